@@ -171,6 +171,6 @@ pub(crate) fn answer_bare(url: &str) {
 pub(crate) fn work(url: &str, slots: usize) {
     child::ready();
     let worked = filled(TOOLS[0], "worked", &"x".repeat(TEXT));
-    let worked = Payload::read(&worked, &systole_kit::DocumentLimits::default()).unwrap();
+    let worked = Payload::parse(&worked, &systole_kit::DocumentLimits::default()).unwrap();
     Worker::new(url, "bench", "tool").slots(slots).tell(|_| ()).answer_each(move |_| worked.clone());
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::Duration;
 
-use systole_carriers::{InlineListener, answering};
+use systole_carriers::{InlineListener, from_answer};
 use systole_config as config;
 use systole_core::types::ids::Name;
 use systole_kit::reply::{Item, ReplyContent};
@@ -44,9 +44,9 @@ fn lay_out(folder: &Path, run: &str) {
 pub(crate) fn first_delivery(folder: &Path) {
     let names: Vec<String> = (0..LISTENERS).map(|n| format!("l{n}")).collect();
     let given: Vec<&str> = names.iter().map(String::as_str).collect();
-    let listener: Arc<dyn InlineListener> = answering(|asked| {
+    let listener: Arc<dyn InlineListener> = from_answer(|asked| {
         println!("delivered 1");
-        async move { ReplyContent::Items(vec![Item::plain(asked.payload)]) }
+        async move { ReplyContent::Items(vec![Item::from_payload(asked.payload)]) }
     });
     let inline: BTreeMap<_, _> = names.iter().map(|n| (Name::parse(n).unwrap(), listener.clone())).collect();
     walk::runtime().block_on(async {
@@ -63,7 +63,7 @@ pub(crate) fn first_delivery(folder: &Path) {
             inline,
             validators: 1,
             surroundings: BTreeMap::new(),
-            steps: Arc::new(Failpoint::read(None).unwrap()),
+            steps: Arc::new(Failpoint::parse(None).unwrap()),
         })
         .await
         .unwrap();

@@ -153,7 +153,7 @@ pub(crate) fn through(case: &Case, calls: usize) -> Passed {
         drop((callers, watchers));
         let closed = door.close().await;
         organism.stop(GRACE).await;
-        closed.over().await;
+        closed.wait_for_end().await;
         let pace = Pace::of(calls as u64, (ended - began).as_secs_f64(), after - before);
         Passed { pace, pump_us: pump * 1e6 / calls as f64, refreshes }
     })
@@ -204,7 +204,7 @@ pub(crate) fn program(tool: Tool) -> Option<ListenerProgram> {
 /// The child that is the tool's program.
 pub(crate) fn answer() {
     let worked = filled(TOOLS[0], "worked", &"x".repeat(TEXT));
-    let worked = Payload::read(&worked, &DocumentLimits::default()).unwrap();
+    let worked = Payload::parse(&worked, &DocumentLimits::default()).unwrap();
     let _ended_with_stdin = answer_each(move |_| worked.clone());
 }
 

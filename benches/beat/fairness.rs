@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use systole_carriers::{InlineListener, answering};
+use systole_carriers::{InlineListener, from_answer};
 use systole_core::types::ids::Name;
 use systole_kit::reply::{Item, ReplyContent};
 use systole_organism::plan::LogPlace;
@@ -54,7 +54,7 @@ pub(crate) fn beside_a_bad_one(table: &mut Table) {
 /// A bad listener; it stops waiting when the walkers are called home.
 fn bad(course: &Arc<Course>, beside: Beside, came: &Arc<AtomicUsize>) -> Arc<dyn InlineListener> {
     let (course, came) = (course.clone(), came.clone());
-    answering(move |asked| {
+    from_answer(move |asked| {
         let course = course.clone();
         came.fetch_add(1, Ordering::Relaxed);
         async move {
@@ -64,7 +64,7 @@ fn bad(course: &Arc<Course>, beside: Beside, came: &Arc<AtomicUsize>) -> Arc<dyn
             } else {
                 course.called_home().await;
             }
-            ReplyContent::Items(vec![Item::plain(asked.payload)])
+            ReplyContent::Items(vec![Item::from_payload(asked.payload)])
         }
     })
 }

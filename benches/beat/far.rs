@@ -64,7 +64,7 @@ fn alone(table: &mut Table, program: &Path) {
 
 /// The number of records in a closed copy.
 fn records_of(copy: &Path) -> u64 {
-    sqlite::open_reading(copy).unwrap().last().unwrap().0
+    sqlite::open_reading(copy).unwrap().read_last().unwrap().0
 }
 
 /// Many hops at once, next to the same number of records packed into messages of 256 KB.

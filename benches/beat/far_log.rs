@@ -24,7 +24,7 @@ pub(crate) async fn opened(broker: &Broker, copy: &Path) -> (f64, OpenNatsLog) {
     let stream = LogStream::find_or_make(connection.into(), &bench, 1).await.unwrap();
     let began = now();
     let manner = TakeOverMode::AtOnce;
-    let opened = nats::open(stream, copy.to_owned(), manner, Box::new(wake::checkpoint));
+    let opened = nats::open_log(stream, copy.to_owned(), manner, Box::new(wake::make_checkpoint));
     let opened = Box::pin(opened).await.unwrap();
     (began.elapsed().as_secs_f64(), opened)
 }
@@ -50,7 +50,7 @@ pub(crate) fn copied(table: &mut Table, program: &Path) {
             let runtime = walk::runtime();
             let consumed = runtime.block_on(broker::consume(&broker, STREAMS[0]));
             let (took, log) = runtime.block_on(opened(&broker, &file(format!("copy-{run}.db"))));
-            assert_eq!(log.reader.last().unwrap().0, records as u64, "the copy is whole");
+            assert_eq!(log.reader.read_last().unwrap().0, records as u64, "the copy is whole");
             rates.push((records as f64 / took, records as f64 / consumed));
         }
         table.add(&format!("records copied, {most} in a bundle"), "/s", "", &rates);

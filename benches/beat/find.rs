@@ -48,11 +48,11 @@ fn body(n: u64, rare: bool) -> Vec<u8> {
 
 /// Writes records from one number to another.
 pub(crate) fn write(log: &Path, numbers: std::ops::Range<u64>) {
-    let mut writer = sqlite::open(log).unwrap().writer;
+    let mut writer = sqlite::open_log(log).unwrap().writer;
     let config: Arc<[u8]> = Arc::from(&b"config"[..]);
-    let document = StoredDocument { hash: Digest::of(&config), bytes: config };
+    let document = StoredDocument { hash: Digest::hash_bytes(&config), bytes: config };
     let mut batch = LogBatch { documents: vec![document], ..LogBatch::default() };
-    let (mut head, mut thread) = (Digest([0; 32]), ThreadId::sys());
+    let (mut head, mut thread) = (Digest([0; 32]), ThreadId::new_sys());
     for n in numbers.clone() {
         if n % THREAD == 0 {
             thread = ThreadId::parse(&format!("sess-{:012x}", n / THREAD)).unwrap();
@@ -73,14 +73,14 @@ pub(crate) fn write(log: &Path, numbers: std::ops::Range<u64>) {
             key: None,
             origin: None,
             time: Millis(1_795_158_000_000 + n * 100),
-            config: Digest::of(b"config"),
+            config: Digest::hash_bytes(b"config"),
             code: Some(RecordCode::Role(MessageRole::Note)),
         };
-        let record: Record = header.seal(Arc::from(body(n, n % 250_000 == 1_234)), [7; 16], head);
+        let record: Record = header.seal_record(Arc::from(body(n, n % 250_000 == 1_234)), [7; 16], head);
         head = record.head;
         batch.records.push(Arc::new(record));
         if batch.records.len() == COMMIT || n + 1 == numbers.end {
-            assert!(matches!(writer.commit(&batch), Commit::Committed(_)));
+            assert!(matches!(writer.commit_batch(&batch), Commit::Committed(_)));
             batch.records.clear();
         }
     }
@@ -134,7 +134,7 @@ pub(crate) fn in_a_log(table: &mut Table) {
     let mut size = Vec::new();
     let mut end = all;
     for _ in 0..table.runs {
-        search::forget(&log).unwrap();
+        search::forget_file(&log).unwrap();
         let (took, hits) = seconds(|| find(&log, &rare, usize::MAX));
         assert_eq!(hits as u64, end.saturating_sub(1_234).div_ceil(250_000));
         let (floor, found) = seconds(|| plain(&log));

@@ -47,7 +47,7 @@ pub(crate) fn records(reader: &dyn LogReader) -> Vec<Record> {
     let mut all = Vec::new();
     loop {
         let from = Position(all.len() as u64);
-        let page = reader.after(from, 10_000).unwrap();
+        let page = reader.read_after(from, 10_000).unwrap();
         if page.is_empty() {
             return all;
         }

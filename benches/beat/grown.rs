@@ -19,7 +19,7 @@ use crate::walk::{self, Course, GRACE, Stage};
 /// The root that the operator opened with that key.
 pub(crate) fn root(key: &str) -> ThreadId {
     let organism = Name::parse("bench").unwrap();
-    ThreadId::root(&organism, &Name::operator(), &Key::parse(key).unwrap(), 12)
+    ThreadId::new_root(&organism, &Name::new_operator(), &Key::parse(key).unwrap(), 12)
 }
 
 /// The records of one walk of that many turns, with a text of that length.
@@ -50,7 +50,7 @@ pub(crate) struct Growing {
 impl Growing {
     /// A new log.
     pub(crate) fn new(path: &Path) -> Growing {
-        Growing::onto(Box::new(sqlite::open(path).unwrap().writer), usize::MAX)
+        Growing::onto(Box::new(sqlite::open_log(path).unwrap().writer), usize::MAX)
     }
 
     /// A log behind this writer, with at most that many records per commit.
@@ -68,14 +68,14 @@ impl Growing {
             bytes[12..].copy_from_slice(&mark);
             MessageId(bytes)
         };
-        let mut thread = Thread::blank(root(key));
+        let mut thread = Thread::new_blank(root(key));
         for record in pattern {
             let mut header = record.header.clone();
             header.thread = thread.id.clone();
             header.id = renamed(header.id);
             header.cause = header.cause.map(renamed);
             header.key = header.key.map(|_| Key::parse(key).unwrap());
-            let sealed = header.seal(record.body.clone(), record.parts.clone(), thread.head);
+            let sealed = header.seal_record(record.body.clone(), record.parts.clone(), thread.head);
             apply_to(&mut thread, &sealed);
             self.batch.records.push(sealed.into());
         }
@@ -94,7 +94,7 @@ impl Growing {
             .map(|some| LogBatch { records: some.to_vec(), ..LogBatch::default() });
         let last = LogBatch { records: last, rows: batch.rows, checkpoint: true, ..LogBatch::default() };
         for batch in before.chain([last]) {
-            let committed = self.writer.commit(&batch);
+            let committed = self.writer.commit_batch(&batch);
             assert!(matches!(committed, Commit::Committed(_)), "a batch is written: {committed:?}");
         }
     }

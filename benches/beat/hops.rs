@@ -115,12 +115,12 @@ pub(crate) fn durable(table: &mut Table) {
 
 /// The processor seconds that the writer of the log takes for the same records, in batches of that size.
 fn written(log: &Path, records: &[Record], batch: usize) -> f64 {
-    let mut opened = systole_log::sqlite::open(log).unwrap();
+    let mut opened = systole_log::sqlite::open_log(log).unwrap();
     let records: Vec<_> = records.iter().map(|record| Arc::new(record.clone())).collect();
     let before = worked().0;
     for records in records.chunks(batch) {
         let batch = LogBatch { records: records.to_vec(), ..LogBatch::default() };
-        assert!(matches!(opened.writer.commit(&batch), Commit::Committed(_)));
+        assert!(matches!(opened.writer.commit_batch(&batch), Commit::Committed(_)));
     }
     worked().0 - before
 }

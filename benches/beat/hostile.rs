@@ -56,7 +56,7 @@ impl HostileDoor {
             listener: Name::parse("mallory").unwrap(),
             id: AttemptId {
                 thread: ThreadId::parse("sess-0123456789ab").unwrap(),
-                call: CallPath::top(1),
+                call: CallPath::new_top(1),
                 turn: 1,
                 attempt: 1,
             },
@@ -67,9 +67,16 @@ impl HostileDoor {
 
     /// Whether the door accepts it.
     fn knock(&mut self, document: &[u8]) -> bool {
-        admit::message(&self.composition, &Name::operator(), document, None, None, &mut self.schemas)
-            .payload
-            .is_ok()
+        admit::admit_message(
+            &self.composition,
+            &Name::new_operator(),
+            document,
+            None,
+            None,
+            &mut self.schemas,
+        )
+        .payload
+        .is_ok()
     }
 
     /// Whether all of a reply is accepted.
@@ -79,8 +86,14 @@ impl HostileDoor {
         let read =
             admit::listener_word(&mallory, speech, &DocumentLimits::default(), |_| Some(lease.clone()));
         let Ok((lease, word)) = read else { return false };
-        let judged =
-            admit::judge_word(&self.composition, lease, word, speech, primitives::reading, &mut self.schemas);
+        let judged = admit::judge_word(
+            &self.composition,
+            lease,
+            word,
+            speech,
+            primitives::find_reading,
+            &mut self.schemas,
+        );
         matches!(judged.said, JudgedContent::Items(items) if items.iter().all(|i| matches!(i, JudgedItem::Admitted(_))))
     }
 }

@@ -19,7 +19,7 @@ fn per_record(threads: usize, turns: u32) -> (f64, f64) {
         walk::begin(&organism, &course, (0..threads).map(|n| format!("walk-{n}"))).await;
         let walked = threads as u64 * walk::records(turns);
         let reader = organism.reader().clone();
-        let sys = || reader.of_thread(&ThreadId::sys(), 1, 1_000).unwrap().len() as u64;
+        let sys = || reader.of_thread(&ThreadId::new_sys(), 1, 1_000).unwrap().len() as u64;
         walk::reached(&organism, walked + sys()).await;
         organism.stop(GRACE).await;
     });

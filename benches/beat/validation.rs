@@ -39,8 +39,8 @@ fn many(elements: usize) -> String {
 
 fn judge() -> (LibxmlJudge, CompiledSchemaId) {
     let source = SchemaSource { name: "v".to_owned(), xsd: XSD.as_bytes().to_vec() };
-    let judge = LibxmlJudge::compile(&[source]).unwrap();
-    let id = judge.schema("v").unwrap();
+    let judge = LibxmlJudge::compile_sources(&[source]).unwrap();
+    let id = judge.find_schema("v").unwrap();
     (judge, id)
 }
 
@@ -87,12 +87,14 @@ pub(crate) fn cost(table: &mut Table) {
         for _ in 0..table.runs {
             let floor = micros(*turns, || alone.validate(payload));
             judged.push((
-                micros(*turns, || assert_eq!(judge.judge(id, payload.as_bytes()), SchemaVerdict::Valid)),
+                micros(*turns, || {
+                    assert_eq!(judge.judge_payload(id, payload.as_bytes()), SchemaVerdict::Valid)
+                }),
                 floor,
             ));
             let whole = micros(*turns, || {
-                let read = Payload::read(payload.as_bytes(), &DocumentLimits::default()).unwrap();
-                assert_eq!(judge.judge(id, read.bytes()), SchemaVerdict::Valid);
+                let read = Payload::parse(payload.as_bytes(), &DocumentLimits::default()).unwrap();
+                assert_eq!(judge.judge_payload(id, read.bytes()), SchemaVerdict::Valid);
             });
             admitted.push((whole, floor));
         }
@@ -105,18 +107,19 @@ pub(crate) fn cost(table: &mut Table) {
 
 /// Twice the elements next to twice the time: a figure of 2 is linear.
 fn doubling(table: &mut Table, judge: &mut LibxmlJudge, id: CompiledSchemaId) {
-    let model = judge.model(id).unwrap().clone();
+    let model = judge.find_model(id).unwrap().clone();
     let (half, whole) = (many(32_500), many(65_000));
     let wrong = |good: &str| good.replace("</many>", "<b>x</b></many>");
     let (half_wrong, whole_wrong) = (wrong(&half), wrong(&whole));
     let (mut valid, mut explained) = (Vec::new(), Vec::new());
     for _ in 0..table.runs {
         let mut took = |payload: &str| {
-            micros(10, || assert_eq!(judge.judge(id, payload.as_bytes()), SchemaVerdict::Valid))
+            micros(10, || assert_eq!(judge.judge_payload(id, payload.as_bytes()), SchemaVerdict::Valid))
         };
         let one = took(&half);
         valid.push((took(&whole) / one, 2.0));
-        let took = |payload: &str| micros(10, || assert!(model.explain(payload.as_bytes()).is_some()));
+        let took =
+            |payload: &str| micros(10, || assert!(model.explain_payload(payload.as_bytes()).is_some()));
         let one = took(&half_wrong);
         explained.push((took(&whole_wrong) / one, 2.0));
     }
@@ -136,9 +139,9 @@ fn memory(table: &mut Table, judge: &mut LibxmlJudge, id: CompiledSchemaId) {
                 payload.clear();
                 write!(payload, r#"<open xmlns="urn:v"><n{n}:e{n} xmlns:n{n}="urn:n{n}" a{n}="v"/></open>"#)
                     .unwrap();
-                assert_eq!(judge.judge(id, payload.as_bytes()), SchemaVerdict::Valid);
+                assert_eq!(judge.judge_payload(id, payload.as_bytes()), SchemaVerdict::Valid);
             } else {
-                assert_eq!(judge.judge(id, plain.as_bytes()), SchemaVerdict::Valid);
+                assert_eq!(judge.judge_payload(id, plain.as_bytes()), SchemaVerdict::Valid);
             }
         }
     };

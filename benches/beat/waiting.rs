@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use systole_carriers::{InlineListener, answering};
+use systole_carriers::{InlineListener, from_answer};
 use systole_core::types::ids::Name;
 use systole_kit::reply::{Item, ReplyContent};
 use systole_kit::writer::XmlWriter;
@@ -24,14 +24,14 @@ use crate::walk::{self, Course, Stage, TOOLS, filled};
 const LOOK: Duration = Duration::from_secs(10);
 
 fn item(document: &[u8]) -> Item {
-    Item::plain(Payload::read(document, &DocumentLimits::default()).unwrap())
+    Item::from_payload(Payload::parse(document, &DocumentLimits::default()).unwrap())
 }
 
 fn primitive(name: &'static str, attribute: (&'static str, &str), initial: Option<&Payload>) -> Item {
     let mut writer = XmlWriter::new();
-    writer.open(name).xmlns(namespaces::CORE).attr(attribute.0, attribute.1).content(|within| {
+    writer.open_tag(name).xmlns(namespaces::CORE).attr(attribute.0, attribute.1).content(|within| {
         if let Some(payload) = initial {
-            within.open("initial-payload").payload(payload);
+            within.open_tag("initial-payload").write_payload(payload);
         }
     });
     item(&writer.finish())
@@ -39,13 +39,13 @@ fn primitive(name: &'static str, attribute: (&'static str, &str), initial: Optio
 
 /// A walker that waits in one of three ways, by the last digit of its thread.
 fn waiter() -> Arc<dyn InlineListener> {
-    answering(|asked| {
+    from_answer(|asked| {
         let held = filled(TOOLS[1], "work", "x");
-        let held = Payload::read(&held, &DocumentLimits::default()).unwrap();
+        let held = Payload::parse(&held, &DocumentLimits::default()).unwrap();
         let wait = primitive("await-threads", ("mode", "all"), None);
         let items = match asked.thread.bytes().last().map_or(0, |b| b % 3) {
             0 => vec![primitive("set-timer", ("after", "1h"), None), wait],
-            1 => vec![Item::plain(held)],
+            1 => vec![Item::from_payload(held)],
             _ => vec![primitive("spawn-thread", ("suggested_sub_id", "c"), Some(&held)), wait],
         };
         async move { ReplyContent::Items(items) }

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use futures_core::Stream as _;
-use systole_carriers::{InlineListener, answering};
+use systole_carriers::{InlineListener, from_answer};
 use systole_config::{self as config, Durability, LogKept};
 use systole_core::types::composition::Listener;
 use systole_core::types::ids::{Key, Name, ThreadId};
@@ -101,9 +101,9 @@ pub(crate) const MARKUP: usize = 88;
 /// A payload of a tool.
 pub(crate) fn filled(ns: &'static str, name: &'static str, text: &str) -> Vec<u8> {
     let mut writer = XmlWriter::with_capacity(text.len() + 128);
-    writer.open(name).xmlns(ns).content(|inside| {
-        inside.open("number").text("1");
-        inside.open("text").text(text);
+    writer.open_tag(name).xmlns(ns).content(|inside| {
+        inside.open_tag("number").text("1");
+        inside.open_tag("text").text(text);
     });
     writer.finish()
 }
@@ -111,14 +111,14 @@ pub(crate) fn filled(ns: &'static str, name: &'static str, text: &str) -> Vec<u8
 /// A payload of the walker: leading zeros change its length but not its value.
 fn counted(name: &'static str, length: usize) -> Vec<u8> {
     let mut writer = XmlWriter::with_capacity(length + 128);
-    writer.open(name).xmlns(WALKER).content(|inside| {
-        inside.open("steps").text(&format!("{}1", "0".repeat(length)));
+    writer.open_tag(name).xmlns(WALKER).content(|inside| {
+        inside.open_tag("steps").text(&format!("{}1", "0".repeat(length)));
     });
     writer.finish()
 }
 
 fn item(document: &[u8]) -> Item {
-    Item::plain(Payload::read(document, &DocumentLimits::default()).unwrap())
+    Item::from_payload(Payload::parse(document, &DocumentLimits::default()).unwrap())
 }
 
 /// Payloads of the same length, more than an organism remembers: a repeated payload would count as a
@@ -227,7 +227,7 @@ impl Course {
 /// The listeners: a walker and two tools.
 fn listeners(course: &Arc<Course>) -> BTreeMap<Name, Arc<dyn InlineListener>> {
     let shared = course.clone();
-    let walker = answering(move |asked| {
+    let walker = from_answer(move |asked| {
         let course = shared.clone();
         async move {
             course.stamp();
@@ -236,7 +236,7 @@ fn listeners(course: &Arc<Course>) -> BTreeMap<Name, Arc<dyn InlineListener>> {
     });
     let tool = |n: usize| {
         let course = course.clone();
-        answering(move |_| {
+        from_answer(move |_| {
             course.stamp();
             let said = ReplyContent::Items(vec![course.worked[n].clone()]);
             async move { said }
@@ -307,14 +307,14 @@ fn plan(log: LogPlace, course: &Arc<Course>, validators: usize, change: impl FnO
         inline,
         validators,
         surroundings: BTreeMap::new(),
-        steps: Arc::new(Failpoint::read(None).unwrap()),
+        steps: Arc::new(Failpoint::parse(None).unwrap()),
     }
 }
 
 /// A message of the operator.
 pub(crate) fn message(key: &str, document: Vec<u8>, thread: Option<&ThreadId>) -> ClientMessage {
     ClientMessage {
-        client: Name::operator(),
+        client: Name::new_operator(),
         key: Key::parse(key).unwrap(),
         document,
         to: None,

@@ -158,7 +158,7 @@ impl ApproveCommand {
         let ApproveCommand { place, past, ids, bound, note } = self;
         let screen = place.screen();
         let order = |request, hash| PersonOrder {
-            by: Name::operator(),
+            by: Name::new_operator(),
             request,
             hash: Some(hash),
             note: note.clone(),
@@ -215,7 +215,7 @@ fn build_amendment(
     note: Option<String>,
     bytes: Vec<u8>,
 ) -> PersonOrder {
-    PersonOrder { by: Name::operator(), request, hash, note, says: PersonDecision::Amend(bytes) }
+    PersonOrder { by: Name::new_operator(), request, hash, note, says: PersonDecision::Amend(bytes) }
 }
 
 /// The payload that fields make in place of a waiting one, with the hash of the waiting one.
@@ -249,7 +249,7 @@ fn rule_one(
     says: PersonDecision<Vec<u8>>,
 ) -> Result<CommandExit, CommandExit> {
     let hash = bound.find_hash(place, request)?;
-    rule_all(place, vec![PersonOrder { by: Name::operator(), request, hash, note, says }])
+    rule_all(place, vec![PersonOrder { by: Name::new_operator(), request, hash, note, says }])
 }
 
 /// The waiting requests, from the log.

@@ -139,7 +139,7 @@ fn find_addressee(
     named: Option<&Name>,
 ) -> Result<Name, CommandExit> {
     let ask = QName::new(namespaces::TALK, "ask");
-    let takes = |listener: &Listener| listener.accepted(&ask).is_some();
+    let takes = |listener: &Listener| listener.find_accepted(&ask).is_some();
     let open = composition.listeners.values().filter(|listener| listener.entry);
     let fail = |words: &str, fix: &str| {
         // No question was sent yet: the command itself names the wrong listener.
@@ -148,7 +148,7 @@ fn find_addressee(
         exit
     };
     if let Some(name) = named.or(composition.entry.as_ref()) {
-        let Some(listener) = composition.listener(name) else {
+        let Some(listener) = composition.find_listener(name) else {
             let names: Vec<&str> = open.map(|listener| listener.name.as_str()).collect();
             let words = format!("nothing in the organism's file is called {}", name.as_str());
             return Err(fail(&words, &names.join(", ")));
@@ -207,7 +207,7 @@ enum AskedOrganism {
 
 impl QuestionSender {
     fn build_parcel(&self, question: &str, thread: Option<String>) -> Result<OutgoingParcel, CommandExit> {
-        let payload = Payload::write(namespaces::TALK, "ask", |inside| inside.text(question));
+        let payload = Payload::write_element(namespaces::TALK, "ask", |inside| inside.write_text(question));
         let key = draw_key().map_err(|words| self.screen.fail(CommandExit::Unavailable, words))?;
         let mut parcel = OutgoingParcel::from_document(payload.bytes().to_vec(), key);
         (parcel.to, parcel.thread, parcel.spoken) = (self.to.clone(), thread, true);

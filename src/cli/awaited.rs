@@ -5,14 +5,14 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use systole_config as config;
-use systole_core::pump::pausing::halted;
+use systole_core::pump::pausing::find_halt;
 use systole_core::pump::state::CallState;
 use systole_core::pump::wake;
 use systole_core::rules::question;
 use systole_core::types::ids::{Name, ThreadId};
 use systole_core::types::ports::{Clock as _, LogReader};
 use systole_core::types::record::RecordKind;
-use systole_core::types::time::{Millis, spoken};
+use systole_core::types::time::{Millis, spell_duration};
 use systole_doors::api_types::ApiRecord;
 use systole_organism::workflow_steps;
 use systole_queries::picture::{Pictured, RunPicture};
@@ -30,8 +30,8 @@ pub(super) fn may_halt(record: &ApiRecord) -> bool {
 /// Whether a thread, or everything, is paused: in that case no record tells the sender.
 pub(super) fn is_paused(reader: &dyn LogReader, thread: &str) -> bool {
     let Ok(root) = ThreadId::parse(thread) else { return false };
-    let woken = [root.clone(), ThreadId::sys()].map(|id| wake::wake(reader, &id).ok().flatten());
-    halted(|id| woken.iter().flatten().find(|thread| thread.id == *id), &root).is_some()
+    let woken = [root.clone(), ThreadId::new_sys()].map(|id| wake::wake_thread(reader, &id).ok().flatten());
+    find_halt(|id| woken.iter().flatten().find(|thread| thread.id == *id), &root).is_some()
 }
 
 /// What a person can type to continue a thread.
@@ -53,7 +53,7 @@ pub(super) fn waits_for_a_person(reader: &dyn LogReader, thread: &str) -> Option
     };
     let standing = standing().filter(ThreadWaits::waits_for_a_person)?;
     let answers = standing.leaves().into_iter().filter_map(|leaf| match &leaf.cause {
-        CallWait::Question { id, choices, .. } => Some(question::commands(*id, choices)),
+        CallWait::Question { id, choices, .. } => Some(question::spell_commands(*id, choices)),
         _ => None,
     });
     Some(UpToAPerson { answers: answers.collect() })
@@ -76,7 +76,7 @@ pub(super) fn at_work(reader: &dyn LogReader, thread: &str) -> Vec<OpenWork> {
     let (mut work, mut looked_at) = (Vec::new(), 0);
     while let Some(id) = left.pop().filter(|_| looked_at < THREADS) {
         looked_at += 1;
-        let Ok(Some(thread)) = wake::wake(reader, &id) else { continue };
+        let Ok(Some(thread)) = wake::wake_thread(reader, &id) else { continue };
         for call in thread.calls.values() {
             left.extend(call.running().cloned());
             if matches!(call.stand(), CallState::Ready { .. }) {
@@ -108,7 +108,7 @@ pub(super) fn describe_work(work: &[OpenWork], now: Millis) -> Option<String> {
         return Some(format!(
             "{} is tried again in {}",
             next.listener,
-            format_seconds(next.since.since(now))
+            format_seconds(next.since.count_since(now))
         ));
     }
     let names: BTreeSet<&Name> = due.iter().map(|one| &one.listener).collect();
@@ -119,13 +119,13 @@ pub(super) fn describe_work(work: &[OpenWork], now: Millis) -> Option<String> {
         [one, two, more @ ..] => format!("{one}, {two} and {} more work", more.len()),
         [] => return None,
     };
-    let longest = due.iter().map(|one| now.since(one.since)).max().unwrap_or_default();
+    let longest = due.iter().map(|one| now.count_since(one.since)).max().unwrap_or_default();
     Some(if longest < 1000 { who } else { format!("{who}, {}", format_seconds(longest)) })
 }
 
 /// A time in whole seconds, since the line is updated in place and read at a glance.
 fn format_seconds(ms: u64) -> String {
-    if ms < 10_000 { format!("{} s", ms / 1000) } else { spoken(ms) }
+    if ms < 10_000 { format!("{} s", ms / 1000) } else { spell_duration(ms) }
 }
 
 #[cfg(test)]

@@ -65,7 +65,7 @@ impl BackupCommand {
     fn try_run(&self, screen: Screen) -> Result<CommandExit, CommandExit> {
         let log = looking::log_there(screen, &self.place, self.named.as_deref())?;
         let to = self.choose_target(screen, &log)?;
-        if let Ok(condition) = sqlite::condition(&log)
+        if let Ok(condition) = sqlite::read_condition(&log)
             && let Some(lost) = condition.lost
         {
             screen.say(format!("note: {lost}"));
@@ -75,7 +75,7 @@ impl BackupCommand {
         let backup = sqlite::back_up(&log, &to).map_err(|fault| report_fault(screen, &log, &fault))?;
         let summary = backup.summary;
         let notes = notes.map(|notes| notes.name_file(screen)).transpose()?;
-        let named = backup.name().map_err(|fault| here::log_fault(screen, &fault));
+        let named = backup.name_draft().map_err(|fault| here::log_fault(screen, &fault));
         if named != Ok(true) {
             if let Some(notes) = &notes {
                 // They are of no use without the log.
@@ -104,7 +104,7 @@ impl BackupCommand {
             screen.say("  try: another name, as backup.db");
             return Err(exit);
         }
-        for file in [to.clone(), notes::path(&to)] {
+        for file in [to.clone(), notes::to_path(&to)] {
             if file.symlink_metadata().is_ok() {
                 return Err(refuse_existing(screen, &file));
             }
@@ -144,14 +144,14 @@ impl NotesDraft {
     /// Copies the checkpoints of a log, if it has any.
     fn copy_notes(screen: Screen, log: &Path, to: &Path) -> Result<Option<NotesDraft>, CommandExit> {
         let log = fs::canonicalize(log).unwrap_or_else(|_| log.to_owned());
-        let source = notes::path(&log);
+        let source = notes::to_path(&log);
         // Those that cannot be read are found here, and not when they are needed.
-        let found = notes::read(&source)
+        let found = notes::read_notes(&source)
             .map_err(|fault| hindered::report_fault(screen, CommandExit::Unavailable, &fault))?;
         if found.is_empty() {
             return Ok(None);
         }
-        let to = notes::path(to);
+        let to = notes::to_path(to);
         let draft = to.with_extension(format!("notes.unfinished-{}", std::process::id()));
         let copied = || -> std::io::Result<()> {
             let mut bytes = Vec::new();

@@ -12,7 +12,7 @@ use super::screen::Screen;
 use systole_core::types::composition::{Listener, Reach};
 use systole_core::types::ids::{Digest, Name};
 use systole_queries::blame::{BlameRequest, blame, blame_file, text_at};
-use systole_system::system::told;
+use systole_system::system::describe_error;
 
 /// Which line, or which file.
 #[derive(Args, Debug)]
@@ -51,7 +51,10 @@ impl BlameLine {
             return Err(usage(format!("{file} is no file"), "a file of a workspace, and a line"));
         }
         let bytes = std::fs::read(file).map_err(|error| {
-            usage(format!("{file} cannot be read: {}", told(&error)), "a file of a workspace, and a line")
+            usage(
+                format!("{file} cannot be read: {}", describe_error(&error)),
+                "a file of a workspace, and a line",
+            )
         })?;
         let composition = composition(&self.place, screen)?;
         let roots: Vec<(Name, PathBuf)> = composition.listeners.values().filter_map(root).collect();
@@ -68,7 +71,7 @@ impl BlameLine {
             });
         };
         let looking = Looking::open(&self.place)?.shown_at(self.past)?;
-        let (mut text, mut hash) = (String::from_utf8_lossy(&bytes).into_owned(), Digest::of(&bytes));
+        let (mut text, mut hash) = (String::from_utf8_lossy(&bytes).into_owned(), Digest::hash_bytes(&bytes));
         if let Some(at) = looking.at {
             let logs = (&*looking.reader, &*looking.view);
             let then =
@@ -77,7 +80,7 @@ impl BlameLine {
                 then.map_err(|why| usage(format!("{file} at position {}: {why}", at.0), "a later position"))?;
             // Bytes that are no text stay as they are if nothing was taken back.
             if then != text {
-                hash = Digest::of(then.as_bytes());
+                hash = Digest::hash_bytes(then.as_bytes());
                 text = then;
             }
         }

@@ -36,7 +36,7 @@ impl KeptBlob {
             .map_err(|_| usage(format!("{} is no SHA-256", self.hash), "64 hex digits, all of them"))?;
         let looking = Looking::anywhere(&self.place)?;
         // The reader refuses other bytes than those of the hash.
-        let kept = looking.reader.document(hash).map_err(|fault| looking.fault(&fault))?;
+        let kept = looking.reader.read_document(hash).map_err(|fault| looking.fault(&fault))?;
         if let Some(exit) = looking.refused_document() {
             return Err(exit);
         }

@@ -166,7 +166,7 @@ impl EndOrder {
     ) -> Result<CommandExit, CommandExit> {
         let file = self.place.organism(screen)?;
         let organism = Box::pin(here::start_without_deliveries(screen, &self.place, file)).await?;
-        let (front, by) = (organism.handle(), Name::operator());
+        let (front, by) = (organism.handle(), Name::new_operator());
         let one = |reply| match reply {
             SenderReply::Refused(refusal) => Err(refusal),
             SenderReply::Done | SenderReply::Receipt(..) => Ok(1),

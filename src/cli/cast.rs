@@ -40,11 +40,11 @@ impl UnmadeAgent {
 struct AgentListener(Arc<Agent>);
 
 impl InlineListener for AgentListener {
-    fn answer(self: Arc<Self>, asked: Delivered, line: Arc<dyn Line>) -> ReplyFuture {
+    fn answer_delivery(self: Arc<Self>, asked: Delivered, line: Arc<dyn Line>) -> ReplyFuture {
         Box::pin(self.0.clone().answer(asked, line))
     }
 
-    fn taken(&self, asked: &Delivered) {
+    fn note_taken(&self, asked: &Delivered) {
         self.0.mark_taken(asked);
     }
 }
@@ -53,11 +53,11 @@ impl InlineListener for AgentListener {
 struct WorkflowRunner(Arc<systole_workflow::WorkflowListener>);
 
 impl InlineListener for WorkflowRunner {
-    fn answer(self: Arc<Self>, asked: Delivered, line: Arc<dyn Line>) -> ReplyFuture {
+    fn answer_delivery(self: Arc<Self>, asked: Delivered, line: Arc<dyn Line>) -> ReplyFuture {
         Box::pin(self.0.clone().answer_delivery(asked, line))
     }
 
-    fn taken(&self, asked: &Delivered) {
+    fn note_taken(&self, asked: &Delivered) {
         self.0.mark_taken(asked);
     }
 }

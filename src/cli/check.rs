@@ -12,7 +12,7 @@ use systole_agent::spec::{AgentSpec, Dialect};
 use super::bounds;
 use systole_config::{Diagnostic, ORGANISM_JSON_SCHEMA, OrganismFile, counted, page};
 use systole_core::types::composition::{ElementSchema, Listener, ViewScope};
-use systole_core::types::time::stretch;
+use systole_core::types::time::spell_stretch;
 use systole_kit::namespaces;
 use systole_show::columns::{self, plain, wrapped};
 
@@ -166,14 +166,14 @@ fn write_summary(file: &OrganismFile) -> Vec<String> {
             format!("{} deep", budgets.depth),
             format!("{} children", budgets.children),
         ];
-        parts.extend(budgets.wall_ms.map(|ms| format!("{} of work", stretch(ms))));
+        parts.extend(budgets.wall_ms.map(|ms| format!("{} of work", spell_stretch(ms))));
         parts.extend(budgets.tokens.map(|tokens| format!("{tokens} tokens")));
         parts.extend(budgets.money.map(|money| money.to_string()));
         lines.extend(wrapped("  a message from outside may use ", 4, &parts.join(", ")));
     }
     lines.extend(wrapped("  log ", 4, &plain(&file.log.display().to_string())));
     if let Some(proof) = &file.proof {
-        let every = u64::try_from(proof.every.as_millis()).map_or_else(|_| String::new(), stretch);
+        let every = u64::try_from(proof.every.as_millis()).map_or_else(|_| String::new(), spell_stretch);
         let to: Vec<String> = proof.to.iter().map(ToString::to_string).collect();
         let to = if to.is_empty() { String::new() } else { format!("; they go to {}", to.join(", ")) };
         let words = format!("signs checkpoints as {}, every {every}{to}", proof.origin);
@@ -244,7 +244,7 @@ fn describe_listener(file: &OrganismFile, one: &Listener) -> String {
     if !one.returns.is_empty() && !is_workflow {
         parts.push(format!("gives {}", local(&for_others(&one.returns))));
     }
-    let is_form = |element: &ElementSchema| element.name.is(namespaces::MCP, "input-form");
+    let is_form = |element: &ElementSchema| element.name.is_named(namespaces::MCP, "input-form");
     let asks_persons = one.accepts.iter().any(is_form);
     if !is_workflow && !asks_persons && one.folder().is_none() && !one.peers.is_empty() {
         let peers: Vec<&str> = one.peers.iter().map(|peer| peer.as_str()).collect();

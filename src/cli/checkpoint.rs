@@ -122,7 +122,7 @@ impl SignCheckpoint {
             screen.say(format!("  try: {}, which makes it", self.place.run_command()));
             return Err(exit);
         }
-        let key = signing_key::read(&key_file)
+        let key = signing_key::read_key(&key_file)
             .map_err(|fault| hindered::report_fault(screen, CommandExit::Usage, &fault))?;
         let file = notes_of(&log);
         let keys = [std::slice::from_ref(key.verifier()), &logs].concat();
@@ -137,14 +137,14 @@ impl SignCheckpoint {
         }
         check_continues(screen, before.as_ref(), &gathered, summary.records)?;
         let checkpoint = Checkpoint::new(key.verifier().name(), summary.records, gathered.root)
-            .and_then(|checkpoint| SignedCheckpoint::sign(checkpoint, &key));
+            .and_then(|checkpoint| SignedCheckpoint::sign_with(checkpoint, &key));
         let mut checkpoint = checkpoint.map_err(|fault| {
             let exit = screen.fail(CommandExit::Usage, format!("{}: {fault}", key_file.display()));
             screen.say("  try: the key of a log: systole keygen without --witness");
             exit
         })?;
         let added = |checkpoint: &SignedCheckpoint| {
-            notes::append(&file, checkpoint)
+            notes::append_checkpoint(&file, checkpoint)
                 .map_err(|fault| hindered::report_fault(screen, CommandExit::Unavailable, &fault))
         };
         added(&checkpoint)?;
@@ -217,7 +217,8 @@ fn send_checkpoint(
 
 /// The checkpoints beside the log. What cannot be read is told.
 fn read_notes(screen: Screen, file: &Path) -> Result<Vec<notes::FoundNote>, CommandExit> {
-    let found = notes::read(file)
+    let found =
+        notes::read_notes(file)
         .map_err(|fault| hindered::report_fault(screen, CommandExit::Unavailable, &fault))?;
     for (line, read) in &found {
         if let Err(why) = read {

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::screen::Screen;
-use systole_kit::writer::visible;
+use systole_kit::writer::make_visible;
 use systole_organism::replaying::comparison::{DifferentSide, RecordDifference};
 use systole_queries::xml_diff::{DiffLine, difference};
 use systole_show::layout::{TextTone, paint};
@@ -50,11 +50,11 @@ pub(super) fn differences(screen: Screen, all: &[RecordDifference], sides: Compa
 pub(super) fn lines(all: &[RecordDifference], sides: ComparedSides) -> Vec<String> {
     let Some((first, others)) = all.split_first() else { return Vec::new() };
     let (one, other) = sides.names();
-    let told = |found: &RecordDifference| visible(&headline(found)).into_owned();
+    let told = |found: &RecordDifference| make_visible(&headline(found)).into_owned();
     let mut lines = vec![format!("first difference: {}", told(first)), format!("  - {one}   + {other}")];
     let text = |side: &Option<DifferentSide>| side.as_ref().map(|side| side.text.clone()).unwrap_or_default();
     for line in difference(&text(&first.one), &text(&first.other)) {
-        let words = visible(&line.text()).into_owned();
+        let words = make_visible(&line.text()).into_owned();
         lines.push(match line {
             DiffLine::First(_) => format!("  {}", paint(TextTone::Bad, &words)),
             DiffLine::Second(_) => format!("  {}", paint(TextTone::Good, &words)),

@@ -48,7 +48,7 @@ pub(super) fn run_detached(screen: Screen, place: &Place) -> CommandExit {
 async fn start_detached(screen: Screen, place: &Place) -> Result<CommandExit, CommandExit> {
     let mut signals = Signals::listen(screen)?;
     let log = place.log(screen)?;
-    if let Some(pid) = sqlite::holder(&log).map_err(|fault| here::log_fault(screen, &fault))? {
+    if let Some(pid) = sqlite::find_holder(&log).map_err(|fault| here::log_fault(screen, &fault))? {
         return Err(here::log_fault(screen, &LogFault::InUse { path: log.display().to_string(), pid }));
     }
     let [output, before] = RunFile::output_paths(&log);

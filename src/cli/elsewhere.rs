@@ -143,7 +143,7 @@ impl OrganismElsewhere {
 
     /// The composition that runs. Only clients that may read everything get it.
     pub(super) fn read_composition(&self) -> Result<Result<Composition, Box<ApiRefusal>>, CommandExit> {
-        let source = Digest::parse(&self.status.config).ok().map(|hash| self.log.document(hash));
+        let source = Digest::parse(&self.status.config).ok().map(|hash| self.log.read_document(hash));
         let source = source.transpose().map_err(|fault| here::log_fault(self.screen, &fault))?;
         if let Some(refusal) = self.log.refused_document() {
             return Ok(Err(refusal));

@@ -69,11 +69,11 @@ impl EraseCommand {
         let log = looking::log_there(screen, &self.place, None)?;
         let fault = |fault: LogFault| here::log_fault(screen, &fault);
         if !self.dry_run
-            && let Some(pid) = sqlite::holder(&log).map_err(fault)?
+            && let Some(pid) = sqlite::find_holder(&log).map_err(fault)?
         {
             return Err(fault(LogFault::InUse { path: log.display().to_string(), pid }));
         }
-        let is_copy = matches!(sqlite::followed(&log), Ok(Some(_)));
+        let is_copy = matches!(sqlite::read_followed(&log), Ok(Some(_)));
         let outputs =
             RunFile::output_paths(&log).into_iter().filter(|file| file.exists()).collect::<Vec<_>>();
         let plan = match is_copy {
@@ -164,12 +164,12 @@ impl EraseCommand {
             screen.say("  try: the same again");
             exit
         };
-        let forget = || search::forget(copy).map_err(|error| unfinished(system::told(&error)));
+        let forget = || search::forget_file(copy).map_err(|error| unfinished(system::describe_error(&error)));
         forget()?;
         let told =
             self.build_record(copy, &reader, &plan).map_err(|fault| here::log_fault(screen, &fault))?;
         let batch = LogBatch { records: vec![told.into()], ..LogBatch::default() };
-        log_writer.erase(&plan.erasure, &batch).map_err(unfinished)?;
+        log_writer.erase_values(&plan.erasure, &batch).map_err(unfinished)?;
         forget()?;
         drop((log_writer, reader));
         sqlite::verify_all(copy).map(|_| plan).map_err(|fault| here::log_fault(screen, &fault))
@@ -177,27 +177,28 @@ impl EraseCommand {
 
     fn carried_out(&self, screen: Screen, log: &Path, plan: &ErasurePlan) -> Result<(), CommandExit> {
         let fault = |fault: LogFault| here::log_fault(screen, &fault);
-        let OpenSqliteLog { writer: mut log_writer, reader, notes, .. } = sqlite::open(log).map_err(fault)?;
+        let OpenSqliteLog { writer: mut log_writer, reader, notes, .. } =
+            sqlite::open_log(log).map_err(fault)?;
         notes.iter().for_each(|note| screen.say(note));
         if plan.erasure.is_empty() {
             return Ok(());
         }
         let unwritten = |why: String| fault(LogFault::Io { path: log.display().to_string(), why });
-        if reader.last().map_err(fault)? != plan.last {
+        if reader.read_last().map_err(fault)? != plan.last {
             return Err(unwritten("it was written to in the meantime".to_owned()));
         }
         // Before the commit too: a process that is killed in between leaves no word behind.
-        let forget = || search::forget(log).map_err(|error| unwritten(system::told(&error)));
+        let forget = || search::forget_file(log).map_err(|error| unwritten(system::describe_error(&error)));
         forget()?;
         let told = self.build_record(log, &reader, plan).map_err(fault)?;
         let batch = LogBatch { records: vec![told.into()], ..LogBatch::default() };
-        match log_writer.erase(&plan.erasure, &batch) {
+        match log_writer.erase_values(&plan.erasure, &batch) {
             Commit::Committed(_) => {}
             Commit::Conflict(why) | Commit::NotNow(why) | Commit::Unknown(why) => return Err(unwritten(why)),
         }
         forget()?;
         drop(reader);
-        if let Err(fault) = log_writer.rewrite() {
+        if let Err(fault) = log_writer.rewrite_file() {
             let words = format!("the values are erased, but the file still has old pages with them: {fault}");
             let exit = screen.fail(CommandExit::Unavailable, words);
             screen.say("  try: the same again, when no other program reads the log");
@@ -216,29 +217,29 @@ impl EraseCommand {
     ) -> Result<Record, LogFault> {
         let unread = |error: std::io::Error| LogFault::Io {
             path: log.display().to_string(),
-            why: system::told(&error),
+            why: system::describe_error(&error),
         };
         let drawn = random_bytes::<26>().map_err(unread)?;
         let (id, salt) = drawn.split_at(10);
         let (mut random, mut salted) = ([0; 10], [0; 16]);
         random.copy_from_slice(id);
         salted.copy_from_slice(salt);
-        let sys = ThreadId::sys();
+        let sys = ThreadId::new_sys();
         let log: &dyn LogReader = reader;
         let end = log.records_of(&sys, 1).last().transpose()?.map(|(_, last)| last);
         let now = WallClock.now();
         let parts: Vec<(Position, Vec<usize>)> =
             plan.parts.iter().map(|(position, parts)| (*position, parts.clone())).collect();
-        let (by, reason) = (system::user(), self.reason.as_deref());
+        let (by, reason) = (system::read_user(), self.reason.as_deref());
         let documents = plan.erasure.documents.iter().map(|hash| named_document(reader, *hash));
         let documents = documents.collect::<Result<Vec<_>, LogFault>>()?;
-        let body = core_payload::erased(&by, reason, &parts, &documents);
+        let body = core_payload::write_erasure(&by, reason, &parts, &documents);
         // A log without records of the core has a configuration all the same.
-        let last = reader.after(Position(plan.last.0.saturating_sub(1)), 1)?.pop().map(|(_, last)| last);
+        let last = reader.read_after(Position(plan.last.0.saturating_sub(1)), 1)?.pop().map(|(_, last)| last);
         let config = end.as_ref().or(last.as_ref()).map_or(Digest([0; 32]), |record| record.header.config);
         let seq = end.as_ref().map_or(0, |record| record.header.seq) + 1;
-        let header = Header::told(sys.clone(), seq, MessageId::new(now.0, &random), now, config);
-        Ok(header.seal(body, salted, end.map_or_else(|| head_zero(&sys), |record| record.head)))
+        let header = Header::new_notice(sys.clone(), seq, MessageId::new(now.0, &random), now, config);
+        Ok(header.seal_record(body, salted, end.map_or_else(|| head_zero(&sys), |record| record.head)))
     }
 
     fn as_json(&self, log: &Path, plan: &ErasurePlan, outputs: &[PathBuf]) -> Value {
@@ -303,7 +304,7 @@ impl EraseCommand {
 /// How `<erased>` names a document that is still there. Only the bytes of a prompt's link name the link before it, so
 /// the record has to.
 fn named_document(reader: &SqliteReader, hash: Digest) -> Result<ErasedDocument, LogFault> {
-    let bytes = reader.document(hash)?.filter(|bytes| Digest::of(bytes) == hash);
+    let bytes = reader.read_document(hash)?.filter(|bytes| Digest::hash_bytes(bytes) == hash);
     let text = bytes.as_deref().and_then(|bytes| std::str::from_utf8(bytes).ok());
     let before = text.and_then(prompt_view::link_before);
     Ok(ErasedDocument { hash, before: before.and_then(|before| Digest::parse(&before).ok()) })
@@ -415,7 +416,7 @@ fn list_beside(log: &Path) -> Vec<String> {
         if file.starts_with(&format!("{name}-wal.lost-")) {
             return Some(format!("{file}: an end of the log that was given up"));
         }
-        let is_log = file != name && sqlite::format(&folder.join(file)).is_ok();
+        let is_log = file != name && sqlite::read_format(&folder.join(file)).is_ok();
         is_log.then(|| format!("{file}: another log, or a copy of one"))
     };
     files.iter().filter_map(words).collect()

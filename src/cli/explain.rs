@@ -5,7 +5,7 @@ mod words;
 
 use clap::Args;
 use serde_json::json;
-use systole_kit::schema::{is_slip, nearest};
+use systole_kit::schema::{find_nearest, is_slip};
 
 use super::exit::CommandExit;
 use super::listener_codes::KnownCode;
@@ -128,14 +128,16 @@ fn unknown(screen: Screen, typed: &str, all: &[KnownCode]) -> CommandExit {
         code.split_once('.').map_or(code, |(_, name)| name)
     }
     // A long name may contain the letters of a short word by chance.
-    let bare = nearest(typed, codes().map(name))
+    let bare = find_nearest(typed, codes().map(name))
         .filter(|near| near.starts_with(typed) || near.len() < typed.len().saturating_mul(2));
     let bare = codes().find(|code| Some(name(code)) == bare);
     // A short word is near to many families; only one with the same first letter is meant.
-    let family =
-        nearest(typed, all.iter().map(KnownCode::family).filter(|family| family.get(..1) == typed.get(..1)));
+    let family = find_nearest(
+        typed,
+        all.iter().map(KnownCode::family).filter(|family| family.get(..1) == typed.get(..1)),
+    );
     let near = match typed.contains('.') {
-        true => nearest(typed, codes()),
+        true => find_nearest(typed, codes()),
         false => family.or(bare),
     };
     let near = near.map(str::to_owned);

@@ -158,7 +158,7 @@ impl ExportCommand {
     /// The key, the policy and the checkpoint.
     fn read_extras(&self, looking: &Looking) -> Result<ExportExtras, CommandExit> {
         let screen = looking.screen;
-        let key = self.key.as_deref().map(signing_key::read).transpose();
+        let key = self.key.as_deref().map(signing_key::read_key).transpose();
         let key = key.map_err(|fault| hindered::report_fault(screen, CommandExit::Usage, &fault))?;
         if key.as_ref().is_some_and(|key| key.verifier().kind() != SignatureKind::Plain) {
             let exit = screen.fail(CommandExit::Usage, "--key: it is the key of a witness");
@@ -171,7 +171,7 @@ impl ExportCommand {
                 let bytes = std::fs::read(path).map_err(|error| {
                     hindered::report_unread(screen, CommandExit::Usage, path, "a policy", &error)
                 })?;
-                TrustPolicy::read(&bytes).map_err(|fault| {
+                TrustPolicy::parse(&bytes).map_err(|fault| {
                     let exit =
                         screen.fail(CommandExit::Configuration, format!("{}: {fault}", path.display()));
                     screen.say("  try: a policy that systole verify takes");
@@ -251,8 +251,8 @@ impl ExportCommand {
 fn newest_checkpoint(looking: &Looking) -> Result<Option<SignedCheckpoint>, CommandExit> {
     // The notes are beside the file itself, not beside a link to it.
     let real = std::fs::canonicalize(&looking.log);
-    let beside = notes::path(real.as_deref().unwrap_or(&looking.log));
-    let found = notes::read(&beside)
+    let beside = notes::to_path(real.as_deref().unwrap_or(&looking.log));
+    let found = notes::read_notes(&beside)
         .map_err(|fault| hindered::report_fault(looking.screen, CommandExit::Unavailable, &fault))?;
     let readable = found.into_iter().filter_map(|(_, read)| read.ok());
     Ok(readable.max_by_key(|signed| (signed.checkpoint().size(), signed.note().signatures().len())))

@@ -228,7 +228,7 @@ impl<'a> Printed<'a> {
         let (waiting, _) = (std::mem::take(&mut self.waiting), std::mem::take(&mut self.bytes));
         let Some(filter) = &self.filter else { return true };
         let bodies: Vec<&[u8]> = waiting.iter().map(|hit| &*hit.placed.1.body).collect();
-        match filter.holds(&bodies) {
+        match filter.filter_payloads(&bodies) {
             Ok(held) => waiting.iter().zip(held).filter(|(_, held)| *held).all(|(hit, _)| self.print(hit)),
             Err(fault) => {
                 let at = match fault {

@@ -104,13 +104,13 @@ impl ForkCommand {
             screen.say("  try: -o with another file");
             return Err(exit);
         }
-        let mut opened = sqlite::open(&self.out).map_err(|fault| here::log_fault(screen, &fault))?;
+        let mut opened = sqlite::open_log(&self.out).map_err(|fault| here::log_fault(screen, &fault))?;
         let mut documents = forked.documents.clone();
         for records in forked.records.chunks(AT_ONCE) {
             let records = records.iter().cloned().map(std::sync::Arc::new).collect();
             let batch =
                 LogBatch { records, documents: std::mem::take(&mut documents), ..LogBatch::default() };
-            match opened.writer.commit(&batch) {
+            match opened.writer.commit_batch(&batch) {
                 Commit::Committed(_) => {}
                 Commit::Conflict(words) | Commit::Unknown(words) | Commit::NotNow(words) => {
                     let words = format!("{} is not complete: {words}", self.out.display());

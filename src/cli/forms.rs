@@ -51,10 +51,10 @@ impl Forms {
     }
 
     fn form(&self, reader: &dyn LogReader, config: Digest, payload: &[u8]) -> Option<Value> {
-        let root = Payload::read(payload, &DocumentLimits::FROM_PUMP).ok()?;
+        let root = Payload::parse(payload, &DocumentLimits::FROM_PUMP).ok()?;
         let mut known = self.0.borrow_mut();
         let models = known.entry(config).or_insert_with(|| models(reader, config));
-        let model = models.iter().find(|model| model.declares(&root.name().ns, &root.name().local))?;
+        let model = models.iter().find(|model| model.has_element(&root.name().ns, &root.name().local))?;
         model.to_json(payload).ok()
     }
 }
@@ -65,21 +65,21 @@ pub(super) fn model_of_payload(
     config: Digest,
     payload: &[u8],
 ) -> Option<SchemaModel> {
-    let root = Payload::read(payload, &DocumentLimits::FROM_PUMP).ok()?;
-    models(reader, config).into_iter().find(|model| model.declares(&root.name().ns, &root.name().local))
+    let root = Payload::parse(payload, &DocumentLimits::FROM_PUMP).ok()?;
+    models(reader, config).into_iter().find(|model| model.has_element(&root.name().ns, &root.name().local))
 }
 
 /// What the server of an MCP tool says of it, if a waiting payload calls one.
 pub(super) fn tool_words(reader: &dyn LogReader, one: &WaitingRequest) -> Option<String> {
     let (element, payload) = one.payload()?;
     let model = model_of_payload(reader, one.config, payload.as_bytes())?;
-    model.tool(element)?;
-    model.documentation(element).map(visible_again)
+    model.find_tool(element)?;
+    model.find_documentation(element).map(visible_again)
 }
 
 /// The models of a configuration; empty if the log does not have it.
 fn models(reader: &dyn LogReader, config: Digest) -> Vec<SchemaModel> {
-    let source = reader.document(config).ok().flatten();
+    let source = reader.read_document(config).ok().flatten();
     // Where its programs would run means nothing to a schema.
     let read = source.and_then(|source| config::read_source(&source, Path::new(".")).ok());
     let Some(composition) = read else { return Vec::new() };
@@ -89,10 +89,10 @@ fn models(reader: &dyn LogReader, config: Digest) -> Vec<SchemaModel> {
 
 /// The text in a payload: exactly, if it has only text; otherwise the texts of its elements, separated by blanks.
 fn text(payload: &[u8]) -> Option<String> {
-    let mut gate = Gate::strict(payload, &DocumentLimits::FROM_PUMP).ok()?;
+    let mut gate = Gate::new_strict(payload, &DocumentLimits::FROM_PUMP).ok()?;
     let (mut texts, mut elements, mut is_open) = (Vec::<String>::new(), 0, false);
     loop {
-        match gate.step().ok()? {
+        match gate.read_step().ok()? {
             GateStep::Text(part) => {
                 if !std::mem::replace(&mut is_open, true) {
                     texts.push(String::new());

@@ -106,7 +106,7 @@ fn build_plan(
     let bus = open_bus(screen, &file, still)?;
     let managed = file.managed.then(|| file.log.clone());
     let armed = std::env::var(failpoint::VARIABLE).ok();
-    let steps = Failpoint::read(armed.as_deref())
+    let steps = Failpoint::parse(armed.as_deref())
         .map_err(|unreadable| screen.fail(CommandExit::Usage, unreadable))?;
     let inline = build_agents(screen, &file, ListenerScope::Alone)?;
     let proof = match &file.proof {
@@ -163,7 +163,7 @@ fn proof_plan(screen: Screen, proof: &ProofSettings, log: &Path) -> Result<Proof
 
 /// Asks witnesses through the proxies that the environment names.
 pub(super) fn witness_client() -> WitnessClient {
-    WitnessClient::new(Proxies::of(&|name| std::env::var(name).ok()))
+    WitnessClient::new(Proxies::from_environment(&|name| std::env::var(name).ok()))
 }
 
 /// The agents of the file as listeners of this process.

@@ -16,7 +16,7 @@ pub(super) fn report_unread(
     what: &str,
     error: &Error,
 ) -> CommandExit {
-    report_fault(screen, exit, &system::unread(path, what, error))
+    report_fault(screen, exit, &system::report_unread(path, what, error))
 }
 
 /// Reports why a file was not written. Naming a file that is there already is a mistake of the command line.
@@ -25,7 +25,7 @@ pub(super) fn report_unwritten(screen: Screen, path: &Path, what: &str, error: &
         ErrorKind::AlreadyExists => CommandExit::Usage,
         _ => CommandExit::Unavailable,
     };
-    report_fault(screen, exit, &system::unwritten(path, what, error))
+    report_fault(screen, exit, &system::report_unwritten(path, what, error))
 }
 
 /// Reports why a folder was not made.
@@ -35,7 +35,7 @@ pub(super) fn no_folder(screen: Screen, path: &Path, what: &str, error: &Error) 
 
 /// Reports a missing resource that is neither a file nor a folder.
 pub(super) fn report_missing(screen: Screen, what: &str, error: &Error) -> CommandExit {
-    let exit = screen.fail(CommandExit::Unavailable, format!("{what}: {}", system::told(error)));
+    let exit = screen.fail(CommandExit::Unavailable, format!("{what}: {}", system::describe_error(error)));
     screen.say("  try: run it again; if it fails again, systole doctor");
     exit
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use clap::{Args, ValueEnum};
 use serde_json::json;
 use systole_kit::nats::{WorkerEvent, WorkerFault};
-use systole_kit::schema::nearest;
+use systole_kit::schema::find_nearest;
 use tokio::sync::watch;
 
 use super::cast::ListenerScope;
@@ -79,7 +79,7 @@ impl HostPart {
         file.composition.listeners.retain(|name, _| names.contains(name));
         file.agents.retain(|agent| names.iter().any(|name| name.as_str() == agent.name));
         let armed = std::env::var(failpoint::VARIABLE).ok();
-        let steps = Failpoint::read(armed.as_deref())
+        let steps = Failpoint::parse(armed.as_deref())
             .map_err(|unreadable| screen.fail(CommandExit::Usage, unreadable))?;
         let surroundings: InheritedVariables =
             std::env::vars_os().filter(|(name, _)| name != failpoint::VARIABLE).collect();
@@ -126,7 +126,7 @@ impl HostPart {
                 }
                 None => {
                     let words = format!("--only: no listener is called `{wanted}`");
-                    let near = nearest(wanted, known.iter().map(Name::as_str)).map(str::to_owned);
+                    let near = find_nearest(wanted, known.iter().map(Name::as_str)).map(str::to_owned);
                     return Err(refuse(&words, &near.unwrap_or_else(|| format!("one of {}", fix()))));
                 }
             };
@@ -142,7 +142,7 @@ impl HostPart {
         file: &OrganismFile,
         names: &BTreeSet<Name>,
     ) -> Result<(String, BTreeMap<Name, PathBuf>), CommandExit> {
-        let own = file.managed.then(|| BrokerFolder::beside(&file.log));
+        let own = file.managed.then(|| BrokerFolder::new_beside(&file.log));
         let url = match (&file.bus, &own) {
             (Some(url), _) => url.clone(),
             (None, Some(folder)) => read_address(screen, place, &folder.address_file())?,
@@ -151,9 +151,9 @@ impl HostPart {
         let folder = self.keys.clone().or_else(|| own.map(|folder| folder.keys()));
         let Some(folder) = folder else { return Ok((url, BTreeMap::new())) };
         let key = |name: &Name| {
-            let path = keyfiles::path(&folder, name.as_str());
+            let path = keyfiles::to_path(&folder, name.as_str());
             // Its validity is checked before anything starts.
-            match keyfiles::seed(&path) {
+            match keyfiles::read_seed(&path) {
                 Ok(_) => Ok((name.clone(), path)),
                 Err(keyless) => Err(report_keys(screen, place, &keyless)),
             }
@@ -167,7 +167,7 @@ pub(super) fn keep_for_pump(screen: Screen, file: OrganismFile) -> Result<Organi
     if file.bus.is_none() && !file.managed {
         return Err(no_broker(screen, "pump"));
     }
-    Ok(OrganismFile { composition: file.composition.hosted(), agents: Vec::new(), ..file })
+    Ok(OrganismFile { composition: file.composition.into_hosted(), agents: Vec::new(), ..file })
 }
 
 fn no_broker(screen: Screen, role: &str) -> CommandExit {

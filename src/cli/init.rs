@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use clap::builder::{NonEmptyStringValueParser, PossibleValue, PossibleValuesParser, TypedValueParser as _};
 use serde_json::json;
-use systole_kit::writer::visible;
+use systole_kit::writer::make_visible;
 
 use super::examples::{AGENT, EXAMPLES, Example, FIRST, REPLACED, TEAM, TEMPLATES, WORKFLOWS};
 use super::exit::CommandExit;
@@ -217,7 +217,7 @@ fn keep_from_git(screen: Screen, folder: &Path) -> Result<bool, CommandExit> {
 fn check_printable(screen: Screen, folder: &Path) -> Result<(), CommandExit> {
     let text = folder.to_string_lossy();
     // `visible` lets line breaks and tabs through.
-    let shown = visible(&text).replace('\n', "\\u{a}").replace('\t', "\\u{9}");
+    let shown = make_visible(&text).replace('\n', "\\u{a}").replace('\t', "\\u{9}");
     if folder.to_str() == Some(&shown) {
         return Ok(());
     }

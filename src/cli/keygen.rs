@@ -38,7 +38,7 @@ impl KeygenCommand {
     pub(super) fn run(self) -> CommandExit {
         let screen = Screen::of_process(self.json);
         let kind = if self.witness { SignatureKind::Cosignature } else { SignatureKind::Plain };
-        let key = match signing_key::make(&self.out, &self.origin, kind) {
+        let key = match signing_key::make_key(&self.out, &self.origin, kind) {
             Ok(key) => key,
             Err(fault) => return hindered::report_fault(screen, CommandExit::Usage, &fault),
         };

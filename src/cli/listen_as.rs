@@ -20,7 +20,7 @@ use systole_mcp::adapter::{AdapterOrder, ServerPlace, pin_of, serve};
 
 use super::exit::CommandExit;
 use super::screen::Screen;
-use systole_system::system::told;
+use systole_system::system::describe_error;
 
 /// Becomes the listener that the first argument names.
 pub(super) fn run_listener(arguments: impl Iterator<Item = OsString>) -> ExitCode {
@@ -108,7 +108,7 @@ fn run_mcp(pin: &str, server: &str, place: &[&str]) -> ExitCode {
     };
     match std::fs::read(pin) {
         Ok(text) => serve(&AdapterOrder { server: server.to_owned(), pin: text, place }),
-        Err(error) => report_fault(&format!("config.unpinned: {pin}: {}", told(&error))),
+        Err(error) => report_fault(&format!("config.unpinned: {pin}: {}", describe_error(&error))),
     }
 }
 

@@ -194,7 +194,7 @@ fn approval(record: &ApiRecord, to: &str) -> Option<What> {
     }
     if let Some(question) = question::read_asked(body) {
         let (id, from) = (question.id, &question.from);
-        let command = question::commands(id, &question.choices);
+        let command = question::spell_commands(id, &question.choices);
         let words = format!("waits for a person: question {id} from {from}: {}: {command}", question.words);
         return Some(What { words, colour: Some(TextTone::Held) });
     }
@@ -237,15 +237,15 @@ pub(super) fn fallen(record: &ApiRecord) -> Option<String> {
 
 /// The root element of a payload and the text in it.
 fn summary(body: &str) -> String {
-    let Ok(payload) = Payload::trusted(Arc::from(body.as_bytes())) else { return "?".to_owned() };
+    let Ok(payload) = Payload::from_trusted(Arc::from(body.as_bytes())) else { return "?".to_owned() };
     let mut text = format!("<{}>", payload.name().local);
     if *payload.name().ns == *namespaces::CORE {
         // A core answer has its content in attributes; in one line its name is enough.
         return text;
     }
-    let Ok(mut gate) = Gate::strict(body.as_bytes(), &DocumentLimits::FROM_PUMP) else { return text };
+    let Ok(mut gate) = Gate::new_strict(body.as_bytes(), &DocumentLimits::FROM_PUMP) else { return text };
     loop {
-        match gate.step() {
+        match gate.read_step() {
             Ok(GateStep::Text(part)) => {
                 text.push(' ');
                 part.append_to(&mut text);

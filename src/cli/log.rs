@@ -200,7 +200,7 @@ impl Log {
         // The first record at or after that number.
         let at = |number: u64| match thread {
             Some(thread) => reader.of_thread(thread, number, 1),
-            None => reader.after(Position(number - 1), 1),
+            None => reader.read_after(Position(number - 1), 1),
         };
         let since = match self.since.as_deref() {
             None => 1,
@@ -217,7 +217,7 @@ impl Log {
         };
         let end = match thread {
             Some(_) => causes::first_after(|number| Ok(!at(number)?.is_empty())).map_err(fault)?,
-            None => reader.last().map_err(fault)?.0 + 1,
+            None => reader.read_last().map_err(fault)?.0 + 1,
         };
         let first = end.saturating_sub(newest).max(1);
         Ok((first.max(since), first > 1 && self.newest.is_none()))
@@ -297,7 +297,7 @@ impl<W: Write> Printing<'_, W> {
             Some(known) => *known,
             None => self.before(thread, seq)?,
         };
-        if last + 1 != seq || !record.verifies(head) {
+        if last + 1 != seq || !record.is_valid_after(head) {
             let place = format!("at position {} of the log, thread {thread}", position.0);
             self.unsound(&format!("error: record {seq} does not follow record {}, {place}", seq - 1));
         }

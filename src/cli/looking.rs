@@ -110,9 +110,9 @@ impl Looking {
             screen.say(format!("  try: {start}, or name another with --log PATH"));
             return Err(exit);
         }
-        let opened = sqlite::open_reading(&log).and_then(|reader| Ok((reader, sqlite::holder(&log)?)));
+        let opened = sqlite::open_reading(&log).and_then(|reader| Ok((reader, sqlite::find_holder(&log)?)));
         let (reader, running) = opened.map_err(|fault| here::log_fault(screen, &fault))?;
-        if let Ok(LogCondition { lost: Some(fault), .. }) = sqlite::condition(&log) {
+        if let Ok(LogCondition { lost: Some(fault), .. }) = sqlite::read_condition(&log) {
             screen.say(format!("note: {fault}"));
         }
         let of_file: Arc<dyn LogReader> = Arc::new(reader.clone());
@@ -141,9 +141,9 @@ impl Looking {
     pub(super) fn shown_at(self, past: PastPosition) -> Result<Looking, CommandExit> {
         let mut looking = self;
         let Some(at) = past.at else { return Ok(looking) };
-        let last = looking.reader.last().map_err(|fault| looking.fault(&fault))?;
+        let last = looking.reader.read_last().map_err(|fault| looking.fault(&fault))?;
         let before = Position(at.saturating_sub(1));
-        let found = if at == 0 { Ok(Vec::new()) } else { looking.reader.after(before, 1) };
+        let found = if at == 0 { Ok(Vec::new()) } else { looking.reader.read_after(before, 1) };
         let found = found.map_err(|fault| looking.fault(&fault))?;
         let Some((_, record)) = found.into_iter().find(|(position, _)| position.0 == at) else {
             let words = format!("--at {at}: there is no such position; the log ends at {}", last.0);
@@ -194,7 +194,7 @@ impl Looking {
             self.screen.say("  try: a later position");
             return Err(exit);
         };
-        let source = self.view.document(last.hash).map_err(fault)?;
+        let source = self.view.read_document(last.hash).map_err(fault)?;
         let source = source.ok_or_else(|| "the log does not hold it".to_owned());
         source.and_then(|source| self.configuration(&source)).map_err(|why| {
             let words = format!("the configuration {} cannot be read: {why}", last.hash);
@@ -264,7 +264,7 @@ impl Looking {
     /// Reports that everything is paused, if so.
     pub(super) fn say_if_paused(&self, pause: Option<&ThreadPause>) {
         if let Some(pause) = pause {
-            let sentence = pause.sentence(&ThreadId::sys(), self.now);
+            let sentence = pause.sentence(&ThreadId::new_sys(), self.now);
             self.screen.say(format!("everything is {sentence}; end it with: {}", pause.command()));
         }
     }

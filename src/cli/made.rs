@@ -5,7 +5,7 @@
 //! reported with their fix.
 
 use systole_kit::QName;
-use systole_kit::schema::{SchemaModel, ValueSlip, nearest};
+use systole_kit::schema::{SchemaModel, ValueSlip, find_nearest};
 
 use super::exit::CommandExit;
 use super::refused;
@@ -98,7 +98,7 @@ fn find_taker(
     element: &str,
     to: Option<&Name>,
 ) -> Result<(QName, SchemaId), String> {
-    if let Some(to) = to.filter(|to| composition.listener(to).is_none()) {
+    if let Some(to) = to.filter(|to| composition.find_listener(to).is_none()) {
         let names = composition.listeners.keys().map(Name::as_str);
         return Err(format!("there is no listener {}{}", to.as_str(), suggest_name(to.as_str(), names, "")));
     }
@@ -140,7 +140,7 @@ fn describe_untaken(composition: &Composition, element: &str, to: Option<&Name>)
         );
     }
     let of_whom: Vec<&Listener> = match to {
-        Some(to) => composition.listener(to).into_iter().collect(),
+        Some(to) => composition.find_listener(to).into_iter().collect(),
         None => composition.listeners.values().filter(|listener| listener.entry).collect(),
     };
     if let Some(closed) = of_whom.iter().find(|listener| !listener.entry) {
@@ -167,7 +167,7 @@ fn describe_untaken(composition: &Composition, element: &str, to: Option<&Name>)
 
 /// The name that was probably meant, or else a list of the names.
 fn suggest_name<'a>(name: &str, known: impl Iterator<Item = &'a str>, otherwise: &str) -> String {
-    match nearest(name, known) {
+    match find_nearest(name, known) {
         Some(near) => format!("; try: {near}"),
         None => otherwise.to_owned(),
     }

@@ -100,7 +100,7 @@ use systole_bus::managed::warden;
 use systole_carriers::{ADAPTER_WORD, WARDEN_WORD, guard_program};
 use systole_judge::{trial, tried, xpath_filter, xpath_process};
 use systole_system::descriptors;
-use systole_system::system::told;
+use systole_system::system::describe_error;
 
 #[derive(Parser, Debug)]
 #[command(name = "systole", version, about = "Runs an organism of listeners, and proves what they said")]
@@ -251,14 +251,14 @@ pub fn main() -> ExitCode {
         Some(first) if first == WARDEN_WORD => return guard_program(),
         Some(first) if first == ADAPTER_WORD => return listen_as::run_listener(arguments),
         // Before anything makes a thread.
-        Some(first) if first == systole_sandbox::WORD => return systole_sandbox::enter(arguments),
+        Some(first) if first == systole_sandbox::WORD => return systole_sandbox::enter_sandbox(arguments),
         _ => {}
     }
     if let Some(exit) = first_process::stand_in() {
         return exit;
     }
     operator_log::install_subscriber();
-    descriptors::raise();
+    descriptors::raise_limit();
     let mut typed: Vec<OsString> = std::env::args_os().collect();
     if typed.get(1).is_some_and(|first| first == detach::WORD) {
         typed.remove(1);
@@ -305,7 +305,8 @@ impl Arguments {
             && let Err(error) = std::env::set_current_dir(folder)
         {
             let screen = Screen::of_process(false);
-            let exit = screen.fail(CommandExit::Usage, format!("-C {}: {}", folder.display(), told(&error)));
+            let exit = screen
+                .fail(CommandExit::Usage, format!("-C {}: {}", folder.display(), describe_error(&error)));
             screen.say("  try: -C with the path of a folder that you can enter");
             return exit;
         }

@@ -87,7 +87,7 @@ impl OpenLog {
             return shown_with(screen, file, Arc::new(history.log), verdict);
         }
         let unshown = |fault| fault_of(screen, file, &fault);
-        if let Some(pid) = sqlite::holder(file).map_err(unshown)? {
+        if let Some(pid) = sqlite::find_holder(file).map_err(unshown)? {
             return Err(refuse_running(screen, file, pid));
         }
         let reader = sqlite::open_still(file).map_err(unshown)?;

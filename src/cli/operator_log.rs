@@ -5,7 +5,7 @@
 
 use std::fmt::{self, Debug, Write as _};
 
-use systole_kit::writer::visible;
+use systole_kit::writer::make_visible;
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Metadata, Subscriber};
 use tracing_subscriber::filter::filter_fn;
@@ -144,7 +144,7 @@ impl EventParts {
         let EventParts { message, why, fix, others } = self;
         let colon = if why.is_empty() { "" } else { ": " };
         let attempt = if fix.is_empty() { "" } else { "; try: " };
-        visible(&format!("{message}{others}{colon}{why}{attempt}{fix}")).replace('\n', " ")
+        make_visible(&format!("{message}{others}{colon}{why}{attempt}{fix}")).replace('\n', " ")
     }
 }
 

@@ -116,7 +116,7 @@ impl PauseTarget {
     ) -> Result<CommandExit, CommandExit> {
         let file = self.place.organism(screen)?;
         let organism = Box::pin(here::start_without_deliveries(screen, &self.place, file)).await?;
-        let (by, note) = (Name::operator(), note.map(str::to_owned));
+        let (by, note) = (Name::new_operator(), note.map(str::to_owned));
         let exit = match organism.handle().pause_or_continue(by, thread.clone(), halts, note).await {
             Some(SenderReply::Refused(refusal)) => not_done(screen, &ApiRefusal::from(&*refusal)),
             Some(SenderReply::Done | SenderReply::Receipt(..)) => {

@@ -1,7 +1,7 @@
 //! `systole context`: the prompt of an agent's model call, from the log.
 
 use clap::Args;
-use systole_kit::writer::visible;
+use systole_kit::writer::make_visible;
 
 use super::as_of::AsOf;
 use super::exit::CommandExit;
@@ -64,5 +64,5 @@ fn heading(screen: Screen, called: &JournaledCall) {
 fn part(screen: Screen, title: &str, text: &str) {
     screen.show("");
     screen.show(&format!("--- {title}"));
-    visible(text).lines().for_each(|line| screen.drawn(line));
+    make_visible(text).lines().for_each(|line| screen.drawn(line));
 }

@@ -61,7 +61,7 @@ impl ProveCommand {
         let log = looking::log_there(screen, &self.place, None)?;
         let policy = self.policy.as_deref().map(|path| read_policy(screen, path)).transpose()?;
         let file = notes_of(&log);
-        let found = notes::read(&file)
+        let found = notes::read_notes(&file)
             .map_err(|fault| hindered::report_fault(screen, CommandExit::Unavailable, &fault))?;
         let checkpoints: Vec<SignedCheckpoint> =
             found.into_iter().filter_map(|(_, read)| read.ok()).collect();
@@ -131,7 +131,7 @@ fn pick_best(
     policy: Option<&TrustPolicy>,
 ) -> Option<SignedCheckpoint> {
     let is_wanted = |one: &SignedCheckpoint| {
-        policy.is_none_or(|policy| policy.judge(one, None).is_ok_and(|verdict| verdict.is_quorum))
+        policy.is_none_or(|policy| policy.judge_checkpoint(one, None).is_ok_and(|verdict| verdict.is_quorum))
     };
     fitting.filter(is_wanted).max_by_key(|one| (one.note().signatures().len(), one.checkpoint().size()))
 }
@@ -145,7 +145,7 @@ fn read_entry(
 ) -> Result<(ProvedEntry, Vec<systole_proof::tree::TreeHash>), CommandExit> {
     let broken = |fault: systole_proof::tree::TreeFault| screen.fail(CommandExit::Log, fault);
     let reader = sqlite::open_reading(log).map_err(|fault| here::log_fault(screen, &fault))?;
-    let mut builder = ProofBuilder::inclusion(position - 1, size).map_err(broken)?;
+    let mut builder = ProofBuilder::new_inclusion(position - 1, size).map_err(broken)?;
     let mut entry = None;
     let log: &dyn LogReader = &reader;
     for (at, placed) in (1..).zip(log.records_after(Position(0)).up_to(Position(size))) {

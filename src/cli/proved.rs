@@ -67,7 +67,7 @@ pub(super) fn verify_proof(
         screen.say("  try: the file that systole prove wrote, unchanged");
         exit
     };
-    let proof = EntryProof::read(&bytes).map_err(|fault| refused(fault.to_string()))?;
+    let proof = EntryProof::parse(&bytes).map_err(|fault| refused(fault.to_string()))?;
     let extra = proof.extra().ok_or_else(|| refused("it has no entry, so it shows nothing".to_owned()))?;
     let entry = ProvedEntry::read_entry(extra).map_err(|why| refused(format!("line 2: {why}")))?;
     let verdict = judge_proof(&proof, &entry, policy);
@@ -157,7 +157,7 @@ fn list_lines(shown: &str, proof: &EntryProof, entry: &ProvedEntry, verdict: &Pr
 /// The parts of a header that say something to a person.
 fn describe_header(header: &Header) -> Vec<(&'static str, String)> {
     let to = header.to.as_ref().map(|to| to.as_str().to_owned());
-    let time = String::from_utf8_lossy(&header.time.text()).into_owned();
+    let time = String::from_utf8_lossy(&header.time.to_text()).into_owned();
     let all = [
         ("thread", Some(format!("{}, record {}", header.thread, header.seq))),
         ("kind", Some(header.kind.as_str().to_owned())),
@@ -182,7 +182,7 @@ fn as_json(
             "thread": header.thread.to_string(), "seq": header.seq, "kind": header.kind.as_str(),
             "code": header.code.map(|code| code.as_str()), "from": header.from.as_str(),
             "to": header.to.as_ref().map(Name::as_str),
-            "time": String::from_utf8_lossy(&header.time.text()), "config": header.config.to_string(),
+            "time": String::from_utf8_lossy(&header.time.to_text()), "config": header.config.to_string(),
             "body_bytes": length,
         })
     });

@@ -1,6 +1,6 @@
 //! A refusal for a person: what is wrong, where, what was expected, what came, and the fix.
 
-use systole_kit::writer::visible;
+use systole_kit::writer::make_visible;
 
 use super::exit::CommandExit;
 use super::screen::Screen;
@@ -21,7 +21,7 @@ pub(super) fn exit_of(code: Code) -> CommandExit {
 
 /// Prints a refusal.
 pub(super) fn say(screen: Screen, refusal: &ApiRefusal) {
-    let page = visible(page(refusal).trim_end()).into_owned();
+    let page = make_visible(page(refusal).trim_end()).into_owned();
     let rest = page.strip_prefix("refused:").unwrap_or(&page);
     screen.say_drawn(&format!("{}{rest}", screen.for_talk().ink(TextTone::Bad, "refused:")));
 }

@@ -20,7 +20,7 @@ use systole_core::types::ids::{Name, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader};
 use systole_core::types::time::Millis;
 use systole_kit::money::Money;
-use systole_kit::writer::visible;
+use systole_kit::writer::make_visible;
 use systole_organism::replaying::{
     CannotReplay, LiveAgent, LiveFault, LiveFaultKind, LiveUse, RealParts, RecordedTree,
     ReplayConfigurations, ReplayedTree, StandInProgram, SystemEvents, replay_tree,
@@ -228,7 +228,7 @@ impl ReplayCommand {
         let screen = looking.screen;
         let since = self.since.as_deref().map(|text| typed_moment(screen, "--since", text, looking.now));
         let earliest = since.transpose()?.unwrap_or(Millis(0));
-        let newest = looking.reader.threads(usize::MAX).map_err(|fault| looking.fault(&fault))?;
+        let newest = looking.reader.list_threads(usize::MAX).map_err(|fault| looking.fault(&fault))?;
         let (mut counts, mut selects_some) = (ReplayCounts::default(), false);
         // Nothing is printed before it is clear that what is named takes part.
         let mut held = Vec::new();
@@ -524,7 +524,7 @@ pub(super) fn list_lines(root: &str, replayed: &ReplayedTree) -> Vec<String> {
     };
     let mut lines = vec![format!("{root}: {}, {words}", counted(comparison.records, "record"))];
     if let Some(version) = &replayed.version {
-        lines.push(format!("  recorded by version {}", visible(version)));
+        lines.push(format!("  recorded by version {}", make_visible(version)));
     }
     if comparison.reworded > 0 {
         let reworded = comparison.reworded;
@@ -537,7 +537,7 @@ pub(super) fn list_lines(root: &str, replayed: &ReplayedTree) -> Vec<String> {
     lines.extend(compared::lines(&comparison.differences, ComparedSides::Replay));
     lines.extend(replayed.refused.iter().map(|refusal| {
         let words = format!("  refused now: {}: {}", refusal.code.as_str(), refusal.message);
-        visible(&words).into_owned()
+        make_visible(&words).into_owned()
     }));
     // A delivery that is open in the record too needs no remark.
     let missing = replayed.unanswered.iter().filter(|_| verdict != ReplayVerdict::Equal);
@@ -545,7 +545,7 @@ pub(super) fn list_lines(root: &str, replayed: &ReplayedTree) -> Vec<String> {
         .map(|one| format!("  no answer in the log: {} at {}: {}", one.listener, one.place, one.why))
         .collect();
     missing.dedup();
-    lines.extend(missing.iter().take(UNANSWERED).map(|line| visible(line).into_owned()));
+    lines.extend(missing.iter().take(UNANSWERED).map(|line| make_visible(line).into_owned()));
     if missing.len() > UNANSWERED {
         lines.push(format!("  and {} more without an answer in the log", missing.len() - UNANSWERED));
     }

@@ -25,7 +25,7 @@ use super::screen::Screen;
 use super::signals::Signals;
 use systole_config::{DEFAULT_LISTEN, OrganismFile, counted};
 use systole_core::types::ports::{LogFault, LostRange, Position};
-use systole_core::types::time::spoken;
+use systole_core::types::time::spell_duration;
 use systole_doors::api_types;
 use systole_doors::events::RecordFollower;
 use systole_doors::http::{self, HttpDoor, HttpDoorFault};
@@ -340,7 +340,10 @@ fn told_once(screen: Screen, log: PathBuf) -> impl FnMut(&LifeSign) + Send {
         match (StandbyStatus { pid: std::process::id(), leader }).write_note(&log) {
             Ok(note) => noted = Some(note),
             Err(error) => {
-                screen.say(format!("  that cannot be noted beside the copy: {}", system::told(&error)));
+                screen.say(format!(
+                    "  that cannot be noted beside the copy: {}",
+                    system::describe_error(&error)
+                ));
             }
         }
     }
@@ -374,7 +377,7 @@ async fn watch_log(screen: Screen, mut running: RunningOrganism, signals: &mut S
             exit = signals.next() => break Some(exit),
         }
     };
-    let by = running.organism.ownership().and_then(|lead| lead.lost());
+    let by = running.organism.ownership().and_then(|lead| lead.find_loss());
     let wait = here::stop_wait(&running.posted);
     match (&by, wait) {
         (Some(words), _) => screen.say(format!("{words}: open deliveries here are dropped")),
@@ -382,7 +385,7 @@ async fn watch_log(screen: Screen, mut running: RunningOrganism, signals: &mut S
             screen.say("stopping: waits 5 s for replies; a second signal stops at once");
         }
         (None, StopWait::Everywhere(time)) => {
-            let time = spoken(u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
+            let time = spell_duration(u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
             let words = "for replies, also of workers over NATS; a second signal stops at once";
             screen.say(format!("stopping: waits up to {time} {words}"));
         }
@@ -426,11 +429,11 @@ async fn stop_running(screen: Screen, running: RunningOrganism, wait: StopWait) 
     }
     let inside: RunningTask = door.close().await;
     let lead = organism.ownership();
-    let is_ousted = || lead.as_ref().is_some_and(|lead| lead.lost().is_some());
+    let is_ousted = || lead.as_ref().is_some_and(|lead| lead.find_loss().is_some());
     let wait = if is_ousted() { StopWait::Here(Duration::ZERO) } else { wait };
     let ended = organism.stop(wait).await;
     // Followers of the log get its end; a slow follower is not waited for.
-    let _left = tokio::time::timeout(Duration::from_millis(500), inside.over()).await;
+    let _left = tokio::time::timeout(Duration::from_millis(500), inside.wait_for_end()).await;
     if is_ousted() {
         return StopResult::Ousted;
     }

@@ -94,7 +94,7 @@ impl ShowCommand {
             Some(element) => schemas.find_meant(screen, element)?,
             None => schemas.payloads().ok_or_else(|| report_none(screen, &schemas))?,
         };
-        let hash = Digest::of(&schema.text).to_string();
+        let hash = Digest::hash_bytes(&schema.text).to_string();
         if screen.json {
             let xsd = String::from_utf8_lossy(&schema.text);
             screen.value(&json!({"schema": schema.name, "sha256": hash, "xsd": xsd}));
@@ -129,7 +129,7 @@ impl SchemaElement {
         let screen = self.place.screen();
         let schemas = FoundSchemas::read_schemas(&self.place, screen)?;
         let DeclaredElement { model, local, .. } = schemas.find_declaring(screen, &self.element)?;
-        let Some(example) = model.example(&local) else {
+        let Some(example) = model.build_example(&local) else {
             let told = format!(
                 "{local} has no example: no value is known for one of its patterns, or it contains itself"
             );

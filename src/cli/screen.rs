@@ -7,7 +7,7 @@ use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::Serialize;
-use systole_kit::writer::visible;
+use systole_kit::writer::make_visible;
 
 use jiff::tz::TimeZone;
 
@@ -134,7 +134,7 @@ impl Screen {
 
     /// A line of data, with hostile text made visible.
     pub(super) fn show(self, line: &str) {
-        self.raw(visible(line).as_bytes());
+        self.raw(make_visible(line).as_bytes());
     }
 
     /// A line of data with our own colours; all foreign text was made visible before.
@@ -177,7 +177,7 @@ impl Screen {
 
     /// A message line that the next one replaces; on a terminal only.
     pub(super) fn progress(self, line: &str) {
-        self.progress_drawn(&visible(line));
+        self.progress_drawn(&make_visible(line));
     }
 
     /// The same for a line in which everything was already made visible.
@@ -215,7 +215,7 @@ impl Screen {
 
     /// A message line, with hostile text made visible.
     pub(super) fn say(self, line: impl Display) {
-        self.say_drawn(&visible(&line.to_string()));
+        self.say_drawn(&make_visible(&line.to_string()));
     }
 
     /// A message line in which everything was already made visible.
@@ -232,7 +232,7 @@ impl Screen {
 
     /// Prints an error, and returns its exit.
     pub(super) fn fail(self, exit: CommandExit, words: impl Display) -> CommandExit {
-        self.error_drawn(&visible(&words.to_string()));
+        self.error_drawn(&make_visible(&words.to_string()));
         exit
     }
 

@@ -210,7 +210,8 @@ pub(super) fn read_document(screen: Screen, file: Option<&Path>) -> Result<Vec<u
 }
 
 pub(super) fn draw_key() -> Result<Key, String> {
-    let hex = random_hex().map_err(|error| format!("the random bytes of a key: {}", system::told(&error)))?;
+    let hex = random_hex()
+        .map_err(|error| format!("the random bytes of a key: {}", system::describe_error(&error)))?;
     Key::parse(&hex).map_err(|malformed: MalformedId| malformed.to_string())
 }
 

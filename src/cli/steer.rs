@@ -82,7 +82,7 @@ impl SteerCommand {
         named: &Name,
         thread: &ThreadId,
     ) -> Result<Payload, CommandExit> {
-        let Some(listener) = composition.listener(named) else {
+        let Some(listener) = composition.find_listener(named) else {
             let words = format!("{named} works on {thread}, but is no longer in the organism's file");
             return Err(screen.fail(CommandExit::Configuration, words));
         };

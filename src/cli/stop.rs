@@ -119,7 +119,7 @@ impl StopCommand {
 
 /// The process that holds a log.
 fn find_holder(screen: Screen, log: &Path) -> Result<Option<u32>, CommandExit> {
-    sqlite::holder(log).map_err(|fault| here::log_fault(screen, &fault))
+    sqlite::find_holder(log).map_err(|fault| here::log_fault(screen, &fault))
 }
 
 /// The name of what the process runs. A process that only answers a question is not ended by this command.
@@ -155,7 +155,7 @@ fn report_end(
     alarms: &[ApiAlarm],
     drains: Option<Duration>,
 ) -> CommandExit {
-    let is_unclosed = sqlite::condition(log).is_ok_and(|condition| condition.unclosed.is_some());
+    let is_unclosed = sqlite::read_condition(log).is_ok_and(|condition| condition.unclosed.is_some());
     let left = drains.map(|_| left_out(log));
     if screen.json {
         let mut value =
@@ -194,9 +194,9 @@ fn report_end(
 /// have. `None` if the log does not end with a stop.
 fn left_out(log: &Path) -> Option<(bool, u64)> {
     let reader = sqlite::open_reading(log).ok()?;
-    let before = Position(reader.last().ok()?.0.checked_sub(1)?);
-    let (_, record) = reader.after(before, 1).ok()?.pop()?;
-    let said = core_payload::read_shutdown(&record.body).filter(|_| record.header.from == Name::core());
+    let before = Position(reader.read_last().ok()?.0.checked_sub(1)?);
+    let (_, record) = reader.read_after(before, 1).ok()?.pop()?;
+    let said = core_payload::read_shutdown(&record.body).filter(|_| record.header.from == Name::new_core());
     said.map(|(mode, out)| (mode == core_payload::DRAINED, out))
 }
 

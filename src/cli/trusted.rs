@@ -15,7 +15,7 @@ use systole_system::system;
 pub(super) fn read_policy(screen: Screen, path: &Path) -> Result<TrustPolicy, CommandExit> {
     let bytes = system::read_bounded(path, POLICY_BYTES)
         .map_err(|error| hindered::report_unread(screen, CommandExit::Usage, path, "a policy", &error))?;
-    TrustPolicy::read(&bytes).map_err(|fault| {
+    TrustPolicy::parse(&bytes).map_err(|fault| {
         let exit = screen.fail(CommandExit::Configuration, format!("{}: {fault}", path.display()));
         screen.say("  try: a line `log KEY` with the key that systole keygen printed, and `quorum none`");
         exit
@@ -26,9 +26,9 @@ pub(super) fn read_policy(screen: Screen, path: &Path) -> Result<TrustPolicy, Co
 pub(super) fn policy_of(screen: Screen, key: &str) -> Result<TrustPolicy, CommandExit> {
     // A line break would begin another line of the policy.
     let is_line = !key.contains(char::is_whitespace);
-    let read = TrustPolicy::read(format!("log {key}\nquorum none\n").as_bytes());
+    let read = TrustPolicy::parse(format!("log {key}\nquorum none\n").as_bytes());
     read.ok().filter(|_| is_line).ok_or_else(|| {
-        let why = match VerifierKey::read(key) {
+        let why = match VerifierKey::parse(key) {
             Ok(key) => format!("{} is the key of a witness", key.name()),
             Err(fault) => fault.to_string(),
         };

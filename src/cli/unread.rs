@@ -3,8 +3,8 @@
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, CommandFactory as _};
-use systole_kit::schema::nearest;
-use systole_kit::writer::visible;
+use systole_kit::schema::find_nearest;
+use systole_kit::writer::make_visible;
 
 use super::Arguments;
 use super::exit::CommandExit;
@@ -52,7 +52,7 @@ pub(super) fn report_error(error: &clap::Error) -> CommandExit {
         return exit;
     }
     let words = error.to_string();
-    if !error.use_stderr() || *visible(&words) == *words {
+    if !error.use_stderr() || *make_visible(&words) == *words {
         error.exit();
     }
     screen.say(words.trim_end());
@@ -64,7 +64,7 @@ fn suggest_command(command: &Command, typed: &str) -> Option<String> {
     let elsewhere = |word: &str| KNOWN_ELSEWHERE.iter().find(|(known, _)| *known == word).map(|(_, it)| *it);
     let ours = || help::list_commands(command).map(Command::get_name);
     let all = ours().chain(KNOWN_ELSEWHERE.iter().map(|(known, _)| *known));
-    let near = elsewhere(typed).map(|_| typed).or_else(|| nearest(typed, all))?;
+    let near = elsewhere(typed).map(|_| typed).or_else(|| find_nearest(typed, all))?;
     elsewhere(near).or_else(|| ours().find(|name| *name == near)).map(str::to_owned)
 }
 

@@ -149,7 +149,7 @@ impl VerifyCommand {
 
     /// Looks at the end of the log, and at what is asked for beyond the records.
     fn find_more(&self, log: &Path) -> Result<MoreFindings, LogFault> {
-        let condition = sqlite::condition(log)?;
+        let condition = sqlite::read_condition(log)?;
         if let Some(lost) = condition.lost {
             return Err(lost);
         }
@@ -199,10 +199,10 @@ impl VerifyCommand {
             }
             if !path.exists() {
                 let absent = std::io::Error::from(std::io::ErrorKind::NotFound);
-                let fault = system::unread(path, "a checkpoint or a log", &absent);
+                let fault = system::report_unread(path, "a checkpoint or a log", &absent);
                 return Err(hindered::report_fault(screen, CommandExit::Usage, &fault));
             }
-            let found = notes::read(path)
+            let found = notes::read_notes(path)
                 .map_err(|fault| hindered::report_fault(screen, CommandExit::Usage, &fault))?;
             if found.is_empty() {
                 let exit = screen.fail(CommandExit::Usage, format!("{} is empty", path.display()));
@@ -225,8 +225,8 @@ impl KeptCheckpoints {
     /// The checkpoints beside a log: beside the file itself, not beside a link to it.
     fn read_beside(screen: Screen, log: &Path) -> Result<KeptCheckpoints, CommandExit> {
         let real = std::fs::canonicalize(log);
-        let beside = notes::path(real.as_deref().unwrap_or(log));
-        let found = notes::read(&beside)
+        let beside = notes::to_path(real.as_deref().unwrap_or(log));
+        let found = notes::read_notes(&beside)
             .map_err(|fault| hindered::report_fault(screen, CommandExit::Unavailable, &fault))?;
         let mut kept = KeptCheckpoints::default();
         kept.add_notes(&beside, CheckpointKeeper::Supplier, found);
@@ -395,7 +395,7 @@ fn list_lines(
 /// The times without a checkpoint, the longest ones if there are many.
 fn gap_lines(gaps: &[CheckpointGap]) -> Vec<String> {
     let mut longest = gaps.to_vec();
-    longest.sort_by_key(|gap| std::cmp::Reverse(gap.to.since(gap.from)));
+    longest.sort_by_key(|gap| std::cmp::Reverse(gap.to.count_since(gap.from)));
     longest.truncate(MOST_GAPS);
     longest.sort_by_key(|gap| gap.first);
     let mut lines = Vec::new();

@@ -66,7 +66,7 @@ impl ServeCommand {
 
     async fn try_run(&self, screen: Screen) -> Result<CommandExit, CommandExit> {
         let mut signals = Signals::of_server(screen)?;
-        let key = signing_key::read(&self.key)
+        let key = signing_key::read_key(&self.key)
             .map_err(|fault| hindered::report_fault(screen, CommandExit::Usage, &fault))?;
         if key.verifier().kind() != SignatureKind::Cosignature {
             let words = format!("{}: this is the key of a log", self.key.display());
@@ -81,13 +81,13 @@ impl ServeCommand {
             beside.into()
         });
         let public = key.verifier().to_string();
-        let book = WitnessBook::open(key, &logs, state.clone())
+        let book = WitnessBook::open_book(key, &logs, state.clone())
             .map_err(|fault| hindered::report_fault(screen, CommandExit::Unavailable, &fault))?;
         let bound = http::bind_address(self.listen).await.map_err(|fault| {
             let words = match fault {
                 HttpDoorFault::InUse(address) => format!("{address} is in use by another program"),
                 HttpDoorFault::Machine(address, error) => {
-                    format!("cannot listen on {address}: {}", system::told(&error))
+                    format!("cannot listen on {address}: {}", system::describe_error(&error))
                 }
             };
             let exit = screen.fail(CommandExit::Unavailable, words);
@@ -131,7 +131,7 @@ fn log_key(screen: Screen, text: &str) -> Result<VerifierKey, CommandExit> {
         screen.say("  try: the line that systole keygen printed for the log, NAME+ID+BASE64");
         exit
     };
-    let key = VerifierKey::read(text).map_err(|fault| refused(fault.to_string()))?;
+    let key = VerifierKey::parse(text).map_err(|fault| refused(fault.to_string()))?;
     match key.kind() {
         SignatureKind::Plain => Ok(key),
         SignatureKind::Cosignature => {

@@ -58,7 +58,7 @@ fn of_log(sort: WordKind, log: &Path) -> Result<Vec<String>, LogFault> {
             Ok(waiting.iter().map(|one| one.id.to_string()).collect())
         }
         _ => {
-            let newest = reader.threads(THREADS)?;
+            let newest = reader.list_threads(THREADS)?;
             let last = newest.first().map(|_| "@last".to_owned());
             Ok(last.into_iter().chain(newest.iter().map(ToString::to_string)).collect())
         }

@@ -5,7 +5,7 @@ mod from;
 
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
-use systole_kit::schema::nearest;
+use systole_kit::schema::find_nearest;
 use systole_workflow::explain::{StepSentence, write_sentences};
 use systole_workflow::spec::Workflow as Spec;
 
@@ -89,7 +89,7 @@ fn find_workflow<'f>(file: &'f OrganismFile, name: &str, screen: Screen) -> Resu
         return Ok(found);
     }
     let known = || file.workflows.iter().map(|workflow| workflow.name.as_str());
-    let hint = match nearest(name, known()) {
+    let hint = match find_nearest(name, known()) {
         Some(near) => format!("; did you mean {near}?"),
         None if file.workflows.is_empty() => "; the file has none".to_owned(),
         None => format!("; there are {}", known().collect::<Vec<_>>().join(", ")),

@@ -222,7 +222,7 @@ fn b21_a_step_whose_time_is_over_says_who_was_away() {
     let told = flat(&systole(folder.path(), &["why", &thread]).stdout);
     assert!(told.contains("cancelled by operator: the program of tool cannot be started"), "{told}");
     running.interrupt();
-    let log = systole_checker::log::LogSnapshot::read(&folder.path().join("hello.db")).unwrap();
+    let log = systole_checker::log::LogSnapshot::open_file(&folder.path().join("hello.db")).unwrap();
     let report = systole_checker::check_under(&log, &[], &systole_checker::RunSettings::default());
     assert!(report.is_clean(), "{report}");
 }

@@ -69,7 +69,7 @@ fn steady(value: &mut Value) {
 
 /// Runs a command until its output is as wanted.
 fn until(folder: &Path, command: &[&str], so: impl Fn(&str) -> bool) -> String {
-    let end = WallClock.now().plus(WAIT_MS);
+    let end = WallClock.now().add_ms(WAIT_MS);
     loop {
         let ran = systole(folder, command);
         if so(&ran.stdout) {
@@ -134,16 +134,16 @@ fn every_position(team: &Path) {
     let reader = sqlite::open_reading(&team.join("team.db")).unwrap();
     let configs: std::collections::BTreeSet<Digest> = records.iter().map(|one| one.header.config).collect();
     for hash in configs {
-        documents.extend(reader.document(hash).unwrap().map(|bytes| StoredDocument { hash, bytes }));
+        documents.extend(reader.read_document(hash).unwrap().map(|bytes| StoredDocument { hash, bytes }));
     }
     for end in 1..=records.len() {
         let folder = tempfile::tempdir().unwrap();
         let log = folder.path().join("ended.db");
         {
-            let mut opened = sqlite::open(&log).unwrap();
+            let mut opened = sqlite::open_log(&log).unwrap();
             let kept = records.iter().take(end).cloned();
             let whole = LogBatch { documents: documents.clone(), ..batch(kept) };
-            assert!(matches!(opened.writer.commit(&whole), Commit::Committed(_)));
+            assert!(matches!(opened.writer.commit_batch(&whole), Commit::Committed(_)));
         }
         let log = log.to_str().unwrap();
         let chosen = COMMANDS.iter().skip(end % 4).step_by(4);
@@ -157,7 +157,7 @@ fn documents(log: &Path) -> Vec<StoredDocument> {
     let bytes = select.query_map([], |row| row.get::<_, Vec<u8>>(0)).unwrap();
     bytes
         .map(|bytes| bytes.unwrap())
-        .map(|bytes| StoredDocument { hash: Digest::of(&bytes), bytes: bytes.into() })
+        .map(|bytes| StoredDocument { hash: Digest::hash_bytes(&bytes), bytes: bytes.into() })
         .collect()
 }
 

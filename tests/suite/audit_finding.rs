@@ -23,17 +23,17 @@ fn id(text: &str) -> ThreadId {
 /// The next record of a chain.
 fn next(thread: &ThreadId, before: Option<&Record>) -> Record {
     let header = Header {
-        from: Name::operator(),
+        from: Name::new_operator(),
         time: Millis(0),
         code: Some(RecordCode::Role(MessageRole::Told)),
         ..bare(thread, before.map_or(0, |r| r.header.seq) + 1)
     };
-    header.seal(Arc::from(&b"<a/>"[..]), [0; 16], before.map_or_else(|| head_zero(thread), |r| r.head))
+    header.seal_record(Arc::from(&b"<a/>"[..]), [0; 16], before.map_or_else(|| head_zero(thread), |r| r.head))
 }
 
 fn log_of(records: Vec<Record>) -> MemoryLog {
     let mut memory = MemoryLog::default();
-    let committed = memory.commit(&batch(records));
+    let committed = memory.commit_batch(&batch(records));
     assert!(matches!(committed, Commit::Committed(_)), "{committed:?}");
     memory
 }
@@ -55,7 +55,7 @@ fn a_root_is_meant_rather_than_its_children() {
     assert_eq!(find(&log, "1f0c"), Ok(id("sess-1f0c9a2b77d1")));
     assert_eq!(find(&log, "sess-1f0c9a2b77d1.h"), Ok(id("sess-1f0c9a2b77d1.heat")));
     assert_eq!(find(&log, "sess-1f0c9a2b77d1.heat"), Ok(id("sess-1f0c9a2b77d1.heat")));
-    assert_eq!(find(&log, "sys"), Ok(ThreadId::sys()));
+    assert_eq!(find(&log, "sys"), Ok(ThreadId::new_sys()));
 }
 
 #[test]
@@ -120,13 +120,13 @@ fn what_became_due_in_one_millisecond_is_taken_in_the_order_of_the_log() {
     let request = |thread: &ThreadId| {
         let mut header = next(thread, None).header;
         header.to = Some(Name::parse("search").unwrap());
-        header.call = Some(CallPath::top(1));
+        header.call = Some(CallPath::new_top(1));
         header.code = Some(RecordCode::Role(MessageRole::Request));
-        header.seal(Arc::from(&b"<a/>"[..]), [0; 16], head_zero(thread))
+        header.seal_record(Arc::from(&b"<a/>"[..]), [0; 16], head_zero(thread))
     };
     let log = log_of(threads.iter().map(request).collect());
     let posts = DueCalls::at(&look(&log), Millis(0));
-    let post = |n: usize| posts.of(&threads[n], &CallPath::top(1)).unwrap().clone();
+    let post = |n: usize| posts.of(&threads[n], &CallPath::new_top(1)).unwrap().clone();
     assert_eq!(post(0), DueCallState::Out { since: Millis(0) });
     assert_eq!(post(1), DueCallState::Queued { place: 1, slots: 1 });
     assert_eq!(post(2), DueCallState::Queued { place: 2, slots: 1 });

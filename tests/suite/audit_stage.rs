@@ -72,7 +72,7 @@ pub(crate) async fn until(organism: &Organism, like: impl Fn(&Record) -> bool) {
     let mut tail = organism.tail();
     let waits = async {
         loop {
-            let records = organism.reader().after(Position(0), 10_000).unwrap();
+            let records = organism.reader().read_after(Position(0), 10_000).unwrap();
             if records.iter().any(|(_, record)| like(record)) {
                 return;
             }
@@ -117,7 +117,11 @@ pub(crate) fn words(standing: &ThreadWaits, start: Option<&str>) -> (String, Str
 pub(crate) fn narrow(lines: &[String]) -> String {
     for line in lines {
         assert!(width(line) <= COLUMNS, "{} columns: {line}", width(line));
-        assert_eq!(systole_kit::writer::visible(line).contains("\\u{5c}"), line.contains("\\u{"), "{line}");
+        assert_eq!(
+            systole_kit::writer::make_visible(line).contains("\\u{5c}"),
+            line.contains("\\u{"),
+            "{line}"
+        );
         assert!(!line.chars().any(char::is_control), "{line:?}");
     }
     lines.join("\n")

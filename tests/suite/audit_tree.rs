@@ -113,7 +113,7 @@ async fn a_tree_tells_of_open_calls_what_they_wait_for() {
     let (text, json) = drawn(&organism, &receipt.thread, "working");
     assert!(text.contains("└─ 1  dig  <dig>  deep  attempt 1 of 3 out for "), "{text}");
     assert_eq!(json["calls"][0]["state"], "open");
-    organism.handle().cancel_thread(Name::operator(), receipt.thread.clone()).await.unwrap();
+    organism.handle().cancel_thread(Name::new_operator(), receipt.thread.clone()).await.unwrap();
     let (text, _) = drawn(&organism, &receipt.thread, "ended");
     assert!(text.contains("├─ 1  dig  <dig>  deep  cancelled"), "{text}");
     assert!(text.contains("└─ cancelled by operator at "), "{text}");
@@ -126,14 +126,14 @@ fn record(thread: &ThreadId, before: &[Record], kind: RecordKind, mark: RecordCo
         kind,
         from: Name::parse(&"a".repeat(63)).unwrap(),
         to: Some(Name::parse(&"b".repeat(63)).unwrap()),
-        call: Some(CallPath::top(1)),
+        call: Some(CallPath::new_top(1)),
         turn: (!before.is_empty()).then(|| u32::try_from(before.len()).unwrap()),
         ordinal: (!before.is_empty()).then_some(0),
         code: Some(mark),
         ..bare(thread, before.len() as u64 + 1)
     };
     let head = before.last().map_or_else(|| head_zero(thread), |r| r.head);
-    header.seal(Arc::from(body), [0; 16], head)
+    header.seal_record(Arc::from(body), [0; 16], head)
 }
 
 /// A thread with names of the greatest length, and payloads full of sequences that terminals obey.
@@ -142,8 +142,10 @@ fn hostile(thread: &ThreadId) -> Vec<Record> {
         .repeat(40);
     let payload = format!("<q xmlns='urn:t'>{}</q>", evil.replace(['\u{1b}', '\u{7}'], ""));
     let long_element = format!("<{} xmlns='urn:t'/>", "é".repeat(120));
-    let mut refusal =
-        Refusal::new(Code::Invalid, evil.clone()).expecting(&*evil).receiving(&*evil).fixed_by(&*evil);
+    let mut refusal = Refusal::new(Code::Invalid, evil.clone())
+        .with_expected(&*evil)
+        .with_received(&*evil)
+        .fixed_by(&*evil);
     refusal.path = Some(format!("/{}", "x".repeat(300)));
     refusal.at = Some((u32::MAX, u32::MAX));
     let mut records: Vec<Record> = Vec::new();
@@ -167,7 +169,7 @@ fn hostile(thread: &ThreadId) -> Vec<Record> {
         with_pump: true,
         words: evil.clone(),
     };
-    add(RecordKind::Attempt, RecordCode::Code(Code::ListenerFailed), &core_payload::attempt(&attempt));
+    add(RecordKind::Attempt, RecordCode::Code(Code::ListenerFailed), &core_payload::write_attempt(&attempt));
     add(RecordKind::Outcome, RecordCode::DeadLetter, &core_payload::dead_letter(&evil, 3));
     add(RecordKind::Outcome, RecordCode::Code(Code::ListenerFailed), &core_payload::system_error(&refusal));
     add(RecordKind::Message, RecordCode::Role(MessageRole::Final), b"");
@@ -194,7 +196,7 @@ fn row_20_no_line_of_a_tree_is_too_wide_or_obeyed() {
     let thread = ThreadId::parse("sess-0123456789ab").unwrap();
     let mut memory = MemoryLog::default();
     let batch = batch(hostile(&thread));
-    assert!(matches!(memory.commit(&batch), systole_core::types::ports::Commit::Committed(_)));
+    assert!(matches!(memory.commit_batch(&batch), systole_core::types::ports::Commit::Committed(_)));
     let tree = read(&memory, &thread).unwrap().unwrap();
     let now = Millis(1_795_158_000_000);
     let text = narrow(&draw(&tree, "ended", &|_, _| None, now));
@@ -207,7 +209,7 @@ async fn a_refusal_from_outside_is_reported_with_its_place_and_its_fix() {
     let organism = start(folder.path()).await;
     until(&organism, |r| String::from_utf8_lossy(&r.body).contains("<listener-joined")).await;
     ask(&organism, "k1", "<dig xmlns=\"urn:t\"><b/></dig>", None).await.unwrap_err();
-    let records = organism.reader().after(Position(0), 100).unwrap();
+    let records = organism.reader().read_after(Position(0), 100).unwrap();
     let refused = records.iter().find(|(_, r)| r.header.kind == RecordKind::Refusal);
     let (_, refused) = refused.unwrap_or_else(|| panic!("{}", told(&organism)));
     insta::assert_snapshot!(steady(&narrow(&narrate(refused, None))), @r"
@@ -312,8 +314,8 @@ fn a_cancelled_timer_is_reported_with_the_call_that_set_it() {
     let timer = systole_core::types::ids::TimerId::parse("tea").unwrap();
     record.header.kind = systole_core::types::record::RecordKind::Timer;
     record.header.code = Some(RecordCode::Timing(systole_core::types::record::TimerEffect::Cancelled));
-    record.header.call = Some(CallPath::top(1));
-    (record.header.from, record.header.to) = (Name::core(), None);
+    record.header.call = Some(CallPath::new_top(1));
+    (record.header.from, record.header.to) = (Name::new_core(), None);
     record.body = systole_core::rules::core_payload::timer_cancelled(&timer);
     let told = narrate(&record, Some(&thread)).join("\n");
     assert!(told.contains(" core  a timer is cancelled, set by call 1  <timer-cancelled>"), "{told}");

@@ -31,7 +31,7 @@ async fn c7_why_names_a_hung_listener_its_program_its_start_and_the_end_of_the_w
     let CallWait::Out { deadline: Some(deadline), idle_ms: None, then } = leaf.cause else {
         panic!("{leaf:?}")
     };
-    assert_eq!((deadline, then), (request.header.time.plus(3_600_000), AfterAttempt::Attempt(2)));
+    assert_eq!((deadline, then), (request.header.time.add_ms(3_600_000), AfterAttempt::Attempt(2)));
 
     let (report, line) = words(&found, None);
     assert!(report.contains("search attempt 1 of 3 out for"), "{report}");
@@ -100,7 +100,7 @@ async fn c7_the_leaves_are_found_through_a_call_and_through_a_child_thread() {
     let folder = two_levels();
     let organism = start(folder.path()).await;
     let receipt = ask(&organism, "k1", &payload("plan", "all"), None).await.unwrap();
-    let child = receipt.thread.child("heat").unwrap();
+    let child = receipt.thread.make_child("heat").unwrap();
     let dug = |thread: &ThreadId| {
         let thread = thread.clone();
         move |r: &systole_core::types::record::Record| {
@@ -145,7 +145,7 @@ async fn c7_a_wait_for_children_shows_how_many_are_missing_and_the_open_child() 
     let [planner] = &found.reasons[..] else { panic!("{found:?}") };
     assert_eq!(planner.cause, CallWait::Awaiting { finished: 0, enough: 1, timer: None });
     let [leaf] = found.leaves()[..] else { panic!("{found:?}") };
-    assert_eq!(leaf.thread, receipt.thread.child("heat").unwrap(), "the child is what ends the wait");
+    assert_eq!(leaf.thread, receipt.thread.make_child("heat").unwrap(), "the child is what ends the wait");
     let (report, line) = words(&found, None);
     assert!(report.contains("planner is in turn 1, awaits 1 thread, 0 finished (call 1)"), "{report}");
     assert!(line.contains("for search: attempt 1 of 3 out"), "{line}");
@@ -170,7 +170,7 @@ async fn c7_a_wait_for_a_timer_names_it_and_its_moment_also_where_the_thread_res
     let CallWait::Awaiting { enough: 0, timer: Some((id, due)), .. } = &leaf.cause else {
         panic!("{leaf:?}")
     };
-    assert_eq!((id.as_str(), *due), ("tea", leaf.since.plus(3_600_000)));
+    assert_eq!((id.as_str(), *due), ("tea", leaf.since.add_ms(3_600_000)));
     let (report, line) = words(&found, None);
     assert!(report.contains("planner is in turn 1, awaits timer tea, due in 59 m"), "{report}");
     // In an hour it may be another day.
@@ -326,7 +326,7 @@ async fn c7_resting_and_ended_threads_say_so() {
     let (report, _) = words(&found, None);
     assert!(report.contains("rests since 0."), "{report}");
     assert!(report.contains("systole send --thread sess-"), "{report}");
-    assert!(organism.handle().cancel_thread(Name::operator(), receipt.thread.clone()).await.is_some());
+    assert!(organism.handle().cancel_thread(Name::new_operator(), receipt.thread.clone()).await.is_some());
     let (report, _) = words(&standing(&organism, &receipt.thread), None);
     assert!(report.contains("  ended at "), "{report}");
     stop(organism).await;
@@ -383,7 +383,7 @@ async fn c7_after_a_failed_attempt_the_next_one_is_out_since_its_own_time() {
     let leaf = found.leaves()[0];
     assert!(matches!(leaf.cause, CallWait::Out { then: AfterAttempt::Fails, .. }), "{leaf:?}");
     assert_eq!((leaf.attempt, leaf.failures.len()), (2, 1));
-    assert_eq!(leaf.since, repeat.header.time.plus(1), "since the pause after the first attempt");
+    assert_eq!(leaf.since, repeat.header.time.add_ms(1), "since the pause after the first attempt");
     let (report, _) = words(&found, None);
     assert!(report.contains("search attempt 2 of 2 out for"), "{report}");
     assert!(flat(&report).contains("; then the call fails"), "{report}");
@@ -395,7 +395,7 @@ fn hostile(depth: u32) -> WaitReason {
     let evil =
         "\u{1b}]0;title\u{7}\u{1b}[2J\u{202e}drawkcab\u{200b}\r\n日本語のとても長いテキスト".repeat(40);
     let thread = format!("sess-0123456789ab{}", ".a-label-of-thirty-two-letters-32".repeat(16));
-    let call = (0..depth).fold(CallPath::top(999_999_999), |path, _| path.item(999_999_999, 63));
+    let call = (0..depth).fold(CallPath::new_top(999_999_999), |path, _| path.append_item(999_999_999, 63));
     let program = crate::stage::program(&["./x", &evil], "/".into());
     let words = format!("exited 1{evil}; last words on stderr: {evil}KeyError: {}", "X_".repeat(900));
     let cause = CallWait::Out {
@@ -442,7 +442,7 @@ fn row_20_no_line_of_why_is_too_wide_or_obeyed() {
 fn waiting(thread: &str, since: u64, cause: CallWait) -> WaitReason {
     WaitReason {
         thread: ThreadId::parse(thread).unwrap(),
-        call: CallPath::top(1),
+        call: CallPath::new_top(1),
         listener: Name::parse("search").unwrap(),
         turn: 1,
         since: Millis(since),
@@ -528,7 +528,7 @@ fn c7_a_message_that_is_held_and_a_timer_of_a_resting_thread_are_waits() {
     let now = Millis(1_000_000_000);
     let out = CallWait::Out { deadline: None, idle_ms: None, then: AfterAttempt::Fails };
     let mut standing = of_one(waiting("sess-0123456789ab", now.0 - 9_000, out));
-    let held = CallWait::Held { behind: CallPath::top(1) };
+    let held = CallWait::Held { behind: CallPath::new_top(1) };
     standing.reasons.push(waiting("sess-0123456789ab", now.0 - 5_000, held));
     let (id, listener) =
         (systole_core::types::ids::TimerId::parse("tea").unwrap(), Name::parse("dig").unwrap());
@@ -539,7 +539,7 @@ fn c7_a_message_that_is_held_and_a_timer_of_a_resting_thread_are_waits() {
         touched: Millis(now.0 - 1_000),
         seq: 3,
         reasons: Vec::new(),
-        timers: vec![systole_queries::why::ThreadTimer { id, listener, due: now.plus(60_000) }],
+        timers: vec![systole_queries::why::ThreadTimer { id, listener, due: now.add_ms(60_000) }],
         models: Vec::new(),
         times: Vec::new(),
         failed: None,
@@ -573,8 +573,8 @@ async fn c7_the_leaf_is_found_through_two_levels_of_threads_and_each_is_asked_fo
     ]);
     let organism = start(folder.path()).await;
     let receipt = ask(&organism, "k1", &payload("plan", "all"), None).await.unwrap();
-    let child = receipt.thread.child("heat").unwrap();
-    let grandchild = child.child("deeper").unwrap();
+    let child = receipt.thread.make_child("heat").unwrap();
+    let grandchild = child.make_child("deeper").unwrap();
     let (deepest, awaits) = (grandchild.clone(), Some(RecordCode::Role(MessageRole::Await)));
     until(&organism, |r| r.header.thread == deepest).await;
     until(&organism, |r| r.header.thread == child && r.header.code == awaits).await;
@@ -583,7 +583,7 @@ async fn c7_the_leaf_is_found_through_two_levels_of_threads_and_each_is_asked_fo
     let [leaf] = found.leaves()[..] else { panic!("{found:?}") };
     assert_eq!((&leaf.thread, leaf.listener.as_str()), (&grandchild, "dig"));
     assert!(matches!(leaf.cause, CallWait::Out { then: AfterAttempt::Attempt(2), .. }), "{leaf:?}");
-    let list = waits(std::slice::from_ref(&found), leaf.since.plus(9_000));
+    let list = waits(std::slice::from_ref(&found), leaf.since.add_ms(9_000));
     let [wait] = &list[..] else { panic!("{list:?}") };
     assert_eq!((&wait.thread, wait.what.as_str()), (&grandchild, "for dig: attempt 1 of 3 out for 9.0 s"));
     assert_eq!(wait.command, format!("systole why {}", grandchild.as_str()));

@@ -30,7 +30,7 @@ fn done(ran: Ran) -> Ran {
 
 /// Every record of a log, as it is.
 fn records(log: &Path) -> Vec<(Position, systole_core::types::record::Record)> {
-    sqlite::open_reading(log).unwrap().after(Position(0), 100_000).unwrap()
+    sqlite::open_reading(log).unwrap().read_after(Position(0), 100_000).unwrap()
 }
 
 #[tokio::test]

@@ -30,7 +30,7 @@ fn pump(rights: &str) -> String {
 
 /// The pump's credentials.
 fn key() -> Option<Credentials> {
-    Some(Credentials::nkey(KEY.0))
+    Some(Credentials::from_seed(KEY.0))
 }
 
 async fn connect(
@@ -150,7 +150,7 @@ async fn a_fit_broker_gets_the_stream_of_the_organism_once() {
     assert_eq!(broker.largest_message(), 1 << 20);
     assert_eq!(format!("{broker:?}"), format!("Broker({}, {BUS})", &server.url()["nats://".len()..]));
     // Deliveries that are out stay out, and the operator's settings stay.
-    let subject = broker.subjects().delivery(&name("echo"));
+    let subject = broker.subjects().name_delivery(&name("echo"));
     broker.jetstream().publish(subject, "a delivery".into()).await.unwrap().await.unwrap();
     change(&server, |config| config.max_bytes = 1 << 24).await;
     drop(broker);
@@ -242,7 +242,7 @@ async fn wrong_credentials_are_told_without_them() {
     let no = |tried, words: &str| refused(tried, Code::BusForbidden, words, "credentials of a user");
     no(connect(&url, None, PATIENCE).await, "does not let in a client without credentials");
     no(connect(&url, key(), PATIENCE).await, "does not let in a client with this nkey");
-    let unreadable = Credentials::nkey(SECRET);
+    let unreadable = Credentials::from_seed(SECRET);
     assert_eq!(format!("{unreadable:?}"), "Credentials(…)");
     let tried = connect(&url, Some(unreadable), PATIENCE).await;
     refused(tried, Code::ConfigValue, "the broker's credentials are not the seed of an nkey", "with SU");

@@ -129,7 +129,7 @@ async fn why_tree_and_log_of_one_thread() {
 
     let whole = systole(folder.path(), &["log", "--json"]);
     let records: Vec<Value> = whole.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    assert_eq!(records.len() as u64, organism.reader().last().unwrap().0);
+    assert_eq!(records.len() as u64, organism.reader().read_last().unwrap().0);
     assert_eq!((&records[0]["thread"], &records[0]["position"]), (&Value::from("sys"), &Value::from(1)));
     let at = systole(folder.path(), &["log", "--json", "--from", "2"]);
     assert_eq!(at.out.lines().count() + 1, records.len());
@@ -193,7 +193,7 @@ async fn a_log_that_is_followed_shows_what_comes() {
     wait_for("#2 dig → operator").await;
     ask(&organism, "k2", &payload("dig", "second"), Some(&thread)).await.unwrap();
     wait_for("second").await;
-    assert!(organism.handle().cancel_thread(Name::operator(), receipt.thread.clone()).await.is_some());
+    assert!(organism.handle().cancel_thread(Name::new_operator(), receipt.thread.clone()).await.is_some());
     wait_for("the thread ends, cancelled by operator").await;
     assert!(follower.wait().unwrap().success(), "it ends with the thread");
     reading.join().unwrap();
@@ -281,7 +281,7 @@ async fn doctor_finds_damage_and_says_how_far_it_goes() {
     outcome(&organism, &damaged).await;
     let sound = ask(&organism, "k2", &payload("dig", "second"), None).await.unwrap();
     outcome(&organism, &sound).await;
-    let records = organism.reader().after(Position(0), 100).unwrap();
+    let records = organism.reader().read_after(Position(0), 100).unwrap();
     let bad = records.iter().find(|(_, r)| r.header.thread == damaged.thread && r.header.seq == 2).unwrap().0;
     stop(organism).await;
     let log = rusqlite::Connection::open(folder.path().join("hello.db")).unwrap();

@@ -325,6 +325,6 @@ fn c2_the_start_of_an_organism_has_the_hash_of_its_program() {
     assert_eq!(sent.unwrap().status.code(), Some(0));
     let records = read_all(&folder.path().join("hello.db"));
     let boot = records.iter().find(|record| record.body.starts_with(b"<boot ")).unwrap();
-    let hash = Digest::of(&std::fs::read(&program).unwrap());
+    let hash = Digest::hash_bytes(&std::fs::read(&program).unwrap());
     assert!(String::from_utf8_lossy(&boot.body).contains(&format!(" program=\"{hash}\"")), "{boot:?}");
 }

@@ -66,7 +66,7 @@ fn schema_show_prints_exact_bytes_by_element_by_name_or_for_payloads() {
     );
     let (exit, xsd, told) = ran(&folder, &["schema", "show"]);
     assert_eq!((exit, xsd.lines().next().unwrap().contains("/acme/v1\"")), (0, true));
-    assert_eq!(told, format!("made of payloads, SHA-256 {}\n", Digest::of(xsd.as_bytes())));
+    assert_eq!(told, format!("made of payloads, SHA-256 {}\n", Digest::hash_bytes(xsd.as_bytes())));
     for element in ["find", "found", "payloads/", "{https://xml-pipeline.org/ns/acme/v1}find"] {
         assert_eq!(ran(&folder, &["schema", "show", element]).1, xsd, "{element}");
     }
@@ -78,7 +78,7 @@ fn schema_show_prints_exact_bytes_by_element_by_name_or_for_payloads() {
     let (exit, value, _) = ran(&folder, &["schema", "show", "--json", "find"]);
     let value: serde_json::Value = serde_json::from_str(&value).unwrap();
     assert_eq!((exit, value["xsd"].as_str()), (0, Some(xsd.as_str())));
-    assert_eq!(value["sha256"].as_str().unwrap(), Digest::of(xsd.as_bytes()).to_string());
+    assert_eq!(value["sha256"].as_str().unwrap(), Digest::hash_bytes(xsd.as_bytes()).to_string());
 }
 
 #[test]
@@ -186,13 +186,13 @@ fn a13_ejecting_keeps_the_hash_and_every_other_byte() {
         let made = old.schemas.iter().find(|schema| schema.name == "payloads/").unwrap();
         let (exit, data, told) = ran(&folder, &["schema", "eject"]);
         assert_eq!((exit, data.as_str()), (0, ""), "{test}: {told}");
-        let hash = Digest::of(&made.text).to_string();
+        let hash = Digest::hash_bytes(&made.text).to_string();
         assert!(told.starts_with(&format!("wrote schemas/acme.xsd, SHA-256 {hash}, as before\n")), "{told}");
         assert_eq!(told.contains("were removed with the block"), test == "in-lines", "{told}");
         assert_eq!(fs::read_to_string(folder.join("organism.yaml")).unwrap(), after, "{test}");
         let new = config::load(&folder.join("organism.yaml")).unwrap().composition;
         let ejected = new.schemas.iter().find(|schema| schema.name == "schemas/acme.xsd").unwrap();
-        assert_eq!(Digest::of(&ejected.text), Digest::of(&made.text), "{test}");
+        assert_eq!(Digest::hash_bytes(&ejected.text), Digest::hash_bytes(&made.text), "{test}");
         let accepts = |composition: &systole_core::types::composition::Composition| {
             let listener = composition.listeners.values().next().unwrap();
             listener.accepts.iter().map(|element| element.name.clone()).collect::<Vec<_>>()

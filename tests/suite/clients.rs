@@ -271,7 +271,7 @@ fn waits(run: &RunFile, token: &str, seconds: &str) -> std::net::TcpStream {
 
 #[test]
 fn five_thousand_senders_of_a_client_wait_and_leave_the_others_their_places() {
-    descriptors::raise();
+    descriptors::raise_limit();
     let folder = house();
     let organism = Running::organism_with(folder.path(), &TOKENS);
     let run = run_file(folder.path());

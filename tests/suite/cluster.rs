@@ -308,7 +308,7 @@ fn d8_a_stream_that_shows_less_than_was_stored_is_believed_only_after_a_while() 
     let mut log = opened(&open).unwrap();
     let mut next = || batch([author.note(&root(1), 10)]);
     let first = next();
-    let stored = std::iter::repeat_with(|| log.writer.commit(&first))
+    let stored = std::iter::repeat_with(|| log.writer.commit_batch(&first))
         .find(|stored| !matches!(stored, Commit::NotNow(_)) || Instant::now() > end);
     assert_eq!(stored, Some(Commit::Committed(Position(1))));
     // The state of a node that was left behind: without later messages.
@@ -327,16 +327,18 @@ fn d8_a_stream_that_shows_less_than_was_stored_is_believed_only_after_a_while() 
     });
     let waits = next();
     loop {
-        let Commit::NotNow(words) = log.writer.commit(&waits) else { panic!("it was believed at once") };
+        let Commit::NotNow(words) = log.writer.commit_batch(&waits) else {
+            panic!("it was believed at once")
+        };
         if words.contains("has lost what was stored at ") {
             break;
         }
         // On a busy machine the new stream may not answer in time at first.
         assert!(Instant::now() < end, "{words}");
     }
-    assert!(log.lead.lost().is_none());
+    assert!(log.lead.find_loss().is_none());
     let lost = loop {
-        match log.writer.commit(&waits) {
+        match log.writer.commit_batch(&waits) {
             Commit::NotNow(_) if Instant::now() < end => {}
             other => break other,
         }

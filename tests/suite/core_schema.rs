@@ -103,9 +103,9 @@ fn taken() -> Vec<String> {
 
 fn judge(name: &str, xsd: &[u8], payload: &str) -> SchemaVerdict {
     let mut judge =
-        LibxmlJudge::compile(&[SchemaSource { name: name.to_owned(), xsd: xsd.to_vec() }]).unwrap();
-    let id = judge.schema(name).unwrap();
-    judge.judge(id, payload.as_bytes())
+        LibxmlJudge::compile_sources(&[SchemaSource { name: name.to_owned(), xsd: xsd.to_vec() }]).unwrap();
+    let id = judge.find_schema(name).unwrap();
+    judge.judge_payload(id, payload.as_bytes())
 }
 
 #[test]
@@ -196,7 +196,7 @@ fn a1_the_older_envelope_is_taken_and_what_is_no_envelope_is_refused() {
 
 fn part(next: Option<u64>, text: &str) -> RecallPart {
     let messages =
-        vec![(2, Name::core(), text.to_owned()), (3, Name::parse("calc.add").unwrap(), String::new())];
+        vec![(2, Name::new_core(), text.to_owned()), (3, Name::parse("calc.add").unwrap(), String::new())];
     RecallPart { range: (2, 3), total: u64::MAX, offset: 0, next, messages }
 }
 
@@ -209,14 +209,14 @@ fn with_everything(odd: &'static str) -> Refusal {
     refusal.schema = Some(odd.to_owned());
     refusal.fix = Some(odd.to_owned());
     refusal.hash = Some(Digest([7; 32]));
-    refusal.expecting(odd).receiving(odd)
+    refusal.with_expected(odd).with_received(odd)
 }
 
 /// Everything that the pump itself writes, with the odd values that could reach it.
 fn written() -> Vec<Arc<[u8]>> {
     let (name, timer) = (Name::parse("calc.add").unwrap(), TimerId::parse("tea").unwrap());
     let root = ThreadId::parse("sess-1f0c9a2b77d1").unwrap();
-    let child = root.child("heat").unwrap();
+    let child = root.make_child("heat").unwrap();
     let odd = "<&>\"'\u{202e}\n\tü";
     let refusal = with_everything(odd);
     let limit = ExceededLimit { what: Measure::Messages, used: 400, limit: 500 };
@@ -227,16 +227,16 @@ fn written() -> Vec<Arc<[u8]>> {
         with_pump: code.is_some(),
         words: odd.to_owned(),
     };
-    let money = MoneySpent::of(Money::parse("0.5 USD"));
+    let money = MoneySpent::from_money(Money::parse("0.5 USD"));
     let ceiling = Ceiling { messages: Some(249), tokens: Some(100_000), spent: Some(money) };
     let used = UsedAmounts { tokens: 12, spent: money, ..UsedAmounts::SPAWN };
     let dear = ExceededLimit { what: Measure::Money(money.coin.unwrap()), used: 1_600_000, limit: 2_000_000 };
     let clocked = RecordedTime { runs: true, used_ms: 90_500, limit_ms: 1_800_000 };
     let file = |hash| ProgramFile { path: format!("{odd}.py"), hash };
     vec![
-        budget_payload::time(&clocked),
-        core_payload::boot("hello", Digest([1; 32]), Millis(0), &[], None),
-        core_payload::boot(
+        budget_payload::write_time(&clocked),
+        core_payload::write_boot("hello", Digest([1; 32]), Millis(0), &[], None),
+        core_payload::write_boot(
             "hello",
             Digest([1; 32]),
             Millis(0),
@@ -244,26 +244,26 @@ fn written() -> Vec<Arc<[u8]>> {
             Some(Digest([2; 32])),
         ),
         core_payload::loss_accepted(LostRange { first: Position(32), last: Position(60) }),
-        core_payload::forked(&CallPath::top(1), 2),
-        core_payload::shutdown(core_payload::DRAIN, 3),
-        core_payload::shutdown(core_payload::DRAINED, 0),
+        core_payload::write_fork(&CallPath::new_top(1), 2),
+        core_payload::write_shutdown(core_payload::DRAIN, 3),
+        core_payload::write_shutdown(core_payload::DRAINED, 0),
         core_payload::listener_joined(&name, None, &[]),
         core_payload::listener_joined(&name, Some("full"), &[]),
         core_payload::listener_joined(&name, None, &[file(Some(Digest([7; 32]))), file(None)]),
         core_payload::listener_left(&name, odd),
-        core_payload::handled(),
-        core_payload::throttled(u64::MAX, Millis(0), Millis(1)),
+        core_payload::write_handled(),
+        core_payload::write_throttling(u64::MAX, Millis(0), Millis(1)),
         core_payload::thread_spawned(&child, &root, Digest([2; 32]), &Ceiling::default()),
         core_payload::thread_spawned(&child, &root, Digest([2; 32]), &ceiling),
         core_payload::thread_finished(&child, "answered", Digest([2; 32]), used, Some(b"<a xmlns='urn:a'/>")),
         core_payload::thread_finished(&child, "handled", Digest([2; 32]), UsedAmounts::default(), None),
-        budget_payload::warning(&limit),
-        budget_payload::warning(&dear),
-        budget_payload::exceeded(&limit),
+        budget_payload::write_warning(&limit),
+        budget_payload::write_warning(&dear),
+        budget_payload::write_exceeded(&limit),
         core_payload::thread_cancelled(&child, 3),
         core_payload::thread_ended(&root),
         core_payload::children_open(2),
-        core_payload::steer(&name, b"<a xmlns='urn:a'/>"),
+        core_payload::write_steer(&name, b"<a xmlns='urn:a'/>"),
         core_payload::await_over("done", 1, 2),
         core_payload::timer_set(&timer, Millis(0)),
         core_payload::timer_fired(&timer, 0, false, None, ""),
@@ -272,8 +272,8 @@ fn written() -> Vec<Arc<[u8]>> {
         core_payload::todo_open(2, u64::MAX),
         view_payload::view_cleared(&ClearedView { kept: 4, range: (2, 7), digest: Digest([2; 32]) }),
         view_payload::view_cleared(&ClearedView { kept: u64::MAX, range: (0, 0), digest: Digest([2; 32]) }),
-        view_payload::recalled(&part(None, odd)),
-        view_payload::recalled(&part(Some(u64::MAX), "]]>\r\u{fffe}")),
+        view_payload::write_recalled(&part(None, odd)),
+        view_payload::write_recalled(&part(Some(u64::MAX), "]]>\r\u{fffe}")),
         core_payload::system_thread_error("../x >", false, odd),
         core_payload::system_thread_error(child.as_str(), true, odd),
         core_payload::dead_letter("d-1", 5),
@@ -281,8 +281,8 @@ fn written() -> Vec<Arc<[u8]>> {
         core_payload::system_error(&Refusal::new(Code::Invalid, odd)),
         core_payload::system_error(&refusal),
         core_payload::listener_error("upstream-down", &refusal),
-        core_payload::attempt(&attempt(1, None)),
-        core_payload::attempt(&attempt(2, Some(Code::ListenerLost))),
+        core_payload::write_attempt(&attempt(1, None)),
+        core_payload::write_attempt(&attempt(2, Some(Code::ListenerLost))),
     ]
 }
 

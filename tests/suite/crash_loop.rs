@@ -15,14 +15,14 @@ async fn what_was_folded_at_the_start_counts_towards_the_next_checkpoint() {
     // As many lives as needed, each with fewer records than trigger a checkpoint.
     let lives = limits::RECORDS_TO_FOLD / 1_000 + 1;
     for _ in 0..lives {
-        log.commit(&batch((0..1_000).map(|n| author.note(&root(n), 10))));
+        log.commit_batch(&batch((0..1_000).map(|n| author.note(&root(n), 10))));
     }
-    assert_eq!(log.opening().unwrap().records.len(), lives * 1_000, "nothing was folded out yet");
+    assert_eq!(log.read_opening().unwrap().records.len(), lives * 1_000, "nothing was folded out yet");
     let folder = echo();
     let organism = stalled::start(folder.path(), &log).await;
     ask(&organism, "k1", &say("hello"), None).await.unwrap();
     // As far as the log can tell, the organism dies here: nothing more is written.
-    let left = log.opening().unwrap().records.len();
+    let left = log.read_opening().unwrap().records.len();
     assert!(left < 1_000, "{left} records are folded again at the next start");
     drop(organism);
 }

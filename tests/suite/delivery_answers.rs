@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use systole_carriers::conversing;
+use systole_carriers::from_conversation;
 use systole_core::types::composition::{ListenerProgram, Reach};
 use systole_core::types::ports::Carrier as _;
 use systole_kit::ask::PumpQuestion;
@@ -17,12 +17,12 @@ use tokio::sync::Notify;
 use crate::stage::{CarrierStage, Cast, cast, name, program, shell_once};
 
 fn answer(delivery: &str, id: u64, document: Option<&str>) -> PumpAnswer {
-    let payload = document.map(|it| Payload::read(it.as_bytes(), &DocumentLimits::default()).unwrap());
+    let payload = document.map(|it| Payload::parse(it.as_bytes(), &DocumentLimits::default()).unwrap());
     PumpAnswer { delivery: delivery.to_owned(), id, payload }
 }
 
 fn answers(stage: &CarrierStage, answer: PumpAnswer) {
-    stage.carriers.answer(&name("echo"), answer);
+    stage.carriers.send_answer(&name("echo"), answer);
 }
 
 fn start() -> JournalEntry {
@@ -48,7 +48,7 @@ const REFUSED: &str =
 
 #[tokio::test]
 async fn a_rust_listener_goes_on_when_its_entry_is_answered() {
-    let listener = conversing(|_, line: Arc<dyn Line>| async move {
+    let listener = from_conversation(|_, line: Arc<dyn Line>| async move {
         let number = line.journal(start()).await.unwrap();
         let refused = line.journal(start()).await.unwrap_err();
         let asked = line.ask(PumpQuestion::View { from_seq: 0, words: false, items: true }).await.unwrap();
@@ -70,7 +70,7 @@ async fn a_rust_listener_goes_on_when_its_entry_is_answered() {
 
 #[tokio::test]
 async fn notices_of_a_rust_listener_are_sent_before_its_reply_and_get_no_answer() {
-    let listener = conversing(|_, line: Arc<dyn Line>| async move {
+    let listener = from_conversation(|_, line: Arc<dyn Line>| async move {
         line.progress("reading page 3 of 9").await.unwrap();
         line.notice("agent.second-action", "one & no more").await.unwrap();
         said("done")
@@ -85,7 +85,7 @@ async fn notices_of_a_rust_listener_are_sent_before_its_reply_and_get_no_answer(
 
 #[tokio::test]
 async fn a_rust_listener_is_told_the_hash_of_what_it_put() {
-    let listener = conversing(|_, line: Arc<dyn Line>| async move {
+    let listener = from_conversation(|_, line: Arc<dyn Line>| async move {
         let hash = line.put_blob("a prompt").await.unwrap();
         let odd = line.put_blob("another").await.unwrap_err();
         said(&format!("{hash}; {odd}"))
@@ -107,9 +107,9 @@ async fn a_rust_listener_is_told_the_hash_of_what_it_put() {
 
 #[tokio::test]
 async fn two_deliveries_of_a_rust_listener_have_a_line_each() {
-    let listener = conversing(|asked, line: Arc<dyn Line>| async move {
+    let listener = from_conversation(|asked, line: Arc<dyn Line>| async move {
         let number = line.journal(start()).await.unwrap();
-        ReplyContent::Items(if number == 1 { vec![Item::plain(asked.payload)] } else { Vec::new() })
+        ReplyContent::Items(if number == 1 { vec![Item::from_payload(asked.payload)] } else { Vec::new() })
     });
     let mut stage = inline(listener).start().joined().await;
     stage.hand("d1");
@@ -126,7 +126,7 @@ async fn two_deliveries_of_a_rust_listener_have_a_line_each() {
 async fn a_line_is_dead_once_its_delivery_is_over() {
     let (kept, over) = (Arc::new(std::sync::Mutex::new(None)), Arc::new(Notify::new()));
     let (keeps, told) = (kept.clone(), over.clone());
-    let listener = conversing(move |_, line: Arc<dyn Line>| {
+    let listener = from_conversation(move |_, line: Arc<dyn Line>| {
         *keeps.lock().unwrap() = Some(line);
         let told = told.clone();
         async move {
@@ -195,7 +195,7 @@ async fn a_program_that_runs_once_cannot_be_answered_and_is_told_so() {
     stage.hand("d1");
     let said = stage.expect("said ", "").await;
     let word =
-        ListenerDocument::read(said.strip_prefix("said ").unwrap().as_bytes(), &DocumentLimits::default());
+        ListenerDocument::parse(said.strip_prefix("said ").unwrap().as_bytes(), &DocumentLimits::default());
     let Ok(ListenerDocument::Reply { said: ReplyContent::Items(items), .. }) = word else {
         panic!("{word:?}")
     };

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use systole_carriers::{CarrierWaits, InlineListener, ReplyFuture, answering};
+use systole_carriers::{CarrierWaits, InlineListener, ReplyFuture, from_answer};
 use systole_core::types::composition::Reach;
 use systole_core::types::ports::{CallBack, Carrier as _, CarrierReport, Delivery};
 use systole_kit::envelope::Delivered;
@@ -22,8 +22,8 @@ fn inline(listener: Arc<dyn InlineListener>) -> Cast {
 struct Echo;
 
 impl InlineListener for Echo {
-    fn answer(self: Arc<Self>, asked: Delivered, _: Arc<dyn Line>) -> ReplyFuture {
-        Box::pin(async move { ReplyContent::Items(vec![Item::plain(asked.payload)]) })
+    fn answer_delivery(self: Arc<Self>, asked: Delivered, _: Arc<dyn Line>) -> ReplyFuture {
+        Box::pin(async move { ReplyContent::Items(vec![Item::from_payload(asked.payload)]) })
     }
 }
 
@@ -46,7 +46,7 @@ async fn a_rust_listener_answers() {
 
 #[tokio::test]
 async fn a_panic_is_one_failed_delivery() {
-    let listener = answering(|asked| async move {
+    let listener = from_answer(|asked| async move {
         if asked.stamp.delivery == "d3" {
             tokio::task::yield_now().await;
         }
@@ -65,7 +65,7 @@ async fn a_panic_is_one_failed_delivery() {
 
 #[tokio::test]
 async fn a_panic_before_the_first_await_is_caught_too() {
-    let listener = answering(|_| -> std::future::Ready<ReplyContent> { panic!("at once") });
+    let listener = from_answer(|_| -> std::future::Ready<ReplyContent> { panic!("at once") });
     let mut stage = inline(listener).start().joined().await;
     stage.hand("d1");
     stage.expect("gone d1 listener.failed: panicked: at once", "").await;
@@ -76,7 +76,7 @@ async fn a_slow_answer_does_not_hold_up_the_next() {
     let bell = Arc::new(Notify::new());
     let listener = {
         let bell = bell.clone();
-        answering(move |asked| {
+        from_answer(move |asked| {
             let bell = bell.clone();
             async move {
                 if asked.stamp.delivery == "d1" {
@@ -99,7 +99,7 @@ async fn a_called_back_answer_is_dropped() {
     let held = Arc::new(());
     let listener = {
         let held = Arc::downgrade(&held);
-        answering(move |_| {
+        from_answer(move |_| {
             let held = held.upgrade();
             async move {
                 std::future::pending::<()>().await;
@@ -123,7 +123,7 @@ async fn a_called_back_answer_is_dropped() {
 
 #[tokio::test]
 async fn an_item_that_is_refused_already_is_a_failure() {
-    let listener = answering(|_| async {
+    let listener = from_answer(|_| async {
         let fault = Fault::new("payload.malformed", "no good", Place::START);
         ReplyContent::Items(vec![Item { from: None, to: None, thread: None, payload: Err(fault) }])
     });
@@ -137,7 +137,7 @@ async fn a_stop_waits_for_what_is_at_work() {
     let [at_work, bell] = [(); 2].map(|()| Arc::new(Notify::new()));
     let listener = {
         let (at_work, bell) = (at_work.clone(), bell.clone());
-        answering(move |_| {
+        from_answer(move |_| {
             at_work.notify_one();
             let bell = bell.clone();
             async move {
@@ -151,7 +151,7 @@ async fn a_stop_waits_for_what_is_at_work() {
     stage.hand("d1");
     at_work.notified().await;
     // The bell rings while the stop is in progress.
-    tokio::join!(stage.carriers.stop(), async { bell.notify_one() });
+    tokio::join!(stage.carriers.stop_all(), async { bell.notify_one() });
     stage.expect("said <reply", "delivery=\"d1\"").await;
 }
 
@@ -160,7 +160,7 @@ async fn a_stop_does_not_wait_for_ever() {
     let at_work = Arc::new(Notify::new());
     let listener = {
         let at_work = at_work.clone();
-        answering(move |_| {
+        from_answer(move |_| {
             at_work.notify_one();
             std::future::pending()
         })
@@ -183,7 +183,7 @@ async fn calls_a_second_through_one_listener() {
     let begun = Instant::now();
     let mut answered = 0;
     for next in deliveries.iter().cycle().take(CALLS) {
-        stage.carriers.hand(next.clone());
+        stage.carriers.send_delivery(next.clone());
         if next.lease.token == deliveries[OUT - 1].lease.token {
             for _ in 0..OUT {
                 assert!(matches!(stage.reports.recv().await, Some(CarrierReport::Said { .. })));

@@ -12,7 +12,7 @@ use crate::stage::{CarrierStage, QUICK, alive, cast, folder, program, shell_once
 async fn items(stage: &mut CarrierStage) -> Vec<String> {
     let said = stage.expect("said ", "").await;
     let word =
-        ListenerDocument::read(said.strip_prefix("said ").unwrap().as_bytes(), &DocumentLimits::default());
+        ListenerDocument::parse(said.strip_prefix("said ").unwrap().as_bytes(), &DocumentLimits::default());
     let Ok(ListenerDocument::Reply { delivery, said: ReplyContent::Items(items) }) = word else {
         panic!("{word:?}")
     };
@@ -150,7 +150,7 @@ async fn what_ends_within_the_grace_of_a_stop_counts() {
     stage.hand("d1");
     until("it runs", || folder.join("runs").exists()).await;
     // It may continue while the stop is in progress.
-    tokio::join!(stage.carriers.stop(), async { std::fs::write(folder.join("go"), "").unwrap() });
+    tokio::join!(stage.carriers.stop_all(), async { std::fs::write(folder.join("go"), "").unwrap() });
     assert_eq!(items(&mut stage).await, ["{urn:t}pong"]);
 }
 

@@ -204,7 +204,7 @@ async fn a_delivery_without_a_listener_is_reported_too() {
     let mut stage = each("answer $d").start().joined().await;
     stage.hand_to("nobody", "d1");
     stage.expect("gone d1 route.unavailable", "").await;
-    stage.carriers.stop().await;
+    stage.carriers.stop_all().await;
     // More than fit in the queue of reports, so some wait for room.
     for delivery in ["d2", "d3", "d4", "d5", "d6", "d7"] {
         stage.hand(delivery);

@@ -55,8 +55,8 @@ fn h1_the_demo_shows_every_scene_and_its_last_line_runs() {
         assert!(String::from_utf8_lossy(&shown.stdout).contains("approval.expired"), "{next:?}: {shown:?}");
         assert!(next[1].ends_with(" init hello"), "{next:?}");
         let log = next[0].split_once("--log ").unwrap().1.trim_matches('\'');
-        let read = systole_checker::log::LogSnapshot::read(Path::new(log)).unwrap();
-        let report = systole_checker::check(&read, &[]);
+        let read = systole_checker::log::LogSnapshot::open_file(Path::new(log)).unwrap();
+        let report = systole_checker::check_log(&read, &[]);
         assert!(report.findings.is_empty() && report.counts.records > 50, "{report:?}");
     }
     let left: Vec<_> = std::fs::read_dir(folder.path()).unwrap().map(|e| e.unwrap().file_name()).collect();

@@ -110,7 +110,7 @@ fn a_full_disk_fails_senders_but_not_readers() {
     let mut events = client.follow_records(0, Some("sys"), Some(PATIENCE)).unwrap();
     assert_eq!(events.next().unwrap().unwrap().seq, 1);
     let running = check_under(
-        &LogSnapshot::read(&trial.house.log()).unwrap(),
+        &LogSnapshot::open_file(&trial.house.log()).unwrap(),
         &[],
         &RunSettings { running: true, ..RunSettings::default() },
     );

@@ -43,7 +43,7 @@ impl FinishedLog {
     /// else.
     pub(crate) fn read(path: &Path, configured: fn(&str) -> String) -> FinishedLog {
         let reader = sqlite::open_reading(path).unwrap();
-        let all = reader.after(Position(0), usize::MAX).unwrap();
+        let all = reader.read_after(Position(0), usize::MAX).unwrap();
         FinishedLog {
             records: all.into_iter().map(|(_, record)| record).collect(),
             reader,
@@ -124,13 +124,13 @@ impl FinishedLog {
 
     /// The configuration, without what `configured` removes.
     fn configuration(&self, hash: Digest) -> String {
-        let source = self.reader.document(hash).unwrap().expect("the log holds its configurations");
+        let source = self.reader.read_document(hash).unwrap().expect("the log holds its configurations");
         let mut fields = FieldReader::new(&source);
         let mut text = String::new();
-        while let Ok(field) = fields.take() {
+        while let Ok(field) = fields.take_field() {
             text += &(self.configured)(std::str::from_utf8(field).unwrap());
         }
-        fields.end().unwrap();
+        fields.check_end().unwrap();
         text
     }
 

@@ -69,11 +69,11 @@ fn files_with(log: &Path, text: &str) -> Vec<String> {
 }
 
 fn write(folder: &Folder, batch: &LogBatch) {
-    let mut opened = sqlite::open(&folder.log()).unwrap();
-    let config = StoredDocument { hash: Digest::of(b"config"), bytes: Arc::from(&b"config"[..]) };
+    let mut opened = sqlite::open_log(&folder.log()).unwrap();
+    let config = StoredDocument { hash: Digest::hash_bytes(b"config"), bytes: Arc::from(&b"config"[..]) };
     let batch = LogBatch { documents: [&batch.documents[..], &[config]].concat(), ..batch.clone() };
     let batch = &batch;
-    assert!(matches!(opened.writer.commit(batch), Commit::Committed(_)));
+    assert!(matches!(opened.writer.commit_batch(batch), Commit::Committed(_)));
 }
 
 /// The agent of the examples, whose tool takes a sensitive word, with one answered question. Its thread has the word
@@ -95,7 +95,7 @@ fn marked(log: &Path) -> String {
 }
 
 fn the_other_verifiers_agree(log: &Path) {
-    let snapshot = systole_checker::log::LogSnapshot::read(log).unwrap();
+    let snapshot = systole_checker::log::LogSnapshot::open_file(log).unwrap();
     let report = systole_checker::check_under(&snapshot, &[], &systole_checker::RunSettings::default());
     assert!(report.is_clean() && report.counts.erased > 0, "{report}");
     let ran = python(with_program().path(), &["verify.py", log.to_str().unwrap()]);
@@ -245,7 +245,11 @@ fn c9_a_large_body_goes_from_its_document_unless_another_record_has_it() {
     assert_eq!(files_with(&log, "large text 1"), [""; 0]);
     assert_eq!(files_with(&log, "large text 2"), ["organism.db"]);
     let reader = sqlite::open_reading(&log).unwrap();
-    assert_eq!(reader.document(Digest::of(text(1).as_bytes())).unwrap(), None, "its plain hash goes too");
+    assert_eq!(
+        reader.read_document(Digest::hash_bytes(text(1).as_bytes())).unwrap(),
+        None,
+        "its plain hash goes too"
+    );
     let second = json_on(&folder, &["erase", "2", "--whole"]);
     assert_eq!(second["repeated_at"], serde_json::json!([3]), "{second:#}");
     assert_eq!(read_all(&log)[2].body.len(), text(2).len(), "the other record has its body");
@@ -259,13 +263,15 @@ fn c9_a_large_body_goes_from_its_document_unless_another_record_has_it() {
 #[test]
 fn c9_a_document_that_was_erased_and_is_said_again_is_there_again() {
     let (folder, mut author) = (Folder::new(), Author::default());
-    let prompt =
-        StoredDocument { hash: Digest::of(b"the prompt: DE02"), bytes: Arc::from(&b"the prompt: DE02"[..]) };
+    let prompt = StoredDocument {
+        hash: Digest::hash_bytes(b"the prompt: DE02"),
+        bytes: Arc::from(&b"the prompt: DE02"[..]),
+    };
     let with_prompt = |record| LogBatch { documents: vec![prompt.clone()], ..batch([record]) };
     write(&folder, &with_prompt(author.in_parts(&root(1), [false; 3])));
     let told = json_on(&folder, &["erase", "1"]);
     assert_eq!(told["documents"], serde_json::json!([prompt.hash.to_string()]));
-    let document = || sqlite::open_reading(&folder.log()).unwrap().document(prompt.hash).unwrap();
+    let document = || sqlite::open_reading(&folder.log()).unwrap().read_document(prompt.hash).unwrap();
     assert_eq!(document().as_deref(), Some(&b"[erased]"[..]));
     write(&folder, &with_prompt(author.note(&root(2), 9)));
     assert_eq!(document().as_deref(), Some(&b"the prompt: DE02"[..]));
@@ -276,7 +282,7 @@ fn c9_a_document_that_was_erased_and_is_said_again_is_there_again() {
 fn c9_what_stands_in_the_place_of_an_erased_value_and_codes_are_not_looked_for() {
     let (folder, mut author) = (Folder::new(), Author::default());
     let prompt: Arc<[u8]> = Arc::from(&b"the prompt of another: [erased]*****"[..]);
-    let prompt = StoredDocument { hash: Digest::of(&prompt), bytes: prompt };
+    let prompt = StoredDocument { hash: Digest::hash_bytes(&prompt), bytes: prompt };
     let refusal = |words: &str| format!("<system-error code=\"payload.malformed\">{words}</system-error>");
     let mut refused = |thread, words: &str| {
         author.record(&root(thread), refusal(words).as_bytes(), |header| {
@@ -315,7 +321,7 @@ fn c9_what_open_work_needs_is_not_erased() {
     let role = |role: MessageRole| Some(RecordCode::Role(role));
     let open = author.record(&root(1), b"<ask xmlns='urn:t'>the long question</ask>", |header| {
         header.to = Some(name("search"));
-        header.call = Some(CallPath::top(1));
+        header.call = Some(CallPath::new_top(1));
         header.code = role(MessageRole::Request);
     });
     write(&folder, &batch([open]));
@@ -327,7 +333,7 @@ fn c9_what_open_work_needs_is_not_erased() {
         "{ran:?}"
     );
     let answer = author.record(&root(1), b"<said xmlns='urn:t'>the answer</said>", |header| {
-        header.call = Some(CallPath::top(1));
+        header.call = Some(CallPath::new_top(1));
         header.turn = Some(1);
         header.code = role(MessageRole::Final);
     });
@@ -352,14 +358,14 @@ fn c9_a_timer_that_is_set_keeps_its_note() {
             header.ordinal = is_item.then_some(1);
         })
     };
-    let (top, message) = (CallPath::top(1), RecordKind::Message);
+    let (top, message) = (CallPath::new_top(1), RecordKind::Message);
     let role = RecordCode::Role;
     let set = format!("<set-timer {core} id='tea' after='1m'>drink the tea</set-timer>");
     let answer = format!("<timer-set {core} id='tea' due='2026-11-20T07:00:00.000Z'/>");
     let records = [
         record("<ask xmlns='urn:t'>a</ask>", message, role(MessageRole::Request), top.clone(), false),
         record(&set, RecordKind::Timer, RecordCode::Timing(TimerEffect::Set), top.clone(), true),
-        record(&answer, message, role(MessageRole::Answer), top.item(1, 1), false),
+        record(&answer, message, role(MessageRole::Answer), top.append_item(1, 1), false),
         record("<said xmlns='urn:t'>b</said>", message, role(MessageRole::Final), top, false),
     ];
     write(&folder, &batch(records));
@@ -437,9 +443,9 @@ fn c9_marked_values_are_found_in_a_record_of_a_thread_by_its_number() {
 fn large_value(author: &mut Author, n: u64) -> Record {
     let value = format!("secret {n} ").repeat(3_000);
     let mut record = author.record(&root(n), format!("<a>{value}</a>").as_bytes(), |_| {});
-    let hole = BodyHole::of(3..3 + value.len()).unwrap();
+    let hole = BodyHole::from_range(3..3 + value.len()).unwrap();
     record.parts.values = vec![(hole, PartSeal::Kept([7; 16]))];
-    record.header.seal(record.body, record.parts, head_zero(&root(n)))
+    record.header.seal_record(record.body, record.parts, head_zero(&root(n)))
 }
 
 #[test]
@@ -486,7 +492,7 @@ fn c9_a_value_of_a_log_in_nats_is_removed_from_the_store_and_from_the_copy() {
     done(&systole(other.path(), &["copy"]));
     assert_eq!(files_with(&log, "Ann Lee"), ["hello.db"]);
     let record = read_all(&log).into_iter().find(|record| !record.parts.values.is_empty()).unwrap();
-    let name = record.parts.commitments(&record.body)[1].to_string();
+    let name = record.parts.commit_parts(&record.body)[1].to_string();
     let is_stored = || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {

@@ -30,8 +30,9 @@ const GRANT: &str =
 
 /// Takes the whole body out of a record, as `erase` does it, and writes nothing about it.
 fn blank_body(log: &Path, position: u64) {
-    let record = sqlite::open_reading(log).unwrap().after(Position(position - 1), 1).unwrap().remove(0).1;
-    let (parts, body) = record.parts.without([0], &record.body);
+    let record =
+        sqlite::open_reading(log).unwrap().read_after(Position(position - 1), 1).unwrap().remove(0).1;
+    let (parts, body) = record.parts.remove_parts([0], &record.body);
     let PartSeal::Erased(hash) = parts.rest else { panic!("part 0 is there") };
     let connection = Connection::open(log).unwrap();
     let set = "UPDATE record SET salt = ?2, body = ?3 WHERE pos = ?1";
@@ -62,11 +63,12 @@ fn damage_positions(judge: &mut Judge, log: &Path) -> [Option<u64>; 2] {
 pub(crate) fn append_core_record(log: &Path, body: &[u8]) {
     let end = read_all(log).into_iter().rfind(|record| record.header.thread.is_sys()).unwrap();
     let id = MessageId::new(end.header.time.0, &[7; 10]);
-    let header = Header::told(ThreadId::sys(), end.header.seq + 1, id, end.header.time, end.header.config);
-    let record = header.seal(body.into(), [5; 16], end.head);
-    let mut opened = sqlite::open(log).unwrap();
+    let header =
+        Header::new_notice(ThreadId::new_sys(), end.header.seq + 1, id, end.header.time, end.header.config);
+    let record = header.seal_record(body.into(), [5; 16], end.head);
+    let mut opened = sqlite::open_log(log).unwrap();
     let batch = LogBatch { records: vec![record.into()], ..LogBatch::default() };
-    assert!(matches!(opened.writer.commit(&batch), Commit::Committed(_)));
+    assert!(matches!(opened.writer.commit_batch(&batch), Commit::Committed(_)));
 }
 
 /// Packs the files of `T.zip` again as `changed.zip`, with a statement that fits. `change` gives the text of each file,
@@ -148,7 +150,8 @@ fn c9_an_erased_record_explains_only_earlier_bodies_from_which_no_state_is_made(
     let log = log_in(at);
     let request = positions(&log, |record| *record.body == *GRANT.as_bytes())[0];
     let approved = positions(&log, |record| record.header.kind == RecordKind::Approval).pop().unwrap();
-    let names = |position, part| core_payload::erased("root", None, &[(Position(position), vec![part])], &[]);
+    let names =
+        |position, part| core_payload::write_erasure("root", None, &[(Position(position), vec![part])], &[]);
     let forked = core_payload::erased_before_fork(&[], &[]);
     let last = read_all(&log).len() as u64;
     let later = last + 2;

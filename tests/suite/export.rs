@@ -254,7 +254,7 @@ pub(crate) fn erase(at: &Path) -> (i64, String) {
         .unwrap();
     let (start, length) = (start as usize, length as usize);
     let value = body[start..start + length].to_vec();
-    let hash = Digest::of(&[&[3], &salt[..], &value[..]].concat());
+    let hash = Digest::hash_bytes(&[&[3], &salt[..], &value[..]].concat());
     body[start..start + length].fill(b'*');
     assert!(length < 8, "a short value, in whose place there is no word");
     log.execute("UPDATE part SET seal = ?1 WHERE pos = ?2 AND number = 1", (hash.0, pos)).unwrap();

@@ -37,9 +37,10 @@ pub(crate) fn talkative() -> tempfile::TempDir {
 /// The forms of a text that a file could have it in, in small letters.
 fn forms(secret: &[u8]) -> Vec<String> {
     let hex: String = secret.iter().map(|byte| format!("{byte:02x}")).collect();
-    let mut forms = vec![String::from_utf8(secret.to_vec()).unwrap(), hex, Digest::of(secret).to_string()];
+    let mut forms =
+        vec![String::from_utf8(secret.to_vec()).unwrap(), hex, Digest::hash_bytes(secret).to_string()];
     for (before, length) in [(0, 12), (1, 10), (2, 10)] {
-        let text = systole_proof::statement::encoded(&[&[b'x'; 2][..before], secret].concat());
+        let text = systole_proof::statement::encode_payload(&[&[b'x'; 2][..before], secret].concat());
         forms.push(text[if before == 0 { 0 } else { 4 }..][..length].to_owned());
     }
     forms.into_iter().map(|form| form.to_lowercase()).collect()
@@ -64,7 +65,7 @@ fn hashes(at: &Path) -> Vec<String> {
     let mut statement = log.prepare(sql).unwrap();
     let all = statement.query_map([], |row| row.get::<_, Vec<u8>>(0)).unwrap().map(Result::unwrap);
     let has = |bytes: &Vec<u8>| String::from_utf8_lossy(bytes).contains(SECRET);
-    all.filter(has).map(|bytes| Digest::of(&bytes).to_string()).collect()
+    all.filter(has).map(|bytes| Digest::hash_bytes(&bytes).to_string()).collect()
 }
 
 fn kinds_of_holes(at: &Path, folder: &str) -> Vec<String> {

@@ -50,6 +50,6 @@ pub(crate) fn open_copies(
         let shop = Name::parse("shop").unwrap();
         let broker = Broker::connect_to_cluster(&shop, url, None, copies, PATIENCE).await?;
         let stream = LogStream::find_or_make(broker.into(), &shop, copies).await?;
-        Box::pin(nats::open(stream, copy.to_owned(), manner, Box::new(wake::checkpoint))).await
+        Box::pin(nats::open_log(stream, copy.to_owned(), manner, Box::new(wake::make_checkpoint))).await
     })
 }

@@ -387,7 +387,7 @@ fn what_cannot_be_copied_is_reported_with_the_fix() {
     let own = crate::organism::folder(&[("organism.yaml", file)]);
     let embedded = systole(own.path(), &["copy"]);
     assert!(embedded.code == Some(2) && embedded.stderr.contains("not in NATS"), "{embedded:?}");
-    drop(systole_log::sqlite::open(&path.join("log.db")).unwrap());
+    drop(systole_log::sqlite::open_log(&path.join("log.db")).unwrap());
     for again in [&[][..], &["--again"]] {
         let over = systole(path, &[&["copy", "--to", "log.db"], again].concat());
         assert!(over.code == Some(7) && over.stderr.contains("it is a log itself"), "{over:?}");

@@ -172,11 +172,11 @@ fn apart_hash(text: &str) -> String {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn d6_the_written_rights_suffice_for_what_is_much_too_large_for_a_message() {
     let house = LogRightsHouse::open();
-    let (shop, credentials) = (name("shop"), Credentials::nkey(house.key.clone()));
+    let (shop, credentials) = (name("shop"), Credentials::from_seed(house.key.clone()));
     let broker = Broker::connect(&shop, &house.server.url(), Some(&credentials), PATIENCE).await.unwrap();
     let stream = LogStream::find_or_make(broker.into(), &shop, 1).await.unwrap();
     let bytes: Vec<u8> = (0..60_000_000_u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
-    let hash = Digest::of(&bytes);
+    let hash = Digest::hash_bytes(&bytes);
     stream.put_large(hash, &bytes).await.unwrap();
     assert!(stream.get_large(hash).await.unwrap() == bytes, "other bytes came back");
 }

@@ -148,14 +148,14 @@ fn the_smallest_agent_gets_every_default() {
 
     let composition = file.composition;
     assert_eq!(composition.entry, Some(name("helper")), "whom `ask` speaks to");
-    let listener = composition.listener(&name("helper")).unwrap();
+    let listener = composition.find_listener(&name("helper")).unwrap();
     assert!(matches!(listener.reach, Reach::Inline) && listener.entry);
     assert_eq!((listener.turns, listener.in_flight, listener.timeout_ms), (10, 16, 600_000));
     assert_eq!(
         (listener.idle_ms, listener.on_unknown, listener.describe),
         (None, OnUnknown::Retry, DescribeScope::Peers)
     );
-    let to = of_message(&composition, &Name::operator(), &talk("ask"), None).unwrap();
+    let to = of_message(&composition, &Name::new_operator(), &talk("ask"), None).unwrap();
     assert_eq!(to.0, name("helper"));
 }
 
@@ -207,13 +207,13 @@ fn every_key_of_an_agent_and_a_model_says_what_it_says() {
     assert_eq!(rehearsal.file.as_deref(), Some(folder.path().join("./answers.yaml").as_path()));
     assert!(rehearsal.file.as_ref().unwrap().is_absolute());
 
-    let listener = file.composition.listener(&name("critic")).unwrap();
+    let listener = file.composition.find_listener(&name("critic")).unwrap();
     assert_eq!((listener.timeout_ms, listener.idle_ms, listener.in_flight), (120_000, Some(30_000), 3));
     assert_eq!(
         (listener.share_percent, listener.on_unknown, listener.describe),
         (20, OnUnknown::Fail, DescribeScope::All)
     );
-    assert!(!file.composition.listener(&name("notary")).unwrap().entry);
+    assert!(!file.composition.find_listener(&name("notary")).unwrap().entry);
     let codes: Vec<&str> = file.warnings.iter().map(|one| one.code.as_str()).collect();
     assert_eq!(codes, ["config.unused-element", "config.prompt"], "the other `ask`, and the empty section");
 }
@@ -267,7 +267,7 @@ fn a_model_is_rehearsed_by_one_setting() {
 #[test]
 fn notes_of_an_agent_are_judged_by_a_schema_of_the_house() {
     let composition = loaded(SMALL).composition;
-    let helper = composition.listener(&name("helper")).unwrap();
+    let helper = composition.find_listener(&name("helper")).unwrap();
     let tag = QName::new("https://xml-pipeline.org/ns/helper/v1", "helper");
     let Ok((PayloadKind::Note, schema)) = of_item(&composition, helper, &tag, None) else {
         panic!("it is a note")
@@ -275,8 +275,8 @@ fn notes_of_an_agent_are_judged_by_a_schema_of_the_house() {
     let sources: Vec<SchemaSource> = (composition.schemas.iter())
         .map(|schema| SchemaSource { name: schema.name.clone(), xsd: schema.text.to_vec() })
         .collect();
-    let mut judge = LibxmlJudge::compile(&sources).unwrap();
-    let id = judge.schemas().nth(schema.0).unwrap();
+    let mut judge = LibxmlJudge::compile_sources(&sources).unwrap();
+    let id = judge.list_schemas().nth(schema.0).unwrap();
     let list = "<todo-until xmlns=\"https://xml-pipeline.org/ns/core/v1\" condition=\"found\"><step done=\"false\">look</step></todo-until>";
     for (inside, is_valid) in [
         (String::new(), true),
@@ -289,9 +289,9 @@ fn notes_of_an_agent_are_judged_by_a_schema_of_the_house() {
         ("<thought xmlns=\"\">x</thought>".to_owned(), false),
     ] {
         let note = format!("<helper xmlns=\"https://xml-pipeline.org/ns/helper/v1\">{inside}</helper>");
-        assert_eq!(judge.judge(id, note.as_bytes()) == SchemaVerdict::Valid, is_valid, "{note}");
+        assert_eq!(judge.judge_payload(id, note.as_bytes()) == SchemaVerdict::Valid, is_valid, "{note}");
         let lists = inside.matches("<todo-until").count();
-        assert_eq!(todo::read(note.as_bytes()).unwrap().len(), lists, "{note}");
+        assert_eq!(todo::read_lists(note.as_bytes()).unwrap().len(), lists, "{note}");
     }
 }
 
@@ -311,12 +311,12 @@ fn a_composer_has_the_namespace_of_an_agent_beside_the_house() {
     write("own.xsd", xsd("", own, "review"));
     let text = SMALL.replace("{model: main,", "{model: main, schema: own.xsd, accepts: [review],");
     let file = load(folder.path(), &text, &[]).unwrap_or_else(|refused| panic!("{refused}"));
-    let helper = file.composition.listener(&name("helper")).unwrap();
+    let helper = file.composition.find_listener(&name("helper")).unwrap();
     assert_eq!(&*helper.accepts[0].name.ns, own);
     assert_ne!(helper.note, Some(helper.accepts[0].schema));
     let sources = file.composition.schemas.iter();
     let sources = sources.map(|one| SchemaSource { name: one.name.clone(), xsd: one.text.to_vec() });
-    LibxmlJudge::compile(&sources.collect::<Vec<_>>()).unwrap();
+    LibxmlJudge::compile_sources(&sources.collect::<Vec<_>>()).unwrap();
 
     write("own.xsd", xsd("", own, "helper"));
     let told = load(folder.path(), &text.replace("[review]", "[helper]"), &[]).unwrap_err();
@@ -419,7 +419,7 @@ fn c13_a_configuration_from_before_agents_were_asked_again_asks_a_person() {
         let of = |text: &str| {
             let stored = config::read_source(&source_in(format, SMALL, text), Path::new("/"));
             let stored = stored.unwrap_or_else(|refused| panic!("{refused}"));
-            stored.listener(&name("helper")).unwrap().on_unknown
+            stored.find_listener(&name("helper")).unwrap().on_unknown
         };
         assert_eq!(of(SMALL), on_unknown, "v{format}");
         let written = SMALL.replace("{model: main,", "{model: main, on_unknown: fail,");

@@ -45,7 +45,7 @@ fn name(text: &str) -> Name {
 }
 
 fn listener<'f>(file: &'f OrganismFile, of: &str) -> &'f Listener {
-    file.composition.listener(&name(of)).unwrap()
+    file.composition.find_listener(&name(of)).unwrap()
 }
 
 fn workflow<'f>(file: &'f OrganismFile, of: &str) -> &'f Workflow {

@@ -37,8 +37,8 @@ fn places(folder: &Path, arguments: &[&str]) -> Vec<String> {
 
 #[track_caller]
 fn write(folder: &Folder, records: Vec<Record>) {
-    let mut opened = sqlite::open(&folder.log()).unwrap();
-    assert!(matches!(opened.writer.commit(&batch(records)), Commit::Committed(_)));
+    let mut opened = sqlite::open_log(&folder.log()).unwrap();
+    assert!(matches!(opened.writer.commit_batch(&batch(records)), Commit::Committed(_)));
 }
 
 #[track_caller]
@@ -240,7 +240,7 @@ fn c9_a_search_file_keeps_no_text_and_can_be_forgotten() {
     let bytes = std::fs::read(&file).unwrap();
     let has = |text: &[u8]| bytes.windows(text.len()).any(|window| window == text);
     assert!(has(b"axolotl") && !has(b"the axolotl") && !has(b"the Axolotl rests"), "words, but no text");
-    assert!(search::forget(&folder.log()).unwrap() && !search::forget(&folder.log()).unwrap());
+    assert!(search::forget_file(&folder.log()).unwrap() && !search::forget_file(&folder.log()).unwrap());
     assert!(!file.exists());
     assert_eq!(places(at, &["axolotl"]).len(), 1, "it is made again from the log");
 }

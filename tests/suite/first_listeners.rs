@@ -33,13 +33,13 @@ fn placed(file: &str, text: &str) -> PathBuf {
 async fn answer(stage: &mut CarrierStage, delivery: &str) -> String {
     let said = stage.expect("said ", delivery).await;
     let word =
-        ListenerDocument::read(said.strip_prefix("said ").unwrap().as_bytes(), &DocumentLimits::default());
+        ListenerDocument::parse(said.strip_prefix("said ").unwrap().as_bytes(), &DocumentLimits::default());
     let Ok(ListenerDocument::Reply { said: ReplyContent::Items(items), .. }) = word else {
         panic!("{word:?}")
     };
     assert_eq!(items.len(), 1);
     let payload = items[0].payload.as_ref().unwrap();
-    assert!(payload.name().is("https://xml-pipeline.org/ns/talk/v1", "answer"));
+    assert!(payload.name().is_named("https://xml-pipeline.org/ns/talk/v1", "answer"));
     String::from_utf8(payload.bytes().to_vec()).unwrap()
 }
 

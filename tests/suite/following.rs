@@ -22,7 +22,7 @@ async fn the_log_is_closed_behind_those_who_read_it_and_is_one_file() {
         // The pump has ended. A reader that is not done yet reads as if much was left.
         for _ in 0..300 {
             let reader = front.reader().clone();
-            tokio::task::spawn_blocking(move || reader.after(Position(0), 100)).await.unwrap().unwrap();
+            tokio::task::spawn_blocking(move || reader.read_after(Position(0), 100)).await.unwrap().unwrap();
         }
         let mut seen = Vec::new();
         while let Some(records) = slow.next().await.unwrap() {
@@ -42,7 +42,7 @@ async fn a_stopped_organism_answers_no_more_requests() {
     let front = organism.handle().clone();
     organism.stop(Duration::from_secs(2)).await;
     let thread = systole_core::types::ids::ThreadId::parse("sess-0123456789ab").unwrap();
-    assert!(front.cancel_thread(systole_core::types::ids::Name::operator(), thread).await.is_none());
+    assert!(front.cancel_thread(systole_core::types::ids::Name::new_operator(), thread).await.is_none());
     assert!(
         RecordFollower::follow_after(&front, front.began(), None).next().await.unwrap().is_some(),
         "the log is still read"

@@ -74,7 +74,7 @@ fn names_are_escaped_in_every_drawing() {
     let listeners = vec![node("end", &[HOSTILE]), node(HOSTILE, &["end"])];
     let graph = ListenerGraph { organism: HOSTILE.to_owned(), entry: Some(HOSTILE.to_owned()), listeners };
     let picture = graph.picture();
-    systole_kit::gate::check(&picture, &systole_kit::DocumentLimits::default()).unwrap();
+    systole_kit::gate::check_document(&picture, &systole_kit::DocumentLimits::default()).unwrap();
     let picture = String::from_utf8(picture).unwrap();
     assert!(!picture.contains("<script") && picture.contains("&lt;script"), "{picture}");
     assert_eq!(

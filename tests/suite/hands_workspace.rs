@@ -232,7 +232,7 @@ fn g8_what_a_person_put_in_the_place_of_a_change_is_blamed_with_its_approval() {
     let waiting: serde_json::Value =
         serde_json::from_str(&systole(folder.path(), &["approve", "--json"]).stdout).unwrap();
     let apply = waiting["approvals"][0]["payload"].as_str().unwrap().to_owned();
-    let after = systole_core::types::ids::Digest::of(b"one\n2!\nthree\n").to_string();
+    let after = systole_core::types::ids::Digest::hash_bytes(b"one\n2!\nthree\n").to_string();
     let (head, rest) = apply.split_once("after=\"").unwrap();
     let amended = format!("{head}after=\"{after}{}", &rest[64..]).replace("<now>2", "<now>2!");
     fs::write(folder.path().join("amended.xml"), amended).unwrap();

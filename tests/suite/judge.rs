@@ -23,8 +23,9 @@ fn source(name: &str, xsd: &str) -> SchemaSource {
 }
 
 fn search() -> (LibxmlJudge, CompiledSchemaId) {
-    let judge = LibxmlJudge::compile(&[source("search", SEARCH)]).expect("the schema is in the profile");
-    let id = judge.schema("search").expect("it was compiled under this name");
+    let judge =
+        LibxmlJudge::compile_sources(&[source("search", SEARCH)]).expect("the schema is in the profile");
+    let id = judge.find_schema("search").expect("it was compiled under this name");
     (judge, id)
 }
 
@@ -39,12 +40,12 @@ fn invalid_words(verdict: SchemaVerdict) -> String {
 fn a_verdict_is_valid_or_names_the_fault() {
     let (mut judge, id) = search();
     let good = br#"<search xmlns="urn:search"><limit>7</limit><query>x</query></search>"#;
-    assert_eq!(judge.judge(id, good), SchemaVerdict::Valid);
+    assert_eq!(judge.judge_payload(id, good), SchemaVerdict::Valid);
     let words = invalid_words(
-        judge.judge(id, br#"<search xmlns="urn:search"><query>x</query><limit>0</limit></search>"#),
+        judge.judge_payload(id, br#"<search xmlns="urn:search"><query>x</query><limit>0</limit></search>"#),
     );
     assert!(words.contains("minInclusive"), "{words}");
-    assert_eq!(judge.judge(id, good), SchemaVerdict::Valid, "a refusal leaves nothing behind");
+    assert_eq!(judge.judge_payload(id, good), SchemaVerdict::Valid, "a refusal leaves nothing behind");
 }
 
 #[test]
@@ -52,24 +53,24 @@ fn malformed_bytes_are_never_recovered() {
     let (mut judge, id) = search();
     let good = r#"<search xmlns="urn:search"><query>a &amp; b</query></search>"#;
     for cut in 0..good.len() {
-        let words = invalid_words(judge.judge(id, &good.as_bytes()[..cut]));
+        let words = invalid_words(judge.judge_payload(id, &good.as_bytes()[..cut]));
         assert!(!words.is_empty(), "cut at {cut}");
     }
     for tail in ["x", "<b/>", "&", "</search>"] {
-        let _ = invalid_words(judge.judge(id, format!("{good}{tail}").as_bytes()));
+        let _ = invalid_words(judge.judge_payload(id, format!("{good}{tail}").as_bytes()));
     }
 }
 
 #[test]
 fn two_schemas_judge_only_their_own() {
     let other = SEARCH.replace("urn:search", "urn:other");
-    let mut judge =
-        LibxmlJudge::compile(&[source("a", SEARCH), source("b", &other)]).expect("both are in the profile");
-    let (a, b) = (judge.schema("a").expect("a"), judge.schema("b").expect("b"));
+    let mut judge = LibxmlJudge::compile_sources(&[source("a", SEARCH), source("b", &other)])
+        .expect("both are in the profile");
+    let (a, b) = (judge.find_schema("a").expect("a"), judge.find_schema("b").expect("b"));
     let payload = br#"<search xmlns="urn:other"><query>x</query></search>"#;
-    let _ = invalid_words(judge.judge(a, payload));
-    assert_eq!(judge.judge(b, payload), SchemaVerdict::Valid);
-    assert_eq!(judge.schema("c"), None);
+    let _ = invalid_words(judge.judge_payload(a, payload));
+    assert_eq!(judge.judge_payload(b, payload), SchemaVerdict::Valid);
+    assert_eq!(judge.find_schema("c"), None);
 }
 
 #[test]
@@ -77,9 +78,9 @@ fn a_fault_of_libxml2_is_broken_and_the_judge_lives_on() {
     let (mut judge, id) = search();
     // The gate refuses a DOCTYPE; here libxml2 gets an entity reference that it cannot validate.
     let hostile = br#"<!DOCTYPE s [<!ENTITY e "x">]><search xmlns="urn:search"><query>&e;</query></search>"#;
-    assert!(matches!(judge.judge(id, hostile), SchemaVerdict::Broken { .. }));
+    assert!(matches!(judge.judge_payload(id, hostile), SchemaVerdict::Broken { .. }));
     assert_eq!(
-        judge.judge(id, br#"<search xmlns="urn:search"><query>x</query></search>"#),
+        judge.judge_payload(id, br#"<search xmlns="urn:search"><query>x</query></search>"#),
         SchemaVerdict::Valid
     );
 }
@@ -114,12 +115,15 @@ fn row_04_a_schema_location_in_an_instance_is_never_fetched() {
               xsi:schemaLocation="urn:search {url} urn:else {url}" xsi:noNamespaceSchemaLocation="{url}">{content}</{root}>"#
         )
     };
-    assert_eq!(judge.judge(id, hinted("search", "<query>x</query>").as_bytes()), SchemaVerdict::Valid);
     assert_eq!(
-        judge.judge(id, hinted("anything", r#"<e xmlns="urn:else"/>"#).as_bytes()),
+        judge.judge_payload(id, hinted("search", "<query>x</query>").as_bytes()),
         SchemaVerdict::Valid
     );
-    let _ = invalid_words(judge.judge(id, hinted("unknown", "").as_bytes()));
+    assert_eq!(
+        judge.judge_payload(id, hinted("anything", r#"<e xmlns="urn:else"/>"#).as_bytes()),
+        SchemaVerdict::Valid
+    );
+    let _ = invalid_words(judge.judge_payload(id, hinted("unknown", "").as_bytes()));
     trap.assert_untouched();
 }
 
@@ -131,7 +135,8 @@ fn row_05_a_schema_that_names_a_location_is_refused_unfetched() {
             let head = r#"elementFormDefault="qualified">"#;
             let with = format!(r#"{head}<xs:{construct} schemaLocation="{location}"/>"#);
             let xsd = SEARCH.replacen(head, &with, 1);
-            let Err(SchemaSetError::Unfit { name, unfit }) = LibxmlJudge::compile(&[source("bad", &xsd)])
+            let Err(SchemaSetError::Unfit { name, unfit }) =
+                LibxmlJudge::compile_sources(&[source("bad", &xsd)])
             else {
                 panic!("xs:{construct} of {location} must be refused by the model");
             };
@@ -149,10 +154,10 @@ fn row_14_a_value_split_by_comment_cdata_and_references_is_one_value() {
         format!(r#"<search xmlns="urn:search"><query>x</query><limit>{limit}</limit></search>"#)
     };
     for whole in ["1<!-- -->2", "<![CDATA[1]]>2", "&#49;2", "&#x31;<!-- a --><![CDATA[2]]>"] {
-        assert_eq!(judge.judge(id, with(whole).as_bytes()), SchemaVerdict::Valid, "{whole}");
+        assert_eq!(judge.judge_payload(id, with(whole).as_bytes()), SchemaVerdict::Valid, "{whole}");
     }
     for whole in ["1<!-- -->01", "10<![CDATA[1]]>", "1&#48;1"] {
-        let words = invalid_words(judge.judge(id, with(whole).as_bytes()));
+        let words = invalid_words(judge.judge_payload(id, with(whole).as_bytes()));
         assert!(words.contains("101"), "the whole value is compared: {words}");
     }
 }
@@ -172,9 +177,9 @@ fn growth_over(messages: u32) -> u64 {
             let payload = format!(
                 r#"<anything xmlns="urn:search"><n{n}:e{n} xmlns:n{n}="urn:n{n}" a{n}="v{n}">t{n}</n{n}:e{n}></anything>"#
             );
-            assert_eq!(judge.judge(id, payload.as_bytes()), SchemaVerdict::Valid);
+            assert_eq!(judge.judge_payload(id, payload.as_bytes()), SchemaVerdict::Valid);
             let wrong = format!(r#"<search xmlns="urn:search"><query>x</query><w{n}>v{n}</w{n}></search>"#);
-            let _ = invalid_words(judge.judge(id, wrong.as_bytes()));
+            let _ = invalid_words(judge.judge_payload(id, wrong.as_bytes()));
         }
     };
     run(0, 2_000);
@@ -229,14 +234,14 @@ fn noise_alone() {
     for payload in
         ["", "<", "<a>", "<a></b>", "<a>&nope;</a>", "\u{0}", "<search xmlns='urn:search'/>", "<p:a/>"]
     {
-        let _ = invalid_words(judge.judge(id, payload.as_bytes()));
+        let _ = invalid_words(judge.judge_payload(id, payload.as_bytes()));
     }
     let entity = br#"<!DOCTYPE s [<!ENTITY e "x">]><search xmlns="urn:search"><query>&e;</query></search>"#;
-    let _ = judge.judge(id, entity);
+    let _ = judge.judge_payload(id, entity);
     // Our reader accepts `--` inside a comment; libxml2 does not, and would say so on stderr.
     let dashes = SEARCH.replacen("<xs:element", "<!-- a -- b --><xs:element", 1);
     for bad in ["", "<xs:schema", "<a/>", &SEARCH.replace("xs:long", "xs:nothing"), &dashes] {
-        assert!(LibxmlJudge::compile(&[source("bad", bad)]).is_err(), "{bad}");
+        assert!(LibxmlJudge::compile_sources(&[source("bad", bad)]).is_err(), "{bad}");
     }
 }
 
@@ -248,12 +253,13 @@ fn row_25_many_repeated_elements_are_admitted() {
              <xs:element name="b" type="xs:int" maxOccurs="unbounded"/></xs:sequence></xs:complexType></xs:element>
            <xs:element name="anything">"#,
     );
-    let mut judge = LibxmlJudge::compile(&[source("many", &xsd)]).expect("the schema is in the profile");
-    let id = judge.schema("many").expect("many");
+    let mut judge =
+        LibxmlJudge::compile_sources(&[source("many", &xsd)]).expect("the schema is in the profile");
+    let id = judge.find_schema("many").expect("many");
     let body = "<b>1</b>".repeat(65_535);
     let with = |last: &str| format!(r#"<many xmlns="urn:search">{body}<b>{last}</b></many>"#);
-    assert_eq!(judge.judge(id, with("2").as_bytes()), SchemaVerdict::Valid);
-    let words = invalid_words(judge.judge(id, with("x").as_bytes()));
+    assert_eq!(judge.judge_payload(id, with("2").as_bytes()), SchemaVerdict::Valid);
+    let words = invalid_words(judge.judge_payload(id, with("x").as_bytes()));
     assert!(words.contains("'x'"), "{words}");
 }
 
@@ -262,7 +268,7 @@ fn row_25_many_repeated_elements_are_admitted() {
 fn cost_of_a_message_of_512_bytes() {
     let (mut judge, id) = search();
     let model =
-        systole_kit::schema::SchemaModel::read(SEARCH.as_bytes()).expect("the schema is in the profile");
+        systole_kit::schema::SchemaModel::from_xsd(SEARCH.as_bytes()).expect("the schema is in the profile");
     let with = |limit: &str| {
         let query = "login ".repeat(70);
         format!(r#"<search xmlns="urn:search"><query>{query}</query><limit>{limit}</limit></search>"#)
@@ -278,18 +284,22 @@ fn cost_of_a_message_of_512_bytes() {
     println!("{} bytes", good.len());
     println!(
         "judge, valid: {} ns",
-        per_message_ns(&mut || assert_eq!(judge.judge(id, good.as_bytes()), SchemaVerdict::Valid))
+        per_message_ns(&mut || assert_eq!(judge.judge_payload(id, good.as_bytes()), SchemaVerdict::Valid))
     );
     println!(
         "judge, invalid: {} ns",
-        per_message_ns(&mut || assert_ne!(judge.judge(id, bad.as_bytes()), SchemaVerdict::Valid))
+        per_message_ns(&mut || assert_ne!(judge.judge_payload(id, bad.as_bytes()), SchemaVerdict::Valid))
     );
-    println!("explain: {} ns", per_message_ns(&mut || assert!(model.explain(bad.as_bytes()).is_some())));
+    println!(
+        "explain: {} ns",
+        per_message_ns(&mut || assert!(model.explain_payload(bad.as_bytes()).is_some()))
+    );
 }
 
 #[test]
 fn a_schema_is_utf_8_and_may_begin_with_a_byte_order_mark_and_a_payload_may_not() {
-    let compiled = |xsd: Vec<u8>| LibxmlJudge::compile(&[SchemaSource { name: "s".to_owned(), xsd }]).err();
+    let compiled =
+        |xsd: Vec<u8>| LibxmlJudge::compile_sources(&[SchemaSource { name: "s".to_owned(), xsd }]).err();
     let marked = [b"\xef\xbb\xbf", SEARCH.as_bytes()].concat();
     assert!(compiled(marked.clone()).is_none());
     let declared =
@@ -301,11 +311,12 @@ fn a_schema_is_utf_8_and_may_begin_with_a_byte_order_mark_and_a_payload_may_not(
     {
         assert!(matches!(compiled(other), Some(SchemaSetError::Unfit { .. })));
     }
-    let mut judge = LibxmlJudge::compile(&[SchemaSource { name: "s".to_owned(), xsd: marked }]).unwrap();
-    let id = judge.schema("s").unwrap();
+    let mut judge =
+        LibxmlJudge::compile_sources(&[SchemaSource { name: "s".to_owned(), xsd: marked }]).unwrap();
+    let id = judge.find_schema("s").unwrap();
     let good = "<search xmlns=\"urn:search\"><query>x</query></search>";
-    assert_eq!(judge.judge(id, good.as_bytes()), SchemaVerdict::Valid);
-    let fault = systole_kit::Payload::read(
+    assert_eq!(judge.judge_payload(id, good.as_bytes()), SchemaVerdict::Valid);
+    let fault = systole_kit::Payload::parse(
         ["\u{feff}", good].concat().as_bytes(),
         &systole_kit::DocumentLimits::default(),
     );
@@ -332,10 +343,10 @@ fn minus_zero_is_zero_except_where_libxml2_reads_no_sign() {
             "<xs:schema xmlns:xs=\"http://www.w3.org/2001/XMLSchema\" targetNamespace=\"urn:t\" \
              elementFormDefault=\"qualified\"><xs:element name=\"n\" type=\"xs:{name}\"/></xs:schema>"
         );
-        let mut judge = LibxmlJudge::compile(&[source("t", &xsd)]).unwrap();
-        let id = judge.schema("t").unwrap();
+        let mut judge = LibxmlJudge::compile_sources(&[source("t", &xsd)]).unwrap();
+        let id = judge.find_schema("t").unwrap();
         let payload = b"<n xmlns=\"urn:t\">-0</n>";
-        assert_eq!(judge.judge(id, payload) == SchemaVerdict::Valid, takes, "{name}");
-        assert_eq!(judge.model(id).unwrap().explain(payload).is_none(), takes, "{name}");
+        assert_eq!(judge.judge_payload(id, payload) == SchemaVerdict::Valid, takes, "{name}");
+        assert_eq!(judge.find_model(id).unwrap().explain_payload(payload).is_none(), takes, "{name}");
     }
 }

@@ -43,17 +43,17 @@ fn chain() -> [SchemaSource; 4] {
 }
 
 fn verdict(judge: &mut LibxmlJudge, name: &str, payload: &str) -> bool {
-    let id = judge.schema(name).expect("it was compiled under this name");
-    let verdict = judge.judge(id, payload.as_bytes());
+    let id = judge.find_schema(name).expect("it was compiled under this name");
+    let verdict = judge.judge_payload(id, payload.as_bytes());
     let is_valid = verdict == SchemaVerdict::Valid;
-    let found = judge.model(id).expect("each has its model").explain(payload.as_bytes());
+    let found = judge.find_model(id).expect("each has its model").explain_payload(payload.as_bytes());
     assert_eq!(is_valid, found.is_none(), "{verdict:?} {found:?} {payload}");
     is_valid
 }
 
 #[test]
 fn a3_a_chain_of_imports_is_resolved_from_memory() {
-    let mut judge = LibxmlJudge::compile(&chain()).expect("all are in the profile");
+    let mut judge = LibxmlJudge::compile_sources(&chain()).expect("all are in the profile");
     assert!(verdict(&mut judge, "a.xsd", r#"<a xmlns="urn:a"><b xmlns="urn:b">9</b></a>"#));
     assert!(!verdict(&mut judge, "a.xsd", r#"<a xmlns="urn:a"><b xmlns="urn:b">10</b></a>"#));
     assert!(!verdict(&mut judge, "a.xsd", r#"<a xmlns="urn:a"><b>9</b></a>"#));
@@ -62,7 +62,7 @@ fn a3_a_chain_of_imports_is_resolved_from_memory() {
 
 #[test]
 fn a3_a_root_of_an_imported_namespace_is_no_payload_of_the_schema() {
-    let mut judge = LibxmlJudge::compile(&chain()).expect("all are in the profile");
+    let mut judge = LibxmlJudge::compile_sources(&chain()).expect("all are in the profile");
     assert!(verdict(&mut judge, "c.xsd", r#"<c xmlns="urn:c">1</c>"#));
     assert!(!verdict(&mut judge, "a.xsd", r#"<c xmlns="urn:c">1</c>"#));
     assert!(!verdict(&mut judge, "a.xsd", r#"<c>1</c>"#));
@@ -70,7 +70,7 @@ fn a3_a_root_of_an_imported_namespace_is_no_payload_of_the_schema() {
 
 #[test]
 fn a3_a_lax_wildcard_knows_what_is_imported_and_nothing_else() {
-    let mut judge = LibxmlJudge::compile(&chain()).expect("all are in the profile");
+    let mut judge = LibxmlJudge::compile_sources(&chain()).expect("all are in the profile");
     let with = |inner: &str| format!(r#"<a xmlns="urn:a"><b xmlns="urn:b">9</b>{inner}</a>"#);
     assert!(verdict(&mut judge, "a.xsd", &with(r#"<c xmlns="urn:c">1</c>"#)));
     assert!(!verdict(&mut judge, "a.xsd", &with(r#"<c xmlns="urn:c">x</c>"#)));
@@ -80,8 +80,8 @@ fn a3_a_lax_wildcard_knows_what_is_imported_and_nothing_else() {
 
 #[test]
 fn row_09_namespaces_that_look_alike_are_different_ones() {
-    let mut judge =
-        LibxmlJudge::compile(&[source("a.xsd", "http://x.org/ns/a", &[], D)]).expect("it is in the profile");
+    let mut judge = LibxmlJudge::compile_sources(&[source("a.xsd", "http://x.org/ns/a", &[], D)])
+        .expect("it is in the profile");
     assert!(verdict(&mut judge, "a.xsd", r#"<d xmlns="http://x.org/ns/a">1</d>"#));
     let alike = [
         "http://X.org/ns/a",
@@ -94,7 +94,8 @@ fn row_09_namespaces_that_look_alike_are_different_ones() {
         assert!(!verdict(&mut judge, "a.xsd", &format!(r#"<d xmlns="{other}">1</d>"#)), "{other}");
         // A schema does not replace the imported one.
         let importing = source("b.xsd", "urn:b", &[other], D);
-        let refused = LibxmlJudge::compile(&[source("a.xsd", "http://x.org/ns/a", &[], D), importing]);
+        let refused =
+            LibxmlJudge::compile_sources(&[source("a.xsd", "http://x.org/ns/a", &[], D), importing]);
         assert!(matches!(refused, Err(SchemaSetError::Unfit { name, .. }) if name == "b.xsd"), "{other}");
     }
 }
@@ -139,7 +140,7 @@ fn imports_alone() {
     let sources = chain();
     // Two lookups of missing files mark the place in the trace.
     let _absent = std::fs::metadata("systole-begins");
-    let mut judge = LibxmlJudge::compile(&sources).expect("all are in the profile");
+    let mut judge = LibxmlJudge::compile_sources(&sources).expect("all are in the profile");
     assert!(verdict(&mut judge, "a.xsd", r#"<a xmlns="urn:a"><b xmlns="urn:b">9</b></a>"#));
     assert!(!verdict(&mut judge, "a.xsd", r#"<a xmlns="urn:a"><b xmlns="urn:b">x</b></a>"#));
     let _absent = std::fs::metadata("systole-ends");
@@ -170,15 +171,23 @@ fn a3_the_schemas_of_an_organism_import_one_another() {
     let composition = Arc::new(again);
     let mut schemas = CompiledSchemas::set_up(std::iter::once(&composition)).expect("all schemas compile");
     let mut judged = |document: &str| {
-        admit::message(&composition, &Name::operator(), document.as_bytes(), None, None, &mut schemas).payload
+        admit::admit_message(
+            &composition,
+            &Name::new_operator(),
+            document.as_bytes(),
+            None,
+            None,
+            &mut schemas,
+        )
+        .payload
     };
     assert!(judged(r#"<basket xmlns="urn:a"><parcel xmlns="urn:b">7</parcel></basket>"#).is_ok());
     let refusal = judged(r#"<basket xmlns="urn:a"><parcel xmlns="urn:b">x</parcel></basket>"#).unwrap_err();
     let refusal = refusal.refusal;
     assert_eq!(refusal.path.as_deref(), Some("/basket/parcel"));
     assert_eq!(refusal.fix.as_deref(), Some("<parcel xmlns=\"urn:b\">1</parcel>"));
-    let post = composition.listener(&Name::parse("post").unwrap()).unwrap();
-    let told = introspection::describe(&composition, post, "basket", None).unwrap();
+    let post = composition.find_listener(&Name::parse("post").unwrap()).unwrap();
+    let told = introspection::describe_element(&composition, post, "basket", None).unwrap();
     let told = String::from_utf8_lossy(&told).into_owned();
     assert!(
         told.contains("&lt;parcel xmlns=\"urn:b\"&gt;1&lt;/parcel&gt;"),

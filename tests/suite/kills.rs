@@ -150,7 +150,7 @@ fn ends_of_children(house: &RunFolder) -> (BTreeSet<ThreadId>, Vec<ThreadId>) {
     let log = sqlite::open_reading(&house.log()).unwrap();
     let (mut ended, mut told, mut at) = (BTreeSet::new(), Vec::new(), Position(0));
     loop {
-        let page = log.after(at, 1_000).unwrap();
+        let page = log.read_after(at, 1_000).unwrap();
         let Some((last, _)) = page.last() else { return (ended, told) };
         at = *last;
         for (_, Record { header: h, body, .. }) in page {

@@ -29,7 +29,7 @@ fn memory() -> ContractLog {
 
 fn file() -> ContractLog {
     let folder = Folder::new();
-    let opened = sqlite::open(&folder.log()).unwrap();
+    let opened = sqlite::open_log(&folder.log()).unwrap();
     let (writer, reader) = (Box::new(opened.writer), Box::new(opened.reader));
     ContractLog { writer, reader, _folder: Some(folder), _broker: None }
 }
@@ -67,14 +67,14 @@ contract! {
 }
 
 fn committed(log: &mut ContractLog, batch: &LogBatch) -> Position {
-    match log.writer.commit(batch) {
+    match log.writer.commit_batch(batch) {
         Commit::Committed(position) => position,
         other => panic!("{other:?}"),
     }
 }
 
 fn conflict(log: &mut ContractLog, batch: &LogBatch) -> String {
-    match log.writer.commit(batch) {
+    match log.writer.commit_batch(batch) {
         Commit::Conflict(words) => words,
         other => panic!("{other:?}"),
     }
@@ -86,17 +86,17 @@ fn records(read: Vec<(Position, Record)>) -> Vec<Record> {
 
 fn what_was_committed_is_read_back_as_it_was(mut log: ContractLog) {
     let mut author = Author::default();
-    let child = root(1).child("heat").unwrap();
+    let child = root(1).make_child("heat").unwrap();
     let wrote = vec![
-        author.note(&ThreadId::sys(), 0),
+        author.note(&ThreadId::new_sys(), 0),
         author.full(&root(1)),
         author.full(&child),
         author.note(&root(1), 200_000),
     ];
-    assert_eq!(log.reader.last(), Ok(Position(0)));
+    assert_eq!(log.reader.read_last(), Ok(Position(0)));
     assert_eq!(committed(&mut log, &batch(wrote.clone())), Position(4));
-    assert_eq!(log.reader.last(), Ok(Position(4)));
-    assert_eq!(records(log.reader.after(Position(0), 10).unwrap()), wrote);
+    assert_eq!(log.reader.read_last(), Ok(Position(4)));
+    assert_eq!(records(log.reader.read_after(Position(0), 10).unwrap()), wrote);
     assert_eq!(records(log.reader.of_thread(&child, 1, 10).unwrap()), wrote[2..3]);
 }
 
@@ -107,10 +107,10 @@ fn positions_count_from_one_and_pages_join(mut log: ContractLog) {
         assert_eq!(committed(&mut log, &batch(both)), Position(2 * n));
     }
     let positions = |read: Vec<(Position, Record)>| read.iter().map(|(p, _)| p.0).collect::<Vec<_>>();
-    assert_eq!(positions(log.reader.after(Position(0), 3).unwrap()), [1, 2, 3]);
-    assert_eq!(positions(log.reader.after(Position(18), 100).unwrap()), [19, 20]);
-    assert_eq!(positions(log.reader.after(Position(20), 100).unwrap()), [0; 0]);
-    assert_eq!(positions(log.reader.after(Position(u64::MAX), 100).unwrap()), [0; 0]);
+    assert_eq!(positions(log.reader.read_after(Position(0), 3).unwrap()), [1, 2, 3]);
+    assert_eq!(positions(log.reader.read_after(Position(18), 100).unwrap()), [19, 20]);
+    assert_eq!(positions(log.reader.read_after(Position(20), 100).unwrap()), [0; 0]);
+    assert_eq!(positions(log.reader.read_after(Position(u64::MAX), 100).unwrap()), [0; 0]);
     assert_eq!(positions(log.reader.of_thread(&root(2), 1, 2).unwrap()), [2, 4]);
     assert_eq!(positions(log.reader.of_thread(&root(2), 9, usize::MAX).unwrap()), [18, 20]);
     assert_eq!(positions(log.reader.of_thread(&root(3), 1, 2).unwrap()), [0; 0]);
@@ -131,7 +131,7 @@ fn a_thread_is_numbered_without_gaps(mut log: ContractLog) {
 }
 
 fn item(header: &mut Header, ordinal: u32) {
-    header.call = Some(CallPath::top(3));
+    header.call = Some(CallPath::new_top(3));
     header.turn = Some(1);
     header.ordinal = Some(ordinal);
 }
@@ -143,7 +143,7 @@ fn an_item_is_recorded_once(mut log: ContractLog) {
     committed(&mut log, &batch([author.record(&root(2), b"", |h| item(h, 0))]));
     // A call without an item, as on an outcome, may be on any number of records.
     for _ in 0..2 {
-        committed(&mut log, &batch([author.record(&root(1), b"", |h| h.call = Some(CallPath::top(3)))]));
+        committed(&mut log, &batch([author.record(&root(1), b"", |h| h.call = Some(CallPath::new_top(3)))]));
     }
     let words = conflict(&mut log, &batch([author.record(&root(1), b"other", |h| item(h, 0))]));
     assert_eq!(words, "thread sess-000000000001: item 0 of turn 1 of call 3 is already recorded");
@@ -171,7 +171,7 @@ fn a_key_is_bound_once_per_sender_and_thread(mut log: ContractLog) {
 fn a_conflict_stores_nothing_of_its_batch(mut log: ContractLog) {
     let mut author = Author::default();
     committed(&mut log, &batch([author.record(&root(1), b"", |h| item(h, 0))]));
-    let document = StoredDocument { hash: Digest::of(b"page"), bytes: Arc::from(&b"page"[..]) };
+    let document = StoredDocument { hash: Digest::hash_bytes(b"page"), bytes: Arc::from(&b"page"[..]) };
     let good = author.record(&root(2), b"", |h| h.from = name("newcomer"));
     let bad = author.record(&root(1), b"", |h| item(h, 0));
     let row = FoldRow { thread: root(2), seq: 1, working: true, bytes: vec![1] };
@@ -182,18 +182,18 @@ fn a_conflict_stores_nothing_of_its_batch(mut log: ContractLog) {
         checkpoint: true,
     };
     conflict(&mut log, &refused);
-    assert_eq!(log.reader.last(), Ok(Position(1)));
-    assert_eq!(log.reader.threads(10), Ok(vec![root(1)]));
-    assert_eq!(log.reader.document(document.hash), Ok(None));
-    assert_eq!(log.reader.row(&root(2)), Ok(None));
-    assert_eq!(log.reader.opening().unwrap().records.len(), 1, "the checkpoint has not moved");
+    assert_eq!(log.reader.read_last(), Ok(Position(1)));
+    assert_eq!(log.reader.list_threads(10), Ok(vec![root(1)]));
+    assert_eq!(log.reader.read_document(document.hash), Ok(None));
+    assert_eq!(log.reader.read_row(&root(2)), Ok(None));
+    assert_eq!(log.reader.read_opening().unwrap().records.len(), 1, "the checkpoint has not moved");
     // The rules hold within one batch too, and the good part can be committed afterwards.
     let twice = [good.clone(), author.record(&root(3), b"", |h| item(h, 0)), {
         author.record(&root(3), b"", |h| item(h, 0))
     }];
     conflict(&mut log, &batch(twice));
     committed(&mut log, &batch([good.clone()]));
-    assert_eq!(log.reader.after(Position(1), 9), Ok(vec![(Position(2), good)]));
+    assert_eq!(log.reader.read_after(Position(1), 9), Ok(vec![(Position(2), good)]));
 }
 
 fn row(n: u64, seq: u64, working: bool) -> FoldRow {
@@ -202,7 +202,7 @@ fn row(n: u64, seq: u64, working: bool) -> FoldRow {
 
 fn opening_reads_working_rows_and_what_came_later(mut log: ContractLog) {
     let mut author = Author::default();
-    let empty = log.reader.opening().unwrap();
+    let empty = log.reader.read_opening().unwrap();
     assert_eq!((empty.last, empty.rows.len(), empty.records.len()), (Position(0), 0, 0));
     let before = [1, 2, 3].map(|n| author.note(&root(n), 10));
     let rows = vec![row(1, 1, true), row(2, 1, false), row(3, 1, true)];
@@ -211,12 +211,12 @@ fn opening_reads_working_rows_and_what_came_later(mut log: ContractLog) {
     committed(&mut log, &batch(after.clone()));
     // A row that is written alone, as when a thread leaves memory, is not a checkpoint.
     committed(&mut log, &LogBatch { rows: vec![row(4, 1, false)], ..LogBatch::default() });
-    let opening = log.reader.opening().unwrap();
+    let opening = log.reader.read_opening().unwrap();
     assert_eq!(opening.last, Position(5));
     assert_eq!(opening.rows, [rows[0].clone(), rows[2].clone()]);
     assert_eq!(opening.records, after);
-    assert_eq!(log.reader.row(&root(2)), Ok(Some(rows[1].clone())));
-    assert_eq!(log.reader.row(&root(9)), Ok(None));
+    assert_eq!(log.reader.read_row(&root(2)), Ok(Some(rows[1].clone())));
+    assert_eq!(log.reader.read_row(&root(9)), Ok(None));
 }
 
 fn a_row_is_replaced(mut log: ContractLog) {
@@ -225,27 +225,30 @@ fn a_row_is_replaced(mut log: ContractLog) {
     committed(&mut log, &LogBatch { rows: vec![row(1, 1, true)], ..batch(records) });
     let last = committed(&mut log, &LogBatch { rows: vec![row(1, 7, false)], ..LogBatch::default() });
     assert_eq!(last, Position(1), "a batch without records has the position of the log's last");
-    assert_eq!(log.reader.row(&root(1)), Ok(Some(row(1, 7, false))));
-    assert_eq!(log.reader.opening().unwrap().rows, []);
+    assert_eq!(log.reader.read_row(&root(1)), Ok(Some(row(1, 7, false))));
+    assert_eq!(log.reader.read_opening().unwrap().rows, []);
 }
 
 fn a_document_is_stored_once(mut log: ContractLog) {
-    let stored = |bytes: &[u8]| StoredDocument { hash: Digest::of(b"page"), bytes: Arc::from(bytes) };
+    let stored = |bytes: &[u8]| StoredDocument { hash: Digest::hash_bytes(b"page"), bytes: Arc::from(bytes) };
     for bytes in [&b"page"[..], b"something else under the same hash"] {
         committed(&mut log, &LogBatch { documents: vec![stored(bytes)], ..LogBatch::default() });
-        assert_eq!(log.reader.document(Digest::of(b"page")).unwrap().as_deref(), Some(&b"page"[..]));
+        assert_eq!(
+            log.reader.read_document(Digest::hash_bytes(b"page")).unwrap().as_deref(),
+            Some(&b"page"[..])
+        );
     }
-    assert_eq!(log.reader.document(Digest::of(b"other")), Ok(None));
+    assert_eq!(log.reader.read_document(Digest::hash_bytes(b"other")), Ok(None));
 }
 
 fn threads_are_listed_newest_first(mut log: ContractLog) {
     let mut author = Author::default();
-    let child = root(0x2b).child("a").unwrap();
-    for thread in [&ThreadId::sys(), &root(0x2b), &root(0x2a), &child, &root(0x2b)] {
+    let child = root(0x2b).make_child("a").unwrap();
+    for thread in [&ThreadId::new_sys(), &root(0x2b), &root(0x2a), &child, &root(0x2b)] {
         committed(&mut log, &batch([author.note(thread, 1)]));
     }
-    assert_eq!(log.reader.threads(10), Ok(vec![child.clone(), root(0x2a), root(0x2b)]));
-    assert_eq!(log.reader.threads(1), Ok(vec![child.clone()]));
+    assert_eq!(log.reader.list_threads(10), Ok(vec![child.clone(), root(0x2a), root(0x2b)]));
+    assert_eq!(log.reader.list_threads(1), Ok(vec![child.clone()]));
     let like = |prefix: &str| log.reader.threads_like(prefix, 10).unwrap();
     assert_eq!(like("sess-00000000002"), [root(0x2a), root(0x2b), child.clone()]);
     assert_eq!(like("sess-00000000002b"), [root(0x2b), child.clone()]);
@@ -267,7 +270,7 @@ fn a_stored_batch_is_found_and_an_absent_one_is_not(mut log: ContractLog) {
     assert_eq!(log.writer.read_back(&second), ReadBack::Absent);
     assert_eq!(committed(&mut log, &second), Position(3), "the writer works after reading back");
     assert_eq!(log.writer.read_back(&second), ReadBack::Stored(Position(3)));
-    assert_eq!(log.reader.after(Position(0), 9).unwrap().len(), 3);
+    assert_eq!(log.reader.read_after(Position(0), 9).unwrap().len(), 3);
 }
 
 fn many_readers_see_only_whole_batches(mut log: ContractLog) {
@@ -282,17 +285,17 @@ fn many_readers_see_only_whole_batches(mut log: ContractLog) {
             threads.spawn(|| {
                 let mut seen = 0;
                 while seen < 2 * BATCHES {
-                    let last = reader.last().unwrap().0;
+                    let last = reader.read_last().unwrap().0;
                     assert!(last.is_multiple_of(2) && last >= seen, "{last} after {seen}");
                     // A former last position can be read, with everything before it.
-                    let page = reader.after(Position(last.saturating_sub(4)), 4).unwrap();
+                    let page = reader.read_after(Position(last.saturating_sub(4)), 4).unwrap();
                     assert!(last == 0 || page.iter().any(|(position, _)| position.0 == last));
                     seen = last;
                 }
             });
         }
         for batch in &batches {
-            assert!(matches!(writer.commit(batch), Commit::Committed(_)));
+            assert!(matches!(writer.commit_batch(batch), Commit::Committed(_)));
         }
     });
 }
@@ -307,12 +310,12 @@ fn memory_answers_as_it_was_told() {
         CommitFailure::UnknownStored,
     ]);
     let first = batch([author.note(&root(1), 10)]);
-    assert!(matches!(log.commit(&first), Commit::NotNow(_)));
-    assert!(matches!(log.commit(&first), Commit::Conflict(_)));
-    assert!(matches!(log.commit(&first), Commit::Unknown(_)));
+    assert!(matches!(log.commit_batch(&first), Commit::NotNow(_)));
+    assert!(matches!(log.commit_batch(&first), Commit::Conflict(_)));
+    assert!(matches!(log.commit_batch(&first), Commit::Unknown(_)));
     assert_eq!(log.read_back(&first), ReadBack::Absent);
-    assert_eq!(log.last(), Ok(Position(0)));
-    assert!(matches!(log.commit(&first), Commit::Unknown(_)));
+    assert_eq!(log.read_last(), Ok(Position(0)));
+    assert!(matches!(log.commit_batch(&first), Commit::Unknown(_)));
     assert_eq!(log.read_back(&first), ReadBack::Stored(Position(1)));
-    assert_eq!(log.commit(&batch([author.note(&root(1), 10)])), Commit::Committed(Position(2)));
+    assert_eq!(log.commit_batch(&batch([author.note(&root(1), 10)])), Commit::Committed(Position(2)));
 }

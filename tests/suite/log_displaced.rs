@@ -21,26 +21,26 @@ fn file(folder: &Folder, ending: &str) -> PathBuf {
 /// Commits this many records, one by one.
 fn write(opened: &mut OpenSqliteLog, author: &mut Author, records: u64) {
     for n in 0..records {
-        let committed = opened.writer.commit(&batch([author.note(&root(n % 2), 900)]));
+        let committed = opened.writer.commit_batch(&batch([author.note(&root(n % 2), 900)]));
         assert!(matches!(committed, Commit::Committed(_)), "{committed:?}");
     }
 }
 
 /// The words with which a commit is refused, and with which every later look answers.
 fn refused(opened: &mut OpenSqliteLog, author: &mut Author) -> String {
-    let committed = opened.writer.commit(&batch([author.note(&root(1), 900)]));
+    let committed = opened.writer.commit_batch(&batch([author.note(&root(1), 900)]));
     let Commit::Conflict(words) = committed else { panic!("{committed:?}") };
-    assert_eq!(opened.writer.displacement(), Some(words.clone()));
+    assert_eq!(opened.writer.take_displacement(), Some(words.clone()));
     words
 }
 
 /// A log of nine records that are acknowledged, and a backup of the first five.
 fn with_backup() -> (Folder, OpenSqliteLog, Author, PathBuf) {
     let folder = Folder::new();
-    let (mut opened, mut author) = (sqlite::open(&folder.log()).unwrap(), Author::default());
+    let (mut opened, mut author) = (sqlite::open_log(&folder.log()).unwrap(), Author::default());
     write(&mut opened, &mut author, 5);
     let backup = folder.path().join("backup.db");
-    assert_eq!(sqlite::back_up(&folder.log(), &backup).unwrap().name(), Ok(true));
+    assert_eq!(sqlite::back_up(&folder.log(), &backup).unwrap().name_draft(), Ok(true));
     write(&mut opened, &mut author, 4);
     (folder, opened, author, backup)
 }
@@ -55,8 +55,8 @@ fn c15_nothing_is_acknowledged_once_the_log_is_gone() {
     drop(opened);
     fs::rename(&aside, folder.log()).unwrap();
     // The batch that was refused may be there, and all that was acknowledged is.
-    let opened = sqlite::open(&folder.log()).unwrap();
-    assert!(opened.reader.last().unwrap() >= Position(9));
+    let opened = sqlite::open_log(&folder.log()).unwrap();
+    assert!(opened.reader.read_last().unwrap() >= Position(9));
     drop(opened);
     assert!(sqlite::verify_all(&folder.log()).is_ok());
 }
@@ -85,7 +85,7 @@ fn c15_a_backup_in_the_place_of_an_open_log_is_noticed_and_left_as_it_is() {
         drop(opened);
         assert_eq!(fs::read(folder.log()).unwrap(), bytes, "the backup");
         assert!(file(&folder, "-wal.lost-1").exists() && !file(&folder, "-wal").exists());
-        match sqlite::open(&folder.log()).err() {
+        match sqlite::open_log(&folder.log()).err() {
             Some(LogFault::Lost { gone, .. }) => {
                 assert_eq!(gone, LostRange { first: Position(6), last: Position(9) });
             }
@@ -99,11 +99,11 @@ fn c15_a_backup_is_noticed_although_another_program_read_the_log_when_it_was_ope
     let (folder, mut opened, mut author, _) = with_backup();
     let backup = folder.path().join("closed.db");
     drop(opened);
-    assert_eq!(sqlite::back_up(&folder.log(), &backup).unwrap().name(), Ok(true));
+    assert_eq!(sqlite::back_up(&folder.log(), &backup).unwrap().name_draft(), Ok(true));
     // Its transaction keeps the mark of the next opening from the file.
     let reader = rusqlite::Connection::open(folder.log()).unwrap();
     reader.execute_batch("BEGIN; SELECT count(*) FROM record").unwrap();
-    opened = sqlite::open(&folder.log()).unwrap();
+    opened = sqlite::open_log(&folder.log()).unwrap();
     write(&mut opened, &mut author, 1);
     fs::write(folder.log(), fs::read(&backup).unwrap()).unwrap();
     let words = refused(&mut opened, &mut author);
@@ -154,8 +154,12 @@ fn c15_a_log_without_its_write_ahead_log_is_completed() {
     let words = refused(&mut opened, &mut author);
     assert!(words.contains("organism.db-wal was deleted"), "{words}");
     drop(opened);
-    let opened = sqlite::open(&folder.log()).unwrap();
-    assert!(opened.reader.last().unwrap() >= Position(9) && opened.notes.is_empty(), "{:?}", opened.notes);
+    let opened = sqlite::open_log(&folder.log()).unwrap();
+    assert!(
+        opened.reader.read_last().unwrap() >= Position(9) && opened.notes.is_empty(),
+        "{:?}",
+        opened.notes
+    );
 }
 
 #[test]
@@ -166,7 +170,7 @@ fn c15_checkpoints_and_readers_do_not_displace_a_log() {
     assert!(sqlite::verify_all(&folder.log()).is_ok());
     fs::hard_link(folder.log(), folder.path().join("link.db")).unwrap();
     write(&mut opened, &mut author, 1);
-    assert_eq!(opened.writer.displacement(), None);
+    assert_eq!(opened.writer.take_displacement(), None);
 }
 
 /// A reader keeps a checkpoint from copying all, so that the pages in the file are of several moments.
@@ -180,7 +184,7 @@ fn c15_a_checkpoint_that_a_reader_cuts_short_does_not_displace_a_log() {
         // Of many threads, so that pages of indexes are split.
         for n in 0..12 {
             let note = author.note(&root((round * 12 + n) * 7_919 % 1_000), 900);
-            let committed = opened.writer.commit(&batch([note]));
+            let committed = opened.writer.commit_batch(&batch([note]));
             assert!(matches!(committed, Commit::Committed(_)), "{committed:?}");
         }
         let other = rusqlite::Connection::open(folder.log()).unwrap();
@@ -193,7 +197,7 @@ fn c15_a_checkpoint_that_a_reader_cuts_short_does_not_displace_a_log() {
         let read = alone.query_row("PRAGMA integrity_check", [], |row| row.get::<_, String>(0));
         is_mixed |= read.is_err() || read.is_ok_and(|said| said != "ok");
         write(&mut opened, &mut author, 1);
-        assert_eq!(opened.writer.displacement(), None);
+        assert_eq!(opened.writer.take_displacement(), None);
         write(&mut opened, &mut author, 1);
     }
     assert!(is_mixed, "the file alone was never as a checkpoint leaves it halfway");
@@ -207,7 +211,7 @@ fn c15_a_second_writer_ends_the_first_and_nothing_is_damaged() {
     for writes in [0, 2] {
         let (folder, mut first, mut author, _) = with_backup();
         fs::remove_file(file(&folder, ".lock")).unwrap();
-        let (mut second, mut its_author) = (sqlite::open(&folder.log()).unwrap(), author.clone());
+        let (mut second, mut its_author) = (sqlite::open_log(&folder.log()).unwrap(), author.clone());
         write(&mut second, &mut its_author, writes);
         let words = refused(&mut first, &mut author);
         assert!(words.contains("another process writes"), "{words}");

@@ -59,7 +59,7 @@ pub(crate) fn number(folder: &Path, sql: &str) -> i64 {
 /// The SQL that sets how far the entries of a log go, with a checksum that fits.
 pub(crate) fn placed_at(pos: i64) -> String {
     let text = [b"systole placed v1", &8_u64.to_be_bytes()[..], &pos.to_be_bytes()].concat();
-    let sum = i64::from_be_bytes(Digest::of(&text).0[..8].try_into().unwrap());
+    let sum = i64::from_be_bytes(Digest::hash_bytes(&text).0[..8].try_into().unwrap());
     format!("UPDATE placed SET pos = {pos}, sum = {sum}")
 }
 
@@ -111,7 +111,7 @@ pub(crate) fn rewrite(folder: &Path, thread: &ThreadId, seq: u64, body: &str) {
             parts.values.clear();
             connection.execute("DELETE FROM part WHERE pos = ?1", [position.0.cast_signed()]).unwrap();
         }
-        let sealed = record.header.seal(changed, parts, head);
+        let sealed = record.header.seal_record(changed, parts, head);
         head = sealed.head;
         let set = "UPDATE record SET head = ?2, body = CASE WHEN length(body) > 0 THEN ?3 ELSE body END WHERE pos = ?1";
         connection.execute(set, (position.0.cast_signed(), head.0, &sealed.body[..])).unwrap();
@@ -303,9 +303,9 @@ async fn c10_ten_versions_of_a_file_have_each_schema_once() {
     }
     let log = sqlite::open_reading(&at.join("hello.db")).unwrap();
     let hashes: BTreeSet<Digest> =
-        log.after(Position(0), 1_000).unwrap().iter().map(|(_, record)| record.header.config).collect();
+        log.read_after(Position(0), 1_000).unwrap().iter().map(|(_, record)| record.header.config).collect();
     assert_eq!(hashes.len(), 10);
-    let whole: usize = hashes.iter().map(|hash| log.document(*hash).unwrap().unwrap().len()).sum();
+    let whole: usize = hashes.iter().map(|hash| log.read_document(*hash).unwrap().unwrap().len()).sum();
     let kept = number(
         at,
         "SELECT (SELECT sum(length(bytes)) FROM piece) + (SELECT sum(length(bytes)) FROM document)",
@@ -351,13 +351,13 @@ async fn doctor_finds_indexes_triggers_and_views_that_are_not_those_of_the_forma
 #[test]
 fn logs_of_every_format_are_made_as_their_format_says() {
     for log in log_page::fixtures() {
-        let odd = sqlite::oddities(&log).unwrap();
+        let odd = sqlite::list_oddities(&log).unwrap();
         assert_eq!(odd, [], "{}", log.display());
     }
     let folder = crate::log_records::Folder::new();
     std::fs::copy(fixture(1), folder.log()).unwrap();
-    drop(sqlite::open(&folder.log()).unwrap());
-    assert_eq!(sqlite::oddities(&folder.log()).unwrap(), [], "brought forward, it is made as a new one");
+    drop(sqlite::open_log(&folder.log()).unwrap());
+    assert_eq!(sqlite::list_oddities(&folder.log()).unwrap(), [], "brought forward, it is made as a new one");
 }
 
 #[test]
@@ -366,7 +366,7 @@ fn a_record_read_alone_must_continue_the_one_before_it() {
     std::fs::copy("tests/fixtures/log-v2-threads.db", folder.log()).unwrap();
     let reader = sqlite::open_reading(&folder.log()).unwrap();
     let (position, record) =
-        reader.after(Position(0), 100).unwrap().into_iter().find(|(_, r)| r.header.seq == 3).unwrap();
+        reader.read_after(Position(0), 100).unwrap().into_iter().find(|(_, r)| r.header.seq == 3).unwrap();
     let log = Connection::open(folder.log()).unwrap();
     log.execute("UPDATE record SET time = time + 1 WHERE pos = ?1", [position.0.cast_signed()]).unwrap();
     let thread = &record.header.thread;
@@ -374,7 +374,7 @@ fn a_record_read_alone_must_continue_the_one_before_it() {
         fault.to_string().contains(&format!("position {}:", position.0))
     };
     assert!(reader.of_thread(thread, 3, 1).is_err_and(place));
-    assert!(reader.after(Position(position.0 - 1), 1).is_err_and(place));
+    assert!(reader.read_after(Position(position.0 - 1), 1).is_err_and(place));
     assert!(reader.of_thread(thread, 1, 2).is_ok_and(|read| read.len() == 2), "what is whole can be read");
     assert!(reader.of_thread(thread, 4, 1).is_ok(), "and what continues the head that the file claims");
     assert!(reader.as_claimed().of_thread(thread, 3, 1).is_ok());

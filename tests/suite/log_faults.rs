@@ -27,14 +27,14 @@ fn batches() -> Vec<LogBatch> {
 #[ignore = "the second process of another test"]
 fn process_that_meets_faults() {
     let Some(log) = std::env::var_os(LOG) else { return };
-    let opened = sqlite::open(Path::new(&log)).unwrap();
+    let opened = sqlite::open_log(Path::new(&log)).unwrap();
     // One batch is in progress at a time; a stall may be reported before its end.
     let (tell, told) = sync_channel(4);
     let report = move |outcome| tell.send(outcome).unwrap();
     let alarms = opened.writer.alarms();
-    let writer = WriterHandle::start(Box::new(opened.writer), alarms, report).unwrap();
+    let writer = WriterHandle::start_thread(Box::new(opened.writer), alarms, report).unwrap();
     'batches: for batch in batches() {
-        writer.hand(batch).unwrap();
+        writer.submit_batch(batch).unwrap();
         loop {
             match told.recv().unwrap() {
                 BatchResult::Committed(position) => {
@@ -49,7 +49,7 @@ fn process_that_meets_faults() {
             }
         }
     }
-    writer.stop();
+    writer.stop_thread();
     println!("ended");
 }
 
@@ -62,7 +62,7 @@ struct Run {
 impl Run {
     fn under(inject: &str) -> Run {
         let folder = Folder::new();
-        drop(sqlite::open(&folder.log()).unwrap());
+        drop(sqlite::open_log(&folder.log()).unwrap());
         let strace = Command::new("strace")
             .args(["-f", "-qq", "-o", "/dev/null", "-e", &format!("inject={inject}")])
             .arg(std::env::current_exe().unwrap())
@@ -92,8 +92,8 @@ impl Run {
         let acknowledged = self.acknowledged();
         assert!(found.0 >= acknowledged, "{fault}: {acknowledged} acknowledged, {} found", found.0);
         assert!(found.0.is_multiple_of(5) && found.0 <= acknowledged + 5, "{fault}: {} found", found.0);
-        let opened = sqlite::open(&self.folder.log()).unwrap();
-        let stored = opened.reader.after(Position(0), usize::MAX).unwrap();
+        let opened = sqlite::open_log(&self.folder.log()).unwrap();
+        let stored = opened.reader.read_after(Position(0), usize::MAX).unwrap();
         let expected = batches().into_iter().flat_map(|batch| batch.records);
         let expected: Vec<(MessageId, Digest)> =
             expected.map(|r| (r.header.id, r.head)).take(stored.len()).collect();

@@ -31,10 +31,10 @@ fn second_process(test: &str, log: &Path) -> Child {
 
 /// A log of `records` records in batches, in seven threads, closed cleanly.
 fn written(folder: &Folder, records: usize) {
-    let (mut author, mut opened) = (Author::default(), sqlite::open(&folder.log()).unwrap());
+    let (mut author, mut opened) = (Author::default(), sqlite::open_log(&folder.log()).unwrap());
     let all: Vec<_> = (0..records).map(|n| author.note(&root(n as u64 % 7), 40)).collect();
     for part in all.chunks(1000) {
-        assert!(matches!(opened.writer.commit(&batch(part.to_vec())), Commit::Committed(_)));
+        assert!(matches!(opened.writer.commit_batch(&batch(part.to_vec())), Commit::Committed(_)));
     }
 }
 
@@ -48,7 +48,7 @@ fn edit(folder: &Folder, sql: &str) {
 /// Opens a log that must be refused, and compares every byte of its folder before and after.
 fn refused(folder: &Folder) -> LogFault {
     let before = folder.hashes();
-    let fault = sqlite::open(&folder.log()).err().expect("the log is refused");
+    let fault = sqlite::open_log(&folder.log()).err().expect("the log is refused");
     assert_eq!(folder.hashes(), before, "{fault}");
     fault
 }
@@ -66,8 +66,8 @@ fn a_log_that_is_closed_in_peace_is_one_file_and_opens_again() {
     written(&folder, 10);
     let names: Vec<String> = folder.hashes().into_iter().map(|(name, _)| name).collect();
     assert_eq!(names, ["organism.db", "organism.db.lock", "organism.db.secret", "organism.db.tip"]);
-    let opened = sqlite::open(&folder.log()).unwrap();
-    assert_eq!(opened.reader.last(), Ok(Position(10)));
+    let opened = sqlite::open_log(&folder.log()).unwrap();
+    assert_eq!(opened.reader.read_last(), Ok(Position(10)));
 }
 
 #[test]
@@ -87,13 +87,13 @@ fn foreign_files_are_refused_untouched() {
     assert!(matches!(refused(&folder), LogFault::Foreign { .. }));
     assert!(matches!(sqlite::open_reading(&folder.log()), Err(LogFault::Foreign { .. })));
     std::fs::create_dir(folder.path().join("folder")).unwrap();
-    assert!(matches!(sqlite::open(&folder.path().join("folder")), Err(LogFault::Io { .. })));
+    assert!(matches!(sqlite::open_log(&folder.path().join("folder")), Err(LogFault::Io { .. })));
     let device = sqlite::open_reading(std::path::Path::new("/dev/null")).map(drop);
     assert!(matches!(device, Err(LogFault::Foreign { why, .. }) if why.contains("a device")));
     // Opening it would wait forever for a writer.
     let pipe = folder.path().join("pipe");
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().is_ok_and(|made| made.success()));
-    for fault in [sqlite::open(&pipe).map(drop), sqlite::open_reading(&pipe).map(drop)] {
+    for fault in [sqlite::open_log(&pipe).map(drop), sqlite::open_reading(&pipe).map(drop)] {
         assert!(matches!(fault, Err(LogFault::Foreign { why, .. }) if why.contains("a pipe")));
     }
 }
@@ -165,9 +165,9 @@ fn a_flipped_byte_in_a_body_is_found() {
     let folder = Folder::new();
     let mut author = Author::default();
     {
-        let mut opened = sqlite::open(&folder.log()).unwrap();
+        let mut opened = sqlite::open_log(&folder.log()).unwrap();
         let wrote = (1..=9).map(|n| author.record(&root(1), format!("here is body {n}").as_bytes(), |_| {}));
-        assert!(matches!(opened.writer.commit(&batch(wrote)), Commit::Committed(_)));
+        assert!(matches!(opened.writer.commit_batch(&batch(wrote)), Commit::Committed(_)));
     }
     let mut bytes = std::fs::read(folder.log()).unwrap();
     let at = bytes.windows(14).position(|w| w == b"here is body 5").unwrap();
@@ -195,12 +195,12 @@ fn damage_further_back_is_for_verify_all() {
     edit(&folder, "UPDATE record SET time = time + 1 WHERE pos = 50");
     assert_eq!(position(&refused(&folder)), 50, "what opening would fold is verified, however much it is");
     edit(&folder, "UPDATE record SET time = time - 1 WHERE pos = 50");
-    let mut opened = sqlite::open(&folder.log()).unwrap();
+    let mut opened = sqlite::open_log(&folder.log()).unwrap();
     let checkpoint = LogBatch { checkpoint: true, ..LogBatch::default() };
-    assert_eq!(opened.writer.commit(&checkpoint), Commit::Committed(Position(10_050)));
+    assert_eq!(opened.writer.commit_batch(&checkpoint), Commit::Committed(Position(10_050)));
     drop(opened);
     edit(&folder, "UPDATE record SET time = time + 1 WHERE pos = 50");
-    assert!(sqlite::open(&folder.log()).is_ok(), "the newest 10,000 are as they were");
+    assert!(sqlite::open_log(&folder.log()).is_ok(), "the newest 10,000 are as they were");
     assert_eq!(position(&sqlite::verify_all(&folder.log()).unwrap_err()), 50);
     edit(&folder, "UPDATE record SET time = time + 1 WHERE pos = 51");
     assert_eq!(position(&refused(&folder)), 51);
@@ -210,12 +210,15 @@ fn damage_further_back_is_for_verify_all() {
 fn verify_all_counts_what_it_saw_and_touches_nothing() {
     let folder = Folder::new();
     let mut author = Author::default();
-    let mut opened = sqlite::open(&folder.log()).unwrap();
-    let page =
-        StoredDocument { hash: systole_core::types::ids::Digest::of(b"page"), bytes: b"page"[..].into() };
-    let records = vec![author.note(&ThreadId::sys(), 5), author.full(&root(1)), author.note(&root(1), 9_000)];
+    let mut opened = sqlite::open_log(&folder.log()).unwrap();
+    let page = StoredDocument {
+        hash: systole_core::types::ids::Digest::hash_bytes(b"page"),
+        bytes: b"page"[..].into(),
+    };
+    let records =
+        vec![author.note(&ThreadId::new_sys(), 5), author.full(&root(1)), author.note(&root(1), 9_000)];
     let first = LogBatch { documents: vec![page], ..batch(records) };
-    assert!(matches!(opened.writer.commit(&first), Commit::Committed(_)));
+    assert!(matches!(opened.writer.commit_batch(&first), Commit::Committed(_)));
     let saw = VerifySummary { records: 3, threads: 2, documents: 1, last: Position(3) };
     assert_eq!(sqlite::verify_all(&folder.log()), Ok(saw), "while the organism runs");
     drop(opened);
@@ -243,8 +246,8 @@ fn a_record_outside_the_order_is_found_by_verify_all() {
 fn an_index_that_lost_an_entry_is_found_by_verify_all() {
     let (folder, mut author) = (Folder::new(), Author::default());
     let keyed = (0..20).map(|n| author.record(&root(n % 7), b"", |h| h.key = Some(key(&format!("k-{n}")))));
-    let mut opened = sqlite::open(&folder.log()).unwrap();
-    assert!(matches!(opened.writer.commit(&batch(keyed)), Commit::Committed(_)));
+    let mut opened = sqlite::open_log(&folder.log()).unwrap();
+    assert!(matches!(opened.writer.commit_batch(&batch(keyed)), Commit::Committed(_)));
     drop(opened);
     assert!(sqlite::verify_all(&folder.log()).is_ok());
     // The effect of a stray write to one page: the row exists, but the index does not lead to it.
@@ -261,8 +264,8 @@ fn an_index_that_lost_an_entry_is_found_by_verify_all() {
 #[test]
 fn a_second_writer_is_refused_with_the_process_of_the_first() {
     let folder = Folder::new();
-    let opened = sqlite::open(&folder.log()).unwrap();
-    let fault = sqlite::open(&folder.log()).err().unwrap();
+    let opened = sqlite::open_log(&folder.log()).unwrap();
+    let fault = sqlite::open_log(&folder.log()).err().unwrap();
     assert!(matches!(fault, LogFault::InUse { pid, .. } if pid == std::process::id()), "{fault}");
     drop(opened);
 
@@ -272,14 +275,14 @@ fn a_second_writer_is_refused_with_the_process_of_the_first() {
     let link = folder.path().join("same.db");
     std::os::unix::fs::symlink(folder.log(), &link).unwrap();
     for path in [folder.log(), link] {
-        let fault = sqlite::open(&path).err().expect("the other process has it");
+        let fault = sqlite::open_log(&path).err().expect("the other process has it");
         assert!(matches!(fault, LogFault::InUse { pid, .. } if pid == first.id()), "{fault}");
-        assert!(sqlite::open_reading(&path).unwrap().last().unwrap() > Position(0), "reading is free");
+        assert!(sqlite::open_reading(&path).unwrap().read_last().unwrap() > Position(0), "reading is free");
         assert!(sqlite::verify_all(&path).unwrap().records > 0, "and so is verifying");
     }
     first.kill().unwrap();
     first.wait().unwrap();
-    assert!(sqlite::open(&folder.log()).is_ok(), "the lock ended with its holder");
+    assert!(sqlite::open_log(&folder.log()).is_ok(), "the lock ended with its holder");
 }
 
 /// Writes forever and prints its progress after each commit. Run by the tests around it.
@@ -287,13 +290,13 @@ fn a_second_writer_is_refused_with_the_process_of_the_first() {
 #[ignore = "the second process of other tests"]
 fn process_that_writes_until_it_is_killed() {
     let Some(log) = std::env::var_os(FOLDER) else { return };
-    let mut opened = sqlite::open(Path::new(&log)).unwrap();
+    let mut opened = sqlite::open_log(Path::new(&log)).unwrap();
     let mut author = Author::default();
     // After a restart every record goes to threads of this process.
-    let born = opened.reader.last().unwrap().0 + 1;
+    let born = opened.reader.read_last().unwrap().0 + 1;
     for n in 0.. {
         let records = (0..1 + n % 40).map(|i| author.note(&root((born << 8) + i % 5), 900));
-        let Commit::Committed(position) = opened.writer.commit(&batch(records)) else {
+        let Commit::Committed(position) = opened.writer.commit_batch(&batch(records)) else {
             panic!("not committed")
         };
         writeln!(std::io::stdout(), "acknowledged {}", position.0).unwrap();
@@ -319,9 +322,9 @@ fn what_was_acknowledged_survives_a_killed_process() {
         let found = sqlite::verify_all(&folder.log()).unwrap().last.0;
         assert_eq!(folder.hashes(), before, "round {round}");
         assert!(found >= acknowledged, "round {round}: {acknowledged} acknowledged, {found} found");
-        let opened = sqlite::open(&folder.log()).unwrap();
-        assert_eq!(opened.reader.last(), Ok(Position(found)), "round {round}");
-        assert_eq!(opened.reader.opening().unwrap().records.len() as u64, found, "round {round}");
+        let opened = sqlite::open_log(&folder.log()).unwrap();
+        assert_eq!(opened.reader.read_last(), Ok(Position(found)), "round {round}");
+        assert_eq!(opened.reader.read_opening().unwrap().records.len() as u64, found, "round {round}");
     }
     assert!(acknowledged > 0);
 }
@@ -342,7 +345,7 @@ fn a_crashed_log_without_its_index_file_is_read_and_refused_alike() {
     let found = sqlite::verify_all(&folder.log()).unwrap();
     assert!(found.records > 0);
     assert_eq!(folder.hashes(), before);
-    assert_eq!(sqlite::open(&folder.log()).unwrap().reader.last(), Ok(found.last));
+    assert_eq!(sqlite::open_log(&folder.log()).unwrap().reader.read_last(), Ok(found.last));
 }
 
 #[test]
@@ -358,7 +361,7 @@ fn a_crash_behind_the_header_of_the_write_ahead_log_loses_nothing_and_opens() {
     std::fs::write(&wal, header).unwrap();
     std::fs::write(folder.path().join("organism.db-shm"), [0; 32768]).unwrap();
     assert_eq!(sqlite::verify_all(&folder.log()).map(|found| found.records), Ok(5));
-    assert_eq!(sqlite::open(&folder.log()).unwrap().reader.last(), Ok(Position(5)));
+    assert_eq!(sqlite::open_log(&folder.log()).unwrap().reader.read_last(), Ok(Position(5)));
 }
 
 #[test]
@@ -374,7 +377,7 @@ fn an_unfinished_creation_leaves_no_half_log() {
 fn the_secret_is_the_owners_alone_and_stays() {
     let folder = Folder::new();
     let path = folder.path().join("organism.db.secret");
-    let secret = || sqlite::open(&folder.log()).unwrap().secret;
+    let secret = || sqlite::open_log(&folder.log()).unwrap().secret;
     let first = secret();
     assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
     assert_eq!(std::fs::read(&path).unwrap(), first.0);
@@ -383,7 +386,7 @@ fn the_secret_is_the_owners_alone_and_stays() {
     std::fs::remove_file(&path).unwrap();
     assert_ne!(secret(), first, "a lost one is made anew, not made up");
     std::fs::write(&path, b"short").unwrap();
-    assert!(matches!(sqlite::open(&folder.log()).err(), Some(LogFault::Io { .. })));
+    assert!(matches!(sqlite::open_log(&folder.log()).err(), Some(LogFault::Io { .. })));
 }
 
 #[test]
@@ -391,20 +394,20 @@ fn a_log_that_was_cut_back_behind_its_checkpoint_is_refused() {
     let folder = Folder::new();
     written(&folder, 20);
     let checkpoint = LogBatch { checkpoint: true, ..LogBatch::default() };
-    let committed = sqlite::open(&folder.log()).unwrap().writer.commit(&checkpoint);
+    let committed = sqlite::open_log(&folder.log()).unwrap().writer.commit_batch(&checkpoint);
     assert_eq!(committed, Commit::Committed(Position(20)));
     edit(&folder, "DELETE FROM record WHERE pos > 17");
     assert_eq!(position(&refused(&folder)), 18);
     assert_eq!(position(&sqlite::verify_all(&folder.log()).unwrap_err()), 18);
-    assert_eq!(position(&sqlite::open_reading(&folder.log()).unwrap().opening().unwrap_err()), 18);
+    assert_eq!(position(&sqlite::open_reading(&folder.log()).unwrap().read_opening().unwrap_err()), 18);
 }
 
 #[test]
 fn the_view_gives_records_in_words() {
     let folder = Folder::new();
     let record = Author::default().full(&root(1));
-    let mut opened = sqlite::open(&folder.log()).unwrap();
-    assert!(matches!(opened.writer.commit(&batch([record.clone()])), Commit::Committed(_)));
+    let mut opened = sqlite::open_log(&folder.log()).unwrap();
+    assert!(matches!(opened.writer.commit_batch(&batch([record.clone()])), Commit::Committed(_)));
     let sql = "SELECT pos, thread, seq, id, kind, sender, addressee, call, turn, ordinal, cause, key, origin, time, \
                config, code, head, body FROM line";
     let connection = Connection::open(folder.log()).unwrap();
@@ -443,22 +446,25 @@ fn a_damaged_row_is_named_to_readers() {
     written(&folder, 20);
     edit(&folder, "UPDATE record SET id = x'00' WHERE pos = 12");
     let reader = sqlite::open_reading(&folder.log()).unwrap();
-    assert_eq!(reader.after(Position(0), 11).unwrap().len(), 11, "what is whole can be read");
-    let fault = reader.after(Position(0), 20).unwrap_err();
+    assert_eq!(reader.read_after(Position(0), 11).unwrap().len(), 11, "what is whole can be read");
+    let fault = reader.read_after(Position(0), 20).unwrap_err();
     assert_eq!(position(&fault), 12, "{fault}");
-    assert_eq!(position(&reader.opening().unwrap_err()), 12);
+    assert_eq!(position(&reader.read_opening().unwrap_err()), 12);
 }
 
 #[test]
 fn a_torn_log_is_not_read_back_as_stored() {
     let folder = Folder::new();
     let mut author = Author::default();
-    let mut opened = sqlite::open(&folder.log()).unwrap();
+    let mut opened = sqlite::open_log(&folder.log()).unwrap();
     let first = batch([author.note(&root(1), 10), author.note(&root(2), 10)]);
-    assert!(matches!(opened.writer.commit(&first), Commit::Committed(_)));
+    assert!(matches!(opened.writer.commit_batch(&first), Commit::Committed(_)));
     let second = batch([author.note(&root(1), 10), author.record(&root(2), b"", |h| h.from = name("other"))]);
-    assert!(matches!(opened.writer.commit(&second), Commit::Committed(_)));
+    assert!(matches!(opened.writer.commit_batch(&second), Commit::Committed(_)));
     edit(&folder, "UPDATE record SET time = 0 WHERE pos = 4");
     assert!(matches!(opened.writer.read_back(&second), ReadBack::Broken(_)));
-    assert!(matches!(opened.writer.commit(&second), Commit::Unknown(_)), "and nothing is written after it");
+    assert!(
+        matches!(opened.writer.commit_batch(&second), Commit::Unknown(_)),
+        "and nothing is written after it"
+    );
 }

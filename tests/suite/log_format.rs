@@ -4,10 +4,10 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use systole_core::pump::fold::apply;
+use systole_core::pump::fold::apply_record;
 use systole_core::pump::state::{PumpState, Thread};
 use systole_core::rules::core_payload::{self, AttemptState};
-use systole_core::types::fields::field;
+use systole_core::types::fields::write_field;
 use systole_core::types::ids::{Digest, ThreadId};
 use systole_core::types::ports::{
     Commit, FoldRow, LogBatch, LogFault, LogReader as _, LogWriter as _, Position, StoredDocument,
@@ -28,17 +28,17 @@ pub(crate) fn fixture(format: u32) -> PathBuf {
 /// The content of the fixture of format 1: a checkpoint, and records after it.
 fn batches() -> [LogBatch; 2] {
     let mut author = Author::default();
-    let child = root(1).child("heat").unwrap();
-    let rows = [(root(1), 2, true), (child.clone(), 1, true), (ThreadId::sys(), 1, false)];
+    let child = root(1).make_child("heat").unwrap();
+    let rows = [(root(1), 2, true), (child.clone(), 1, true), (ThreadId::new_sys(), 1, false)];
     let records = [
-        author.note(&ThreadId::sys(), 30),
+        author.note(&ThreadId::new_sys(), 30),
         author.full(&root(1)),
         author.note(&root(1), 3_000),
         author.full(&child),
     ];
     let before = LogBatch {
         documents: vec![StoredDocument {
-            hash: Digest::of(b"organism: {name: hello}"),
+            hash: Digest::hash_bytes(b"organism: {name: hello}"),
             bytes: b"organism: {name: hello}"[..].into(),
         }],
         rows: rows
@@ -75,8 +75,10 @@ pub(crate) fn sharing() -> [StoredDocument; 2] {
     let shared = "shared ".repeat(1_000);
     [b"first", b"other"].map(|own| {
         let mut bytes = Vec::new();
-        [&b"form"[..], own, shared.as_bytes(), b"end"].iter().for_each(|value| field(&mut bytes, value));
-        StoredDocument { hash: Digest::of(&bytes), bytes: bytes.into() }
+        [&b"form"[..], own, shared.as_bytes(), b"end"]
+            .iter()
+            .for_each(|value| write_field(&mut bytes, value));
+        StoredDocument { hash: Digest::hash_bytes(&bytes), bytes: bytes.into() }
     })
 }
 
@@ -113,9 +115,9 @@ fn make_the_fixture_of_a_new_format() {
         return;
     }
     let folder = Folder::new();
-    let mut opened = sqlite::open(&folder.log()).unwrap();
+    let mut opened = sqlite::open_log(&folder.log()).unwrap();
     for batch in batches().into_iter().chain([large(), in_parts(), in_pieces(), waiting()]) {
-        assert!(matches!(opened.writer.commit(&batch), Commit::Committed(_)));
+        assert!(matches!(opened.writer.commit_batch(&batch), Commit::Committed(_)));
     }
     drop(opened);
     std::fs::copy(folder.log(), fixture(FORMAT)).unwrap();
@@ -129,24 +131,24 @@ fn c13_a_log_of_format_1_opens_verifies_and_is_written_on() {
     assert_eq!(sqlite::verify_all(&folder.log()), Ok(saw));
 
     let [before, after] = batches();
-    let mut opened = sqlite::open(&folder.log()).unwrap();
-    let all = opened.reader.after(Position(0), 10).unwrap();
+    let mut opened = sqlite::open_log(&folder.log()).unwrap();
+    let all = opened.reader.read_after(Position(0), 10).unwrap();
     let wrote: Vec<_> =
         before.records.iter().chain(&after.records).map(|record| Record::clone(record)).collect();
     assert_eq!(all.into_iter().map(|(_, record)| record).collect::<Vec<_>>(), wrote);
-    let opening = opened.reader.opening().unwrap();
+    let opening = opened.reader.read_opening().unwrap();
     // Its rows have no checksum: everything is folded again.
     assert_eq!((opening.last, opening.records), (Position(6), wrote));
     assert_eq!(opening.rows, []);
     let document = &before.documents[0];
-    assert_eq!(opened.reader.document(document.hash), Ok(Some(document.bytes.clone())));
+    assert_eq!(opened.reader.read_document(document.hash), Ok(Some(document.bytes.clone())));
 
     // If a rule of the tables were lost on the way, this would be stored.
     let mut author = Author::default();
     let again = [(); 6].map(|()| author.note(&root(1), 1));
-    assert!(matches!(opened.writer.commit(&batch(again)), Commit::Conflict(_)));
+    assert!(matches!(opened.writer.commit_batch(&batch(again)), Commit::Conflict(_)));
     let next = Author::default().record(&root(9), b"", |_| {});
-    assert_eq!(opened.writer.commit(&batch([next])), Commit::Committed(Position(7)));
+    assert_eq!(opened.writer.commit_batch(&batch([next])), Commit::Committed(Position(7)));
 }
 
 #[test]
@@ -155,13 +157,13 @@ fn c13_a_log_of_format_2_opens_verifies_and_is_written_on() {
     std::fs::copy(fixture(2), folder.log()).unwrap();
     let saw = VerifySummary { records: 8, threads: 5, documents: 2, last: Position(8) };
     assert_eq!(sqlite::verify_all(&folder.log()), Ok(saw));
-    let mut opened = sqlite::open(&folder.log()).unwrap();
+    let mut opened = sqlite::open_log(&folder.log()).unwrap();
     let [before, after] = batches();
     let wrote: Vec<_> = [before, after, large()].into_iter().flat_map(|batch| batch.records).collect();
-    let read = opened.reader.after(Position(0), 10).unwrap();
+    let read = opened.reader.read_after(Position(0), 10).unwrap();
     assert_eq!(read.into_iter().map(|(_, record)| Arc::new(record)).collect::<Vec<_>>(), wrote);
     let next = Author::default().note(&root(9), 66_000);
-    assert_eq!(opened.writer.commit(&batch([next])), Commit::Committed(Position(9)));
+    assert_eq!(opened.writer.commit_batch(&batch([next])), Commit::Committed(Position(9)));
     drop(opened);
     let documents = sqlite::verify_all(&folder.log()).unwrap().documents;
     assert_eq!(documents, 2, "those bytes were there already");
@@ -173,14 +175,14 @@ fn c13_a_log_of_format_3_opens_with_its_rows_and_is_written_on() {
     std::fs::copy(fixture(3), folder.log()).unwrap();
     let saw = VerifySummary { records: 8, threads: 5, documents: 2, last: Position(8) };
     assert_eq!(sqlite::verify_all(&folder.log()), Ok(saw));
-    let mut opened = sqlite::open(&folder.log()).unwrap();
+    let mut opened = sqlite::open_log(&folder.log()).unwrap();
     let [before, after] = batches();
-    let opening = opened.reader.opening().unwrap();
+    let opening = opened.reader.read_opening().unwrap();
     assert_eq!(opening.rows, before.rows[..2], "its rows have checksums that fit");
     let came_after: Vec<_> = opening.records.into_iter().map(Arc::new).collect();
     assert_eq!(came_after, [after.records, large().records].concat());
     let next = Author::default().record(&root(9), b"", |_| {});
-    assert_eq!(opened.writer.commit(&batch([next])), Commit::Committed(Position(9)));
+    assert_eq!(opened.writer.commit_batch(&batch([next])), Commit::Committed(Position(9)));
 }
 
 #[test]
@@ -199,8 +201,8 @@ fn c13_a_log_of_format_3_gets_its_places_and_keeps_its_rules() {
     };
     let early = sqlite::open_reading(&folder.log()).unwrap();
     threads.iter().for_each(|thread| assert_eq!(of(&early, thread), wanted(thread), "read as it is"));
-    assert_eq!(sqlite::format(&folder.log()), Ok(3), "reading changes nothing");
-    let mut opened = sqlite::open(&folder.log()).unwrap();
+    assert_eq!(sqlite::read_format(&folder.log()), Ok(3), "reading changes nothing");
+    let mut opened = sqlite::open_log(&folder.log()).unwrap();
     assert_eq!(
         opened.notes.len(),
         2,
@@ -211,10 +213,10 @@ fn c13_a_log_of_format_3_gets_its_places_and_keeps_its_rules() {
         threads.iter().for_each(|thread| assert_eq!(of(reader, thread), wanted(thread), "and as it is now"));
     }
     for old in &wrote {
-        assert!(matches!(opened.writer.commit(&batch([Record::clone(old)])), Commit::Conflict(_)));
+        assert!(matches!(opened.writer.commit_batch(&batch([Record::clone(old)])), Commit::Conflict(_)));
     }
     drop((opened, early));
-    assert_eq!(sqlite::oddities(&folder.log()), Ok(Vec::new()));
+    assert_eq!(sqlite::list_oddities(&folder.log()), Ok(Vec::new()));
     assert!(sqlite::verify_all(&folder.log()).is_ok());
 }
 
@@ -224,11 +226,11 @@ fn c13_a_log_of_format_4_opens_with_its_places_and_is_written_on() {
     std::fs::copy(fixture(4), folder.log()).unwrap();
     let saw = VerifySummary { records: 8, threads: 5, documents: 2, last: Position(8) };
     assert_eq!(sqlite::verify_all(&folder.log()), Ok(saw));
-    assert_eq!(sqlite::oddities(&folder.log()), Ok(Vec::new()));
-    let mut opened = sqlite::open(&folder.log()).unwrap();
+    assert_eq!(sqlite::list_oddities(&folder.log()), Ok(Vec::new()));
+    let mut opened = sqlite::open_log(&folder.log()).unwrap();
     assert_eq!(opened.notes.len(), 2, "it is converted, and came without a tip: {:?}", opened.notes);
     let next = Author::default().record(&root(9), b"", |_| {});
-    assert_eq!(opened.writer.commit(&batch([next])), Commit::Committed(Position(9)));
+    assert_eq!(opened.writer.commit_batch(&batch([next])), Commit::Committed(Position(9)));
 }
 
 #[test]
@@ -237,9 +239,9 @@ fn c13_a_log_of_format_5_has_its_parts_and_is_written_on() {
     std::fs::copy(fixture(5), folder.log()).unwrap();
     let saw = VerifySummary { records: 11, threads: 8, documents: 2, last: Position(11) };
     assert_eq!(sqlite::verify_all(&folder.log()), Ok(saw));
-    assert_eq!(sqlite::oddities(&folder.log()), Ok(Vec::new()));
-    let mut opened = sqlite::open(&folder.log()).unwrap();
-    let read = opened.reader.after(Position(8), 10).unwrap();
+    assert_eq!(sqlite::list_oddities(&folder.log()), Ok(Vec::new()));
+    let mut opened = sqlite::open_log(&folder.log()).unwrap();
+    let read = opened.reader.read_after(Position(8), 10).unwrap();
     let bodies: Vec<String> =
         read.iter().map(|(_, record)| String::from_utf8(record.body.to_vec()).unwrap()).collect();
     assert_eq!(
@@ -254,14 +256,14 @@ fn c13_a_log_of_format_5_has_its_parts_and_is_written_on() {
     assert_eq!(whole, in_parts().records);
     let next = Author::default().in_parts(&root(9), [false, false, true]);
     let wrote = next.clone();
-    assert_eq!(opened.writer.commit(&batch([next])), Commit::Committed(Position(12)));
-    assert_eq!(opened.reader.after(Position(11), 1).unwrap(), [(Position(12), wrote)]);
+    assert_eq!(opened.writer.commit_batch(&batch([next])), Commit::Committed(Position(12)));
+    assert_eq!(opened.reader.read_after(Position(11), 1).unwrap(), [(Position(12), wrote)]);
     drop(opened);
-    let log = systole_checker::log::LogSnapshot::read(&folder.log()).unwrap();
+    let log = systole_checker::log::LogSnapshot::open_file(&folder.log()).unwrap();
     let mut lines = Vec::new();
-    log.each(|line| lines.push(line.unwrap())).unwrap();
-    let heads: Vec<[u8; 32]> = lines.iter().map(|line| line.leaf().0).collect();
-    let leaves = sqlite::open_reading(&folder.log()).unwrap().after(Position(0), 20).unwrap();
+    log.read_each(|line| lines.push(line.unwrap())).unwrap();
+    let heads: Vec<[u8; 32]> = lines.iter().map(|line| line.hash_leaf().0).collect();
+    let leaves = sqlite::open_reading(&folder.log()).unwrap().read_after(Position(0), 20).unwrap();
     assert_eq!(heads, leaves.iter().map(|(_, record)| record.leaf.0).collect::<Vec<_>>());
 }
 
@@ -271,13 +273,13 @@ fn c13_a_log_of_format_6_has_its_documents_in_pieces_and_is_written_on() {
     std::fs::copy(fixture(6), folder.log()).unwrap();
     let saw = VerifySummary { records: 12, threads: 9, documents: 4, last: Position(12) };
     assert_eq!(sqlite::verify_all(&folder.log()), Ok(saw));
-    assert_eq!(sqlite::oddities(&folder.log()), Ok(Vec::new()));
-    let mut opened = sqlite::open(&folder.log()).unwrap();
+    assert_eq!(sqlite::list_oddities(&folder.log()), Ok(Vec::new()));
+    let mut opened = sqlite::open_log(&folder.log()).unwrap();
     for document in sharing() {
-        assert_eq!(opened.reader.document(document.hash), Ok(Some(document.bytes)));
+        assert_eq!(opened.reader.read_document(document.hash), Ok(Some(document.bytes)));
     }
     let next = Author::default().record(&root(9), b"", |_| {});
-    assert_eq!(opened.writer.commit(&batch([next])), Commit::Committed(Position(13)));
+    assert_eq!(opened.writer.commit_batch(&batch([next])), Commit::Committed(Position(13)));
 }
 
 #[test]
@@ -286,13 +288,13 @@ fn c13_a_log_of_format_7_says_what_waits_and_is_written_on() {
     std::fs::copy(fixture(7), folder.log()).unwrap();
     let saw = VerifySummary { records: 14, threads: 10, documents: 4, last: Position(14) };
     assert_eq!(sqlite::verify_all(&folder.log()), Ok(saw));
-    let mut opened = sqlite::open(&folder.log()).unwrap();
+    let mut opened = sqlite::open_log(&folder.log()).unwrap();
     let told = opened.reader.of_thread(&root(40), 1, 3).unwrap();
     let states: Vec<_> =
         told.iter().map(|(_, record)| core_payload::read_attempt_state(&record.body)).collect();
     assert_eq!(states, [Some(waits()), Some(AttemptState::Taken(Millis(1_790_000_000_000))),]);
     let next = Author::default().record(&root(9), b"", |_| {});
-    assert_eq!(opened.writer.commit(&batch([next])), Commit::Committed(Position(15)));
+    assert_eq!(opened.writer.commit_batch(&batch([next])), Commit::Committed(Position(15)));
 }
 
 #[test]
@@ -338,17 +340,17 @@ fn c13_a_value_an_erased_place_or_a_seal_that_was_changed_is_damage() {
     let folder = Folder::new();
     std::fs::copy(fixture(5), folder.log()).unwrap();
     edit_at(&folder.log(), "INSERT INTO part VALUES (99, 1, 0, 3, zeroblob(16))");
-    let odd = sqlite::oddities(&folder.log()).unwrap();
+    let odd = sqlite::list_oddities(&folder.log()).unwrap();
     assert!(odd.iter().any(|odd| odd.what == "table part"), "{odd:?}");
 }
 
 /// A log as text, one line for each record and one for the end of each thread.
 fn told(log: &Path) -> String {
-    let opened = sqlite::open(log).unwrap();
+    let opened = sqlite::open_log(log).unwrap();
     let mut state = PumpState::default();
     let mut lines = Vec::new();
-    for (_, record) in opened.reader.after(Position(0), 10_000).unwrap() {
-        apply(&mut state, &record);
+    for (_, record) in opened.reader.read_after(Position(0), 10_000).unwrap() {
+        apply_record(&mut state, &record);
         lines.push(record_line(&record));
     }
     let what = |t: &Thread| {
@@ -389,8 +391,8 @@ fn make_the_fixtures_of_conversations() {
             continue;
         }
         let folder = Folder::new();
-        let mut opened = sqlite::open(&folder.log()).unwrap();
-        assert!(matches!(opened.writer.commit(&batch(stage.records)), Commit::Committed(_)));
+        let mut opened = sqlite::open_log(&folder.log()).unwrap();
+        assert!(matches!(opened.writer.commit_batch(&batch(stage.records)), Commit::Committed(_)));
         drop(opened);
         std::fs::copy(folder.log(), conversation(name, "db")).unwrap();
         std::fs::write(conversation(name, "txt"), told(&folder.log())).unwrap();
@@ -422,7 +424,7 @@ fn c13_an_old_log_with_broadcasts_opens_folds_and_verifies() {
     opens_and_folds("v2-broadcast");
     let folder = Folder::new();
     std::fs::copy(conversation("v2-broadcast", "db"), folder.log()).unwrap();
-    let log = systole_checker::log::LogSnapshot::read(&folder.log()).unwrap();
+    let log = systole_checker::log::LogSnapshot::open_file(&folder.log()).unwrap();
     let report = systole_checker::check_under(&log, &[], &systole_checker::RunSettings::default());
     assert!(report.is_clean(), "{report}");
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use rusqlite::Connection;
 use systole_core::types::body_parts::ERASED_TEXT;
-use systole_core::types::fields::field;
+use systole_core::types::fields::write_field;
 use systole_core::types::ids::Digest;
 use systole_core::types::limits::LARGE_BODY;
 use systole_core::types::ports::{
@@ -29,9 +29,9 @@ fn number(folder: &Folder, sql: &str) -> i64 {
 fn of_ten() -> (Folder, Vec<Arc<Record>>) {
     let (folder, mut author) = (Folder::new(), Author::default());
     let records: Vec<_> = (0..10).map(|n| author.note(&root(n % 3), 4 * LARGE_BODY)).collect();
-    let mut opened = sqlite::open(&folder.log()).unwrap();
+    let mut opened = sqlite::open_log(&folder.log()).unwrap();
     let all = batch(records);
-    assert_eq!(opened.writer.commit(&all), Commit::Committed(Position(10)));
+    assert_eq!(opened.writer.commit_batch(&all), Commit::Committed(Position(10)));
     (folder, all.records)
 }
 
@@ -39,23 +39,30 @@ fn of_ten() -> (Folder, Vec<Arc<Record>>) {
 fn c10_a_large_body_is_stored_once_however_often_it_is_sent() {
     let (folder, records) = of_ten();
     let reader = sqlite::open_reading(&folder.log()).unwrap();
-    let read: Vec<_> =
-        reader.after(Position(0), 100).unwrap().into_iter().map(|(_, record)| Arc::new(record)).collect();
+    let read: Vec<_> = reader
+        .read_after(Position(0), 100)
+        .unwrap()
+        .into_iter()
+        .map(|(_, record)| Arc::new(record))
+        .collect();
     assert_eq!(read, records, "a reader sees no difference");
     let bytes = std::fs::metadata(folder.log()).unwrap().len();
     assert!(bytes < 3 * 4 * LARGE_BODY as u64, "{bytes} bytes");
     let saw = sqlite::verify_all(&folder.log()).unwrap();
     assert_eq!((saw.records, saw.documents), (10, 1));
-    assert_eq!(reader.document(Digest::of(&records[0].body)).unwrap().as_deref(), Some(&*records[0].body));
+    assert_eq!(
+        reader.read_document(Digest::hash_bytes(&records[0].body)).unwrap().as_deref(),
+        Some(&*records[0].body)
+    );
     assert_eq!(number(&folder, "SELECT min(length(body)) FROM line"), 4 * LARGE_BODY as i64);
 }
 
 #[test]
 fn a_body_up_to_the_limit_stays_in_its_record() {
     let (folder, mut author) = (Folder::new(), Author::default());
-    let mut opened = sqlite::open(&folder.log()).unwrap();
+    let mut opened = sqlite::open_log(&folder.log()).unwrap();
     let both = [author.note(&root(1), LARGE_BODY), author.note(&root(1), LARGE_BODY + 1)];
-    assert!(matches!(opened.writer.commit(&batch(both)), Commit::Committed(_)));
+    assert!(matches!(opened.writer.commit_batch(&batch(both)), Commit::Committed(_)));
     drop(opened);
     assert_eq!(number(&folder, "SELECT pos FROM large"), 2);
     assert_eq!(number(&folder, "SELECT count(*) FROM document"), 1);
@@ -82,20 +89,20 @@ fn a_large_body_that_was_changed_lost_or_exchanged_is_named() {
 fn c13_an_older_log_is_read_as_it_is_and_brought_forward_by_who_writes_it() {
     let folder = Folder::new();
     std::fs::copy(fixture(1), folder.log()).unwrap();
-    let bytes = || Digest::of(&std::fs::read(folder.log()).unwrap());
+    let bytes = || Digest::hash_bytes(&std::fs::read(folder.log()).unwrap());
     let before = bytes();
     let early = sqlite::open_reading(&folder.log()).unwrap();
-    assert_eq!(early.after(Position(0), 100).unwrap().len(), 6);
+    assert_eq!(early.read_after(Position(0), 100).unwrap().len(), 6);
     assert_eq!(sqlite::verify_all(&folder.log()).unwrap().records, 6);
-    assert_eq!((sqlite::format(&folder.log()), bytes()), (Ok(1), before), "no byte was changed");
+    assert_eq!((sqlite::read_format(&folder.log()), bytes()), (Ok(1), before), "no byte was changed");
 
-    let mut opened = sqlite::open(&folder.log()).unwrap();
+    let mut opened = sqlite::open_log(&folder.log()).unwrap();
     let large = Author::default().note(&root(9), 2 * LARGE_BODY);
-    assert_eq!(opened.writer.commit(&batch([large.clone()])), Commit::Committed(Position(7)));
-    let read = early.after(Position(6), 100).unwrap();
+    assert_eq!(opened.writer.commit_batch(&batch([large.clone()])), Commit::Committed(Position(7)));
+    let read = early.read_after(Position(6), 100).unwrap();
     assert_eq!(read[0].1, large, "a reader that had begun goes on");
     drop((opened, early));
-    assert_eq!(sqlite::format(&folder.log()), Ok(FORMAT));
+    assert_eq!(sqlite::read_format(&folder.log()), Ok(FORMAT));
     assert_eq!(sqlite::verify_all(&folder.log()).unwrap().records, 7);
     assert_eq!(number(&folder, "SELECT count(*) FROM line"), 7);
 }
@@ -105,7 +112,7 @@ fn c13_an_older_log_is_read_as_it_is_and_brought_forward_by_who_writes_it() {
 #[ignore = "the second process of another test"]
 fn process_that_brings_a_log_forward() {
     let Some(log) = std::env::var_os(LOG) else { return };
-    drop(sqlite::open(std::path::Path::new(&log)).unwrap());
+    drop(sqlite::open_log(std::path::Path::new(&log)).unwrap());
 }
 
 #[test]
@@ -126,11 +133,11 @@ fn c13_death_at_any_write_while_a_log_is_brought_forward_leaves_it_whole() {
             .status()
             .expect("strace is installed");
         let reader = sqlite::open_reading(&folder.log()).unwrap_or_else(|e| panic!("write {n}: {e}"));
-        assert_eq!(reader.after(Position(0), 100).unwrap().len(), 6, "write {n}");
+        assert_eq!(reader.read_after(Position(0), 100).unwrap().len(), 6, "write {n}");
         drop(reader);
         let format: usize = number(&folder, "PRAGMA user_version").try_into().unwrap();
         formats[format] += 1;
-        drop(sqlite::open(&folder.log()).unwrap_or_else(|e| panic!("write {n}: {e}")));
+        drop(sqlite::open_log(&folder.log()).unwrap_or_else(|e| panic!("write {n}: {e}")));
         assert_eq!(number(&folder, "PRAGMA user_version"), 5, "write {n}");
         if ended.success() {
             assert!(n > 3, "several writes were struck");
@@ -144,11 +151,11 @@ fn c13_death_at_any_write_while_a_log_is_brought_forward_leaves_it_whole() {
 #[test]
 fn c10_documents_made_of_fields_share_their_pieces_and_an_erased_one_takes_only_its_own() {
     let (folder, mut author) = (Folder::new(), Author::default());
-    let mut opened = sqlite::open(&folder.log()).unwrap();
+    let mut opened = sqlite::open_log(&folder.log()).unwrap();
     let [first, other] = sharing();
     for documents in [vec![first.clone(), other.clone()], vec![first.clone()]] {
         let next = LogBatch { documents, ..batch([author.note(&root(1), 10)]) };
-        assert!(matches!(opened.writer.commit(&next), Commit::Committed(_)));
+        assert!(matches!(opened.writer.commit_batch(&next), Commit::Committed(_)));
     }
     assert_eq!(number(&folder, "SELECT count(*) FROM piece WHERE length(bytes) > 7000"), 1);
     assert_eq!(
@@ -160,19 +167,19 @@ fn c10_documents_made_of_fields_share_their_pieces_and_an_erased_one_takes_only_
 
     let erasure = Erasure { documents: vec![first.hash], ..Erasure::default() };
     let record = batch([author.note(&root(1), 20)]);
-    assert!(matches!(opened.writer.erase(&erasure, &record), Commit::Committed(_)));
-    opened.writer.rewrite().unwrap();
-    let read = |hash| opened.reader.document(hash).unwrap().unwrap();
+    assert!(matches!(opened.writer.erase_values(&erasure, &record), Commit::Committed(_)));
+    opened.writer.rewrite_file().unwrap();
+    let read = |hash| opened.reader.read_document(hash).unwrap().unwrap();
     assert_eq!((&*read(first.hash), &*read(other.hash)), (ERASED_TEXT.as_bytes(), &*other.bytes));
     assert_eq!(opened.reader.erased_documents().map(|all| all.len()), Ok(1));
     assert_eq!(number(&folder, "SELECT count(*) FROM piece WHERE instr(bytes, 'first') > 0"), 0);
 
     // What was erased can be said again.
     let again = LogBatch { documents: vec![first.clone()], ..batch([author.note(&root(1), 30)]) };
-    assert!(matches!(opened.writer.commit(&again), Commit::Committed(_)));
-    assert_eq!(opened.reader.document(first.hash), Ok(Some(first.bytes)));
+    assert!(matches!(opened.writer.commit_batch(&again), Commit::Committed(_)));
+    assert_eq!(opened.reader.read_document(first.hash), Ok(Some(first.bytes)));
     drop(opened);
-    assert_eq!(sqlite::oddities(&folder.log()), Ok(Vec::new()));
+    assert_eq!(sqlite::list_oddities(&folder.log()), Ok(Vec::new()));
 }
 
 #[test]
@@ -180,10 +187,10 @@ fn c10_a_document_that_is_there_whole_stays_whole_and_a_changed_piece_harms_no_o
     let (folder, mut author) = (Folder::new(), Author::default());
     let [first, other] = sharing();
     let mut says = |document: &StoredDocument| {
-        let mut opened = sqlite::open(&folder.log()).unwrap();
+        let mut opened = sqlite::open_log(&folder.log()).unwrap();
         let next = LogBatch { documents: vec![document.clone()], ..batch([author.note(&root(1), 10)]) };
-        assert!(matches!(opened.writer.commit(&next), Commit::Committed(_)));
-        opened.reader.document(document.hash).unwrap()
+        assert!(matches!(opened.writer.commit_batch(&next), Commit::Committed(_)));
+        opened.reader.read_document(document.hash).unwrap()
     };
     says(&first);
     let changed = |sql: &str, bytes: &[u8]| {
@@ -200,15 +207,15 @@ fn c10_a_document_that_is_there_whole_stays_whole_and_a_changed_piece_harms_no_o
     changed("DELETE FROM document WHERE length(bytes) > 7000 AND bytes <> ?1", b"");
     assert_eq!(says(&first), Some(first.bytes), "its shared piece is another one now");
     let reader = sqlite::open_reading(&folder.log()).unwrap();
-    assert!(reader.document(other.hash).is_err(), "and that stays to be seen");
+    assert!(reader.read_document(other.hash).is_err(), "and that stays to be seen");
 }
 
 #[test]
 fn c10_a_list_that_names_a_piece_again_and_again_is_damage_and_takes_no_room() {
     let (folder, mut author) = (Folder::new(), Author::default());
-    let mut opened = sqlite::open(&folder.log()).unwrap();
+    let mut opened = sqlite::open_log(&folder.log()).unwrap();
     let all = LogBatch { documents: sharing().to_vec(), ..batch([author.note(&root(1), 10)]) };
-    assert!(matches!(opened.writer.commit(&all), Commit::Committed(_)));
+    assert!(matches!(opened.writer.commit_batch(&all), Commit::Committed(_)));
     drop(opened);
     let log = Connection::open(folder.log()).unwrap();
     log.execute("UPDATE piece SET bytes = zeroblob(1000000) WHERE length(bytes) > 7000", []).unwrap();
@@ -218,7 +225,7 @@ fn c10_a_list_that_names_a_piece_again_and_again_is_damage_and_takes_no_room() {
     let list = [&b"systole pieces v1\n"[..], &name.repeat(1_000_000)].concat();
     log.execute("UPDATE document SET bytes = ?1", [list]).unwrap();
     drop(log);
-    let read = sqlite::open_reading(&folder.log()).unwrap().document(sharing()[0].hash);
+    let read = sqlite::open_reading(&folder.log()).unwrap().read_document(sharing()[0].hash);
     assert!(matches!(read, Err(LogFault::Damaged { .. })), "{read:?}");
     let verified = sqlite::verify_all(&folder.log());
     assert!(matches!(verified, Err(LogFault::Damaged { .. })), "{verified:?}");
@@ -234,13 +241,13 @@ fn c10_a_piece_that_was_changed_lost_or_moved_is_damage() {
         "UPDATE document SET bytes = CAST(substr(bytes, 1, 18) || substr(bytes, 51) || substr(bytes, 19, 32) AS BLOB)",
     ] {
         let (folder, mut author) = (Folder::new(), Author::default());
-        let mut opened = sqlite::open(&folder.log()).unwrap();
+        let mut opened = sqlite::open_log(&folder.log()).unwrap();
         let all = LogBatch { documents: sharing().to_vec(), ..batch([author.note(&root(1), 10)]) };
-        assert!(matches!(opened.writer.commit(&all), Commit::Committed(_)));
+        assert!(matches!(opened.writer.commit_batch(&all), Commit::Committed(_)));
         drop(opened);
         Connection::open(folder.log()).unwrap().execute_batch(edit).unwrap();
         let reader = sqlite::open_reading(&folder.log()).unwrap();
-        let read = reader.document(sharing()[0].hash);
+        let read = reader.read_document(sharing()[0].hash);
         assert!(matches!(read, Err(LogFault::Damaged { .. })), "{edit}: {read:?}");
         let verified = sqlite::verify_all(&folder.log());
         assert!(matches!(verified, Err(LogFault::Damaged { .. })), "{edit}: {verified:?}");
@@ -250,14 +257,14 @@ fn c10_a_piece_that_was_changed_lost_or_moved_is_damage() {
 #[test]
 fn c10_a_document_in_pieces_may_also_be_the_body_of_a_record() {
     let (folder, mut author) = (Folder::new(), Author::default());
-    let mut opened = sqlite::open(&folder.log()).unwrap();
+    let mut opened = sqlite::open_log(&folder.log()).unwrap();
     let mut bytes = Vec::new();
-    [&[b'a'; LARGE_BODY][..], &[b'b'; LARGE_BODY]].iter().for_each(|value| field(&mut bytes, value));
-    let document = StoredDocument { hash: Digest::of(&bytes), bytes: bytes.clone().into() };
+    [&[b'a'; LARGE_BODY][..], &[b'b'; LARGE_BODY]].iter().for_each(|value| write_field(&mut bytes, value));
+    let document = StoredDocument { hash: Digest::hash_bytes(&bytes), bytes: bytes.clone().into() };
     let body = author.record(&root(1), &bytes, |_| {});
     let both = LogBatch { documents: vec![document.clone()], ..batch([body]) };
-    assert!(matches!(opened.writer.commit(&both), Commit::Committed(_)));
-    let (_, record) = opened.reader.after(Position(0), 1).unwrap().remove(0);
+    assert!(matches!(opened.writer.commit_batch(&both), Commit::Committed(_)));
+    let (_, record) = opened.reader.read_after(Position(0), 1).unwrap().remove(0);
     assert_eq!(&*record.body, &*bytes);
-    assert_eq!(opened.reader.document(document.hash), Ok(Some(document.bytes.clone())));
+    assert_eq!(opened.reader.read_document(document.hash), Ok(Some(document.bytes.clone())));
 }

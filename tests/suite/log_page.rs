@@ -146,20 +146,20 @@ fn python_computes_the_vectors_of_the_page() {
 fn the_test_vectors_of_the_page_match_a_fixture_and_the_code() {
     let folder = Folder::new();
     std::fs::copy("tests/fixtures/log-v1.db", folder.log()).unwrap();
-    let stored = sqlite::open(&folder.log()).unwrap().reader.after(Position(0), 10).unwrap();
+    let stored = sqlite::open_log(&folder.log()).unwrap().reader.read_after(Position(0), 10).unwrap();
     let page = page();
     let vectors = Vector::all(&page);
     for (vector, position) in vectors.iter().zip([1, 2, 5]) {
         let body = vector.value("body").as_bytes();
-        let (header, length, holes) = Header::read(vector.0.as_bytes()).unwrap();
+        let (header, length, holes) = Header::from_bytes(vector.0.as_bytes()).unwrap();
         assert!(holes.is_empty());
         assert_eq!(length, body.len() as u64);
         assert_eq!(
-            String::from_utf8(header.bytes(body.len(), &salt(vector.value("salt")).into())).unwrap(),
+            String::from_utf8(header.to_bytes(body.len(), &salt(vector.value("salt")).into())).unwrap(),
             vector.0
         );
         let sealed: Record =
-            header.seal(body.into(), salt(vector.value("salt")), vector.hash("previous head"));
+            header.seal_record(body.into(), salt(vector.value("salt")), vector.hash("previous head"));
         assert_eq!((sealed.leaf, sealed.head), (vector.hash("leaf"), vector.hash("head")));
         assert!(stored.contains(&(Position(position), sealed)), "position {position}");
     }

@@ -34,7 +34,7 @@ fn crashed(folder: &Folder) -> (Folder, PathBuf) {
 /// An author whose records are items with keys, so that each rule of the log holds for each of them.
 fn item(author: &mut Author, thread: &ThreadId, call: u32, turn: u32, ordinal: u32) -> Record {
     author.record(thread, b"<a/>", |header| {
-        header.call = Some(CallPath::top(call));
+        header.call = Some(CallPath::new_top(call));
         (header.turn, header.ordinal) = (Some(turn), Some(ordinal));
         header.key = Some(key(&format!("{call}-{turn}-{ordinal}")));
     })
@@ -48,7 +48,7 @@ fn breaches(author: &Author, thread: &ThreadId) -> [(Record, &'static str); 3] {
     [
         (
             fresh(&|header| {
-                header.call = Some(CallPath::top(1));
+                header.call = Some(CallPath::new_top(1));
                 (header.turn, header.ordinal) = (Some(1), Some(0));
             }),
             "item 0 of turn 1 of call 1 is already recorded",
@@ -60,7 +60,7 @@ fn breaches(author: &Author, thread: &ThreadId) -> [(Record, &'static str); 3] {
 
 fn refused(writer: &mut impl LogWriter, author: &Author, when: &str) {
     for (record, why) in breaches(author, &root(1)) {
-        match writer.commit(&batch([record])) {
+        match writer.commit_batch(&batch([record])) {
             Commit::Conflict(words) => assert!(words.contains(why), "{when}: {words}"),
             other => panic!("{when}: {why}: {other:?}"),
         }
@@ -72,7 +72,7 @@ fn taken(writer: &mut impl LogWriter, author: &mut Author, when: &str) {
     for (thread, call, turn, ordinal) in [(99, 1, 1, 0), (1, 2, 1, 0), (1, 1, 2, 0)] {
         let alike = item(author, &root(thread), call, turn, ordinal);
         assert!(
-            matches!(writer.commit(&batch([alike])), Commit::Committed(_)),
+            matches!(writer.commit_batch(&batch([alike])), Commit::Committed(_)),
             "{when}: {thread} {call} {turn}"
         );
     }
@@ -85,38 +85,38 @@ fn placed(log: &Path) -> i64 {
 #[test]
 fn c13_what_is_recorded_is_refused_a_second_time_wherever_its_entry_is() {
     let (folder, mut author) = (Folder::new(), Author::default());
-    let mut opened = sqlite::open(&folder.log()).unwrap();
+    let mut opened = sqlite::open_log(&folder.log()).unwrap();
     let first = item(&mut author, &root(1), 1, 1, 0);
-    assert_eq!(opened.writer.commit(&batch([first])), Commit::Committed(Position(1)));
+    assert_eq!(opened.writer.commit_batch(&batch([first])), Commit::Committed(Position(1)));
     refused(&mut opened.writer, &author, "before its run");
     {
         let (_copy, log) = crashed(&folder);
-        let mut opened = sqlite::open(&log).unwrap();
+        let mut opened = sqlite::open_log(&log).unwrap();
         assert_eq!(placed(&log), 0, "it has no entry");
         refused(&mut opened.writer, &author, "after a crash before its run");
     }
     let many = (0..MANY).map(|n| author.note(&root(2 + n % 50), 20)).collect::<Vec<_>>();
-    assert!(matches!(opened.writer.commit(&batch(many)), Commit::Committed(_)));
+    assert!(matches!(opened.writer.commit_batch(&batch(many)), Commit::Committed(_)));
     assert_eq!(placed(&folder.log()), 5_001, "all have their entries");
     refused(&mut opened.writer, &author, "after its run");
     taken(&mut opened.writer, &mut author, "after its run");
     let more = item(&mut author, &root(1), 1, 1, 1);
-    assert!(matches!(opened.writer.commit(&batch([more])), Commit::Committed(_)));
+    assert!(matches!(opened.writer.commit_batch(&batch([more])), Commit::Committed(_)));
     refused(&mut opened.writer, &author, "with a later record that has no entry");
     {
         let (_copy, log) = crashed(&folder);
-        let mut opened = sqlite::open(&log).unwrap();
+        let mut opened = sqlite::open_log(&log).unwrap();
         refused(&mut opened.writer, &author, "after a crash after its run");
         let next = item(&mut author.clone(), &root(1), 1, 1, 2);
-        assert_eq!(opened.writer.commit(&batch([next])), Commit::Committed(Position(5_006)));
+        assert_eq!(opened.writer.commit_batch(&batch([next])), Commit::Committed(Position(5_006)));
     }
     // A batch that may be stored or not makes the writer forget everything.
     let next = batch([item(&mut author, &root(1), 1, 1, 2)]);
     assert!(matches!(opened.writer.read_back(&next), ReadBack::Absent));
-    assert_eq!(opened.writer.commit(&next), Commit::Committed(Position(5_006)));
+    assert_eq!(opened.writer.commit_batch(&next), Commit::Committed(Position(5_006)));
     refused(&mut opened.writer, &author, "after reading back");
     drop(opened);
-    let mut opened = sqlite::open(&folder.log()).unwrap();
+    let mut opened = sqlite::open_log(&folder.log()).unwrap();
     assert_eq!(placed(&folder.log()), 5_006, "closing wrote all entries");
     refused(&mut opened.writer, &author, "after a normal end");
     drop(opened);
@@ -142,7 +142,7 @@ fn compare(reader: &SqliteReader, wrote: &[Record], dice: &mut SeededDice, when:
         let keyed = reader.by_key(&thread, &record.header.from, record.header.key.as_ref().unwrap());
         assert_eq!(keyed.unwrap().map(|(position, _)| position.0), Some(*at as u64 + 1), "{when}");
         let from = dice.below(wrote.len() as u64);
-        let after = reader.after(Position(from), limit).unwrap();
+        let after = reader.read_after(Position(from), limit).unwrap();
         assert!(
             after
                 .iter()
@@ -155,7 +155,7 @@ fn compare(reader: &SqliteReader, wrote: &[Record], dice: &mut SeededDice, when:
 #[test]
 fn a_thread_is_read_whole_wherever_its_entries_are() {
     let (folder, mut author, dice) = (Folder::new(), Author::default(), &mut SeededDice::new(21));
-    let mut opened = sqlite::open(&folder.log()).unwrap();
+    let mut opened = sqlite::open_log(&folder.log()).unwrap();
     let beside = sqlite::open_reading(&folder.log()).unwrap();
     let mut wrote = Vec::new();
     for round in 0..120 {
@@ -168,14 +168,14 @@ fn a_thread_is_read_whole_wherever_its_entries_are() {
         let records: Vec<_> = records.collect();
         wrote.extend(records.iter().cloned());
         let rows = LogBatch { checkpoint: dice.below(8) == 0, ..batch(records) };
-        assert_eq!(opened.writer.commit(&rows), Commit::Committed(Position(wrote.len() as u64)));
+        assert_eq!(opened.writer.commit_batch(&rows), Commit::Committed(Position(wrote.len() as u64)));
         compare(&opened.reader, &wrote, dice, "in the process");
         compare(&beside, &wrote, dice, "beside the process");
         if round % 10 == 9 {
             let (_copy, log) = crashed(&folder);
             compare(&sqlite::open_reading(&log).unwrap(), &wrote, dice, "after a crash");
             assert_eq!(sqlite::verify_all(&log).unwrap().records, wrote.len() as u64);
-            compare(&sqlite::open(&log).unwrap().reader, &wrote, dice, "by the next organism");
+            compare(&sqlite::open_log(&log).unwrap().reader, &wrote, dice, "by the next organism");
         }
     }
     assert!(wrote.len() > 12_000, "several runs");
@@ -188,19 +188,22 @@ fn a_thread_is_read_whole_wherever_its_entries_are() {
 #[test]
 fn more_threads_than_are_remembered_are_written_on_before_and_after_a_run() {
     let (folder, mut author) = (Folder::new(), Author::default());
-    let mut opened = sqlite::open(&folder.log()).unwrap();
+    let mut opened = sqlite::open_log(&folder.log()).unwrap();
     for round in 0..2 {
         for part in 0..10 {
             let records: Vec<_> = (0..3_500).map(|n| author.note(&root(1 + part * 3_500 + n), 8)).collect();
-            assert!(matches!(opened.writer.commit(&batch(records)), Commit::Committed(_)), "{round} {part}");
+            assert!(
+                matches!(opened.writer.commit_batch(&batch(records)), Commit::Committed(_)),
+                "{round} {part}"
+            );
         }
     }
     // What is dropped after its run is not written.
     let many: Vec<_> = (0..MANY).map(|n| author.clone().note(&root(50_000 + n), 8)).collect();
-    assert!(opened.writer.prepare(&batch(many)).is_ok());
+    assert!(opened.writer.prepare_batch(&batch(many)).is_ok());
     opened.writer.drop_prepared();
     let next = author.note(&root(7), 8);
-    assert_eq!(opened.writer.commit(&batch([next])), Commit::Committed(Position(70_001)));
+    assert_eq!(opened.writer.commit_batch(&batch([next])), Commit::Committed(Position(70_001)));
     drop(opened);
     assert_eq!(sqlite::verify_all(&folder.log()).unwrap().records, 70_001);
 }
@@ -208,7 +211,7 @@ fn more_threads_than_are_remembered_are_written_on_before_and_after_a_run() {
 #[test]
 fn readers_see_whole_threads_while_runs_are_written() {
     let folder = Folder::new();
-    let mut opened = sqlite::open(&folder.log()).unwrap();
+    let mut opened = sqlite::open_log(&folder.log()).unwrap();
     let (reader, ended) = (opened.reader.clone(), std::sync::atomic::AtomicBool::new(false));
     std::thread::scope(|scope| {
         for n in 1..=6_u64 {
@@ -221,14 +224,14 @@ fn readers_see_whole_threads_while_runs_are_written() {
                     assert!(all.len() >= seen, "{} after {seen}", all.len());
                     seen = all.len();
                     let from = seen.saturating_sub(3) as u64;
-                    reader.after(Position(from * 6), 50).unwrap();
+                    reader.read_after(Position(from * 6), 50).unwrap();
                 }
             });
         }
         let mut author = Author::default();
         for _ in 0..60 {
             let records: Vec<_> = (0..300).map(|n| author.note(&root(1 + n % 6), 8)).collect();
-            assert!(matches!(opened.writer.commit(&batch(records)), Commit::Committed(_)));
+            assert!(matches!(opened.writer.commit_batch(&batch(records)), Commit::Committed(_)));
         }
         ended.store(true, std::sync::atomic::Ordering::Relaxed);
     });
@@ -239,8 +242,8 @@ fn closed() -> (Folder, Vec<Record>) {
     let (folder, mut author) = (Folder::new(), Author::default());
     let wrote: Vec<_> =
         (0..300).map(|n| item(&mut author, &root(1 + n % 7), 1, 1, u32::try_from(n).unwrap())).collect();
-    let mut opened = sqlite::open(&folder.log()).unwrap();
-    assert!(matches!(opened.writer.commit(&batch(wrote.clone())), Commit::Committed(_)));
+    let mut opened = sqlite::open_log(&folder.log()).unwrap();
+    assert!(matches!(opened.writer.commit_batch(&batch(wrote.clone())), Commit::Committed(_)));
     drop(opened);
     (folder, wrote)
 }
@@ -258,12 +261,12 @@ fn a_log_that_does_not_know_how_far_its_entries_go_is_read_whole_and_healed() {
         compare(&sqlite::open_reading(&folder.log()).unwrap(), &wrote, dice, sql);
         let words = sqlite::verify_all(&folder.log()).unwrap_err().to_string();
         assert!(words.contains("the table placed does not fit its checksum"), "{sql}: {words}");
-        let opened = sqlite::open(&folder.log()).unwrap();
+        let opened = sqlite::open_log(&folder.log()).unwrap();
         assert!(opened.notes[0].contains("all entries were made again"), "{sql}: {:?}", opened.notes);
         compare(&opened.reader, &wrote, dice, sql);
         drop(opened);
         assert_eq!(sqlite::verify_all(&folder.log()).unwrap().records, 300, "{sql}");
-        assert_eq!(sqlite::open(&folder.log()).unwrap().notes, [""; 0], "once is enough");
+        assert_eq!(sqlite::open_log(&folder.log()).unwrap().notes, [""; 0], "once is enough");
     }
 }
 
@@ -274,7 +277,7 @@ fn a_log_that_was_cut_back_behind_its_entries_gets_them_again() {
     // With its tip it would be refused.
     std::fs::remove_file(folder.path().join("organism.db.tip")).unwrap();
     wrote.truncate(200);
-    let mut opened = sqlite::open(&folder.log()).unwrap();
+    let mut opened = sqlite::open_log(&folder.log()).unwrap();
     assert!(
         opened.notes.iter().any(|note| note.contains("all entries were made again")),
         "{:?}",
@@ -282,7 +285,10 @@ fn a_log_that_was_cut_back_behind_its_entries_gets_them_again() {
     );
     let mut author = Author::default();
     wrote.extend((0..50).map(|n| item(&mut author, &root(30), 1, 1, n)));
-    assert!(matches!(opened.writer.commit(&batch(wrote[200..].to_vec())), Commit::Committed(Position(250))));
+    assert!(matches!(
+        opened.writer.commit_batch(&batch(wrote[200..].to_vec())),
+        Commit::Committed(Position(250))
+    ));
     compare(&opened.reader, &wrote, &mut SeededDice::new(4), "cut and written on");
 }
 
@@ -291,8 +297,8 @@ fn a_log_as_claimed_shows_what_comes_after_lost_records() {
     let folder = Folder::new();
     let mut author = Author::default();
     let wrote: Vec<Record> = (0..300).map(|_| author.note(&root(1), 10)).collect();
-    let mut opened = sqlite::open(&folder.log()).unwrap();
-    assert!(matches!(opened.writer.commit(&batch(wrote)), Commit::Committed(Position(300))));
+    let mut opened = sqlite::open_log(&folder.log()).unwrap();
+    assert!(matches!(opened.writer.commit_batch(&batch(wrote)), Commit::Committed(Position(300))));
     drop(opened);
     // One in the middle of a page, the last of one, and a page of them.
     edit_at(&folder.log(), "DELETE FROM record WHERE pos IN (10, 64) OR pos BETWEEN 129 AND 260");
@@ -335,9 +341,9 @@ fn an_item_that_another_program_repeats_is_found_before_anything_is_written() {
     let mut author = Author::default();
     let wrote: Vec<_> =
         (0..300_u32).map(|n| item(&mut author, &root(1 + u64::from(n % 7)), 1, 1, n)).collect();
-    assert_eq!(log.after(Position(299), 1).unwrap()[0].1, wrote[299]);
+    assert_eq!(log.read_after(Position(299), 1).unwrap()[0].1, wrote[299]);
     let again = author.record(&root(1), b"<a/>", |header| {
-        header.call = Some(CallPath::top(1));
+        header.call = Some(CallPath::new_top(1));
         (header.turn, header.ordinal) = (Some(1), Some(7));
     });
     let connection = Connection::open(folder.log()).unwrap();
@@ -348,15 +354,15 @@ fn an_item_that_another_program_repeats_is_found_before_anything_is_written() {
         .execute(sql, rusqlite::params![seq, again.header.id.0, time, salt_of(&again), again.head.0])
         .unwrap();
     connection.close().unwrap();
-    assert_eq!(log.after(Position(300), 1).unwrap()[0].1, again, "it is a good record");
-    let faults = [sqlite::verify_all(&folder.log()).map(drop), sqlite::open(&folder.log()).map(drop)];
+    assert_eq!(log.read_after(Position(300), 1).unwrap()[0].1, again, "it is a good record");
+    let faults = [sqlite::verify_all(&folder.log()).map(drop), sqlite::open_log(&folder.log()).map(drop)];
     for fault in faults {
         let Err(LogFault::Damaged { position, why, .. }) = fault else { panic!("{fault:?}") };
         assert_eq!((position, why.as_str()), (Position(301), "its item is recorded before it"));
     }
     // Nothing but the record can be wrong, so making the entries again does not hide it.
     edit_at(&folder.log(), "DELETE FROM placed");
-    assert!(matches!(sqlite::open(&folder.log()), Err(LogFault::Damaged { .. })));
+    assert!(matches!(sqlite::open_log(&folder.log()), Err(LogFault::Damaged { .. })));
 }
 
 #[test]
@@ -384,16 +390,16 @@ fn a_lost_entry_hides_no_key_and_keeps_no_log_from_opening() {
     assert_eq!(found.map(|(_, record)| record).as_ref(), Some(last));
     // The record before is found without its entry.
     edit_at(&folder.log(), "DELETE FROM place WHERE pos = 8");
-    assert_eq!(reader.after(Position(14), 1).unwrap()[0].1, wrote[14]);
+    assert_eq!(reader.read_after(Position(14), 1).unwrap()[0].1, wrote[14]);
     let words = sqlite::verify_all(&folder.log()).unwrap_err().to_string();
     assert!(words.contains("empty the table placed while no organism runs"), "{words}");
     edit_at(&folder.log(), "DELETE FROM placed");
-    drop(sqlite::open(&folder.log()).unwrap());
+    drop(sqlite::open_log(&folder.log()).unwrap());
     assert_eq!(sqlite::verify_all(&folder.log()).unwrap().records, 300, "and that helps");
     // A file that came without its tip may have been copied while it was written.
     edit_at(&folder.log(), "DELETE FROM place WHERE pos = 8");
     std::fs::remove_file(folder.path().join("organism.db.tip")).unwrap();
-    drop(sqlite::open(&folder.log()).unwrap());
+    drop(sqlite::open_log(&folder.log()).unwrap());
     assert_eq!(sqlite::verify_all(&folder.log()).unwrap().records, 300, "its entries were made again");
 }
 
@@ -403,7 +409,7 @@ fn a_log_cannot_say_that_all_records_of_all_times_have_their_entries() {
     edit_at(&folder.log(), &format!("DELETE FROM place WHERE pos > 200; {}", placed_at(i64::MAX)));
     compare(&sqlite::open_reading(&folder.log()).unwrap(), &wrote, &mut SeededDice::new(5), "as it came");
     assert!(sqlite::verify_all(&folder.log()).is_err());
-    drop(sqlite::open(&folder.log()).unwrap());
+    drop(sqlite::open_log(&folder.log()).unwrap());
     assert_eq!(sqlite::verify_all(&folder.log()).unwrap().records, 300);
 }
 
@@ -411,8 +417,8 @@ fn a_log_cannot_say_that_all_records_of_all_times_have_their_entries() {
 fn a_second_first_record_of_a_thread_is_found() {
     let (folder, mut author) = (Folder::new(), Author::default());
     let wrote: Vec<_> = (0..300).map(|n| author.note(&root(n % 7), 20)).collect();
-    let mut opened = sqlite::open(&folder.log()).unwrap();
-    assert!(matches!(opened.writer.commit(&batch(wrote)), Commit::Committed(_)));
+    let mut opened = sqlite::open_log(&folder.log()).unwrap();
+    assert!(matches!(opened.writer.commit_batch(&batch(wrote)), Commit::Committed(_)));
     drop(opened);
     // Its hashes fit: only the place of the first one shows that there are two.
     edit_at(
@@ -420,9 +426,9 @@ fn a_second_first_record_of_a_thread_is_found() {
         "INSERT INTO record SELECT 301, thread, seq, id, kind, sender, addressee, call, turn, ordinal, cause, key, \
          origin, time, config, code, salt, head, body FROM record WHERE pos = 1",
     );
-    let end = sqlite::open_reading(&folder.log()).unwrap().after(Position(300), 9);
+    let end = sqlite::open_reading(&folder.log()).unwrap().read_after(Position(300), 9);
     assert!(matches!(end, Err(LogFault::Damaged { position: Position(301), .. })), "{end:?}");
     let whole = sqlite::verify_all(&folder.log());
     assert!(matches!(whole, Err(LogFault::Damaged { position: Position(301), .. })), "{whole:?}");
-    assert!(sqlite::open(&folder.log()).is_err());
+    assert!(sqlite::open_log(&folder.log()).is_err());
 }

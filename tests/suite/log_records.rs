@@ -73,12 +73,12 @@ impl Author {
         let mut header = Header {
             id: MessageId(u128::from(self.made).to_be_bytes()),
             time: Millis(1_795_158_000_000 + self.made),
-            config: Digest::of(b"config"),
+            config: Digest::hash_bytes(b"config"),
             ..bare(thread, seq + 1)
         };
         change(&mut header);
         let salt = u128::from(self.made).wrapping_mul(0x9e37_79b9_7f4a_7c15).to_le_bytes();
-        let record = header.seal(Arc::from(body), salt, before);
+        let record = header.seal_record(Arc::from(body), salt, before);
         self.ends.insert(thread.clone(), (record.header.seq, record.head));
         record
     }
@@ -92,10 +92,10 @@ impl Author {
         record.parts.values = [hole(11, 4), hole(23, 13)].into_iter().zip(salts).collect();
         let before = head_zero(thread);
         assert_eq!(record.header.seq, 1);
-        let whole = record.header.clone().seal(record.body.clone(), record.parts.clone(), before);
+        let whole = record.header.clone().seal_record(record.body.clone(), record.parts.clone(), before);
         let numbers = (0..3).filter(|number| erased[*number]);
-        let (parts, body) = whole.parts.without(numbers, &whole.body);
-        let record = whole.header.clone().seal(Arc::from(body), parts, before);
+        let (parts, body) = whole.parts.remove_parts(numbers, &whole.body);
+        let record = whole.header.clone().seal_record(Arc::from(body), parts, before);
         assert_eq!((record.leaf, record.head), (whole.leaf, whole.head), "erasing changes no hash");
         self.ends.insert(thread.clone(), (1, record.head));
         record
@@ -105,7 +105,7 @@ impl Author {
     pub(crate) fn full(&mut self, thread: &ThreadId) -> Record {
         self.record(thread, "<a>è</a>".as_bytes(), |header| {
             header.to = Some(name("search"));
-            header.call = Some(CallPath::top(3).item(2, 1));
+            header.call = Some(CallPath::new_top(3).append_item(2, 1));
             header.turn = Some(7);
             header.ordinal = Some(2);
             header.cause = Some(MessageId([4; 16]));
@@ -142,7 +142,9 @@ impl Folder {
         let mut all: Vec<_> = std::fs::read_dir(&self.0)
             .unwrap()
             .map(|entry| entry.unwrap())
-            .map(|e| (e.file_name().into_string().unwrap(), Digest::of(&std::fs::read(e.path()).unwrap())))
+            .map(|e| {
+                (e.file_name().into_string().unwrap(), Digest::hash_bytes(&std::fs::read(e.path()).unwrap()))
+            })
             .collect();
         all.sort();
         all
@@ -161,7 +163,7 @@ impl Drop for Folder {
 
 /// Every record of a log file, in order.
 pub(crate) fn read_all(log: &Path) -> Vec<Record> {
-    let stored = sqlite::open_reading(log).unwrap().after(Position(0), usize::MAX).unwrap();
+    let stored = sqlite::open_reading(log).unwrap().read_after(Position(0), usize::MAX).unwrap();
     stored.into_iter().map(|(_, record)| record).collect()
 }
 

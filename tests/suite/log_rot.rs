@@ -7,7 +7,7 @@ use std::path::Path;
 use rusqlite::Connection;
 use rusqlite::types::Value;
 use systole_core::pump::event::EventKind;
-use systole_core::pump::wake::{recover, wake};
+use systole_core::pump::wake::{recover_log, wake_thread};
 use systole_core::types::flow::JudgedContent;
 use systole_core::types::ids::{Key, Name, ThreadId};
 use systole_core::types::ports::{
@@ -24,7 +24,8 @@ use crate::pump::{DecideStage, call, final_, name, root, set_timer};
 /// checkpoint, records came to the thread at rest and to `sys`.
 fn written(folder: &Folder) -> (DecideStage, [ThreadId; 4]) {
     let mut stage = DecideStage::new();
-    let thread = |key: &str| ThreadId::root(&name("test"), &Name::operator(), &Key::parse(key).unwrap(), 12);
+    let thread =
+        |key: &str| ThreadId::new_root(&name("test"), &Name::new_operator(), &Key::parse(key).unwrap(), 12);
     let (waiting, timed) = (thread("waiting"), thread("timed"));
     stage.happens(EventKind::Booted { listeners: vec![name("tool")], program: None });
     stage.asks("k", "agent", None);
@@ -35,19 +36,19 @@ fn written(folder: &Folder) -> (DecideStage, [ThreadId; 4]) {
     let timer = vec![set_timer("id=\"tea\" after=\"1m\"", ""), call("tool")];
     stage.says(&timed, "1", 1, JudgedContent::Items(timer));
     let rows = rows(&stage);
-    let working: Vec<bool> = [&root(), &waiting, &timed, &ThreadId::sys()]
+    let working: Vec<bool> = [&root(), &waiting, &timed, &ThreadId::new_sys()]
         .map(|id| rows.iter().find(|row| row.thread == *id).unwrap().working)
         .to_vec();
     assert_eq!(working, [false, true, true, false], "one rests and two are at work");
-    let mut opened = sqlite::open(&folder.log()).unwrap();
+    let mut opened = sqlite::open_log(&folder.log()).unwrap();
     let before = stage.records.len();
     let first = LogBatch { rows, checkpoint: true, ..batch(stage.records.clone()) };
-    assert!(matches!(opened.writer.commit(&first), Commit::Committed(_)));
+    assert!(matches!(opened.writer.commit_batch(&first), Commit::Committed(_)));
     stage.happens(EventKind::Booted { listeners: vec![name("tool")], program: None });
     stage.asks("later", "agent", Some(&root()));
     let after = stage.records.split_off(before);
-    assert!(matches!(opened.writer.commit(&batch(after)), Commit::Committed(_)));
-    (stage, [root(), waiting, timed, ThreadId::sys()])
+    assert!(matches!(opened.writer.commit_batch(&batch(after)), Commit::Committed(_)));
+    (stage, [root(), waiting, timed, ThreadId::new_sys()])
 }
 
 /// A row for every thread.
@@ -60,10 +61,10 @@ fn rows(stage: &DecideStage) -> Vec<FoldRow> {
 /// Every thread singly, and the threads that a start loads.
 fn threads(reader: &dyn LogReader) -> Result<[BTreeMap<ThreadId, Vec<u8>>; 2], LogFault> {
     let mut woken = BTreeMap::new();
-    for id in reader.threads(100)?.into_iter().chain([ThreadId::sys()]) {
-        woken.extend(wake(reader, &id)?.map(|thread| (id, thread.to_row().bytes)));
+    for id in reader.list_threads(100)?.into_iter().chain([ThreadId::new_sys()]) {
+        woken.extend(wake_thread(reader, &id)?.map(|thread| (id, thread.to_row().bytes)));
     }
-    let state = recover(reader, &NoObserver)?.state;
+    let state = recover_log(reader, &NoObserver)?.state;
     let taken_up = state.threads.into_iter().filter(|(id, thread)| id.is_sys() || thread.is_at_work());
     Ok([woken, taken_up.map(|(id, thread)| (id, thread.to_row().bytes)).collect()])
 }
@@ -76,7 +77,7 @@ fn looked(log: &Path) -> Result<[BTreeMap<ThreadId, Vec<u8>>; 2], LogFault> {
 fn opened(log: &Path) -> Result<[BTreeMap<ThreadId, Vec<u8>>; 2], LogFault> {
     let copy = Folder::new();
     std::fs::copy(log, copy.log()).unwrap();
-    threads(&sqlite::open(&copy.log())?.reader)
+    threads(&sqlite::open_log(&copy.log())?.reader)
 }
 
 /// A value with one of its bits flipped.
@@ -178,8 +179,8 @@ fn c15_rows_that_are_gone_or_from_before_are_not_taken_for_the_newest() {
     stage.steers("operator", "agent", Some(&waiting));
     let newer = LogBatch { rows: rows(&stage), checkpoint: true, ..batch(stage.records.split_off(before)) };
     assert!(!newer.records.is_empty());
-    let mut writer = sqlite::open(&folder.log()).unwrap().writer;
-    assert!(matches!(writer.commit(&newer), Commit::Committed(_)));
+    let mut writer = sqlite::open_log(&folder.log()).unwrap().writer;
+    assert!(matches!(writer.commit_batch(&newer), Commit::Committed(_)));
     drop(writer);
     let whole = looked(&folder.log()).unwrap();
     for sql in [

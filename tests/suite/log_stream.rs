@@ -21,25 +21,25 @@ use crate::log_records::{Author, Folder, batch, root};
 use crate::proxy::{Proxy, Way};
 
 fn committed(log: &mut OpenNatsLog, batch: &LogBatch) -> Position {
-    match log.writer.commit(batch) {
+    match log.writer.commit_batch(batch) {
         Commit::Committed(position) => position,
         other => panic!("{other:?}"),
     }
 }
 
 fn not_now(log: &mut OpenNatsLog, batch: &LogBatch) -> String {
-    match log.writer.commit(batch) {
+    match log.writer.commit_batch(batch) {
         Commit::NotNow(words) => words,
         other => panic!("{other:?}"),
     }
 }
 
 fn all(log: &OpenNatsLog) -> Vec<(Position, Record)> {
-    log.reader.after(Position(0), usize::MAX).unwrap()
+    log.reader.read_after(Position(0), usize::MAX).unwrap()
 }
 
 fn document(bytes: &[u8]) -> StoredDocument {
-    StoredDocument { hash: Digest::of(bytes), bytes: Arc::from(bytes) }
+    StoredDocument { hash: Digest::hash_bytes(bytes), bytes: Arc::from(bytes) }
 }
 
 /// The stored bytes of the stream.
@@ -74,8 +74,8 @@ fn d1_a_copy_that_is_made_again_is_equal() {
     let read = all(&again);
     assert_eq!(read.iter().map(|(at, _)| at.0).collect::<Vec<_>>(), (1..=34).collect::<Vec<_>>());
     assert_eq!(read.into_iter().map(|(_, record)| record).collect::<Vec<_>>(), written);
-    assert_eq!(&*again.reader.document(Digest::of(b"a page")).unwrap().unwrap(), b"a page");
-    assert!(again.reader.document(Digest::of(&large.body)).unwrap().is_some());
+    assert_eq!(&*again.reader.read_document(Digest::hash_bytes(b"a page")).unwrap().unwrap(), b"a page");
+    assert!(again.reader.read_document(Digest::hash_bytes(&large.body)).unwrap().is_some());
     drop(again);
     // Both are complete, by the proof that every log has.
     for copy in [first.log(), second.log()] {
@@ -101,7 +101,7 @@ fn d1_sensitive_values_are_objects_and_one_that_was_removed_is_erased_for_every_
     };
     assert_eq!(copied(&Folder::new()), [whole.clone(), erased.clone()], "a second copy is equal");
 
-    let name = whole.parts.commitments(&whole.body)[2];
+    let name = whole.parts.commit_parts(&whole.body)[2];
     far.runtime.block_on(async {
         let jetstream = async_nats::jetstream::new(far.server.client().await);
         let objects = jetstream.get_object_store("SYSTOLE_shop_BLOBS").await.unwrap();
@@ -112,7 +112,7 @@ fn d1_sensitive_values_are_objects_and_one_that_was_removed_is_erased_for_every_
     assert_eq!((third[0].leaf, third[0].head), (whole.leaf, whole.head));
     // The two records have the same values with the same salts, so they share the object.
     assert_eq!(third[1].head, erased.head);
-    assert_eq!(third[1].parts.erased().collect::<Vec<_>>(), [0, 2]);
+    assert_eq!(third[1].parts.list_erased().collect::<Vec<_>>(), [0, 2]);
     assert_eq!(copied(&first)[0], whole, "a copy that has the value keeps it until it is made again");
 }
 
@@ -126,9 +126,9 @@ fn a_long_log_is_folded_while_it_is_copied_and_not_when_it_is_opened() {
     }
     drop(log);
     let again = far.open(&second.log()).unwrap();
-    let left = again.reader.opening().unwrap().records.len();
+    let left = again.reader.read_opening().unwrap().records.len();
     assert!(left < 1_000, "{left} of 5000 records would be folded at every start");
-    let row = again.reader.row(&root(3)).unwrap().expect("a row was made");
+    let row = again.reader.read_row(&root(3)).unwrap().expect("a row was made");
     assert_eq!(row.seq, 600);
 }
 
@@ -145,15 +145,15 @@ fn d8_of_two_pumps_one_writes_and_the_other_learns_of_it() {
     assert_eq!(all(&second).len(), 1, "what the first one wrote is there");
 
     let lost = batch([Author::default().note(&root(9), 10)]);
-    let Commit::Conflict(words) = first.writer.commit(&lost) else { panic!("two write") };
+    let Commit::Conflict(words) = first.writer.commit_batch(&lost) else { panic!("two write") };
     // The stream says so, or the other's sign of life said so before.
     assert!(words.starts_with("the log SYSTOLE_shop_LOG was taken over by "), "{words}");
-    assert_eq!(first.lead.lost(), Some(words.clone()));
-    assert_eq!(first.writer.commit(&lost), Commit::Conflict(words), "it tries no more");
+    assert_eq!(first.lead.find_loss(), Some(words.clone()));
+    assert_eq!(first.writer.commit_batch(&lost), Commit::Conflict(words), "it tries no more");
     assert_eq!(all(&first).len(), 1, "nothing of it is in its copy");
 
     committed(&mut second, &batch([author.note(&root(1), 20)]));
-    assert!(second.lead.lost().is_none());
+    assert!(second.lead.find_loss().is_none());
     drop((first, second));
     let third = Folder::new();
     let seen = all(&far.open(&third.log()).unwrap());
@@ -245,7 +245,7 @@ fn has_it_for(far: &Far, lead: &LogOwnership, signs: usize, said: Option<&'stati
 fn writing(log: OpenNatsLog) -> (WriterHandle, Receiver<BatchResult>) {
     let (say, said) = std::sync::mpsc::sync_channel(64);
     let alarms = LogAlarms::of_name("the log", true);
-    let writer = WriterHandle::start(Box::new(log.writer), alarms, move |outcome| {
+    let writer = WriterHandle::start_thread(Box::new(log.writer), alarms, move |outcome| {
         // The receiver may be gone already.
         let _heard = say.send(outcome);
     });
@@ -261,15 +261,15 @@ fn d7_a_broker_that_is_killed_between_two_commits_has_each_once() {
     let reader = log.reader.clone();
     let (writer, said) = writing(log);
     far.server.kill();
-    writer.hand(batch([author.note(&root(1), 20), author.note(&root(2), 30)])).unwrap();
+    writer.submit_batch(batch([author.note(&root(1), 20), author.note(&root(2), 30)])).unwrap();
     let Ok(BatchResult::Stalled { words }) = said.recv() else { panic!("it was written without a broker") };
     assert!(words.contains("127.0.0.1"), "{words}");
-    assert_eq!(reader.last(), Ok(Position(1)), "no reader sees what is not stored");
+    assert_eq!(reader.read_last(), Ok(Position(1)), "no reader sees what is not stored");
     far.server.start_again();
     assert_eq!(said.recv(), Ok(BatchResult::Committed(Position(3))));
-    writer.hand(batch([author.note(&root(2), 40)])).unwrap();
+    writer.submit_batch(batch([author.note(&root(2), 40)])).unwrap();
     assert_eq!(said.recv(), Ok(BatchResult::Committed(Position(4))));
-    writer.stop();
+    writer.stop_thread();
     let again = far.open(&other.log()).unwrap();
     assert_eq!(all(&again).len(), 4);
 }
@@ -309,11 +309,11 @@ fn a_stored_batch_that_its_copy_lost_is_read_from_the_stream() {
 fn a_copy_is_no_log_and_a_log_no_copy() {
     let (far, folder, own) = (Far::start(), Folder::new(), Folder::new());
     drop(far.open(&folder.log()).unwrap());
-    let Err(LogFault::Foreign { why, .. }) = sqlite::open(&folder.log()).map(drop) else {
+    let Err(LogFault::Foreign { why, .. }) = sqlite::open_log(&folder.log()).map(drop) else {
         panic!("a copy was opened as a log")
     };
     assert_eq!(why, "it is the copy of a log that is kept in NATS, where log.nats says it is");
-    drop(sqlite::open(&own.log()).unwrap());
+    drop(sqlite::open_log(&own.log()).unwrap());
     let Err(NatsLogFault::Log(LogFault::Foreign { why, .. })) = far.open(&own.log()).map(drop) else {
         panic!("a log was overwritten by a copy")
     };
@@ -372,7 +372,7 @@ fn foreign_messages_in_the_stream_are_reported_with_their_position() {
         let jetstream = async_nats::jetstream::new(far.server.client().await);
         jetstream.publish("o.shop.log.0", "17:systole bundle v9\n".into()).await.unwrap().await.unwrap();
     });
-    let Commit::Conflict(words) = log.writer.commit(&batch([author.note(&root(1), 20)])) else {
+    let Commit::Conflict(words) = log.writer.commit_batch(&batch([author.note(&root(1), 20)])) else {
         panic!("it was written after a bundle of an unknown version")
     };
     assert!(words.starts_with("the log SYSTOLE_shop_LOG was taken over by another program"), "{words}");
@@ -394,11 +394,11 @@ fn a_broker_that_comes_back_with_less_is_told_from_a_take_over() {
     far.server.loses_everything();
     far.server.start_again();
     let (writer, said) = writing(log);
-    writer.hand(batch([author.note(&root(1), 20)])).unwrap();
+    writer.submit_batch(batch([author.note(&root(1), 20)])).unwrap();
     let outcomes: Vec<BatchResult> = said.iter().collect();
     let words = "the log SYSTOLE_shop_LOG has lost what was stored at 2: it holds nothing".to_owned();
     assert_eq!(outcomes.last(), Some(&BatchResult::Broken(words.into())), "{outcomes:?}");
-    writer.stop();
+    writer.stop_thread();
     let Err(NatsLogFault::Log(LogFault::Apart { why, .. })) = far.open(&folder.log()).map(drop) else {
         panic!("the copy was taken for one of what is left")
     };
@@ -454,7 +454,7 @@ fn d1_an_invalid_bundle_is_reported_with_its_position_and_earlier_ones_are_kept(
     // The same record again, in a bundle that correctly follows the last one.
     let bundle = last_bundle(&far);
     let before = bundle.windows(5).position(|some| some == b"\n1:4\n").unwrap();
-    let named = format!("{}\n1:5\n", Digest::of(&bundle));
+    let named = format!("{}\n1:5\n", Digest::hash_bytes(&bundle));
     put(&far, 0, [&bundle[..before - 64], named.as_bytes(), &bundle[before + 5..]].concat());
     let Err(NatsLogFault::Log(LogFault::Damaged { position, why, .. })) = far.open(&second.log()).map(drop)
     else {
@@ -467,7 +467,7 @@ fn d1_an_invalid_bundle_is_reported_with_its_position_and_earlier_ones_are_kept(
         "{why}"
     );
     let kept = sqlite::open_reading(&second.log()).unwrap();
-    assert_eq!(kept.last(), Ok(Position(5)), "what comes before it is whole");
+    assert_eq!(kept.read_last(), Ok(Position(5)), "what comes before it is whole");
 }
 
 #[test]

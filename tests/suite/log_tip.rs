@@ -22,14 +22,14 @@ fn span(first: u64, last: u64) -> LostRange {
 
 /// Opens a log that goes on without these positions.
 fn open_without(log: &Path, given_up: LostRange) -> Result<OpenSqliteLog, LogFault> {
-    sqlite::hold(log, Some(given_up))?.open()
+    sqlite::hold_log(log, Some(given_up))?.open_held()
 }
 
 /// Commits this many batches of three records each.
 fn write(opened: &mut OpenSqliteLog, author: &mut Author, batches: u64) {
     for n in 0..batches {
         let records = (0..3).map(|i| author.note(&root(n % 2 + i), 900));
-        assert!(matches!(opened.writer.commit(&batch(records)), Commit::Committed(_)));
+        assert!(matches!(opened.writer.commit_batch(&batch(records)), Commit::Committed(_)));
     }
 }
 
@@ -45,7 +45,7 @@ fn crashed(from: &Folder) -> Folder {
 /// A log of 60 records whose process was killed, with most records in the write-ahead log.
 fn killed() -> Folder {
     let folder = Folder::new();
-    let mut opened = sqlite::open(&folder.log()).unwrap();
+    let mut opened = sqlite::open_log(&folder.log()).unwrap();
     write(&mut opened, &mut Author::default(), 20);
     crashed(&folder)
 }
@@ -53,7 +53,7 @@ fn killed() -> Folder {
 /// Opens a log that must be refused, and compares every byte of its folder before and after.
 fn lost(folder: &Folder) -> (LostRange, String) {
     let before = folder.hashes();
-    let fault = sqlite::open(&folder.log()).err().expect("the log is refused");
+    let fault = sqlite::open_log(&folder.log()).err().expect("the log is refused");
     let without_lock = |all: Vec<(String, _)>| -> Vec<_> {
         all.into_iter().filter(|(name, _)| !name.ends_with(".lock")).collect()
     };
@@ -67,8 +67,8 @@ fn lost(folder: &Folder) -> (LostRange, String) {
 #[test]
 fn c15_a_log_whose_process_died_opens_with_all_that_was_acknowledged() {
     let folder = killed();
-    let opened = sqlite::open(&folder.log()).unwrap();
-    assert_eq!(opened.reader.last(), Ok(Position(60)));
+    let opened = sqlite::open_log(&folder.log()).unwrap();
+    assert_eq!(opened.reader.read_last(), Ok(Position(60)));
     assert_eq!(opened.notes, Vec::<String>::new());
 }
 
@@ -101,7 +101,7 @@ fn c15_a_write_ahead_log_that_is_gone_or_cut_is_noticed() {
         std::fs::write(file(&whole, "-wal"), &wal[..length]).unwrap();
         let (gone, _) = lost(&whole);
         assert_eq!(gone.last, Position(60), "cut to {length}: {gone}");
-        let condition = sqlite::condition(&whole.log()).unwrap();
+        let condition = sqlite::read_condition(&whole.log()).unwrap();
         assert!(
             matches!(condition.lost, Some(LogFault::Lost { gone: found, .. }) if found == gone),
             "{length}"
@@ -121,20 +121,20 @@ fn c15_a_write_ahead_log_that_is_gone_or_cut_is_noticed() {
 #[test]
 fn c15_a_tip_may_be_behind_and_is_never_ahead() {
     let folder = Folder::new();
-    let (mut opened, mut author) = (sqlite::open(&folder.log()).unwrap(), Author::default());
+    let (mut opened, mut author) = (sqlite::open_log(&folder.log()).unwrap(), Author::default());
     let mut tips = Vec::new();
     for _ in 0..4 {
         write(&mut opened, &mut author, 1);
         tips.push(std::fs::read(file(&folder, ".tip")).unwrap());
     }
     // A batch without records does not move the end.
-    assert_eq!(opened.writer.commit(&batch([])), Commit::Committed(Position(12)));
+    assert_eq!(opened.writer.commit_batch(&batch([])), Commit::Committed(Position(12)));
     assert_eq!(std::fs::read(file(&folder, ".tip")).unwrap(), tips[3]);
     for tip in &tips {
         let left = crashed(&folder);
         std::fs::write(file(&left, ".tip"), tip).unwrap();
-        let opened = sqlite::open(&left.log()).unwrap();
-        assert_eq!((opened.reader.last(), opened.notes.len()), (Ok(Position(12)), 0));
+        let opened = sqlite::open_log(&left.log()).unwrap();
+        assert_eq!((opened.reader.read_last(), opened.notes.len()), (Ok(Position(12)), 0));
         drop(opened);
         // Now it is with the log: a log that is older than the tip is refused.
         std::fs::copy(file(&folder, ""), left.log()).unwrap();
@@ -145,10 +145,10 @@ fn c15_a_tip_may_be_behind_and_is_never_ahead() {
 #[test]
 fn c15_another_record_at_the_position_of_the_tip_is_noticed() {
     let (folder, other) = (Folder::new(), Folder::new());
-    write(&mut sqlite::open(&folder.log()).unwrap(), &mut Author::default(), 5);
+    write(&mut sqlite::open_log(&folder.log()).unwrap(), &mut Author::default(), 5);
     let mut author = Author::default();
     author.note(&root(7), 1);
-    write(&mut sqlite::open(&other.log()).unwrap(), &mut author, 6);
+    write(&mut sqlite::open_log(&other.log()).unwrap(), &mut author, 6);
     std::fs::copy(other.log(), folder.log()).unwrap();
     let (gone, why) = lost(&folder);
     assert_eq!(gone, span(15, 15));
@@ -162,7 +162,7 @@ fn c15_another_record_at_the_position_of_the_tip_is_noticed() {
 fn c15_a_log_without_a_tip_is_told_of_and_has_a_new_secret() {
     for damage in ["remove", "empty", "one slot"] {
         let folder = Folder::new();
-        write(&mut sqlite::open(&folder.log()).unwrap(), &mut Author::default(), 5);
+        write(&mut sqlite::open_log(&folder.log()).unwrap(), &mut Author::default(), 5);
         let secret = std::fs::read(file(&folder, ".secret")).unwrap();
         let tip = file(&folder, ".tip");
         let whole = std::fs::read(&tip).unwrap();
@@ -171,15 +171,19 @@ fn c15_a_log_without_a_tip_is_told_of_and_has_a_new_secret() {
             "empty" => std::fs::write(&tip, b"").unwrap(),
             _ => std::fs::write(&tip, [&[0; 64], &whole[64..]].concat()).unwrap(),
         }
-        let condition = sqlite::condition(&folder.log()).unwrap();
+        let condition = sqlite::read_condition(&folder.log()).unwrap();
         assert!(condition.tip.is_some() && condition.lost.is_none(), "{damage}: {condition:?}");
-        let opened = sqlite::open(&folder.log()).unwrap();
+        let opened = sqlite::open_log(&folder.log()).unwrap();
         assert!(opened.notes.len() == 1 && opened.notes[0].contains(".tip"), "{damage}: {:?}", opened.notes);
         drop(opened);
         let is_new = std::fs::read(file(&folder, ".secret")).unwrap() != secret;
         assert_eq!(is_new, damage != "one slot", "{damage}");
-        assert_eq!(sqlite::open(&folder.log()).unwrap().notes, Vec::<String>::new(), "{damage}: it was made");
-        assert_eq!(sqlite::condition(&folder.log()).unwrap().tip, None);
+        assert_eq!(
+            sqlite::open_log(&folder.log()).unwrap().notes,
+            Vec::<String>::new(),
+            "{damage}: it was made"
+        );
+        assert_eq!(sqlite::read_condition(&folder.log()).unwrap().tip, None);
     }
 }
 
@@ -204,10 +208,10 @@ fn c15_exactly_what_is_missing_can_be_given_up() {
     assert_ne!(std::fs::read(file(&folder, ".secret")).unwrap(), secret);
     assert_eq!(std::fs::read(file(&folder, "-wal.lost-1")).unwrap(), rotten, "what was in it is kept");
     let note = Author::default().note(&root(9), 10);
-    assert_eq!(opened.writer.commit(&batch([note])), Commit::Committed(gone.first));
+    assert_eq!(opened.writer.commit_batch(&batch([note])), Commit::Committed(gone.first));
     drop(opened);
-    let opened = sqlite::open(&folder.log()).unwrap();
-    assert_eq!((opened.reader.last(), opened.notes.len()), (Ok(gone.first), 0));
+    let opened = sqlite::open_log(&folder.log()).unwrap();
+    assert_eq!((opened.reader.read_last(), opened.notes.len()), (Ok(gone.first), 0));
     drop(opened);
     let pointless = open_without(&folder.log(), gone).err();
     assert!(matches!(pointless, Some(LogFault::NothingLost { .. })), "{pointless:?}");
@@ -221,7 +225,7 @@ fn c15_a_write_ahead_log_with_a_corrupt_header_is_set_aside() {
     std::fs::write(file(&folder, "-wal"), &rotten).unwrap();
     let (gone, _) = lost(&folder);
     let opened = open_without(&folder.log(), gone).unwrap();
-    assert_eq!(opened.reader.last(), Ok(Position(gone.first.0 - 1)));
+    assert_eq!(opened.reader.read_last(), Ok(Position(gone.first.0 - 1)));
     assert_eq!(std::fs::read(file(&folder, "-wal.lost-1")).unwrap(), rotten);
 }
 
@@ -230,8 +234,8 @@ fn c15_an_older_log_gets_its_tip_when_it_is_converted() {
     let folder = Folder::new();
     std::fs::copy(crate::log_format::fixture(2), folder.log()).unwrap();
     std::fs::write(file(&folder, ".secret"), [7; 32]).unwrap();
-    assert_eq!(sqlite::condition(&folder.log()).unwrap().tip, None);
-    let opened = sqlite::open(&folder.log()).unwrap();
+    assert_eq!(sqlite::read_condition(&folder.log()).unwrap().tip, None);
+    let opened = sqlite::open_log(&folder.log()).unwrap();
     assert_eq!((opened.notes.len(), opened.secret.0), (1, [7; 32]));
     assert!(opened.notes[0].contains("converted from format 2 to format 7"), "{:?}", opened.notes);
     assert!(file(&folder, ".tip").exists());
@@ -240,9 +244,9 @@ fn c15_an_older_log_gets_its_tip_when_it_is_converted() {
 #[test]
 fn c15_how_a_log_was_left_is_reported() {
     let folder = Folder::new();
-    let mut opened = sqlite::open(&folder.log()).unwrap();
+    let mut opened = sqlite::open_log(&folder.log()).unwrap();
     write(&mut opened, &mut Author::default(), 2);
-    let unclosed = |folder: &Folder| sqlite::condition(&folder.log()).unwrap().unclosed;
+    let unclosed = |folder: &Folder| sqlite::read_condition(&folder.log()).unwrap().unclosed;
     assert_eq!(unclosed(&folder), None, "it is open");
     let left = crashed(&folder);
     assert!(unclosed(&left).unwrap().contains("was killed"));
@@ -325,7 +329,7 @@ fn c15_run_refuses_a_log_that_lost_its_end_and_goes_on_when_told_to() {
         "<loss-accepted xmlns=\"https://xml-pipeline.org/ns/core/v1\" first=\"{first}\" last=\"{last}\"/>"
     );
     let told = |body: &[u8]| String::from_utf8_lossy(body).contains(&words);
-    let found = reader.after(Position(0), 1_000).unwrap();
+    let found = reader.read_after(Position(0), 1_000).unwrap();
     let found = found.iter().find(|(_, record)| told(&record.body)).expect("sys says what was given up");
     assert!(found.1.header.thread.is_sys() && found.0 == Position(first.parse().unwrap()), "{found:?}");
     assert!(sqlite::verify_all(&path.join("hello.db")).is_ok());

@@ -15,7 +15,11 @@ fn started(log: impl LogWriter + 'static) -> (WriterHandle, Receiver<BatchResult
     // Room for all reports of these tests: the writer must not wait for them.
     let (tell, told) = sync_channel(64);
     let alarms = LogAlarms::of_name("the log", false);
-    (WriterHandle::start(Box::new(log), alarms, move |outcome| tell.send(outcome).unwrap()).unwrap(), told)
+    (
+        WriterHandle::start_thread(Box::new(log), alarms, move |outcome| tell.send(outcome).unwrap())
+            .unwrap(),
+        told,
+    )
 }
 
 fn one(author: &mut Author) -> LogBatch {
@@ -35,11 +39,11 @@ fn broken(words: &str) -> BatchResult {
 fn batches_are_committed_in_order_and_stopping_finishes_them() {
     let (log, mut author) = (MemoryLog::new(), Author::default());
     let (writer, told) = started(log.clone());
-    writer.hand(one(&mut author)).unwrap();
+    writer.submit_batch(one(&mut author)).unwrap();
     assert_eq!(told.recv(), Ok(BatchResult::Committed(Position(1))));
-    writer.hand(one(&mut author)).unwrap();
-    writer.hand(LogBatch::default()).unwrap();
-    writer.stop();
+    writer.submit_batch(one(&mut author)).unwrap();
+    writer.submit_batch(LogBatch::default()).unwrap();
+    writer.stop_thread();
     let after = [BatchResult::Committed(Position(2)), BatchResult::Committed(Position(2))];
     assert_eq!(told.iter().collect::<Vec<_>>(), after);
 }
@@ -49,10 +53,10 @@ fn a_full_disk_stalls_once_and_the_batch_is_kept() {
     let (log, mut author) = (MemoryLog::new(), Author::default());
     log.next_commits([CommitFailure::NotNow, CommitFailure::NotNow]);
     let (writer, told) = started(log.clone());
-    writer.hand(one(&mut author)).unwrap();
+    writer.submit_batch(one(&mut author)).unwrap();
     assert_eq!(told.recv(), Ok(stalled()));
     assert_eq!(told.recv(), Ok(BatchResult::Committed(Position(1))));
-    writer.stop();
+    writer.stop_thread();
 }
 
 #[test]
@@ -60,12 +64,12 @@ fn stopping_wakes_a_writer_that_waits_for_room() {
     let (log, mut author) = (MemoryLog::new(), Author::default());
     log.next_commits([CommitFailure::NotNow; 1000]);
     let (writer, told) = started(log.clone());
-    writer.hand(one(&mut author)).unwrap();
+    writer.submit_batch(one(&mut author)).unwrap();
     assert_eq!(told.recv(), Ok(stalled()));
     // If it were not woken, this would wait through half an hour of pauses.
-    writer.stop();
+    writer.stop_thread();
     assert_eq!(told.recv(), Ok(broken("the log has no room")));
-    assert_eq!(log.last(), Ok(Position(0)));
+    assert_eq!(log.read_last(), Ok(Position(0)));
 }
 
 #[test]
@@ -74,12 +78,12 @@ fn an_unknown_commit_is_looked_up_and_stored_once() {
         let (log, mut author) = (MemoryLog::new(), Author::default());
         let (writer, told) = started(log.clone());
         log.next_commits([ending]);
-        writer.hand(one(&mut author)).unwrap();
-        writer.hand(one(&mut author)).unwrap();
-        writer.stop();
+        writer.submit_batch(one(&mut author)).unwrap();
+        writer.submit_batch(one(&mut author)).unwrap();
+        writer.stop_thread();
         let both = [BatchResult::Committed(Position(1)), BatchResult::Committed(Position(2))];
         assert_eq!(told.iter().collect::<Vec<_>>(), both, "{ending:?}");
-        assert_eq!(log.last(), Ok(Position(2)), "{ending:?}");
+        assert_eq!(log.read_last(), Ok(Position(2)), "{ending:?}");
     }
 }
 
@@ -92,23 +96,23 @@ fn what_fails_is_among_the_troubles_while_it_lasts_and_after_it() {
         let (tell, told) = sync_channel(64);
         let alarms = LogAlarms::of_name("the log", false);
         let report = move |outcome| tell.send(outcome).unwrap();
-        let writer = WriterHandle::start(Box::new(log.clone()), alarms.clone(), report).unwrap();
+        let writer = WriterHandle::start_thread(Box::new(log.clone()), alarms.clone(), report).unwrap();
         log.next_commits([ending]);
-        writer.hand(one(&mut author)).unwrap();
+        writer.submit_batch(one(&mut author)).unwrap();
         if ending == CommitFailure::NotNow {
             assert_eq!(told.recv(), Ok(stalled()));
             // The next try may have come already, and then it is over.
-            assert_eq!(alarms.all().iter().map(|one| one.kind).collect::<Vec<_>>(), [kind]);
+            assert_eq!(alarms.list_all().iter().map(|one| one.kind).collect::<Vec<_>>(), [kind]);
         }
         assert_eq!(told.recv(), Ok(BatchResult::Committed(Position(1))));
-        alarms.settle(true);
-        let all = alarms.all();
+        alarms.settle_alarms(true);
+        let all = alarms.list_all();
         assert!(matches!(all.as_slice(), [one] if one.kind == kind && one.until.is_some()), "{all:?}");
         log.next_commits([ending; 1000]);
-        writer.hand(one(&mut author)).unwrap();
+        writer.submit_batch(one(&mut author)).unwrap();
         assert!(told.recv().is_ok());
-        writer.stop();
-        let all = alarms.all();
+        writer.stop_thread();
+        let all = alarms.list_all();
         assert!(matches!(all.as_slice(), [one] if one.kind == kind && one.until.is_none()), "{all:?}");
     }
 }
@@ -120,13 +124,13 @@ fn what_its_caller_commits_is_reported_only_if_the_thread_has_to_settle_it() {
     assert_eq!(writer.commit_here(one(&mut author)).unwrap(), Some(Position(1)));
     for (ending, first) in [(CommitFailure::NotNow, Some(stalled())), (CommitFailure::UnknownStored, None)] {
         log.next_commits([ending]);
-        let at = log.last().unwrap().0 + 1;
+        let at = log.read_last().unwrap().0 + 1;
         assert_eq!(writer.commit_here(one(&mut author)).unwrap(), None, "{ending:?}");
         let said: Vec<_> = first.into_iter().chain([BatchResult::Committed(Position(at))]).collect();
         assert_eq!(told.iter().take(said.len()).collect::<Vec<_>>(), said, "{ending:?}");
     }
     assert_eq!(writer.commit_here(one(&mut author)).unwrap(), Some(Position(4)));
-    writer.stop();
+    writer.stop_thread();
     assert!(told.recv().is_err(), "what was committed here is not reported as well");
 }
 
@@ -135,10 +139,10 @@ fn what_was_handed_over_first_is_committed_first() {
     let (log, mut author) = (MemoryLog::new(), Author::default());
     let (writer, told) = started(log.clone());
     log.next_commits([CommitFailure::NotNow]);
-    writer.hand(one(&mut author)).unwrap();
+    writer.submit_batch(one(&mut author)).unwrap();
     assert_eq!(told.recv(), Ok(stalled()));
     assert_eq!(writer.commit_here(one(&mut author)).unwrap(), None, "the first still waits for room");
-    writer.stop();
+    writer.stop_thread();
     let both = [BatchResult::Committed(Position(1)), BatchResult::Committed(Position(2))];
     assert_eq!(told.iter().collect::<Vec<_>>(), both);
 }
@@ -148,11 +152,11 @@ fn a_conflict_ends_the_writer() {
     let (log, mut author) = (MemoryLog::new(), Author::default());
     let (writer, told) = started(log.clone());
     log.next_commits([CommitFailure::Conflict]);
-    writer.hand(one(&mut author)).unwrap();
+    writer.submit_batch(one(&mut author)).unwrap();
     assert_eq!(told.recv(), Ok(broken("told to conflict")));
-    assert!(matches!(writer.hand(one(&mut author)), Err(TrySendError::Disconnected(_))));
+    assert!(matches!(writer.submit_batch(one(&mut author)), Err(TrySendError::Disconnected(_))));
     assert!(told.recv().is_err(), "nothing is said after that");
-    writer.stop();
+    writer.stop_thread();
 }
 
 #[test]
@@ -160,16 +164,16 @@ fn a_disk_that_loses_every_sync_is_given_up() {
     let (log, mut author) = (MemoryLog::new(), Author::default());
     log.next_commits([CommitFailure::UnknownAbsent; 3]);
     let (writer, told) = started(log.clone());
-    writer.hand(one(&mut author)).unwrap();
+    writer.submit_batch(one(&mut author)).unwrap();
     assert_eq!(told.recv(), Ok(broken("told to lose the batch")));
-    writer.stop();
+    writer.stop_thread();
 }
 
 /// A log whose commits have an unknown outcome and that cannot be read back.
 struct Torn;
 
 impl LogWriter for Torn {
-    fn commit(&mut self, _: &LogBatch) -> Commit {
+    fn commit_batch(&mut self, _: &LogBatch) -> Commit {
         Commit::Unknown("input/output error".into())
     }
     fn read_back(&mut self, _: &LogBatch) -> ReadBack {
@@ -192,10 +196,10 @@ fn only_a_fault_of_the_log_itself_is_damage() {
 #[test]
 fn a_log_that_does_not_verify_ends_the_writer() {
     let (writer, told) = started(Torn);
-    writer.hand(LogBatch::default()).unwrap();
+    writer.submit_batch(LogBatch::default()).unwrap();
     let stop = LogStop::of_damage("input/output error; then: position 7 does not verify");
     assert_eq!(told.recv(), Ok(BatchResult::Broken(stop)));
-    writer.stop();
+    writer.stop_thread();
 }
 
 /// A log in memory that is displaced from the second look on.
@@ -205,13 +209,13 @@ struct Displaced {
 }
 
 impl LogWriter for Displaced {
-    fn commit(&mut self, batch: &LogBatch) -> Commit {
-        self.log.commit(batch)
+    fn commit_batch(&mut self, batch: &LogBatch) -> Commit {
+        self.log.commit_batch(batch)
     }
     fn read_back(&mut self, batch: &LogBatch) -> ReadBack {
         self.log.read_back(batch)
     }
-    fn displacement(&mut self) -> Option<String> {
+    fn take_displacement(&mut self) -> Option<String> {
         self.looks += 1;
         (self.looks > 1).then(|| "organism.db is gone".to_owned())
     }
@@ -221,16 +225,16 @@ impl LogWriter for Displaced {
 fn c15_an_idle_writer_looks_for_its_log_and_so_does_one_that_stops() {
     let (writer, told) = started(Displaced { log: MemoryLog::new(), looks: 0 });
     assert_eq!(told.recv(), Ok(broken("organism.db is gone")));
-    assert!(writer.hand(LogBatch::default()).is_err(), "it takes nothing more");
-    assert_eq!(writer.stop(), Some("organism.db is gone".to_owned()));
+    assert!(writer.submit_batch(LogBatch::default()).is_err(), "it takes nothing more");
+    assert_eq!(writer.stop_thread(), Some("organism.db is gone".to_owned()));
     let (writer, told) = started(Displaced { log: MemoryLog::new(), looks: 1 });
-    assert_eq!(writer.stop(), Some("organism.db is gone".to_owned()));
+    assert_eq!(writer.stop_thread(), Some("organism.db is gone".to_owned()));
     assert!(told.recv().is_err(), "it ended before it looked by itself");
     // One that waits for room looks too: a log that is gone gets none.
     let (log, mut author) = (MemoryLog::new(), Author::default());
     log.next_commits([CommitFailure::NotNow, CommitFailure::NotNow]);
     let (writer, told) = started(Displaced { log, looks: 1 });
-    writer.hand(one(&mut author)).unwrap();
+    writer.submit_batch(one(&mut author)).unwrap();
     assert_eq!([told.recv(), told.recv()], [Ok(stalled()), Ok(broken("organism.db is gone"))]);
-    writer.stop();
+    writer.stop_thread();
 }

@@ -385,9 +385,10 @@ fn of_form(at: &Path, from: &str, to: &str, form: &str) {
         let mut bytes = read.read_whole(name).unwrap();
         if name == "statement.json" {
             let mut envelope: Value = serde_json::from_slice(&bytes).unwrap();
-            let payload = systole_proof::statement::decoded(envelope["payload"].as_str().unwrap()).unwrap();
+            let payload =
+                systole_proof::statement::decode_payload(envelope["payload"].as_str().unwrap()).unwrap();
             let payload = String::from_utf8(payload).unwrap().replace("systole export v1", form);
-            envelope["payload"] = systole_proof::statement::encoded(payload.as_bytes()).into();
+            envelope["payload"] = systole_proof::statement::encode_payload(payload.as_bytes()).into();
             bytes = envelope.to_string().into_bytes();
         }
         let mut entry = write.begin_entry(name, false).unwrap();

@@ -66,7 +66,7 @@ fn plan(
         inline,
         validators: 1,
         surroundings: std::env::vars_os().collect(),
-        steps: Arc::new(Failpoint::read(None).unwrap()),
+        steps: Arc::new(Failpoint::parse(None).unwrap()),
     }
 }
 
@@ -78,7 +78,7 @@ pub(crate) async fn ask(
     thread: Option<&str>,
 ) -> Result<Receipt, String> {
     let message = ClientMessage {
-        client: Name::operator(),
+        client: Name::new_operator(),
         key: Key::parse(key).unwrap(),
         document: document.as_bytes().to_vec(),
         to: None,
@@ -114,7 +114,7 @@ pub(crate) async fn outcome(organism: &Organism, receipt: &Receipt) -> Record {
 
 /// The whole log, one line for each record, for failure messages.
 pub(crate) fn told(organism: &Organism) -> String {
-    let records = organism.reader().after(Position(0), 10_000).unwrap();
+    let records = organism.reader().read_after(Position(0), 10_000).unwrap();
     let line = |(position, r): (Position, Record)| {
         let h = &r.header;
         let call = h.call.as_ref().map_or("-", |c| c.as_str());
@@ -218,7 +218,7 @@ async fn a_wrong_payload_is_refused_with_its_place_and_recorded() {
 struct Mine;
 
 impl systole_core::types::ports::StepObserver for Mine {
-    fn passed(&self, step: systole_core::types::ports::PumpStep) {
+    fn note_step(&self, step: systole_core::types::ports::PumpStep) {
         assert_ne!(step, systole_core::types::ports::PumpStep::Received, "as a fault of ours would");
     }
 }
@@ -243,7 +243,7 @@ async fn b11_a_validator_that_panics_ends_the_organism_and_no_client_waits() {
     };
     let mut organism = Organism::start(plan).await.unwrap();
     let message = ClientMessage {
-        client: Name::operator(),
+        client: Name::new_operator(),
         key: Key::parse("k").unwrap(),
         document: say("hello").into_bytes(),
         to: None,
@@ -268,9 +268,9 @@ async fn c13_an_older_log_is_converted_only_when_everything_else_has_started() {
         let refused = Organism::start(plan(folder.path(), |_, _| {})).await.err();
         assert!(matches!(refused, Some(StartFault::Configuration { .. })), "{format}: {refused:?}");
         assert!(std::fs::read(&log).unwrap() == before, "the log of format {format} was changed");
-        assert_eq!(sqlite::format(&log), Ok(format));
+        assert_eq!(sqlite::read_format(&log), Ok(format));
     }
-    drop(sqlite::open(&log).unwrap());
+    drop(sqlite::open_log(&log).unwrap());
     edit_at(&log, "DROP TABLE piece; PRAGMA user_version = 5");
     let organism = start(folder.path()).await;
     let notes = organism.notes().join("\n");
@@ -278,5 +278,5 @@ async fn c13_an_older_log_is_converted_only_when_everything_else_has_started() {
     let receipt = ask(&organism, "k1", &say("hello"), None).await.unwrap();
     outcome(&organism, &receipt).await;
     assert_eq!(organism.stop(PATIENCE).await, LoopEnd::Drained(0));
-    assert_eq!(sqlite::format(&log), Ok(7));
+    assert_eq!(sqlite::read_format(&log), Ok(7));
 }

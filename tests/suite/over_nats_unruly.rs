@@ -55,8 +55,8 @@ fn bosses(turn: &Turn<'_>) -> ReplyContent {
     let before = if told.is_empty() { turn.request().text() } else { told.join("+") };
     let item = |question: usize| {
         let words = format!("({before}.{question})");
-        let asked = systole_kit::Payload::write(TALK, "ask", |inside| inside.text(&words));
-        Item { to: Some("echo".to_owned()), ..Item::plain(asked) }
+        let asked = systole_kit::Payload::write_element(TALK, "ask", |inside| inside.write_text(&words));
+        Item { to: Some("echo".to_owned()), ..Item::from_payload(asked) }
     };
     ReplyContent::Items((0..QUESTIONS).map(item).collect())
 }
@@ -88,11 +88,11 @@ fn finals(events: &mut Events, mut count: usize) -> BTreeMap<String, Vec<(String
 
 /// Checks that the judge finds nothing wrong with the log. Returns the number of records of each kind and code.
 fn clean(folder: &std::path::Path) -> BTreeMap<String, usize> {
-    let log = LogSnapshot::read(&folder.join("hello.db")).unwrap();
+    let log = LogSnapshot::open_file(&folder.join("hello.db")).unwrap();
     let report = check_under(&log, &[], &RunSettings { running: true, ..RunSettings::default() });
     assert!(report.findings.is_empty() && report.open.is_empty(), "{:?} {:?}", report.findings, report.open);
     let mut counts = BTreeMap::new();
-    log.each(|record| {
+    log.read_each(|record| {
         let record = record.unwrap();
         let what = format!("{}/{}", record.kind, record.code.as_deref().unwrap_or(""));
         *counts.entry(what).or_default() += 1;

@@ -139,7 +139,7 @@ fn h4_the_list_of_threads_says_what_the_command_says_a_thread_cost() {
 /// A tree that is counted a few records at a time while the log grows has the sum of the whole tree.
 fn parts_are_counted_once(at: &Path, thread: &ThreadId) {
     let log: Arc<dyn LogReader> = Arc::new(sqlite::open_reading(&at.join("hello.db")).unwrap());
-    let end = log.last().unwrap();
+    let end = log.read_last().unwrap();
     let roots = [thread.clone()];
     for (begin, most) in [(1, 1_000), (end.0 / 2, 1_000), (end.0 / 2, 1)] {
         let (mut trees, mut late) = (CountedTrees::default(), 0);
@@ -166,7 +166,7 @@ fn parts_are_counted_once(at: &Path, thread: &ThreadId) {
 fn a_tree_grows_to_what_is_read_at_once(at: &Path, thread: &ThreadId) {
     let log: Arc<dyn LogReader> = Arc::new(sqlite::open_reading(&at.join("hello.db")).unwrap());
     let mut grown: Option<ThreadTree> = None;
-    for position in 1..=log.last().unwrap().0 {
+    for position in 1..=log.read_last().unwrap().0 {
         let past = PastLog::new(log.clone(), Position(position));
         match &mut grown {
             Some(tree) => tree.read_on(&past).unwrap(),
@@ -184,7 +184,7 @@ fn a_model_that_answers_at_once_keeps_its_cost(at: &Path, thread: &ThreadId) {
         let header = Header { time: Millis(1_795_158_000_000), ..record.header.clone() };
         author.record(&record.header.thread, &record.body, |made| *made = header)
     });
-    assert!(matches!(memory.commit(&batch(sealed.collect::<Vec<_>>())), Commit::Committed(_)));
+    assert!(matches!(memory.commit_batch(&batch(sealed.collect::<Vec<_>>())), Commit::Committed(_)));
     let cost = costs::sum(&costs::read(&memory, thread).unwrap());
     let time = lanes::read(&memory, thread, &|_, _| 1, Millis(1_795_158_000_001)).unwrap().unwrap();
     assert_eq!(time.lanes.iter().map(TimeLane::tokens).sum::<u64>(), cost.tokens_in + cost.tokens_out);

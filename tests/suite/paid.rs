@@ -240,7 +240,7 @@ fn trial(policy: &str, point: &'static str, victim: Victim) -> Came {
 
 /// Checks that the separate checker finds nothing wrong with the log.
 fn judged(log: &Path) {
-    let log = systole_checker::log::LogSnapshot::read(log).unwrap();
+    let log = systole_checker::log::LogSnapshot::open_file(log).unwrap();
     let terms =
         systole_checker::RunSettings { tokens: Some(200_000), ..systole_checker::RunSettings::default() };
     let report = systole_checker::check_under(&log, &[], &terms);
@@ -253,9 +253,9 @@ fn prompts_are_kept(path: &Path) {
     let log = sqlite::open_reading(path).unwrap();
     for record in read_all(path) {
         if let Ok(EarlierEntry { entry: JournalEntry::Started(started), .. }) =
-            EarlierEntry::read(&record.body)
+            EarlierEntry::from_body(&record.body)
         {
-            let prompt = log.document(Digest::parse(&started.prompt).unwrap()).unwrap();
+            let prompt = log.read_document(Digest::parse(&started.prompt).unwrap()).unwrap();
             let prompt = prompt.expect("the prompt was put before the start");
             assert!(String::from_utf8_lossy(&prompt).contains("hello"), "{prompt:?}");
         }

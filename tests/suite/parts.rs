@@ -26,8 +26,8 @@ const XSD: &str = r#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" xmln
 </xs:schema>"#;
 
 fn values(payload: &str) -> Vec<&str> {
-    let model = SchemaModel::read(XSD.as_bytes()).unwrap();
-    model.sensitive(payload.as_bytes()).into_iter().map(|range| &payload[range]).collect()
+    let model = SchemaModel::from_xsd(XSD.as_bytes()).unwrap();
+    model.find_sensitive(payload.as_bytes()).into_iter().map(|range| &payload[range]).collect()
 }
 
 #[test]
@@ -39,7 +39,7 @@ fn sensitive_values_are_found_between_tags_and_quotes() {
     assert_eq!(values("<key xmlns='urn:t'>k</key>"), ["k"]);
     assert_eq!(values("<plain xmlns='urn:t'>k</plain>"), [""; 0]);
     let wrong = XSD.replace("systole:sensitive=\"true\"/>", "systole:sensitive=\"yes\"/>");
-    assert!(SchemaModel::read(wrong.as_bytes()).is_err());
+    assert!(SchemaModel::from_xsd(wrong.as_bytes()).is_err());
 }
 
 #[tokio::test]
@@ -54,9 +54,9 @@ async fn c13_a_sensitive_value_is_a_part_of_its_record_and_the_log_verifies() {
     outcome(&organism, &receipt).await;
     stop(organism).await;
     let path = folder.path().join("hello.db");
-    let records = sqlite::open_reading(&path).unwrap().after(Position(0), 100).unwrap();
+    let records = sqlite::open_reading(&path).unwrap().read_after(Position(0), 100).unwrap();
     let values = |record: &Record| -> Vec<String> {
-        let text = |hole: BodyHole| String::from_utf8(record.body[hole.range()].to_vec()).unwrap();
+        let text = |hole: BodyHole| String::from_utf8(record.body[hole.to_range()].to_vec()).unwrap();
         record.parts.holes().map(text).collect()
     };
     let said = records.iter().filter(|(_, record)| record.header.thread == receipt.thread);

@@ -66,7 +66,7 @@ fn a13_the_same_block_gives_the_same_xsd() {
     let text = "organism: {name: acme}\npayloads: {find: {query: text}}\nlisteners: {a: {run: [x], accepts: [find]}}\n";
     let schema = &read(text).unwrap().schemas[2];
     assert_eq!(
-        Digest::of(&schema.text).to_string(),
+        Digest::hash_bytes(&schema.text).to_string(),
         "bb1a65d4c10c4cfd165a8666ed60affdea54ec91a37bf39d3dd39ce422aa5e16",
         "{}",
         String::from_utf8_lossy(&schema.text)
@@ -77,9 +77,9 @@ fn a13_the_same_block_gives_the_same_xsd() {
 fn a13_every_payload_of_the_golden_block_is_judged_as_it_says() {
     let composition = golden();
     let xsd = &composition.schemas[2].text;
-    let model = SchemaModel::read(xsd).unwrap();
+    let model = SchemaModel::from_xsd(xsd).unwrap();
     let mut judge = judge(xsd);
-    let prompts: Vec<String> = model.elements().map(|name| model.prompt(name).unwrap()).collect();
+    let prompts: Vec<String> = model.elements().map(|name| model.write_prompt(name).unwrap()).collect();
     held("prompts.txt", prompts.join("\n").as_bytes());
     assert!(model.is_dangerous("delete-tree") && !model.is_dangerous("search"));
     let rows = fs::read_to_string(Path::new(GOLDEN).join("judged.txt")).unwrap();
@@ -89,16 +89,16 @@ fn a13_every_payload_of_the_golden_block_is_judged_as_it_says() {
         let whole = document.replacen('>', &format!(" xmlns=\"{ACME}\">"), 1);
         let is_valid = judge(whole.as_bytes());
         assert_eq!(is_valid, verdict == "yes", "{row}");
-        assert_eq!(model.explain(whole.as_bytes()).is_none(), is_valid, "the model on {row}");
+        assert_eq!(model.explain_payload(whole.as_bytes()).is_none(), is_valid, "the model on {row}");
     }
 }
 
 /// The verdict of libxml2 on documents under a schema.
 fn judge(xsd: &[u8]) -> impl FnMut(&[u8]) -> bool {
     let source = SchemaSource { name: "payloads".to_owned(), xsd: xsd.to_vec() };
-    let mut judge = LibxmlJudge::compile(&[source]).unwrap_or_else(|refused| panic!("{refused}"));
-    let id = judge.schema("payloads").unwrap();
-    move |document| matches!(judge.judge(id, document), SchemaVerdict::Valid)
+    let mut judge = LibxmlJudge::compile_sources(&[source]).unwrap_or_else(|refused| panic!("{refused}"));
+    let id = judge.find_schema("payloads").unwrap();
+    move |document| matches!(judge.judge_payload(id, document), SchemaVerdict::Valid)
 }
 
 #[test]
@@ -107,7 +107,7 @@ fn elements_are_looked_up_in_ones_own_schema_then_in_payloads_then_in_shared_sch
     let names: Vec<&str> = composition.schemas.iter().map(|schema| schema.name.as_str()).collect();
     assert_eq!(names, ["core.xsd", "envelope.xsd", "payloads/", "search.xsd", "talk/"]);
     assert_eq!(&*composition.schemas[4].text, config::TALK_XSD);
-    let [finder, other] = ["finder", "other"].map(|who| composition.listener(&name(who)).unwrap());
+    let [finder, other] = ["finder", "other"].map(|who| composition.find_listener(&name(who)).unwrap());
     let search = "https://xml-pipeline.org/ns/search/v1";
     assert_eq!(finder.accepts, [element(ACME, "search", 2), element(TALK, "ask", 4)]);
     assert_eq!(finder.returns, [element(ACME, "thought", 2), element(search, "find", 3)]);
@@ -115,7 +115,7 @@ fn elements_are_looked_up_in_ones_own_schema_then_in_payloads_then_in_shared_sch
     // The file's own element takes precedence over the one of Systole.
     let own = "organism: {name: acme}\npayloads: {ask: int}\nlisteners: {a: {run: [x], accepts: [ask]}}\n";
     let own = read(own).unwrap();
-    assert_eq!(own.listener(&name("a")).unwrap().accepts, [element(ACME, "ask", 2)]);
+    assert_eq!(own.find_listener(&name("a")).unwrap().accepts, [element(ACME, "ask", 2)]);
     assert_eq!(own.schemas.len(), 3, "an unused vocabulary is no part of the configuration");
 }
 
@@ -123,11 +123,13 @@ fn elements_are_looked_up_in_ones_own_schema_then_in_payloads_then_in_shared_sch
 fn each_element_is_judged_by_the_schema_that_declares_it() {
     let composition = Arc::new(golden());
     let mut schemas = CompiledSchemas::set_up([&composition].into_iter()).unwrap();
-    let finder = composition.listener(&name("finder")).unwrap();
+    let finder = composition.find_listener(&name("finder")).unwrap();
     let mut judged = |document: &str| {
-        let payload = Payload::read(document.as_bytes(), &DocumentLimits::default()).unwrap();
-        let schema = finder.accepted(payload.name()).or_else(|| finder.returned(payload.name()));
-        schemas.judge(composition.hash, schema.unwrap(), payload).map_err(|refused| refused.refusal.message)
+        let payload = Payload::parse(document.as_bytes(), &DocumentLimits::default()).unwrap();
+        let schema = finder.find_accepted(payload.name()).or_else(|| finder.find_returned(payload.name()));
+        schemas
+            .judge_payload(composition.hash, schema.unwrap(), payload)
+            .map_err(|refused| refused.refusal.message)
     };
     assert!(judged(&format!("<ask xmlns='{TALK}'>How?</ask>")).is_ok());
     assert_eq!(
@@ -147,8 +149,8 @@ listeners:
   thinker: {run: [x], accepts: [plan], turns: 3}
   silent: {run: [x], accepts: [plan], turns: 3}\n";
     let composition = read(text).unwrap();
-    assert_eq!(composition.listener(&name("thinker")).unwrap().note, Some(SchemaId(2)));
-    assert_eq!(composition.listener(&name("silent")).unwrap().note, None);
+    assert_eq!(composition.find_listener(&name("thinker")).unwrap().note, Some(SchemaId(2)));
+    assert_eq!(composition.find_listener(&name("silent")).unwrap().note, None);
 }
 
 /// A call that began under a program from before calls waited ends as it would have ended there.
@@ -187,7 +189,7 @@ fn a_stored_configuration_is_read_with_the_schemas_that_were_stored() {
         (again.hash, format!("{:?}", again.schemas)),
         (composition.hash, format!("{:?}", composition.schemas))
     );
-    assert_eq!(again.listener(&name("finder")).unwrap().accepts[1], element(TALK, "ask", 4));
+    assert_eq!(again.find_listener(&name("finder")).unwrap().accepts[1], element(TALK, "ask", 4));
     // An older binary made another schema from the same block, and had another talk schema.
     let older =
         |xsd: &[u8]| String::from_utf8_lossy(xsd).replace("<xs:minLength value=\"1\"/>", "").into_bytes();
@@ -197,7 +199,7 @@ fn a_stored_configuration_is_read_with_the_schemas_that_were_stored() {
     let other = source_of("systole configuration v5", &text, &other);
     let again = config::read_source(&other, Path::new("/")).unwrap();
     assert_eq!((&*again.schemas[2].text, &*again.schemas[4].text), (&payloads[..], &talk[..]));
-    assert_eq!(again.hash, Digest::of(&other), "reading it back makes the same configuration");
+    assert_eq!(again.hash, Digest::hash_bytes(&other), "reading it back makes the same configuration");
 }
 
 /// Only Systole defines elements in its own namespaces, in any version. A log is always judged by the schemas
@@ -249,7 +251,7 @@ fn a_schema_with_a_namespace_of_the_house_is_refused_in_a_file_and_read_back_fro
             let xsd = xsd(&namespace);
             let source = source_of("systole configuration v5", &text, &[("a.xsd", xsd.as_bytes())]);
             let stored = config::read_source(&source, Path::new("/")).unwrap_or_else(|told| panic!("{told}"));
-            assert_eq!(stored.listener(&b).unwrap().accepts[0], element(&namespace, "ask", 2));
+            assert_eq!(stored.find_listener(&b).unwrap().accepts[0], element(&namespace, "ask", 2));
         }
     }
 }
@@ -275,12 +277,12 @@ fn c13_a_configuration_from_before_there_were_payloads_is_read_as_before() {
         );
         assert_eq!(
             (&*old.source, old.hash),
-            (source.as_slice(), Digest::of(&source)),
+            (source.as_slice(), Digest::hash_bytes(&source)),
             "records name this hash"
         );
-        let waits = old.listener(&name("a")).unwrap().approval.expires_ms;
+        let waits = old.find_listener(&name("a")).unwrap().approval.expires_ms;
         assert_eq!(waits, hours * 3_600_000, "a request for approval expires as it did then");
-        let at = |who: &str| old.listener(&name(who)).unwrap().accepts[0].schema;
+        let at = |who: &str| old.find_listener(&name(who)).unwrap().accepts[0].schema;
         assert_eq!((at("a"), at("b"), at("c")), (SchemaId(3), SchemaId(2), SchemaId(2)));
     }
 }
@@ -452,13 +454,13 @@ proptest! {
         let composition = read(&text).map_err(|told| TestCaseError::fail(format!("{text}{told}")))?;
         let xsd = composition.schemas[2].text.clone();
         prop_assert_eq!(&xsd, &read(&text).unwrap().schemas[2].text);
-        let model = SchemaModel::read(&xsd).unwrap();
+        let model = SchemaModel::from_xsd(&xsd).unwrap();
         let mut judge = judge(&xsd);
         for number in 0..bodies.len() {
-            let example = model.example(&format!("p{number}"));
+            let example = model.build_example(&format!("p{number}"));
             let example = example.ok_or_else(|| TestCaseError::fail(format!("no example in {text}")))?;
             prop_assert!(judge(&example), "{}\n{}", String::from_utf8_lossy(&example), String::from_utf8_lossy(&xsd));
-            prop_assert_eq!(model.explain(&example), None);
+            prop_assert_eq!(model.explain_payload(&example), None);
         }
     }
 }

@@ -50,7 +50,7 @@ fn joined(at: &Path) -> Vec<(Vec<ProgramFile>, String)> {
 }
 
 fn hash_of(file: &Path) -> Option<Digest> {
-    Some(Digest::of(&std::fs::read(file).unwrap()))
+    Some(Digest::hash_bytes(&std::fs::read(file).unwrap()))
 }
 
 #[test]
@@ -155,7 +155,7 @@ fn c2_a_log_that_names_no_files_says_so() {
     let seq = u64::try_from(number(at, joined)).unwrap();
     // As versions wrote it that did not look at files.
     let body = "<listener-joined xmlns=\"https://xml-pipeline.org/ns/core/v1\" name=\"one\"/>";
-    rewrite(at, &ThreadId::sys(), seq, body);
+    rewrite(at, &ThreadId::new_sys(), seq, body);
     let ran = systole(at, &["verify"]);
     let flat = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     assert_eq!(ran.code, Some(0), "{ran:?}");

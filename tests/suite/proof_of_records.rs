@@ -226,7 +226,7 @@ fn c2_the_proof_page_shows_that_a_log_lost_its_end() {
     assert_eq!(verified()["verdict"], "sound");
     // Both slots of the tip, with an end that the log does not have.
     let said = [&b"systtip1"[..], &1_000_u64.to_be_bytes(), &[7; 32]].concat();
-    let slot = [&said[..], &Digest::of(&said).0[..16]].concat();
+    let slot = [&said[..], &Digest::hash_bytes(&said).0[..16]].concat();
     let tip = std::fs::File::options().write(true).open(at.join("hello.db.tip")).unwrap();
     [0, 4096].into_iter().for_each(|place| tip.write_all_at(&slot, place).unwrap());
     let lost = verified();

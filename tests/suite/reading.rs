@@ -120,7 +120,7 @@ impl ReadStage {
     }
 
     fn until(&self, is_so: impl Fn(&ReadStage) -> bool) {
-        let end = WallClock.now().plus(240_000);
+        let end = WallClock.now().add_ms(240_000);
         while !is_so(self) {
             assert!(WallClock.now() < end, "it does not come about");
             std::thread::yield_now();

@@ -480,7 +480,7 @@ fn c4_other_words_of_another_version_are_no_difference() {
     let same_version = replayed(at, &["--json"]);
     assert_eq!(same_version.code, Some(1), "{same_version:?}");
     // The same words are those of another version if that wrote the log.
-    let sys = ThreadId::sys();
+    let sys = ThreadId::new_sys();
     let boots = heads(at, "hello.db", "sys");
     let boot = boots.iter().find(|record| record["body"].as_str().unwrap().starts_with("<boot ")).unwrap();
     let version = format!(" version=\"{}\"", env!("CARGO_PKG_VERSION"));
@@ -529,7 +529,7 @@ fn c4_a_hostile_log_is_replayed_or_refused_without_a_panic() {
 fn c4_the_order_of_parallel_answers_does_not_count() {
     let folder = played("decision", &[("decide", question("Is it ready?"))]);
     let reader = sqlite::open_reading(&log_in(folder.path())).unwrap();
-    let root = reader.threads(usize::MAX).unwrap().into_iter().find(|id| id.parent().is_none()).unwrap();
+    let root = reader.list_threads(usize::MAX).unwrap().into_iter().find(|id| id.parent().is_none()).unwrap();
     let tree = RecordedTree::read_tree(&reader, &root).unwrap().unwrap();
     assert!(
         tree.records.iter().any(|(_, record)| record.header.thread != root),
@@ -554,7 +554,7 @@ fn c4_the_order_of_parallel_answers_does_not_count() {
     let is_final =
         |(_, record): &&mut (Position, Record)| record.header.code.is_some_and(|c| c.as_str() == "final");
     let first = other.iter_mut().find(is_final).unwrap();
-    first.1.header.from = Name::core();
+    first.1.header.from = Name::new_core();
     assert_eq!(run(&other)[0].part, "sender");
     other.pop();
     assert!(run(&other).iter().any(|found| found.part == "record"));

@@ -19,14 +19,14 @@ use crate::pump::{DecideStage, composition, name, root};
 
 fn case(element: &str, to: Option<&str>) -> Result<(PayloadKind, SchemaId), Refusal> {
     let all = composition();
-    let agent = all.listener(&name("agent")).unwrap().clone();
+    let agent = all.find_listener(&name("agent")).unwrap().clone();
     of_item(&all, &agent, &QName::new("urn:test", element), to)
 }
 
 #[test]
 fn an_item_is_the_first_case_that_fits() {
     let all = composition();
-    let agent = all.listener(&name("agent")).unwrap();
+    let agent = all.find_listener(&name("agent")).unwrap();
     let own = QName::new(&agent.own_namespace(), "agent");
     assert_eq!(of_item(&all, agent, &own, None), Ok((PayloadKind::Note, SchemaId(1))));
     assert_eq!(case("done", None), Ok((PayloadKind::Final, SchemaId(1))));
@@ -37,7 +37,7 @@ fn an_item_is_the_first_case_that_fits() {
 #[test]
 fn an_answer_that_names_an_addressee_is_told_to_name_none() {
     let all = composition();
-    let agent = all.listener(&name("agent")).unwrap();
+    let agent = all.find_listener(&name("agent")).unwrap();
     let done = QName::new("urn:test", "done");
     let refusal = of_item(&all, agent, &done, Some("tool")).unwrap_err();
     let told = with_allowed_elements(refusal, &all, agent, &done);
@@ -63,7 +63,7 @@ fn each_element_of_a_listener_is_judged_by_a_schema_of_its_own() {
     tool.accepts.push(ElementSchema { name: QName::new("urn:test", "other-tool"), schema: SchemaId(7) });
     tool.returns = vec![ElementSchema { name: QName::new("urn:test", "done"), schema: SchemaId(8) }];
     let tool = tool.clone();
-    let agent = all.listener(&name("agent")).unwrap();
+    let agent = all.find_listener(&name("agent")).unwrap();
     let case = |sender, element| of_item(&all, sender, &QName::new("urn:test", element), None);
     assert_eq!(case(agent, "tool"), Ok((PayloadKind::For(name("tool")), SchemaId(1))));
     assert_eq!(case(agent, "other-tool"), Ok((PayloadKind::For(name("tool")), SchemaId(7))));
@@ -131,7 +131,7 @@ fn the_fix_for_a_misspelt_element_is_the_nearest_one_in_its_namespace() {
 struct Stern;
 
 impl Judge for Stern {
-    fn judge(&mut self, _: Digest, _: SchemaId, payload: Payload) -> Result<Verdict, Refused> {
+    fn judge_payload(&mut self, _: Digest, _: SchemaId, payload: Payload) -> Result<Verdict, Refused> {
         let refusal = Refusal::new(Code::Invalid, "no");
         Err(Refused { refusal, kept: Some(payload.bytes().clone()) })
     }
@@ -141,7 +141,7 @@ impl Judge for Stern {
 fn of_a_refused_message_from_outside_an_excerpt_is_kept() {
     let text = "x".repeat(100_000);
     let document = format!("<tool xmlns=\"urn:test\">{text}</tool>");
-    let message = admit::message(
+    let message = admit::admit_message(
         &composition(),
         &name("operator"),
         document.as_bytes(),
@@ -168,9 +168,9 @@ fn a_schema_whose_file_is_named_like_one_of_the_houses_judges_its_own() {
     let schemas = vec![schema("core.xsd", "urn:house", "a"), schema("core.xsd", "urn:author", "b")];
     let all = Arc::new(Composition { schemas, ..composition() });
     let mut schemas = CompiledSchemas::set_up([&all].into_iter()).unwrap();
-    let payload = Payload::read(b"<b xmlns=\"urn:author\">x</b>", &DocumentLimits::default()).unwrap();
-    assert!(schemas.judge(all.hash, SchemaId(1), payload.clone()).is_ok());
-    assert!(schemas.judge(all.hash, SchemaId(0), payload).is_err());
+    let payload = Payload::parse(b"<b xmlns=\"urn:author\">x</b>", &DocumentLimits::default()).unwrap();
+    assert!(schemas.judge_payload(all.hash, SchemaId(1), payload.clone()).is_ok());
+    assert!(schemas.judge_payload(all.hash, SchemaId(0), payload).is_err());
 }
 
 /// Admits everything, and notes the schema.
@@ -178,9 +178,9 @@ fn a_schema_whose_file_is_named_like_one_of_the_houses_judges_its_own() {
 struct Mild(Vec<SchemaId>);
 
 impl Judge for Mild {
-    fn judge(&mut self, _: Digest, schema: SchemaId, payload: Payload) -> Result<Verdict, Refused> {
+    fn judge_payload(&mut self, _: Digest, schema: SchemaId, payload: Payload) -> Result<Verdict, Refused> {
         self.0.push(schema);
-        Ok(Verdict::sworn(payload))
+        Ok(Verdict::from_valid(payload))
     }
 }
 
@@ -211,10 +211,10 @@ fn item(all: &Composition, item: &str) -> (JudgedItem, Vec<SchemaId>) {
 fn item_by(all: &Composition, item: &str, judge: &mut dyn Judge) -> JudgedItem {
     let document = format!("<reply xmlns=\"urn:systole:listener:v1\" delivery=\"d\">{item}</reply>");
     let speech = ArrivedDocument::Bytes(document.into_bytes());
-    let word = speech.read(&DocumentLimits::default()).unwrap();
+    let word = speech.read_document(&DocumentLimits::default()).unwrap();
     let lease = DecideStage::new().lease(&root(), "1", 1, 1);
     let lease = Arc::new(Lease { listener: name("agent"), ..Lease::clone(&lease) });
-    let judged = admit::judge_word(all, lease, word, &speech, primitives::reading, judge);
+    let judged = admit::judge_word(all, lease, word, &speech, primitives::find_reading, judge);
     let JudgedContent::Items(items) = judged.said else { panic!("items") };
     items.into_iter().next().unwrap()
 }
@@ -272,7 +272,7 @@ fn b13_messages_to_threads_spawns_and_messages_from_outside_are_never_broadcast(
     );
     assert_eq!(refusal(&item(&all, &spawn).0), Code::Ambiguous);
     let (client, mut judge) = (name("operator"), Mild::default());
-    let message = admit::message(&all, &client, QUESTION.as_bytes(), None, None, &mut judge);
+    let message = admit::admit_message(&all, &client, QUESTION.as_bytes(), None, None, &mut judge);
     assert_eq!(message.payload.unwrap_err().refusal.code, Code::Ambiguous);
 }
 
@@ -286,8 +286,17 @@ fn b13_an_element_that_is_no_broadcast_stays_ambiguous() {
 struct Picky(SchemaId);
 
 impl Judge for Picky {
-    fn judge(&mut self, config: Digest, schema: SchemaId, payload: Payload) -> Result<Verdict, Refused> {
-        if schema == self.0 { Stern.judge(config, schema, payload) } else { Ok(Verdict::sworn(payload)) }
+    fn judge_payload(
+        &mut self,
+        config: Digest,
+        schema: SchemaId,
+        payload: Payload,
+    ) -> Result<Verdict, Refused> {
+        if schema == self.0 {
+            Stern.judge_payload(config, schema, payload)
+        } else {
+            Ok(Verdict::from_valid(payload))
+        }
     }
 }
 

@@ -263,9 +263,9 @@ pub(super) fn schema_of(elements: &str) -> String {
 }
 
 fn compiled(xsd: &str) -> Option<(SchemaModel, LibxmlJudge)> {
-    let model = SchemaModel::read(xsd.as_bytes()).ok()?;
+    let model = SchemaModel::from_xsd(xsd.as_bytes()).ok()?;
     let source = SchemaSource { name: "t".to_owned(), xsd: xsd.as_bytes().to_vec() };
-    Some((model, LibxmlJudge::compile(&[source]).ok()?))
+    Some((model, LibxmlJudge::compile_sources(&[source]).ok()?))
 }
 
 pub(super) fn agree(
@@ -274,9 +274,9 @@ pub(super) fn agree(
     xsd: &str,
     payload: &str,
 ) -> Result<bool, TestCaseError> {
-    let id = judge.schema("t").expect("it was compiled under this name");
-    let verdict = judge.judge(id, payload.as_bytes());
-    let found = model.explain(payload.as_bytes());
+    let id = judge.find_schema("t").expect("it was compiled under this name");
+    let verdict = judge.judge_payload(id, payload.as_bytes());
+    let found = model.explain_payload(payload.as_bytes());
     let valid = verdict == SchemaVerdict::Valid;
     prop_assert_eq!(valid, found.is_none(), "{:?}\n{:?}\n{}\n{}", verdict, found, xsd, payload);
     Ok(valid)
@@ -300,13 +300,13 @@ fn the_model_and_libxml2_agree_on_generated_schemas_and_documents() {
             let counter = if agree(&model, &mut judge, &xsd, &payload)? { &valid } else { &invalid };
             counter.set(counter.get() + 1);
         }
-        if let Some(example) = model.example("root") {
+        if let Some(example) = model.build_example("root") {
             let example = String::from_utf8(example).expect("an example is UTF-8");
             let admitted = agree(&model, &mut judge, &xsd, &example)?;
             prop_assert!(
                 admitted,
                 "the example is refused: {example}\n{:?}\n{xsd}",
-                model.explain(example.as_bytes())
+                model.explain_payload(example.as_bytes())
             );
         }
         Ok(())
@@ -484,13 +484,13 @@ fn the_model_and_libxml2_agree_on_patterns_and_none_stalls_the_judge() {
         used.set(used.get() + 1);
         let long = ["a", "b", "ab", "aab", "1"].map(|turn| turn.repeat(700) + "!");
         let example =
-            model.example("a").map(|example| String::from_utf8(example).expect("an example is UTF-8"));
+            model.build_example("a").map(|example| String::from_utf8(example).expect("an example is UTF-8"));
         let values = values.iter().map(|value| value.concat()).chain(long);
         let payloads = values.map(|value| format!(r#"<a xmlns="urn:t">{value}</a>"#)).chain(example);
         for payload in payloads {
             agree(&model, &mut judge, &pattern, &payload)?;
-            let id = judge.schema("t").expect("it was compiled under this name");
-            let verdict = judge.judge(id, payload.as_bytes());
+            let id = judge.find_schema("t").expect("it was compiled under this name");
+            let verdict = judge.judge_payload(id, payload.as_bytes());
             prop_assert!(!matches!(verdict, SchemaVerdict::Broken { .. }), "{pattern} stalls on {payload}");
         }
         Ok(())

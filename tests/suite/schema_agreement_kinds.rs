@@ -22,8 +22,8 @@ fn runner() -> (u32, TestRunner) {
 fn compiled(sources: &[(&str, &str)]) -> Option<(SchemaModel, LibxmlJudge)> {
     let source =
         |(name, xsd): &(&str, &str)| SchemaSource { name: (*name).to_owned(), xsd: xsd.as_bytes().to_vec() };
-    let judge = LibxmlJudge::compile(&sources.iter().map(source).collect::<Vec<_>>()).ok()?;
-    let model = judge.model(judge.schema(sources.first()?.0)?)?.clone();
+    let judge = LibxmlJudge::compile_sources(&sources.iter().map(source).collect::<Vec<_>>()).ok()?;
+    let model = judge.find_model(judge.find_schema(sources.first()?.0)?)?.clone();
     Some((model, judge))
 }
 
@@ -142,13 +142,13 @@ fn a3_the_model_and_libxml2_agree_on_lists_and_unions() {
             let counter = if agree(&model, &mut judge, &xsd, &payload)? { &valid } else { &invalid };
             counter.set(counter.get() + 1);
             // The suggested fix is admitted.
-            if let Some(fix) = model.explain(payload.as_bytes()).map(|found| found.fix)
+            if let Some(fix) = model.explain_payload(payload.as_bytes()).map(|found| found.fix)
                 && fix.starts_with('<')
             {
                 prop_assert!(agree(&model, &mut judge, &xsd, &fix)?, "{} instead of {}\n{}", fix, payload, xsd);
             }
         }
-        if let Some(example) = model.example("a") {
+        if let Some(example) = model.build_example("a") {
             let example = String::from_utf8(example).expect("an example is UTF-8");
             prop_assert!(agree(&model, &mut judge, &xsd, &example)?, "the example is refused: {example}\n{xsd}");
         }
@@ -268,7 +268,7 @@ fn a3_the_model_and_libxml2_agree_on_several_namespaces() {
             let counter = if agree(&model, &mut judge, &both, &payload)? { &valid } else { &invalid };
             counter.set(counter.get() + 1);
         }
-        if let Some(example) = model.example("root") {
+        if let Some(example) = model.build_example("root") {
             let example = String::from_utf8(example).expect("an example is UTF-8");
             prop_assert!(agree(&model, &mut judge, &both, &example)?, "the example is refused: {example}\n{both}");
         }
@@ -324,13 +324,13 @@ fn a3_every_character_is_in_the_classes_that_libxml2_has() {
          elementFormDefault=\"qualified\">{body}</xs:schema>"
     );
     let (model, mut judge) = compiled(&[("t", &xsd)]).unwrap();
-    let id = judge.schema("t").unwrap();
+    let id = judge.find_schema("t").unwrap();
     // Whether both take the text, or both refuse it.
     let mut agreed = |class: &str, text: &str| {
         let escaped: String = text.chars().map(|c| format!("&#{};", u32::from(c))).collect();
         let document = format!("<{class} xmlns=\"urn:t\">{escaped}</{class}>");
-        let theirs = judge.judge(id, document.as_bytes()) == SchemaVerdict::Valid;
-        (theirs, model.explain(document.as_bytes()).is_none())
+        let theirs = judge.judge_payload(id, document.as_bytes()) == SchemaVerdict::Valid;
+        (theirs, model.explain_payload(document.as_bytes()).is_none())
     };
     let is_xml = |c: &char| matches!(c, '\t' | '\n' | '\r' | ' '..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..);
     let all: Vec<char> = ('\0'..=char::MAX).filter(is_xml).collect();

@@ -32,13 +32,13 @@ impl Pair {
             let path = golden().join("schemas").join(name).with_extension("xsd");
             SchemaSource { name: name.to_owned(), xsd: std::fs::read(&path).expect("the schema is there") }
         };
-        let judge = LibxmlJudge::compile(&SCHEMAS.map(source)).expect("all are in the profile");
-        let id = judge.schema(name).expect("it was compiled under this name");
-        Self { model: judge.model(id).expect("each has its model").clone(), judge, id }
+        let judge = LibxmlJudge::compile_sources(&SCHEMAS.map(source)).expect("all are in the profile");
+        let id = judge.find_schema(name).expect("it was compiled under this name");
+        Self { model: judge.find_model(id).expect("each has its model").clone(), judge, id }
     }
 
     fn judged(&mut self, payload: &str) -> SchemaVerdict {
-        self.judge.judge(self.id, payload.as_bytes())
+        self.judge.judge_payload(self.id, payload.as_bytes())
     }
 }
 
@@ -53,7 +53,7 @@ fn libxml2_refuses_every_wrong_payload_that_the_model_has_words_for() {
     for name in SCHEMAS {
         let mut pair = Pair::named(name);
         for payload in wrong_payloads(name) {
-            assert!(pair.model.explain(payload.as_bytes()).is_some(), "no words: {payload}");
+            assert!(pair.model.explain_payload(payload.as_bytes()).is_some(), "no words: {payload}");
             let verdict = pair.judged(&payload);
             assert!(matches!(verdict, SchemaVerdict::Invalid { .. }), "{verdict:?}: {payload}");
         }
@@ -66,10 +66,10 @@ fn libxml2_admits_every_example() {
         let mut pair = Pair::named(name);
         let elements: Vec<String> = pair.model.elements().map(str::to_owned).collect();
         for element in elements {
-            let example = pair.model.example(&element).expect("every element here has an example");
+            let example = pair.model.build_example(&element).expect("every element here has an example");
             let example = String::from_utf8(example).expect("an example is UTF-8");
             assert_eq!(pair.judged(&example), SchemaVerdict::Valid, "{name}: {example}");
-            assert_eq!(pair.model.explain(example.as_bytes()), None, "{name}: {example}");
+            assert_eq!(pair.model.explain_payload(example.as_bytes()), None, "{name}: {example}");
         }
     }
 }
@@ -88,14 +88,14 @@ fn a9_doing_what_the_words_say_gets_a_payload_admitted() {
             let mut text = payload.clone();
             // Each finding names only the first fault; a payload with several takes as many rounds.
             for _ in 0..3 {
-                let Some(finding) = pair.model.explain(text.as_bytes()) else { break };
+                let Some(finding) = pair.model.explain_payload(text.as_bytes()) else { break };
                 let Some(next) = apply(&text, &finding) else { break };
                 text = next;
             }
             if pair.judged(&text) == SchemaVerdict::Valid {
                 repaired += 1;
             } else {
-                let fix = pair.model.explain(text.as_bytes()).map(|finding| finding.fix);
+                let fix = pair.model.explain_payload(text.as_bytes()).map(|finding| finding.fix);
                 by_hand.push(format!("{name}: {text}\n    {}", fix.unwrap_or_default()));
             }
         }
@@ -120,7 +120,7 @@ fn a9_at_most_two_of_the_table_fall_back_to_the_words_of_libxml2() {
         let pair = Pair::named(name);
         for payload in wrong_payloads(name) {
             rows += 1;
-            if pair.model.explain(payload.as_bytes()).is_none() {
+            if pair.model.explain_payload(payload.as_bytes()).is_none() {
                 theirs.push(payload);
             }
         }
@@ -175,7 +175,7 @@ fn a9_the_right_elements_in_any_order_are_put_right_by_the_words() {
             let mut text = wrong.clone();
             // One move a round; six elements from back to front are fifteen.
             for _ in 0..16 {
-                let Some(finding) = pair.model.explain(text.as_bytes()) else { break };
+                let Some(finding) = pair.model.explain_payload(text.as_bytes()) else { break };
                 text = apply(&text, &finding).unwrap_or_else(|| panic!("{}: {text}", finding.fix));
             }
             assert_eq!(pair.judged(&text), SchemaVerdict::Valid, "{wrong}: {text}");

@@ -99,8 +99,8 @@ fn changes() -> Vec<(String, String, ElementChange, ElementChange)> {
 }
 
 fn change(old: &str, new: &str) -> ElementChange {
-    let model = |xsd: &str| SchemaModel::read(xsd.as_bytes()).unwrap();
-    let diff = model(old).diff(old.as_bytes(), &model(new), new.as_bytes());
+    let model = |xsd: &str| SchemaModel::from_xsd(xsd.as_bytes()).unwrap();
+    let diff = model(old).compare_with(old.as_bytes(), &model(new), new.as_bytes());
     assert_eq!((diff.len(), diff[0].element.as_str()), (1, "order"));
     let is_told = diff[0].parts.iter().all(|part| part.path.starts_with("/order") && part.new_line.is_some());
     assert!(is_told, "{:?}", diff[0].parts);
@@ -142,9 +142,12 @@ fn a10_what_is_called_compatible_refuses_no_payload_that_was_valid() {
         .collect();
     let valid = |xsd: &str| -> Vec<bool> {
         let source = SchemaSource { name: "t.xsd".to_owned(), xsd: xsd.as_bytes().to_vec() };
-        let mut judge = LibxmlJudge::compile(&[source]).unwrap();
-        let id = judge.schemas().next().unwrap();
-        payloads.iter().map(|payload| judge.judge(id, payload.as_bytes()) == SchemaVerdict::Valid).collect()
+        let mut judge = LibxmlJudge::compile_sources(&[source]).unwrap();
+        let id = judge.list_schemas().next().unwrap();
+        payloads
+            .iter()
+            .map(|payload| judge.judge_payload(id, payload.as_bytes()) == SchemaVerdict::Valid)
+            .collect()
     };
     for (old, new, ..) in changes() {
         for (one, other) in [(&old, &new), (&new, &old)] {
@@ -174,8 +177,8 @@ fn orders() -> Folder {
         records.push(author.record(&root(n % 4), b"<other xmlns='urn:other'/>", |_| {}));
     }
     records.push(author.record(&root(1), b"<order xmlns=\"urn:t\"><n>none</n></order>", |_| {}));
-    let mut opened = sqlite::open(&folder.log()).unwrap();
-    assert!(matches!(opened.writer.commit(&batch(records)), Commit::Committed(_)));
+    let mut opened = sqlite::open_log(&folder.log()).unwrap();
+    assert!(matches!(opened.writer.commit_batch(&batch(records)), Commit::Committed(_)));
     folder
 }
 
@@ -274,13 +277,13 @@ fn erased_order(author: &mut Author, thread: &ThreadId) -> Record {
     let text = "<order xmlns=\"urn:t\"><n>1234</n></order>";
     let mut whole = author.record(thread, text.as_bytes(), |_| {});
     let at = text.find("1234").unwrap();
-    let hole = BodyHole::of(at..at + 4).unwrap();
+    let hole = BodyHole::from_range(at..at + 4).unwrap();
     whole.parts.values = vec![(hole, PartSeal::Kept([3; 16]))];
-    let commitment = whole.parts.commitments(&whole.body)[1];
+    let commitment = whole.parts.commit_parts(&whole.body)[1];
     whole.parts.values = vec![(hole, PartSeal::Erased(commitment))];
     let mut body = whole.body.to_vec();
-    whole.parts.blank(&mut body);
-    whole.header.seal(Arc::from(body), whole.parts, head_zero(thread))
+    whole.parts.blank_holes(&mut body);
+    whole.header.seal_record(Arc::from(body), whole.parts, head_zero(thread))
 }
 
 #[test]
@@ -288,8 +291,8 @@ fn a10_messages_with_erased_values_are_counted_and_not_judged() {
     let (folder, mut author) = (Folder::new(), Author::default());
     let order = b"<order xmlns=\"urn:t\"><n>1</n></order>";
     let records = vec![author.record(&root(1), order, |_| {}), erased_order(&mut author, &root(2))];
-    let mut opened = sqlite::open(&folder.log()).unwrap();
-    assert!(matches!(opened.writer.commit(&batch(records)), Commit::Committed(_)));
+    let mut opened = sqlite::open_log(&folder.log()).unwrap();
+    assert!(matches!(opened.writer.commit_batch(&batch(records)), Commit::Committed(_)));
     std::fs::write(folder.path().join("t.xsd"), number("")).unwrap();
     let (code, value) = diff(folder.path(), &["t.xsd", "t.xsd", "--log", "organism.db"]);
     assert_eq!((code, &value["log"]["messages"], &value["log"]["erased"]), (Some(0), &1.into(), &1.into()));

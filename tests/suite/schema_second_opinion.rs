@@ -21,7 +21,7 @@ impl Both {
     fn of(elements: &str) -> Option<Both> {
         let xsd = schema_of(elements);
         let source = SchemaSource { name: "t".to_owned(), xsd: xsd.clone().into_bytes() };
-        let judge = RefCell::new(LibxmlJudge::compile(&[source]).ok()?);
+        let judge = RefCell::new(LibxmlJudge::compile_sources(&[source]).ok()?);
         let other = uppsala::XsdValidator::from_schema(&uppsala::parse(&xsd).ok()?).ok()?;
         Some(Both { xsd, judge, other })
     }
@@ -29,8 +29,8 @@ impl Both {
     /// The verdicts of libxml2 and of uppsala.
     fn judged(&self, payload: &str) -> (bool, bool) {
         let mut judge = self.judge.borrow_mut();
-        let id = judge.schema("t").expect("it was compiled under this name");
-        let ours = judge.judge(id, payload.as_bytes()) == SchemaVerdict::Valid;
+        let id = judge.find_schema("t").expect("it was compiled under this name");
+        let ours = judge.judge_payload(id, payload.as_bytes()) == SchemaVerdict::Valid;
         let theirs = uppsala::parse(payload).is_ok_and(|document| self.other.validate(&document).is_empty());
         (ours, theirs)
     }

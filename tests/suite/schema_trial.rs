@@ -33,9 +33,9 @@ fn tried(
     fault: Option<&'static str>,
     sources: &[SchemaSource],
 ) -> Result<(), FailedTrial> {
-    let trial = SchemaTrial::with(Path::new(SYSTOLE), caps);
-    let trial = fault.map_or(trial.clone(), |fault| trial.failing(fault));
-    trial.compile(sources).expect("the program is there and knows the work")
+    let trial = SchemaTrial::new_with(Path::new(SYSTOLE), caps);
+    let trial = fault.map_or(trial.clone(), |fault| trial.with_fault(fault));
+    trial.compile_sources(sources).expect("the program is there and knows the work")
 }
 
 #[test]
@@ -105,10 +105,10 @@ fn a5_a_program_that_does_not_know_the_work_says_nothing_of_the_schemas() {
     for other in ["true", "false", "cat", "no-such-program"] {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let found = std::env::split_paths(&path).map(|folder| folder.join(other)).find(|path| path.is_file());
-        let trial = SchemaTrial::with(&found.unwrap_or_else(|| PathBuf::from(other)), TrialLimits::USUAL);
-        assert_eq!(trial.compile(&[plain()]), None, "{other}");
+        let trial = SchemaTrial::new_with(&found.unwrap_or_else(|| PathBuf::from(other)), TrialLimits::USUAL);
+        assert_eq!(trial.compile_sources(&[plain()]), None, "{other}");
     }
-    assert!(SchemaTrial::beside().is_some(), "the tests of this workspace find the program");
+    assert!(SchemaTrial::find_beside().is_some(), "the tests of this workspace find the program");
 }
 
 #[test]

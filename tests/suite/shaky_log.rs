@@ -52,16 +52,16 @@ impl Shaky {
 }
 
 impl LogReader for Shaky {
-    fn opening(&self) -> Result<LogOpening, LogFault> {
-        self.log.opening()
+    fn read_opening(&self) -> Result<LogOpening, LogFault> {
+        self.log.read_opening()
     }
 
-    fn last(&self) -> Result<Position, LogFault> {
-        self.log.last()
+    fn read_last(&self) -> Result<Position, LogFault> {
+        self.log.read_last()
     }
 
-    fn row(&self, thread: &ThreadId) -> Result<Option<FoldRow>, LogFault> {
-        self.look(self.log.row(thread))
+    fn read_row(&self, thread: &ThreadId) -> Result<Option<FoldRow>, LogFault> {
+        self.look(self.log.read_row(thread))
     }
 
     fn of_thread(&self, id: &ThreadId, seq: u64, limit: usize) -> Result<Found, LogFault> {
@@ -72,8 +72,8 @@ impl LogReader for Shaky {
         Ok(found)
     }
 
-    fn after(&self, position: Position, limit: usize) -> Result<Found, LogFault> {
-        let found = self.log.after(position, limit)?;
+    fn read_after(&self, position: Position, limit: usize) -> Result<Found, LogFault> {
+        let found = self.log.read_after(position, limit)?;
         self.walked.fetch_add(found.len(), Ordering::Relaxed);
         Ok(found)
     }
@@ -82,15 +82,15 @@ impl LogReader for Shaky {
         self.log.by_key(id, who, key)
     }
 
-    fn threads(&self, limit: usize) -> Result<Vec<ThreadId>, LogFault> {
-        self.log.threads(limit)
+    fn list_threads(&self, limit: usize) -> Result<Vec<ThreadId>, LogFault> {
+        self.log.list_threads(limit)
     }
 
     fn threads_like(&self, prefix: &str, limit: usize) -> Result<Vec<ThreadId>, LogFault> {
         self.log.threads_like(prefix, limit)
     }
 
-    fn document(&self, hash: Digest) -> Result<Option<std::sync::Arc<[u8]>>, LogFault> {
-        self.log.document(hash)
+    fn read_document(&self, hash: Digest) -> Result<Option<std::sync::Arc<[u8]>>, LogFault> {
+        self.log.read_document(hash)
     }
 }

@@ -269,18 +269,18 @@ impl Siege {
     /// Every record after a position, with its position.
     pub(crate) fn after(&self, position: u64) -> Vec<(Position, Record)> {
         let log = sqlite::open_reading(&self.folder.path().join("hello.db")).unwrap();
-        log.after(Position(position), 100_000).unwrap()
+        log.read_after(Position(position), 100_000).unwrap()
     }
 
     /// The last position of the log.
     pub(crate) fn last(&self) -> u64 {
-        sqlite::open_reading(&self.folder.path().join("hello.db")).unwrap().last().unwrap().0
+        sqlite::open_reading(&self.folder.path().join("hello.db")).unwrap().read_last().unwrap().0
     }
 
     /// The bytes that the log stores under a hash.
     pub(crate) fn kept(&self, hash: &str) -> Option<Vec<u8>> {
         let log = sqlite::open_reading(&self.folder.path().join("hello.db")).unwrap();
-        log.document(Digest::parse(hash).unwrap()).unwrap().map(|bytes| bytes.to_vec())
+        log.read_document(Digest::parse(hash).unwrap()).unwrap().map(|bytes| bytes.to_vec())
     }
 
     /// Sends bytes that must be refused with that code: nothing is routed, the sender gets the refusal, and

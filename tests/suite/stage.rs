@@ -137,7 +137,7 @@ impl Cast {
         };
         let composition = Composition {
             organism: name("hello"),
-            hash: Digest::of(b""),
+            hash: Digest::hash_bytes(b""),
             source: Arc::from(*b""),
             entry: None,
             listeners: BTreeMap::from([(name("echo"), echo)]),
@@ -161,7 +161,7 @@ impl Cast {
             ear: Arc::new(NoEar),
             receipts: Arc::new(NoReceipts),
         };
-        let carriers = Carriers::start(&composition, equipment, reports).unwrap();
+        let carriers = Carriers::start_all(&composition, equipment, reports).unwrap();
         CarrierStage { carriers, reports: receiver }
     }
 }
@@ -174,11 +174,11 @@ impl CarrierStage {
 
     /// Hands over a request with that text.
     pub(crate) fn hand_words(&self, name: &str, words: &str) {
-        self.carriers.hand(delivery("echo", name, words));
+        self.carriers.send_delivery(delivery("echo", name, words));
     }
 
     pub(crate) fn hand_to(&self, listener: &str, name: &str) {
-        self.carriers.hand(delivery(listener, name, "hello"));
+        self.carriers.send_delivery(delivery(listener, name, "hello"));
     }
 
     /// Hands over a request whose record holds no payload.
@@ -186,13 +186,13 @@ impl CarrierStage {
         let lease = delivery("echo", name, "").lease;
         let request = Author::default().record(&lease.id.thread, b"no payload", |_| {});
         let turn = RecordedTurn {
-            caller: Name::operator(),
+            caller: Name::new_operator(),
             deadline: Some(Millis(0)),
             journal: None,
             request: 1,
             shows: ShownRecords::Request(Arc::new(request)),
         };
-        self.carriers.hand(Delivery { lease, turn: DeliveredTurn::Recorded(Arc::new(turn)) });
+        self.carriers.send_delivery(Delivery { lease, turn: DeliveredTurn::Recorded(Arc::new(turn)) });
     }
 
     pub(crate) fn call_back(&self, delivery: &str, why: CallBack) {
@@ -232,7 +232,7 @@ impl CarrierStage {
     pub(crate) async fn stop(mut self) -> Vec<String> {
         let mut rest = Vec::new();
         {
-            let mut stopping = pin!(self.carriers.stop());
+            let mut stopping = pin!(self.carriers.stop_all());
             loop {
                 tokio::select! {
                     () = &mut stopping => break,
@@ -274,11 +274,11 @@ pub(crate) fn delivery(listener: &str, token_text: &str, words: &str) -> Deliver
         listener: name(listener),
         id: AttemptId {
             thread: ThreadId::parse("sess-1f0c9a2b77d1").unwrap(),
-            call: CallPath::top(1),
+            call: CallPath::new_top(1),
             turn: 1,
             attempt: 1,
         },
-        config: Digest::of(b""),
+        config: Digest::hash_bytes(b""),
     };
     Delivery {
         lease: Arc::new(lease),
@@ -289,8 +289,8 @@ pub(crate) fn delivery(listener: &str, token_text: &str, words: &str) -> Deliver
 /// A request as a listener gets it: `<ask>` with that text.
 fn request(delivery: &str, text: &str) -> Vec<u8> {
     let mut ask = XmlWriter::new();
-    ask.open("ask").xmlns(namespaces::TALK).text(text);
-    let ask = Payload::read(&ask.finish(), &DocumentLimits::default()).unwrap();
+    ask.open_tag("ask").xmlns(namespaces::TALK).text(text);
+    let ask = Payload::parse(&ask.finish(), &DocumentLimits::default()).unwrap();
     let stamp = Stamp {
         call: "1".into(),
         turn: 1,

@@ -62,7 +62,7 @@ async fn clients_get_an_error_while_the_log_has_no_room() {
 
     log.next_commits(NO_ROOM);
     let thread = ThreadId::parse(first.thread.as_str()).unwrap();
-    match organism.handle().cancel_thread(Name::operator(), thread).await.unwrap() {
+    match organism.handle().cancel_thread(Name::new_operator(), thread).await.unwrap() {
         SenderReply::Refused(refusal) => assert_eq!(refusal.code.as_str(), "ingress.unavailable"),
         other => panic!("{other:?}"),
     }

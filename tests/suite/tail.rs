@@ -25,14 +25,14 @@ struct Counted {
 }
 
 impl LogReader for Counted {
-    fn opening(&self) -> Result<LogOpening, LogFault> {
-        self.log.opening()
+    fn read_opening(&self) -> Result<LogOpening, LogFault> {
+        self.log.read_opening()
     }
-    fn last(&self) -> Result<Position, LogFault> {
-        self.log.last()
+    fn read_last(&self) -> Result<Position, LogFault> {
+        self.log.read_last()
     }
-    fn row(&self, thread: &ThreadId) -> Result<Option<FoldRow>, LogFault> {
-        self.log.row(thread)
+    fn read_row(&self, thread: &ThreadId) -> Result<Option<FoldRow>, LogFault> {
+        self.log.read_row(thread)
     }
     fn of_thread(
         &self,
@@ -42,9 +42,9 @@ impl LogReader for Counted {
     ) -> Result<Vec<(Position, Record)>, LogFault> {
         self.log.of_thread(thread, seq, limit)
     }
-    fn after(&self, position: Position, limit: usize) -> Result<Vec<(Position, Record)>, LogFault> {
+    fn read_after(&self, position: Position, limit: usize) -> Result<Vec<(Position, Record)>, LogFault> {
         self.pages.fetch_add(1, Ordering::Relaxed);
-        self.log.after(position, limit)
+        self.log.read_after(position, limit)
     }
     fn by_key(
         &self,
@@ -54,14 +54,14 @@ impl LogReader for Counted {
     ) -> Result<Option<(Position, Record)>, LogFault> {
         self.log.by_key(thread, sender, key)
     }
-    fn threads(&self, limit: usize) -> Result<Vec<ThreadId>, LogFault> {
-        self.log.threads(limit)
+    fn list_threads(&self, limit: usize) -> Result<Vec<ThreadId>, LogFault> {
+        self.log.list_threads(limit)
     }
     fn threads_like(&self, prefix: &str, limit: usize) -> Result<Vec<ThreadId>, LogFault> {
         self.log.threads_like(prefix, limit)
     }
-    fn document(&self, hash: Digest) -> Result<Option<Arc<[u8]>>, LogFault> {
-        self.log.document(hash)
+    fn read_document(&self, hash: Digest) -> Result<Option<Arc<[u8]>>, LogFault> {
+        self.log.read_document(hash)
     }
 }
 
@@ -83,7 +83,7 @@ impl GrowingLog {
     fn grows(&mut self, thread: &ThreadId) -> Position {
         let batch = batch([self.author.note(thread, 100)]);
         self.end.add_written(&batch.records);
-        let Commit::Committed(position) = self.reader.log.clone().commit(&batch) else {
+        let Commit::Committed(position) = self.reader.log.clone().commit_batch(&batch) else {
             panic!("it is not committed")
         };
         self.end.is_at(position);
@@ -222,7 +222,7 @@ async fn records_that_were_not_passed_on_are_read_from_the_log() {
     assert!(hears_nothing(&mut all).await && hears_nothing(&mut own).await);
     log.grows(&root(1));
     let batch = batch([log.author.note(&root(1), 100)]);
-    assert!(matches!(log.reader.log.clone().commit(&batch), Commit::Committed(_)));
+    assert!(matches!(log.reader.log.clone().commit_batch(&batch), Commit::Committed(_)));
     log.end.is_at(Position(2));
     log.grows(&root(1));
     for mut following in [all, own] {

@@ -303,7 +303,7 @@ fn long_thread(messages: u32, time: impl Fn(u64) -> u64) -> (MemoryLog, ThreadId
             id: MessageId::new(at, &random),
             kind,
             from: Name::parse("dig").unwrap(),
-            to: Some(Name::operator()),
+            to: Some(Name::new_operator()),
             call: Some(call),
             turn,
             ordinal: turn.map(|_| 0),
@@ -312,7 +312,7 @@ fn long_thread(messages: u32, time: impl Fn(u64) -> u64) -> (MemoryLog, ThreadId
             code: Some(mark),
             ..bare(&thread, seq)
         };
-        let sealed = header.seal(Arc::from(&b"<dug xmlns='urn:t'/>"[..]), [0; 16], head);
+        let sealed = header.seal_record(Arc::from(&b"<dug xmlns='urn:t'/>"[..]), [0; 16], head);
         head = sealed.head;
         let id = sealed.header.id;
         batch.records.push(Arc::new(sealed));
@@ -323,18 +323,18 @@ fn long_thread(messages: u32, time: impl Fn(u64) -> u64) -> (MemoryLog, ThreadId
         (RecordKind::Timer, RecordCode::Timing(TimerEffect::Set)),
     );
     let answer = (RecordKind::Message, RecordCode::Role(MessageRole::Final));
-    let first = record(request, (CallPath::top(1), None), None);
-    let timer = record(set, (CallPath::top(1), Some(1)), Some(first));
+    let first = record(request, (CallPath::new_top(1), None), None);
+    let timer = record(set, (CallPath::new_top(1), Some(1)), Some(first));
     for number in 2..messages {
-        let asked = record(request, (CallPath::top(number), None), None);
-        record(answer, (CallPath::top(number), Some(1)), Some(asked));
+        let asked = record(request, (CallPath::new_top(number), None), None);
+        record(answer, (CallPath::new_top(number), Some(1)), Some(asked));
     }
     record(
         (RecordKind::Timer, RecordCode::Timing(TimerEffect::Opens)),
-        (CallPath::top(messages), None),
+        (CallPath::new_top(messages), None),
         Some(timer),
     );
-    assert!(matches!(log.commit(&batch), Commit::Committed(_)));
+    assert!(matches!(log.commit_batch(&batch), Commit::Committed(_)));
     (log, thread)
 }
 

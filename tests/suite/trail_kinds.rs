@@ -12,7 +12,7 @@ use crate::program::{Running, systole};
 /// The thread that the first message under a key opens.
 fn root(key: &str) -> ThreadId {
     let name = |text: &str| Name::parse(text).unwrap();
-    ThreadId::root(&name("hello"), &name("operator"), &Key::parse(key).unwrap(), 12)
+    ThreadId::new_root(&name("hello"), &name("operator"), &Key::parse(key).unwrap(), 12)
 }
 
 fn sends(folder: &Path, element: &str, key: &str) -> i32 {
@@ -48,7 +48,7 @@ fn turns(said: &[&str]) -> String {
 
 #[test]
 fn c12_a_word_to_a_child_and_its_end_lead_to_the_items_of_the_thread_above() {
-    let child = root("k1").child("deep").unwrap();
+    let child = root("k1").make_child("deep").unwrap();
     let dig = payload("search", "more");
     let env = turns(&[
         "<spawn-thread xmlns=\"https://xml-pipeline.org/ns/core/v1\" suggested_sub_id=\"deep\"><initial-payload><search xmlns=\"urn:t\">first</search></initial-payload></spawn-thread>",

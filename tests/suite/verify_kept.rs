@@ -129,13 +129,14 @@ fn c2_verify_lists_the_times_without_a_checkpoint() {
     let at = folder.path();
     let key = done(systole(at, &["keygen", "--origin", "example.org/a"]));
     let mut write = |hours: &[u64]| {
-        let mut opened = sqlite::open(&folder.log()).unwrap();
+        let mut opened = sqlite::open_log(&folder.log()).unwrap();
         let note = |hour: &u64| {
             author.record(&root(1), b"<n xmlns='urn:t'/>", |header| header.time = Millis(hour * 3_600_000))
         };
-        let documents = vec![StoredDocument { hash: Digest::of(b"config"), bytes: b"config"[..].into() }];
+        let documents =
+            vec![StoredDocument { hash: Digest::hash_bytes(b"config"), bytes: b"config"[..].into() }];
         let batch = LogBatch { documents, ..batch(hours.iter().map(note)) };
-        assert!(matches!(opened.writer.commit(&batch), Commit::Committed(_)));
+        assert!(matches!(opened.writer.commit_batch(&batch), Commit::Committed(_)));
     };
     for hours in [&[0, 1][..], &[2, 7], &[8, 9]] {
         write(hours);

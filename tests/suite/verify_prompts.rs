@@ -146,7 +146,7 @@ fn c2_a_prompt_that_cannot_be_made_again_is_not_checked_and_never_different() {
     let boot = boots.iter().find(|record| record["body"].as_str().unwrap().starts_with("<boot ")).unwrap();
     let version = format!(" version=\"{}\"", env!("CARGO_PKG_VERSION"));
     let older = boot["body"].as_str().unwrap().replace(&version, " version=\"0.0.9\"");
-    rewrite(at, &ThreadId::sys(), boot["seq"].as_u64().unwrap(), &older);
+    rewrite(at, &ThreadId::new_sys(), boot["seq"].as_u64().unwrap(), &older);
     reasons("version 0.0.9 made it", 1);
 
     // What was asked is erased.
@@ -156,12 +156,12 @@ fn c2_a_prompt_that_cannot_be_made_again_is_not_checked_and_never_different() {
                  AND t.text LIKE 'sess-%'";
     let (pos, salt, body): (i64, Vec<u8>, Vec<u8>) =
         log.query_row(asked, [], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).unwrap();
-    let seal = Digest::of(&[&[3][..], &salt, &body].concat());
+    let seal = Digest::hash_bytes(&[&[3][..], &salt, &body].concat());
     let blank: Vec<u8> =
         b"[erased]".iter().copied().chain(std::iter::repeat(b'*')).take(body.len()).collect();
     log.execute("UPDATE record SET salt = ?2, body = ?3 WHERE pos = ?1", (pos, seal.0, blank)).unwrap();
     log.close().unwrap();
-    let erased = core_payload::erased("root", None, &[(Position(pos.cast_unsigned()), vec![0])], &[]);
+    let erased = core_payload::write_erasure("root", None, &[(Position(pos.cast_unsigned()), vec![0])], &[]);
     append_core_record(&at.join("hello.db"), &erased);
     reasons("is erased", calls.len());
 

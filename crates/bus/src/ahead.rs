@@ -37,13 +37,13 @@ pub struct MessagesAhead<'a> {
 
 impl LogSource {
     /// The messages of a partition from that place on; several are asked for at once.
-    pub fn ahead(&self, partition: u32, sequence: u64) -> MessagesAhead<'_> {
-        MessagesAhead::of(self, &self.stream, self.subjects.log(partition), sequence)
+    pub fn read_ahead(&self, partition: u32, sequence: u64) -> MessagesAhead<'_> {
+        MessagesAhead::new(self, &self.stream, self.subjects.name_log(partition), sequence)
     }
 }
 
 impl<'a> MessagesAhead<'a> {
-    pub(super) fn of(
+    pub(super) fn new(
         source: &'a LogSource,
         stream: &'a str,
         subject: String,
@@ -56,7 +56,7 @@ impl<'a> MessagesAhead<'a> {
     /// The next message; `None` if the stream has no further one.
     pub async fn next(&mut self) -> Answer {
         loop {
-            self.ask();
+            self.ask_next();
             match std::future::poll_fn(|cx| self.poll_first(cx)).await? {
                 // Later questions may have found newer messages; those places are asked again.
                 None => {
@@ -75,12 +75,12 @@ impl<'a> MessagesAhead<'a> {
         }
     }
 
-    fn ask(&mut self) {
+    fn ask_next(&mut self) {
         if self.asked.is_empty() {
             self.to_ask = self.next;
         }
         while self.asked.len() < self.most {
-            let question = self.source.first(self.stream, self.subject.clone(), self.to_ask);
+            let question = self.source.read_first(self.stream, self.subject.clone(), self.to_ask);
             self.asked.push_back(Asked::UnderWay(Box::pin(question)));
             self.to_ask += 1;
         }

@@ -12,7 +12,7 @@ use async_nats::jetstream::{self, ErrorCode};
 use serde_json::json;
 
 use super::subjects::BrokerSubjects;
-use super::unusable::{BrokerFault, line};
+use super::unusable::{BrokerFault, make_line};
 use super::wire::Wire;
 use systole_core::types::ids::Name;
 
@@ -31,18 +31,18 @@ enum Owner {
 }
 
 /// The owner that a stream's metadata names.
-fn owner(config: &Config, organism: &Name) -> Owner {
+fn find_owner(config: &Config, organism: &Name) -> Owner {
     match (config.metadata.get(ORGANISM_KEY), config.metadata.get(FORMAT_KEY)) {
         (Some(name), Some(format)) if name == organism.as_str() => Owner::Ours(format.clone()),
         (Some(name), _) if name != organism.as_str() => {
-            Owner::Other(line(&format!("it belongs to the organism {name:?}")))
+            Owner::Other(make_line(&format!("it belongs to the organism {name:?}")))
         }
         _ => Owner::Other("it was not made by systole".to_owned()),
     }
 }
 
 /// The stream as this organism makes it.
-fn ours(organism: &Name, subjects: &BrokerSubjects, copies: usize) -> Config {
+fn make_config(organism: &Name, subjects: &BrokerSubjects, copies: usize) -> Config {
     Config {
         name: subjects.bus_stream(),
         subjects: vec![subjects.deliveries()],
@@ -65,15 +65,15 @@ pub(super) async fn find_or_make(
     subjects: &BrokerSubjects,
     copies: usize,
 ) -> Result<Option<usize>, BrokerFault> {
-    let wanted = ours(organism, subjects, copies);
+    let wanted = make_config(organism, subjects, copies);
     let found = found_or_made(wire, organism, &wanted, DELIVERIES.format).await?;
-    judge(wire, organism, &wanted, &found.config, &DELIVERIES)?;
+    judge_config(wire, organism, &wanted, &found.config, &DELIVERIES)?;
     bring_up(wire, &found.config, &wanted, DELIVERIES.format).await?;
-    Ok(largest(&found.config))
+    Ok(find_largest(&found.config))
 }
 
 /// The most bytes of a message, if the stream limits that.
-pub(super) fn largest(config: &Config) -> Option<usize> {
+pub(super) fn find_largest(config: &Config) -> Option<usize> {
     usize::try_from(config.max_message_size).ok().filter(|bytes| *bytes > 0)
 }
 
@@ -84,29 +84,29 @@ pub(super) async fn found_or_made(
     wanted: &Config,
     format: u32,
 ) -> Result<Info, BrokerFault> {
-    let wanted = Config { metadata: metadata(organism, format), ..wanted.clone() };
+    let wanted = Config { metadata: make_metadata(organism, format), ..wanted.clone() };
     let stream = &wanted.name;
     let what = format!("the stream {stream} was looked for");
-    match wire.ask::<Info>(&what, &format!("STREAM.INFO.{stream}"), &json!({})).await? {
+    match wire.ask_api::<Info>(&what, &format!("STREAM.INFO.{stream}"), &json!({})).await? {
         Response::Ok(info) => Ok(info),
         Response::Err { error } if error.error_code() == ErrorCode::STREAM_NOT_FOUND => {
-            make(wire, &wanted).await
+            make_stream(wire, &wanted).await
         }
-        Response::Err { error } => Err(wire.refused(&what, &error.to_string())),
+        Response::Err { error } => Err(wire.report_refused(&what, &error.to_string())),
     }
 }
 
-fn metadata(organism: &Name, format: u32) -> std::collections::HashMap<String, String> {
+fn make_metadata(organism: &Name, format: u32) -> std::collections::HashMap<String, String> {
     [(ORGANISM_KEY, organism.to_string()), (FORMAT_KEY, format.to_string())]
         .map(|(key, value)| (key.to_owned(), value))
         .into()
 }
 
 /// Makes a stream. If the stream already exists as we would make it, that one is used.
-async fn make(wire: &Wire, wanted: &Config) -> Result<Info, BrokerFault> {
+async fn make_stream(wire: &Wire, wanted: &Config) -> Result<Info, BrokerFault> {
     let (stream, address) = (wanted.name.clone(), wire.address.clone());
     let what = format!("the stream {stream} was made");
-    match wire.ask::<Info>(&what, &format!("STREAM.CREATE.{stream}"), wanted).await? {
+    match wire.ask_api::<Info>(&what, &format!("STREAM.CREATE.{stream}"), wanted).await? {
         Response::Ok(info) => Ok(info),
         Response::Err { error } => match error.error_code() {
             ErrorCode::STREAM_SUBJECT_OVERLAP => {
@@ -117,7 +117,7 @@ async fn make(wire: &Wire, wanted: &Config) -> Result<Info, BrokerFault> {
                 let why = "another program made it just now, and not as this version does".to_owned();
                 Err(BrokerFault::Foreign { address, stream, why })
             }
-            _ => Err(unmade(wire, &what, &error, wanted)),
+            _ => Err(explain_unmade(wire, &what, &error, wanted)),
         },
     }
 }
@@ -141,14 +141,14 @@ pub(super) async fn bring_up(
     let wanted = Config { num_replicas: copies, duplicate_window, metadata, ..found.clone() };
     let stream = &found.name;
     let what = format!("the stream {stream} was to be kept in {copies} copies");
-    match wire.ask::<Info>(&what, &format!("STREAM.UPDATE.{stream}"), &wanted).await? {
+    match wire.ask_api::<Info>(&what, &format!("STREAM.UPDATE.{stream}"), &wanted).await? {
         Response::Ok(_) => Ok(()),
-        Response::Err { error } => Err(unmade(wire, &what, &error, &wanted)),
+        Response::Err { error } => Err(explain_unmade(wire, &what, &error, &wanted)),
     }
 }
 
 /// Why a stream was not made.
-fn unmade(wire: &Wire, what: &str, error: &jetstream::Error, wanted: &Config) -> BrokerFault {
+fn explain_unmade(wire: &Wire, what: &str, error: &jetstream::Error, wanted: &Config) -> BrokerFault {
     match error.error_code() {
         ErrorCode::STREAM_REPLICAS_NOT_SUPPORTED
         | ErrorCode::CLUSTER_NO_PEERS
@@ -156,9 +156,9 @@ fn unmade(wire: &Wire, what: &str, error: &jetstream::Error, wanted: &Config) ->
             address: wire.address.clone(),
             stream: wanted.name.clone(),
             copies: wanted.num_replicas,
-            why: line(&error.to_string()),
+            why: make_line(&error.to_string()),
         },
-        _ => wire.refused(what, &error.to_string()),
+        _ => wire.report_refused(what, &error.to_string()),
     }
 }
 
@@ -189,7 +189,7 @@ const DELIVERIES: Held = Held {
 };
 
 /// Compares an existing stream with what we would make.
-pub(super) fn judge(
+pub(super) fn judge_config(
     wire: &Wire,
     organism: &Name,
     wanted: &Config,
@@ -197,27 +197,27 @@ pub(super) fn judge(
     held: &Held,
 ) -> Result<(), BrokerFault> {
     is_ours(wire, organism, found, held.format)?;
-    let changes = altered(wanted, found, held);
+    let changes = list_altered(wanted, found, held);
     if changes.is_empty() {
         return Ok(());
     }
     let (stream, address) = (wanted.name.clone(), wire.address.clone());
-    Err(BrokerFault::Altered { address, stream, why: line(&changes.join(", ")), fix: held.fix })
+    Err(BrokerFault::Altered { address, stream, why: make_line(&changes.join(", ")), fix: held.fix })
 }
 
 /// Whether an existing stream is this organism's, and of a format that this version knows.
 pub(super) fn is_ours(wire: &Wire, organism: &Name, found: &Config, known: u32) -> Result<(), BrokerFault> {
     let (stream, address) = (found.name.clone(), wire.address.clone());
-    match owner(found, organism) {
+    match find_owner(found, organism) {
         Owner::Other(why) => Err(BrokerFault::Foreign { address, stream, why }),
         Owner::Ours(format) if format.parse::<u32>().is_ok_and(|number| number <= known) => Ok(()),
-        Owner::Ours(format) => Err(BrokerFault::Newer { address, stream, found: line(&format), known }),
+        Owner::Ours(format) => Err(BrokerFault::Newer { address, stream, found: make_line(&format), known }),
     }
 }
 
 /// Settings of a stream that would lose its messages or send them elsewhere. Settings that an operator may choose are
 /// not checked: copies, placement, compression, and room, because a full stream refuses.
-fn altered(wanted: &Config, found: &Config, held: &Held) -> Vec<String> {
+fn list_altered(wanted: &Config, found: &Config, held: &Held) -> Vec<String> {
     let subjects =
         || format!("it takes {} in place of {}", found.subjects.join(", "), wanted.subjects.join(", "));
     let said: [(bool, &dyn Fn() -> String); 10] = [

@@ -10,12 +10,12 @@ pub struct Credentials(String);
 
 impl Credentials {
     /// The key of this seed.
-    pub fn nkey(seed: impl Into<String>) -> Credentials {
+    pub fn from_seed(seed: impl Into<String>) -> Credentials {
         Credentials(seed.into())
     }
 
     /// Adds them to a connection that is about to be made.
-    pub(super) fn show(&self, options: ConnectOptions) -> ConnectOptions {
+    pub(super) fn apply_to(&self, options: ConnectOptions) -> ConnectOptions {
         options.nkey(self.0.trim().to_owned())
     }
 }

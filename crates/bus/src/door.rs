@@ -43,13 +43,13 @@ const BESIDE: usize = 512;
 
 impl ReplyRoute {
     /// Whether a body is small enough for the broker.
-    pub fn fits(&self, body: &[u8]) -> bool {
+    pub fn does_fit(&self, body: &[u8]) -> bool {
         body.len() + BESIDE <= self.largest
     }
 
     /// Sends an answer; a refusal also has its code in the header `Systole-Code`. A client that does not hear it
     /// sends the same message again.
-    pub async fn say(&self, body: Vec<u8>, code: Option<&str>) {
+    pub async fn send_reply(&self, body: Vec<u8>, code: Option<&str>) {
         let mut headers = HeaderMap::new();
         if let Some(code) = code {
             headers.insert("Systole-Code", code);
@@ -74,7 +74,7 @@ impl Broker {
         let client = self.client().clone();
         let heard = client.subscribe(self.subjects().all_asked()).await.map_err(|error| error.to_string())?;
         // The broker's answer to this request shows that it has processed the subscription.
-        fitness::jetstream(&self.wire).await.map_err(|unusable| unusable.to_string())?;
+        fitness::check_jetstream(&self.wire).await.map_err(|unusable| unusable.to_string())?;
         Ok(FailedLogins { heard, largest: client.max_payload(), client })
     }
 }
@@ -83,10 +83,10 @@ impl FailedLogins {
     /// The next message; `None` if the broker ended the subscription. May be dropped while it waits: nothing is lost.
     pub async fn next(&mut self) -> Option<UnreadMessage> {
         let message = poll_fn(|cx| Pin::new(&mut self.heard).poll_next(cx)).await?;
-        Some(self.read(message))
+        Some(self.read_message(message))
     }
 
-    fn read(&self, message: Message) -> UnreadMessage {
+    fn read_message(&self, message: Message) -> UnreadMessage {
         let header = |name: &str| {
             let headers = message.headers.as_ref()?;
             headers.get(name).map(|value| value.as_str().to_owned())

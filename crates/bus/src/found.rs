@@ -12,7 +12,7 @@ use futures_core::Stream as _;
 use serde::Deserialize;
 use tokio::time::{Instant, timeout_at};
 
-use super::{Broker, token};
+use super::{Broker, to_token};
 use systole_core::types::ids::Name;
 
 /// How long workers may take to answer. The asker gets the count within a second.
@@ -27,7 +27,7 @@ struct Pong {
 
 impl Broker {
     /// How many workers answer to each of the names. If the broker cannot be asked, an error says why.
-    pub async fn workers(&self, listeners: &[Name]) -> Result<BTreeMap<Name, usize>, String> {
+    pub async fn count_workers(&self, listeners: &[Name]) -> Result<BTreeMap<Name, usize>, String> {
         let client = self.client();
         let inbox = client.new_inbox();
         let until = Instant::now() + ANSWERS;
@@ -36,7 +36,7 @@ impl Broker {
             let ear = client.subscribe(format!("{inbox}.*")).await.map_err(|error| broken(&error))?;
             for (number, listener) in listeners.iter().enumerate() {
                 let (subject, answer) =
-                    (format!("$SRV.PING.{}", token(listener)), format!("{inbox}.{number}"));
+                    (format!("$SRV.PING.{}", to_token(listener)), format!("{inbox}.{number}"));
                 let sent = client.publish_with_reply(subject, answer, "".into());
                 sent.await.map_err(|error| broken(&error))?;
             }

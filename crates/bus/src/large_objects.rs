@@ -7,8 +7,8 @@ use serde_json::json;
 use tokio::time::{Instant, sleep};
 
 use super::ahead::MessagesAhead;
-use super::source::{LEFT_BEHIND, LogSource, read};
-use super::unusable::{BrokerFault, line};
+use super::source::{LEFT_BEHIND, LogSource, read_message};
+use super::unusable::{BrokerFault, make_line};
 use systole_core::types::ids::Digest;
 
 /// The pause before an incomplete object is asked for again.
@@ -44,31 +44,31 @@ enum FoundObject {
 impl LogSource {
     /// The object stored under that hash of its bytes.
     pub async fn get_large(&self, hash: Digest) -> Result<Vec<u8>, ObjectFault> {
-        match self.awaited(hash, |bytes| Digest::of(bytes) == hash).await? {
+        match self.wait_for_object(hash, |bytes| Digest::hash_bytes(bytes) == hash).await? {
             Some(bytes) => Ok(bytes),
-            None => Err(self.ill(hash, "was removed")),
+            None => Err(self.make_fault(hash, "was removed")),
         }
     }
 
     /// The object stored under that name; `None` if it was removed. The caller checks its bytes.
     pub async fn get_removable(&self, name: Digest) -> Result<Option<Vec<u8>>, ObjectFault> {
-        self.awaited(name, |_| true).await
+        self.wait_for_object(name, |_| true).await
     }
 
-    fn ill(&self, name: Digest, why: &str) -> ObjectFault {
+    fn make_fault(&self, name: Digest, why: &str) -> ObjectFault {
         ObjectFault::Ill(format!("what is kept as {name} in {} {why}", self.address()))
     }
 
     /// An incomplete object is asked for again: a pump that does not know whether it had stored it may be storing it
     /// again just now, or a copy may lag behind.
-    async fn awaited(
+    async fn wait_for_object(
         &self,
         name: Digest,
         fits: impl Fn(&[u8]) -> bool,
     ) -> Result<Option<Vec<u8>>, ObjectFault> {
         let end = Instant::now() + if self.may_lag() { LEFT_BEHIND } else { AGAIN };
         loop {
-            let found = self.found(name).await;
+            let found = self.find_object(name).await;
             let why = match found.map_err(|unusable| ObjectFault::NotYet(unusable.to_string()))? {
                 FoundObject::Whole(bytes) if fits(&bytes) => return Ok(Some(bytes)),
                 FoundObject::Whole(_) => "has another hash",
@@ -76,16 +76,16 @@ impl LogSource {
                 FoundObject::Partial => "is not there, or not whole",
             };
             if Instant::now() >= end {
-                return Err(self.ill(name, why));
+                return Err(self.make_fault(name, why));
             }
             sleep(AGAIN).await;
         }
     }
 
-    async fn found(&self, name: Digest) -> Result<FoundObject, BrokerFault> {
+    async fn find_object(&self, name: Digest) -> Result<FoundObject, BrokerFault> {
         let what = "what is large was looked for";
         let asked = json!({ "last_by_subj": self.subjects.object_subject(&name.to_string()) });
-        let Some(said) = read(&self.wire, what, &self.apart, asked).await? else {
+        let Some(said) = read_message(&self.wire, what, &self.apart, asked).await? else {
             return Ok(FoundObject::Partial);
         };
         let (nuid, size) = match serde_json::from_slice(&said.bytes) {
@@ -93,7 +93,7 @@ impl LogSource {
             Ok(Kept { nuid, size, .. }) => (nuid, size),
             Err(_) => return Ok(FoundObject::Partial),
         };
-        let mut parts = MessagesAhead::of(self, &self.apart, self.subjects.parts(&line(&nuid)), 1);
+        let mut parts = MessagesAhead::new(self, &self.apart, self.subjects.name_parts(&make_line(&nuid)), 1);
         let mut bytes = Vec::new();
         while bytes.len() < size {
             let Some(part) = parts.next().await? else { return Ok(FoundObject::Partial) };

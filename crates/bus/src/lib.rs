@@ -40,7 +40,7 @@ pub use log::{AppendResult, LogStream};
 pub use refusals::{RefusedConnection, RefusedConnections};
 pub use silence::WorkerSilence;
 pub use source::{LEFT_BEHIND, LogSource, StoredMessage, StreamExtent};
-pub use subjects::{BrokerSubjects, token};
+pub use subjects::{BrokerSubjects, to_token};
 pub use unusable::BrokerFault;
 pub use wire::{ConnectionState, LogCaller};
 
@@ -97,12 +97,12 @@ impl Broker {
         copies: usize,
         patience: Duration,
     ) -> Result<Broker, BrokerFault> {
-        let wire = Arc::new(Wire::lay(organism, LogCaller::Pump, url, credentials, patience).await?);
-        let subjects = BrokerSubjects::of(organism);
-        fitness::version(&wire)?;
-        fitness::jetstream(&wire).await?;
+        let wire = Arc::new(Wire::lay_wire(organism, LogCaller::Pump, url, credentials, patience).await?);
+        let subjects = BrokerSubjects::new(organism);
+        fitness::check_version(&wire)?;
+        fitness::check_jetstream(&wire).await?;
         let largest = bus::find_or_make(&wire, organism, &subjects, copies).await?;
-        fitness::expectation(&wire, &subjects).await?;
+        fitness::check_expectation(&wire, &subjects).await?;
         let keeps_silences = match silence::find_or_make(&wire, organism, &subjects, copies).await {
             Err(fault) if fault.is_away() => return Err(fault),
             Err(fault) => {
@@ -129,13 +129,13 @@ impl Broker {
     }
 
     /// Whether there is a connection, and how often it broke.
-    pub fn link(&self) -> watch::Receiver<ConnectionState> {
+    pub fn watch_link(&self) -> watch::Receiver<ConnectionState> {
         self.wire.link.clone()
     }
 
     /// Whether the broker syncs what it takes before it confirms it, as these pages of all its servers show.
-    pub async fn syncs(&self, pages: &[String]) -> Result<(), BrokerFault> {
-        monitor::syncs(&self.wire, pages, self.copies, PATIENCE).await
+    pub async fn check_syncs(&self, pages: &[String]) -> Result<(), BrokerFault> {
+        monitor::check_syncs(&self.wire, pages, self.copies, PATIENCE).await
     }
 
     /// Sets the term of the log for everything from now on. A connection has at most one term, and the first one
@@ -155,20 +155,20 @@ impl Broker {
     }
 
     /// How often the stream of deliveries was found to have lost what it had confirmed.
-    pub async fn losses(&self) -> Result<u64, String> {
+    pub async fn count_losses(&self) -> Result<u64, String> {
         let breaks = self.wire.link.borrow().breaks;
         let last = async {
             let end = Instant::now() + PATIENCE;
             loop {
                 let last = self.last_place().await?;
                 // A new leader in a cluster may be behind for a moment.
-                if last >= self.confirmed.highest() || Instant::now() >= end {
+                if last >= self.confirmed.find_highest() || Instant::now() >= end {
                     return Ok(last);
                 }
                 tokio::time::sleep(BEHIND).await;
             }
         };
-        self.confirmed.losses(breaks, last).await
+        self.confirmed.count_losses(breaks, last).await
     }
 
     /// The last place in the stream of deliveries. A stream that is gone has none.

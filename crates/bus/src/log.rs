@@ -16,7 +16,7 @@ use async_nats::jetstream::stream::{Info, StorageType};
 use async_nats::{Client, Subscriber};
 use serde_json::json;
 
-use super::source::{LogSource, RECORDS, wanted};
+use super::source::{LogSource, RECORDS, make_config};
 use super::unusable::BrokerFault;
 use super::wire::Wire;
 use super::{Broker, PATIENCE, WriterTerm, bus, source};
@@ -67,13 +67,13 @@ impl LogStream {
         replicas: usize,
     ) -> Result<LogStream, BrokerFault> {
         let (wire, subjects) = (&broker.wire, &broker.subjects);
-        let wanted = wanted(organism, subjects, replicas);
+        let wanted = make_config(organism, subjects, replicas);
         let found: Info = bus::found_or_made(wire, organism, &wanted, RECORDS.format).await?;
-        bus::judge(wire, organism, &wanted, &found.config, &RECORDS)?;
+        bus::judge_config(wire, organism, &wanted, &found.config, &RECORDS)?;
         bus::bring_up(wire, &found.config, &wanted, RECORDS.format).await?;
-        let largest = bus::largest(&found.config).unwrap_or(usize::MAX);
-        let apart = Box::pin(bucket(wire, subjects.bucket(), replicas)).await?;
-        let source = LogSource::of(broker.wire.clone(), organism, found.config.num_replicas.max(replicas));
+        let largest = bus::find_largest(&found.config).unwrap_or(usize::MAX);
+        let apart = Box::pin(open_bucket(wire, subjects.bucket(), replicas)).await?;
+        let source = LogSource::new(broker.wire.clone(), organism, found.config.num_replicas.max(replicas));
         let made = found.created.unix_timestamp_nanos().to_string();
         Ok(LogStream { broker, source: Arc::new(source), largest, made, apart })
     }
@@ -89,16 +89,16 @@ impl LogStream {
     }
 
     /// Appends a message to a partition whose last message is at that place; 0 if it has none.
-    pub async fn append(&self, partition: u32, bytes: Vec<u8>, expected: u64) -> AppendResult {
-        let (wire, subject) = (&self.broker.wire, self.broker.subjects.log(partition));
+    pub async fn append_bundle(&self, partition: u32, bytes: Vec<u8>, expected: u64) -> AppendResult {
+        let (wire, subject) = (&self.broker.wire, self.broker.subjects.name_log(partition));
         let what = "the log was written";
-        match wire.publish(what, &subject, bytes, Some(expected)).await {
+        match wire.publish_message(what, &subject, bytes, Some(expected)).await {
             Ok(Response::Ok(ack)) => AppendResult::At(ack.sequence),
             Ok(Response::Err { error }) => match error.error_code() {
                 ErrorCode::STREAM_WRONG_LAST_SEQUENCE | ErrorCode::STREAM_WRONG_LAST_SEQUENCE_CONSTANT => {
                     AppendResult::Stale
                 }
-                _ => AppendResult::Refused(wire.refused(what, &error.to_string()).to_string()),
+                _ => AppendResult::Refused(wire.report_refused(what, &error.to_string()).to_string()),
             },
             Err(unusable) => AppendResult::Unknown(unusable.to_string()),
         }
@@ -136,7 +136,7 @@ impl LogStream {
         let patience = PATIENCE + Duration::from_secs((bytes >> 20) as u64);
         let wire = &self.broker.wire;
         match wire.heard_within(patience, what, Box::pin(work)).await {
-            Ok(done) => done.map_err(|error| wire.refused(what, &error).to_string()),
+            Ok(done) => done.map_err(|error| wire.report_refused(what, &error).to_string()),
             Err(unusable) => Err(unusable.to_string()),
         }
     }
@@ -145,36 +145,36 @@ impl LogStream {
     pub async fn shared_secret(&self, own: [u8; 32]) -> Result<[u8; 32], BrokerFault> {
         let (wire, subject) = (&self.broker.wire, self.broker.subjects.secret());
         let what = "what delivery tokens are made from was shared";
-        match wire.publish(what, &subject, own.to_vec(), Some(0)).await? {
+        match wire.publish_message(what, &subject, own.to_vec(), Some(0)).await? {
             Response::Ok(_) => return Ok(own),
             Response::Err { error }
                 if matches!(
                     error.error_code(),
                     ErrorCode::STREAM_WRONG_LAST_SEQUENCE | ErrorCode::STREAM_WRONG_LAST_SEQUENCE_CONSTANT
                 ) => {}
-            Response::Err { error } => return Err(wire.refused(what, &error.to_string())),
+            Response::Err { error } => return Err(wire.report_refused(what, &error.to_string())),
         }
         let bus = self.broker.subjects.bus_stream();
-        let found = source::read(wire, what, &bus, json!({ "last_by_subj": subject })).await?;
+        let found = source::read_message(wire, what, &bus, json!({ "last_by_subj": subject })).await?;
         let bytes = found.and_then(|found| found.bytes.try_into().ok());
-        bytes.ok_or_else(|| wire.refused(what, "other than 32 bytes are stored there"))
+        bytes.ok_or_else(|| wire.report_refused(what, "other than 32 bytes are stored there"))
     }
 
     /// Shows that the owner of the partition is alive.
     pub async fn show_life(&self, partition: u32, sign: Vec<u8>) -> Result<(), String> {
-        let subject = self.broker.subjects.life(partition);
+        let subject = self.broker.subjects.name_life(partition);
         self.client().publish(subject, sign.into()).await.map_err(|error| error.to_string())
     }
 
     /// The signs of life of a partition, from now on.
     pub async fn signs_of_life(&self, partition: u32) -> Result<Subscriber, String> {
-        let subject = self.broker.subjects.life(partition);
+        let subject = self.broker.subjects.name_life(partition);
         self.client().subscribe(subject).await.map_err(|error| error.to_string())
     }
 
     /// Messages sent to a partition, from now on. This does not say whether they were stored.
-    pub async fn sent(&self, partition: u32) -> Result<Subscriber, String> {
-        let subject = self.broker.subjects.log(partition);
+    pub async fn watch_partition(&self, partition: u32) -> Result<Subscriber, String> {
+        let subject = self.broker.subjects.name_log(partition);
         self.client().subscribe(subject).await.map_err(|error| error.to_string())
     }
 
@@ -197,7 +197,7 @@ impl Deref for LogStream {
     }
 }
 
-async fn bucket(wire: &Wire, bucket: String, replicas: usize) -> Result<ObjectStore, BrokerFault> {
+async fn open_bucket(wire: &Wire, bucket: String, replicas: usize) -> Result<ObjectStore, BrokerFault> {
     let what = format!("the object store {bucket} was looked for");
     let found = async {
         match wire.jetstream.get_object_store(&bucket).await {
@@ -213,5 +213,7 @@ async fn bucket(wire: &Wire, bucket: String, replicas: usize) -> Result<ObjectSt
             }
         }
     };
-    wire.heard(&what, Box::pin(found)).await?.map_err(|error| wire.refused(&what, &error.to_string()))
+    wire.wait_for_reply(&what, Box::pin(found))
+        .await?
+        .map_err(|error| wire.report_refused(&what, &error.to_string()))
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use super::unusable::{BrokerFault, line};
+use super::unusable::{BrokerFault, make_line};
 use super::wire::Wire;
 
 /// Bytes of a page that are read.
@@ -26,7 +26,7 @@ struct Configured {
 /// Checks every page. All servers that answer must sync. They must be more than half of the pages and of the copies
 /// that are kept, and the connected server must be among them. One server of a cluster that is down prevents no
 /// start: what most servers have is not lost with it.
-pub(super) async fn syncs(
+pub(super) async fn check_syncs(
     wire: &Wire,
     pages: &[String],
     copies: usize,
@@ -35,12 +35,12 @@ pub(super) async fn syncs(
     let (mut seen, mut unseen) = (Vec::new(), None);
     for page in pages {
         let asked = page.clone();
-        let read = tokio::task::spawn_blocking(move || read(&asked, patience)).await;
+        let read = tokio::task::spawn_blocking(move || read_page(&asked, patience)).await;
         let read = read.unwrap_or_else(|panic| Err(panic.to_string()));
         let read = match read {
             Ok(read) => read,
             Err(why) => {
-                let none = BrokerFault::Unseen { page: page.clone(), why: line(&why) };
+                let none = BrokerFault::Unseen { page: page.clone(), why: make_line(&why) };
                 tracing::warn!(why = %none, fix = none.fix(), "one server of the broker does not show that it syncs");
                 unseen.get_or_insert(none);
                 continue;
@@ -68,7 +68,7 @@ pub(super) async fn syncs(
     Err(BrokerFault::Unseen { page: pages.join(", "), why })
 }
 
-fn read(page: &str, patience: Duration) -> Result<Page, String> {
+fn read_page(page: &str, patience: Duration) -> Result<Page, String> {
     let agent: ureq::Agent = ureq::Agent::config_builder().timeout_global(Some(patience)).build().into();
     let address = format!("http://{page}/jsz?config=1");
     let mut answer = agent.get(&address).call().map_err(|error| error.to_string())?;

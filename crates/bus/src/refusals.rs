@@ -43,11 +43,11 @@ struct Client {
 impl Broker {
     /// Listens for them from now on, if the broker's configuration grants it. A broker that lets everyone in has
     /// nothing to report. If it is not granted, nothing ever comes, and nothing else is affected.
-    pub async fn refusals(&self) -> Result<Option<RefusedConnections>, String> {
+    pub async fn watch_refusals(&self) -> Result<Option<RefusedConnections>, String> {
         if !self.wire.shows_key {
             return Ok(None);
         }
-        let ear = self.client().subscribe(self.subjects().refused()).await;
+        let ear = self.client().subscribe(self.subjects().name_refused()).await;
         ear.map(|ear| Some(RefusedConnections(ear))).map_err(|error| error.to_string())
     }
 }
@@ -57,14 +57,14 @@ impl RefusedConnections {
     pub async fn next(&mut self) -> Option<RefusedConnection> {
         loop {
             let message = poll_fn(|cx| Pin::new(&mut self.0).poll_next(cx)).await?;
-            if let Some(refusal) = read(&message.payload) {
+            if let Some(refusal) = read_refusal(&message.payload) {
                 return Some(refusal);
             }
         }
     }
 }
 
-fn read(bytes: &[u8]) -> Option<RefusedConnection> {
+fn read_refusal(bytes: &[u8]) -> Option<RefusedConnection> {
     let bytes = Some(bytes).filter(|bytes| bytes.len() <= MOST)?;
     let word: Word = serde_json::from_slice(bytes).ok()?;
     (word.r#type == KIND).then(|| RefusedConnection { from: word.client.host.parse().ok() })
@@ -80,13 +80,13 @@ mod tests {
             let word = format!(
                 "{{\"type\":{kind:?},\"server\":{{}},\"client\":{{\"host\":{host:?},\"user\":\"sesame\"}}}}"
             );
-            read(word.as_bytes()).map(|refusal| refusal.from.map(|from| from.to_string()))
+            read_refusal(word.as_bytes()).map(|refusal| refusal.from.map(|from| from.to_string()))
         };
         assert_eq!(word(KIND, "127.0.0.1"), Some(Some("127.0.0.1".to_owned())));
         assert_eq!(word(KIND, "::1"), Some(Some("::1".to_owned())));
         assert_eq!(word(KIND, "sesame"), Some(None));
         assert_eq!(word("io.nats.server.advisory.v1.client_connect", "127.0.0.1"), None);
-        assert_eq!(read(b"{}"), None);
-        assert_eq!(read(&vec![b' '; MOST + 1]), None);
+        assert_eq!(read_refusal(b"{}"), None);
+        assert_eq!(read_refusal(&vec![b' '; MOST + 1]), None);
     }
 }

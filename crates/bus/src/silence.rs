@@ -33,7 +33,7 @@ pub struct WorkerSilence {
 
 impl WorkerSilence {
     /// Reads the broker's advisory.
-    pub fn read(advisory: &[u8]) -> Option<WorkerSilence> {
+    pub fn parse(advisory: &[u8]) -> Option<WorkerSilence> {
         #[derive(Deserialize)]
         struct Advisory {
             stream_seq: u64,
@@ -75,7 +75,7 @@ pub(super) async fn find_or_make(
 impl Broker {
     /// What the broker said from that time on about workers of a listener that gave no sign of life, oldest first.
     /// Nothing if the broker does not keep it.
-    pub async fn silences(
+    pub async fn list_silences(
         &self,
         listener: &Name,
         since: Option<Millis>,
@@ -83,15 +83,15 @@ impl Broker {
         if !self.keeps_silences {
             return Ok(Vec::new());
         }
-        let (stream, subject) = (self.subjects.silence_stream(), self.subjects.silence(listener));
+        let (stream, subject) = (self.subjects.silence_stream(), self.subjects.name_silence(listener));
         let mut said = Vec::new();
         let mut asked = match since {
             Some(since) => json!({ "start_time": since.to_string(), "next_by_subj": subject }),
             None => json!({ "seq": 1, "next_by_subj": subject }),
         };
         let what = "it was asked which workers gave no sign of life";
-        while let Some(found) = source::read(&self.wire, what, &stream, asked).await? {
-            said.extend(WorkerSilence::read(&found.bytes));
+        while let Some(found) = source::read_message(&self.wire, what, &stream, asked).await? {
+            said.extend(WorkerSilence::parse(&found.bytes));
             asked = json!({ "seq": found.sequence + 1, "next_by_subj": subject });
         }
         Ok(said)

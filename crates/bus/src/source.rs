@@ -65,7 +65,7 @@ impl LogSource {
     /// Finds the stream of that organism, and makes none. The key does not say whether the caller is the pump or an
     /// auditor. If the broker rejects the caller as one of them, the other is tried. If that is forbidden too, the
     /// error is that of the first.
-    pub async fn find(
+    pub async fn find_log(
         organism: &Name,
         url: &str,
         credentials: Option<&Credentials>,
@@ -91,21 +91,27 @@ impl LogSource {
         caller: LogCaller,
         patience: Duration,
     ) -> Result<LogSource, BrokerFault> {
-        let wire = Wire::lay(organism, caller, url, credentials, patience).await?;
-        fitness::version(&wire)?;
-        let subjects = BrokerSubjects::of(organism);
+        let wire = Wire::lay_wire(organism, caller, url, credentials, patience).await?;
+        fitness::check_version(&wire)?;
+        let subjects = BrokerSubjects::new(organism);
         let stream = subjects.log_stream();
         let Some(info) = told_of(&wire, &stream).await? else {
             return Err(BrokerFault::Absent { address: wire.address.clone(), stream });
         };
         let copies = info.config.num_replicas;
-        bus::judge(&wire, organism, &wanted(organism, &subjects, copies), &info.config, &RECORDS)?;
-        Ok(LogSource::of(Arc::new(wire), organism, copies))
+        bus::judge_config(
+            &wire,
+            organism,
+            &make_config(organism, &subjects, copies),
+            &info.config,
+            &RECORDS,
+        )?;
+        Ok(LogSource::new(Arc::new(wire), organism, copies))
     }
 
     /// The stream of that organism, which is known to exist with this many copies.
-    pub(super) fn of(wire: Arc<Wire>, organism: &Name, copies: usize) -> LogSource {
-        let subjects = BrokerSubjects::of(organism);
+    pub(super) fn new(wire: Arc<Wire>, organism: &Name, copies: usize) -> LogSource {
+        let subjects = BrokerSubjects::new(organism);
         let (stream, apart) = (subjects.log_stream(), subjects.apart_stream());
         LogSource { wire, subjects, organism: organism.clone(), stream, apart, copies }
     }
@@ -132,7 +138,7 @@ impl LogSource {
     }
 
     /// How far it goes just now.
-    pub async fn reach(&self) -> Result<StreamExtent, BrokerFault> {
+    pub async fn read_reach(&self) -> Result<StreamExtent, BrokerFault> {
         let Some(Info { state, .. }) = told_of(&self.wire, &self.stream).await? else {
             return Err(BrokerFault::Absent {
                 address: self.wire.address.clone(),
@@ -144,30 +150,34 @@ impl LogSource {
     }
 
     /// The last message of a partition.
-    pub async fn last(&self, partition: u32) -> Result<Option<StoredMessage>, BrokerFault> {
-        let asked = json!({ "last_by_subj": self.subjects.log(partition) });
-        read(&self.wire, "the last message of the log was read", &self.stream, asked).await
+    pub async fn read_last(&self, partition: u32) -> Result<Option<StoredMessage>, BrokerFault> {
+        let asked = json!({ "last_by_subj": self.subjects.name_log(partition) });
+        read_message(&self.wire, "the last message of the log was read", &self.stream, asked).await
     }
 
     /// The first message of a partition from that place in the stream on.
-    pub async fn from(&self, partition: u32, sequence: u64) -> Result<Option<StoredMessage>, BrokerFault> {
-        self.first(&self.stream, self.subjects.log(partition), sequence).await
+    pub async fn read_from(
+        &self,
+        partition: u32,
+        sequence: u64,
+    ) -> Result<Option<StoredMessage>, BrokerFault> {
+        self.read_first(&self.stream, self.subjects.name_log(partition), sequence).await
     }
 
     /// The first message of a subject from that place in its stream on.
-    pub(super) async fn first(
+    pub(super) async fn read_first(
         &self,
         stream: &str,
         subject: String,
         sequence: u64,
     ) -> Result<Option<StoredMessage>, BrokerFault> {
         let asked = json!({ "seq": sequence, "next_by_subj": subject });
-        read(&self.wire, "a message of the log was read", stream, asked).await
+        read_message(&self.wire, "a message of the log was read", stream, asked).await
     }
 }
 
 /// The stream as this version makes it.
-pub(super) fn wanted(organism: &Name, subjects: &BrokerSubjects, replicas: usize) -> Config {
+pub(super) fn make_config(organism: &Name, subjects: &BrokerSubjects, replicas: usize) -> Config {
     Config {
         name: subjects.log_stream(),
         subjects: vec![subjects.logs()],
@@ -186,15 +196,15 @@ pub(super) fn wanted(organism: &Name, subjects: &BrokerSubjects, replicas: usize
 /// A stream's description; `None` if there is no such stream.
 pub(super) async fn told_of(wire: &Wire, stream: &str) -> Result<Option<Info>, BrokerFault> {
     let what = format!("the stream {stream} was looked for");
-    match wire.ask::<Info>(&what, &format!("STREAM.INFO.{stream}"), &json!({})).await? {
+    match wire.ask_api::<Info>(&what, &format!("STREAM.INFO.{stream}"), &json!({})).await? {
         Response::Ok(info) => Ok(Some(info)),
         Response::Err { error } if error.error_code() == ErrorCode::STREAM_NOT_FOUND => Ok(None),
-        Response::Err { error } => Err(wire.refused(&what, &error.to_string())),
+        Response::Err { error } => Err(wire.report_refused(&what, &error.to_string())),
     }
 }
 
 /// One message of a stream, as its leader has it.
-pub(super) async fn read(
+pub(super) async fn read_message(
     wire: &Wire,
     what: &str,
     stream: &str,
@@ -204,10 +214,10 @@ pub(super) async fn read(
     struct Found {
         message: RawMessage,
     }
-    match wire.ask::<Found>(what, &format!("STREAM.MSG.GET.{stream}"), &asked).await? {
+    match wire.ask_api::<Found>(what, &format!("STREAM.MSG.GET.{stream}"), &asked).await? {
         Response::Ok(found) => {
             let message = StreamMessage::try_from(found.message);
-            let message = message.map_err(|error| wire.refused(what, &error.to_string()))?;
+            let message = message.map_err(|error| wire.report_refused(what, &error.to_string()))?;
             Ok(Some(StoredMessage { sequence: message.sequence, bytes: message.payload.to_vec() }))
         }
         Response::Err { error }
@@ -215,6 +225,6 @@ pub(super) async fn read(
         {
             Ok(None)
         }
-        Response::Err { error } => Err(wire.refused(what, &error.to_string())),
+        Response::Err { error } => Err(wire.report_refused(what, &error.to_string())),
     }
 }

@@ -7,7 +7,7 @@
 use systole_core::types::ids::Name;
 
 /// A name as one word of a subject.
-pub fn token(name: &Name) -> String {
+pub fn to_token(name: &Name) -> String {
     name.as_str().replace('.', "_")
 }
 
@@ -19,8 +19,8 @@ pub struct BrokerSubjects {
 
 impl BrokerSubjects {
     /// The names for that organism.
-    pub fn of(organism: &Name) -> BrokerSubjects {
-        BrokerSubjects { organism: token(organism) }
+    pub fn new(organism: &Name) -> BrokerSubjects {
+        BrokerSubjects { organism: to_token(organism) }
     }
 
     /// The stream for deliveries that are out.
@@ -34,25 +34,25 @@ impl BrokerSubjects {
     }
 
     /// Deliveries to one listener.
-    pub fn delivery(&self, listener: &Name) -> String {
-        format!("o.{}.dlv.{}", self.organism, token(listener))
+    pub fn name_delivery(&self, listener: &Name) -> String {
+        format!("o.{}.dlv.{}", self.organism, to_token(listener))
     }
 
     /// The subject of the fence before the deliveries to a listener. Each delivery names the fence that it expects;
     /// after a new fence, deliveries for an old one are refused. A name begins with a letter, so no listener hears of
     /// it.
-    pub fn fence(&self, listener: &Name) -> String {
-        format!("o.{}.dlv._fence_{}", self.organism, token(listener))
+    pub fn name_fence(&self, listener: &Name) -> String {
+        format!("o.{}.dlv._fence_{}", self.organism, to_token(listener))
     }
 
     /// Where a listener sends its words about a delivery, for any partition or for one.
-    pub fn said(&self, listener: &Name, partition: &str) -> String {
-        format!("o.{}.in.{}.{partition}", self.organism, token(listener))
+    pub fn name_said(&self, listener: &Name, partition: &str) -> String {
+        format!("o.{}.in.{}.{partition}", self.organism, to_token(listener))
     }
 
     /// Where a client sends its messages. No name has a dot there, so it is never a listener's subject.
-    pub fn asked(&self, client: &Name) -> String {
-        format!("o.{}.in.{}", self.organism, token(client))
+    pub fn name_asked(&self, client: &Name) -> String {
+        format!("o.{}.in.{}", self.organism, to_token(client))
     }
 
     /// Where all clients send their messages.
@@ -61,19 +61,19 @@ impl BrokerSubjects {
     }
 
     /// Where a listener reports progress.
-    pub fn live(&self, listener: &Name) -> String {
-        format!("o.{}.live.{}", self.organism, token(listener))
+    pub fn name_live(&self, listener: &Name) -> String {
+        format!("o.{}.live.{}", self.organism, to_token(listener))
     }
 
     /// Where a listener hears that an answer is no longer wanted.
-    pub fn cancels(&self, listener: &Name) -> String {
-        format!("o.{}.cancel.{}", self.organism, token(listener))
+    pub fn name_cancels(&self, listener: &Name) -> String {
+        format!("o.{}.cancel.{}", self.organism, to_token(listener))
     }
 
     /// Where the broker reports that the worker of a delivery gave no sign of life.
-    pub fn silence(&self, listener: &Name) -> String {
+    pub fn name_silence(&self, listener: &Name) -> String {
         let stream = self.bus_stream();
-        format!("$JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES.{stream}.{}", token(listener))
+        format!("$JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES.{stream}.{}", to_token(listener))
     }
 
     /// Where the broker reports that of all listeners.
@@ -102,7 +102,7 @@ impl BrokerSubjects {
     }
 
     /// The subject of one partition of that log.
-    pub(super) fn log(&self, partition: u32) -> String {
+    pub(super) fn name_log(&self, partition: u32) -> String {
         format!("o.{}.log.{partition}", self.organism)
     }
 
@@ -118,16 +118,16 @@ impl BrokerSubjects {
 
     /// The subject of the description of an object in that bucket.
     pub(super) fn object_subject(&self, name: &str) -> String {
-        format!("$O.{}.M.{}", self.bucket(), base64url(name.as_bytes()))
+        format!("$O.{}.M.{}", self.bucket(), encode_base64url(name.as_bytes()))
     }
 
     /// The subject of the parts of one stored object.
-    pub(super) fn parts(&self, put: &str) -> String {
+    pub(super) fn name_parts(&self, put: &str) -> String {
         format!("$O.{}.C.{put}", self.bucket())
     }
 
     /// Where the owner of a partition shows that it is alive.
-    pub fn life(&self, partition: u32) -> String {
+    pub fn name_life(&self, partition: u32) -> String {
         format!("o.{}.life.{partition}", self.organism)
     }
 
@@ -137,13 +137,13 @@ impl BrokerSubjects {
     }
 
     /// Where the broker reports whom it did not let in, if its configuration forwards that here.
-    pub fn refused(&self) -> String {
+    pub fn name_refused(&self) -> String {
         format!("o.{}.refused.*", self.organism)
     }
 
     /// The prefix of the pump's inboxes. A listener's begin with `_INBOX_LISTENER`, and no name has a `_`.
-    pub fn inbox(organism: &Name) -> String {
-        format!("_INBOX_pump_{}", token(organism))
+    pub fn name_inbox(organism: &Name) -> String {
+        format!("_INBOX_pump_{}", to_token(organism))
     }
 
     /// The prefix of an auditor's inboxes.
@@ -154,12 +154,12 @@ impl BrokerSubjects {
     /// The prefix of JetStream's interface for an auditor. The broker answers `$JS.API` for the account that asks,
     /// and an auditor's account keeps nothing.
     pub fn api_of_auditors(organism: &Name) -> String {
-        format!("JS.{}.API", token(organism))
+        format!("JS.{}.API", to_token(organism))
     }
 }
 
 /// Bytes as an object store writes a name into a subject: base64 with `-` and `_`, padded with `=`.
-fn base64url(bytes: &[u8]) -> String {
+fn encode_base64url(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
     let digit = |bits: u32| DIGITS.get(bits as usize & 63).map_or('=', |digit| char::from(*digit));
     let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
@@ -179,12 +179,12 @@ mod tests {
     #[test]
     fn a_name_with_dots_is_one_word() {
         let organism = Name::parse("acme.shop").unwrap();
-        let subjects = BrokerSubjects::of(&organism);
+        let subjects = BrokerSubjects::new(&organism);
         assert_eq!(subjects.bus_stream(), "SYSTOLE_acme_shop_BUS");
         assert_eq!(subjects.deliveries(), "o.acme_shop.dlv.*");
-        assert_eq!(subjects.delivery(&Name::parse("web.search").unwrap()), "o.acme_shop.dlv.web_search");
-        assert_ne!(subjects, BrokerSubjects::of(&Name::parse("acme-shop").unwrap()));
-        assert_eq!(BrokerSubjects::inbox(&organism), "_INBOX_pump_acme_shop");
+        assert_eq!(subjects.name_delivery(&Name::parse("web.search").unwrap()), "o.acme_shop.dlv.web_search");
+        assert_ne!(subjects, BrokerSubjects::new(&Name::parse("acme-shop").unwrap()));
+        assert_eq!(BrokerSubjects::name_inbox(&organism), "_INBOX_pump_acme_shop");
         assert_eq!(BrokerSubjects::api_of_auditors(&organism), "JS.acme_shop.API");
         // This is why no name becomes another name's word.
         assert!(Name::parse("acme_shop").is_err());
@@ -199,7 +199,7 @@ mod tests {
             (b"foobar", "Zm9vYmFy"),
             (&[0xfb, 0xff, 0xbf], "-_-_"),
         ] {
-            assert_eq!(base64url(bytes), written);
+            assert_eq!(encode_base64url(bytes), written);
         }
     }
 }

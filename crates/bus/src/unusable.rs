@@ -151,7 +151,7 @@ impl BrokerFault {
 }
 
 /// Words from elsewhere, made part of a line.
-pub(super) fn line(words: &str) -> String {
+pub(super) fn make_line(words: &str) -> String {
     let mut line: String = words.split_whitespace().collect::<Vec<_>>().join(" ");
     line.retain(|c| !c.is_control());
     if let Some((end, _)) = line.char_indices().nth(REPEATED) {

@@ -23,7 +23,7 @@ use tokio::time::timeout;
 
 use super::credentials::Credentials;
 use super::subjects::BrokerSubjects;
-use super::unusable::{BrokerFault, line};
+use super::unusable::{BrokerFault, make_line};
 use systole_core::types::ids::Name;
 use systole_system::system;
 
@@ -76,14 +76,14 @@ impl LogCaller {
         }
     }
 
-    fn inbox(self, organism: &Name) -> String {
+    fn name_inbox(self, organism: &Name) -> String {
         match self {
-            LogCaller::Pump => BrokerSubjects::inbox(organism),
+            LogCaller::Pump => BrokerSubjects::name_inbox(organism),
             LogCaller::Auditor => BrokerSubjects::inbox_of_auditors().to_owned(),
         }
     }
 
-    fn jetstream(self, organism: &Name, client: Client) -> Context {
+    fn make_context(self, organism: &Name, client: Client) -> Context {
         match self {
             LogCaller::Pump => jetstream::new(client),
             LogCaller::Auditor => jetstream::with_prefix(client, &BrokerSubjects::api_of_auditors(organism)),
@@ -113,28 +113,28 @@ pub(super) struct Wire {
 
 impl Wire {
     /// Connects and shows the credentials.
-    pub(super) async fn lay(
+    pub(super) async fn lay_wire(
         organism: &Name,
         caller: LogCaller,
         url: &str,
         credentials: Option<&Credentials>,
         patience: Duration,
     ) -> Result<Wire, BrokerFault> {
-        let servers = servers(url)?;
-        let address = servers.iter().map(address).collect::<Vec<_>>().join(", ");
+        let servers = parse_servers(url)?;
+        let address = servers.iter().map(write_address).collect::<Vec<_>>().join(", ");
         let (forbid, forbidden) = watch::channel(Forbidden::default());
         // A broker need not grant this subscription; questions are answered all the same.
         let unheard =
-            format!("subscription to \"{}\"", BrokerSubjects::of(organism).refused()).to_lowercase();
+            format!("subscription to \"{}\"", BrokerSubjects::new(organism).name_refused()).to_lowercase();
         let (links, link) = watch::channel(ConnectionState { stands: true, breaks: 0 });
         let options = ConnectOptions::new()
             .name(format!("systole {} {}", caller.as_str(), organism.as_str()))
-            .custom_inbox_prefix(caller.inbox(organism))
+            .custom_inbox_prefix(caller.name_inbox(organism))
             // A silent server leaves time for the others.
             .connection_timeout(patience / u32::try_from(servers.len()).unwrap_or(u32::MAX).max(1))
             .request_timeout(Some(patience))
             .ping_interval(PING)
-            .reconnect_delay_callback(pause)
+            .reconnect_delay_callback(compute_pause)
             .event_callback(move |event| {
                 match event {
                     Event::ServerError(ServerError::Other(words))
@@ -145,7 +145,7 @@ impl Wire {
                     Event::ServerError(ServerError::Other(words))
                         if words.to_lowercase().contains("permissions violation") =>
                     {
-                        let words = line(&words);
+                        let words = make_line(&words);
                         forbid.send_modify(|last| *last = Forbidden { times: last.times + 1, words });
                     }
                     Event::Connected => links.send_modify(|link| link.stands = true),
@@ -158,7 +158,7 @@ impl Wire {
                 std::future::ready(())
             });
         let options = match credentials {
-            Some(credentials) => credentials.show(options),
+            Some(credentials) => credentials.apply_to(options),
             None => options,
         };
         let shows_key = credentials.is_some();
@@ -169,7 +169,7 @@ impl Wire {
                 return Err(BrokerFault::Silent { address, what: "it was called".to_owned(), patience });
             }
         };
-        let mut jetstream = caller.jetstream(organism, client.clone());
+        let mut jetstream = caller.make_context(organism, client.clone());
         jetstream.set_timeout(patience);
         Ok(Wire { client, jetstream, address, patience, caller, shows_key, forbidden, link })
     }
@@ -177,7 +177,7 @@ impl Wire {
     /// Asks the broker's own interface. `what` says what the pump did, as in `it was asked for its streams`. Every
     /// question here may be asked again. A cluster is asked again, because it is silent while it elects a leader, and
     /// that may take longer than a broker may take for an answer.
-    pub(super) async fn ask<T: DeserializeOwned>(
+    pub(super) async fn ask_api<T: DeserializeOwned>(
         &self,
         what: &str,
         api: &str,
@@ -198,19 +198,20 @@ impl Wire {
         body: &impl Serialize,
     ) -> Result<Response<T>, BrokerFault> {
         let asked = self.jetstream.request(api.to_owned(), body);
-        let said = self.heard(what, async { asked.await.map_err(|error| (error.kind(), error.to_string())) });
+        let said = self
+            .wait_for_reply(what, async { asked.await.map_err(|error| (error.kind(), error.to_string())) });
         match said.await? {
             Ok(response) => Ok(response),
             Err((Asked::NoResponders, _)) => {
                 Err(BrokerFault::NoJetStream { address: self.address.clone(), for_account: false })
             }
-            Err((Asked::TimedOut, _)) => Err(self.silent(what, self.patience)),
-            Err((_, why)) => Err(self.broken(&why)),
+            Err((Asked::TimedOut, _)) => Err(self.report_silent(what, self.patience)),
+            Err((_, why)) => Err(self.report_broken(&why)),
         }
     }
 
     /// Publishes with the expected last sequence of that subject.
-    pub(super) async fn publish(
+    pub(super) async fn publish_message(
         &self,
         what: &str,
         subject: &str,
@@ -223,23 +224,23 @@ impl Wire {
         }
         let request = Request::new().headers(headers).payload(payload.into());
         let asked = self.client.send_request(subject.to_owned(), request);
-        let said = self.heard(what, async { asked.await.map_err(|error| (error.kind(), error.to_string())) });
+        let said = self
+            .wait_for_reply(what, async { asked.await.map_err(|error| (error.kind(), error.to_string())) });
         match said.await? {
-            Ok(message) => {
-                serde_json::from_slice(&message.payload).map_err(|error| self.broken(&error.to_string()))
-            }
-            Err((RequestErrorKind::TimedOut, _)) => Err(self.silent(what, self.patience)),
-            Err((RequestErrorKind::NoResponders, _)) => {
-                Err(self
-                    .refused(what, "no stream takes the subject: it has no leader now, or it was removed"))
-            }
-            Err((_, why)) => Err(self.broken(&why)),
+            Ok(message) => serde_json::from_slice(&message.payload)
+                .map_err(|error| self.report_broken(&error.to_string())),
+            Err((RequestErrorKind::TimedOut, _)) => Err(self.report_silent(what, self.patience)),
+            Err((RequestErrorKind::NoResponders, _)) => Err(self.report_refused(
+                what,
+                "no stream takes the subject: it has no leader now, or it was removed",
+            )),
+            Err((_, why)) => Err(self.report_broken(&why)),
         }
     }
 
     /// Waits for the first of: the answer, the report that it is forbidden, a broken connection, or the timeout.
     /// Without a connection nothing is asked, because the question would go out whenever there is a connection again.
-    pub(super) async fn heard<T>(
+    pub(super) async fn wait_for_reply<T>(
         &self,
         what: &str,
         asked: impl Future<Output = T>,
@@ -279,12 +280,12 @@ impl Wire {
                 let who = self.caller.as_str();
                 Err(BrokerFault::Forbidden { address: self.address.clone(), who, what })
             }
-            () = broke => Err(self.broken(&format!("there is no connection when {what}"))),
-            said = timeout(patience, asked) => said.map_err(|_| self.silent(what, patience)),
+            () = broke => Err(self.report_broken(&format!("there is no connection when {what}"))),
+            said = timeout(patience, asked) => said.map_err(|_| self.report_silent(what, patience)),
         }
     }
 
-    fn silent(&self, what: &str, patience: Duration) -> BrokerFault {
+    fn report_silent(&self, what: &str, patience: Duration) -> BrokerFault {
         let address = self.address.clone();
         match self.client.connection_state() {
             State::Connected => BrokerFault::Silent { address, what: what.to_owned(), patience },
@@ -292,29 +293,29 @@ impl Wire {
         }
     }
 
-    fn broken(&self, why: &str) -> BrokerFault {
-        BrokerFault::Unreachable { address: self.address.clone(), why: line(why) }
+    fn report_broken(&self, why: &str) -> BrokerFault {
+        BrokerFault::Unreachable { address: self.address.clone(), why: make_line(why) }
     }
 
     /// The error for a refusal by the broker.
-    pub(super) fn refused(&self, what: &str, why: &str) -> BrokerFault {
-        BrokerFault::Refused { address: self.address.clone(), what: what.to_owned(), why: line(why) }
+    pub(super) fn report_refused(&self, what: &str, why: &str) -> BrokerFault {
+        BrokerFault::Refused { address: self.address.clone(), what: what.to_owned(), why: make_line(why) }
     }
 }
 
 /// The pause before the next try to reconnect, after this many tries.
-fn pause(tries: usize) -> Duration {
+fn compute_pause(tries: usize) -> Duration {
     let doublings = u32::try_from(tries).unwrap_or(u32::MAX).min(10);
     Duration::from_millis(1 << doublings).min(LONGEST_PAUSE)
 }
 
 /// Reads the addresses of a cluster's servers, separated by commas.
-fn servers(urls: &str) -> Result<Vec<ServerAddr>, BrokerFault> {
-    urls.split(',').map(server).collect()
+fn parse_servers(urls: &str) -> Result<Vec<ServerAddr>, BrokerFault> {
+    urls.split(',').map(parse_server).collect()
 }
 
 /// Reads an address. The error for a wrong address does not repeat any part of it.
-fn server(url: &str) -> Result<ServerAddr, BrokerFault> {
+fn parse_server(url: &str) -> Result<ServerAddr, BrokerFault> {
     let is_none = |why: &str| BrokerFault::Address { why: why.to_owned() };
     let is_ours = |scheme: &str| matches!(scheme, "nats" | "tls");
     if url.split_once("://").is_some_and(|(scheme, _)| !is_ours(scheme)) {
@@ -331,7 +332,7 @@ fn server(url: &str) -> Result<ServerAddr, BrokerFault> {
     Ok(server)
 }
 
-fn address(server: &ServerAddr) -> String {
+fn write_address(server: &ServerAddr) -> String {
     let (host, port) = (server.host(), server.port().to_string());
     if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
 }
@@ -353,10 +354,10 @@ fn not_in(address: String, shows_key: bool, error: &ConnectError, patience: Dura
                 Some(error) if error.kind() == std::io::ErrorKind::ConnectionRefused => {
                     "nothing listens there".to_owned()
                 }
-                Some(error) => system::told(error),
+                Some(error) => system::describe_error(error),
                 None => error.to_string(),
             };
-            BrokerFault::Unreachable { address, why: line(&why) }
+            BrokerFault::Unreachable { address, why: make_line(&why) }
         }
     }
 }

@@ -56,7 +56,7 @@ pub fn document_kind(word: &[u8]) -> DocumentKind {
         Root::Stray => DocumentKind::Other,
         // An unreadable document counts as nothing: the door might find a reply in it, which would then end no
         // delivery.
-        Root::Other => match ListenerDocument::read(word, &DocumentLimits::default()) {
+        Root::Other => match ListenerDocument::parse(word, &DocumentLimits::default()) {
             Ok(ListenerDocument::Reply { delivery, .. }) => DocumentKind::Reply { delivery },
             Ok(
                 ListenerDocument::Journal { delivery, id, .. } | ListenerDocument::Ask { delivery, id, .. },

@@ -6,12 +6,12 @@
 /// Hears what is said aside.
 pub trait ProgramEar: Send + Sync {
     /// Hears bytes from stderr, or from stdout between the documents of the protocol.
-    fn aside(&self, said: &[u8]);
+    fn note_stderr(&self, said: &[u8]);
     /// Hears the part of those bytes that was a line on the stdout of a program that stays, where a document of the
     /// protocol was expected.
-    fn stray(&self, _line: &[u8]) {}
+    fn note_stray(&self, _line: &[u8]) {}
     /// A program ended; `forced` says whether it had to be made to.
-    fn ended(&self, how: &str, forced: bool);
+    fn note_end(&self, how: &str, forced: bool);
 }
 
 /// Hears nothing.
@@ -19,6 +19,6 @@ pub trait ProgramEar: Send + Sync {
 pub struct NoEar;
 
 impl ProgramEar for NoEar {
-    fn aside(&self, _: &[u8]) {}
-    fn ended(&self, _: &str, _: bool) {}
+    fn note_stderr(&self, _: &[u8]) {}
+    fn note_end(&self, _: &str, _: bool) {}
 }

@@ -20,7 +20,7 @@ use systole_kit::reply::{self, ReplyContent};
 use tokio::sync::mpsc;
 
 use super::mailbox::MailboxItem;
-use super::post::{Post, UNSENT, called_back, damaged};
+use super::post::{Post, UNSENT, called_back, describe_damage};
 use systole_core::types::codes::Code;
 use systole_core::types::ports::{ArrivedDocument, Delivery, LeaseToken};
 use systole_system::tasks::{self, Caught, PanicMessage, RunningTask, TaskKind};
@@ -51,23 +51,23 @@ pub type ReplyFuture = Pin<Box<dyn Future<Output = ReplyContent> + Send>>;
 /// ```
 pub trait InlineListener: Send + Sync + 'static {
     /// Answers a delivery. While it works on this delivery, it may write its journal and ask on the line.
-    fn answer(self: Arc<Self>, asked: Delivered, line: Arc<dyn Line>) -> ReplyFuture;
+    fn answer_delivery(self: Arc<Self>, asked: Delivered, line: Arc<dyn Line>) -> ReplyFuture;
 
     /// Its answer to this delivery was taken. This is called only if others answer under its name as well.
-    fn taken(&self, _asked: &Delivered) {}
+    fn note_taken(&self, _asked: &Delivered) {}
 }
 
 /// A listener that is one closure and needs no line.
-pub fn answering<F, A>(answer: F) -> Arc<dyn InlineListener>
+pub fn from_answer<F, A>(answer: F) -> Arc<dyn InlineListener>
 where
     F: Fn(Delivered) -> A + Send + Sync + 'static,
     A: Future<Output = ReplyContent> + Send + 'static,
 {
-    conversing(move |asked, _| answer(asked))
+    from_conversation(move |asked, _| answer(asked))
 }
 
 /// A listener that is one closure, with its line.
-pub fn conversing<F, A>(answer: F) -> Arc<dyn InlineListener>
+pub fn from_conversation<F, A>(answer: F) -> Arc<dyn InlineListener>
 where
     F: Fn(Delivered, Arc<dyn Line>) -> A + Send + Sync + 'static,
     A: Future<Output = ReplyContent> + Send + 'static,
@@ -82,47 +82,49 @@ where
     F: Fn(Delivered, Arc<dyn Line>) -> A + Send + Sync + 'static,
     A: Future<Output = ReplyContent> + Send + 'static,
 {
-    fn answer(self: Arc<Self>, asked: Delivered, line: Arc<dyn Line>) -> ReplyFuture {
+    fn answer_delivery(self: Arc<Self>, asked: Delivered, line: Arc<dyn Line>) -> ReplyFuture {
         Box::pin((self.0)(asked, line))
     }
 }
 
 /// Starts the task that brings a listener its deliveries.
-pub(super) fn tend(post: &Post, listener: Arc<dyn InlineListener>) -> RunningTask {
+pub(super) fn start_carrier(post: &Post, listener: Arc<dyn InlineListener>) -> RunningTask {
     let kind = TaskKind::Listener(post.listener.clone());
     let fallen = post.clone();
-    tasks::start(kind, serve_listener(post.clone(), listener), |panicked| fallen.fallen(panicked))
+    tasks::start_task(kind, serve_listener(post.clone(), listener), |panicked| fallen.report_panic(panicked))
 }
 
 async fn serve_listener(post: Post, listener: Arc<dyn InlineListener>) {
     // Nothing is ever sent on this channel. It closes when the last delivery that holds an end of it is over.
     let (running, mut all_over) = mpsc::channel::<Infallible>(1);
     let board = Arc::new(Board::default());
-    post.joined().await;
+    post.report_joined().await;
     loop {
         while let Some(item) = post.mailbox.next_now() {
             match item {
-                MailboxItem::Deliver(delivery) => bring(&delivery, &post, &listener, &board, &running).await,
-                MailboxItem::Answer(answer) => board.ring(answer),
+                MailboxItem::Deliver(delivery) => {
+                    bring_delivery(&delivery, &post, &listener, &board, &running).await
+                }
+                MailboxItem::Answer(answer) => board.pass_answer(answer),
                 // The delivery's own task already knows.
                 MailboxItem::Cancel(_) => {}
             }
         }
         tokio::select! {
-            () = post.mailbox.arrival() => {}
-            (token, why) = post.mailbox.unsent() => {
-                post.gone(token, called_back(why), UNSENT.to_owned()).await;
+            () = post.mailbox.wait_for_item() => {}
+            (token, why) = post.mailbox.take_unsent() => {
+                post.report_gone(token, called_back(why), UNSENT.to_owned()).await;
             }
-            () = post.stopped() => break,
+            () = post.wait_for_stop() => break,
         }
     }
     drop(running);
     let _closed = all_over.recv().await;
-    post.close(Code::ListenerDown, "stopped with the organism").await;
+    post.close_post(Code::ListenerDown, "stopped with the organism").await;
 }
 
 /// Brings one delivery. The listener answers it at once if it can, otherwise in its own task.
-async fn bring(
+async fn bring_delivery(
     delivery: &Delivery,
     post: &Post,
     listener: &Arc<dyn InlineListener>,
@@ -130,59 +132,59 @@ async fn bring(
     running: &mpsc::Sender<Infallible>,
 ) {
     let token = delivery.lease.token.clone();
-    post.brought();
+    post.note_brought();
     let asked = match delivery.envelope() {
         Ok(asked) => asked,
-        Err(fault) => return gone(post, token, Code::DamagedThread, damaged(&fault)).await,
+        Err(fault) => return report_gone(post, token, Code::DamagedThread, describe_damage(&fault)).await,
     };
     let listener = listener.clone();
-    let (line, hung_up) = line::open(post, board, &token);
+    let (line, hung_up) = line::open_line(post, board, &token);
     let mut answer = Caught::new(Box::pin(async move {
         let _hung_up = hung_up;
-        listener.answer(asked, line).await
+        listener.answer_delivery(asked, line).await
     }));
     match poll_fn(|cx| Poll::Ready(Pin::new(&mut answer).poll(cx))).await {
-        Poll::Ready(said) => answered(post, token, said).await,
+        Poll::Ready(said) => report_answer(post, token, said).await,
         Poll::Pending => {
-            let (work, running) = (wait(post.clone(), token.clone(), answer), running.clone());
+            let (work, running) = (wait_for_answer(post.clone(), token.clone(), answer), running.clone());
             let (kind, post) = (TaskKind::Delivery(post.listener.clone()), post.clone());
             let whole = async move {
                 work.await;
                 drop(running);
             };
             // `running` is used to wait for its end.
-            let _counted = tasks::start(kind, whole, async move |panicked| {
-                gone(&post, token, Code::ListenerFailed, panic_words(&panicked)).await;
+            let _counted = tasks::start_task(kind, whole, async move |panicked| {
+                report_gone(&post, token, Code::ListenerFailed, panic_words(&panicked)).await;
             });
         }
     }
 }
 
-async fn wait(post: Post, token: LeaseToken, answer: Caught<ReplyContent>) {
+async fn wait_for_answer(post: Post, token: LeaseToken, answer: Caught<ReplyContent>) {
     let grace = Duration::from_millis(post.pace.eof_ms.saturating_add(post.pace.term_ms));
     let last_moment = async {
-        post.stopped().await;
+        post.wait_for_stop().await;
         tokio::time::sleep(grace).await;
     };
     let (code, words) = tokio::select! {
-        said = answer => return answered(&post, token, said).await,
+        said = answer => return report_answer(&post, token, said).await,
         why = post.mailbox.recall_of(&token) => (called_back(why), "called back; its work was dropped"),
         () = last_moment => (Code::ListenerLost, "still at work when the organism stopped"),
     };
-    gone(&post, token, code, words.to_owned()).await;
+    report_gone(&post, token, code, words.to_owned()).await;
 }
 
-async fn answered(post: &Post, token: LeaseToken, said: Result<ReplyContent, PanicMessage>) {
+async fn report_answer(post: &Post, token: LeaseToken, said: Result<ReplyContent, PanicMessage>) {
     let said = match said {
         Ok(said) => said,
-        Err(panicked) => return gone(post, token, Code::ListenerFailed, panic_words(&panicked)).await,
+        Err(panicked) => return report_gone(post, token, Code::ListenerFailed, panic_words(&panicked)).await,
     };
     if let Some(fault) = fault_in(&said) {
         let words = fault.message.clone().into();
-        return gone(post, token, Code::ListenerFailed, words).await;
+        return report_gone(post, token, Code::ListenerFailed, words).await;
     }
-    if post.mailbox.settle(&token.0) {
-        post.said(ArrivedDocument::Word(reply::ListenerDocument::Reply {
+    if post.mailbox.settle_delivery(&token.0) {
+        post.report_document(ArrivedDocument::Word(reply::ListenerDocument::Reply {
             delivery: token.0.to_string(),
             said,
         }))
@@ -200,8 +202,8 @@ fn panic_words(panicked: &PanicMessage) -> String {
     format!("panicked: {}", panicked.0)
 }
 
-async fn gone(post: &Post, token: LeaseToken, code: Code, words: String) {
-    if post.mailbox.settle(&token.0) {
-        post.gone(token, code, words).await;
+async fn report_gone(post: &Post, token: LeaseToken, code: Code, words: String) {
+    if post.mailbox.settle_delivery(&token.0) {
+        post.report_gone(token, code, words).await;
     }
 }

@@ -31,22 +31,22 @@ struct Inside {
 }
 
 impl LeaseTable {
-    fn with<T>(&self, work: impl FnOnce(&mut Inside) -> T) -> T {
+    fn with_lock<T>(&self, work: impl FnOnce(&mut Inside) -> T) -> T {
         work(&mut self.inside.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
 impl Leases for LeaseTable {
-    fn put(&self, lease: Arc<Lease>) {
-        self.with(|inside| inside.leases.insert(lease.token.clone(), lease));
+    fn put_lease(&self, lease: Arc<Lease>) {
+        self.with_lock(|inside| inside.leases.insert(lease.token.clone(), lease));
     }
 
-    fn find(&self, token: &str) -> Option<Arc<Lease>> {
-        self.with(|inside| inside.leases.get(token).cloned())
+    fn find_lease(&self, token: &str) -> Option<Arc<Lease>> {
+        self.with_lock(|inside| inside.leases.get(token).cloned())
     }
 
-    fn retire(&self, token: &LeaseToken) {
-        self.with(|inside| {
+    fn retire_lease(&self, token: &LeaseToken) {
+        self.with_lock(|inside| {
             inside.over.push_back(token.clone());
             if inside.over.len() > REMEMBERED
                 && let Some(oldest) = inside.over.pop_front()
@@ -85,7 +85,7 @@ impl fmt::Write for Keyed {
 
 impl HmacTokens {
     /// The code of these fields. No field contains a line break.
-    fn code(&self, fields: &[&dyn Display]) -> [u8; 32] {
+    fn make_code(&self, fields: &[&dyn Display]) -> [u8; 32] {
         let mut keyed = Keyed(self.keyed.clone());
         for field in fields {
             // Adding to a hash cannot fail.
@@ -96,16 +96,16 @@ impl HmacTokens {
 }
 
 impl TokenMaker for HmacTokens {
-    fn token(&self, AttemptId { thread, call, turn, attempt }: &AttemptId) -> LeaseToken {
-        let hash = self.code(&[thread, call, turn, attempt]);
-        let hex = Digest(hash).hex();
+    fn make_token(&self, AttemptId { thread, call, turn, attempt }: &AttemptId) -> LeaseToken {
+        let hash = self.make_code(&[thread, call, turn, attempt]);
+        let hex = Digest(hash).to_hex();
         let half = hex.get(..TOKEN_DIGITS).and_then(|half| std::str::from_utf8(half).ok());
         LeaseToken(half.unwrap_or_default().into())
     }
 
-    fn mark(&self, thread: &ThreadId, call: &CallPath) -> CallMark {
+    fn make_mark(&self, thread: &ThreadId, call: &CallPath) -> CallMark {
         // No thread has this name, so a visible mark reveals nothing about any token.
-        let [a, b, c, d, ..] = self.code(&[&"mark", thread, call]);
+        let [a, b, c, d, ..] = self.make_code(&[&"mark", thread, call]);
         CallMark([a, b, c, d])
     }
 }
@@ -117,12 +117,12 @@ mod tests {
     #[test]
     fn a_token_names_one_attempt_under_one_secret() {
         let thread = ThreadId::parse("sess-1f0c9a2b77d1").unwrap();
-        let id = AttemptId { thread, call: CallPath::top(1), turn: 1, attempt: 1 };
+        let id = AttemptId { thread, call: CallPath::new_top(1), turn: 1, attempt: 1 };
         let tokens = HmacTokens::new(&[1; 32]);
         // A later version must make the same token: the delivery may be out while the pump is replaced.
-        assert_eq!(&*tokens.token(&id).0, "01093f2115e54e0b9720d44d72080451");
-        assert_ne!(tokens.token(&id), tokens.token(&AttemptId { attempt: 2, ..id.clone() }));
-        assert_ne!(tokens.token(&id), HmacTokens::new(&[2; 32]).token(&id));
+        assert_eq!(&*tokens.make_token(&id).0, "01093f2115e54e0b9720d44d72080451");
+        assert_ne!(tokens.make_token(&id), tokens.make_token(&AttemptId { attempt: 2, ..id.clone() }));
+        assert_ne!(tokens.make_token(&id), HmacTokens::new(&[2; 32]).make_token(&id));
     }
 
     #[test]
@@ -130,18 +130,18 @@ mod tests {
         let [root, child] =
             ["sess-1f0c9a2b77d1", "sess-1f0c9a2b77d1.a"].map(|id| ThreadId::parse(id).unwrap());
         let tokens = HmacTokens::new(&[1; 32]);
-        let mark = tokens.mark(&root, &CallPath::top(1));
-        assert_eq!(mark, HmacTokens::new(&[1; 32]).mark(&root, &CallPath::top(1)));
+        let mark = tokens.make_mark(&root, &CallPath::new_top(1));
+        assert_eq!(mark, HmacTokens::new(&[1; 32]).make_mark(&root, &CallPath::new_top(1)));
         let others = [
-            tokens.mark(&root, &CallPath::top(2)),
-            tokens.mark(&root, &CallPath::top(1).item(1, 0)),
-            tokens.mark(&child, &CallPath::top(1)),
-            HmacTokens::new(&[2; 32]).mark(&root, &CallPath::top(1)),
+            tokens.make_mark(&root, &CallPath::new_top(2)),
+            tokens.make_mark(&root, &CallPath::new_top(1).append_item(1, 0)),
+            tokens.make_mark(&child, &CallPath::new_top(1)),
+            HmacTokens::new(&[2; 32]).make_mark(&root, &CallPath::new_top(1)),
         ];
         assert!(others.iter().all(|other| *other != mark), "{mark} {others:?}");
         // A token of the call does not begin with its mark.
-        let id = AttemptId { thread: root, call: CallPath::top(1), turn: 1, attempt: 1 };
-        assert!(!tokens.token(&id).0.starts_with(&mark.to_string()));
+        let id = AttemptId { thread: root, call: CallPath::new_top(1), turn: 1, attempt: 1 };
+        assert!(!tokens.make_token(&id).0.starts_with(&mark.to_string()));
         assert_eq!(CallMark([0, 0, 0x0a, 0xff]).to_string(), "00000aff");
     }
 }

@@ -17,7 +17,7 @@ mod receipts;
 
 pub use document_kind::{DocumentKind, document_kind};
 pub use ear::{NoEar, ProgramEar};
-pub use inline::{InlineListener, ReplyFuture, answering, conversing};
+pub use inline::{InlineListener, ReplyFuture, from_answer, from_conversation};
 pub use pace::CarrierWaits;
 pub use process::{
     ADAPTER_WORD, COMMANDS_WORD, CommandSandbox, InheritedVariables, ReadyCommand, StartCheck, WARDEN_WORD,
@@ -142,17 +142,17 @@ impl Carriers {
             beginnings.push(match &listener.reach {
                 Reach::Inline => {
                     let value = inline.get(name).cloned().ok_or_else(|| NoCarrier::Value(name.clone()))?;
-                    Box::new(move || inline::tend(&post, value))
+                    Box::new(move || inline::start_carrier(&post, value))
                 }
                 Reach::Process(program) => {
                     let badge = (composition.organism.clone(), name.clone());
                     let place = Workplace::new(program.clone(), badge, around.clone());
-                    Box::new(move || process::tend(&post, place))
+                    Box::new(move || process::start_carrier(&post, place))
                 }
                 Reach::Nats | Reach::Hosted => match &broker {
                     Some(broker) => {
-                        let (broker, terms) = (broker.clone(), nats::Terms::of(listener));
-                        Box::new(move || nats::tend(&post, broker, terms))
+                        let (broker, terms) = (broker.clone(), nats::Terms::from_listener(listener));
+                        Box::new(move || nats::start_carrier(&post, broker, terms))
                     }
                     None if is_still => continue,
                     None => return Err(NoCarrier::Broker(name.clone())),
@@ -163,18 +163,18 @@ impl Carriers {
     }
 
     /// The same, begun at once.
-    pub fn start(
+    pub fn start_all(
         composition: &Composition,
         equipment: CarrierEquipment,
         reports: mpsc::Sender<CarrierReport>,
     ) -> Result<Carriers, NoCarrier> {
         let carriers = Carriers::new(composition, &[], equipment, reports)?;
-        carriers.begin();
+        carriers.begin_all();
         Ok(carriers)
     }
 
     /// Starts every carrier, and with it the listener's program. A second call does nothing.
-    pub fn begin(&self) {
+    pub fn begin_all(&self) {
         let beginnings = std::mem::take(&mut *self.beginnings.lock().unwrap_or_else(PoisonError::into_inner));
         let tasks = beginnings.into_iter().map(|begin| begin());
         self.tasks.lock().unwrap_or_else(PoisonError::into_inner).extend(tasks);
@@ -184,11 +184,11 @@ impl Carriers {
     /// whole process group. Returns when nothing of them is left; deliveries that are not answered by
     /// then are reported gone. While this runs, the caller must keep taking reports, or drop the
     /// receiver.
-    pub async fn stop(&self) {
+    pub async fn stop_all(&self) {
         self.stop.send_replace(true);
         let tasks = std::mem::take(&mut *self.tasks.lock().unwrap_or_else(PoisonError::into_inner));
         for task in tasks {
-            task.over().await;
+            task.wait_for_end().await;
         }
     }
 
@@ -203,17 +203,18 @@ impl Carriers {
             };
             // A send cannot panic. Nothing waits for this task, because it ends with the pump at the
             // latest.
-            let _nobody_waits = tasks::start(TaskKind::Report(lease.listener.clone()), late, async |_| ());
+            let _nobody_waits =
+                tasks::start_task(TaskKind::Report(lease.listener.clone()), late, async |_| ());
         }
     }
 }
 
 impl Carrier for Carriers {
-    fn hand(&self, delivery: Delivery) {
+    fn send_delivery(&self, delivery: Delivery) {
         let Some(post) = self.posts.get(&delivery.lease.listener) else {
             return self.report_gone(&delivery, Code::Unavailable, Code::Unavailable.meaning());
         };
-        match post.mailbox.hand(delivery) {
+        match post.mailbox.put_delivery(delivery) {
             Ok(()) => {}
             Err((delivery, Refused::Closed)) => {
                 self.report_gone(&delivery, Code::ListenerDown, "the listener was stopped");
@@ -231,15 +232,15 @@ impl Carrier for Carriers {
         }
     }
 
-    fn answer(&self, listener: &Name, answer: PumpAnswer) {
+    fn send_answer(&self, listener: &Name, answer: PumpAnswer) {
         if let Some(post) = self.posts.get(listener) {
-            post.mailbox.answer(answer);
+            post.mailbox.put_answer(answer);
         }
     }
 
-    fn expect(&self, lease: &Lease) {
+    fn expect_reply(&self, lease: &Lease) {
         if let Some(post) = self.posts.get(&lease.listener) {
-            post.mailbox.expect(&lease.token);
+            post.mailbox.expect_reply(&lease.token);
         }
     }
 

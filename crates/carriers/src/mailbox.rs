@@ -96,7 +96,7 @@ struct Recall {
 }
 
 impl Mailbox {
-    fn papers(&self) -> MutexGuard<'_, Papers> {
+    fn lock_papers(&self) -> MutexGuard<'_, Papers> {
         // Every change below is complete before anything can panic, so the mailbox is valid even if the lock is
         // poisoned.
         self.papers.lock().unwrap_or_else(PoisonError::into_inner)
@@ -116,8 +116,8 @@ impl Mailbox {
     }
 
     /// Puts a delivery on the mailbox.
-    pub(super) fn hand(&self, delivery: Delivery) -> Result<(), (Delivery, Refused)> {
-        let mut papers = self.papers();
+    pub(super) fn put_delivery(&self, delivery: Delivery) -> Result<(), (Delivery, Refused)> {
+        let mut papers = self.lock_papers();
         if papers.closed {
             return Err((delivery, Refused::Closed));
         }
@@ -140,7 +140,7 @@ impl Mailbox {
 
     /// Calls a delivery back. If it is not on the mailbox, it has been answered.
     pub(super) fn call_back(&self, token: &LeaseToken, why: CallBack) {
-        let mut papers = self.papers();
+        let mut papers = self.lock_papers();
         let waiting = papers.waiting.iter().position(|d| d.lease.token == *token);
         if let Some(place) = waiting {
             papers.waiting.remove(place);
@@ -159,8 +159,8 @@ impl Mailbox {
     }
 
     /// Puts an answer on the mailbox.
-    pub(super) fn answer(&self, answer: PumpAnswer) {
-        let mut papers = self.papers();
+    pub(super) fn put_answer(&self, answer: PumpAnswer) {
+        let mut papers = self.lock_papers();
         let is_full = papers.answers.len() >= self.room.saturating_mul(ANSWERS);
         if papers.closed || is_full || papers.dead.iter().any(|token| **token == *answer.delivery) {
             return;
@@ -176,12 +176,12 @@ impl Mailbox {
             if let Some(item) = self.next_now() {
                 return item;
             }
-            self.arrival().await;
+            self.wait_for_item().await;
         }
     }
 
     /// Waits until something may have arrived since the last look. Only one task may wait.
-    pub(super) async fn arrival(&self) {
+    pub(super) async fn wait_for_item(&self) {
         // `notify_one` leaves a permit if no task waits yet, so an arrival between the look and the wait is not
         // missed.
         self.arrived.notified().await;
@@ -194,25 +194,25 @@ impl Mailbox {
 
     /// The next thing already here that is no delivery.
     pub(super) fn next_aside(&self) -> Option<Side> {
-        let mut papers = self.papers();
+        let mut papers = self.lock_papers();
         let cancel = papers.cancels.pop_front().map(Side::Cancel);
         cancel.or_else(|| papers.answers.pop_front().map(Side::Answer))
     }
 
     /// The end of a delivery that was reported gone is on disk.
     pub(super) fn let_go(&self, token: &LeaseToken) {
-        self.papers().ended.push_back(token.clone());
+        self.lock_papers().ended.push_back(token.clone());
         self.arrived.notify_one();
     }
 
     /// The next delivery whose end is on disk.
     pub(super) fn next_ended(&self) -> Option<LeaseToken> {
-        self.papers().ended.pop_front()
+        self.lock_papers().ended.pop_front()
     }
 
     /// The next delivery that is already here. It is out from now on.
     pub(super) fn next_delivery(&self) -> Option<Delivery> {
-        let mut papers = self.papers();
+        let mut papers = self.lock_papers();
         let delivery = papers.waiting.pop_front()?;
         papers.expected.remove(&delivery.lease.token.0);
         papers.out.entry(delivery.lease.token.0.clone()).or_insert(None);
@@ -220,15 +220,15 @@ impl Mailbox {
     }
 
     /// A delivery that an earlier life of the pump may have handed over is out.
-    pub(super) fn expect(&self, token: &LeaseToken) {
-        let mut papers = self.papers();
+    pub(super) fn expect_reply(&self, token: &LeaseToken) {
+        let mut papers = self.lock_papers();
         papers.out.insert(token.0.clone(), None);
         papers.expected.insert(token.0.clone());
     }
 
     /// Of the deliveries that were expected, only these are out. The others are handed over again.
-    pub(super) fn found(&self, found: &HashMap<Arc<str>, u64>) {
-        let mut papers = self.papers();
+    pub(super) fn note_found(&self, found: &HashMap<Arc<str>, u64>) {
+        let mut papers = self.lock_papers();
         for token in std::mem::take(&mut papers.expected) {
             if !found.contains_key(&token) {
                 papers.out.remove(&token);
@@ -239,17 +239,17 @@ impl Mailbox {
 
     /// Whether a delivery is out.
     pub(super) fn is_out(&self, token: &str) -> bool {
-        self.papers().out.contains_key(token)
+        self.lock_papers().out.contains_key(token)
     }
 
     /// The next delivery that was called back before it left the mailbox. It is taken off the mailbox and owed a
     /// report.
-    pub(super) async fn unsent(&self) -> (LeaseToken, CallBack) {
+    pub(super) async fn take_unsent(&self) -> (LeaseToken, CallBack) {
         loop {
             let mut changed = pin!(self.recalled.notified());
             // Listening begins before the look, so a call-back in between is not missed.
             changed.as_mut().enable();
-            let unsent = self.papers().unsent.pop_front();
+            let unsent = self.lock_papers().unsent.pop_front();
             match unsent {
                 Some(unsent) => return unsent,
                 None => changed.await,
@@ -258,11 +258,11 @@ impl Mailbox {
     }
 
     /// Waits until a delivery is still out `grace` after it was called back.
-    pub(super) async fn overdue(&self, grace: Duration) {
+    pub(super) async fn wait_until_overdue(&self, grace: Duration) {
         loop {
             let mut changed = pin!(self.recalled.notified());
             changed.as_mut().enable();
-            let first = self.papers().out.values().flatten().map(|recall| recall.at).min();
+            let first = self.lock_papers().out.values().flatten().map(|recall| recall.at).min();
             match first {
                 None => changed.await,
                 Some(at) if at + grace <= Instant::now() => return,
@@ -280,7 +280,7 @@ impl Mailbox {
         loop {
             let mut changed = pin!(self.recalled.notified());
             changed.as_mut().enable();
-            let recall = self.papers().out.get(&token.0).copied().flatten();
+            let recall = self.lock_papers().out.get(&token.0).copied().flatten();
             match recall {
                 Some(recall) => return recall.why,
                 None => changed.await,
@@ -290,8 +290,8 @@ impl Mailbox {
 
     /// Takes a delivery that is out off the mailbox. A caller that gets `true` owes its report.
     #[must_use = "who takes a delivery off the desk owes its report"]
-    pub(super) fn settle(&self, token: &str) -> bool {
-        let mut papers = self.papers();
+    pub(super) fn settle_delivery(&self, token: &str) -> bool {
+        let mut papers = self.lock_papers();
         papers.cancels.retain(|t| &*t.0 != token);
         papers.expected.remove(token);
         papers.out.remove(token).is_some()
@@ -300,7 +300,7 @@ impl Mailbox {
     /// Takes every delivery that is out off the mailbox; each is owed a report.
     #[must_use = "who takes a delivery off the desk owes its report"]
     pub(super) fn settle_all(&self) -> Vec<(LeaseToken, Option<CallBack>)> {
-        let mut papers = self.papers();
+        let mut papers = self.lock_papers();
         papers.cancels.clear();
         papers.answers.clear();
         papers.expected.clear();
@@ -315,7 +315,7 @@ impl Mailbox {
     /// Takes all deliveries that have not left the mailbox off it; each is owed a report.
     #[must_use = "who takes a delivery off the desk owes its report"]
     pub(super) fn settle_waiting(&self) -> Vec<LeaseToken> {
-        let mut papers = self.papers();
+        let mut papers = self.lock_papers();
         let waiting = papers.waiting.drain(..).map(|d| d.lease.token.clone()).collect::<Vec<_>>();
         waiting.into_iter().chain(papers.unsent.drain(..).map(|(token, _)| token)).collect()
     }
@@ -323,14 +323,14 @@ impl Mailbox {
     /// Waits until a delivery waits on the mailbox. Only one task may wait, and it may not be in `next` at the
     /// same time.
     pub(super) async fn anything_waits(&self) {
-        while self.papers().waiting.is_empty() {
-            self.arrival().await;
+        while self.lock_papers().waiting.is_empty() {
+            self.wait_for_item().await;
         }
     }
 
     /// Takes nothing more.
-    pub(super) fn close(&self) {
-        self.papers().closed = true;
+    pub(super) fn close_mailbox(&self) {
+        self.lock_papers().closed = true;
     }
 }
 
@@ -349,11 +349,11 @@ mod tests {
     fn delivery(token: &str) -> Delivery {
         let lease = Lease {
             token: LeaseToken(token.into()),
-            listener: Name::core(),
-            id: AttemptId { thread: ThreadId::sys(), call: CallPath::top(1), turn: 1, attempt: 1 },
-            config: Digest::of(b""),
+            listener: Name::new_core(),
+            id: AttemptId { thread: ThreadId::new_sys(), call: CallPath::new_top(1), turn: 1, attempt: 1 },
+            config: Digest::hash_bytes(b""),
         };
-        let payload = Payload::read(b"<ask xmlns=\"urn:test\"/>", &DocumentLimits::default()).unwrap();
+        let payload = Payload::parse(b"<ask xmlns=\"urn:test\"/>", &DocumentLimits::default()).unwrap();
         let (from, thread, stamp) = (String::new(), String::new(), Stamp::default());
         Delivery {
             lease: Arc::new(lease),
@@ -365,7 +365,7 @@ mod tests {
     fn mailbox(tokens: &[&str], out: usize) -> Mailbox {
         let mailbox = Mailbox::new(tokens.len());
         for token in tokens {
-            assert!(mailbox.hand(delivery(token)).is_ok());
+            assert!(mailbox.put_delivery(delivery(token)).is_ok());
         }
         for _ in 0..out {
             assert!(matches!(mailbox.next_now(), Some(MailboxItem::Deliver(_))));
@@ -376,8 +376,8 @@ mod tests {
     #[test]
     fn a_delivery_is_taken_off_once() {
         let mailbox = mailbox(&["a", "b", "c"], 2);
-        assert!(mailbox.settle("a") && !mailbox.settle("a"));
-        assert!(!mailbox.settle("c"), "it is not out yet");
+        assert!(mailbox.settle_delivery("a") && !mailbox.settle_delivery("a"));
+        assert!(!mailbox.settle_delivery("c"), "it is not out yet");
         assert_eq!(mailbox.settle_all(), [(LeaseToken("b".into()), None)]);
         assert_eq!(mailbox.settle_all(), []);
         assert_eq!(mailbox.settle_waiting(), [LeaseToken("c".into())]);
@@ -390,7 +390,7 @@ mod tests {
         for token in ["a", "b"] {
             mailbox.call_back(&LeaseToken(token.into()), CallBack::Cancelled);
         }
-        assert!(mailbox.settle("a"));
+        assert!(mailbox.settle_delivery("a"));
         assert!(matches!(mailbox.next_now(), Some(MailboxItem::Cancel(token)) if &*token.0 == "b"));
         assert!(mailbox.next_now().is_none());
     }
@@ -399,10 +399,10 @@ mod tests {
     fn an_answer_does_not_outlive_the_life_that_asked() {
         let answer = |delivery: &str| PumpAnswer { delivery: delivery.to_owned(), id: 1, payload: None };
         let mailbox = mailbox(&["a", "b"], 1);
-        mailbox.answer(answer("a"));
+        mailbox.put_answer(answer("a"));
         assert_eq!(mailbox.settle_all(), [(LeaseToken("a".into()), None)]);
-        mailbox.answer(answer("a"));
-        mailbox.answer(answer("b"));
+        mailbox.put_answer(answer("a"));
+        mailbox.put_answer(answer("b"));
         assert!(matches!(mailbox.next_now(), Some(MailboxItem::Answer(answer)) if answer.delivery == "b"));
         assert!(matches!(mailbox.next_now(), Some(MailboxItem::Deliver(_))));
     }
@@ -411,7 +411,7 @@ mod tests {
     fn answers_that_nobody_reads_do_not_pile_up() {
         let mailbox = mailbox(&["a"], 1);
         let answer = PumpAnswer { delivery: "a".to_owned(), id: 1, payload: None };
-        (0..3 * ANSWERS).for_each(|_| mailbox.answer(answer.clone()));
+        (0..3 * ANSWERS).for_each(|_| mailbox.put_answer(answer.clone()));
         let mut left = 0;
         while mailbox.next_now().is_some() {
             left += 1;
@@ -432,22 +432,22 @@ mod tests {
     #[test]
     fn a_desk_has_room_for_one_more_than_its_listener() {
         let mailbox = mailbox(&["a"], 1);
-        assert!(mailbox.hand(delivery("b")).is_ok());
-        assert!(matches!(mailbox.hand(delivery("c")), Err((_, Refused::Full))));
-        assert!(mailbox.settle("a"));
-        assert!(mailbox.hand(delivery("c")).is_ok());
-        mailbox.close();
-        assert!(matches!(mailbox.hand(delivery("d")), Err((_, Refused::Closed))));
+        assert!(mailbox.put_delivery(delivery("b")).is_ok());
+        assert!(matches!(mailbox.put_delivery(delivery("c")), Err((_, Refused::Full))));
+        assert!(mailbox.settle_delivery("a"));
+        assert!(mailbox.put_delivery(delivery("c")).is_ok());
+        mailbox.close_mailbox();
+        assert!(matches!(mailbox.put_delivery(delivery("d")), Err((_, Refused::Closed))));
     }
 
     #[tokio::test]
     async fn what_comes_before_the_wait_is_not_missed() {
         let mailbox = mailbox(&["a", "b"], 1);
         mailbox.call_back(&LeaseToken("b".into()), CallBack::Cancelled);
-        assert_eq!(mailbox.unsent().await, (LeaseToken("b".into()), CallBack::Cancelled));
+        assert_eq!(mailbox.take_unsent().await, (LeaseToken("b".into()), CallBack::Cancelled));
         mailbox.call_back(&LeaseToken("a".into()), CallBack::TimedOut);
         assert_eq!(mailbox.recall_of(&LeaseToken("a".into())).await, CallBack::TimedOut);
-        mailbox.overdue(Duration::ZERO).await;
+        mailbox.wait_until_overdue(Duration::ZERO).await;
         assert!(matches!(mailbox.next().await, MailboxItem::Cancel(_)));
     }
 
@@ -455,10 +455,13 @@ mod tests {
     fn what_was_found_to_be_out_takes_one_place_until_it_is_handed_over_again() {
         let mailbox = Mailbox::new(1);
         let found = delivery("a");
-        mailbox.expect(&found.lease.token);
-        mailbox.found(&HashMap::from([(found.lease.token.0.clone(), 1)]));
-        assert!(mailbox.hand(found).is_ok());
-        assert!(mailbox.hand(delivery("b")).is_ok(), "the pump counts the slot of a as free a moment before");
-        assert!(matches!(mailbox.hand(delivery("c")), Err((_, Refused::Full))));
+        mailbox.expect_reply(&found.lease.token);
+        mailbox.note_found(&HashMap::from([(found.lease.token.0.clone(), 1)]));
+        assert!(mailbox.put_delivery(found).is_ok());
+        assert!(
+            mailbox.put_delivery(delivery("b")).is_ok(),
+            "the pump counts the slot of a as free a moment before"
+        );
+        assert!(matches!(mailbox.put_delivery(delivery("c")), Err((_, Refused::Full))));
     }
 }

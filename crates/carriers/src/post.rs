@@ -33,64 +33,69 @@ pub(super) struct Post {
 }
 
 impl Post {
-    async fn report(&self, heard: CarrierReport) {
+    async fn send_report(&self, heard: CarrierReport) {
         // The pump drops its end only when it needs no more reports.
         let _pump_is_gone = self.reports.send(heard).await;
     }
 
     /// A document of the listener.
-    pub(super) async fn said(&self, speech: ArrivedDocument) {
-        self.report(CarrierReport::Said { listener: self.listener.clone(), speech, ticket: None }).await;
+    pub(super) async fn report_document(&self, speech: ArrivedDocument) {
+        self.send_report(CarrierReport::Said { listener: self.listener.clone(), speech, ticket: None }).await;
     }
 
     /// A document of a listener that waits until the result is on disk. The same bytes may come again: the receipt is
     /// given again, and nothing happens twice.
     pub(super) async fn said_with_receipt(&self, speech: ArrivedDocument) -> ReceiptFuture {
-        let (ticket, receipt) = self.receipts.draw();
-        self.report(CarrierReport::Said { listener: self.listener.clone(), speech, ticket: Some(ticket) })
-            .await;
+        let (ticket, receipt) = self.receipts.draw_ticket();
+        self.send_report(CarrierReport::Said {
+            listener: self.listener.clone(),
+            speech,
+            ticket: Some(ticket),
+        })
+        .await;
         receipt
     }
 
     /// A document that came where only others are accepted. If its sender waits for a receipt, the receipt says so.
-    pub(super) async fn misplaced(
+    pub(super) async fn report_misplaced(
         &self,
         speech: ArrivedDocument,
         with_receipt: bool,
     ) -> Option<ReceiptFuture> {
-        let (ticket, receipt) = if with_receipt { Some(self.receipts.draw()).unzip() } else { (None, None) };
-        self.report(CarrierReport::Misplaced { listener: self.listener.clone(), speech, ticket }).await;
+        let (ticket, receipt) =
+            if with_receipt { Some(self.receipts.draw_ticket()).unzip() } else { (None, None) };
+        self.send_report(CarrierReport::Misplaced { listener: self.listener.clone(), speech, ticket }).await;
         receipt
     }
 
     /// A delivery that the caller has taken off the mailbox and that will not be answered.
-    pub(super) async fn gone(&self, token: LeaseToken, code: Code, words: String) {
-        self.report(CarrierReport::Gone { token, code, words }).await;
+    pub(super) async fn report_gone(&self, token: LeaseToken, code: Code, words: String) {
+        self.send_report(CarrierReport::Gone { token, code, words }).await;
     }
 
     /// A delivery that the caller has taken off the mailbox and whose program cannot be started.
-    pub(super) async fn away(&self, token: LeaseToken, words: String) {
-        self.report(CarrierReport::Away { token, words }).await;
+    pub(super) async fn report_away(&self, token: LeaseToken, words: String) {
+        self.send_report(CarrierReport::Away { token, words }).await;
     }
 
     /// A delivery that the caller has taken off the mailbox and that cannot begin just now.
     pub(super) async fn not_now(&self, token: LeaseToken, words: String) {
-        self.report(CarrierReport::NotNow { token, words }).await;
+        self.send_report(CarrierReport::NotNow { token, words }).await;
     }
 
     /// The deliveries of an earlier life of the pump were looked for.
-    pub(super) async fn adopted(&self, found: Vec<LeaseToken>, lost: Option<String>) {
-        self.report(CarrierReport::Adopted { listener: self.listener.clone(), found, lost }).await;
+    pub(super) async fn report_adopted(&self, found: Vec<LeaseToken>, lost: Option<String>) {
+        self.send_report(CarrierReport::Adopted { listener: self.listener.clone(), found, lost }).await;
     }
 
     /// A worker on another machine has a delivery.
-    pub(super) async fn taken(&self, token: LeaseToken, age_ms: u64, now: Millis, has_waited: bool) {
-        self.report(CarrierReport::Taken { token, age_ms, now, has_waited }).await;
+    pub(super) async fn report_taken(&self, token: LeaseToken, age_ms: u64, now: Millis, has_waited: bool) {
+        self.send_report(CarrierReport::Taken { token, age_ms, now, has_waited }).await;
     }
 
     /// No worker takes a delivery.
-    pub(super) async fn untaken(&self, token: LeaseToken) {
-        self.report(CarrierReport::Untaken { token }).await;
+    pub(super) async fn report_untaken(&self, token: LeaseToken) {
+        self.send_report(CarrierReport::Untaken { token }).await;
     }
 
     /// Nothing that waits on the mailbox can begin just now.
@@ -101,57 +106,58 @@ impl Post {
     }
 
     /// The listener has a whole document.
-    pub(super) fn brought(&self) {
-        self.steps.passed(PumpStep::Running);
+    pub(super) fn note_brought(&self) {
+        self.steps.note_step(PumpStep::Running);
     }
 
     /// The listener is ready.
-    pub(super) async fn joined(&self) {
+    pub(super) async fn report_joined(&self) {
         self.joined_with(None, Vec::new()).await;
     }
 
     /// The listener is ready. Its program has a sandbox of this level, and was started with these files.
     pub(super) async fn joined_with(&self, sandbox: Option<&'static str>, files: Vec<ProgramFile>) {
-        self.report(CarrierReport::Joined { listener: self.listener.clone(), sandbox, files }).await;
+        self.send_report(CarrierReport::Joined { listener: self.listener.clone(), sandbox, files }).await;
     }
 
     /// The listener's program ended.
-    pub(super) async fn left(&self, words: &str) {
-        self.report(CarrierReport::Left { listener: self.listener.clone(), words: words.to_owned() }).await;
+    pub(super) async fn report_left(&self, words: &str) {
+        self.send_report(CarrierReport::Left { listener: self.listener.clone(), words: words.to_owned() })
+            .await;
     }
 
     /// Nothing that waits on the mailbox will be delivered.
     pub(super) async fn refuse_waiting(&self, words: &str) {
         for token in self.mailbox.settle_waiting() {
-            self.gone(token, Code::ListenerDown, words.to_owned()).await;
+            self.report_gone(token, Code::ListenerDown, words.to_owned()).await;
         }
     }
 
     /// The program for what waits on the mailbox cannot be started.
     pub(super) async fn has_no_program(&self, words: &str) {
         for token in self.mailbox.settle_waiting() {
-            self.away(token, words.to_owned()).await;
+            self.report_away(token, words.to_owned()).await;
         }
     }
 
     /// Nothing on the mailbox will be answered, and nothing more is taken.
-    pub(super) async fn close(&self, code: Code, words: &str) {
-        self.mailbox.close();
+    pub(super) async fn close_post(&self, code: Code, words: &str) {
+        self.mailbox.close_mailbox();
         for (token, _) in self.mailbox.settle_all() {
-            self.gone(token, code, words.to_owned()).await;
+            self.report_gone(token, code, words.to_owned()).await;
         }
         self.refuse_waiting(words).await;
     }
 
     /// The listener's task panicked: the fault is ours, and everyone who waits for the task gets an answer.
-    pub(super) async fn fallen(self, panicked: PanicMessage) {
+    pub(super) async fn report_panic(self, panicked: PanicMessage) {
         let words = format!("the carrier panicked: {}", panicked.0);
-        self.left(&words).await;
-        self.close(Code::ListenerLost, &words).await;
+        self.report_left(&words).await;
+        self.close_post(Code::ListenerLost, &words).await;
     }
 
     /// Waits until the carrier is stopped.
-    pub(super) async fn stopped(&self) {
+    pub(super) async fn wait_for_stop(&self) {
         // A carrier that was dropped without a signal counts as a stop too.
         let mut stop = self.stop.clone();
         let _carrier_is_gone = stop.wait_for(|stop| *stop).await;
@@ -162,7 +168,7 @@ impl Post {
 pub(super) const UNSENT: &str = "called back before the listener had it";
 
 /// The message for a delivery whose records do not make an envelope.
-pub(super) fn damaged(fault: &Fault) -> String {
+pub(super) fn describe_damage(fault: &Fault) -> String {
     format!("a record that this turn shows holds no payload: {}", fault.message)
 }
 
@@ -185,7 +191,7 @@ mod tests {
     struct Drawer(mpsc::Sender<()>);
 
     impl Receipts for Drawer {
-        fn draw(&self) -> (Ticket, ReceiptFuture) {
+        fn draw_ticket(&self) -> (Ticket, ReceiptFuture) {
             let sent = self.0.clone();
             // The receipt is given once the document was passed on, and not before.
             (
@@ -202,7 +208,7 @@ mod tests {
         let ((reports, mut heard), (given, mut receipts)) = (mpsc::channel(2), mpsc::channel(1));
         let (_running, stop) = watch::channel(false);
         let post = Post {
-            listener: Name::operator(),
+            listener: Name::new_operator(),
             mailbox: Arc::new(Mailbox::new(1)),
             pace: CarrierWaits::default(),
             steps: Arc::new(NoObserver),
@@ -212,7 +218,7 @@ mod tests {
             stop,
         };
         let speech = || ArrivedDocument::Bytes(b"<reply/>".to_vec());
-        post.said(speech()).await;
+        post.report_document(speech()).await;
         assert!(receipts.try_recv().is_err(), "nothing is waited for");
         assert_eq!(post.said_with_receipt(speech()).await.await, Ok(TakenReply::default()));
         assert!(receipts.try_recv().is_ok());

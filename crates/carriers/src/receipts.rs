@@ -24,7 +24,7 @@ pub type ReceiptFuture = Pin<Box<dyn Future<Output = Result<TakenReply, NoReceip
 /// Draws tickets.
 pub trait Receipts: Send + Sync {
     /// A ticket to go with one document, and its one answer.
-    fn draw(&self) -> (Ticket, ReceiptFuture);
+    fn draw_ticket(&self) -> (Ticket, ReceiptFuture);
 }
 
 /// For a listener that is tried alone: nothing is recorded, so there are no receipts.
@@ -32,7 +32,7 @@ pub trait Receipts: Send + Sync {
 pub struct NoReceipts;
 
 impl Receipts for NoReceipts {
-    fn draw(&self) -> (Ticket, ReceiptFuture) {
+    fn draw_ticket(&self) -> (Ticket, ReceiptFuture) {
         (Ticket(0), Box::pin(std::future::ready(Err(NoReceipt::Unknown))))
     }
 }

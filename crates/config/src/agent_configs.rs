@@ -13,7 +13,7 @@ use systole_agent::spec::{
     Provider, ToolChoice,
 };
 use systole_kit::money::Currency;
-use systole_kit::schema::nearest;
+use systole_kit::schema::find_nearest;
 
 use super::compose::Composed;
 use super::declared::Declared;
@@ -101,7 +101,7 @@ fn unscripted(
                 || declared.parties.iter().filter_map(|party| Some((party, party.agent_config.as_ref()?)));
             let Some((_, agent_config)) = agent_configs().find(|(party, _)| party.key.value == agent) else {
                 let known = || agent_configs().map(|(party, _)| party.key.value.as_str());
-                let fix = nearest(agent, known()).map_or_else(|| one_of(known()), str::to_owned);
+                let fix = find_nearest(agent, known()).map_or_else(|| one_of(known()), str::to_owned);
                 warn(&format!("{path}.file: it has answers for `{agent}`, and no agent has that name"), &fix);
                 continue;
             };
@@ -187,7 +187,7 @@ fn known_model(diagnostics: &mut Diagnostics, named: &At<String>, path: &str, kn
         return;
     }
     let message = format!("{path}: no model is called `{}`", named.value);
-    let fix = match nearest(&named.value, known.iter().copied()) {
+    let fix = match find_nearest(&named.value, known.iter().copied()) {
         Some(near) => near.to_owned(),
         None if known.is_empty() => {
             format!("models: {{{}: {{provider: …, model: …}}}} at the top of the file", named.value)
@@ -387,7 +387,7 @@ impl Found<'_> {
         }
         let known = || ["auto", "required", "none"].into_iter().chain(tools.iter().map(String::as_str));
         let message = format!("{}.tool_choice: it has no tool `{}`", self.party.path(), named.value);
-        let fix = nearest(&named.value, known()).map_or_else(|| one_of(known()), str::to_owned);
+        let fix = find_nearest(&named.value, known()).map_or_else(|| one_of(known()), str::to_owned);
         diagnostics.report(Code::ConfigUnknownName, named.at, &message, Some(&fix));
         None
     }

@@ -4,7 +4,7 @@
 //! It does not say who may address whom: `peers` says that, also for broadcasts.
 
 use systole_kit::QName;
-use systole_kit::schema::nearest;
+use systole_kit::schema::find_nearest;
 
 use super::diagnostics::Diagnostics;
 use super::names::one_of;
@@ -105,7 +105,7 @@ fn unknown<'d>(diagnostics: &mut Diagnostics, named: &At<String>, accepted: impl
     let mut known: Vec<&str> = accepted.map(|element| &*element.local).collect();
     known.sort_unstable();
     known.dedup();
-    let nearest = nearest(&named.value, known.iter().copied());
+    let nearest = find_nearest(&named.value, known.iter().copied());
     let fix = nearest.map_or_else(|| one_of(known.iter().copied()), str::to_owned);
     diagnostics.report(Code::ConfigUnknownElement, named.at, &message, Some(&fix));
 }

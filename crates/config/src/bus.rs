@@ -59,7 +59,7 @@ impl BusKey {
     pub fn credentials(&self, read: impl FnOnce(&str) -> Option<String>) -> Result<Credentials, BusKeyFault> {
         let seed = read(&self.variable).map(|seed| seed.trim().to_owned()).filter(|seed| !seed.is_empty());
         match seed {
-            Some(seed) if secrets::is_seed(&seed) => Ok(Credentials::nkey(seed)),
+            Some(seed) if secrets::is_seed(&seed) => Ok(Credentials::from_seed(seed)),
             Some(_) => Err(self.without("holds none")),
             None => Err(self.without("is not set")),
         }
@@ -82,7 +82,7 @@ pub fn named_key(
     }
     let seed = read(variable).map(|seed| seed.trim().to_owned()).filter(|seed| !seed.is_empty());
     match seed {
-        Some(seed) if secrets::is_seed(&seed) => Ok(Credentials::nkey(seed)),
+        Some(seed) if secrets::is_seed(&seed) => Ok(Credentials::from_seed(seed)),
         Some(_) => Err("the variable of that name holds no seed of an nkey, which begins with SU"),
         None => Err("the variable of that name is not set"),
     }

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use systole_kit::schema::nearest;
+use systole_kit::schema::find_nearest;
 
 use super::bus;
 use super::declared::Declared;
@@ -100,7 +100,7 @@ fn addressees(
             }
             let known = || declared.parties.iter().map(|party| party.key.value.as_str());
             let message = format!("{path}: nothing here is called `{}`", named.value);
-            let fix = nearest(&named.value, known()).map_or_else(|| one_of(known()), str::to_owned);
+            let fix = find_nearest(&named.value, known()).map_or_else(|| one_of(known()), str::to_owned);
             diagnostics.report(Code::ConfigUnknownName, named.at, &message, Some(&fix));
             continue;
         };

@@ -4,7 +4,7 @@
 //!
 //! This module reads no environment: whether a variable is set is checked when the door opens.
 
-use systole_kit::schema::nearest;
+use systole_kit::schema::find_nearest;
 
 use super::diagnostics::Diagnostics;
 use super::names::{one_of, single, variable};
@@ -78,7 +78,7 @@ fn role(diagnostics: &mut Diagnostics, named: &At<String>, path: &str) -> Option
     if found.is_none() {
         let known = || Role::ALL.iter().map(|role| role.as_str());
         let message = format!("{path}: `{}` is no role", named.value);
-        let fix = nearest(&named.value, known()).map_or_else(|| one_of(known()), str::to_owned);
+        let fix = find_nearest(&named.value, known()).map_or_else(|| one_of(known()), str::to_owned);
         diagnostics.report(Code::ConfigValue, named.at, &message, Some(&fix));
     }
     found.copied()

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use systole_kit::QName;
-use systole_kit::schema::nearest;
+use systole_kit::schema::find_nearest;
 
 use super::broadcast;
 use super::client_rights::{self, TokenSource};
@@ -172,7 +172,7 @@ fn peers(diagnostics: &mut Diagnostics, one: &Resolved<'_>, all: &[Resolved<'_>]
             }
             let message = format!("{path}.peers: nothing here is called `{}`", peer.value);
             let known = || all.iter().map(|r| r.party.key.value.as_str());
-            let fix = nearest(&peer.value, known()).map_or_else(|| one_of(known()), str::to_owned);
+            let fix = find_nearest(&peer.value, known()).map_or_else(|| one_of(known()), str::to_owned);
             diagnostics.report(Code::ConfigUnknownName, peer.at, &message, Some(&fix));
             continue;
         };
@@ -241,7 +241,7 @@ fn told_under(
             );
         } else if !known().any(|key| key == named.value) {
             let message = format!("{path}: nothing here is called `{}`", named.value);
-            let fix = nearest(&named.value, known()).map_or_else(|| one_of(known()), str::to_owned);
+            let fix = find_nearest(&named.value, known()).map_or_else(|| one_of(known()), str::to_owned);
             diagnostics.report(Code::ConfigUnknownName, named.at, &message, Some(&fix));
         }
     }
@@ -272,7 +272,7 @@ fn entry(diagnostics: &mut Diagnostics, named: &At<String>, declared: &Declared)
         return None;
     }
     let message = format!("organism.entry: nothing here is called `{}`", named.value);
-    let fix = nearest(&named.value, known()).map_or_else(|| one_of(known()), str::to_owned);
+    let fix = find_nearest(&named.value, known()).map_or_else(|| one_of(known()), str::to_owned);
     diagnostics.report(Code::ConfigUnknownName, named.at, &message, Some(&fix));
     None
 }

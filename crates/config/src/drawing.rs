@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use systole_kit::writer::visible;
+use systole_kit::writer::make_visible;
 
 use super::diagnostic::{Diagnostic, FileMistakes, FilePlace, Severity};
 use systole_core::types::codes::Code;
@@ -262,7 +262,7 @@ fn shown(text: &str) -> String {
         match c {
             '\t' => shown.push(' '),
             '\n' => shown.push_str("\\u{a}"),
-            c => shown.push_str(&visible(c.encode_utf8(&mut [0; 4]))),
+            c => shown.push_str(&make_visible(c.encode_utf8(&mut [0; 4]))),
         }
     }
     shown

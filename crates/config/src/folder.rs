@@ -186,6 +186,6 @@ fn regular(path: &Path) -> Result<(), String> {
 fn in_words(error: &std::io::Error) -> String {
     match error.kind() {
         ErrorKind::PermissionDenied => "this user may not read the file".to_owned(),
-        _ => system::told(error),
+        _ => system::describe_error(error),
     }
 }

@@ -34,7 +34,8 @@ pub(super) fn check(
                 continue;
             }
             Err(error) => {
-                let message = format!("{path}: `{written}`: {}", systole_system::system::told(&error));
+                let message =
+                    format!("{path}: `{written}`: {}", systole_system::system::describe_error(&error));
                 diagnostics.report(
                     Code::ConfigValue,
                     at,

@@ -253,7 +253,7 @@ pub fn read_stored(source: &[u8], directory: &Path) -> Result<OrganismFile, File
     };
     let mut whole = check(page, &stored, directory, Given::Any, stored.era)?;
     // Records name it by this hash, also if an older version wrote it.
-    (whole.composition.hash, whole.composition.source) = (Digest::of(source), source.into());
+    (whole.composition.hash, whole.composition.source) = (Digest::hash_bytes(source), source.into());
     Ok(whole)
 }
 
@@ -343,7 +343,7 @@ fn check(
     let source = source::write(&text, settings, &[&composed.collected.schemas, &prompts]);
     let composition = Composition {
         organism,
-        hash: Digest::of(&source),
+        hash: Digest::hash_bytes(&source),
         source: source.into(),
         entry: composed.entry,
         listeners: composed.listeners,

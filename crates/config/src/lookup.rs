@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use systole_kit::QName;
-use systole_kit::schema::{SchemaModel, nearest};
+use systole_kit::schema::{SchemaModel, find_nearest};
 
 use super::declared::Declared;
 use super::diagnostic::Diagnostic;
@@ -262,9 +262,9 @@ impl Lookup {
             Some(own) => format!("{path}: `{}` is not a root element of {}", named.value, own.value),
             None => format!("{path}: `{}` is not declared by a schema or in payloads", named.value),
         };
-        let nearest = nearest(&named.value, near.iter().copied());
+        let nearest = find_nearest(&named.value, near.iter().copied());
         let nearest =
-            nearest.or_else(|| systole_kit::schema::nearest(&named.value, declared().chain(shipped())));
+            nearest.or_else(|| systole_kit::schema::find_nearest(&named.value, declared().chain(shipped())));
         let fix = nearest.map(str::to_owned).unwrap_or_else(|| match declared().next() {
             Some(_) => one_of(declared()),
             None => format!("payloads: {{{}: {{…}}}} at the top of the file, or a schema", named.value),

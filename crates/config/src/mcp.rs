@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use systole_kit::schema::nearest;
+use systole_kit::schema::find_nearest;
 use systole_mcp::client::ServerAddress;
 use systole_mcp::pinned::build_vocabulary;
 use systole_mcp::schema::PinFile;
@@ -237,7 +237,7 @@ fn made(
             if !pin.tools.iter().any(|tool| tool.name == one.value) {
                 let tools = || pin.tools.iter().map(|tool| tool.name.as_str());
                 let words = format!("{path}.{key}: the pinned server has no tool `{}`", one.value);
-                let fix = nearest(&one.value, tools()).map_or_else(|| one_of(tools()), str::to_owned);
+                let fix = find_nearest(&one.value, tools()).map_or_else(|| one_of(tools()), str::to_owned);
                 report(Code::ConfigUnknownName, one.at, &words, &fix);
             } else if key == "safe" && !declared.uses(&one.value) {
                 let words = format!("{path}.safe: `{}` is not among its tools", one.value);

@@ -253,7 +253,7 @@ impl<'a> Warnings<'a> {
                     continue;
                 };
                 // The entry gets the elements that it accepts.
-                if entry.is_some_and(|entry| entry.accepted(&element.name).is_some()) {
+                if entry.is_some_and(|entry| entry.find_accepted(&element.name).is_some()) {
                     continue;
                 }
                 let at = |party: &Party| {
@@ -346,7 +346,11 @@ impl<'a> Warnings<'a> {
         let used = |namespace: &str, element: &str| {
             listeners().any(|listener| {
                 let own = listener.own_namespace() == namespace && listener.name.as_str() == element;
-                own || listener.accepts.iter().chain(&listener.returns).any(|e| e.name.is(namespace, element))
+                own || listener
+                    .accepts
+                    .iter()
+                    .chain(&listener.returns)
+                    .any(|e| e.name.is_named(namespace, element))
             })
         };
         let mut found = Vec::new();

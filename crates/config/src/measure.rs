@@ -1,7 +1,7 @@
 //! Durations and sizes: a whole number and its unit. A bare number is rejected, because `30` could mean
 //! seconds or milliseconds. Tokens are counted in thousands and millions.
 
-use systole_kit::schema::nearest;
+use systole_kit::schema::find_nearest;
 
 use super::diagnostics::Diagnostics;
 use super::key::{KeyForm, MeasureBounds};
@@ -111,7 +111,7 @@ fn measured(
             let lower = unit.to_ascii_lowercase();
             let short = units.iter().map(|(name, _)| *name);
             let short = short.clone().find(|name| name.to_ascii_lowercase().starts_with(&lower));
-            let near = short.or_else(|| nearest(unit, units.iter().map(|(name, _)| *name)));
+            let near = short.or_else(|| find_nearest(unit, units.iter().map(|(name, _)| *name)));
             let near = near.map(|near| [number, near].concat());
             (format!("`{unit}` is not a unit here"), near.unwrap_or_else(|| format!("one of {names}")))
         }

@@ -92,12 +92,12 @@ mod tests {
     #[test]
     fn a_schema_of_notes_is_one_that_the_profile_has() {
         let name = Name::parse("calc.add").unwrap();
-        let model = systole_kit::schema::SchemaModel::read(&made(&name).text).unwrap();
+        let model = systole_kit::schema::SchemaModel::from_xsd(&made(&name).text).unwrap();
         assert_eq!(model.target_namespace(), "https://xml-pipeline.org/ns/calc.add/v1");
         assert_eq!(model.elements().collect::<Vec<_>>(), ["calc.add"]);
         assert_eq!(made(&name).name, "notes/calc.add/");
-        let model = systole_kit::schema::SchemaModel::read(&made_for_workflow(&name).text).unwrap();
+        let model = systole_kit::schema::SchemaModel::from_xsd(&made_for_workflow(&name).text).unwrap();
         let note = b"<calc.add xmlns=\"https://xml-pipeline.org/ns/calc.add/v1\"><decided key=\"a\"/><start try=\"1\"/><reconcile xmlns=\"https://xml-pipeline.org/ns/workflow/v1\" goal=\"a\"/></calc.add>";
-        assert_eq!(model.explain(note), None);
+        assert_eq!(model.explain_payload(note), None);
     }
 }

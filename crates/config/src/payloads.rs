@@ -7,7 +7,7 @@ use systole_kit::compact::{
     self, DeclaredPayload, ElementBody, GroupField, ItemList, TypeTextError, ValueType,
 };
 use systole_kit::name::is_ncname;
-use systole_kit::schema::nearest;
+use systole_kit::schema::find_nearest;
 
 use super::diagnostics::Diagnostics;
 use super::schemas::belongs_to_house;
@@ -58,7 +58,7 @@ impl Section {
             let message = format!("payloads: their namespace would be {namespace}, which belongs to Systole");
             diagnostics.report(Code::ConfigValue, self.at, &message, Some("another organism.name"));
         }
-        let xsd = compact::xsd(&namespace, &payloads);
+        let xsd = compact::write_xsd(&namespace, &payloads);
         if xsd.len() > SCHEMA_BYTES {
             let message = format!("payloads: their schema has {} bytes, 1 MiB at most", xsd.len());
             diagnostics.report(
@@ -147,7 +147,7 @@ impl Reading<'_> {
         if traps::cut_words(self.diagnostics, node, path) {
             return None;
         }
-        let read = match ValueType::read(text) {
+        let read = match ValueType::from_text(text) {
             Ok(read) => read,
             Err(wrong) => {
                 self.report(node, text, path, &wrong);
@@ -223,7 +223,7 @@ impl Reading<'_> {
     fn unknown_mark(&mut self, entry: &Entry, path: &str, stands: Stands) {
         let message = format!("`{}` is not a key of {path}", entry.key);
         let known: &[&str] = if stands == Stands::Alone { &[".about", ".dangerous"] } else { &[".about"] };
-        let near = nearest(&entry.key, known.iter().copied()).map(str::to_owned);
+        let near = find_nearest(&entry.key, known.iter().copied()).map(str::to_owned);
         let fix = near.unwrap_or_else(|| format!("{}, or a name without the dot", known.join(" or ")));
         self.diagnostics.report(Code::ConfigUnknownKey, entry.at, &message, Some(&fix));
     }
@@ -288,7 +288,7 @@ impl Reading<'_> {
             self.diagnostics.report(Code::ConfigKind, node.span, &message, Some("1..10"));
             return None;
         };
-        match ItemList::range(text) {
+        match ItemList::parse_range(text) {
             Ok(range) => Some(range),
             Err(wrong) => {
                 self.report(node, text, path, &wrong);

@@ -3,7 +3,7 @@
 //! Input: the node. Output: sections. This module never changes the text.
 
 use systole_agent::spec;
-use systole_kit::schema::nearest;
+use systole_kit::schema::find_nearest;
 
 use super::diagnostics::Diagnostics;
 use super::tree::{Entry, Node, Value};
@@ -49,7 +49,7 @@ fn section(diagnostics: &mut Diagnostics, entry: &Entry, path: &str) -> Option<S
     let first = key.starts_with(|c: char| c.is_ascii_lowercase());
     if !first || key.len() > 63 || !key.bytes().all(fits) {
         let lower = key.to_lowercase();
-        let near = nearest(&lower, USUAL.into_iter());
+        let near = find_nearest(&lower, USUAL.into_iter());
         let fix = near.unwrap_or("small letters, digits, - and _, a letter first; 63 at most");
         let message = format!("{path}: `{key}` is no name of a section");
         diagnostics.report(Code::ConfigValue, entry.at, &message, Some(fix));

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use systole_agent::spec::Dialect;
 use systole_agent::{sections, spec};
 use systole_kit::schema::is_slip;
-use systole_kit::writer::visible;
+use systole_kit::writer::make_visible;
 
 use super::declared::Declared;
 use super::diagnostic::Diagnostic;
@@ -210,5 +210,5 @@ impl Lint<'_> {
 
 /// Characters that are escaped for the terminal are also invisible in the file.
 fn is_hidden(c: char) -> bool {
-    matches!(visible(c.encode_utf8(&mut [0; 4])), Cow::Owned(_))
+    matches!(make_visible(c.encode_utf8(&mut [0; 4])), Cow::Owned(_))
 }

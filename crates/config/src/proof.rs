@@ -154,7 +154,7 @@ fn key(
     if path.symlink_metadata().is_err() {
         return Some(None);
     }
-    let key = match signing_key::read(path) {
+    let key = match signing_key::read_key(path) {
         Ok(key) => key,
         Err(fault) => {
             let message = format!("proof.key: {}", fault.words);
@@ -181,7 +181,7 @@ fn key(
 fn policy(diagnostics: &mut Diagnostics, named: &At<String>, directory: &Path) -> Option<TrustPolicy> {
     let path = directory.join(&named.value);
     match system::read_bounded(&path, systole_proof::limits::POLICY_BYTES) {
-        Ok(bytes) => match TrustPolicy::read(&bytes) {
+        Ok(bytes) => match TrustPolicy::parse(&bytes) {
             Ok(policy) => Some(policy),
             Err(fault) => {
                 let message = format!("proof.policy: {}: {fault}", named.value);
@@ -191,7 +191,7 @@ fn policy(diagnostics: &mut Diagnostics, named: &At<String>, directory: &Path) -
             }
         },
         Err(error) => {
-            let message = format!("proof.policy: {}: {}", named.value, system::told(&error));
+            let message = format!("proof.policy: {}: {}", named.value, system::describe_error(&error));
             let fix = "the path of a policy, from this file's folder";
             diagnostics.report(Code::ConfigValue, named.at, &message, Some(fix));
             None

@@ -18,13 +18,13 @@ pub(super) fn prove(sources: &[SchemaSource]) -> Option<FailedTrial> {
     if sources.is_empty() {
         return None;
     }
-    let tried = SchemaTrial::beside().and_then(|trial| trial.compile(sources));
+    let tried = SchemaTrial::find_beside().and_then(|trial| trial.compile_sources(sources));
     tried.unwrap_or_else(|| here(sources)).err()
 }
 
 /// Compiles them in this process.
 fn here(sources: &[SchemaSource]) -> Result<(), FailedTrial> {
-    match LibxmlJudge::compile(sources) {
+    match LibxmlJudge::compile_sources(sources) {
         Ok(_) | Err(SchemaSetError::Unfit { .. }) => Ok(()),
         Err(SchemaSetError::Uncompiled { name, line, words }) => {
             let at = sources.iter().position(|source| source.name == name).unwrap_or_default();

@@ -261,7 +261,7 @@ fn outline(diagnostics: &mut Diagnostics, one: &Taken, among: &[(&str, &[u8])]) 
 pub(super) fn outlined(model: &SchemaModel, id: SchemaId) -> Outline {
     let elements = model.elements().map(Arc::from).collect();
     let tool =
-        |element: &str| Some(PinnedTool { element: element.into(), name: model.tool(element)?.into() });
+        |element: &str| Some(PinnedTool { element: element.into(), name: model.find_tool(element)?.into() });
     let tools = model.elements().filter_map(tool).collect();
     let namespace = model.target_namespace().into();
     let imports = model.imports().map(Arc::from).collect();

@@ -4,7 +4,7 @@
 //! tree, so that all later checks see one organism. Paths are looked up in the table of keys and never
 //! create a name on the way. Mistakes are reported with their place in `--set`.
 
-use systole_kit::schema::nearest;
+use systole_kit::schema::find_nearest;
 
 use super::diagnostics::Diagnostics;
 use super::keys;
@@ -183,7 +183,7 @@ fn lost(diagnostics: &mut Diagnostics, entries: &[Entry], step: &Step<'_>, key: 
         keys::under(&step.table).filter(|(_, key)| key.built).map(|(name, _)| name).collect()
     };
     let after = step.rest.get(key.len()..).unwrap_or_default();
-    let fix = match nearest(key, known.iter().copied()) {
+    let fix = match find_nearest(key, known.iter().copied()) {
         Some(name) => format!("{}{after}", joined(&step.shown, name)),
         None if known.is_empty() => format!("a whole one: {}={{…}}", joined(&step.shown, key)),
         None => format!("one of {}", known.join(", ")),

@@ -26,7 +26,7 @@ use super::mcp::PINNED;
 use super::notes::NOTES;
 use super::schemas::{Absent, PAYLOADS, Shelf};
 use systole_core::types::composition::{ApprovalRule, OnUnknown, Schema};
-use systole_core::types::fields::{FieldReader, field};
+use systole_core::types::fields::{FieldReader, write_field};
 use systole_core::types::limits;
 
 const FORMAT: &[u8] = b"systole configuration v5";
@@ -75,14 +75,14 @@ impl Era {
 /// Writes a source.
 pub(super) fn write(file: &str, settings: &[String], texts: &[&[Schema]]) -> Vec<u8> {
     let mut out = Vec::new();
-    field(&mut out, if settings.is_empty() { FORMAT } else { FORMAT_WITH_SETTINGS });
-    field(&mut out, file.as_bytes());
+    write_field(&mut out, if settings.is_empty() { FORMAT } else { FORMAT_WITH_SETTINGS });
+    write_field(&mut out, file.as_bytes());
     if !settings.is_empty() {
-        field(&mut out, settings.join("\n").as_bytes());
+        write_field(&mut out, settings.join("\n").as_bytes());
     }
     for schema in texts.iter().copied().flatten() {
-        field(&mut out, schema.name.as_bytes());
-        field(&mut out, &schema.text);
+        write_field(&mut out, schema.name.as_bytes());
+        write_field(&mut out, &schema.text);
     }
     out
 }
@@ -99,7 +99,7 @@ pub(super) struct Stored {
 /// Parses a source, or says what is wrong with it.
 pub(super) fn read(source: &[u8]) -> Result<Stored, String> {
     let mut fields = FieldReader::new(source);
-    let mut next = |what: &str| fields.take().map_err(|_| format!("{what} is missing or cut off"));
+    let mut next = |what: &str| fields.take_field().map_err(|_| format!("{what} is missing or cut off"));
     let format = next("the format")?;
     let now = [(FORMAT, false, Era::NOW), (FORMAT_WITH_SETTINGS, true, Era::NOW)];
     let known = now.into_iter().chain(EARLIER).find(|(known, ..)| *known == format);
@@ -123,9 +123,9 @@ pub(super) fn read(source: &[u8]) -> Result<Stored, String> {
 }
 
 fn schema(fields: &mut FieldReader<'_>) -> Result<Schema, String> {
-    let name = fields.take().map_err(|_| "the name of a schema is missing or cut off")?;
+    let name = fields.take_field().map_err(|_| "the name of a schema is missing or cut off")?;
     let name = std::str::from_utf8(name).map_err(|_| "the name of a schema is not UTF-8")?;
-    let text = fields.take().map_err(|_| format!("the schema {name} is missing or cut off"))?;
+    let text = fields.take_field().map_err(|_| format!("the schema {name} is missing or cut off"))?;
     Ok(Schema { name: name.to_owned(), text: text.into() })
 }
 

@@ -1,7 +1,7 @@
 //! Reads values of the file: a number, a duration, a name, or a mistake with its fix. Each reader
 //! returns `None` after reporting a mistake, and the other readers continue.
 
-use systole_kit::schema::nearest;
+use systole_kit::schema::find_nearest;
 
 use super::diagnostics::Diagnostics;
 use super::key::KeyForm;
@@ -116,7 +116,7 @@ fn is_cut_off(diagnostics: &mut Diagnostics, map: &Node, number: usize, table: &
     else {
         return false;
     };
-    let is_like_a_key = nearest(&entry.key, keys::under(table).map(|(name, _)| name)).is_some();
+    let is_like_a_key = find_nearest(&entry.key, keys::under(table).map(|(name, _)| name)).is_some();
     !is_like_a_key && traps::cut_step(diagnostics, map, previous, entry, path)
 }
 
@@ -145,7 +145,7 @@ fn unknown_key(
     let message = format!("`{}` is not a key {}{place}", entry.key, if path.is_empty() { "" } else { "of " });
     let all: Vec<&str> = keys::under(table).filter(|(_, k)| k.built).map(|(name, _)| name).collect();
     let is_set = |name: &str| entries.iter().any(|other| other.key == name);
-    let meant = nearest(&entry.key, keys::under(table).map(|(name, _)| name));
+    let meant = find_nearest(&entry.key, keys::under(table).map(|(name, _)| name));
     let fix = match meant {
         Some(name) if is_set(name) && all.contains(&name) => format!("leave it out: `{name}` is already set"),
         Some(name) if all.contains(&name) => name.to_owned(),
@@ -314,7 +314,8 @@ pub(super) fn word<T: Copy>(
         return Some(*value);
     }
     let words: Vec<&str> = choices.iter().map(|(word, _)| *word).collect();
-    let fix = nearest(&found.value, words.iter().copied()).map_or_else(|| words.join(" or "), str::to_owned);
+    let fix =
+        find_nearest(&found.value, words.iter().copied()).map_or_else(|| words.join(" or "), str::to_owned);
     let message = format!("{path}: `{}` is not {}", found.value, words.join(" or "));
     diagnostics.report(Code::ConfigValue, found.at, &message, Some(&fix));
     None

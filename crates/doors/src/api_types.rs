@@ -13,7 +13,7 @@ use systole_core::types::person::{PersonDecision, PersonRequestId};
 use systole_core::types::ports::Position;
 use systole_core::types::record;
 use systole_core::types::refusal::{self, Refusal};
-use systole_core::types::time::{Millis, spoken};
+use systole_core::types::time::{Millis, spell_duration};
 use systole_log::alarms::LogAlarm;
 use systole_organism::broker::{self, BrokerAddress};
 use systole_organism::front::OrganismHandle;
@@ -356,8 +356,10 @@ impl ApiAlarm {
         let since = Millis::parse(since).unwrap_or_default();
         let from = layout::moment(since, now);
         match until.as_deref().and_then(Millis::parse) {
-            None => format!("{words} (since {from}, for {})", spoken(now.since(since))),
-            Some(until) => format!("{words} (from {from}, for {}; it is over)", spoken(until.since(since))),
+            None => format!("{words} (since {from}, for {})", spell_duration(now.count_since(since))),
+            Some(until) => {
+                format!("{words} (from {from}, for {}; it is over)", spell_duration(until.count_since(since)))
+            }
         }
     }
 }

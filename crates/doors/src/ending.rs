@@ -59,6 +59,6 @@ pub fn find_ending(receipt: &ApiReceipt, record: &ApiRecord) -> Option<CallResul
 
 /// Whether a payload says what went wrong in place of an answer.
 fn says_a_failure(body: &[u8]) -> bool {
-    let payload = Payload::read(body, &DocumentLimits::FROM_PUMP).ok();
-    payload.is_some_and(|payload| FAILURES.iter().any(|(ns, local)| payload.name().is(ns, local)))
+    let payload = Payload::parse(body, &DocumentLimits::FROM_PUMP).ok();
+    payload.is_some_and(|payload| FAILURES.iter().any(|(ns, local)| payload.name().is_named(ns, local)))
 }

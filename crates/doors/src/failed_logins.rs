@@ -31,7 +31,7 @@ impl FailedLoginCounts {
     pub(super) fn record_failure(&mut self, source: IpAddr, now: Millis) -> Option<LoginReport> {
         let source = source.to_canonical();
         if self.sources.len() >= SOURCES && !self.sources.contains_key(&source) {
-            self.sources.retain(|_, known| known.untold > 0 || now.since(known.told) < QUIET_MS);
+            self.sources.retain(|_, known| known.untold > 0 || now.count_since(known.told) < QUIET_MS);
         }
         let full = self.sources.len() >= SOURCES && !self.sources.contains_key(&source);
         let source = if full { IpAddr::from([0, 0, 0, 0]) } else { source };
@@ -40,7 +40,7 @@ impl FailedLoginCounts {
             return Some((source, 1));
         };
         known.untold += 1;
-        if now.since(known.told) < QUIET_MS {
+        if now.count_since(known.told) < QUIET_MS {
             return None;
         }
         known.told = now;

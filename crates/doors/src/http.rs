@@ -97,7 +97,7 @@ impl HttpDoor {
             bodies: BodySeats::new(OWN_BODIES, BODIES),
             forms: BodySeats::new(OWN_FORMS, FORMS),
             // The other half is for programs, for streams and for those who only look.
-            messages: MessageBounds::new(descriptors::most() / 2),
+            messages: MessageBounds::new(descriptors::read_limit() / 2),
             followers: StreamPlaces::new(),
             failed_logins: Mutex::default(),
             open_calls: WaitingMcpCalls::default(),
@@ -123,7 +123,7 @@ impl HttpDoor {
                 tracing::error!(why = %error, fix = "systole stop, then systole run", "the HTTP door stopped by itself");
             }
         };
-        let task = tasks::start(TaskKind::Door, work, async |_| ());
+        let task = tasks::start_task(TaskKind::Door, work, async |_| ());
         HttpDoor { state, close, task }
     }
 

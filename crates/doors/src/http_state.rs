@@ -134,7 +134,7 @@ impl StreamPlaces {
             format!("{client} follows the log {} times already, the most for one client", StreamPlaces::EACH)
         })?;
         let all = self.all.clone().try_acquire_owned();
-        let all = match *client == Name::operator() {
+        let all = match *client == Name::new_operator() {
             true => all.or_else(|_| self.operator.clone().try_acquire_owned()),
             false => all,
         };
@@ -172,11 +172,11 @@ mod tests {
         }
         assert!(places.take_place(&name(99)).err().unwrap().contains("256 times"));
         for _ in 0..StreamPlaces::OPERATOR {
-            held.push(places.take_place(&Name::operator()).unwrap());
+            held.push(places.take_place(&Name::new_operator()).unwrap());
         }
-        assert!(places.take_place(&Name::operator()).is_err());
+        assert!(places.take_place(&Name::new_operator()).is_err());
         held.pop();
         assert!(places.take_place(&name(99)).is_err(), "it is the operator's");
-        assert!(places.take_place(&Name::operator()).is_ok());
+        assert!(places.take_place(&Name::new_operator()).is_ok());
     }
 }

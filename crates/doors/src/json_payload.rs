@@ -4,11 +4,11 @@
 //! with every mistake.
 
 use axum::http::{HeaderMap, header};
-use systole_kit::schema::{ValueSlip, nearest};
+use systole_kit::schema::{ValueSlip, find_nearest};
 
 use super::mcp::tools;
 use super::request_refusals::unfit_request;
-use systole_core::rules::admit::excerpt;
+use systole_core::rules::admit::cut_excerpt;
 use systole_core::types::codes::Code;
 use systole_core::types::composition::{Composition, ElementSchema};
 use systole_core::types::flow::Refused;
@@ -47,7 +47,7 @@ pub(super) fn build_payload(
         |tool: &&tools::OpenTool<'_>| tool.listener.name.as_str() == to && *tool.taken.name.local == *element;
     let Some(found) = open.iter().find(is_it) else {
         let known = || open.iter().map(|tool| &*tool.taken.name.local).filter(|known| *known != element);
-        let near = nearest(element, known()).map(|near| format!("; did you mean {near}?"));
+        let near = find_nearest(element, known()).map(|near| format!("; did you mean {near}?"));
         let (to, element) = (plain(to), plain(element));
         let words = format!("{to} takes no {element} from you{}", near.unwrap_or_default());
         let fix = "to=LISTENER&element=NAME; the page /send lists what you may send";
@@ -68,7 +68,7 @@ pub(super) fn of_json(
     match made {
         Some(Ok(document)) => Ok(document),
         Some(Err(slips)) => {
-            let kept = Some(excerpt(text, 0));
+            let kept = Some(cut_excerpt(text, 0));
             Err(Refused { refusal: of_slips(element, slips), kept })
         }
         // The file was checked with the same model.
@@ -87,7 +87,7 @@ fn of_slips(element: &str, slips: Vec<ValueSlip>) -> Refusal {
         parts.join("; ")
     };
     let refusal = Refusal::new(Code::Invalid, joined(|slip| &slip.message));
-    let mut refusal = refusal.expecting(joined(|slip| &slip.expected)).fixed_by(joined(|slip| &slip.fix));
+    let mut refusal = refusal.with_expected(joined(|slip| &slip.expected)).fixed_by(joined(|slip| &slip.fix));
     refusal.element = Some(element.to_owned());
     if let Some(first) = slips.into_iter().next() {
         refusal.path = Some(first.path);

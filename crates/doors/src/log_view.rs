@@ -108,7 +108,7 @@ impl LogMoment {
     /// The state of the log. A page that refreshes itself shares it with the others that were told of the same position;
     /// every other page gets the newest.
     pub(super) fn read_state(&self) -> Result<Arc<LogState>, LogFault> {
-        let last = self.reader.last()?;
+        let last = self.reader.read_last()?;
         let wanted = self.told.map_or(last, |told| told.min(last));
         let read = |source: &[u8]| self.read_configuration(source);
         let is_running = self.at.is_none() && self.front.at_rest().is_none();
@@ -127,7 +127,7 @@ impl LogMoment {
     pub(super) fn read_troubles(&self, since: Millis) -> Result<Arc<Troubles>, LogFault> {
         let read = || troubles::since(&*self.reader, since).map(Arc::new);
         let Some(told) = self.told else { return read() };
-        let last = self.reader.last()?;
+        let last = self.reader.read_last()?;
         let read = |_| read().map(|found| (last, found));
         self.shared.troubles.at_least(self.view.clone(), told.min(last), read)
     }
@@ -138,7 +138,7 @@ impl LogMoment {
             // Nothing is kept of it, so that no tree of another page has to go.
             return Ok(Arc::default());
         }
-        let last = self.reader.last()?;
+        let last = self.reader.read_last()?;
         let wanted = self.told.map_or(last, |told| told.min(last));
         self.shared.trees.at_least((self.view.clone(), id.clone()), wanted, |before| {
             let mut tree = before.unwrap_or_default();
@@ -153,7 +153,7 @@ impl LogMoment {
     /// What roots cost with everything below them, at least as new as the state. `None` for those that are counted
     /// further the next time: a page reads few records for this.
     pub(super) fn tree_costs(&self, roots: &[ThreadId]) -> Result<Vec<Option<CostRow>>, LogFault> {
-        let last = self.reader.last()?;
+        let last = self.reader.read_last()?;
         let wanted = self.told.map_or(last, |told| told.min(last));
         let trees = self.shared.costs.at_least(self.view.clone(), wanted, |before| {
             let trees = before.unwrap_or_default();
@@ -302,9 +302,9 @@ fn open_moment(
     if let Some(at) = at {
         let all = front.reader();
         let before = Position(at.0.saturating_sub(1));
-        let found = if at.0 == 0 { None } else { all.after(before, 1)?.pop() };
+        let found = if at.0 == 0 { None } else { all.read_after(before, 1)?.pop() };
         let Some((_, record)) = found.filter(|(position, _)| *position == at) else {
-            let last = all.last()?;
+            let last = all.read_last()?;
             let words = format!("at={}: there is no such position; the log ends at {}", at.0, last.0);
             return Err(MomentFault::Refused(unfit_address(words)));
         };

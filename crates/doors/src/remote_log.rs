@@ -134,14 +134,14 @@ impl RemoteLog {
 }
 
 impl LogReader for RemoteLog {
-    fn opening(&self) -> Result<LogOpening, LogFault> {
+    fn read_opening(&self) -> Result<LogOpening, LogFault> {
         let found: ApiLogOpening = self.ask_route("/v1/log", Vec::new())?;
         let rows = found.rows.iter().map(|row| self.row_of(row)).collect::<Result<Vec<_>, _>>()?;
         self.lock_records().rows.extend(rows.iter().map(|row| (row.thread.clone(), row.clone())));
         Ok(LogOpening { last: Position(found.last), rows, ..LogOpening::default() })
     }
 
-    fn last(&self) -> Result<Position, LogFault> {
+    fn read_last(&self) -> Result<Position, LogFault> {
         if let Some(at) = self.at {
             return Ok(at);
         }
@@ -152,7 +152,7 @@ impl LogReader for RemoteLog {
         }
     }
 
-    fn row(&self, thread: &ThreadId) -> Result<Option<FoldRow>, LogFault> {
+    fn read_row(&self, thread: &ThreadId) -> Result<Option<FoldRow>, LogFault> {
         // Other threads are folded from their records, which verify.
         Ok(self.lock_records().rows.get(thread).cloned())
     }
@@ -173,7 +173,7 @@ impl LogReader for RemoteLog {
         }
     }
 
-    fn after(&self, position: Position, limit: usize) -> Result<Vec<PlacedRecord>, LogFault> {
+    fn read_after(&self, position: Position, limit: usize) -> Result<Vec<PlacedRecord>, LogFault> {
         let mut found = Vec::new();
         let mut at = position.0;
         while found.len() < limit {
@@ -218,7 +218,7 @@ impl LogReader for RemoteLog {
         }
     }
 
-    fn threads(&self, limit: usize) -> Result<Vec<ThreadId>, LogFault> {
+    fn list_threads(&self, limit: usize) -> Result<Vec<ThreadId>, LogFault> {
         self.read_ids(vec![("limit", limit.clamp(1, MOST_IDS).to_string())])
     }
 
@@ -226,13 +226,13 @@ impl LogReader for RemoteLog {
         self.read_ids(vec![("like", prefix.to_owned()), ("limit", limit.clamp(1, MOST_IDS).to_string())])
     }
 
-    fn document(&self, hash: Digest) -> Result<Option<Arc<[u8]>>, LogFault> {
+    fn read_document(&self, hash: Digest) -> Result<Option<Arc<[u8]>>, LogFault> {
         if let Some(known) = self.lock_records().documents.get(&hash) {
             return Ok(known.clone());
         }
         let found = match self.client.read_bytes(&format!("/v1/documents/{hash}")) {
             // What stands in the place of an erased document has another hash everywhere.
-            Ok(Ok(bytes)) if Digest::of(&bytes) == hash || bytes == ERASED_TEXT.as_bytes() => {
+            Ok(Ok(bytes)) if Digest::hash_bytes(&bytes) == hash || bytes == ERASED_TEXT.as_bytes() => {
                 Some(Arc::from(bytes))
             }
             Ok(Ok(_)) => {

@@ -120,7 +120,7 @@ pub(super) struct Doorway {
 
 impl Doorway {
     pub(super) fn from_listener(listener: TcpListener) -> Doorway {
-        let most = MOST.min(descriptors::most() / PART);
+        let most = MOST.min(descriptors::read_limit() / PART);
         Doorway {
             listener,
             short: None,
@@ -139,7 +139,7 @@ impl Doorway {
         loop {
             match self.listener.accept().await {
                 Ok(taken) => {
-                    if self.short.is_some_and(|last| WallClock.ticks().since(last) >= CALM_MS) {
+                    if self.short.is_some_and(|last| WallClock.ticks().count_since(last) >= CALM_MS) {
                         self.short = None;
                         tracing::info!("the HTTP door takes connections again");
                     }

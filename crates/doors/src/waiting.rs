@@ -61,7 +61,7 @@ pub(super) fn list_requests(moment: &LogMoment, decides: bool) -> Result<Vec<Wai
 
 /// Who may decide: the operator, and the clients with the role.
 pub(super) fn list_deciders(organism: &Composition) -> Vec<String> {
-    let operator = Name::operator();
+    let operator = Name::new_operator();
     let is_other = |name: &&Name| **name != operator && organism.has_role(name, Role::Approve);
     let clients = organism.clients.keys().filter(is_other).map(ToString::to_string);
     std::iter::once(operator.to_string()).chain(clients).collect()

@@ -18,7 +18,7 @@ use super::inbound::{find_earlier, key_of, refuse_larger};
 use super::message_bounds::MessageBounds;
 use super::outcome::{outcome_within, read_wait};
 use super::request_refusals::{describe_stopping, unfit_request};
-use systole_bus::{Broker, FailedLogins, ReplyRoute, UnreadMessage, token};
+use systole_bus::{Broker, FailedLogins, ReplyRoute, UnreadMessage, to_token};
 use systole_core::types::codes::Code;
 use systole_core::types::ids::Name;
 use systole_core::types::refusal::Refusal;
@@ -50,7 +50,8 @@ impl WireDoor {
     /// does.
     pub async fn open(front: &OrganismHandle) -> Option<WireDoor> {
         let clients = front.composition().clients.iter().filter(|(_, client)| client.over_nats);
-        let clients: BTreeMap<String, Name> = clients.map(|(name, _)| (token(name), name.clone())).collect();
+        let clients: BTreeMap<String, Name> =
+            clients.map(|(name, _)| (to_token(name), name.clone())).collect();
         let broker = front.broker().filter(|_| !clients.is_empty())?;
         let (close, closed) = watch::channel(false);
         let state =
@@ -59,14 +60,14 @@ impl WireDoor {
             Some(broker) => broker.failed_logins().await,
             None => return None,
         };
-        let task = tasks::start(TaskKind::Wire, serve_messages(state, broker, first), async |_| ());
+        let task = tasks::start_task(TaskKind::Wire, serve_messages(state, broker, first), async |_| ());
         Some(WireDoor { close, task })
     }
 
     /// Takes no more messages. Waiting senders get what is known.
     pub async fn close(self) {
         self.close.send_replace(true);
-        self.task.over().await;
+        self.task.wait_for_end().await;
     }
 }
 
@@ -145,7 +146,7 @@ async fn take_messages(
             drop(place);
         };
         // It ends with its answer, or with the organism.
-        let _nobody_waits = tasks::start(kind, work, async |_| ());
+        let _nobody_waits = tasks::start_task(kind, work, async |_| ());
     }
 }
 
@@ -158,7 +159,7 @@ async fn send_refusal(back: &Option<ReplyRoute>, refusal: &Refusal) {
 
 async fn send_words(back: &ReplyRoute, words: &impl Serialize, code: Option<Code>) {
     let body = serde_json::to_vec(words).unwrap_or_default();
-    back.say(body, code.map(Code::as_str)).await;
+    back.send_reply(body, code.map(Code::as_str)).await;
 }
 
 /// Hands a message in, and answers its sender.
@@ -208,8 +209,8 @@ async fn take_message(
 /// Sends the outcome. If it is too large for the broker, the answer has only its position in the log.
 async fn send_outcome(back: &ReplyRoute, came: api_types::MessageOutcome) {
     let body = serde_json::to_vec(&came).unwrap_or_default();
-    if back.fits(&body) {
-        return back.say(body, None).await;
+    if back.does_fit(&body) {
+        return back.send_reply(body, None).await;
     }
     send_words(back, &api_types::MessageOutcome { payload: None, ..came }, None).await;
 }

@@ -59,14 +59,14 @@ impl WitnessDoor {
                 (state.report)(&format!("the door stopped by itself: {error}"));
             }
         };
-        WitnessDoor { close, task: tasks::start(TaskKind::Door, work, async |_| ()) }
+        WitnessDoor { close, task: tasks::start_task(TaskKind::Door, work, async |_| ()) }
     }
 
     /// Admits no new connections, and waits for the open ones, which end soon.
     pub async fn close(self) {
         // If the door has already shut, no task receives this.
         let _shut_before = self.close.send(());
-        self.task.over().await;
+        self.task.wait_for_end().await;
     }
 }
 
@@ -92,7 +92,7 @@ async fn last_checkpoint(State(state): State<Arc<WitnessState>>, Path(origin): P
     let found = tokio::task::spawn_blocking(move || {
         let book = state.book.lock().unwrap_or_else(PoisonError::into_inner);
         let origin = Digest::parse(&origin).ok()?;
-        book.last(origin).map(ToString::to_string)
+        book.find_last(origin).map(ToString::to_string)
     });
     match found.await.ok().flatten() {
         Some(note) => ([(header::CONTENT_TYPE, "text/plain; charset=utf-8")], note).into_response(),
@@ -103,7 +103,7 @@ async fn last_checkpoint(State(state): State<Arc<WitnessState>>, Path(origin): P
 fn answer_checkpoint(state: &WitnessState, from: SocketAddr, body: &[u8]) -> Response {
     let seconds = WallClock.now().0 / 1000;
     // Every change of the book is complete before anything can panic.
-    let answer = state.book.lock().unwrap_or_else(PoisonError::into_inner).answer(body, seconds);
+    let answer = state.book.lock().unwrap_or_else(PoisonError::into_inner).answer_request(body, seconds);
     match answer {
         Ok(answer) => {
             (state.report)(&describe_answer(from, &answer));

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::damage::ExportDamage;
 use super::record_line::{ExportedRecord, HashedLine};
-use systole_core::rules::core_payload::attributes;
+use systole_core::rules::core_payload::read_attributes;
 use systole_core::types::ids::Digest;
 
 /// What a parent says of a head, and where.
@@ -74,7 +74,7 @@ impl ChildComparison {
             self.blind.insert(record.thread.clone());
             return Ok(());
         };
-        if let Some([Some(child), Some(head)]) = attributes(body, element, [name, "head"]) {
+        if let Some([Some(child), Some(head)]) = read_attributes(body, element, [name, "head"]) {
             let why = format!("it says of {child} what was said before");
             if kept.insert(child, (head, record.position)).is_some() {
                 return Err(at(&why));

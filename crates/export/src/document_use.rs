@@ -52,7 +52,7 @@ impl DocumentUse {
             let refused = attribute(body, "system-error", "hash");
             refused.into_iter().map(|hash| (hash, DocumentUse::Refused)).collect()
         } else if kind == RecordKind::Journal.as_str() {
-            match EarlierEntry::read(body).map(|earlier| earlier.entry) {
+            match EarlierEntry::from_body(body).map(|earlier| earlier.entry) {
                 Ok(JournalEntry::Started(started)) => vec![(started.prompt, DocumentUse::Prompt)],
                 Ok(JournalEntry::Result(outcome)) => {
                     outcome.blobs.into_iter().map(|blob| (blob, DocumentUse::Answer)).collect()

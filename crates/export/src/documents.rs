@@ -45,7 +45,7 @@ impl ExportedDocument {
             (None, Some(hex)) => bytes_of(&hex)?,
             _ => return None,
         };
-        let hash = Digest::of(&bytes);
+        let hash = Digest::hash_bytes(&bytes);
         (hash.to_string() == self.sha256).then_some((hash, bytes))
     }
 }
@@ -96,7 +96,8 @@ impl NamedDocuments {
         while let Some((hash, what)) = self.all.get(next).copied() {
             next += 1;
             // Signs are in the place of one that is erased.
-            let Some(bytes) = reader.document(hash)?.filter(|bytes| Digest::of(bytes) == hash) else {
+            let Some(bytes) = reader.read_document(hash)?.filter(|bytes| Digest::hash_bytes(bytes) == hash)
+            else {
                 missing += 1;
                 let link = erased_links.get(&hash).filter(|_| what == DocumentUse::Prompt);
                 link.into_iter().for_each(|hash| self.add_name(*hash, DocumentUse::Prompt));

@@ -109,7 +109,7 @@ pub fn plan_erasure(
     scope: ErasureScope,
     reason: Option<&str>,
 ) -> Result<ErasurePlan, ErasureRefused> {
-    let mut planning = ErasurePlanning { scope, last: reader.last()?, ..ErasurePlanning::default() };
+    let mut planning = ErasurePlanning { scope, last: reader.read_last()?, ..ErasurePlanning::default() };
     for position in positions {
         planning.add_named(reader, *position)?;
     }
@@ -154,7 +154,7 @@ impl ErasurePlanning {
     fn add_named(&mut self, reader: &SqliteReader, position: Position) -> Result<(), ErasureRefused> {
         let whole = self.scope == ErasureScope::Bodies;
         let before = Position(position.0.saturating_sub(1));
-        let found = reader.after(before, 1)?.into_iter().next().filter(|(at, _)| *at == position);
+        let found = reader.read_after(before, 1)?.into_iter().next().filter(|(at, _)| *at == position);
         let missing = || ErasureRefused::Missing { position: position.0, last: self.last.0 };
         let (_, record) = found.ok_or_else(missing)?;
         if record.parts.values.is_empty() && !whole && !record.parts.has_erased() {
@@ -164,14 +164,14 @@ impl ErasurePlanning {
             return Err(ErasureRefused::Needed(position.0));
         }
         for (hole, _) in record.parts.values.iter().filter(|(_, seal)| !seal.is_erased()) {
-            let value = record.body.get(hole.range()).unwrap_or_default();
+            let value = record.body.get(hole.to_range()).unwrap_or_default();
             if self.texts.add_value(value) {
                 self.plan.short += 1;
             }
             self.values.insert(value.to_vec());
         }
         if !record.parts.has_erased() {
-            let hash = Digest::of(&record.body);
+            let hash = Digest::hash_bytes(&record.body);
             self.hashes.insert(hash, hash.to_string());
             if whole {
                 self.bodies.insert(hash);
@@ -181,7 +181,7 @@ impl ErasurePlanning {
             // What stands in the place of an erased value is in other records, too.
             let mut said = record.body.to_vec();
             for (hole, _) in record.parts.values.iter().rev().filter(|(_, seal)| seal.is_erased()) {
-                said.drain(hole.range());
+                said.drain(hole.to_range());
             }
             self.texts.add_body(&said);
             self.with_body(&record);
@@ -219,7 +219,7 @@ impl ErasurePlanning {
         let is_same = |number: usize| {
             let value = number.checked_sub(1).and_then(|at| record.parts.values.get(at));
             value.is_some_and(|(hole, _)| {
-                record.body.get(hole.range()).is_some_and(|v| self.values.contains(v))
+                record.body.get(hole.to_range()).is_some_and(|v| self.values.contains(v))
             })
         };
         let same: Vec<usize> = (1..=record.parts.values.len()).filter(|number| is_same(*number)).collect();
@@ -228,7 +228,7 @@ impl ErasurePlanning {
         }
         let left = self.plan.erasure.records.get(&position).map_or(&record.body, |left| &left.body).clone();
         let text = String::from_utf8_lossy(&left);
-        let is_equal = || !is_named && self.bodies.contains(&Digest::of(&record.body));
+        let is_equal = || !is_named && self.bodies.contains(&Digest::hash_bytes(&record.body));
         if self.texts.are_in(&text)
             || (!self.bodies.is_empty() && is_equal())
             || self.words_repeat(reader, record)?
@@ -249,7 +249,7 @@ impl ErasurePlanning {
     fn words_repeat(&self, reader: &SqliteReader, record: &Record) -> Result<bool, LogFault> {
         let mut words = Vec::new();
         for hash in words_apart(record) {
-            words.extend_from_slice(&reader.document(hash)?.unwrap_or_default());
+            words.extend_from_slice(&reader.read_document(hash)?.unwrap_or_default());
         }
         Ok(!words.is_empty() && self.texts.are_in(&String::from_utf8_lossy(&words)))
     }
@@ -295,7 +295,7 @@ impl ErasurePlanning {
             let (position, record) = placed?;
             let left = self.plan.erasure.records.get(&position).unwrap_or(&record);
             if is_document(left) {
-                shared.insert(Digest::of(&left.body));
+                shared.insert(Digest::hash_bytes(&left.body));
             }
             let text = String::from_utf8_lossy(&left.body);
             named.extend(digits.iter().filter(|(_, digits)| text.contains(*digits)).map(|(hash, _)| *hash));
@@ -321,9 +321,9 @@ impl ErasurePlanning {
             return false;
         }
         if numbers.contains(&0) && is_document(record) {
-            self.large_bodies.insert(Digest::of(&record.body));
+            self.large_bodies.insert(Digest::hash_bytes(&record.body));
         }
-        let (parts, body) = record.parts.without(numbers.iter().copied(), &record.body);
+        let (parts, body) = record.parts.remove_parts(numbers.iter().copied(), &record.body);
         let record = Record { parts, body: body.into(), ..record.clone() };
         self.plan.erasure.records.insert(position, record);
         self.plan.parts.insert(position, numbers);
@@ -336,7 +336,7 @@ fn words_apart(record: &Record) -> Vec<Digest> {
     if record.header.kind != RecordKind::Journal {
         return Vec::new();
     }
-    match EarlierEntry::read(&record.body) {
+    match EarlierEntry::from_body(&record.body) {
         Ok(EarlierEntry { entry: JournalEntry::Result(outcome), .. }) => {
             outcome.blobs.iter().filter_map(|hash| Digest::parse(hash).ok()).collect()
         }

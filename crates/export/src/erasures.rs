@@ -51,7 +51,7 @@ impl RecordedErasures {
     pub fn take_record(&mut self, position: Position, record: &Record) {
         let h = &record.header;
         let is_told = h.kind == RecordKind::Message && h.code == Some(RecordCode::Role(MessageRole::Told));
-        if is_told && h.thread.is_sys() && h.from == Name::core() {
+        if is_told && h.thread.is_sys() && h.from == Name::new_core() {
             core_payload::read_erased(&record.body)
                 .into_iter()
                 .for_each(|named| self.add_erasure(position, named));
@@ -182,7 +182,7 @@ impl<'a> LossCheck<'a> {
         last: Position,
     ) -> Result<LossCheck<'a>, LogFault> {
         let mut check = LossCheck::new(reader, reading);
-        for placed in reader.records_of(&ThreadId::sys(), 1).up_to(last) {
+        for placed in reader.records_of(&ThreadId::new_sys(), 1).up_to(last) {
             let (position, record) = placed?;
             check.erasures.take_record(position, &record);
         }
@@ -197,7 +197,7 @@ impl<'a> LossCheck<'a> {
 
     /// Takes a record whose log's erasures are known.
     pub fn take_record(&mut self, position: Position, record: &Record) -> Result<(), LogFault> {
-        let erased: Vec<usize> = record.parts.erased().collect();
+        let erased: Vec<usize> = record.parts.list_erased().collect();
         let place = || LossPlace::from_record(position, record);
         if erased.contains(&0) && !is_erasable(record) {
             let why = "its body is gone, and the state of its thread is made from it".to_owned();
@@ -240,9 +240,9 @@ impl<'a> LossCheck<'a> {
         let mut next = Some(hash);
         while let Some(hash) = next.take().filter(|hash| self.known.insert(*hash)) {
             self.found.documents += 1;
-            let Some(bytes) = self.reader.document(hash)? else { return Ok(Some((hash, false))) };
+            let Some(bytes) = self.reader.read_document(hash)? else { return Ok(Some((hash, false))) };
             // The reader returns signs in the place of a document that is erased.
-            if Digest::of(&bytes) != hash && hash != Digest::of(b"") {
+            if Digest::hash_bytes(&bytes) != hash && hash != Digest::hash_bytes(b"") {
                 return Ok(Some((hash, true)));
             }
             if what == DocumentUse::Prompt {
@@ -271,7 +271,7 @@ impl<'a> LossCheck<'a> {
     fn is_of_agent(&mut self, record: &Record) -> Result<bool, LogFault> {
         let config = record.header.config;
         if !self.agents.contains_key(&config) {
-            let agents = self.reader.document(config)?.and_then(|source| (self.reading.agents)(&source));
+            let agents = self.reader.read_document(config)?.and_then(|source| (self.reading.agents)(&source));
             self.agents.insert(config, agents);
         }
         let agents = self.agents.get(&config).and_then(Option::as_ref);
@@ -315,7 +315,7 @@ impl<'a> LossCheck<'a> {
         // A row that no record names is most likely such a body, so these are excused first.
         let unnamed: Vec<&Digest> = blank.into_iter().flatten().filter(is_unexplained).collect();
         if let Some(hash) = unnamed.get(excuses) {
-            let place = LossPlace { position: Position(0), thread: ThreadId::sys(), seq: 0 };
+            let place = LossPlace { position: Position(0), thread: ThreadId::new_sys(), seq: 0 };
             let why = format!("the document {hash} has no bytes, and no <erased> record says so");
             found.misfits.push(place.build_mismatch(why));
         }

@@ -69,7 +69,7 @@ impl ExportedLog {
 
     /// Whether it has records of the log's own thread.
     pub fn has_own_thread(&self) -> bool {
-        self.threads.contains_key(&ThreadId::sys())
+        self.threads.contains_key(&ThreadId::new_sys())
     }
 
     fn find_record(&self, position: &Position) -> Option<(Position, Record)> {
@@ -78,16 +78,16 @@ impl ExportedLog {
 }
 
 impl LogReader for ExportedLog {
-    fn opening(&self) -> Result<LogOpening, LogFault> {
+    fn read_opening(&self) -> Result<LogOpening, LogFault> {
         // No state is stored with an export: each thread is folded from its records.
-        Ok(LogOpening { last: self.last()?, by_thread: true, ..LogOpening::default() })
+        Ok(LogOpening { last: self.read_last()?, by_thread: true, ..LogOpening::default() })
     }
 
-    fn last(&self) -> Result<Position, LogFault> {
+    fn read_last(&self) -> Result<Position, LogFault> {
         Ok(self.records.keys().next_back().copied().unwrap_or(Position(0)))
     }
 
-    fn row(&self, _: &ThreadId) -> Result<Option<FoldRow>, LogFault> {
+    fn read_row(&self, _: &ThreadId) -> Result<Option<FoldRow>, LogFault> {
         Ok(None)
     }
 
@@ -102,7 +102,7 @@ impl LogReader for ExportedLog {
         Ok(all.iter().skip(from).take(limit).filter_map(|position| self.find_record(position)).collect())
     }
 
-    fn after(&self, position: Position, limit: usize) -> Result<Vec<(Position, Record)>, LogFault> {
+    fn read_after(&self, position: Position, limit: usize) -> Result<Vec<(Position, Record)>, LogFault> {
         let later = self.records.range((Bound::Excluded(position), Bound::Unbounded)).take(limit);
         Ok(later.map(|(position, record)| (*position, record.clone())).collect())
     }
@@ -118,7 +118,7 @@ impl LogReader for ExportedLog {
         Ok(found.find(|(_, record)| record.header.from == *sender && record.header.key.as_ref() == Some(key)))
     }
 
-    fn threads(&self, limit: usize) -> Result<Vec<ThreadId>, LogFault> {
+    fn list_threads(&self, limit: usize) -> Result<Vec<ThreadId>, LogFault> {
         Ok(self.list_roots().into_iter().rev().take(limit).collect())
     }
 
@@ -127,7 +127,7 @@ impl LogReader for ExportedLog {
         Ok(all.take(limit).cloned().collect())
     }
 
-    fn document(&self, hash: Digest) -> Result<Option<Arc<[u8]>>, LogFault> {
+    fn read_document(&self, hash: Digest) -> Result<Option<Arc<[u8]>>, LogFault> {
         Ok(self.documents.get(&hash).cloned())
     }
 }

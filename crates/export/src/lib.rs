@@ -81,7 +81,7 @@ pub struct ExportScope {
 impl ExportScope {
     /// These threads with everything below them, as the log has them now.
     pub fn find_threads(reader: &dyn LogReader, chosen: &[ThreadId]) -> Result<ExportScope, LogFault> {
-        let last = reader.last()?;
+        let last = reader.read_last()?;
         let mut threads: Vec<ThreadId> = chosen.to_vec();
         for root in chosen {
             threads.extend(reader.threads_like(&format!("{root}."), usize::MAX)?);
@@ -104,9 +104,9 @@ impl ExportScope {
         erasures::report_damage("the log", &report)?;
         let links = report.erased.iter().filter_map(|document| Some((document.hash, document.before?)));
         self.erased_links = links.collect();
-        let is_apart = !self.threads.contains(&ThreadId::sys());
+        let is_apart = !self.threads.contains(&ThreadId::new_sys());
         for position in report.explaining.iter().filter(|_| is_apart) {
-            self.erasures.extend(reader.after(Position(position.0.saturating_sub(1)), 1)?);
+            self.erasures.extend(reader.read_after(Position(position.0.saturating_sub(1)), 1)?);
         }
         Ok(report)
     }

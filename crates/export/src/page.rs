@@ -103,7 +103,7 @@ fn write_documents(
         )?;
     }
     for (hash, what) in named.all.iter().take(DOCUMENTS) {
-        let text = match reader.document(*hash)? {
+        let text = match reader.read_document(*hash)? {
             Some(bytes) => cut_text(&String::from_utf8_lossy(&bytes)),
             None => "The log does not have it.".to_owned(),
         };

@@ -31,7 +31,7 @@ impl ExportProof {
             why,
         };
         let indices: Vec<u64> = index_leaves(leaves, size).map(|(index, _)| index).collect();
-        let building = ProofBuilder::batch(&indices, size);
+        let building = ProofBuilder::new_batch(&indices, size);
         let mut building = building.map_err(|fault| damaged(0, fault.to_string()))?;
         let (mut tree, mut at) = (Frontier::new(), Position(0));
         for placed in reader.records_after(at).up_to(Position(size)) {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use systole_core::types::body_parts::{BodyHole, BodyParts, PartSeal, read_holes};
-use systole_core::types::fields::{field, number_field};
+use systole_core::types::fields::{number_field, write_field};
 use systole_core::types::ids::Digest;
 use systole_core::types::ports::Position;
 use systole_core::types::record::{Header, Record, RecordCode};
@@ -106,7 +106,7 @@ pub struct HashedLine {
 impl ExportedPart {
     /// A part of a log's record. One that is erased there has only its hash.
     fn from_seal(seal: &PartSeal, value: &[u8]) -> ExportedPart {
-        let c = seal.commitment([value]).to_string();
+        let c = seal.commit_part([value]).to_string();
         let PartSeal::Kept(salt) = seal else { return ExportedPart { c, salt: None, text: None, hex: None } };
         let (text, hex) = match std::str::from_utf8(value) {
             Ok(text) => (Some(text.to_owned()), None),
@@ -144,7 +144,7 @@ impl ExportedRecord {
         let (h, BodyParts { rest, values }) = (&record.header, &record.parts);
         let between: Vec<u8> = record.parts.rest_of(&record.body).flatten().copied().collect();
         let value = |(hole, seal): &(BodyHole, PartSeal)| {
-            ExportedPart::from_seal(seal, record.body.get(hole.range()).unwrap_or_default())
+            ExportedPart::from_seal(seal, record.body.get(hole.to_range()).unwrap_or_default())
         };
         let parts = std::iter::once(ExportedPart::from_seal(rest, &between)).chain(values.iter().map(value));
         ExportedRecord {
@@ -174,7 +174,7 @@ impl ExportedRecord {
     /// The record, as a log would have it. Signs stand in the place of what was left out.
     pub fn to_record(&self) -> Result<Record, String> {
         let hashed = self.hash_again()?;
-        let (header, length, holes) = Header::read(&self.write_header())?;
+        let (header, length, holes) = Header::from_bytes(&self.write_header())?;
         let length = usize::try_from(length).ok().filter(|length| *length <= BODY);
         let mut body = vec![b'*'; length.ok_or("its body is too large")?];
         let (mut seals, mut values) = (Vec::new(), Vec::new());
@@ -189,13 +189,13 @@ impl ExportedRecord {
         let mut between = values.next().flatten().unwrap_or_default().into_iter();
         let mut at = 0;
         for (hole, value) in holes.iter().zip(values) {
-            fill_range(&mut body, at..hole.range().start, &mut between);
-            at = hole.range().end;
-            fill_range(&mut body, hole.range(), &mut value.unwrap_or_default().into_iter());
+            fill_range(&mut body, at..hole.to_range().start, &mut between);
+            at = hole.to_range().end;
+            fill_range(&mut body, hole.to_range(), &mut value.unwrap_or_default().into_iter());
         }
         fill_range(&mut body, at..usize::MAX, &mut between);
         let parts = BodyParts { rest, values: holes.into_iter().zip(seals).collect() };
-        parts.blank(&mut body);
+        parts.blank_holes(&mut body);
         Ok(Record { header, body: Arc::from(body), parts, leaf: hashed.leaf, head: hashed.head })
     }
 
@@ -203,9 +203,9 @@ impl ExportedRecord {
     fn write_header(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(512);
         let text = |out: &mut Vec<u8>, text: Option<&String>| {
-            field(out, text.map_or(&[], |text| text.as_bytes()));
+            write_field(out, text.map_or(&[], |text| text.as_bytes()));
         };
-        field(&mut out, b"systole record v1");
+        write_field(&mut out, b"systole record v1");
         text(&mut out, Some(&self.thread));
         number_field(&mut out, Some(self.seq));
         [&self.id, &self.kind, &self.from].into_iter().for_each(|one| text(&mut out, Some(one)));
@@ -271,7 +271,7 @@ fn join_body(values: Vec<Option<Vec<u8>>>, holes: &[BodyHole]) -> Option<Vec<u8>
     }
     let (mut body, mut rest) = (Vec::new(), first.as_slice());
     for (hole, value) in holes.iter().zip(values.flatten()) {
-        let (before, after) = rest.split_at_checked(hole.range().start - body.len())?;
+        let (before, after) = rest.split_at_checked(hole.to_range().start - body.len())?;
         body.extend_from_slice(before);
         body.extend_from_slice(&value);
         rest = after;

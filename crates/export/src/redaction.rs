@@ -190,7 +190,7 @@ impl Redaction {
         if !is_whole && (!self.sensitive || record.parts.values.is_empty()) {
             return record;
         }
-        let (all, in_log) = (record.parts.commitments(&record.body), record.parts.clone());
+        let (all, in_log) = (record.parts.commit_parts(&record.body), record.parts.clone());
         let seals = record.parts.values.iter_mut().map(|(_, seal)| seal);
         let rest = is_whole.then_some(&mut record.parts.rest);
         let mut hashes = all.into_iter();
@@ -204,7 +204,7 @@ impl Redaction {
         let mut body = record.body.to_vec();
         record.parts.blank_as(LEFT_OUT_TEXT, &mut body);
         // What the log does not have either was erased.
-        in_log.blank(&mut body);
+        in_log.blank_holes(&mut body);
         record.body = Arc::from(body);
         record
     }
@@ -235,7 +235,7 @@ fn of_kind(record: &Record) -> Option<HoleReason> {
         RecordKind::Journal => Some(HoleReason::Journal),
         RecordKind::Attempt if has_failed() => Some(HoleReason::Error),
         RecordKind::Timer if core_payload::says_away(body) => Some(HoleReason::Error),
-        RecordKind::Approval if approval_payload::unknown(body).is_some() => Some(HoleReason::Error),
+        RecordKind::Approval if approval_payload::read_unknown(body).is_some() => Some(HoleReason::Error),
         // It may be the end of a child, too.
         _ => body.windows(ERROR.len()).any(|word| word == ERROR).then_some(HoleReason::Error),
     }
@@ -255,16 +255,16 @@ impl GatheredValues {
 
     fn add_sensitive(&mut self, record: &Record) {
         for (hole, _) in record.parts.values.iter().filter(|(_, seal)| !seal.is_erased()) {
-            let value = record.body.get(hole.range()).unwrap_or_default();
+            let value = record.body.get(hole.to_range()).unwrap_or_default();
             self.values.add_value(value);
-            self.hashes.insert(Digest::of(value));
+            self.hashes.insert(Digest::hash_bytes(value));
         }
-        self.hashes.insert(Digest::of(&record.body));
+        self.hashes.insert(Digest::hash_bytes(&record.body));
     }
 
     /// The texts of a body that is left out, and the values of its attributes. Names of elements are no secret.
     fn add_selected(&mut self, body: &[u8]) {
-        self.hashes.insert(Digest::of(body));
+        self.hashes.insert(Digest::hash_bytes(body));
         let texts = list_texts(body).unwrap_or_else(|| vec![String::from_utf8_lossy(body).into_owned()]);
         // What was erased before says nothing.
         let is_erased = |text: &str| text.trim_end_matches('*').is_empty() || text.starts_with("[erased]");
@@ -285,11 +285,11 @@ impl GatheredValues {
 impl NamedHashes {
     fn add_harmless(&mut self, record: &Record) {
         self.harmless.extend([record.leaf, record.head, record.header.config]);
-        self.harmless.insert(record.parts.commitment(&record.body));
+        self.harmless.insert(record.parts.commit_body(&record.body));
     }
 
     fn take_record(&mut self, position: Position, record: &Record, kept: &[u8]) {
-        let own = Digest::of(&record.body);
+        let own = Digest::hash_bytes(&record.body);
         if kept.len() == record.body.len() && !record.parts.has_erased() {
             self.bodies.entry(own).or_default().insert(position);
         }
@@ -330,10 +330,10 @@ impl NamedHashes {
 
 /// The values of all attributes of a payload, each of its texts, and all of its text.
 fn list_texts(body: &[u8]) -> Option<Vec<String>> {
-    let mut gate = Gate::strict(body, &DocumentLimits::FROM_PUMP).ok()?;
+    let mut gate = Gate::new_strict(body, &DocumentLimits::FROM_PUMP).ok()?;
     let (mut found, mut whole) = (Vec::new(), String::new());
     loop {
-        match gate.step().ok()? {
+        match gate.read_step().ok()? {
             GateStep::Open(_) => {
                 found.extend(gate.attributes().iter().map(|attribute| attribute.value().into_owned()));
             }

@@ -43,7 +43,7 @@ impl LeftOutValues {
         for (before, from) in [(&b""[..], 0), (b"x", 4), (b"xx", 4)] {
             let bytes = [before, value].concat();
             let whole = bytes.len() / 3 * 4;
-            let text = systole_proof::statement::encoded(&bytes);
+            let text = systole_proof::statement::encode_payload(&bytes);
             let inside = text.as_bytes().get(from..whole).unwrap_or_default();
             self.take_value(fold_text(inside));
         }

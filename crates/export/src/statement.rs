@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use systole_proof::key::{SignerKey, VerifierKey};
-use systole_proof::statement::{decoded, encoded, key_id, sign, verify};
+use systole_proof::statement::{decode_payload, encode_payload, key_id, sign_payload, verify_payload};
 
 use crate::document_use::DocumentUse;
 use systole_core::types::ids::Digest;
@@ -110,10 +110,10 @@ pub fn write_statement(
     let payload = statement.to_string().into_bytes();
     let mut signatures = Vec::new();
     if let Some(key) = key {
-        let sig = sign(key, PAYLOAD, &payload)?;
+        let sig = sign_payload(key, PAYLOAD, &payload)?;
         signatures.push(EnvelopeSignature { keyid: key_id(key.verifier()), sig });
     }
-    let payload = encoded(&payload);
+    let payload = encode_payload(&payload);
     let envelope = Envelope { payload_type: PAYLOAD.to_owned(), payload, signatures };
     serde_json::to_string(&envelope).ok().map(|text| text + "\n")
 }
@@ -121,7 +121,7 @@ pub fn write_statement(
 /// The form of an export that a newer version wrote; `None` if it has ours, or none that can be read.
 pub fn newer_form(bytes: &[u8]) -> Option<String> {
     let envelope: Envelope = serde_json::from_slice(bytes).ok()?;
-    let statement: Statement = serde_json::from_slice(&decoded(&envelope.payload)?).ok()?;
+    let statement: Statement = serde_json::from_slice(&decode_payload(&envelope.payload)?).ok()?;
     let form = statement.predicate.form;
     (form != FORM && form.starts_with(FORMS)).then_some(form)
 }
@@ -130,7 +130,7 @@ pub fn newer_form(bytes: &[u8]) -> Option<String> {
 pub fn read_statement(bytes: &[u8], known: &[&VerifierKey]) -> Result<ExportStatement, String> {
     let form = || "statement.json has another form".to_owned();
     let envelope: Envelope = serde_json::from_slice(bytes).map_err(|_| form())?;
-    let payload = decoded(&envelope.payload).ok_or_else(form)?;
+    let payload = decode_payload(&envelope.payload).ok_or_else(form)?;
     let statement: Statement = serde_json::from_slice(&payload).map_err(|_| form())?;
     if envelope.payload_type != PAYLOAD || statement.predicate.form != FORM {
         return Err("statement.json is of a kind that this version does not know".to_owned());
@@ -138,7 +138,9 @@ pub fn read_statement(bytes: &[u8], known: &[&VerifierKey]) -> Result<ExportStat
     let mut signers = Vec::new();
     for EnvelopeSignature { keyid, sig } in envelope.signatures {
         match known.iter().find(|key| key_id(key) == keyid) {
-            Some(key) if verify(key, PAYLOAD, &payload, &sig) => signers.push(StatementSigner::Known(keyid)),
+            Some(key) if verify_payload(key, PAYLOAD, &payload, &sig) => {
+                signers.push(StatementSigner::Known(keyid))
+            }
             Some(_) => return Err(format!("statement.json: the signature of {keyid} is wrong")),
             None => signers.push(StatementSigner::Unknown(keyid)),
         }

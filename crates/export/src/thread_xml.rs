@@ -81,9 +81,9 @@ pub(super) fn is_left_out(record: &Record) -> bool {
 
 /// Whether the bytes are one element, so that they can be part of a document.
 fn is_payload(body: &[u8]) -> bool {
-    let Ok(mut gate) = Gate::strict(body, &DocumentLimits::FROM_PUMP) else { return false };
+    let Ok(mut gate) = Gate::new_strict(body, &DocumentLimits::FROM_PUMP) else { return false };
     loop {
-        match gate.step() {
+        match gate.read_step() {
             Ok(GateStep::Done) => return body.first() == Some(&b'<') && !body.starts_with(b"<?"),
             Ok(_) => {}
             Err(_) => return false,

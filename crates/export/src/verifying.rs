@@ -190,7 +190,7 @@ impl ExportWalk {
                 return Err(damaged(format!("thread {thread} begins twice")));
             }
             self.current = Some(thread.clone());
-            (0, Digest::of(&[b"\x02systole thread v1", thread.as_bytes()].concat()), 0)
+            (0, Digest::hash_bytes(&[b"\x02systole thread v1", thread.as_bytes()].concat()), 0)
         } else {
             let last = self.threads.get(thread).filter(|_| self.current.as_ref() == Some(thread));
             last.map_or((0, hashed.head, 0), |last| (last.seq, last.head, last.position))
@@ -200,7 +200,7 @@ impl ExportWalk {
                 "record {seq} of thread {thread} does not come after record {last}"
             )));
         }
-        if Digest::of(&[&[2], &head.0[..], &hashed.leaf.0[..]].concat()) != hashed.head {
+        if Digest::hash_bytes(&[&[2], &head.0[..], &hashed.leaf.0[..]].concat()) != hashed.head {
             return Err(damaged(format!("record {seq} of thread {thread} does not continue its hash chain")));
         }
         let last = LastOf { seq: *seq, head: hashed.head, position: *position };

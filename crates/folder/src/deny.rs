@@ -53,13 +53,13 @@ impl DenyList {
     /// # Errors
     /// If a pattern cannot be used.
     pub fn new(patterns: &[String]) -> Result<DenyList, DenyFault> {
-        Ok(DenyList(PathPatterns::over(&ALWAYS, patterns)?))
+        Ok(DenyList(PathPatterns::from_parts(&ALWAYS, patterns)?))
     }
 
     /// Whether a path from the root, or a folder above it, is denied.
     #[must_use]
-    pub fn denies(&self, path: &str) -> bool {
-        self.0.has(path)
+    pub fn does_deny(&self, path: &str) -> bool {
+        self.0.is_match(path)
     }
 }
 
@@ -69,10 +69,10 @@ impl PathPatterns {
     /// # Errors
     /// If a pattern cannot be used.
     pub fn new(patterns: &[String]) -> Result<PathPatterns, DenyFault> {
-        PathPatterns::over(&[], patterns)
+        PathPatterns::from_parts(&[], patterns)
     }
 
-    fn over(first: &[&str], patterns: &[String]) -> Result<PathPatterns, DenyFault> {
+    fn from_parts(first: &[&str], patterns: &[String]) -> Result<PathPatterns, DenyFault> {
         let mut builder = GitignoreBuilder::new("/");
         let told = |error: ignore::Error| DenyFault(error.to_string());
         builder.case_insensitive(true).map_err(told)?;
@@ -92,7 +92,7 @@ impl PathPatterns {
 
     /// Whether a path from the root, or a folder above it, fits a pattern.
     #[must_use]
-    pub fn has(&self, path: &str) -> bool {
+    pub fn is_match(&self, path: &str) -> bool {
         let whole = format!("/{path}");
         // Whether the last part is a folder is not known yet: a rule for folders alone counts as well.
         [false, true]
@@ -131,12 +131,12 @@ mod tests {
             "deep/.ssh/known_hosts",
             "a/hello.db.run",
         ] {
-            assert!(list.denies(denied), "{denied}");
+            assert!(list.does_deny(denied), "{denied}");
         }
         for allowed in
             ["src/id_maker.rs", "environment.rs", "a/private/a.rs", "git/config", "keys.rs", ".github/a.yml"]
         {
-            assert!(!list.denies(allowed), "{allowed}");
+            assert!(!list.does_deny(allowed), "{allowed}");
         }
         assert!(DenyList::new(&["!.env".to_owned()]).is_err());
         assert!(DenyList::new(&["a{b".to_owned()]).is_err());

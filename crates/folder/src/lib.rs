@@ -11,5 +11,5 @@ mod root;
 mod walk;
 
 pub use deny::{DenyFault, DenyList, PathPatterns, check_pattern};
-pub use root::{FolderFile, FolderRoot, PathFault, PathFaultKind, is_binary, joined};
-pub use walk::{HiddenNames, WalkedFiles, WorkBound, walk};
+pub use root::{FolderFile, FolderRoot, PathFault, PathFaultKind, is_binary, join_names};
+pub use walk::{HiddenNames, WalkedFiles, WorkBound, walk_files};

@@ -4,13 +4,13 @@
 
 use crate::limits;
 use crate::root::FolderRoot;
-use crate::walk::{HiddenNames, WorkBound, walk};
+use crate::walk::{HiddenNames, WorkBound, walk_files};
 
 impl FolderRoot {
     /// The files and folders that a missing path probably means.
     #[must_use]
-    pub fn nearest(&self, missing: &str, bound: WorkBound<'_>) -> Vec<String> {
-        let all = walk(self, ".", HiddenNames::LeftOut, bound).paths;
+    pub fn find_nearest(&self, missing: &str, bound: WorkBound<'_>) -> Vec<String> {
+        let all = walk_files(self, ".", HiddenNames::LeftOut, bound).paths;
         let mut known = all.clone();
         for path in &all {
             let mut folder = path.as_str();
@@ -21,11 +21,11 @@ impl FolderRoot {
         }
         known.sort_unstable();
         known.dedup();
-        nearest(missing.trim_end_matches('/'), &known)
+        sort_nearest(missing.trim_end_matches('/'), &known)
     }
 }
 
-fn nearest(missing: &str, known: &[String]) -> Vec<String> {
+fn sort_nearest(missing: &str, known: &[String]) -> Vec<String> {
     let file = missing.rsplit('/').next().unwrap_or(missing);
     let lower = file.to_lowercase();
     let name = |path: &str| path.rsplit('/').next().unwrap_or(path).to_lowercase();
@@ -35,7 +35,7 @@ fn nearest(missing: &str, known: &[String]) -> Vec<String> {
     let mut names: Vec<String> = known.iter().map(|path| name(path)).collect();
     names.sort_unstable();
     names.dedup();
-    if let Some(near) = systole_schema::nearest(&lower, names.iter().map(String::as_str)) {
+    if let Some(near) = systole_schema::find_nearest(&lower, names.iter().map(String::as_str)) {
         let mut near: Vec<&String> = known.iter().filter(|path| name(path) == near).collect();
         near.sort_by_key(|path| (std::cmp::Reverse(shared_parts(missing, path)), (*path).clone()));
         for path in near {

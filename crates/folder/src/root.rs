@@ -81,7 +81,7 @@ impl FolderRoot {
     ///
     /// # Errors
     /// The operating system's error.
-    pub fn open(path: &Path, deny: &DenyList) -> std::io::Result<FolderRoot> {
+    pub fn open_root(path: &Path, deny: &DenyList) -> std::io::Result<FolderRoot> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let folder = rustix::fs::open(path, flags, Mode::empty())?;
         let real = real_path(&folder);
@@ -90,25 +90,25 @@ impl FolderRoot {
 
     /// Whether a path from the root is on the deny list.
     #[must_use]
-    pub fn denies(&self, path: &str) -> bool {
-        self.deny.denies(path)
+    pub fn does_deny(&self, path: &str) -> bool {
+        self.deny.does_deny(path)
     }
 
     /// Opens a folder for listing. Links are not followed.
     ///
     /// # Errors
     /// The operating system's error.
-    pub fn folder(&self, path: &str) -> Result<OwnedFd, Errno> {
+    pub fn open_folder(&self, path: &str) -> Result<OwnedFd, Errno> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         let path = if path.is_empty() { "." } else { path };
-        self.resolve(path, flags, ResolveFlags::NO_SYMLINKS)
+        self.resolve_path(path, flags, ResolveFlags::NO_SYMLINKS)
     }
 
     /// Reads a file that a walk found: no links, and no words about failures.
     #[must_use]
     pub fn read_found(&self, path: &str, most: usize) -> Option<Vec<u8>> {
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
-        let file = self.resolve(path, flags, ResolveFlags::NO_SYMLINKS).ok()?;
+        let file = self.resolve_path(path, flags, ResolveFlags::NO_SYMLINKS).ok()?;
         let stat = fstat(&file).ok()?;
         let is_file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
         if !is_file || usize::try_from(stat.st_size).ok()? > most {
@@ -124,14 +124,14 @@ impl FolderRoot {
     ///
     /// # Errors
     /// If it is denied, outside, too large, no text, or cannot be read.
-    pub fn read(&self, named: &str) -> Result<FolderFile, PathFault> {
-        let path = self.plain(named)?;
+    pub fn read_file(&self, named: &str) -> Result<FolderFile, PathFault> {
+        let path = self.check_plain(named)?;
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
-        let (file, real) = match self.resolve(&path, flags, ResolveFlags::NO_SYMLINKS) {
-            Err(Errno::LOOP) => self.linked(named, &path, flags)?,
-            other => (other.map_err(|error| told(named, error))?, path.clone()),
+        let (file, real) = match self.resolve_path(&path, flags, ResolveFlags::NO_SYMLINKS) {
+            Err(Errno::LOOP) => self.follow_link(named, &path, flags)?,
+            other => (other.map_err(|error| explain_error(named, error))?, path.clone()),
         };
-        let stat = fstat(&file).map_err(|error| told(named, error))?;
+        let stat = fstat(&file).map_err(|error| explain_error(named, error))?;
         let no_text = |what: &str| {
             PathFault::new(PathFaultKind::NoText, format!("'{named}' is {what}, not a text file"))
         };
@@ -164,12 +164,12 @@ impl FolderRoot {
     /// # Errors
     /// If there is none, or it is a link, denied or outside.
     pub fn has_folder(&self, named: &str) -> Result<String, PathFault> {
-        let path = self.plain(named)?;
+        let path = self.check_plain(named)?;
         let flags = OFlags::PATH | OFlags::CLOEXEC;
-        let found = self.resolve(&path, flags, ResolveFlags::NO_SYMLINKS);
+        let found = self.resolve_path(&path, flags, ResolveFlags::NO_SYMLINKS);
         found.map(|_| path).map_err(|error| match error {
             Errno::LOOP => PathFault::new(PathFaultKind::Link, format!("the path '{named}' is a link")),
-            error => told(named, error),
+            error => explain_error(named, error),
         })
     }
 
@@ -177,7 +177,7 @@ impl FolderRoot {
     ///
     /// # Errors
     /// If it leaves the root or is denied.
-    pub fn plain(&self, named: &str) -> Result<String, PathFault> {
+    pub fn check_plain(&self, named: &str) -> Result<String, PathFault> {
         let outside = || {
             let message = format!("the path '{named}' is outside the folder that may be read");
             PathFault::new(PathFaultKind::Outside, message)
@@ -198,28 +198,30 @@ impl FolderRoot {
         let path = parts.join("/");
         match path.as_str() {
             "" => Ok(".".to_owned()),
-            path if self.denies(path) => Err(denied(named)),
+            path if self.does_deny(path) => Err(refuse_denied(named)),
             _ => Ok(path),
         }
     }
 
     /// A file behind a link that stays below the root. The file itself must not be denied either.
-    fn linked(&self, named: &str, path: &str, flags: OFlags) -> Result<(OwnedFd, String), PathFault> {
-        let file = self.resolve(path, flags, ResolveFlags::empty()).map_err(|error| told(named, error))?;
-        match self.below(&file) {
-            Some(below) if !self.denies(&below) => Ok((file, below)),
-            _ => Err(denied(named)),
+    fn follow_link(&self, named: &str, path: &str, flags: OFlags) -> Result<(OwnedFd, String), PathFault> {
+        let file = self
+            .resolve_path(path, flags, ResolveFlags::empty())
+            .map_err(|error| explain_error(named, error))?;
+        match self.find_below(&file) {
+            Some(below) if !self.does_deny(&below) => Ok((file, below)),
+            _ => Err(refuse_denied(named)),
         }
     }
 
     /// The path from the root of something open, without links. `None` if it is not there any more: the kernel then
     /// says a path that is no name of it.
-    fn below(&self, open: &OwnedFd) -> Option<String> {
+    fn find_below(&self, open: &OwnedFd) -> Option<String> {
         let real = real_path(open)?;
         let below = real.strip_prefix(self.real.as_deref()?).ok()?.to_str()?;
         let named = if below.is_empty() { "." } else { below };
         let flags = OFlags::PATH | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-        let there = fstat(self.resolve(named, flags, ResolveFlags::NO_SYMLINKS).ok()?).ok()?;
+        let there = fstat(self.resolve_path(named, flags, ResolveFlags::NO_SYMLINKS).ok()?).ok()?;
         let own = fstat(open).ok()?;
         ((there.st_dev, there.st_ino) == (own.st_dev, own.st_ino)).then(|| below.to_owned())
     }
@@ -229,16 +231,16 @@ impl FolderRoot {
     ///
     /// # Errors
     /// If the path leaves the root, is denied, or ends in a link that leads nowhere.
-    pub fn place(&self, named: &str) -> Result<String, PathFault> {
-        let path = self.plain(named)?;
+    pub fn find_place(&self, named: &str) -> Result<String, PathFault> {
+        let path = self.check_plain(named)?;
         let flags = OFlags::PATH | OFlags::CLOEXEC;
         let mut at = path.as_str();
         let mut missing: Vec<&str> = Vec::new();
         let mut tries = 0;
         loop {
-            match self.resolve(at, flags, ResolveFlags::empty()) {
+            match self.resolve_path(at, flags, ResolveFlags::empty()) {
                 Ok(found) => {
-                    let Some(real) = self.below(&found) else {
+                    let Some(real) = self.find_below(&found) else {
                         tries += 1;
                         if tries < TRIES {
                             continue;
@@ -246,11 +248,11 @@ impl FolderRoot {
                         let message = format!("'{named}' is replaced while it is looked at");
                         return Err(PathFault::new(PathFaultKind::Missing, message));
                     };
-                    let whole = missing.iter().rev().fold(real, |above, name| joined(&above, name));
-                    return if self.denies(&whole) { Err(denied(named)) } else { Ok(whole) };
+                    let whole = missing.iter().rev().fold(real, |above, name| join_names(&above, name));
+                    return if self.does_deny(&whole) { Err(refuse_denied(named)) } else { Ok(whole) };
                 }
                 Err(Errno::NOENT) if at != "." => {
-                    if self.resolve(at, flags | OFlags::NOFOLLOW, ResolveFlags::empty()).is_ok() {
+                    if self.resolve_path(at, flags | OFlags::NOFOLLOW, ResolveFlags::empty()).is_ok() {
                         let message = format!("'{named}' is a link that leads nowhere");
                         return Err(PathFault::new(PathFaultKind::Link, message));
                     }
@@ -258,7 +260,7 @@ impl FolderRoot {
                     missing.push(name);
                     at = above;
                 }
-                Err(error) => return Err(told(named, error)),
+                Err(error) => return Err(explain_error(named, error)),
             }
         }
     }
@@ -267,7 +269,7 @@ impl FolderRoot {
     ///
     /// # Errors
     /// The operating system's error.
-    pub fn resolve(&self, path: &str, flags: OFlags, more: ResolveFlags) -> Result<OwnedFd, Errno> {
+    pub fn resolve_path(&self, path: &str, flags: OFlags, more: ResolveFlags) -> Result<OwnedFd, Errno> {
         let how = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | more;
         let mut last = Errno::AGAIN;
         for _ in 0..TRIES {
@@ -288,11 +290,11 @@ fn real_path(file: &OwnedFd) -> Option<PathBuf> {
     Some(PathBuf::from(path.into_string().ok()?))
 }
 
-fn denied(named: &str) -> PathFault {
+fn refuse_denied(named: &str) -> PathFault {
     PathFault::new(PathFaultKind::Denied, format!("'{named}' is on the deny list"))
 }
 
-fn told(named: &str, error: Errno) -> PathFault {
+fn explain_error(named: &str, error: Errno) -> PathFault {
     match error {
         Errno::NOENT | Errno::NOTDIR | Errno::NAMETOOLONG => {
             PathFault::new(PathFaultKind::Missing, format!("File not found at path '{named}'"))
@@ -324,6 +326,6 @@ pub fn is_binary(bytes: &[u8]) -> bool {
 
 /// The path of a name in a folder.
 #[must_use]
-pub fn joined(folder: &str, name: &str) -> String {
+pub fn join_names(folder: &str, name: &str) -> String {
     if folder.is_empty() || folder == "." { name.to_owned() } else { format!("{folder}/{name}") }
 }

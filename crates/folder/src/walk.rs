@@ -11,7 +11,7 @@ use rustix::fs::{Dir, FileType};
 use tokio::time::Instant;
 
 use crate::limits;
-use crate::root::{FolderRoot, joined};
+use crate::root::{FolderRoot, join_names};
 
 /// The files of a folder.
 #[derive(Debug, Default)]
@@ -53,7 +53,7 @@ const RULES: [&str; 2] = [".gitignore", ".ignore"];
 
 /// Lists the files below `from`, which is `.` or a path below the root.
 #[must_use]
-pub fn walk(root: &FolderRoot, from: &str, hidden: HiddenNames, bound: WorkBound<'_>) -> WalkedFiles {
+pub fn walk_files(root: &FolderRoot, from: &str, hidden: HiddenNames, bound: WorkBound<'_>) -> WalkedFiles {
     let mut walking =
         Walking { root, hidden, bound, found: WalkedFiles::default(), rules: Vec::new(), has_unread: false };
     let from = if from == "." { "" } else { from };
@@ -61,9 +61,9 @@ pub fn walk(root: &FolderRoot, from: &str, hidden: HiddenNames, bound: WorkBound
     let mut above = String::new();
     for part in from.split('/').filter(|part| !part.is_empty()) {
         walking.add_rules(&above);
-        above = joined(&above, part);
+        above = join_names(&above, part);
     }
-    walking.folder(from, 0);
+    walking.walk_folder(from, 0);
     walking.found.is_partial |= walking.has_unread;
     walking.found
 }
@@ -79,12 +79,12 @@ struct Walking<'w> {
 }
 
 impl Walking<'_> {
-    fn folder(&mut self, path: &str, depth: usize) {
+    fn walk_folder(&mut self, path: &str, depth: usize) {
         if depth > limits::FOLDERS || self.bound.is_over() {
             self.found.is_partial = true;
             return;
         }
-        let Some(names) = self.names(path) else {
+        let Some(names) = self.list_names(path) else {
             self.has_unread = true;
             return;
         };
@@ -94,9 +94,9 @@ impl Walking<'_> {
             if self.found.is_partial {
                 break;
             }
-            let below = joined(path, &name);
+            let below = join_names(path, &name);
             match kind {
-                FileType::Directory if !self.leaves_out(&below, true) => self.folder(&below, depth + 1),
+                FileType::Directory if !self.leaves_out(&below, true) => self.walk_folder(&below, depth + 1),
                 FileType::RegularFile if !self.leaves_out(&below, false) => {
                     if self.found.paths.len() >= limits::FILES {
                         self.found.is_partial = true;
@@ -111,8 +111,8 @@ impl Walking<'_> {
     }
 
     /// The names in a folder, in order. Names that are not UTF-8 are left out.
-    fn names(&mut self, path: &str) -> Option<Vec<(String, FileType)>> {
-        let folder = self.root.folder(path).ok()?;
+    fn list_names(&mut self, path: &str) -> Option<Vec<(String, FileType)>> {
+        let folder = self.root.open_folder(path).ok()?;
         let mut names = Vec::new();
         for entry in Dir::new(folder).ok()? {
             let Ok(entry) = entry else { break };
@@ -128,7 +128,7 @@ impl Walking<'_> {
         }
         // Some file systems do not say the kind in the listing.
         for (name, kind) in names.iter_mut().filter(|(_, kind)| *kind == FileType::Unknown) {
-            let is_folder = self.root.folder(&joined(path, name)).is_ok();
+            let is_folder = self.root.open_folder(&join_names(path, name)).is_ok();
             *kind = if is_folder { FileType::Directory } else { FileType::RegularFile };
         }
         names.sort_by(|(one, _), (other, _)| one.cmp(other));
@@ -140,7 +140,7 @@ impl Walking<'_> {
         let mut builder = GitignoreBuilder::new(format!("/{path}"));
         let mut has_rules = false;
         for file in RULES {
-            let Some(bytes) = self.root.read_found(&joined(path, file), limits::RULES_BYTES) else {
+            let Some(bytes) = self.root.read_found(&join_names(path, file), limits::RULES_BYTES) else {
                 continue;
             };
             for line in String::from_utf8_lossy(&bytes).lines() {
@@ -154,7 +154,7 @@ impl Walking<'_> {
     }
 
     fn leaves_out(&self, path: &str, is_folder: bool) -> bool {
-        if self.root.denies(path) {
+        if self.root.does_deny(path) {
             return true;
         }
         let whole = format!("/{path}");

@@ -79,7 +79,7 @@ impl HttpAddress {
     }
 
     /// The same host with that path. The path may have a query in addition to the common one.
-    pub fn at(&self, path: &str) -> Self {
+    pub fn with_path(&self, path: &str) -> Self {
         let path = match &self.query {
             None => path.to_owned(),
             Some(query) if path.contains('?') => format!("{path}&{query}"),
@@ -89,7 +89,7 @@ impl HttpAddress {
     }
 
     /// Its form in messages.
-    pub fn shown(&self) -> String {
+    pub fn to_text(&self) -> String {
         let host = if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };
         format!("{host}:{}", self.port)
     }
@@ -101,7 +101,7 @@ mod tests {
 
     #[test]
     fn addresses_are_read_and_what_is_none_is_told() {
-        let read = |url: &str| HttpAddress::parse(url).map(|at| (at.shown(), at.tls, at.path));
+        let read = |url: &str| HttpAddress::parse(url).map(|at| (at.to_text(), at.tls, at.path));
         let fine = |at: &str, tls, path: &str| Ok((at.to_owned(), tls, path.to_owned()));
         assert_eq!(read("http://127.0.0.1:8080/v1"), fine("127.0.0.1:8080", false, "/v1"));
         assert_eq!(read("https://api.openai.com/v1/"), fine("api.openai.com:443", true, "/v1"));
@@ -114,9 +114,9 @@ mod tests {
     #[test]
     fn a_query_stands_behind_every_path() {
         let base = HttpAddress::parse("https://a.example/openai/?api-version=1&x=%20").expect("an address");
-        assert_eq!((base.path(), base.shown().as_str()), ("/openai", "a.example:443"));
-        assert_eq!(base.at("/openai/chat").path, "/openai/chat?api-version=1&x=%20");
-        assert_eq!(base.at("/b?alt=sse").path, "/b?alt=sse&api-version=1&x=%20");
-        assert_eq!(HttpAddress::parse("https://a/?").expect("an address").at("/b").path, "/b");
+        assert_eq!((base.path(), base.to_text().as_str()), ("/openai", "a.example:443"));
+        assert_eq!(base.with_path("/openai/chat").path, "/openai/chat?api-version=1&x=%20");
+        assert_eq!(base.with_path("/b?alt=sse").path, "/b?alt=sse&api-version=1&x=%20");
+        assert_eq!(HttpAddress::parse("https://a/?").expect("an address").with_path("/b").path, "/b");
     }
 }

@@ -65,7 +65,7 @@ impl Connector {
         Ok(Self { tls: Arc::new(tls) })
     }
 
-    pub(super) async fn open(
+    pub(super) async fn open_stream(
         &self,
         to: &HttpAddress,
         via: Option<&Proxy>,
@@ -73,8 +73,8 @@ impl Connector {
     ) -> Result<Box<dyn Stream>, ConnectFault> {
         let opening = async {
             let stream = match via {
-                None => tcp(to, within).await?,
-                Some(proxy) => through(proxy, to, within).await?,
+                None => connect_tcp(to, within).await?,
+                Some(proxy) => connect_through(proxy, to, within).await?,
             };
             if !to.tls {
                 return Ok(Box::new(stream) as Box<dyn Stream>);
@@ -89,18 +89,22 @@ impl Connector {
 }
 
 /// A connection to the proxy, and for TLS through it to the address itself. Without TLS the proxy reads the request.
-async fn through(proxy: &Proxy, to: &HttpAddress, within: Duration) -> Result<TcpStream, ConnectFault> {
-    let none = |why| ConnectFault::Proxy { at: proxy.at.shown(), variable: proxy.variable, why };
-    let mut stream = tcp(&proxy.at, within).await.map_err(|why| none(why.to_string()))?;
+async fn connect_through(
+    proxy: &Proxy,
+    to: &HttpAddress,
+    within: Duration,
+) -> Result<TcpStream, ConnectFault> {
+    let none = |why| ConnectFault::Proxy { at: proxy.at.to_text(), variable: proxy.variable, why };
+    let mut stream = connect_tcp(&proxy.at, within).await.map_err(|why| none(why.to_string()))?;
     if to.tls {
-        proxy.tunnel(&mut stream, to).await.map_err(none)?;
+        proxy.open_tunnel(&mut stream, to).await.map_err(none)?;
     }
     Ok(stream)
 }
 
 /// Each address of the name gets an equal part of the time, so that one that does not answer leaves time for the
 /// others.
-async fn tcp(to: &HttpAddress, within: Duration) -> Result<TcpStream, ConnectFault> {
+async fn connect_tcp(to: &HttpAddress, within: Duration) -> Result<TcpStream, ConnectFault> {
     let found = lookup_host((to.host.as_str(), to.port)).await.map_err(ConnectFault::Unknown)?;
     let addresses: Vec<SocketAddr> = found.collect();
     let each = within / u32::try_from(addresses.len().max(1)).unwrap_or(u32::MAX);

@@ -23,7 +23,7 @@ pub struct StreamEvent {
 
 impl StreamEvent {
     /// An event without a name.
-    pub fn of(text: &str) -> Self {
+    pub fn from_text(text: &str) -> Self {
         Self { name: String::new(), text: text.to_owned() }
     }
 }
@@ -51,14 +51,14 @@ impl EventReader {
     }
 
     /// Takes the next bytes. Read all events before feeding more.
-    pub fn feed(&mut self, bytes: &[u8]) {
-        self.lines.feed(bytes);
+    pub fn feed_bytes(&mut self, bytes: &[u8]) {
+        self.lines.feed_bytes(bytes);
     }
 
     /// The next whole event.
     pub fn next_event(&mut self) -> Result<Option<StreamEvent>, LineFault> {
         while let Some(line) = self.lines.next()? {
-            if let Some(event) = self.line(&line)? {
+            if let Some(event) = self.take_line(&line)? {
                 return Ok(Some(event));
             }
         }
@@ -66,22 +66,22 @@ impl EventReader {
     }
 
     /// The text at the end of a complete body that is not closed like an event.
-    pub fn left(&mut self) -> Result<Option<StreamEvent>, LineFault> {
-        if let Some(line) = self.lines.left()?
-            && let Some(event) = self.line(&line)?
+    pub fn take_left(&mut self) -> Result<Option<StreamEvent>, LineFault> {
+        if let Some(line) = self.lines.take_left()?
+            && let Some(event) = self.take_line(&line)?
         {
             return Ok(Some(event));
         }
-        Ok(self.close())
+        Ok(self.close_event())
     }
 
-    fn line(&mut self, line: &str) -> Result<Option<StreamEvent>, LineFault> {
+    fn take_line(&mut self, line: &str) -> Result<Option<StreamEvent>, LineFault> {
         if self.framing == StreamFraming::Lines {
             let text = line.trim();
             return Ok((!text.is_empty()).then(|| StreamEvent { name: String::new(), text: text.to_owned() }));
         }
         if line.is_empty() {
-            return Ok(self.close());
+            return Ok(self.close_event());
         }
         let (field, value) = line.split_once(':').unwrap_or((line, ""));
         let value = value.strip_prefix(' ').unwrap_or(value);
@@ -104,7 +104,7 @@ impl EventReader {
     }
 
     /// An event without text is ignored.
-    fn close(&mut self) -> Option<StreamEvent> {
+    fn close_event(&mut self) -> Option<StreamEvent> {
         let event = std::mem::take(&mut self.open);
         std::mem::take(&mut self.says).then_some(event)
     }
@@ -117,12 +117,12 @@ mod tests {
     fn read(framing: StreamFraming, pieces: [&[u8]; 2]) -> Vec<(String, String)> {
         let (mut events, mut found) = (EventReader::new(framing, 100), Vec::new());
         for piece in pieces {
-            events.feed(piece);
+            events.feed_bytes(piece);
             while let Some(event) = events.next_event().expect("short lines") {
                 found.push((event.name, event.text));
             }
         }
-        while let Some(event) = events.left().expect("short lines") {
+        while let Some(event) = events.take_left().expect("short lines") {
             found.push((format!("left {}", event.name), event.text));
         }
         found
@@ -153,7 +153,7 @@ mod tests {
     #[test]
     fn an_event_of_many_lines_has_the_limit_of_one() {
         let mut events = EventReader::new(StreamFraming::Events, 10);
-        events.feed(b"data: 12345\ndata: 12345\n\n");
+        events.feed_bytes(b"data: 12345\ndata: 12345\n\n");
         assert_eq!(events.next_event(), Err(LineFault::TooLong));
     }
 }

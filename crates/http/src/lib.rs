@@ -116,7 +116,7 @@ impl HttpClient {
         let mut request = Request::new(Full::new(Bytes::from(body)));
         *request.method_mut() = Method::POST;
         *request.headers_mut() = headers;
-        self.send(to, request, connect, first).await
+        self.send_request(to, request, connect, first).await
     }
 
     /// Gets what is at an address, and waits for the head of the answer, until `first` has passed.
@@ -129,7 +129,7 @@ impl HttpClient {
         connect: Duration,
         first: Duration,
     ) -> Result<HttpAnswer, Unanswered> {
-        self.send(to, Request::new(Full::new(Bytes::new())), connect, first).await
+        self.send_request(to, Request::new(Full::new(Bytes::new())), connect, first).await
     }
 
     /// Sends a request, whose address and host are set here, and waits for the head of the answer, until `first` has
@@ -137,7 +137,7 @@ impl HttpClient {
     ///
     /// # Errors
     /// If there is no answer.
-    pub async fn send(
+    pub async fn send_request(
         &self,
         to: &HttpAddress,
         mut request: Request<Full<Bytes>>,
@@ -145,7 +145,7 @@ impl HttpClient {
         first: Duration,
     ) -> Result<HttpAnswer, Unanswered> {
         let via = self.via.as_ref();
-        let stream = self.connector.open(to, via, connect).await.map_err(Unanswered::NoConnection)?;
+        let stream = self.connector.open_stream(to, via, connect).await.map_err(Unanswered::NoConnection)?;
         let host =
             HeaderValue::from_str(&to.authority).map_err(|fault| Unanswered::Unwritable(fault.into()))?;
         // A proxy that reads the request needs the whole address.
@@ -167,7 +167,7 @@ impl HttpClient {
         let mut driving = Some(Box::pin(driving));
         let mut sending = std::pin::pin!(sender.send_request(request));
         let sent = std::future::poll_fn(|cx| {
-            drive(&mut driving, cx);
+            drive_connection(&mut driving, cx);
             sending.as_mut().poll(cx)
         });
         match timeout_at(Instant::now() + first, sent).await {
@@ -189,7 +189,7 @@ impl HttpClient {
 }
 
 /// Lets the connection make progress. Its outcome shows at the future that waits for it.
-fn drive(driving: &mut Option<Driving>, cx: &mut Context<'_>) {
+fn drive_connection(driving: &mut Option<Driving>, cx: &mut Context<'_>) {
     if let Some(connection) = driving
         && connection.as_mut().poll(cx).is_ready()
     {
@@ -207,7 +207,7 @@ impl HttpAnswer {
 
     /// The beginning of the body without leading whitespace: at least `least` bytes, unless the body ends earlier.
     /// All of it can still be read.
-    pub async fn begins(&mut self, least: usize, until: Instant) -> Vec<u8> {
+    pub async fn read_begin(&mut self, least: usize, until: Instant) -> Vec<u8> {
         let (mut begin, mut blank) = (Vec::new(), false);
         while begin.len() < least && Instant::now() < until {
             match self.next(until).await {
@@ -237,7 +237,7 @@ impl HttpAnswer {
         }
         let measured = self.is_measured();
         let frame = std::future::poll_fn(|cx| {
-            drive(&mut self.driving, cx);
+            drive_connection(&mut self.driving, cx);
             loop {
                 match Pin::new(&mut self.body).poll_frame(cx) {
                     Poll::Pending => return Poll::Pending,

@@ -41,7 +41,7 @@ impl Lines {
     }
 
     /// Takes the next bytes. Read all lines before feeding more.
-    pub(crate) fn feed(&mut self, bytes: &[u8]) {
+    pub(crate) fn feed_bytes(&mut self, bytes: &[u8]) {
         self.held.drain(..self.given);
         self.given = 0;
         self.held.extend_from_slice(bytes);
@@ -65,7 +65,7 @@ impl Lines {
             return Err(LineFault::TooLong);
         }
         self.after_cr = rest.get(at) == Some(&b'\r');
-        let line = self.read(rest.get(..at).unwrap_or_default());
+        let line = self.decode_line(rest.get(..at).unwrap_or_default());
         self.given += at + 1;
         self.looked = 0;
         self.begun = true;
@@ -73,19 +73,19 @@ impl Lines {
     }
 
     /// The text after the last line end. `None` if there is none.
-    pub(crate) fn left(&mut self) -> Result<Option<String>, LineFault> {
+    pub(crate) fn take_left(&mut self) -> Result<Option<String>, LineFault> {
         let rest = self.held.get(self.given..).unwrap_or_default();
         if rest.is_empty() {
             return Ok(None);
         }
-        let line = self.read(rest);
+        let line = self.decode_line(rest);
         self.given = self.held.len();
         self.looked = 0;
         self.begun = true;
         line.map(Some)
     }
 
-    fn read(&self, line: &[u8]) -> Result<String, LineFault> {
+    fn decode_line(&self, line: &[u8]) -> Result<String, LineFault> {
         let line = line.strip_suffix(b"\r").filter(|_| self.ending == Ending::LineFeed).unwrap_or(line);
         let text = std::str::from_utf8(line).map_err(|_| LineFault::NotUtf8)?;
         let text = if self.begun { text } else { text.strip_prefix('\u{feff}').unwrap_or(text) };
@@ -104,7 +104,7 @@ mod tests {
     ) -> (Vec<String>, Result<Option<String>, LineFault>) {
         let (mut lines, mut found) = (Lines::new(ending, most), Vec::new());
         for piece in pieces {
-            lines.feed(piece);
+            lines.feed_bytes(piece);
             loop {
                 match lines.next() {
                     Ok(Some(line)) => found.push(line),
@@ -113,7 +113,7 @@ mod tests {
                 }
             }
         }
-        let left = lines.left();
+        let left = lines.take_left();
         (found, left)
     }
 

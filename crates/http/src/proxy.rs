@@ -33,7 +33,7 @@ pub struct Proxy {
 
 impl Proxies {
     /// Reads the variables. Lowercase names take precedence, as in other programs.
-    pub fn of(read: &dyn Fn(&str) -> Option<String>) -> Self {
+    pub fn from_environment(read: &dyn Fn(&str) -> Option<String>) -> Self {
         let variable = |name: &str| {
             let found = [name.to_ascii_lowercase().as_str(), name].into_iter().find_map(read);
             found.map(|value| value.trim().to_owned()).filter(|value| !value.is_empty())
@@ -46,17 +46,19 @@ impl Proxies {
     }
 
     /// The proxy for requests to that address. `None` if they go there directly.
-    pub fn to(&self, to: &HttpAddress) -> Result<Option<Proxy>, String> {
+    pub fn choose_proxy(&self, to: &HttpAddress) -> Result<Option<Proxy>, String> {
         let (variable, named) =
             if to.tls { ("HTTPS_PROXY", &self.https) } else { ("HTTP_PROXY", &self.http) };
         match named {
-            Some(named) if !is_here(&to.host) && !excepted(&self.no, to) => proxy(variable, named).map(Some),
+            Some(named) if !is_here(&to.host) && !is_excepted(&self.no, to) => {
+                parse_proxy(variable, named).map(Some)
+            }
             _ => Ok(None),
         }
     }
 }
 
-fn proxy(variable: &'static str, named: &str) -> Result<Proxy, String> {
+fn parse_proxy(variable: &'static str, named: &str) -> Result<Proxy, String> {
     let wrong = |why: &str| format!("{variable} {why}: write it as http://host:port");
     let rest = match named.split_once("://") {
         Some((scheme, rest)) if scheme.eq_ignore_ascii_case("http") => rest,
@@ -64,14 +66,14 @@ fn proxy(variable: &'static str, named: &str) -> Result<Proxy, String> {
         None => named,
     };
     let (secret, host) = match rest.rsplit_once('@') {
-        Some((secret, host)) => (Some(unescaped(secret)), host),
+        Some((secret, host)) => (Some(decode_percent(secret)), host),
         None => (None, rest),
     };
     let at =
         HttpAddress::parse(&format!("http://{host}")).map_err(|_| wrong("is not the address of a proxy"))?;
     let authorization = match &secret {
         Some(secret) => {
-            let value = HeaderValue::from_str(&format!("Basic {}", base64(secret.as_bytes())));
+            let value = HeaderValue::from_str(&format!("Basic {}", encode_base64(secret.as_bytes())));
             let mut value = value.map_err(|_| wrong("has a password that cannot be sent"))?;
             value.set_sensitive(true);
             Some(value)
@@ -83,12 +85,12 @@ fn proxy(variable: &'static str, named: &str) -> Result<Proxy, String> {
 
 impl Proxy {
     /// Asks for a tunnel to that address. The error says why there is none.
-    pub(super) async fn tunnel<S: AsyncRead + AsyncWrite + Unpin>(
+    pub(super) async fn open_tunnel<S: AsyncRead + AsyncWrite + Unpin>(
         &self,
         stream: &mut S,
         to: &HttpAddress,
     ) -> Result<(), String> {
-        let host = to.shown();
+        let host = to.to_text();
         let mut asked = format!("CONNECT {host} HTTP/1.1\r\nHost: {host}\r\n").into_bytes();
         if let Some(value) = &self.authorization {
             asked.extend([b"Proxy-Authorization: ", value.as_bytes(), b"\r\n"].concat());
@@ -125,7 +127,7 @@ fn is_here(host: &str) -> bool {
 
 /// Whether NO_PROXY names the host: `*`, a name with everything below it, an address, or a network such as
 /// `10.0.0.0/8`, each possibly with a port.
-fn excepted(no: &str, to: &HttpAddress) -> bool {
+fn is_excepted(no: &str, to: &HttpAddress) -> bool {
     let host = to.host.to_ascii_lowercase();
     let ip = host.parse::<IpAddr>().ok();
     let entries = no.split([',', ' ', '\t']).map(str::trim).filter(|entry| !entry.is_empty());
@@ -166,7 +168,7 @@ fn in_network(ip: IpAddr, network: &str) -> bool {
 }
 
 /// Decodes `%2F` and the like.
-fn unescaped(text: &str) -> String {
+fn decode_percent(text: &str) -> String {
     let (mut bytes, mut rest) = (Vec::new(), text);
     while let Some((before, after)) = rest.split_once('%') {
         bytes.extend(before.as_bytes());
@@ -178,7 +180,7 @@ fn unescaped(text: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-fn base64(bytes: &[u8]) -> String {
+fn encode_base64(bytes: &[u8]) -> String {
     const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut text = String::new();
     for three in bytes.chunks(3) {
@@ -197,15 +199,17 @@ mod tests {
     use super::*;
 
     fn proxies(given: &[(&str, &str)]) -> Proxies {
-        Proxies::of(&|name| given.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned()))
+        Proxies::from_environment(&|name| {
+            given.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned())
+        })
     }
 
     fn way(given: &[(&str, &str)], url: &str) -> Option<String> {
         let to = HttpAddress::parse(url).expect("an address");
         proxies(given)
-            .to(&to)
+            .choose_proxy(&to)
             .expect("a proxy")
-            .map(|proxy| format!("{} {}", proxy.variable, proxy.at.shown()))
+            .map(|proxy| format!("{} {}", proxy.variable, proxy.at.to_text()))
     }
 
     #[test]
@@ -246,21 +250,24 @@ mod tests {
     #[test]
     fn a_name_and_a_password_are_sent_and_never_shown() {
         let to = HttpAddress::parse("http://x.example").expect("an address");
-        let found =
-            proxies(&[("HTTP_PROXY", "http://me:p%40ss@p:1")]).to(&to).ok().flatten().expect("a proxy");
+        let found = proxies(&[("HTTP_PROXY", "http://me:p%40ss@p:1")])
+            .choose_proxy(&to)
+            .ok()
+            .flatten()
+            .expect("a proxy");
         assert_eq!(found.secret.as_deref(), Some("me:p@ss"));
         let value = found.authorization.expect("a value");
         assert_eq!((value.as_bytes(), value.is_sensitive()), (&b"Basic bWU6cEBzcw=="[..], true));
         for wrong in
             ["socks5://me:secret@p:1", "https://me:secret@p:1", "http://me:secret@", "http://me:secret@p:x"]
         {
-            let words = proxies(&[("HTTP_PROXY", wrong)]).to(&to).err().expect("no proxy");
+            let words = proxies(&[("HTTP_PROXY", wrong)]).choose_proxy(&to).err().expect("no proxy");
             assert!(words.starts_with("HTTP_PROXY ") && !words.contains("secret"), "{words}");
         }
         for (plain, written) in
             [("", ""), ("a", "YQ=="), ("ab", "YWI="), ("abc", "YWJj"), ("abcd", "YWJjZA==")]
         {
-            assert_eq!(base64(plain.as_bytes()), written);
+            assert_eq!(encode_base64(plain.as_bytes()), written);
         }
     }
 }

@@ -88,7 +88,7 @@ pub struct LibxmlJudge {
 impl LibxmlJudge {
     /// Compiles every source once. First it refuses what the profile leaves out. Imports of a source are
     /// looked up among the other sources.
-    pub fn compile(sources: &[SchemaSource]) -> Result<Self, SchemaSetError> {
+    pub fn compile_sources(sources: &[SchemaSource]) -> Result<Self, SchemaSetError> {
         Self::compile_each(sources, |_| {})
     }
 
@@ -97,7 +97,7 @@ impl LibxmlJudge {
         sources: &[SchemaSource],
         mut begun: impl FnMut(usize),
     ) -> Result<Self, SchemaSetError> {
-        let models = read(sources, &mut begun)?;
+        let models = read_models(sources, &mut begun)?;
         let parser = Parser::default();
         let mut judge = Self { sources: sources.to_vec(), models, compiled: Vec::new(), parser };
         for (at, source) in sources.iter().enumerate() {
@@ -113,29 +113,29 @@ impl LibxmlJudge {
     }
 
     /// Our own model of a schema, read among the same sources.
-    pub fn model(&self, schema: CompiledSchemaId) -> Option<&SchemaModel> {
+    pub fn find_model(&self, schema: CompiledSchemaId) -> Option<&SchemaModel> {
         self.models.get(schema.0)
     }
 
     /// The schemas, in the order of their sources.
-    pub fn schemas(&self) -> impl Iterator<Item = CompiledSchemaId> + use<> {
+    pub fn list_schemas(&self) -> impl Iterator<Item = CompiledSchemaId> + use<> {
         (0..self.sources.len()).map(CompiledSchemaId)
     }
 
     /// The schema that was compiled under this name.
-    pub fn schema(&self, name: &str) -> Option<CompiledSchemaId> {
+    pub fn find_schema(&self, name: &str) -> Option<CompiledSchemaId> {
         self.sources.iter().position(|source| source.name == name).map(CompiledSchemaId)
     }
 
     /// Judges the bytes of one payload. The gate comes first: unbounded input must not get here.
-    pub fn judge(&mut self, schema: CompiledSchemaId, payload: &[u8]) -> SchemaVerdict {
-        let Some(context) = self.ready(schema) else {
+    pub fn judge_payload(&mut self, schema: CompiledSchemaId, payload: &[u8]) -> SchemaVerdict {
+        let Some(context) = self.make_ready(schema) else {
             return SchemaVerdict::Broken { words: "the schema cannot be compiled any more".to_owned() };
         };
         let parser = &self.parser;
         let only = self.models.get(schema.0).filter(|model| !model.drawn_in().is_empty());
         // The context is moved in: after a panic its state is unknown, and it is dropped.
-        let judged = guarded(move || {
+        let judged = guard_panic(move || {
             let mut context = context;
             let verdict = judge_document(parser, &mut context, only, payload);
             (context, verdict)
@@ -153,7 +153,7 @@ impl LibxmlJudge {
     }
 
     /// Takes the compiled schema out, and compiles it again if its last use broke it.
-    fn ready(&mut self, schema: CompiledSchemaId) -> Option<SchemaValidationContext> {
+    fn make_ready(&mut self, schema: CompiledSchemaId) -> Option<SchemaValidationContext> {
         if let Some(context) = self.compiled.get_mut(schema.0).and_then(Option::take) {
             return Some(context);
         }
@@ -170,7 +170,8 @@ impl LibxmlJudge {
         let drawn_in = self.models.get(at).map(SchemaModel::drawn_in).unwrap_or_default();
         let documents: Vec<Document<'_>> =
             std::iter::once(at).chain(drawn_in.iter().copied()).filter_map(document).collect();
-        guarded(|| compile(&self.parser, &documents)).unwrap_or_else(|| Err(Uncompiled::of(PANICKED)))
+        guard_panic(|| compile_schema(&self.parser, &documents))
+            .unwrap_or_else(|| Err(Uncompiled::from_words(PANICKED)))
     }
 }
 
@@ -183,14 +184,17 @@ struct Uncompiled {
 }
 
 impl Uncompiled {
-    fn of(words: &str) -> Self {
+    fn from_words(words: &str) -> Self {
         Self { line: None, words: words.to_owned() }
     }
 }
 
 /// The model of every source, read among all of them. All are read, even after one is refused, because a
 /// trial in another process reads all of them too.
-fn read(sources: &[SchemaSource], begun: &mut impl FnMut(usize)) -> Result<Vec<SchemaModel>, SchemaSetError> {
+fn read_models(
+    sources: &[SchemaSource],
+    begun: &mut impl FnMut(usize),
+) -> Result<Vec<SchemaModel>, SchemaSetError> {
     let among: Vec<(&str, &[u8])> = sources.iter().map(|s| (s.name.as_str(), s.xsd.as_slice())).collect();
     let mut models = Ok(Vec::with_capacity(sources.len()));
     for (at, source) in sources.iter().enumerate() {
@@ -205,11 +209,14 @@ fn read(sources: &[SchemaSource], begun: &mut impl FnMut(usize)) -> Result<Vec<S
 }
 
 /// Compiles the first of these documents; the others are its imports.
-fn compile(parser: &Parser, documents: &[Document<'_>]) -> Result<SchemaValidationContext, Uncompiled> {
+fn compile_schema(
+    parser: &Parser,
+    documents: &[Document<'_>],
+) -> Result<SchemaValidationContext, Uncompiled> {
     for document in documents {
         // The schema compiler prints faults of form to stderr, so a strict parse collects them first.
-        let parsed = parser.parse_string_with_diagnostics(document.xsd, strict());
-        parsed.map_err(|failure| Uncompiled::of(&parse_words(&failure)))?;
+        let parsed = parser.parse_string_with_diagnostics(document.xsd, make_options());
+        parsed.map_err(|failure| Uncompiled::from_words(&parse_words(&failure)))?;
     }
     let uncompiled = |errors: Vec<StructuredError>, alone: bool| Uncompiled {
         line: errors
@@ -217,14 +224,15 @@ fn compile(parser: &Parser, documents: &[Document<'_>]) -> Result<SchemaValidati
             .filter(|_| alone)
             .and_then(|error| error.line)
             .and_then(|l| u64::try_from(l).ok()),
-        words: words(&errors),
+        words: join_words(&errors),
     };
     if let [alone] = documents {
         let mut compiler = SchemaParserContext::from_buffer(alone.xsd);
         let compiled = SchemaValidationContext::from_parser(&mut compiler);
         return compiled.map_err(|errors| uncompiled(errors, true));
     }
-    let shelf = Shelf::of(documents).map_err(|error| Uncompiled::of(&error.to_string()))?;
+    let shelf =
+        Shelf::from_documents(documents).map_err(|error| Uncompiled::from_words(&error.to_string()))?;
     let mut compiler = SchemaParserContext::from_buffer(&shelf.driver);
     let compiled = SchemaValidationContext::from_parser(&mut compiler);
     compiled.map_err(|errors| uncompiled(errors, false))
@@ -238,9 +246,11 @@ fn judge_document(
     payload: &[u8],
 ) -> SchemaVerdict {
     // A fresh parser context per document: a reused one keeps every name it has ever seen.
-    let document = match parser.parse_string_with_diagnostics(payload, strict()) {
+    let document = match parser.parse_string_with_diagnostics(payload, make_options()) {
         Ok((document, _)) => document,
-        Err(XmlParseFailure::ParseFailed(errors)) => return SchemaVerdict::Invalid { words: words(&errors) },
+        Err(XmlParseFailure::ParseFailed(errors)) => {
+            return SchemaVerdict::Invalid { words: join_words(&errors) };
+        }
         Err(failure) => return SchemaVerdict::Broken { words: parse_words(&failure) },
     };
     if let Some(model) = only {
@@ -257,15 +267,15 @@ fn judge_document(
             SchemaVerdict::Valid
         }
         Err(errors) if errors.iter().any(|error| error.code == INTERNAL_FAULT) => {
-            SchemaVerdict::Broken { words: words(&errors) }
+            SchemaVerdict::Broken { words: join_words(&errors) }
         }
-        Err(errors) => SchemaVerdict::Invalid { words: words(&errors) },
+        Err(errors) => SchemaVerdict::Invalid { words: join_words(&errors) },
     }
 }
 
 /// No recovery, no network, no lifted limits. Entity substitution, DTD loading and XInclude have no
 /// switch in this parser: they are off. `no_error` and `no_warning` silence stderr only.
-fn strict() -> ParserOptions<'static> {
+fn make_options() -> ParserOptions<'static> {
     ParserOptions {
         recover: false,
         no_def_dtd: true,
@@ -279,12 +289,12 @@ fn strict() -> ParserOptions<'static> {
 
 fn parse_words(failure: &XmlParseFailure) -> String {
     match failure {
-        XmlParseFailure::ParseFailed(errors) => words(errors),
+        XmlParseFailure::ParseFailed(errors) => join_words(errors),
         other => other.to_string(),
     }
 }
 
-fn words(errors: &[StructuredError]) -> String {
+fn join_words(errors: &[StructuredError]) -> String {
     let mut all = String::new();
     for error in errors {
         let message = error.message.as_deref().unwrap_or("libxml2 gives no words").trim_end();
@@ -300,17 +310,17 @@ fn words(errors: &[StructuredError]) -> String {
 }
 
 /// Runs code that may panic inside libxml2's wrapper. `None` means that it did; what the code owned is gone.
-fn guarded<T>(run: impl FnOnce() -> T) -> Option<T> {
+fn guard_panic<T>(run: impl FnOnce() -> T) -> Option<T> {
     catch_unwind(AssertUnwindSafe(run)).ok()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::guarded;
+    use super::guard_panic;
 
     #[test]
     fn a_panic_below_is_told_and_does_not_spread() {
-        assert_eq!(guarded(|| 7), Some(7));
-        assert_eq!(guarded(|| -> u8 { panic!("as validate_document may") }), None);
+        assert_eq!(guard_panic(|| 7), Some(7));
+        assert_eq!(guard_panic(|| -> u8 { panic!("as validate_document may") }), None);
     }
 }

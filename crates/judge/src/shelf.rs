@@ -28,18 +28,18 @@ pub(super) struct Shelf {
 
 impl Shelf {
     /// Puts the documents into memory.
-    pub(super) fn of(documents: &[Document<'_>]) -> std::io::Result<Shelf> {
+    pub(super) fn from_documents(documents: &[Document<'_>]) -> std::io::Result<Shelf> {
         let mut kept = Vec::with_capacity(documents.len());
         let mut paths = Vec::with_capacity(documents.len());
         for document in documents {
-            let sealed = sealed(document.xsd)?;
+            let sealed = seal_bytes(document.xsd)?;
             paths.push(format!("/proc/self/fd/{}", sealed.as_raw_fd()));
             kept.push(sealed);
         }
         let mut writer = XmlWriter::with_capacity(256);
-        writer.open("schema").xmlns(XSD).content(|inside| {
+        writer.open_tag("schema").xmlns(XSD).content(|inside| {
             for (document, path) in documents.iter().zip(&paths) {
-                let import = inside.open("import").attr("namespace", document.namespace);
+                let import = inside.open_tag("import").attr("namespace", document.namespace);
                 import.attr("schemaLocation", path).empty();
             }
         });
@@ -48,7 +48,7 @@ impl Shelf {
 }
 
 /// Bytes in anonymous memory that can no longer be written, and that no child inherits.
-fn sealed(bytes: &[u8]) -> std::io::Result<OwnedFd> {
+fn seal_bytes(bytes: &[u8]) -> std::io::Result<OwnedFd> {
     let memory = memfd_create(c"systole-schema", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
     let mut file = std::fs::File::from(memory);
     file.write_all(bytes)?;

@@ -98,26 +98,26 @@ pub struct SchemaTrial {
 
 impl SchemaTrial {
     /// With this program, which must be a `systole`.
-    pub fn with(program: &Path, caps: TrialLimits) -> SchemaTrial {
+    pub fn new_with(program: &Path, caps: TrialLimits) -> SchemaTrial {
         SchemaTrial { program: program.to_owned(), caps, fault: None }
     }
 
     /// With the `systole` of this program. `None` if there is none, for example in another project's program.
-    pub fn beside() -> Option<SchemaTrial> {
-        Some(SchemaTrial::with(&system::own_program()?, TrialLimits::USUAL))
+    pub fn find_beside() -> Option<SchemaTrial> {
+        Some(SchemaTrial::new_with(&system::own_program()?, TrialLimits::USUAL))
     }
 
     /// Makes the other process fail for a test, in a build with checks: `hang`, `spin` or `eat`.
     #[must_use]
-    pub fn failing(self, fault: &'static str) -> SchemaTrial {
+    pub fn with_fault(self, fault: &'static str) -> SchemaTrial {
         SchemaTrial { fault: Some(fault), ..self }
     }
 
     /// Tries the sources: all must be readable, and those that the profile allows must compile. `None` means that the
     /// trial was impossible: the program is missing, is an older version, or the system starts no process. That says
     /// nothing about the schemas.
-    pub fn compile(&self, sources: &[SchemaSource]) -> Option<Result<(), FailedTrial>> {
-        let (input, mut output) = (memory(&written(sources)).ok()?, memory(&[]).ok()?);
+    pub fn compile_sources(&self, sources: &[SchemaSource]) -> Option<Result<(), FailedTrial>> {
+        let (input, mut output) = (make_memory(&write_sources(sources)).ok()?, make_memory(&[]).ok()?);
         let mut command = Command::new(&self.program);
         command
             .arg(WORD)
@@ -127,16 +127,16 @@ impl SchemaTrial {
             .stdout(Stdio::from(output.try_clone().ok()?))
             .stderr(Stdio::null());
         let mut child = command.spawn().ok()?;
-        let (status, in_time) = ended(&mut child, self.caps.wall_ms)?;
+        let (status, in_time) = wait_for_end(&mut child, self.caps.wall_ms)?;
         let mut said = String::new();
         output.rewind().ok()?;
         output.read_to_string(&mut said).ok()?;
-        verdict(&said, status, in_time)
+        read_verdict(&said, status, in_time)
     }
 }
 
 /// Waits for the end, and forces it when the time is over. Returns whether it came by itself.
-pub(super) fn ended(child: &mut Child, wall_ms: u64) -> Option<(ExitStatus, bool)> {
+pub(super) fn wait_for_end(child: &mut Child, wall_ms: u64) -> Option<(ExitStatus, bool)> {
     ended_by(child, Duration::from_millis(wall_ms), |child, wall| {
         let limit = Timespec::try_from(wall).ok();
         let pidfd = pidfd_open(Pid::from_child(child), PidfdFlags::empty())?;
@@ -168,7 +168,7 @@ fn ended_by(
     Some((child.wait().ok()?, in_time))
 }
 
-fn verdict(said: &str, status: ExitStatus, in_time: bool) -> Option<Result<(), FailedTrial>> {
+fn read_verdict(said: &str, status: ExitStatus, in_time: bool) -> Option<Result<(), FailedTrial>> {
     let mut lines = said.lines().map_while(|line| serde_json::from_str::<Line>(line).ok());
     let Some(Line::Ready) = lines.next() else {
         return None;
@@ -185,11 +185,11 @@ fn verdict(said: &str, status: ExitStatus, in_time: bool) -> Option<Result<(), F
         }
     }
     // If it ended before it began with any source, no source was at fault.
-    Some(Err(FailedTrial { at: begun?, line: None, why: outcome(status, in_time) }))
+    Some(Err(FailedTrial { at: begun?, line: None, why: find_outcome(status, in_time) }))
 }
 
 /// Why the other process ended before its work was done.
-pub(super) fn outcome(status: ExitStatus, in_time: bool) -> TrialOutcome {
+pub(super) fn find_outcome(status: ExitStatus, in_time: bool) -> TrialOutcome {
     let xcpu = rustix::process::Signal::XCPU.as_raw();
     match status.signal() {
         _ if !in_time => TrialOutcome::Wall,
@@ -199,12 +199,12 @@ pub(super) fn outcome(status: ExitStatus, in_time: bool) -> TrialOutcome {
 }
 
 /// The sources as the other process reads them.
-fn written(sources: &[SchemaSource]) -> Vec<u8> {
-    fields(sources.iter().flat_map(|source| [source.name.as_bytes(), source.xsd.as_slice()]))
+fn write_sources(sources: &[SchemaSource]) -> Vec<u8> {
+    write_fields(sources.iter().flat_map(|source| [source.name.as_bytes(), source.xsd.as_slice()]))
 }
 
 /// Fields, each with its length before it.
-pub(super) fn fields<'f>(fields: impl Iterator<Item = &'f [u8]>) -> Vec<u8> {
+pub(super) fn write_fields<'f>(fields: impl Iterator<Item = &'f [u8]>) -> Vec<u8> {
     let mut bytes = Vec::new();
     for field in fields {
         bytes.extend_from_slice(field.len().to_string().as_bytes());
@@ -215,7 +215,7 @@ pub(super) fn fields<'f>(fields: impl Iterator<Item = &'f [u8]>) -> Vec<u8> {
 }
 
 /// A file in memory with these bytes, at its beginning. A pipe could fill up, and then both sides would wait.
-pub(super) fn memory(bytes: &[u8]) -> std::io::Result<File> {
+pub(super) fn make_memory(bytes: &[u8]) -> std::io::Result<File> {
     let mut file = File::from(memfd_create(c"systole-trial", MemfdFlags::CLOEXEC)?);
     file.write_all(bytes)?;
     file.rewind()?;

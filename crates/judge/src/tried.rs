@@ -16,26 +16,26 @@ const WRITTEN: u64 = 1 << 20;
 pub fn run(mut arguments: impl Iterator<Item = String>) -> ExitCode {
     let caps = (next_number(&mut arguments), next_number(&mut arguments));
     let (Some(memory_bytes), Some(processor_s)) = caps else { return ExitCode::from(2) };
-    if say(&Line::Ready).is_none() || cap(memory_bytes, processor_s).is_none() {
+    if write_line(&Line::Ready).is_none() || set_cap(memory_bytes, processor_s).is_none() {
         return ExitCode::from(2);
     }
     if let Some(fault) = arguments.next().filter(|_| cfg!(debug_assertions)) {
-        fail(&fault);
+        fail_as(&fault);
     }
     let mut input = Vec::new();
     let read = std::io::stdin().lock().read_to_end(&mut input).is_ok();
-    let Some(sources) = sources(&input).filter(|_| read) else { return ExitCode::from(2) };
+    let Some(sources) = read_sources(&input).filter(|_| read) else { return ExitCode::from(2) };
     drop(input);
     let compiled = LibxmlJudge::compile_each(&sources, |at| {
         // The parent looks at the last line. If nothing can be written, nothing is lost.
-        let _said = say(&Line::Begun(at));
+        let _said = write_line(&Line::Begun(at));
     });
     let last = match compiled {
         Ok(_) => Line::Compiled,
         Err(SchemaSetError::Uncompiled { line, words, .. }) => Line::Refused { line, words },
         Err(SchemaSetError::Unfit { .. }) => Line::Unfit,
     };
-    let said = say(&last);
+    let said = write_line(&last);
     if said.is_some() { ExitCode::SUCCESS } else { ExitCode::from(2) }
 }
 
@@ -44,7 +44,7 @@ pub(super) fn next_number(arguments: &mut impl Iterator<Item = String>) -> Optio
 }
 
 /// The system ends a process at the limit of processor time, and refuses memory beyond the memory limit.
-pub(super) fn cap(memory_bytes: u64, processor_s: u64) -> Option<()> {
+pub(super) fn set_cap(memory_bytes: u64, processor_s: u64) -> Option<()> {
     // A limit that is already lower, such as that of a service, stays, because it cannot be raised.
     let lowest = |of: Resource, most: u64| getrlimit(of).maximum.map_or(most, |known| known.min(most));
     let hard = |of: Resource, most: u64| {
@@ -62,7 +62,7 @@ pub(super) fn cap(memory_bytes: u64, processor_s: u64) -> Option<()> {
     hard(Resource::Fsize, WRITTEN)
 }
 
-fn say(line: &Line) -> Option<()> {
+fn write_line(line: &Line) -> Option<()> {
     let mut text = serde_json::to_vec(line).ok()?;
     text.push(b'\n');
     let mut stdout = std::io::stdout().lock();
@@ -70,17 +70,17 @@ fn say(line: &Line) -> Option<()> {
     stdout.flush().ok()
 }
 
-fn sources(mut rest: &[u8]) -> Option<Vec<SchemaSource>> {
+fn read_sources(mut rest: &[u8]) -> Option<Vec<SchemaSource>> {
     let mut sources = Vec::new();
     while !rest.is_empty() {
-        let name = String::from_utf8(take(&mut rest)?.to_vec()).ok()?;
-        sources.push(SchemaSource { name, xsd: take(&mut rest)?.to_vec() });
+        let name = String::from_utf8(take_field(&mut rest)?.to_vec()).ok()?;
+        sources.push(SchemaSource { name, xsd: take_field(&mut rest)?.to_vec() });
     }
     Some(sources)
 }
 
 /// Takes a field that has its length before it.
-pub(super) fn take<'s>(rest: &mut &'s [u8]) -> Option<&'s [u8]> {
+pub(super) fn take_field<'s>(rest: &mut &'s [u8]) -> Option<&'s [u8]> {
     let colon = rest.iter().position(|byte| *byte == b':')?;
     let (digits, after) = rest.split_at_checked(colon)?;
     let length: usize = std::str::from_utf8(digits).ok()?.parse().ok()?;
@@ -91,9 +91,9 @@ pub(super) fn take<'s>(rest: &mut &'s [u8]) -> Option<&'s [u8]> {
 
 /// Really fails, so that a test sees the caps end it: `hang` waits forever without using the processor,
 /// `spin` uses the processor, `eat` takes memory as long as there is any.
-fn fail(fault: &str) {
+fn fail_as(fault: &str) {
     // As in the real work, the parent knows which schema was begun.
-    let _said = say(&Line::Begun(0));
+    let _said = write_line(&Line::Begun(0));
     match fault {
         "hang" => loop {
             std::thread::park();

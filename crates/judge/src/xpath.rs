@@ -6,7 +6,7 @@ use libxml::parser::Parser;
 use libxml::xpath::{Context, Expression};
 
 /// What is wrong with an expression, if anything is.
-pub fn unreadable(expression: &str) -> Option<String> {
+pub fn find_mistake(expression: &str) -> Option<String> {
     Expression::compile(expression).err().map(|error| match error.message {
         Some(words) => words.trim().to_owned(),
         None => "it is not an XPath expression".to_owned(),
@@ -14,7 +14,7 @@ pub fn unreadable(expression: &str) -> Option<String> {
 }
 
 /// Whether an expression is true for a payload. As in XPath's `boolean()`, a found node is true.
-pub fn holds(payload: &str, expression: &str) -> Result<bool, String> {
+pub fn is_true(payload: &str, expression: &str) -> Result<bool, String> {
     let told = || "the payload cannot be read".to_owned();
     let document = Parser::default().parse_string(payload).map_err(|_| told())?;
     let mut root = document.get_root_element().ok_or_else(told)?;
@@ -40,9 +40,9 @@ mod tests {
             ("/order/item/b = 'x'", true),
             ("/order/none", false),
         ] {
-            assert_eq!(holds(payload, expression), Ok(wanted), "{expression}");
+            assert_eq!(is_true(payload, expression), Ok(wanted), "{expression}");
         }
-        assert!(unreadable("/order[").is_some() && unreadable("/order[1]").is_none());
-        assert!(holds(payload, "p:order").is_err(), "a prefix is not known");
+        assert!(find_mistake("/order[").is_some() && find_mistake("/order[1]").is_none());
+        assert!(is_true(payload, "p:order").is_err(), "a prefix is not known");
     }
 }

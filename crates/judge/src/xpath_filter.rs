@@ -5,7 +5,7 @@ use std::io::{Read as _, Seek as _};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use super::trial::{TrialLimits, TrialOutcome, ended, fields, memory, outcome};
+use super::trial::{TrialLimits, TrialOutcome, find_outcome, make_memory, wait_for_end, write_fields};
 use systole_system::system;
 
 /// The argument that makes the program evaluate expressions. No help page lists it.
@@ -39,7 +39,7 @@ impl XpathFilter {
         let program =
             program.ok_or_else(|| XpathFault::Machine("the program systole was not found".to_owned()))?;
         let filter = XpathFilter { program, expression: expression.to_owned() };
-        match filter.holds(&[]) {
+        match filter.filter_payloads(&[]) {
             // There was no payload yet that could have been at fault.
             Err(XpathFault::Costly(..)) => Err(XpathFault::Wrong("it is too long or too deep".to_owned())),
             tried => tried.map(|_| filter),
@@ -47,10 +47,10 @@ impl XpathFilter {
     }
 
     /// For each payload, whether the expression is true or finds a node. It is false for bytes that are no payload.
-    pub fn holds(&self, payloads: &[&[u8]]) -> Result<Vec<bool>, XpathFault> {
-        let failed = |error: std::io::Error| XpathFault::Machine(system::told(&error));
-        let input = fields([self.expression.as_bytes()].into_iter().chain(payloads.iter().copied()));
-        let (input, mut output) = (memory(&input).map_err(failed)?, memory(&[]).map_err(failed)?);
+    pub fn filter_payloads(&self, payloads: &[&[u8]]) -> Result<Vec<bool>, XpathFault> {
+        let failed = |error: std::io::Error| XpathFault::Machine(system::describe_error(&error));
+        let input = write_fields([self.expression.as_bytes()].into_iter().chain(payloads.iter().copied()));
+        let (input, mut output) = (make_memory(&input).map_err(failed)?, make_memory(&[]).map_err(failed)?);
         let mut child = Command::new(&self.program)
             .arg(WORD)
             .args([LIMITS.memory_bytes, LIMITS.processor_s].map(|cap| cap.to_string()))
@@ -60,7 +60,7 @@ impl XpathFilter {
             .spawn()
             .map_err(failed)?;
         let waited = || XpathFault::Machine("the wait for another process failed".to_owned());
-        let (status, in_time) = ended(&mut child, LIMITS.wall_ms).ok_or_else(waited)?;
+        let (status, in_time) = wait_for_end(&mut child, LIMITS.wall_ms).ok_or_else(waited)?;
         let mut said = String::new();
         output.rewind().and_then(|()| output.read_to_string(&mut said)).map_err(failed)?;
         let mut held = Vec::with_capacity(payloads.len());
@@ -75,6 +75,6 @@ impl XpathFilter {
         if held.len() == payloads.len() && status.success() {
             return Ok(held);
         }
-        Err(XpathFault::Costly(held.len(), outcome(status, in_time)))
+        Err(XpathFault::Costly(held.len(), find_outcome(status, in_time)))
     }
 }

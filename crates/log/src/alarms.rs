@@ -12,7 +12,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use systole_core::types::ports::Clock as _;
-use systole_core::types::time::{Millis, spoken};
+use systole_core::types::time::{Millis, spell_duration};
 use systole_system::clock::WallClock;
 
 /// How long nothing may fail before an alarm ends.
@@ -66,9 +66,9 @@ impl LogAlarms {
     }
 
     /// Something failed: an alarm begins, or goes on. It is reported unless it lasts already.
-    pub fn raise(&self, kind: AlarmKind, why: &dyn Display) {
-        let alarm = self.alarm(kind, why);
-        let mut all = self.locked();
+    pub fn raise_alarm(&self, kind: AlarmKind, why: &dyn Display) {
+        let alarm = self.make_alarm(kind, why);
+        let mut all = self.lock_alarms();
         if let Some(known) = all.get_mut(&kind).filter(|known| known.until.is_none()) {
             known.calm = None;
             return;
@@ -79,21 +79,21 @@ impl LogAlarms {
     }
 
     /// What failed went well: the alarm ends if it stays so.
-    pub fn clear(&self, kind: AlarmKind) {
-        if let Some(alarm) = self.locked().get_mut(&kind).filter(|known| known.until.is_none()) {
+    pub fn clear_alarm(&self, kind: AlarmKind) {
+        if let Some(alarm) = self.lock_alarms().get_mut(&kind).filter(|known| known.until.is_none()) {
             alarm.calm.get_or_insert_with(|| (WallClock.now(), WallClock.ticks()));
         }
     }
 
     /// Ends and reports the alarms without a failure for a while. At the end of the log, any time is enough.
-    pub fn settle(&self, is_at_end: bool) {
+    pub fn settle_alarms(&self, is_at_end: bool) {
         let mut ended = Vec::new();
-        for (kind, alarm) in self.locked().iter_mut().filter(|(_, alarm)| alarm.until.is_none()) {
+        for (kind, alarm) in self.lock_alarms().iter_mut().filter(|(_, alarm)| alarm.until.is_none()) {
             if let Some((calm, _)) =
-                alarm.calm.filter(|(_, since)| is_at_end || WallClock.ticks().since(*since) >= CALM_MS)
+                alarm.calm.filter(|(_, since)| is_at_end || WallClock.ticks().count_since(*since) >= CALM_MS)
             {
                 alarm.until = Some(calm);
-                ended.push((*kind, spoken(calm.since(alarm.since))));
+                ended.push((*kind, spell_duration(calm.count_since(alarm.since))));
             }
         }
         ended.into_iter().for_each(|(kind, long)| self.report_end(kind, &long));
@@ -111,16 +111,16 @@ impl LogAlarms {
     }
 
     /// All alarms since the start, also those that ended.
-    pub fn all(&self) -> Vec<LogAlarm> {
-        self.locked().values().cloned().collect()
+    pub fn list_all(&self) -> Vec<LogAlarm> {
+        self.lock_alarms().values().cloned().collect()
     }
 
-    fn locked(&self) -> MutexGuard<'_, BTreeMap<AlarmKind, LogAlarm>> {
+    fn lock_alarms(&self) -> MutexGuard<'_, BTreeMap<AlarmKind, LogAlarm>> {
         // Every change is complete before anything can panic.
         self.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn alarm(&self, kind: AlarmKind, why: &dyn Display) -> LogAlarm {
+    fn make_alarm(&self, kind: AlarmKind, why: &dyn Display) -> LogAlarm {
         let log = &self.log;
         let (words, fix) = match kind {
             AlarmKind::Stalled => {
@@ -152,26 +152,30 @@ mod tests {
     #[test]
     fn a_trouble_is_kept_once_with_its_beginning_and_its_end() {
         let alarms = LogAlarms::of_file(Path::new("/x/organism.db"));
-        assert!(alarms.all().is_empty());
-        alarms.clear(AlarmKind::Stalled);
-        alarms.raise(AlarmKind::Stalled, &"the disk is full");
-        alarms.raise(AlarmKind::Stalled, &"the disk is still full");
-        let [one] = alarms.all().try_into().unwrap();
+        assert!(alarms.list_all().is_empty());
+        alarms.clear_alarm(AlarmKind::Stalled);
+        alarms.raise_alarm(AlarmKind::Stalled, &"the disk is full");
+        alarms.raise_alarm(AlarmKind::Stalled, &"the disk is still full");
+        let [one] = alarms.list_all().try_into().unwrap();
         assert_eq!(
             one.words,
             "/x/organism.db cannot be written: the disk is full; new messages are refused, and open work waits"
         );
         assert_eq!((one.fix, one.until), ("free space on that disk; it goes on by itself", None));
-        alarms.clone().clear(AlarmKind::Stalled);
-        alarms.settle(false);
-        assert_eq!(alarms.all().iter().map(|one| one.until).collect::<Vec<_>>(), [None], "it may come back");
-        alarms.raise(AlarmKind::Stalled, &"the disk is full again");
-        alarms.settle(true);
-        assert_eq!(alarms.all().iter().map(|one| one.until).collect::<Vec<_>>(), [None], "it came back");
-        alarms.clear(AlarmKind::Stalled);
-        alarms.settle(true);
-        assert!(alarms.all().iter().all(|one| one.until.is_some_and(|until| until >= one.since)));
-        alarms.raise(AlarmKind::Stalled, &"the disk is full");
-        assert_eq!(alarms.all().iter().map(|one| one.until).collect::<Vec<_>>(), [None], "it came back");
+        alarms.clone().clear_alarm(AlarmKind::Stalled);
+        alarms.settle_alarms(false);
+        assert_eq!(
+            alarms.list_all().iter().map(|one| one.until).collect::<Vec<_>>(),
+            [None],
+            "it may come back"
+        );
+        alarms.raise_alarm(AlarmKind::Stalled, &"the disk is full again");
+        alarms.settle_alarms(true);
+        assert_eq!(alarms.list_all().iter().map(|one| one.until).collect::<Vec<_>>(), [None], "it came back");
+        alarms.clear_alarm(AlarmKind::Stalled);
+        alarms.settle_alarms(true);
+        assert!(alarms.list_all().iter().all(|one| one.until.is_some_and(|until| until >= one.since)));
+        alarms.raise_alarm(AlarmKind::Stalled, &"the disk is full");
+        assert_eq!(alarms.list_all().iter().map(|one| one.until).collect::<Vec<_>>(), [None], "it came back");
     }
 }

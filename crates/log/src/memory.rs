@@ -69,10 +69,10 @@ impl MemoryLog {
 
     /// Says how the next commits end, one each, in this order; later commits succeed.
     pub fn next_commits(&self, endings: impl IntoIterator<Item = CommitFailure>) {
-        self.held().endings.extend(endings);
+        self.lock_held().endings.extend(endings);
     }
 
-    fn held(&self) -> MutexGuard<'_, Held> {
+    fn lock_held(&self) -> MutexGuard<'_, Held> {
         // A reader that panicked while it held the lock cannot have left a batch half stored: only
         // `store` changes anything, and it does not panic.
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
@@ -90,7 +90,7 @@ impl Held {
 
     /// The first rule that the batch would break, compared with the stored records and within the
     /// batch.
-    fn breach(&self, batch: &LogBatch) -> Option<String> {
+    fn find_breach(&self, batch: &LogBatch) -> Option<String> {
         let mut seqs: HashMap<&ThreadId, u64> = HashMap::new();
         let (mut items, mut keys) = (HashSet::new(), HashSet::new());
         for record in &batch.records {
@@ -114,7 +114,7 @@ impl Held {
     }
 
     /// Stores a batch that breaks no rule.
-    fn store(&mut self, batch: &LogBatch) {
+    fn store_batch(&mut self, batch: &LogBatch) {
         for document in &batch.documents {
             self.documents.entry(document.hash).or_insert_with(|| Arc::clone(&document.bytes));
         }
@@ -137,14 +137,14 @@ impl Held {
         }
     }
 
-    fn placed(&self, index: usize) -> Option<(Position, Record)> {
+    fn find_placed(&self, index: usize) -> Option<(Position, Record)> {
         self.records.get(index).map(|record| (Position(index as u64 + 1), Record::clone(record)))
     }
 }
 
 impl LogWriter for MemoryLog {
-    fn commit(&mut self, batch: &LogBatch) -> Commit {
-        let mut held = self.held();
+    fn commit_batch(&mut self, batch: &LogBatch) -> Commit {
+        let mut held = self.lock_held();
         let ending = held.endings.pop_front();
         match ending {
             Some(CommitFailure::NotNow) => return Commit::NotNow("the log has no room".into()),
@@ -152,10 +152,10 @@ impl LogWriter for MemoryLog {
             Some(CommitFailure::UnknownAbsent) => return Commit::Unknown("told to lose the batch".into()),
             Some(CommitFailure::UnknownStored) | None => {}
         }
-        if let Some(words) = held.breach(batch) {
+        if let Some(words) = held.find_breach(batch) {
             return Commit::Conflict(words);
         }
-        held.store(batch);
+        held.store_batch(batch);
         match ending {
             Some(_) => Commit::Unknown("told to keep the batch and not say so".into()),
             None => Commit::Committed(held.last()),
@@ -163,7 +163,7 @@ impl LogWriter for MemoryLog {
     }
 
     fn read_back(&mut self, batch: &LogBatch) -> ReadBack {
-        let held = self.held();
+        let held = self.lock_held();
         let stored = batch.records.last().is_some_and(|last| {
             let of = held.threads.get(&last.header.thread);
             let ids = of.into_iter().flatten().filter_map(|at| held.records.get(*at));
@@ -175,8 +175,8 @@ impl LogWriter for MemoryLog {
 }
 
 impl LogReader for MemoryLog {
-    fn opening(&self) -> Result<LogOpening, LogFault> {
-        let held = self.held();
+    fn read_opening(&self) -> Result<LogOpening, LogFault> {
+        let held = self.lock_held();
         Ok(LogOpening {
             last: held.last(),
             rows: held.rows.values().filter(|row| row.working).cloned().collect(),
@@ -185,12 +185,12 @@ impl LogReader for MemoryLog {
         })
     }
 
-    fn last(&self) -> Result<Position, LogFault> {
-        Ok(self.held().last())
+    fn read_last(&self) -> Result<Position, LogFault> {
+        Ok(self.lock_held().last())
     }
 
-    fn row(&self, thread: &ThreadId) -> Result<Option<FoldRow>, LogFault> {
-        Ok(self.held().rows.get(thread).cloned())
+    fn read_row(&self, thread: &ThreadId) -> Result<Option<FoldRow>, LogFault> {
+        Ok(self.lock_held().rows.get(thread).cloned())
     }
 
     fn of_thread(
@@ -199,16 +199,16 @@ impl LogReader for MemoryLog {
         seq: u64,
         limit: usize,
     ) -> Result<Vec<(Position, Record)>, LogFault> {
-        let held = self.held();
+        let held = self.lock_held();
         let skip = usize::try_from(seq.saturating_sub(1)).unwrap_or(usize::MAX);
         let of = held.threads.get(thread).into_iter().flatten();
-        Ok(of.skip(skip).take(limit).filter_map(|at| held.placed(*at)).collect())
+        Ok(of.skip(skip).take(limit).filter_map(|at| held.find_placed(*at)).collect())
     }
 
-    fn after(&self, position: Position, limit: usize) -> Result<Vec<(Position, Record)>, LogFault> {
-        let held = self.held();
+    fn read_after(&self, position: Position, limit: usize) -> Result<Vec<(Position, Record)>, LogFault> {
+        let held = self.lock_held();
         let from = usize::try_from(position.0).unwrap_or(usize::MAX);
-        Ok((from..held.records.len()).take(limit).filter_map(|at| held.placed(at)).collect())
+        Ok((from..held.records.len()).take(limit).filter_map(|at| held.find_placed(at)).collect())
     }
 
     fn by_key(
@@ -217,23 +217,23 @@ impl LogReader for MemoryLog {
         sender: &Name,
         key: &Key,
     ) -> Result<Option<(Position, Record)>, LogFault> {
-        let held = self.held();
+        let held = self.lock_held();
         let at = held.keys.get(&(thread.clone(), sender.clone(), key.clone()));
-        Ok(at.and_then(|at| held.placed(*at)))
+        Ok(at.and_then(|at| held.find_placed(*at)))
     }
 
-    fn threads(&self, limit: usize) -> Result<Vec<ThreadId>, LogFault> {
-        Ok(self.held().born.iter().rev().filter(|id| !id.is_sys()).take(limit).cloned().collect())
+    fn list_threads(&self, limit: usize) -> Result<Vec<ThreadId>, LogFault> {
+        Ok(self.lock_held().born.iter().rev().filter(|id| !id.is_sys()).take(limit).cloned().collect())
     }
 
     fn threads_like(&self, prefix: &str, limit: usize) -> Result<Vec<ThreadId>, LogFault> {
-        let held = self.held();
+        let held = self.lock_held();
         let from = held.threads.range::<str, _>((Bound::Included(prefix), Bound::Unbounded));
         let like = from.map(|(id, _)| id).take_while(|id| id.as_str().starts_with(prefix));
         Ok(like.take(limit).cloned().collect())
     }
 
-    fn document(&self, hash: Digest) -> Result<Option<Arc<[u8]>>, LogFault> {
-        Ok(self.held().documents.get(&hash).cloned())
+    fn read_document(&self, hash: Digest) -> Result<Option<Arc<[u8]>>, LogFault> {
+        Ok(self.lock_held().documents.get(&hash).cloned())
     }
 }

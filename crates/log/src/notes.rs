@@ -28,7 +28,7 @@ const SIGNATURE: &[u8] = "\u{2014} ".as_bytes();
 const WHAT: &str = "the checkpoints of the log";
 
 /// The file beside a log.
-pub fn path(log: &Path) -> PathBuf {
+pub fn to_path(log: &Path) -> PathBuf {
     let mut path = log.as_os_str().to_owned();
     path.push(".notes");
     path.into()
@@ -38,24 +38,24 @@ pub fn path(log: &Path) -> PathBuf {
 pub type FoundNote = (usize, Result<SignedCheckpoint, CheckpointFault>);
 
 /// The checkpoints of a file, in their order; none if there is no file.
-pub fn read(path: &Path) -> Result<Vec<FoundNote>, FileFault> {
+pub fn read_notes(path: &Path) -> Result<Vec<FoundNote>, FileFault> {
     let file = match OpenOptions::new().read(true).custom_flags(WAITS_NOT).open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(system::unread(path, WHAT, &error)),
+        Err(error) => return Err(system::report_unread(path, WHAT, &error)),
     };
     let mut bytes = Vec::new();
-    file.take(MOST + 1).read_to_end(&mut bytes).map_err(|error| system::unread(path, WHAT, &error))?;
+    file.take(MOST + 1).read_to_end(&mut bytes).map_err(|error| system::report_unread(path, WHAT, &error))?;
     if bytes.len() as u64 > MOST {
         let words = format!("{}: {WHAT} have more than {MOST} bytes", path.display());
         return Err(FileFault { words, fix: "move the older ones into another file" });
     }
-    Ok(split(&bytes))
+    Ok(split_notes(&bytes))
 }
 
 /// The newest checkpoints of a file, in their order: those in its last part, so that a page can read them often.
-pub fn newest(path: &Path) -> Result<Vec<Result<SignedCheckpoint, CheckpointFault>>, FileFault> {
-    let unread = |error| system::unread(path, WHAT, &error);
+pub fn read_newest(path: &Path) -> Result<Vec<Result<SignedCheckpoint, CheckpointFault>>, FileFault> {
+    let unread = |error| system::report_unread(path, WHAT, &error);
     let mut file = match OpenOptions::new().read(true).custom_flags(WAITS_NOT).open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
@@ -68,16 +68,16 @@ pub fn newest(path: &Path) -> Result<Vec<Result<SignedCheckpoint, CheckpointFaul
     read.map_err(unread)?;
     // The first one may lack its beginning.
     let skipped = usize::from(from > 0);
-    Ok(split(&bytes).into_iter().skip(skipped).map(|(_, read)| read).collect())
+    Ok(split_notes(&bytes).into_iter().skip(skipped).map(|(_, read)| read).collect())
 }
 
 /// The checkpoints in these bytes. Empty lines between them are allowed.
-fn split(bytes: &[u8]) -> Vec<FoundNote> {
+fn split_notes(bytes: &[u8]) -> Vec<FoundNote> {
     let read = |block: &NoteBlock| {
         let note = bytes.get(block.from..block.to).unwrap_or_default();
-        (block.line, SignedCheckpoint::read(note))
+        (block.line, SignedCheckpoint::parse(note))
     };
-    blocks(bytes).iter().map(read).collect()
+    split_blocks(bytes).iter().map(read).collect()
 }
 
 /// The place of one checkpoint.
@@ -91,7 +91,7 @@ struct NoteBlock {
 }
 
 /// The places of checkpoints: a text, an empty line, and the lines of signatures.
-fn blocks(bytes: &[u8]) -> Vec<NoteBlock> {
+fn split_blocks(bytes: &[u8]) -> Vec<NoteBlock> {
     let mut found: Vec<NoteBlock> = Vec::new();
     // Whether a text goes on, and whether its signatures have begun.
     let (mut is_open, mut is_signed) = (false, false);
@@ -120,11 +120,12 @@ fn blocks(bytes: &[u8]) -> Vec<NoteBlock> {
 }
 
 /// Adds a checkpoint, and syncs it. What a crash left of an earlier one is taken away first.
-pub fn append(path: &Path, checkpoint: &SignedCheckpoint) -> Result<(), FileFault> {
-    added(path, checkpoint.to_string().as_bytes()).map_err(|error| system::unwritten(path, WHAT, &error))
+pub fn append_checkpoint(path: &Path, checkpoint: &SignedCheckpoint) -> Result<(), FileFault> {
+    append_note(path, checkpoint.to_string().as_bytes())
+        .map_err(|error| system::report_unwritten(path, WHAT, &error))
 }
 
-fn added(path: &Path, note: &[u8]) -> std::io::Result<()> {
+fn append_note(path: &Path, note: &[u8]) -> std::io::Result<()> {
     let mut open = OpenOptions::new();
     // A link would lead to a file of something else.
     open.read(true).write(true).create(true).truncate(false).custom_flags(OPEN_FLAGS);
@@ -139,7 +140,7 @@ fn added(path: &Path, note: &[u8]) -> std::io::Result<()> {
     }
     let mut before = Vec::new();
     (&file).take(MOST).read_to_end(&mut before)?;
-    let whole = match blocks(&before).last() {
+    let whole = match split_blocks(&before).last() {
         None => 0,
         Some(last) if last.is_whole => before.len(),
         Some(last) if is_torn(before.get(last.from..).unwrap_or_default()) => last.from,

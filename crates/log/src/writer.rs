@@ -59,18 +59,18 @@ struct Shared {
 }
 
 impl Shared {
-    fn commit(&self, batch: &LogBatch) -> Commit {
+    fn commit_batch(&self, batch: &LogBatch) -> Commit {
         // If a thread panicked while it held the lock, the organism ends with that thread and nothing comes
         // here again.
-        self.log.lock().unwrap_or_else(PoisonError::into_inner).commit(batch)
+        self.log.lock().unwrap_or_else(PoisonError::into_inner).commit_batch(batch)
     }
 
     fn read_back(&self, batch: &LogBatch) -> ReadBack {
         self.log.lock().unwrap_or_else(PoisonError::into_inner).read_back(batch)
     }
 
-    fn displacement(&self) -> Option<String> {
-        self.log.lock().unwrap_or_else(PoisonError::into_inner).displacement()
+    fn find_displacement(&self) -> Option<String> {
+        self.log.lock().unwrap_or_else(PoisonError::into_inner).take_displacement()
     }
 }
 
@@ -87,7 +87,7 @@ pub struct WriterHandle {
 impl WriterHandle {
     /// Starts the thread, which calls `report`; `report` must not block. What fails is among the `alarms` while it
     /// lasts.
-    pub fn start(
+    pub fn start_thread(
         log: Box<dyn LogWriter>,
         alarms: LogAlarms,
         report: impl Fn(BatchResult) + Send + 'static,
@@ -98,14 +98,15 @@ impl WriterHandle {
         let is_far = log.is_far();
         let shared = Arc::new(Shared { log: Mutex::new(log), waiting: AtomicUsize::new(0) });
         let mut writer = WriterThread { shared: shared.clone(), alarms, report, stopped };
-        let thread = thread::Builder::new().name("log-writer".into()).spawn(move || writer.work(waiting))?;
+        let thread =
+            thread::Builder::new().name("log-writer".into()).spawn(move || writer.write_batches(waiting))?;
         Ok(WriterHandle { batches, shared, is_far, stop, thread })
     }
 
     /// Hands over the next batch, or gives it back: `Full` if two already wait, `Disconnected` if the log
     /// is broken. Never blocks.
-    pub fn hand(&self, batch: LogBatch) -> Result<(), TrySendError<LogBatch>> {
-        self.send(PendingBatch { batch, tried: None })
+    pub fn submit_batch(&self, batch: LogBatch) -> Result<(), TrySendError<LogBatch>> {
+        self.send_batch(PendingBatch { batch, tried: None })
     }
 
     /// Commits on the caller's thread, which waits for the disk, and returns the position. Returns `None`
@@ -113,15 +114,15 @@ impl WriterHandle {
     /// far away, or because the commit did not succeed.
     pub fn commit_here(&self, batch: LogBatch) -> Result<Option<Position>, TrySendError<LogBatch>> {
         if self.is_far || self.shared.waiting.load(Ordering::Acquire) > 0 {
-            return self.hand(batch).map(|()| None);
+            return self.submit_batch(batch).map(|()| None);
         }
-        match self.shared.commit(&batch) {
+        match self.shared.commit_batch(&batch) {
             Commit::Committed(position) => Ok(Some(position)),
-            tried => self.send(PendingBatch { batch, tried: Some(tried) }).map(|()| None),
+            tried => self.send_batch(PendingBatch { batch, tried: Some(tried) }).map(|()| None),
         }
     }
 
-    fn send(&self, pending: PendingBatch) -> Result<(), TrySendError<LogBatch>> {
+    fn send_batch(&self, pending: PendingBatch) -> Result<(), TrySendError<LogBatch>> {
         self.shared.waiting.fetch_add(1, Ordering::AcqRel);
         self.batches.try_send(pending).map_err(|refused| {
             self.shared.waiting.fetch_sub(1, Ordering::AcqRel);
@@ -134,12 +135,12 @@ impl WriterHandle {
 
     /// Commits what was handed over and ends the thread. A batch that waits for room is tried once more and
     /// then reported as broken. Returns why the log is not in its place any more; `None` if it is.
-    pub fn stop(self) -> Option<String> {
+    pub fn stop_thread(self) -> Option<String> {
         drop(self.stop);
         drop(self.batches);
         // If the thread panicked, it has reported that, and there is nothing left to end.
         let _ended = self.thread.join();
-        self.shared.displacement()
+        self.shared.find_displacement()
     }
 }
 
@@ -152,24 +153,24 @@ struct WriterThread<R> {
 }
 
 impl<R: Fn(BatchResult)> WriterThread<R> {
-    fn work(&mut self, waiting: Receiver<PendingBatch>) {
+    fn write_batches(&mut self, waiting: Receiver<PendingBatch>) {
         let stop = loop {
             let settled = match waiting.recv_timeout(LOOK) {
-                Ok(PendingBatch { batch, tried }) => self.settle(&batch, tried),
-                Err(RecvTimeoutError::Disconnected) => return self.alarms.settle(true),
-                Err(RecvTimeoutError::Timeout) => match self.shared.displacement() {
+                Ok(PendingBatch { batch, tried }) => self.settle_batch(&batch, tried),
+                Err(RecvTimeoutError::Disconnected) => return self.alarms.settle_alarms(true),
+                Err(RecvTimeoutError::Timeout) => match self.shared.find_displacement() {
                     Some(words) => break words.into(),
                     None => {
-                        self.alarms.settle(false);
+                        self.alarms.settle_alarms(false);
                         continue;
                     }
                 },
             };
             match settled {
                 Ok(position) => {
-                    self.alarms.clear(AlarmKind::Stalled);
-                    self.alarms.clear(AlarmKind::Write);
-                    self.alarms.settle(false);
+                    self.alarms.clear_alarm(AlarmKind::Stalled);
+                    self.alarms.clear_alarm(AlarmKind::Write);
+                    self.alarms.settle_alarms(false);
                     // This comes before the report: a caller that hears it may commit the next batch
                     // itself.
                     self.shared.waiting.fetch_sub(1, Ordering::AcqRel);
@@ -184,11 +185,11 @@ impl<R: Fn(BatchResult)> WriterThread<R> {
     }
 
     /// Commits a batch, with as many tries as needed; an error says why the log takes nothing more.
-    fn settle(&mut self, batch: &LogBatch, mut tried: Option<Commit>) -> Result<Position, LogStop> {
+    fn settle_batch(&mut self, batch: &LogBatch, mut tried: Option<Commit>) -> Result<Position, LogStop> {
         let (mut pause_ms, mut unknown) = (FIRST_PAUSE_MS, 0);
         let mut last_try = false;
         loop {
-            match tried.take().unwrap_or_else(|| self.shared.commit(batch)) {
+            match tried.take().unwrap_or_else(|| self.shared.commit_batch(batch)) {
                 Commit::Committed(position) => return Ok(position),
                 Commit::Conflict(words) => return Err(words.into()),
                 Commit::NotNow(words) => {
@@ -196,18 +197,18 @@ impl<R: Fn(BatchResult)> WriterThread<R> {
                         return Err(words.into());
                     }
                     if pause_ms == FIRST_PAUSE_MS {
-                        self.alarms.raise(AlarmKind::Stalled, &words);
+                        self.alarms.raise_alarm(AlarmKind::Stalled, &words);
                         (self.report)(BatchResult::Stalled { words });
                     }
-                    if let Some(displaced) = self.shared.displacement() {
+                    if let Some(displaced) = self.shared.find_displacement() {
                         return Err(displaced.into());
                     }
-                    last_try = self.pause(pause_ms);
+                    last_try = self.pause_for(pause_ms);
                     pause_ms = (pause_ms * 2).min(LONGEST_PAUSE_MS);
                 }
                 Commit::Unknown(words) => {
                     unknown += 1;
-                    self.alarms.raise(AlarmKind::Write, &words);
+                    self.alarms.raise_alarm(AlarmKind::Write, &words);
                     match self.shared.read_back(batch) {
                         ReadBack::Stored(position) => return Ok(position),
                         ReadBack::Broken(stop) => {
@@ -222,7 +223,7 @@ impl<R: Fn(BatchResult)> WriterThread<R> {
     }
 
     /// Waits; returns whether the thread must stop.
-    fn pause(&self, ms: u64) -> bool {
+    fn pause_for(&self, ms: u64) -> bool {
         let waited = self.stopped.recv_timeout(Duration::from_millis(ms));
         waited == Err(RecvTimeoutError::Disconnected)
     }

@@ -36,7 +36,7 @@ pub fn open_handle(reader: Arc<dyn LogReader>, verdict: RestingVerdict) -> Resul
         Some(end) => Arc::new(PastLog::new(reader, end)),
         None => reader,
     };
-    let last = reader.last()?;
+    let last = reader.read_last()?;
     let directory: Arc<Path> = verdict.file.parent().unwrap_or(Path::new("")).into();
     let composition = Arc::new(read_composition(&*reader, last, &verdict.file)?);
     let log = (!verdict.is_export()).then(|| Arc::from(verdict.file.as_path()));
@@ -65,7 +65,7 @@ pub fn open_handle(reader: Arc<dyn LogReader>, verdict: RestingVerdict) -> Resul
 fn read_composition(reader: &dyn LogReader, last: Position, file: &Path) -> Result<Composition, LogFault> {
     let directory = file.parent().unwrap_or(Path::new(""));
     // What is damaged is shown on the pages that need it.
-    let newest = reader.after(Position(last.0.saturating_sub(1)), 1).unwrap_or_default().pop();
+    let newest = reader.read_after(Position(last.0.saturating_sub(1)), 1).unwrap_or_default().pop();
     let source = newest.and_then(|(_, record)| reader.intact_document(record.header.config).ok().flatten());
     let read = source.and_then(|source| config::read_source(&source, directory).ok());
     let name = reading_client()?;

@@ -65,13 +65,13 @@ impl StartedBroker {
 
     /// Makes the server report all events that it has only counted so far.
     pub(super) async fn settle_events(&self) {
-        self.server.settle().await;
+        self.server.wait_until_settled().await;
     }
 
     /// Stops the server. Call it when no one uses the broker any more.
     pub(super) async fn stop(self) {
         drop(self.broker);
-        self.server.stop().await;
+        self.server.stop_broker().await;
     }
 }
 
@@ -84,9 +84,10 @@ pub(super) async fn start(
     pump: &mpsc::Sender<PumpInput>,
 ) -> Result<Option<StartedBroker>, StartFault> {
     let Some(log) = log.filter(|_| composition.uses_broker()) else { return Ok(None) };
-    let folder = BrokerFolder::beside(&log);
+    let folder = BrokerFolder::new_beside(&log);
     // A missing server is an error before anything is written or ended.
-    let server = ServerProgram::on(surroundings.get(OsStr::new("PATH")).map(OsString::as_os_str)).await?;
+    let server =
+        ServerProgram::find_on(surroundings.get(OsStr::new("PATH")).map(OsString::as_os_str)).await?;
     let room = folder.clone();
     let listen = match tokio::task::spawn_blocking(move || ManagedBroker::make_room(&room)).await {
         Ok(room) => room?,
@@ -95,14 +96,14 @@ pub(super) async fn start(
     // The log is a file next to its folder.
     let parties = permissions::list_parties(composition, false);
     let (known, credentials) = configure(composition, &folder, listen, &parties)?;
-    let server = ManagedBroker::start(server, &folder, known, build_reporter(pump)).await?;
+    let server = ManagedBroker::start_broker(server, &folder, known, build_reporter(pump)).await?;
     let reachable = find_address(&folder, listen, &parties);
     let connected =
         Broker::connect(&composition.organism, &reachable.address, Some(&credentials), PATIENCE).await;
     match connected {
         Ok(broker) => Ok(Some(StartedBroker { server, broker: Arc::new(broker), reachable })),
         Err(unusable) => {
-            server.stop().await;
+            server.stop_broker().await;
             Err(unusable.into())
         }
     }
@@ -126,7 +127,7 @@ fn find_address(folder: &BrokerFolder, listen: SocketAddr, parties: &[BrokerPart
         (None, None) => None,
     });
     let entrances = named.map(|(who, is_client, party)| {
-        let key = keyfiles::path(&folder.keys(), &party.key);
+        let key = keyfiles::to_path(&folder.keys(), &party.key);
         BrokerLogin { who, is_client, key, inbox: party.inbox.clone() }
     });
     let address = format!("nats://{listen}");
@@ -154,15 +155,15 @@ fn configure(
     let with_keys: Vec<(&BrokerParty, String)> = parties.iter().zip(found.public).collect();
     let server =
         permissions::ServerSettings { organism: &composition.organism, listen, store, keeps_log: false };
-    folder.configure(&permissions::write_configuration(&server, &with_keys))?;
+    folder.write_configuration(&permissions::write_configuration(&server, &with_keys))?;
     let known = with_keys.into_iter().map(|(party, key)| {
         let (shown, account) = (party.shown.clone(), party.account.clone());
         KnownParty { shown, account, key }
     });
     let known = known.collect();
     let pump = parties.first().map_or("_pump", |party| party.key.as_str());
-    let seed = keyfiles::seed(&keyfiles::path(&folder.keys(), pump)).map_err(wrap_key_fault)?;
-    Ok((known, Credentials::nkey(seed)))
+    let seed = keyfiles::read_seed(&keyfiles::to_path(&folder.keys(), pump)).map_err(wrap_key_fault)?;
+    Ok((known, Credentials::from_seed(seed)))
 }
 
 fn wrap_key_fault(keyless: KeyFilesFault) -> BrokerStartFault {

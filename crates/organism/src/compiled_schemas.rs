@@ -81,13 +81,13 @@ impl SchemaPage {
             .map(|schema| SchemaSource { name: schema.name.clone(), xsd: schema.text.to_vec() })
             .collect();
         sources.push(SchemaSource { name: META.to_owned(), xsd: META_XSD.to_vec() });
-        let judge = schemas::LibxmlJudge::compile(&sources).map_err(|refused| match refused {
+        let judge = schemas::LibxmlJudge::compile_sources(&sources).map_err(|refused| match refused {
             schemas::SchemaSetError::Unfit { name, unfit } => refuse_schema(&name, unfit),
             other => SchemaSetupFault::Judge(other),
         })?;
         // By position, as in the composition: a file of the author may have the same name as a built-in
         // one.
-        let ids = judge.schemas().collect();
+        let ids = judge.list_schemas().collect();
         Ok(SchemaPage { judge, ids })
     }
 }
@@ -101,7 +101,12 @@ fn refuse_schema(name: &str, unfit: Vec<systole_kit::schema::ProfileViolation>) 
 }
 
 impl Judge for CompiledSchemas {
-    fn judge(&mut self, config: Digest, schema: SchemaId, payload: Payload) -> Result<Verdict, Refused> {
+    fn judge_payload(
+        &mut self,
+        config: Digest,
+        schema: SchemaId,
+        payload: Payload,
+    ) -> Result<Verdict, Refused> {
         let page = self.pages.get_mut(&config);
         let found = page.and_then(|page| {
             // The introspection schema comes after those of the composition.
@@ -114,16 +119,16 @@ impl Judge for CompiledSchemas {
                 Refusal::new(Code::NoSuchElement, "the schema of this payload is not in force here");
             return Err(Refused { refusal, kept: Some(payload.bytes().clone()) });
         };
-        let refusal = match judge.judge(id, payload.bytes()) {
+        let refusal = match judge.judge_payload(id, payload.bytes()) {
             schemas::SchemaVerdict::Valid => {
-                let model = judge.model(id);
+                let model = judge.find_model(id);
                 let dangerous = model.is_none_or(|model| model.is_dangerous(&payload.name().local));
-                let sensitive = model.map(|model| model.sensitive(payload.bytes())).unwrap_or_default();
-                let places = sensitive.into_iter().filter_map(BodyHole::of).collect();
-                let verdict = Verdict::sworn(payload).of_dangerous_element(dangerous);
+                let sensitive = model.map(|model| model.find_sensitive(payload.bytes())).unwrap_or_default();
+                let places = sensitive.into_iter().filter_map(BodyHole::from_range).collect();
+                let verdict = Verdict::from_valid(payload).of_dangerous_element(dangerous);
                 return Ok(verdict.with_sensitive(places));
             }
-            schemas::SchemaVerdict::Invalid { words } => explain_refusal(judge.model(id), &payload, &words),
+            schemas::SchemaVerdict::Invalid { words } => explain_refusal(judge.find_model(id), &payload, &words),
             schemas::SchemaVerdict::Broken { words } => {
                 Refusal::new(Code::Invalid, format!("the judge gave no verdict: {words}"))
                     .fixed_by("send it again; if it is refused again, tell the operator")

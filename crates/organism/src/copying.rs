@@ -33,21 +33,21 @@ pub async fn update_copy(
 ) -> Result<CurrentCopy, StartFault> {
     let CopyRequest { organism, url, credentials, by_auditor } = asked;
     let first = if *by_auditor { LogCaller::Auditor } else { LogCaller::Pump };
-    let source = match LogSource::find(organism, url, credentials.as_ref(), first, PATIENCE).await {
+    let source = match LogSource::find_log(organism, url, credentials.as_ref(), first, PATIENCE).await {
         Ok(source) => Arc::new(source),
         // A copy with records proves that a stream existed.
-        Err(BrokerFault::Absent { .. }) if sqlite::followed(copy)?.is_some() => {
-            let (path, copy) = (BrokerSubjects::of(organism).log_stream(), copy.display().to_string());
+        Err(BrokerFault::Absent { .. }) if sqlite::read_followed(copy)?.is_some() => {
+            let (path, copy) = (BrokerSubjects::new(organism).log_stream(), copy.display().to_string());
             let why = format!("it is not there any more, and the copy {copy} is not empty");
             return Err(LogFault::Apart { path, why }.into());
         }
         Err(unusable) => return Err(unusable.into()),
     };
-    let fold = Box::new(wake::checkpoint);
+    let fold = Box::new(wake::make_checkpoint);
     let brought = if again {
         Box::pin(nats::bring_again(source, copy, fold, tell)).await
     } else {
-        Box::pin(nats::bring(source, copy, fold, tell)).await
+        Box::pin(nats::bring_copy(source, copy, fold, tell)).await
     };
     Ok(brought?)
 }

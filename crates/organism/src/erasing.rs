@@ -24,6 +24,6 @@ pub async fn open_for_erasing(
         return Err(LogFault::Apart { path, why }.into());
     }
     let stream = Box::pin(LogStream::find_or_make(broker.into(), organism, replicas)).await?;
-    let fold = Box::new(wake::checkpoint);
-    Ok(Box::pin(nats::open(stream, copy.to_owned(), TakeOverMode::AtOnce, fold)).await?)
+    let fold = Box::new(wake::make_checkpoint);
+    Ok(Box::pin(nats::open_log(stream, copy.to_owned(), TakeOverMode::AtOnce, fold)).await?)
 }

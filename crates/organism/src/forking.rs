@@ -65,7 +65,7 @@ pub fn fork_tree(
     for (position, record) in tree.records.iter().take(end) {
         let id = &record.header.thread;
         if !threads.iter().any(|thread| thread.id == *id) {
-            threads.push(Thread::blank(id.clone()));
+            threads.push(Thread::new_blank(id.clone()));
         }
         for thread in threads.iter_mut().filter(|thread| thread.id == *id) {
             fold_next(thread, record, *position)?;
@@ -105,12 +105,12 @@ type ForkErasure = (Option<Arc<[u8]>>, Vec<ErasedDocument>);
 /// nothing was erased before, and no copied record says that something was. What no record of the log explains is
 /// damage.
 fn erasure_of(reader: &dyn LogReader, records: &[(Position, Record)]) -> Result<ForkErasure, LogFault> {
-    let mut check = LossCheck::with_erasures(reader, prompt_view::READING, reader.last()?)?;
+    let mut check = LossCheck::with_erasures(reader, prompt_view::READING, reader.read_last()?)?;
     let (mut parts, mut has_copies) = (Vec::new(), false);
     for (number, (position, record)) in (1..).zip(records) {
         check.take_record(*position, record)?;
         if record.parts.has_erased() {
-            parts.push((Position(number), record.parts.erased().collect()));
+            parts.push((Position(number), record.parts.list_erased().collect()));
         }
         has_copies |= record.header.thread.is_sys() && core_payload::read_erased(&record.body).is_some();
     }
@@ -128,15 +128,15 @@ fn record_of_core(
     newest: &Record,
     (now, seeds): (Millis, &dyn Seeds),
 ) -> Record {
-    let sys = ThreadId::sys();
+    let sys = ThreadId::new_sys();
     let (seq, head) = end.map_or((0, head_zero(&sys)), |end| (end.header.seq, end.head));
     let (id, salt) = id_and_salt(now, seeds);
-    Header::told(sys, seq + 1, id, now, newest.header.config).seal(body, salt, head)
+    Header::new_notice(sys, seq + 1, id, now, newest.header.config).seal_record(body, salt, head)
 }
 
 /// An id and a salt for a record of this moment.
 fn id_and_salt(now: Millis, seeds: &dyn Seeds) -> (MessageId, [u8; 16]) {
-    let (id, salt) = (seeds.draw().0, seeds.draw().0);
+    let (id, salt) = (seeds.draw_seed().0, seeds.draw_seed().0);
     let mut random = [0; 10];
     random.iter_mut().zip(id).for_each(|(to, from)| *to = from);
     (MessageId::new(now.0, &random), salt)
@@ -147,7 +147,7 @@ fn top_call(tree: &RecordedTree, wanted: Option<u32>) -> Result<CallPath, Cannot
     let last = of_root.filter_map(|h| h.call.as_ref()).map(CallPath::top_number).max().unwrap_or(0);
     let number = wanted.unwrap_or(last);
     if (1..=last).contains(&number) {
-        return Ok(CallPath::top(number));
+        return Ok(CallPath::new_top(number));
     }
     Err(CannotFork::NoSuchTurn(format!("the thread has no call {number}; its last is {last}")))
 }
@@ -232,7 +232,7 @@ fn before_decision(tree: &RecordedTree, mut at: usize) -> usize {
 
 /// The records of `sys` before a position.
 fn read_system(reader: &dyn LogReader, last: Position) -> Result<Vec<(Position, Record)>, LogFault> {
-    reader.records_of(&ThreadId::sys(), 1).up_to(Position(last.0.saturating_sub(1))).collect()
+    reader.records_of(&ThreadId::new_sys(), 1).up_to(Position(last.0.saturating_sub(1))).collect()
 }
 
 /// The first record of the fork: it names the head that it continues.
@@ -243,9 +243,11 @@ fn build_marker(
     (now, seeds): (Millis, &dyn Seeds),
 ) -> Record {
     let (id, salt) = id_and_salt(now, seeds);
-    let header =
-        Header { origin: Some(root.head), ..Header::told(root.id.clone(), root.seq + 1, id, now, config) };
-    header.seal(core_payload::forked(call, turn), salt, root.head)
+    let header = Header {
+        origin: Some(root.head),
+        ..Header::new_notice(root.id.clone(), root.seq + 1, id, now, config)
+    };
+    header.seal_record(core_payload::write_fork(call, turn), salt, root.head)
 }
 
 /// The documents that these records name, as far as the log has them.
@@ -264,7 +266,9 @@ fn read_documents(
             let mut next = Some(named);
             while let Some(hash) = next.take().filter(|hash| known.insert(*hash)) {
                 // The reader returns signs in the place of a document that is erased.
-                let Some(bytes) = reader.document(hash)?.filter(|bytes| Digest::of(bytes) == hash) else {
+                let Some(bytes) =
+                    reader.read_document(hash)?.filter(|bytes| Digest::hash_bytes(bytes) == hash)
+                else {
                     next = before_erased(hash).filter(|_| what == DocumentUse::Prompt);
                     continue;
                 };

@@ -193,7 +193,7 @@ impl OrganismHandle {
             return Ok(BTreeMap::new());
         }
         match upgrade(self.broker.as_ref())? {
-            Some(broker) => broker.workers(&names).await,
+            Some(broker) => broker.count_workers(&names).await,
             None => Ok(BTreeMap::new()),
         }
     }
@@ -252,7 +252,7 @@ impl OrganismHandle {
 
     /// What has kept the log from being written as it should, since the start.
     pub fn alarms(&self) -> Vec<LogAlarm> {
-        self.alarms.all()
+        self.alarms.list_all()
     }
 
     /// The log, for reading.

@@ -69,7 +69,7 @@ impl OwnedLog {
     pub(super) fn into_writable(self) -> Result<WritableLog, LogFault> {
         match self.writing {
             LogWriting::Open(log) => Ok(log),
-            LogWriting::Held(held) => held.open().map(WritableLog::from),
+            LogWriting::Held(held) => held.open_held().map(WritableLog::from),
         }
     }
 }
@@ -91,12 +91,12 @@ pub(super) async fn open_log(
 ) -> Result<OwnedLog, StartFault> {
     match place {
         LogPlace::File(path) => {
-            let held = sqlite::hold(&path, given_up)?;
-            let reader = Arc::new(held.reader());
+            let held = sqlite::hold_log(&path, given_up)?;
+            let reader = Arc::new(held.make_reader());
             // What is left of a log that lost records is put in order before it is read.
             let writing = match held.is_older() && given_up.is_none() {
                 true => LogWriting::Held(held),
-                false => LogWriting::Open(held.open()?.into()),
+                false => LogWriting::Open(held.open_held()?.into()),
             };
             Ok(OwnedLog { reader, lead: None, writing })
         }
@@ -104,10 +104,10 @@ pub(super) async fn open_log(
             let unnamed = || StartFault::Machine("the log is in NATS, and no broker is named".to_owned());
             let broker = broker.ok_or_else(unnamed)?;
             if let Durability::Always(pages) = &kept.durability {
-                broker.syncs(pages).await?;
+                broker.check_syncs(pages).await?;
             }
             // A new stream in place of a lost one would only block the restore from a backup.
-            if sqlite::followed(&copy)?.is_some()
+            if sqlite::read_followed(&copy)?.is_some()
                 && let (false, path) = LogStream::is_there(broker).await?
             {
                 let copy = copy.display().to_string();
@@ -118,7 +118,8 @@ pub(super) async fn open_log(
             let stream = Box::pin(stream).await?;
             let name = format!("the log {} at {}", stream.name(), stream.address());
             let manner = stands_by.map_or(TakeOverMode::AtOnce, TakeOverMode::StandBy);
-            let opened = Box::pin(nats::open(stream, copy, manner, Box::new(wake::checkpoint))).await?;
+            let opened =
+                Box::pin(nats::open_log(stream, copy, manner, Box::new(wake::make_checkpoint))).await?;
             let writing = WritableLog {
                 writer: Box::new(opened.writer),
                 secret: opened.secret.0,
@@ -132,8 +133,8 @@ pub(super) async fn open_log(
             })
         }
         LogPlace::Memory(memory) => {
-            let secret =
-                systole_system::clock::random_bytes().map_err(|e| StartFault::Machine(system::told(&e)))?;
+            let secret = systole_system::clock::random_bytes()
+                .map_err(|e| StartFault::Machine(system::describe_error(&e)))?;
             let writing = WritableLog {
                 writer: Box::new(memory.clone()),
                 secret,

@@ -21,7 +21,7 @@ pub struct Keyring(Vec<(Name, Credential)>);
 impl Keyring {
     /// A keyring with only the operator's credential.
     pub fn of_operator(credential: Credential) -> Keyring {
-        Keyring::of_client(Name::operator(), credential)
+        Keyring::of_client(Name::new_operator(), credential)
     }
 
     /// A keyring with only this client's credential.
@@ -32,7 +32,7 @@ impl Keyring {
     /// Adds the client `mcp` for hosts of models, with a drawn credential. It has no roles. If the organism's file gives
     /// that name to a client or a listener, nothing is added.
     pub fn with_mcp(mut self, organism: &Composition) -> std::io::Result<(Keyring, Option<Credential>)> {
-        let name = Name::mcp();
+        let name = Name::new_mcp();
         if organism.clients.contains_key(&name) || organism.listeners.contains_key(&name) {
             return Ok((self, None));
         }

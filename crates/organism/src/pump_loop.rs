@@ -110,7 +110,7 @@ pub struct RestChannels {
 
 /// Runs until it is asked to stop or the log breaks. `rests` are the channels of a test that skips time.
 pub async fn run_loop(mut engine: Engine, mut lines: LoopChannels, rests: Option<RestChannels>) -> LoopEnd {
-    engine.boot();
+    engine.boot_organism();
     let mut came = Vec::with_capacity(AT_ONCE);
     let wait = loop {
         if let Some(ended) = settle_batch(&mut engine, &mut lines, true) {
@@ -128,7 +128,7 @@ pub async fn run_loop(mut engine: Engine, mut lines: LoopChannels, rests: Option
                         return ended;
                     }
                     engine.route_recorded();
-                    engine.tick();
+                    engine.run_tick();
                 }
                 None => return end_without("writer"),
             },
@@ -137,7 +137,7 @@ pub async fn run_loop(mut engine: Engine, mut lines: LoopChannels, rests: Option
                     break StopWait::Here(Duration::ZERO);
                 }
                 for (n, input) in came.drain(..).enumerate() {
-                    engine.input(input);
+                    engine.take_input(input);
                     // The writer must not be idle while a whole batch could be on its way.
                     if n + 1 < count
                         && let Some(ended) = settle_batch(&mut engine, &mut lines, false)
@@ -145,11 +145,11 @@ pub async fn run_loop(mut engine: Engine, mut lines: LoopChannels, rests: Option
                         return ended;
                     }
                 }
-                engine.tick();
+                engine.run_tick();
             }
-            () = asked_to_look(rests.as_ref()) => engine.tick(),
+            () = asked_to_look(rests.as_ref()) => engine.run_tick(),
             () = tokio::time::sleep(pause) => {
-                engine.tick();
+                engine.run_tick();
                 if pause == Duration::from_millis(IDLE_MS) {
                     engine.checkpoint_soon();
                 }
@@ -178,7 +178,7 @@ async fn asked_to_look(rests: Option<&RestChannels>) {
 /// Passes the engine's batch to the writer and its questions to the reader. `at_rest` says that the
 /// pump would otherwise wait for the next input.
 fn settle_batch(engine: &mut Engine, lines: &mut LoopChannels, at_rest: bool) -> Option<LoopEnd> {
-    if let Some(stop) = engine.broken() {
+    if let Some(stop) = engine.find_stop() {
         return Some(LoopEnd::Broken(stop.clone()));
     }
     if let Some(ended) = ask_reader(engine, lines) {
@@ -240,7 +240,7 @@ fn describe_unwritten(stall: Option<&str>) -> String {
 /// How long nothing needs to be done if no input comes.
 fn measure_pause(engine: &Engine, clock: &dyn Clock) -> Duration {
     let idle = if engine.has_dirty() { Duration::from_millis(IDLE_MS) } else { Duration::MAX };
-    let due = engine.next_moment().map(|at| Duration::from_millis(at.since(clock.ticks())));
+    let due = engine.next_moment().map(|at| Duration::from_millis(at.count_since(clock.ticks())));
     due.map_or(idle, |due| due.min(idle))
 }
 
@@ -253,15 +253,15 @@ async fn drain_engine(engine: &mut Engine, lines: &mut LoopChannels, wait: StopW
     // Inputs that were sent before the request to stop are taken first.
     for _ in 0..lines.inputs.len() {
         let Ok(input) = lines.inputs.try_recv() else { break };
-        engine.input(input);
+        engine.take_input(input);
     }
-    engine.input(PumpInput::Stop);
+    engine.take_input(PumpInput::Stop);
     // One deadline for all: a client that keeps talking must not delay the end.
     let mut over = pin!(tokio::time::sleep(grace));
     while !engine.is_quiet() || is_everywhere && engine.due_elsewhere() > 0 {
         if is_everywhere {
             // Such a stop may take longer than an attempt, which still ends at its time.
-            engine.tick();
+            engine.run_tick();
         }
         if let Some(ended) = settle_batch(engine, lines, false) {
             return ended;
@@ -271,18 +271,18 @@ async fn drain_engine(engine: &mut Engine, lines: &mut LoopChannels, wait: StopW
             biased;
             () = &mut over => break,
             written = lines.written.recv() => match written {
-                Some(written) => engine.input(PumpInput::Written(written)),
+                Some(written) => engine.take_input(PumpInput::Written(written)),
                 None => return end_without("writer"),
             },
             input = lines.inputs.recv(), if engine.has_room() => match input {
-                Some(input) => engine.input(input),
+                Some(input) => engine.take_input(input),
                 None => break,
             },
             () = tokio::time::sleep(pause), if is_everywhere => {}
         }
     }
     let out = engine.out_count();
-    engine.input(PumpInput::Farewell);
+    engine.take_input(PumpInput::Farewell);
     engine.checkpoint_soon();
     let mut too_long = pin!(tokio::time::sleep(last_write));
     while !engine.is_flushed() {
@@ -295,11 +295,11 @@ async fn drain_engine(engine: &mut Engine, lines: &mut LoopChannels, wait: StopW
                 return LoopEnd::Broken(describe_unwritten(engine.stall_words()).into());
             }
             written = lines.written.recv() => match written {
-                Some(written) => engine.input(PumpInput::Written(written)),
+                Some(written) => engine.take_input(PumpInput::Written(written)),
                 None => return end_without("writer"),
             },
             // An asker that comes now gets a refusal at once: it is too late.
-            Some(input) = lines.inputs.recv() => engine.input(input),
+            Some(input) = lines.inputs.recv() => engine.take_input(input),
         }
     }
     if let Some(ended) = settle_batch(engine, lines, false) {

@@ -31,7 +31,7 @@ impl BrokerReports {
         broker: Option<&Arc<Broker>>,
         pump: &mpsc::Sender<PumpInput>,
     ) -> Option<BrokerReports> {
-        let refusals = match broker?.refusals().await {
+        let refusals = match broker?.watch_refusals().await {
             Ok(refusals) => refusals?,
             Err(words) => {
                 tracing::debug!(why = words, "refused connections at the broker are not recorded");
@@ -39,7 +39,7 @@ impl BrokerReports {
             }
         };
         let (orders, ordered) = mpsc::channel(ORDERS);
-        let task = tasks::start(
+        let task = tasks::start_task(
             TaskKind::Pump,
             hear_refusals(refusals, ordered, build_reporter(pump)),
             async |_| (),
@@ -59,7 +59,7 @@ impl BrokerReports {
     /// Stops receiving, and waits until the task has ended.
     pub(super) async fn close(self) {
         drop(self.orders);
-        self.task.over().await;
+        self.task.wait_for_end().await;
     }
 }
 
@@ -75,7 +75,7 @@ async fn hear_refusals(
             biased;
             refusal = refusals.next() => {
                 let Some(refusal) = refusal else { return };
-                tally.count(build_event(refusal));
+                tally.count_event(build_event(refusal));
                 None
             }
             _ = look.tick() => None,
@@ -84,7 +84,7 @@ async fn hear_refusals(
                 Some(settled)
             }
         };
-        tally.tell(Instant::now(), is_asked.is_some(), &*tell);
+        tally.report_events(Instant::now(), is_asked.is_some(), &*tell);
         if let Some(settled) = is_asked {
             // The requester may have stopped waiting.
             let _gone = settled.send(());

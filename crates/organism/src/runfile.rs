@@ -169,7 +169,7 @@ impl RunFile {
     pub fn of_holder(log: &Path) -> Option<RunFile> {
         let read = RunFile::read_file(&RunFile::find_path(log))?;
         // Another process may have this process id by now.
-        sqlite::holder(log).is_ok_and(|holder| holder == Some(read.pid)).then_some(read)
+        sqlite::find_holder(log).is_ok_and(|holder| holder == Some(read.pid)).then_some(read)
     }
 
     /// The log of an organism that runs from this file, if the log is in the folder of the file.
@@ -220,7 +220,7 @@ mod tests {
 
     /// Locks a log as an organism does.
     fn held(log: &Path) -> sqlite::OpenSqliteLog {
-        sqlite::open(log).unwrap()
+        sqlite::open_log(log).unwrap()
     }
 
     #[test]

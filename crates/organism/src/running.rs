@@ -28,7 +28,9 @@ use systole_carriers::{
     CarrierEquipment, CarrierWaits, Carriers, InheritedVariables, NoEar, check_sandboxes, own_hash,
 };
 use systole_config as config;
-use systole_core::pump::engine::{Engine, Lookup, Ports, PumpInput, WriteReport, answer, kept_listeners};
+use systole_core::pump::engine::{
+    Engine, Lookup, Ports, PumpInput, WriteReport, answer_lookup, kept_listeners,
+};
 use systole_core::pump::event::PumpNotice;
 use systole_core::pump::state::{CompositionBook, PumpState};
 use systole_core::pump::view::BegunViews;
@@ -116,7 +118,7 @@ fn read_pages(
             let unreadable =
                 |words: String| StartFault::Configuration { thread: thread.id.clone(), config, words };
             let source =
-                reader.document(config)?.ok_or_else(|| unreadable("the log does not hold it".into()))?;
+                reader.read_document(config)?.ok_or_else(|| unreadable("the log does not hold it".into()))?;
             let page =
                 config::read_source(&source, directory).map_err(|refused| unreadable(refused.to_string()))?;
             all.insert(config, Arc::new(page));
@@ -130,7 +132,7 @@ fn read_pages(
 /// # Errors
 /// If the log, or the configuration of an open call, cannot be read.
 pub fn orphans_of(reader: &dyn LogReader, current: &Composition) -> Result<Vec<Orphan>, StartFault> {
-    let state = wake::recover(reader, &NoObserver)?.state;
+    let state = wake::recover_log(reader, &NoObserver)?.state;
     // Who may call whom does not depend on a folder.
     let pages = read_pages(&state, &Arc::new(current.clone()), reader, Path::new(""))?;
     Ok(orphans::among(reader, state.threads.values(), current, &pages.all)?)
@@ -144,13 +146,13 @@ fn recover_state(
     steps: &dyn StepObserver,
 ) -> Result<(RecoveredLog, Arc<CompositionPages>, Position, Vec<Orphan>), StartFault> {
     let reader = &*log.reader;
-    let mut recovered = wake::recover(reader, steps)?;
+    let mut recovered = wake::recover_log(reader, steps)?;
     let pages = Arc::new(read_pages(&recovered.state, composition, reader, directory)?);
     let mut book = CompositionBook::open_at(composition.clone());
     pages.all.values().cloned().for_each(|page| book.add(page));
     recovered.state.book = book;
     let orphans = orphans::among(reader, recovered.state.threads.values(), composition, &pages.all)?;
-    Ok((recovered, pages, reader.last()?, orphans))
+    Ok((recovered, pages, reader.read_last()?, orphans))
 }
 
 /// The system's clock, or a test's clock.
@@ -175,14 +177,14 @@ fn all_carriers(
 /// its workers may be about to answer an earlier life of the pump.
 fn take_up(engine: Engine, orphans: &[Orphan], carriers: &Carriers) -> Engine {
     let mut engine = engine.knowing_unfit(orphans::unfit(orphans));
-    engine.adopt();
-    carriers.begin();
+    engine.adopt_listeners();
+    carriers.begin_all();
     engine
 }
 
 /// Wraps an error of the operating system.
 fn wrap_io_error(error: std::io::Error) -> StartFault {
-    StartFault::Machine(system::told(&error))
+    StartFault::Machine(system::describe_error(&error))
 }
 
 impl Organism {
@@ -240,7 +242,7 @@ impl Organism {
         let (lookups, batches) = (start_reader(reader.clone(), pump.clone())?, hand_to(writer.clone()));
         let lines = LoopChannels { inputs, written, batches, lookups, tail, stop: stopped, clock };
         let engine = Engine::new(state, ports, last).of_program(program.await.unwrap_or_default());
-        let engine = take_up(engine.hold_deliveries(is_still).without(plan.given_up), &orphans, &carriers);
+        let engine = take_up(engine.hold_deliveries(is_still).with_loss(plan.given_up), &orphans, &carriers);
         let pumps = start_pump(engine, (lines, rests), end, room.clone()).map_err(wrap_io_error)?;
         let tasks = vec![pumps, start_sorter(heard, validators.queue(), pump.clone())];
         let proof = proof.map(|proof| ProofKeeper::start(proof, reader.clone(), lead.clone(), &pump));
@@ -359,9 +361,9 @@ impl Organism {
             Some(ended) => ended,
             None => take_end(&mut self.ended).await,
         };
-        self.carriers.stop().await;
+        self.carriers.stop_all().await;
         if let Some(proof) = self.proof {
-            let is_led = self.lead.is_none_or(|lead| lead.lost().is_none());
+            let is_led = self.lead.is_none_or(|lead| lead.find_loss().is_none());
             let is_whole = is_led && matches!(ended, LoopEnd::Drained(_));
             proof.finish(if is_whole { LastCheckpoint::Signed } else { LastCheckpoint::Unsigned }).await;
         }
@@ -369,7 +371,7 @@ impl Organism {
         // A reader connection that outlives the writer would leave the log in two files.
         let _left = tokio::time::timeout(LAST_READS, self.seated.recv()).await;
         for task in self.tasks {
-            task.over().await;
+            task.wait_for_end().await;
         }
         if let Some(own) = self.own {
             own.stop().await;
@@ -377,7 +379,7 @@ impl Organism {
         let (validators, writer) = (self.validators, self.writer);
         let joined = tokio::task::spawn_blocking(move || {
             validators.stop();
-            Arc::into_inner(writer).and_then(WriterHandle::stop)
+            Arc::into_inner(writer).and_then(WriterHandle::stop_thread)
         });
         match (joined.await, ended) {
             (Ok(Some(displaced)), _) => LoopEnd::Broken(displaced.into()),
@@ -398,7 +400,7 @@ fn start_writer(
     alarms: &LogAlarms,
 ) -> std::io::Result<(Arc<WriterHandle>, mpsc::Receiver<WriteReport>)> {
     let (pump, settled) = mpsc::channel(OUTCOMES);
-    let writer = WriterHandle::start(log, alarms.clone(), move |outcome| {
+    let writer = WriterHandle::start_thread(log, alarms.clone(), move |outcome| {
         let written = match outcome {
             BatchResult::Committed(position) => WriteReport::Committed(position),
             BatchResult::Stalled { words } => WriteReport::Stalled(words),
@@ -430,7 +432,7 @@ async fn used_broker(
 fn hand_to(writer: Arc<WriterHandle>) -> Box<dyn Fn(LogBatch, HandoverMode) -> BatchHandover + Send> {
     Box::new(move |batch, hand| {
         let taken = match hand {
-            HandoverMode::Over => writer.hand(batch).map(|()| None),
+            HandoverMode::Over => writer.submit_batch(batch).map(|()| None),
             HandoverMode::AndWait => writer.commit_here(batch),
         };
         taken.map_or(BatchHandover::Gone, |stored| stored.map_or(BatchHandover::Over, BatchHandover::Stored))
@@ -449,7 +451,8 @@ fn start_reader(
             let _tells = TellsOfItsFall(pump.clone());
             let mut begun = BegunViews::default();
             for lookup in asked {
-                if pump.blocking_send(PumpInput::Found(answer(&*reader, &mut begun, lookup))).is_err() {
+                if pump.blocking_send(PumpInput::Found(answer_lookup(&*reader, &mut begun, lookup))).is_err()
+                {
                     return;
                 }
             }
@@ -487,7 +490,7 @@ fn start_sorter(
                     door.hand_in(RawDocument::Said { listener, speech, ticket }).await
                 }
                 CarrierReport::Misplaced { listener, speech, ticket } => {
-                    let stray = UnmatchedDocument { ticket, ..admit::misplaced(&listener, &speech) };
+                    let stray = UnmatchedDocument { ticket, ..admit::make_unmatched(&listener, &speech) };
                     pump.send(PumpInput::Stray(stray)).await.is_ok()
                 }
                 CarrierReport::Gone { token, code, words } => {
@@ -519,5 +522,5 @@ fn start_sorter(
             }
         }
     };
-    tasks::start(TaskKind::Pump, work, async |_| ())
+    tasks::start_task(TaskKind::Pump, work, async |_| ())
 }

@@ -46,7 +46,7 @@ impl SkippedTime {
         let (clock, look) = (Arc::new(SkippingClock::default()), Arc::new(Notify::new()));
         let (report, rest) = watch::channel(RestReport::default());
         let lines = RestChannels { rest: report, look: look.clone() };
-        let sleepers = clock.changes();
+        let sleepers = clock.watch_changes();
         (SkippedTime { clock: clock.clone(), rest, sleepers, look }, RehearsalParts { clock, lines })
     }
 
@@ -74,7 +74,7 @@ impl SkippedTime {
             }
         };
         self.sleepers.mark_unchanged();
-        let (asleep, first) = self.clock.sleepers();
+        let (asleep, first) = self.clock.count_sleepers();
         // A delivery whose listener sleeps on this clock also counts as waiting.
         if !rest.is_quiet || rest.out > asleep {
             return OrganismActivity::Works;

@@ -144,7 +144,7 @@ mod tests {
     const TWO: &str = "sess-0000000000b2";
 
     fn spoken(thread: &str, words: &str, at: u64) -> LiveMessage {
-        let (thread, call) = (ThreadId::parse(thread).unwrap(), CallPath::top(1));
+        let (thread, call) = (ThreadId::parse(thread).unwrap(), CallPath::new_top(1));
         let id = AttemptId { thread, call, turn: 1, attempt: 1 };
         let listener = Name::parse("helper").unwrap();
         LiveMessage { listener, id, words: words.to_owned(), whole: false, at: Position(at) }

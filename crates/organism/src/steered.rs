@@ -18,15 +18,15 @@ pub fn build_question(text: &str) -> Payload {
 }
 
 fn wrap_said(said: &Payload) -> Payload {
-    Payload::write(namespaces::CORE, "steer", |inside| inside.payload(said))
+    Payload::write_element(namespaces::CORE, "steer", |inside| inside.write_payload(said))
 }
 
 fn write_question(text: &str) -> Payload {
-    Payload::write(namespaces::TALK, "ask", |inside| inside.text(text))
+    Payload::write_element(namespaces::TALK, "ask", |inside| inside.write_text(text))
 }
 
 fn write_element(composition: &Composition, listener: &Listener, text: &str) -> Result<Payload, String> {
-    if listener.accepted(&QName::new(namespaces::TALK, "ask")).is_some() {
+    if listener.find_accepted(&QName::new(namespaces::TALK, "ask")).is_some() {
         return Ok(write_question(text));
     }
     let mut made = listener.accepts.iter().filter_map(|taken| words_alone(composition, taken, text));
@@ -41,5 +41,5 @@ fn write_element(composition: &Composition, listener: &Listener, text: &str) -> 
 fn words_alone(composition: &Composition, taken: &ElementSchema, words: &str) -> Option<Payload> {
     let schema = composition.schemas.get(taken.schema.0)?;
     let made = model_of(composition, &schema.text)?.from_fields(&taken.name.local, &[words])?.ok()?;
-    Payload::read(&made, &DocumentLimits::FROM_PUMP).ok()
+    Payload::parse(&made, &DocumentLimits::FROM_PUMP).ok()
 }

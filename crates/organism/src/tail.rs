@@ -412,7 +412,7 @@ impl FollowPosition {
             Some(records) => records,
             None => {
                 let (reader, at) = (self.tail.reader.clone(), self.at);
-                let read = || tokio::task::spawn_blocking(move || reader.after(at, PAGE));
+                let read = || tokio::task::spawn_blocking(move || reader.read_after(at, PAGE));
                 let read = self.reading.get_or_insert_with(read).await;
                 self.reading = None;
                 let page =

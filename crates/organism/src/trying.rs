@@ -166,9 +166,10 @@ pub async fn run_trial(trial: ListenerTrial) -> Result<TrialResult, TrialFault> 
     let machine = |words: String| TrialFault::Machine(words);
     let mut compiled_schemas =
         CompiledSchemas::set_up(std::iter::once(&composition)).map_err(|unfit| machine(unfit.to_string()))?;
-    let client = Name::operator();
+    let client = Name::new_operator();
     let to = trial.listener.as_str();
-    let asked = admit::message(&composition, &client, &trial.document, Some(to), None, &mut compiled_schemas);
+    let asked =
+        admit::admit_message(&composition, &client, &trial.document, Some(to), None, &mut compiled_schemas);
     let admitted = asked.payload.map_err(|refused| TrialFault::Refused(Box::new(refused.refusal)))?;
     let delivery = build_delivery(&composition, &listener, &admitted, trial.timeout_ms).map_err(machine)?;
     let (reports, heard) = mpsc::channel(REPORTS);
@@ -183,7 +184,7 @@ pub async fn run_trial(trial: ListenerTrial) -> Result<TrialResult, TrialFault> 
         is_still: false,
     };
     let carriers =
-        Carriers::start(&keep_only(&composition, &listener), equipment, reports).map_err(|no_way| {
+        Carriers::start_all(&keep_only(&composition, &listener), equipment, reports).map_err(|no_way| {
             match no_way {
                 NoCarrier::Value(name) | NoCarrier::Broker(name) => TrialFault::NoProgram(name),
                 NoCarrier::Sandbox { .. } => TrialFault::Machine(no_way.to_string()),
@@ -193,7 +194,7 @@ pub async fn run_trial(trial: ListenerTrial) -> Result<TrialResult, TrialFault> 
     let timeout_ms = trial.timeout_ms.unwrap_or(listener.timeout_ms);
     let mut hearing = TrialHearing { room, carriers, heard, compiled_schemas, before: Vec::new() };
     let begun = Instant::now();
-    hearing.carriers.hand(delivery);
+    hearing.carriers.send_delivery(delivery);
     let end = hearing.hear_out(timeout_ms).await;
     let took_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
     let TrialHearing { carriers, heard, before, .. } = hearing;
@@ -230,29 +231,29 @@ fn build_delivery(
     let thread = ThreadId::parse(&thread).map_err(|malformed| malformed.to_string())?;
     let now = WallClock.now();
     let mut random = [0; 10];
-    random.iter_mut().zip(Digest::of(token.as_bytes()).0).for_each(|(to, from)| *to = from);
-    let payload = Payload::trusted(admitted.bytes().clone()).map_err(|fault| fault.to_string())?;
+    random.iter_mut().zip(Digest::hash_bytes(token.as_bytes()).0).for_each(|(to, from)| *to = from);
+    let payload = Payload::from_trusted(admitted.bytes().clone()).map_err(|fault| fault.to_string())?;
     let stamp = Stamp {
         id: Some(MessageId::new(now.0, &random).to_string()),
         seq: Some(1),
         at: Some(now.to_string()),
-        call: CallPath::top(1).as_str().to_owned(),
+        call: CallPath::new_top(1).as_str().to_owned(),
         turn: 1,
         delivery: token.clone(),
         attempt: 1,
         key,
-        deadline: Some(now.plus(timeout_ms.unwrap_or(listener.timeout_ms)).to_string()),
-        sha256: Some(Digest::of(admitted.bytes()).to_string()),
+        deadline: Some(now.add_ms(timeout_ms.unwrap_or(listener.timeout_ms)).to_string()),
+        sha256: Some(Digest::hash_bytes(admitted.bytes()).to_string()),
         request: Some(1),
         ..Stamp::default()
     };
     let lease = Lease {
         token: LeaseToken(token.into()),
         listener: listener.name.clone(),
-        id: AttemptId { thread: thread.clone(), call: CallPath::top(1), turn: 1, attempt: 1 },
+        id: AttemptId { thread: thread.clone(), call: CallPath::new_top(1), turn: 1, attempt: 1 },
         config: composition.hash,
     };
-    let (from, to) = (Name::operator().to_string(), Some(listener.name.to_string()));
+    let (from, to) = (Name::new_operator().to_string(), Some(listener.name.to_string()));
     let envelope = Delivered { from, to, thread: thread.to_string(), stamp, payload };
     Ok(Delivery { lease: Arc::new(lease), turn: DeliveredTurn::Composed(Box::new(envelope)) })
 }
@@ -302,7 +303,7 @@ impl TrialHearing<'_> {
                     | CarrierReport::Untaken { .. },
                 ) => continue,
                 Some(CarrierReport::Misplaced { speech, .. }) => {
-                    let stray = admit::misplaced(&self.room.listener.name, &speech);
+                    let stray = admit::make_unmatched(&self.room.listener.name, &speech);
                     self.before.push(TrialRemark::Stray(stray.refused.refusal));
                     continue;
                 }
@@ -318,7 +319,7 @@ impl TrialHearing<'_> {
                     continue;
                 }
             };
-            let (page, known) = (self.room.composition, primitives::reading);
+            let (page, known) = (self.room.composition, primitives::find_reading);
             let judged = admit::judge_word(page, lease, word, &speech, known, &mut self.compiled_schemas);
             if let Some(idle) = idle {
                 due = hard.min(Instant::now() + idle);
@@ -358,9 +359,9 @@ impl TrialHearing<'_> {
 
     fn answer_document(&self, id: u64, refusal: Option<&Refusal>) {
         let body = refusal.map(core_payload::system_error);
-        let payload = body.and_then(|body| Payload::trusted(body).ok());
+        let payload = body.and_then(|body| Payload::from_trusted(body).ok());
         let delivery = self.room.lease.token.0.to_string();
-        self.carriers.answer(&self.room.listener.name, told::PumpAnswer { delivery, id, payload });
+        self.carriers.send_answer(&self.room.listener.name, told::PumpAnswer { delivery, id, payload });
     }
 }
 
@@ -373,7 +374,10 @@ impl TrialJudging<'_> {
         let verdicts: Vec<ItemVerdict> = items.into_iter().map(|item| self.judge_item(item, steps)).collect();
         let settled = verdicts.iter().any(|v| matches!(v.case, ItemKind::Final | ItemKind::Refused(_)));
         if owes && !settled {
-            return TurnEnd::Silent(verdicts, replying::silence(&self.listener.name, Some(self.listener)));
+            return TurnEnd::Silent(
+                verdicts,
+                replying::explain_silence(&self.listener.name, Some(self.listener)),
+            );
         }
         TurnEnd::Reply(verdicts)
     }
@@ -428,7 +432,7 @@ async fn stop_program(carriers: Carriers, mut heard: mpsc::Receiver<CarrierRepor
     let mut late = 0;
     let is_late = |report: &CarrierReport| usize::from(matches!(report, CarrierReport::Said { .. }));
     {
-        let mut stopping = pin!(carriers.stop());
+        let mut stopping = pin!(carriers.stop_all());
         loop {
             tokio::select! {
                 () = &mut stopping => break,

@@ -258,7 +258,7 @@ impl ValidatorThread {
             drop(verdict.send(refused));
             return None;
         }
-        self.steps.passed(PumpStep::Received);
+        self.steps.note_step(PumpStep::Received);
         Some(match raw {
             RawDocument::Tried { .. } => return None,
             RawDocument::Said { listener, speech, ticket } => {
@@ -270,14 +270,14 @@ impl ValidatorThread {
             RawDocument::Asked { ticket, client, key, document, to, thread } => {
                 let page = &self.pages.current;
                 let (to, thread) = (to.as_deref(), thread.as_deref());
-                let message = admit::message(page, &client, &document, to, thread, compiled_schemas);
+                let message = admit::admit_message(page, &client, &document, to, thread, compiled_schemas);
                 self.passed_door(message.payload.is_ok());
                 let admit::JudgedMessage { thread, payload, claimed } = message;
                 PumpInput::Asked(DoorMessage { ticket, client, key, thread, payload, claimed })
             }
             RawDocument::Amended { ticket, order, to, config, document } => {
                 let page = self.pages.all.get(&config).unwrap_or(&self.pages.current);
-                let amended = admit::amendment(page, &to, &document, compiled_schemas);
+                let amended = admit::admit_amendment(page, &to, &document, compiled_schemas);
                 self.passed_door(amended.is_ok());
                 let PersonOrder { by, request, hash, note, .. } = order;
                 let says = PersonDecision::Amend(Box::new(amended));
@@ -296,11 +296,12 @@ impl ValidatorThread {
         let judged = match purpose {
             TrialPurpose::Message { client, to } => {
                 let page = &self.pages.current;
-                admit::message(page, client, document, Some(to.as_str()), None, compiled_schemas).payload
+                admit::admit_message(page, client, document, Some(to.as_str()), None, compiled_schemas)
+                    .payload
             }
             TrialPurpose::Amendment { to, config } => {
                 let page = self.pages.all.get(config).unwrap_or(&self.pages.current);
-                admit::amendment(page, to, document, compiled_schemas)
+                admit::admit_amendment(page, to, document, compiled_schemas)
             }
         };
         judged.map(|_| ()).map_err(|refused| Box::new(refused.refusal))
@@ -312,22 +313,22 @@ impl ValidatorThread {
         speech: &ArrivedDocument,
         compiled_schemas: &mut CompiledSchemas,
     ) -> Result<JudgedDocument, Box<UnmatchedDocument>> {
-        self.steps.passed(PumpStep::Replied);
+        self.steps.note_step(PumpStep::Replied);
         let limits = admit::gate_limits(&self.pages.current);
-        let find = |token: &str| self.leases.find(token);
+        let find = |token: &str| self.leases.find_lease(token);
         let (lease, word) = admit::listener_word(listener, speech, &limits, find)?;
         let page = self.pages.all.get(&lease.config).unwrap_or(&self.pages.current);
-        let whole = page.listener(listener).is_some_and(|listener| listener.reach.traits().sends_whole);
-        let judged = admit::judge_word(page, lease, word, speech, primitives::reading, compiled_schemas);
+        let whole = page.find_listener(listener).is_some_and(|listener| listener.reach.traits().sends_whole);
+        let judged = admit::judge_word(page, lease, word, speech, primitives::find_reading, compiled_schemas);
         self.passed_door(true);
         self.voice.pass_live(&judged, whole);
         Ok(judged)
     }
 
     fn passed_door(&self, admitted: bool) {
-        self.steps.passed(PumpStep::GatePassed);
+        self.steps.note_step(PumpStep::GatePassed);
         if admitted {
-            self.steps.passed(PumpStep::SchemaPassed);
+            self.steps.note_step(PumpStep::SchemaPassed);
         }
     }
 }

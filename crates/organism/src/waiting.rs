@@ -114,7 +114,7 @@ impl Drop for UnusedTicket<'_> {
 }
 
 impl Receipts for WaitingRoom {
-    fn draw(&self) -> (Ticket, delivery::ReceiptFuture) {
+    fn draw_ticket(&self) -> (Ticket, delivery::ReceiptFuture) {
         let (sender, receiver) = oneshot::channel();
         let receipt = async move { receiver.await.unwrap_or(Err(NoReceipt::Unknown)) };
         (self.take_seat(WaitingAsker::Listener(sender)), Box::pin(receipt))
@@ -122,19 +122,19 @@ impl Receipts for WaitingRoom {
 }
 
 impl WaitingSenders for WaitingRoom {
-    fn receipt(&self, ticket: Ticket, receipt: Receipt, position: Option<Position>) {
+    fn send_receipt(&self, ticket: Ticket, receipt: Receipt, position: Option<Position>) {
         self.answer_ticket(ticket, SenderReply::Receipt(receipt, position));
     }
 
-    fn refused(&self, ticket: Ticket, refusal: Refusal) {
+    fn send_refusal(&self, ticket: Ticket, refusal: Refusal) {
         self.answer_ticket(ticket, SenderReply::Refused(Box::new(refusal)));
     }
 
-    fn done(&self, ticket: Ticket) {
+    fn finish_sender(&self, ticket: Ticket) {
         self.answer_ticket(ticket, SenderReply::Done);
     }
 
-    fn taken(&self, ticket: Ticket, taken: TakenReply) {
+    fn note_taken(&self, ticket: Ticket, taken: TakenReply) {
         let waiting = self.lock().askers.remove(&ticket);
         match waiting {
             Some(WaitingAsker::Listener(sender)) => drop(sender.send(Ok(taken))),
@@ -154,12 +154,12 @@ mod tests {
     #[tokio::test]
     async fn a_carrier_hears_what_became_of_its_word() {
         let room = WaitingRoom::default();
-        let ((first, taken), (second, refused)) = (room.draw(), room.draw());
+        let ((first, taken), (second, refused)) = (room.draw_ticket(), room.draw_ticket());
         let refusal = Refusal::new(Code::StaleLease, "over");
-        room.refused(second, refusal.clone());
-        room.done(first);
+        room.send_refusal(second, refusal.clone());
+        room.finish_sender(first);
         // No one receives a second answer.
-        room.done(second);
+        room.finish_sender(second);
         assert_eq!(taken.await, Ok(TakenReply::default()));
         let told = core_payload::system_error(&refusal);
         assert_eq!(refused.await, Err(NoReceipt::Refused(refusal.code, told)));
@@ -172,7 +172,7 @@ mod tests {
         let (first, reply) = room.enter_holding(hold());
         drop(reply);
         assert_eq!(Arc::strong_count(&held), 2);
-        room.done(first);
+        room.finish_sender(first);
         assert_eq!(Arc::strong_count(&held), 1);
 
         // Its message was never passed in, so it is never answered.
@@ -184,9 +184,9 @@ mod tests {
     #[tokio::test]
     async fn a_caller_that_waits_when_the_pump_ends_or_comes_later_waits_for_nothing() {
         let room = WaitingRoom::default();
-        let (_, before) = room.draw();
+        let (_, before) = room.draw_ticket();
         room.close_room();
-        let (_, after) = room.draw();
+        let (_, after) = room.draw_ticket();
         assert_eq!((before.await, after.await), (Err(NoReceipt::Unknown), Err(NoReceipt::Unknown)));
     }
 }

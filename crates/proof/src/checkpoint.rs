@@ -58,7 +58,7 @@ impl Checkpoint {
     pub fn new(origin: &str, size: u64, root: TreeHash) -> Result<Self, CheckpointFault> {
         check_name(origin).map_err(CheckpointFault::Origin)?;
         if size > limits::TREE_SIZE {
-            return Err(line(2, "the tree is too large: 2^62 leaves at most"));
+            return Err(make_fault(2, "the tree is too large: 2^62 leaves at most"));
         }
         Ok(Self { origin: origin.to_owned(), size, root, extension: String::new() })
     }
@@ -67,22 +67,25 @@ impl Checkpoint {
     ///
     /// # Errors
     /// If a line is missing or not written as the format says.
-    pub fn read(text: &str) -> Result<Self, CheckpointFault> {
+    pub fn parse(text: &str) -> Result<Self, CheckpointFault> {
         let mut lines = text.split_inclusive('\n');
         let mut next = |number, what| {
             let found = lines.next().and_then(|found| found.strip_suffix('\n'));
-            found.ok_or_else(|| line(number, what))
+            found.ok_or_else(|| make_fault(number, what))
         };
         let origin = next(1, "no origin")?;
         let size = next(2, "no size of the tree")?;
         let root = next(3, "no root")?;
         let size =
-            number_of(size).ok_or(line(2, "the size is not a decimal number without leading zeros"))?;
-        let root = hash_of(root).ok_or(line(3, "the root is not 32 bytes in canonical base64"))?;
+            number_of(size).ok_or(make_fault(2, "the size is not a decimal number without leading zeros"))?;
+        let root = hash_of(root).ok_or(make_fault(3, "the root is not 32 bytes in canonical base64"))?;
         let mut checkpoint = Self::new(origin, size, root)?;
         for (number, extension) in (4..).zip(lines) {
             if extension == "\n" || !extension.ends_with('\n') {
-                return Err(line(number, "an extension line is empty or does not end with a line break"));
+                return Err(make_fault(
+                    number,
+                    "an extension line is empty or does not end with a line break",
+                ));
             }
             checkpoint.extension.push_str(extension);
         }
@@ -133,10 +136,10 @@ impl SignedCheckpoint {
     ///
     /// # Errors
     /// If the key makes cosignatures or has another name than the origin.
-    pub fn sign(checkpoint: Checkpoint, key: &SignerKey) -> Result<Self, CheckpointFault> {
+    pub fn sign_with(checkpoint: Checkpoint, key: &SignerKey) -> Result<Self, CheckpointFault> {
         checkpoint.check_key(key.verifier())?;
-        let mut note = SignedNote::unsigned(&checkpoint.to_string())?;
-        note.sign(key)?;
+        let mut note = SignedNote::from_text(&checkpoint.to_string())?;
+        note.sign_with(key)?;
         Ok(Self { note, checkpoint })
     }
 
@@ -144,16 +147,16 @@ impl SignedCheckpoint {
     ///
     /// # Errors
     /// If it is no note, or the text of the note is no checkpoint.
-    pub fn read(bytes: &[u8]) -> Result<Self, CheckpointFault> {
-        Self::of(SignedNote::read(bytes)?)
+    pub fn parse(bytes: &[u8]) -> Result<Self, CheckpointFault> {
+        Self::from_note(SignedNote::parse(bytes)?)
     }
 
     /// The checkpoint that a note holds.
     ///
     /// # Errors
     /// If the text of the note is no checkpoint.
-    pub fn of(note: SignedNote) -> Result<Self, CheckpointFault> {
-        let checkpoint = Checkpoint::read(note.text())?;
+    pub fn from_note(note: SignedNote) -> Result<Self, CheckpointFault> {
+        let checkpoint = Checkpoint::parse(note.text())?;
         Ok(Self { note, checkpoint })
     }
 
@@ -173,8 +176,8 @@ impl SignedCheckpoint {
     ///
     /// # Errors
     /// If the key makes no cosignatures, the time is out of range, or the note is full.
-    pub fn cosign(&mut self, key: &SignerKey, seconds: u64) -> Result<(), NoteFault> {
-        self.note.cosign(key, seconds)
+    pub fn add_cosignature(&mut self, key: &SignerKey, seconds: u64) -> Result<(), NoteFault> {
+        self.note.add_cosignature(key, seconds)
     }
 
     /// The checkpoint with only the signatures at these places.
@@ -186,9 +189,9 @@ impl SignedCheckpoint {
     ///
     /// # Errors
     /// If the key is of another log or of a witness, or the signature is missing or wrong.
-    pub fn verify(&self, key: &VerifierKey) -> Result<Vec<VerifiedSignature>, CheckpointFault> {
+    pub fn verify_with(&self, key: &VerifierKey) -> Result<Vec<VerifiedSignature>, CheckpointFault> {
         self.checkpoint.check_key(key)?;
-        Ok(self.note.verify(std::slice::from_ref(key))?)
+        Ok(self.note.verify_with(std::slice::from_ref(key))?)
     }
 }
 
@@ -212,6 +215,6 @@ impl fmt::Display for SignedCheckpoint {
     }
 }
 
-fn line(line: usize, what: &'static str) -> CheckpointFault {
+fn make_fault(line: usize, what: &'static str) -> CheckpointFault {
     CheckpointFault::Line { line, what }
 }

@@ -14,7 +14,7 @@ pub fn signed_message(seconds: u64, text: &str) -> String {
 }
 
 /// The time in 8 bytes and the signature. The caller has checked the kind of the key and the time.
-pub(crate) fn sign(key: &SignerKey, seconds: u64, text: &str) -> Vec<u8> {
+pub(crate) fn sign_text(key: &SignerKey, seconds: u64, text: &str) -> Vec<u8> {
     let signature = key.signature_of(signed_message(seconds, text).as_bytes());
     [seconds.to_be_bytes().as_slice(), signature.as_slice()].concat()
 }

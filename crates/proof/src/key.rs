@@ -22,14 +22,14 @@ pub enum SignatureKind {
 }
 
 impl SignatureKind {
-    fn byte(self) -> u8 {
+    fn to_byte(self) -> u8 {
         match self {
             Self::Plain => 1,
             Self::Cosignature => 4,
         }
     }
 
-    fn of(byte: u8) -> Result<Self, NoteKeyFault> {
+    fn from_byte(byte: u8) -> Result<Self, NoteKeyFault> {
         match byte {
             1 => Ok(Self::Plain),
             4 => Ok(Self::Cosignature),
@@ -100,7 +100,7 @@ impl SignerKey {
     pub fn generate(name: &str, kind: SignatureKind, random: &[u8; 32]) -> Result<Self, NoteKeyFault> {
         check_name(name).map_err(NoteKeyFault::Name)?;
         let secret = SigningKey::from_bytes(random);
-        let public = VerifierKey::of(name, kind, secret.verifying_key());
+        let public = VerifierKey::from_public(name, kind, secret.verifying_key());
         Ok(Self { secret, public })
     }
 
@@ -108,7 +108,7 @@ impl SignerKey {
     ///
     /// # Errors
     /// If the text is not such a key, or its ID is wrong.
-    pub fn read(text: &str) -> Result<Self, NoteKeyFault> {
+    pub fn parse(text: &str) -> Result<Self, NoteKeyFault> {
         let form = NoteKeyFault::Form("signer", "PRIVATE+KEY+NAME+ID+BASE64");
         let parts = text.strip_prefix(SECRET_PREFIX).ok_or_else(|| form.clone())?;
         let (name, id, kind, bytes) = parts_of(parts, text.len(), form)?;
@@ -117,11 +117,11 @@ impl SignerKey {
         Ok(key)
     }
 
-    /// The key with its secret, as [`SignerKey::read`] takes it: only for the file of the key.
+    /// The key with its secret, as [`SignerKey::parse`] takes it: only for the file of the key.
     #[must_use]
     pub fn secret_text(&self) -> String {
         let VerifierKey { name, kind, .. } = &self.public;
-        let bytes = [&[kind.byte()], self.secret.as_bytes().as_slice()].concat();
+        let bytes = [&[kind.to_byte()], self.secret.as_bytes().as_slice()].concat();
         format!("{SECRET_PREFIX}{name}+{}+{}", self.public.id_text(), base64_of(&bytes))
     }
 
@@ -153,10 +153,10 @@ pub struct VerifierKey {
 }
 
 impl VerifierKey {
-    fn of(name: &str, kind: SignatureKind, public: VerifyingKey) -> Self {
+    fn from_public(name: &str, kind: SignatureKind, public: VerifyingKey) -> Self {
         let hash = Sha256::new()
             .chain_update(name)
-            .chain_update([b'\n', kind.byte()])
+            .chain_update([b'\n', kind.to_byte()])
             .chain_update(public.as_bytes())
             .finalize();
         let [a, b, c, d, ..] = <[u8; 32]>::from(hash);
@@ -167,7 +167,7 @@ impl VerifierKey {
     ///
     /// # Errors
     /// If the text is not such a key, or its ID is wrong.
-    pub fn read(text: &str) -> Result<Self, NoteKeyFault> {
+    pub fn parse(text: &str) -> Result<Self, NoteKeyFault> {
         if text.starts_with(SECRET_PREFIX) {
             return Err(NoteKeyFault::Form("verifier", "NAME+ID+BASE64, and this is a secret signer key"));
         }
@@ -178,7 +178,7 @@ impl VerifierKey {
         if public.is_weak() {
             return Err(NoteKeyFault::Unsafe);
         }
-        let key = Self::of(name, kind, public);
+        let key = Self::from_public(name, kind, public);
         key.check_id(id)?;
         Ok(key)
     }
@@ -226,7 +226,7 @@ impl VerifierKey {
 
 impl fmt::Display for VerifierKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let bytes = [&[self.kind.byte()], self.public.as_bytes().as_slice()].concat();
+        let bytes = [&[self.kind.to_byte()], self.public.as_bytes().as_slice()].concat();
         write!(f, "{}+{}+{}", self.name, self.id_text(), base64_of(&bytes))
     }
 }
@@ -248,6 +248,6 @@ fn parts_of(parts: &str, length: usize, form: NoteKeyFault) -> Result<KeyParts<'
     }
     let bytes = bytes_of(base64).ok_or(NoteKeyFault::Bytes)?;
     let (kind, bytes) = bytes.split_first().ok_or(NoteKeyFault::Bytes)?;
-    let kind = SignatureKind::of(*kind)?;
+    let kind = SignatureKind::from_byte(*kind)?;
     Ok((name, id, kind, bytes.try_into().map_err(|_| NoteKeyFault::Bytes)?))
 }

@@ -50,7 +50,7 @@ pub enum NoteFault {
     Time(u64),
 }
 
-/// A line of a signature. It proves nothing before [`SignedNote::verify`].
+/// A line of a signature. It proves nothing before [`SignedNote::verify_with`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NoteSignature {
     name: String,
@@ -77,7 +77,7 @@ impl NoteSignature {
         &self.bytes
     }
 
-    fn read(line: &str) -> Result<Self, &'static str> {
+    fn parse(line: &str) -> Result<Self, &'static str> {
         let parts = line.strip_prefix(DASH).and_then(|line| line.split_once(' '));
         let (name, base64) = parts.ok_or("a signature has the form: em dash, space, name, space, base64")?;
         check_name(name)
@@ -122,7 +122,7 @@ impl SignedNote {
     ///
     /// # Errors
     /// If the text is too long, does not end with a line break, or contains another control character.
-    pub fn unsigned(text: &str) -> Result<Self, NoteFault> {
+    pub fn from_text(text: &str) -> Result<Self, NoteFault> {
         let last = text.lines().count().max(1);
         check_text(text)?;
         if !text.ends_with('\n') {
@@ -135,7 +135,7 @@ impl SignedNote {
     ///
     /// # Errors
     /// If the note is too long, or a line does not have the form of the format.
-    pub fn read(bytes: &[u8]) -> Result<Self, NoteFault> {
+    pub fn parse(bytes: &[u8]) -> Result<Self, NoteFault> {
         if bytes.len() > limits::NOTE_BYTES {
             return Err(NoteFault::TooLong(bytes.len()));
         }
@@ -161,7 +161,7 @@ impl SignedNote {
             if note.signatures.len() == limits::SIGNATURES {
                 return Err(at(line, "more than 100 signatures"));
             }
-            note.signatures.push(NoteSignature::read(signature).map_err(|what| at(line, what))?);
+            note.signatures.push(NoteSignature::parse(signature).map_err(|what| at(line, what))?);
         }
         Ok(note)
     }
@@ -182,33 +182,33 @@ impl SignedNote {
     ///
     /// # Errors
     /// If the key makes cosignatures, or the note is full.
-    pub fn sign(&mut self, key: &SignerKey) -> Result<(), NoteFault> {
+    pub fn sign_with(&mut self, key: &SignerKey) -> Result<(), NoteFault> {
         check_kind(key.verifier(), SignatureKind::Plain)?;
-        self.add(key, key.signature_of(self.text.as_bytes()).to_vec())
+        self.add_bytes(key, key.signature_of(self.text.as_bytes()).to_vec())
     }
 
     /// Signs with the key of a witness. The time is in seconds since 1970. The text has to be that of a checkpoint.
     ///
     /// # Errors
     /// If the key makes no cosignatures, the time is out of range, or the note is full.
-    pub fn cosign(&mut self, key: &SignerKey, seconds: u64) -> Result<(), NoteFault> {
+    pub fn add_cosignature(&mut self, key: &SignerKey, seconds: u64) -> Result<(), NoteFault> {
         check_kind(key.verifier(), SignatureKind::Cosignature)?;
         if seconds == 0 || seconds > cosignature::LATEST {
             return Err(NoteFault::Time(seconds));
         }
-        self.add(key, cosignature::sign(key, seconds, &self.text))
+        self.add_bytes(key, cosignature::sign_text(key, seconds, &self.text))
     }
 
-    fn add(&mut self, key: &SignerKey, bytes: Vec<u8>) -> Result<(), NoteFault> {
+    fn add_bytes(&mut self, key: &SignerKey, bytes: Vec<u8>) -> Result<(), NoteFault> {
         let key = key.verifier();
-        self.append(NoteSignature { name: key.name().to_owned(), id: key.id(), bytes })
+        self.append_signature(NoteSignature { name: key.name().to_owned(), id: key.id(), bytes })
     }
 
     /// Adds a signature that another party made.
     ///
     /// # Errors
     /// If the note is full.
-    pub fn append(&mut self, signature: NoteSignature) -> Result<(), NoteFault> {
+    pub fn append_signature(&mut self, signature: NoteSignature) -> Result<(), NoteFault> {
         if self.signatures.len() >= limits::SIGNATURES {
             return Err(NoteFault::Line {
                 line: self.line_of(limits::SIGNATURES),
@@ -223,16 +223,15 @@ impl SignedNote {
     ///
     /// # Errors
     /// If a signature that names a known key is wrong, or if no known key signed.
-    pub fn verify(&self, known: &[VerifierKey]) -> Result<Vec<VerifiedSignature>, NoteFault> {
+    pub fn verify_with(&self, known: &[VerifierKey]) -> Result<Vec<VerifiedSignature>, NoteFault> {
         let mut verified = Vec::new();
         for (place, signature) in self.signatures.iter().enumerate() {
             for (at, key) in known.iter().enumerate() {
                 if key.name() != signature.name || key.id() != signature.id {
                     continue;
                 }
-                let seconds = self.check(key, signature).ok_or_else(|| NoteFault::WrongSignature {
-                    line: self.line_of(place),
-                    name: signature.name.clone(),
+                let seconds = self.check_signature(key, signature).ok_or_else(|| {
+                    NoteFault::WrongSignature { line: self.line_of(place), name: signature.name.clone() }
                 })?;
                 verified.push(VerifiedSignature { place, key: at, seconds });
             }
@@ -241,7 +240,7 @@ impl SignedNote {
     }
 
     /// The time of a right signature; one without a time has `Some(None)`.
-    fn check(&self, key: &VerifierKey, signature: &NoteSignature) -> Option<Option<u64>> {
+    fn check_signature(&self, key: &VerifierKey, signature: &NoteSignature) -> Option<Option<u64>> {
         match key.kind() {
             SignatureKind::Plain => {
                 key.is_signature_of(self.text.as_bytes(), &signature.bytes).then_some(None)

@@ -77,7 +77,7 @@ impl EntryProof {
     ///
     /// # Errors
     /// If a line or the checkpoint does not have the form of the format.
-    pub fn read(bytes: &[u8]) -> Result<Self, ProofFileFault> {
+    pub fn parse(bytes: &[u8]) -> Result<Self, ProofFileFault> {
         if bytes.len() > limits::PROOF_FILE_BYTES {
             return Err(ProofFileFault::TooLong(bytes.len()));
         }
@@ -104,7 +104,7 @@ impl EntryProof {
             }
             hashes.push(hash_of(text).ok_or(at(line, "not a hash of 32 bytes in canonical base64"))?);
         }
-        Self::new(extra, index, hashes, SignedCheckpoint::read(note)?)
+        Self::new(extra, index, hashes, SignedCheckpoint::parse(note)?)
     }
 
     /// What the application needs besides. Nothing proves it.
@@ -132,18 +132,18 @@ impl EntryProof {
     }
 
     /// Checks that the entry with this leaf hash is in the log, and says what the policy thinks of the checkpoint.
-    /// The caller computes the leaf hash from the entry itself. See [`TrustPolicy::judge`] for `log`.
+    /// The caller computes the leaf hash from the entry itself. See [`TrustPolicy::judge_checkpoint`] for `log`.
     ///
     /// # Errors
     /// If the log did not sign the checkpoint, a known signature is wrong, or the hashes do not lead from the leaf to
     /// the root. Too few cosignatures are no error.
-    pub fn verify(
+    pub fn verify_leaf(
         &self,
         leaf: &TreeHash,
         log: Option<&VerifierKey>,
         policy: &TrustPolicy,
     ) -> Result<PolicyVerdict, ProofFileFault> {
-        let verdict = policy.judge(&self.checkpoint, log)?;
+        let verdict = policy.judge_checkpoint(&self.checkpoint, log)?;
         let checkpoint = self.checkpoint.checkpoint();
         verify_inclusion(leaf, self.index, checkpoint.size(), &self.hashes, checkpoint.root())?;
         Ok(verdict)

@@ -19,26 +19,26 @@ pub fn key_id(key: &VerifierKey) -> String {
 
 /// The payload as base64, as the statement has it.
 #[must_use]
-pub fn encoded(payload: &[u8]) -> String {
+pub fn encode_payload(payload: &[u8]) -> String {
     base64_of(payload)
 }
 
 /// The payload from its base64.
 #[must_use]
-pub fn decoded(text: &str) -> Option<Vec<u8>> {
+pub fn decode_payload(text: &str) -> Option<Vec<u8>> {
     bytes_of(text)
 }
 
 /// The signature over a payload in base64. `None` if the key makes cosignatures.
 #[must_use]
-pub fn sign(key: &SignerKey, payload_type: &str, payload: &[u8]) -> Option<String> {
+pub fn sign_payload(key: &SignerKey, payload_type: &str, payload: &[u8]) -> Option<String> {
     let message = signed_message(payload_type, payload);
     (key.verifier().kind() == SignatureKind::Plain).then(|| base64_of(&key.signature_of(&message)))
 }
 
 /// Whether this is the key's signature over the payload, in base64.
 #[must_use]
-pub fn verify(key: &VerifierKey, payload_type: &str, payload: &[u8], signature: &str) -> bool {
+pub fn verify_payload(key: &VerifierKey, payload_type: &str, payload: &[u8], signature: &str) -> bool {
     let message = signed_message(payload_type, payload);
     key.kind() == SignatureKind::Plain
         && bytes_of(signature).is_some_and(|signature| key.is_signature_of(&message, &signature))
@@ -57,17 +57,18 @@ mod tests {
     #[test]
     fn a_signature_is_over_the_type_and_the_payload_and_only_a_log_signs() {
         let key = SignerKey::generate("example.org/a", SignatureKind::Plain, &[7; 32]).unwrap();
-        let signature = sign(&key, "type", b"payload").unwrap();
-        let is_right =
-            |kind: &str, payload: &[u8], signature: &str| verify(key.verifier(), kind, payload, signature);
+        let signature = sign_payload(&key, "type", b"payload").unwrap();
+        let is_right = |kind: &str, payload: &[u8], signature: &str| {
+            verify_payload(key.verifier(), kind, payload, signature)
+        };
         assert!(is_right("type", b"payload", &signature));
         assert!(!is_right("typ", b"payload", &signature) && !is_right("type", b"Payload", &signature));
         assert!(!is_right("type", b"payload", &signature.replace(&signature[..1], "-")));
         let other = SignerKey::generate("example.org/a", SignatureKind::Plain, &[8; 32]).unwrap();
-        assert!(!verify(other.verifier(), "type", b"payload", &signature));
+        assert!(!verify_payload(other.verifier(), "type", b"payload", &signature));
         let witness = SignerKey::generate("example.org/w", SignatureKind::Cosignature, &[7; 32]).unwrap();
-        assert_eq!(sign(&witness, "type", b"payload"), None);
-        assert!(!verify(witness.verifier(), "type", b"payload", &signature));
+        assert_eq!(sign_payload(&witness, "type", b"payload"), None);
+        assert!(!verify_payload(witness.verifier(), "type", b"payload", &signature));
         assert!(key_id(key.verifier()).starts_with("example.org/a+"));
     }
 }

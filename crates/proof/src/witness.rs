@@ -50,7 +50,7 @@ impl AddCheckpoint {
     ///
     /// # Errors
     /// If a line or the checkpoint does not have the form of the protocol.
-    pub fn read(body: &[u8]) -> Result<Self, WitnessRequestFault> {
+    pub fn parse(body: &[u8]) -> Result<Self, WitnessRequestFault> {
         if body.len() > limits::REQUEST_BYTES {
             return Err(WitnessRequestFault::TooLong(body.len()));
         }
@@ -68,7 +68,7 @@ impl AddCheckpoint {
             }
             proof.push(hash_of(text).ok_or(at(line, "not a hash of 32 bytes in canonical base64"))?);
         }
-        Ok(Self { old, proof, checkpoint: SignedCheckpoint::read(note)? })
+        Ok(Self { old, proof, checkpoint: SignedCheckpoint::parse(note)? })
     }
 }
 
@@ -162,13 +162,13 @@ impl WitnessAnswer {
 ///
 /// # Errors
 /// Only if the witness itself cannot cosign: its key is that of a log, or the time is out of range.
-pub fn answer<'a>(
+pub fn answer_request<'a>(
     body: &[u8],
     key: &SignerKey,
     seconds: u64,
     log: impl FnOnce(&str) -> Option<&'a WitnessedLog>,
 ) -> Result<WitnessAnswer, NoteFault> {
-    let request = match AddCheckpoint::read(body) {
+    let request = match AddCheckpoint::parse(body) {
         Ok(request) => request,
         Err(fault) => return Ok(WitnessAnswer::Malformed(fault)),
     };
@@ -176,7 +176,7 @@ pub fn answer<'a>(
     let Some(log) = log(checkpoint.origin()) else {
         return Ok(WitnessAnswer::UnknownOrigin(checkpoint.origin().to_owned()));
     };
-    let verified = match request.checkpoint.note().verify(&log.keys) {
+    let verified = match request.checkpoint.note().verify_with(&log.keys) {
         Ok(verified) => verified,
         Err(fault) => return Ok(WitnessAnswer::Untrusted(fault)),
     };
@@ -194,7 +194,7 @@ pub fn answer<'a>(
     let first_of = |key| verified.iter().find(|signature| signature.key == key);
     let is_kept = |place| verified.iter().any(|one| one.place == place && first_of(one.key) == Some(one));
     let mut cosigned = request.checkpoint.with_only(is_kept);
-    cosigned.cosign(key, seconds)?;
+    cosigned.add_cosignature(key, seconds)?;
     Ok(WitnessAnswer::Cosigned(Box::new(cosigned)))
 }
 
@@ -210,8 +210,8 @@ pub fn take_cosignatures(
 ) -> Result<SignedCheckpoint, CheckpointFault> {
     let before = checkpoint.note().signatures().len();
     // An empty line in the answer would make the old signatures a part of the text, and that is no checkpoint.
-    let both = SignedCheckpoint::read(&[checkpoint.to_string().as_bytes(), answer].concat())?;
-    let verified = both.note().verify(witnesses)?;
+    let both = SignedCheckpoint::parse(&[checkpoint.to_string().as_bytes(), answer].concat())?;
+    let verified = both.note().verify_with(witnesses)?;
     let is_known = |place: usize| verified.iter().any(|signature| signature.place == place);
     if !(before..both.note().signatures().len()).any(is_known) {
         return Err(NoteFault::Unsigned.into());

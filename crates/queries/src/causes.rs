@@ -42,7 +42,7 @@ pub fn at(reader: &dyn LogReader, thread: &ThreadId, seq: u64) -> Result<Option<
             return Err(damaged(position, format!("the record before #{seq} of {thread} is missing")));
         }
     };
-    if !record.verifies(before) {
+    if !record.is_valid_after(before) {
         let why = format!("record {seq} of thread {thread} does not follow the one before it");
         return Err(damaged(position, why));
     }
@@ -207,7 +207,7 @@ pub fn opens(record: &Record) -> Option<CallPath> {
         )
         | (RecordKind::Timer, Some(RecordCode::Timing(TimerEffect::Opens))) => h.call.clone(),
         (RecordKind::Message, Some(RecordCode::Role(MessageRole::Call))) => {
-            Some(h.call.as_ref()?.item(h.turn?, h.ordinal?))
+            Some(h.call.as_ref()?.append_item(h.turn?, h.ordinal?))
         }
         _ => None,
     }
@@ -219,10 +219,10 @@ pub fn cancelling(
     (position, end): &PlacedRecord,
 ) -> Result<Option<PlacedRecord>, LogFault> {
     let from = Position(position.0.saturating_sub(ONE_COMMIT + 1));
-    let page = reader.after(from, usize::try_from(position.0 - from.0).unwrap_or(usize::MAX))?;
+    let page = reader.read_after(from, usize::try_from(position.0 - from.0).unwrap_or(usize::MAX))?;
     let is_it = |record: &Record| {
         let h = &record.header;
-        let ending = primitives::recorded(h).filter(|one| one.ends_threads && h.time == end.header.time);
+        let ending = primitives::find_recorded(h).filter(|one| one.ends_threads && h.time == end.header.time);
         let named = ending.map_or_else(Vec::new, |one| (one.names)(&record.body));
         named.iter().any(|id| end.header.thread.is_within(id))
     };

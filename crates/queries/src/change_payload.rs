@@ -30,12 +30,12 @@ impl ChangeElement {
         if !body.windows(name.len()).any(|here| here == name) {
             return None;
         }
-        let mut gate = Gate::strict(body, &DocumentLimits::FROM_PUMP).ok()?;
+        let mut gate = Gate::new_strict(body, &DocumentLimits::FROM_PUMP).ok()?;
         let mut open: Vec<ChangeElement> = Vec::new();
         loop {
-            match gate.step().ok()? {
+            match gate.read_step().ok()? {
                 GateStep::Open(tag) => {
-                    if gate.ns(&tag) != Some(namespaces::WORKSPACE) {
+                    if gate.find_namespace(&tag) != Some(namespaces::WORKSPACE) {
                         return None;
                     }
                     let attributes = gate.attributes().iter();

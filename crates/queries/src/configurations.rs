@@ -23,7 +23,7 @@ pub struct UsedConfiguration {
 /// Every configuration, the one used last first.
 pub fn used(reader: &dyn LogReader) -> Result<Vec<UsedConfiguration>, LogFault> {
     let mut found = Vec::<UsedConfiguration>::new();
-    for placed in reader.records_of(&ThreadId::sys(), 1) {
+    for placed in reader.records_of(&ThreadId::new_sys(), 1) {
         let (position, record) = placed?;
         let (hash, place) = (record.header.config, (position, record.header.time));
         match found.iter().position(|one| one.hash == hash) {

@@ -73,7 +73,7 @@ impl CostRow {
         self.tokens_out += outcome.tokens_out.unwrap_or(0);
         match outcome.money {
             Some(money) => *self.money.entry(money.currency).or_default() += money.micros,
-            None if outcome.tokens() == Some(0) => {}
+            None if outcome.count_tokens() == Some(0) => {}
             None => self.unpriced += 1,
         }
     }

@@ -115,14 +115,14 @@ pub struct RanCall {
 /// The newest decisions of a period, at most `most`. `next` is set if there may be more: only so many requests are
 /// looked at that no one has decided.
 pub fn list(reader: &dyn LogReader, period: &DecisionPeriod, most: usize) -> Result<DecisionList, LogFault> {
-    let sys = ThreadId::sys();
+    let sys = ThreadId::new_sys();
     let Some((_, last)) = causes::last(reader, &sys)? else { return Ok(DecisionList::default()) };
     let (mut decisions, mut looked, mut fault, mut next) = (Vec::new(), 0, None, None);
     let mut before: Option<PersonRequestId> = None;
     causes::back(reader, &sys, last.header.seq + 1, |record| {
         let asked = record.header.time;
         let is_before_all =
-            period.since.is_some_and(|since| asked.plus(limits::QUESTION_MOST_MS + CLOCK_MS) < since);
+            period.since.is_some_and(|since| asked.add_ms(limits::QUESTION_MOST_MS + CLOCK_MS) < since);
         if is_before_all {
             return ControlFlow::Break(());
         }
@@ -204,7 +204,7 @@ impl DecidableRequest {
                     listener: request.from,
                     about: request.words,
                     unknown: None,
-                    hash: Digest::of(&record.body),
+                    hash: Digest::hash_bytes(&record.body),
                     asked: h.time,
                     expires: request.expires,
                 })
@@ -216,7 +216,7 @@ impl DecidableRequest {
     /// Whether it may have been decided in a period.
     fn is_in(&self, period: &DecisionPeriod) -> bool {
         period.before.is_none_or(|before| self.id < before)
-            && period.since.is_none_or(|since| since <= self.expires.plus(CLOCK_MS))
+            && period.since.is_none_or(|since| since <= self.expires.add_ms(CLOCK_MS))
             && period.until.is_none_or(|until| self.asked < until)
     }
 
@@ -230,7 +230,7 @@ impl DecidableRequest {
 
     /// The decision, and when it was; `None` if there is none.
     fn decision(&self, reader: &dyn LogReader) -> Result<Option<(Millis, DecidedRequest)>, LogFault> {
-        let Some(counted) = causes::at(reader, &ThreadId::sys(), self.seq)? else { return Ok(None) };
+        let Some(counted) = causes::at(reader, &ThreadId::new_sys(), self.seq)? else { return Ok(None) };
         let Some((_, request)) = causes::named(reader, &counted)? else { return Ok(None) };
         let Some(call) = self.goes_on() else { return Ok(None) };
         let opened = causes::opening(reader, &self.thread, &call, request.header.seq)?;
@@ -316,7 +316,7 @@ impl DecidableRequest {
             asked: self.asked.to_string(),
             at: h.time.to_string(),
             // The core itself decides about what expires.
-            by: by.filter(|by| *by != Name::core().as_str()),
+            by: by.filter(|by| *by != Name::new_core().as_str()),
             outcome,
             choice,
             note,
@@ -335,7 +335,7 @@ fn each_after(
     let (thread, mut seq, mut head) = (&start.header.thread, start.header.seq, start.head);
     for placed in reader.records_of(thread, seq + 1) {
         let (position, record) = placed?;
-        if record.header.seq != seq + 1 || !record.verifies(head) {
+        if record.header.seq != seq + 1 || !record.is_valid_after(head) {
             let why =
                 format!("record {} of thread {thread} does not follow the one before it", record.header.seq);
             return Err(LogFault::Damaged { path: "the log".to_owned(), position, why });

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use systole_kit::writer::visible;
+use systole_kit::writer::make_visible;
 
 /// The characters that were marked, and why.
 pub type MarkedCharacters = BTreeMap<char, &'static str>;
@@ -16,7 +16,7 @@ pub fn escape_unusual(text: &str, marked: &mut MarkedCharacters) -> String {
     for c in text.chars().filter(|c| *c != '\n' && is_hidden(*c)) {
         marked.insert(c, why_hidden(c));
     }
-    let text = visible(text);
+    let text = make_visible(text);
     let mut shown = String::with_capacity(text.len());
     let mut word = String::new();
     for c in text.chars() {
@@ -45,7 +45,7 @@ fn mark(c: char, why: &'static str, shown: &mut String, marked: &mut MarkedChara
 }
 
 fn is_hidden(c: char) -> bool {
-    matches!(visible(c.encode_utf8(&mut [0; 4])), std::borrow::Cow::Owned(_))
+    matches!(make_visible(c.encode_utf8(&mut [0; 4])), std::borrow::Cow::Owned(_))
 }
 
 fn why_hidden(c: char) -> &'static str {

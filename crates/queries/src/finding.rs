@@ -70,7 +70,7 @@ pub fn find(reader: &dyn LogReader, typed: &str) -> Result<ThreadId, NotFound> {
     {
         return Ok(found);
     }
-    if reader.threads(1)?.is_empty() {
+    if reader.list_threads(1)?.is_empty() {
         return Err(NotFound::Empty);
     }
     Err(NotFound::None(typed.chars().take(80).collect()))
@@ -78,7 +78,7 @@ pub fn find(reader: &dyn LogReader, typed: &str) -> Result<ThreadId, NotFound> {
 
 /// The root of the most recently opened thread.
 pub fn last(reader: &dyn LogReader) -> Result<Option<ThreadId>, LogFault> {
-    let newest = reader.threads(LOOKED_AT)?;
+    let newest = reader.list_threads(LOOKED_AT)?;
     let root = newest.iter().find(|id| id.parent().is_none());
     Ok(root.cloned().or_else(|| newest.first().map(ThreadId::root_of)))
 }

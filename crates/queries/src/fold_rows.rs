@@ -20,14 +20,14 @@ pub struct FoldRowsFound {
 
 /// Compares every row. Only for a log whose records verify.
 pub fn compare(reader: &SqliteReader) -> Result<FoldRowsFound, LogFault> {
-    let cache = reader.cache()?;
+    let cache = reader.read_cache()?;
     let mut wrong: Vec<String> =
         cache.corrupt.iter().map(|row| format!("the row of thread {row} has a wrong checksum")).collect();
     if !cache.is_complete {
         wrong.push("its marks are corrupt, or a thread at work has no row".to_owned());
     }
-    for id in reader.threads(usize::MAX)?.into_iter().chain([ThreadId::sys()]) {
-        if let Some(row) = reader.row(&id)?
+    for id in reader.list_threads(usize::MAX)?.into_iter().chain([ThreadId::new_sys()]) {
+        if let Some(row) = reader.read_row(&id)?
             && differs(reader, &row)?
         {
             wrong.push(format!("the row of thread {id} does not match its records"));
@@ -41,7 +41,7 @@ fn differs(reader: &dyn LogReader, row: &FoldRow) -> Result<bool, LogFault> {
     if !Thread::is_row_readable(row) {
         return Ok(false);
     }
-    let mut thread = Thread::blank(row.thread.clone());
+    let mut thread = Thread::new_blank(row.thread.clone());
     for placed in reader.records_of(&row.thread, 1).take(usize::try_from(row.seq).unwrap_or(usize::MAX)) {
         let (position, record) = placed?;
         fold_next(&mut thread, &record, position)?;

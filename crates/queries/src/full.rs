@@ -116,13 +116,13 @@ enum Inside {
 }
 
 fn read(body: &[u8], marked: &mut MarkedCharacters) -> Option<Element> {
-    let mut gate = Gate::strict(body, &DocumentLimits::FROM_PUMP).ok()?;
+    let mut gate = Gate::new_strict(body, &DocumentLimits::FROM_PUMP).ok()?;
     let mut open: Vec<(Element, Option<String>)> = Vec::new();
     loop {
-        match gate.step().ok()? {
+        match gate.read_step().ok()? {
             GateStep::Open(tag) => {
                 let above = open.last().and_then(|(_, ns)| ns.clone());
-                let ns = gate.ns(&tag).map(str::to_owned);
+                let ns = gate.find_namespace(&tag).map(str::to_owned);
                 let element = opened(&gate, &tag, (above != ns).then_some(ns.as_deref()), marked);
                 open.push((element, ns));
             }

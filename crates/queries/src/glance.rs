@@ -88,15 +88,15 @@ pub fn stand_in(body: &[u8]) -> Option<&'static str> {
 }
 
 fn read(body: &[u8]) -> Option<PayloadGlance> {
-    let mut gate = Gate::strict(body, &DocumentLimits::FROM_PUMP).ok()?;
+    let mut gate = Gate::new_strict(body, &DocumentLimits::FROM_PUMP).ok()?;
     let mut seen = PayloadGlance::default();
     let most = most(VALUE);
     let mut open: Vec<Open> = Vec::new();
     let mut piece = String::new();
-    while let Ok(step) = gate.step() {
+    while let Ok(step) = gate.read_step() {
         match step {
             GateStep::Open(tag)
-                if tag.local == "goal-request" && gate.ns(&tag) == Some(namespaces::WORKFLOW) =>
+                if tag.local == "goal-request" && gate.find_namespace(&tag) == Some(namespaces::WORKFLOW) =>
             {
                 if let Some(above) = open.last_mut() {
                     above.is_empty = false;
@@ -159,12 +159,12 @@ fn inward(above: &str, local: &str) -> String {
 impl PayloadGlance {
     fn open(&mut self, gate: &Gate<'_>, tag: &Tag<'_>, name: String) -> Open {
         let mut element = Open { name, text: String::new(), lost: 0, is_empty: true, step: None };
-        let is_core = gate.ns(tag) == Some(namespaces::CORE);
+        let is_core = gate.find_namespace(tag) == Some(namespaces::CORE);
         let is_root = element.name.is_empty();
         if is_root {
             self.is_core = is_core;
         }
-        let told = |name: &str| gate.attribute(name).unwrap_or_default();
+        let told = |name: &str| gate.find_attribute(name).unwrap_or_default();
         match tag.local {
             "todo-until" if is_core => {
                 self.add(String::new(), format!("until {}:", told("condition")), 0, (false, true));
@@ -202,7 +202,7 @@ impl PayloadGlance {
     /// workflow's name.
     fn is_of_workflow(&self, gate: &Gate<'_>, tag: &Tag<'_>) -> bool {
         let namespace = format!("https://xml-pipeline.org/ns/{}/v1", self.element);
-        gate.ns(tag) == Some(namespace.as_str()) && gate.attribute("key").is_some()
+        gate.find_namespace(tag) == Some(namespace.as_str()) && gate.find_attribute("key").is_some()
     }
 
     fn close(&mut self, element: Open) {
@@ -334,13 +334,13 @@ pub struct SystemError {
 
 /// Reads a `<system-error>` or `<system-thread-error>`; `None` for any other payload.
 pub fn told(body: &[u8]) -> Option<SystemError> {
-    let mut gate = Gate::strict(body, &DocumentLimits::FROM_PUMP).ok()?;
-    let Ok(GateStep::Open(root)) = gate.step() else { return None };
+    let mut gate = Gate::new_strict(body, &DocumentLimits::FROM_PUMP).ok()?;
+    let Ok(GateStep::Open(root)) = gate.read_step() else { return None };
     let is_error = matches!(root.local, "system-error" | "system-thread-error");
-    if !is_error || gate.ns(&root) != Some(namespaces::CORE) {
+    if !is_error || gate.find_namespace(&root) != Some(namespaces::CORE) {
         return None;
     }
-    let attribute = |name: &str| gate.attribute(name).map(|value| plain(&value));
+    let attribute = |name: &str| gate.find_attribute(name).map(|value| plain(&value));
     let mut told = SystemError {
         code: attribute("code")?,
         message: attribute("message")?,
@@ -349,7 +349,7 @@ pub fn told(body: &[u8]) -> Option<SystemError> {
         ..SystemError::default()
     };
     let mut inside: Option<(&str, String)> = None;
-    while let Ok(step) = gate.step() {
+    while let Ok(step) = gate.read_step() {
         match step {
             GateStep::Open(tag) => inside = Some((tag.local, String::new())),
             GateStep::Text(piece) => {
@@ -376,10 +376,10 @@ pub fn told(body: &[u8]) -> Option<SystemError> {
 
 /// An attribute of a core payload's root, if the root has that name.
 pub fn attribute(body: &[u8], element: &str, name: &str) -> Option<String> {
-    let mut gate = Gate::strict(body, &DocumentLimits::FROM_PUMP).ok()?;
-    let Ok(GateStep::Open(root)) = gate.step() else { return None };
-    let is_it = root.local == element && gate.ns(&root) == Some(namespaces::CORE);
-    is_it.then(|| gate.attribute(name).map(std::borrow::Cow::into_owned))?
+    let mut gate = Gate::new_strict(body, &DocumentLimits::FROM_PUMP).ok()?;
+    let Ok(GateStep::Open(root)) = gate.read_step() else { return None };
+    let is_it = root.local == element && gate.find_namespace(&root) == Some(namespaces::CORE);
+    is_it.then(|| gate.find_attribute(name).map(std::borrow::Cow::into_owned))?
 }
 
 #[cfg(test)]
@@ -470,8 +470,8 @@ mod tests {
     #[test]
     fn a_refusal_reads_back_with_place_and_repair() {
         let mut refusal = Refusal::new(Code::Invalid, "limit: 0 is less than 1")
-            .expecting("1 to 100")
-            .receiving("<limit>0</limit>")
+            .with_expected("1 to 100")
+            .with_received("<limit>0</limit>")
             .fixed_by("<limit>1</limit>");
         refusal.path = Some("/search/limit".to_owned());
         refusal.at = Some((3, 10));
@@ -483,6 +483,6 @@ mod tests {
         assert_eq!(told.place, Some(("3".to_owned(), "10".to_owned())));
         assert_eq!(told.received.as_deref(), Some("<limit>0</limit>"));
         assert_eq!(told.fix.as_deref(), Some("<limit>1</limit>"));
-        assert_eq!(super::told(&core_payload::handled()), None);
+        assert_eq!(super::told(&core_payload::write_handled()), None);
     }
 }

@@ -13,9 +13,9 @@ pub(super) fn told(gate: &mut Gate<'_>) -> Option<String> {
     let (mut goal, mut pass, mut depth, mut is_goal) = (String::new(), None, 1, false);
     // The earlier pass of a loop whose outputs are shown, and how deep it is.
     let mut earlier: Option<(String, usize)> = None;
-    let value = |gate: &Gate<'_>, name: &str| gate.attribute(name).map(Cow::into_owned);
+    let value = |gate: &Gate<'_>, name: &str| gate.find_attribute(name).map(Cow::into_owned);
     while depth > 0 {
-        match gate.step().ok()? {
+        match gate.read_step().ok()? {
             GateStep::Open(tag) => {
                 depth += 1;
                 match tag.local {

@@ -15,7 +15,7 @@ pub fn held(reader: &dyn LogReader, thread: &ThreadId) -> Result<Vec<PersonReque
     let (mut left, mut found, mut looked_at) = (vec![thread.clone()], Vec::new(), 0);
     while let Some(id) = left.pop().filter(|_| looked_at < THREADS) {
         looked_at += 1;
-        let Some(thread) = wake::wake(reader, &id)? else { continue };
+        let Some(thread) = wake::wake_thread(reader, &id)? else { continue };
         found.extend(thread.person_requests().map(|(_, request)| request.id()));
         left.extend(thread.calls.values().flat_map(|call| call.running().cloned()));
     }

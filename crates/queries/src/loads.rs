@@ -90,13 +90,13 @@ pub fn between(
     (from, to): (Option<&Name>, &Name),
     most: usize,
 ) -> Result<Vec<PlacedRecord>, LogFault> {
-    let last = reader.last()?.0;
+    let last = reader.read_last()?.0;
     let first = last.saturating_sub(WINDOW);
     let mut found = Vec::new();
     let mut end = last;
     while end > first && found.len() < most {
         let start = end.saturating_sub(PAGE).max(first);
-        let page = reader.after(Position(start), usize::try_from(end - start).unwrap_or(usize::MAX))?;
+        let page = reader.read_after(Position(start), usize::try_from(end - start).unwrap_or(usize::MAX))?;
         let fits = |placed: &&PlacedRecord| placed.0.0 <= end && is_between(&placed.1, from, to);
         let left = most - found.len();
         found.extend(page.iter().rev().filter(fits).take(left).cloned());

@@ -79,7 +79,7 @@ fn call(h: &Header) -> Option<String> {
     let path = h.call.as_ref()?;
     let item =
         h.turn.zip(h.ordinal).filter(|_| !matches!(h.code, Some(RecordCode::Role(MessageRole::Final))));
-    Some(item.map_or_else(|| path.to_string(), |(turn, ordinal)| path.item(turn, ordinal).to_string()))
+    Some(item.map_or_else(|| path.to_string(), |(turn, ordinal)| path.append_item(turn, ordinal).to_string()))
 }
 
 fn element(seen: &PayloadGlance) -> String {
@@ -106,7 +106,7 @@ fn message(lead: &str, record: &Record) -> Vec<String> {
         Some(RecordCode::Timing(TimerEffect::Opens)) => "a timer fired, opens call",
         Some(RecordCode::Timing(TimerEffect::Cancelled)) => "a timer is cancelled, set by call",
         Some(RecordCode::Timing(TimerEffect::Wall)) => "time of call",
-        _ => primitives::recorded(h).map_or("", |one| one.says),
+        _ => primitives::find_recorded(h).map_or("", |one| one.says),
     };
     if let (Some(path), false) = (call(h), sense.is_empty()) {
         let sense = if sense == "answers call" { paint(TextTone::Good, sense) } else { sense.to_owned() };
@@ -121,7 +121,7 @@ fn journal(lead: &str, record: &Record) -> Vec<String> {
     let h = &record.header;
     let call = call(h).map_or_else(String::new, |path| format!("  call {path}"));
     let head = format!("{}{call}", parties(h));
-    let Ok(EarlierEntry { attempt, id, entry }) = EarlierEntry::read(&record.body) else {
+    let Ok(EarlierEntry { attempt, id, entry }) = EarlierEntry::from_body(&record.body) else {
         let words = stand_in(&record.body).unwrap_or("a journal entry that cannot be read");
         return wrapped(lead, INDENT, &format!("{head}  {words}"));
     };
@@ -136,7 +136,7 @@ fn journal(lead: &str, record: &Record) -> Vec<String> {
             wrapped(lead, INDENT, &format!("{head}  calls model {model}{attempt}{kept}"))
         }
         JournalEntry::Result(outcome) => {
-            let tokens = outcome.tokens().map(|tokens| format!("  {tokens} tokens"));
+            let tokens = outcome.count_tokens().map(|tokens| format!("  {tokens} tokens"));
             let money = outcome.money.map(|money| format!("  {money}"));
             let used = [tokens, money].into_iter().flatten().collect::<String>();
             let stop = name(&plain(&outcome.stop));

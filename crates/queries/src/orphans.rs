@@ -51,19 +51,19 @@ pub fn among<'t>(
                 element: None,
                 approval: call.approval.as_ref().map(|approval| approval.id),
             };
-            let Some(listener) = current.listener(&call.listener) else {
+            let Some(listener) = current.find_listener(&call.listener) else {
                 found.push(orphan(&call.listener));
                 continue;
             };
             let unfit = if call.settled > 0 { None } else { element(reader, thread, call)? };
-            if let Some(payload) = unfit.filter(|payload| listener.accepted(payload.name()).is_none()) {
+            if let Some(payload) = unfit.filter(|payload| listener.find_accepted(payload.name()).is_none()) {
                 let element = Some(payload.name().local.to_string());
                 found.push(Orphan { element, ..orphan(&call.listener) });
                 continue;
             }
-            let own = all.get(&call.config).and_then(|own| own.listener(&call.listener));
+            let own = all.get(&call.config).and_then(|own| own.find_listener(&call.listener));
             let peers = own.into_iter().flat_map(|own| &own.peers);
-            for peer in peers.filter(|peer| current.listener(peer).is_none()) {
+            for peer in peers.filter(|peer| current.find_listener(peer).is_none()) {
                 let caller = Some(call.listener.clone());
                 found.push(Orphan { caller, approval: None, ..orphan(peer) });
             }
@@ -82,7 +82,7 @@ pub fn unfit(orphans: &[Orphan]) -> HashSet<(ThreadId, CallPath)> {
 /// The payload that waits for a listener. Every listener takes payloads of the core.
 fn element(reader: &dyn LogReader, thread: &Thread, call: &Call) -> Result<Option<Payload>, LogFault> {
     let request = reader.of_thread(&thread.id, call.request, 1)?.pop();
-    let payload = request.and_then(|(_, record)| Payload::trusted(record.body).ok());
+    let payload = request.and_then(|(_, record)| Payload::from_trusted(record.body).ok());
     Ok(payload.filter(|payload| *payload.name().ns != *systole_kit::namespaces::CORE))
 }
 

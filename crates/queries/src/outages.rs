@@ -7,7 +7,7 @@ use systole_core::pump::wake;
 use systole_core::rules::outage_words;
 use systole_core::types::ids::{CallPath, Name, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader};
-use systole_core::types::time::{Millis, spoken};
+use systole_core::types::time::{Millis, spell_duration};
 
 /// The open calls to a listener that wait for someone who is away, in all threads or in those of one client.
 pub fn calls_to(
@@ -44,7 +44,7 @@ pub fn lines(reader: &dyn LogReader, now: Millis) -> Result<Vec<String>, LogFaul
     }
     let lines = away.into_iter().map(|(who, (calls, since))| {
         let calls = if calls == 1 { "1 call waits".to_owned() } else { format!("{calls} calls wait") };
-        format!("{who}: {calls}, longest {}", spoken(now.since(since)))
+        format!("{who}: {calls}, longest {}", spell_duration(now.count_since(since)))
     });
     let again = repeated.into_iter().map(|(listener, calls)| {
         let calls = if calls == 1 { "1 call".to_owned() } else { format!("{calls} calls") };

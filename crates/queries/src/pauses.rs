@@ -15,7 +15,7 @@ use systole_core::rules::approval_payload;
 use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::{LogFault, LogReader};
 use systole_core::types::record::{RecordCode, RecordKind, SteerEffect};
-use systole_core::types::time::{Millis, spoken};
+use systole_core::types::time::{Millis, spell_duration};
 use systole_show::columns::plain;
 use systole_show::layout::moment;
 
@@ -57,13 +57,13 @@ pub fn holding(
 
 /// The pause of everything, if there is one.
 pub fn of_everything(reader: &dyn LogReader, find: Find<'_>) -> Result<Option<ThreadPause>, LogFault> {
-    find(&ThreadId::sys())?.map_or(Ok(None), |sys| own(reader, &sys))
+    find(&ThreadId::new_sys())?.map_or(Ok(None), |sys| own(reader, &sys))
 }
 
 /// The pause that holds a thread in addition to its own: that of a thread above it, or of everything. It reads only
 /// the log.
 pub fn above(reader: &dyn LogReader, thread: &ThreadId) -> Result<Option<ThreadPause>, LogFault> {
-    let find: Find<'_> = &|id| wake::wake(reader, id);
+    let find: Find<'_> = &|id| wake::wake_thread(reader, id);
     match thread.parent() {
         Some(parent) => holding(reader, find, &parent),
         None => of_everything(reader, find),
@@ -98,7 +98,7 @@ impl ThreadPause {
 
     /// The same with its time: `paused since 12:03:04, for 5 m, by alice: maintenance`.
     pub fn sentence(&self, thread: &ThreadId, now: Millis) -> String {
-        let (since, long) = (moment(self.since, now), spoken(now.since(self.since)));
+        let (since, long) = (moment(self.since, now), spell_duration(now.count_since(self.since)));
         format!("paused since {since}, for {long}, {}", self.brief(thread))
     }
 

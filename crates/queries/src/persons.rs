@@ -21,7 +21,7 @@ use systole_core::types::ids::{CallPath, Digest, Name, ThreadId};
 use systole_core::types::person::{PersonRequestId, RequestKind};
 use systole_core::types::ports::{LogFault, LogReader, Position};
 use systole_core::types::record::{MessageRole, Record, RecordCode, RecordKind};
-use systole_core::types::time::{Millis, spoken};
+use systole_core::types::time::{Millis, spell_duration};
 use systole_show::columns::{self, plain, wrapped};
 use systole_show::layout;
 
@@ -183,7 +183,7 @@ fn approval_of(reader: &dyn LogReader, thread: &ThreadId, call: &Call) -> Result
         Some(approval) if approval.of_attempt => record_of(reader, thread, approval.seq)?,
         _ => None,
     };
-    let unknown = unknown.and_then(|record| approval_payload::unknown(&record.body));
+    let unknown = unknown.and_then(|record| approval_payload::read_unknown(&record.body));
     Ok(RequestSubject::Approval {
         unknown: unknown.map(|words| plain(&words)),
         element: glance(&body).element,
@@ -202,7 +202,7 @@ fn question_of(
     let mut shows = Vec::with_capacity(asked.shows.len());
     for show in asked.shows {
         let shown = record_of(reader, thread, show.record)?;
-        let Some(shown) = shown.filter(|record| Digest::of(&record.body) == show.hash) else {
+        let Some(shown) = shown.filter(|record| Digest::hash_bytes(&record.body) == show.hash) else {
             let why = format!("record {} of {thread} is not the one that the question shows", show.record);
             return Err(LogFault::Damaged { path: "the log".into(), position: Position::default(), why });
         };
@@ -233,7 +233,7 @@ fn asked_outside(
         (thread, path) = (parent, above.clone());
     }
     let Some(root) = threads.get(&thread) else { return Ok(None) };
-    let Some(first) = root.calls.get(&path).map(|call| CallPath::top(call.budget_use)) else {
+    let Some(first) = root.calls.get(&path).map(|call| CallPath::new_top(call.budget_use)) else {
         return Ok(None);
     };
     // If one of its timers opened another call, the call that the message opened is over.
@@ -274,9 +274,9 @@ impl WaitingRequest {
 
     /// When it expires, in words.
     pub fn left(&self, now: Millis) -> String {
-        match self.expires.since(now) {
+        match self.expires.count_since(now) {
             0 => "expires now".to_owned(),
-            left => format!("expires in {}", spoken(left)),
+            left => format!("expires in {}", spell_duration(left)),
         }
     }
 
@@ -377,7 +377,7 @@ impl WaitingRequest {
                 let how = if element == FORM { "FIELD=VALUE …" } else { "--file FILE" };
                 vec![approve, reject, format!("systole amend {id} {how}")]
             }
-            RequestSubject::Question { choices, .. } => vec![question::commands(id, choices)],
+            RequestSubject::Question { choices, .. } => vec![question::spell_commands(id, choices)],
         }
     }
 

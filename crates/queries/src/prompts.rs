@@ -79,7 +79,8 @@ fn started(record: &Record) -> Option<JournaledCall> {
     if h.kind != RecordKind::Journal || h.code != Some(RecordCode::Journaling(JournalEffect::Started)) {
         return None;
     }
-    let Ok(EarlierEntry { entry: JournalEntry::Started(started), .. }) = EarlierEntry::read(&record.body)
+    let Ok(EarlierEntry { entry: JournalEntry::Started(started), .. }) =
+        EarlierEntry::from_body(&record.body)
     else {
         return None;
     };
@@ -100,8 +101,8 @@ pub fn links(
             return Err(PromptFault::Endless);
         }
         let digest = Digest::parse(&hash).map_err(|_| PromptFault::Altered(hash.clone()))?;
-        let Some(bytes) = reader.document(digest)? else { return Err(PromptFault::Missing(hash)) };
-        let is_same = Digest::of(&bytes) == digest;
+        let Some(bytes) = reader.read_document(digest)? else { return Err(PromptFault::Missing(hash)) };
+        let is_same = Digest::hash_bytes(&bytes) == digest;
         if !is_same && *bytes == *ERASED_TEXT.as_bytes() {
             return Err(PromptFault::Erased(hash));
         }

@@ -125,9 +125,9 @@ struct TurnItems {
 
 /// Reads the tables of a period, from at most `window` records.
 pub fn read(reader: &dyn LogReader, period: RefusalPeriod, window: u64) -> Result<RefusalTables, LogFault> {
-    let last = reader.last()?;
+    let last = reader.read_last()?;
     let is_before = |position: u64, moment: Millis| -> Result<bool, LogFault> {
-        let found = reader.after(Position(position.saturating_sub(1)), 1)?;
+        let found = reader.read_after(Position(position.saturating_sub(1)), 1)?;
         Ok(found.first().is_some_and(|(_, record)| record.header.time < moment))
     };
     let first = match period.since {
@@ -172,7 +172,7 @@ impl RefusalReading<'_> {
         let turn = said_in(record).map(|(call, turn)| (h.thread.clone(), call, turn));
         if h.kind == RecordKind::Journal {
             if let (Some(turn), Ok(EarlierEntry { entry: JournalEntry::Started(started), .. })) =
-                (turn, EarlierEntry::read(&record.body))
+                (turn, EarlierEntry::from_body(&record.body))
             {
                 self.turn(turn).model = Some(plain(&started.model));
             }

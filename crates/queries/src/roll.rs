@@ -17,7 +17,7 @@ use systole_core::types::budget::UsedAmounts;
 use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::{LogFault, LogReader};
 use systole_core::types::record::{MessageRole, Record, RecordCode, RecordKind};
-use systole_core::types::time::{Millis, spoken};
+use systole_core::types::time::{Millis, spell_duration};
 use systole_show::columns::{self, cut_counted};
 use systole_show::layout::{self, TextTone, paint};
 
@@ -72,7 +72,7 @@ pub fn call(
 ) -> Result<Vec<ThreadEntry>, LogFault> {
     let posts = DueCalls::at(whole, now);
     let looked_at = if children { most } else { most.max(LOOKED_AT) };
-    let newest = reader.threads(looked_at)?;
+    let newest = reader.list_threads(looked_at)?;
     let mut roll = Vec::new();
     for id in newest.iter().filter(|id| children || id.parent().is_none()).take(most) {
         let Some(thread) = whole.thread(reader, id)? else { continue };
@@ -114,7 +114,7 @@ pub fn page(
     wanted: &RollPage<'_>,
 ) -> Result<(Vec<ThreadEntry>, Option<ThreadId>), LogFault> {
     let posts = DueCalls::at(whole, now);
-    let newest = reader.threads(usize::MAX)?;
+    let newest = reader.list_threads(usize::MAX)?;
     let begin =
         wanted.after.map_or(Some(0), |after| newest.iter().position(|id| id == after).map(|at| at + 1));
     let Some(begin) = begin else { return Ok((Vec::new(), None)) };
@@ -173,8 +173,9 @@ pub fn entry(
         .budget_uses
         .keys()
         .filter(|budget_use| thread.calls.values().any(|c| c.budget_use == **budget_use));
-    let used = budget_uses
-        .fold(UsedAmounts::default(), |sum, budget_use| sum.and(used_under(&at_work, thread, *budget_use)));
+    let used = budget_uses.fold(UsedAmounts::default(), |sum, budget_use| {
+        sum.sum_with(used_under(&at_work, thread, *budget_use))
+    });
     let paused = whole.paused(reader, &thread.id)?;
     let is_unfinished = life == ThreadState::Working || !thread.timers.is_empty();
     let refusals = newest.iter().filter(|(_, one)| one.header.kind == RecordKind::Refusal).count();
@@ -242,7 +243,7 @@ impl ThreadEntry {
         let id_columns = if children { CHILD_COLUMNS } else { ROOT_COLUMNS };
         let id = columns::thread(&self.thread, id_columns);
         let since = self.paused.as_ref().map_or(self.since, |pause| pause.since);
-        let since = spoken(now.since(since));
+        let since = spell_duration(now.count_since(since));
         let state =
             if self.paused.is_some() { paint(TextTone::Held, self.state()) } else { self.state().to_owned() };
         let pad = |text: &str, columns: usize| {

@@ -331,13 +331,13 @@ type NotedDecisions = Vec<(String, String, bool)>;
 /// The items that a note of that workflow starts, and what it decides.
 fn note_parts(body: &[u8], workflow: &Name) -> (NotedStarts, NotedDecisions) {
     let (mut starts, mut decided) = (Vec::new(), Vec::new());
-    let Ok(mut gate) = Gate::strict(body, &DocumentLimits::FROM_PUMP) else { return (starts, decided) };
+    let Ok(mut gate) = Gate::new_strict(body, &DocumentLimits::FROM_PUMP) else { return (starts, decided) };
     let (namespace, mut depth) = (format!("https://xml-pipeline.org/ns/{workflow}/v1"), 0_u32);
-    while let Ok(step) = gate.step() {
+    while let Ok(step) = gate.read_step() {
         match step {
             GateStep::Open(tag) => {
-                let is_own = gate.ns(&tag) == Some(namespace.as_str());
-                let value = |name: &str| gate.attribute(name).map(std::borrow::Cow::into_owned);
+                let is_own = gate.find_namespace(&tag) == Some(namespace.as_str());
+                let value = |name: &str| gate.find_attribute(name).map(std::borrow::Cow::into_owned);
                 match (depth, is_own, tag.local) {
                     (0, false, _) => return (starts, decided),
                     (1, true, "start") => {
@@ -363,11 +363,11 @@ fn note_parts(body: &[u8], workflow: &Name) -> (NotedStarts, NotedDecisions) {
 
 /// The number of elements at the end of that path in a child's answer.
 fn count(body: &[u8], way: &[String]) -> Option<usize> {
-    let mut gate = Gate::strict(body, &DocumentLimits::FROM_PUMP).ok()?;
+    let mut gate = Gate::new_strict(body, &DocumentLimits::FROM_PUMP).ok()?;
     let mut open: Vec<String> = Vec::new();
     let mut count = 0;
     loop {
-        match gate.step().ok()? {
+        match gate.read_step().ok()? {
             GateStep::Open(tag) => {
                 open.push(tag.local.to_owned());
                 // Before the path come the end of the thread and the payload itself.

@@ -92,7 +92,7 @@ fn of_record(record: &Record) -> SideRecord {
     let code = h.code.map_or("", |code| code.as_str());
     let kin = format!("{} {code} {} {to} {}", h.kind.as_str(), h.from, seen.element);
     // What a model call reserves, and its hashes, are left out: the prompt of each turn is compared elsewhere.
-    let counts = match EarlierEntry::read(&record.body).map(|entry| entry.entry) {
+    let counts = match EarlierEntry::from_body(&record.body).map(|entry| entry.entry) {
         Ok(JournalEntry::Started(started)) if h.kind == RecordKind::Journal => started.model,
         Ok(JournalEntry::Result(outcome)) if h.kind == RecordKind::Journal => {
             format!("{} {}", outcome.text, outcome.blobs.join(" "))
@@ -104,7 +104,7 @@ fn of_record(record: &Record) -> SideRecord {
     // The time and the number come first.
     let number = format!("#{}", h.seq);
     let words = told.split_once(&number).map_or(told.as_str(), |(_, words)| words).trim().to_owned();
-    SideRecord { seq: h.seq, words, payload: Digest::of(counts.as_bytes()), kin }
+    SideRecord { seq: h.seq, words, payload: Digest::hash_bytes(counts.as_bytes()), kin }
 }
 
 /// Aligns two sides: equal beginnings and ends first, then the longest common order of kin in the middle.
@@ -172,7 +172,7 @@ mod tests {
     use super::*;
 
     fn record(seq: u64, kin: &str, payload: &str) -> SideRecord {
-        let payload = Digest::of(format!("{kin} {payload}").as_bytes());
+        let payload = Digest::hash_bytes(format!("{kin} {payload}").as_bytes());
         SideRecord { seq, words: String::new(), payload, kin: kin.to_owned() }
     }
 

@@ -47,7 +47,7 @@ pub struct StartList {
 
 /// Reads the starts of a log.
 pub fn read(reader: &dyn LogReader) -> Result<StartList, LogFault> {
-    let sys = ThreadId::sys();
+    let sys = ThreadId::new_sys();
     let end = causes::first_after(|seq| Ok(!reader.of_thread(&sys, seq, 1)?.is_empty()))?;
     let first = end.saturating_sub(WINDOW).max(1);
     let mut list = StartList { starts: Vec::new(), is_cut: first > 1 };
@@ -117,8 +117,9 @@ pub struct ConfigurationFile {
 pub fn files(source: &[u8]) -> Result<Vec<ConfigurationFile>, String> {
     let mut fields = FieldReader::new(source);
     let mut next = |what: &str| {
-        let taken =
-            fields.has_more().then(|| fields.take().map(|bytes| String::from_utf8_lossy(bytes).into_owned()));
+        let taken = fields
+            .has_more()
+            .then(|| fields.take_field().map(|bytes| String::from_utf8_lossy(bytes).into_owned()));
         taken.transpose().map_err(|why| format!("{what} of the stored configuration cannot be read: {why}"))
     };
     let format = next("the format")?.unwrap_or_default();
@@ -185,11 +186,11 @@ pub fn changes_as_json(changes: &[FileChange]) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use systole_core::types::fields::field;
+    use systole_core::types::fields::write_field;
 
     fn source(parts: &[&str]) -> Vec<u8> {
         let mut out = Vec::new();
-        parts.iter().for_each(|part| field(&mut out, part.as_bytes()));
+        parts.iter().for_each(|part| write_field(&mut out, part.as_bytes()));
         out
     }
 

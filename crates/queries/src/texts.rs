@@ -131,9 +131,9 @@ impl SearchText {
         if raw.contains(&self.typed) {
             return true;
         }
-        let Ok(mut gate) = Gate::strict(body, &DocumentLimits::FROM_PUMP) else { return false };
+        let Ok(mut gate) = Gate::new_strict(body, &DocumentLimits::FROM_PUMP) else { return false };
         let mut text = String::with_capacity(body.len());
-        while let Ok(step) = gate.step() {
+        while let Ok(step) = gate.read_step() {
             match step {
                 GateStep::Open(_) => {
                     if gate.attributes().iter().any(|attribute| self.is_in(&attribute.value())) {
@@ -171,7 +171,7 @@ pub fn search(
 ) -> Result<SearchResult, LogFault> {
     let (prompts, heads) = (HashMap::new(), HashMap::new());
     let mut search = Search { reader, wanted, read_link, prompts, heads, found: SearchResult::default() };
-    for placed in reader.records_after(Position(0)).up_to(reader.last()?) {
+    for placed in reader.records_after(Position(0)).up_to(reader.read_last()?) {
         search.take(placed?)?;
     }
     Ok(search.found)
@@ -186,14 +186,14 @@ impl Search<'_> {
         let h = &record.header;
         let zero = || (0, head_zero(&h.thread));
         let (seq, head) = self.heads.get(&h.thread).copied().unwrap_or_else(zero);
-        if h.seq != seq + 1 || !record.verifies(head) {
+        if h.seq != seq + 1 || !record.is_valid_after(head) {
             let why = format!("record {} of thread {} does not follow the one before it", h.seq, h.thread);
             return Err(damaged(position, why));
         }
         self.heads.insert(h.thread.clone(), (h.seq, record.head));
         let Some(how) = self.how(position, &record)? else { return Ok(()) };
         self.found.records += 1;
-        let to = h.to.clone().filter(|_| h.from != Name::core() || how != TextUse::Refuses);
+        let to = h.to.clone().filter(|_| h.from != Name::new_core() || how != TextUse::Refuses);
         let is_its = |way: &TextRoute| way.how == how && way.from == h.from && way.to == to;
         let known = self.found.ways.iter().position(is_its);
         if let Some(way) = known.and_then(|at| self.found.ways.get_mut(at)) {
@@ -225,7 +225,7 @@ impl Search<'_> {
     }
 
     fn of_model(&mut self, position: Position, record: &Record) -> Result<Option<TextUse>, LogFault> {
-        Ok(match EarlierEntry::read(&record.body).map(|recalled| recalled.entry) {
+        Ok(match EarlierEntry::from_body(&record.body).map(|recalled| recalled.entry) {
             Ok(JournalEntry::Result(outcome)) => {
                 let mut text = outcome.text;
                 for hash in outcome.blobs.iter().filter_map(|hash| Digest::parse(hash).ok()) {
@@ -278,10 +278,10 @@ impl Search<'_> {
         position: Position,
         hash: Digest,
     ) -> Result<Option<std::sync::Arc<[u8]>>, LogFault> {
-        let bytes = self.reader.document(hash)?;
+        let bytes = self.reader.read_document(hash)?;
         match &bytes {
             None => self.found.missing += 1,
-            Some(bytes) if Digest::of(bytes) != hash => {
+            Some(bytes) if Digest::hash_bytes(bytes) != hash => {
                 return Err(damaged(position, format!("the document {hash} does not match its hash")));
             }
             Some(_) => {}

@@ -77,7 +77,7 @@ pub fn list(
     (filter, most): (&ThreadFilter, usize),
 ) -> Result<ThreadPart, LogFault> {
     let posts = DueCalls::at(whole, now);
-    let all = reader.threads(IDS)?;
+    let all = reader.list_threads(IDS)?;
     let roots = all.iter().filter(|id| id.parent().is_none());
     let mut left: Vec<&ThreadId> = roots.collect();
     if let Some(after) = &filter.after {

@@ -37,7 +37,7 @@ pub fn read(reader: &dyn LogReader, thread: &ThreadId, seq: u64) -> Result<Optio
             (RecordKind::Message, Some(RecordCode::Role(MessageRole::Note | MessageRole::Todo)))
         );
         let Some(call) = h.call.clone().filter(|_| is_kept) else { return };
-        for list in todo::read(&record.body).unwrap_or_default() {
+        for list in todo::read_lists(&record.body).unwrap_or_default() {
             let blank = || TodoLists { call: call.clone(), listener: h.from.clone(), lists: Vec::new() };
             let lists = &mut calls.entry(call.clone()).or_insert_with(blank).lists;
             match lists.iter_mut().find(|(_, old)| old.condition == list.condition) {
@@ -47,7 +47,7 @@ pub fn read(reader: &dyn LogReader, thread: &ThreadId, seq: u64) -> Result<Optio
         }
     })?;
     let Some(fold) = fold else { return Ok(None) };
-    let last = CallPath::top(fold.top_calls.max(1));
+    let last = CallPath::new_top(fold.top_calls.max(1));
     let stands = |call: &CallPath| match fold.calls.is_empty() {
         true => call.is_within(&last),
         false => fold.calls.contains_key(call),

@@ -214,10 +214,10 @@ impl<'a> Trail<'a> {
     /// Whether a name that could be a client's or a listener's is a client's.
     fn is_client(&mut self, config: Digest, name: &Name) -> Result<bool, LogFault> {
         let is_listener = match self.page(config)? {
-            Ok(page) => page.listener(name).is_some(),
+            Ok(page) => page.find_listener(name).is_some(),
             Err(_) => false,
         };
-        Ok(*name != Name::core() && !is_listener)
+        Ok(*name != Name::new_core() && !is_listener)
     }
 
     fn door(&mut self, config: Digest, client: &Name, key: Option<Key>) -> Result<CauseKind, LogFault> {
@@ -258,7 +258,7 @@ fn why(record: &Record, cause: &Record, after: Option<u64>) -> CauseKind {
         }
         // A wait that is over at once has no other cause.
         (RecordKind::Message, Some(RecordCode::Role(MessageRole::Answer)))
-            if primitives::recorded(&cause.header).is_some_and(|one| one.is_for_person) =>
+            if primitives::find_recorded(&cause.header).is_some_and(|one| one.is_for_person) =>
         {
             CauseKind::Person
         }

@@ -210,7 +210,7 @@ impl ThreadTree {
             }
             *left -= 1;
             // A tree of altered records would be a lie.
-            if record.header.seq != self.seq + 1 || !record.verifies(self.head) {
+            if record.header.seq != self.seq + 1 || !record.is_valid_after(self.head) {
                 let seq = record.header.seq;
                 let why = format!("record {seq} of thread {id} does not follow the one before it");
                 return Err(LogFault::Damaged { path: "the log".to_owned(), position, why });
@@ -249,7 +249,7 @@ impl ThreadTree {
             self.opened = h.time;
         }
         self.seq = h.seq;
-        if let Some(one) = primitives::recorded(h) {
+        if let Some(one) = primitives::find_recorded(h) {
             let leaf = match one.shows {
                 Some(shows) => {
                     ItemOutcome::Primitive { element: one.element, is_answered: false, told: shows(None) }
@@ -303,7 +303,7 @@ impl ThreadTree {
             MessageRole::Call => {
                 self.item(h, ItemOutcome::Call);
                 let path = h.call.as_ref().zip(h.turn).zip(h.ordinal);
-                self.open(record, path.map(|((path, turn), ordinal)| path.item(turn, ordinal)));
+                self.open(record, path.map(|((path, turn), ordinal)| path.append_item(turn, ordinal)));
             }
             MessageRole::ToAll => self.taken(record, false),
             MessageRole::ToFirst => self.taken(record, true),
@@ -358,7 +358,7 @@ impl ThreadTree {
             self.calls.get_mut(&path).and_then(|branch| branch.items.get_mut(&(turn, ordinal)))
         });
         if let Some(ItemOutcome::Primitive { element, is_answered, told }) = item
-            && let Some(shows) = primitives::named(element).and_then(|one| one.shows)
+            && let Some(shows) = primitives::find_named(element).and_then(|one| one.shows)
         {
             (*is_answered, *told) = (true, shows(Some(&record.body)));
         }

@@ -52,9 +52,9 @@ pub struct Troubles {
 
 /// The troubles since a moment.
 pub fn since(reader: &dyn LogReader, moment: Millis) -> Result<Troubles, LogFault> {
-    let last = reader.last()?.0;
+    let last = reader.read_last()?.0;
     let is_before = |position: u64| {
-        let page = reader.after(Position(position - 1), 1)?;
+        let page = reader.read_after(Position(position - 1), 1)?;
         Ok(page.first().is_some_and(|(_, record)| record.header.time < moment))
     };
     let first = if is_before(1)? { causes::first_after(is_before)? } else { 1 };

@@ -61,7 +61,7 @@ impl LogState {
         running: Option<u32>,
     ) -> Result<LogState, LogFault> {
         // Read before the fold, so that no sign is newer than the state shown with it.
-        let end = reader.last()?;
+        let end = reader.read_last()?;
         let threads = wake::threads_at_work(reader)?;
         let mut signs = Signs::default();
         let from = Position(end.0.saturating_sub(RECENT));
@@ -81,7 +81,7 @@ impl LogState {
         reader: &dyn LogReader,
         read: ReadSource<'_>,
     ) -> Result<Option<Arc<LogState>>, LogFault> {
-        let end = reader.last()?;
+        let end = reader.read_last()?;
         match end.0.checked_sub(self.end.0) {
             Some(0) => return Ok(Some(self)),
             Some(1..=RECENT) => {}
@@ -89,7 +89,7 @@ impl LogState {
         }
         let whole = Arc::make_mut(&mut self);
         for (position, record) in records_until(reader, whole.end, end)? {
-            wake::follow(reader, &mut whole.threads, (position, &record))?;
+            wake::follow_record(reader, &mut whole.threads, (position, &record))?;
             whole.signs.note(position, &record);
         }
         whole.end = end;
@@ -106,7 +106,7 @@ impl LogState {
         wanted.extend(self.signs.booted.map(|(_, config)| config));
         wanted.sort();
         wanted.dedup();
-        wanted.retain(|hash| self.book.page(*hash).is_none() && !self.unread.contains_key(hash));
+        wanted.retain(|hash| self.book.find_composition(*hash).is_none() && !self.unread.contains_key(hash));
         for hash in wanted {
             match reader.intact_document(hash)? {
                 None => drop(self.unread.insert(hash, "the log does not hold it".to_owned())),
@@ -140,7 +140,7 @@ impl LogState {
     pub fn thread(&self, reader: &dyn LogReader, id: &ThreadId) -> Result<Option<Thread>, LogFault> {
         match self.threads.get(id) {
             Some(thread) => Ok(Some(thread.clone())),
-            None => wake::wake(reader, id),
+            None => wake::wake_thread(reader, id),
         }
     }
 
@@ -174,27 +174,27 @@ impl LogState {
 
     /// The thread whose pause keeps this thread from sending anything new, and since when.
     pub fn halted(&self, thread: &ThreadId) -> Option<(ThreadId, Millis)> {
-        pausing::halted(|id| self.threads.get(id), thread)
+        pausing::find_halt(|id| self.threads.get(id), thread)
     }
 
     /// A listener in the configuration with that hash.
     pub fn listener(&self, config: Digest, name: &Name) -> Option<&Listener> {
-        self.book.listener(config, name)
+        self.book.find_listener(config, name)
     }
 
     /// A listener's section of the file, in the configuration with that hash.
     pub(super) fn section(&self, config: Digest, name: &Name) -> Option<&ListenerSection> {
-        self.book.page(config)?.sections.get(name)
+        self.book.find_composition(config)?.sections.get(name)
     }
 
     /// The time limit for a message from outside under that configuration, if it sets one.
     pub(super) fn wall_ms(&self, config: Digest) -> Option<u64> {
-        self.book.page(config)?.budgets?.wall_ms
+        self.book.find_composition(config)?.budgets?.wall_ms
     }
 
     /// The most tokens and the most money for the models of a message from outside under that configuration.
     pub(super) fn limits_of_models(&self, config: Digest) -> (Option<u64>, Option<Money>) {
-        let budgets = self.book.page(config).and_then(|page| page.budgets);
+        let budgets = self.book.find_composition(config).and_then(|page| page.budgets);
         budgets.map_or((None, None), |budgets| (budgets.tokens, budgets.money))
     }
 
@@ -302,7 +302,7 @@ fn records_until(
     end: Position,
 ) -> Result<Vec<(Position, Record)>, LogFault> {
     let mut records =
-        reader.after(from, usize::try_from(end.0.saturating_sub(from.0)).unwrap_or(usize::MAX))?;
+        reader.read_after(from, usize::try_from(end.0.saturating_sub(from.0)).unwrap_or(usize::MAX))?;
     records.retain(|(position, _)| *position <= end);
     Ok(records)
 }
@@ -315,7 +315,7 @@ pub(super) fn folded_until(
     seq: u64,
     mut show: impl FnMut(&Record),
 ) -> Result<Option<Thread>, LogFault> {
-    let mut thread = Thread::blank(id.clone());
+    let mut thread = Thread::new_blank(id.clone());
     for placed in reader.records_of(id, 1) {
         let (position, record) = placed?;
         if record.header.seq > seq {

@@ -88,7 +88,7 @@ pub struct WorkingTime {
 impl WorkingTime {
     /// The time used by that moment.
     pub fn used_ms(&self, now: Millis) -> u64 {
-        let since = self.runs.map_or(0, |since| now.since(since));
+        let since = self.runs.map_or(0, |since| now.count_since(since));
         self.ran_ms.saturating_add(since).min(self.limit_ms)
     }
 }
@@ -289,7 +289,7 @@ impl Asking<'_> {
             true => self.reader.of_thread(&thread.id, approval.seq, 1)?,
             false => Vec::new(),
         };
-        let unknown = unknown.first().and_then(|(_, record)| approval_payload::unknown(&record.body));
+        let unknown = unknown.first().and_then(|(_, record)| approval_payload::read_unknown(&record.body));
         Ok((CallWait::Person { id, element, fields, hash, until, unknown }, approval.asked))
     }
 
@@ -309,7 +309,7 @@ impl Asking<'_> {
             };
             reasons.push(WaitReason {
                 thread: thread.id.clone(),
-                call: path.item(call.settled, item.ordinal),
+                call: path.append_item(call.settled, item.ordinal),
                 listener: call.listener.clone(),
                 wraps_up: None,
                 turn: call.settled,
@@ -362,7 +362,7 @@ impl Asking<'_> {
                     OnUnknown::Ask => AfterAttempt::Asks,
                     OnUnknown::Retry | OnUnknown::Fail => AfterAttempt::Fails,
                 };
-                let deadline = Some(since.plus(listener.timeout_ms));
+                let deadline = Some(since.add_ms(listener.timeout_ms));
                 (CallWait::Out { deadline, idle_ms: listener.idle_ms, then }, *since)
             }
         }
@@ -445,7 +445,12 @@ fn models(whole: &LogState, thread: &Thread) -> Vec<ModelUse> {
     let at_work = |id: &ThreadId| whole.at_work(id);
     let bought = open_budget_uses(whole, thread).map(|(number, budget_use)| {
         let (tokens, money) = whole.limits_of_models(budget_use.config);
-        ModelUse { call: CallPath::top(*number), used: used_under(&at_work, root, *number), tokens, money }
+        ModelUse {
+            call: CallPath::new_top(*number),
+            used: used_under(&at_work, root, *number),
+            tokens,
+            money,
+        }
     });
     let has_any = |it: &ModelUse| {
         it.tokens.is_some() || it.money.is_some() || it.used.tokens > 0 || it.used.spent.money().is_some()
@@ -458,7 +463,7 @@ fn times(whole: &LogState, thread: &Thread) -> Vec<WorkingTime> {
     let timed = open_budget_uses(whole, thread).filter_map(|(number, budget_use)| {
         let limit_ms = whole.wall_ms(budget_use.config)?;
         Some(WorkingTime {
-            call: CallPath::top(*number),
+            call: CallPath::new_top(*number),
             ran_ms: budget_use.ran_ms,
             runs: budget_use.runs,
             limit_ms,

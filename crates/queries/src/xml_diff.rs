@@ -151,13 +151,13 @@ fn laid_out(text: &str) -> Vec<String> {
 }
 
 fn xml_lines(text: &str) -> Option<Vec<String>> {
-    let mut gate = Gate::strict(text.as_bytes(), &DocumentLimits::FROM_PUMP).ok()?;
+    let mut gate = Gate::new_strict(text.as_bytes(), &DocumentLimits::FROM_PUMP).ok()?;
     let mut lines: Vec<String> = Vec::new();
     let mut open: Vec<(String, usize)> = Vec::new();
     let mut words = String::new();
     let indent = |depth: usize| "  ".repeat(depth);
     loop {
-        let step = gate.step().ok()?;
+        let step = gate.read_step().ok()?;
         if let GateStep::Text(piece) = &step {
             piece.append_to(&mut words);
             continue;

@@ -27,7 +27,7 @@ impl InstalledProgram {
 }
 
 /// Finds a program. `None` if there is none that this user may run.
-pub fn installed(run: &[String], folder: &Path, search: &OsStr) -> Option<InstalledProgram> {
+pub fn find_installed(run: &[String], folder: &Path, search: &OsStr) -> Option<InstalledProgram> {
     let (name, arguments) = run.split_first()?;
     let may_run =
         |path: &PathBuf| path.is_file() && rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok();
@@ -40,11 +40,11 @@ pub fn installed(run: &[String], folder: &Path, search: &OsStr) -> Option<Instal
     // A program that is reached by a link has its libraries at the link (a virtual environment) or at its target.
     let resolved = executable.canonicalize().ok();
     for one in std::iter::once(&executable).chain(&resolved) {
-        read.extend(beside(one));
+        read.extend(list_beside(one));
     }
     read.extend(resolved);
     let named = arguments.iter().map(|argument| folder.join(argument)).filter(|path| path.is_file());
-    read.extend(named.flat_map(|path| packages(&path).into_iter().chain([path])));
+    read.extend(named.flat_map(|path| list_packages(&path).into_iter().chain([path])));
     let is_own = name.contains('/') && is_in(&executable, folder);
     Some(InstalledProgram { executable, read, is_own })
 }
@@ -57,7 +57,7 @@ fn is_in(file: &Path, folder: &Path) -> bool {
 
 /// What belongs to an executable in a folder `bin`: the folders beside it, but not the whole prefix, which may be a
 /// person's home.
-fn beside(executable: &Path) -> Vec<PathBuf> {
+fn list_beside(executable: &Path) -> Vec<PathBuf> {
     let Some(bin) = executable.parent().filter(|folder| folder.file_name() == Some(OsStr::new("bin"))) else {
         return Vec::new();
     };
@@ -67,7 +67,7 @@ fn beside(executable: &Path) -> Vec<PathBuf> {
 }
 
 /// The packages that a script of an npm package may load: those installed with it, and the file that names them.
-fn packages(script: &Path) -> Vec<PathBuf> {
+fn list_packages(script: &Path) -> Vec<PathBuf> {
     let is_packages = |folder: &&Path| folder.file_name() == Some(OsStr::new("node_modules"));
     let Some(packages) = script.ancestors().filter(is_packages).last() else { return Vec::new() };
     let manifest = packages.with_file_name("package.json");
@@ -88,13 +88,13 @@ mod tests {
             std::fs::write(of(file), "").unwrap();
         }
         let run = ["sh", "node_modules/a/node_modules/b/dist/index.js"].map(str::to_owned);
-        let found = installed(&run, place.path(), OsStr::new("/bin")).unwrap();
+        let found = find_installed(&run, place.path(), OsStr::new("/bin")).unwrap();
         assert!(
             found.read.contains(&of("node_modules")) && found.read.contains(&of("package.json")),
             "{found:?}"
         );
         let found =
-            installed(&["sh", "plain.js"].map(str::to_owned), place.path(), OsStr::new("/bin")).unwrap();
+            find_installed(&["sh", "plain.js"].map(str::to_owned), place.path(), OsStr::new("/bin")).unwrap();
         assert!(!found.read.contains(&of("package.json")), "{found:?}");
     }
 
@@ -105,7 +105,7 @@ mod tests {
         std::fs::create_dir_all(folder.join("shims")).unwrap();
         std::fs::copy("/bin/sh", folder.join("shims/x")).unwrap();
         let is_shim = |run: &str, folder: &Path| {
-            installed(&[run.to_owned()], folder, folder.join("shims").as_os_str()).unwrap().is_shim()
+            find_installed(&[run.to_owned()], folder, folder.join("shims").as_os_str()).unwrap().is_shim()
         };
         assert!(!is_shim("./shims/x", &folder) && !is_shim("pyenv/shims/x", place.path()));
         // A person may have named the folder of a manager in the search path.
@@ -124,13 +124,13 @@ mod tests {
         std::fs::copy("/bin/sh", of("tool/bin/run")).unwrap();
         std::fs::write(of("x.sh"), "").unwrap();
         let run = ["tool/bin/run".to_owned(), "x.sh".to_owned(), "-v".to_owned(), "tool".to_owned()];
-        let found = installed(&run, place.path(), OsStr::new("")).unwrap();
+        let found = find_installed(&run, place.path(), OsStr::new("")).unwrap();
         assert_eq!(found.executable, of("tool/bin/run"));
         let has = |path: &str| found.read.contains(&of(path));
         assert!(has("tool/bin/run") && has("tool/lib") && has("x.sh"), "{found:?}");
         assert!(!has("tool/share") && !has("tool"), "{found:?}");
-        let sh = installed(&["sh".to_owned()], place.path(), OsStr::new("/nowhere:/bin")).unwrap();
+        let sh = find_installed(&["sh".to_owned()], place.path(), OsStr::new("/nowhere:/bin")).unwrap();
         assert_eq!(sh.executable, Path::new("/bin/sh"));
-        assert_eq!(installed(&["x.sh".to_owned()], place.path(), OsStr::new("/bin")), None);
+        assert_eq!(find_installed(&["x.sh".to_owned()], place.path(), OsStr::new("/bin")), None);
     }
 }

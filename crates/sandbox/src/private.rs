@@ -43,7 +43,7 @@ pub fn private_folder(level: SandboxLevel) -> io::Result<Option<PrivateFolder>> 
     }
     let (mut last, id) = (io::Error::from(io::ErrorKind::AlreadyExists), std::process::id());
     for number in 0..TRIES {
-        let path = std::env::temp_dir().join(name(id, number));
+        let path = std::env::temp_dir().join(make_name(id, number));
         match DirBuilder::new().mode(0o700).create(&path) {
             Ok(()) => {
                 let folder = PrivateFolder { path };
@@ -61,7 +61,7 @@ pub fn private_folder(level: SandboxLevel) -> io::Result<Option<PrivateFolder>> 
 
 /// A name that other starts of this process do not get either. Nothing depends on it being hard to guess: the folder
 /// is made by us or the start fails.
-fn name(id: u32, number: u32) -> OsString {
+fn make_name(id: u32, number: u32) -> OsString {
     use std::sync::atomic::{AtomicU64, Ordering};
     static STARTS: AtomicU64 = AtomicU64::new(0);
     format!("systole-sandbox-{id}-{}-{number}", STARTS.fetch_add(1, Ordering::Relaxed)).into()

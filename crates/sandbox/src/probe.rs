@@ -56,7 +56,7 @@ pub struct SandboxProbe {
 
 impl SandboxProbe {
     /// The best level. `None` if there is none.
-    pub fn level(&self) -> Option<SandboxLevel> {
+    pub fn find_level(&self) -> Option<SandboxLevel> {
         let works = |tried: &Option<Result<_, _>>| matches!(tried, Some(Ok(_)));
         if works(&self.full) {
             Some(SandboxLevel::Full)
@@ -68,27 +68,27 @@ impl SandboxProbe {
     /// Why there is no sandbox, or none with namespaces.
     pub fn why_not(&self) -> Option<&str> {
         let tried =
-            if self.landlock.is_some() && self.level().is_none() { &self.landlock } else { &self.full };
+            if self.landlock.is_some() && self.find_level().is_none() { &self.landlock } else { &self.full };
         tried.as_ref().and_then(|tried| tried.as_ref().err()).map(String::as_str)
     }
 }
 
 /// Finds the best level: tries `full`, and `landlock` only if that fails.
-pub fn probe(helper: &Path) -> SandboxProbe {
-    let full = tried(helper, SandboxLevel::Full);
-    let landlock = full.is_err().then(|| tried(helper, SandboxLevel::Landlock));
+pub fn probe_sandbox(helper: &Path) -> SandboxProbe {
+    let full = try_level(helper, SandboxLevel::Full);
+    let landlock = full.is_err().then(|| try_level(helper, SandboxLevel::Landlock));
     SandboxProbe { landlock_abi: landlock_abi(), full: Some(full), landlock }
 }
 
 /// Tries both levels.
 pub fn try_everything(helper: &Path) -> SandboxProbe {
-    let of = |level| Some(tried(helper, level));
+    let of = |level| Some(try_level(helper, level));
     let (full, landlock) = (of(SandboxLevel::Full), of(SandboxLevel::Landlock));
     SandboxProbe { landlock_abi: landlock_abi(), full, landlock }
 }
 
 /// Tries one level. A level at which something succeeds that it must refuse is not to be had.
-fn tried(helper: &Path, level: SandboxLevel) -> Result<Vec<ProbeAttempt>, String> {
+fn try_level(helper: &Path, level: SandboxLevel) -> Result<Vec<ProbeAttempt>, String> {
     let Some(abi) = landlock_abi() else { return Err("this kernel has no Landlock".to_owned()) };
     let told = |error: std::io::Error| format!("the trial cannot begin: {error}");
     // On the same disk as the helper's other work: some attributes depend on the file system.
@@ -103,15 +103,15 @@ fn tried(helper: &Path, level: SandboxLevel) -> Result<Vec<ProbeAttempt>, String
     let policy = SandboxPolicy::default();
     let start = SandboxStart { helper, level, policy: &policy, run: &run, folder: Path::new("/") };
     let mut command = start
-        .command(&BTreeMap::new(), private.as_ref())
+        .make_command(&BTreeMap::new(), private.as_ref())
         .map_err(|fault| format!("the trial cannot begin: {fault:?}"))?;
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let attempts = heard(command.spawn().map_err(told)?)?;
-    judged(level, abi, attempts)
+    let attempts = read_attempts(command.spawn().map_err(told)?)?;
+    judge_attempts(level, abi, attempts)
 }
 
 /// What a trial says. It has a time limit.
-fn heard(mut trial: Child) -> Result<Vec<Attempted>, String> {
+fn read_attempts(mut trial: Child) -> Result<Vec<Attempted>, String> {
     let pid = i32::try_from(trial.id()).ok().and_then(Pid::from_raw);
     let ended = pid.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok()).is_some_and(|handle| {
         let waited =
@@ -134,7 +134,11 @@ fn heard(mut trial: Child) -> Result<Vec<Attempted>, String> {
     })
 }
 
-fn judged(level: SandboxLevel, abi: i32, attempts: Vec<Attempted>) -> Result<Vec<ProbeAttempt>, String> {
+fn judge_attempts(
+    level: SandboxLevel,
+    abi: i32,
+    attempts: Vec<Attempted>,
+) -> Result<Vec<ProbeAttempt>, String> {
     let may_succeed = |what: &str| {
         level == SandboxLevel::Landlock && (REMAINS.contains(&what) || (what == SIGNALS.0 && abi < SIGNALS.1))
     };
@@ -161,12 +165,13 @@ mod tests {
     #[test]
     fn a_level_that_lets_something_through_is_not_to_be_had() {
         let fine = || attempted(MUST_WORK, true);
-        let judged = |level, abi, what: &str| judged(level, abi, vec![fine(), attempted(what, true)]).is_ok();
+        let judged =
+            |level, abi, what: &str| judge_attempts(level, abi, vec![fine(), attempted(what, true)]).is_ok();
         assert!(judged(SandboxLevel::Landlock, 7, REMAINS[0]));
         assert!(!judged(SandboxLevel::Full, 7, REMAINS[0]));
         assert!(judged(SandboxLevel::Landlock, 5, SIGNALS.0));
         assert!(!judged(SandboxLevel::Landlock, 6, SIGNALS.0));
         assert!(!judged(SandboxLevel::Landlock, 7, "open a TCP socket"));
-        assert!(super::judged(SandboxLevel::Full, 7, vec![attempted(MUST_WORK, false)]).is_err());
+        assert!(super::judge_attempts(SandboxLevel::Full, 7, vec![attempted(MUST_WORK, false)]).is_err());
     }
 }

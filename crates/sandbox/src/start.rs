@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::entering::{EntryOrder, WORD};
-use crate::installation::installed;
+use crate::installation::find_installed;
 use crate::policy::{PRIVATE, SandboxLevel, SandboxPolicy};
 use crate::private::PrivateFolder;
 
@@ -48,13 +48,13 @@ impl SandboxStart<'_> {
     ///
     /// # Errors
     /// If the program is not there, or the paths cannot be handed over.
-    pub fn command(
+    pub fn make_command(
         &self,
         environment: &BTreeMap<OsString, OsString>,
         private: Option<&PrivateFolder>,
     ) -> Result<Command, SandboxStartFault> {
         let search = environment.get(OsStr::new("PATH")).map(OsString::as_os_str).unwrap_or_default();
-        let program = installed(self.run, self.folder, search).ok_or(SandboxStartFault::NoProgram)?;
+        let program = find_installed(self.run, self.folder, search).ok_or(SandboxStartFault::NoProgram)?;
         let mut policy = self.policy.clone();
         policy.read.extend(program.read);
         let home = private.map_or_else(|| PathBuf::from(PRIVATE), |folder| folder.path().to_owned());

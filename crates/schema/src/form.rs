@@ -99,11 +99,11 @@ pub(crate) struct Slot<'m> {
 impl<'m> Form<'m> {
     /// The JSON form of an element inside a payload. If the type does not have the form that an annotation names,
     /// the form is that of the type.
-    pub(crate) fn of(schema: &'m Schema, declaration: &Declaration) -> Self {
+    pub(crate) fn from_declaration(schema: &'m Schema, declaration: &Declaration) -> Self {
         let named = match declaration.marks.shape {
             JsonShape::Usual => None,
             JsonShape::Map => entry_map(schema, declaration.of).map(Self::Map),
-            JsonShape::Choice => branches(schema, declaration.of).map(Self::Choice),
+            JsonShape::Choice => list_branches(schema, declaration.of).map(Self::Choice),
             JsonShape::Text => is_text(schema, declaration.of).then_some(Self::Json),
             JsonShape::Null => is_empty(schema, declaration.of).then_some(Self::Null),
         };
@@ -112,15 +112,15 @@ impl<'m> Form<'m> {
 
     /// The form of a type: that of command-line fields, and of JSON if no annotation names another.
     pub(crate) fn of_type(schema: &'m Schema, of: TypeId) -> Self {
-        match schema.of(of) {
+        match schema.find_type(of) {
             Type::Simple(simple) => Self::Value(simple),
             Type::Anything => Self::Markup,
             Type::Complex(complex) => {
-                let record = Record::of(complex);
+                let record = Record::from_complex(complex);
                 match (&record.inside, record.attributes) {
                     (Inside::Value(simple), []) => Self::Value(simple),
                     (Inside::Text, []) => Self::Text,
-                    (Inside::Named(particle), []) => match items(particle) {
+                    (Inside::Named(particle), []) => match find_items(particle) {
                         Some((particle, declaration)) => Self::Items(particle, declaration),
                         None => Self::Record(record),
                     },
@@ -134,14 +134,14 @@ impl<'m> Form<'m> {
 impl<'m> Record<'m> {
     /// The form of a whole payload, which is always a record.
     pub(crate) fn of_root(schema: &'m Schema, of: TypeId) -> Self {
-        match schema.of(of) {
+        match schema.find_type(of) {
             Type::Simple(simple) => Self { attributes: &[], inside: Inside::Value(simple) },
-            Type::Complex(complex) => Self::of(complex),
+            Type::Complex(complex) => Self::from_complex(complex),
             Type::Anything => Self { attributes: &[], inside: Inside::Text },
         }
     }
 
-    fn of(complex: &'m Complex) -> Self {
+    fn from_complex(complex: &'m Complex) -> Self {
         let inside = match &complex.content {
             Content::Empty => Inside::Nothing,
             Content::Text(simple) => Inside::Value(simple),
@@ -172,7 +172,7 @@ impl<'m> Record<'m> {
         let Some(content) = self.particle() else { return found };
         each_element(content, &mut |particle, declaration| {
             if !found.iter().any(|slot| is_same(slot.declaration, declaration)) {
-                let many = most(content, &|term| is_of(term, declaration)).is_none_or(|n| n > 1);
+                let many = count_most(content, &|term| is_of(term, declaration)).is_none_or(|n| n > 1);
                 found.push(Slot { particle, declaration, key: declaration.key().to_owned(), many });
             }
         });
@@ -181,7 +181,7 @@ impl<'m> Record<'m> {
 
     /// Whether it has a wildcard, and whether that admits several elements.
     pub(crate) fn wildcard(&self) -> Option<bool> {
-        let most = most(self.particle()?, &|term| matches!(term, Term::Wildcard(_)));
+        let most = count_most(self.particle()?, &|term| matches!(term, Term::Wildcard(_)));
         match most {
             Some(0) => None,
             Some(1) => Some(false),
@@ -190,7 +190,7 @@ impl<'m> Record<'m> {
     }
 
     /// The key of an attribute.
-    pub(crate) fn key(&self, attribute: &AttributeUse) -> String {
+    pub(crate) fn name_key(&self, attribute: &AttributeUse) -> String {
         let mut taken = false;
         if let Some(content) = self.particle() {
             each_element(content, &mut |_, declaration| {
@@ -221,16 +221,16 @@ fn each_element<'m>(particle: &'m Particle, found: &mut impl FnMut(&'m Particle,
 }
 
 /// How many matching terms may occur in total; `None` for any number.
-pub(crate) fn most(particle: &Particle, meant: &impl Fn(&Term) -> bool) -> Option<u32> {
+pub(crate) fn count_most(particle: &Particle, meant: &impl Fn(&Term) -> bool) -> Option<u32> {
     let once = match &particle.term {
         term @ (Term::Element(_) | Term::Wildcard(_)) => Some(u32::from(meant(term))),
         Term::Sequence(parts) | Term::All(parts) => parts
             .iter()
-            .map(|part| most(part, meant))
+            .map(|part| count_most(part, meant))
             .try_fold(0_u32, |sum, part| part.map(|part| sum.saturating_add(part))),
         Term::Choice(parts) => parts
             .iter()
-            .map(|part| most(part, meant))
+            .map(|part| count_most(part, meant))
             .try_fold(0_u32, |largest, part| part.map(|part| largest.max(part))),
     };
     match (once, particle.max) {
@@ -241,20 +241,20 @@ pub(crate) fn most(particle: &Particle, meant: &impl Fn(&Term) -> bool) -> Optio
 }
 
 /// How many matching terms must occur at least.
-pub(crate) fn least(particle: &Particle, meant: &impl Fn(&Term) -> bool) -> u32 {
+pub(crate) fn count_least(particle: &Particle, meant: &impl Fn(&Term) -> bool) -> u32 {
     let once = match &particle.term {
         term @ (Term::Element(_) | Term::Wildcard(_)) => u32::from(meant(term)),
         Term::Sequence(parts) | Term::All(parts) => {
-            parts.iter().map(|part| least(part, meant)).fold(0, u32::saturating_add)
+            parts.iter().map(|part| count_least(part, meant)).fold(0, u32::saturating_add)
         }
-        Term::Choice(parts) => parts.iter().map(|part| least(part, meant)).min().unwrap_or(0),
+        Term::Choice(parts) => parts.iter().map(|part| count_least(part, meant)).min().unwrap_or(0),
     };
     once.saturating_mul(particle.min)
 }
 
 /// The elements that are supplied if they are missing: those with a default that occur at most once, and whose
 /// absence no choice and no inner group explains.
-pub(crate) fn supplied<'m>(particle: &'m Particle, found: &mut Vec<&'m Declaration>) {
+pub(crate) fn collect_supplied<'m>(particle: &'m Particle, found: &mut Vec<&'m Declaration>) {
     match &particle.term {
         Term::Element(declaration) => {
             if declaration.default.is_some() && (particle.min, particle.max) == (0, Some(1)) {
@@ -262,7 +262,7 @@ pub(crate) fn supplied<'m>(particle: &'m Particle, found: &mut Vec<&'m Declarati
             }
         }
         Term::Sequence(parts) | Term::All(parts) if (particle.min, particle.max) == (1, Some(1)) => {
-            parts.iter().for_each(|part| supplied(part, found));
+            parts.iter().for_each(|part| collect_supplied(part, found));
         }
         Term::Sequence(_) | Term::All(_) | Term::Choice(_) | Term::Wildcard(_) => {}
     }
@@ -279,7 +279,7 @@ fn is_told_by_names<'m>(particle: &'m Particle, seen: &mut Vec<Option<&'m Declar
     if particle.max.is_some_and(|max| max <= 1) {
         return parts.iter().all(|part| is_told_by_names(part, seen));
     }
-    lone(particle).is_some_and(|declaration| is_new(Some(declaration), seen))
+    find_lone(particle).is_some_and(|declaration| is_new(Some(declaration), seen))
 }
 
 /// Notes a declaration, or a wildcard.
@@ -295,21 +295,21 @@ fn is_new<'m>(met: Option<&'m Declaration>, seen: &mut Vec<Option<&'m Declaratio
 }
 
 /// The declaration of all elements of a group, if they have one name and there is no wildcard.
-pub(crate) fn lone(particle: &Particle) -> Option<&Declaration> {
+pub(crate) fn find_lone(particle: &Particle) -> Option<&Declaration> {
     let mut found: Vec<&Declaration> = Vec::new();
     each_element(particle, &mut |_, declaration| found.push(declaration));
-    let wild = most(particle, &|term| matches!(term, Term::Wildcard(_))) != Some(0);
+    let wild = count_most(particle, &|term| matches!(term, Term::Wildcard(_))) != Some(0);
     let (first, others) = found.split_first()?;
     (!wild && others.iter().all(|other| is_same(first, other))).then_some(*first)
 }
 
 /// The element of a list in the compact form: a sequence of only `item`.
-fn items(particle: &Particle) -> Option<(&Particle, &Declaration)> {
-    only(particle, ITEM)
+fn find_items(particle: &Particle) -> Option<(&Particle, &Declaration)> {
+    find_only(particle, ITEM)
 }
 
 /// The only element of a sequence that comes once, if it has this name.
-fn only<'m>(particle: &'m Particle, name: &str) -> Option<(&'m Particle, &'m Declaration)> {
+fn find_only<'m>(particle: &'m Particle, name: &str) -> Option<(&'m Particle, &'m Declaration)> {
     let inner = match &particle.term {
         Term::Sequence(parts) if (particle.min, particle.max) == (1, Some(1)) => match parts.as_slice() {
             [only] => only,
@@ -325,10 +325,10 @@ fn only<'m>(particle: &'m Particle, name: &str) -> Option<(&'m Particle, &'m Dec
 
 /// A type whose content is only `<entry key="…">`.
 fn entry_map(schema: &Schema, of: TypeId) -> Option<EntryMap<'_>> {
-    let Type::Complex(map) = schema.of(of) else { return None };
+    let Type::Complex(map) = schema.find_type(of) else { return None };
     let (Content::Children(content), []) = (&map.content, map.attributes.as_slice()) else { return None };
-    let (particle, entry) = only(content, ENTRY)?;
-    let Type::Complex(inside) = schema.of(entry.of) else { return None };
+    let (particle, entry) = find_only(content, ENTRY)?;
+    let Type::Complex(inside) = schema.find_type(entry.of) else { return None };
     let key = match inside.attributes.as_slice() {
         [key] if key.name == KEY && key.required => key,
         _ => return None,
@@ -337,7 +337,7 @@ fn entry_map(schema: &Schema, of: TypeId) -> Option<EntryMap<'_>> {
         Content::Text(_) if entry.marks.shape == JsonShape::Text => EntryValue::Json,
         Content::Text(simple) => EntryValue::Value(simple),
         Content::Children(content) => {
-            let (particle, value) = only(content, VALUE)?;
+            let (particle, value) = find_only(content, VALUE)?;
             (particle.max == Some(1)).then_some(EntryValue::Child(particle, value))?
         }
         Content::Empty | Content::Free => return None,
@@ -346,8 +346,8 @@ fn entry_map(schema: &Schema, of: TypeId) -> Option<EntryMap<'_>> {
 }
 
 /// A type whose content is exactly one of several elements.
-fn branches(schema: &Schema, of: TypeId) -> Option<&[Particle]> {
-    let Type::Complex(complex) = schema.of(of) else { return None };
+fn list_branches(schema: &Schema, of: TypeId) -> Option<&[Particle]> {
+    let Type::Complex(complex) = schema.find_type(of) else { return None };
     let (Content::Children(content), []) = (&complex.content, complex.attributes.as_slice()) else {
         return None;
     };
@@ -365,6 +365,6 @@ fn is_text(schema: &Schema, of: TypeId) -> bool {
 }
 
 fn is_empty(schema: &Schema, of: TypeId) -> bool {
-    matches!(schema.of(of), Type::Complex(complex)
+    matches!(schema.find_type(of), Type::Complex(complex)
         if complex.attributes.is_empty() && matches!(complex.content, Content::Empty))
 }

@@ -28,7 +28,7 @@ pub use build::given::ValueSlip;
 pub use diff::{ChangeEffect, ElementChange, ElementDiff, PartChange};
 pub use finding::PayloadFinding;
 pub use json::schema::{ILLEGAL, JsonSchema};
-pub use nearest::{is_slip, nearest};
+pub use nearest::{find_nearest, is_slip};
 pub use page_form::{FormAlternative, FormField, FormInput, FormMistake, FormValues, PageForm};
 pub use part::{PayloadPart, PayloadPartKind};
 pub use texts::TextElements;
@@ -67,7 +67,7 @@ pub struct SchemaModel {
 
 impl SchemaModel {
     /// Reads a standalone schema document, or lists everything in it that is outside the profile.
-    pub fn read(xsd: &[u8]) -> Result<Self, Vec<ProfileViolation>> {
+    pub fn from_xsd(xsd: &[u8]) -> Result<Self, Vec<ProfileViolation>> {
         Self::read_among(xsd, &[])
     }
 
@@ -75,7 +75,7 @@ impl SchemaModel {
     /// document. An import names a namespace; exactly one of the others must declare it. The schema itself may be
     /// among them.
     pub fn read_among(xsd: &[u8], others: &[(&str, &[u8])]) -> Result<Self, Vec<ProfileViolation>> {
-        read::schema(xsd, others).map(|schema| Self { schema })
+        read::read_schema(xsd, others).map(|schema| Self { schema })
     }
 
     /// The namespace whose elements the schema declares.
@@ -95,60 +95,60 @@ impl SchemaModel {
 
     /// The global elements by local name, in the order of the schema document.
     pub fn elements(&self) -> impl Iterator<Item = &str> {
-        self.schema.own().map(|element| element.name.as_str())
+        self.schema.list_own().map(|element| element.name.as_str())
     }
 
     /// Whether the schema, or one that it draws in, declares a global element of this name.
-    pub fn declares(&self, namespace: &str, local: &str) -> bool {
+    pub fn has_element(&self, namespace: &str, local: &str) -> bool {
         self.schema.global_of(namespace, local).is_some()
     }
 
     /// Line and column, both from 1, at which the document that was read declares a global element.
     pub fn declared_at(&self, xsd: &[u8], element: &str) -> Option<(u64, u64)> {
-        self.schema.global(element).map(|declaration| tree::line_and_column(xsd, declaration.offset))
+        self.schema.find_global(element).map(|declaration| tree::line_and_column(xsd, declaration.offset))
     }
 
     /// The documentation of a global element or of its type, with collapsed white space.
-    pub fn documentation(&self, element: &str) -> Option<&str> {
-        self.schema.about(self.schema.global(element)?)
+    pub fn find_documentation(&self, element: &str) -> Option<&str> {
+        self.schema.find_about(self.schema.find_global(element)?)
     }
 
     /// Whether a global element is annotated with `systole:dangerous="true"`, so that a person must
     /// approve its payloads.
     pub fn is_dangerous(&self, element: &str) -> bool {
-        self.schema.global(element).is_some_and(|declaration| declaration.dangerous)
+        self.schema.find_global(element).is_some_and(|declaration| declaration.dangerous)
     }
 
     /// The bytes of a judged payload that hold values marked `systole:sensitive`, in order.
-    pub fn sensitive(&self, payload: &[u8]) -> Vec<std::ops::Range<usize>> {
-        sensitive::places(&self.schema, payload)
+    pub fn find_sensitive(&self, payload: &[u8]) -> Vec<std::ops::Range<usize>> {
+        sensitive::find_places(&self.schema, payload)
     }
 
     /// Whether a global element is annotated with `systole:together="change-set"`, so that all such payloads of one
     /// reply go out as one change set.
     pub fn is_together(&self, element: &str) -> bool {
-        self.schema.global(element).is_some_and(|declaration| declaration.marks.together)
+        self.schema.find_global(element).is_some_and(|declaration| declaration.marks.together)
     }
 
     /// The name of the tool that a global element stands for, if it is annotated with `systole:tool`.
-    pub fn tool(&self, element: &str) -> Option<&str> {
-        self.schema.global(element)?.marks.tool.as_deref()
+    pub fn find_tool(&self, element: &str) -> Option<&str> {
+        self.schema.find_global(element)?.marks.tool.as_deref()
     }
 
     /// The model of a schema that declares nothing.
-    pub fn nothing() -> Self {
+    pub fn new_empty() -> Self {
         Self { schema: shape::Schema::default() }
     }
 
     /// What a change from this model to another one does to the payloads of each global element. The texts are the
     /// documents that the two models were read from.
-    pub fn diff(&self, xsd: &[u8], new: &SchemaModel, new_xsd: &[u8]) -> Vec<ElementDiff> {
-        diff::elements((self, xsd), (new, new_xsd))
+    pub fn compare_with(&self, xsd: &[u8], new: &SchemaModel, new_xsd: &[u8]) -> Vec<ElementDiff> {
+        diff::compare_elements((self, xsd), (new, new_xsd))
     }
 
     /// The first error in a payload in document order, as far as the model has words for it.
-    pub fn explain(&self, payload: &[u8]) -> Option<PayloadFinding> {
-        explain::first(&self.schema, payload)
+    pub fn explain_payload(&self, payload: &[u8]) -> Option<PayloadFinding> {
+        explain::find_first(&self.schema, payload)
     }
 
     /// The first error in a payload that the judge refused. It finds more than `explain`: only the judge's verdict
@@ -168,13 +168,15 @@ impl SchemaModel {
     }
 
     /// A global element, as the start of a path into its payloads.
-    pub fn part(&self, element: &str) -> Option<PayloadPart<'_>> {
-        self.schema.global(element).map(|declaration| part::PayloadPart::of_global(&self.schema, declaration))
+    pub fn find_part(&self, element: &str) -> Option<PayloadPart<'_>> {
+        self.schema
+            .find_global(element)
+            .map(|declaration| part::PayloadPart::of_global(&self.schema, declaration))
     }
 
     /// Which elements of a global element's payloads hold only text.
-    pub fn texts(&self, element: &str) -> Option<TextElements> {
-        texts::of(&self.schema, element)
+    pub fn find_texts(&self, element: &str) -> Option<TextElements> {
+        texts::from_schema(&self.schema, element)
     }
 
     /// Whether every element of a valid payload is declared at its place; an element that only a wildcard admits is
@@ -184,19 +186,19 @@ impl SchemaModel {
     }
 
     /// A global element in one line of prompt text: its purpose, and its parameters with everything inside them.
-    pub fn prompt(&self, element: &str) -> Option<String> {
-        prompt::line(&self.schema, element)
+    pub fn write_prompt(&self, element: &str) -> Option<String> {
+        prompt::write_line(&self.schema, element)
     }
 
     /// The whole prompt entry of a global element: the line, and below it its example, its flags and its required
     /// attributes.
     pub fn prompt_entry(&self, element: &str) -> Option<String> {
-        prompt::entry(&self.schema, element)
+        prompt::write_entry(&self.schema, element)
     }
 
     /// A smallest valid instance of a global element, with its namespace declared on it.
-    pub fn example(&self, element: &str) -> Option<Vec<u8>> {
-        build::example::smallest(&self.schema, element)
+    pub fn build_example(&self, element: &str) -> Option<Vec<u8>> {
+        build::example::build_smallest(&self.schema, element)
     }
 
     /// Builds a payload of a global element from command-line arguments: `name=value`, or standalone text. `None` if
@@ -205,10 +207,10 @@ impl SchemaModel {
     /// # Errors
     /// Every error, with all missing parts at once.
     pub fn from_fields(&self, element: &str, arguments: &[&str]) -> Option<Result<Vec<u8>, Vec<ValueSlip>>> {
-        let declaration = self.schema.global(element)?;
-        let given = build::fields::read(&self.schema, declaration, arguments);
+        let declaration = self.schema.find_global(element)?;
+        let given = build::fields::read_fields(&self.schema, declaration, arguments);
         Some(given.and_then(|given| {
-            build::payload(&self.schema, declaration, &given, build::given::Manner::Fields, None)
+            build::build_payload(&self.schema, declaration, &given, build::given::Manner::Fields, None)
         }))
     }
 
@@ -218,7 +220,7 @@ impl SchemaModel {
     /// # Errors
     /// If the payload does not follow the schema; a judged payload always does.
     pub fn to_json(&self, payload: &[u8]) -> Result<serde_json::Value, PayloadFinding> {
-        json::unfold::payload(&self.schema, payload)
+        json::unfold::unfold_payload(&self.schema, payload)
     }
 
     /// Builds a payload of a global element from a JSON value. `None` if there is no such element.
@@ -230,10 +232,10 @@ impl SchemaModel {
         element: &str,
         value: &serde_json::Value,
     ) -> Option<Result<Vec<u8>, Vec<ValueSlip>>> {
-        let declaration = self.schema.global(element)?;
-        let given = json::text::value(value, &format!("/{element}"));
+        let declaration = self.schema.find_global(element)?;
+        let given = json::text::read_value(value, &format!("/{element}"));
         Some(given.map_err(|slip| vec![*slip]).and_then(|given| {
-            build::payload(&self.schema, declaration, &given, build::given::Manner::Json, None)
+            build::build_payload(&self.schema, declaration, &given, build::given::Manner::Json, None)
         }))
     }
 
@@ -247,8 +249,8 @@ impl SchemaModel {
         element: &str,
         value: &serde_json::Value,
     ) -> Option<Result<KnownPayload, Vec<ValueSlip>>> {
-        let declaration = self.schema.global(element)?;
-        let given = json::text::value(value, &format!("/{element}"));
+        let declaration = self.schema.find_global(element)?;
+        let given = json::text::read_value(value, &format!("/{element}"));
         Some(
             given
                 .map_err(|slip| vec![*slip])
@@ -263,15 +265,15 @@ impl SchemaModel {
     /// # Errors
     /// Every error, with all missing parts at once.
     pub fn from_json_text(&self, element: &str, json: &[u8]) -> Option<Result<Vec<u8>, Vec<ValueSlip>>> {
-        let declaration = self.schema.global(element)?;
-        let given = json::text::text(json, &format!("/{element}"));
+        let declaration = self.schema.find_global(element)?;
+        let given = json::text::read_text(json, &format!("/{element}"));
         Some(given.map_err(|slip| vec![*slip]).and_then(|given| {
-            build::payload(&self.schema, declaration, &given, build::given::Manner::Json, Some(json))
+            build::build_payload(&self.schema, declaration, &given, build::given::Manner::Json, Some(json))
         }))
     }
 
     /// The JSON form of a global element's payloads, as JSON Schema, with the rules that it leaves open.
     pub fn json_schema(&self, element: &str) -> Option<JsonSchema> {
-        Some(json::schema::of(&self.schema, self.schema.global(element)?))
+        Some(json::schema::draw_schema(&self.schema, self.schema.find_global(element)?))
     }
 }

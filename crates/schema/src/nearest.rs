@@ -3,44 +3,44 @@
 /// The candidate nearest to a name, if it differs by at most a third of the longer name, or if one abbreviates the
 /// other. Case and the choice of `-` or `_` make no difference. Among equally near candidates, one with the same
 /// first letter wins, because first letters are rarely mistyped.
-pub fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let folded = fold(name);
+pub fn find_nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let folded = fold_name(name);
     candidates
         .map(|candidate| {
-            let other = fold(candidate);
+            let other = fold_name(candidate);
             let allowed = folded.len().max(other.len()).div_ceil(3);
-            let short = abbreviates(&folded, &other) || abbreviates(&other, &folded);
-            let found = distance(&folded, &other);
+            let short = is_abbreviation(&folded, &other) || is_abbreviation(&other, &folded);
+            let found = measure_distance(&folded, &other);
             (found, if short { found } else { allowed }, candidate)
         })
         // A candidate whose every letter must change is not a slip.
-        .filter(|(found, allowed, candidate)| found <= allowed && *found < longest(&folded, candidate))
-        .min_by_key(|(found, _, candidate)| (*found, fold(candidate).first() != folded.first()))
+        .filter(|(found, allowed, candidate)| found <= allowed && *found < limit_distance(&folded, candidate))
+        .min_by_key(|(found, _, candidate)| (*found, fold_name(candidate).first() != folded.first()))
         .map(|(.., candidate)| candidate)
 }
 
 /// Whether a name is another name with a single slip: a letter too many, too few or wrong, or two swapped letters.
 pub fn is_slip(name: &str, of: &str) -> bool {
-    name != of && distance(&fold(name), &fold(of)) <= 1
+    name != of && measure_distance(&fold_name(name), &fold_name(of)) <= 1
 }
 
-fn longest(folded: &[char], candidate: &str) -> usize {
-    folded.len().max(fold(candidate).len())
+fn limit_distance(folded: &[char], candidate: &str) -> usize {
+    folded.len().max(fold_name(candidate).len())
 }
 
 /// Names are at most 256 bytes after the gate; longer ones are compared by their beginning.
-fn fold(name: &str) -> Vec<char> {
+fn fold_name(name: &str) -> Vec<char> {
     name.chars().take(64).flat_map(char::to_lowercase).map(|c| if c == '_' { '-' } else { c }).collect()
 }
 
 /// Whether the letters of the short form appear in the long one in order, beginning with the first.
-fn abbreviates(short: &[char], long: &[char]) -> bool {
+fn is_abbreviation(short: &[char], long: &[char]) -> bool {
     let mut rest = long.iter();
     short.len() >= 3 && short.first() == long.first() && short.iter().all(|c| rest.any(|l| l == c))
 }
 
 /// Levenshtein distance in which a swap of two neighbours counts as one difference.
-fn distance(left: &[char], right: &[char]) -> usize {
+fn measure_distance(left: &[char], right: &[char]) -> usize {
     let mut before: Vec<usize> = Vec::new();
     let mut above: Vec<usize> = (0..=right.len()).collect();
     let mut last_left = None;
@@ -67,19 +67,19 @@ fn distance(left: &[char], right: &[char]) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::nearest;
+    use super::find_nearest;
 
     #[test]
     fn one_slip_is_found_and_a_stranger_is_not() {
         let names = ["query", "limit", "file_path"];
-        let found = |name| nearest(name, names.into_iter());
+        let found = |name| find_nearest(name, names.into_iter());
         assert_eq!(found("qury"), Some("query"));
         assert_eq!(found("qurey"), Some("query"));
         assert_eq!(found("File-Path"), Some("file_path"));
         assert_eq!(found("path"), None, "an abbreviation begins with the first letter");
         assert_eq!(found("file"), Some("file_path"));
         assert_eq!(found("banana"), None);
-        assert_eq!(nearest("MB", ["B", "KiB", "MiB"].into_iter()), Some("MiB"));
+        assert_eq!(find_nearest("MB", ["B", "KiB", "MiB"].into_iter()), Some("MiB"));
         assert_eq!(found(""), None);
     }
 
@@ -93,9 +93,9 @@ mod tests {
     #[test]
     fn names_without_one_letter_of_the_other_are_not_near_however_short() {
         for stranger in ["é", "x", "", "@"] {
-            assert_eq!(nearest(stranger, ["b", "longfield"].into_iter()), None, "{stranger}");
+            assert_eq!(find_nearest(stranger, ["b", "longfield"].into_iter()), None, "{stranger}");
         }
-        assert_eq!(nearest("B", ["b", "longfield"].into_iter()), Some("b"));
-        assert_eq!(nearest("bb", ["b", "longfield"].into_iter()), Some("b"));
+        assert_eq!(find_nearest("B", ["b", "longfield"].into_iter()), Some("b"));
+        assert_eq!(find_nearest("bb", ["b", "longfield"].into_iter()), Some("b"));
     }
 }

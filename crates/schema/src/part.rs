@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use crate::explain::amend;
-use crate::form::{Inside, Record, is_of, least, most};
+use crate::form::{Inside, Record, count_least, count_most, is_of};
 use crate::judge::builtin::Family;
 use crate::judge::check_value;
 use crate::shape::{Bound, Declaration, Schema, Simple, TypeId, Variety};
@@ -107,15 +107,15 @@ impl<'m> PayloadPart<'m> {
                 name: &slot.declaration.name,
                 holds: Holds::Element(slot.declaration.of),
                 is_attribute: false,
-                least: least(content, &is_it),
-                most: most(content, &is_it),
+                least: count_least(content, &is_it),
+                most: count_most(content, &is_it),
             });
         }
         parts
     }
 
     /// The part with that name inside it. An element comes before an attribute of the same name.
-    pub fn part(&self, name: &str) -> Option<PayloadPart<'m>> {
+    pub fn find_part(&self, name: &str) -> Option<PayloadPart<'m>> {
         let parts = self.parts();
         let found = parts.iter().rfind(|part| part.name == name && !part.is_attribute);
         found.or_else(|| parts.iter().find(|part| part.name == name)).cloned()
@@ -129,19 +129,19 @@ impl<'m> PayloadPart<'m> {
 
     /// Some value that it can have; `None` if none is known.
     pub fn sample(&self) -> Option<String> {
-        self.simple().map_or_else(|| Some("x".to_owned()), amend::sample)
+        self.simple().map_or_else(|| Some("x".to_owned()), amend::find_sample)
     }
 
     /// Why it can never have this value, worded to follow its name; `None` if it can.
-    pub fn fault(&self, value: &str) -> Option<String> {
-        check_value::check(self.simple()?, value).map(|wrong| wrong.words)
+    pub fn find_fault(&self, value: &str) -> Option<String> {
+        check_value::check_value(self.simple()?, value).map(|wrong| wrong.words)
     }
 
     /// Whether none of its values lies in this range. Both ends belong to the range; a missing end is open.
     pub fn is_beyond(&self, from: Option<&str>, to: Option<&str>) -> bool {
         let Some(simple) = self.simple() else { return false };
         let Variety::Atomic(base) = simple.variety else { return false };
-        let below = |one: &str, other: &str| base.compare(one, other) == Some(Ordering::Less);
+        let below = |one: &str, other: &str| base.compare_values(one, other) == Some(Ordering::Less);
         if !simple.values.is_empty() {
             let fits = |value: &str| {
                 !from.is_some_and(|from| below(value, from)) && !to.is_some_and(|to| below(to, value))
@@ -150,10 +150,10 @@ impl<'m> PayloadPart<'m> {
         }
         let (smallest, largest) = base.limits();
         let before = |end: &str, bound: &Bound| {
-            below(end, &bound.value) || (!bound.inclusive && base.same(end, &bound.value))
+            below(end, &bound.value) || (!bound.inclusive && base.is_same(end, &bound.value))
         };
         let behind = |end: &str, bound: &Bound| {
-            below(&bound.value, end) || (!bound.inclusive && base.same(end, &bound.value))
+            below(&bound.value, end) || (!bound.inclusive && base.is_same(end, &bound.value))
         };
         let too_small = |to: &str| {
             simple.least.as_ref().is_some_and(|bound| before(to, bound))
@@ -172,7 +172,7 @@ impl<'m> PayloadPart<'m> {
             Variety::Atomic(base) => Some(base),
             Variety::List(_) | Variety::Union(_) => None,
         });
-        atomic.is_some_and(|base| base.compare(one, other) == Some(Ordering::Less))
+        atomic.is_some_and(|base| base.compare_values(one, other) == Some(Ordering::Less))
     }
 
     fn record(&self) -> Option<Record<'m>> {

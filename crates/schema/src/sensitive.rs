@@ -11,15 +11,15 @@ use crate::shape::{AttributeUse, Content, Declaration, Schema, Type};
 use crate::tree::{self, Element};
 
 /// The ranges, in document order. A schema without marks costs nothing.
-pub(crate) fn places(schema: &Schema, payload: &[u8]) -> Vec<Range<usize>> {
+pub(crate) fn find_places(schema: &Schema, payload: &[u8]) -> Vec<Range<usize>> {
     if !schema.has_sensitive {
         return Vec::new();
     }
     let mut walk = Walk { schema, payload, found: Vec::new() };
-    if let Ok(root) = tree::read(payload)
+    if let Ok(root) = tree::read_tree(payload)
         && let Some(declaration) = schema.global_of(&root.name.namespace, &root.name.local)
     {
-        walk.element(declaration, &root);
+        walk.visit_element(declaration, &root);
     }
     walk.found
 }
@@ -32,21 +32,21 @@ struct Walk<'w> {
 
 impl Walk<'_> {
     /// The recursion is bounded: the tree is never deeper than its reader allows.
-    fn element(&mut self, declaration: &Declaration, element: &Element) {
-        let complex = match self.schema.of(declaration.of) {
+    fn visit_element(&mut self, declaration: &Declaration, element: &Element) {
+        let complex = match self.schema.find_type(declaration.of) {
             Type::Complex(complex) => Some(complex),
             Type::Simple(_) | Type::Anything => None,
         };
         if let Some(complex) = complex {
-            self.attributes(&complex.attributes, element);
+            self.visit_attributes(&complex.attributes, element);
         }
         if declaration.marks.sensitive {
-            self.found.extend(self.content(element));
+            self.found.extend(self.find_content(element));
             return;
         }
         let mut declared = Vec::new();
         if let Some(Content::Children(particle)) = complex.map(|complex| &complex.content) {
-            particle.term.elements(&mut declared);
+            particle.term.collect_elements(&mut declared);
         }
         for child in element.children() {
             let name = &child.name;
@@ -56,19 +56,19 @@ impl Walk<'_> {
             let of = here.clone().find(|one| one.marks.sensitive).or_else(|| here.next()).copied();
             // Only a wildcard admits an element that is not declared here.
             if let Some(of) = of.or_else(|| self.schema.global_of(&name.namespace, &name.local)) {
-                self.element(of, child);
+                self.visit_element(of, child);
             }
         }
     }
 
     /// What is between the tags; `None` if that is nothing.
-    fn content(&self, element: &Element) -> Option<Range<usize>> {
+    fn find_content(&self, element: &Element) -> Option<Range<usize>> {
         let behind = self.payload.get(element.head_end..element.span.end)?;
         let end = element.head_end + behind.windows(2).rposition(|two| two == b"</")?;
         (end > element.head_end).then_some(element.head_end..end)
     }
 
-    fn attributes(&mut self, declared: &[AttributeUse], element: &Element) {
+    fn visit_attributes(&mut self, declared: &[AttributeUse], element: &Element) {
         if !declared.iter().any(|attribute| attribute.sensitive) {
             return;
         }

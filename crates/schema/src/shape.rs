@@ -32,7 +32,7 @@ pub(crate) struct Schema {
 
 impl Schema {
     /// A global element of the document's own namespace.
-    pub(crate) fn global(&self, local: &str) -> Option<&Declaration> {
+    pub(crate) fn find_global(&self, local: &str) -> Option<&Declaration> {
         self.global_of(&self.namespace, local)
     }
 
@@ -42,13 +42,13 @@ impl Schema {
     }
 
     /// The global elements of the document's own namespace, in its order.
-    pub(crate) fn own(&self) -> impl Iterator<Item = &Declaration> {
+    pub(crate) fn list_own(&self) -> impl Iterator<Item = &Declaration> {
         self.elements.iter().filter(|element| element.namespace == self.namespace)
     }
 
     /// The purpose of an element, from its own documentation or that of its type.
-    pub(crate) fn about<'m>(&'m self, declaration: &'m Declaration) -> Option<&'m str> {
-        let of_type = || match self.of(declaration.of) {
+    pub(crate) fn find_about<'m>(&'m self, declaration: &'m Declaration) -> Option<&'m str> {
+        let of_type = || match self.find_type(declaration.of) {
             Type::Complex(complex) => complex.documentation.as_deref(),
             Type::Simple(_) | Type::Anything => None,
         };
@@ -65,7 +65,7 @@ impl Schema {
 
     /// The type behind an id. Ids come from reading the same schema, so every id is known. An unknown id
     /// would allow anything, which leaves the decision to libxml2.
-    pub(crate) fn of(&self, id: TypeId) -> &Type {
+    pub(crate) fn find_type(&self, id: TypeId) -> &Type {
         self.types.get(id.0).unwrap_or(&Type::Anything)
     }
 }
@@ -204,7 +204,7 @@ pub(crate) enum Wildcard {
 }
 
 impl Wildcard {
-    pub(crate) fn takes(&self, namespace: &str) -> bool {
+    pub(crate) fn can_take(&self, namespace: &str) -> bool {
         match self {
             Self::Any => true,
             Self::Other(own) => !namespace.is_empty() && *namespace != **own,
@@ -229,12 +229,12 @@ impl Term {
     }
 
     /// Every element of this term, in order, at any depth of groups.
-    pub(crate) fn elements<'a>(&'a self, found: &mut Vec<&'a Declaration>) {
+    pub(crate) fn collect_elements<'a>(&'a self, found: &mut Vec<&'a Declaration>) {
         match self {
             Self::Element(declaration) => found.push(declaration),
             Self::Wildcard(_) => {}
             Self::Sequence(parts) | Self::Choice(parts) | Self::All(parts) => {
-                parts.iter().for_each(|part| part.term.elements(found));
+                parts.iter().for_each(|part| part.term.collect_elements(found));
             }
         }
     }
@@ -268,17 +268,17 @@ pub(crate) struct Simple {
 }
 
 impl Simple {
-    pub(crate) fn plain(base: Builtin) -> Self {
-        Self::of(Variety::Atomic(base), base.white_space())
+    pub(crate) fn new_plain(base: Builtin) -> Self {
+        Self::from_variety(Variety::Atomic(base), base.white_space())
     }
 
-    pub(crate) fn list(item: Arc<Simple>) -> Self {
-        Self::of(Variety::List(item), WhiteSpace::Collapse)
+    pub(crate) fn new_list(item: Arc<Simple>) -> Self {
+        Self::from_variety(Variety::List(item), WhiteSpace::Collapse)
     }
 
     /// The member that reads a value handles its white space.
-    pub(crate) fn union(members: Vec<Arc<Simple>>) -> Self {
-        Self::of(Variety::Union(members), WhiteSpace::Preserve)
+    pub(crate) fn new_union(members: Vec<Arc<Simple>>) -> Self {
+        Self::from_variety(Variety::Union(members), WhiteSpace::Preserve)
     }
 
     /// Whether restrictions have added anything to the variety.
@@ -287,7 +287,7 @@ impl Simple {
         !self.patterns.is_empty() || !self.values.is_empty() || counted.iter().any(|facet| facet.is_some())
     }
 
-    fn of(variety: Variety, space: WhiteSpace) -> Self {
+    fn from_variety(variety: Variety, space: WhiteSpace) -> Self {
         Self {
             variety,
             space,

@@ -35,13 +35,13 @@ enum Kind {
 impl TextElements {
     /// An element that holds only text.
     #[must_use]
-    pub fn text() -> Self {
+    pub fn new_text() -> Self {
         Self { nodes: vec![Node { kind: Kind::Text, children: BTreeMap::new() }] }
     }
 
     /// An element that holds another payload.
     #[must_use]
-    pub fn payload() -> Self {
+    pub fn new_payload() -> Self {
         Self { nodes: vec![Node { kind: Kind::Payload, children: BTreeMap::new() }] }
     }
 
@@ -55,7 +55,7 @@ impl TextElements {
 
     /// An element that holds one kind of child element.
     #[must_use]
-    pub fn holding(name: &str, child: Self) -> Self {
+    pub fn with_child(name: &str, child: Self) -> Self {
         let root =
             Node { kind: Kind::Other, children: BTreeMap::from([(name.to_owned(), (Arc::from(""), 1))]) };
         let moved = child.nodes.into_iter().map(|mut node| {
@@ -85,41 +85,43 @@ impl TextElements {
 
     /// The child element of that local name.
     #[must_use]
-    pub fn child(&self, at: usize, local: &str) -> Option<usize> {
+    pub fn find_child(&self, at: usize, local: &str) -> Option<usize> {
         Some(self.nodes.get(at)?.children.get(local)?.1)
     }
 
     /// Whether an element allows a child element of that local name.
     #[must_use]
-    pub fn allows(&self, at: usize, local: &str) -> bool {
-        self.child(at, local).is_some()
+    pub fn is_allowed(&self, at: usize, local: &str) -> bool {
+        self.find_child(at, local).is_some()
     }
 }
 
 /// Whether every element of a payload is declared at its place, so that none came in by a wildcard.
 pub(crate) fn declares_all(schema: &Schema, payload: &[u8]) -> bool {
-    let Ok(root) = tree::read(payload) else { return false };
+    let Ok(root) = tree::read_tree(payload) else { return false };
     let is_own = *root.name.namespace == *schema.namespace;
-    is_own && of(schema, &root.name.local).is_some_and(|texts| texts.declare(0, &root))
+    is_own && from_schema(schema, &root.name.local).is_some_and(|texts| texts.has_declared(0, &root))
 }
 
 impl TextElements {
     /// The recursion is bounded: the tree is never deeper than its reader allows.
-    fn declare(&self, at: usize, element: &Element) -> bool {
+    fn has_declared(&self, at: usize, element: &Element) -> bool {
         element.children().all(|child| {
             let known = self.nodes.get(at).and_then(|node| node.children.get(&*child.name.local));
-            known.is_some_and(|(ns, inside)| **ns == *child.name.namespace && self.declare(*inside, child))
+            known.is_some_and(|(ns, inside)| {
+                **ns == *child.name.namespace && self.has_declared(*inside, child)
+            })
         })
     }
 }
 
 /// The elements inside a global element.
-pub(crate) fn of(schema: &Schema, element: &str) -> Option<TextElements> {
-    let root = schema.global(element)?.of.0;
+pub(crate) fn from_schema(schema: &Schema, element: &str) -> Option<TextElements> {
+    let root = schema.find_global(element)?.of.0;
     let (mut numbers, mut waiting) = (BTreeMap::from([(root, 0)]), vec![root]);
     let mut nodes = BTreeMap::new();
     while let Some(id) = waiting.pop() {
-        let (kind, declared) = node(schema, id);
+        let (kind, declared) = make_node(schema, id);
         let mut children = BTreeMap::new();
         for child in declared {
             let next = numbers.len();
@@ -134,16 +136,16 @@ pub(crate) fn of(schema: &Schema, element: &str) -> Option<TextElements> {
     Some(TextElements { nodes: nodes.into_values().collect() })
 }
 
-fn node(schema: &Schema, id: usize) -> (Kind, Vec<&Declaration>) {
+fn make_node(schema: &Schema, id: usize) -> (Kind, Vec<&Declaration>) {
     let mut found = Vec::new();
-    let kind = match schema.of(crate::shape::TypeId(id)) {
+    let kind = match schema.find_type(crate::shape::TypeId(id)) {
         Type::Simple(_) => Kind::Text,
         Type::Anything => Kind::Other,
         Type::Complex(complex) => match &complex.content {
             Content::Text(_) | Content::Free => Kind::Text,
             Content::Empty => Kind::Other,
             Content::Children(particle) => {
-                elements(&particle.term, &mut found);
+                collect_elements(&particle.term, &mut found);
                 Kind::Other
             }
         },
@@ -152,9 +154,9 @@ fn node(schema: &Schema, id: usize) -> (Kind, Vec<&Declaration>) {
 }
 
 /// The elements of a term. Two with one name and different types are both left out.
-fn elements<'m>(term: &'m Term, found: &mut Vec<&'m Declaration>) {
+fn collect_elements<'m>(term: &'m Term, found: &mut Vec<&'m Declaration>) {
     let mut all = Vec::new();
-    term.elements(&mut all);
+    term.collect_elements(&mut all);
     let is_clear = |one: &&Declaration| all.iter().all(|other| other.name != one.name || other.of == one.of);
     found.extend(all.iter().copied().filter(|one| is_clear(one)));
 }

@@ -33,7 +33,7 @@ pub(crate) struct Name {
 }
 
 impl Name {
-    pub(crate) fn is(&self, namespace: &str, local: &str) -> bool {
+    pub(crate) fn is_named(&self, namespace: &str, local: &str) -> bool {
         &*self.namespace == namespace && *self.local == *local
     }
 }
@@ -108,21 +108,21 @@ impl Element {
     }
 
     /// The value of an attribute that has no namespace.
-    pub(crate) fn attribute(&self, local: &str) -> Option<&str> {
-        self.attributes.iter().find(|a| a.name.is("", local)).map(|a| a.value.as_str())
+    pub(crate) fn find_attribute(&self, local: &str) -> Option<&str> {
+        self.attributes.iter().find(|a| a.name.is_named("", local)).map(|a| a.value.as_str())
     }
 
     /// The namespace that elements without a prefix have inside this one.
     pub(crate) fn default_namespace(&self) -> Rc<str> {
-        resolve(self.scope.as_ref(), "").unwrap_or_else(|| Rc::from(""))
+        resolve_prefix(self.scope.as_ref(), "").unwrap_or_else(|| Rc::from(""))
     }
 
     /// Reads `prefix:local` from an attribute value of this element.
-    pub(crate) fn qualified(&self, value: &str) -> Option<Name> {
+    pub(crate) fn resolve_name(&self, value: &str) -> Option<Name> {
         let value = value.trim_matches([' ', '\t', '\r', '\n']);
         let (prefix, local) = value.split_once(':').unwrap_or(("", value));
-        let namespace = resolve(self.scope.as_ref(), prefix)?;
-        Some(Name { namespace, local: Word::of(local) })
+        let namespace = resolve_prefix(self.scope.as_ref(), prefix)?;
+        Some(Name { namespace, local: Word::from_text(local) })
     }
 }
 
@@ -134,7 +134,7 @@ struct Binding {
     outer: Option<Rc<Binding>>,
 }
 
-fn resolve(scope: Option<&Rc<Binding>>, prefix: &str) -> Option<Rc<str>> {
+fn resolve_prefix(scope: Option<&Rc<Binding>>, prefix: &str) -> Option<Rc<str>> {
     if prefix == "xml" {
         return Some(Rc::from(XML_NAMESPACE));
     }
@@ -150,25 +150,26 @@ fn resolve(scope: Option<&Rc<Binding>>, prefix: &str) -> Option<Rc<str>> {
 }
 
 /// Reads one document.
-pub(crate) fn read(bytes: &[u8]) -> Result<Element, Fault> {
+pub(crate) fn read_tree(bytes: &[u8]) -> Result<Element, Fault> {
     let text = std::str::from_utf8(bytes)
         .map_err(|e| Fault { offset: e.valid_up_to(), words: "the bytes are not UTF-8".to_owned() })?;
     let mut building = Building { open: Vec::new(), root: None, words: Words::default() };
     let mut reader = Reader::from_str(text);
     loop {
-        let offset = position(reader.buffer_position());
-        let event = reader
-            .read_event()
-            .map_err(|error| Fault { offset: position(reader.error_position()), words: error.to_string() })?;
+        let offset = to_position(reader.buffer_position());
+        let event = reader.read_event().map_err(|error| Fault {
+            offset: to_position(reader.error_position()),
+            words: error.to_string(),
+        })?;
         if matches!(event, Event::Eof) {
             return building.finish(offset);
         }
-        building.take(event, offset, position(reader.buffer_position()))?;
+        building.take_event(event, offset, to_position(reader.buffer_position()))?;
     }
 }
 
 /// The reader counts in `u64`; a document in memory always fits in `usize`.
-fn position(count: u64) -> usize {
+fn to_position(count: u64) -> usize {
     usize::try_from(count).unwrap_or(usize::MAX)
 }
 
@@ -179,51 +180,51 @@ struct Building {
 }
 
 impl Building {
-    fn take(&mut self, event: Event<'_>, offset: usize, end: usize) -> Result<(), Fault> {
+    fn take_event(&mut self, event: Event<'_>, offset: usize, end: usize) -> Result<(), Fault> {
         match event {
-            Event::Start(start) => self.open(&start, offset..end),
+            Event::Start(start) => self.open_element(&start, offset..end),
             Event::Empty(start) => {
-                self.open(&start, offset..end)?;
-                self.close(end);
+                self.open_element(&start, offset..end)?;
+                self.close_element(end);
                 Ok(())
             }
             Event::End(_) => {
-                self.close(end);
+                self.close_element(end);
                 Ok(())
             }
-            Event::Text(text) => self.text(&text.xml10_content(), offset, false),
-            Event::CData(text) => self.text(&text.xml10_content(), offset, true),
+            Event::Text(text) => self.add_text(&text.xml10_content(), offset, false),
+            Event::CData(text) => self.add_text(&text.xml10_content(), offset, true),
             Event::GeneralRef(reference) => {
-                let value = referred(&reference).ok_or_else(|| Fault {
+                let value = resolve_reference(&reference).ok_or_else(|| Fault {
                     offset,
                     words: format!("&{}; is not one of the five entities", &*reference),
                 })?;
-                self.text(&value, offset, false)
+                self.add_text(&value, offset, false)
             }
-            Event::DocType(_) => Err(fault(offset, "a document type (DOCTYPE) is not allowed")),
-            Event::PI(_) => Err(fault(offset, "a processing instruction is not allowed")),
+            Event::DocType(_) => Err(make_fault(offset, "a document type (DOCTYPE) is not allowed")),
+            Event::PI(_) => Err(make_fault(offset, "a processing instruction is not allowed")),
             Event::Decl(declaration) => match declaration.encoding() {
                 Some(Ok(name)) if !name.eq_ignore_ascii_case("utf-8") => {
                     Err(Fault { offset, words: format!("the encoding is {name}, only UTF-8 is read") })
                 }
-                Some(Err(_)) => Err(fault(offset, "the XML declaration cannot be read")),
+                Some(Err(_)) => Err(make_fault(offset, "the XML declaration cannot be read")),
                 _ => Ok(()),
             },
             Event::Comment(_) | Event::Eof => Ok(()),
         }
     }
 
-    fn open(&mut self, start: &BytesStart<'_>, head: Range<usize>) -> Result<(), Fault> {
+    fn open_element(&mut self, start: &BytesStart<'_>, head: Range<usize>) -> Result<(), Fault> {
         let offset = head.start;
         if self.root.is_some() {
-            return Err(fault(offset, "there is a second root element"));
+            return Err(make_fault(offset, "there is a second root element"));
         }
         if self.open.len() >= DEPTH {
             return Err(Fault { offset, words: format!("elements are nested deeper than {DEPTH}") });
         }
         let mut scope = self.open.last().and_then(|parent| parent.scope.clone());
         let mut raw = Vec::new();
-        for attribute in written(start, offset) {
+        for attribute in read_attributes(start, offset) {
             let (key, value) = attribute?;
             let declared = if key == "xmlns" { Some("") } else { key.strip_prefix("xmlns:") };
             match declared {
@@ -237,20 +238,20 @@ impl Building {
         let unbound = |name: &str| Fault { offset, words: format!("the prefix of {name} is not declared") };
         let tag = start.name().into_inner();
         let words = &mut self.words;
-        let name = named(words, scope.as_ref(), tag, true).ok_or_else(|| unbound(tag))?;
+        let name = make_name(words, scope.as_ref(), tag, true).ok_or_else(|| unbound(tag))?;
         let mut attributes = Vec::with_capacity(raw.len());
         for (key, value) in raw {
-            let name = named(words, scope.as_ref(), key, false).ok_or_else(|| unbound(key))?;
-            let key = if *name.local == *key { name.local.clone() } else { words.word(key) };
+            let name = make_name(words, scope.as_ref(), key, false).ok_or_else(|| unbound(key))?;
+            let key = if *name.local == *key { name.local.clone() } else { words.intern_word(key) };
             attributes.push(Attribute { name, key, value });
         }
-        let tag = if *name.local == *tag { name.local.clone() } else { words.word(tag) };
+        let tag = if *name.local == *tag { name.local.clone() } else { words.intern_word(tag) };
         let head_end = head.end;
         self.open.push(Element { name, tag, attributes, parts: Vec::new(), span: head, head_end, scope });
         Ok(())
     }
 
-    fn close(&mut self, end: usize) {
+    fn close_element(&mut self, end: usize) {
         let Some(mut element) = self.open.pop() else { return };
         element.span.end = end;
         match self.open.last_mut() {
@@ -259,10 +260,14 @@ impl Building {
         }
     }
 
-    fn text(&mut self, value: &str, offset: usize, quoted: bool) -> Result<(), Fault> {
+    fn add_text(&mut self, value: &str, offset: usize, quoted: bool) -> Result<(), Fault> {
         let Some(parent) = self.open.last_mut() else {
             let blank = value.trim_matches([' ', '\t', '\r', '\n', '\u{feff}']).is_empty();
-            return if blank { Ok(()) } else { Err(fault(offset, "there is text outside the root element")) };
+            return if blank {
+                Ok(())
+            } else {
+                Err(make_fault(offset, "there is text outside the root element"))
+            };
         };
         match parent.parts.last_mut() {
             Some(Part::Text(text)) => {
@@ -279,32 +284,32 @@ impl Building {
             let words = format!("<{}> is never closed", open.name.local.as_str());
             return Err(Fault { offset: open.span.start, words });
         }
-        self.root.ok_or_else(|| fault(offset, "there is no root element"))
+        self.root.ok_or_else(|| make_fault(offset, "there is no root element"))
     }
 }
 
-fn fault(offset: usize, words: &str) -> Fault {
+fn make_fault(offset: usize, words: &str) -> Fault {
     Fault { offset, words: words.to_owned() }
 }
 
 /// Attributes without a prefix have no namespace; elements without a prefix have the default
 /// namespace.
-fn named(
+fn make_name(
     words: &mut Words,
     scope: Option<&Rc<Binding>>,
     qualified: &str,
     default_applies: bool,
 ) -> Option<Name> {
     let (namespace, local) = match qualified.split_once(':') {
-        Some((prefix, local)) => (resolve(scope, prefix)?, local),
-        None if default_applies => (resolve(scope, "")?, qualified),
+        Some((prefix, local)) => (resolve_prefix(scope, prefix)?, local),
+        None if default_applies => (resolve_prefix(scope, "")?, qualified),
         None => (Rc::from(""), qualified),
     };
-    Some(Name { namespace, local: words.word(local) })
+    Some(Name { namespace, local: words.intern_word(local) })
 }
 
 /// The attributes of a start tag as written, including namespace declarations, with their values.
-fn written<'s>(
+fn read_attributes<'s>(
     start: &'s BytesStart<'_>,
     offset: usize,
 ) -> impl Iterator<Item = Result<(&'s str, String), Fault>> {
@@ -322,11 +327,11 @@ pub(crate) fn head_attributes(head: &str) -> Vec<(String, String)> {
     let (Ok(Event::Start(start)) | Ok(Event::Empty(start))) = Reader::from_str(head).read_event() else {
         return Vec::new();
     };
-    written(&start, 0).flatten().map(|(key, value)| (key.to_owned(), value)).collect()
+    read_attributes(&start, 0).flatten().map(|(key, value)| (key.to_owned(), value)).collect()
 }
 
 /// The text for a character or predefined entity reference.
-fn referred(reference: &BytesRef<'_>) -> Option<String> {
+fn resolve_reference(reference: &BytesRef<'_>) -> Option<String> {
     if let Ok(Some(character)) = reference.resolve_char_ref() {
         return Some(character.to_string());
     }
@@ -339,9 +344,9 @@ pub(crate) fn line_and_column(bytes: &[u8], offset: usize) -> (u64, u64) {
     let line = before.iter().filter(|b| **b == b'\n').count();
     let last = before.iter().rposition(|b| *b == b'\n').map_or(0, |at| at.saturating_add(1));
     let column = String::from_utf8_lossy(before.get(last..).unwrap_or_default()).chars().count();
-    (count(line), count(column))
+    (to_count(line), to_count(column))
 }
 
-fn count(from_zero: usize) -> u64 {
+fn to_count(from_zero: usize) -> u64 {
     u64::try_from(from_zero).unwrap_or(u64::MAX).saturating_add(1)
 }

@@ -15,7 +15,7 @@ const RECENT: usize = 8;
 pub(crate) struct Word(Rc<str>);
 
 impl Word {
-    pub(crate) fn of(text: &str) -> Self {
+    pub(crate) fn from_text(text: &str) -> Self {
         Self(Rc::from(text))
     }
 
@@ -58,11 +58,11 @@ pub(crate) struct Words {
 }
 
 impl Words {
-    pub(crate) fn word(&mut self, text: &str) -> Word {
+    pub(crate) fn intern_word(&mut self, text: &str) -> Word {
         if let Some(known) = self.recent.iter().find(|known| *known.0 == *text) {
             return known.clone();
         }
-        let word = Word::of(text);
+        let word = Word::from_text(text);
         match self.recent.get_mut(self.next) {
             Some(oldest) => *oldest = word.clone(),
             None => self.recent.push(word.clone()),

@@ -6,7 +6,7 @@
 
 use std::fmt::Display;
 
-use systole_kit::writer::visible;
+use systole_kit::writer::make_visible;
 use unicode_width::UnicodeWidthChar as _;
 
 use super::layout;
@@ -53,7 +53,7 @@ pub fn width(text: &str) -> usize {
 
 /// The text on one line: hidden characters shown, white space collapsed to one blank.
 pub fn plain(text: &str) -> String {
-    visible(text).split_whitespace().collect::<Vec<_>>().join(" ")
+    make_visible(text).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// The text, or its longest beginning that fits, with `…` after a cut. For names; `cut_counted` is for words.

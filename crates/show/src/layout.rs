@@ -124,7 +124,7 @@ fn local(at: Millis) -> (civil::DateTime, Offset) {
 
 /// The moment that was typed: a duration ago, a time with an offset, or a time in the layout's zone.
 pub fn moment_of(text: &str, now: Millis) -> Option<Millis> {
-    let ago = stretch_ms(text).map(|ago| Millis(now.since(Millis(ago))));
+    let ago = stretch_ms(text).map(|ago| Millis(now.count_since(Millis(ago))));
     ago.or_else(|| Millis::parse(text)).or_else(|| typed(text, now))
 }
 

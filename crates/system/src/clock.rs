@@ -62,53 +62,53 @@ impl Default for SkippingClock {
 impl Clock for SkippingClock {
     fn now(&self) -> Millis {
         let (wall, ticks) = self.began;
-        wall.plus(self.ticks().since(ticks))
+        wall.add_ms(self.ticks().count_since(ticks))
     }
 
     fn ticks(&self) -> Millis {
-        WallClock.ticks().plus(*self.skipped.borrow())
+        WallClock.ticks().add_ms(*self.skipped.borrow())
     }
 }
 
 impl SkippingClock {
     /// Skips the time until that tick; does nothing if the tick has passed.
     pub fn skip_to(&self, tick: Millis) {
-        let more = tick.since(self.ticks());
+        let more = tick.count_since(self.ticks());
         if more > 0 {
             self.skipped.send_modify(|skipped| *skipped = skipped.saturating_add(more));
         }
     }
 
     /// How many tasks sleep here, and when the first of them wakes.
-    pub fn sleepers(&self) -> (usize, Option<Millis>) {
-        let sleepers = self.asleep();
+    pub fn count_sleepers(&self) -> (usize, Option<Millis>) {
+        let sleepers = self.lock_asleep();
         (sleepers.len(), sleepers.values().min().copied())
     }
 
     /// Changes whenever a sleeper begins or stops.
-    pub fn changes(&self) -> watch::Receiver<u64> {
+    pub fn watch_changes(&self) -> watch::Receiver<u64> {
         self.changes.subscribe()
     }
 
-    fn asleep(&self) -> MutexGuard<'_, BTreeMap<u64, Millis>> {
+    fn lock_asleep(&self) -> MutexGuard<'_, BTreeMap<u64, Millis>> {
         // Every change is one step, so the map is valid even if the lock is poisoned.
         self.sleepers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Sleeps until this much time has passed or was skipped.
-    pub async fn sleep(&self, pause: Duration) {
-        let until = self.ticks().plus(u64::try_from(pause.as_millis()).unwrap_or(u64::MAX));
+    pub async fn sleep_for(&self, pause: Duration) {
+        let until = self.ticks().add_ms(u64::try_from(pause.as_millis()).unwrap_or(u64::MAX));
         let mut skipped = self.skipped.subscribe();
         let mut number = 0;
         self.changes.send_modify(|changes| {
             *changes += 1;
             number = *changes;
         });
-        self.asleep().insert(number, until);
+        self.lock_asleep().insert(number, until);
         let _awake = Awake { clock: self, number };
         self.changes.send_modify(|changes| *changes += 1);
         loop {
-            let left = until.since(self.ticks());
+            let left = until.count_since(self.ticks());
             if left == 0 {
                 return;
             }
@@ -129,7 +129,7 @@ struct Awake<'c> {
 
 impl Drop for Awake<'_> {
     fn drop(&mut self) {
-        self.clock.asleep().remove(&self.number);
+        self.clock.lock_asleep().remove(&self.number);
         self.clock.changes.send_modify(|changes| *changes += 1);
     }
 }
@@ -149,7 +149,7 @@ impl KernelSeeds {
 }
 
 impl Seeds for KernelSeeds {
-    fn draw(&self) -> Seed {
+    fn draw_seed(&self) -> Seed {
         let number = self.drawn.fetch_add(1, Ordering::Relaxed).to_be_bytes();
         let hash: [u8; 32] = Sha256::new().chain_update(self.secret).chain_update(number).finalize().into();
         let mut seed = [0; 16];

@@ -16,7 +16,7 @@ const WANTED: u64 = 65_536;
 static BEFORE: OnceLock<Rlimit> = OnceLock::new();
 
 /// Raises the soft limit. If the system does not allow that, the limit stays as it is.
-pub fn raise() {
+pub fn raise_limit() {
     let before = getrlimit(Resource::Nofile);
     let Some(soft) = before.current else { return };
     let wanted = before.maximum.map_or(WANTED, |hard| hard.min(WANTED));
@@ -44,7 +44,7 @@ pub fn give_back(child: Option<u32>) {
 }
 
 /// How many may be open now.
-pub fn most() -> usize {
+pub fn read_limit() -> usize {
     let soft = getrlimit(Resource::Nofile).current.unwrap_or(WANTED);
     usize::try_from(soft).unwrap_or(usize::MAX)
 }

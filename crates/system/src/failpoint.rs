@@ -39,7 +39,7 @@ pub struct FailpointError(String);
 
 impl Failpoint {
     /// Reads `K7:3`; `None` arms nothing.
-    pub fn read(text: Option<&str>) -> Result<Failpoint, FailpointError> {
+    pub fn parse(text: Option<&str>) -> Result<Failpoint, FailpointError> {
         let Some(text) = text else { return Ok(Failpoint { armed: None }) };
         let parts = text.split_once(':').and_then(|(name, count)| {
             let step = NAMES.iter().find(|(known, _)| *known == name)?.1;
@@ -50,7 +50,7 @@ impl Failpoint {
 }
 
 impl StepObserver for Failpoint {
-    fn passed(&self, step: PumpStep) {
+    fn note_step(&self, step: PumpStep) {
         let Some((armed, left)) = &self.armed else { return };
         if *armed == step && left.fetch_sub(1, Ordering::SeqCst) == 1 {
             // Killing oneself cannot fail. If it does, the test that armed this sees a process that

@@ -36,15 +36,15 @@ pub enum KeyFilesFault {
 }
 
 /// The file of a key in that folder.
-pub fn path(folder: &Path, name: &str) -> PathBuf {
+pub fn to_path(folder: &Path, name: &str) -> PathBuf {
     folder.join(format!("{name}.nk"))
 }
 
 /// Reads the keys of that folder, and makes the missing ones. If a key cannot be read, none is made.
 pub fn found_or_made(folder: &Path, names: &[&str]) -> Result<PublicKeys, KeyFilesFault> {
-    let paths: Vec<PathBuf> = names.iter().map(|name| path(folder, name)).collect();
+    let paths: Vec<PathBuf> = names.iter().map(|name| to_path(folder, name)).collect();
     let mut open = Vec::new();
-    let found = paths.iter().map(|path| read(path, &mut open)).collect::<Result<Vec<_>, _>>()?;
+    let found = paths.iter().map(|path| read_key(path, &mut open)).collect::<Result<Vec<_>, _>>()?;
     let made = found.iter().filter(|key| key.is_none()).count();
     if made > 0 {
         let no_folder =
@@ -53,26 +53,26 @@ pub fn found_or_made(folder: &Path, names: &[&str]) -> Result<PublicKeys, KeyFil
     }
     let keys = paths.iter().zip(found).map(|(path, key)| match key {
         Some(key) => Ok(key),
-        None => make(path),
+        None => make_key(path),
     });
     let public = keys.map(|key| key.map(|key| key.public_key())).collect::<Result<_, _>>()?;
     Ok(PublicKeys { public, made, open })
 }
 
 /// The secret half of an existing key.
-pub fn seed(path: &Path) -> Result<String, KeyFilesFault> {
+pub fn read_seed(path: &Path) -> Result<String, KeyFilesFault> {
     let absent = || std::io::Error::from(ErrorKind::NotFound);
-    let key = read(path, &mut Vec::new())?.ok_or_else(|| unread(path, &absent()))?;
+    let key = read_key(path, &mut Vec::new())?.ok_or_else(|| make_fault(path, &absent()))?;
     key.seed().map_err(|error| KeyFilesFault::Unmade(error.to_string()))
 }
 
-fn unread(path: &Path, error: &std::io::Error) -> KeyFilesFault {
-    KeyFilesFault::Hindered(system::unread(path, "a key", error))
+fn make_fault(path: &Path, error: &std::io::Error) -> KeyFilesFault {
+    KeyFilesFault::Hindered(system::report_unread(path, "a key", error))
 }
 
 /// The key of a file, if the file is there.
-fn read(path: &Path, open: &mut Vec<PathBuf>) -> Result<Option<KeyPair>, KeyFilesFault> {
-    let told = |error: &std::io::Error| unread(path, error);
+fn read_key(path: &Path, open: &mut Vec<PathBuf>) -> Result<Option<KeyPair>, KeyFilesFault> {
+    let told = |error: &std::io::Error| make_fault(path, error);
     let file = match fs::File::open(path) {
         Ok(file) => file,
         // A dangling link is not followed for writing: making the key refuses it.
@@ -90,25 +90,26 @@ fn read(path: &Path, open: &mut Vec<PathBuf>) -> Result<Option<KeyPair>, KeyFile
 }
 
 /// Makes a key. A file with the name of a key is complete at any moment, and an existing file stays.
-fn make(path: &Path) -> Result<KeyPair, KeyFilesFault> {
-    let told = |error: std::io::Error| KeyFilesFault::Hindered(system::unwritten(path, "a new key", &error));
+fn make_key(path: &Path) -> Result<KeyPair, KeyFilesFault> {
+    let told =
+        |error: std::io::Error| KeyFilesFault::Hindered(system::report_unwritten(path, "a new key", &error));
     let key = KeyPair::new_user();
     let seed = key.seed().map_err(|error| KeyFilesFault::Unmade(error.to_string()))?;
     let draft = path.with_extension(format!("new-{}", std::process::id()));
-    let written = write(&draft, &seed).and_then(|()| fs::hard_link(&draft, path));
+    let written = write_seed(&draft, &seed).and_then(|()| fs::hard_link(&draft, path));
     // If the file was not written, there is nothing to remove.
     let _removed = fs::remove_file(&draft);
     match written {
         Ok(()) => Ok(key),
         // Another run was faster.
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-            read(path, &mut Vec::new())?.ok_or_else(|| told(error))
+            read_key(path, &mut Vec::new())?.ok_or_else(|| told(error))
         }
         Err(error) => Err(told(error)),
     }
 }
 
-fn write(path: &Path, seed: &str) -> std::io::Result<()> {
+fn write_seed(path: &Path, seed: &str) -> std::io::Result<()> {
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
     file.write_all(format!("{seed}\n").as_bytes())?;
     file.sync_all()

@@ -15,8 +15,8 @@ use super::system::{self, FileFault};
 const WHAT: &str = "a signing key";
 
 /// Makes a key of that name. A file that is there stays.
-pub fn make(path: &Path, name: &str, kind: SignatureKind) -> Result<SignerKey, FileFault> {
-    let hindered = |error: std::io::Error| system::unwritten(path, WHAT, &error);
+pub fn make_key(path: &Path, name: &str, kind: SignatureKind) -> Result<SignerKey, FileFault> {
+    let hindered = |error: std::io::Error| system::report_unwritten(path, WHAT, &error);
     let random = random_bytes().map_err(hindered)?;
     let key = SignerKey::generate(name, kind, &random).map_err(|fault| FileFault {
         words: format!("{name:?}: {fault}"),
@@ -35,8 +35,8 @@ pub fn make(path: &Path, name: &str, kind: SignatureKind) -> Result<SignerKey, F
 }
 
 /// Reads a key. One that others may read is refused.
-pub fn read(path: &Path) -> Result<SignerKey, FileFault> {
-    let hindered = |error: std::io::Error| system::unread(path, WHAT, &error);
+pub fn read_key(path: &Path) -> Result<SignerKey, FileFault> {
+    let hindered = |error: std::io::Error| system::report_unread(path, WHAT, &error);
     let file = File::open(path).map_err(hindered)?;
     let mode = file.metadata().map_err(hindered)?.permissions().mode();
     if mode & 0o077 != 0 {
@@ -46,7 +46,7 @@ pub fn read(path: &Path) -> Result<SignerKey, FileFault> {
     }
     let mut text = String::new();
     file.take(KEY_BYTES as u64 + 2).read_to_string(&mut text).map_err(hindered)?;
-    SignerKey::read(text.trim_end()).map_err(|fault| FileFault {
+    SignerKey::parse(text.trim_end()).map_err(|fault| FileFault {
         words: format!("{}: {fault}", path.display()),
         fix: "the file that systole keygen made",
     })

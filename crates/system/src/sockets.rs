@@ -13,7 +13,7 @@ const LISTENS: &str = "0A";
 
 /// The open files of the processes that listen on that port.
 pub fn files_of_listeners(port: u16) -> Vec<PathBuf> {
-    let sockets = listening(port);
+    let sockets = list_listening(port);
     if sockets.is_empty() {
         return Vec::new();
     }
@@ -30,15 +30,15 @@ fn open_files(process: &Path) -> Vec<PathBuf> {
 }
 
 /// The sockets that listen on a port, with the names that they have among the open files of a process.
-fn listening(port: u16) -> HashSet<PathBuf> {
+fn list_listening(port: u16) -> HashSet<PathBuf> {
     let tables =
         ["/proc/net/tcp", "/proc/net/tcp6"].map(|table| fs::read_to_string(table).unwrap_or_default());
     let lines = tables.iter().flat_map(|table| table.lines().skip(1));
-    lines.filter_map(|line| socket(line, port)).collect()
+    lines.filter_map(|line| parse_socket(line, port)).collect()
 }
 
 /// The socket in a line of the kernel's table, if it listens on that port.
-fn socket(line: &str, port: u16) -> Option<PathBuf> {
+fn parse_socket(line: &str, port: u16) -> Option<PathBuf> {
     let fields: Vec<&str> = line.split_whitespace().collect();
     let (_, hex) = fields.get(1)?.rsplit_once(':')?;
     let is_it = u16::from_str_radix(hex, 16) == Ok(port) && *fields.get(3)? == LISTENS;

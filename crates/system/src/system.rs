@@ -9,7 +9,7 @@ use std::io::{Error, ErrorKind};
 use std::path::{Path, PathBuf};
 
 /// The user of this process: the name, or the number if the machine knows no name.
-pub fn user() -> String {
+pub fn read_user() -> String {
     let number = rustix::process::geteuid().as_raw().to_string();
     let known = fs::read_to_string("/etc/passwd").unwrap_or_default();
     let name = known.lines().find_map(|line| {
@@ -30,7 +30,7 @@ pub struct FileFault {
 }
 
 /// Why a file was not read; `what` says what it should have been, as `the payload`.
-pub fn unread(path: &Path, what: &str, error: &Error) -> FileFault {
+pub fn report_unread(path: &Path, what: &str, error: &Error) -> FileFault {
     let fix = match error.kind() {
         ErrorKind::PermissionDenied => "the right to read it, or another file",
         ErrorKind::IsADirectory => "the path of a file in it",
@@ -38,35 +38,35 @@ pub fn unread(path: &Path, what: &str, error: &Error) -> FileFault {
         ErrorKind::NotFound | ErrorKind::NotADirectory => "the path of a file that is there",
         _ => "another file, or a disk that can be read",
     };
-    FileFault { words: sentence(path, what, &told(error)), fix }
+    FileFault { words: make_sentence(path, what, &describe_error(error)), fix }
 }
 
 /// Why a file was not written; `what` says what it should have become.
-pub fn unwritten(path: &Path, what: &str, error: &Error) -> FileFault {
+pub fn report_unwritten(path: &Path, what: &str, error: &Error) -> FileFault {
     if let Some(words) = path.parent().and_then(in_the_way) {
         return FileFault { words, fix: "another path, or move it out of the way" };
     }
     let (why, fix) = match error.kind() {
         ErrorKind::NotFound => ("there is no such folder".to_owned(), "a path in a folder that is there"),
-        ErrorKind::IsADirectory => (told(error), "the path of a file in it"),
-        ErrorKind::AlreadyExists => (told(error), "another path, or move it out of the way"),
+        ErrorKind::IsADirectory => (describe_error(error), "the path of a file in it"),
+        ErrorKind::AlreadyExists => (describe_error(error), "another path, or move it out of the way"),
         ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
-            (told(error), "free space on that disk, or another path")
+            (describe_error(error), "free space on that disk, or another path")
         }
-        _ => (told(error), "a path where this user may write"),
+        _ => (describe_error(error), "a path where this user may write"),
     };
-    FileFault { words: sentence(path, what, &why), fix }
+    FileFault { words: make_sentence(path, what, &why), fix }
 }
 
 /// Why a folder was not made.
 pub fn no_folder(path: &Path, what: &str, error: &Error) -> FileFault {
     match in_the_way(path) {
         Some(words) => FileFault { words, fix: "another path, or move it out of the way" },
-        None => unwritten(path, what, error),
+        None => report_unwritten(path, what, error),
     }
 }
 
-fn sentence(path: &Path, what: &str, why: &str) -> String {
+fn make_sentence(path: &Path, what: &str, why: &str) -> String {
     format!("{}, {what}: {why}", path.display())
 }
 
@@ -81,7 +81,7 @@ fn in_the_way(folder: &Path) -> Option<String> {
 }
 
 /// The error alone, in our own words if we have any.
-pub fn told(error: &Error) -> String {
+pub fn describe_error(error: &Error) -> String {
     if error.get_ref().is_some() {
         // Our own code made this error, with its own words.
         return error.to_string();

@@ -48,7 +48,7 @@ pub struct EventTally(BTreeMap<(Code, String), Count>);
 
 impl EventTally {
     /// Counts one.
-    pub fn count(&mut self, event: TalliedEvent) {
+    pub fn count_event(&mut self, event: TalliedEvent) {
         let TalliedEvent { code, what, example } = event;
         let known = self.0.entry((code, what));
         let known = known.or_insert_with(|| Count { told: None, untold: 0, example: String::new() });
@@ -58,7 +58,7 @@ impl EventTally {
 
     /// Reports what is due. `tell` returns whether the report was taken; if not, it is repeated later. With `all`,
     /// counts that are not due are reported as well.
-    pub fn tell(&mut self, now: Instant, all: bool, tell: impl Fn(Code, String) -> bool) {
+    pub fn report_events(&mut self, now: Instant, all: bool, tell: impl Fn(Code, String) -> bool) {
         for ((code, what), count) in &mut self.0 {
             let is_due = all || count.told.is_none_or(|told| now.saturating_duration_since(told) >= QUIET);
             if count.untold == 0 || !is_due {
@@ -92,19 +92,19 @@ mod tests {
             told.borrow_mut().push(words);
             true
         };
-        tally.count(event("a may not", ": x"));
-        tally.tell(begin, false, takes);
+        tally.count_event(event("a may not", ": x"));
+        tally.report_events(begin, false, takes);
         for n in 0..1000 {
-            tally.count(event("a may not", &format!(": {n}")));
-            tally.tell(begin + Duration::from_millis(n), false, takes);
+            tally.count_event(event("a may not", &format!(": {n}")));
+            tally.report_events(begin + Duration::from_millis(n), false, takes);
         }
-        tally.count(event("b may not", ""));
-        tally.tell(begin + Duration::from_secs(2), false, takes);
+        tally.count_event(event("b may not", ""));
+        tally.report_events(begin + Duration::from_secs(2), false, takes);
         assert_eq!(*told.borrow(), ["a may not: x", "b may not"]);
-        tally.tell(begin + QUIET, false, takes);
-        tally.count(event("b may not", ""));
-        tally.tell(begin + QUIET, true, takes);
-        tally.tell(begin + QUIET, true, takes);
+        tally.report_events(begin + QUIET, false, takes);
+        tally.count_event(event("b may not", ""));
+        tally.report_events(begin + QUIET, true, takes);
+        tally.report_events(begin + QUIET, true, takes);
         assert_eq!(
             told.borrow()[2..],
             ["a may not, 1000 times since this was last reported: 999", "b may not"]
@@ -114,11 +114,11 @@ mod tests {
     #[test]
     fn what_was_not_taken_is_told_later() {
         let (mut tally, begin) = (EventTally::default(), Instant::now());
-        tally.count(event("a may not", ""));
-        tally.tell(begin, false, |_, _| false);
-        tally.count(event("a may not", ""));
+        tally.count_event(event("a may not", ""));
+        tally.report_events(begin, false, |_, _| false);
+        tally.count_event(event("a may not", ""));
         let told = RefCell::new(Vec::new());
-        tally.tell(begin, false, |_, words| {
+        tally.report_events(begin, false, |_, words| {
             told.borrow_mut().push(words);
             true
         });

@@ -89,7 +89,7 @@ enum Over {
 
 impl RunningTask {
     /// Waits until the task is over, however it ended.
-    pub async fn over(self) {
+    pub async fn wait_for_end(self) {
         match self.0 {
             // The only error left is that the runtime was shut down around the task: a panic was caught
             // inside it, and no one has a handle to abort it.
@@ -107,14 +107,14 @@ impl RunningTask {
 
 /// Starts a task. If `work` panics, `fallen` gets the words of the panic and is run to its end; it must
 /// tell everyone who waits for the work.
-pub fn start<W, F, G>(kind: TaskKind, work: W, fallen: F) -> RunningTask
+pub fn start_task<W, F, G>(kind: TaskKind, work: W, fallen: F) -> RunningTask
 where
     W: Future<Output = ()> + Send + 'static,
     F: FnOnce(PanicMessage) -> G + Send + 'static,
     G: Future<Output = ()> + Send + 'static,
 {
     #[expect(clippy::disallowed_methods, reason = "this is the one place where tasks start")]
-    RunningTask(Over::Among(tokio::spawn(whole(kind, work, fallen))))
+    RunningTask(Over::Among(tokio::spawn(run_whole(kind, work, fallen))))
 }
 
 /// Starts a task on a separate thread, so that it may block on the disk without delaying other tasks. The
@@ -139,7 +139,7 @@ where
             tokio::select! {
                 biased;
                 _ = &mut gone => {}
-                () = whole(kind, work, fallen) => {}
+                () = run_whole(kind, work, fallen) => {}
             }
         });
         anchor.abort();
@@ -148,7 +148,7 @@ where
     Ok(RunningTask(Over::Apart(over)))
 }
 
-async fn whole<W, F, G>(kind: TaskKind, work: W, fallen: F)
+async fn run_whole<W, F, G>(kind: TaskKind, work: W, fallen: F)
 where
     W: Future<Output = ()> + Send + 'static,
     F: FnOnce(PanicMessage) -> G + Send + 'static,
@@ -196,7 +196,7 @@ mod tests {
     use super::*;
 
     fn kind() -> TaskKind {
-        TaskKind::Report(Name::core())
+        TaskKind::Report(Name::new_core())
     }
 
     #[tokio::test]
@@ -209,8 +209,8 @@ mod tests {
                     _ => panic!("plain"),
                 }
             };
-            let task = start(kind(), work, async move |panicked| tell.send(panicked).await.unwrap());
-            task.over().await;
+            let task = start_task(kind(), work, async move |panicked| tell.send(panicked).await.unwrap());
+            task.wait_for_end().await;
             assert_eq!(told.recv().await, Some(PanicMessage(words.to_owned())));
         }
     }
@@ -224,8 +224,8 @@ mod tests {
             rung.notified().await;
             drop(held);
         };
-        let task = start(kind(), work, async |_| ());
-        tokio::join!(task.over(), async { bell.notify_one() });
+        let task = start_task(kind(), work, async |_| ());
+        tokio::join!(task.wait_for_end(), async { bell.notify_one() });
         assert_eq!(Arc::strong_count(&ended), 1);
     }
 }

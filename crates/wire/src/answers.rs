@@ -42,7 +42,7 @@ pub fn write_answers(answers: &Answers) -> Payload {
     let mut writer =
         XmlWriter::with_capacity(256 + carried.map(|payload| payload.bytes().len() + 64).sum::<usize>());
     writer
-        .open("answers")
+        .open_tag("answers")
         .xmlns(namespaces::CORE)
         .number("turn", u64::from(answers.turn))
         .attr_if("wrap-up", answers.wrap_up.as_deref())
@@ -50,20 +50,20 @@ pub fn write_answers(answers: &Answers) -> Payload {
             for item in &answers.items {
                 let seq = item.seq.map(|seq| seq.to_string());
                 let start = inside
-                    .open("item")
+                    .open_tag("item")
                     .number("ordinal", u64::from(item.ordinal))
                     .attr_if("from", item.from.as_deref())
                     .attr_if("seq", seq.as_deref());
                 match &item.payload {
-                    Some(payload) => start.payload(payload),
+                    Some(payload) => start.write_payload(payload),
                     None => start.empty(),
                 }
             }
             inside
-                .open("inbox")
-                .content(|inbox| answers.inbox.iter().for_each(|payload| inbox.payload(payload)));
+                .open_tag("inbox")
+                .content(|inbox| answers.inbox.iter().for_each(|payload| inbox.write_payload(payload)));
         });
-    Payload::composed(writer.finish(), QName::new(namespaces::CORE, "answers"))
+    Payload::from_composed(writer.finish(), QName::new(namespaces::CORE, "answers"))
 }
 
 impl Answers {
@@ -71,60 +71,61 @@ impl Answers {
     ///
     /// # Errors
     /// If the payload is not `<answers>`, so it is a request.
-    pub fn read(payload: &Payload) -> Result<Self, Fault> {
-        let mut gate = Gate::strict(payload.bytes(), &DocumentLimits::FROM_PUMP)?;
-        match gate.step()? {
-            GateStep::Open(tag) if gate.ns(&tag) == Some(namespaces::CORE) && tag.local == "answers" => {}
+    pub fn from_payload(payload: &Payload) -> Result<Self, Fault> {
+        let mut gate = Gate::new_strict(payload.bytes(), &DocumentLimits::FROM_PUMP)?;
+        match gate.read_step()? {
+            GateStep::Open(tag)
+                if gate.find_namespace(&tag) == Some(namespaces::CORE) && tag.local == "answers" => {}
             _ => {
                 return Err(gate
-                    .fault(codes::INVALID, "the payload holds no answers", 0)
-                    .expected("<answers>"));
+                    .make_fault(codes::INVALID, "the payload holds no answers", 0)
+                    .with_expected("<answers>"));
             }
         }
-        let turn = number(&mut gate, "turn")?.unwrap_or(1);
-        let wrap_up = text(&gate, "wrap-up");
+        let turn = read_number(&mut gate, "turn")?.unwrap_or(1);
+        let wrap_up = read_text(&gate, "wrap-up");
         let (mut items, mut inbox) = (Vec::new(), Vec::new());
-        while let Some(tag) = gate.child()? {
-            match (gate.ns(&tag), tag.local) {
-                (Some(namespaces::CORE), "item") => items.push(item(&mut gate, &tag)?),
+        while let Some(tag) = gate.read_child()? {
+            match (gate.find_namespace(&tag), tag.local) {
+                (Some(namespaces::CORE), "item") => items.push(read_item(&mut gate, &tag)?),
                 (Some(namespaces::CORE), "inbox") => {
-                    while let Some(arrival) = gate.child()? {
-                        inbox.push(Payload::cut(&mut gate, arrival)?);
+                    while let Some(arrival) = gate.read_child()? {
+                        inbox.push(Payload::cut_from(&mut gate, arrival)?);
                     }
                 }
-                _ => gate.skip()?,
+                _ => gate.skip_content()?,
             }
         }
         Ok(Self { turn, wrap_up, items, inbox })
     }
 }
 
-fn item<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>) -> Result<Answer, Fault> {
-    let ordinal = number(gate, "ordinal")?;
-    let from = text(gate, "from");
-    let seq = number(gate, "seq")?;
+fn read_item<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>) -> Result<Answer, Fault> {
+    let ordinal = read_number(gate, "ordinal")?;
+    let from = read_text(gate, "from");
+    let seq = read_number(gate, "seq")?;
     let Some(ordinal) = ordinal else {
-        return Err(gate.fault(codes::INVALID, "<item> has no attribute ordinal", tag.offset));
+        return Err(gate.make_fault(codes::INVALID, "<item> has no attribute ordinal", tag.offset));
     };
     let mut payload = None;
-    while let Some(found) = gate.child()? {
+    while let Some(found) = gate.read_child()? {
         if payload.is_some() {
-            return Err(gate.fault(codes::INVALID, "<item> holds more than one payload", found.offset));
+            return Err(gate.make_fault(codes::INVALID, "<item> holds more than one payload", found.offset));
         }
-        payload = Some(Payload::cut(gate, found)?);
+        payload = Some(Payload::cut_from(gate, found)?);
     }
     Ok(Answer { ordinal, from, seq, payload })
 }
 
-fn text(gate: &Gate<'_>, name: &str) -> Option<String> {
-    gate.attribute(name).map(std::borrow::Cow::into_owned)
+fn read_text(gate: &Gate<'_>, name: &str) -> Option<String> {
+    gate.find_attribute(name).map(std::borrow::Cow::into_owned)
 }
 
-fn number<N: std::str::FromStr>(gate: &mut Gate<'_>, name: &str) -> Result<Option<N>, Fault> {
-    let Some(value) = text(gate, name) else { return Ok(None) };
+fn read_number<N: std::str::FromStr>(gate: &mut Gate<'_>, name: &str) -> Result<Option<N>, Fault> {
+    let Some(value) = read_text(gate, name) else { return Ok(None) };
     let offset = gate.offset();
     value.parse().map(Some).map_err(|_| {
         let message = format!("attribute {name} is not a whole number in range");
-        gate.fault(codes::INVALID, message, offset).received(&value)
+        gate.make_fault(codes::INVALID, message, offset).with_received(&value)
     })
 }

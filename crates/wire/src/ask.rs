@@ -10,7 +10,7 @@ pub use kept::{BytePage, ByteSource, StoredBlob};
 pub use viewed::{MessageSpot, ModelWords, ViewEntry, ViewedMessage, ViewedPage};
 
 use crate::gate::{Gate, Tag};
-use crate::journal::count;
+use crate::journal::read_count;
 use crate::place::Fault;
 use crate::writer::{StartTag, XmlWriter};
 use crate::{codes, namespaces};
@@ -80,64 +80,68 @@ impl PumpQuestion {
     }
 
     /// Writes the question as the content of `<ask>`.
-    pub(crate) fn write(&self, writer: &mut XmlWriter) {
-        let start = writer.open(self.name());
+    pub(crate) fn write_to(&self, writer: &mut XmlWriter) {
+        let start = writer.open_tag(self.name());
         match self {
             Self::View { from_seq, words, items } => {
                 let (words, items) = (words.then_some("true"), (!items).then_some("false"));
                 start.number("from-seq", *from_seq).attr_if("words", words).attr_if("items", items).empty();
             }
             Self::Schema { name, element, from } => {
-                since(start.attr("name", name).attr_if("element", element.as_deref()), *from);
+                write_since(start.attr("name", name).attr_if("element", element.as_deref()), *from);
             }
-            Self::Blob { hash, from } => since(start.attr("hash", hash), *from),
+            Self::Blob { hash, from } => write_since(start.attr("hash", hash), *from),
             Self::PutBlob { bytes } => kept::write_bytes(start, bytes),
-            Self::Configuration { path, from } => since(start.attr("path", path), *from),
-            Self::Journal { from } => since(start, *from),
+            Self::Configuration { path, from } => write_since(start.attr("path", path), *from),
+            Self::Journal { from } => write_since(start, *from),
         }
     }
 
     /// Reads the one question inside the element that `gate` has just opened, to the end of that element.
-    pub(crate) fn read<'d>(gate: &mut Gate<'d>, ask: &Tag<'d>) -> Result<Self, Fault> {
-        let Some(tag) = gate.child()? else {
-            return Err(gate.fault(codes::INVALID, "<ask> asks nothing", ask.offset).expected(KINDS));
+    pub(crate) fn from_tag<'d>(gate: &mut Gate<'d>, ask: &Tag<'d>) -> Result<Self, Fault> {
+        let Some(tag) = gate.read_child()? else {
+            return Err(gate
+                .make_fault(codes::INVALID, "<ask> asks nothing", ask.offset)
+                .with_expected(KINDS));
         };
-        let question = Self::one(gate, &tag)?;
-        match gate.child()? {
+        let question = Self::read_one(gate, &tag)?;
+        match gate.read_child()? {
             None => Ok(question),
             Some(second) => {
-                let fault = gate.fault(codes::INVALID, "<ask> asks more than one question", second.offset);
-                Err(fault.fix("send each question in an <ask> with an id of its own"))
+                let fault =
+                    gate.make_fault(codes::INVALID, "<ask> asks more than one question", second.offset);
+                Err(fault.with_fix("send each question in an <ask> with an id of its own"))
             }
         }
     }
 
-    fn one<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>) -> Result<Self, Fault> {
-        let is_own = gate.ns(tag) == Some(namespaces::LISTENER);
+    fn read_one<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>) -> Result<Self, Fault> {
+        let is_own = gate.find_namespace(tag) == Some(namespaces::LISTENER);
         let question = match tag.local {
             "view" if is_own => Self::View {
-                from_seq: count(gate, tag, "from-seq")?.unwrap_or(0),
-                words: flag(gate, tag, "words", false)?,
-                items: flag(gate, tag, "items", true)?,
+                from_seq: read_count(gate, tag, "from-seq")?.unwrap_or(0),
+                words: read_flag(gate, tag, "words", false)?,
+                items: read_flag(gate, tag, "items", true)?,
             },
             "schema" if is_own => Self::Schema {
-                name: super::required::attribute(gate, tag, "name")?,
-                element: gate.attribute("element").map(std::borrow::Cow::into_owned),
-                from: start(gate, tag)?,
+                name: super::required::require_attribute(gate, tag, "name")?,
+                element: gate.find_attribute("element").map(std::borrow::Cow::into_owned),
+                from: read_start(gate, tag)?,
             },
-            "blob" if is_own => {
-                Self::Blob { hash: super::required::attribute(gate, tag, "hash")?, from: start(gate, tag)? }
-            }
+            "blob" if is_own => Self::Blob {
+                hash: super::required::require_attribute(gate, tag, "hash")?,
+                from: read_start(gate, tag)?,
+            },
             "configuration" if is_own => Self::Configuration {
-                path: super::required::attribute(gate, tag, "path")?,
-                from: start(gate, tag)?,
+                path: super::required::require_attribute(gate, tag, "path")?,
+                from: read_start(gate, tag)?,
             },
             "put-blob" if is_own => return Ok(Self::PutBlob { bytes: kept::read_bytes(gate, tag)? }),
-            "journal" if is_own => Self::Journal { from: start(gate, tag)? },
+            "journal" if is_own => Self::Journal { from: read_start(gate, tag)? },
             other => {
                 let message = format!("<{other}> is not a question to the pump");
-                let fault = gate.fault(codes::INVALID, message, tag.offset);
-                return Err(fault.expected(format!("{KINDS}, in {}", namespaces::LISTENER)));
+                let fault = gate.make_fault(codes::INVALID, message, tag.offset);
+                return Err(fault.with_expected(format!("{KINDS}, in {}", namespaces::LISTENER)));
             }
         };
         let text = gate.text_inside()?;
@@ -145,28 +149,28 @@ impl PumpQuestion {
             return Ok(question);
         }
         let message = format!("<{}> has text, and must have none", tag.local);
-        Err(gate.fault(codes::INVALID, message, tag.offset).received(text.trim()))
+        Err(gate.make_fault(codes::INVALID, message, tag.offset).with_received(text.trim()))
     }
 }
 
 /// Closes a question, with its first byte if that is not the beginning.
-fn since(start: StartTag<'_, '_>, from: u64) {
+fn write_since(start: StartTag<'_, '_>, from: u64) {
     if from == 0 { start.empty() } else { start.number("from", from).empty() }
 }
 
 /// An attribute that is true or false.
-fn flag<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>, name: &str, left_out: bool) -> Result<bool, Fault> {
-    match gate.attribute(name).as_deref() {
+fn read_flag<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>, name: &str, left_out: bool) -> Result<bool, Fault> {
+    match gate.find_attribute(name).as_deref() {
         None => Ok(left_out),
         Some("false" | "0") => Ok(false),
         Some("true" | "1") => Ok(true),
         Some(other) => {
             let message = format!("attribute {name} of <{}> is neither true nor false", tag.local);
-            Err(gate.fault(codes::INVALID, message, tag.offset).received(other))
+            Err(gate.make_fault(codes::INVALID, message, tag.offset).with_received(other))
         }
     }
 }
 
-fn start<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>) -> Result<u64, Fault> {
-    Ok(count(gate, tag, "from")?.unwrap_or(0))
+fn read_start<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>) -> Result<u64, Fault> {
+    Ok(read_count(gate, tag, "from")?.unwrap_or(0))
 }

@@ -27,7 +27,7 @@ pub struct TagAttribute<'d> {
 }
 
 /// The mark of a name as written.
-pub(crate) fn mark(name: &str) -> u64 {
+pub(crate) fn mark_name(name: &str) -> u64 {
     let mut word = [0; 8];
     word.iter_mut().zip(name.bytes().rev()).for_each(|(to, from)| *to = from);
     u64::from_le_bytes(word).rotate_left(8) ^ name.len() as u64
@@ -37,7 +37,7 @@ impl<'d> TagAttribute<'d> {
     /// The value as a parser reads it.
     #[must_use]
     pub fn value(&self) -> Cow<'d, str> {
-        characters::value(self.raw)
+        characters::unescape_value(self.raw)
     }
 }
 
@@ -77,16 +77,16 @@ impl<'d> AttributeWalk<'d> {
         Self { rest: text, offset }
     }
 
-    fn flaw(&mut self, offset: usize, message: impl Into<String>, fix: Option<&'static str>) -> TagFlaw {
+    fn make_flaw(&mut self, offset: usize, message: impl Into<String>, fix: Option<&'static str>) -> TagFlaw {
         self.rest = "";
         TagFlaw { offset, message: message.into(), fix }
     }
 
-    fn read(&mut self, text: &'d str, offset: usize) -> Result<UncheckedAttribute<'d>, TagFlaw> {
+    fn read_attribute(&mut self, text: &'d str, offset: usize) -> Result<UncheckedAttribute<'d>, TagFlaw> {
         let Some((before, after)) = text.split_once('=') else {
             let word = text.split(characters::is_white).next().unwrap_or_default();
-            let message = format!("attribute {} has no value", crate::place::excerpt(word));
-            return Err(self.flaw(offset, message, Some("write name=\"value\"")));
+            let message = format!("attribute {} has no value", crate::place::cut_excerpt(word));
+            return Err(self.make_flaw(offset, message, Some("write name=\"value\"")));
         };
         let name = before.trim_end_matches(characters::is_white);
         let quoted = after.trim_start_matches(characters::is_white);
@@ -94,12 +94,13 @@ impl<'d> AttributeWalk<'d> {
         let body = quote.and_then(|quote| Some((quote, quoted.strip_prefix(quote)?)));
         let at = offset + text.len() - quoted.len();
         let Some((raw, rest)) = body.and_then(|(quote, body)| body.split_once(quote)) else {
-            let message = format!("the value of attribute {} is not in quotes", crate::place::excerpt(name));
-            return Err(self.flaw(at, message, Some("write name=\"value\"")));
+            let message =
+                format!("the value of attribute {} is not in quotes", crate::place::cut_excerpt(name));
+            return Err(self.make_flaw(at, message, Some("write name=\"value\"")));
         };
         if let Err((within, flaw)) = characters::check_value(raw) {
             let (message, fix) = value_words(name, flaw);
-            return Err(self.flaw(at + 1 + within, message, Some(fix)));
+            return Err(self.make_flaw(at + 1 + within, message, Some(fix)));
         }
         self.offset += self.rest.len() - rest.len();
         self.rest = rest;
@@ -108,7 +109,7 @@ impl<'d> AttributeWalk<'d> {
 }
 
 fn value_words(name: &str, flaw: ValueFlaw<'_>) -> (String, &'static str) {
-    let name = crate::place::excerpt(name);
+    let name = crate::place::cut_excerpt(name);
     match flaw {
         ValueFlaw::Less => (format!("the value of attribute {name} contains <"), "write &lt; for <"),
         ValueFlaw::Ampersand => (
@@ -118,7 +119,7 @@ fn value_words(name: &str, flaw: ValueFlaw<'_>) -> (String, &'static str) {
         ValueFlaw::Reference(reference) => (
             format!(
                 "&{}; in attribute {name} is not a reference that XML knows",
-                crate::place::excerpt(reference)
+                crate::place::cut_excerpt(reference)
             ),
             "only &lt; &gt; &amp; &quot; &apos; and the numbers of legal characters are references",
         ),
@@ -136,8 +137,8 @@ impl<'d> Iterator for AttributeWalk<'d> {
         let offset = self.offset + self.rest.len() - text.len();
         if text.len() == self.rest.len() {
             let message = "white space is missing before an attribute";
-            return Some(Err(self.flaw(offset, message, Some("separate attributes by a blank"))));
+            return Some(Err(self.make_flaw(offset, message, Some("separate attributes by a blank"))));
         }
-        Some(self.read(text, offset))
+        Some(self.read_attribute(text, offset))
     }
 }

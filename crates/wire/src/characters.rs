@@ -33,18 +33,18 @@ pub fn first_illegal(text: &str) -> Option<(usize, char)> {
 
 /// The character for `&name;`: one of the five entities, or a legal character by number.
 #[must_use]
-pub fn reference(name: &str) -> Option<char> {
+pub fn resolve_reference(name: &str) -> Option<char> {
     match name {
         "lt" => Some('<'),
         "gt" => Some('>'),
         "amp" => Some('&'),
         "quot" => Some('"'),
         "apos" => Some('\''),
-        _ => numbered(name.strip_prefix('#')?),
+        _ => resolve_number(name.strip_prefix('#')?),
     }
 }
 
-fn numbered(number: &str) -> Option<char> {
+fn resolve_number(number: &str) -> Option<char> {
     let (digits, radix) = match number.strip_prefix('x') {
         Some(hex) => (hex, 16),
         None => (number, 10),
@@ -70,7 +70,7 @@ pub fn line_ends(text: &str) -> Cow<'_, str> {
 ///
 /// `raw` must have passed [`check_value`]; a reference that has not passed stays unresolved.
 #[must_use]
-pub fn value(raw: &str) -> Cow<'_, str> {
+pub fn unescape_value(raw: &str) -> Cow<'_, str> {
     if !raw.contains(['&', '\t', '\n', '\r']) {
         return Cow::Borrowed(raw);
     }
@@ -78,8 +78,8 @@ pub fn value(raw: &str) -> Cow<'_, str> {
     let plain = line_ends(raw);
     let mut rest: &str = &plain;
     while let Some((before, after)) = rest.split_once('&') {
-        read.extend(before.chars().map(blank));
-        match after.split_once(';').and_then(|(name, tail)| Some((reference(name)?, tail))) {
+        read.extend(before.chars().map(replace_blank));
+        match after.split_once(';').and_then(|(name, tail)| Some((resolve_reference(name)?, tail))) {
             Some((character, tail)) => {
                 read.push(character);
                 rest = tail;
@@ -90,11 +90,11 @@ pub fn value(raw: &str) -> Cow<'_, str> {
             }
         }
     }
-    read.extend(rest.chars().map(blank));
+    read.extend(rest.chars().map(replace_blank));
     Cow::Owned(read)
 }
 
-fn blank(character: char) -> char {
+fn replace_blank(character: char) -> char {
     if is_white(character) { ' ' } else { character }
 }
 
@@ -123,7 +123,7 @@ pub fn check_value(raw: &str) -> Result<(), (usize, ValueFlaw<'_>)> {
         let end = after.find([';', '&', '<']).filter(|end| after.as_bytes().get(*end) == Some(&b';'));
         let Some(end) = end else { return Err((here, ValueFlaw::Ampersand)) };
         let (name, tail) = after.split_at(end);
-        if reference(name).is_none() {
+        if resolve_reference(name).is_none() {
             return Err((here, ValueFlaw::Reference(name)));
         }
         rest = tail.strip_prefix(';').unwrap_or_default();

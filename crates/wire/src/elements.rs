@@ -82,19 +82,19 @@ impl ElementReader {
     ///
     /// # Errors
     /// If an element is larger than the cap; nothing can be read after that.
-    pub fn feed(&mut self, chunk: &[u8], pieces: &mut Vec<StreamPiece>) -> Result<(), Fault> {
+    pub fn feed_chunk(&mut self, chunk: &[u8], pieces: &mut Vec<StreamPiece>) -> Result<(), Fault> {
         if let Some(fault) = &self.ended {
             return Err(fault.clone());
         }
         let mut taken = 0;
         for (at, byte) in chunk.iter().enumerate() {
-            let cut = self.advance(*byte, self.held.len() + at - taken);
+            let cut = self.advance_by(*byte, self.held.len() + at - taken);
             if cut == Cut::None {
                 continue;
             }
             self.held.extend_from_slice(chunk.get(taken..=at).unwrap_or_default());
             taken = at + 1;
-            self.cut(cut, pieces)?;
+            self.apply_cut(cut, pieces)?;
         }
         self.held.extend_from_slice(chunk.get(taken..).unwrap_or_default());
         Ok(())
@@ -112,7 +112,7 @@ impl ElementReader {
     }
 
     /// Takes the byte that follows `length` others since the last piece.
-    fn advance(&mut self, byte: u8, length: usize) -> Cut {
+    fn advance_by(&mut self, byte: u8, length: usize) -> Cut {
         let outside = self.depth == 0;
         let mut cut = Cut::None;
         self.state = match (self.state, byte) {
@@ -183,14 +183,14 @@ impl ElementReader {
         if line || (length >= STRAY_BYTES && !undecided) { Cut::Stray } else { Cut::None }
     }
 
-    fn cut(&mut self, cut: Cut, pieces: &mut Vec<StreamPiece>) -> Result<(), Fault> {
+    fn apply_cut(&mut self, cut: Cut, pieces: &mut Vec<StreamPiece>) -> Result<(), Fault> {
         let rest = if cut == Cut::Before { self.held.split_off(self.before) } else { Vec::new() };
         let piece = std::mem::replace(&mut self.held, rest);
         self.before = 0;
         if cut == Cut::TooLarge || (cut == Cut::Element && piece.len() > self.cap) {
             let place = Place { offset: self.passed, ..Place::START };
             let message = format!("an element has more than {} bytes", self.cap);
-            let fault = Fault::new(codes::TOO_LARGE, message, place).fix(crate::gate::SHORTER);
+            let fault = Fault::new(codes::TOO_LARGE, message, place).with_fix(crate::gate::SHORTER);
             self.ended = Some(fault.clone());
             return Err(fault);
         }

@@ -33,31 +33,31 @@ impl OutsideDocument {
     ///
     /// # Errors
     /// The first error in the document or in the shape of its envelope.
-    pub fn read(document: &[u8], limits: &DocumentLimits) -> Result<Self, Fault> {
-        let mut gate = Gate::strict(document, limits)?;
-        let GateStep::Open(tag) = gate.step()? else {
-            return Err(gate.fault(codes::MALFORMED, "the document holds no element", 0));
+    pub fn parse(document: &[u8], limits: &DocumentLimits) -> Result<Self, Fault> {
+        let mut gate = Gate::new_strict(document, limits)?;
+        let GateStep::Open(tag) = gate.read_step()? else {
+            return Err(gate.make_fault(codes::MALFORMED, "the document holds no element", 0));
         };
-        let letter = match gate.ns(&tag) {
+        let letter = match gate.find_namespace(&tag) {
             Some(namespaces::ENVELOPE) => {
-                let parts = Parts::read(&mut gate, tag, Stamping::Ignored)?;
+                let parts = Parts::from_tag(&mut gate, tag, Stamping::Ignored)?;
                 let closed = gate.offset();
                 Self {
-                    from: Some(required(&mut gate, parts.from, "from", closed)?),
+                    from: Some(require_part(&mut gate, parts.from, "from", closed)?),
                     to: parts.to,
-                    thread: Some(required(&mut gate, parts.thread, "thread", closed)?),
+                    thread: Some(require_part(&mut gate, parts.thread, "thread", closed)?),
                     payload: parts.payload,
                 }
             }
             Some(ns) if is_nearly_envelope(ns) => {
                 let received = ns.to_owned();
                 let fault =
-                    gate.fault(codes::INVALID, "the envelope is in a namespace that is not its own", 0);
-                return Err(fault.expected(namespaces::ENVELOPE).received(&received));
+                    gate.make_fault(codes::INVALID, "the envelope is in a namespace that is not its own", 0);
+                return Err(fault.with_expected(namespaces::ENVELOPE).with_received(&received));
             }
-            _ => Self { from: None, to: None, thread: None, payload: Payload::cut(&mut gate, tag)? },
+            _ => Self { from: None, to: None, thread: None, payload: Payload::cut_from(&mut gate, tag)? },
         };
-        while gate.step()? != GateStep::Done {}
+        while gate.read_step()? != GateStep::Done {}
         Ok(letter)
     }
 }
@@ -70,11 +70,16 @@ fn is_nearly_envelope(ns: &str) -> bool {
     tail.is_some_and(|tail| tail.is_empty() || tail.starts_with('/'))
 }
 
-fn required(gate: &mut Gate<'_>, part: Option<String>, name: &str, offset: usize) -> Result<String, Fault> {
+fn require_part(
+    gate: &mut Gate<'_>,
+    part: Option<String>,
+    name: &str,
+    offset: usize,
+) -> Result<String, Fault> {
     part.ok_or_else(|| {
-        gate.fault(codes::INVALID, format!("the envelope has no <{name}>"), offset)
-            .expected("from, to (may be left out), thread in meta, then one payload")
-            .fix(format!("add <{name}>…</{name}> to meta"))
+        gate.make_fault(codes::INVALID, format!("the envelope has no <{name}>"), offset)
+            .with_expected("from, to (may be left out), thread in meta, then one payload")
+            .with_fix(format!("add <{name}>…</{name}> to meta"))
     })
 }
 
@@ -98,22 +103,22 @@ pub struct Delivered {
 /// # Errors
 /// If it is not a stamped envelope, so it did not come from a pump.
 pub fn read_delivered(document: &[u8]) -> Result<Delivered, Fault> {
-    let mut gate = Gate::strict(document, &DocumentLimits::FROM_PUMP)?;
-    let tag = match gate.step()? {
-        GateStep::Open(tag) if gate.ns(&tag) == Some(namespaces::ENVELOPE) => tag,
+    let mut gate = Gate::new_strict(document, &DocumentLimits::FROM_PUMP)?;
+    let tag = match gate.read_step()? {
+        GateStep::Open(tag) if gate.find_namespace(&tag) == Some(namespaces::ENVELOPE) => tag,
         _ => {
-            let fault = gate.fault(codes::INVALID, "the delivered document is not an envelope", 0);
-            return Err(fault.expected(namespaces::ENVELOPE));
+            let fault = gate.make_fault(codes::INVALID, "the delivered document is not an envelope", 0);
+            return Err(fault.with_expected(namespaces::ENVELOPE));
         }
     };
-    let parts = Parts::read(&mut gate, tag, Stamping::Read)?;
+    let parts = Parts::from_tag(&mut gate, tag, Stamping::Read)?;
     let closed = gate.offset();
-    let from = required(&mut gate, parts.from, "from", closed)?;
-    let thread = required(&mut gate, parts.thread, "thread", closed)?;
+    let from = require_part(&mut gate, parts.from, "from", closed)?;
+    let thread = require_part(&mut gate, parts.thread, "thread", closed)?;
     let Some(stamp) = parts.stamp else {
-        return Err(gate.fault(codes::INVALID, "the delivered envelope bears no stamp", closed));
+        return Err(gate.make_fault(codes::INVALID, "the delivered envelope bears no stamp", closed));
     };
-    while gate.step()? != GateStep::Done {}
+    while gate.read_step()? != GateStep::Done {}
     Ok(Delivered { from, to: parts.to, thread, stamp, payload: parts.payload })
 }
 
@@ -143,21 +148,21 @@ pub(crate) fn write_envelope_into(
     stamp: Option<&Stamp>,
     payload: &Payload,
 ) {
-    writer.open("message").xmlns(namespaces::ENVELOPE).content(|message| {
-        message.open("meta").content(|meta| {
+    writer.open_tag("message").xmlns(namespaces::ENVELOPE).content(|message| {
+        message.open_tag("meta").content(|meta| {
             if let Some(from) = address.from {
-                meta.open("from").text(from);
+                meta.open_tag("from").text(from);
             }
             if let Some(to) = address.to {
-                meta.open("to").text(to);
+                meta.open_tag("to").text(to);
             }
             if let Some(thread) = address.thread {
-                meta.open("thread").text(thread);
+                meta.open_tag("thread").text(thread);
             }
             if let Some(stamp) = stamp {
-                stamp.write(meta);
+                stamp.write_to(meta);
             }
         });
-        message.payload(payload);
+        message.write_payload(payload);
     });
 }

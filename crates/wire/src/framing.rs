@@ -40,7 +40,7 @@ impl LineSplitter {
     ///
     /// # Errors
     /// If a line is longer than the cap; nothing can be read after that.
-    pub fn feed(&mut self, mut chunk: &[u8], lines: &mut Vec<Vec<u8>>) -> Result<(), Fault> {
+    pub fn feed_chunk(&mut self, mut chunk: &[u8], lines: &mut Vec<Vec<u8>>) -> Result<(), Fault> {
         if let Some(fault) = &self.ended {
             return Err(fault.clone());
         }
@@ -49,7 +49,7 @@ impl LineSplitter {
             let (part, rest) = chunk.split_at(end.unwrap_or(chunk.len()));
             if self.held.len() + part.len() > self.cap {
                 let message = format!("a line has more than {} bytes", self.cap);
-                let fault = Fault::new(codes::TOO_LARGE, message, self.next).fix(crate::gate::SHORTER);
+                let fault = Fault::new(codes::TOO_LARGE, message, self.next).with_fix(crate::gate::SHORTER);
                 self.held = Vec::new();
                 self.ended = Some(fault.clone());
                 return Err(fault);
@@ -95,11 +95,11 @@ impl LengthSplitter {
     ///
     /// # Errors
     /// If a length is over the cap or is not a number; nothing can be read after that.
-    pub fn feed(&mut self, chunk: &[u8], documents: &mut Vec<Vec<u8>>) -> Result<(), Fault> {
+    pub fn feed_chunk(&mut self, chunk: &[u8], documents: &mut Vec<Vec<u8>>) -> Result<(), Fault> {
         if let Some(fault) = &self.ended {
             return Err(fault.clone());
         }
-        let read = self.read(chunk, documents);
+        let read = self.read_chunk(chunk, documents);
         if let Err(fault) = &read {
             self.held = Vec::new();
             self.ended = Some(fault.clone());
@@ -107,7 +107,7 @@ impl LengthSplitter {
         read
     }
 
-    fn read(&mut self, mut chunk: &[u8], documents: &mut Vec<Vec<u8>>) -> Result<(), Fault> {
+    fn read_chunk(&mut self, mut chunk: &[u8], documents: &mut Vec<Vec<u8>>) -> Result<(), Fault> {
         loop {
             match self.wanted {
                 Some(wanted) => {
@@ -127,30 +127,35 @@ impl LengthSplitter {
                     chunk = rest;
                     match byte {
                         b'0'..=b'9' if self.held.len() < LENGTH_DIGITS => self.held.push(*byte),
-                        b'\n' if !self.held.is_empty() => self.begin()?,
-                        _ => return Err(self.fault(codes::MALFORMED, "a document has no length before it")),
+                        b'\n' if !self.held.is_empty() => self.begin_document()?,
+                        _ => {
+                            return Err(
+                                self.make_fault(codes::MALFORMED, "a document has no length before it")
+                            );
+                        }
                     }
                 }
             }
         }
     }
 
-    fn begin(&mut self) -> Result<(), Fault> {
+    fn begin_document(&mut self) -> Result<(), Fault> {
         let digits = std::mem::take(&mut self.held);
         let length = std::str::from_utf8(&digits).ok().and_then(|digits| digits.parse().ok());
         let Some(length) = length.filter(|length| *length <= self.cap) else {
             let digits = String::from_utf8_lossy(&digits);
             let message = format!("a document announces {digits} bytes, the limit is {}", self.cap);
-            return Err(self.fault(codes::TOO_LARGE, &message).fix(crate::gate::SHORTER));
+            return Err(self.make_fault(codes::TOO_LARGE, &message).with_fix(crate::gate::SHORTER));
         };
         self.offset = self.offset.saturating_add(digits.len() + 1);
         self.wanted = Some(length);
         Ok(())
     }
 
-    fn fault(&self, code: &'static str, message: &str) -> Fault {
+    fn make_fault(&self, code: &'static str, message: &str) -> Fault {
         let place = Place { offset: self.offset, ..Place::START };
-        Fault::new(code, message, place).expected("the length in decimal digits, a line feed, the document")
+        Fault::new(code, message, place)
+            .with_expected("the length in decimal digits, a line feed, the document")
     }
 
     /// The unfinished document, once the stream has ended.

@@ -9,7 +9,7 @@ use quick_xml::events::Event;
 use quick_xml::reader::Reader;
 
 use crate::attributes::{TagAttribute, TagFlaw};
-use crate::place::{Fault, Place, PlaceFinder, excerpt};
+use crate::place::{Fault, Place, PlaceFinder, cut_excerpt};
 use crate::scope::{Binding, Scope};
 use crate::{DocumentLimits, characters, codes};
 
@@ -25,9 +25,9 @@ pub(crate) use doorstep::SHORTER;
 ///
 /// # Errors
 /// The first error in it.
-pub fn check(document: &[u8], limits: &DocumentLimits) -> Result<(), Fault> {
-    let mut gate = Gate::strict(document, limits)?;
-    while gate.step()? != GateStep::Done {}
+pub fn check_document(document: &[u8], limits: &DocumentLimits) -> Result<(), Fault> {
+    let mut gate = Gate::new_strict(document, limits)?;
+    while gate.read_step()? != GateStep::Done {}
     Ok(())
 }
 
@@ -131,18 +131,18 @@ impl<'d> Gate<'d> {
     ///
     /// # Errors
     /// If the document is too large, is not UTF-8, or holds a character that XML forbids.
-    pub fn strict(document: &'d [u8], limits: &DocumentLimits) -> Result<Self, Fault> {
+    pub fn new_strict(document: &'d [u8], limits: &DocumentLimits) -> Result<Self, Fault> {
         Self::new(document, limits, limits.message_bytes, false)
     }
 
     /// A gate for a reply: it uses the size limit of a reply, and it reads on after faults that spoil only one
     /// item.
-    pub(crate) fn lenient(document: &'d [u8], limits: &DocumentLimits) -> Result<Self, Fault> {
+    pub(crate) fn new_lenient(document: &'d [u8], limits: &DocumentLimits) -> Result<Self, Fault> {
         Self::new(document, limits, limits.reply_bytes, true)
     }
 
     fn new(document: &'d [u8], limits: &DocumentLimits, most: usize, lenient: bool) -> Result<Self, Fault> {
-        let text = doorstep::text(document, most)?;
+        let text = doorstep::decode_text(document, most)?;
         let mut reader = Reader::from_str(text);
         let config = reader.config_mut();
         config.enable_all_checks(true);
@@ -175,8 +175,8 @@ impl<'d> Gate<'d> {
     ///
     /// # Errors
     /// The fault that ends the reading; nothing useful follows it.
-    pub fn step(&mut self) -> Result<GateStep<'d>, Fault> {
-        let step = self.advance();
+    pub fn read_step(&mut self) -> Result<GateStep<'d>, Fault> {
+        let step = self.read_next();
         self.broken |= step.is_err();
         step
     }
@@ -189,7 +189,7 @@ impl<'d> Gate<'d> {
 
     /// The value of the attribute `local` without a prefix, of the element that the last step opened.
     #[must_use]
-    pub fn attribute(&self, local: &str) -> Option<std::borrow::Cow<'d, str>> {
+    pub fn find_attribute(&self, local: &str) -> Option<std::borrow::Cow<'d, str>> {
         self.attributes
             .iter()
             .find(|found| found.prefix.is_empty() && found.local == local)
@@ -198,14 +198,14 @@ impl<'d> Gate<'d> {
 
     /// The namespace of an element while it is open; `None` if it is in none.
     #[must_use]
-    pub fn ns(&self, tag: &Tag<'d>) -> Option<&str> {
-        self.bound(tag.binding)
+    pub fn find_namespace(&self, tag: &Tag<'d>) -> Option<&str> {
+        self.resolve_binding(tag.binding)
     }
 
     /// The namespace of an attribute of the element that the last step opened; `None` if it is in none.
     #[must_use]
     pub fn attribute_ns(&self, attribute: &TagAttribute<'d>) -> Option<&str> {
-        self.bound(attribute.binding)
+        self.resolve_binding(attribute.binding)
     }
 
     /// How many elements are open.
@@ -221,13 +221,13 @@ impl<'d> Gate<'d> {
     }
 
     /// The place of an offset in the document.
-    pub fn place(&mut self, offset: usize) -> Place {
-        self.ruler.place(offset)
+    pub fn find_place(&mut self, offset: usize) -> Place {
+        self.ruler.find_place(offset)
     }
 
     /// A fault at an offset of this document.
-    pub fn fault(&mut self, code: &'static str, message: impl Into<Box<str>>, offset: usize) -> Fault {
-        Fault::new(code, message, self.ruler.place(offset))
+    pub fn make_fault(&mut self, code: &'static str, message: impl Into<Box<str>>, offset: usize) -> Fault {
+        Fault::new(code, message, self.ruler.find_place(offset))
     }
 
     /// Where the last step ends, in bytes of the document.
@@ -239,18 +239,18 @@ impl<'d> Gate<'d> {
         &self.limits
     }
 
-    pub(crate) fn source(&self, from: usize, to: usize) -> &'d str {
+    pub(crate) fn cut_source(&self, from: usize, to: usize) -> &'d str {
         // The tokeniser's offsets are character boundaries, since all markup is ASCII. If one were ever wrong, the
         // empty text would be refused later, and the process would not panic.
         self.document.get(from..to).unwrap_or_default()
     }
 
-    pub(crate) fn binding(&self, number: usize) -> Option<&Binding<'d>> {
-        self.scope.binding(number)
+    pub(crate) fn read_binding(&self, number: usize) -> Option<&Binding<'d>> {
+        self.scope.find_binding(number)
     }
 
     pub(crate) fn find_binding(&self, prefix: &str) -> Option<usize> {
-        self.scope.find(prefix)
+        self.scope.find_prefix(prefix)
     }
 
     pub(crate) fn declared_here(&self) -> usize {
@@ -275,32 +275,36 @@ impl<'d> Gate<'d> {
     /// Reads on until fewer than `depth` elements are open.
     pub(crate) fn skip_out_of(&mut self, depth: usize) -> Result<(), Fault> {
         while self.open.len() >= depth {
-            self.step()?;
+            self.read_step()?;
         }
         Ok(())
     }
 
     /// Refuses something without losing the structure: a strict gate ends here, a lenient gate notes the fault.
-    pub(crate) fn refuse(&mut self, offset: usize, fault: impl FnOnce(Place) -> Fault) -> Result<(), Fault> {
+    pub(crate) fn refuse_at(
+        &mut self,
+        offset: usize,
+        fault: impl FnOnce(Place) -> Fault,
+    ) -> Result<(), Fault> {
         if self.lenient {
             if self.noted.is_none() {
-                self.noted = Some(fault(self.ruler.place(offset)));
+                self.noted = Some(fault(self.ruler.find_place(offset)));
             }
             return Ok(());
         }
         self.broken = true;
-        Err(fault(self.ruler.place(offset)))
+        Err(fault(self.ruler.find_place(offset)))
     }
 
-    fn bound(&self, binding: Option<usize>) -> Option<&str> {
-        self.scope.binding(binding?).map(|binding| &*binding.uri).filter(|uri| !uri.is_empty())
+    fn resolve_binding(&self, binding: Option<usize>) -> Option<&str> {
+        self.scope.find_binding(binding?).map(|binding| &*binding.uri).filter(|uri| !uri.is_empty())
     }
 
-    fn advance(&mut self) -> Result<GateStep<'d>, Fault> {
+    fn read_next(&mut self) -> Result<GateStep<'d>, Fault> {
         if self.closes_next {
             self.closes_next = false;
             self.from = self.to;
-            return Ok(self.close());
+            return Ok(self.close_element());
         }
         loop {
             self.from = self.to;
@@ -309,36 +313,36 @@ impl<'d> Gate<'d> {
             }
             let event = match self.reader.read_event() {
                 Ok(event) => event,
-                Err(error) => return Err(self.syntax(&error)),
+                Err(error) => return Err(self.report_syntax(&error)),
             };
             self.to = self.in_document(self.reader.buffer_position());
             self.may_pass = !matches!(event, Event::Text(_));
             match event {
-                Event::Start(_) => return self.open(1),
+                Event::Start(_) => return self.open_element(1),
                 Event::Empty(_) => {
                     self.closes_next = true;
-                    return self.open(2);
+                    return self.open_element(2);
                 }
                 Event::End(end) => return self.end_tag(end.name().into_inner()),
                 Event::Text(_) => {
-                    if let Some(text) = self.plain()? {
+                    if let Some(text) = self.read_plain()? {
                         return Ok(GateStep::Text(text));
                     }
                 }
                 Event::CData(_) => {
                     // Nine bytes of `<![CDATA[` before it and three of `]]>` after it.
-                    let text = TextPiece::Literal(self.source(self.from + 9, self.to - 3));
-                    return self.inside(text);
+                    let text = TextPiece::Literal(self.cut_source(self.from + 9, self.to - 3));
+                    return self.check_inside(text);
                 }
-                Event::GeneralRef(_) => return self.reference(),
+                Event::GeneralRef(_) => return self.read_reference(),
                 Event::Comment(_) => {}
-                Event::Decl(_) if self.from == 0 => self.declaration()?,
+                Event::Decl(_) if self.from == 0 => self.check_declaration()?,
                 Event::PI(_) | Event::Decl(_) => {
-                    self.refuse(self.from, words::instruction)?;
+                    self.refuse_at(self.from, words::refuse_instruction)?;
                     return Ok(GateStep::Instruction);
                 }
-                Event::DocType(_) => return Err(words::doctype(self.ruler.place(self.from))),
-                Event::Eof => return self.finish(),
+                Event::DocType(_) => return Err(words::refuse_doctype(self.ruler.find_place(self.from))),
+                Event::Eof => return self.finish_document(),
             }
         }
     }
@@ -351,96 +355,96 @@ impl<'d> Gate<'d> {
     fn end_tag(&mut self, name: &str) -> Result<GateStep<'d>, Fault> {
         let innermost = self.open.last().copied();
         let wrong = match innermost {
-            Some(open) if open == name => return Ok(self.close()),
+            Some(open) if open == name => return Ok(self.close_element()),
             Some(open) => {
                 IllFormedError::MismatchedEndTag { expected: open.to_owned(), found: name.to_owned() }
             }
             None => IllFormedError::UnmatchedEndTag(name.to_owned()),
         };
-        Err(words::syntax(&wrong.into(), innermost, self.ruler.place(self.from)))
+        Err(words::explain_syntax(&wrong.into(), innermost, self.ruler.find_place(self.from)))
     }
 
-    fn close(&mut self) -> GateStep<'d> {
-        self.scope.leave(self.open.len());
+    fn close_element(&mut self) -> GateStep<'d> {
+        self.scope.leave_element(self.open.len());
         self.open.pop();
         GateStep::Close
     }
 
     /// The text that was read last, which must not hold `]]>`.
-    fn unbracketed(&mut self) -> Result<&'d str, Fault> {
-        let text = self.source(self.from, self.to);
+    fn read_cdata(&mut self) -> Result<&'d str, Fault> {
+        let text = self.cut_source(self.from, self.to);
         // A search for one byte rules out most texts.
         let bracket = text.find(']');
         if let Some(at) = bracket.and_then(|from| Some(from + text.get(from..)?.find("]]>")?)) {
-            let place = self.ruler.place(self.from + at);
-            return Err(Fault::new(codes::MALFORMED, "]]> stands in text", place).fix("write ]]&gt;"));
+            let place = self.ruler.find_place(self.from + at);
+            return Err(Fault::new(codes::MALFORMED, "]]> stands in text", place).with_fix("write ]]&gt;"));
         }
         Ok(text)
     }
 
     /// Text between markup. Outside the root only white space is allowed, and it has no meaning.
-    fn plain(&mut self) -> Result<Option<TextPiece<'d>>, Fault> {
-        let text = self.unbracketed()?;
+    fn read_plain(&mut self) -> Result<Option<TextPiece<'d>>, Fault> {
+        let text = self.read_cdata()?;
         if self.open.is_empty() && text.chars().all(characters::is_white) {
             return Ok(None);
         }
-        match self.inside(TextPiece::Plain(text))? {
+        match self.check_inside(TextPiece::Plain(text))? {
             GateStep::Text(text) => Ok(Some(text)),
             _ => Ok(None),
         }
     }
 
-    fn inside(&mut self, text: TextPiece<'d>) -> Result<GateStep<'d>, Fault> {
+    fn check_inside(&mut self, text: TextPiece<'d>) -> Result<GateStep<'d>, Fault> {
         if self.open.is_empty() {
-            let source = self.source(self.from, self.to);
+            let source = self.cut_source(self.from, self.to);
             let skipped = source.len() - source.trim_start_matches(characters::is_white).len();
-            let place = self.ruler.place(self.from + skipped);
+            let place = self.ruler.find_place(self.from + skipped);
             return Err(words::outside_root(source, self.root_seen, place));
         }
         Ok(GateStep::Text(text))
     }
 
-    fn reference(&mut self) -> Result<GateStep<'d>, Fault> {
-        let written = self.source(self.from + 1, self.to - 1);
-        match characters::reference(written) {
-            Some(character) => self.inside(TextPiece::Character(character)),
-            None => Err(words::unknown_reference(written, self.ruler.place(self.from))),
+    fn read_reference(&mut self) -> Result<GateStep<'d>, Fault> {
+        let written = self.cut_source(self.from + 1, self.to - 1);
+        match characters::resolve_reference(written) {
+            Some(character) => self.check_inside(TextPiece::Character(character)),
+            None => Err(words::unknown_reference(written, self.ruler.find_place(self.from))),
         }
     }
 
-    fn declaration(&mut self) -> Result<(), Fault> {
+    fn check_declaration(&mut self) -> Result<(), Fault> {
         // Five bytes of `<?xml` before the declarations and two of `?>` after them.
-        let declared = self.source(self.from + 5, self.to - 2);
-        doorstep::declaration(declared, 5).map_err(|flaw| self.flawed(flaw))
+        let declared = self.cut_source(self.from + 5, self.to - 2);
+        doorstep::check_declaration(declared, 5).map_err(|flaw| self.report_flaw(flaw))
     }
 
-    fn finish(&mut self) -> Result<GateStep<'d>, Fault> {
+    fn finish_document(&mut self) -> Result<GateStep<'d>, Fault> {
         let end = self.document.len();
         if let Some(innermost) = self.open.last() {
-            let innermost = excerpt(innermost);
+            let innermost = cut_excerpt(innermost);
             let message = format!("the document ends inside <{innermost}>");
             return Err(self
-                .fault(codes::MALFORMED, message, end)
-                .fix(format!("close it with </{innermost}>")));
+                .make_fault(codes::MALFORMED, message, end)
+                .with_fix(format!("close it with </{innermost}>")));
         }
         if !self.root_seen {
-            let fault = self.fault(codes::MALFORMED, "the document holds no element", end);
-            return Err(fault.expected("exactly one element"));
+            let fault = self.make_fault(codes::MALFORMED, "the document holds no element", end);
+            return Err(fault.with_expected("exactly one element"));
         }
         Ok(GateStep::Done)
     }
 
-    fn flawed(&mut self, flaw: TagFlaw) -> Fault {
-        let fault = self.fault(codes::MALFORMED, flaw.message, flaw.offset);
+    fn report_flaw(&mut self, flaw: TagFlaw) -> Fault {
+        let fault = self.make_fault(codes::MALFORMED, flaw.message, flaw.offset);
         match flaw.fix {
-            Some(fix) => fault.fix(fix),
+            Some(fix) => fault.with_fix(fix),
             None => fault,
         }
     }
 
-    fn syntax(&mut self, error: &quick_xml::Error) -> Fault {
+    fn report_syntax(&mut self, error: &quick_xml::Error) -> Fault {
         let offset = self.in_document(self.reader.error_position());
         let innermost = self.open.last().copied();
-        words::syntax(error, innermost, self.ruler.place(offset))
+        words::explain_syntax(error, innermost, self.ruler.find_place(offset))
     }
 }

@@ -61,7 +61,7 @@ pub struct ModelCallOutcome {
 impl ModelCallOutcome {
     /// All tokens used; `None` if neither number is known, and then the reserved tokens count as used.
     #[must_use]
-    pub fn tokens(&self) -> Option<u64> {
+    pub fn count_tokens(&self) -> Option<u64> {
         match (self.tokens_in, self.tokens_out) {
             (None, None) => None,
             (read, written) => Some(read.unwrap_or(0).saturating_add(written.unwrap_or(0))),
@@ -92,18 +92,18 @@ impl JournalEntry {
 
     /// The document of an entry, as a listener sends it or as the log keeps it.
     #[must_use]
-    pub fn document(&self, label: EntryLabel<'_>) -> Vec<u8> {
+    pub fn to_document(&self, label: EntryLabel<'_>) -> Vec<u8> {
         let mut writer = XmlWriter::with_capacity(512);
-        self.write(&mut writer, label);
+        self.write_to(&mut writer, label);
         writer.finish()
     }
 
     /// Writes the entry with its namespace on its own tag.
-    pub(crate) fn write(&self, writer: &mut XmlWriter, label: EntryLabel<'_>) {
+    pub(crate) fn write_to(&self, writer: &mut XmlWriter, label: EntryLabel<'_>) {
         let number = |number: Option<u64>| number.map(|number| number.to_string());
         let attempt = number(label.attempt.map(u64::from));
         let start = writer
-            .open("journal")
+            .open_tag("journal")
             .xmlns(namespaces::LISTENER)
             .number("id", label.id)
             .attr_if("delivery", label.delivery)
@@ -128,62 +128,67 @@ impl JournalEntry {
     }
 
     /// Reads the entry that `gate` has just opened, to its end.
-    pub(crate) fn read<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>) -> Result<Self, Fault> {
-        let kind = super::required::attribute(gate, tag, "kind")?;
+    pub(crate) fn from_tag<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>) -> Result<Self, Fault> {
+        let kind = super::required::require_attribute(gate, tag, "kind")?;
         match kind.as_str() {
             "model-started" => {
                 let started = ModelStarted {
-                    model: word(gate, tag, "model")?,
-                    prompt: hash(gate, tag, "prompt")?,
-                    reserve_tokens: count(gate, tag, "reserve-tokens")?,
-                    reserve_money: money(gate, tag, "reserve-money")?,
+                    model: read_word(gate, tag, "model")?,
+                    prompt: read_hash(gate, tag, "prompt")?,
+                    reserve_tokens: read_count(gate, tag, "reserve-tokens")?,
+                    reserve_money: read_money(gate, tag, "reserve-money")?,
                 };
                 let text = gate.text_inside()?;
                 if !text.trim_matches(crate::characters::is_white).is_empty() {
                     let message = "a start has no text: the model has not said anything yet";
-                    return Err(gate.fault(codes::INVALID, message, tag.offset).received(text.trim()));
+                    return Err(gate
+                        .make_fault(codes::INVALID, message, tag.offset)
+                        .with_received(text.trim()));
                 }
                 Ok(Self::Started(started))
             }
             "model-result" => Ok(Self::Result(ModelCallOutcome {
-                of: needed(gate, tag, "of")?,
-                stop: word(gate, tag, "stop")?,
-                tokens_in: count(gate, tag, "in")?,
-                tokens_out: count(gate, tag, "out")?,
-                money: money(gate, tag, "money")?,
-                blobs: hashes(gate, tag, "blobs")?,
+                of: require_count(gate, tag, "of")?,
+                stop: read_word(gate, tag, "stop")?,
+                tokens_in: read_count(gate, tag, "in")?,
+                tokens_out: read_count(gate, tag, "out")?,
+                money: read_money(gate, tag, "money")?,
+                blobs: read_hashes(gate, tag, "blobs")?,
                 text: gate.text_inside()?,
             })),
             other => {
-                let fault = gate.fault(codes::INVALID, "there is no journal entry of this kind", tag.offset);
-                Err(fault.expected("model-started or model-result").received(other))
+                let fault =
+                    gate.make_fault(codes::INVALID, "there is no journal entry of this kind", tag.offset);
+                Err(fault.with_expected("model-started or model-result").with_received(other))
             }
         }
     }
 }
 
-fn word<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>, name: &str) -> Result<String, Fault> {
-    let value = super::required::attribute(gate, tag, name)?;
+fn read_word<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>, name: &str) -> Result<String, Fault> {
+    let value = super::required::require_attribute(gate, tag, name)?;
     if value.len() > WORD_BYTES {
         let message = format!(
             "attribute {name} of <{}> has {} bytes, the limit is {WORD_BYTES}",
             tag.local,
             value.len()
         );
-        let fault = gate.fault(codes::TOO_LARGE, message, tag.offset);
-        return Err(fault.fix(format!("write at most {WORD_BYTES} bytes into {name}")));
+        let fault = gate.make_fault(codes::TOO_LARGE, message, tag.offset);
+        return Err(fault.with_fix(format!("write at most {WORD_BYTES} bytes into {name}")));
     }
     Ok(value)
 }
 
-fn hash<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>, name: &str) -> Result<String, Fault> {
-    let value = super::required::attribute(gate, tag, name)?;
+fn read_hash<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>, name: &str) -> Result<String, Fault> {
+    let value = super::required::require_attribute(gate, tag, name)?;
     if is_hash(&value) { Ok(value) } else { Err(no_hash(gate, tag, name, &value)) }
 }
 
 /// Hashes with a blank between them; empty if the attribute is missing.
-fn hashes<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>, name: &str) -> Result<Vec<String>, Fault> {
-    let Some(value) = gate.attribute(name).map(std::borrow::Cow::into_owned) else { return Ok(Vec::new()) };
+fn read_hashes<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>, name: &str) -> Result<Vec<String>, Fault> {
+    let Some(value) = gate.find_attribute(name).map(std::borrow::Cow::into_owned) else {
+        return Ok(Vec::new());
+    };
     let hashes: Vec<String> = value.split_ascii_whitespace().map(str::to_owned).collect();
     match hashes.iter().find(|hash| !is_hash(hash)) {
         None => Ok(hashes),
@@ -197,35 +202,37 @@ fn is_hash(value: &str) -> bool {
 
 fn no_hash<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>, name: &str, value: &str) -> Fault {
     let message = format!("attribute {name} of <{}> is not a SHA-256", tag.local);
-    gate.fault(codes::INVALID, message, tag.offset).expected("64 hex digits, a to f small").received(value)
+    gate.make_fault(codes::INVALID, message, tag.offset)
+        .with_expected("64 hex digits, a to f small")
+        .with_received(value)
 }
 
-pub(crate) fn needed<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>, name: &str) -> Result<u64, Fault> {
-    super::required::attribute(gate, tag, name)?;
-    count(gate, tag, name).map(Option::unwrap_or_default)
+pub(crate) fn require_count<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>, name: &str) -> Result<u64, Fault> {
+    super::required::require_attribute(gate, tag, name)?;
+    read_count(gate, tag, name).map(Option::unwrap_or_default)
 }
 
 /// A whole number, if the attribute is present.
-pub(crate) fn count<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>, name: &str) -> Result<Option<u64>, Fault> {
-    let Some(value) = gate.attribute(name) else { return Ok(None) };
+pub(crate) fn read_count<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>, name: &str) -> Result<Option<u64>, Fault> {
+    let Some(value) = gate.find_attribute(name) else { return Ok(None) };
     let digits = value.bytes().all(|byte| byte.is_ascii_digit());
     match value.parse().ok().filter(|_| digits) {
         Some(number) => Ok(Some(number)),
         None => {
             let message = format!("attribute {name} of <{}> is not a whole number", tag.local);
-            Err(gate.fault(codes::INVALID, message, tag.offset).received(&value))
+            Err(gate.make_fault(codes::INVALID, message, tag.offset).with_received(&value))
         }
     }
 }
 
-fn money<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>, name: &str) -> Result<Option<Money>, Fault> {
-    let Some(value) = gate.attribute(name) else { return Ok(None) };
+fn read_money<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>, name: &str) -> Result<Option<Money>, Fault> {
+    let Some(value) = gate.find_attribute(name) else { return Ok(None) };
     match Money::parse(&value) {
         Some(money) => Ok(Some(money)),
         None => {
             let message = format!("attribute {name} of <{}> is not an amount of money", tag.local);
-            let fault = gate.fault(codes::INVALID, message, tag.offset).received(&value);
-            Err(fault.expected("an amount with at most six decimals, a blank, a currency: 0.0134 USD"))
+            let fault = gate.make_fault(codes::INVALID, message, tag.offset).with_received(&value);
+            Err(fault.with_expected("an amount with at most six decimals, a blank, a currency: 0.0134 USD"))
         }
     }
 }

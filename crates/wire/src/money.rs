@@ -54,20 +54,20 @@ impl Money {
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let (amount, currency) = text.split_once(' ')?;
-        Some(Self { micros: micros(amount)?, currency: Currency::parse(currency)? })
+        Some(Self { micros: parse_micros(amount)?, currency: Currency::parse(currency)? })
     }
 }
 
 impl fmt::Display for Money {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.pad(&format!("{} {}", decimal(self.micros), self.currency.as_str()))
+        out.pad(&format!("{} {}", write_decimal(self.micros), self.currency.as_str()))
     }
 }
 
 /// Reads an amount such as `2`, `0.5` or `0.000001` as millionths; `None` if it is not such a number, has more than
 /// six decimals, or is too large.
 #[must_use]
-pub fn micros(amount: &str) -> Option<u64> {
+pub fn parse_micros(amount: &str) -> Option<u64> {
     let (whole, part) = amount.split_once('.').unwrap_or((amount, "0"));
     let is_number = |digits: &str| !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
     if !is_number(whole) || !is_number(part) || part.len() > DECIMALS {
@@ -79,7 +79,7 @@ pub fn micros(amount: &str) -> Option<u64> {
 
 /// Writes millionths as the shortest amount that reads back to them.
 #[must_use]
-pub fn decimal(micros: u64) -> String {
+pub fn write_decimal(micros: u64) -> String {
     let (whole, part) = (micros / 1_000_000, micros % 1_000_000);
     if part == 0 {
         return whole.to_string();

@@ -24,7 +24,7 @@ impl QName {
 
     /// Whether this is `local` in `ns`.
     #[must_use]
-    pub fn is(&self, ns: &str, local: &str) -> bool {
+    pub fn is_named(&self, ns: &str, local: &str) -> bool {
         *self.ns == *ns && *self.local == *local
     }
 }
@@ -44,7 +44,7 @@ pub fn is_ncname(text: &str) -> bool {
 
 /// Splits a qualified name into prefix (empty if there is none) and local name; `None` if it is not legal.
 #[must_use]
-pub fn split(name: &str) -> Option<(&str, &str)> {
+pub fn split_prefix(name: &str) -> Option<(&str, &str)> {
     // Names are short: a search made for long texts costs more to set up than this loop takes.
     let colon = name.bytes().position(|byte| byte == b':');
     match colon.and_then(|at| Some((name.get(..at)?, name.get(at + 1..)?))) {

@@ -49,30 +49,30 @@ impl Payload {
     ///
     /// # Errors
     /// The first error in the document.
-    pub fn read(document: &[u8], limits: &DocumentLimits) -> Result<Self, Fault> {
-        let mut gate = Gate::strict(document, limits)?;
-        let payload = match gate.step()? {
-            GateStep::Open(tag) => Self::cut(&mut gate, tag)?,
-            _ => return Err(gate.fault(codes::MALFORMED, "the document holds no element", 0)),
+    pub fn parse(document: &[u8], limits: &DocumentLimits) -> Result<Self, Fault> {
+        let mut gate = Gate::new_strict(document, limits)?;
+        let payload = match gate.read_step()? {
+            GateStep::Open(tag) => Self::cut_from(&mut gate, tag)?,
+            _ => return Err(gate.make_fault(codes::MALFORMED, "the document holds no element", 0)),
         };
-        while gate.step()? != GateStep::Done {}
+        while gate.read_step()? != GateStep::Done {}
         Ok(payload)
     }
 
     /// Takes back bytes that were a payload's before, such as those of a stored record.
     ///
     /// It reads only the start tag again, for the name. The caller guarantees that the bytes came from
-    /// [`Payload::bytes`] and were kept safe since. Bytes of any other origin go through [`Payload::read`].
+    /// [`Payload::bytes`] and were kept safe since. Bytes of any other origin go through [`Payload::parse`].
     ///
     /// # Errors
     /// If the bytes do not begin with an element in a namespace, so the store is damaged.
-    pub fn trusted(bytes: Arc<[u8]>) -> Result<Self, Fault> {
+    pub fn from_trusted(bytes: Arc<[u8]>) -> Result<Self, Fault> {
         let name = plain_name(&bytes).map_or_else(|| first_name(&bytes), Ok)?;
         Ok(Self { bytes, name, start: Place::START, graft: 0..0 })
     }
 
     /// A payload fresh from the kit's own writer, with every declaration it uses on its root.
-    pub(crate) fn composed(bytes: Vec<u8>, name: QName) -> Self {
+    pub(crate) fn from_composed(bytes: Vec<u8>, name: QName) -> Self {
         Self { bytes: Arc::from(bytes), name, start: Place::START, graft: 0..0 }
     }
 
@@ -101,16 +101,16 @@ impl Payload {
     pub fn place_of(&self, offset: usize) -> Place {
         let kept = |from: usize, to: usize| self.bytes.get(from..to.max(from)).unwrap_or_default();
         let offset = offset.min(self.bytes.len());
-        let head = self.start.after(kept(0, offset.min(self.graft.start)));
-        head.after(kept(self.graft.end, offset))
+        let head = self.start.move_past(kept(0, offset.min(self.graft.start)));
+        head.move_past(kept(self.graft.end, offset))
     }
 
     /// The value of an attribute of the root element that is in no namespace.
     #[must_use]
-    pub fn attribute(&self, local: &str) -> Option<String> {
-        let mut gate = Gate::strict(&self.bytes, &DocumentLimits::FROM_PUMP).ok()?;
-        gate.step().ok()?;
-        gate.attribute(local).map(std::borrow::Cow::into_owned)
+    pub fn find_attribute(&self, local: &str) -> Option<String> {
+        let mut gate = Gate::new_strict(&self.bytes, &DocumentLimits::FROM_PUMP).ok()?;
+        gate.read_step().ok()?;
+        gate.find_attribute(local).map(std::borrow::Cow::into_owned)
     }
 
     /// Whether the root element has that attribute, in no namespace, with the value `true`.
@@ -123,15 +123,19 @@ impl Payload {
         let is_there =
             !name.is_empty() && start_tag(&self.bytes).windows(name.len()).any(|part| part == name);
         // Both forms of a schema's boolean, including the white space that a schema allows around them.
-        is_there && self.attribute(local).is_some_and(|value| matches!(value.trim(), "true" | "1"))
+        is_there && self.find_attribute(local).is_some_and(|value| matches!(value.trim(), "true" | "1"))
     }
 
     /// Writes a payload: an element in a namespace, with the content that `inside` writes.
     #[must_use]
-    pub fn write(ns: &str, element: &'static str, inside: impl FnOnce(&mut writer::XmlWriter)) -> Self {
+    pub fn write_element(
+        ns: &str,
+        element: &'static str,
+        inside: impl FnOnce(&mut writer::XmlWriter),
+    ) -> Self {
         let mut writer = writer::XmlWriter::with_capacity(256);
-        writer.open(element).xmlns(ns).content(inside);
-        Self::composed(writer.finish(), QName::new(ns, element))
+        writer.open_tag(element).xmlns(ns).content(inside);
+        Self::from_composed(writer.finish(), QName::new(ns, element))
     }
 
     /// The text of the root element, up to its first child element.
@@ -147,20 +151,20 @@ impl Payload {
     }
 
     fn text_at(&self, child: Option<&str>) -> Option<String> {
-        let mut gate = Gate::strict(&self.bytes, &DocumentLimits::FROM_PUMP).ok()?;
-        gate.step().ok()?;
+        let mut gate = Gate::new_strict(&self.bytes, &DocumentLimits::FROM_PUMP).ok()?;
+        gate.read_step().ok()?;
         if let Some(child) = child {
             loop {
-                match gate.step().ok()? {
+                match gate.read_step().ok()? {
                     GateStep::Open(tag) if tag.local == child => break,
-                    GateStep::Open(_) => gate.skip().ok()?,
+                    GateStep::Open(_) => gate.skip_content().ok()?,
                     GateStep::Close | GateStep::Done => return None,
                     GateStep::Text(_) | GateStep::Instruction => {}
                 }
             }
         }
         let mut value = String::new();
-        while let GateStep::Text(text) = gate.step().ok()? {
+        while let GateStep::Text(text) = gate.read_step().ok()? {
             text.append_to(&mut value);
         }
         Some(value)
@@ -170,26 +174,26 @@ impl Payload {
     ///
     /// # Errors
     /// If there is none, or it is in no namespace.
-    pub fn inner(&self) -> Result<Self, Fault> {
-        self.below(2)
+    pub fn parse_inner(&self) -> Result<Self, Fault> {
+        self.parse_below(2)
     }
 
     /// The payload directly in the root, such as the one in a steering message.
     ///
     /// # Errors
     /// If there is none, or it is in no namespace.
-    pub fn child(&self) -> Result<Self, Fault> {
-        self.below(1)
+    pub fn parse_child(&self) -> Result<Self, Fault> {
+        self.parse_below(1)
     }
 
     /// The first element at that depth.
-    fn below(&self, depth: u32) -> Result<Self, Fault> {
-        let mut gate = Gate::strict(&self.bytes, &DocumentLimits::FROM_PUMP)?;
+    fn parse_below(&self, depth: u32) -> Result<Self, Fault> {
+        let mut gate = Gate::new_strict(&self.bytes, &DocumentLimits::FROM_PUMP)?;
         let mut opened = 0;
         loop {
-            match gate.step()? {
+            match gate.read_step()? {
                 GateStep::Open(tag) if opened == depth => {
-                    let mut inner = Self::cut(&mut gate, tag)?;
+                    let mut inner = Self::cut_from(&mut gate, tag)?;
                     inner.start = self.place_of(tag.offset);
                     return Ok(inner);
                 }
@@ -209,45 +213,47 @@ impl Payload {
     ///
     /// # Errors
     /// The first error in it.
-    pub fn cut<'d>(gate: &mut Gate<'d>, tag: Tag<'d>) -> Result<Self, Fault> {
+    pub fn cut_from<'d>(gate: &mut Gate<'d>, tag: Tag<'d>) -> Result<Self, Fault> {
         let root = gate.depth();
-        let start = gate.place(tag.offset);
+        let start = gate.find_place(tag.offset);
         gate.set_floor(root - 1);
-        let name = match gate.ns(&tag) {
+        let name = match gate.find_namespace(&tag) {
             Some(ns) => QName::new(ns, tag.local),
             None => {
-                gate.refuse(tag.offset, |place| no_namespace(tag.local, place))?;
+                gate.refuse_at(tag.offset, |place| no_namespace(tag.local, place))?;
                 QName::new("", tag.local)
             }
         };
         let declared = gate.declared_here();
         let mut outside = Outside::new(root);
-        outside.note(gate, tag);
+        outside.note_tag(gate, tag);
         while gate.depth() >= root {
-            if let GateStep::Open(tag) = gate.step()? {
-                outside.note(gate, tag);
+            if let GateStep::Open(tag) = gate.read_step()? {
+                outside.note_tag(gate, tag);
             }
         }
         gate.set_floor(0);
         let end = gate.end();
-        if outside.count() > 0 && declared + outside.count() > gate.limits().declarations {
+        if outside.count_declarations() > 0
+            && declared + outside.count_declarations() > gate.limits().declarations
+        {
             let most = gate.limits().declarations;
-            gate.refuse(tag.offset, |place| {
+            gate.refuse_at(tag.offset, |place| {
                 let message =
                     format!("a payload uses more than {most} namespace declarations of its carrier");
                 Fault::new(codes::TOO_LARGE, message, place)
-                    .fix("declare the namespaces that it uses on the payload itself, and no others")
+                    .with_fix("declare the namespaces that it uses on the payload itself, and no others")
             })?;
         }
         let at = tag.name_end() - tag.offset;
-        let (bytes, graft) = outside.written_into(gate, gate.source(tag.offset, end), at);
+        let (bytes, graft) = outside.written_into(gate, gate.cut_source(tag.offset, end), at);
         let (length, most) = (bytes.len(), gate.limits().message_bytes);
         if length > most {
-            gate.refuse(tag.offset, |place| {
+            gate.refuse_at(tag.offset, |place| {
                 let message = format!("the payload has {length} bytes, the limit is {most}");
                 Fault::new(codes::TOO_LARGE, message, place)
-                    .expected(format!("at most {most} bytes"))
-                    .fix(crate::gate::SHORTER)
+                    .with_expected(format!("at most {most} bytes"))
+                    .with_fix(crate::gate::SHORTER)
             })?;
         }
         match gate.take_fault() {
@@ -259,15 +265,15 @@ impl Payload {
 
 impl writer::XmlWriter {
     /// Writes a payload, byte for byte: it means the same anywhere.
-    pub fn payload(&mut self, payload: &Payload) {
-        self.verbatim(payload.bytes());
+    pub fn write_payload(&mut self, payload: &Payload) {
+        self.write_verbatim(payload.bytes());
     }
 }
 
 impl writer::StartTag<'_, '_> {
     /// Closes it around a payload.
-    pub fn payload(self, payload: &Payload) {
-        self.content(|inside| inside.payload(payload));
+    pub fn write_payload(self, payload: &Payload) {
+        self.content(|inside| inside.write_payload(payload));
     }
 }
 
@@ -291,20 +297,20 @@ fn plain_name(bytes: &[u8]) -> Option<QName> {
 
 /// The name of the first element of stored bytes.
 fn first_name(bytes: &[u8]) -> Result<QName, Fault> {
-    let mut gate = Gate::strict(bytes, &DocumentLimits::FROM_PUMP)?;
-    let GateStep::Open(tag) = gate.step()? else {
-        return Err(gate.fault(codes::MALFORMED, "the stored bytes begin with no element", 0));
+    let mut gate = Gate::new_strict(bytes, &DocumentLimits::FROM_PUMP)?;
+    let GateStep::Open(tag) = gate.read_step()? else {
+        return Err(gate.make_fault(codes::MALFORMED, "the stored bytes begin with no element", 0));
     };
-    let Some(ns) = gate.ns(&tag) else { return Err(no_namespace(tag.local, Place::START)) };
+    let Some(ns) = gate.find_namespace(&tag) else { return Err(no_namespace(tag.local, Place::START)) };
     Ok(QName::new(ns, tag.local))
 }
 
 fn no_namespace(local: &str, place: Place) -> Fault {
-    let local = crate::place::excerpt(local);
+    let local = crate::place::cut_excerpt(local);
     Fault::new(codes::NO_NAMESPACE, format!("<{local}> is in no namespace"), place)
-        .path(format!("/{local}"))
-        .expected("the namespace of the payload, which says who takes it")
-        .fix(format!("write <{local} xmlns=\"…\"> with the namespace of the payload"))
+        .with_path(format!("/{local}"))
+        .with_expected("the namespace of the payload, which says who takes it")
+        .with_fix(format!("write <{local} xmlns=\"…\"> with the namespace of the payload"))
 }
 
 /// The outer declarations that a payload uses.
@@ -323,12 +329,12 @@ impl Outside {
     }
 
     /// How many declarations must be written in.
-    fn count(&self) -> usize {
+    fn count_declarations(&self) -> usize {
         self.used.len() + usize::from(self.bare)
     }
 
     /// Notes what the element just opened uses: its own name, its attributes' names, and the name in `xsi:type`.
-    fn note(&mut self, gate: &Gate<'_>, tag: Tag<'_>) {
+    fn note_tag(&mut self, gate: &Gate<'_>, tag: Tag<'_>) {
         self.note_name(gate, tag.prefix, tag.binding);
         for attribute in gate.attributes().iter().filter(|attribute| !attribute.prefix.is_empty()) {
             self.note_name(gate, attribute.prefix, attribute.binding);
@@ -345,7 +351,8 @@ impl Outside {
     }
 
     fn note_name(&mut self, gate: &Gate<'_>, prefix: &str, binding: Option<usize>) {
-        let Some((number, bound)) = binding.and_then(|number| Some((number, gate.binding(number)?))) else {
+        let Some((number, bound)) = binding.and_then(|number| Some((number, gate.read_binding(number)?)))
+        else {
             self.bare |= prefix.is_empty();
             return;
         };
@@ -361,13 +368,13 @@ impl Outside {
 
     /// The source with the declarations written in at `at`, and how many bytes they take.
     fn written_into(&mut self, gate: &Gate<'_>, source: &str, at: usize) -> (Arc<[u8]>, usize) {
-        if self.count() == 0 {
+        if self.count_declarations() == 0 {
             return (Arc::from(source.as_bytes()), 0);
         }
-        let mut declared: Vec<_> = self.used.iter().filter_map(|number| gate.binding(*number)).collect();
+        let mut declared: Vec<_> = self.used.iter().filter_map(|number| gate.read_binding(*number)).collect();
         declared.sort_unstable_by_key(|binding| binding.prefix);
         let (head, tail) = source.split_at_checked(at).unwrap_or((source, ""));
-        let mut bytes = Vec::with_capacity(source.len() + 64 * self.count());
+        let mut bytes = Vec::with_capacity(source.len() + 64 * self.count_declarations());
         bytes.extend_from_slice(head.as_bytes());
         if self.bare {
             writer::declare(&mut bytes, "", "");

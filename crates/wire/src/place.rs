@@ -24,23 +24,23 @@ impl Place {
 
     /// The place of `offset` in `document`; an offset beyond the end means the end.
     #[must_use]
-    pub fn of(document: &[u8], offset: usize) -> Self {
+    pub fn from_offset(document: &[u8], offset: usize) -> Self {
         let before = document.get(..offset).unwrap_or(document);
-        Self::START.after(before)
+        Self::START.move_past(before)
     }
 
     /// The place reached by reading `passed` from here on.
     #[must_use]
-    pub fn after(self, passed: &[u8]) -> Self {
-        let breaks = counted(passed, |byte| byte == b'\n');
+    pub fn move_past(self, passed: &[u8]) -> Self {
+        let breaks = count_bytes(passed, |byte| byte == b'\n');
         let tail = match passed.iter().rposition(|byte| *byte == b'\n') {
             Some(at) => passed.get(at + 1..).unwrap_or_default(),
             None => passed,
         };
-        let characters = narrow(counted(tail, |byte| !is_continuation(byte)));
+        let characters = to_narrow(count_bytes(tail, |byte| !is_continuation(byte)));
         let column = if breaks == 0 { self.column.saturating_add(characters) } else { 1 + characters };
         Self {
-            line: self.line.saturating_add(narrow(breaks)),
+            line: self.line.saturating_add(to_narrow(breaks)),
             column,
             offset: self.offset.saturating_add(passed.len()),
         }
@@ -59,12 +59,12 @@ fn is_continuation(byte: u8) -> bool {
 }
 
 /// How many bytes satisfy `holds`. Portions whose count fits in a byte are counted many bytes at a time.
-fn counted(bytes: &[u8], holds: impl Fn(u8) -> bool) -> usize {
+fn count_bytes(bytes: &[u8], holds: impl Fn(u8) -> bool) -> usize {
     let portions = bytes.chunks(usize::from(u8::MAX));
     portions.map(|few| usize::from(few.iter().fold(0_u8, |count, byte| count + u8::from(holds(*byte))))).sum()
 }
 
-fn narrow(count: usize) -> u32 {
+fn to_narrow(count: usize) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }
 
@@ -87,7 +87,7 @@ impl<'d> PlaceFinder<'d> {
     }
 
     /// The place of `offset`. Only an offset before the last two costs a fresh start.
-    pub fn place(&mut self, offset: usize) -> Place {
+    pub fn find_place(&mut self, offset: usize) -> Place {
         let offset = offset.min(self.document.len());
         let from = if offset >= self.reached.offset {
             self.earlier = self.reached;
@@ -97,7 +97,7 @@ impl<'d> PlaceFinder<'d> {
         } else {
             Place::START
         };
-        self.reached = from.after(self.document.get(from.offset..offset).unwrap_or_default());
+        self.reached = from.move_past(self.document.get(from.offset..offset).unwrap_or_default());
         self.reached
     }
 }
@@ -133,28 +133,28 @@ impl Fault {
 
     /// Adds the expected value.
     #[must_use]
-    pub fn expected(mut self, words: impl Into<Box<str>>) -> Self {
+    pub fn with_expected(mut self, words: impl Into<Box<str>>) -> Self {
         self.expected = Some(words.into());
         self
     }
 
     /// Adds the received value, cut to a length that a refusal may show.
     #[must_use]
-    pub fn received(mut self, source: &str) -> Self {
-        self.received = Some(excerpt(source).into());
+    pub fn with_received(mut self, source: &str) -> Self {
+        self.received = Some(cut_excerpt(source).into());
         self
     }
 
     /// Adds what to write instead.
     #[must_use]
-    pub fn fix(mut self, words: impl Into<Box<str>>) -> Self {
+    pub fn with_fix(mut self, words: impl Into<Box<str>>) -> Self {
         self.fix = Some(words.into());
         self
     }
 
     /// Adds the path of the affected element.
     #[must_use]
-    pub fn path(mut self, path: impl Into<Box<str>>) -> Self {
+    pub fn with_path(mut self, path: impl Into<Box<str>>) -> Self {
         self.path = Some(path.into());
         self
     }
@@ -165,7 +165,7 @@ const EXCERPT_CHARS: usize = 80;
 
 /// The beginning of `source`, short enough for a refusal; an ellipsis marks a cut.
 #[must_use]
-pub fn excerpt(source: &str) -> String {
+pub fn cut_excerpt(source: &str) -> String {
     match source.char_indices().nth(EXCERPT_CHARS) {
         None => source.to_owned(),
         Some((end, _)) => source.get(..end).unwrap_or_default().to_owned() + "…",

@@ -7,7 +7,7 @@ use crate::ask::PumpQuestion;
 use crate::gate::{Gate, GateStep};
 use crate::journal::JournalEntry;
 use crate::place::Fault;
-use crate::required::attribute;
+use crate::required::require_attribute;
 use crate::{DocumentLimits, Payload, codes, namespaces};
 
 mod answered;
@@ -111,11 +111,11 @@ pub struct Item {
 impl Item {
     /// An item that names neither receiver nor thread.
     #[must_use]
-    pub fn plain(payload: Payload) -> Self {
+    pub fn from_payload(payload: Payload) -> Self {
         Self { from: None, to: None, thread: None, payload: Ok(payload) }
     }
 
-    fn refused(fault: Fault) -> Self {
+    fn from_fault(fault: Fault) -> Self {
         Self { from: None, to: None, thread: None, payload: Err(fault) }
     }
 }
@@ -129,9 +129,9 @@ impl ListenerDocument {
     ///
     /// # Errors
     /// If there is no one to answer: the document is not part of the protocol, or names no delivery.
-    pub fn read(document: &[u8], limits: &DocumentLimits) -> Result<Self, Fault> {
-        read_whole(document, limits).or_else(|fault| match Broken::read(document, limits) {
-            Some(broken) => Ok(broken.with(fault)),
+    pub fn parse(document: &[u8], limits: &DocumentLimits) -> Result<Self, Fault> {
+        read_whole(document, limits).or_else(|fault| match Broken::parse(document, limits) {
+            Some(broken) => Ok(broken.with_fault(fault)),
             None => Err(fault),
         })
     }
@@ -140,18 +140,18 @@ impl ListenerDocument {
     /// same gate as bytes from outside. Only if every item is a plain payload is the document itself skipped.
     ///
     /// # Errors
-    /// Those of [`ListenerDocument::document`] and [`ListenerDocument::read`].
+    /// Those of [`ListenerDocument::to_document`] and [`ListenerDocument::parse`].
     pub fn through_gate(&self, limits: &DocumentLimits) -> Result<Self, Fault> {
-        match self.plain_payloads().filter(|payloads| fit(payloads, limits)) {
+        match self.plain_payloads().filter(|payloads| do_fit(payloads, limits)) {
             Some(payloads) => {
                 let items = payloads.into_iter().map(|payload| {
-                    let read = Payload::read(payload.bytes(), limits);
-                    read.map_or_else(Item::refused, Item::plain)
+                    let read = Payload::parse(payload.bytes(), limits);
+                    read.map_or_else(Item::from_fault, Item::from_payload)
                 });
                 let said = ReplyContent::Items(items.collect());
                 Ok(Self::Reply { delivery: self.delivery().to_owned(), said })
             }
-            None => Self::read(&self.document()?, limits),
+            None => Self::parse(&self.to_document()?, limits),
         }
     }
 
@@ -177,7 +177,7 @@ impl ListenerDocument {
 }
 
 /// Whether the payloads of a reply stay within the limits of a whole reply.
-fn fit(payloads: &[&Payload], limits: &DocumentLimits) -> bool {
+fn do_fit(payloads: &[&Payload], limits: &DocumentLimits) -> bool {
     let bytes: usize = payloads.iter().map(|payload| payload.bytes().len()).sum();
     payloads.len() <= limits.items && bytes.saturating_add(REPLY_TAGS) <= limits.reply_bytes
 }
@@ -186,26 +186,26 @@ fn fit(payloads: &[&Payload], limits: &DocumentLimits) -> bool {
 const REPLY_TAGS: usize = 1 << 10;
 
 fn read_whole(document: &[u8], limits: &DocumentLimits) -> Result<ListenerDocument, Fault> {
-    let mut gate = Gate::lenient(document, limits)?;
-    let tag = match gate.step()? {
-        GateStep::Open(tag) if gate.ns(&tag) == Some(namespaces::LISTENER) => tag,
+    let mut gate = Gate::new_lenient(document, limits)?;
+    let tag = match gate.read_step()? {
+        GateStep::Open(tag) if gate.find_namespace(&tag) == Some(namespaces::LISTENER) => tag,
         _ => return Err(not_protocol(&mut gate)),
     };
     if let Some(fault) = gate.take_fault() {
         return Err(fault);
     }
-    let delivery = attribute(&mut gate, &tag, "delivery")?;
+    let delivery = require_attribute(&mut gate, &tag, "delivery")?;
     let word = match tag.local {
-        "reply" => ListenerDocument::Reply { delivery, said: items::read(&mut gate)? },
+        "reply" => ListenerDocument::Reply { delivery, said: items::read_items(&mut gate)? },
         "notice" => {
-            let code = attribute(&mut gate, &tag, "code")?;
+            let code = require_attribute(&mut gate, &tag, "code")?;
             ListenerDocument::Notice { delivery, code, words: gate.text_inside()? }
         }
         "progress" => ListenerDocument::Progress { delivery, words: gate.text_inside()? },
-        "journal" | "ask" => answered::read(&mut gate, &tag, delivery)?,
+        "journal" | "ask" => answered::read_answered(&mut gate, &tag, delivery)?,
         _ => return Err(not_protocol(&mut gate)),
     };
-    while gate.step()? != GateStep::Done {}
+    while gate.read_step()? != GateStep::Done {}
     match gate.take_fault() {
         Some(fault) => Err(fault),
         None => Ok(word),
@@ -214,8 +214,8 @@ fn read_whole(document: &[u8], limits: &DocumentLimits) -> Result<ListenerDocume
 
 fn not_protocol(gate: &mut Gate<'_>) -> Fault {
     let offset = gate.offset();
-    let fault = gate.fault(codes::INVALID, "the document is not part of the listener protocol", offset);
-    fault.expected("reply, notice, progress, journal or ask, in urn:systole:listener:v1")
+    let fault = gate.make_fault(codes::INVALID, "the document is not part of the listener protocol", offset);
+    fault.with_expected("reply, notice, progress, journal or ask, in urn:systole:listener:v1")
 }
 
 /// The longest start tag of a broken document that is still examined: 64 attributes of 256 bytes and some room.
@@ -234,32 +234,32 @@ enum Salvaged {
 }
 
 impl Broken {
-    fn read(document: &[u8], limits: &DocumentLimits) -> Option<Self> {
+    fn parse(document: &[u8], limits: &DocumentLimits) -> Option<Self> {
         let head = document.get(..SALVAGE_BYTES.min(document.len()))?;
         let readable = match std::str::from_utf8(head) {
             Ok(text) => text,
             Err(error) => std::str::from_utf8(head.get(..error.valid_up_to())?).ok()?,
         };
         let legal = crate::characters::first_illegal(readable).map_or(readable.len(), |(at, _)| at);
-        let mut gate = Gate::lenient(readable.as_bytes().get(..legal)?, limits).ok()?;
-        let GateStep::Open(tag) = gate.step().ok()? else { return None };
-        if gate.ns(&tag) != Some(namespaces::LISTENER) {
+        let mut gate = Gate::new_lenient(readable.as_bytes().get(..legal)?, limits).ok()?;
+        let GateStep::Open(tag) = gate.read_step().ok()? else { return None };
+        if gate.find_namespace(&tag) != Some(namespaces::LISTENER) {
             return None;
         }
         let of = match tag.local {
             "reply" => Salvaged::Reply,
-            "journal" => Salvaged::Journal(answered::number(&mut gate, &tag).ok()?),
-            "ask" => Salvaged::Ask(answered::number(&mut gate, &tag).ok()?),
+            "journal" => Salvaged::Journal(answered::read_number(&mut gate, &tag).ok()?),
+            "ask" => Salvaged::Ask(answered::read_number(&mut gate, &tag).ok()?),
             _ => return None,
         };
-        Some(Self { delivery: attribute(&mut gate, &tag, "delivery").ok()?, of })
+        Some(Self { delivery: require_attribute(&mut gate, &tag, "delivery").ok()?, of })
     }
 
-    fn with(self, fault: Fault) -> ListenerDocument {
+    fn with_fault(self, fault: Fault) -> ListenerDocument {
         let delivery = self.delivery;
         match self.of {
             Salvaged::Reply => {
-                ListenerDocument::Reply { delivery, said: ReplyContent::Items(vec![Item::refused(fault)]) }
+                ListenerDocument::Reply { delivery, said: ReplyContent::Items(vec![Item::from_fault(fault)]) }
             }
             Salvaged::Journal(id) => ListenerDocument::Journal { delivery, id, entry: Err(fault) },
             Salvaged::Ask(id) => ListenerDocument::Ask { delivery, id, question: Err(fault) },

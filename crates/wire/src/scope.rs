@@ -38,20 +38,20 @@ impl<'d> Scope<'d> {
         Self { bindings, default: None, innermost: BTreeMap::new() }
     }
 
-    pub(crate) fn declare(&mut self, prefix: &'d str, uri: Cow<'d, str>, depth: usize) {
-        let shadows = self.bind(prefix, Some(self.bindings.len()));
+    pub(crate) fn declare_prefix(&mut self, prefix: &'d str, uri: Cow<'d, str>, depth: usize) {
+        let shadows = self.bind_prefix(prefix, Some(self.bindings.len()));
         self.bindings.push(Binding { prefix, uri, depth, shadows });
     }
 
     /// Forgets the declarations of elements at `depth` and deeper.
-    pub(crate) fn leave(&mut self, depth: usize) {
+    pub(crate) fn leave_element(&mut self, depth: usize) {
         while let Some(binding) = self.bindings.pop_if(|binding| binding.depth >= depth) {
-            self.bind(binding.prefix, binding.shadows);
+            self.bind_prefix(binding.prefix, binding.shadows);
         }
     }
 
     /// Binds a prefix to that number, or to nothing, and returns its earlier binding.
-    fn bind(&mut self, prefix: &'d str, number: Option<usize>) -> Option<usize> {
+    fn bind_prefix(&mut self, prefix: &'d str, number: Option<usize>) -> Option<usize> {
         match number {
             _ if prefix.is_empty() => std::mem::replace(&mut self.default, number),
             Some(number) => self.innermost.insert(prefix, number),
@@ -60,13 +60,13 @@ impl<'d> Scope<'d> {
     }
 
     /// The number of the binding of `prefix`, if it has one.
-    pub(crate) fn find(&self, prefix: &str) -> Option<usize> {
+    pub(crate) fn find_prefix(&self, prefix: &str) -> Option<usize> {
         // `xml` is bound without a declaration, so the first binding is its own.
         let built_in = || (prefix == "xml").then_some(0);
         if prefix.is_empty() { self.default } else { self.innermost.get(prefix).copied().or_else(built_in) }
     }
 
-    pub(crate) fn binding(&self, number: usize) -> Option<&Binding<'d>> {
+    pub(crate) fn find_binding(&self, number: usize) -> Option<&Binding<'d>> {
         self.bindings.get(number)
     }
 

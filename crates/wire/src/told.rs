@@ -5,7 +5,7 @@
 
 use crate::envelope::{Delivered, read_delivered};
 use crate::gate::{Gate, GateStep};
-use crate::journal::count;
+use crate::journal::read_count;
 use crate::place::Fault;
 use crate::writer::XmlWriter;
 use crate::{DocumentLimits, Payload, codes, namespaces};
@@ -53,16 +53,16 @@ pub struct ReplyReceipt {
 impl ReplyReceipt {
     /// The document for this receipt.
     #[must_use]
-    pub fn document(&self) -> Vec<u8> {
+    pub fn to_document(&self) -> Vec<u8> {
         let mut writer = XmlWriter::with_capacity(128);
-        let start = writer.open("receipt").xmlns(namespaces::LISTENER).attr("delivery", &self.delivery);
+        let start = writer.open_tag("receipt").xmlns(namespaces::LISTENER).attr("delivery", &self.delivery);
         let start = start.attr_if("outcome", self.is_superseded.then_some(SUPERSEDED));
         match &self.refusal {
-            Some(refusal) => start.payload(refusal),
+            Some(refusal) => start.write_payload(refusal),
             None if self.refused.is_empty() => start.empty(),
             None => start.content(|inside| {
                 for (ordinal, refusal) in &self.refused {
-                    inside.open("refused").number("ordinal", *ordinal).payload(refusal);
+                    inside.open_tag("refused").number("ordinal", *ordinal).write_payload(refusal);
                 }
             }),
         }
@@ -74,22 +74,23 @@ impl PumpAnswer {
     /// The code and the message of the refusal, if it is one.
     #[must_use]
     pub fn refusal(&self) -> Option<(String, String)> {
-        let payload = self.payload.as_ref().filter(|it| it.name().is(namespaces::CORE, "system-error"))?;
-        let told = |name| payload.attribute(name).unwrap_or_default();
+        let payload =
+            self.payload.as_ref().filter(|it| it.name().is_named(namespaces::CORE, "system-error"))?;
+        let told = |name| payload.find_attribute(name).unwrap_or_default();
         Some((told("code"), told("message")))
     }
 
     /// The document for this answer.
     #[must_use]
-    pub fn document(&self) -> Vec<u8> {
+    pub fn to_document(&self) -> Vec<u8> {
         let mut writer = XmlWriter::with_capacity(256);
         let start = writer
-            .open("answer")
+            .open_tag("answer")
             .xmlns(namespaces::LISTENER)
             .number("id", self.id)
             .attr("delivery", &self.delivery);
         match &self.payload {
-            Some(payload) => start.payload(payload),
+            Some(payload) => start.write_payload(payload),
             None => start.empty(),
         }
         writer.finish()
@@ -101,9 +102,9 @@ const SUPERSEDED: &str = "superseded";
 
 /// The document that cancels a delivery.
 #[must_use]
-pub fn cancel(delivery: &str) -> Vec<u8> {
+pub fn write_cancel(delivery: &str) -> Vec<u8> {
     let mut writer = XmlWriter::new();
-    writer.open("cancel").xmlns(namespaces::LISTENER).attr("delivery", delivery).empty();
+    writer.open_tag("cancel").xmlns(namespaces::LISTENER).attr("delivery", delivery).empty();
     writer.finish()
 }
 
@@ -112,47 +113,48 @@ impl PumpDocument {
     ///
     /// # Errors
     /// If it is not a document of the pump.
-    pub fn read(document: &[u8]) -> Result<Self, Fault> {
-        let mut gate = Gate::strict(document, &DocumentLimits::FROM_PUMP)?;
-        let tag = match gate.step()? {
-            GateStep::Open(tag) if gate.ns(&tag) == Some(namespaces::LISTENER) => tag,
+    pub fn parse(document: &[u8]) -> Result<Self, Fault> {
+        let mut gate = Gate::new_strict(document, &DocumentLimits::FROM_PUMP)?;
+        let tag = match gate.read_step()? {
+            GateStep::Open(tag) if gate.find_namespace(&tag) == Some(namespaces::LISTENER) => tag,
             _ => return read_delivered(document).map(|delivered| Self::Delivery(Box::new(delivered))),
         };
-        let delivery = super::required::attribute(&mut gate, &tag, "delivery")?;
+        let delivery = super::required::require_attribute(&mut gate, &tag, "delivery")?;
         let told = match tag.local {
             "cancel" => {
-                gate.skip()?;
+                gate.skip_content()?;
                 Self::Cancel { delivery }
             }
             "answer" => {
-                let id = count(&mut gate, &tag, "id")?.unwrap_or_default();
-                let payload = match gate.child()? {
-                    Some(inside) => Some(Payload::cut(&mut gate, inside)?),
+                let id = read_count(&mut gate, &tag, "id")?.unwrap_or_default();
+                let payload = match gate.read_child()? {
+                    Some(inside) => Some(Payload::cut_from(&mut gate, inside)?),
                     None => None,
                 };
                 Self::Answer(PumpAnswer { delivery, id, payload })
             }
             "receipt" => {
-                let is_superseded = gate.attribute("outcome").as_deref() == Some(SUPERSEDED);
+                let is_superseded = gate.find_attribute("outcome").as_deref() == Some(SUPERSEDED);
                 let mut receipt = ReplyReceipt { delivery, is_superseded, ..ReplyReceipt::default() };
-                while let Some(inside) = gate.child()? {
-                    if gate.ns(&inside) != Some(namespaces::LISTENER) {
-                        receipt.refusal = Some(Payload::cut(&mut gate, inside)?);
+                while let Some(inside) = gate.read_child()? {
+                    if gate.find_namespace(&inside) != Some(namespaces::LISTENER) {
+                        receipt.refusal = Some(Payload::cut_from(&mut gate, inside)?);
                         continue;
                     }
-                    let ordinal = count(&mut gate, &inside, "ordinal")?.unwrap_or_default();
-                    while let Some(refused) = gate.child()? {
-                        receipt.refused.push((ordinal, Payload::cut(&mut gate, refused)?));
+                    let ordinal = read_count(&mut gate, &inside, "ordinal")?.unwrap_or_default();
+                    while let Some(refused) = gate.read_child()? {
+                        receipt.refused.push((ordinal, Payload::cut_from(&mut gate, refused)?));
                     }
                 }
                 Self::Receipt(receipt)
             }
             _ => {
-                let fault = gate.fault(codes::INVALID, "the pump sends nothing of this name", tag.offset);
-                return Err(fault.expected("answer, receipt, cancel, or a delivery in an envelope"));
+                let fault =
+                    gate.make_fault(codes::INVALID, "the pump sends nothing of this name", tag.offset);
+                return Err(fault.with_expected("answer, receipt, cancel, or a delivery in an envelope"));
             }
         };
-        while gate.step()? != GateStep::Done {}
+        while gate.read_step()? != GateStep::Done {}
         Ok(told)
     }
 }

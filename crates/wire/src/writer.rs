@@ -8,7 +8,7 @@ use crate::{characters, name};
 
 mod visible;
 
-pub use visible::{is_hidden, visible, visible_again};
+pub use visible::{is_hidden, make_visible, visible_again};
 
 /// Bytes being written.
 #[derive(Debug, Default)]
@@ -24,7 +24,7 @@ impl<'n> XmlName<'n> {
     /// The name, if it is legal.
     #[must_use]
     pub fn new(text: &'n str) -> Option<Self> {
-        name::split(text).map(|_| Self(text))
+        name::split_prefix(text).map(|_| Self(text))
     }
 }
 
@@ -49,7 +49,7 @@ impl XmlWriter {
     }
 
     /// Opens an element. The returned value takes its attributes and then its content, and always closes it.
-    pub fn open<'w, 'n>(&'w mut self, name: impl Into<XmlName<'n>>) -> StartTag<'w, 'n> {
+    pub fn open_tag<'w, 'n>(&'w mut self, name: impl Into<XmlName<'n>>) -> StartTag<'w, 'n> {
         let name = name.into();
         self.bytes.push(b'<');
         self.bytes.extend_from_slice(name.0.as_bytes());
@@ -57,23 +57,23 @@ impl XmlWriter {
     }
 
     /// Writes text, escaped.
-    pub fn text(&mut self, text: &str) {
+    pub fn write_text(&mut self, text: &str) {
         escape(&mut self.bytes, text, false);
     }
 
     /// Writes bytes unchanged. They must be well-formed on their own.
-    pub(crate) fn verbatim(&mut self, bytes: &[u8]) {
+    pub(crate) fn write_verbatim(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// The current place, to come back to with [`XmlWriter::rewind`] while the same elements are open.
+    /// The current place, to come back to with [`XmlWriter::rewind_to`] while the same elements are open.
     #[must_use]
-    pub fn mark(&self) -> WriterMark {
+    pub fn set_mark(&self) -> WriterMark {
         WriterMark(self.bytes.len())
     }
 
     /// Takes back everything that was written after a mark.
-    pub fn rewind(&mut self, mark: WriterMark) {
+    pub fn rewind_to(&mut self, mark: WriterMark) {
         self.bytes.truncate(mark.0);
     }
 
@@ -138,7 +138,7 @@ impl StartTag<'_, '_> {
 
     /// Closes it around escaped text.
     pub fn text(self, text: &str) {
-        self.content(|inside| inside.text(text));
+        self.content(|inside| inside.write_text(text));
     }
 
     /// Closes it around the output of `write`.

@@ -37,14 +37,14 @@ impl WitnessClient {
     }
 
     /// Sends a checkpoint, and waits for the answer for that long.
-    pub async fn ask(
+    pub async fn ask_witness(
         &self,
         to: &HttpAddress,
         request: &AddCheckpoint,
         within: Duration,
     ) -> Result<WitnessReply, WitnessFault> {
         let until = Instant::now() + within;
-        let asked = timeout_at(until, self.asked(to, request, until));
+        let asked = timeout_at(until, self.ask_until(to, request, until));
         let late = |_| WitnessFault::NoAnswer("nothing came in time".to_owned());
         asked.await.map_err(late)?
     }
@@ -57,15 +57,15 @@ impl WitnessClient {
         within: Duration,
     ) -> Result<Option<SignedCheckpoint>, WitnessFault> {
         let until = Instant::now() + within;
-        let at = to.at(&format!(
+        let at = to.with_path(&format!(
             "{}/{}/checkpoint",
             to.path().trim_end_matches('/'),
-            Digest::of(origin.as_bytes())
+            Digest::hash_bytes(origin.as_bytes())
         ));
-        match self.exchange(&at, None, until).await? {
+        match self.exchange_request(&at, None, until).await? {
             (200, body) => {
                 let signed =
-                    SignedCheckpoint::read(&body).map_err(|why| WitnessFault::Strange(why.to_string()))?;
+                    SignedCheckpoint::parse(&body).map_err(|why| WitnessFault::Strange(why.to_string()))?;
                 let named = signed.checkpoint().origin();
                 if named != origin {
                     let named = plain_words(named.as_bytes());
@@ -78,13 +78,13 @@ impl WitnessClient {
         }
     }
 
-    async fn asked(
+    async fn ask_until(
         &self,
         to: &HttpAddress,
         request: &AddCheckpoint,
         until: Instant,
     ) -> Result<WitnessReply, WitnessFault> {
-        match self.exchange(to, Some(request), until).await? {
+        match self.exchange_request(to, Some(request), until).await? {
             (200, body) => Ok(WitnessReply::Cosigned(body)),
             (409, body) => match size_of(&body) {
                 Some(size) => Ok(WitnessReply::Knows(size)),
@@ -95,14 +95,14 @@ impl WitnessClient {
     }
 
     /// Sends a request, or gets what is at the address. Returns the status and the body of the answer.
-    async fn exchange(
+    async fn exchange_request(
         &self,
         to: &HttpAddress,
         request: Option<&AddCheckpoint>,
         until: Instant,
     ) -> Result<(u16, Vec<u8>), WitnessFault> {
         let none = WitnessFault::NoAnswer;
-        let via = self.proxies.to(to).map_err(none)?;
+        let via = self.proxies.choose_proxy(to).map_err(none)?;
         let client = HttpClient::new(web_roots(), via).map_err(|fault| none(fault.to_string()))?;
         let left = until.saturating_duration_since(Instant::now());
         let sent = match request {
@@ -114,7 +114,7 @@ impl WitnessClient {
         };
         let mut answer = sent.map_err(|fault| {
             none(match fault {
-                Unanswered::NoConnection(why) => format!("no connection to {}: {why}", to.shown()),
+                Unanswered::NoConnection(why) => format!("no connection to {}: {why}", to.to_text()),
                 Unanswered::NotSent(why) => format!("the connection ended: {why}"),
                 Unanswered::NoHead(why) => format!("the request was sent, and the connection ended: {why}"),
                 Unanswered::TooLate => "the request was sent, and nothing came in time".to_owned(),

@@ -35,7 +35,7 @@ impl WitnessPlace {
         }
         let at = HttpAddress::parse(text)?;
         let path = format!("{}/add-checkpoint", at.path());
-        Ok(WitnessPlace::Url { written: text.to_owned(), at: at.at(&path) })
+        Ok(WitnessPlace::Url { written: text.to_owned(), at: at.with_path(&path) })
     }
 }
 

@@ -44,16 +44,16 @@ pub enum WitnessBookFault {
 
 impl WitnessBook {
     /// Opens the file, or begins one. Every checkpoint in it has to be cosigned by this key.
-    pub fn open(key: SignerKey, logs: &[VerifierKey], path: PathBuf) -> Result<WitnessBook, FileFault> {
-        let lock = locked(&path)?;
+    pub fn open_book(key: SignerKey, logs: &[VerifierKey], path: PathBuf) -> Result<WitnessBook, FileFault> {
+        let lock = lock_file(&path)?;
         let mut cosigned = Vec::new();
-        for (line, read) in notes::read(&path)? {
+        for (line, read) in notes::read_notes(&path)? {
             let bad = |why: String| FileFault {
                 words: format!("{}:{line}: {why}", path.display()),
                 fix: "the file as this witness wrote it; a new file would cosign another history",
             };
             let checkpoint = read.map_err(|fault| bad(fault.to_string()))?;
-            let own = checkpoint.note().verify(std::slice::from_ref(key.verifier()));
+            let own = checkpoint.note().verify_with(std::slice::from_ref(key.verifier()));
             own.map_err(|_| bad(format!("{} did not cosign this checkpoint", key.verifier().name())))?;
             let origin = checkpoint.checkpoint().origin();
             if cosigned.iter().any(|other: &SignedCheckpoint| other.checkpoint().origin() == origin) {
@@ -83,28 +83,28 @@ impl WitnessBook {
     }
 
     /// The last checkpoint of a log, by the SHA-256 of its name.
-    pub fn last(&self, origin: Digest) -> Option<&SignedCheckpoint> {
-        self.cosigned.iter().find(|one| Digest::of(one.checkpoint().origin().as_bytes()) == origin)
+    pub fn find_last(&self, origin: Digest) -> Option<&SignedCheckpoint> {
+        self.cosigned.iter().find(|one| Digest::hash_bytes(one.checkpoint().origin().as_bytes()) == origin)
     }
 
     /// Answers a request. What is cosigned is on disk before this returns. Blocks.
-    pub fn answer(&mut self, body: &[u8], seconds: u64) -> Result<WitnessAnswer, WitnessBookFault> {
+    pub fn answer_request(&mut self, body: &[u8], seconds: u64) -> Result<WitnessAnswer, WitnessBookFault> {
         let of = |origin: &str| self.logs.iter().find(|(known, _)| known == origin).map(|(_, log)| log);
-        let answer = witness::answer(body, &self.key, seconds, of)?;
+        let answer = witness::answer_request(body, &self.key, seconds, of)?;
         if let WitnessAnswer::Cosigned(checkpoint) = &answer {
-            self.store(checkpoint).map_err(WitnessBookFault::Unwritten)?;
+            self.store_checkpoint(checkpoint).map_err(WitnessBookFault::Unwritten)?;
         }
         Ok(answer)
     }
 
-    fn store(&mut self, checkpoint: &SignedCheckpoint) -> Result<(), FileFault> {
+    fn store_checkpoint(&mut self, checkpoint: &SignedCheckpoint) -> Result<(), FileFault> {
         let new = checkpoint.checkpoint();
         let is_other = |one: &&SignedCheckpoint| one.checkpoint().origin() != new.origin();
         let mut cosigned: Vec<SignedCheckpoint> = self.cosigned.iter().filter(is_other).cloned().collect();
         cosigned.push(checkpoint.clone());
         let text: String = cosigned.iter().map(ToString::to_string).collect();
         system::write_whole(&self.path, text.as_bytes())
-            .map_err(|error| system::unwritten(&self.path, WHAT, &error))?;
+            .map_err(|error| system::report_unwritten(&self.path, WHAT, &error))?;
         self.cosigned = cosigned;
         if let Some((_, log)) = self.logs.iter_mut().find(|(origin, _)| origin == new.origin()) {
             (log.size, log.root) = (new.size(), *new.root());
@@ -114,14 +114,15 @@ impl WitnessBook {
 }
 
 /// Takes the file for this process. The kernel gives it back with the end of the process.
-fn locked(path: &Path) -> Result<File, FileFault> {
+fn lock_file(path: &Path) -> Result<File, FileFault> {
     let mut beside = path.as_os_str().to_owned();
     beside.push(".lock");
     let beside = PathBuf::from(beside);
     let mut open = OpenOptions::new();
     open.write(true).create(true).truncate(false).mode(0o600);
-    let file =
-        open.open(&beside).map_err(|error| system::unwritten(&beside, "the lock of a witness", &error))?;
+    let file = open
+        .open(&beside)
+        .map_err(|error| system::report_unwritten(&beside, "the lock of a witness", &error))?;
     match flock(&file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => Ok(file),
         Err(_) => Err(FileFault {

@@ -108,7 +108,7 @@ impl AgentContracts {
     pub(crate) fn have_judged(&self, payload: &systole_kit::Payload) -> bool {
         let known = self.judged.iter().filter(|known| known.element == *payload.name());
         let judges = |model: &SchemaModel| {
-            model.explain(payload.bytes()).is_none() && model.declares_all(payload.bytes())
+            model.explain_payload(payload.bytes()).is_none() && model.declares_all(payload.bytes())
         };
         known.into_iter().any(|known| judges(&known.model))
     }
@@ -151,8 +151,8 @@ impl AgentContracts {
 /// Whether an element is made by a program: by the agent itself, of what its model wrote, by the workspace, or by the
 /// listener of an MCP server, which asks a person and never a model.
 fn is_made(element: &QName) -> bool {
-    [CHANGE_SET, "apply"].into_iter().any(|made| element.is(namespaces::WORKSPACE, made))
-        || element.is(namespaces::MCP, "input-form")
+    [CHANGE_SET, "apply"].into_iter().any(|made| element.is_named(namespaces::WORKSPACE, made))
+        || element.is_named(namespaces::MCP, "input-form")
 }
 
 impl ElementModel {
@@ -175,14 +175,14 @@ impl ElementModel {
     pub(crate) fn wrap_text(&self, text: &str) -> Option<systole_kit::Payload> {
         let name = systole_kit::writer::XmlName::new(&self.element.local)?;
         let mut writer = systole_kit::writer::XmlWriter::new();
-        writer.open(name).xmlns(&self.element.ns).text(text);
-        systole_kit::Payload::trusted(writer.finish().into()).ok()
+        writer.open_tag(name).xmlns(&self.element.ns).text(text);
+        systole_kit::Payload::from_trusted(writer.finish().into()).ok()
     }
 
     /// A smallest valid payload.
     pub(crate) fn build_example(&self) -> Option<systole_kit::Payload> {
-        let bytes = self.model.example(&self.element.local)?;
-        systole_kit::Payload::read(&bytes, &systole_kit::DocumentLimits::FROM_PUMP).ok()
+        let bytes = self.model.build_example(&self.element.local)?;
+        systole_kit::Payload::parse(&bytes, &systole_kit::DocumentLimits::FROM_PUMP).ok()
     }
 }
 

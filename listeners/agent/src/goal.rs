@@ -38,12 +38,12 @@ pub(crate) struct AskedGoal {
 
 /// Whether the name is that of a request for a goal.
 pub(crate) fn is_request(name: &QName) -> bool {
-    name.is(namespaces::WORKFLOW, REQUEST)
+    name.is_named(namespaces::WORKFLOW, REQUEST)
 }
 
 /// Whether the name is that of an output in words.
 pub(crate) fn is_output(name: &QName) -> bool {
-    name.is(namespaces::WORKFLOW, OUTPUT)
+    name.is_named(namespaces::WORKFLOW, OUTPUT)
 }
 
 impl AskedGoal {
@@ -52,27 +52,28 @@ impl AskedGoal {
         if !is_request(payload.name()) {
             return None;
         }
-        let gives = payload.attribute("gives").filter(|gives| !gives.is_empty()).map(|gives| {
+        let gives = payload.find_attribute("gives").filter(|gives| !gives.is_empty()).map(|gives| {
             let split = gives.strip_prefix('{').and_then(|rest| rest.split_once('}'));
             split.map_or_else(|| QName::new("", &gives), |(ns, local)| QName::new(ns, local))
         });
-        let at_most = payload.attribute("tasks").and_then(|tasks| tasks.trim().parse().ok());
-        let tasks = at_most.zip(payload.attribute("tasks-by")).map(|(at_most, by)| TaskRule { by, at_most });
+        let at_most = payload.find_attribute("tasks").and_then(|tasks| tasks.trim().parse().ok());
+        let tasks =
+            at_most.zip(payload.find_attribute("tasks-by")).map(|(at_most, by)| TaskRule { by, at_most });
         let mut goal =
             Self { gives, converges: payload.is_marked("converges"), pass: 1, tasks, ..Self::default() };
-        let mut gate = Gate::strict(payload.bytes(), &DocumentLimits::FROM_PUMP).ok()?;
+        let mut gate = Gate::new_strict(payload.bytes(), &DocumentLimits::FROM_PUMP).ok()?;
         loop {
-            match gate.step().ok()? {
+            match gate.read_step().ok()? {
                 GateStep::Open(tag) if tag.local == "workflow" => {
-                    goal.workflow = gate.attribute("name").unwrap_or_default().into_owned();
+                    goal.workflow = gate.find_attribute("name").unwrap_or_default().into_owned();
                 }
                 GateStep::Open(tag) if tag.local == "current-goal" => {
-                    goal.id = gate.attribute("id")?.into_owned();
-                    let pass = gate.attribute("iteration").and_then(|pass| pass.trim().parse().ok());
+                    goal.id = gate.find_attribute("id")?.into_owned();
+                    let pass = gate.find_attribute("iteration").and_then(|pass| pass.trim().parse().ok());
                     goal.pass = pass.unwrap_or(1);
                 }
                 GateStep::Open(tag) if tag.local == "task" => {
-                    goal.id = gate.attribute("role").unwrap_or_default().into_owned();
+                    goal.id = gate.find_attribute("role").unwrap_or_default().into_owned();
                 }
                 GateStep::Open(tag) if tag.local == "correction" => goal.is_corrected = true,
                 GateStep::Done => return Some(goal),
@@ -102,11 +103,11 @@ impl AskedGoal {
         if *ending.name().ns != *namespaces::WORKFLOW || is_output(ending.name()) {
             return None;
         }
-        let goal = ending.attribute("goal").unwrap_or_default();
+        let goal = ending.find_attribute("goal").unwrap_or_default();
         if goal != self.id {
             return Some(format!("/{local}/@goal: `{goal}` is another goal; expected {}", self.id));
         }
-        if local != "verdict" || ending.attribute("value").as_deref() != Some("reorient") {
+        if local != "verdict" || ending.find_attribute("value").as_deref() != Some("reorient") {
             return None;
         }
         if self.is_corrected {
@@ -120,8 +121,8 @@ impl AskedGoal {
     /// The output in words.
     pub(crate) fn write_output(&self, text: &str, converged: bool) -> Option<Payload> {
         let mut writer = XmlWriter::new();
-        let start = writer.open(OUTPUT).xmlns(namespaces::WORKFLOW).attr("id", &self.id);
+        let start = writer.open_tag(OUTPUT).xmlns(namespaces::WORKFLOW).attr("id", &self.id);
         start.attr_if("converged", converged.then_some("true")).text(text.trim());
-        Payload::trusted(writer.finish().into()).ok()
+        Payload::from_trusted(writer.finish().into()).ok()
     }
 }

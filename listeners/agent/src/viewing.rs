@@ -113,7 +113,7 @@ pub(crate) fn turn_of(answers: Answers) -> PastTurn {
 /// Whether the view has to be read again: it was cleared in the turn before, or an answer is so long that only a part
 /// is shown, with its number in the view.
 pub(crate) fn is_wanted(answers: &Answers, longest: usize) -> bool {
-    let cleared = |payload: &Payload| payload.name().is(namespaces::CORE, "context-cleared");
+    let cleared = |payload: &Payload| payload.name().is_named(namespaces::CORE, "context-cleared");
     let long = |payload: &Payload| payload.bytes().len() > longest;
     answers
         .items

@@ -19,7 +19,8 @@ pub(crate) fn extract_code(
     request: &ExtractRequest,
     bound: WorkBound<'_>,
 ) -> Result<ExtractAnswer, CodeFault> {
-    let file = root.read(&request.path).map_err(|fault| with_nearest(root, fault, &request.path, bound))?;
+    let file =
+        root.read_file(&request.path).map_err(|fault| with_nearest(root, fault, &request.path, bound))?;
     let text = String::from_utf8_lossy(&file.bytes);
     let lines = text.lines().count();
     let (range, also) = match &request.symbol {

@@ -80,7 +80,7 @@ impl CodeListener {
         let Some(request) = CodeRequest::from_payload(payload) else {
             return build_failure("code.failed", false, &format!("{} is no request of code", payload.name()));
         };
-        let root = match FolderRoot::open(&self.root, &self.deny) {
+        let root = match FolderRoot::open_root(&self.root, &self.deny) {
             Ok(root) => root,
             Err(error) => {
                 let words = format!("the folder {} cannot be opened: {error}", self.root.display());
@@ -99,7 +99,7 @@ impl CodeListener {
         };
         let answer = answer.unwrap_or_else(|fault| fault.to_payload(request.element()));
         match answer {
-            Some(answer) => ReplyContent::Items(vec![Item::plain(answer)]),
+            Some(answer) => ReplyContent::Items(vec![Item::from_payload(answer)]),
             None => build_failure("code.failed", false, "its answer cannot be written"),
         }
     }

@@ -16,7 +16,7 @@ pub(crate) fn nearest_names(missing: &str, known: &[&str]) -> Vec<String> {
         }
     };
     known.iter().filter(|name| name.to_lowercase() == lower).for_each(|name| add(name));
-    schema::nearest(missing, known.iter().copied()).into_iter().for_each(&mut add);
+    schema::find_nearest(missing, known.iter().copied()).into_iter().for_each(&mut add);
     let holds = |name: &&&str| name.to_lowercase().contains(&lower) || lower.contains(&name.to_lowercase());
     known.iter().filter(|name| name.len() > 2).filter(holds).for_each(|name| add(name));
     found

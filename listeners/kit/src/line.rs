@@ -109,7 +109,7 @@ impl dyn Line + '_ {
     /// If the pump refuses the bytes or does not answer.
     pub async fn put_blob(&self, bytes: impl Into<Vec<u8>>) -> Result<String, NotTaken> {
         let answer = self.ask(PumpQuestion::PutBlob { bytes: bytes.into() }).await?;
-        Ok(read_answer(answer.as_ref(), StoredBlob::read)?.hash)
+        Ok(read_answer(answer.as_ref(), StoredBlob::from_payload)?.hash)
     }
 
     /// The listener's own view from the given message on, joined into one piece.
@@ -141,7 +141,7 @@ impl dyn Line + '_ {
         let mut from = from_seq;
         loop {
             let answer = self.ask(PumpQuestion::View { from_seq: from, words, items }).await?;
-            let page = read_answer(answer.as_ref(), ViewedPage::read)?;
+            let page = read_answer(answer.as_ref(), ViewedPage::from_payload)?;
             all.extend(page.shown);
             // A page that does not move forward is the last one, even if it names a next page.
             match page.next.filter(|after| *after > from) {
@@ -160,7 +160,7 @@ impl dyn Line + '_ {
         let (mut all, mut from) = (Vec::new(), 0);
         loop {
             let answer = self.ask(PumpQuestion::Configuration { path: path.to_owned(), from }).await?;
-            let page = read_answer(answer.as_ref(), BytePage::read)?;
+            let page = read_answer(answer.as_ref(), BytePage::from_payload)?;
             all.extend(page.bytes);
             // A page that does not move forward is the last one, even if it names a next page.
             match page.next.filter(|after| *after > from) {
@@ -183,7 +183,7 @@ impl dyn Line + '_ {
         let mut from = Some(0);
         while let Some(next) = from {
             let answer = self.ask(PumpQuestion::Journal { from: next }).await?;
-            let page = read_answer(answer.as_ref(), EarlierEntries::read)?;
+            let page = read_answer(answer.as_ref(), EarlierEntries::from_payload)?;
             all.entries.extend(page.entries);
             // A page that does not move forward is the last one, even if it names a next page.
             from = page.next.filter(|after| *after > next);

@@ -65,7 +65,7 @@ impl<R: AsyncRead + Unpin> FromPump<R> {
         loop {
             while let Some(line) = self.waiting.pop_front() {
                 if !line.trim_ascii().is_empty() {
-                    return PumpDocument::read(&line).map(Some).map_err(as_io_error);
+                    return PumpDocument::parse(&line).map(Some).map_err(as_io_error);
                 }
             }
             let read = self.input.read(&mut self.portion).await?;
@@ -73,7 +73,9 @@ impl<R: AsyncRead + Unpin> FromPump<R> {
                 return Ok(None);
             }
             let mut lines = Vec::new();
-            self.lines.feed(self.portion.get(..read).unwrap_or_default(), &mut lines).map_err(as_io_error)?;
+            self.lines
+                .feed_chunk(self.portion.get(..read).unwrap_or_default(), &mut lines)
+                .map_err(as_io_error)?;
             self.waiting.extend(lines);
         }
     }
@@ -132,7 +134,7 @@ impl DeliveryLine {
     pub async fn put_blob(&self, bytes: Vec<u8>) -> Result<String, String> {
         let stored = self.ask(PumpQuestion::PutBlob { bytes }).await?;
         stored
-            .and_then(|stored| StoredBlob::read(&stored).ok())
+            .and_then(|stored| StoredBlob::from_payload(&stored).ok())
             .map(|stored| stored.hash)
             .ok_or_else(describe_unanswered)
     }
@@ -257,7 +259,7 @@ async fn write_document<W: AsyncWrite + Unpin>(
     output: &mut W,
     document: &ListenerDocument,
 ) -> io::Result<()> {
-    let document = document.document().map_err(as_io_error)?;
+    let document = document.to_document().map_err(as_io_error)?;
     let mut line = line_form(&document).map_err(as_io_error)?.into_owned();
     line.push(b'\n');
     output.write_all(&line).await?;

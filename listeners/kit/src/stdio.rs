@@ -116,13 +116,13 @@ impl<I: Read, O: Write> PumpStreams<I, O> {
         }
         let mut documents = Vec::new();
         let fed = match &mut self.frames {
-            DocumentFraming::Lines(lines) => lines.feed(portion, &mut documents),
-            DocumentFraming::Lengths(lengths) => lengths.feed(portion, &mut documents),
+            DocumentFraming::Lines(lines) => lines.feed_chunk(portion, &mut documents),
+            DocumentFraming::Lengths(lengths) => lengths.feed_chunk(portion, &mut documents),
             DocumentFraming::Unknown => Ok(()),
         };
         fed.map_err(as_io_error)?;
         for document in documents.iter().filter(|document| !document.trim_ascii().is_empty()) {
-            self.waiting.push_back(PumpDocument::read(document).map_err(as_io_error)?);
+            self.waiting.push_back(PumpDocument::parse(document).map_err(as_io_error)?);
         }
         Ok(read > 0)
     }
@@ -130,7 +130,7 @@ impl<I: Read, O: Write> PumpStreams<I, O> {
 
 impl<I: Read, O: Write> PumpLink for PumpStreams<I, O> {
     fn write_document(&mut self, word: &ListenerDocument) -> io::Result<()> {
-        let document = word.document().map_err(as_io_error)?;
+        let document = word.to_document().map_err(as_io_error)?;
         let framed = match self.frames {
             DocumentFraming::Lengths(_) => with_length(&document),
             DocumentFraming::Lines(_) | DocumentFraming::Unknown => {

@@ -51,7 +51,7 @@ impl<'p> Turn<'p> {
     /// The answers to the items of the last turn. The first turn has none.
     #[must_use]
     pub fn answers(&self) -> Option<Answers> {
-        Answers::read(&self.asked.payload).ok()
+        Answers::from_payload(&self.asked.payload).ok()
     }
 
     /// The whole delivery: the caller, the thread, the number of the attempt.

@@ -129,7 +129,7 @@ impl RunFacts {
 
     /// Takes the answer to an item of the last reply.
     pub(crate) fn take_answer(&mut self, ordinal: u32, payload: &Payload) {
-        let is_core = |local: &str| payload.name().is(namespaces::CORE, local);
+        let is_core = |local: &str| payload.name().is_named(namespaces::CORE, local);
         let Some((key, at)) = self.items.get(&ordinal).cloned() else {
             // Waits, cancels and finals start nothing.
             if is_core("timer-cancelled") {
@@ -140,11 +140,11 @@ impl RunFacts {
             return;
         };
         let state = if is_core("thread-spawned") {
-            let id = payload.attribute("assigned_id").unwrap_or_default();
+            let id = payload.find_attribute("assigned_id").unwrap_or_default();
             self.threads.insert(id.clone(), (key.clone(), at));
             StartState::Runs(id)
         } else if is_core("timer-set") {
-            let id = payload.attribute("id").unwrap_or_default();
+            let id = payload.find_attribute("id").unwrap_or_default();
             self.timers.insert(id.clone(), (key.clone(), at));
             StartState::Ticks(id)
         } else if is_core("system-error") || is_core("system-thread-error") {
@@ -157,11 +157,11 @@ impl RunFacts {
 
     /// Takes an unrequested payload.
     pub(crate) fn take_arrival(&mut self, payload: &Payload) {
-        let is_core = |local: &str| payload.name().is(namespaces::CORE, local);
+        let is_core = |local: &str| payload.name().is_named(namespaces::CORE, local);
         if is_core("timer-fired") {
-            self.set_timer(payload, StartState::Fired(payload.attribute("away")));
+            self.set_timer(payload, StartState::Fired(payload.find_attribute("away")));
         } else if is_core("thread-finished")
-            && let Some((key, at)) = payload.attribute("id").and_then(|id| self.threads.remove(&id))
+            && let Some((key, at)) = payload.find_attribute("id").and_then(|id| self.threads.remove(&id))
         {
             self.set_state(&key, at, StartState::Ended(read_output(payload)));
         }
@@ -170,7 +170,7 @@ impl RunFacts {
     /// Stores the number of a message by its payload.
     pub(crate) fn store_number(&mut self, payload: &Payload, number: u64) {
         let inside =
-            payload.name().is(namespaces::CORE, "thread-finished").then(|| payload.child().ok()).flatten();
+            payload.name().is_named(namespaces::CORE, "thread-finished").then(|| payload.parse_child().ok()).flatten();
         let whole = inside.as_ref().unwrap_or(payload);
         // A message about a branch holds the outputs of others.
         let parts =
@@ -197,7 +197,7 @@ impl RunFacts {
     }
 
     fn set_timer(&mut self, payload: &Payload, state: StartState) {
-        if let Some((key, at)) = payload.attribute("id").and_then(|id| self.timers.remove(&id)) {
+        if let Some((key, at)) = payload.find_attribute("id").and_then(|id| self.timers.remove(&id)) {
             self.set_state(&key, at, state);
         }
     }
@@ -211,15 +211,15 @@ impl RunFacts {
 
 /// The output of a finished child.
 fn read_output(payload: &Payload) -> StepOutput {
-    let outcome = payload.attribute("outcome").unwrap_or_default();
-    let inside = payload.child().ok();
+    let outcome = payload.find_attribute("outcome").unwrap_or_default();
+    let inside = payload.parse_child().ok();
     match (outcome.as_str(), inside) {
-        ("answered", Some(answer)) if answer.name().is(namespaces::CORE, "final-report") => {
+        ("answered", Some(answer)) if answer.name().is_named(namespaces::CORE, "final-report") => {
             read_report(answer)
         }
         ("answered", Some(answer)) => StepOutput::Payload(answer),
         ("handled", _) => StepOutput::Payload(Payload::write(namespaces::CORE, "handled", |_| {})),
-        (_, Some(answer)) if answer.name().is(namespaces::CORE, "system-error") => {
+        (_, Some(answer)) if answer.name().is_named(namespaces::CORE, "system-error") => {
             StepOutput::Failed(read_failure(&answer))
         }
         (outcome, inside) => {

@@ -124,7 +124,7 @@ impl KnownOutputs {
     /// The texts that a path leads to. Empty if it leads nowhere.
     pub(crate) fn find_texts(&self, path: &Path) -> Vec<String> {
         let Some(output) = self.find_output(path) else { return Vec::new() };
-        if output.name().is(namespaces::CORE, "person-said") && path.fields == ["note"] {
+        if output.name().is_named(namespaces::CORE, "person-said") && path.fields == ["note"] {
             return vec![output.text()];
         }
         let Some(node) = TreeNode::from_payload(output) else { return Vec::new() };
@@ -156,7 +156,7 @@ pub(crate) fn is_converged(payload: &Payload) -> bool {
     if payload.is_marked("converged") {
         return true;
     }
-    payload.name().is(namespaces::WORKFLOW, "goal-output") && payload.text().trim() == "CONVERGED"
+    payload.name().is_named(namespaces::WORKFLOW, "goal-output") && payload.text().trim() == "CONVERGED"
 }
 
 impl KnownOutputs {

@@ -78,7 +78,7 @@ impl WorkflowListener {
     }
 
     async fn answer_turn(&self, asked: &Delivered, line: &(dyn Line + '_)) -> Result<ReplyContent, NotTaken> {
-        let answers = Answers::read(&asked.payload).ok();
+        let answers = Answers::from_payload(&asked.payload).ok();
         if let Some(budget) = answers.as_ref().and_then(|answers| answers.wrap_up.as_deref()) {
             let words = format!("{budget} is used up before the run was over");
             return Ok(build_failure(StepFailure::new("workflow.budget", words)));
@@ -102,11 +102,11 @@ impl WorkflowListener {
             WalkTurn::Items(note, items) => {
                 let Some(words) = note.to_payload(&self.name) else { return Ok(describe_unwritten()) };
                 self.kept.keep(asked, KeptRun { run, note });
-                ReplyContent::Items([words].into_iter().chain(items).map(Item::plain).collect())
+                ReplyContent::Items([words].into_iter().chain(items).map(Item::from_payload).collect())
             }
             WalkTurn::Final(note, payload) => {
                 let Some(words) = note.to_payload(&self.name) else { return Ok(describe_unwritten()) };
-                ReplyContent::Items([words, payload].map(Item::plain).into())
+                ReplyContent::Items([words, payload].map(Item::from_payload).into())
             }
             WalkTurn::Failed(failure) => build_failure(failure),
             WalkTurn::NeedsNumbers => {
@@ -151,7 +151,7 @@ impl WorkflowListener {
                     facts = RunFacts::default();
                     request = Some((message.payload.clone(), message.from.clone()));
                 }
-                MessageSpot::Said { .. } if message.payload.name().is(&namespace, &workflow.name) => {
+                MessageSpot::Said { .. } if message.payload.name().is_named(&namespace, &workflow.name) => {
                     facts.take_note(&TurnNote::from_payload(&message.payload));
                 }
                 MessageSpot::Answer { ordinal, .. } => facts.take_answer(ordinal, &message.payload),
@@ -170,7 +170,7 @@ impl WorkflowListener {
 
 impl ListenerRun {
     fn is_branch(&self) -> bool {
-        self.request.name().is(namespaces::WORKFLOW, "branch")
+        self.request.name().is_named(namespaces::WORKFLOW, "branch")
     }
 
     fn walk_turn(&self, turn: u32) -> WalkTurn {

@@ -57,30 +57,31 @@ impl TurnNote {
         let name = XmlName::new(workflow)?;
         let mut writer = XmlWriter::new();
         let namespace = format!("https://xml-pipeline.org/ns/{workflow}/v1");
-        writer.open(name).xmlns(&namespace).content(|note| {
+        writer.open_tag(name).xmlns(&namespace).content(|note| {
             for one in &self.decided {
                 let answer = if one.answer { "yes" } else { "no" };
-                let start = note.open("decided").attr("key", &one.key);
+                let start = note.open_tag("decided").attr("key", &one.key);
                 start.attr("question", &one.question).attr("answer", answer).empty();
             }
             for one in &self.starts {
                 let again = (one.number > 1).then(|| one.number.to_string());
-                let start = note.open("start").number("ordinal", one.ordinal.into()).attr("key", &one.key);
+                let start =
+                    note.open_tag("start").number("ordinal", one.ordinal.into()).attr("key", &one.key);
                 start.attr_if("try", again.as_deref()).empty();
             }
             for one in &self.reconciled {
-                note.payload(&supervision::write_comparison(&one.key, &one.triggers));
+                note.write_payload(&supervision::write_comparison(&one.key, &one.triggers));
             }
         });
-        Payload::read(&writer.finish(), &DocumentLimits::FROM_PUMP).ok()
+        Payload::parse(&writer.finish(), &DocumentLimits::FROM_PUMP).ok()
     }
 
     /// Reads a note.
     pub(crate) fn from_payload(payload: &Payload) -> Self {
         let mut note = Self::default();
-        let Ok(mut gate) = Gate::strict(payload.bytes(), &DocumentLimits::FROM_PUMP) else { return note };
+        let Ok(mut gate) = Gate::new_strict(payload.bytes(), &DocumentLimits::FROM_PUMP) else { return note };
         let mut is_trigger = false;
-        while let Ok(step) = gate.step() {
+        while let Ok(step) = gate.read_step() {
             let tag = match step {
                 GateStep::Open(tag) => tag,
                 GateStep::Text(text) if is_trigger => {
@@ -99,7 +100,7 @@ impl TurnNote {
                 GateStep::Text(_) | GateStep::Instruction => continue,
             };
             is_trigger = tag.local == "trigger";
-            let value = |name: &str| gate.attribute(name).map(std::borrow::Cow::into_owned);
+            let value = |name: &str| gate.find_attribute(name).map(std::borrow::Cow::into_owned);
             match tag.local {
                 "start" => note.starts.extend(value("key").map(|key| NotedStart {
                     ordinal: value("ordinal").and_then(|at| at.parse().ok()).unwrap_or_default(),

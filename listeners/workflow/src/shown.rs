@@ -161,7 +161,7 @@ mod tests {
     use super::*;
 
     fn ids(sees: Option<&[&str]>) -> Vec<String> {
-        let payload = |text: &str| Payload::read(text.as_bytes(), &DocumentLimits::default()).unwrap();
+        let payload = |text: &str| Payload::parse(text.as_bytes(), &DocumentLimits::default()).unwrap();
         let mut known =
             KnownOutputs::of_request(payload("<ask xmlns='urn:t'><what>A</what><why>B</why></ask>"));
         for id in ["plan", "draft"] {

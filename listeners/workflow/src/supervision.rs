@@ -38,7 +38,7 @@ pub(crate) fn find_triggers(commitment: &Payload, assessment: &Payload) -> Vec<S
         TreeNode::from_payload(payload).map_or(0, |node| node.count_elements(&[local.to_owned()]))
     };
     let all = [
-        ("commitment-not-met", assessment.attribute("met").as_deref() != Some("yes")),
+        ("commitment-not-met", assessment.find_attribute("met").as_deref() != Some("yes")),
         ("scope-left", assessment.is_marked("scope-left")),
         ("assumptions-over-3", count(commitment, "assumption") > ASSUMPTIONS),
         ("concern-raised", count(assessment, "concern") > 0),
@@ -49,11 +49,11 @@ pub(crate) fn find_triggers(commitment: &Payload, assessment: &Payload) -> Vec<S
 /// The comparison as a payload.
 pub(crate) fn write_comparison(goal: &str, triggers: &[String]) -> Payload {
     let mut writer = XmlWriter::new();
-    writer.open("reconcile").xmlns(namespaces::WORKFLOW).attr("goal", goal).content(|inside| {
-        triggers.iter().for_each(|trigger| inside.open("trigger").text(trigger));
+    writer.open_tag("reconcile").xmlns(namespaces::WORKFLOW).attr("goal", goal).content(|inside| {
+        triggers.iter().for_each(|trigger| inside.open_tag("trigger").text(trigger));
     });
-    Payload::read(&writer.finish(), &DocumentLimits::FROM_PUMP)
-        .unwrap_or_else(|_| Payload::write(namespaces::WORKFLOW, "reconcile", |_| {}))
+    Payload::parse(&writer.finish(), &DocumentLimits::FROM_PUMP)
+        .unwrap_or_else(|_| Payload::write_element(namespaces::WORKFLOW, "reconcile", |_| {}))
 }
 
 /// The question to a person about a goal. `by` says who asks for it. If `is_last`, the goal was corrected before and
@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     fn payload(xml: &str) -> Payload {
-        Payload::read(xml.as_bytes(), &DocumentLimits::default()).unwrap()
+        Payload::parse(xml.as_bytes(), &DocumentLimits::default()).unwrap()
     }
 
     fn found(assumptions: usize, assessment: &str) -> Vec<String> {
@@ -111,10 +111,10 @@ mod tests {
         assert_eq!(found(0, &assessed("yes", "false", "<concern>Cost.</concern>")), ["concern-raised"]);
         let all = found(9, &assessed("no", "true", "<concern/>"));
         assert_eq!(all, ["commitment-not-met", "scope-left", "assumptions-over-3", "concern-raised"]);
-        let model = systole_kit::schema::SchemaModel::read(crate::WORKFLOW_XSD).unwrap();
+        let model = systole_kit::schema::SchemaModel::from_xsd(crate::WORKFLOW_XSD).unwrap();
         for triggers in [&[][..], &all] {
             let written = write_comparison("g", triggers);
-            assert_eq!(model.explain(written.bytes()), None, "{written:?}");
+            assert_eq!(model.explain_payload(written.bytes()), None, "{written:?}");
         }
     }
 }

@@ -32,15 +32,15 @@ pub(crate) enum PathValue<'n> {
 impl TreeNode {
     /// The tree of a payload. `None` if it cannot be read.
     pub(crate) fn from_payload(payload: &Payload) -> Option<Self> {
-        let mut gate = Gate::strict(payload.bytes(), &DocumentLimits::FROM_PUMP).ok()?;
+        let mut gate = Gate::new_strict(payload.bytes(), &DocumentLimits::FROM_PUMP).ok()?;
         let mut open: Vec<Self> = Vec::new();
         loop {
-            match gate.step().ok()? {
+            match gate.read_step().ok()? {
                 GateStep::Open(tag) => {
                     let attributes = gate.attributes().iter();
                     let attributes =
                         attributes.map(|one| (one.local.to_owned(), one.value().into_owned())).collect();
-                    let namespace = gate.ns(&tag).map(str::to_owned);
+                    let namespace = gate.find_namespace(&tag).map(str::to_owned);
                     open.push(Self {
                         namespace,
                         local: tag.local.to_owned(),
@@ -150,12 +150,12 @@ impl TreeNode {
     pub(crate) fn to_payload(&self) -> Option<Payload> {
         let mut writer = XmlWriter::new();
         self.write(&mut writer, None);
-        Payload::read(&writer.finish(), &DocumentLimits::FROM_PUMP).ok()
+        Payload::parse(&writer.finish(), &DocumentLimits::FROM_PUMP).ok()
     }
 
     fn write(&self, writer: &mut XmlWriter, around: Option<&str>) {
         let Some(name) = XmlName::new(&self.local) else { return };
-        let mut start = writer.open(name);
+        let mut start = writer.open_tag(name);
         if self.namespace.as_deref() != around {
             start = start.xmlns(self.namespace.as_deref().unwrap_or_default());
         }
@@ -174,7 +174,7 @@ impl TreeNode {
         for part in &self.content {
             match part {
                 NodePart::Node(child) => child.write(writer, self.namespace.as_deref()),
-                NodePart::Text(text) => writer.text(text),
+                NodePart::Text(text) => writer.write_text(text),
             }
         }
     }
@@ -195,7 +195,7 @@ mod tests {
     use super::*;
 
     fn node(xml: &str) -> TreeNode {
-        TreeNode::from_payload(&Payload::read(xml.as_bytes(), &DocumentLimits::default()).unwrap()).unwrap()
+        TreeNode::from_payload(&Payload::parse(xml.as_bytes(), &DocumentLimits::default()).unwrap()).unwrap()
     }
 
     fn fields(path: &str) -> Vec<String> {

@@ -53,7 +53,7 @@ impl Workspace {
                 .result_payload(&outcome.with_reason("this change was carried out before by another order"));
         }
         if let Some(bytes) = self.journal.read_result(&order.change).map_err(told)? {
-            return Payload::trusted(bytes.into())
+            return Payload::from_trusted(bytes.into())
                 .map_err(|fault| format!("the journal is damaged: {fault}"));
         }
         let outcome = match found {
@@ -181,8 +181,9 @@ impl Workspace {
         } else {
             command.folder.clone()
         };
-        let is_there = self.root.place(&at).is_ok_and(|real| real == at || (real.is_empty() && at == "."));
-        if !is_there || self.root.folder(&at).is_err() {
+        let is_there =
+            self.root.find_place(&at).is_ok_and(|real| real == at || (real.is_empty() && at == "."));
+        if !is_there || self.root.open_folder(&at).is_err() {
             return Err(format!("its folder '{at}' is not there any more, or is a link"));
         }
         let folder = if at == "." { self.root_path.clone() } else { self.root_path.join(&at) };

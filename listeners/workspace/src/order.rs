@@ -67,17 +67,17 @@ impl OrderedEdit {
     }
 
     fn write_edit(&self, inside: &mut XmlWriter) {
-        let tag = inside.open("edit").attr("of", &self.of.to_string()).attr("path", &self.path);
+        let tag = inside.open_tag("edit").attr("of", &self.of.to_string()).attr("path", &self.path);
         let tag = tag.attr("kind", self.kind()).attr_if("before", self.before.as_deref());
         let tag = tag.attr_if("after", self.after.as_deref());
         let is_executable = self.is_executable && self.before.is_none();
         let tag = tag.attr_if("executable", is_executable.then_some("true"));
         tag.attr_if("repaired", self.repaired.as_deref()).content(|inside| {
             for piece in &self.pieces {
-                inside.open("piece").attr("line", &piece.line.to_string()).content(|inside| {
+                inside.open_tag("piece").attr("line", &piece.line.to_string()).content(|inside| {
                     for (name, text) in [("was", &piece.was), ("now", &piece.now)] {
                         if !text.is_empty() {
-                            inside.open(name).text(text);
+                            inside.open_tag(name).text(text);
                         }
                     }
                 });
@@ -96,13 +96,13 @@ impl OrderedEdit {
             repaired: read_attribute(gate, "repaired"),
             pieces: Vec::new(),
         };
-        while let Some(tag) = gate.child().ok()? {
+        while let Some(tag) = gate.read_child().ok()? {
             if tag.local != "piece" {
                 return None;
             }
             let line = read_number(gate, "line")?;
             let mut piece = EditPiece { line, was: String::new(), now: String::new() };
-            while let Some(part) = gate.child().ok()? {
+            while let Some(part) = gate.read_child().ok()? {
                 let text = gate.text_inside().ok()?;
                 match part.local {
                     "was" if piece.was.is_empty() => piece.was = text,
@@ -119,7 +119,7 @@ impl OrderedEdit {
 impl OrderedCommand {
     fn write_command(&self, inside: &mut XmlWriter) {
         let kind = if self.is_install { "install" } else { "shell" };
-        let tag = inside.open("command").attr("of", &self.of.to_string()).attr("folder", &self.folder);
+        let tag = inside.open_tag("command").attr("of", &self.of.to_string()).attr("folder", &self.folder);
         let tag = tag.attr_if("session", self.session.as_deref());
         tag.attr_if("variables", self.variables.as_deref()).attr("kind", kind).text(&self.text);
     }
@@ -136,14 +136,14 @@ impl OrderedCommand {
 impl ApplyOrder {
     pub(crate) fn to_payload(&self) -> Option<Payload> {
         let mut writer = XmlWriter::new();
-        let tag = writer.open("apply").xmlns(namespaces::WORKSPACE).attr("change", &self.change);
+        let tag = writer.open_tag("apply").xmlns(namespaces::WORKSPACE).attr("change", &self.change);
         let tag = tag.attr_if("summary", self.summary.as_deref()).attr("elements", &self.elements.join(" "));
         let tag = tag.attr("is_dangerous", if self.is_dangerous { "true" } else { "false" });
         tag.content(|inside| {
             self.edits.iter().for_each(|edit| edit.write_edit(inside));
             self.commands.iter().for_each(|command| command.write_command(inside));
         });
-        Payload::trusted(writer.finish().into()).ok()
+        Payload::from_trusted(writer.finish().into()).ok()
     }
 
     /// A hash of everything that it says.
@@ -157,8 +157,8 @@ impl ApplyOrder {
         if &*name.ns != namespaces::WORKSPACE || &*name.local != "apply" {
             return None;
         }
-        let mut gate = Gate::strict(payload.bytes(), &DocumentLimits::FROM_PUMP).ok()?;
-        let GateStep::Open(_) = gate.step().ok()? else { return None };
+        let mut gate = Gate::new_strict(payload.bytes(), &DocumentLimits::FROM_PUMP).ok()?;
+        let GateStep::Open(_) = gate.read_step().ok()? else { return None };
         let elements = read_attribute(&gate, "elements")?;
         let mut order = ApplyOrder {
             change: read_attribute(&gate, "change")?,
@@ -167,7 +167,7 @@ impl ApplyOrder {
             is_dangerous: read_attribute(&gate, "is_dangerous")? == "true",
             ..ApplyOrder::default()
         };
-        while let Some(tag) = gate.child().ok()? {
+        while let Some(tag) = gate.read_child().ok()? {
             match tag.local {
                 "edit" if order.commands.is_empty() => order.edits.push(OrderedEdit::read_edit(&mut gate)?),
                 "command" => order.commands.push(OrderedCommand::read_command(&mut gate)?),
@@ -188,7 +188,7 @@ pub(crate) fn is_change(text: &str) -> bool {
 }
 
 fn read_attribute(gate: &Gate<'_>, name: &str) -> Option<String> {
-    gate.attribute(name).map(std::borrow::Cow::into_owned)
+    gate.find_attribute(name).map(std::borrow::Cow::into_owned)
 }
 
 fn read_number(gate: &Gate<'_>, name: &str) -> Option<usize> {

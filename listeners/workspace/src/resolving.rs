@@ -80,7 +80,7 @@ impl Workspace {
             let is_free = kept.is_none_or(|kept| kept.is_ok_and(|kept| kept.is_empty()));
             !command.is_install && is_free && is_listed(&command.text, &self.spec.shell)
         };
-        order.edits.iter().any(|edit| self.ask.has(&edit.path)) || !order.commands.iter().all(is_plain)
+        order.edits.iter().any(|edit| self.ask.is_match(&edit.path)) || !order.commands.iter().all(is_plain)
     }
 
     fn order_command(
@@ -120,13 +120,13 @@ impl Workspace {
 
     /// The folder of a command, from the root and without links.
     fn find_folder(&self, named: &str, edits: &[OrderedEdit]) -> Result<String, ElementFault> {
-        let path = self.root.place(named)?;
+        let path = self.root.find_place(named)?;
         let path = if path.is_empty() { ".".to_owned() } else { path };
         let is_made = edits.iter().any(|edit| {
             let below = edit.path.strip_prefix(&path).is_some_and(|rest| rest.starts_with('/'));
             below && edit.after.is_some()
         });
-        if path == SESSION_FOLDER || (self.root.folder(&path).is_err() && !is_made) {
+        if path == SESSION_FOLDER || (self.root.open_folder(&path).is_err() && !is_made) {
             let message = format!("there is no folder '{named}'; name one from the workspace's folder");
             return Err(ElementFault::new(fault::BAD_FOLDER, message));
         }
@@ -169,7 +169,7 @@ impl Workspace {
         let mut edits = Vec::new();
         let mut changed = Vec::new();
         for (number, file) in record.files.iter().enumerate() {
-            let now = self.root.read(&file.path).ok().map(|file| file.bytes);
+            let now = self.root.read_file(&file.path).ok().map(|file| file.bytes);
             if now.as_deref().map(hash_bytes) != file.after {
                 changed.push(format!("'{}'", file.path));
                 continue;

@@ -68,7 +68,7 @@ impl Workspace {
         }
         let no_root = |error| OpenFault::Root { path: spec.root.clone(), error };
         let root_path = spec.root.canonicalize().map_err(no_root)?;
-        let root = FolderRoot::open(&root_path, &deny).map_err(no_root)?;
+        let root = FolderRoot::open_root(&root_path, &deny).map_err(no_root)?;
         let no_journal = |error| OpenFault::Journal { path: spec.state.clone(), error };
         std::fs::create_dir_all(&spec.state).map_err(no_journal)?;
         let state = spec.state.canonicalize().map_err(no_journal)?;
@@ -117,7 +117,7 @@ impl Workspace {
         if &*name.ns == namespaces::WORKSPACE && &*name.local == "apply" {
             return self.carried_out(asked, is_cancelled, progress);
         }
-        if let Ok(answers) = Answers::read(&asked.payload) {
+        if let Ok(answers) = Answers::from_payload(&asked.payload) {
             return self.passed_on(&change, &answers);
         }
         let bound = WorkBound { deadline: Instant::now() + limits::NEAR_TIME, is_cancelled };
@@ -148,7 +148,7 @@ impl Workspace {
                 .reply_with(&ChangeOutcome::new(&order.change, OutcomeKind::Refused).with_reason(reason));
         }
         let to = Some(self.spec.name.clone());
-        ReplyContent::Items(vec![Item { to, ..Item::plain(payload) }])
+        ReplyContent::Items(vec![Item { to, ..Item::from_payload(payload) }])
     }
 
     /// Carries out an order, if it comes from the workspace itself.
@@ -171,7 +171,7 @@ impl Workspace {
         }
         let Some(order) = order else { return refused("the <apply> cannot be read: it was changed") };
         match self.apply(&order, &asked.thread, is_cancelled, progress) {
-            Ok(payload) => ReplyContent::Items(vec![Item::plain(payload)]),
+            Ok(payload) => ReplyContent::Items(vec![Item::from_payload(payload)]),
             Err(reason) => build_failure(&reason),
         }
     }
@@ -183,18 +183,19 @@ impl Workspace {
             &*payload.name().ns == namespaces::WORKSPACE && &*payload.name().local == "change-result"
         };
         if let Some(result) = answer.filter(is_result) {
-            return ReplyContent::Items(vec![Item::plain(result.clone())]);
+            return ReplyContent::Items(vec![Item::from_payload(result.clone())]);
         }
-        let field =
-            |name: &str| answer.and_then(|answer| answer.attribute(name)).filter(|text| !text.is_empty());
+        let field = |name: &str| {
+            answer.and_then(|answer| answer.find_attribute(name)).filter(|text| !text.is_empty())
+        };
         let reason = match (field("code"), field("message")) {
             (Some(code), Some(message)) => format!("{code}: {message}"),
             (Some(one), None) | (None, Some(one)) => one,
             (None, None) => "there is no answer to the order".to_owned(),
         };
         match self.journal.read_result(change) {
-            Ok(Some(bytes)) => match Payload::trusted(bytes.into()) {
-                Ok(payload) => ReplyContent::Items(vec![Item::plain(payload)]),
+            Ok(Some(bytes)) => match Payload::from_trusted(bytes.into()) {
+                Ok(payload) => ReplyContent::Items(vec![Item::from_payload(payload)]),
                 Err(fault) => build_failure(&format!("the journal is damaged: {fault}")),
             },
             Ok(None) => match self.find_outcome(change, &reason) {
@@ -208,7 +209,7 @@ impl Workspace {
     /// A result as a reply. If files were left that could not be taken back, it says so.
     fn reply_with(&self, outcome: &ChangeOutcome) -> ReplyContent {
         match self.result_payload(outcome) {
-            Ok(payload) => ReplyContent::Items(vec![Item::plain(payload)]),
+            Ok(payload) => ReplyContent::Items(vec![Item::from_payload(payload)]),
             Err(reason) => build_failure(&reason),
         }
     }

@@ -53,7 +53,7 @@ impl ChooseCommand {
             },
         };
         let says = PersonDecision::Choose(choice);
-        rule_all(&place, vec![PersonOrder { by: Name::operator(), request: id, hash, note, says }])
+        rule_all(&place, vec![PersonOrder { by: Name::new_operator(), request: id, hash, note, says }])
     }
 }
 

@@ -23,7 +23,7 @@ const DIGITS: usize = 12;
 
 /// A hash that no payload has: an empty text is not a payload. Nothing bound to it is ever approved.
 pub(super) fn no_hash() -> Digest {
-    Digest::of(b"")
+    Digest::hash_bytes(b"")
 }
 
 /// Shows the payloads of these approvals. It returns those that were read, with their hashes; the exit says why

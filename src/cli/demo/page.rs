@@ -5,7 +5,7 @@
 use rustix::termios::tcgetwinsize;
 use systole_kit::DocumentLimits;
 use systole_kit::gate::{Gate, GateStep};
-use systole_kit::writer::visible;
+use systole_kit::writer::make_visible;
 
 use crate::cli::screen::Screen;
 use systole_show::columns::{plain, wrapped_in};
@@ -52,7 +52,7 @@ impl DemoPage {
 
     fn print_styled(&self, style: LineStyle, line: &str) {
         if self.screen.colour && style != LineStyle::Plain {
-            self.screen.drawn(&format!("{}{}{END}", style.code(), visible(line)));
+            self.screen.drawn(&format!("{}{}{END}", style.code(), make_visible(line)));
         } else {
             self.screen.show(line);
         }
@@ -98,9 +98,9 @@ impl DemoPage {
 
 /// An attribute of a core payload's root.
 pub(super) fn find_attribute(body: &str, name: &str) -> Option<String> {
-    let mut gate = Gate::strict(body.as_bytes(), &DocumentLimits::FROM_PUMP).ok()?;
-    match gate.step() {
-        Ok(GateStep::Open(_)) => gate.attribute(name).map(std::borrow::Cow::into_owned),
+    let mut gate = Gate::new_strict(body.as_bytes(), &DocumentLimits::FROM_PUMP).ok()?;
+    match gate.read_step() {
+        Ok(GateStep::Open(_)) => gate.find_attribute(name).map(std::borrow::Cow::into_owned),
         _ => None,
     }
 }

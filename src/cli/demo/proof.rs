@@ -29,7 +29,7 @@ pub(super) fn judge_log(
     for (position, id, what) in
         [(receipt.position, &receipt.id, "the question"), (answer.position, &answer.id, "the answer")]
     {
-        let found = reader.after(Position(position.saturating_sub(1)), 1)?;
+        let found = reader.read_after(Position(position.saturating_sub(1)), 1)?;
         if !found.iter().any(|(at, record)| at.0 == position && record.header.id.to_string() == *id) {
             return Err(DemoFault::Unproven(format!("{what} is not at position {position}")));
         }

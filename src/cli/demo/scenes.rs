@@ -84,7 +84,7 @@ fn show_refused(page: &DemoPage, log: &Path, record: &ApiRecord) -> Result<(), D
     let error = told(record.body.as_bytes()).unwrap_or_default();
     let hash = page::find_attribute(&record.body, "hash").and_then(|hash| Digest::parse(&hash).ok());
     let kept = match hash {
-        Some(hash) => sqlite::open_reading(log)?.document(hash)?,
+        Some(hash) => sqlite::open_reading(log)?.read_document(hash)?,
         None => None,
     };
     page.print_heading("2. An agent makes a mistake, reads the refusal, and fixes it by itself");

@@ -38,7 +38,7 @@ fn check_programs(file: &OrganismFile) -> Vec<Finding> {
     if programs.is_empty() {
         return Vec::new();
     }
-    if let Ok(Some(pid)) = sqlite::holder(&file.log) {
+    if let Ok(Some(pid)) = sqlite::find_holder(&file.log) {
         let words = format!("not started here: process {pid} runs them");
         return vec![Finding::fine("listeners", words)];
     }

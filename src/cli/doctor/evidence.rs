@@ -18,7 +18,7 @@ const NAMED: usize = 10;
 
 /// Whether the file's structure matches its format.
 pub(super) fn check_structure(log: &Path) -> Vec<Finding> {
-    let odd = match sqlite::oddities(log) {
+    let odd = match sqlite::list_oddities(log) {
         Ok(odd) => odd,
         Err(fault) => return vec![log_finding(&fault)],
     };

@@ -28,12 +28,14 @@ pub(super) fn examine_machine() -> Vec<Finding> {
 fn check_libxml() -> Finding {
     let version = loaded_libxml().unwrap_or_else(|| "linked into this program".to_owned());
     let works = || {
-        let mut judge =
-            LibxmlJudge::compile(&[SchemaSource { name: "doctor.xsd".to_owned(), xsd: XSD.to_vec() }])
-                .map_err(|refused| refused.to_string())?;
-        let id = judge.schema("doctor.xsd").ok_or("the schema was not compiled")?;
-        let good = judge.judge(id, b"<n xmlns='urn:systole:doctor'>7</n>");
-        let bad = judge.judge(id, b"<n xmlns='urn:systole:doctor'>seven</n>");
+        let mut judge = LibxmlJudge::compile_sources(&[SchemaSource {
+            name: "doctor.xsd".to_owned(),
+            xsd: XSD.to_vec(),
+        }])
+        .map_err(|refused| refused.to_string())?;
+        let id = judge.find_schema("doctor.xsd").ok_or("the schema was not compiled")?;
+        let good = judge.judge_payload(id, b"<n xmlns='urn:systole:doctor'>7</n>");
+        let bad = judge.judge_payload(id, b"<n xmlns='urn:systole:doctor'>seven</n>");
         match (good, bad) {
             (SchemaVerdict::Valid, SchemaVerdict::Invalid { .. }) => Ok(()),
             told => Err(format!("it judges wrongly: {told:?}")),

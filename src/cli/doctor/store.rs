@@ -56,7 +56,7 @@ pub(super) fn check_log(log: &Path, start: &str) -> Vec<Finding> {
         let fix = format!("{start}, which makes it");
         return vec![Finding::note("log", absent(log), fix)];
     }
-    let format = match sqlite::format(log) {
+    let format = match sqlite::read_format(log) {
         Ok(format) => format,
         Err(fault) => return vec![log_finding(&fault)],
     };
@@ -104,7 +104,7 @@ fn find_outages(log: &Path) -> Vec<Finding> {
 
 /// How the log was left: whether its end is present, and whether it was closed.
 fn check_end(log: &Path) -> Vec<Finding> {
-    let condition = match sqlite::condition(log) {
+    let condition = match sqlite::read_condition(log) {
         Ok(condition) => condition,
         // This error was already reported when the log was verified.
         Err(_) => return Vec::new(),
@@ -137,7 +137,7 @@ fn format_kilobytes(bytes: u64) -> String {
 
 /// How far the damage goes: each thread's chain by itself.
 fn broken_chains(log: &Path) -> Vec<Finding> {
-    let listed = sqlite::open_reading(log).and_then(|reader| Ok((reader.threads(usize::MAX)?, reader)));
+    let listed = sqlite::open_reading(log).and_then(|reader| Ok((reader.list_threads(usize::MAX)?, reader)));
     let (threads, reader) = match listed {
         Ok((threads, reader)) => (threads, reader.as_claimed()),
         Err(fault) => {
@@ -145,7 +145,7 @@ fn broken_chains(log: &Path) -> Vec<Finding> {
             return vec![Finding::problem("chains", fault.to_string(), fix, CommandExit::Log)];
         }
     };
-    let all = std::iter::once(ThreadId::sys()).chain(threads);
+    let all = std::iter::once(ThreadId::new_sys()).chain(threads);
     let (mut whole, mut broken) = (0_usize, Vec::new());
     for thread in all {
         match chains::verify(&reader, &thread) {
@@ -165,7 +165,7 @@ fn broken_chains(log: &Path) -> Vec<Finding> {
 }
 
 fn check_holder(log: &Path, start: &str) -> Finding {
-    match sqlite::holder(log) {
+    match sqlite::find_holder(log) {
         Ok(Some(pid)) => Finding::fine("lock", format!("process {pid} runs an organism on it")),
         Ok(None) => Finding::fine("lock", format!("free: no organism runs on it; start it with {start}")),
         Err(fault) => {

@@ -5,7 +5,7 @@
 
 use clap::{Command, CommandFactory as _};
 use serde_json::{Value, json};
-use systole_kit::schema::{SchemaModel, nearest};
+use systole_kit::schema::{SchemaModel, find_nearest};
 
 use super::super::{Arguments, help};
 use systole_config::KEYS;
@@ -62,7 +62,7 @@ pub(super) fn near(typed: &str, is_meant: impl Fn(&str, &str) -> bool) -> Option
     // A long name may contain the letters of a short word by chance.
     let likely = names.filter(|near| near.starts_with(typed) || near.len() < typed.len().saturating_mul(2));
     let likely = likely.filter(|near| is_meant(typed, near));
-    nearest(typed, likely).map(str::to_owned)
+    find_nearest(typed, likely).map(str::to_owned)
 }
 
 /// A name as it is compared: `<thread-spawned/>` and `systole why` are `thread-spawned` and `why`.
@@ -130,7 +130,7 @@ fn of_listeners() -> impl Iterator<Item = KnownWord> {
         let told = |model: &SchemaModel, name: &str| KnownWord {
             kind: "element",
             name: name.to_owned(),
-            meaning: model.documentation(name).unwrap_or_default().to_owned(),
+            meaning: model.find_documentation(name).unwrap_or_default().to_owned(),
             more: vec![
                 ("namespace", model.target_namespace().to_owned()),
                 ("listener", format!("{listener}; systole schema example {name} where one takes it")),

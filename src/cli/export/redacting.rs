@@ -35,7 +35,7 @@ pub(super) fn redact_scope(
         let bodies: Vec<&[u8]> = batch.iter().map(|(_, record)| &record.body[..]).collect();
         let mut selected = vec![false; bodies.len()];
         for (filter, is_used) in filters.iter().zip(&mut used) {
-            let held = filter.holds(&bodies).map_err(|wrong| {
+            let held = filter.filter_payloads(&bodies).map_err(|wrong| {
                 let at = match &wrong {
                     XpathFault::Costly(at, _) => batch.get(*at).map(|(position, _)| *position),
                     XpathFault::Wrong(_) | XpathFault::Machine(_) => None,

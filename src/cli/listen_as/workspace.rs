@@ -18,7 +18,7 @@ struct CommandStarter(CommandSandbox);
 
 impl CommandStart for CommandStarter {
     fn command(&self, order: &CommandOrder<'_>) -> Result<PreparedCommand, String> {
-        let ready = self.0.command(order.words, order.folder, order.session)?;
+        let ready = self.0.make_command(order.words, order.folder, order.session)?;
         let kept = ready.private.map(|private| Box::new(private) as Box<dyn Send>);
         Ok(PreparedCommand { command: ready.command, kept })
     }
@@ -27,8 +27,8 @@ impl CommandStart for CommandStarter {
 /// Edits the files of a folder, and runs commands there.
 pub(super) fn run_workspace([root, name, state, time_ms]: [&str; 4], rest: &[&str]) -> ExitCode {
     let (rules, sandbox) = match rest {
-        [rules @ .., word, policy] if *word == COMMANDS_WORD => (rules, CommandSandbox::read(policy)),
-        rules => (rules, Ok(CommandSandbox::none())),
+        [rules @ .., word, policy] if *word == COMMANDS_WORD => (rules, CommandSandbox::parse(policy)),
+        rules => (rules, Ok(CommandSandbox::new_open())),
     };
     let opened = sandbox.and_then(|sandbox| {
         let rules = RuleWords::from_words(rules)?;

@@ -53,7 +53,7 @@ enum Language {
 
 /// The elements of talk, which listeners of the file may take without declaring them.
 fn list_talk_elements() -> impl Iterator<Item = String> {
-    let model = SchemaModel::read(config::TALK_XSD).ok();
+    let model = SchemaModel::from_xsd(config::TALK_XSD).ok();
     model.into_iter().flat_map(|model| model.elements().map(str::to_owned).collect::<Vec<_>>())
 }
 

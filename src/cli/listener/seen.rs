@@ -12,7 +12,7 @@ use crate::cli::screen::Screen;
 use systole_carriers as delivery;
 use systole_core::types::composition::{ElementSchema, Listener};
 use systole_core::types::refusal;
-use systole_core::types::time::measured;
+use systole_core::types::time::spell_measured;
 use systole_doors::api_types::ApiRefusal;
 use systole_organism::trying::{ItemKind, ItemVerdict, TrialRemark, TrialResult, TurnEnd};
 
@@ -69,7 +69,7 @@ impl OutputEar {
 }
 
 impl delivery::ProgramEar for OutputEar {
-    fn aside(&self, said: &[u8]) {
+    fn note_stderr(&self, said: &[u8]) {
         let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
         let room = ASIDE_BYTES.saturating_sub(heard.said.len());
         heard.said.extend(said.get(..room.min(said.len())).unwrap_or(said));
@@ -87,14 +87,14 @@ impl delivery::ProgramEar for OutputEar {
         }
     }
 
-    fn stray(&self, line: &[u8]) {
+    fn note_stray(&self, line: &[u8]) {
         if is_payload(line, &self.listener.returns) {
             let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
             heard.bare.get_or_insert_with(|| line.trim_ascii().to_vec());
         }
     }
 
-    fn ended(&self, how: &str, forced: bool) {
+    fn note_end(&self, how: &str, forced: bool) {
         let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
         heard.ends.push((how.to_owned(), forced));
     }
@@ -102,7 +102,7 @@ impl delivery::ProgramEar for OutputEar {
 
 /// Whether a line is a payload, or begins one that the listener may answer with.
 fn is_payload(line: &[u8], returns: &[ElementSchema]) -> bool {
-    if Payload::read(line, &DocumentLimits::default()).is_ok() {
+    if Payload::parse(line, &DocumentLimits::default()).is_ok() {
         return true;
     }
     let line = String::from_utf8_lossy(line);
@@ -114,7 +114,7 @@ fn is_payload(line: &[u8], returns: &[ElementSchema]) -> bool {
 
 /// How to send a bare payload: two ways, the second with the line itself.
 fn write_wrapping(listener: &Listener, bare: &[u8]) -> [String; 2] {
-    let short = Payload::read(bare, &DocumentLimits::default()).is_ok() && bare.len() <= EXAMPLE_BYTES;
+    let short = Payload::parse(bare, &DocumentLimits::default()).is_ok() && bare.len() <= EXAMPLE_BYTES;
     let item = if short { String::from_utf8_lossy(bare).into_owned() } else { "…".to_owned() };
     let namespace = namespaces::LISTENER;
     let reply = format!("<reply xmlns=\"{namespace}\" delivery=\"…\">{item}</reply>");
@@ -229,7 +229,7 @@ fn say_program(screen: Screen, tried: &TrialResult, heard: &HeardOutput) {
         let words = " came after the reply, when the delivery was over: reply.stale-lease";
         screen.say(format!("late      {}{documents}{words}", tried.late));
     }
-    screen.say(format!("took      {}", measured(tried.took_ms)));
+    screen.say(format!("took      {}", spell_measured(tried.took_ms)));
     for (how, forced) in &heard.ends {
         let words = if *forced && matches!(tried.end, TurnEnd::Reply(_) | TurnEnd::Silent(..)) {
             "; it did not end when its stdin did, as a program must"

@@ -8,7 +8,7 @@ use std::time::Duration;
 use clap::Args;
 use serde_json::json;
 use systole_kit::envelope::OutsideDocument;
-use systole_kit::schema::{SchemaModel, nearest};
+use systole_kit::schema::{SchemaModel, find_nearest};
 use systole_kit::{DocumentLimits, namespaces};
 
 use super::seen;
@@ -83,7 +83,7 @@ impl TrialCommand {
                 (composition, listener, request)
             }
         };
-        let Some(tried) = composition.listener(&listener).cloned() else {
+        let Some(tried) = composition.find_listener(&listener).cloned() else {
             return Err(screen.fail(CommandExit::Configuration, "the trial has no listener"));
         };
         let ear = Arc::new(seen::OutputEar::new(screen, tried));
@@ -133,7 +133,7 @@ impl TrialCommand {
             Some(schema) => schema_text(screen, schema)?,
             None => config::TALK_XSD.to_vec(),
         };
-        let model = SchemaModel::read(&text).map_err(|unfit| {
+        let model = SchemaModel::from_xsd(&text).map_err(|unfit| {
             let first = unfit.first().map(|first| format!("{}: {}", first.line, first.message));
             let words = format!("the schema cannot be read: line {}", first.unwrap_or_default());
             screen.fail(CommandExit::Configuration, words)
@@ -153,7 +153,7 @@ impl TrialCommand {
         screen.say(format!("error: nothing in the organism's file is called {name}"));
         let known = || composition.listeners.keys().map(Name::as_str);
         let near =
-            nearest(name, known()).map_or_else(|| known().collect::<Vec<_>>().join(", "), str::to_owned);
+            find_nearest(name, known()).map_or_else(|| known().collect::<Vec<_>>().join(", "), str::to_owned);
         screen.say(format!("  try: {near}; a program is named by its path, as ./{name}"));
         Err(CommandExit::Usage)
     }
@@ -172,7 +172,7 @@ impl TrialCommand {
 
     /// A program that is in no file: an organism with one listener is made around it.
     fn of_program(&self, screen: Screen, request: &[u8]) -> Result<(Composition, Name), CommandExit> {
-        let letter = OutsideDocument::read(request, &DocumentLimits::default());
+        let letter = OutsideDocument::parse(request, &DocumentLimits::default());
         let payload = letter.map(|letter| letter.payload).map_err(|fault| {
             let refusal = systole_core::rules::refusing::refusal_of(&fault);
             report_fault(screen, &TrialFault::Refused(Box::new(refusal)))
@@ -212,7 +212,7 @@ impl TrialCommand {
 fn list_answers(screen: Screen, schema: &Path, accepts: &str) -> Result<Vec<String>, CommandExit> {
     let text = schema_text(screen, schema)?;
     // Errors in the schema itself are reported with their place when the organism is read.
-    let Ok(model) = SchemaModel::read(&text) else { return Ok(Vec::new()) };
+    let Ok(model) = SchemaModel::from_xsd(&text) else { return Ok(Vec::new()) };
     Ok(model.elements().filter(|element| *element != accepts).map(str::to_owned).collect())
 }
 

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::Value;
-use systole_kit::schema::nearest;
+use systole_kit::schema::find_nearest;
 
 use self::server::{AddedServer, NotAdded};
 use crate::cli::exit::CommandExit;
@@ -111,7 +111,7 @@ impl AddCommand {
         let name = self.name.as_str();
         let Some(entry) = servers.get(name) else {
             let known = || servers.keys().map(String::as_str);
-            let hint = nearest(name, known()).map_or_else(
+            let hint = find_nearest(name, known()).map_or_else(
                 || format!("; there are {}", known().collect::<Vec<_>>().join(", ")),
                 |near| format!("; did you mean {near}?"),
             );

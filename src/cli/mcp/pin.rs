@@ -9,7 +9,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use clap::Args;
-use systole_kit::schema::nearest;
+use systole_kit::schema::find_nearest;
 use systole_mcp::pinned::build_vocabulary;
 use systole_mcp::schema::PinFile;
 
@@ -25,7 +25,7 @@ use systole_carriers::{InheritedVariables, output_of};
 use systole_config::{self as config, McpServer};
 use systole_core::types::composition::ListenerProgram;
 use systole_core::types::ids::Name;
-use systole_system::system::told;
+use systole_system::system::describe_error;
 
 /// How long a server may take to list its tools.
 const LONGEST: Duration = Duration::from_secs(180);
@@ -94,7 +94,7 @@ impl PinCommand {
         if let Some(found) = servers.iter().find(|server| server.name.as_str() == name) {
             return Ok(vec![found]);
         }
-        let hint = nearest(name, known()).map_or_else(
+        let hint = find_nearest(name, known()).map_or_else(
             || format!("; there are {}", known().collect::<Vec<_>>().join(", ")),
             |near| format!("; did you mean {near}?"),
         );
@@ -232,7 +232,7 @@ fn ask_for_tools(organism: &Name, server: &McpServer, program: &ListenerProgram)
     let asking = ListenerProgram { adapter, ..program.clone() };
     let around: InheritedVariables = std::env::vars_os().collect();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| told(&error))?;
+    let runtime = runtime.map_err(|error| describe_error(&error))?;
     let output = runtime.block_on(output_of(&asking, (organism, &server.name), &around, LONGEST))?;
     PinFile::from_text(&output).map_err(|fault| fault.to_string())
 }

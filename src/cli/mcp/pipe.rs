@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::cli::screen::Screen;
 use systole_core::types::limits;
 use systole_doors::mcp_client::{DoorAnswer, McpClient};
-use systole_system::system::told;
+use systole_system::system::describe_error;
 
 /// Longest line. The door refuses a shorter one that is too long for its organism in its own words.
 const LINE: u64 = 2 * limits::MESSAGE_BYTES as u64;
@@ -46,7 +46,7 @@ pub(super) fn pass_on(screen: Screen, mut door: McpClient, find: &DoorFinder) {
             Ok(Some(HostLine::NotText)) => write_fault(screen, &Value::Null, REQUEST, "a message is UTF-8"),
             Ok(None) => break,
             Err(error) => {
-                screen.say(format!("error: stdin: {}", told(&error)));
+                screen.say(format!("error: stdin: {}", describe_error(&error)));
                 break;
             }
         }

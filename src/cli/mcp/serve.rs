@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::time::Duration;
 
-use systole_kit::schema::nearest;
+use systole_kit::schema::find_nearest;
 use tokio::sync::oneshot;
 
 use super::pipe::{self, DoorFinder};
@@ -97,7 +97,7 @@ async fn find_running(log: &Path) -> Option<RunFile> {
     for _ in 0..LOOKS {
         let run = RunFile::find_running(log);
         // A lock that cannot be read is reported by the start.
-        if run.is_some() || !matches!(sqlite::holder(log), Ok(Some(_))) {
+        if run.is_some() || !matches!(sqlite::find_holder(log), Ok(Some(_))) {
             return run;
         }
         tokio::time::sleep(LOOK).await;
@@ -118,7 +118,7 @@ fn source_of(screen: Screen, file: &OrganismFile, name: &Name) -> Result<TokenSo
     }
     let known = || file.tokens.iter().map(|source| source.client.as_str());
     let exit = screen.fail(CommandExit::Usage, format!("--client: no client with a token is called {name}"));
-    let near = nearest(name.as_str(), known()).map(str::to_owned);
+    let near = find_nearest(name.as_str(), known()).map(str::to_owned);
     let fix = near
         .unwrap_or_else(|| format!("clients: {{{name}: {{token_env: VARIABLE}}}} in the organism's file"));
     screen.say(format!("  try: {fix}"));

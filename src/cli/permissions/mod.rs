@@ -63,7 +63,7 @@ impl PermissionsCommand {
     fn try_run(&self, screen: Screen) -> Result<CommandExit, CommandExit> {
         let mut file = self.place.organism(screen)?;
         if self.role.is_some() {
-            file.composition = file.composition.hosted();
+            file.composition = file.composition.into_hosted();
         }
         let parties = permissions::list_parties(&file.composition, file.log_kept.is_some());
         if parties.is_empty() {

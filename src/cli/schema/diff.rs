@@ -84,7 +84,7 @@ impl SchemaDiff {
 /// Compares the namespaces of both sides.
 fn compare_sides(old: &SchemaSide, new: &SchemaSide) -> Vec<NamespaceDiff> {
     let mut found = Vec::new();
-    let nothing = SchemaModel::nothing();
+    let nothing = SchemaModel::new_empty();
     for (before, source) in old.models.iter().zip(&old.sources) {
         let after = new.find_schema(before.target_namespace());
         let (model, xsd, file) = match after {
@@ -94,7 +94,7 @@ fn compare_sides(old: &SchemaSide, new: &SchemaSide) -> Vec<NamespaceDiff> {
         found.push(NamespaceDiff {
             namespace: before.target_namespace().to_owned(),
             files: (source.name.clone(), file),
-            elements: before.diff(&source.xsd, model, xsd),
+            elements: before.compare_with(&source.xsd, model, xsd),
         });
     }
     for (after, source) in new.models.iter().zip(&new.sources) {
@@ -102,7 +102,7 @@ fn compare_sides(old: &SchemaSide, new: &SchemaSide) -> Vec<NamespaceDiff> {
             found.push(NamespaceDiff {
                 namespace: after.target_namespace().to_owned(),
                 files: (String::new(), source.name.clone()),
-                elements: nothing.diff(b"", after, &source.xsd),
+                elements: nothing.compare_with(b"", after, &source.xsd),
             });
         }
     }

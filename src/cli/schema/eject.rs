@@ -38,7 +38,7 @@ impl EjectCommand {
             let _gone = fs::remove_file(&path);
             return Err(hindered::report_unwritten(screen, file, "the organism's file", &error));
         }
-        let hash = Digest::of(&schema.text).to_string();
+        let hash = Digest::hash_bytes(&schema.text).to_string();
         if screen.json {
             screen.value(&json!({"schema": schema.name, "sha256": hash, "comments": comments}));
             return Ok(CommandExit::Done);

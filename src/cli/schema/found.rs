@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use systole_kit::schema::{SchemaModel, nearest};
+use systole_kit::schema::{SchemaModel, find_nearest};
 
 use crate::cli::exit::CommandExit;
 use crate::cli::place::Place;
@@ -112,7 +112,7 @@ impl FoundSchemas {
         };
         let (own, house) = (locals(&self.own), locals(&self.house));
         let names = self.own.iter().chain(&self.house).map(|schema| strip_extension(&schema.name));
-        let near = nearest(element, own.iter().chain(&house).map(String::as_str).chain(names));
+        let near = find_nearest(element, own.iter().chain(&house).map(String::as_str).chain(names));
         let fix = match near {
             Some(near) => format!("; did you mean {near}"),
             None if own.is_empty() => format!("; there are {}", house.join(", ")),

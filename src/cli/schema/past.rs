@@ -60,7 +60,7 @@ pub(super) fn judge_messages(
 ) -> Result<PastMessages, CommandExit> {
     let (mut old, mut new) = (SideJudge::compile_side(looking, old)?, SideJudge::compile_side(looking, new)?);
     let fault = |fault: LogFault| looking.fault(&fault);
-    let last = looking.reader.last().map_err(fault)?;
+    let last = looking.reader.read_last().map_err(fault)?;
     let (mut past, mut told) = (PastMessages::default(), TOLD);
     for placed in looking.reader.records_after(Position(0)).up_to(last) {
         let (position, record) = placed.map_err(fault)?;
@@ -87,7 +87,7 @@ impl PastMessages {
             self.erased += 1;
             return;
         }
-        let Ok(payload) = Payload::read(&record.body, &DocumentLimits::FROM_PUMP) else { return };
+        let Ok(payload) = Payload::parse(&record.body, &DocumentLimits::FROM_PUMP) else { return };
         let namespace = payload.name().ns.to_string();
         if old.find_schema(&namespace).is_none() && new.find_schema(&namespace).is_none() {
             return;
@@ -162,7 +162,7 @@ impl PastMessages {
 
 impl<'s> SideJudge<'s> {
     fn compile_side(looking: &Looking, side: &'s SchemaSide) -> Result<SideJudge<'s>, CommandExit> {
-        let judge = LibxmlJudge::compile(&side.sources)
+        let judge = LibxmlJudge::compile_sources(&side.sources)
             .map_err(|error| looking.screen.fail(CommandExit::Usage, error))?;
         Ok(SideJudge { side, judge })
     }
@@ -170,7 +170,7 @@ impl<'s> SideJudge<'s> {
     /// The schema of a namespace, and its place among the sources.
     fn find_schema(&self, namespace: &str) -> Option<(usize, CompiledSchemaId)> {
         let at = self.side.models.iter().position(|model| model.target_namespace() == namespace)?;
-        Some((at, self.judge.schemas().nth(at)?))
+        Some((at, self.judge.list_schemas().nth(at)?))
     }
 
     /// Why these schemas refuse a payload; `None` if they accept it.
@@ -178,7 +178,7 @@ impl<'s> SideJudge<'s> {
         let Some((at, schema)) = self.find_schema(namespace) else {
             return Some("no schema has this namespace any more".to_owned());
         };
-        match self.judge.judge(schema, body) {
+        match self.judge.judge_payload(schema, body) {
             SchemaVerdict::Valid => None,
             SchemaVerdict::Invalid { words } | SchemaVerdict::Broken { words } => {
                 let found = self.side.models.get(at).and_then(|model| model.explain_refused(body));

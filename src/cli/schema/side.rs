@@ -30,7 +30,9 @@ impl SchemaSide {
     /// Reads the schemas of a file or a folder, and compiles them where nothing can break.
     pub(super) fn read_side(screen: Screen, path: &Path) -> Result<SchemaSide, CommandExit> {
         let sources = read_sources(screen, path)?;
-        if let Some(Err(failed)) = SchemaTrial::beside().and_then(|trial| trial.compile(&sources)) {
+        if let Some(Err(failed)) =
+            SchemaTrial::find_beside().and_then(|trial| trial.compile_sources(&sources))
+        {
             let name = sources.get(failed.at).map_or("", |source| &source.name);
             let line = failed.line.map_or_else(String::new, |line| format!(":{line}"));
             let why = match &failed.why {

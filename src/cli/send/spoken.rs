@@ -69,11 +69,11 @@ pub(super) fn say_partial(screen: Screen, record: &ApiRecord) {
 /// Whether the text of an answer is its whole content.
 fn is_words(payload: &Payload) -> bool {
     let name = payload.name();
-    name.is(namespaces::TALK, "answer") || name.is(namespaces::CORE, "final-report")
+    name.is_named(namespaces::TALK, "answer") || name.is_named(namespaces::CORE, "final-report")
 }
 
 fn read_payload(record: &ApiRecord) -> Option<Payload> {
-    Payload::read(record.body.as_bytes(), &DocumentLimits::FROM_PUMP).ok()
+    Payload::parse(record.body.as_bytes(), &DocumentLimits::FROM_PUMP).ok()
 }
 
 /// The content of a core payload: its text, or without text its summary from the log.

@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 use std::io::IsTerminal as _;
 
-use systole_kit::writer::visible;
+use systole_kit::writer::make_visible;
 
 use super::Screen;
 use super::phrase::SpokenPhrase;
@@ -102,7 +102,7 @@ impl LiveTail {
             return;
         }
         let columns = count_columns();
-        let lead = cut(&visible(&format!("{}{}", spoken.listener, phrase.lead().as_str())), columns / 2);
+        let lead = cut(&make_visible(&format!("{}{}", spoken.listener, phrase.lead().as_str())), columns / 2);
         let text = plain(&phrase.text());
         let room = columns.saturating_sub(width(&lead));
         let text = match phrase.is_whole() || width(&text) <= room {
@@ -118,7 +118,7 @@ impl LiveTail {
     /// each look reads the log.
     pub(super) fn take_picture(&mut self, picture: impl FnOnce() -> Option<RunPicture>) {
         let now = WallClock.now();
-        let is_soon = self.looked.is_some_and(|looked| now.since(looked) < GLANCE);
+        let is_soon = self.looked.is_some_and(|looked| now.count_since(looked) < GLANCE);
         if self.watched && self.is_old && !is_soon {
             (self.is_old, self.looked) = (false, Some(now));
             self.picture = picture();

@@ -93,7 +93,7 @@ impl ParcelWay<'_> {
     pub(super) async fn cancel_thread(&self, thread: &ThreadId) -> OrderResult<()> {
         match self {
             ParcelWay::Here(organism) => {
-                match organism.handle().cancel_thread(Name::operator(), thread.clone()).await {
+                match organism.handle().cancel_thread(Name::new_operator(), thread.clone()).await {
                     Some(SenderReply::Done | SenderReply::Receipt(..)) => OrderResult::Done(()),
                     Some(SenderReply::Refused(refusal)) => {
                         OrderResult::Refused(Box::new(ApiRefusal::from(&*refusal)))
@@ -319,7 +319,7 @@ async fn run_apart<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static)
 
 async fn hand_here(organism: &Organism, parcel: &OutgoingParcel) -> OrderResult<ApiReceipt> {
     let front = organism.handle();
-    let client = Name::operator();
+    let client = Name::new_operator();
     let message = ClientMessage {
         client,
         key: parcel.key.clone(),

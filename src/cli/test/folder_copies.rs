@@ -12,7 +12,7 @@ use super::folder_copying::{CopyBudget, remove_copy};
 use systole_config::work_on_copy;
 use systole_core::types::composition::{Composition, Reach};
 use systole_organism::runfile::random_hex;
-use systole_system::system::told;
+use systole_system::system::describe_error;
 
 /// The copies of one test. Dropping the value removes them.
 #[derive(Debug)]
@@ -47,7 +47,8 @@ impl FolderCopies {
                 ));
             }
             let above = folder.join(number.to_string());
-            fs::create_dir(&above).map_err(|error| format!("{}: {}", above.display(), told(&error)))?;
+            fs::create_dir(&above)
+                .map_err(|error| format!("{}: {}", above.display(), describe_error(&error)))?;
             let to = above.join(from.file_name().unwrap_or_default());
             budget.copy_folder(&from, &to)?;
             copied.push(CopiedFolder { from, to });
@@ -70,8 +71,9 @@ impl FolderCopies {
     /// Removes the copies, or reports why they stay.
     pub(super) fn remove(mut self) -> Result<(), String> {
         let Some(folder) = self.folder.take() else { return Ok(()) };
-        remove_copy(&folder)
-            .map_err(|error| format!("the copy {} cannot be removed: {}", folder.display(), told(&error)))
+        remove_copy(&folder).map_err(|error| {
+            format!("the copy {} cannot be removed: {}", folder.display(), describe_error(&error))
+        })
     }
 }
 
@@ -94,7 +96,8 @@ fn find_outermost(composition: &Composition) -> Result<Vec<PathBuf>, String> {
             continue;
         };
         let path = program.directory.join(root);
-        let path = path.canonicalize().map_err(|error| format!("{}: {}", path.display(), told(&error)))?;
+        let path =
+            path.canonicalize().map_err(|error| format!("{}: {}", path.display(), describe_error(&error)))?;
         if kind == "workspace" { changed.push(path) } else { read.push(path) }
     }
     let overlaps = |path: &PathBuf| changed.iter().any(|one| one.starts_with(path) || path.starts_with(one));
@@ -123,7 +126,7 @@ fn new_folder() -> Result<PathBuf, String> {
         format!(
             "the test needs a copy of a folder, and none can be made in {}: {}: set TMPDIR to a folder that you can write",
             above.display(),
-            told(&error)
+            describe_error(&error)
         )
     })
 }

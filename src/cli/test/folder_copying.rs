@@ -17,7 +17,7 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-use systole_system::system::told;
+use systole_system::system::describe_error;
 
 /// Most that the copies of one test may hold.
 const MOST_BYTES: (u64, &str) = (256 << 20, "256 MiB");
@@ -60,7 +60,7 @@ impl CopyBudget {
                     format!("{from} has more than {most}, the most that a test copies: {FIX}")
                 }
                 CopyFault::Path(path, error) => {
-                    let (path, error) = (path.display(), told(&error));
+                    let (path, error) = (path.display(), describe_error(&error));
                     format!("{from} cannot be copied for the test: {path}: {error}: {FIX}")
                 }
             }

@@ -215,7 +215,7 @@ async fn decide_request(
         _ => PersonDecision::Approve,
     };
     let order = PersonOrder {
-        by: Name::operator(),
+        by: Name::new_operator(),
         request: waiting.id,
         hash: Some(waiting.hash),
         note: decision.note.clone(),
@@ -254,7 +254,7 @@ async fn answer_question(stage: &mut TestStage, question: &TestQuestion) -> Resu
         return Ok(());
     }
     let (says, hash) = (PersonDecision::Choose(choice.clone()), Some(waiting.hash));
-    let order = PersonOrder { by: Name::operator(), request: waiting.id, hash, note: note.clone(), says };
+    let order = PersonOrder { by: Name::new_operator(), request: waiting.id, hash, note: note.clone(), says };
     send_order(stage, place, "choose", order).await
 }
 
@@ -344,7 +344,7 @@ fn lines_of(stage: &TestStage, record: &api_types::ApiRecord) -> String {
 }
 
 fn check_text(wanted: &PlacedText, payload: &str) -> Result<(), Box<FailedTest>> {
-    match xpath::holds(payload, &wanted.text) {
+    match xpath::is_true(payload, &wanted.text) {
         Ok(true) => Ok(()),
         Ok(false) => Err(FailedTest::new(&wanted.place, "the expression does not hold")
             .with_expected(wanted.text.clone())

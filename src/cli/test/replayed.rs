@@ -69,7 +69,7 @@ impl<'a> JudgedReplay<'a> {
         recorded: &'a RecordedTree,
         replayed: &'a ReplayedTree,
     ) -> Result<JudgedReplay<'a>, CannotReplay> {
-        let records = replayed.log.after(Position(0), usize::MAX)?;
+        let records = replayed.log.read_after(Position(0), usize::MAX)?;
         let threads = records.iter().map(|(_, record)| &record.header.thread);
         let root = threads.filter(|thread| !thread.is_sys()).map(ThreadId::root_of).next();
         Ok(JudgedReplay { recorded, replayed, records, root })
@@ -81,7 +81,7 @@ impl<'a> JudgedReplay<'a> {
             false => self.is_valid(&expected.place)?,
         }
         let thread = self.read_document(&expected.place)?;
-        expected.xpath.iter().try_for_each(|one| match xpath::holds(&thread, &one.text) {
+        expected.xpath.iter().try_for_each(|one| match xpath::is_true(&thread, &one.text) {
             Ok(true) => Ok(()),
             Ok(false) => {
                 let words = format!("the expression does not hold in the replay of {}", self.recorded.root);

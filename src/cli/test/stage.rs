@@ -54,7 +54,7 @@ struct TestPauses(Arc<SkippingClock>);
 
 impl Sleeper for TestPauses {
     fn sleep(&self, pause: Duration) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
-        Box::pin(self.0.sleep(pause))
+        Box::pin(self.0.sleep_for(pause))
     }
 }
 
@@ -185,7 +185,7 @@ impl TestStage {
 
     /// Lets that much time pass, with everything that becomes due.
     pub(super) async fn let_pass(&mut self, ms: u64) -> Result<(), StuckTest> {
-        let end = self.settle().await?.plus(ms);
+        let end = self.settle().await?.add_ms(ms);
         loop {
             match self.time.read_activity().await {
                 OrganismActivity::Works => self.time.wait_for_change().await,

@@ -76,8 +76,8 @@ impl StandingIn {
             *given += 1;
         }
         match &answer.says {
-            Ok(document) => match Payload::read(document, &DocumentLimits::FROM_PUMP) {
-                Ok(payload) => ReplyContent::Items(vec![Item::plain(payload)]),
+            Ok(document) => match Payload::parse(document, &DocumentLimits::FROM_PUMP) {
+                Ok(payload) => ReplyContent::Items(vec![Item::from_payload(payload)]),
                 Err(fault) => {
                     let words = fault.message.to_string();
                     ReplyContent::Failure { code: CODE.to_owned(), retry: false, words }
@@ -91,7 +91,7 @@ impl StandingIn {
 }
 
 impl InlineListener for StandingIn {
-    fn answer(self: Arc<Self>, asked: Delivered, _: Arc<dyn Line>) -> ReplyFuture {
+    fn answer_delivery(self: Arc<Self>, asked: Delivered, _: Arc<dyn Line>) -> ReplyFuture {
         Box::pin(async move { self.answer_delivery(&asked) })
     }
 }

@@ -164,7 +164,7 @@ pub(super) fn verify_export(
 fn report_fault(screen: Screen, path: &Path, fault: ExportFailure) -> CommandExit {
     let ExportDamage { position, why } = match fault {
         ExportFailure::Unread(error) => {
-            let words = system::unread(path, "an export", &error);
+            let words = system::report_unread(path, "an export", &error);
             return hindered::report_fault(screen, CommandExit::Unavailable, &words);
         }
         ExportFailure::Newer(form) => {
@@ -287,7 +287,7 @@ fn read_proof(
             return Err(ExportDamage::without_place("one of checkpoint.txt and proof.json is missing").into());
         }
     }
-    let signed = SignedCheckpoint::read(&archive.read_whole("checkpoint.txt")?);
+    let signed = SignedCheckpoint::parse(&archive.read_whole("checkpoint.txt")?);
     let signed = signed
         .map_err(|fault| ExportDamage::without_place(format!("checkpoint.txt is no checkpoint: {fault}")))?;
     let proof: ExportProof = serde_json::from_slice(&archive.read_whole("proof.json")?)

@@ -34,7 +34,7 @@ pub(in crate::cli) fn of_log(
                     LogExamination::new(summary.records, gathered, Vec::new(), &kept.checkpoints, None);
                 let verdict = found.verdict();
                 let mut words = write_sentence(&verdict, summary.records);
-                if sqlite::condition(log).is_ok_and(|condition| condition.is_end_unknown) {
+                if sqlite::read_condition(log).is_ok_and(|condition| condition.is_end_unknown) {
                     words.push_str(NO_TIP);
                 }
                 (is_sound(&verdict), words, None)

@@ -11,7 +11,7 @@ use std::path::{Component, Path, PathBuf};
 use clap::Args;
 use serde_json::{Value, json};
 use systole_agent::spec::Provider;
-use systole_kit::writer::visible;
+use systole_kit::writer::make_visible;
 
 use crate::cli::exit::CommandExit;
 use crate::cli::hindered;
@@ -21,7 +21,7 @@ use systole_config as config;
 use systole_config::agentfile::{
     ConversionNote, ConversionResult, ConversionServices, NotConverted, convert,
 };
-use systole_system::system::told;
+use systole_system::system::describe_error;
 
 /// Convert an Agentfile into an organism's file, and print it.
 ///
@@ -86,7 +86,13 @@ impl FromCommand {
         for note in notes {
             // The text of the file was made visible when it was read.
             let path = self.path.display().to_string();
-            screen.say_drawn(&format!("{}:{}: {}: {}", visible(&path), note.line, note.written, note.why));
+            screen.say_drawn(&format!(
+                "{}:{}: {}: {}",
+                make_visible(&path),
+                note.line,
+                note.written,
+                note.why
+            ));
         }
     }
 
@@ -134,7 +140,7 @@ impl ConversionServices for BesideFiles {
         }
         let words = |error: &Error| match error.kind() {
             ErrorKind::NotFound => "there is no such file below the folder of the Agentfile".to_owned(),
-            _ => told(error),
+            _ => describe_error(error),
         };
         let found = self.folder.join(path);
         let found = if found.is_dir() { found.join("SKILL.md") } else { found };

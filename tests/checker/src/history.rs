@@ -31,7 +31,7 @@ pub struct SentMessage {
     /// The message's key.
     pub key: String,
     /// The hash of its bytes.
-    #[serde(deserialize_with = "hash")]
+    #[serde(deserialize_with = "parse_hash")]
     pub sha256: RecordHash,
     /// The receipt; none if none came.
     pub acked: Option<HistoryReceipt>,
@@ -51,7 +51,7 @@ pub struct HistoryReceipt {
     /// The record of the thread.
     pub seq: u64,
     /// The record's id.
-    #[serde(deserialize_with = "id")]
+    #[serde(deserialize_with = "parse_id")]
     pub id: RecordId,
     /// Its place in the log.
     pub position: u64,
@@ -63,7 +63,7 @@ pub struct SeenAnswer {
     /// The record of the thread.
     pub seq: u64,
     /// The hash of its payload.
-    #[serde(deserialize_with = "hash")]
+    #[serde(deserialize_with = "parse_hash")]
     pub sha256: RecordHash,
 }
 
@@ -89,7 +89,7 @@ impl std::error::Error for HistoryFault {}
 
 impl ClientHistory {
     /// Reads a client's file.
-    pub fn read(path: &Path) -> Result<ClientHistory, HistoryFault> {
+    pub fn read_file(path: &Path) -> Result<ClientHistory, HistoryFault> {
         std::fs::read_to_string(path).map_err(HistoryFault::File).and_then(|text| ClientHistory::parse(&text))
     }
 
@@ -108,10 +108,10 @@ impl ClientHistory {
     }
 }
 
-fn hash<'d, D: Deserializer<'d>>(text: D) -> Result<RecordHash, D::Error> {
+fn parse_hash<'d, D: Deserializer<'d>>(text: D) -> Result<RecordHash, D::Error> {
     RecordHash::parse(&String::deserialize(text)?).ok_or_else(|| D::Error::custom("no hash"))
 }
 
-fn id<'d, D: Deserializer<'d>>(text: D) -> Result<RecordId, D::Error> {
+fn parse_id<'d, D: Deserializer<'d>>(text: D) -> Result<RecordId, D::Error> {
     RecordId::parse(&String::deserialize(text)?).ok_or_else(|| D::Error::custom("no id"))
 }

@@ -26,24 +26,24 @@ use crate::log::{LogFileFault, LogSnapshot, UnreadRow};
 use crate::record::LogLine;
 use crate::report::{CheckFinding, CheckReport};
 use crate::rules::clients::Clients;
-pub use crate::rules::{RunSettings, names};
+pub use crate::rules::{RunSettings, list_names};
 
 /// Judges the log of a drained run, and its clients' histories.
-pub fn check(log: &LogSnapshot, histories: &[ClientHistory]) -> CheckReport {
+pub fn check_log(log: &LogSnapshot, histories: &[ClientHistory]) -> CheckReport {
     check_under(log, histories, &RunSettings::default())
 }
 
 /// Judges the log of a run, and its clients' histories, under the given terms.
 pub fn check_under(log: &LogSnapshot, histories: &[ClientHistory], terms: &RunSettings) -> CheckReport {
     let mut log_check = LogCheck::new(histories, terms);
-    let read = log.each(|read| match read {
-        Ok(record) => log_check.take(&record),
+    let read = log.read_each(|read| match read {
+        Ok(record) => log_check.take_record(&record),
         Err(unread) => log_check.pass_over(unread),
     });
     if let Err(fault) = read {
         log_check.stop_at(&fault);
     }
-    log_check.judge()
+    log_check.into_report()
 }
 
 /// Judges records in memory, in order of position, as if they had been read from a file.
@@ -53,8 +53,8 @@ pub fn check_records(
     terms: &RunSettings,
 ) -> CheckReport {
     let mut log_check = LogCheck::new(histories, terms);
-    records.into_iter().for_each(|record| log_check.take(&record));
-    log_check.judge()
+    records.into_iter().for_each(|record| log_check.take_record(&record));
+    log_check.into_report()
 }
 
 /// A check in progress: what was read so far, and what was found.
@@ -67,20 +67,20 @@ struct LogCheck<'t> {
 
 impl<'t> LogCheck<'t> {
     fn new(histories: &[ClientHistory], terms: &'t RunSettings) -> LogCheck<'t> {
-        let clients = Clients::of(histories);
+        let clients = Clients::from_histories(histories);
         LogCheck { terms, ledger: Ledger::default(), clients, report: CheckReport::default() }
     }
 
-    fn take(&mut self, record: &LogLine) {
+    fn take_record(&mut self, record: &LogLine) {
         let report = &mut self.report;
         if record.has_erased() {
             report.is_erased_in(&record.thread);
         }
         let mut find = |rule, words| {
             let (position, thread, seq) = (record.position, record.thread.clone(), record.seq);
-            report.add(CheckFinding { rule, position, thread, seq, words });
+            report.add_finding(CheckFinding { rule, position, thread, seq, words });
         };
-        let act = meaning::read(record);
+        let act = meaning::read_act(record);
         let step = Step::new(record, act.as_ref().ok().copied());
         if let Err(words) = act {
             find("meaning", words);
@@ -90,25 +90,31 @@ impl<'t> LogCheck<'t> {
                 find(rule, words);
             }
         }
-        self.clients.see(&step);
-        self.ledger.apply(&step);
+        self.clients.note_step(&step);
+        self.ledger.apply_step(&step);
     }
 
     fn pass_over(&mut self, UnreadRow { position, why }: UnreadRow) {
-        self.report.add(CheckFinding { rule: "row", position, thread: String::new(), seq: 0, words: why });
-        self.ledger.skip(position);
+        self.report.add_finding(CheckFinding {
+            rule: "row",
+            position,
+            thread: String::new(),
+            seq: 0,
+            words: why,
+        });
+        self.ledger.skip_to(position);
     }
 
     fn stop_at(&mut self, fault: &LogFileFault) {
         let words = format!("nothing can be read after this position: {fault}");
         let position = self.ledger.position;
-        self.report.add(CheckFinding { rule: "row", position, thread: String::new(), seq: 0, words });
+        self.report.add_finding(CheckFinding { rule: "row", position, thread: String::new(), seq: 0, words });
     }
 
-    fn judge(self) -> CheckReport {
+    fn into_report(self) -> CheckReport {
         let LogCheck { terms, ledger, clients, mut report } = self;
         for rule in rules::ON_END {
-            rule(&ledger, terms).into_iter().for_each(|finding| report.add(finding));
+            rule(&ledger, terms).into_iter().for_each(|finding| report.add_finding(finding));
         }
         report.counts.records = ledger.records;
         report.counts.threads = ledger.threads.len() as u64;
@@ -120,7 +126,7 @@ impl<'t> LogCheck<'t> {
             };
             *count += 1;
         }
-        clients.judge(&mut report);
+        clients.judge_messages(&mut report);
         report.open = rules::rest::open_calls(&ledger);
         report.findings.sort_by_key(|finding| finding.position);
         report

@@ -79,7 +79,7 @@ pub struct UnreadRow {
 
 impl LogSnapshot {
     /// Opens a log for reading, with or without a running organism.
-    pub fn read(path: &Path) -> Result<LogSnapshot, LogFileFault> {
+    pub fn open_file(path: &Path) -> Result<LogSnapshot, LogFileFault> {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(path, flags)?;
         connection.busy_timeout(BUSY)?;
@@ -112,99 +112,107 @@ impl LogSnapshot {
     }
 
     /// Passes on every record, in order of position.
-    pub fn each(&self, mut take: impl FnMut(Result<LogLine, UnreadRow>)) -> Result<(), LogFileFault> {
+    pub fn read_each(&self, mut take: impl FnMut(Result<LogLine, UnreadRow>)) -> Result<(), LogFileFault> {
         let mut statement = self.connection.prepare(RECORDS)?;
         let mut rows = statement.query([])?;
         while let Some(row) = rows.next()? {
-            take(record(row).map_err(|why| UnreadRow { position: natural(row, 0, "pos").unwrap_or(0), why }));
+            take(
+                read_record(row)
+                    .map_err(|why| UnreadRow { position: read_natural(row, 0, "pos").unwrap_or(0), why }),
+            );
         }
         Ok(())
     }
 }
 
-fn record(row: &Row<'_>) -> Result<LogLine, String> {
-    let time_ms = natural(row, 14, "time")?;
+fn read_record(row: &Row<'_>) -> Result<LogLine, String> {
+    let time_ms = read_natural(row, 14, "time")?;
     if time_ms > LAST_MOMENT_MS {
         return Err(format!("time: {time_ms} lies after the year 9999"));
     }
     // An interned value is either absent by its number or present by its text; otherwise a number
     // without a text would read as absent.
     for (number, text, column) in [(6, 7, "addressee"), (16, 17, "code")] {
-        if cell(row, number, column)? != ValueRef::Null && cell(row, text, column)? == ValueRef::Null {
+        if read_cell(row, number, column)? != ValueRef::Null
+            && read_cell(row, text, column)? == ValueRef::Null
+        {
             return Err(format!("{column}: its word is not in the log"));
         }
     }
     Ok(LogLine {
-        position: natural(row, 0, "pos")?,
-        thread: needed(text(row, 1, "thread")?, "thread")?,
-        seq: natural(row, 2, "seq")?,
-        id: RecordId(needed(maybe(row, 3, "id")?, "id")?),
-        kind: needed(text(row, 4, "kind")?, "kind")?,
-        from: needed(text(row, 5, "sender")?, "sender")?,
-        to: text(row, 7, "addressee")?,
-        call: text(row, 8, "call")?,
-        turn: maybe(row, 9, "turn")?,
-        ordinal: maybe(row, 10, "ordinal")?,
-        cause: maybe(row, 11, "cause")?.map(RecordId),
-        key: text(row, 12, "key")?,
-        origin: maybe(row, 13, "origin")?.map(RecordHash),
+        position: read_natural(row, 0, "pos")?,
+        thread: require_value(read_text(row, 1, "thread")?, "thread")?,
+        seq: read_natural(row, 2, "seq")?,
+        id: RecordId(require_value(read_optional(row, 3, "id")?, "id")?),
+        kind: require_value(read_text(row, 4, "kind")?, "kind")?,
+        from: require_value(read_text(row, 5, "sender")?, "sender")?,
+        to: read_text(row, 7, "addressee")?,
+        call: read_text(row, 8, "call")?,
+        turn: read_optional(row, 9, "turn")?,
+        ordinal: read_optional(row, 10, "ordinal")?,
+        cause: read_optional(row, 11, "cause")?.map(RecordId),
+        key: read_text(row, 12, "key")?,
+        origin: read_optional(row, 13, "origin")?.map(RecordHash),
         time_ms,
-        config: RecordHash(needed(maybe(row, 15, "config")?, "config")?),
-        code: text(row, 17, "code")?,
-        seal: needed(maybe::<Vec<u8>>(row, 18, "salt")?.as_deref().and_then(Seal::read), "salt")?,
-        values: values(row)?,
-        head: RecordHash(needed(maybe(row, 19, "head")?, "head")?),
-        body: needed(maybe(row, 20, "body")?, "body")?,
+        config: RecordHash(require_value(read_optional(row, 15, "config")?, "config")?),
+        code: read_text(row, 17, "code")?,
+        seal: require_value(
+            read_optional::<Vec<u8>>(row, 18, "salt")?.as_deref().and_then(Seal::from_bytes),
+            "salt",
+        )?,
+        values: read_values(row)?,
+        head: RecordHash(require_value(read_optional(row, 19, "head")?, "head")?),
+        body: require_value(read_optional(row, 20, "body")?, "body")?,
     })
 }
 
 /// The sensitive values, in order and apart, as the format has them.
-fn values(row: &Row<'_>) -> Result<Vec<(u64, u64, Seal)>, String> {
+fn read_values(row: &Row<'_>) -> Result<Vec<(u64, u64, Seal)>, String> {
     let mut values = Vec::new();
     let mut end = 0;
-    for part in text(row, 21, "part")?.iter().flat_map(|list| list.split(',')) {
+    for part in read_text(row, 21, "part")?.iter().flat_map(|list| list.split(',')) {
         let mut words = part.split(' ');
         let mut number = || words.next().and_then(|word| word.parse::<u64>().ok());
-        let (at, length) = (needed(number(), "part")?, needed(number(), "part")?);
-        let seal = words.next().and_then(|hex| Seal::read(&bytes(hex)?));
+        let (at, length) = (require_value(number(), "part")?, require_value(number(), "part")?);
+        let seal = words.next().and_then(|hex| Seal::from_bytes(&decode_hex(hex)?));
         if at < end || length == 0 {
             return Err(format!("part: the value at {at} overlaps another one, or is empty"));
         }
         end = at.saturating_add(length);
-        values.push((at, length, needed(seal, "part")?));
+        values.push((at, length, require_value(seal, "part")?));
     }
     Ok(values)
 }
 
-fn bytes(hex: &str) -> Option<Vec<u8>> {
+fn decode_hex(hex: &str) -> Option<Vec<u8>> {
     let pairs = (0..hex.len()).step_by(2);
     pairs.map(|at| u8::from_str_radix(hex.get(at..at + 2)?, 16).ok()).collect()
 }
 
-fn cell<'r>(row: &'r Row<'_>, at: usize, column: &str) -> Result<ValueRef<'r>, String> {
+fn read_cell<'r>(row: &'r Row<'_>, at: usize, column: &str) -> Result<ValueRef<'r>, String> {
     row.get_ref(at).map_err(|e| format!("{column}: {e}"))
 }
 
-fn maybe<T: FromSql>(row: &Row<'_>, at: usize, column: &str) -> Result<Option<T>, String> {
-    match cell(row, at, column)? {
+fn read_optional<T: FromSql>(row: &Row<'_>, at: usize, column: &str) -> Result<Option<T>, String> {
+    match read_cell(row, at, column)? {
         ValueRef::Null => Ok(None),
         value => T::column_result(value).map(Some).map_err(|e| format!("{column}: {e}")),
     }
 }
 
 /// An empty text has the same hash as an absent one, so a row may contain only one of the two.
-fn text(row: &Row<'_>, at: usize, column: &str) -> Result<Option<String>, String> {
-    match maybe::<String>(row, at, column)? {
+fn read_text(row: &Row<'_>, at: usize, column: &str) -> Result<Option<String>, String> {
+    match read_optional::<String>(row, at, column)? {
         Some(text) if text.is_empty() => Err(format!("{column}: is empty")),
         text => Ok(text),
     }
 }
 
-fn needed<T>(value: Option<T>, column: &str) -> Result<T, String> {
+fn require_value<T>(value: Option<T>, column: &str) -> Result<T, String> {
     value.ok_or_else(|| format!("{column}: is missing"))
 }
 
-fn natural(row: &Row<'_>, at: usize, column: &str) -> Result<u64, String> {
-    let number: i64 = needed(maybe(row, at, column)?, column)?;
+fn read_natural(row: &Row<'_>, at: usize, column: &str) -> Result<u64, String> {
+    let number: i64 = require_value(read_optional(row, at, column)?, column)?;
     u64::try_from(number).map_err(|_| format!("{column}: {number} is less than 0"))
 }

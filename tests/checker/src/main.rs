@@ -20,7 +20,7 @@ const USAGE: &str = "usage: systole-check [--running] [--attempts N] [--local] L
   --local        no listener is over NATS: deaths of the pump are limited too";
 
 fn main() -> ExitCode {
-    match run(std::env::args_os().skip(1).map(PathBuf::from)) {
+    match run_check(std::env::args_os().skip(1).map(PathBuf::from)) {
         Ok(report) => {
             // A reader that closed the output early does not want the rest.
             let _closed = writeln!(std::io::stdout().lock(), "{report}");
@@ -33,7 +33,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(mut arguments: impl Iterator<Item = PathBuf>) -> Result<CheckReport, String> {
+fn run_check(mut arguments: impl Iterator<Item = PathBuf>) -> Result<CheckReport, String> {
     let mut terms = RunSettings::default();
     let mut paths = Vec::new();
     while let Some(argument) = arguments.next() {
@@ -50,8 +50,8 @@ fn run(mut arguments: impl Iterator<Item = PathBuf>) -> Result<CheckReport, Stri
     }
     let (log, histories) = paths.split_first().ok_or(USAGE)?;
     let at = |path: &Path, why: &dyn std::fmt::Display| format!("{}: {why}", path.display());
-    let log = LogSnapshot::read(log).map_err(|fault| at(log, &fault))?;
+    let log = LogSnapshot::open_file(log).map_err(|fault| at(log, &fault))?;
     let histories: Result<Vec<ClientHistory>, String> =
-        histories.iter().map(|path| ClientHistory::read(path).map_err(|why| at(path, &why))).collect();
+        histories.iter().map(|path| ClientHistory::read_file(path).map_err(|why| at(path, &why))).collect();
     Ok(check_under(&log, &histories?, &terms))
 }

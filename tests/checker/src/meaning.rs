@@ -136,7 +136,7 @@ impl<'r> Act<'r> {
     }
 
     /// The call that the record closes.
-    pub(crate) fn closes(self) -> Option<&'r str> {
+    pub(crate) fn find_closed(self) -> Option<&'r str> {
         match self {
             Act::Outcome { call } | Act::Item { call, sort: Sort::Final, .. } => Some(call),
             _ => None,
@@ -145,102 +145,106 @@ impl<'r> Act<'r> {
 }
 
 /// What a record does, or why it has no known meaning.
-pub(crate) fn read(record: &LogLine) -> Result<Act<'_>, String> {
+pub(crate) fn read_act(record: &LogLine) -> Result<Act<'_>, String> {
     let code = record.code.as_deref();
     match (record.kind.as_str(), code) {
         ("message", Some("request")) => {
             record.key.as_ref().ok_or("a request has no key")?;
-            opens(record, By::Client)
+            read_open(record, By::Client)
         }
-        ("message", Some("begin")) => opens(record, By::Spawn),
-        ("message", Some("call")) => item(record, Sort::Call { to: addressee(record)? }),
-        ("message", Some("to-all")) => takes(record, false),
-        ("message", Some("to-first")) => takes(record, true),
-        ("message", Some("spawn")) => item(record, Sort::Spawn),
-        ("message", Some("cancel-thread")) => item(record, Sort::End),
-        ("message", Some("steer")) => item(record, Sort::Steer),
-        ("message", Some("introspect")) => item(record, Sort::Asks),
-        ("message", Some("clear")) => item(record, Sort::Clear),
-        ("message", Some("ask-person")) => item(record, Sort::Person),
-        ("message", Some("recall")) => item(record, Sort::Recall),
-        ("message", Some("await")) => item(record, Sort::Wait),
-        ("message", Some("note" | "todo")) => item(record, Sort::Note),
-        ("message", Some("final")) => item(record, Sort::Final),
+        ("message", Some("begin")) => read_open(record, By::Spawn),
+        ("message", Some("call")) => read_item(record, Sort::Call { to: read_addressee(record)? }),
+        ("message", Some("to-all")) => read_taking(record, false),
+        ("message", Some("to-first")) => read_taking(record, true),
+        ("message", Some("spawn")) => read_item(record, Sort::Spawn),
+        ("message", Some("cancel-thread")) => read_item(record, Sort::End),
+        ("message", Some("steer")) => read_item(record, Sort::Steer),
+        ("message", Some("introspect")) => read_item(record, Sort::Asks),
+        ("message", Some("clear")) => read_item(record, Sort::Clear),
+        ("message", Some("ask-person")) => read_item(record, Sort::Person),
+        ("message", Some("recall")) => read_item(record, Sort::Recall),
+        ("message", Some("await")) => read_item(record, Sort::Wait),
+        ("message", Some("note" | "todo")) => read_item(record, Sort::Note),
+        ("message", Some("final")) => read_item(record, Sort::Final),
         ("message", Some("answer")) => {
             let (caller, turn, ordinal) =
-                path::item(call(record)?).ok_or("it answers a top call, which is no item")?;
+                path::split_item(read_call(record)?).ok_or("it answers a top call, which is no item")?;
             Ok(Act::Answer { caller, turn, ordinal })
         }
-        ("message", Some("inbox")) => Ok(Act::Inbox { call: call(record)? }),
-        ("message", Some("wrap-up")) => Ok(Act::Wraps { call: call(record)? }),
+        ("message", Some("inbox")) => Ok(Act::Inbox { call: read_call(record)? }),
+        ("message", Some("wrap-up")) => Ok(Act::Wraps { call: read_call(record)? }),
         ("message", Some("told")) => Ok(Act::Aside),
-        ("steer", Some("steered")) => Ok(Act::Steers { call: call(record)? }),
-        ("timer", Some("set")) => item(record, Sort::Set),
-        ("timer", Some("cancel")) => item(record, Sort::Cancel),
-        ("timer", Some("fired")) => Ok(Act::Fires { call: call(record)? }),
-        ("timer", Some("opens")) => opens(record, By::Timer),
-        ("timer", Some("cancelled")) => Ok(Act::Unset { call: call(record)? }),
-        ("timer", Some("wall")) => Ok(Act::Clocks { call: call(record)? }),
-        ("message", Some("tell")) => match path::item(call(record)?) {
-            Some((caller, ..)) => Ok(Act::Tell { caller, call: call(record)?, to: addressee(record)? }),
-            None => opens(record, By::Tell),
+        ("steer", Some("steered")) => Ok(Act::Steers { call: read_call(record)? }),
+        ("timer", Some("set")) => read_item(record, Sort::Set),
+        ("timer", Some("cancel")) => read_item(record, Sort::Cancel),
+        ("timer", Some("fired")) => Ok(Act::Fires { call: read_call(record)? }),
+        ("timer", Some("opens")) => read_open(record, By::Timer),
+        ("timer", Some("cancelled")) => Ok(Act::Unset { call: read_call(record)? }),
+        ("timer", Some("wall")) => Ok(Act::Clocks { call: read_call(record)? }),
+        ("message", Some("tell")) => match path::split_item(read_call(record)?) {
+            Some((caller, ..)) => {
+                Ok(Act::Tell { caller, call: read_call(record)?, to: read_addressee(record)? })
+            }
+            None => read_open(record, By::Tell),
         },
         // In `sys` requests are counted over the whole log.
         ("approval", Some("requested" | "asked")) if record.thread == "sys" => Ok(Act::Aside),
         ("approval", Some("asked")) => {
             let (caller, turn, ordinal) =
-                path::item(call(record)?).ok_or("a top call asks, which is no item")?;
+                path::split_item(read_call(record)?).ok_or("a top call asks, which is no item")?;
             Ok(Act::Questions { caller, turn, ordinal })
         }
-        ("approval", Some("requested")) => Ok(Act::Asks { call: call(record)? }),
-        ("approval", Some("amendment")) => Ok(Act::Amends { call: call(record)? }),
+        ("approval", Some("requested")) => Ok(Act::Asks { call: read_call(record)? }),
+        ("approval", Some("amendment")) => Ok(Act::Amends { call: read_call(record)? }),
         ("approval", Some("approved" | "amended" | "rejected" | "expired")) => {
-            Ok(Act::Decides { call: call(record)? })
+            Ok(Act::Decides { call: read_call(record)? })
         }
         ("steer", Some("paused")) => Ok(Act::Pauses),
         ("steer", Some("resumed")) => Ok(Act::Resumes),
         ("journal", Some("model-started" | "model-result")) => {
-            Ok(Act::Writes { call: call(record)?, turn: turn(record)? })
+            Ok(Act::Writes { call: read_call(record)?, turn: read_turn(record)? })
         }
         ("refusal", Some(_)) if record.call.is_some() && record.ordinal.is_none() => {
-            Ok(Act::Denies { call: call(record)? })
+            Ok(Act::Denies { call: read_call(record)? })
         }
-        ("refusal", Some(_)) if record.call.is_some() => item(record, Sort::Refused),
+        ("refusal", Some(_)) if record.call.is_some() => read_item(record, Sort::Refused),
         ("refusal", Some(_)) => Ok(Act::Aside),
-        ("outcome", Some("dead-letter")) => Ok(Act::DeadLetter { call: call(record)?, turn: turn(record)? }),
-        ("outcome", Some(_)) => Ok(Act::Outcome { call: call(record)? }),
-        ("attempt", Some("waits" | "goes-on" | "taken")) => Ok(Act::Marks { call: call(record)? }),
-        ("attempt", _) => Ok(Act::Attempt { call: call(record)?, turn: turn(record)? }),
+        ("outcome", Some("dead-letter")) => {
+            Ok(Act::DeadLetter { call: read_call(record)?, turn: read_turn(record)? })
+        }
+        ("outcome", Some(_)) => Ok(Act::Outcome { call: read_call(record)? }),
+        ("attempt", Some("waits" | "goes-on" | "taken")) => Ok(Act::Marks { call: read_call(record)? }),
+        ("attempt", _) => Ok(Act::Attempt { call: read_call(record)?, turn: read_turn(record)? }),
         ("terminal", Some(_)) => Ok(Act::Terminal),
         (kind, code) => Err(format!("kind {kind} with code {} has no meaning here", code.unwrap_or("none"))),
     }
 }
 
-fn opens(record: &LogLine, by: By) -> Result<Act<'_>, String> {
-    Ok(Act::Opens { call: call(record)?, to: addressee(record)?, by })
+fn read_open(record: &LogLine, by: By) -> Result<Act<'_>, String> {
+    Ok(Act::Opens { call: read_call(record)?, to: read_addressee(record)?, by })
 }
 
-fn takes(record: &LogLine, first_is_enough: bool) -> Result<Act<'_>, String> {
-    let call = call(record)?;
-    path::taker(call).ok_or("it goes to several and does not say to which")?;
-    let (caller, turn, ordinal) = path::item(call).ok_or("it is made by no item")?;
-    Ok(Act::Takes { caller, turn, ordinal, call, to: addressee(record)?, first_is_enough })
+fn read_taking(record: &LogLine, first_is_enough: bool) -> Result<Act<'_>, String> {
+    let call = read_call(record)?;
+    path::find_taker(call).ok_or("it goes to several and does not say to which")?;
+    let (caller, turn, ordinal) = path::split_item(call).ok_or("it is made by no item")?;
+    Ok(Act::Takes { caller, turn, ordinal, call, to: read_addressee(record)?, first_is_enough })
 }
 
-fn item<'r>(record: &'r LogLine, sort: Sort<'r>) -> Result<Act<'r>, String> {
+fn read_item<'r>(record: &'r LogLine, sort: Sort<'r>) -> Result<Act<'r>, String> {
     let ordinal = record.ordinal.ok_or("an item has no ordinal")?;
-    Ok(Act::Item { call: call(record)?, turn: turn(record)?, ordinal, sort })
+    Ok(Act::Item { call: read_call(record)?, turn: read_turn(record)?, ordinal, sort })
 }
 
-fn call(record: &LogLine) -> Result<&str, String> {
+fn read_call(record: &LogLine) -> Result<&str, String> {
     let call = record.call.as_deref().ok_or("it names no call")?;
     if path::is_path(call) { Ok(call) } else { Err(format!("{call:?} is no call path")) }
 }
 
-fn turn(record: &LogLine) -> Result<u32, String> {
+fn read_turn(record: &LogLine) -> Result<u32, String> {
     record.turn.ok_or_else(|| "it names no turn".into())
 }
 
-fn addressee(record: &LogLine) -> Result<&str, String> {
+fn read_addressee(record: &LogLine) -> Result<&str, String> {
     record.to.as_deref().ok_or_else(|| "it has no addressee".into())
 }

@@ -5,28 +5,28 @@
 /// Whether a text is a call path.
 pub(crate) fn is_path(text: &str) -> bool {
     let mut steps = text.split('/');
-    steps.next().is_some_and(|top| number(top).is_some()) && steps.all(|step| of_step(step).is_some())
+    steps.next().is_some_and(|top| parse_number(top).is_some()) && steps.all(|step| of_step(step).is_some())
 }
 
 /// The turn, the ordinal and the taker of a step.
 fn of_step(step: &str) -> Option<(u32, u32, Option<u32>)> {
     let (turn, item) = step.split_once('.')?;
     let (ordinal, taker) = match item.split_once(':') {
-        Some((ordinal, taker)) => (ordinal, Some(number(taker)?)),
+        Some((ordinal, taker)) => (ordinal, Some(parse_number(taker)?)),
         None => (item, None),
     };
-    Some((number(turn)?, number(ordinal)?, taker))
+    Some((parse_number(turn)?, parse_number(ordinal)?, taker))
 }
 
 /// The number of a step, without a sign or leading zeros: a number has only one text.
-fn number(text: &str) -> Option<u32> {
+fn parse_number(text: &str) -> Option<u32> {
     let number: u32 = text.parse().ok()?;
     (number.to_string() == text).then_some(number)
 }
 
 /// The top call that a path belongs to.
-pub(crate) fn top(path: &str) -> u32 {
-    path.split('/').next().and_then(number).unwrap_or(0)
+pub(crate) fn find_top(path: &str) -> u32 {
+    path.split('/').next().and_then(parse_number).unwrap_or(0)
 }
 
 /// Whether it is a top call.
@@ -35,29 +35,29 @@ pub(crate) fn is_top(path: &str) -> bool {
 }
 
 /// The root of a thread's tree.
-pub(crate) fn root(thread: &str) -> &str {
+pub(crate) fn find_root(thread: &str) -> &str {
     thread.split('.').next().unwrap_or(thread)
 }
 
 /// A thread and those above it, up to its root.
-pub(crate) fn line(thread: &str) -> impl Iterator<Item = &str> {
+pub(crate) fn list_line(thread: &str) -> impl Iterator<Item = &str> {
     std::iter::successors(Some(thread), |id| id.rsplit_once('.').map(|(above, _)| above))
 }
 
 /// How many calls are above it in its thread.
-pub(crate) fn depth(path: &str) -> u32 {
+pub(crate) fn count_depth(path: &str) -> u32 {
     path.matches('/').fold(0, |depth, _| depth + 1)
 }
 
 /// The call, turn and ordinal of the item that the path names; none for a top call.
-pub(crate) fn item(path: &str) -> Option<(&str, u32, u32)> {
+pub(crate) fn split_item(path: &str) -> Option<(&str, u32, u32)> {
     let (caller, step) = path.rsplit_once('/')?;
     let (turn, ordinal, _) = of_step(step)?;
     Some((caller, turn, ordinal))
 }
 
 /// The taker of its item that the call goes to; none if the item made one call.
-pub(crate) fn taker(path: &str) -> Option<u32> {
+pub(crate) fn find_taker(path: &str) -> Option<u32> {
     let (_, step) = path.rsplit_once('/')?;
     of_step(step)?.2
 }
@@ -96,16 +96,16 @@ mod tests {
 
     #[test]
     fn a_path_names_its_item_and_its_top_call() {
-        assert_eq!(item("3/2.0/1.14"), Some(("3/2.0", 1, 14)));
-        assert_eq!(item("3"), None);
-        assert_eq!((item("3/2.1:0"), taker("3/2.1:0")), (Some(("3", 2, 1)), Some(0)));
-        assert_eq!((item("3/2.1:0/1.4"), taker("3/2.1:0/1.4")), (Some(("3/2.1:0", 1, 4)), None));
+        assert_eq!(split_item("3/2.0/1.14"), Some(("3/2.0", 1, 14)));
+        assert_eq!(split_item("3"), None);
+        assert_eq!((split_item("3/2.1:0"), find_taker("3/2.1:0")), (Some(("3", 2, 1)), Some(0)));
+        assert_eq!((split_item("3/2.1:0/1.4"), find_taker("3/2.1:0/1.4")), (Some(("3/2.1:0", 1, 4)), None));
         assert!(is_below("3/2.1:0/1.4", "3/2.1:0") && !is_below("3/2.1:10", "3/2.1:1"));
         assert_eq!(of_item("3/2.0", 1, 14), "3/2.0/1.14");
-        assert_eq!(top("3/2.0/1.14"), 3);
-        assert_eq!((depth("3/2.0/1.14"), depth("3")), (2, 0));
-        assert_eq!(line("a.b.c").collect::<Vec<_>>(), ["a.b.c", "a.b", "a"]);
-        assert_eq!((root("a.b.c"), root("sys")), ("a", "sys"));
+        assert_eq!(find_top("3/2.0/1.14"), 3);
+        assert_eq!((count_depth("3/2.0/1.14"), count_depth("3")), (2, 0));
+        assert_eq!(list_line("a.b.c").collect::<Vec<_>>(), ["a.b.c", "a.b", "a"]);
+        assert_eq!((find_root("a.b.c"), find_root("sys")), ("a", "sys"));
         assert!(is_below("3/2.0", "3") && !is_below("31/2.0", "3") && !is_below("3", "3"));
     }
 }

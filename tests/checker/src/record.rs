@@ -13,13 +13,13 @@ pub struct RecordHash(pub [u8; 32]);
 
 impl RecordHash {
     /// The hash of some bytes.
-    pub fn of(bytes: &[u8]) -> RecordHash {
+    pub fn hash_bytes(bytes: &[u8]) -> RecordHash {
         RecordHash(Sha256::digest(bytes).into())
     }
 
     /// Reads 64 lower-case hex digits.
     pub fn parse(text: &str) -> Option<RecordHash> {
-        hex(text).map(RecordHash)
+        decode_hex(text).map(RecordHash)
     }
 }
 
@@ -36,7 +36,7 @@ pub struct RecordId(pub [u8; 16]);
 impl RecordId {
     /// Reads the hyphenated form, in lower case.
     pub fn parse(text: &str) -> Option<RecordId> {
-        let id = RecordId(hex(&text.replace('-', ""))?);
+        let id = RecordId(decode_hex(&text.replace('-', ""))?);
         (id.to_string() == text).then_some(id)
     }
 
@@ -57,7 +57,7 @@ impl fmt::Display for RecordId {
     }
 }
 
-fn hex<const N: usize>(text: &str) -> Option<[u8; N]> {
+fn decode_hex<const N: usize>(text: &str) -> Option<[u8; N]> {
     let digit = |byte: &u8| match byte {
         b'0'..=b'9' => Some(byte - b'0'),
         b'a'..=b'f' => Some(byte - b'a' + 10),
@@ -85,14 +85,14 @@ pub enum Seal {
 
 impl Seal {
     /// Reads the stored form: 16 or 32 bytes.
-    pub fn read(bytes: &[u8]) -> Option<Seal> {
+    pub fn from_bytes(bytes: &[u8]) -> Option<Seal> {
         let salt = <[u8; 16]>::try_from(bytes).map(Seal::Salt);
         salt.or_else(|_| bytes.try_into().map(|hash| Seal::Commitment(RecordHash(hash)))).ok()
     }
 
-    fn of(&self, part: &[u8]) -> RecordHash {
+    fn hash_part(&self, part: &[u8]) -> RecordHash {
         match self {
-            Seal::Salt(salt) => tagged(3, &[salt, part]),
+            Seal::Salt(salt) => hash_tagged(3, &[salt, part]),
             Seal::Commitment(hash) => *hash,
         }
     }
@@ -151,7 +151,7 @@ impl LogLine {
     }
 
     /// The header as it is hashed.
-    pub fn header(&self) -> Vec<u8> {
+    pub fn write_header(&self) -> Vec<u8> {
         let number = |n: Option<u32>| n.map(|n| n.to_string()).unwrap_or_default();
         let holes: Vec<String> = self.values.iter().map(|(at, length, _)| format!("{at}+{length}")).collect();
         let mut out = Vec::with_capacity(512);
@@ -169,7 +169,7 @@ impl LogLine {
             &self.cause.map(|id| id.to_string()).unwrap_or_default(),
             self.key.as_deref().unwrap_or_default(),
             &self.origin.map(|hash| hash.to_string()).unwrap_or_default(),
-            &moment(self.time_ms),
+            &write_moment(self.time_ms),
             &self.config.to_string(),
             self.code.as_deref().unwrap_or_default(),
             &self.body.len().to_string(),
@@ -184,7 +184,7 @@ impl LogLine {
     }
 
     /// The leaf of the record's own bytes.
-    pub fn leaf(&self) -> RecordHash {
+    pub fn hash_leaf(&self) -> RecordHash {
         let mut rest = Vec::new();
         let mut values = Vec::new();
         let mut end = 0;
@@ -195,30 +195,30 @@ impl LogLine {
             };
             let behind = at.saturating_add(*length);
             rest.extend_from_slice(piece(end, *at).unwrap_or_default());
-            values.push(seal.of(piece(*at, behind).unwrap_or_default()));
+            values.push(seal.hash_part(piece(*at, behind).unwrap_or_default()));
             end = behind;
         }
         rest.extend_from_slice(
             usize::try_from(end).ok().and_then(|end| self.body.get(end..)).unwrap_or_default(),
         );
-        let rest = self.seal.of(&rest);
+        let rest = self.seal.hash_part(&rest);
         let parts: Vec<&[u8]> = std::iter::once(&rest).chain(&values).map(|hash| &hash.0[..]).collect();
-        let commitment = tagged(5, &parts);
-        tagged(0, &[&self.header(), &commitment.0])
+        let commitment = hash_tagged(5, &parts);
+        hash_tagged(0, &[&self.write_header(), &commitment.0])
     }
 }
 
 /// The head of a thread before its first record.
 pub fn head_zero(thread: &str) -> RecordHash {
-    tagged(2, &[b"systole thread v1", thread.as_bytes()])
+    hash_tagged(2, &[b"systole thread v1", thread.as_bytes()])
 }
 
 /// The head of a thread after a record with this leaf.
 pub fn head_after(before: RecordHash, leaf: RecordHash) -> RecordHash {
-    tagged(2, &[&before.0, &leaf.0])
+    hash_tagged(2, &[&before.0, &leaf.0])
 }
 
-fn tagged(tag: u8, parts: &[&[u8]]) -> RecordHash {
+fn hash_tagged(tag: u8, parts: &[&[u8]]) -> RecordHash {
     let hash = parts.iter().fold(Sha256::new().chain_update([tag]), |hash, part| hash.chain_update(part));
     RecordHash(hash.finalize().into())
 }
@@ -227,7 +227,7 @@ fn tagged(tag: u8, parts: &[&[u8]]) -> RecordHash {
 pub const LAST_MOMENT_MS: u64 = 253_402_300_799_999;
 
 /// A moment as records carry it: RFC 3339 with milliseconds, in UTC.
-pub fn moment(ms: u64) -> String {
+pub fn write_moment(ms: u64) -> String {
     let ms = ms.min(LAST_MOMENT_MS);
     let (mut day, of_day) = (ms / 86_400_000, ms % 86_400_000);
     let mut year = 1970;
@@ -265,5 +265,5 @@ pub fn read_moment(text: &str) -> Option<u64> {
     let time = ((hour * 60 + minute) * 60 + second) * 1000 + ms;
     let read = (days + day.checked_sub(1)?) * 86_400_000 + time;
     // Any other content of the text shows when it is written again.
-    (moment(read) == text).then_some(read)
+    (write_moment(read) == text).then_some(read)
 }

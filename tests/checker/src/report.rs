@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use crate::path;
-use crate::record::moment;
+use crate::record::write_moment;
 
 /// The number of findings of one rule that are stored; further ones are counted. A log that is
 /// wrong from its first record on is wrong a million times, and the first hundred findings say
@@ -53,7 +53,7 @@ pub struct OpenCall {
 
 impl fmt::Display for OpenCall {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let since = moment(self.since_ms);
+        let since = write_moment(self.since_ms);
         write!(
             f,
             "call {} to {} is open since {since} and waits for {}",
@@ -125,11 +125,11 @@ impl CheckReport {
     /// Takes note of a record with erased parts.
     pub(crate) fn is_erased_in(&mut self, thread: &str) {
         self.counts.erased += 1;
-        self.erased.insert(path::root(thread).to_owned());
+        self.erased.insert(path::find_root(thread).to_owned());
     }
 
-    pub(crate) fn add(&mut self, finding: CheckFinding) {
-        if ON_BODIES.contains(&finding.rule) && self.erased.contains(path::root(&finding.thread)) {
+    pub(crate) fn add_finding(&mut self, finding: CheckFinding) {
+        if ON_BODIES.contains(&finding.rule) && self.erased.contains(path::find_root(&finding.thread)) {
             self.counts.not_judged += 1;
             return;
         }

@@ -23,23 +23,23 @@ pub(crate) struct Tag<'b> {
 
 impl Tag<'_> {
     /// The value of an attribute.
-    pub(crate) fn attribute(&self, name: &str) -> Option<&str> {
+    pub(crate) fn find_attribute(&self, name: &str) -> Option<&str> {
         self.attributes.iter().find(|(found, _)| *found == name).map(|(_, value)| value.as_str())
     }
 
     /// The value of an attribute that is a whole number.
-    pub(crate) fn number(&self, name: &str) -> Option<u32> {
-        self.attribute(name)?.parse().ok()
+    pub(crate) fn read_number(&self, name: &str) -> Option<u32> {
+        self.find_attribute(name)?.parse().ok()
     }
 
     /// The same for a number that may be large.
-    pub(crate) fn large(&self, name: &str) -> Option<u64> {
-        self.attribute(name)?.parse().ok()
+    pub(crate) fn read_large(&self, name: &str) -> Option<u64> {
+        self.find_attribute(name)?.parse().ok()
     }
 
     /// The value of an attribute that is an amount of money, in millionths of its currency's unit.
-    pub(crate) fn micros(&self, name: &str) -> Option<u64> {
-        let (amount, _currency) = self.attribute(name)?.split_once(' ')?;
+    pub(crate) fn read_micros(&self, name: &str) -> Option<u64> {
+        let (amount, _currency) = self.find_attribute(name)?.split_once(' ')?;
         let (whole, part) = amount.split_once('.').unwrap_or((amount, ""));
         let part: u64 = format!("{part:0<6}").parse().ok()?;
         whole.parse::<u64>().ok()?.checked_mul(1_000_000)?.checked_add(part)
@@ -47,12 +47,12 @@ impl Tag<'_> {
 }
 
 /// Reads the root of a body; none if it is not a core payload in the form that the core writes.
-pub(crate) fn root(body: &[u8]) -> Option<Tag<'_>> {
+pub(crate) fn parse_root(body: &[u8]) -> Option<Tag<'_>> {
     root_in(CORE, body)
 }
 
 /// Reads a journal entry, which the core records for its listener.
-pub(crate) fn entry(body: &[u8]) -> Option<Tag<'_>> {
+pub(crate) fn parse_entry(body: &[u8]) -> Option<Tag<'_>> {
     root_in(LISTENER, body).filter(|tag| tag.name == "journal")
 }
 
@@ -71,14 +71,14 @@ fn root_in<'b>(ns: &str, body: &'b [u8]) -> Option<Tag<'b>> {
         }
         let (attribute, after) = rest.split_once("=\"")?;
         let (value, after) = after.split_once('"')?;
-        attributes.push((attribute, unescape(value)?));
+        attributes.push((attribute, unescape_value(value)?));
         rest = after;
     };
     let tag = Tag { name, attributes, inside };
-    (tag.attribute("xmlns") == Some(ns)).then_some(tag)
+    (tag.find_attribute("xmlns") == Some(ns)).then_some(tag)
 }
 
-fn unescape(value: &str) -> Option<String> {
+fn unescape_value(value: &str) -> Option<String> {
     let mut out = String::with_capacity(value.len());
     let mut rest = value;
     while let Some((before, after)) = rest.split_once('&') {
@@ -112,10 +112,10 @@ mod tests {
     #[test]
     fn a_core_payload_is_taken_apart() {
         let body = br#"<a xmlns="https://xml-pipeline.org/ns/core/v1" id="x&amp;&#10;y" n="3"><b/></a>"#;
-        let tag = root(body).unwrap();
-        assert_eq!((tag.name, tag.attribute("id"), tag.number("n")), ("a", Some("x&\ny"), Some(3)));
+        let tag = parse_root(body).unwrap();
+        assert_eq!((tag.name, tag.find_attribute("id"), tag.read_number("n")), ("a", Some("x&\ny"), Some(3)));
         assert_eq!(tag.inside, "<b/>");
-        let empty = root(br#"<a xmlns="https://xml-pipeline.org/ns/core/v1"/>"#).unwrap();
+        let empty = parse_root(br#"<a xmlns="https://xml-pipeline.org/ns/core/v1"/>"#).unwrap();
         assert_eq!((empty.name, empty.inside), ("a", ""));
     }
 
@@ -132,8 +132,8 @@ mod tests {
             r#"<a xmlns="https://xml-pipeline.org/ns/core/v1" b="&nothing;"/>"#,
             r#"<a xmlns="https://xml-pipeline.org/ns/core/v1"></b>"#,
         ] {
-            assert_eq!(root(body.as_bytes()), None, "{body}");
+            assert_eq!(parse_root(body.as_bytes()), None, "{body}");
         }
-        assert_eq!(root(&[b'<', 0xff]), None);
+        assert_eq!(parse_root(&[b'<', 0xff]), None);
     }
 }

@@ -54,7 +54,7 @@ const MOST_WALL_MS: u64 = 5_000;
 
 /// A name that is written in this crate's source.
 pub(crate) fn name(text: &str) -> Name {
-    Name::parse(text).unwrap_or_else(|_| Name::core())
+    Name::parse(text).unwrap_or_else(|_| Name::new_core())
 }
 
 fn listener(who: &str, peers: &[&str], turns: u32, returns: &[&str]) -> Listener {
@@ -184,24 +184,24 @@ pub(crate) fn token(number: u64) -> String {
 /// A payload of that name and conversation, with its own number.
 pub(crate) fn payload(local: &'static str, token: &str, number: u64) -> Option<Payload> {
     let mut writer = XmlWriter::with_capacity(96);
-    writer.open(local).xmlns(NS).attr("token", token).number("n", number).empty();
-    Payload::trusted(Arc::from(writer.finish())).ok()
+    writer.open_tag(local).xmlns(NS).attr("token", token).number("n", number).empty();
+    Payload::from_trusted(Arc::from(writer.finish())).ok()
 }
 
 /// A payload for a listener. Its root element has the listener's name.
 pub(crate) fn request(to: &Name, token: &str, number: u64) -> Option<Payload> {
     let mut writer = XmlWriter::with_capacity(96);
-    let start = writer.open(writer::XmlName::new(to.as_str())?);
+    let start = writer.open_tag(writer::XmlName::new(to.as_str())?);
     start.xmlns(NS).attr("token", token).number("n", number).empty();
-    Payload::trusted(Arc::from(writer.finish())).ok()
+    Payload::from_trusted(Arc::from(writer.finish())).ok()
 }
 
 /// A `<spawn-thread>` around the first payload of a child.
 pub(crate) fn spawn(label: Option<&str>, initial: &Payload) -> Option<Payload> {
     let mut writer = XmlWriter::with_capacity(256);
-    let start = writer.open("spawn-thread").xmlns(namespaces::CORE).attr_if("suggested_sub_id", label);
-    start.content(|inside| inside.open("initial-payload").payload(initial));
-    Payload::trusted(Arc::from(writer.finish())).ok()
+    let start = writer.open_tag("spawn-thread").xmlns(namespaces::CORE).attr_if("suggested_sub_id", label);
+    start.content(|inside| inside.open_tag("initial-payload").write_payload(initial));
+    Payload::from_trusted(Arc::from(writer.finish())).ok()
 }
 
 /// The values of an attribute that only payloads of the cast have, in order.
@@ -248,8 +248,8 @@ pub(crate) fn fired(document: &[u8]) -> impl Iterator<Item = &str> {
 /// work.
 pub(crate) fn word(to: &Name, number: u64) -> Option<Payload> {
     let mut writer = XmlWriter::with_capacity(96);
-    writer.open(writer::XmlName::new(to.as_str())?).xmlns(NS).number("n", number).empty();
-    Payload::trusted(Arc::from(writer.finish())).ok()
+    writer.open_tag(writer::XmlName::new(to.as_str())?).xmlns(NS).number("n", number).empty();
+    Payload::from_trusted(Arc::from(writer.finish())).ok()
 }
 
 /// The number of a payload; none if the core wrote it.
@@ -259,7 +259,7 @@ pub(crate) fn number(body: &[u8]) -> Option<u64> {
 
 /// Whether a client acts on others' threads.
 pub(crate) fn operates(client: &Name) -> bool {
-    *client == Name::operator() || clients().get(client).is_some_and(|c| c.roles.contains(&Role::Operate))
+    *client == Name::new_operator() || clients().get(client).is_some_and(|c| c.roles.contains(&Role::Operate))
 }
 
 /// Alice acts on others' threads, bob on his own; the operator needs no permission.

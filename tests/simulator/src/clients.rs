@@ -277,10 +277,14 @@ impl Crowd {
                     let refusal = Refusal::new(Code::Invalid, "no such value");
                     Err(Refused { refusal, kept: Some(payload.bytes().clone()) })
                 } else if let Some(word) = message.word.as_ref().filter(|_| message.payload == *payload) {
-                    let (inside, outside) = (Verdict::sworn(word.clone()), Verdict::sworn(payload.clone()));
-                    Ok(Admitted::steer(message.to.clone(), inside, outside))
+                    let (inside, outside) =
+                        (Verdict::from_valid(word.clone()), Verdict::from_valid(payload.clone()));
+                    Ok(Admitted::new_steer(message.to.clone(), inside, outside))
                 } else {
-                    Ok(Admitted::new(PayloadKind::For(message.to.clone()), Verdict::sworn(payload.clone())))
+                    Ok(Admitted::new(
+                        PayloadKind::For(message.to.clone()),
+                        Verdict::from_valid(payload.clone()),
+                    ))
                 };
                 let (client, key) = (of.name.clone(), message.key.clone());
                 PumpInput::Asked(DoorMessage {
@@ -360,7 +364,7 @@ impl Crowd {
         let Some(key) = client.messages.get(*message).map(|m| m.key.as_str()) else { return };
         let mut lines = client.sent.iter_mut().filter(|line| line.key == key && line.acked.is_some());
         if let Some(line) = lines.next() {
-            line.answer = Some(SeenAnswer { seq, sha256: RecordHash(Digest::of(body).0) });
+            line.answer = Some(SeenAnswer { seq, sha256: RecordHash(Digest::hash_bytes(body).0) });
         }
     }
 
@@ -429,7 +433,7 @@ impl Order {
                     PersonDecision::Choose(choice) => PersonDecision::Choose(choice.clone()),
                     PersonDecision::Amend(payload) => PersonDecision::Amend(Box::new(Ok(Admitted::new(
                         warded(),
-                        Verdict::sworn(payload.clone()),
+                        Verdict::from_valid(payload.clone()),
                     )))),
                 };
                 let note = Some("as drawn".to_owned());
@@ -440,5 +444,5 @@ impl Order {
 }
 
 fn hash(payload: &Payload) -> RecordHash {
-    RecordHash(Digest::of(payload.bytes()).0)
+    RecordHash(Digest::hash_bytes(payload.bytes()).0)
 }

@@ -32,7 +32,7 @@ impl Disk {
     /// The last position in it.
     pub(crate) fn last(&self) -> Position {
         // Reading memory cannot fail.
-        self.log.last().unwrap_or_default()
+        self.log.read_last().unwrap_or_default()
     }
 
     /// Whether the log has a batch, up to its last record.
@@ -52,7 +52,7 @@ impl Disk {
             () => None,
         };
         self.log.next_commits(ending);
-        let commit = self.log.commit(batch);
+        let commit = self.log.commit_batch(batch);
         if self.plant == Some(Plant::LostSync) && matches!(commit, Commit::Committed(_)) {
             self.lies = self.lies || dice.permille(200);
             if !self.lies {
@@ -73,7 +73,7 @@ impl Disk {
             self.lies = false;
             self.log = MemoryLog::new();
             for batch in &self.synced {
-                let _stored_before = self.log.commit(batch);
+                let _stored_before = self.log.commit_batch(batch);
             }
         }
         let Some(batch) = writing.filter(|_| dice.permille(400)) else { return };
@@ -81,11 +81,11 @@ impl Disk {
             let kept = dice.between(0, batch.records.len() as u64);
             let mut torn = LogBatch { rows: Vec::new(), checkpoint: false, ..batch.clone() };
             torn.records.truncate(usize::try_from(kept).unwrap_or(0));
-            let _torn = self.log.commit(&torn);
+            let _torn = self.log.commit_batch(&torn);
             return;
         }
         // A batch that breaks a rule of the log is never written.
-        if let Commit::Committed(_) = self.log.commit(batch)
+        if let Commit::Committed(_) = self.log.commit_batch(batch)
             && self.plant == Some(Plant::LostSync)
         {
             self.synced.push(batch.clone());

@@ -26,41 +26,41 @@ impl Glass {
 }
 
 impl LogReader for Glass {
-    fn opening(&self) -> Result<LogOpening, LogFault> {
-        let opening = self.log.opening()?;
+    fn read_opening(&self) -> Result<LogOpening, LogFault> {
+        let opening = self.log.read_opening()?;
         let rows = if self.forgets_rows { Vec::new() } else { opening.rows };
         Ok(LogOpening { rows, ..opening })
     }
 
-    fn last(&self) -> Result<Position, LogFault> {
-        self.log.last()
+    fn read_last(&self) -> Result<Position, LogFault> {
+        self.log.read_last()
     }
 
-    fn row(&self, thread: &ThreadId) -> Result<Option<FoldRow>, LogFault> {
-        self.look(self.log.row(thread))
+    fn read_row(&self, thread: &ThreadId) -> Result<Option<FoldRow>, LogFault> {
+        self.look(self.log.read_row(thread))
     }
 
     fn of_thread(&self, id: &ThreadId, seq: u64, limit: usize) -> Result<Vec<(Position, Record)>, LogFault> {
         self.look(self.log.of_thread(id, seq, limit))
     }
 
-    fn after(&self, position: Position, limit: usize) -> Result<Vec<(Position, Record)>, LogFault> {
-        self.log.after(position, limit)
+    fn read_after(&self, position: Position, limit: usize) -> Result<Vec<(Position, Record)>, LogFault> {
+        self.log.read_after(position, limit)
     }
 
     fn by_key(&self, id: &ThreadId, who: &Name, key: &Key) -> Result<Option<(Position, Record)>, LogFault> {
         self.look(self.log.by_key(id, who, key))
     }
 
-    fn threads(&self, limit: usize) -> Result<Vec<ThreadId>, LogFault> {
-        self.log.threads(limit)
+    fn list_threads(&self, limit: usize) -> Result<Vec<ThreadId>, LogFault> {
+        self.log.list_threads(limit)
     }
 
     fn threads_like(&self, prefix: &str, limit: usize) -> Result<Vec<ThreadId>, LogFault> {
         self.log.threads_like(prefix, limit)
     }
 
-    fn document(&self, hash: Digest) -> Result<Option<Arc<[u8]>>, LogFault> {
-        self.log.document(hash)
+    fn read_document(&self, hash: Digest) -> Result<Option<Arc<[u8]>>, LogFault> {
+        self.log.read_document(hash)
     }
 }

@@ -142,26 +142,27 @@ impl Clock for SimulatedPorts {
 }
 
 impl Seeds for SimulatedPorts {
-    fn draw(&self) -> Seed {
+    fn draw_seed(&self) -> Seed {
         let number = self.drawn.fetch_add(1, Ordering::Relaxed);
         Seed((u128::from(self.seed) << 64 | u128::from(number)).to_be_bytes())
     }
 }
 
 impl TokenMaker for SimulatedPorts {
-    fn token(&self, AttemptId { thread, call, turn, attempt }: &AttemptId) -> LeaseToken {
+    fn make_token(&self, AttemptId { thread, call, turn, attempt }: &AttemptId) -> LeaseToken {
         let (turn, attempt) = (turn.to_string(), attempt.to_string());
         LeaseToken([thread.as_str(), call.as_str(), &turn, &attempt].join(" ").into())
     }
 
-    fn mark(&self, thread: &ThreadId, call: &CallPath) -> CallMark {
-        let [a, b, c, d, ..] = Digest::of(format!("{} {}", thread.as_str(), call.as_str()).as_bytes()).0;
+    fn make_mark(&self, thread: &ThreadId, call: &CallPath) -> CallMark {
+        let [a, b, c, d, ..] =
+            Digest::hash_bytes(format!("{} {}", thread.as_str(), call.as_str()).as_bytes()).0;
         CallMark([a, b, c, d])
     }
 }
 
 impl Carrier for SimulatedPorts {
-    fn hand(&self, delivery: Delivery) {
+    fn send_delivery(&self, delivery: Delivery) {
         self.send(Sent::Handed(delivery));
     }
 
@@ -169,11 +170,11 @@ impl Carrier for SimulatedPorts {
         self.send(Sent::CalledBack(token.clone(), why));
     }
 
-    fn answer(&self, _: &Name, answer: PumpAnswer) {
+    fn send_answer(&self, _: &Name, answer: PumpAnswer) {
         self.send(Sent::Answered(answer));
     }
 
-    fn expect(&self, lease: &Lease) {
+    fn expect_reply(&self, lease: &Lease) {
         self.send(Sent::Expected(lease.listener.clone(), lease.token.clone()));
     }
 
@@ -183,21 +184,21 @@ impl Carrier for SimulatedPorts {
 }
 
 impl WaitingSenders for SimulatedPorts {
-    fn receipt(&self, ticket: Ticket, receipt: Receipt, position: Option<Position>) {
+    fn send_receipt(&self, ticket: Ticket, receipt: Receipt, position: Option<Position>) {
         self.send(Sent::Receipt(ticket, receipt, position));
     }
 
-    fn refused(&self, ticket: Ticket, refusal: Refusal) {
+    fn send_refusal(&self, ticket: Ticket, refusal: Refusal) {
         self.send(Sent::Refused(ticket, refusal));
     }
 
-    fn done(&self, ticket: Ticket) {
+    fn finish_sender(&self, ticket: Ticket) {
         self.send(Sent::Done(ticket));
     }
 }
 
 impl StepObserver for SimulatedPorts {
-    fn passed(&self, _: PumpStep) {
+    fn note_step(&self, _: PumpStep) {
         if self.steps_left.fetch_sub(1, Ordering::Relaxed) == 1 {
             self.dead.store(true, Ordering::Relaxed);
         }

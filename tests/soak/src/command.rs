@@ -234,7 +234,7 @@ fn beside() -> io::Result<PathBuf> {
 }
 
 fn machine(terminal: &mut Terminal<'_>, what: &str, error: &io::Error) -> u8 {
-    terminal.fail(UNAVAILABLE, &format!("{what}: {}", system::told(error)), "run it again")
+    terminal.fail(UNAVAILABLE, &format!("{what}: {}", system::describe_error(error)), "run it again")
 }
 
 /// The names that `--at` takes.

@@ -5,6 +5,6 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     // The organism and its many clients start with the limits of this process.
-    systole_system::descriptors::raise();
+    systole_system::descriptors::raise_limit();
     ExitCode::from(systole_soak::command::run(std::env::args_os(), &mut stdout(), &mut stderr()))
 }

@@ -90,9 +90,9 @@ fn as_map<S: serde::Serializer>(rows: &[(&'static str, u64)], to: S) -> Result<S
 
 /// Judges a drained run, with the tally of its clients and orders.
 pub fn judge(house: &RunFolder, clients: u64, tally: &ClientTally) -> Result<SoakResult, String> {
-    let log = LogSnapshot::read(&house.log()).map_err(|fault| fault.to_string())?;
+    let log = LogSnapshot::open_file(&house.log()).map_err(|fault| fault.to_string())?;
     let histories: Result<Vec<ClientHistory>, String> = (1..=clients)
-        .map(|client| ClientHistory::read(&house.history(client)).map_err(|why| why.to_string()))
+        .map(|client| ClientHistory::read_file(&house.history(client)).map_err(|why| why.to_string()))
         .collect();
     let (messages, children, depth) = (Some(MESSAGES), Some(CHILDREN), Some(DEPTH));
     // Open messages are explained below.
@@ -106,7 +106,7 @@ pub fn judge(house: &RunFolder, clients: u64, tally: &ClientTally) -> Result<Soa
     findings.extend(settle::unnamed(&tally.waits, open));
     let (mut roll, mut deeds, mut deals) =
         (RowCounts::default(), OrderEffects::default(), JournalContent::default());
-    let read = log.each(|record| {
+    let read = log.read_each(|record| {
         // The checker finds a row that cannot be read.
         let _unread = record.map(|record| {
             roll.see(&record);

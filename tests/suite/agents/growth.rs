@@ -62,7 +62,7 @@ fn c10_turn_100_and_turn_300_of_an_agent_add_the_same_amount_to_the_log() {
         let of_turn = bytes.entry(turn).or_default();
         *of_turn += record.header_bytes().len() + record.body.len();
         if let Ok(EarlierEntry { entry: JournalEntry::Started(started), .. }) =
-            EarlierEntry::read(&record.body)
+            EarlierEntry::from_body(&record.body)
         {
             let chain = prompts::links(&log, &started.prompt, before).unwrap();
             // The whole prompt is stored, and nearly all of it was stored before.

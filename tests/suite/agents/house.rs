@@ -222,7 +222,7 @@ console: {{listen: "127.0.0.1:0"}}
     fn journal(&self, agent: &str) -> Vec<JournalEntry> {
         let records = self.records();
         let own = records.iter().filter(|record| record.header.from.as_str() == agent);
-        own.filter_map(|record| Some(EarlierEntry::read(&record.body).ok()?.entry)).collect()
+        own.filter_map(|record| Some(EarlierEntry::from_body(&record.body).ok()?.entry)).collect()
     }
 
     /// The prompt of the newest model call in the newest thread, as `context` prints it.
@@ -236,7 +236,7 @@ console: {{listen: "127.0.0.1:0"}}
     pub(super) fn judged(&self) {
         let path = self.path().join("hello.db");
         sqlite::verify_all(&path).unwrap();
-        let log = systole_checker::log::LogSnapshot::read(&path).unwrap();
+        let log = systole_checker::log::LogSnapshot::open_file(&path).unwrap();
         let report = systole_checker::check_under(&log, &[], &systole_checker::RunSettings::default());
         assert!(report.is_clean(), "{report}\n{}", self.told());
         for file in std::fs::read_dir(self.path()).unwrap() {

@@ -113,7 +113,7 @@ fn starts(records: &[Record]) -> Vec<Start> {
 }
 
 fn journal(record: &Record) -> Option<EarlierEntry> {
-    (record.header.kind == RecordKind::Journal).then(|| EarlierEntry::read(&record.body).ok())?
+    (record.header.kind == RecordKind::Journal).then(|| EarlierEntry::from_body(&record.body).ok())?
 }
 
 /// The text that a request and a prompt in the log share: the system prompt and the text of the turn. Both contain

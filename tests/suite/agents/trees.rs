@@ -26,7 +26,7 @@ struct Of {
 
 impl Of {
     fn entries(&self) -> impl Iterator<Item = JournalEntry> {
-        self.records.iter().filter_map(|record| Some(EarlierEntry::read(&record.body).ok()?.entry))
+        self.records.iter().filter_map(|record| Some(EarlierEntry::from_body(&record.body).ok()?.entry))
     }
 
     fn starts(&self) -> Vec<ModelStarted> {
@@ -54,7 +54,7 @@ impl Of {
         let told = self.first(|record| String::from_utf8_lossy(&record.body).contains(code));
         let start = self.first(|record| {
             matches!(
-                EarlierEntry::read(&record.body),
+                EarlierEntry::from_body(&record.body),
                 Ok(EarlierEntry { entry: JournalEntry::Started(_), .. })
             )
         });
@@ -85,7 +85,7 @@ const MEASURES: [Measure; 2] = [
         budget: "budgets: {tokens: 6000}",
         limit: 6_000,
         kept: |started| started.reserve_tokens.unwrap(),
-        used: |outcome| outcome.tokens().unwrap(),
+        used: |outcome| outcome.count_tokens().unwrap(),
     },
     Measure {
         what: "budget.money",

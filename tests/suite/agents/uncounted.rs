@@ -20,7 +20,7 @@ fn b15_a_provider_that_counts_nothing_is_held_by_its_budget_as_one_that_does_not
         let ran = house.ask("Where is the moon?");
         let words = || format!("{form}: {ran:?}\n{}", house.told());
         let outcomes = house.outcomes("helper");
-        assert!(outcomes.iter().all(|o| o.tokens().is_none() && o.money.is_none()), "{outcomes:?}");
+        assert!(outcomes.iter().all(|o| o.count_tokens().is_none() && o.money.is_none()), "{outcomes:?}");
         // The reserve of each request stays used, so all requests but the last fit below the limit.
         let kept: Vec<u64> =
             house.started("helper").iter().map(|start| start.reserve_money.unwrap().micros).collect();

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use systole_carriers::{InlineListener, answering};
+use systole_carriers::{InlineListener, from_answer};
 use systole_config as config;
 use systole_core::types::ids::{Key, Name, ThreadId};
 use systole_core::types::ports::LogReader;
@@ -110,7 +110,7 @@ fn folder() -> tempfile::TempDir {
 }
 
 fn item(document: &str) -> Item {
-    Item::plain(Payload::read(document.as_bytes(), &DocumentLimits::default()).unwrap())
+    Item::from_payload(Payload::parse(document.as_bytes(), &DocumentLimits::default()).unwrap())
 }
 
 /// A leader that was told to walk calls the others in that many turns. One that is told to dig spawns a thread below its
@@ -152,7 +152,7 @@ async fn start(folder: &Path) -> Organism {
         .unwrap_or_else(|refused| panic!("{refused}"));
     let inline = names.iter().map(|name| {
         let (own, walks) = (name.clone(), Mutex::default());
-        let listener: Arc<dyn InlineListener> = answering(move |asked| {
+        let listener: Arc<dyn InlineListener> = from_answer(move |asked| {
             let said = answer(&own, &asked, &walks);
             async move { said }
         });
@@ -170,7 +170,7 @@ async fn start(folder: &Path) -> Organism {
         inline: inline.collect::<BTreeMap<_, _>>(),
         validators: 2,
         surroundings: BTreeMap::new(),
-        steps: Arc::new(Failpoint::read(None).unwrap()),
+        steps: Arc::new(Failpoint::parse(None).unwrap()),
     })
     .await
     .unwrap()
@@ -179,7 +179,7 @@ async fn start(folder: &Path) -> Organism {
 /// Sends a message; the thread that it went to.
 async fn send(organism: &Organism, key: String, document: String, thread: Option<String>) -> String {
     let message = ClientMessage {
-        client: Name::operator(),
+        client: Name::new_operator(),
         key: Key::parse(&key).unwrap(),
         document: document.into_bytes(),
         to: None,
@@ -258,7 +258,7 @@ fn has(reader: &dyn LogReader, thread: &str, records: usize) -> bool {
 /// The root that a message with that key opens.
 fn root(key: &str) -> ThreadId {
     let organism = Name::parse("large").unwrap();
-    ThreadId::root(&organism, &Name::operator(), &Key::parse(key).unwrap(), 12)
+    ThreadId::new_root(&organism, &Name::new_operator(), &Key::parse(key).unwrap(), 12)
 }
 
 impl LargeHouse {
@@ -291,7 +291,7 @@ impl LargeHouse {
         self.runtime.block_on(async {
             let closed = self.door.close().await;
             self.organism.stop(GRACE).await;
-            closed.over().await;
+            closed.wait_for_end().await;
         });
     }
 }

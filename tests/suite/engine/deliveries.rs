@@ -48,9 +48,9 @@ fn a_turn_after_again_shows_its_code_its_feedback_and_the_notices_before_it_in_o
     let document = rig.documents().pop().unwrap();
     assert_eq!(document.matches("retry_allowed=\"true\"").count(), 3, "it may say it again: {document}");
     let payload = systole_kit::envelope::read_delivered(document.as_bytes()).unwrap().payload;
-    let answers = systole_kit::answers::Answers::read(&payload).unwrap();
+    let answers = systole_kit::answers::Answers::from_payload(&payload).unwrap();
     let told = |payload: &Payload| {
-        let word = |name| payload.attribute(name).unwrap_or_default();
+        let word = |name| payload.find_attribute(name).unwrap_or_default();
         (payload.name().local.to_string(), word("code"), word("message"))
     };
     let error = |code: &str, words: &str| ("system-error".to_owned(), code.to_owned(), words.to_owned());
@@ -105,9 +105,10 @@ fn a_turn_may_show_more_than_is_kept_at_hand() {
     rig.settle();
     let text = "x".repeat(900_000);
     let document = format!("<done xmlns=\"urn:test\">{text}</done>");
-    let done = Payload::read(document.as_bytes(), &DocumentLimits::default()).unwrap();
+    let done = Payload::parse(document.as_bytes(), &DocumentLimits::default()).unwrap();
     for n in 0..40 {
-        let answer = JudgedItem::Admitted(Admitted::new(PayloadKind::Final, Verdict::sworn(done.clone())));
+        let answer =
+            JudgedItem::Admitted(Admitted::new(PayloadKind::Final, Verdict::from_valid(done.clone())));
         rig.replies(&format!("1/1.{n} t1 a1"), vec![answer]);
         rig.settle();
     }
@@ -186,9 +187,9 @@ fn a_reply_sent_over_and_over_pushes_no_other_lease_out() {
         rig.settle();
     }
     rig.replies("1 t1 a1", vec![final_()]);
-    let b = ThreadId::root(&name("test"), &Name::operator(), &Key::parse("b").unwrap(), 12);
+    let b = ThreadId::new_root(&name("test"), &Name::new_operator(), &Key::parse("b").unwrap(), 12);
     for _ in 0..5_000 {
         rig.says_in(&b, "1 t1 a1", JudgedContent::Items(vec![final_()]));
     }
-    assert!(rig.leases.find(&token("1 t1 a1").0).is_some());
+    assert!(rig.leases.find_lease(&token("1 t1 a1").0).is_some());
 }

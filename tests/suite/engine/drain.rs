@@ -18,13 +18,13 @@ async fn a_talkative_listener_does_not_put_the_end_off() {
     let mut rig = Rig::new();
     rig.asks(1, "k", "tool", None);
     rig.settle();
-    let lease = rig.leases.find(&format!("{} 1 t1 a1", root())).unwrap();
+    let lease = rig.leases.find_lease(&format!("{} 1 t1 a1", root())).unwrap();
     let Rig { engine, outside, log, .. } = rig;
 
     let (pump, inputs) = mpsc::channel(8);
     let (settled, written) = mpsc::channel(2);
     let alarms = LogAlarms::of_name("the log", false);
-    let writer = WriterHandle::start(Box::new(log.clone()), alarms, move |outcome| {
+    let writer = WriterHandle::start_thread(Box::new(log.clone()), alarms, move |outcome| {
         let BatchResult::Committed(position) = outcome else { panic!("{outcome:?}") };
         drop(settled.blocking_send(WriteReport::Committed(position)));
     });
@@ -32,8 +32,9 @@ async fn a_talkative_listener_does_not_put_the_end_off() {
     let (lookups, _asked) = std::sync::mpsc::sync_channel(8);
     let (_followed, tail) = LogTail::open_tail(Arc::new(MemoryLog::new()), Position(0));
     let (stop, stopped) = oneshot::channel();
-    let batches =
-        Box::new(move |batch, _| writer.hand(batch).map_or(BatchHandover::Gone, |()| BatchHandover::Over));
+    let batches = Box::new(move |batch, _| {
+        writer.submit_batch(batch).map_or(BatchHandover::Gone, |()| BatchHandover::Over)
+    });
     let lines = LoopChannels { inputs, written, batches, lookups, tail, stop: stopped, clock: outside };
 
     let talking = async move {
@@ -95,7 +96,7 @@ async fn what_cannot_be_written_is_not_taken_in_without_end() {
 async fn a_writer_that_is_gone_ends_the_loop() {
     let Rig { mut engine, outside, .. } = Rig::new();
     let joined = PumpNotice::Joined { listener: name("tool"), sandbox: None, files: Vec::new() };
-    engine.input(PumpInput::Noticed(joined));
+    engine.take_input(PumpInput::Noticed(joined));
     let (_pump, inputs) = mpsc::channel(1);
     let (settled, written) = mpsc::channel(2);
     let (lookups, _asked) = std::sync::mpsc::sync_channel(8);
@@ -128,7 +129,7 @@ async fn what_is_routed_is_looked_up_though_nothing_else_comes() {
     let (_stop, stopped) = oneshot::channel();
     // The pump writes each batch itself.
     let log = Mutex::new(log);
-    let batches = Box::new(move |batch: LogBatch, _| match log.lock().unwrap().commit(&batch) {
+    let batches = Box::new(move |batch: LogBatch, _| match log.lock().unwrap().commit_batch(&batch) {
         Commit::Committed(position) => BatchHandover::Stored(position),
         other => panic!("{other:?}"),
     });
@@ -139,11 +140,11 @@ async fn what_is_routed_is_looked_up_though_nothing_else_comes() {
         // This many reads take far less than the second after which the loop would look around by itself.
         for _ in 0..10_000 {
             if let Ok(lookup) = asked.try_recv() {
-                pump.send(PumpInput::Found(answer(&*reader, &mut BegunViews::default(), lookup)))
+                pump.send(PumpInput::Found(answer_lookup(&*reader, &mut BegunViews::default(), lookup)))
                     .await
                     .unwrap();
             }
-            let lease = leases.find(&format!("{} 1 t1 a2", root()));
+            let lease = leases.find_lease(&format!("{} 1 t1 a2", root()));
             if let Some(lease) = lease.filter(|_| !has_asked) {
                 has_asked = true;
                 let judged = JudgedDocument { lease, said: recalls(7, 0), claimed: None, ticket: None };

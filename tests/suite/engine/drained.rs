@@ -10,7 +10,7 @@ use crate::pump::final_;
 impl Rig {
     /// Pauses everything, or resumes it.
     fn halts(&mut self, halts: bool) {
-        let (ticket, by) = (Ticket(90), Name::operator());
+        let (ticket, by) = (Ticket(90), Name::new_operator());
         self.input(PumpInput::Ordered(ClientOrder::Pause(PauseOrder {
             ticket,
             by,
@@ -116,7 +116,7 @@ fn what_may_not_go_out_yet_does_not_keep_the_loop_turning() {
     let mut rig = Rig::new();
     rig.asks(1, "k", "tool", None);
     rig.settle();
-    let token = rig.leases.find(&format!("{} 1 t1 a1", root())).unwrap().token.clone();
+    let token = rig.leases.find_lease(&format!("{} 1 t1 a1", root())).unwrap().token.clone();
     rig.input(PumpInput::Gone { token, code: Code::ListenerFailed, words: "exited 1".into() });
     assert!(rig.stops().contains("mode=\"drained\""));
     let mut rig = rig.killed_unread();

@@ -13,7 +13,7 @@ impl Rig {
     fn approves(&mut self, ticket: u64, id: u64) {
         self.input(PumpInput::Ordered(ClientOrder::Ruled(Ruling {
             ticket: Ticket(ticket),
-            by: Name::operator(),
+            by: Name::new_operator(),
             request: PersonRequestId(id),
             hash: None,
             note: None,
@@ -29,7 +29,7 @@ impl Rig {
     }
 
     pub(super) fn pauses(&mut self, ticket: u64, thread: Option<&ThreadId>, halts: bool) {
-        let (ticket, by, thread) = (Ticket(ticket), Name::operator(), thread.cloned());
+        let (ticket, by, thread) = (Ticket(ticket), Name::new_operator(), thread.cloned());
         self.input(PumpInput::Ordered(ClientOrder::Pause(PauseOrder {
             ticket,
             by,

@@ -92,7 +92,7 @@ fn a_word_under_a_name_that_never_was_one_is_refused_in_sys_and_answered() {
     let document = "<ask xmlns='urn:systole:listener:v1' id='7' delivery='nobody'><journal/></ask>";
     let speech = ArrivedDocument::Bytes(document.into());
     let leases = rig.leases.clone();
-    let find = |token: &str| leases.find(token);
+    let find = |token: &str| leases.find_lease(token);
     let stray = admit::listener_word(&name("agent"), &speech, &DocumentLimits::default(), find).unwrap_err();
     rig.input(PumpInput::Stray(*stray));
     rig.settle();
@@ -103,7 +103,7 @@ fn a_word_under_a_name_that_never_was_one_is_refused_in_sys_and_answered() {
 /// The entries of the last answer to a journal question, and where the next page begins.
 fn recalled(rig: &Rig) -> (Vec<String>, Option<u64>) {
     let answers = rig.answers_given();
-    let past = EarlierEntries::read(answers.last().unwrap().payload.as_ref().unwrap()).unwrap();
+    let past = EarlierEntries::from_payload(answers.last().unwrap().payload.as_ref().unwrap()).unwrap();
     let text = |entry: &JournalEntry| match entry {
         JournalEntry::Started(_) => "started".to_owned(),
         JournalEntry::Result(outcome) => outcome.text.chars().take(3).collect(),
@@ -193,7 +193,7 @@ fn a_call_that_wrote_in_its_journal_was_out_whatever_the_slots_of_its_configurat
     }
     // Both began with one slot, and go out together if there are more.
     let mut rig = rig.killed_into(wide.clone(), vec![composition()]);
-    let first = ThreadId::root(&name("test"), &Name::operator(), &Key::parse("a").unwrap(), 12);
+    let first = ThreadId::new_root(&name("test"), &Name::new_operator(), &Key::parse("a").unwrap(), 12);
     rig.says_in(&first, "1 t1 a2", journals(8, started()));
     rig.settle();
     let rig = rig.killed_into(wide, vec![composition()]);
@@ -213,7 +213,7 @@ fn asks_a_person() -> Rig {
 }
 
 fn approves(rig: &mut Rig) {
-    let (ticket, by, request) = (Ticket(5), Name::operator(), PersonRequestId(1));
+    let (ticket, by, request) = (Ticket(5), Name::new_operator(), PersonRequestId(1));
     rig.input(PumpInput::Ordered(ClientOrder::Ruled(Ruling {
         ticket,
         by,

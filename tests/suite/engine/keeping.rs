@@ -17,12 +17,12 @@ fn puts(id: u64, text: &str) -> JudgedContent {
 }
 
 fn reads(id: u64, text: &str) -> JudgedContent {
-    let hash = Digest::of(text.as_bytes()).to_string();
+    let hash = Digest::hash_bytes(text.as_bytes()).to_string();
     JudgedContent::Ask { id, question: Ok(PumpQuestion::Blob { hash, from: 0 }) }
 }
 
 fn starts(id: u64, text: &str) -> JudgedContent {
-    let prompt = Digest::of(text.as_bytes()).to_string();
+    let prompt = Digest::hash_bytes(text.as_bytes()).to_string();
     let (reserve_tokens, reserve_money) = (None, None);
     journals(
         id,
@@ -31,7 +31,7 @@ fn starts(id: u64, text: &str) -> JudgedContent {
 }
 
 fn kept(rig: &Rig, text: &str) -> Option<String> {
-    let bytes = rig.log.document(Digest::of(text.as_bytes())).unwrap()?;
+    let bytes = rig.log.read_document(Digest::hash_bytes(text.as_bytes())).unwrap()?;
     Some(String::from_utf8(bytes.to_vec()).unwrap())
 }
 
@@ -60,10 +60,12 @@ fn a_text_is_on_disk_before_its_hash_is_told_and_lies_once() {
     let told: Vec<StoredBlob> = rig
         .answers_given()
         .iter()
-        .map(|it| StoredBlob::read(it.payload.as_ref().unwrap()).unwrap())
+        .map(|it| StoredBlob::from_payload(it.payload.as_ref().unwrap()).unwrap())
         .collect();
-    let put =
-        |text: &str| StoredBlob { hash: Digest::of(text.as_bytes()).to_string(), total: text.len() as u64 };
+    let put = |text: &str| StoredBlob {
+        hash: Digest::hash_bytes(text.as_bytes()).to_string(),
+        total: text.len() as u64,
+    };
     assert_eq!(told, [put(PROMPT), put(PROMPT), put("")]);
     assert_eq!(rig.records().len(), records, "nothing is recorded of it");
 }

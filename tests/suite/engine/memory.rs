@@ -13,7 +13,8 @@ fn b17_threads_woken_only_to_repeat_a_receipt_leave_memory_again() {
     for n in 0..many {
         rig.asks(n, &key(n), "tool", None);
         rig.settle();
-        let thread = ThreadId::root(&name("test"), &Name::operator(), &Key::parse(&key(n)).unwrap(), 12);
+        let thread =
+            ThreadId::new_root(&name("test"), &Name::new_operator(), &Key::parse(&key(n)).unwrap(), 12);
         rig.says_in(&thread, "1 t1 a1", JudgedContent::Items(vec![final_()]));
     }
     rig.idles();

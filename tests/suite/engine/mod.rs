@@ -27,7 +27,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use systole_carriers::leases::LeaseTable;
-use systole_core::pump::engine::{Engine, LogAnswer, Lookup, Ports, PumpInput, WriteReport, answer};
+use systole_core::pump::engine::{Engine, LogAnswer, Lookup, Ports, PumpInput, WriteReport, answer_lookup};
 use systole_core::pump::event::{ClientOrder, PumpNotice};
 use systole_core::pump::state::CompositionBook;
 use systole_core::pump::view::BegunViews;
@@ -79,19 +79,20 @@ impl Clock for FakePorts {
 }
 
 impl Seeds for FakePorts {
-    fn draw(&self) -> Seed {
+    fn draw_seed(&self) -> Seed {
         let number = self.seeds.fetch_add(1, Ordering::Relaxed);
         Seed(u128::from(number).to_be_bytes())
     }
 }
 
 impl TokenMaker for FakePorts {
-    fn token(&self, AttemptId { thread, call, turn, attempt }: &AttemptId) -> LeaseToken {
+    fn make_token(&self, AttemptId { thread, call, turn, attempt }: &AttemptId) -> LeaseToken {
         LeaseToken(format!("{thread} {call} t{turn} a{attempt}").into())
     }
 
-    fn mark(&self, thread: &ThreadId, call: &CallPath) -> CallMark {
-        let [a, b, c, d, ..] = Digest::of(format!("{} {}", thread.as_str(), call.as_str()).as_bytes()).0;
+    fn make_mark(&self, thread: &ThreadId, call: &CallPath) -> CallMark {
+        let [a, b, c, d, ..] =
+            Digest::hash_bytes(format!("{} {}", thread.as_str(), call.as_str()).as_bytes()).0;
         CallMark([a, b, c, d])
     }
 }
@@ -103,7 +104,7 @@ fn short(token: &LeaseToken) -> String {
 }
 
 impl Carrier for FakePorts {
-    fn hand(&self, delivery: Delivery) {
+    fn send_delivery(&self, delivery: Delivery) {
         self.saw(format!("{} {}", delivery.lease.listener, short(&delivery.lease.token)));
         self.documents.lock().unwrap().push(String::from_utf8(delivery.document().unwrap()).unwrap());
     }
@@ -112,29 +113,29 @@ impl Carrier for FakePorts {
         self.saw(format!("call back {} {why:?}", short(token)));
     }
 
-    fn answer(&self, listener: &Name, answer: PumpAnswer) {
+    fn send_answer(&self, listener: &Name, answer: PumpAnswer) {
         self.saw(format!("{listener}: {}", answer_line(&answer)));
         self.answers.lock().unwrap().push(answer);
     }
 }
 
 impl WaitingSenders for FakePorts {
-    fn receipt(&self, ticket: Ticket, receipt: Receipt, position: Option<Position>) {
+    fn send_receipt(&self, ticket: Ticket, receipt: Receipt, position: Option<Position>) {
         let place = position.map_or("again".to_owned(), |p| format!("at {}", p.0));
         self.saw(format!("{}: receipt #{} {place}", ticket.0, receipt.seq));
     }
 
-    fn refused(&self, ticket: Ticket, refusal: Refusal) {
+    fn send_refusal(&self, ticket: Ticket, refusal: Refusal) {
         self.saw(format!("{}: refused {}", ticket.0, refusal.code));
     }
 
-    fn done(&self, ticket: Ticket) {
+    fn finish_sender(&self, ticket: Ticket) {
         self.saw(format!("{}: done", ticket.0));
     }
 }
 
 impl StepObserver for FakePorts {
-    fn passed(&self, _: PumpStep) {}
+    fn note_step(&self, _: PumpStep) {}
 }
 
 /// An engine and everything around it.
@@ -170,7 +171,7 @@ impl Rig {
     fn over(log: MemoryLog, current: Composition, older: Vec<Composition>, outside: Arc<FakePorts>) -> Rig {
         let reader = Arc::new(Shaky::of(log.clone()));
         let leases = Arc::new(LeaseTable::default());
-        let mut state = wake::recover(&*reader, &*outside).unwrap();
+        let mut state = wake::recover_log(&*reader, &*outside).unwrap();
         let mut book = CompositionBook::open_at(Arc::new(current));
         older.into_iter().for_each(|page| book.add(Arc::new(page)));
         state.state.book = book;
@@ -183,7 +184,7 @@ impl Rig {
             askers: outside.clone(),
             steps: outside.clone(),
         };
-        let engine = Engine::new(state, ports, log.last().unwrap());
+        let engine = Engine::new(state, ports, log.read_last().unwrap());
         let (writing, answers) = (VecDeque::new(), VecDeque::new());
         let mut rig = Rig {
             engine,
@@ -197,8 +198,8 @@ impl Rig {
             booted: 0,
         };
         rig.booted = rig.records().len();
-        rig.engine.adopt();
-        rig.engine.boot();
+        rig.engine.adopt_listeners();
+        rig.engine.boot_organism();
         rig
     }
 
@@ -225,13 +226,13 @@ impl Rig {
 
     /// Takes an input, and sends out what may go.
     pub(crate) fn input(&mut self, input: PumpInput) {
-        self.engine.input(input);
-        self.engine.tick();
+        self.engine.take_input(input);
+        self.engine.run_tick();
     }
 
     pub(crate) fn asks(&mut self, ticket: u64, key: &str, to: &str, thread: Option<&ThreadId>) {
-        let payload = Ok(Admitted::new(PayloadKind::For(name(to)), Verdict::sworn(payload(to))));
-        let (client, key) = (Name::operator(), Key::parse(key).unwrap());
+        let payload = Ok(Admitted::new(PayloadKind::For(name(to)), Verdict::from_valid(payload(to))));
+        let (client, key) = (Name::new_operator(), Key::parse(key).unwrap());
         let asked = DoorMessage {
             ticket: Ticket(ticket),
             client,
@@ -246,10 +247,10 @@ impl Rig {
     /// The operator steers the root that key `k` opens, for its agent.
     pub(crate) fn steers(&mut self, ticket: u64, key: &str) {
         let core = b"<steer xmlns=\"https://xml-pipeline.org/ns/core/v1\"/>";
-        let core = Payload::read(core, &DocumentLimits::default()).unwrap();
-        let word = (Verdict::sworn(payload("agent")), Verdict::sworn(core));
-        let payload = Ok(Admitted::steer(name("agent"), word.0, word.1));
-        let (client, key) = (Name::operator(), Key::parse(key).unwrap());
+        let core = Payload::parse(core, &DocumentLimits::default()).unwrap();
+        let word = (Verdict::from_valid(payload("agent")), Verdict::from_valid(core));
+        let payload = Ok(Admitted::new_steer(name("agent"), word.0, word.1));
+        let (client, key) = (Name::new_operator(), Key::parse(key).unwrap());
         let asked =
             DoorMessage { ticket: Ticket(ticket), client, key, thread: Some(root()), payload, claimed: None };
         self.input(PumpInput::Asked(asked));
@@ -257,7 +258,7 @@ impl Rig {
 
     pub(crate) fn cancels(&mut self, ticket: u64, thread: &ThreadId) {
         let (ticket, thread) = (Ticket(ticket), thread.clone());
-        self.input(PumpInput::Ordered(ClientOrder::Cancel { ticket, by: Name::operator(), thread }));
+        self.input(PumpInput::Ordered(ClientOrder::Cancel { ticket, by: Name::new_operator(), thread }));
     }
 
     /// A listener sends this under the delivery of that name in the root that key `k` opens.
@@ -266,7 +267,7 @@ impl Rig {
     }
 
     pub(crate) fn says_in(&mut self, thread: &ThreadId, delivery: &str, said: JudgedContent) {
-        let lease = self.leases.find(&format!("{thread} {delivery}")).expect("that delivery went out");
+        let lease = self.leases.find_lease(&format!("{thread} {delivery}")).expect("that delivery went out");
         self.input(PumpInput::Judged(JudgedDocument { lease, said, claimed: None, ticket: None }));
     }
 
@@ -292,7 +293,7 @@ impl Rig {
     /// Settles a batch as the writer's thread does, without its pauses.
     fn commit(&mut self, batch: &LogBatch) -> WriteReport {
         loop {
-            match self.log.commit(batch) {
+            match self.log.commit_batch(batch) {
                 Commit::Committed(position) => return WriteReport::Committed(position),
                 Commit::Conflict(words) => return WriteReport::Broken(words.into()),
                 Commit::NotNow(words) => self.input(PumpInput::Written(WriteReport::Stalled(words))),
@@ -308,7 +309,7 @@ impl Rig {
     /// The reader reads; its answers have not arrived yet.
     pub(crate) fn look(&mut self) {
         while let Some(lookup) = self.engine.next_lookup() {
-            self.answers.push_back(answer(&*self.reader, &mut self.begun, lookup));
+            self.answers.push_back(answer_lookup(&*self.reader, &mut self.begun, lookup));
         }
     }
 
@@ -342,13 +343,13 @@ impl Rig {
     pub(crate) fn passes(&mut self, ms: u64) {
         self.outside.wall.fetch_add(ms, Ordering::Relaxed);
         self.outside.ticks.fetch_add(ms, Ordering::Relaxed);
-        self.engine.tick();
+        self.engine.run_tick();
     }
 
     /// Sets the wall clock; no time passes.
     pub(crate) fn clock_set_forward(&mut self, ms: u64) {
         self.outside.wall.fetch_add(ms, Ordering::Relaxed);
-        self.engine.tick();
+        self.engine.run_tick();
     }
 
     /// The output to listeners and clients since the last call.
@@ -372,7 +373,7 @@ impl Rig {
     }
 
     pub(crate) fn records(&self) -> Vec<Record> {
-        self.log.after(Position(0), usize::MAX).unwrap().into_iter().map(|(_, r)| r).collect()
+        self.log.read_after(Position(0), usize::MAX).unwrap().into_iter().map(|(_, r)| r).collect()
     }
 
     /// The log since this engine's start, one line for each record.
@@ -381,7 +382,7 @@ impl Rig {
     }
 
     pub(crate) fn is_awake(&self, thread: &ThreadId) -> bool {
-        self.engine.state().thread(thread).is_some()
+        self.engine.state().find_thread(thread).is_some()
     }
 
     pub(crate) fn lookup(&mut self) -> Option<Lookup> {

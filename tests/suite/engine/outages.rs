@@ -16,7 +16,7 @@ fn patient() -> Rig {
 
 /// The root that a key opens.
 fn root_of(key: &str) -> ThreadId {
-    ThreadId::root(&name("test"), &Name::operator(), &Key::parse(key).unwrap(), 12)
+    ThreadId::new_root(&name("test"), &Name::new_operator(), &Key::parse(key).unwrap(), 12)
 }
 
 pub(super) fn asks(rig: &mut Rig, key: &str) {
@@ -26,7 +26,7 @@ pub(super) fn asks(rig: &mut Rig, key: &str) {
 
 /// Whether a call has been handed over in that attempt, and is not over.
 pub(super) fn is_out(rig: &Rig, key: &str, attempt: u32) -> bool {
-    rig.leases.find(&format!("{} 1 t1 a{attempt}", root_of(key))).is_some()
+    rig.leases.find_lease(&format!("{} 1 t1 a{attempt}", root_of(key))).is_some()
 }
 
 pub(super) fn finds_away(rig: &mut Rig, key: &str, attempt: u32) {
@@ -52,7 +52,7 @@ pub(super) fn passes(rig: &mut Rig, ms: u64) {
 
 /// The time until the engine wants to be called.
 pub(super) fn quiet_ms(rig: &Rig) -> u64 {
-    rig.engine.next_moment().map_or(u64::MAX, |moment| moment.since(rig.outside.ticks()))
+    rig.engine.next_moment().map_or(u64::MAX, |moment| moment.count_since(rig.outside.ticks()))
 }
 
 #[test]
@@ -514,7 +514,7 @@ fn b21_a_call_that_gets_its_slot_waits_for_no_queue() {
     assert!(is_out(&rig, other, 2), "{:?}", rig.lines());
     assert!(!rig.lines().iter().any(|line| line.contains("queue")), "{:?}", rig.lines());
     let state = rig.engine.state();
-    let call = &state.thread(&root_of(other)).unwrap().calls[&CallPath::top(1)];
+    let call = &state.find_thread(&root_of(other)).unwrap().calls[&CallPath::new_top(1)];
     assert_eq!(call.waits, None, "it is out");
 }
 

@@ -75,7 +75,7 @@ fn an_answer_never_serves_another_question_than_its_own() {
     // Its key is bound; the read for the message before it does not show that.
     rig.asks(4, "k", "tool", Some(&root()));
     rig.settle();
-    assert_eq!(rig.engine.broken(), None);
+    assert_eq!(rig.engine.find_stop(), None);
     assert!(rig.seen().contains(&"4: receipt #1 again".to_owned()));
 }
 
@@ -111,7 +111,7 @@ fn abandoned() -> (Rig, ThreadId) {
     rig.settle();
     rig.replies("1 t3 a1", vec![final_()]);
     rig.settle();
-    (rig, root().child("heat").unwrap())
+    (rig, root().make_child("heat").unwrap())
 }
 
 #[test]
@@ -147,7 +147,7 @@ fn a_thread_stays_awake_while_something_waits_for_its_tree() {
 #[test]
 fn a_message_for_a_thread_that_never_was_is_refused_in_sys() {
     let mut rig = asleep();
-    rig.asks(2, "b", "tool", Some(&root().child("ghost").unwrap()));
+    rig.asks(2, "b", "tool", Some(&root().make_child("ghost").unwrap()));
     rig.settle();
     assert_eq!(rig.lines().pop().unwrap(), "sys 2 refusal/thread.unknown core -> operator");
 }
@@ -163,6 +163,6 @@ fn a_repeated_word_meets_its_receipt_however_many_came_between_it_and_the_writer
     }
     rig.steers(3, "s0");
     rig.settle();
-    assert_eq!(rig.engine.broken(), None);
+    assert_eq!(rig.engine.find_stop(), None);
     assert_eq!(rig.seen().last().unwrap(), "3: receipt #2 again");
 }

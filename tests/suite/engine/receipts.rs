@@ -15,7 +15,8 @@ use crate::pump::{call, final_, note, refused, set_timer, spawn, to_each};
 impl Rig {
     /// A listener sends this under that delivery and waits for its receipt.
     pub(super) fn says_for(&mut self, ticket: u64, delivery: &str, said: JudgedContent) {
-        let lease = self.leases.find(&format!("{} {delivery}", root())).expect("that delivery went out");
+        let lease =
+            self.leases.find_lease(&format!("{} {delivery}", root())).expect("that delivery went out");
         let ticket = Some(Ticket(ticket));
         self.input(PumpInput::Judged(JudgedDocument { lease, said, claimed: None, ticket }));
     }
@@ -23,7 +24,7 @@ impl Rig {
     /// A listener sends these bytes and waits for its receipt. A connection to a lease is an empty reply.
     pub(super) fn sends(&mut self, ticket: u64, listener: &str, document: &str) {
         let (speech, leases) = (ArrivedDocument::Bytes(document.into()), self.leases.clone());
-        let find = |token: &str| leases.find(token);
+        let find = |token: &str| leases.find_lease(token);
         let ticket = Some(Ticket(ticket));
         self.input(match admit::listener_word(&name(listener), &speech, &DocumentLimits::default(), find) {
             Ok((lease, _)) => PumpInput::Judged(JudgedDocument {
@@ -180,9 +181,9 @@ fn a_reply_comes_again_when_its_lease_is_forgotten() {
     rig.settle();
     let before = rig.records().len();
     for n in 0..4_097 {
-        rig.leases.retire(&LeaseToken(format!("{n}").into()));
+        rig.leases.retire_lease(&LeaseToken(format!("{n}").into()));
     }
-    assert!(rig.leases.find(&format!("{} 1 t1 a1", root())).is_none());
+    assert!(rig.leases.find_lease(&format!("{} 1 t1 a1", root())).is_none());
     rig.seen();
     rig.sends(10, "tool", &reply("1 t1 a1"));
     assert!(rig.seen().is_empty(), "it waits for the disk all the same");
@@ -432,14 +433,14 @@ fn wherever_the_log_ends_a_reply_has_its_receipt_only_where_it_is_in_it() {
     for cut in 0..=whole.len() {
         let log = MemoryLog::new();
         let records = whole[..cut].iter().cloned().map(Arc::new).collect();
-        let stored = log.clone().commit(&LogBatch { records, ..LogBatch::default() });
+        let stored = log.clone().commit_batch(&LogBatch { records, ..LogBatch::default() });
         assert_eq!(stored, Commit::Committed(Position(cut as u64)));
         let mut rig = Rig::over(log, composition(), vec![], Arc::new(FakePorts::default()));
         rig.settle();
         rig.seen();
         for ((who, delivery), written) in &replies {
             // The start may have sent out the same attempt that followed in the longer log.
-            if rig.leases.find(&format!("{} {delivery}", root())).is_some() {
+            if rig.leases.find_lease(&format!("{} {delivery}", root())).is_some() {
                 continue;
             }
             rig.sends(9, who, &reply(delivery));
@@ -458,7 +459,7 @@ fn wherever_the_log_ends_a_reply_has_its_receipt_only_where_it_is_in_it() {
 
 #[test]
 fn which_attempt_was_answered_is_found_however_long_ago_it_went_out() {
-    let other = ThreadId::root(&name("test"), &Name::operator(), &Key::parse("b").unwrap(), 12);
+    let other = ThreadId::new_root(&name("test"), &Name::new_operator(), &Key::parse("b").unwrap(), 12);
     for talk in [1, 70] {
         let mut rig = Rig::with(patient());
         rig.asks(1, "k", "tool", None);

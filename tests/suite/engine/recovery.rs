@@ -7,7 +7,7 @@ use super::*;
 use crate::pump::{call, note};
 
 fn root_of(key: &str) -> ThreadId {
-    ThreadId::root(&name("test"), &Name::operator(), &Key::parse(key).unwrap(), 12)
+    ThreadId::new_root(&name("test"), &Name::new_operator(), &Key::parse(key).unwrap(), 12)
 }
 
 /// The same organism under another hash.
@@ -51,7 +51,7 @@ fn what_only_waited_for_a_slot_gets_a_new_number_that_counts_against_nothing() {
     }
     let mut rig = rig.killed();
     assert_eq!(counted(&rig), [(root(), "listener.lost".to_owned())], "no record before it is handed out");
-    let waited = |rig: &Rig| rig.engine.state().thread(&root_of("a")).unwrap().calls["1"].clone();
+    let waited = |rig: &Rig| rig.engine.state().find_thread(&root_of("a")).unwrap().calls["1"].clone();
     rig.replies("1 t1 a2", vec![crate::pump::final_()]);
     rig.settle();
     assert_eq!(rig.seen().pop().unwrap(), "tool 1 t1 a2", "it could have been, and has a number of its own");
@@ -98,7 +98,7 @@ fn what_waited_for_its_pause_was_not_out() {
     rig.passes(1);
     rig.asks(2, "b", "tool", None);
     rig.settle();
-    let gone = rig.leases.find(&format!("{} 1 t1 a1", root())).unwrap().token.clone();
+    let gone = rig.leases.find_lease(&format!("{} 1 t1 a1", root())).unwrap().token.clone();
     rig.input(PumpInput::Gone { token: gone, code: Code::ListenerFailed, words: "exited 1".into() });
     rig.settle();
     assert_eq!(rig.seen().pop().unwrap(), "tool 1 t1 a1", "the second has the slot, the first its pause");
@@ -125,7 +125,7 @@ fn a_delivery_that_kills_the_pump_is_counted_though_others_became_ready_at_the_s
         } else {
             let whose = keys.iter().find(|k| out.contains(root_of(k).as_str())).unwrap();
             let thread = root_of(whose);
-            let calls = &rig.engine.state().thread(&thread).unwrap().calls;
+            let calls = &rig.engine.state().find_thread(&thread).unwrap().calls;
             let Some(call) = calls.get("1") else { break };
             let delivery = format!("1 t1 a{}", call.attempts.max(1));
             rig.says_in(&thread, &delivery, JudgedContent::Items(vec![crate::pump::final_()]));
@@ -193,7 +193,7 @@ fn an_attempt_that_waited_for_its_pause_is_made_after_it() {
     let mut rig = Rig::new();
     rig.asks(1, "k", "careful", None);
     rig.settle();
-    let token = rig.leases.find(&format!("{} 1 t1 a1", root())).unwrap().token.clone();
+    let token = rig.leases.find_lease(&format!("{} 1 t1 a1", root())).unwrap().token.clone();
     rig.input(PumpInput::Gone { token, code: Code::ListenerFailed, words: "exited 1".into() });
     rig.settle();
     let mut rig = rig.killed();

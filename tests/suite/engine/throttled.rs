@@ -10,7 +10,7 @@ impl Rig {
     fn is_refused(&mut self, times: u64, thread: Option<&ThreadId>) {
         for ticket in 0..times {
             let payload = Err(Refused { refusal: Refusal::new(Code::Invalid, "wrong"), kept: None });
-            let (client, key) = (Name::operator(), Key::parse("wrong").unwrap());
+            let (client, key) = (Name::new_operator(), Key::parse("wrong").unwrap());
             let thread = thread.cloned();
             self.input(PumpInput::Asked(DoorMessage {
                 ticket: Ticket(ticket),

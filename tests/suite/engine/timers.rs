@@ -143,7 +143,7 @@ fn a_clock_set_back_holds_no_timer_back() {
         rig.passes(HOUR);
         rig.settle();
         let records = rig.records();
-        let turn = rig.engine.state().thread(&root()).unwrap().calls["1"].settled + 1;
+        let turn = rig.engine.state().find_thread(&root()).unwrap().calls["1"].settled + 1;
         assert!(records.last().unwrap().header.code.is_some());
         if turn < 4 {
             rig.replies(&format!("1 t{turn} a1"), vec![wait("all", &[])]);
@@ -221,8 +221,9 @@ fn ten_thousand_timers_wait_without_a_thread_in_memory_and_fire_in_order() {
     let mut wide = composition();
     wide.listeners.get_mut("quiet").unwrap().in_flight = usize::MAX;
     let mut rig = Rig::with(wide);
-    let root_of =
-        |n: u64| ThreadId::root(&name("test"), &Name::operator(), &Key::parse(&n.to_string()).unwrap(), 12);
+    let root_of = |n: u64| {
+        ThreadId::new_root(&name("test"), &Name::new_operator(), &Key::parse(&n.to_string()).unwrap(), 12)
+    };
     (0..MANY).for_each(|n| rig.asks(n, &n.to_string(), "quiet", None));
     rig.settle();
     for n in 0..MANY {

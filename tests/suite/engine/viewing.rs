@@ -90,7 +90,7 @@ fn a_thread_that_is_cancelled_while_the_log_is_read_makes_the_reply_late() {
     rig.settle();
     rig.replies("1 t1 a1", vec![spawn(Some("heat"), "agent")]);
     rig.settle();
-    let heat = root().child("heat").unwrap();
+    let heat = root().make_child("heat").unwrap();
     rig.says_in(&heat, "1 t1 a1", JudgedContent::Items(vec![clear(0)]));
     let body = format!("<cancel-thread id=\"{heat}\"/>");
     rig.replies("1 t2 a1", vec![primitive(&body)]);
@@ -146,7 +146,7 @@ fn b7_what_was_cleared_is_cleared_and_readable_after_a_restart() {
             rig.idles();
         }
         rig = rig.killed_into(patient(), vec![]);
-        assert_eq!(rig.engine.state().thread(&root()).unwrap().calls["1"].cleared, 4);
+        assert_eq!(rig.engine.state().find_thread(&root()).unwrap().calls["1"].cleared, 4);
     }
     let delivery =
         rig.seen().into_iter().rev().find(|line| line.starts_with("agent 1 t3")).expect("out again");
@@ -196,7 +196,7 @@ fn b7_a_long_view_is_recalled_in_parts_while_others_are_served() {
     assert_eq!(turn - 161, characters.div_ceil(32_768), "so many parts");
     assert!((2_000..2_010).contains(&read), "each message once, but where it was cut: {read}");
     assert!(
-        rig.engine.state().thread(&root()).unwrap().to_row().bytes.len() < 4_096,
+        rig.engine.state().find_thread(&root()).unwrap().to_row().bytes.len() < 4_096,
         "the state stays small"
     );
 }
@@ -209,8 +209,9 @@ fn a_question_for_the_view_is_answered_in_pages() {
     let large = |n: usize| {
         let document = format!("<thought xmlns=\"urn:test\">{n}{}</thought>", "x".repeat(100_000));
         let payload =
-            systole_kit::Payload::read(document.as_bytes(), &systole_kit::DocumentLimits::default()).unwrap();
-        JudgedItem::Admitted(Admitted::new(PayloadKind::Note, Verdict::sworn(payload)))
+            systole_kit::Payload::parse(document.as_bytes(), &systole_kit::DocumentLimits::default())
+                .unwrap();
+        JudgedItem::Admitted(Admitted::new(PayloadKind::Note, Verdict::from_valid(payload)))
     };
     rig.replies("1 t1 a1", (0..5).map(large).collect());
     rig.settle();
@@ -219,8 +220,9 @@ fn a_question_for_the_view_is_answered_in_pages() {
     while let Some(first) = from {
         rig.says("1 t2 a1", asks(first, PumpQuestion::View { from_seq: first, words: false, items: true }));
         rig.settle();
-        let payload = systole_kit::Payload::trusted(answered(&rig)[0].clone().into_bytes().into()).unwrap();
-        let page = ViewedPage::read(&payload).unwrap();
+        let payload =
+            systole_kit::Payload::from_trusted(answered(&rig)[0].clone().into_bytes().into()).unwrap();
+        let page = ViewedPage::from_payload(&payload).unwrap();
         assert_eq!(page.count, 6);
         assert!(payload.bytes().len() < 300_000);
         read.extend(page.messages().map(|message| message.seq));
@@ -246,8 +248,9 @@ fn pages(rig: &mut Rig, delivery: &str) -> Vec<ViewedPage> {
     while let Some(first) = from {
         rig.says(delivery, asks(first, PumpQuestion::View { from_seq: first, words: true, items: true }));
         rig.settle();
-        let payload = systole_kit::Payload::trusted(answered(rig)[0].clone().into_bytes().into()).unwrap();
-        let page = ViewedPage::read(&payload).unwrap();
+        let payload =
+            systole_kit::Payload::from_trusted(answered(rig)[0].clone().into_bytes().into()).unwrap();
+        let page = ViewedPage::from_payload(&payload).unwrap();
         from = page.next;
         read.push(page);
     }
@@ -268,9 +271,9 @@ fn words_are_neither_lost_nor_doubled_where_a_page_ends() {
             rig.says(&delivery, journals(2, result(1, &turn.to_string().repeat(words))));
             let document = format!("<thought xmlns=\"urn:test\">{large}</thought>");
             let payload =
-                systole_kit::Payload::read(document.as_bytes(), &systole_kit::DocumentLimits::default())
+                systole_kit::Payload::parse(document.as_bytes(), &systole_kit::DocumentLimits::default())
                     .unwrap();
-            let note = JudgedItem::Admitted(Admitted::new(PayloadKind::Note, Verdict::sworn(payload)));
+            let note = JudgedItem::Admitted(Admitted::new(PayloadKind::Note, Verdict::from_valid(payload)));
             rig.replies(&delivery, vec![note]);
             rig.settle();
         }
@@ -280,7 +283,7 @@ fn words_are_neither_lost_nor_doubled_where_a_page_ends() {
         assert!(pages.len() > 1, "{words} {message}");
         let together = words + message;
         for page in &pages {
-            let bytes = page.payload().bytes().len();
+            let bytes = page.to_payload().bytes().len();
             assert!(bytes < 256 * 1024 + 2_000 || bytes < together + 2_000, "{words} {message}: {bytes}");
         }
         let shown: Vec<String> = pages
@@ -303,8 +306,8 @@ fn a_view_has_the_mark_of_its_call_and_the_day_its_thread_began() {
         rig.says(delivery, asks(1, PumpQuestion::View { from_seq: 0, words: false, items: true }));
         rig.settle();
         let answer = answered(rig).pop().unwrap();
-        let payload = systole_kit::Payload::trusted(answer.into_bytes().into()).unwrap();
-        let page = ViewedPage::read(&payload).unwrap();
+        let payload = systole_kit::Payload::from_trusted(answer.into_bytes().into()).unwrap();
+        let page = ViewedPage::from_payload(&payload).unwrap();
         (page.mark, page.began)
     };
     let (mark, began) = told(&mut rig, "1 t2 a1");
@@ -325,7 +328,7 @@ fn a_view_has_the_mark_of_its_call_and_the_day_its_thread_began() {
     let (inner, day) = told(&mut rig, "1/3.0 t1 a1");
     assert_ne!(inner, mark);
     assert_eq!(day, began);
-    let heat = root().child("heat").unwrap();
+    let heat = root().make_child("heat").unwrap();
     rig.seen();
     rig.says_in(&heat, "1 t1 a1", asks(1, PumpQuestion::View { from_seq: 0, words: false, items: true }));
     rig.settle();
@@ -398,7 +401,7 @@ fn of_a_listener_with_several_schemas_the_one_that_declares_an_element_is_shown(
 fn refused_bytes_are_shown_to_whom_the_refusal_was_shown() {
     let mut rig = Rig::with(patient());
     let kept: Arc<[u8]> = Arc::from(&b"\xff is no <payload"[..]);
-    let hash = Digest::of(&kept).to_string();
+    let hash = Digest::hash_bytes(&kept).to_string();
     rig.asks(1, "k", "agent", None);
     rig.settle();
     let bad = |bytes: Arc<[u8]>| {
@@ -416,7 +419,7 @@ fn refused_bytes_are_shown_to_whom_the_refusal_was_shown() {
         answered(&rig).pop().unwrap()
     };
     // Another call of the same listener was shown the other refusal.
-    let secret = Digest::of(b"<secret").to_string();
+    let secret = Digest::hash_bytes(b"<secret").to_string();
     assert!(ask("1/1.2 t2 a1", &secret).contains("&lt;secret</blob>"));
     let unknown = ask("1/1.2 t2 a1", &"0".repeat(64));
     assert!(unknown.contains("no document of this hash is named in your view"), "{unknown}");
@@ -443,8 +446,8 @@ fn refused_bytes_are_shown_to_whom_the_refusal_was_shown() {
 fn long_note(bytes: usize) -> JudgedItem {
     let document = format!("<thought xmlns=\"urn:test\">{}</thought>", "x".repeat(bytes));
     let payload =
-        systole_kit::Payload::read(document.as_bytes(), &systole_kit::DocumentLimits::default()).unwrap();
-    JudgedItem::Admitted(Admitted::new(PayloadKind::Note, Verdict::sworn(payload)))
+        systole_kit::Payload::parse(document.as_bytes(), &systole_kit::DocumentLimits::default()).unwrap();
+    JudgedItem::Admitted(Admitted::new(PayloadKind::Note, Verdict::from_valid(payload)))
 }
 
 #[test]
@@ -486,8 +489,9 @@ fn a_view_continued_in_every_turn_reads_each_record_only_a_few_times() {
         let delivery = format!("1 t{turn} a1");
         rig.says(&delivery, asks(1, PumpQuestion::View { from_seq: from, words: false, items: false }));
         rig.settle();
-        let payload = systole_kit::Payload::trusted(answered(&rig)[0].clone().into_bytes().into()).unwrap();
-        let page = ViewedPage::read(&payload).unwrap();
+        let payload =
+            systole_kit::Payload::from_trusted(answered(&rig)[0].clone().into_bytes().into()).unwrap();
+        let page = ViewedPage::from_payload(&payload).unwrap();
         from = page.count + 1;
         rig.replies(&delivery, vec![note()]);
         rig.settle();

@@ -91,7 +91,7 @@ fn once_the_log_is_broken_nothing_more_goes_out() {
     rig.input(PumpInput::Written(WriteReport::Broken("gone".to_owned().into())));
     rig.replies("1 t1 a1", vec![final_()]);
     assert!(rig.seen().is_empty());
-    assert_eq!(rig.engine.broken(), Some(&"gone".to_owned().into()));
+    assert_eq!(rig.engine.find_stop(), Some(&"gone".to_owned().into()));
 }
 
 #[test]

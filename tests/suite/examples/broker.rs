@@ -19,13 +19,13 @@ use crate::stage::name;
 pub(super) async fn show(book: &mut ExampleBook) {
     let mut server = NatsServer::with("authorization { users: [{user: pump, password: right}] }");
     let url = server.url();
-    let unknown = Credentials::nkey(KEY.0);
+    let unknown = Credentials::from_seed(KEY.0);
     write(book, Code::BusForbidden, "a key that the broker does not know", &url, Some(&unknown)).await;
     server.stop();
     write(book, Code::BusUnreachable, "a broker that does not run", &url, None).await;
     let old = format!("nats://{}", pretender("2.9.10"));
     write(book, Code::BusUnfit, "a broker of 2022", &old, None).await;
-    let absent = managed::ServerProgram::on(Some("/usr/local/none:/none".as_ref())).await.unwrap_err();
+    let absent = managed::ServerProgram::find_on(Some("/usr/local/none:/none".as_ref())).await.unwrap_err();
     assert_eq!(absent.code(), Code::BusDown, "{absent}");
     let done = "systole run with `bus: {nats: managed}`, where no nats-server is installed";
     book.write(Code::BusDown, done, &page(absent.code(), &absent.to_string(), &absent.fix()));
@@ -36,7 +36,7 @@ pub(super) async fn show(book: &mut ExampleBook) {
 /// What a listener sees if its message arrives on the subject of progress.
 pub(super) fn show_refusal(book: &mut ExampleBook) {
     let speech = ArrivedDocument::Bytes(b"<notice xmlns=\"urn:systole:listener:v1\"/>".to_vec());
-    let refusal = admit::misplaced(&name("echo"), &speech).refused.refusal;
+    let refusal = admit::make_unmatched(&name("echo"), &speech).refused.refusal;
     let text = words(Code::WrongSubject, &core_payload::system_error(&refusal));
     book.write(Code::WrongSubject, "a notice on the subject of progress, over a broker", &text);
 }

@@ -106,13 +106,13 @@ async fn threads(house: &PlanHouse, book: &mut ExampleBook) {
     house
         .organism
         .handle()
-        .pause_or_continue(Name::operator(), Some(rests.thread.clone()), false, None)
+        .pause_or_continue(Name::new_operator(), Some(rests.thread.clone()), false, None)
         .await
         .unwrap();
     book.take(&house.records(), Code::UnpausedThread, "`systole resume` for a thread that is not paused");
     let plan = "[[say('mute', 'x'), spawn(say('mute', 'x'), 'slow')]]";
     let works = house.send("works", &say("boss", plan), None, None).await.unwrap();
-    let child = works.thread.child("slow").unwrap();
+    let child = works.thread.make_child("slow").unwrap();
     house.until("the child works", |record| record.header.thread == child).await;
     sends("child", say("echo", "x"), child.to_string()).await.unwrap_err();
     book.take(&house.records(), Code::NotBuilt, "a message from outside for a child thread");

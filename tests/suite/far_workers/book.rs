@@ -38,7 +38,7 @@ pub(crate) struct Told {
 /// Every record of a log.
 pub(super) fn records(house: &RunFolder) -> Vec<LogLine> {
     let mut records = Vec::new();
-    LogSnapshot::read(&house.log()).unwrap().each(|record| records.push(record.unwrap())).unwrap();
+    LogSnapshot::open_file(&house.log()).unwrap().read_each(|record| records.push(record.unwrap())).unwrap();
     records
 }
 

@@ -48,8 +48,9 @@ impl FormBench {
         let source =
             |(name, xsd): &(&str, &[u8])| SchemaSource { name: (*name).to_owned(), xsd: xsd.to_vec() };
         let sources: Vec<SchemaSource> = among.iter().map(source).collect();
-        let judge = LibxmlJudge::compile(&sources).unwrap_or_else(|refused| panic!("{refused}\n{xsds:#?}"));
-        let id = judge.schema("t").unwrap();
+        let judge =
+            LibxmlJudge::compile_sources(&sources).unwrap_or_else(|refused| panic!("{refused}\n{xsds:#?}"));
+        let id = judge.find_schema("t").unwrap();
         let drawn = model.json_schema("root").unwrap();
         // Used for the parameters of a tool, it must be an object with properties and nothing else.
         let top: Vec<&str> = drawn.schema.as_object().unwrap().keys().map(String::as_str).collect();
@@ -70,7 +71,7 @@ impl FormBench {
     }
 
     fn judged(&mut self, payload: &[u8]) -> bool {
-        self.judge.judge(self.id, payload) == SchemaVerdict::Valid
+        self.judge.judge_payload(self.id, payload) == SchemaVerdict::Valid
     }
 
     /// Whether an open rule mentions the place of a slip.

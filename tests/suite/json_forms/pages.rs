@@ -14,7 +14,7 @@ const DOCUMENTS: usize = 40;
 fn there_and_back(name: &str, bench: &mut FormBench, document: &str) {
     let values = bench.model.form_values(document.as_bytes());
     let values = values.unwrap_or_else(|mistake| panic!("{name}: {document}\n{mistake:?}"));
-    let form = bench.model.form("root", &values).unwrap();
+    let form = bench.model.draw_form("root", &values).unwrap();
     assert_eq!(form.mistakes, [], "{name}: {document}\n{values:#?}");
     let back = bench.model.from_form("root", &values).unwrap();
     let back = back.unwrap_or_else(|mistakes| panic!("{name}: {document}\n{values:#?}\n{mistakes:?}"));
@@ -26,14 +26,14 @@ fn there_and_back(name: &str, bench: &mut FormBench, document: &str) {
     // schema.
     assert_eq!(bench.model.form_values(&back).as_ref(), Ok(&values), "{name}: {document}\n{text}");
     let pairs = values.iter().map(|(name, value)| (name.to_owned(), value.to_owned()));
-    let posted = FormValues::posted(pairs).unwrap();
+    let posted = FormValues::from_pairs(pairs).unwrap();
     assert_eq!(bench.model.from_form("root", &posted), Some(Ok(back)), "{name}: {document}");
 }
 
 fn held(name: &str, root: &T) {
     let xsds = grammar::schemas(root);
     let mut bench = FormBench::of(&xsds);
-    let blank = bench.model.form("root", &FormValues::default()).unwrap();
+    let blank = bench.model.draw_form("root", &FormValues::default()).unwrap();
     assert_eq!(blank.mistakes, [], "{name}: {xsds:#?}");
     let mut dice = Dice::of(name.bytes().fold(11_u64, |seed, b| seed.wrapping_mul(31) ^ u64::from(b)));
     for _ in 0..DOCUMENTS {

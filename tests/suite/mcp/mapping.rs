@@ -56,17 +56,17 @@ impl MappedTool {
         let vocabulary = ToolVocabulary::from_tools("s", &[tool], &VocabularyOptions::default()).unwrap();
         assert_eq!(vocabulary.refused, [], "{schema:#}");
         let source = SchemaSource { name: "s".to_owned(), xsd: vocabulary.xsd.clone().into_bytes() };
-        let judge = LibxmlJudge::compile(&[source])
+        let judge = LibxmlJudge::compile_sources(&[source])
             .unwrap_or_else(|refused| panic!("{refused}\n{schema:#}\n{}", vocabulary.xsd));
-        let id = judge.schema("s").unwrap();
-        let model = judge.model(id).unwrap().clone();
+        let id = judge.find_schema("s").unwrap();
+        let model = judge.find_model(id).unwrap().clone();
         let validator = jsonschema::options().should_validate_formats(false).build(&schema).unwrap();
         let xsd = XsdElement::read(&vocabulary.xsd);
         MappedTool { schema, vocabulary, xsd, model, judge, id, validator }
     }
 
     fn judged(&mut self, payload: &[u8]) -> bool {
-        self.judge.judge(self.id, payload) == SchemaVerdict::Valid
+        self.judge.judge_payload(self.id, payload) == SchemaVerdict::Valid
     }
 
     fn remarks(&self, side: ToolSide) -> impl Iterator<Item = &MappingRemark> {
@@ -250,13 +250,14 @@ fn a8_the_xsd_of_39_real_tools_compiles_in_the_judge() {
     let mut compiled = 0;
     for server in ["everything", "filesystem", "memory", "thinking", "time"] {
         let xsd = std::fs::read(format!("{folder}/{server}.xsd")).unwrap();
-        let mut judge = LibxmlJudge::compile(&[SchemaSource { name: server.to_owned(), xsd }]).unwrap();
-        let id = judge.schema(server).unwrap();
-        let model = judge.model(id).unwrap().clone();
+        let mut judge =
+            LibxmlJudge::compile_sources(&[SchemaSource { name: server.to_owned(), xsd }]).unwrap();
+        let id = judge.find_schema(server).unwrap();
+        let model = judge.find_model(id).unwrap().clone();
         for element in model.elements() {
-            let example = model.example(element).unwrap();
-            assert_eq!(judge.judge(id, &example), SchemaVerdict::Valid, "{element}");
-            compiled += usize::from(model.tool(element).is_some());
+            let example = model.build_example(element).unwrap();
+            assert_eq!(judge.judge_payload(id, &example), SchemaVerdict::Valid, "{element}");
+            compiled += usize::from(model.find_tool(element).is_some());
         }
     }
     assert_eq!(compiled, 39);

@@ -178,7 +178,7 @@ impl PlanHouse {
 
     fn message(key: &str, document: &str, to: Option<&str>, thread: Option<&str>) -> ClientMessage {
         ClientMessage {
-            client: Name::operator(),
+            client: Name::new_operator(),
             key: Key::parse(key).unwrap(),
             document: document.as_bytes().to_vec(),
             to: to.map(str::to_owned),
@@ -231,7 +231,7 @@ impl PlanHouse {
         let (mut at, mut found) = (Position(0), BTreeMap::new());
         let waits = async {
             loop {
-                let page = self.organism.reader().after(at, 1_000).unwrap();
+                let page = self.organism.reader().read_after(at, 1_000).unwrap();
                 let Some((last, _)) = page.last() else {
                     if receipts.iter().all(|r| found.contains_key(&(r.thread.clone(), r.call.clone()))) {
                         return;
@@ -264,7 +264,7 @@ impl PlanHouse {
 
     /// Every record, in order.
     pub(crate) fn records(&self) -> Vec<Record> {
-        let records = self.organism.reader().after(Position(0), 100_000).unwrap();
+        let records = self.organism.reader().read_after(Position(0), 100_000).unwrap();
         records.into_iter().map(|(_, record)| record).collect()
     }
 
@@ -294,7 +294,7 @@ impl PlanHouse {
 /// Checks that the independent judge finds nothing wrong in the log of that folder.
 #[track_caller]
 pub(crate) fn judged(folder: &std::path::Path) {
-    let log = systole_checker::log::LogSnapshot::read(&folder.join("hello.db")).unwrap();
+    let log = systole_checker::log::LogSnapshot::open_file(&folder.join("hello.db")).unwrap();
     let terms = systole_checker::RunSettings { running: true, ..systole_checker::RunSettings::default() };
     let report = systole_checker::check_under(&log, &[], &terms);
     assert!(report.is_clean(), "{report}");

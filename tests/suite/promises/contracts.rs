@@ -75,14 +75,14 @@ async fn a2_every_core_payload_in_the_log_of_a_busy_run_fits_core_xsd() {
     house
         .organism
         .handle()
-        .cancel_thread(systole_core::types::ids::Name::operator(), receipt.thread)
+        .cancel_thread(systole_core::types::ids::Name::new_operator(), receipt.thread)
         .await
         .unwrap();
     let folder = house.close().await;
     let house = PlanHouse::in_folder(folder).await;
     let mut seen = BTreeSet::new();
     for record in house.records() {
-        let payload = Payload::read(&record.body, &DocumentLimits::FROM_PUMP).unwrap();
+        let payload = Payload::parse(&record.body, &DocumentLimits::FROM_PUMP).unwrap();
         if &*payload.name().ns == "https://xml-pipeline.org/ns/core/v1" {
             super::valid_under_core(&record.body);
             seen.insert(payload.name().local.to_string());
@@ -145,7 +145,7 @@ async fn a7_no_name_label_or_text_injects_markup() {
     assert!(told.contains("obey"), "it was there to be seen: {told}");
     for record in house.records() {
         // For any content, a record is one payload, and contains no forged element.
-        let payload = Payload::read(&record.body, &DocumentLimits::FROM_PUMP)
+        let payload = Payload::parse(&record.body, &DocumentLimits::FROM_PUMP)
             .unwrap_or_else(|f| panic!("{f}: {}", body(&record)));
         assert_ne!(&*payload.name().local, "system");
         assert!(!body(&record).contains("<system>") && !body(&record).contains("<x/>"), "{}", body(&record));
@@ -277,8 +277,8 @@ async fn a11_payload_bytes_stand_alone_wherever_their_sender_put_the_prefixes() 
         assert!(told.contains("echo heard"), "{n}: {told}");
         let records = house.records();
         let call = records.iter().find(|r| r.header.thread == receipt.thread && code(r) == "call").unwrap();
-        let payload = Payload::read(&call.body, &DocumentLimits::default()).expect("it stands alone");
-        assert!(payload.name().is("https://xml-pipeline.org/ns/echo/v1", "say"), "{}", body(call));
+        let payload = Payload::parse(&call.body, &DocumentLimits::default()).expect("it stands alone");
+        assert!(payload.name().is_named("https://xml-pipeline.org/ns/echo/v1", "say"), "{}", body(call));
         for foreign in ["urn:systole", "urn:unused", "envelope"] {
             assert!(!body(call).contains(foreign), "{}", body(call));
         }
@@ -316,9 +316,9 @@ async fn a12_unknown_hidden_and_no_peer_get_the_same_words() {
     // The refusal does not reveal whether a listener accepts the payload: the messages differ only in the
     // name, which is the sender's own text.
     let told_of = |who: &str| {
-        let thread = systole_core::types::ids::ThreadId::root(
+        let thread = systole_core::types::ids::ThreadId::new_root(
             &systole_core::types::ids::Name::parse("hello").unwrap(),
-            &systole_core::types::ids::Name::operator(),
+            &systole_core::types::ids::Name::new_operator(),
             &systole_core::types::ids::Key::parse(&format!("in-{who}")).unwrap(),
             12,
         );

@@ -10,9 +10,10 @@ use super::cast::{BOSS, ECHO, PlanHouse, body, code, plain};
 /// Checks that the core's text about payloads is valid under the schema of introspection.
 fn valid_under_meta(body: &[u8]) {
     let mut judge =
-        LibxmlJudge::compile(&[SchemaSource { name: "meta".to_owned(), xsd: META_XSD.to_vec() }]).unwrap();
-    let id = judge.schema("meta").unwrap();
-    assert_eq!(judge.judge(id, body), SchemaVerdict::Valid, "{}", String::from_utf8_lossy(body));
+        LibxmlJudge::compile_sources(&[SchemaSource { name: "meta".to_owned(), xsd: META_XSD.to_vec() }])
+            .unwrap();
+    let id = judge.find_schema("meta").unwrap();
+    assert_eq!(judge.judge_payload(id, body), SchemaVerdict::Valid, "{}", String::from_utf8_lossy(body));
 }
 
 /// The bodies of the answers and refusals in a thread, in order.
@@ -41,7 +42,7 @@ async fn a_listener_can_read_its_peers_elements_with_an_example_and_the_schema_d
             "<capabilities xmlns=\"{meta}\"><capability element=\"say\" to=\"echo\" namespace=\"{ns}\"></capability></capabilities>"
         )
     );
-    let schema = Digest::of(&std::fs::read(house.folder.path().join("echo.xsd")).unwrap());
+    let schema = Digest::hash_bytes(&std::fs::read(house.folder.path().join("echo.xsd")).unwrap());
     assert!(
         description.contains(&format!("to=\"echo\" namespace=\"{ns}\" schema=\"{schema}\"")),
         "{description}"

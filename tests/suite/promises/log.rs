@@ -48,7 +48,7 @@ async fn c1_nothing_reaches_a_listener_unlogged() {
     assert_eq!(codes, ["final", "final", "final"], "two answers and the one to the door");
     let mut heads =
         thread.iter().scan(systole_core::types::record::head_zero(&receipt.thread), |head, record| {
-            let fits = record.verifies(*head);
+            let fits = record.is_valid_after(*head);
             *head = record.head;
             Some(fits)
         });

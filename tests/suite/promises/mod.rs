@@ -26,8 +26,9 @@ use systole_judge::{LibxmlJudge, SchemaSource, SchemaVerdict};
 /// Checks that the core's text is valid under the core's own schema.
 pub(crate) fn valid_under_core(body: &[u8]) {
     let mut judge =
-        LibxmlJudge::compile(&[SchemaSource { name: "core".to_owned(), xsd: CORE_XSD.to_vec() }]).unwrap();
-    let id = judge.schema("core").unwrap();
+        LibxmlJudge::compile_sources(&[SchemaSource { name: "core".to_owned(), xsd: CORE_XSD.to_vec() }])
+            .unwrap();
+    let id = judge.find_schema("core").unwrap();
     let shown = String::from_utf8_lossy(&body[..body.len().min(500)]).into_owned();
-    assert_eq!(judge.judge(id, body), SchemaVerdict::Valid, "{shown}");
+    assert_eq!(judge.judge_payload(id, body), SchemaVerdict::Valid, "{shown}");
 }

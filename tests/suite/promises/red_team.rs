@@ -14,7 +14,7 @@ use systole_agent::model::{
     AnswerFuture, AnswerWatcher, HttpLimits, MessageAuthor, MessagePart, Model, ModelAnswer, ModelRequest,
     Models, NativeCall, StopReason, SystemRandom, TokenUsage,
 };
-use systole_carriers::{answering, conversing};
+use systole_carriers::{from_answer, from_conversation};
 use systole_config as config;
 use systole_core::types::composition::Reach;
 use systole_core::types::ids::Name;
@@ -200,10 +200,10 @@ async fn open() -> (PlanHouse, Vec<Arc<Obeys>>, Arc<AtomicUsize>) {
         spec.tool_output_max = 1 << 20;
         let name = Name::parse(&spec.name).unwrap();
         let agent = Arc::new(Agent::new(spec, Arc::new(models)).expect("its schemas are right"));
-        inline.insert(name, conversing(move |asked, line| agent.clone().answer(asked, line)));
+        inline.insert(name, from_conversation(move |asked, line| agent.clone().answer(asked, line)));
     }
     let all = corpus();
-    let search = answering(move |asked| {
+    let search = from_answer(move |asked| {
         let query = asked.payload.text_of("query").unwrap_or_default();
         let found = query.split_once(' ').and_then(|(place, number)| {
             Some((place.to_owned(), all.get(number.parse::<usize>().ok()?)?.1.clone()))
@@ -214,19 +214,23 @@ async fn open() -> (PlanHouse, Vec<Arc<Obeys>>, Arc<AtomicUsize>) {
             }
             found => {
                 let words = found.map_or_else(|| "nothing".to_owned(), |(_, words)| words);
-                ReplyContent::Items(vec![Item::plain(Payload::write(OWN, "found", |inside| {
-                    inside.text(&words)
-                }))])
+                ReplyContent::Items(vec![Item::from_payload(Payload::write_element(
+                    OWN,
+                    "found",
+                    |inside| inside.write_text(&words),
+                ))])
             }
         })
     });
     let reached = Arc::new(AtomicUsize::new(0));
     let counted = reached.clone();
-    let vault = answering(move |_| {
+    let vault = from_answer(move |_| {
         counted.fetch_add(1, Ordering::SeqCst);
-        std::future::ready(ReplyContent::Items(vec![Item::plain(Payload::write(OWN, "found", |it| {
-            it.text("the keys")
-        }))]))
+        std::future::ready(ReplyContent::Items(vec![Item::from_payload(Payload::write_element(
+            OWN,
+            "found",
+            |it| it.write_text("the keys"),
+        ))]))
     });
     inline.extend([(Name::parse("search").unwrap(), search), (Name::parse("vault").unwrap(), vault)]);
     let organism = start_with(folder.path(), |composition, cast| {
@@ -328,7 +332,8 @@ async fn tried(chosen: impl Fn(&str) -> bool) {
         for (number, (name, words)) in all.iter().enumerate() {
             for place in ["result", "error", "question"].into_iter().filter(|_| chosen(name)) {
                 let question = if place == "question" { words.clone() } else { format!("{place} {number}") };
-                let ask = Payload::write(namespaces::TALK, "ask", |inside| inside.text(&question));
+                let ask =
+                    Payload::write_element(namespaces::TALK, "ask", |inside| inside.write_text(&question));
                 let document = String::from_utf8(ask.bytes().to_vec()).unwrap();
                 let key = format!("{agent}-{place}-{number}");
                 let receipt = house.send(&key, &document, Some(agent), None).await;
@@ -356,9 +361,10 @@ async fn tried(chosen: impl Fn(&str) -> bool) {
         };
         let told = |r: &&&Record| {
             // Some state the reason in the record; the agent's own reasons are in what it sees.
-            let payload = Payload::read(&r.body, &systole_kit::DocumentLimits::FROM_PUMP).ok();
-            let coded = payload.and_then(|payload| payload.attribute("code")).unwrap_or_default();
-            r.header.from == Name::core() && [code(r), &coded].iter().any(|code| code.starts_with(refusal))
+            let payload = Payload::parse(&r.body, &systole_kit::DocumentLimits::FROM_PUMP).ok();
+            let coded = payload.and_then(|payload| payload.find_attribute("code")).unwrap_or_default();
+            r.header.from == Name::new_core()
+                && [code(r), &coded].iter().any(|code| code.starts_with(refusal))
         };
         if here.iter().find(told).is_none() {
             let codes: Vec<String> = here.iter().map(|r| format!("{} {:.300}", code(r), plain(r))).collect();

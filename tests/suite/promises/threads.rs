@@ -173,7 +173,7 @@ async fn b10_cancel_ends_a_subtree_and_late_replies_are_refused_and_logged() {
             .until("it is given to the sloth", |r| r.header.thread.as_str().ends_with(ends) && to_sloth(r))
             .await;
     }
-    let done = house.organism.handle().cancel_thread(Name::operator(), receipt.thread.clone()).await.unwrap();
+    let done = house.organism.handle().cancel_thread(Name::new_operator(), receipt.thread.clone()).await.unwrap();
     assert!(matches!(done, SenderReply::Done), "{done:?}");
     let ended: Vec<String> = house
         .records()
@@ -425,7 +425,7 @@ async fn a_call_has_hundreds_of_children_and_its_row_stays_as_it_was() {
     let (receipt, told) = house.ask("k", "nurse", "300").await;
     assert!(told.contains("300 came back"), "{told}");
     let folded = |up_to: usize| {
-        let mut thread = Thread::blank(receipt.thread.clone());
+        let mut thread = Thread::new_blank(receipt.thread.clone());
         let own = house.records().into_iter().filter(|r| r.header.thread == receipt.thread);
         own.take(up_to).for_each(|record| apply_to(&mut thread, &record));
         let children = thread.calls.values().map(|call| call.children.len()).sum::<usize>();

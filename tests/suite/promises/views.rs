@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use rustix::process::Signal;
 use sha2::{Digest as _, Sha256};
-use systole_carriers::conversing;
+use systole_carriers::from_conversation;
 use systole_core::types::composition::Reach;
 use systole_core::types::ids::{Digest, Name};
 use systole_core::types::record::Record;
@@ -153,9 +153,9 @@ fn b7_what_was_cleared_before_a_restart_is_recalled_after_it() {
 
 /// The body of the last final in the log of that folder.
 fn said_last(folder: &std::path::Path) -> String {
-    let log = systole_checker::log::LogSnapshot::read(&folder.join("hello.db")).unwrap();
+    let log = systole_checker::log::LogSnapshot::open_file(&folder.join("hello.db")).unwrap();
     let mut last = String::new();
-    log.each(|record| {
+    log.read_each(|record| {
         let record = record.unwrap();
         if record.code.as_deref() == Some("final") {
             last = String::from_utf8(record.body).unwrap().replace("&lt;", "<");
@@ -193,10 +193,13 @@ async fn a_program_asks_for_its_view_for_schemas_and_for_what_was_refused() {
     assert!(words(hidden).contains("route.not-a-peer"), "{hidden}");
     assert!(blob.contains("nonsense xmlns"), "{blob}");
     assert!(no_blob.contains("no document of this hash is named in your view"), "{no_blob}");
-    let hash = Digest::of(b"a & b\n").to_string();
+    let hash = Digest::hash_bytes(b"a & b\n").to_string();
     assert!(put.ends_with(&format!(" hash=\"{hash}\" total=\"6\"/></answer>")), "{put}");
     assert_eq!(words(unshown), words(no_blob), "a stored text is shown to no other call");
-    assert_eq!(house.organism.reader().document(Digest::of(b"a & b\n")).unwrap().unwrap()[..], *b"a & b\n");
+    assert_eq!(
+        house.organism.reader().read_document(Digest::hash_bytes(b"a & b\n")).unwrap().unwrap()[..],
+        *b"a & b\n"
+    );
     let folder = house.close().await;
     // A check of the whole log accepts a document that no record names.
     let summary = systole_log::sqlite::verify_all(&folder.path().join("hello.db")).unwrap();
@@ -207,11 +210,11 @@ async fn a_program_asks_for_its_view_for_schemas_and_for_what_was_refused() {
 async fn a_listener_in_this_process_reads_its_view_and_its_schema() {
     let seen: Arc<Mutex<Vec<ViewedMessage>>> = Arc::default();
     let keeps = seen.clone();
-    let listener = conversing(move |asked, line: Arc<dyn Line>| {
+    let listener = from_conversation(move |asked, line: Arc<dyn Line>| {
         let keeps = keeps.clone();
         async move {
             let item = |document: &str| {
-                Item::plain(Payload::read(document.as_bytes(), &DocumentLimits::default()).unwrap())
+                Item::from_payload(Payload::parse(document.as_bytes(), &DocumentLimits::default()).unwrap())
             };
             let turn = asked.stamp.turn;
             let ns = "xmlns=\"https://xml-pipeline.org/ns/inner/v1\"";
@@ -223,7 +226,7 @@ async fn a_listener_in_this_process_reads_its_view_and_its_schema() {
                 .ask(PumpQuestion::Schema { name: "inner".into(), element: None, from: 0 })
                 .await
                 .unwrap();
-            let schema = BytePage::read(&schema.unwrap()).unwrap();
+            let schema = BytePage::from_payload(&schema.unwrap()).unwrap();
             let other = line.ask(PumpQuestion::Schema { name: "boss".into(), element: None, from: 0 }).await;
             assert!(matches!(other, Err(NotTaken::Refused { .. })), "{other:?}");
             let section = line.configuration("listeners.inner").await.unwrap();
@@ -278,7 +281,7 @@ async fn a_program_reads_back_what_its_models_said() {
     // The log has the prompt that the journal names.
     let started = records.iter().find(|r| code(r) == "model-started").unwrap();
     let hash = body(started).split("prompt=\"").nth(1).unwrap().split('"').next().unwrap();
-    let prompt = house.organism.reader().document(Digest::parse(hash).unwrap()).unwrap().unwrap();
+    let prompt = house.organism.reader().read_document(Digest::parse(hash).unwrap()).unwrap().unwrap();
     assert_eq!(&prompt[..], b"prompt of turn 1");
     house.close().await;
 }
@@ -289,7 +292,7 @@ type Seen = Arc<Mutex<Vec<(String, Vec<String>)>>>;
 /// A listener that thinks with a model: its first turn gives nothing, its second answers.
 fn thinker(seen: &Seen) -> Arc<dyn systole_carriers::InlineListener> {
     let seen = seen.clone();
-    conversing(move |asked, line: Arc<dyn Line>| {
+    from_conversation(move |asked, line: Arc<dyn Line>| {
         let seen = seen.clone();
         async move {
             let turn = asked.stamp.turn;
@@ -297,7 +300,7 @@ fn thinker(seen: &Seen) -> Arc<dyn systole_carriers::InlineListener> {
             seen.lock().unwrap().push((view.mark.clone(), view.shown.iter().map(shown_line).collect()));
             line.progress("thinking").await.unwrap();
             let prompt = line.put_blob(format!("prompt {turn}")).await.unwrap();
-            assert_eq!(prompt, Digest::of(format!("prompt {turn}").as_bytes()).to_string());
+            assert_eq!(prompt, Digest::hash_bytes(format!("prompt {turn}").as_bytes()).to_string());
             let (reserve_tokens, reserve_money) = (None, None);
             let started = ModelStarted { model: "m".into(), prompt, reserve_tokens, reserve_money };
             let of = line.journal(JournalEntry::Started(started)).await.unwrap();
@@ -320,7 +323,7 @@ fn thinker(seen: &Seen) -> Arc<dyn systole_carriers::InlineListener> {
                 };
             }
             let ns = "https://xml-pipeline.org/ns/inner/v1";
-            Payload::write(ns, "said", |inside| inside.open("text").text("done")).into()
+            Payload::write_element(ns, "said", |inside| inside.open_tag("text").text("done")).into()
         }
     })
 }
@@ -329,7 +332,7 @@ fn shown_line(shown: &ViewEntry) -> String {
     match shown {
         ViewEntry::Words(words) => format!("words of {}: {}", words.turn, words.text),
         ViewEntry::Message(ViewedMessage { seq, spot, payload, .. }) => {
-            let told = ["code", "message"].map(|name| payload.attribute(name).unwrap_or_default());
+            let told = ["code", "message"].map(|name| payload.find_attribute(name).unwrap_or_default());
             format!("{seq} {} {} {}", spot.parts().0, payload.name().local, told.join(" ")).trim().to_owned()
         }
     }
@@ -394,7 +397,7 @@ async fn a_program_reads_what_it_was_told_without_its_own_items() {
 /// A listener that asks in each of its turns for the new records, and counts them.
 fn counter(turns: u32, heard: &Arc<Mutex<Vec<u64>>>) -> Arc<dyn systole_carriers::InlineListener> {
     let heard = heard.clone();
-    conversing(move |asked, line: Arc<dyn Line>| {
+    from_conversation(move |asked, line: Arc<dyn Line>| {
         let heard = heard.clone();
         async move {
             let turn = asked.stamp.turn;
@@ -408,8 +411,8 @@ fn counter(turns: u32, heard: &Arc<Mutex<Vec<u64>>>) -> Arc<dyn systole_carriers
                 }
                 _ => say("echo", &turn.to_string()),
             };
-            reply::ReplyContent::Items(vec![Item::plain(
-                Payload::read(document.as_bytes(), &DocumentLimits::default()).unwrap(),
+            reply::ReplyContent::Items(vec![Item::from_payload(
+                Payload::parse(document.as_bytes(), &DocumentLimits::default()).unwrap(),
             )])
         }
     })

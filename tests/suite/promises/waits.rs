@@ -140,11 +140,11 @@ async fn b8_a_resting_root_is_woken_by_its_timer_before_and_after_a_restart_unti
         "{}",
         body(&woken)
     );
-    assert_eq!(woken.header.to, Some(Name::core()), "no client waits for it");
+    assert_eq!(woken.header.to, Some(Name::new_core()), "no client waits for it");
 
     let house = PlanHouse::in_folder(house.close().await).await;
     house.until("it goes on", of_call(&receipt.thread, 3, "final")).await;
-    let ended = house.organism.handle().cancel_thread(Name::operator(), receipt.thread.clone()).await;
+    let ended = house.organism.handle().cancel_thread(Name::new_operator(), receipt.thread.clone()).await;
     assert!(matches!(ended, Some(SenderReply::Done)), "{ended:?}");
     let folder = house.close().await;
     let house = PlanHouse::in_folder(folder).await;
@@ -273,7 +273,7 @@ async fn b10_a_boss_cancels_a_child_of_its_own_and_no_other_thread() {
     let records = house.records();
     let ended: Vec<_> = records.iter().filter(|r| r.header.kind.as_str() == "terminal").collect();
     assert_eq!(ended.len(), 1);
-    assert_eq!(ended[0].header.thread, receipt.thread.child("slow").unwrap());
+    assert_eq!(ended[0].header.thread, receipt.thread.make_child("slow").unwrap());
     assert_eq!(ended[0].header.to, Some(Name::parse("boss").unwrap()), "the log says by whom");
     house.close().await;
 }

@@ -2,14 +2,14 @@
 //! four outcomes, each bound to the request's id and to the hash of the bytes.
 
 use super::*;
-use systole_core::pump::fold::apply;
+use systole_core::pump::fold::apply_record;
 use systole_core::types::person::{PersonDecision, PersonRequestId, Ruling};
 use systole_core::types::record::RecordKind;
 
 /// A payload that marks itself as dangerous.
 pub(crate) fn dangerous(local: &str) -> Payload {
     let document = format!("<{local} xmlns=\"urn:test\" is_dangerous=\"true\"/>");
-    Payload::read(document.as_bytes(), &DocumentLimits::default()).unwrap()
+    Payload::parse(document.as_bytes(), &DocumentLimits::default()).unwrap()
 }
 
 /// An amendment, as the door judged it.
@@ -29,7 +29,7 @@ impl DecideStage {
     ) -> Vec<String> {
         self.happens(EventKind::Ordered(ClientOrder::Ruled(Ruling {
             ticket: Ticket(5),
-            by: Name::operator(),
+            by: Name::new_operator(),
             request: PersonRequestId(id),
             hash,
             note: note.map(str::to_owned),
@@ -45,7 +45,10 @@ impl DecideStage {
 
 /// The replacement for a payload to that listener.
 pub(crate) fn amendment(to: &str, payload: Payload) -> PersonDecision<Judged> {
-    PersonDecision::Amend(Box::new(Ok(Admitted::new(PayloadKind::For(name(to)), Verdict::sworn(payload)))))
+    PersonDecision::Amend(Box::new(Ok(Admitted::new(
+        PayloadKind::For(name(to)),
+        Verdict::from_valid(payload),
+    ))))
 }
 
 /// An agent whose first item waits for a person.
@@ -77,7 +80,7 @@ fn held_a_call_its_request_is_recorded_with_it_counted_in_sys_and_told() {
             "=> tool 1/1.1 t1 a1",
         ]
     );
-    let hash = Digest::of(payload("guarded").bytes());
+    let hash = Digest::hash_bytes(payload("guarded").bytes());
     let told = body(&stage, 3);
     for wanted in [
         r#"id="a1""#.to_owned(),
@@ -113,7 +116,7 @@ fn held_approved_it_goes_out_as_it_was() {
 fn held_amended_the_other_bytes_go_out_under_the_callers_name() {
     let mut stage = held();
     let other =
-        Payload::read(b"<guarded xmlns=\"urn:test\"> </guarded>", &DocumentLimits::default()).unwrap();
+        Payload::parse(b"<guarded xmlns=\"urn:test\"> </guarded>", &DocumentLimits::default()).unwrap();
     let told = stage.rules(1, Some("milder"), amendment("guarded", other.clone()));
     assert_eq!(
         told,
@@ -125,9 +128,9 @@ fn held_amended_the_other_bytes_go_out_under_the_callers_name() {
         ]
     );
     let decided = body(&stage, 7);
-    let hash = Digest::of(other.bytes()).to_string();
+    let hash = Digest::hash_bytes(other.bytes()).to_string();
     assert!(decided.contains(&hash) && decided.contains(r#"note="milder""#), "{decided}");
-    let thread = stage.state.thread(&root()).unwrap();
+    let thread = stage.state.find_thread(&root()).unwrap();
     let path = CallPath::parse("1/1.0").unwrap();
     let lease = stage.lease(&root(), "1/1.0", 1, 1);
     let found = |seq| stage.records.iter().find(|r| r.header.seq == seq).cloned().map(Arc::new);
@@ -196,10 +199,10 @@ fn a_request_that_was_decided_in_time_does_not_expire() {
 fn a_second_answer_meets_decided_other_bytes_mismatch_and_no_request_unknown() {
     let mut stage = held();
     assert_eq!(
-        stage.rules_on(1, Some(Digest::of(b"other bytes")), None, PersonDecision::Approve),
+        stage.rules_on(1, Some(Digest::hash_bytes(b"other bytes")), None, PersonDecision::Approve),
         ["root 6 refusal/approval.mismatch core -> operator", "=> refused approval.mismatch"]
     );
-    let seen = Some(Digest::of(payload("guarded").bytes()));
+    let seen = Some(Digest::hash_bytes(payload("guarded").bytes()));
     assert_eq!(stage.rules_on(1, seen, None, PersonDecision::Approve)[1], "=> done");
     for late in [PersonDecision::Approve, PersonDecision::Reject, amendment("guarded", payload("guarded"))] {
         assert_eq!(stage.rules(1, None, late)[1], "=> refused approval.decided");
@@ -214,14 +217,14 @@ fn held_cancelled_with_its_caller_it_never_goes_out() {
     let mut stage = held();
     stage.happens(EventKind::Ordered(ClientOrder::Cancel {
         ticket: Ticket(2),
-        by: Name::operator(),
+        by: Name::new_operator(),
         thread: root(),
     }));
     assert_eq!(stage.rules(1, None, PersonDecision::Approve)[1], "=> refused approval.decided");
     let mut stage = DecideStage::new();
     stage.asks("k", "agent", None);
     stage.replies("1", 1, vec![spawn(Some("heat"), "agent")]);
-    let heat = root().child("heat").unwrap();
+    let heat = root().make_child("heat").unwrap();
     stage.says(&heat, "1", 1, JudgedContent::Items(vec![call("guarded")]));
     stage.replies("1", 2, vec![final_()]);
     let told = stage.replies("1", 3, vec![final_()]);
@@ -257,9 +260,9 @@ fn held_behind_an_open_call_it_may_be_decided_before_its_turn() {
     stage.asks("k", "agent", None);
     stage.asks("k2", "guarded", Some(&root()));
     stage.asks("k3", "guarded", Some(&root()));
-    let before = stage.state.thread(&root()).unwrap().calls["1"].clone();
+    let before = stage.state.find_thread(&root()).unwrap().calls["1"].clone();
     stage.rules(2, Some("no"), PersonDecision::Reject);
-    assert_eq!(stage.state.thread(&root()).unwrap().calls["1"], before, "the open call is not touched");
+    assert_eq!(stage.state.find_thread(&root()).unwrap().calls["1"], before, "the open call is not touched");
     assert_eq!(stage.rules(1, None, PersonDecision::Approve)[1..], ["=> done"], "it is not its turn yet");
     assert_eq!(stage.replies("1", 1, vec![final_()])[1..], ["=> guarded 2 t1 a1"]);
 }
@@ -295,11 +298,11 @@ fn a_payload_that_calls_itself_dangerous_waits_whatever_the_rule_and_one_that_do
     let mut stage = DecideStage::new();
     stage.asks("k", "agent", None);
     let says = |to: &str, payload| {
-        JudgedItem::Admitted(Admitted::new(PayloadKind::For(name(to)), Verdict::sworn(payload)))
+        JudgedItem::Admitted(Admitted::new(PayloadKind::For(name(to)), Verdict::from_valid(payload)))
     };
     let harmless =
-        Payload::read(b"<guarded xmlns=\"urn:test\" is_dangerous=\"false\"/>", &DocumentLimits::default());
-    let marked = Verdict::sworn(payload("other")).of_dangerous_element(true);
+        Payload::parse(b"<guarded xmlns=\"urn:test\" is_dangerous=\"false\"/>", &DocumentLimits::default());
+    let marked = Verdict::from_valid(payload("other")).of_dangerous_element(true);
     let items = vec![
         says("tool", dangerous("tool")),
         says("guarded", harmless.unwrap()),
@@ -320,7 +323,7 @@ fn ids_are_counted_over_the_whole_log_and_survive_a_restart() {
     let mut stage = held();
     stage.rules(1, None, PersonDecision::Approve);
     let mut again = PumpState { book: stage.state.book.clone(), ..PumpState::default() };
-    stage.records.iter().for_each(|record| apply(&mut again, record));
+    stage.records.iter().for_each(|record| apply_record(&mut again, record));
     assert_eq!(again.threads, stage.state.threads);
     stage.state = again;
     stage.asks("another", "guarded", None);

@@ -3,7 +3,7 @@
 use super::*;
 
 fn child(label: &str) -> ThreadId {
-    root().child(label).unwrap()
+    root().make_child(label).unwrap()
 }
 
 /// Children `a`, `b` and `c` at work, and turn 2 of their parent due.
@@ -49,7 +49,7 @@ fn all_joins_until_the_last_has_finished() {
     assert_eq!(over(&stage), format!("<await-over {core} reason=\"done\" finished=\"3\" open=\"0\"/>"));
     let (inbox, answer) = (&stage.records[stage.records.len() - 2], stage.records.last().unwrap());
     assert_eq!(answer.header.cause, Some(inbox.header.id), "the last end is what ended the wait");
-    let call = &stage.state.thread(&root()).unwrap().calls["1"];
+    let call = &stage.state.find_thread(&root()).unwrap().calls["1"];
     assert_eq!(call.shown_inbox().count(), 3, "and all results are shown with it");
 }
 
@@ -152,7 +152,7 @@ fn a_failed_or_cancelled_child_has_finished_too() {
     stage.says(&child("a"), "1", 1, JudgedContent::Items(vec![]));
     let told = stage.happens(EventKind::Ordered(ClientOrder::Cancel {
         ticket: Ticket(2),
-        by: Name::operator(),
+        by: Name::new_operator(),
         thread: child("b"),
     }));
     assert!(told.contains(&"=> agent 1 t3 a1".to_owned()), "{told:?}");
@@ -211,7 +211,7 @@ fn a_wait_is_cancelled_with_its_call() {
     stage.replies("1/2.0", 1, vec![spawn(Some("deep"), "tool"), wait("all", &[])]);
     let told = stage.happens(EventKind::Ordered(ClientOrder::Cancel {
         ticket: Ticket(2),
-        by: Name::operator(),
+        by: Name::new_operator(),
         thread: root(),
     }));
     assert!(told.iter().all(|line| !line.starts_with("=> agent")), "{told:?}");

@@ -18,7 +18,7 @@ fn asked(gather: GatherRule) -> DecideStage {
 
 /// What the due turn of call 1 shows of the items of its last reply, in order.
 fn shown(stage: &DecideStage, turn: u32) -> Vec<String> {
-    let (thread, path) = (stage.state.thread(&root()).unwrap(), CallPath::top(1));
+    let (thread, path) = (stage.state.find_thread(&root()).unwrap(), CallPath::new_top(1));
     let found = |seq| {
         let own = |r: &&Record| r.header.thread == root() && r.header.seq == seq;
         stage.records.iter().find(own).cloned().map(Arc::new)
@@ -126,7 +126,7 @@ fn b13_what_the_others_had_begun_ends_with_them() {
     for end in ends {
         assert!(told.iter().any(|line| line.contains(end)), "{end}: {told:?}");
     }
-    assert_eq!(stage.state.thread(&root()).unwrap().calls.len(), 1);
+    assert_eq!(stage.state.find_thread(&root()).unwrap().calls.len(), 1);
 }
 
 #[test]
@@ -144,8 +144,8 @@ fn b13_a_report_that_calls_itself_a_failure_is_none_either_and_one_that_was_hand
     let report = |outcome: &str| {
         let core = "xmlns=\"https://xml-pipeline.org/ns/core/v1\"";
         let text = format!("<final-report {core} source=\"model\" outcome=\"{outcome}\">so</final-report>");
-        let payload = Payload::read(text.as_bytes(), &DocumentLimits::default()).unwrap();
-        JudgedItem::Admitted(Admitted::new(PayloadKind::Final, Verdict::sworn(payload)))
+        let payload = Payload::parse(text.as_bytes(), &DocumentLimits::default()).unwrap();
+        JudgedItem::Admitted(Admitted::new(PayloadKind::Final, Verdict::from_valid(payload)))
     };
     for (outcome, is_enough) in [("failure", false), ("partial", true), ("success", true)] {
         let mut stage = asked(GatherRule::First);
@@ -200,7 +200,7 @@ fn b13_an_approval_closes_when_another_taker_has_answered() {
 fn b13_only_what_the_schema_of_a_taker_calls_dangerous_waits() {
     let mut stage = DecideStage::new();
     stage.asks("k", "agent", None);
-    let verdict = |dangerous| Verdict::sworn(payload("question")).of_dangerous_element(dangerous);
+    let verdict = |dangerous| Verdict::from_valid(payload("question")).of_dangerous_element(dangerous);
     let takers = vec![(name("tool"), verdict(true)), (name("other"), verdict(false))];
     let item = Admitted::for_each(GatherRule::All, takers).unwrap();
     assert!(item.is_dangerous());
@@ -274,7 +274,7 @@ fn b13_a_caller_that_is_cancelled_takes_all_with_it() {
     stage.replies("1/1.0", 1, vec![to_each(GatherRule::First, &TAKERS)]);
     let told = stage.happens(EventKind::Ordered(ClientOrder::Cancel {
         ticket: Ticket(2),
-        by: Name::operator(),
+        by: Name::new_operator(),
         thread: root(),
     }));
     for path in ["1/1.0/1.0:0", "1/1.0/1.0:1"] {
@@ -316,7 +316,7 @@ fn b13_many_takers_are_counted_as_numbers() {
     let takers: Vec<&str> = std::iter::repeat_n("tool", 12).collect();
     stage.replies("1", 1, vec![to_each(GatherRule::First, &takers)]);
     stage.replies("1/1.0:10", 1, vec![final_()]);
-    let thread = stage.state.thread(&root()).unwrap();
+    let thread = stage.state.find_thread(&root()).unwrap();
     assert_eq!(thread.calls.len(), 1, "1/1.0:1 and 1/1.0:10 are two");
     assert_eq!(shown(&stage, 2).len(), 1);
 }

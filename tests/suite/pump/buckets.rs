@@ -47,7 +47,7 @@ fn the_refusal_that_is_counted_still_says_how_to_repair_it() {
     let key = Key::parse("k").unwrap();
     let asked = DoorMessage {
         ticket: Ticket(1),
-        client: Name::operator(),
+        client: Name::new_operator(),
         key,
         thread: None,
         payload,
@@ -59,7 +59,7 @@ fn the_refusal_that_is_counted_still_says_how_to_repair_it() {
         seed: Seed([0; 16]),
         what: EventKind::Asked { asked, bound: None },
     };
-    let decision = decide(&mut stage.state, event);
+    let decision = decide_event(&mut stage.state, event);
     assert!(decision.documents.is_empty() && decision.facts.is_empty(), "nothing of it is kept");
     let [Effect::Refused { refusal, .. }] = &decision.effects[..] else { panic!("{decision:?}") };
     assert!(refusal.message.contains("payload.invalid: limit: 0"), "{refusal:?}");
@@ -90,7 +90,7 @@ fn of_what_has_no_place_in_a_call_an_excerpt_is_kept() {
         ticket: None,
     });
     let decision =
-        decide(&mut stage.state, Event { at: Millis(1), tick: Millis(1), seed: Seed([0; 16]), what });
+        decide_event(&mut stage.state, Event { at: Millis(1), tick: Millis(1), seed: Seed([0; 16]), what });
     assert_eq!(decision.documents[0].bytes.len(), limits::EXCERPT_BYTES);
 }
 
@@ -99,7 +99,7 @@ fn a_count_is_told_where_the_refusals_belong_while_that_lives() {
     let mut stage = DecideStage::new();
     stage.asks("k", "tool", None);
     (0..AT_ONCE + 5).for_each(|_| drop(wrong(&mut stage, "operator", Some(&root()))));
-    let due = stage.state.buckets.due(Millis(u64::MAX));
+    let due = stage.state.buckets.take_due(Millis(u64::MAX));
     let [telling] = &due[..] else { panic!("{due:?}") };
     assert_eq!((&telling.place, telling.count.count), (&root(), 5));
     let told = stage.happens(EventKind::Noticed(PumpNotice::Throttled(telling.clone())));
@@ -112,7 +112,7 @@ fn a_count_is_told_where_the_refusals_belong_while_that_lives() {
     let ended = DueReport { sender: name("tool"), place: root(), count };
     stage.happens(EventKind::Ordered(ClientOrder::Cancel {
         ticket: Ticket(2),
-        by: Name::operator(),
+        by: Name::new_operator(),
         thread: root(),
     }));
     assert_eq!(

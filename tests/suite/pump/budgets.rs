@@ -65,7 +65,7 @@ fn b15_at_four_fifths_every_open_call_with_a_further_turn_is_warned_once() {
     assert!(!told.iter().any(|line| line.contains("inbox")), "seven of ten: {told:?}");
     let told = stage.replies("1/1.1/1.0", 1, vec![final_()]);
     assert!(!told.iter().any(|line| line.contains("inbox")), "an answer uses nothing: {told:?}");
-    let heat = root().child("heat").unwrap();
+    let heat = root().make_child("heat").unwrap();
     let told = stage.says(&heat, "1", 1, JudgedContent::Items(calls(1)));
     let warned: Vec<&String> = told.iter().filter(|line| line.contains("message/inbox")).collect();
     assert_eq!(
@@ -88,7 +88,7 @@ fn b15_at_four_fifths_every_open_call_with_a_further_turn_is_warned_once() {
 #[test]
 fn b15_a_warning_ends_a_wait() {
     let mut stage = messages(5);
-    let heat = root().child("heat").unwrap();
+    let heat = root().make_child("heat").unwrap();
     stage.replies("1", 1, vec![spawn(Some("heat"), "agent"), wait("all", &[])]);
     stage.says(&heat, "1", 1, JudgedContent::Items(calls(2)));
     assert!(body_of(&stage, "<budget-warning").iter().all(|w| w.starts_with(heat.as_str())), "its ceiling");
@@ -109,7 +109,7 @@ fn answers_in(stage: &mut DecideStage, thread: &ThreadId, turn: u32, count: usiz
 fn b15_of_two_children_over_budget_together_the_second_is_refused_before_it_starts() {
     // Each may have half of what is left, which together is more than there is.
     let mut stage = messages(10);
-    let (a, b) = (root().child("a").unwrap(), root().child("b").unwrap());
+    let (a, b) = (root().make_child("a").unwrap(), root().make_child("b").unwrap());
     let mut listed = composition();
     listed.budgets = Some(Budgets { messages: 10, ..Budgets::default() });
     for listener in listed.listeners.values_mut() {
@@ -135,7 +135,7 @@ fn b15_of_two_children_over_budget_together_the_second_is_refused_before_it_star
 #[test]
 fn b15_a_child_gets_half_of_the_rest_and_its_parent_is_charged_at_its_end() {
     let mut stage = messages(21);
-    let heat = root().child("heat").unwrap();
+    let heat = root().make_child("heat").unwrap();
     stage.replies("1", 1, vec![spawn(Some("heat"), "agent")]);
     let spawned = body_of(&stage, "<thread-spawned");
     assert!(spawned[0].contains("messages=\"10\""), "{spawned:?}");
@@ -148,7 +148,7 @@ fn b15_a_child_gets_half_of_the_rest_and_its_parent_is_charged_at_its_end() {
     let finished = body_of(&stage, "<thread-finished");
     let own = finished.iter().find(|f| f.starts_with(&format!("{} ", root()))).unwrap();
     assert!(own.contains("messages=\"2\" children=\"1\""), "{own}");
-    let budget_use = &stage.state.thread(&root()).unwrap().budget_uses[&1];
+    let budget_use = &stage.state.find_thread(&root()).unwrap().budget_uses[&1];
     assert_eq!((budget_use.used.messages, budget_use.used.children), (3, 2));
 }
 
@@ -156,7 +156,7 @@ fn b15_a_child_gets_half_of_the_rest_and_its_parent_is_charged_at_its_end() {
 fn b15_children_are_counted_over_the_whole_tree() {
     let mut stage = stage(Budgets { children: 3, ..Budgets::default() });
     stage.asks("k", "agent", None);
-    let heat = root().child("heat").unwrap();
+    let heat = root().make_child("heat").unwrap();
     stage.replies("1", 1, vec![spawn(Some("heat"), "agent")]);
     stage.says(&heat, "1", 1, JudgedContent::Items(vec![spawn(None, "tool"), spawn(None, "tool")]));
     let told = stage.replies("1", 2, vec![spawn(None, "tool")]);
@@ -172,7 +172,7 @@ fn row_36_depth_counts_the_calls_above_a_spawn() {
     stage.asks("k", "agent", None);
     stage.replies("1", 1, vec![call("agent")]);
     stage.replies("1/1.0", 1, vec![spawn(Some("heat"), "agent")]);
-    let heat = root().child("heat").unwrap();
+    let heat = root().make_child("heat").unwrap();
     let told = stage.says(&heat, "1", 1, JudgedContent::Items(vec![call("agent")]));
     assert!(told[0].contains("message/call"), "fourth: {told:?}");
     let told = stage.says(&heat, "1/1.0", 1, JudgedContent::Items(vec![call("agent"), spawn(None, "tool")]));
@@ -191,7 +191,7 @@ fn each_message_from_outside_has_its_own_budget_use() {
     stage.replies("1", 2, vec![final_()]);
     let told = stage.replies("2", 1, calls(1));
     assert!(told[0].contains("message/call"), "{told:?}");
-    assert_eq!(stage.state.thread(&root()).unwrap().budget_uses.keys().collect::<Vec<_>>(), [&2]);
+    assert_eq!(stage.state.find_thread(&root()).unwrap().budget_uses.keys().collect::<Vec<_>>(), [&2]);
 }
 
 #[test]

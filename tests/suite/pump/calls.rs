@@ -7,7 +7,7 @@ fn out_final_taken_closes_the_call_as_answered() {
     let mut stage = DecideStage::new();
     stage.asks("k", "tool", None);
     assert_eq!(stage.replies("1", 1, vec![final_()]), ["root 2 message/final tool -> operator 1 t1.0"]);
-    assert!(stage.state.thread(&root()).unwrap().calls.is_empty());
+    assert!(stage.state.find_thread(&root()).unwrap().calls.is_empty());
 }
 
 #[test]
@@ -197,7 +197,7 @@ fn again_takes_one_turn_as_any_other_reply_does() {
     (1..=3).for_each(|turn| assert_eq!(stage.says(&root(), "1", turn, again()).len(), 2, "{turn}"));
     let last = stage.says(&root(), "1", 4, again());
     assert!(last.iter().any(|line| line.contains("message/wrap-up")), "{last:?}");
-    assert!(stage.state.thread(&root()).unwrap().calls["1"].is_wrapping_up());
+    assert!(stage.state.find_thread(&root()).unwrap().calls["1"].is_wrapping_up());
 }
 
 #[test]
@@ -207,7 +207,7 @@ fn a_notice_waits_in_the_inbox_for_the_next_turn() {
     let notice = JudgedContent::Notice { code: "agent.second-action".into(), words: "one at a time".into() };
     assert_eq!(stage.says(&root(), "1", 1, notice), ["root 2 message/inbox core -> agent 1"]);
     stage.replies("1", 1, vec![note()]);
-    let call = &stage.state.thread(&root()).unwrap().calls["1"];
+    let call = &stage.state.find_thread(&root()).unwrap().calls["1"];
     assert_eq!(call.shown_inbox().collect::<Vec<_>>(), [2]);
 }
 
@@ -227,12 +227,12 @@ fn a_false_sender_is_reported_once_in_the_answering_turn_and_its_items_go_on() {
     let told = &bodies(&stage)[&2];
     assert!(told.contains("reply.false-sender") && told.contains("from core"), "{told}");
     stage.replies("1/1.0", 1, vec![final_()]);
-    let call = &stage.state.thread(&root()).unwrap().calls["1"];
+    let call = &stage.state.find_thread(&root()).unwrap().calls["1"];
     assert_eq!(call.shown_inbox().collect::<Vec<_>>(), [2], "shown beside the answers");
     // It is not an item, so a reply of only notes with a false sender still opens the next turn
     // with it.
     stage.lies("1", 2, "core", vec![note()]);
-    let call = &stage.state.thread(&root()).unwrap().calls["1"];
+    let call = &stage.state.find_thread(&root()).unwrap().calls["1"];
     assert_eq!(call.shown_inbox().count(), 1);
 }
 
@@ -252,7 +252,7 @@ fn row_33_a_reply_for_a_turn_that_is_over_is_stale_and_recorded() {
     stage.asks("k", "agent", None);
     stage.replies("1", 1, vec![note()]);
     assert_eq!(stage.replies("1", 1, vec![final_()]), ["root 3 refusal/reply.stale-lease core -> agent"]);
-    assert!(stage.state.thread(&root()).unwrap().calls["1"].is_due(2, 1), "the live turn is untouched");
+    assert!(stage.state.find_thread(&root()).unwrap().calls["1"].is_due(2, 1), "the live turn is untouched");
 }
 
 #[test]
@@ -262,7 +262,7 @@ fn b10_a_late_reply_for_an_ended_thread_is_recorded_outside_it() {
     let lease = stage.lease(&root(), "1", 1, 1);
     stage.happens(EventKind::Ordered(ClientOrder::Cancel {
         ticket: Ticket(2),
-        by: Name::operator(),
+        by: Name::new_operator(),
         thread: root(),
     }));
     let told = stage.happens(EventKind::Replied(JudgedDocument {

@@ -5,7 +5,7 @@ use super::*;
 fn cancel(stage: &mut DecideStage, thread: &ThreadId) -> Vec<String> {
     stage.happens(EventKind::Ordered(ClientOrder::Cancel {
         ticket: Ticket(2),
-        by: Name::operator(),
+        by: Name::new_operator(),
         thread: thread.clone(),
     }))
 }
@@ -15,7 +15,7 @@ fn b10_cancelling_a_root_ends_its_whole_tree() {
     let mut stage = DecideStage::new();
     stage.asks("k", "agent", None);
     stage.replies("1", 1, vec![spawn(Some("heat"), "agent"), call("tool")]);
-    let heat = root().child("heat").unwrap();
+    let heat = root().make_child("heat").unwrap();
     stage.says(&heat, "1", 1, JudgedContent::Items(vec![spawn(Some("deep"), "tool")]));
     let told = cancel(&mut stage, &root());
     assert_eq!(
@@ -41,10 +41,10 @@ fn cancelling_a_child_tells_its_parent_and_leaves_it_alive() {
     let mut stage = DecideStage::new();
     stage.asks("k", "agent", None);
     stage.replies("1", 1, vec![spawn(Some("heat"), "tool")]);
-    let told = cancel(&mut stage, &root().child("heat").unwrap());
+    let told = cancel(&mut stage, &root().make_child("heat").unwrap());
     assert_eq!(told[1], "root 4 message/inbox core -> agent 1");
     assert!(bodies(&stage)[&4].contains("outcome=\"cancelled\""));
-    assert!(!stage.state.thread(&root()).unwrap().ended);
+    assert!(!stage.state.find_thread(&root()).unwrap().ended);
 }
 
 #[test]
@@ -60,11 +60,11 @@ fn a_resting_root_can_be_cancelled_and_an_ended_one_cannot() {
 fn an_unknown_thread_cannot_be_cancelled() {
     let mut stage = DecideStage::new();
     assert_eq!(cancel(&mut stage, &root())[1], "=> refused thread.unknown");
-    assert_eq!(cancel(&mut stage, &ThreadId::sys())[1], "=> refused thread.unknown");
+    assert_eq!(cancel(&mut stage, &ThreadId::new_sys())[1], "=> refused thread.unknown");
 }
 
 fn cancel_item(label: &str) -> JudgedItem {
-    let body = format!("<cancel-thread id=\"{}\"/>", root().child(label).unwrap());
+    let body = format!("<cancel-thread id=\"{}\"/>", root().make_child(label).unwrap());
     primitive(&body)
 }
 
@@ -73,7 +73,7 @@ fn b10_a_call_cancels_a_child_of_its_own_and_is_told_how_many_ended() {
     let mut stage = DecideStage::new();
     stage.asks("k", "agent", None);
     stage.replies("1", 1, vec![spawn(Some("heat"), "agent")]);
-    let heat = root().child("heat").unwrap();
+    let heat = root().make_child("heat").unwrap();
     stage.says(&heat, "1", 1, JudgedContent::Items(vec![spawn(Some("deep"), "tool"), call("tool")]));
     assert_eq!(
         stage.replies("1", 2, vec![cancel_item("heat")]),
@@ -92,7 +92,7 @@ fn b10_a_call_cancels_a_child_of_its_own_and_is_told_how_many_ended() {
     );
     let body = String::from_utf8_lossy(&stage.records.last().unwrap().body).into_owned();
     assert!(body.contains("<thread-cancelled") && body.contains("threads=\"2\""), "{body}");
-    let call = &stage.state.thread(&root()).unwrap().calls["1"];
+    let call = &stage.state.find_thread(&root()).unwrap().calls["1"];
     assert_eq!(call.shown_inbox().collect::<Vec<_>>(), [5], "its end is shown with the answer");
 }
 

@@ -4,14 +4,14 @@ use sha2::{Digest as _, Sha256};
 use systole_core::pump::fold::apply_to;
 use systole_core::pump::state::{CallState, Thread};
 use systole_core::pump::view::{
-    BegunViews, ReadRequest, ReadRequests, ReadResults, View, ViewOwner, ViewPage, look,
+    BegunViews, ReadRequest, ReadRequests, ReadResults, View, ViewOwner, ViewPage, read_requests,
 };
 use systole_core::types::ports::{CallMark, LogBatch, LogWriter};
 use systole_log::memory::MemoryLog;
 
 use super::*;
 use crate::log_records::salt_of;
-use systole_core::pump::fold::apply;
+use systole_core::pump::fold::apply_record;
 
 pub(super) fn clear(keep: u64) -> JudgedItem {
     primitive(&format!("<clear-context keep=\"{keep}\"/>"))
@@ -24,8 +24,8 @@ pub(super) fn recall(attributes: &str) -> JudgedItem {
 /// An item with text in it.
 pub(super) fn saying(what: PayloadKind, local: &str, words: &str) -> JudgedItem {
     let document = format!("<{local} xmlns=\"urn:test\">{words}</{local}>");
-    let payload = Payload::read(document.as_bytes(), &DocumentLimits::default()).unwrap();
-    JudgedItem::Admitted(Admitted::new(what, Verdict::sworn(payload)))
+    let payload = Payload::parse(document.as_bytes(), &DocumentLimits::default()).unwrap();
+    JudgedItem::Admitted(Admitted::new(what, Verdict::from_valid(payload)))
 }
 
 pub(super) fn calls(to: &str, words: &str) -> JudgedItem {
@@ -45,36 +45,36 @@ impl DecideStage {
     pub(super) fn log(&self) -> MemoryLog {
         let mut log = MemoryLog::new();
         let records = self.records.iter().cloned().map(Arc::new).collect();
-        let _position = log.commit(&LogBatch { records, ..LogBatch::default() });
+        let _position = log.commit_batch(&LogBatch { records, ..LogBatch::default() });
         log
     }
 
     pub(super) fn whose(&self, thread: &ThreadId, path: &str) -> ViewOwner {
-        let call = &self.state.thread(thread).unwrap().calls[path];
+        let call = &self.state.find_thread(thread).unwrap().calls[path];
         let (config, listener, up_to) = (call.config, call.listener.clone(), call.ready_seq);
         let (thread, call) = (thread.clone(), CallPath::parse(path).unwrap());
-        let sees = self.state.book.listener(config, &listener).unwrap().sees;
+        let sees = self.state.book.find_listener(config, &listener).unwrap().sees;
         ViewOwner { thread, call, listener, sees, up_to }
     }
 
     pub(super) fn view(&self, thread: &ThreadId, path: &str) -> View {
         let (log, whose, whole) = (self.log(), self.whose(thread, path), vec![(0, ReadRequest::Whole)]);
-        let view = look(&log, &mut BegunViews::default(), &whose, &whole).unwrap().view.unwrap();
+        let view = read_requests(&log, &mut BegunViews::default(), &whose, &whole).unwrap().view.unwrap();
         if whose.sees == ViewScope::Thread {
             return view;
         }
         // A view that was read in each turn and then continued is the same.
         let page = ViewPage { from: 2, cleared: 0, words: false, items: true, mark: CallMark([0; 4]) };
-        let (mut begun, mut so_far) = (BegunViews::default(), Thread::blank(thread.clone()));
+        let (mut begun, mut so_far) = (BegunViews::default(), Thread::new_blank(thread.clone()));
         for record in self.records.iter().filter(|r| r.header.thread == *thread) {
             apply_to(&mut so_far, record);
             let due = so_far.calls.get(path).filter(|call| matches!(call.stand(), CallState::Ready { .. }));
             if let Some(up_to) = due.map(|call| call.ready_seq) {
                 let whose = ViewOwner { up_to, ..whose.clone() };
-                look(&log, &mut begun, &whose, &vec![(0, ReadRequest::Page(page))]).unwrap();
+                read_requests(&log, &mut begun, &whose, &vec![(0, ReadRequest::Page(page))]).unwrap();
             }
         }
-        assert_eq!(look(&log, &mut begun, &whose, &whole).unwrap().view.unwrap(), view);
+        assert_eq!(read_requests(&log, &mut begun, &whose, &whole).unwrap().view.unwrap(), view);
         view
     }
 
@@ -88,7 +88,7 @@ impl DecideStage {
             let turn = if message.begins { "-" } else { " " };
             format!("{n}{turn} {}: {}", message.from, cut_hashes(&body))
         };
-        self.view(thread, path).range(1, u64::MAX).map(line).collect()
+        self.view(thread, path).list_range(1, u64::MAX).map(line).collect()
     }
 
     /// Decides a reply as the engine does: its view is read before.
@@ -96,13 +96,14 @@ impl DecideStage {
         let wanted: ReadRequests = (0u32..)
             .zip(&items)
             .filter_map(|(ordinal, item)| match item {
-                JudgedItem::Admitted(a) => Some((ordinal, (primitives::of(a)?.wants)(a.bytes()))),
+                JudgedItem::Admitted(a) => Some((ordinal, (primitives::find_primitive(a)?.wants)(a.bytes()))),
                 _ => None,
             })
             .flat_map(|(ordinal, wanted)| wanted.into_iter().map(move |pending| (ordinal, pending)))
             .collect();
         let seen: ReadResults =
-            look(&self.log(), &mut BegunViews::default(), &self.whose(&root(), path), &wanted).unwrap();
+            read_requests(&self.log(), &mut BegunViews::default(), &self.whose(&root(), path), &wanted)
+                .unwrap();
         let judged = JudgedDocument {
             lease: self.lease(&root(), path, turn, 1),
             said: JudgedContent::Items(items),
@@ -195,7 +196,7 @@ fn b7_a_clear_is_confirmed_with_range_and_digest_and_changes_no_log() {
     // second.
     assert_eq!(stage.digest(), stage.digest_of(&[2, 3, 4, 5, 6, 7]));
     assert_eq!(stage.records.len(), before + 2, "what was cleared stands where it stood");
-    assert_eq!(stage.state.thread(&root()).unwrap().calls["1"].cleared, 7);
+    assert_eq!(stage.state.find_thread(&root()).unwrap().calls["1"].cleared, 7);
     assert_eq!(stage.sees(&root(), "1").len(), 12, "and keeps its number in the view");
 }
 
@@ -358,7 +359,7 @@ impl DecideStage {
         composition.listeners.get_mut("agent").unwrap().turns = 10_000;
         let mut stage = DecideStage::under(composition);
         stage.records = self.records.clone();
-        stage.records.iter().for_each(|record| apply(&mut stage.state, record));
+        stage.records.iter().for_each(|record| apply_record(&mut stage.state, record));
         stage.now = self.now;
         stage
     }
@@ -452,8 +453,9 @@ fn a_reply_that_is_late_changes_no_view() {
         claimed: None,
         ticket: None,
     };
-    let seen = look(&stage.log(), &mut BegunViews::default(), &stage.whose(&root(), "1"), &vec![]).unwrap();
+    let seen =
+        read_requests(&stage.log(), &mut BegunViews::default(), &stage.whose(&root(), "1"), &vec![]).unwrap();
     let told = stage.happens(EventKind::Looked { judged, seen: Ok(seen) });
     assert!(told[0].contains("refusal/reply.stale-lease"), "{told:?}");
-    assert_eq!(stage.state.thread(&root()).unwrap().calls["1"].cleared, 0);
+    assert_eq!(stage.state.find_thread(&root()).unwrap().calls["1"].cleared, 0);
 }

@@ -18,7 +18,7 @@ fn stage() -> DecideStage {
 }
 
 fn asks(stage: &mut DecideStage, who: &str, key: &str, to: &str, thread: Option<&ThreadId>) -> Vec<String> {
-    let payload = Ok(Admitted::new(PayloadKind::For(name(to)), Verdict::sworn(payload(to))));
+    let payload = Ok(Admitted::new(PayloadKind::For(name(to)), Verdict::from_valid(payload(to))));
     let (client, key) = (name(who), Key::parse(key).unwrap());
     let asked =
         DoorMessage { ticket: Ticket(1), client, key, thread: thread.cloned(), payload, claimed: None };
@@ -90,7 +90,7 @@ fn a_thread_of_others_is_to_a_client_without_operate_one_that_never_was() {
             .map(|line| line.replace("sess-0123456789ab", ""))
             .collect()
     });
-    assert_eq!(stage.state.thread(&thread).unwrap().seq, 1, "the thread has no record of it");
+    assert_eq!(stage.state.find_thread(&thread).unwrap().seq, 1, "the thread has no record of it");
 }
 
 #[test]
@@ -114,7 +114,7 @@ fn an_order_that_is_refused_stands_where_a_message_that_is_refused_does() {
     let mut stage = stage();
     asks(&mut stage, "alice", "k", "agent", None);
     let thread = stage.records.last().unwrap().header.thread.clone();
-    let child = thread.child("heat").unwrap();
+    let child = thread.make_child("heat").unwrap();
     stage.says(&thread, "1", 1, JudgedContent::Items(vec![spawn(Some("heat"), "tool")]));
     stage.says(&child, "1", 1, JudgedContent::Items(vec![final_()]));
     // The child has ended, so records about it are in its parent.

@@ -6,7 +6,7 @@ use super::clearing::{clear, recall};
 use super::journal::{asks, journals, prompt, result};
 use super::*;
 use systole_core::pump::event::PauseOrder;
-use systole_core::pump::fold::apply;
+use systole_core::pump::fold::apply_record;
 use systole_core::pump::fold::apply_to;
 use systole_core::pump::state::Thread;
 use systole_core::types::budget::{Budgets, LoopLimits};
@@ -16,7 +16,7 @@ use systole_kit::journal::{JournalEntry, ModelStarted};
 use systole_kit::money::Money;
 
 fn pause(halts: bool) -> EventKind {
-    let (by, thread) = (Name::operator(), Some(root()));
+    let (by, thread) = (Name::new_operator(), Some(root()));
     EventKind::Ordered(ClientOrder::Pause(PauseOrder { ticket: Ticket(6), by, thread, halts, note: None }))
 }
 
@@ -24,7 +24,7 @@ fn pause(halts: bool) -> EventKind {
 pub(crate) fn busy() -> (DecideStage, Vec<usize>) {
     let mut stage = DecideStage::new();
     let mut commits = Vec::new();
-    let (heat, late) = (root().child("heat").unwrap(), root().child("late").unwrap());
+    let (heat, late) = (root().make_child("heat").unwrap(), root().make_child("late").unwrap());
     let mut step = |stage: &mut DecideStage, work: &mut dyn FnMut(&mut DecideStage)| {
         work(stage);
         commits.push(stage.records.len());
@@ -93,7 +93,7 @@ fn later_calls(stage: &mut DecideStage, step: &mut Step<'_>) {
     });
     step(stage, &mut |s| {
         let question = item(PayloadKind::Primitive(Found::Answer(payload("it").bytes().clone())), "describe");
-        let led = for_thread(root().child("led").unwrap().as_str(), PayloadKind::Note, "thought");
+        let led = for_thread(root().make_child("led").unwrap().as_str(), PayloadKind::Note, "thought");
         drop(s.looks("3", 3, vec![led, question, clear(1), recall("from_seq=\"1\" to_seq=\"2\"")]))
     });
     step(stage, &mut |s| drop(s.asks("k", "other", None)));
@@ -103,17 +103,17 @@ fn later_calls(stage: &mut DecideStage, step: &mut Step<'_>) {
     step(stage, &mut |s| drop(s.replies("4", 1, vec![final_()])));
     step(stage, &mut |s| drop(s.asks("k5", "guarded", Some(&root()))));
     step(stage, &mut |s| drop(s.expires("5", 4)));
-    let other = ThreadId::root(&name("test"), &Name::operator(), &Key::parse("x").unwrap(), 12);
+    let other = ThreadId::new_root(&name("test"), &Name::new_operator(), &Key::parse("x").unwrap(), 12);
     step(stage, &mut |s| drop(s.asks("x", "quiet", None)));
     step(stage, &mut |s| drop(s.says(&other, "1", 1, JudgedContent::Items(vec![]))));
     step(stage, &mut |s| {
-        let (by, thread) = (Name::operator(), other.clone());
+        let (by, thread) = (Name::new_operator(), other.clone());
         drop(s.happens(EventKind::Ordered(ClientOrder::End { ticket: Ticket(4), by, thread })))
     });
     step(stage, &mut |s| {
         drop(s.happens(EventKind::Ordered(ClientOrder::Cancel {
             ticket: Ticket(3),
-            by: Name::operator(),
+            by: Name::new_operator(),
             thread: root(),
         })))
     });
@@ -175,7 +175,7 @@ fn limited() -> DecideStage {
     composition.budgets = Some(Budgets { messages: 10, ..Budgets::default() });
     composition.loops = Some(LoopLimits { told: 2, refused: 3, ping_pong: 6 });
     let mut stage = DecideStage::under(composition);
-    let heat = root().child("heat").unwrap();
+    let heat = root().make_child("heat").unwrap();
     stage.asks("k", "agent", None);
     stage.asks("k2", "quiet", Some(&root()));
     stage.replies("1", 1, vec![spawn(Some("heat"), "agent"), call("tool"), call("tool"), call("tool")]);
@@ -239,7 +239,7 @@ pub(crate) fn spread() -> DecideStage {
     stage.happens(EventKind::Sending { thread: root(), call, turn: 1 });
     stage.happens(EventKind::Ordered(ClientOrder::Cancel {
         ticket: Ticket(2),
-        by: Name::operator(),
+        by: Name::new_operator(),
         thread: root(),
     }));
     stage
@@ -269,7 +269,7 @@ pub(crate) fn thinking() -> DecideStage {
     let (tokens, money) = (Some(2_000), Money::parse("2 USD"));
     composition.budgets = Some(Budgets { tokens, money, ..Budgets::default() });
     let mut stage = DecideStage::under(composition);
-    let heat = root().child("heat").unwrap();
+    let heat = root().make_child("heat").unwrap();
     let starts = |id| journals(id, start_of(300, "0.2 USD"));
     stage.asks("k", "agent", None);
     stage.writes(1, starts(1));
@@ -314,13 +314,13 @@ fn the_log_cut_after_every_record_folds_and_goes_on() {
 fn folds_wherever_it_is_cut(stage: &DecideStage) {
     for cut in 0..=stage.records.len() {
         let mut state = PumpState { book: stage.state.book.clone(), ..PumpState::default() };
-        stage.records.iter().take(cut).for_each(|r| apply(&mut state, r));
+        stage.records.iter().take(cut).for_each(|r| apply_record(&mut state, r));
         for thread in state.threads.values() {
             let row = thread.to_row();
             let mut back = Thread::from_row(&row).unwrap();
             back.recent = thread.recent.clone();
             assert_eq!(back, *thread, "a row is the whole fold");
-            let mut alone = Thread::blank(thread.id.clone());
+            let mut alone = Thread::new_blank(thread.id.clone());
             let own = stage.records.iter().take(cut).filter(|r| r.header.thread == thread.id);
             own.for_each(|r| apply_to(&mut alone, r));
             assert_eq!(alone, *thread, "a thread folds by itself");
@@ -328,10 +328,10 @@ fn folds_wherever_it_is_cut(stage: &DecideStage) {
         // For any cut, the next event is decided and extends every chain.
         let mut cut_stage = DecideStage { state, records: Vec::new(), now: stage.now, events: 100 };
         cut_stage.asks("after", "tool", None);
-        if cut_stage.state.thread(&root()).is_some() {
+        if cut_stage.state.find_thread(&root()).is_some() {
             cut_stage.happens(EventKind::Ordered(ClientOrder::Cancel {
                 ticket: Ticket(9),
-                by: Name::operator(),
+                by: Name::new_operator(),
                 thread: root(),
             }));
         }
@@ -341,7 +341,7 @@ fn folds_wherever_it_is_cut(stage: &DecideStage) {
 #[test]
 fn a_row_in_another_encoding_is_no_row() {
     let (stage, _) = busy();
-    let mut row = stage.state.thread(&root()).unwrap().to_row();
+    let mut row = stage.state.find_thread(&root()).unwrap().to_row();
     assert!(Thread::from_row(&row).is_some());
     row.bytes[0] -= 1;
     assert!(Thread::from_row(&row).is_none(), "the thread is folded afresh from its records");
@@ -355,7 +355,7 @@ fn a_fold_at_a_commit_is_the_state_that_decided_the_next() {
     let mut state = PumpState { book: stage.state.book.clone(), ..PumpState::default() };
     let mut from = 0;
     for to in commits {
-        stage.records[from..to].iter().for_each(|r| apply(&mut state, r));
+        stage.records[from..to].iter().for_each(|r| apply_record(&mut state, r));
         from = to;
     }
     assert_eq!(state.threads, stage.state.threads);

@@ -10,11 +10,11 @@ fn out_lost_with_attempts_left_is_ready_again_after_a_pause_that_is_recorded() {
         stage.loses("1", 1, 1, Code::ListenerLost),
         ["root 2 attempt/listener.lost core -> tool 1 t1", "=> tool 1 t1 a2"]
     );
-    let call = &stage.state.thread(&root()).unwrap().calls["1"];
-    assert_eq!(call.not_before, stage.now.plus(1_000));
+    let call = &stage.state.find_thread(&root()).unwrap().calls["1"];
+    assert_eq!(call.not_before, stage.now.add_ms(1_000));
     stage.loses("1", 1, 2, Code::ListenerTimeout);
-    let call = &stage.state.thread(&root()).unwrap().calls["1"];
-    assert_eq!((call.attempts, call.not_before), (3, stage.now.plus(2_000)), "the pause doubles");
+    let call = &stage.state.find_thread(&root()).unwrap().calls["1"];
+    assert_eq!((call.attempts, call.not_before), (3, stage.now.add_ms(2_000)), "the pause doubles");
 }
 
 #[test]
@@ -51,7 +51,7 @@ fn out_failed_with_retry_is_ready_again_and_failed_without_is_closed() {
 fn out_lost_with_on_unknown_fail_is_never_repeated() {
     let mut stage = DecideStage::new();
     stage.asks("k", "careful", None);
-    let sending = EventKind::Sending { thread: root(), call: CallPath::top(1), turn: 1 };
+    let sending = EventKind::Sending { thread: root(), call: CallPath::new_top(1), turn: 1 };
     assert_eq!(stage.happens(sending), ["root 2 attempt/- core -> careful 1 t1", "=> careful 1 t1 a1"]);
     assert_eq!(
         stage.loses("1", 1, 1, Code::ListenerLost),
@@ -66,7 +66,7 @@ fn out_lost_with_on_unknown_fail_is_never_repeated() {
 fn a_known_failure_is_repeated_also_where_an_unknown_outcome_is_not() {
     let mut stage = DecideStage::new();
     stage.asks("k", "careful", None);
-    stage.happens(EventKind::Sending { thread: root(), call: CallPath::top(1), turn: 1 });
+    stage.happens(EventKind::Sending { thread: root(), call: CallPath::new_top(1), turn: 1 });
     assert_eq!(stage.loses("1", 1, 1, Code::ListenerFailed)[1], "=> careful 1 t1 a2");
 }
 
@@ -105,7 +105,7 @@ fn a_delivery_that_keeps_dying_with_the_pump_is_a_dead_letter_after_five_attempt
 /// The pump died while that attempt at the root's first turn was out.
 fn dies_with_pump(stage: &mut DecideStage, attempt: u32) -> Vec<String> {
     stage.happens(EventKind::Lost(LostAttempt {
-        id: AttemptId { thread: root(), call: CallPath::top(1), turn: 1, attempt },
+        id: AttemptId { thread: root(), call: CallPath::new_top(1), turn: 1, attempt },
         code: Code::ListenerLost,
         words: "the pump stopped".into(),
         with_pump: true,
@@ -124,11 +124,11 @@ fn deaths_of_the_pump_leave_a_listener_its_own_attempts_and_the_other_way_round(
     }
     // Three attempts of its own, after four that were not the listener's fault.
     assert_eq!(stage.loses("1", 1, 5, Code::ListenerFailed)[1], "=> tool 1 t1 a6");
-    let call = &stage.state.thread(&root()).unwrap().calls["1"];
-    assert_eq!(call.not_before, stage.now.plus(1_000), "nor do they make the pause longer");
+    let call = &stage.state.find_thread(&root()).unwrap().calls["1"];
+    assert_eq!(call.not_before, stage.now.add_ms(1_000), "nor do they make the pause longer");
     let fails = || JudgedContent::Failure { code: "upstream-down".into(), retry: true, words: "503".into() };
     assert_eq!(stage.says(&root(), "1", 1, fails())[1], "=> tool 1 t1 a7");
-    let row = stage.state.thread(&root()).unwrap().to_row();
+    let row = stage.state.find_thread(&root()).unwrap().to_row();
     assert_eq!(systole_core::pump::state::Thread::from_row(&row).unwrap().calls["1"].lost_with_pump, 4);
     assert!(stage.says(&root(), "1", 1, fails())[0].contains("dead-letter"), "the third of its own");
 

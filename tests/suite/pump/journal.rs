@@ -10,7 +10,7 @@ use systole_kit::ask::PumpQuestion;
 use systole_kit::journal::{EarlierEntry, JournalEntry, ModelCallOutcome, ModelStarted};
 
 use super::*;
-use systole_core::pump::fold::apply;
+use systole_core::pump::fold::apply_record;
 
 pub(crate) fn prompt(letter: char) -> String {
     letter.to_string().repeat(64)
@@ -49,7 +49,7 @@ impl DecideStage {
     }
 
     fn journal(&self) -> &Journal {
-        &self.state.thread(&root()).unwrap().calls["1"].journal
+        &self.state.find_thread(&root()).unwrap().calls["1"].journal
     }
 }
 
@@ -64,7 +64,7 @@ fn out() -> DecideStage {
 fn out_with_care() -> DecideStage {
     let mut stage = DecideStage::new();
     stage.asks("k", "careful", None);
-    let (thread, call) = (root(), CallPath::top(1));
+    let (thread, call) = (root(), CallPath::new_top(1));
     stage.happens(EventKind::Sending { thread, call, turn: 1 });
     stage
 }
@@ -81,7 +81,7 @@ fn out_an_entry_is_recorded_and_answered_and_the_turn_is_still_out() {
         ["root 3 journal/model-result agent -> - 1 t1", "=> answer 9"]
     );
     let body = bodies(&stage)[&3].clone();
-    let recalled = EarlierEntry::read(body.as_bytes()).unwrap();
+    let recalled = EarlierEntry::from_body(body.as_bytes()).unwrap();
     assert_eq!(recalled, EarlierEntry { attempt: 1, id: 9, entry: result(8, "so") });
     assert!(!body.contains("delivery"), "a reader of the log must not be able to answer: {body}");
     assert_eq!(stage.replies("1", 1, vec![final_()])[0], "root 4 message/final agent -> operator 1 t1.0");
@@ -239,7 +239,7 @@ fn a_failure_that_leaves_a_start_open_is_not_tried_again_where_unknown_outcomes_
 fn a_child_s_journal_stands_in_the_child() {
     let mut stage = out();
     stage.replies("1", 1, vec![spawn(Some("heat"), "agent")]);
-    let heat = root().child("heat").unwrap();
+    let heat = root().make_child("heat").unwrap();
     let told = stage.says(&heat, "1", 1, journals(8, started()));
     assert_eq!(told, ["heat 2 journal/model-started agent -> - 1 t1", "=> answer 8"]);
     let told = stage.says(&root(), "1", 2, journals(8, started()));
@@ -254,7 +254,7 @@ fn a_record_of_another_version_that_holds_no_entry_changes_nothing() {
     let before = stage.journal().clone();
     record.header.seq += 1;
     record.body = Arc::from(&b"<journal xmlns='urn:other'/>"[..]);
-    apply(&mut stage.state, &record);
+    apply_record(&mut stage.state, &record);
     assert_eq!(stage.journal(), &before);
 }
 
@@ -269,7 +269,7 @@ fn a_recall_names_the_delivery_that_asked() {
         seed: Seed([9; 16]),
         what: EventKind::Replied(judged),
     };
-    let decision = decide(&mut stage.state, event);
+    let decision = decide_event(&mut stage.state, event);
     assert!(decision.facts.is_empty(), "a question leaves no trace");
     let [Effect::Recall(recall)] = decision.effects.as_slice() else { panic!("{:?}", decision.effects) };
     assert_eq!((&recall.lease, recall.id), (&lease, 7));

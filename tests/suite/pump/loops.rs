@@ -15,14 +15,16 @@ fn stage(loops: LoopLimits) -> DecideStage {
 
 fn say(to: &str, n: u32) -> JudgedItem {
     let document = format!("<{to} xmlns=\"urn:test\" n=\"{n}\"/>");
-    let payload = Payload::read(document.as_bytes(), &DocumentLimits::default()).unwrap();
-    JudgedItem::Admitted(Admitted::new(PayloadKind::For(name(to)), Verdict::sworn(payload)))
+    let payload = Payload::parse(document.as_bytes(), &DocumentLimits::default()).unwrap();
+    JudgedItem::Admitted(Admitted::new(PayloadKind::For(name(to)), Verdict::from_valid(payload)))
 }
 
 fn answer(n: u32) -> JudgedItem {
-    let payload =
-        Payload::read(format!("<done xmlns=\"urn:test\" n=\"{n}\"/>").as_bytes(), &DocumentLimits::default());
-    JudgedItem::Admitted(Admitted::new(PayloadKind::Final, Verdict::sworn(payload.unwrap())))
+    let payload = Payload::parse(
+        format!("<done xmlns=\"urn:test\" n=\"{n}\"/>").as_bytes(),
+        &DocumentLimits::default(),
+    );
+    JudgedItem::Admitted(Admitted::new(PayloadKind::Final, Verdict::from_valid(payload.unwrap())))
 }
 
 /// A call with its answer, as turn `turn` of call 1.

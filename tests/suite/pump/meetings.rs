@@ -7,11 +7,11 @@ use systole_core::pump::wall::RunningBudget;
 use systole_core::types::budget::Budgets;
 
 fn heat() -> ThreadId {
-    root().child("heat").unwrap()
+    root().make_child("heat").unwrap()
 }
 
 fn open_call<'s>(stage: &'s DecideStage, thread: &ThreadId) -> &'s systole_core::pump::state::Call {
-    &stage.state.thread(thread).unwrap().calls["1"]
+    &stage.state.find_thread(thread).unwrap().calls["1"]
 }
 
 /// An agent whose second turn is due and whose timer fires when the tea is ready.
@@ -155,7 +155,7 @@ fn a_word_is_taken_for_the_wrap_up_turn_though_it_is_one_more_than_the_file_allo
     let told = stage.happens(EventKind::Elapsed(RunningBudget { thread: root(), budget_use: 1 }));
     assert!(told.iter().any(|line| line.contains("message/wrap-up")), "{told:?}");
     let told = stage.steers("operator", "agent", Some(&root()));
-    let seq = stage.state.thread(&root()).unwrap().seq;
+    let seq = stage.state.find_thread(&root()).unwrap().seq;
     assert_eq!(told.last().unwrap(), &format!("=> receipt #{seq}"), "turn 5 shows it");
     stage.replies("1", 4, vec![note()]);
     assert!(open_call(&stage, &root()).shown_inbox().any(|shown| shown == seq));

@@ -35,7 +35,7 @@ mod wrapping;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use systole_core::pump::decide::decide;
+use systole_core::pump::decide::decide_event;
 use systole_core::pump::event::{ClientOrder, Decision, Effect, Event, EventKind, LostAttempt, PumpNotice};
 use systole_core::pump::fold::apply_to;
 use systole_core::pump::primitives;
@@ -125,11 +125,11 @@ pub(crate) fn composition() -> Composition {
 
 pub(crate) fn payload(local: &str) -> Payload {
     let document = format!("<{local} xmlns=\"urn:test\"/>");
-    Payload::read(document.as_bytes(), &DocumentLimits::default()).unwrap()
+    Payload::parse(document.as_bytes(), &DocumentLimits::default()).unwrap()
 }
 
 pub(crate) fn item(what: PayloadKind, local: &str) -> JudgedItem {
-    JudgedItem::Admitted(Admitted::new(what, Verdict::sworn(payload(local))))
+    JudgedItem::Admitted(Admitted::new(what, Verdict::from_valid(payload(local))))
 }
 
 pub(crate) fn call(to: &str) -> JudgedItem {
@@ -138,7 +138,7 @@ pub(crate) fn call(to: &str) -> JudgedItem {
 
 /// An item for all of them, as the door admits it.
 pub(crate) fn to_each(gather: GatherRule, takers: &[&str]) -> JudgedItem {
-    let verdict = |to: &&str| (name(to), Verdict::sworn(payload("question")));
+    let verdict = |to: &&str| (name(to), Verdict::from_valid(payload("question")));
     JudgedItem::Admitted(
         Admitted::for_each(gather, takers.iter().map(verdict).collect()).expect("some takers"),
     )
@@ -146,7 +146,7 @@ pub(crate) fn to_each(gather: GatherRule, takers: &[&str]) -> JudgedItem {
 
 /// An item for another thread, as the door passes it on.
 pub(crate) fn for_thread(thread: &str, what: PayloadKind, local: &str) -> JudgedItem {
-    let judged = Box::new(Ok(Admitted::new(what, Verdict::sworn(payload(local)))));
+    let judged = Box::new(Ok(Admitted::new(what, Verdict::from_valid(payload(local)))));
     JudgedItem::ForThread { thread: thread.to_owned(), payload: payload(local).bytes().clone(), judged }
 }
 
@@ -168,22 +168,24 @@ pub(crate) fn refused() -> JudgedItem {
 pub(crate) fn spawn(label: Option<&str>, to: &str) -> JudgedItem {
     let initial = payload(to).bytes().clone();
     let core = "<spawn-thread xmlns=\"https://xml-pipeline.org/ns/core/v1\"/>";
-    let spawn = Payload::read(core.as_bytes(), &DocumentLimits::default()).unwrap();
+    let spawn = Payload::parse(core.as_bytes(), &DocumentLimits::default()).unwrap();
     let found = Found::Child { label: label.map(str::to_owned), to: name(to), initial };
-    JudgedItem::Admitted(Admitted::new(PayloadKind::Primitive(found), Verdict::sworn(spawn)))
+    JudgedItem::Admitted(Admitted::new(PayloadKind::Primitive(found), Verdict::from_valid(spawn)))
 }
 
 /// A primitive as the door admits it.
 pub(crate) fn primitive(body: &str) -> JudgedItem {
     let body = body.replacen(' ', " xmlns=\"https://xml-pipeline.org/ns/core/v1\" ", 1);
-    let payload = Payload::read(body.as_bytes(), &DocumentLimits::default()).unwrap();
-    let Some(Reading::Plain(read)) = primitives::reading(payload.name()) else { panic!("the door knows it") };
+    let payload = Payload::parse(body.as_bytes(), &DocumentLimits::default()).unwrap();
+    let Some(Reading::Plain(read)) = primitives::find_reading(payload.name()) else {
+        panic!("the door knows it")
+    };
     read(payload.bytes()).expect("the door reads it");
-    JudgedItem::Admitted(Admitted::new(PayloadKind::Primitive(Found::Nothing), Verdict::sworn(payload)))
+    JudgedItem::Admitted(Admitted::new(PayloadKind::Primitive(Found::Nothing), Verdict::from_valid(payload)))
 }
 
 pub(crate) fn wait(mode: &str, labels: &[&str]) -> JudgedItem {
-    let thread = |label: &&str| format!("<thread id=\"{}\"/>", root().child(label).unwrap());
+    let thread = |label: &&str| format!("<thread id=\"{}\"/>", root().make_child(label).unwrap());
     let threads: String = labels.iter().map(thread).collect();
     let body = format!("<await-threads mode=\"{mode}\">{threads}</await-threads>");
     primitive(&body)
@@ -217,8 +219,8 @@ pub(crate) fn note_with(lists: &[(&str, &str)]) -> JudgedItem {
     let core = "<todo-until xmlns=\"https://xml-pipeline.org/ns/core/v1\"";
     let lists: String = lists.iter().map(|(c, s)| todo_body(c, s).replacen("<todo-until", core, 1)).collect();
     let body = format!("<agent xmlns=\"urn:test\"><thought>so</thought>{lists}</agent>");
-    let payload = Payload::read(body.as_bytes(), &DocumentLimits::default()).unwrap();
-    JudgedItem::Admitted(Admitted::new(PayloadKind::Note, Verdict::sworn(payload)))
+    let payload = Payload::parse(body.as_bytes(), &DocumentLimits::default()).unwrap();
+    JudgedItem::Admitted(Admitted::new(PayloadKind::Note, Verdict::from_valid(payload)))
 }
 
 /// What the listener of a call gets with its due turn.
@@ -227,7 +229,8 @@ pub(crate) fn delivered(
     lease: Arc<Lease>,
     found: impl Fn(u64) -> Option<Arc<Record>>,
 ) -> Delivered {
-    let turn = DeliveredTurn::Recorded(Arc::new(turn_records::of(call, Some(Millis(0)), found).unwrap()));
+    let turn =
+        DeliveredTurn::Recorded(Arc::new(turn_records::collect_turn(call, Some(Millis(0)), found).unwrap()));
     Delivery { lease, turn }.envelope().unwrap()
 }
 
@@ -241,7 +244,7 @@ pub(crate) struct DecideStage {
 
 /// The root that key `k` of the operator opens.
 pub(crate) fn root() -> ThreadId {
-    ThreadId::root(&name("test"), &Name::operator(), &Key::parse("k").unwrap(), 12)
+    ThreadId::new_root(&name("test"), &Name::new_operator(), &Key::parse("k").unwrap(), 12)
 }
 
 impl DecideStage {
@@ -258,22 +261,22 @@ impl DecideStage {
     /// Decides and folds, and returns the records and effects, one on each line.
     pub(crate) fn happens(&mut self, what: EventKind) -> Vec<String> {
         self.events += 1;
-        self.now = self.now.plus(10);
+        self.now = self.now.add_ms(10);
         let event = Event { at: self.now, tick: self.now, seed: Seed([self.events; 16]), what };
         let mut before = self.state.threads.clone();
-        let Decision { facts, touched, effects, toll, .. } = decide(&mut self.state, event);
+        let Decision { facts, touched, effects, toll, .. } = decide_event(&mut self.state, event);
         for effect in &effects {
             if let Effect::Runs { runs, left } = effect {
                 self.state.running.put(runs.clone(), *left, self.now);
             }
         }
         if let Some(toll) = toll {
-            self.state.buckets.take(toll, self.now);
+            self.state.buckets.take_toll(toll, self.now);
         }
         for fact in &facts {
             let id = &fact.header.thread;
-            let thread = before.entry(id.clone()).or_insert_with(|| Thread::blank(id.clone()));
-            assert!(fact.verifies(thread.head), "each fact extends its chain");
+            let thread = before.entry(id.clone()).or_insert_with(|| Thread::new_blank(id.clone()));
+            assert!(fact.is_valid_after(thread.head), "each fact extends its chain");
             assert!(touched.contains(id), "each thread with a fact is named: {id}");
             apply_to(thread, fact);
         }
@@ -285,11 +288,11 @@ impl DecideStage {
     }
 
     pub(crate) fn asks(&mut self, key: &str, to: &str, thread: Option<&ThreadId>) -> Vec<String> {
-        let payload = Ok(Admitted::new(PayloadKind::For(name(to)), Verdict::sworn(payload(to))));
+        let payload = Ok(Admitted::new(PayloadKind::For(name(to)), Verdict::from_valid(payload(to))));
         let key = Key::parse(key).unwrap();
         let asked = DoorMessage {
             ticket: Ticket(1),
-            client: Name::operator(),
+            client: Name::new_operator(),
             key,
             thread: thread.cloned(),
             payload,
@@ -301,8 +304,9 @@ impl DecideStage {
     /// A `<steer>` from outside, always under the same key, as the door admits it.
     pub(crate) fn steers(&mut self, client: &str, to: &str, thread: Option<&ThreadId>) -> Vec<String> {
         let core = "<steer xmlns=\"https://xml-pipeline.org/ns/core/v1\"/>";
-        let core = Payload::read(core.as_bytes(), &DocumentLimits::default()).unwrap();
-        let payload = Ok(Admitted::steer(name(to), Verdict::sworn(payload(to)), Verdict::sworn(core)));
+        let core = Payload::parse(core.as_bytes(), &DocumentLimits::default()).unwrap();
+        let payload =
+            Ok(Admitted::new_steer(name(to), Verdict::from_valid(payload(to)), Verdict::from_valid(core)));
         let (client, key) = (name(client), Key::parse("s").unwrap());
         let asked =
             DoorMessage { ticket: Ticket(1), client, key, thread: thread.cloned(), payload, claimed: None };
@@ -311,7 +315,7 @@ impl DecideStage {
 
     pub(crate) fn lease(&self, thread: &ThreadId, path: &str, turn: u32, attempt: u32) -> Arc<Lease> {
         let call = CallPath::parse(path).unwrap();
-        let open = self.state.thread(thread).and_then(|t| t.calls.get(&call));
+        let open = self.state.find_thread(thread).and_then(|t| t.calls.get(&call));
         let listener = open.map_or_else(|| name("tool"), |c| c.listener.clone());
         let token = LeaseToken("token".into());
         Arc::new(Lease {
@@ -330,7 +334,7 @@ impl DecideStage {
         said: JudgedContent,
     ) -> Vec<String> {
         let attempt =
-            self.state.thread(thread).and_then(|t| t.calls.get(path)).map_or(1, |c| c.attempts.max(1));
+            self.state.find_thread(thread).and_then(|t| t.calls.get(path)).map_or(1, |c| c.attempts.max(1));
         let lease = self.lease(thread, path, turn, attempt);
         self.happens(EventKind::Replied(JudgedDocument { lease, said, claimed: None, ticket: None }))
     }
@@ -352,14 +356,14 @@ impl DecideStage {
     }
 
     pub(crate) fn passes(&mut self, ms: u64) {
-        self.now = self.now.plus(ms);
+        self.now = self.now.add_ms(ms);
     }
 
     /// A timer of the root is due, this long ago. The newest record that sets a timer set it.
     pub(crate) fn fires(&mut self, timer: &str, late_ms: u64) -> Vec<String> {
         let is_set =
             |r: &&Record| r.header.thread == root() && r.header.code.map(RecordCode::as_str) == Some("set");
-        let known = self.state.thread(&root()).and_then(|t| t.timers.get(timer)).map(|t| t.set);
+        let known = self.state.find_thread(&root()).and_then(|t| t.timers.get(timer)).map(|t| t.set);
         let newest = self.records.iter().rev().filter(is_set);
         let set = newest.clone().find(|r| Some(r.header.seq) == known).or(newest.clone().next());
         let set = Arc::new(set.expect("some timer was set").clone());
@@ -370,7 +374,7 @@ impl DecideStage {
     pub(crate) fn loses(&mut self, path: &str, turn: u32, attempt: u32, code: Code) -> Vec<String> {
         let call = CallPath::parse(path).unwrap();
         let id = AttemptId { thread: root(), call, turn, attempt };
-        self.happens(EventKind::Lost(LostAttempt::of(&id, code, "last words".to_owned(), false)))
+        self.happens(EventKind::Lost(LostAttempt::new(&id, code, "last words".to_owned(), false)))
     }
 }
 
@@ -403,7 +407,7 @@ fn effect_line(effect: &Effect) -> String {
         Effect::Wait { timer, until: None, .. } => format!("=> wait no more for {timer}"),
         Effect::Wait { timer, until: Some(until), .. } => {
             let then = if until.may_fire { "" } else { ", once it was shown" };
-            format!("=> wait for {timer} until {}{then}", until.due.since(Millis(1_000_000)))
+            format!("=> wait for {timer} until {}{then}", until.due.count_since(Millis(1_000_000)))
         }
         Effect::CallBack { call, .. } => format!("=> call back {call}"),
         Effect::LetGo { .. } => "=> let go".to_owned(),

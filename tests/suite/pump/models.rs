@@ -54,7 +54,7 @@ fn money(most: &str) -> DecideStage {
 }
 
 fn used(stage: &DecideStage) -> UsedAmounts {
-    stage.state.thread(&root()).unwrap().budget_uses[&1].used
+    stage.state.find_thread(&root()).unwrap().budget_uses[&1].used
 }
 
 fn spent(stage: &DecideStage) -> Option<String> {
@@ -116,7 +116,7 @@ fn b15_a_start_over_budget_is_refused_and_the_call_wraps_up_after_its_open_turn(
     let told = stage.replies("1", 1, vec![call("tool"), note()]);
     assert_eq!(told[0], "root 7 refusal/budget.tokens core -> agent 1 t1.0");
     assert_eq!(told.last().unwrap(), "=> agent 1 t2 a1");
-    assert!(stage.state.thread(&root()).unwrap().calls["1"].is_wrapping_up());
+    assert!(stage.state.find_thread(&root()).unwrap().calls["1"].is_wrapping_up());
 }
 
 #[test]
@@ -156,7 +156,7 @@ fn b15_the_wrap_up_turn_allows_one_model_answer_over_the_limit_and_no_second() {
 fn b15_of_a_tree_no_second_call_has_an_answer_beyond_the_limit() {
     let mut stage = tokens(1_000);
     stage.replies("1", 1, vec![spawn(Some("heat"), "agent")]);
-    let heat = root().child("heat").unwrap();
+    let heat = root().make_child("heat").unwrap();
     // The parent uses what its child's ceiling does not reserve; both have no room left.
     stage.writes(2, start(Some(1_000), None));
     stage.writes(2, outcome(8, Some((1_000, 0)), None));
@@ -218,7 +218,7 @@ fn b15_money_in_another_currency_is_refused() {
     assert_eq!(stage.writes(1, outcome(8, None, Some("0.5 EUR")))[1], "=> answer 9");
     // The same applies to a child, whose use is added to its parent's.
     stage.replies("1", 1, vec![spawn(Some("heat"), "agent")]);
-    let told = stage.says(&root().child("heat").unwrap(), "1", 1, start(None, Some("1 USD")));
+    let told = stage.says(&root().make_child("heat").unwrap(), "1", 1, start(None, Some("1 USD")));
     assert_eq!(told.last().unwrap(), "=> answer 8 payload.invalid");
 }
 
@@ -248,7 +248,7 @@ fn b15_a_child_gets_half_of_the_rest_and_its_use_is_charged_to_the_parent() {
     stage.replies("1", 1, vec![spawn(Some("heat"), "agent")]);
     let spawned = bodies(&stage).into_values().find(|body| body.contains("<thread-spawned")).unwrap();
     assert!(spawned.contains("tokens=\"400\" money=\"0.8 USD\""), "{spawned}");
-    let heat = root().child("heat").unwrap();
+    let heat = root().make_child("heat").unwrap();
     let told = stage.says(&heat, "1", 1, start(Some(401), None));
     assert!(told.last().unwrap().contains("budget.tokens"), "its ceiling: {told:?}");
     assert_eq!(told.iter().filter(|line| line.contains("wrap-up")).count(), 1, "and the child's alone");

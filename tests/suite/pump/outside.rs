@@ -29,7 +29,7 @@ fn row_28_the_same_key_with_other_bytes_is_a_conflict_that_names_both_hashes() {
     );
     let body = String::from_utf8_lossy(&stage.records.last().unwrap().body).into_owned();
     for local in ["tool", "other"] {
-        assert!(body.contains(&Digest::of(payload(local).bytes()).to_string()), "{body}");
+        assert!(body.contains(&Digest::hash_bytes(payload(local).bytes()).to_string()), "{body}");
     }
 }
 
@@ -37,7 +37,7 @@ fn row_28_the_same_key_with_other_bytes_is_a_conflict_that_names_both_hashes() {
 fn row_29_a_key_of_one_client_means_nothing_for_another() {
     let mut stage = DecideStage::new();
     stage.asks("k", "tool", None);
-    let payload = Ok(Admitted::new(PayloadKind::For(name("tool")), Verdict::sworn(payload("tool"))));
+    let payload = Ok(Admitted::new(PayloadKind::For(name("tool")), Verdict::from_valid(payload("tool"))));
     let key = Key::parse("k").unwrap();
     let asked =
         DoorMessage { ticket: Ticket(1), client: name("alice"), key, thread: None, payload, claimed: None };
@@ -56,7 +56,7 @@ fn a_longer_root_id_is_drawn_where_twelve_digits_collide() {
     stage.state.threads.insert(root(), squatter);
     stage.asks("k", "tool", None);
     let id = &stage.records.last().unwrap().header.thread;
-    assert_eq!(*id, ThreadId::root(&name("test"), &Name::operator(), &Key::parse("k").unwrap(), 13));
+    assert_eq!(*id, ThreadId::new_root(&name("test"), &Name::new_operator(), &Key::parse("k").unwrap(), 13));
     assert_eq!(stage.asks("k", "tool", None), ["=> receipt #1 again"]);
 }
 
@@ -92,11 +92,11 @@ fn a_key_inside_a_thread_meets_its_receipt_from_memory_and_from_the_log() {
     stage.asks("k2", "tool", Some(&root()));
     assert_eq!(stage.asks("k2", "tool", Some(&root())), ["=> receipt #2 again"]);
     stage.state.threads.get_mut(&root()).unwrap().recent.clear();
-    let payload = Ok(Admitted::new(PayloadKind::For(name("tool")), Verdict::sworn(payload("tool"))));
+    let payload = Ok(Admitted::new(PayloadKind::For(name("tool")), Verdict::from_valid(payload("tool"))));
     let key = Key::parse("k2").unwrap();
     let asked = DoorMessage {
         ticket: Ticket(1),
-        client: Name::operator(),
+        client: Name::new_operator(),
         key,
         thread: Some(root()),
         payload,
@@ -106,12 +106,12 @@ fn a_key_inside_a_thread_meets_its_receipt_from_memory_and_from_the_log() {
         thread: root(),
         seq: 2,
         id: stage.records[1].header.id,
-        call: CallPath::top(2),
-        sender: Name::operator(),
+        call: CallPath::new_top(2),
+        sender: Name::new_operator(),
         repeated: true,
         claimed: None,
     };
-    let bound = systole_core::pump::event::BoundKey { receipt, body: Digest::of(b"other bytes") };
+    let bound = systole_core::pump::event::BoundKey { receipt, body: Digest::hash_bytes(b"other bytes") };
     let told = stage.happens(EventKind::Asked { asked, bound: Some(bound) });
     assert_eq!(told[1], "=> refused payload.id-conflict", "the log knows the key with other bytes");
 }
@@ -136,7 +136,7 @@ fn row_26_unknown_and_ended_threads_take_nothing() {
     stage.asks("k", "tool", None);
     stage.happens(EventKind::Ordered(ClientOrder::Cancel {
         ticket: Ticket(2),
-        by: Name::operator(),
+        by: Name::new_operator(),
         thread: root(),
     }));
     assert_eq!(
@@ -149,7 +149,7 @@ fn row_26_unknown_and_ended_threads_take_nothing() {
 fn a_message_for_a_thread_that_never_was_leaves_its_namesakes_alone() {
     let mut stage = DecideStage::new();
     stage.asks("k", "tool", None);
-    let ghost = root().child("ghost").unwrap();
+    let ghost = root().make_child("ghost").unwrap();
     assert_eq!(stage.asks("k9", "tool", Some(&ghost))[0], "sys 1 refusal/thread.unknown core -> operator");
 }
 
@@ -157,5 +157,5 @@ fn a_message_for_a_thread_that_never_was_leaves_its_namesakes_alone() {
 fn sys_takes_no_messages() {
     let mut stage = DecideStage::new();
     stage.happens(EventKind::Booted { listeners: vec![name("tool")], program: None });
-    assert_eq!(stage.asks("k", "tool", Some(&ThreadId::sys()))[1], "=> refused thread.unknown");
+    assert_eq!(stage.asks("k", "tool", Some(&ThreadId::new_sys()))[1], "=> refused thread.unknown");
 }

@@ -2,7 +2,9 @@
 //! events, and the listener's own messages are where they would be without them.
 
 use systole_core::pump::state::CallState;
-use systole_core::pump::view::{BegunViews, ReadRequest, View, ViewMessage, ViewOwner, ViewPage, look};
+use systole_core::pump::view::{
+    BegunViews, ReadRequest, View, ViewMessage, ViewOwner, ViewPage, read_requests,
+};
 use systole_core::types::ports::CallMark;
 use systole_kit::ask::{MessageSpot, ViewedPage};
 
@@ -45,7 +47,7 @@ impl DecideStage {
             };
             format!("{n}{turn} {}{to}{inside}: {body}", message.from)
         };
-        self.view(thread, path).range(1, u64::MAX).map(line).collect()
+        self.view(thread, path).list_range(1, u64::MAX).map(line).collect()
     }
 
     /// The places of the listener's own messages in that view, and of all messages in the view of its call alone.
@@ -55,7 +57,7 @@ impl DecideStage {
         let narrow = ViewOwner { sees: ViewScope::Call, ..whose.clone() };
         let wanted = vec![(0, ReadRequest::Whole)];
         let view = |whose: &ViewOwner| {
-            look(&self.log(), &mut BegunViews::default(), whose, &wanted).unwrap().view.unwrap()
+            read_requests(&self.log(), &mut BegunViews::default(), whose, &wanted).unwrap().view.unwrap()
         };
         let places = |view: View| -> Places {
             let own = view.messages().iter().filter(|message| message.to.is_none());
@@ -208,7 +210,7 @@ fn b2_what_happens_in_other_threads_is_not_seen() {
     let mut stage = stage(&["agent", "tool"]);
     stage.asks("k", "agent", None);
     stage.replies("1", 1, vec![thinks("secret of the root"), spawn(Some("heat"), "tool")]);
-    let heat = root().child("heat").unwrap();
+    let heat = root().make_child("heat").unwrap();
     assert_eq!(
         stage.overhears(&heat, "1"),
         ["1- agent: <tool/>"],
@@ -226,7 +228,7 @@ fn b2_a_request_that_a_person_amended_and_one_that_went_to_several_are_seen_once
     stage.asks("k", "tool", None);
     stage.replies("1", 1, vec![calls("guarded", "wild"), to_each(GatherRule::All, &["other", "quiet"])]);
     let mild =
-        Payload::read(b"<guarded xmlns=\"urn:test\">mild</guarded>", &DocumentLimits::default()).unwrap();
+        Payload::parse(b"<guarded xmlns=\"urn:test\">mild</guarded>", &DocumentLimits::default()).unwrap();
     stage.rules(1, None, amendment("guarded", mild));
     stage.replies("1/1.0", 1, vec![ends("guarded answer")]);
     stage.replies("1/1.1:0", 1, vec![thinks("inside"), ends("first")]);
@@ -262,8 +264,10 @@ fn b7_a_view_of_the_thread_is_cleared_in_whole_turns_and_read_again() {
     let whose = stage.whose(&root(), "1/2.1");
     let page = ViewPage { from: 0, cleared: 6, words: true, items: true, mark: CallMark([1, 2, 3, 4]) };
     let seen =
-        look(&stage.log(), &mut BegunViews::default(), &whose, &vec![(0, ReadRequest::Page(page))]).unwrap();
-    let page = ViewedPage::read(&Payload::trusted(seen.answers[&0].clone().unwrap()).unwrap()).unwrap();
+        read_requests(&stage.log(), &mut BegunViews::default(), &whose, &vec![(0, ReadRequest::Page(page))])
+            .unwrap();
+    let page =
+        ViewedPage::from_payload(&Payload::from_trusted(seen.answers[&0].clone().unwrap()).unwrap()).unwrap();
     let shown: Vec<(u64, &str, Option<&str>)> =
         page.messages().map(|one| (one.seq, one.from.as_str(), one.to.as_deref())).collect();
     assert_eq!(shown[..3], [(7, "other", None), (8, "tool", Some("agent")), (9, "agent", Some("tool"))]);
@@ -287,7 +291,7 @@ fn b2_a_view_names_no_refused_bytes_of_other_listeners() {
     let view = stage.view(&root(), "1/2.0");
     let named: Vec<(u64, bool)> = (1..)
         .zip(view.messages())
-        .filter(|(_, one)| one.from == Name::core())
+        .filter(|(_, one)| one.from == Name::new_core())
         .map(|(n, one)| (n, one.names.is_some()))
         .collect();
     assert_eq!(named, [(2, false), (4, true)], "{:?}", stage.overhears(&root(), "1/2.0"));
@@ -307,11 +311,11 @@ fn b2_the_next_look_reads_only_what_came_since_and_sees_the_same() {
         let (log, whose) = (stage.log(), stage.whose(&root(), "1"));
         let counted = Shaky::of(log);
         let wanted = vec![(0, ReadRequest::Whole)];
-        let seen = look(&counted, &mut begun, &whose, &wanted).unwrap();
+        let seen = read_requests(&counted, &mut begun, &whose, &wanted).unwrap();
         counts.push(counted.was_read().len());
         assert_eq!(
             seen,
-            look(&stage.log(), &mut BegunViews::default(), &whose, &wanted).unwrap(),
+            read_requests(&stage.log(), &mut BegunViews::default(), &whose, &wanted).unwrap(),
             "turn {turn}"
         );
     }
@@ -360,7 +364,7 @@ fn played(story: u64, chance: u64) -> std::collections::BTreeMap<(String, u32), 
     }
     let mut seen = std::collections::BTreeMap::new();
     for step in 0..240 {
-        let calls = &stage.state.thread(&root()).unwrap().calls;
+        let calls = &stage.state.find_thread(&root()).unwrap().calls;
         let due = calls.iter().filter_map(|(path, call)| match call.stand() {
             CallState::Ready { turn, .. } => Some((path.as_str().to_owned(), turn)),
             _ => None,

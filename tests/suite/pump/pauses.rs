@@ -6,7 +6,7 @@ use systole_core::pump::event::PauseOrder;
 fn pause(stage: &mut DecideStage, thread: Option<&ThreadId>, halts: bool) -> Vec<String> {
     stage.happens(EventKind::Ordered(ClientOrder::Pause(PauseOrder {
         ticket: Ticket(6),
-        by: Name::operator(),
+        by: Name::new_operator(),
         thread: thread.cloned(),
         halts,
         note: Some("lunch".to_owned()),
@@ -19,7 +19,7 @@ fn a_thread_is_paused_and_resumed_each_recorded_once() {
     stage.asks("k", "tool", None);
     assert_eq!(pause(&mut stage, Some(&root()), true), ["root 2 steer/paused core -> operator", "=> done"]);
     assert_eq!(pause(&mut stage, Some(&root()), true), ["=> done"]);
-    assert!(stage.state.thread(&root()).unwrap().paused.is_some());
+    assert!(stage.state.find_thread(&root()).unwrap().paused.is_some());
     assert_eq!(stage.replies("1", 1, vec![final_()])[0], "root 3 message/final tool -> operator 1 t1.0");
     assert_eq!(
         pause(&mut stage, Some(&root()), false),
@@ -69,9 +69,9 @@ fn what_is_not_or_has_ended_cannot_be_paused() {
     stage.asks("k", "tool", None);
     stage.happens(EventKind::Ordered(ClientOrder::Cancel {
         ticket: Ticket(2),
-        by: Name::operator(),
+        by: Name::new_operator(),
         thread: root(),
     }));
     assert_eq!(pause(&mut stage, Some(&root()), true)[1], "=> refused thread.ended");
-    assert_eq!(pause(&mut stage, Some(&ThreadId::sys()), true)[1], "=> refused thread.unknown");
+    assert_eq!(pause(&mut stage, Some(&ThreadId::new_sys()), true)[1], "=> refused thread.unknown");
 }

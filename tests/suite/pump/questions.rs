@@ -15,7 +15,7 @@ impl DecideStage {
     fn chooses(&mut self, id: u64, choice: Option<&str>, note: Option<&str>) -> Vec<String> {
         self.happens(EventKind::Ordered(ClientOrder::Ruled(Ruling {
             ticket: Ticket(5),
-            by: Name::operator(),
+            by: Name::new_operator(),
             request: PersonRequestId(id),
             hash: None,
             note: note.map(str::to_owned),
@@ -126,7 +126,7 @@ fn a_call_that_may_only_answer_withdraws_its_questions() {
 fn a_listener_cannot_ask_a_person_in_its_last_turn() {
     let mut stage = DecideStage::new();
     stage.asks("k", "agent", None);
-    let turns = stage.state.book.listener(Digest([7; 32]), &name("agent")).unwrap().turns;
+    let turns = stage.state.book.find_listener(Digest([7; 32]), &name("agent")).unwrap().turns;
     for turn in 1..turns {
         stage.replies("1", turn, vec![note()]);
     }

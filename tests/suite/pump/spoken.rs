@@ -1,6 +1,6 @@
 //! What models said, between the messages of a view: for which turn and attempt, and before which message.
 
-use systole_core::pump::view::{BegunViews, ReadRequest, ViewPage, look};
+use systole_core::pump::view::{BegunViews, ReadRequest, ViewPage, read_requests};
 use systole_core::types::ports::CallMark;
 use systole_kit::ask::{MessageSpot, ModelWords, ViewEntry, ViewedMessage, ViewedPage};
 use systole_kit::journal::{JournalEntry, ModelCallOutcome};
@@ -12,9 +12,9 @@ use super::*;
 impl DecideStage {
     /// A page of the view of a call of the root, as the answer to a question has it.
     fn page(&self, path: &str, from: u64, words: bool) -> ViewedPage {
-        let cleared = self.state.thread(&root()).unwrap().calls[path].cleared;
+        let cleared = self.state.find_thread(&root()).unwrap().calls[path].cleared;
         let page = ViewPage { from, cleared, words, items: true, mark: CallMark([1, 2, 3, 4]) };
-        let seen = look(
+        let seen = read_requests(
             &self.log(),
             &mut BegunViews::default(),
             &self.whose(&root(), path),
@@ -22,7 +22,7 @@ impl DecideStage {
         )
         .unwrap();
         let answer = seen.answers[&0].clone().unwrap();
-        ViewedPage::read(&Payload::trusted(answer).unwrap()).unwrap()
+        ViewedPage::from_payload(&Payload::from_trusted(answer).unwrap()).unwrap()
     }
 
     /// The content of such a page, one item on each line.
@@ -108,7 +108,7 @@ fn a_turn_that_ended_in_again_shows_code_and_feedback_and_its_notices() {
         .messages()
         .skip(1)
         .map(|it| {
-            let word = |name| it.payload.attribute(name).unwrap_or_default();
+            let word = |name| it.payload.find_attribute(name).unwrap_or_default();
             (it.spot, word("code"), word("message"))
         })
         .collect();

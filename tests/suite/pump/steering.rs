@@ -3,7 +3,7 @@
 use super::*;
 
 fn child() -> ThreadId {
-    root().child("heat").unwrap()
+    root().make_child("heat").unwrap()
 }
 
 /// A child at work on a call to that listener, and turn 2 of its parent due.
@@ -19,7 +19,7 @@ fn word(to: &str) -> JudgedItem {
 }
 
 fn shown(stage: &DecideStage, thread: &ThreadId) -> Vec<u64> {
-    stage.state.thread(thread).unwrap().calls["1"].shown_inbox().collect()
+    stage.state.find_thread(thread).unwrap().calls["1"].shown_inbox().collect()
 }
 
 #[test]
@@ -52,7 +52,7 @@ fn e16_a_word_of_the_parent_is_handled_and_shown_at_the_childs_next_turn() {
 #[test]
 fn e16_a_word_ends_a_wait_and_says_that_a_message_did() {
     let mut stage = parent_of("agent");
-    let deep = child().child("deep").unwrap();
+    let deep = child().make_child("deep").unwrap();
     stage.says(&child(), "1", 1, JudgedContent::Items(vec![spawn(Some("deep"), "tool")]));
     let wait = format!("<await-threads mode=\"all\"><thread id=\"{deep}\"/></await-threads>");
     let wait = primitive(&wait);
@@ -127,7 +127,7 @@ fn what_the_child_could_not_be_shown_or_does_not_take_is_refused() {
     let told = stage.replies("1", 2, vec![invalid, final_]);
     assert_eq!(told[0], "root 4 refusal/payload.invalid core -> agent 1 t2.0");
     assert_eq!(told[1], "root 5 refusal/route.not-a-peer core -> agent 1 t2.1");
-    assert_eq!(stage.state.thread(&child()).unwrap().seq, 1, "none of it reached the child");
+    assert_eq!(stage.state.find_thread(&child()).unwrap().seq, 1, "none of it reached the child");
 }
 
 #[test]
@@ -186,7 +186,7 @@ fn a_root_at_rest_has_nothing_to_steer_and_an_ended_one_neither() {
     assert_eq!(told.last().unwrap(), "=> refused thread.resting");
     stage.happens(EventKind::Ordered(ClientOrder::Cancel {
         ticket: Ticket(2),
-        by: Name::operator(),
+        by: Name::new_operator(),
         thread: root(),
     }));
     let told = stage.steers("operator", "tool", Some(&root()));
@@ -198,11 +198,11 @@ fn a_word_for_a_call_that_waits_for_a_person_is_shown_after_its_request() {
     let mut stage = DecideStage::new();
     stage.asks("k", "agent", None);
     let dangerous =
-        Payload::read(b"<agent xmlns=\"urn:test\" is_dangerous=\"true\"/>", &DocumentLimits::default());
+        Payload::parse(b"<agent xmlns=\"urn:test\" is_dangerous=\"true\"/>", &DocumentLimits::default());
     let core = "<spawn-thread xmlns=\"https://xml-pipeline.org/ns/core/v1\"/>";
-    let spawn = Payload::read(core.as_bytes(), &DocumentLimits::default()).unwrap();
-    let (initial, spawn) = (Verdict::sworn(dangerous.unwrap()), Verdict::sworn(spawn));
-    let spawn = Admitted::spawn(Some("heat".into()), name("agent"), initial, spawn);
+    let spawn = Payload::parse(core.as_bytes(), &DocumentLimits::default()).unwrap();
+    let (initial, spawn) = (Verdict::from_valid(dangerous.unwrap()), Verdict::from_valid(spawn));
+    let spawn = Admitted::new_spawn(Some("heat".into()), name("agent"), initial, spawn);
     stage.replies("1", 1, vec![JudgedItem::Admitted(spawn)]);
     stage.replies("1", 2, vec![word("agent")]);
     stage.rules(1, None, systole_core::types::person::PersonDecision::Approve);

@@ -1,12 +1,12 @@
 //! Children: spawned, confirmed, finished, and items for threads that do not belong to the sender.
 
 use systole_core::pump::children;
-use systole_core::pump::view::{BegunViews, ReadRequest, look};
+use systole_core::pump::view::{BegunViews, ReadRequest, read_requests};
 
 use super::*;
 
 fn child(label: &str) -> ThreadId {
-    root().child(label).unwrap()
+    root().make_child(label).unwrap()
 }
 
 #[test]
@@ -50,15 +50,15 @@ fn b5_the_result_of_a_child_reaches_its_parents_inbox_with_its_final_head() {
         stage.says(&child("heat"), "1", 1, JudgedContent::Items(vec![final_()])),
         ["heat 2 message/final tool -> agent 1 t1.0", "root 5 message/inbox core -> agent 1"]
     );
-    let head = stage.state.thread(&child("heat")).unwrap().head;
+    let head = stage.state.find_thread(&child("heat")).unwrap().head;
     let body = &bodies(&stage)[&5];
     assert!(
         body.contains(&head.to_string()) && body.contains("outcome=\"answered\"") && body.contains("<done"),
         "{body}"
     );
-    assert!(stage.state.thread(&child("heat")).unwrap().ended);
+    assert!(stage.state.find_thread(&child("heat")).unwrap().ended);
     assert_eq!(stage.replies("1/1.1", 1, vec![final_()])[1], "=> agent 1 t2 a1");
-    let call = &stage.state.thread(&root()).unwrap().calls["1"];
+    let call = &stage.state.find_thread(&root()).unwrap().calls["1"];
     assert_eq!(call.shown_inbox().collect::<Vec<_>>(), [5]);
 }
 
@@ -69,7 +69,7 @@ fn what_reaches_a_call_while_its_turn_is_out_is_shown_at_the_next_one() {
     stage.replies("1", 1, vec![spawn(Some("heat"), "tool")]);
     stage.says(&child("heat"), "1", 1, JudgedContent::Items(vec![final_()]));
     let shown = |stage: &DecideStage| {
-        stage.state.thread(&root()).unwrap().calls["1"].shown_inbox().collect::<Vec<_>>()
+        stage.state.find_thread(&root()).unwrap().calls["1"].shown_inbox().collect::<Vec<_>>()
     };
     assert!(shown(&stage).is_empty(), "turn 2 was ready before the child had finished");
     stage.replies("1", 2, vec![note()]);
@@ -168,11 +168,12 @@ fn lasting() -> Composition {
 impl DecideStage {
     /// Decides a reply as the engine does: threads that may have been children are looked up before.
     fn names(&mut self, path: &str, turn: u32, items: Vec<JudgedItem>) -> Vec<String> {
-        let call = &self.state.thread(&root()).unwrap().calls[path];
-        let asked = children::named(&items).into_iter().filter(|id| call.may_have_ended(&root(), id));
+        let call = &self.state.find_thread(&root()).unwrap().calls[path];
+        let asked = children::list_named(&items).into_iter().filter(|id| call.may_have_ended(&root(), id));
         let wanted = asked.map(|id| (0, ReadRequest::Child(id))).collect();
         let seen =
-            look(&self.log(), &mut BegunViews::default(), &self.whose(&root(), path), &wanted).unwrap();
+            read_requests(&self.log(), &mut BegunViews::default(), &self.whose(&root(), path), &wanted)
+                .unwrap();
         assert_eq!(seen.view, None, "no answer needs the view for that");
         let lease = self.lease(&root(), path, turn, 1);
         let judged = JudgedDocument { lease, said: JudgedContent::Items(items), claimed: None, ticket: None };
@@ -181,7 +182,7 @@ impl DecideStage {
 
     /// The number of children that the row of the call names, and its size in bytes.
     fn row(&self) -> (usize, usize) {
-        let thread = self.state.thread(&root()).unwrap();
+        let thread = self.state.find_thread(&root()).unwrap();
         (thread.calls["1"].children.len(), thread.to_row().bytes.len())
     }
 }
@@ -280,7 +281,7 @@ fn the_row_of_a_call_does_not_grow_with_children_that_have_ended() {
     assert!(sizes.iter().all(|(children, _)| *children <= 11), "{sizes:?}");
     // There are 60 children between the two. Up to a number of them, their labels stay in memory, a few bytes each.
     assert!(sizes[1].1 < sizes[0].1 + 60 * 8, "{sizes:?}");
-    let budget_use = &stage.state.thread(&root()).unwrap().budget_uses[&1];
+    let budget_use = &stage.state.find_thread(&root()).unwrap().budget_uses[&1];
     assert_eq!(budget_use.used.children, 120, "and every one is counted");
 }
 

@@ -18,7 +18,7 @@ fn said(stage: &DecideStage) -> String {
 }
 
 fn timers(stage: &DecideStage) -> Vec<&str> {
-    stage.state.thread(&root()).unwrap().timers.keys().map(TimerId::as_str).collect()
+    stage.state.find_thread(&root()).unwrap().timers.keys().map(TimerId::as_str).collect()
 }
 
 /// A root at rest whose agent has left a one-minute timer. The result of the call that it opens goes to `watch` and
@@ -68,7 +68,7 @@ fn b8_timer_finished_goes_to_its_listeners_in_order_and_their_answers_are_droppe
     assert_eq!(told, ["root 9 outcome/handled watch -> core 3 t1", "=> other 4 t1 a1"]);
     let told = stage.replies("4", 1, vec![final_()]);
     assert_eq!(told, ["root 10 message/final other -> core 4 t1.0"]);
-    assert!(stage.state.thread(&root()).unwrap().calls.is_empty());
+    assert!(stage.state.find_thread(&root()).unwrap().calls.is_empty());
     assert_eq!(stage.asks("k2", "agent", Some(&root()))[0], "root 11 message/request operator -> agent 5");
 }
 
@@ -93,7 +93,7 @@ fn b8_news_without_a_taker_is_a_dead_letter_and_causes_no_further_news() {
         stage.loses("3", 1, attempt, Code::ListenerLost);
     }
     assert_eq!(news(&stage).len(), 2, "those of the timer's call");
-    assert_eq!(stage.state.thread(&root()).unwrap().calls.keys().next().unwrap().as_str(), "4");
+    assert_eq!(stage.state.find_thread(&root()).unwrap().calls.keys().next().unwrap().as_str(), "4");
 }
 
 #[test]
@@ -120,7 +120,7 @@ fn b8_the_message_that_set_a_timer_pays_for_its_news() {
     let mut stage = told_of("after=\"1m\"", "drink it");
     stage.fires("tea", 0);
     stage.replies("2", 1, vec![final_()]);
-    let thread = stage.state.thread(&root()).unwrap();
+    let thread = stage.state.find_thread(&root()).unwrap();
     let calls = &thread.calls;
     assert_eq!((calls["3"].budget_use, calls["4"].budget_use), (1, 1));
     assert_eq!(
@@ -187,7 +187,7 @@ fn a_timer_fires_into_the_inbox_of_the_call_that_set_it_with_its_note() {
     assert_eq!(said(&stage), format!("<timer-fired {CORE} id=\"tea\">a &lt; b</timer-fired>"));
     assert_eq!(stage.records.last().unwrap().header.cause, Some(stage.records[1].header.id));
     stage.replies("1/1.1", 1, vec![final_()]);
-    let call = &stage.state.thread(&root()).unwrap().calls["1"];
+    let call = &stage.state.find_thread(&root()).unwrap().calls["1"];
     assert_eq!(call.shown_inbox().collect::<Vec<_>>(), [5]);
     // The reply to the turn that showed it ends it.
     let told = stage.replies("1", 2, vec![note()]);
@@ -238,15 +238,15 @@ fn a_clock_that_was_set_moves_the_next_moment_and_nothing_else() {
         let mut stage = with(vec![set_timer("id=\"tick\" every=\"10s\"", ""), call("tool")]);
         stage.passes(10_000 + jump);
         let told = stage.fires("tick", 0);
-        let due = stage.state.thread(&root()).unwrap().timers["tick"].due.since(Millis(1_000_000));
+        let due = stage.state.find_thread(&root()).unwrap().timers["tick"].due.count_since(Millis(1_000_000));
         assert!(due.abs_diff(next) <= 10, "{due}, {told:?}");
         assert!(!said(&stage).contains("missed"), "no time has passed: {}", said(&stage));
     }
     // The clock was set back: the firing says so, counts as on time, and the next one is one interval later.
     let mut stage = with(vec![set_timer("id=\"tick\" every=\"1h\"", ""), call("tool")]);
     stage.fires("tick", 0);
-    let due = stage.state.thread(&root()).unwrap().timers["tick"].due;
-    assert_eq!(due, stage.records.last().unwrap().header.time.plus(3_600_000));
+    let due = stage.state.find_thread(&root()).unwrap().timers["tick"].due;
+    assert_eq!(due, stage.records.last().unwrap().header.time.add_ms(3_600_000));
     assert!(said(&stage).contains("clock=\"set-back\""), "{}", said(&stage));
 }
 
@@ -274,7 +274,7 @@ fn a_timer_ends_a_wait_for_children_and_leaves_them_running() {
     stage.replies("1", 2, vec![wait("all", &[])]);
     assert!(stage.fires("t1", 0).contains(&"=> agent 1 t3 a1".to_owned()));
     assert!(said(&stage).contains("reason=\"timer\" finished=\"0\" open=\"1\""), "{}", said(&stage));
-    assert!(!stage.state.thread(&root().child("a").unwrap()).unwrap().ended);
+    assert!(!stage.state.find_thread(&root().make_child("a").unwrap()).unwrap().ended);
 }
 
 #[test]
@@ -340,11 +340,11 @@ fn timers_of_a_nested_call_end_with_it() {
 #[test]
 fn timers_of_a_child_end_with_it() {
     let mut stage = with(vec![spawn(Some("a"), "agent")]);
-    let a = root().child("a").unwrap();
+    let a = root().make_child("a").unwrap();
     stage.says(&a, "1", 1, JudgedContent::Items(vec![set_timer("id=\"tea\" after=\"1m\"", "")]));
     let told = stage.says(&a, "1", 2, JudgedContent::Items(vec![final_()]));
     assert!(told.contains(&"=> wait no more for tea".to_owned()), "{told:?}");
-    assert!(stage.state.thread(&a).unwrap().timers.is_empty());
+    assert!(stage.state.find_thread(&a).unwrap().timers.is_empty());
 }
 
 #[test]
@@ -353,7 +353,7 @@ fn timers_end_with_their_thread() {
     stage.replies("1", 2, vec![final_()]);
     let told = stage.happens(EventKind::Ordered(ClientOrder::Cancel {
         ticket: Ticket(2),
-        by: Name::operator(),
+        by: Name::new_operator(),
         thread: root(),
     }));
     assert!(told.contains(&"=> wait no more for tea".to_owned()), "{told:?}");
@@ -364,7 +364,7 @@ fn timers_end_with_their_thread() {
 fn a_resting_root_is_opened_by_its_timer_for_the_same_listener() {
     let mut stage = with(vec![set_timer("id=\"tick\" every=\"1h\"", "look again")]);
     stage.replies("1", 2, vec![final_()]);
-    let row = stage.state.thread(&root()).unwrap().to_row();
+    let row = stage.state.find_thread(&root()).unwrap().to_row();
     assert!(row.working, "it rests, and opening a log must find it");
     stage.passes(3_600_000);
     assert_eq!(

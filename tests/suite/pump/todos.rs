@@ -12,7 +12,7 @@ fn asked() -> DecideStage {
 }
 
 fn lists(stage: &DecideStage) -> Vec<(u64, u64)> {
-    let todos = &stage.state.thread(&root()).unwrap().calls["1"].todos;
+    let todos = &stage.state.find_thread(&root()).unwrap().calls["1"].todos;
     let mut counts: Vec<_> = todos.values().map(|StepCount { open, total }| (*open, *total)).collect();
     counts.sort();
     counts
@@ -102,7 +102,7 @@ fn no_more_lists_of_a_call_are_kept_than_the_limit() {
 #[test]
 fn lists_in_notes_are_read_where_they_stand_and_what_is_none_is_refused() {
     let core = "xmlns=\"https://xml-pipeline.org/ns/core/v1\"";
-    let read = |inside: &str| todo::read(format!("<n xmlns=\"urn:n\">{inside}</n>").as_bytes());
+    let read = |inside: &str| todo::read_lists(format!("<n xmlns=\"urn:n\">{inside}</n>").as_bytes());
     let good = format!(
         "<todo-until {core} condition=\"a\"> <step done=\"true\">o<![CDATA[n]]>e</step></todo-until>"
     );

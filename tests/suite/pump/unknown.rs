@@ -27,7 +27,7 @@ fn out() -> DecideStage {
 }
 
 fn sends(stage: &mut DecideStage, turn: u32) {
-    let (thread, call) = (root(), CallPath::top(1));
+    let (thread, call) = (root(), CallPath::new_top(1));
     stage.happens(EventKind::Sending { thread, call, turn });
 }
 
@@ -35,7 +35,7 @@ fn sends(stage: &mut DecideStage, turn: u32) {
 pub(crate) fn loses(stage: &mut DecideStage, turn: u32, attempt: u32, code: Code) -> Vec<String> {
     let request = stage.records.iter().find(|r| r.header.thread == root()).cloned().map(Arc::new);
     stage.happens(EventKind::Lost(LostAttempt {
-        id: AttemptId { thread: root(), call: CallPath::top(1), turn, attempt },
+        id: AttemptId { thread: root(), call: CallPath::new_top(1), turn, attempt },
         code,
         words: "last words".to_owned(),
         with_pump: false,
@@ -68,7 +68,7 @@ fn out_lost_is_held_for_a_person_with_what_is_unknown() {
         ]
     );
     let asked = &bodies(&stage)[&4];
-    let hash = Digest::of(payload("careful").bytes()).to_string();
+    let hash = Digest::hash_bytes(payload("careful").bytes()).to_string();
     for words in [
         "id=\"a1\"",
         &format!("hash=\"{hash}\""),
@@ -78,7 +78,7 @@ fn out_lost_is_held_for_a_person_with_what_is_unknown() {
     ] {
         assert!(asked.contains(words), "{words}: {asked}");
     }
-    let call = &stage.state.thread(&root()).unwrap().calls["1"];
+    let call = &stage.state.find_thread(&root()).unwrap().calls["1"];
     assert_eq!(call.stand(), systole_core::pump::state::CallState::Asking);
 }
 
@@ -110,7 +110,7 @@ fn what_cannot_be_shown_to_a_person_closes_the_call() {
 #[test]
 fn held_approved_is_one_more_attempt_that_shows_the_same() {
     let mut stage = held();
-    let before = stage.state.thread(&root()).unwrap().calls["1"].clone();
+    let before = stage.state.find_thread(&root()).unwrap().calls["1"].clone();
     assert_eq!(
         stage.rules(1, Some("go on"), PersonDecision::Approve),
         [
@@ -120,7 +120,7 @@ fn held_approved_is_one_more_attempt_that_shows_the_same() {
             "=> careful 1 t1 a2",
         ]
     );
-    let after = &stage.state.thread(&root()).unwrap().calls["1"];
+    let after = &stage.state.find_thread(&root()).unwrap().calls["1"];
     assert_eq!((after.ready_seq, after.attempts), (before.ready_seq, 2), "what it shows has not moved");
     assert_eq!(after.journal.past, [3], "and it may ask for what the first wrote");
     // A further lost attempt is asked about again, under its own number, and notifies under its own path.
@@ -186,7 +186,7 @@ fn a_later_turn_is_held_and_goes_on_as_it_was() {
 #[test]
 fn a_cancel_of_a_held_call_needs_no_person() {
     let mut stage = held();
-    let (by, thread) = (Name::operator(), root());
+    let (by, thread) = (Name::new_operator(), root());
     stage.happens(EventKind::Ordered(ClientOrder::Cancel { ticket: Ticket(3), by, thread }));
     let told = stage.rules(1, None, PersonDecision::Approve);
     assert_eq!(told.last().unwrap(), "=> refused approval.decided");

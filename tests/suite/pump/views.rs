@@ -18,7 +18,7 @@ fn conversation(answers: &[u32], children: &[&str]) -> DecideStage {
         stage.replies(&format!("1/1.{ordinal}"), 1, vec![said]);
     }
     for label in children {
-        let child = root().child(label).unwrap();
+        let child = root().make_child(label).unwrap();
         stage.says(&child, "1", 1, JudgedContent::Items(vec![ends(&format!("end of {label}"))]));
     }
     stage
@@ -89,7 +89,7 @@ fn a_child_begins_with_its_initial_payload_alone_and_its_parent_sees_nothing_of_
     let mut stage = DecideStage::new();
     stage.asks("k", "agent", None);
     stage.replies("1", 1, vec![thinks("before"), spawn(Some("heat"), "agent"), calls("agent", "inner")]);
-    let heat = root().child("heat").unwrap();
+    let heat = root().make_child("heat").unwrap();
     assert_eq!(stage.sees(&heat, "1"), ["1- agent: <agent/>"]);
     assert_eq!(
         stage.sees(&root(), "1/1.2"),
@@ -187,7 +187,7 @@ fn a_request_that_a_person_amended_is_still_its_callers() {
     stage.asks("k", "agent", None);
     stage.replies("1", 1, vec![calls("guarded", "wild")]);
     let mild =
-        Payload::read(b"<guarded xmlns=\"urn:test\">mild</guarded>", &DocumentLimits::default()).unwrap();
+        Payload::parse(b"<guarded xmlns=\"urn:test\">mild</guarded>", &DocumentLimits::default()).unwrap();
     stage.rules(1, None, amendment("guarded", mild));
     assert_eq!(stage.sees(&root(), "1/1.0"), ["1- agent: <guarded>mild</guarded>"]);
 }

@@ -21,7 +21,7 @@ fn elapses(stage: &mut DecideStage) -> Vec<String> {
 }
 
 fn pause(stage: &mut DecideStage, thread: Option<ThreadId>, halts: bool) -> Vec<String> {
-    let by = Name::operator();
+    let by = Name::new_operator();
     stage.happens(EventKind::Ordered(ClientOrder::Pause(PauseOrder {
         ticket: Ticket(6),
         by,
@@ -108,7 +108,7 @@ fn it_runs_while_any_thread_of_the_tree_works() {
     let mut stage = stage();
     stage.replies("1", 1, vec![spawn(Some("heat"), "agent"), spawn(Some("cold"), "agent")]);
     stage.replies("1", 2, vec![wait("all", &[])]);
-    let (heat, cold) = (root().child("heat").unwrap(), root().child("cold").unwrap());
+    let (heat, cold) = (root().make_child("heat").unwrap(), root().make_child("cold").unwrap());
     let sleeps = || JudgedContent::Items(vec![set_timer("after=\"1h\"", ""), wait("all", &[])]);
     let told = stage.says(&heat, "1", 1, sleeps());
     assert!(!told.contains(&"=> time stands".to_owned()), "{told:?}");
@@ -156,7 +156,7 @@ pub(crate) fn over() -> (DecideStage, Vec<String>) {
     let mut stage = stage();
     stage.replies("1", 1, vec![spawn(Some("heat"), "agent"), spawn(Some("led"), "tool")]);
     stage.replies("1", 2, vec![call("tool")]);
-    stage.says(&root().child("heat").unwrap(), "1", 1, JudgedContent::Items(vec![call("other")]));
+    stage.says(&root().make_child("heat").unwrap(), "1", 1, JudgedContent::Items(vec![call("other")]));
     stage.passes(100_000);
     let told = elapses(&mut stage);
     (stage, told)
@@ -186,7 +186,7 @@ fn when_it_is_over_every_call_that_can_may_only_answer_and_the_rest_closes() {
     );
     assert!(bodies(&stage)[&8].contains("<budget-exceeded"), "{}", bodies(&stage)[&8]);
     assert!(bodies(&stage)[&10].contains("tool had not answered when its time was used up"));
-    let call = &stage.state.thread(&root()).unwrap().calls["1"];
+    let call = &stage.state.find_thread(&root()).unwrap().calls["1"];
     assert!(call.is_wrapping_up());
 }
 
@@ -234,11 +234,11 @@ fn a_call_that_waits_for_approval_of_a_retry_has_begun_and_still_waits() {
     composition.budgets = Some(Budgets { wall_ms: Some(100_000), ..Budgets::default() });
     let mut stage = DecideStage::under(composition);
     stage.asks("k", "careful", None);
-    stage.happens(EventKind::Sending { thread: root(), call: CallPath::top(1), turn: 1 });
+    stage.happens(EventKind::Sending { thread: root(), call: CallPath::new_top(1), turn: 1 });
     stage.passes(100_000);
     let told = super::unknown::loses(&mut stage, 1, 1, Code::ListenerLost);
     assert!(told.contains(&"root 6 message/wrap-up core -> careful 1".to_owned()), "{told:?}");
-    assert_eq!(stage.state.thread(&root()).unwrap().calls["1"].stand(), CallState::Asking, "{told:?}");
+    assert_eq!(stage.state.find_thread(&root()).unwrap().calls["1"].stand(), CallState::Asking, "{told:?}");
     let told = stage.rules(1, None, PersonDecision::Approve);
     assert!(told.contains(&"=> careful 1 t1 a2".to_owned()), "{told:?}");
     let told = stage.replies("1", 1, vec![note()]);
@@ -267,7 +267,7 @@ fn a_message_whose_time_is_over_leaves_no_timers_behind() {
     stage.replies("1", 2, vec![note()]);
     let told = stage.replies("1", 3, vec![final_()]);
     assert_eq!(told[0], "root 7 timer/cancelled core -> - 1");
-    assert!(stage.state.thread(&root()).unwrap().timers.is_empty());
+    assert!(stage.state.find_thread(&root()).unwrap().timers.is_empty());
 }
 
 #[test]
@@ -289,7 +289,7 @@ fn a_timer_that_an_earlier_call_left_ends_with_the_time_of_its_message() {
             "=> time stands",
         ]
     );
-    assert!(stage.state.thread(&root()).unwrap().timers.is_empty());
+    assert!(stage.state.find_thread(&root()).unwrap().timers.is_empty());
     assert_eq!(stage.replies("2", 1, vec![final_()])[0], "root 11 message/final agent -> core 2 t1.0");
 }
 
@@ -309,7 +309,7 @@ fn a_call_that_closes_after_the_end_and_before_the_word_on_it_leaves_no_timers()
             "=> time stands",
         ]
     );
-    assert!(stage.state.thread(&root()).unwrap().timers.is_empty(), "one would work without end");
+    assert!(stage.state.find_thread(&root()).unwrap().timers.is_empty(), "one would work without end");
 }
 
 #[test]
@@ -338,7 +338,7 @@ fn a_reply_that_comes_after_the_end_and_before_the_word_on_it_is_followed_by_the
     assert!(told.contains(&"root 6 message/wrap-up core -> agent 1".to_owned()), "{told:?}");
     assert!(told.contains(&"=> agent 1 t2 a1".to_owned()), "it is woken for its last turn: {told:?}");
     assert_eq!(said(&stage), ["false 100s"]);
-    assert!(stage.state.thread(&root()).unwrap().calls["1"].is_wrapping_up());
+    assert!(stage.state.find_thread(&root()).unwrap().calls["1"].is_wrapping_up());
 }
 
 #[test]

@@ -24,7 +24,7 @@ fn used_up() -> DecideStage {
 #[test]
 fn b3_a_last_turn_without_a_final_gets_one_wrap_up_turn() {
     let mut stage = used_up();
-    let call = &stage.state.thread(&root()).unwrap().calls["1"];
+    let call = &stage.state.find_thread(&root()).unwrap().calls["1"];
     assert!(call.is_wrapping_up() && call.shown_inbox().eq([6]), "the turn says so itself");
     assert_eq!(
         stage.replies("1", 5, vec![note(), final_()]),
@@ -155,7 +155,7 @@ fn the_parent_of_a_child_that_used_its_budget_up_is_told() {
     let mut stage = DecideStage::new();
     stage.asks("k", "agent", None);
     stage.replies("1", 1, vec![spawn(Some("heat"), "agent")]);
-    let heat = root().child("heat").unwrap();
+    let heat = root().make_child("heat").unwrap();
     for turn in 1..=5 {
         stage.says(&heat, "1", turn, JudgedContent::Items(vec![note()]));
     }

@@ -16,7 +16,7 @@ use systole_kit::money::Money;
 use systole_kit::namespaces::{CORE, LISTENER, SCHEMA, STAMP};
 use systole_kit::reply::{Item, ListenerDocument, ReplyContent};
 use systole_kit::schema::SchemaModel;
-use systole_kit::told::{PumpAnswer, ReplyReceipt, cancel};
+use systole_kit::told::{PumpAnswer, ReplyReceipt, write_cancel};
 use systole_kit::{DocumentLimits, Payload};
 
 use super::page::{SchemaNode, attributes, table, unquoted};
@@ -40,7 +40,7 @@ fn written(ns: &str, documents: &[Vec<u8>]) -> Told {
 }
 
 fn payload() -> Payload {
-    Payload::write("urn:p", "p", |inside| inside.text("words"))
+    Payload::write_element("urn:p", "p", |inside| inside.write_text("words"))
 }
 
 fn text(words: &str) -> String {
@@ -90,7 +90,7 @@ fn words() -> Vec<ListenerDocument> {
         ListenerDocument::Notice { delivery: delivery(), code: text("c"), words: text("w") },
         ListenerDocument::Progress { delivery: delivery(), words: text("w") },
     ];
-    let item = Item::plain(payload());
+    let item = Item::from_payload(payload());
     for said in [
         ReplyContent::Items(vec![item]),
         ReplyContent::Failure { code: text("c"), retry: true, words: text("w") },
@@ -141,12 +141,12 @@ fn answered() -> Vec<Vec<u8>> {
         // Bytes that are not text are written in hex.
         let bytes = if whole { vec![0xff, 0x00] } else { b"words".to_vec() };
         let kept = BytePage { total: 9, next, bytes };
-        payloads.push(kept.payload(ByteSource::Schema("l")));
-        payloads.push(kept.payload(ByteSource::Blob("ab")));
-        payloads.push(kept.payload(ByteSource::Configuration("listeners.l")));
-        payloads.push(StoredBlob { hash: "ab".repeat(32), total: 9 }.payload());
+        payloads.push(kept.to_payload(ByteSource::Schema("l")));
+        payloads.push(kept.to_payload(ByteSource::Blob("ab")));
+        payloads.push(kept.to_payload(ByteSource::Configuration("listeners.l")));
+        payloads.push(StoredBlob { hash: "ab".repeat(32), total: 9 }.to_payload());
         let recalled = |entry| EarlierEntry { attempt: 1, id: 1, entry };
-        payloads.push(EarlierEntries { entries: entries(whole).map(recalled).to_vec(), next }.payload());
+        payloads.push(EarlierEntries { entries: entries(whole).map(recalled).to_vec(), next }.to_payload());
         let spots = [
             MessageSpot::Request,
             MessageSpot::Said { turn: 1, ordinal: 0 },
@@ -163,21 +163,21 @@ fn answered() -> Vec<Vec<u8>> {
         let words = ModelWords { turn: 1, stop, tokens_in: tokens, tokens_out: tokens, text: words };
         let shown = spots.map(shown).into_iter().chain([ViewEntry::Words(words)]).collect();
         let (mark, began) = (text("00000aff"), text("2026-11-20"));
-        payloads.push(ViewedPage { count: 4, next, mark, began, shown }.payload());
+        payloads.push(ViewedPage { count: 4, next, mark, began, shown }.to_payload());
     }
-    let answer = |payload| PumpAnswer { delivery: text("d"), id: 1, payload }.document();
+    let answer = |payload| PumpAnswer { delivery: text("d"), id: 1, payload }.to_document();
     let mut documents: Vec<Vec<u8>> = payloads.into_iter().map(|payload| answer(Some(payload))).collect();
     let receipt = ReplyReceipt { delivery: text("d"), ..ReplyReceipt::default() };
-    let error = Payload::write(CORE, "system-error", |inside| inside.text("no"));
+    let error = Payload::write_element(CORE, "system-error", |inside| inside.write_text("no"));
     let items = ReplyReceipt { is_superseded: true, refused: vec![(0, error)], ..receipt.clone() };
-    documents.extend([answer(None), receipt.document(), items.document(), cancel("d")]);
+    documents.extend([answer(None), receipt.to_document(), items.to_document(), write_cancel("d")]);
     documents
 }
 
 #[test]
 fn the_page_of_elements_is_what_the_listener_protocol_says() {
     let page = attributes("## listener");
-    let mut documents: Vec<Vec<u8>> = words().iter().map(|word| word.document().unwrap()).collect();
+    let mut documents: Vec<Vec<u8>> = words().iter().map(|word| word.to_document().unwrap()).collect();
     documents.extend(answered());
     let mut written = written(LISTENER, &documents);
     // The kit always writes these; a listener need not, as the test below checks.
@@ -195,12 +195,12 @@ fn what_the_page_says_a_listener_may_leave_out_it_may_leave_out() {
     let page = attributes("## listener");
     let mut tried = 0;
     for word in words() {
-        let (document, place) = (String::from_utf8(word.document().unwrap()).unwrap(), place(&word));
+        let (document, place) = (String::from_utf8(word.to_document().unwrap()).unwrap(), place(&word));
         let root = place.split_once('/').map_or(place.as_str(), |(root, _)| root);
         for path in BTreeSet::from([root, &place]) {
             for (name, needed) in &page[path] {
                 let Some(less) = without(&document, path, name) else { continue };
-                let read = ListenerDocument::read(less.as_bytes(), &DocumentLimits::default());
+                let read = ListenerDocument::parse(less.as_bytes(), &DocumentLimits::default());
                 assert_eq!(is_refused(&read), *needed, "{path} without {name}: {read:?}");
                 tried += 1;
             }
@@ -324,7 +324,7 @@ fn the_page_of_elements_has_every_annotation_of_a_schema() {
                  <xs:element name="b" type="xs:string" minOccurs="0"{part}/></xs:sequence></xs:complexType></xs:element>
                </xs:schema>"#
         );
-        SchemaModel::read(xsd.as_bytes())
+        SchemaModel::from_xsd(xsd.as_bytes())
     };
     let both = read(" s:dangerous='true' s:sensitive='true'", " s:default='x' s:sensitive='true'");
     assert!(both.is_ok_and(|model| model.is_dangerous("a")));

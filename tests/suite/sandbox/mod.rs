@@ -110,7 +110,7 @@ impl Scene {
         };
         let environment: BTreeMap<OsString, OsString> =
             std::env::vars_os().filter(|(name, _)| name == "PATH").collect();
-        let mut command = start.command(&environment, private.as_ref()).unwrap();
+        let mut command = start.make_command(&environment, private.as_ref()).unwrap();
         let home = command.get_envs().find(|(name, _)| *name == "HOME").unwrap().1.unwrap().to_owned();
         if private.is_some() {
             let home = PathBuf::from(home);

@@ -20,13 +20,13 @@ impl FixBench {
              elementFormDefault=\"qualified\">{declarations}</xs:schema>"
         );
         let source = SchemaSource { name: "t".to_owned(), xsd: xsd.into_bytes() };
-        let judge = LibxmlJudge::compile(&[source]).unwrap_or_else(|refused| panic!("{refused}"));
-        let id = judge.schema("t").expect("it was compiled under this name");
-        FixBench { model: judge.model(id).expect("each has its model").clone(), judge, id }
+        let judge = LibxmlJudge::compile_sources(&[source]).unwrap_or_else(|refused| panic!("{refused}"));
+        let id = judge.find_schema("t").expect("it was compiled under this name");
+        FixBench { model: judge.find_model(id).expect("each has its model").clone(), judge, id }
     }
 
     fn is_valid(&mut self, payload: &str) -> bool {
-        self.judge.judge(self.id, payload.as_bytes()) == SchemaVerdict::Valid
+        self.judge.judge_payload(self.id, payload.as_bytes()) == SchemaVerdict::Valid
     }
 
     fn finding(&self, payload: &str) -> PayloadFinding {
@@ -137,7 +137,7 @@ fn a_type_that_a_document_chooses_wrongly_is_to_be_left_out() {
     assert_eq!(finding.message, "line: x:type=stray does not fit: the schema says which type line has");
     assert_eq!(bench.followed(&of("stray"), 1).1, 1);
     // Without the verdict of the judge it has no fault.
-    assert_eq!(bench.model.explain(of("stray").as_bytes()), None);
+    assert_eq!(bench.model.explain_payload(of("stray").as_bytes()), None);
 }
 
 #[test]

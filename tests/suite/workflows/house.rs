@@ -96,7 +96,7 @@ console: {{listen: "127.0.0.1:0"}}
     pub(super) fn started(&self) -> (Vec<String>, usize) {
         let (mut prompts, mut results) = (Vec::new(), 0);
         for record in self.records() {
-            match EarlierEntry::read(&record.body).map(|recalled| recalled.entry) {
+            match EarlierEntry::from_body(&record.body).map(|recalled| recalled.entry) {
                 Ok(JournalEntry::Started(started)) => prompts.push(started.prompt),
                 Ok(JournalEntry::Result(_)) => results += 1,
                 Err(_) => {}
@@ -109,7 +109,7 @@ console: {{listen: "127.0.0.1:0"}}
     pub(super) fn judged(&self) {
         let path = self.path().join("hello.db");
         sqlite::verify_all(&path).unwrap();
-        let log = systole_checker::log::LogSnapshot::read(&path).unwrap();
+        let log = systole_checker::log::LogSnapshot::open_file(&path).unwrap();
         let report = systole_checker::check_under(&log, &[], &systole_checker::RunSettings::default());
         assert!(report.is_clean(), "{report}");
     }

@@ -24,7 +24,7 @@ pub struct BrokerFolder(PathBuf);
 
 impl BrokerFolder {
     /// The folder of an existing log. Links are followed, so that a log has one folder under every name.
-    pub fn beside(log: &Path) -> BrokerFolder {
+    pub fn new_beside(log: &Path) -> BrokerFolder {
         let log =
             fs::canonicalize(log).or_else(|_| std::path::absolute(log)).unwrap_or_else(|_| log.to_owned());
         let mut path = log.into_os_string();
@@ -56,7 +56,7 @@ impl BrokerFolder {
     }
 
     /// Makes the folder, for its owner alone.
-    pub(super) fn make(&self) -> Result<(), FileFault> {
+    pub(super) fn make_folders(&self) -> Result<(), FileFault> {
         let made = DirBuilder::new().recursive(true).mode(0o700).create(&self.0);
         // An existing folder may have been opened to others.
         let made = made.and_then(|()| fs::set_permissions(&self.0, Permissions::from_mode(0o700)));
@@ -64,17 +64,19 @@ impl BrokerFolder {
     }
 
     /// Writes the configuration in place of the previous one.
-    pub fn configure(&self, text: &str) -> Result<(), BrokerStartFault> {
-        Ok(write(&self.configuration(), "the configuration of the broker", text)?)
+    pub fn write_configuration(&self, text: &str) -> Result<(), BrokerStartFault> {
+        Ok(write_file(&self.configuration(), "the configuration of the broker", text)?)
     }
 
     /// Its address, which no other process uses just now.
-    pub(super) fn address(&self) -> Result<SocketAddr, BrokerStartFault> {
+    pub(super) fn read_address(&self) -> Result<SocketAddr, BrokerStartFault> {
         let file = self.address_file();
         let text = match fs::read_to_string(&file) {
             Ok(text) => text,
-            Err(error) if error.kind() == ErrorKind::NotFound => return self.choose(),
-            Err(error) => return Err(system::unread(&file, "the address of the broker", &error).into()),
+            Err(error) if error.kind() == ErrorKind::NotFound => return self.choose_address(),
+            Err(error) => {
+                return Err(system::report_unread(&file, "the address of the broker", &error).into());
+            }
         };
         let address = text.trim().strip_prefix("nats://").and_then(|rest| rest.parse::<SocketAddr>().ok());
         let Some(address) = address.filter(|known| known.ip() == Ipv4Addr::LOCALHOST && known.port() > 0)
@@ -86,12 +88,14 @@ impl BrokerFolder {
             Err(error) if error.kind() == ErrorKind::AddrInUse => {
                 Err(BrokerStartFault::Taken { address: address.to_string(), file })
             }
-            Err(error) => Err(BrokerStartFault::Unstartable(format!("{address}: {}", system::told(&error)))),
+            Err(error) => {
+                Err(BrokerStartFault::Unstartable(format!("{address}: {}", system::describe_error(&error))))
+            }
         }
     }
 
-    fn choose(&self) -> Result<SocketAddr, BrokerStartFault> {
-        let machine = |error: std::io::Error| BrokerStartFault::Unstartable(system::told(&error));
+    fn choose_address(&self) -> Result<SocketAddr, BrokerStartFault> {
+        let machine = |error: std::io::Error| BrokerStartFault::Unstartable(system::describe_error(&error));
         let mut last = None;
         for _ in 0..TRIES {
             let port = FIRST_PORT + u16::from_be_bytes(random_bytes().map_err(machine)?) % PORTS;
@@ -99,7 +103,7 @@ impl BrokerFolder {
             match TcpListener::bind(address) {
                 Ok(_free) => {
                     let text = format!("nats://{address}\n");
-                    write(&self.address_file(), "the address of the broker", &text)?;
+                    write_file(&self.address_file(), "the address of the broker", &text)?;
                     return Ok(address);
                 }
                 Err(error) => last = Some(error),
@@ -110,7 +114,7 @@ impl BrokerFolder {
 }
 
 /// Writes a complete file, for its owner alone.
-fn write(path: &Path, what: &str, text: &str) -> Result<(), FileFault> {
+fn write_file(path: &Path, what: &str, text: &str) -> Result<(), FileFault> {
     let draft = path.with_extension("new");
     let written = || {
         // Only the holder of the log gets here, so an existing file was left by a killed process.
@@ -120,5 +124,5 @@ fn write(path: &Path, what: &str, text: &str) -> Result<(), FileFault> {
         file.sync_all()?;
         fs::rename(&draft, path)
     };
-    written().map_err(|error| system::unwritten(path, what, &error))
+    written().map_err(|error| system::report_unwritten(path, what, &error))
 }

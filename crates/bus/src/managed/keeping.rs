@@ -60,7 +60,7 @@ enum End {
 }
 
 impl Keeper {
-    pub(super) fn of(
+    pub(super) fn new(
         server: ServerProgram,
         folder: &BrokerFolder,
         known: Vec<KnownParty>,
@@ -72,11 +72,11 @@ impl Keeper {
 
     /// Keeps the server until it is no longer wanted. If the server does not become ready at first, it is not tried
     /// again.
-    pub(super) async fn keep(mut self, waits: Waits, mut orders: mpsc::Receiver<Order>) {
+    pub(super) async fn keep_running(mut self, waits: Waits, mut orders: mpsc::Receiver<Order>) {
         let (mut waits, mut deaths) = (Some(waits), 0);
         loop {
             let began = Instant::now();
-            let (words, was_ready) = match self.life(&mut waits, &mut orders).await {
+            let (words, was_ready) = match self.live_once(&mut waits, &mut orders).await {
                 End::Stopped => return,
                 End::Died { words, was_ready } => (words, was_ready),
             };
@@ -87,14 +87,18 @@ impl Keeper {
             }
             deaths = if was_ready && began.elapsed() >= LIVED { 1_u32 } else { deaths + 1 };
             let what = "the broker of this organism died, and is started again".to_owned();
-            self.tally.count(TalliedEvent { code: Code::BusDown, what, example: format!(": {words}") });
-            if self.pause(deaths, &mut orders).await.is_break() {
+            self.tally.count_event(TalliedEvent { code: Code::BusDown, what, example: format!(": {words}") });
+            if self.pause_start(deaths, &mut orders).await.is_break() {
                 return;
             }
         }
     }
 
-    async fn pause(&mut self, deaths: u32, orders: &mut mpsc::Receiver<Order>) -> std::ops::ControlFlow<()> {
+    async fn pause_start(
+        &mut self,
+        deaths: u32,
+        orders: &mut mpsc::Receiver<Order>,
+    ) -> std::ops::ControlFlow<()> {
         let doubled = FIRST_PAUSE.saturating_mul(1 << deaths.saturating_sub(1).min(16));
         let mut over = pin!(tokio::time::sleep(doubled.min(LONGEST_PAUSE)));
         loop {
@@ -102,14 +106,14 @@ impl Keeper {
             tokio::select! {
                 () = &mut over => return std::ops::ControlFlow::Continue(()),
                 order = orders.recv() => match order {
-                    Some(order) => self.obey(order),
+                    Some(order) => self.obey_order(order),
                     None => return std::ops::ControlFlow::Break(()),
                 },
             }
         }
     }
 
-    fn start(&self) -> std::io::Result<(Child, ChildStderr)> {
+    fn start_server(&self) -> std::io::Result<(Child, ChildStderr)> {
         let mut command = Command::new(&self.server.warden);
         command.arg(warden::WORD).arg(std::process::id().to_string()).arg(&self.lock);
         command.arg(&self.server.path).arg("-c").arg(&self.configuration);
@@ -121,10 +125,10 @@ impl Keeper {
     }
 
     /// One life of the server, from its start to its end.
-    async fn life(&mut self, waits: &mut Option<Waits>, orders: &mut mpsc::Receiver<Order>) -> End {
-        let (mut child, stderr) = match self.start() {
+    async fn live_once(&mut self, waits: &mut Option<Waits>, orders: &mut mpsc::Receiver<Order>) -> End {
+        let (mut child, stderr) = match self.start_server() {
             Ok(started) => started,
-            Err(error) => return End::Died { words: system::told(&error), was_ready: false },
+            Err(error) => return End::Died { words: system::describe_error(&error), was_ready: false },
         };
         let (mut lines, mut look) = (BufReader::new(stderr).split(b'\n'), tokio::time::interval(LOOK));
         let (mut was_ready, mut last) = (false, None::<String>);
@@ -139,18 +143,18 @@ impl Keeper {
                             // A caller that no longer waits drops the orders as well.
                             let _gone = waits.send(Ok(()));
                         }
-                    } else if let Some(event) = violation::read(&line, &self.known) {
-                        self.tally.count(event);
+                    } else if let Some(event) = violation::read_violation(&line, &self.known) {
+                        self.tally.count_event(event);
                         self.tell_due();
                     } else if last.is_none() {
-                        last = fatal(&line);
+                        last = find_fatal(&line);
                     }
                 }
                 _ = look.tick() => self.tell_due(),
                 order = orders.recv() => match order {
-                    Some(order) => self.obey(order),
+                    Some(order) => self.obey_order(order),
                     None => {
-                        end(&mut child).await;
+                        end_server(&mut child).await;
                         return End::Stopped;
                     }
                 },
@@ -159,27 +163,27 @@ impl Keeper {
         // It says nothing more, so it has ended or is about to.
         let status = match tokio::time::timeout(LAST, child.wait()).await {
             Ok(status) => status.ok(),
-            Err(_) => end(&mut child).await,
+            Err(_) => end_server(&mut child).await,
         };
-        let how = ending(status);
+        let how = describe_end(status);
         let words = last.map_or_else(|| how.clone(), |last| format!("{how}; it said: {last}"));
         End::Died { words, was_ready }
     }
 
-    fn obey(&mut self, order: Order) {
+    fn obey_order(&mut self, order: Order) {
         let Order::Settle(settled) = order;
-        self.tally.tell(Instant::now(), true, &*self.tell);
+        self.tally.report_events(Instant::now(), true, &*self.tell);
         // A caller that left does not wait.
         let _gone = settled.send(());
     }
 
     fn tell_due(&mut self) {
-        self.tally.tell(Instant::now(), false, &*self.tell);
+        self.tally.report_events(Instant::now(), false, &*self.tell);
     }
 }
 
 /// Ends it: TERM, time, KILL.
-async fn end(child: &mut Child) -> Option<ExitStatus> {
+async fn end_server(child: &mut Child) -> Option<ExitStatus> {
     // The kernel reuses a process id only after the child was waited for, and then there is no id here.
     let pid = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
     if let Some(pid) = pid
@@ -196,7 +200,7 @@ async fn end(child: &mut Child) -> Option<ExitStatus> {
     child.wait().await.ok()
 }
 
-fn ending(status: Option<ExitStatus>) -> String {
+fn describe_end(status: Option<ExitStatus>) -> String {
     use std::os::unix::process::ExitStatusExt as _;
     match status.map(|status| (status.code(), status.signal())) {
         Some((Some(code), _)) => format!("it exited {code}"),
@@ -207,7 +211,7 @@ fn ending(status: Option<ExitStatus>) -> String {
 
 /// Why the server cannot continue, read from a line: a fatal line, or one that is not from its log. Other lines are
 /// not repeated, since clients can influence them.
-fn fatal(line: &str) -> Option<String> {
+fn find_fatal(line: &str) -> Option<String> {
     let words = match line.split_once(" [FTL] ") {
         Some((_, words)) => words,
         None if line.starts_with('[') => return None,
@@ -224,10 +228,10 @@ mod tests {
     #[test]
     fn only_what_no_client_has_a_say_in_is_repeated() {
         let begin = "[7] 2026/11/21 03:23:28.443966 ";
-        let fatal = |words: &str| fatal(&[begin, words].concat());
+        let fatal = |words: &str| find_fatal(&[begin, words].concat());
         assert_eq!(fatal("[ERR] 127.0.0.1:1 - cid:9 - authentication error - User \"sesame\""), None);
         assert_eq!(fatal("[INF] Server is ready"), None);
         assert_eq!(fatal("[FTL] Error listening on port: 1").as_deref(), Some("Error listening on port: 1"));
-        assert_eq!(super::fatal("panic: out of memory").as_deref(), Some("panic: out of memory"));
+        assert_eq!(super::find_fatal("panic: out of memory").as_deref(), Some("panic: out of memory"));
     }
 }

@@ -43,8 +43,8 @@ pub struct ServerProgram {
 
 impl ServerProgram {
     /// The first `nats-server` on that PATH, if it is new enough.
-    pub async fn on(path: Option<&std::ffi::OsStr>) -> Result<ServerProgram, BrokerStartFault> {
-        let found = program::found(path)?;
+    pub async fn find_on(path: Option<&std::ffi::OsStr>) -> Result<ServerProgram, BrokerStartFault> {
+        let found = program::find_server(path)?;
         program::is_new_enough(&found).await?;
         let warden = system::own_program().ok_or(BrokerStartFault::NoWarden)?;
         Ok(ServerProgram { path: found, warden })
@@ -61,13 +61,13 @@ impl ManagedBroker {
     /// Makes room for the server: ends the server that an earlier life of the organism left in that folder, and
     /// returns an address that is free. Blocks, so call it only where blocking is allowed.
     pub fn make_room(folder: &BrokerFolder) -> Result<SocketAddr, BrokerStartFault> {
-        folder.make()?;
+        folder.make_folders()?;
         warden::end_what_is_left(&folder.lock())?;
-        folder.address()
+        folder.read_address()
     }
 
     /// Starts it, and waits until it is ready.
-    pub async fn start(
+    pub async fn start_broker(
         server: ServerProgram,
         folder: &BrokerFolder,
         known: Vec<KnownParty>,
@@ -75,8 +75,8 @@ impl ManagedBroker {
     ) -> Result<ManagedBroker, BrokerStartFault> {
         let (ready, is_ready) = oneshot::channel();
         let (orders, ordered) = mpsc::channel(ORDERS);
-        let keeper = Keeper::of(server, folder, known, tell.clone());
-        let work = keeper.keep(ready, ordered);
+        let keeper = Keeper::new(server, folder, known, tell.clone());
+        let work = keeper.keep_running(ready, ordered);
         // A caller that waits for it to be ready sees the channel close; a later report says why it is gone for good.
         let fallen = async move |panicked: tasks::PanicMessage| {
             let words =
@@ -84,21 +84,21 @@ impl ManagedBroker {
             tell(Code::BusDown, words);
         };
         let started = tasks::start_apart("broker", TaskKind::Broker, work, fallen);
-        let task = started.map_err(|error| BrokerStartFault::Unstartable(system::told(&error)))?;
+        let task = started.map_err(|error| BrokerStartFault::Unstartable(system::describe_error(&error)))?;
         let managed = ManagedBroker { orders, task };
         match tokio::time::timeout(READY, is_ready).await {
             Ok(Ok(Ok(()))) => Ok(managed),
             Ok(Ok(Err(unstarted))) => Err(unstarted),
             Ok(Err(_)) => Err(BrokerStartFault::Unstartable("its keeper is gone".to_owned())),
             Err(_) => {
-                managed.stop().await;
+                managed.stop_broker().await;
                 Err(BrokerStartFault::Slow(READY))
             }
         }
     }
 
     /// Reports everything that was only counted so far.
-    pub async fn settle(&self) {
+    pub async fn wait_until_settled(&self) {
         let (settled, is_settled) = oneshot::channel();
         // A server that is gone has nothing to report.
         if self.orders.send(Order::Settle(settled)).await.is_ok() {
@@ -107,8 +107,8 @@ impl ManagedBroker {
     }
 
     /// Ends it, and waits for its end.
-    pub async fn stop(self) {
+    pub async fn stop_broker(self) {
         drop(self.orders);
-        self.task.over().await;
+        self.task.wait_for_end().await;
     }
 }

@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const REPEATED: usize = 60;
 
 /// The first program of that name on PATH that this user may run.
-pub(super) fn found(path: Option<&OsStr>) -> Result<PathBuf, BrokerStartFault> {
+pub(super) fn find_server(path: Option<&OsStr>) -> Result<PathBuf, BrokerStartFault> {
     let may_run =
         |path: &PathBuf| path.is_file() && rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok();
     let found =
@@ -38,10 +38,10 @@ pub(super) async fn is_new_enough(program: &Path) -> Result<(), BrokerStartFault
     asked.arg("--version").stdin(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true);
     let said = match tokio::time::timeout(PATIENCE, asked.output()).await {
         Ok(Ok(said)) => String::from_utf8_lossy(&said.stdout).into_owned(),
-        Ok(Err(error)) => return Err(strange(system::told(&error))),
+        Ok(Err(error)) => return Err(strange(system::describe_error(&error))),
         Err(_) => return Err(strange(format!("it said nothing within {} s", PATIENCE.as_secs()))),
     };
-    match version(&said) {
+    match parse_version(&said) {
         Some((shown, numbers)) if numbers < LEAST => {
             Err(BrokerStartFault::Old { program: program.to_owned(), version: shown.to_owned() })
         }
@@ -55,7 +55,7 @@ pub(super) async fn is_new_enough(program: &Path) -> Result<(), BrokerStartFault
 }
 
 /// The version in `nats-server: v2.15.1`.
-fn version(said: &str) -> Option<(&str, (u32, u32))> {
+fn parse_version(said: &str) -> Option<(&str, (u32, u32))> {
     let shown = said.trim().strip_prefix("nats-server: v")?.split_whitespace().next()?;
     let mut numbers = shown.split(|c: char| !c.is_ascii_digit()).map_while(|number| number.parse().ok());
     Some((shown, (numbers.next()?, numbers.next()?)))
@@ -67,7 +67,7 @@ mod tests {
 
     #[test]
     fn a_version_is_read_as_nats_server_says_it() {
-        let numbers = |said: &str| version(said).map(|(_, numbers)| numbers);
+        let numbers = |said: &str| parse_version(said).map(|(_, numbers)| numbers);
         assert_eq!(numbers("nats-server: v2.15.1\n"), Some((2, 15)));
         assert_eq!(numbers("nats-server: v2.12.0-RC.1"), Some((2, 12)));
         assert!(numbers("nats-server: v2.9.10").is_some_and(|numbers| numbers < LEAST));

@@ -22,9 +22,9 @@ pub struct KnownParty {
 }
 
 /// The refusal that the line reports, if it reports one.
-pub(super) fn read(line: &str, parties: &[KnownParty]) -> Option<TalliedEvent> {
+pub(super) fn read_violation(line: &str, parties: &[KnownParty]) -> Option<TalliedEvent> {
     let rest = line.split_once(" [ERR] ")?.1;
-    let parts = parts(rest);
+    let parts = split_parts(rest);
     let at = parts.iter().position(is_refusal)?;
     let (words, detail) = (parts.get(at)?, parts.get(at + 1).copied().unwrap_or_default());
     let event = |what: &str, example: String| {
@@ -46,7 +46,7 @@ pub(super) fn read(line: &str, parties: &[KnownParty]) -> Option<TalliedEvent> {
     });
     let who = party.map_or("somebody", |party| party.shown.as_str());
     let what = format!("{who} tried to {may_not}, and the broker refused it");
-    event(&what, subject(detail).map_or_else(String::new, |subject| format!(": {subject}")))
+    event(&what, find_subject(detail).map_or_else(String::new, |subject| format!(": {subject}")))
 }
 
 fn is_refusal(part: &&str) -> bool {
@@ -54,7 +54,7 @@ fn is_refusal(part: &&str) -> bool {
 }
 
 /// The parts of a line between ` - `. A quoted part stays whole, even with ` - ` in it.
-fn parts(line: &str) -> Vec<&str> {
+fn split_parts(line: &str) -> Vec<&str> {
     let (mut parts, mut begin, mut quoted, mut escaped) = (Vec::new(), 0, false, false);
     for (at, c) in line.char_indices() {
         match c {
@@ -73,7 +73,7 @@ fn parts(line: &str) -> Vec<&str> {
 }
 
 /// The subject as the server wrote it, or the subject for the answer.
-fn subject(detail: &str) -> Option<String> {
+fn find_subject(detail: &str) -> Option<String> {
     let rest = ["Subject \"", "Reply \""].iter().find_map(|begin| Some(detail.split_once(begin)?.1))?;
     let mut escaped = false;
     let end = rest.find(|c| {
@@ -101,7 +101,7 @@ mod tests {
 
     fn told(rest: &str) -> Option<String> {
         let line = format!("[7] 2026/11/21 03:23:28.443966 [ERR] 127.0.0.1:37750 - cid:9 - {rest}");
-        read(&line, &parties()).map(|event| [event.what, event.example].concat())
+        read_violation(&line, &parties()).map(|event| [event.what, event.example].concat())
     }
 
     #[test]
@@ -142,7 +142,7 @@ mod tests {
     #[test]
     fn what_is_no_refusal_is_none() {
         assert_eq!(told("\"v1:python3:Publish Violation\" - Client parser ERROR"), None);
-        assert_eq!(read("[7] 2026/11/21 03:23:28 [INF] Publish Violation - x", &parties()), None);
+        assert_eq!(read_violation("[7] 2026/11/21 03:23:28 [INF] Publish Violation - x", &parties()), None);
         let long = format!("\"v1\" - Publish Violation - Subject \"{}\"", "a".repeat(4000));
         assert!(told(&long).unwrap().ends_with("a…") && told(&long).unwrap().len() < 300);
     }

@@ -61,7 +61,10 @@ pub fn run(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
 /// Returns only on failure, with the reason.
 fn become_server(parent: &OsString, lock: &Path, mut server: Command) -> String {
     if let Err(error) = set_parent_process_death_signal(Some(Signal::KILL)) {
-        return format!("its life cannot be tied to the organism's: {}", system::told(&error.into()));
+        return format!(
+            "its life cannot be tied to the organism's: {}",
+            system::describe_error(&error.into())
+        );
     }
     // An organism that was gone before sends no signal any more.
     let is_there =
@@ -80,14 +83,14 @@ fn become_server(parent: &OsString, lock: &Path, mut server: Command) -> String 
     };
     let _held = match held() {
         Ok(file) => file,
-        Err(error) => return format!("{}: {}", lock.display(), system::told(&error)),
+        Err(error) => return format!("{}: {}", lock.display(), system::describe_error(&error)),
     };
-    system::told(&server.exec())
+    system::describe_error(&server.exec())
 }
 
 /// Ends the server that holds that lock, if there is one.
 pub(super) fn end_what_is_left(lock: &Path) -> Result<(), BrokerStartFault> {
-    let unread = |error: &std::io::Error| system::unread(lock, "the lock of the broker", error);
+    let unread = |error: &std::io::Error| system::report_unread(lock, "the lock of the broker", error);
     let file = match File::options().read(true).write(true).open(lock) {
         Ok(file) => file,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
@@ -97,7 +100,7 @@ pub(super) fn end_what_is_left(lock: &Path) -> Result<(), BrokerStartFault> {
         if is_free(&file).map_err(|error| unread(&error))? {
             return Ok(());
         }
-        let Some((pid, handle)) = holder(lock, &file) else {
+        let Some((pid, handle)) = find_holder(lock, &file) else {
             // A server that has taken the lock signs it within a moment, and a server that ends releases it.
             std::thread::sleep(PAUSE);
             continue;
@@ -124,7 +127,7 @@ fn is_free(file: &File) -> std::io::Result<bool> {
 }
 
 /// The process that holds the lock, if that is certain.
-fn holder(lock: &Path, file: &File) -> Option<(Pid, OwnedFd)> {
+fn find_holder(lock: &Path, file: &File) -> Option<(Pid, OwnedFd)> {
     let pid = lock_holder(lock).filter(|pid| has_open(*pid, file))?;
     let handle = pidfd_open(pid, PidfdFlags::empty()).ok()?;
     // The process id may have been reused between the check and the open handle.

@@ -23,14 +23,14 @@ pub(super) struct Board(Mutex<Waiting>);
 type Waiting = HashMap<Arc<str>, HashMap<u64, oneshot::Sender<PumpAnswer>>>;
 
 impl Board {
-    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+    fn lock_waiting(&self) -> MutexGuard<'_, Waiting> {
         // Every change below is one step, so the board is valid even if the lock is poisoned.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Brings an answer to its asker.
-    pub(super) fn ring(&self, answer: PumpAnswer) {
-        let who = self.waiting().get_mut(&*answer.delivery).and_then(|waits| waits.remove(&answer.id));
+    pub(super) fn pass_answer(&self, answer: PumpAnswer) {
+        let who = self.lock_waiting().get_mut(&*answer.delivery).and_then(|waits| waits.remove(&answer.id));
         if let Some(who) = who {
             // The asker may have stopped waiting.
             drop(who.send(answer));
@@ -39,8 +39,8 @@ impl Board {
 }
 
 /// Opens the line of a delivery. The line is dead once the returned guard is dropped.
-pub(super) fn open(post: &Post, board: &Arc<Board>, token: &LeaseToken) -> (Arc<dyn Line>, HungUp) {
-    board.waiting().insert(token.0.clone(), HashMap::new());
+pub(super) fn open_line(post: &Post, board: &Arc<Board>, token: &LeaseToken) -> (Arc<dyn Line>, HungUp) {
+    board.lock_waiting().insert(token.0.clone(), HashMap::new());
     let hung_up = HungUp { board: board.clone(), token: token.clone() };
     let line =
         Wire { post: post.clone(), board: board.clone(), token: token.clone(), said: AtomicU64::new(0) };
@@ -55,7 +55,7 @@ pub(super) struct HungUp {
 
 impl Drop for HungUp {
     fn drop(&mut self) {
-        self.board.waiting().remove(&self.token.0);
+        self.board.lock_waiting().remove(&self.token.0);
     }
 }
 
@@ -71,7 +71,7 @@ impl Line for Wire {
         Box::pin(async move {
             let id = self.said.fetch_add(1, Ordering::Relaxed) + 1;
             let (ring, rung) = oneshot::channel();
-            match self.board.waiting().get_mut(&self.token.0) {
+            match self.board.lock_waiting().get_mut(&self.token.0) {
                 Some(waits) => waits.insert(id, ring),
                 None => return Err(NotTaken::Over),
             };
@@ -80,19 +80,19 @@ impl Line for Wire {
                 LineRequest::Journal(entry) => ListenerDocument::Journal { delivery, id, entry: Ok(entry) },
                 LineRequest::Ask(question) => ListenerDocument::Ask { delivery, id, question: Ok(question) },
             };
-            self.post.said(ArrivedDocument::Word(word)).await;
+            self.post.report_document(ArrivedDocument::Word(word)).await;
             rung.await.map_err(|_| NotTaken::Over)
         })
     }
 
     fn tell(&self, what: Remark) -> PendingAnswer<'_, Result<(), NotTaken>> {
         Box::pin(async move {
-            if !self.board.waiting().contains_key(&self.token.0) {
+            if !self.board.lock_waiting().contains_key(&self.token.0) {
                 return Err(NotTaken::Over);
             }
             let delivery = self.token.0.to_string();
             self.post
-                .said(ArrivedDocument::Word(match what {
+                .report_document(ArrivedDocument::Word(match what {
                     Remark::Notice { code, words } => ListenerDocument::Notice { delivery, code, words },
                     Remark::Progress { words } => ListenerDocument::Progress { delivery, words },
                 }))

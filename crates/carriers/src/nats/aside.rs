@@ -40,12 +40,12 @@ pub(super) struct Aside {
 }
 
 impl Aside {
-    pub(super) fn of(broker: &Arc<Broker>, listener: &Name) -> Aside {
+    pub(super) fn new(broker: &Arc<Broker>, listener: &Name) -> Aside {
         Aside { broker: broker.clone(), listener: listener.clone() }
     }
 
     /// There are never many at once: one for each delivery that ends, and one for each document that is answered.
-    fn apart(&self, work: impl Future<Output = Result<(), String>> + Send + 'static) {
+    fn run_apart(&self, work: impl Future<Output = Result<(), String>> + Send + 'static) {
         let listener = self.listener.clone();
         let work = async move {
             if let Err(words) = work.await {
@@ -53,40 +53,40 @@ impl Aside {
             }
         };
         // It ends in time, or with the organism.
-        let _nobody_waits = tasks::start(TaskKind::Report(self.listener.clone()), work, async |_| ());
+        let _nobody_waits = tasks::start_task(TaskKind::Report(self.listener.clone()), work, async |_| ());
     }
 
     /// Deletes a message that is over, with or without a worker's acknowledgement. An acknowledged message is already
     /// gone. If the broker does not answer, the message is removed when no worker renews it, or when the organism
     /// starts again.
-    pub(super) fn delete(&self, stream: &Stream<()>, place: u64) {
+    pub(super) fn delete_message(&self, stream: &Stream<()>, place: u64) {
         let stream = stream.clone();
-        self.apart(async move {
+        self.run_apart(async move {
             in_time("an old delivery", stream.delete_message(place)).await.map(|_was_there| ())
         });
     }
 
     /// Says that an answer is no longer wanted.
-    pub(super) fn cancel(&self, token: &LeaseToken) {
+    pub(super) fn send_cancel(&self, token: &LeaseToken) {
         let (client, subject) =
-            (self.broker.client().clone(), self.broker.subjects().cancels(&self.listener));
-        let document = told::cancel(&token.0);
-        self.apart(async move { in_time("a cancel", client.publish(subject, document.into())).await });
+            (self.broker.client().clone(), self.broker.subjects().name_cancels(&self.listener));
+        let document = told::write_cancel(&token.0);
+        self.run_apart(async move { in_time("a cancel", client.publish(subject, document.into())).await });
     }
 
     /// Answers an asker. An asker that is gone asks again.
-    pub(super) fn answer(&self, reply: Subject, answer: &told::PumpAnswer) {
-        self.say(reply, sendable(answer, self.broker.client().max_payload()));
+    pub(super) fn send_answer(&self, reply: Subject, answer: &told::PumpAnswer) {
+        self.send_document(reply, write_answer(answer, self.broker.client().max_payload()));
     }
 
     /// Sends a small document to someone who waits.
-    pub(super) fn say(&self, reply: Subject, document: Vec<u8>) {
+    pub(super) fn send_document(&self, reply: Subject, document: Vec<u8>) {
         let client = self.broker.client().clone();
-        self.apart(async move { in_time("an answer", client.publish(reply, document.into())).await });
+        self.run_apart(async move { in_time("an answer", client.publish(reply, document.into())).await });
     }
 
     /// Sends a receipt as soon as the result of a document is on disk. Only then is a reply's delivery answered.
-    pub(super) fn receipt(
+    pub(super) fn send_receipt(
         &self,
         reply: Option<Subject>,
         delivery: String,
@@ -94,8 +94,8 @@ impl Aside {
         answered: Option<Answered>,
     ) {
         let (client, listener) = (self.broker.client().clone(), self.listener.clone());
-        self.apart(async move {
-            let receipt = receipt(delivery.clone(), decided.await);
+        self.run_apart(async move {
+            let receipt = write_receipt(delivery.clone(), decided.await);
             if let (Some(answered), Ok(Some(_))) = (answered, &receipt) {
                 answered(&delivery);
             }
@@ -115,8 +115,8 @@ impl Aside {
 
 /// The document of an answer. If the answer is larger than the broker accepts, the document is a refusal that says
 /// so.
-fn sendable(answer: &told::PumpAnswer, most: usize) -> Vec<u8> {
-    let document = answer.document();
+fn write_answer(answer: &told::PumpAnswer, most: usize) -> Vec<u8> {
+    let document = answer.to_document();
     if document.len() <= most {
         return document;
     }
@@ -124,38 +124,41 @@ fn sendable(answer: &told::PumpAnswer, most: usize) -> Vec<u8> {
     let words = format!("the answer has {bytes} bytes, and the broker takes {most}");
     let mut refusal = XmlWriter::new();
     refusal
-        .open("system-error")
+        .open_tag("system-error")
         .xmlns(namespaces::CORE)
         .attr("code", Code::TooLarge.as_str())
         .attr("retry_allowed", "false")
         .attr("message", &words)
         .empty();
-    let payload = Payload::trusted(refusal.finish().into()).ok();
-    told::PumpAnswer { delivery: answer.delivery.clone(), id: answer.id, payload }.document()
+    let payload = Payload::from_trusted(refusal.finish().into()).ok();
+    told::PumpAnswer { delivery: answer.delivery.clone(), id: answer.id, payload }.to_document()
 }
 
 /// The receipt for a document. `None` if nothing was decided. An error says that a refusal cannot be read: a receipt
 /// without the refusal would say that the document was taken.
-fn receipt(delivery: String, decided: Result<TakenReply, NoReceipt>) -> Result<Option<Vec<u8>>, String> {
+fn write_receipt(
+    delivery: String,
+    decided: Result<TakenReply, NoReceipt>,
+) -> Result<Option<Vec<u8>>, String> {
     let unreadable = |what: &str, fault: &Fault| format!("{what} is no document: {}", fault.message);
     let refusal = match decided {
         Ok(TakenReply { is_superseded, refused }) => {
-            let item = |(ordinal, told): (u32, Arc<[u8]>)| match Payload::trusted(told) {
+            let item = |(ordinal, told): (u32, Arc<[u8]>)| match Payload::from_trusted(told) {
                 Ok(refusal) => Ok((u64::from(ordinal), refusal)),
                 Err(fault) => Err(unreadable("the refusal of an item", &fault)),
             };
             let refused = refused.into_iter().map(item).collect::<Result<Vec<_>, String>>()?;
             let receipt = told::ReplyReceipt { delivery, refusal: None, is_superseded, refused };
-            return Ok(Some(receipt.document()));
+            return Ok(Some(receipt.to_document()));
         }
         // A lack of room or time is no decision either.
         Err(NoReceipt::Unknown | NoReceipt::Refused(Code::IngressUnavailable, _)) => return Ok(None),
-        Err(NoReceipt::Refused(code, told)) => match Payload::trusted(told) {
+        Err(NoReceipt::Refused(code, told)) => match Payload::from_trusted(told) {
             Ok(refusal) => Some(refusal),
             Err(fault) => return Err(unreadable(&format!("the refusal {}", code.as_str()), &fault)),
         },
     };
-    Ok(Some(told::ReplyReceipt { delivery, refusal, ..told::ReplyReceipt::default() }.document()))
+    Ok(Some(told::ReplyReceipt { delivery, refusal, ..told::ReplyReceipt::default() }.to_document()))
 }
 
 #[cfg(test)]
@@ -165,8 +168,8 @@ mod tests {
     use super::*;
 
     fn given(decided: Result<TakenReply, NoReceipt>) -> Option<told::ReplyReceipt> {
-        let document = receipt("d1".to_owned(), decided).unwrap()?;
-        match PumpDocument::read(&document) {
+        let document = write_receipt("d1".to_owned(), decided).unwrap()?;
+        match PumpDocument::parse(&document) {
             Ok(PumpDocument::Receipt(receipt)) => Some(receipt),
             other => panic!("{other:?}"),
         }
@@ -176,7 +179,7 @@ mod tests {
     fn a_receipt_says_what_was_decided() {
         let told = br#"<system-error xmlns="https://xml-pipeline.org/ns/core/v1" code="reply.stale-lease"/>"#;
         let refused = given(Err(NoReceipt::Refused(Code::StaleLease, Arc::from(*told)))).unwrap();
-        assert_eq!(refused.refusal.unwrap().attribute("code").unwrap(), "reply.stale-lease");
+        assert_eq!(refused.refusal.unwrap().find_attribute("code").unwrap(), "reply.stale-lease");
         assert_eq!(
             given(Ok(TakenReply::default())).unwrap(),
             told::ReplyReceipt { delivery: "d1".to_owned(), ..Default::default() }
@@ -193,7 +196,8 @@ mod tests {
     #[test]
     fn a_refusal_that_cannot_be_told_is_not_told_as_taken() {
         let told: Arc<[u8]> = Arc::from(*b"no document");
-        let words = receipt("d1".to_owned(), Err(NoReceipt::Refused(Code::StaleLease, told))).unwrap_err();
+        let words =
+            write_receipt("d1".to_owned(), Err(NoReceipt::Refused(Code::StaleLease, told))).unwrap_err();
         assert!(words.starts_with("the refusal reply.stale-lease is no document: "), "{words}");
     }
 }

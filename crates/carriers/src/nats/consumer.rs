@@ -15,7 +15,7 @@ use serde_json::json;
 
 use super::aside::in_time;
 use super::fence;
-use systole_bus::{Broker, token as part};
+use systole_bus::{Broker, to_token as part};
 use systole_core::types::ids::Name;
 use systole_core::types::time::Millis;
 use systole_system::clock::random_bytes;
@@ -97,7 +97,7 @@ pub(super) enum ConsumerState {
 
 impl Consumer {
     /// Makes the consumer, or gives it the settings of this pump.
-    pub(super) async fn make(
+    pub(super) async fn make_consumer(
         broker: &Broker,
         listener: &Name,
         stream: &Stream<()>,
@@ -105,8 +105,10 @@ impl Consumer {
     ) -> Result<Consumer, String> {
         let drawn: [u8; 16] = random_bytes().map_err(|error| format!("no id for the consumer: {error}"))?;
         let mark = format!("{:032x}", u128::from_be_bytes(drawn));
-        let mut metadata =
-            HashMap::from([(MARK.to_owned(), mark.clone()), (TERM.to_owned(), fence::said(broker.term()))]);
+        let mut metadata = HashMap::from([
+            (MARK.to_owned(), mark.clone()),
+            (TERM.to_owned(), fence::name_writer(broker.term())),
+        ]);
         let found = match stream.consumer_info(part(listener)).await {
             Err(error) if error.kind() == ConsumerInfoErrorKind::NotFound => None,
             found => Some(found.map_err(|error| error.to_string())?),
@@ -124,18 +126,18 @@ impl Consumer {
             ack_wait: silence,
             // The pump counts and decides the attempts.
             max_deliver: 1,
-            filter_subject: broker.subjects().delivery(listener),
+            filter_subject: broker.subjects().name_delivery(listener),
             max_ack_pending: i64::try_from(room).unwrap_or(i64::MAX),
             max_expires: LONGEST_PULL,
             max_waiting: WAITING,
             ..pull::Config::default()
         };
-        let (config, made) = made(stream, config).await?;
+        let (config, made) = create_consumer(stream, config).await?;
         Ok(Consumer { name: part(listener), mark, config: Mutex::new(config), made, is_same_server })
     }
 
     /// Asks the broker for it.
-    pub(super) async fn look(&self, broker: &Broker) -> ConsumerState {
+    pub(super) async fn read_state(&self, broker: &Broker) -> ConsumerState {
         let asked = format!("CONSUMER.INFO.{}.{}", broker.subjects().bus_stream(), self.name);
         let told: Result<Response<ConsumerAtTime>, _> = broker.jetstream().request(asked, &json!({})).await;
         match told {
@@ -173,29 +175,29 @@ impl Consumer {
             && term.is_some_and(|term| fence::is_earlier(term, broker.term()))
     }
 
-    fn config(&self) -> MutexGuard<'_, pull::Config> {
+    fn lock_config(&self) -> MutexGuard<'_, pull::Config> {
         // Every change of it is complete before anything can panic.
         self.config.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Gives the consumer its settings back.
     pub(super) async fn take_back(&self, stream: &Stream<()>) -> Result<(), String> {
-        let config = self.config().clone();
+        let config = self.lock_config().clone();
         stream.update_consumer(config).await.map(drop).map_err(|error| error.to_string())
     }
 
     /// Whether the server was not started anew since its run was noted.
     pub(super) fn knows_server(&self, broker: &Broker) -> bool {
-        broker.server_run().is_none_or(|run| self.config().metadata.get(SERVER) == Some(&run))
+        broker.server_run().is_none_or(|run| self.lock_config().metadata.get(SERVER) == Some(&run))
     }
 
     /// Notes the run of the server, so that the next pump knows whether it was started anew. Returns whether it was.
     pub(super) async fn notes_server(&self, broker: &Broker, stream: &Stream<()>) -> bool {
         let Some(run) = broker.server_run().filter(|_| !self.knows_server(broker)) else { return false };
-        let mut config = self.config().clone();
+        let mut config = self.lock_config().clone();
         config.metadata.insert(SERVER.to_owned(), run);
         match in_time("the consumer", stream.update_consumer(config.clone())).await {
-            Ok(_) => *self.config() = config,
+            Ok(_) => *self.lock_config() = config,
             Err(why) => tracing::debug!(listener = self.name, why, "the broker's run is not noted"),
         }
         true
@@ -204,7 +206,7 @@ impl Consumer {
 
 /// Makes a consumer, or changes the one that is there. One made by an earlier version has another number of waiting
 /// pulls, which the broker does not change: if workers have something of it, it keeps that number.
-async fn made(stream: &Stream<()>, config: pull::Config) -> Result<(pull::Config, Info), String> {
+async fn create_consumer(stream: &Stream<()>, config: pull::Config) -> Result<(pull::Config, Info), String> {
     let name = config.durable_name.clone().unwrap_or_default();
     if let Ok(made) = stream.create_consumer(config.clone()).await {
         return Ok((config, made.cached_info().clone()));

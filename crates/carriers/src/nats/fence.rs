@@ -37,9 +37,13 @@ pub(super) enum FenceFault {
 }
 
 /// Puts a new fence before the deliveries to a listener, and returns its place. Older fences are deleted.
-pub(super) async fn put(broker: &Broker, listener: &Name, stream: &Stream<()>) -> Result<u64, FenceFault> {
+pub(super) async fn put_fence(
+    broker: &Broker,
+    listener: &Name,
+    stream: &Stream<()>,
+) -> Result<u64, FenceFault> {
     let failed = |error: String| FenceFault::Failed(error);
-    let subject = broker.subjects().fence(listener);
+    let subject = broker.subjects().name_fence(listener);
     for _ in 0..ROUNDS {
         let (before, words) = match stream.get_last_raw_message_by_subject(&subject).await {
             Ok(found) => (found.sequence, String::from_utf8_lossy(&found.payload).into_owned()),
@@ -53,7 +57,7 @@ pub(super) async fn put(broker: &Broker, listener: &Name, stream: &Stream<()>) -
         }
         let mut headers = HeaderMap::new();
         headers.insert(EXPECTED, before.to_string());
-        let fence = said(broker.term());
+        let fence = name_writer(broker.term());
         let stored = async {
             let publish = broker.jetstream().publish_with_headers(subject.clone(), headers, fence.into());
             publish.await?.await
@@ -79,7 +83,7 @@ pub(super) fn is_stale(error: &PublishError) -> bool {
 }
 
 /// The text of a fence of that term.
-pub(super) fn said(term: Option<&WriterTerm>) -> String {
+pub(super) fn name_writer(term: Option<&WriterTerm>) -> String {
     match term {
         Some(WriterTerm { log, epoch }) => format!("{WORD} {epoch} {log}"),
         None => WORD.to_owned(),
@@ -88,16 +92,16 @@ pub(super) fn said(term: Option<&WriterTerm>) -> String {
 
 /// Whether a fence was put in a later term of the same log.
 fn is_later(words: &str, own: Option<&WriterTerm>) -> bool {
-    own.is_some_and(|own| epoch(words, own).is_some_and(|epoch| epoch > own.epoch))
+    own.is_some_and(|own| read_epoch(words, own).is_some_and(|epoch| epoch > own.epoch))
 }
 
 /// Whether that text names an earlier term of the same log.
 pub(super) fn is_earlier(words: &str, own: Option<&WriterTerm>) -> bool {
-    own.is_some_and(|own| epoch(words, own).is_some_and(|epoch| epoch < own.epoch))
+    own.is_some_and(|own| read_epoch(words, own).is_some_and(|epoch| epoch < own.epoch))
 }
 
 /// The epoch in such a text, if it is about the same log.
-fn epoch(words: &str, own: &WriterTerm) -> Option<u64> {
+fn read_epoch(words: &str, own: &WriterTerm) -> Option<u64> {
     match words.split(' ').collect::<Vec<_>>()[..] {
         [WORD, epoch, log] if log == own.log => epoch.parse().ok(),
         _ => None,
@@ -112,17 +116,17 @@ mod tests {
     fn a_fence_of_a_later_term_of_the_same_log_alone_is_left_alone() {
         let term = |log: &str, epoch| WriterTerm { log: log.to_owned(), epoch };
         let own = term("1", 4);
-        assert!(is_later(&said(Some(&term("1", 5))), Some(&own)));
-        assert!(is_later(&said(Some(&term("1", 10))), Some(&own)), "numbers, not texts");
+        assert!(is_later(&name_writer(Some(&term("1", 5))), Some(&own)));
+        assert!(is_later(&name_writer(Some(&term("1", 10))), Some(&own)), "numbers, not texts");
         for other in [Some(term("1", 4)), Some(term("1", 3)), Some(term("2", 5)), None] {
-            assert!(!is_later(&said(other.as_ref()), Some(&own)), "{other:?}");
+            assert!(!is_later(&name_writer(other.as_ref()), Some(&own)), "{other:?}");
         }
-        assert!(is_earlier(&said(Some(&term("1", 3))), Some(&own)));
+        assert!(is_earlier(&name_writer(Some(&term("1", 3))), Some(&own)));
         for other in [Some(term("1", 4)), Some(term("1", 10)), Some(term("2", 3)), None] {
-            assert!(!is_earlier(&said(other.as_ref()), Some(&own)), "{other:?}");
+            assert!(!is_earlier(&name_writer(other.as_ref()), Some(&own)), "{other:?}");
         }
-        assert!(!is_earlier(&said(Some(&term("1", 3))), None));
-        assert!(!is_later(&said(Some(&own)), None), "a log in a file has no terms");
+        assert!(!is_earlier(&name_writer(Some(&term("1", 3))), None));
+        assert!(!is_later(&name_writer(Some(&own)), None), "a log in a file has no terms");
         assert!(!is_later("", Some(&own)));
     }
 }

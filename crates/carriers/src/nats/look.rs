@@ -13,13 +13,13 @@ use systole_core::types::ids::{Digest, Name};
 use systole_core::types::time::Millis;
 
 /// The places of the deliveries that are out, as `is_ours` says. All others are deleted.
-pub(super) async fn through(
+pub(super) async fn list_deliveries(
     broker: &Broker,
     listener: &Name,
     (stream, fence): (&Stream<()>, u64),
     is_ours: impl Fn(&str) -> bool,
 ) -> Result<Vec<(Arc<str>, Place)>, String> {
-    let deliveries = broker.subjects().delivery(listener);
+    let deliveries = broker.subjects().name_delivery(listener);
     let (mut found, mut from) = (Vec::new(), 1);
     loop {
         let next = async {
@@ -34,7 +34,8 @@ pub(super) async fn through(
         from = message.sequence + 1;
         let token = read_delivered(&message.payload).ok().map(|read| read.stamp.delivery.to_string());
         if let Some(token) = token.filter(|token| is_ours(token)) {
-            let place = Place::found(message.sequence, stored(&message), Digest::of(&message.payload));
+            let place =
+                Place::new_found(message.sequence, read_time(&message), Digest::hash_bytes(&message.payload));
             found.push((token.into(), place));
             continue;
         }
@@ -47,6 +48,6 @@ pub(super) async fn through(
 }
 
 /// When the broker stored a message, by its own time.
-pub(super) fn stored(message: &StreamMessage) -> Option<Millis> {
+pub(super) fn read_time(message: &StreamMessage) -> Option<Millis> {
     u64::try_from(message.time.unix_timestamp_nanos() / 1_000_000).ok().map(Millis)
 }

@@ -37,7 +37,7 @@ use systole_bus::{Broker, ConnectionState};
 use systole_core::types::codes::Code;
 use systole_core::types::composition::{Listener, OnUnknown, Reach};
 use systole_core::types::ports::{ArrivedDocument, LeaseToken};
-use systole_core::types::time::spoken;
+use systole_core::types::time::spell_duration;
 use systole_system::tasks::{self, RunningTask, TaskKind};
 use words::{Asking, Gone};
 
@@ -50,7 +50,7 @@ const LOOK: Duration = Duration::from_secs(1);
 
 /// How long a worker of that listener may go without a sign of life. A host reports for each of its listeners that it
 /// lives, and measures their silence itself.
-fn silence(listener: &Listener) -> Duration {
+fn compute_silence(listener: &Listener) -> Duration {
     let idle = listener.idle_ms.map_or(SILENCE, Duration::from_millis);
     if matches!(listener.reach, Reach::Hosted) { idle.min(SILENCE) } else { idle }
 }
@@ -65,18 +65,18 @@ pub(super) struct Terms {
 }
 
 impl Terms {
-    pub(super) fn of(listener: &Listener) -> Terms {
+    pub(super) fn from_listener(listener: &Listener) -> Terms {
         let may_repeat = listener.on_unknown == OnUnknown::Retry;
-        Terms { silence: silence(listener), may_repeat }
+        Terms { silence: compute_silence(listener), may_repeat }
     }
 }
 
 /// Starts the task that brings a listener its deliveries over the broker.
-pub(super) fn tend(post: &Post, broker: Arc<Broker>, terms: Terms) -> RunningTask {
+pub(super) fn start_carrier(post: &Post, broker: Arc<Broker>, terms: Terms) -> RunningTask {
     let kind = TaskKind::Listener(post.listener.clone());
     let fallen = post.clone();
     let attended = serve_listener(post.clone(), broker, terms);
-    tasks::start(kind, attended, |panicked| fallen.fallen(panicked))
+    tasks::start_task(kind, attended, |panicked| fallen.report_panic(panicked))
 }
 
 /// Serves the listener until the carrier is stopped. If the stream or the consumer is gone, the deliveries that were
@@ -86,49 +86,50 @@ async fn serve_listener(post: Post, broker: Arc<Broker>, terms: Terms) {
     let mut is_down = false;
     loop {
         let opened = tokio::select! {
-            opened = Line::open(&post, &broker, terms.silence) => opened,
-            () = post.stopped() => break,
+            opened = Line::open_line(&post, &broker, terms.silence) => opened,
+            () = post.wait_for_stop() => break,
         };
         let words = match opened {
             Ok(line) => {
                 // Work that may be repeated goes out again in the same attempt: whichever reply comes first counts.
-                let lost = line.outbox.forgotten().filter(|_| !terms.may_repeat);
-                post.adopted(line.outbox.found(), lost).await;
-                post.joined().await;
+                let lost = line.outbox.find_loss().filter(|_| !terms.may_repeat);
+                post.report_adopted(line.outbox.list_found(), lost).await;
+                post.report_joined().await;
                 is_down = false;
-                let Some(words) = line.serve(&post).await else { break };
+                let Some(words) = line.serve_line(&post).await else { break };
                 for (token, recall) in post.mailbox.settle_all() {
-                    post.gone(token, recall.map_or(Code::ListenerLost, called_back), words.clone()).await;
+                    post.report_gone(token, recall.map_or(Code::ListenerLost, called_back), words.clone())
+                        .await;
                 }
                 words
             }
             Err(words) => words,
         };
         if !is_down {
-            post.left(&words).await;
+            post.report_left(&words).await;
             is_down = true;
         }
         // The broker has none of what still waits.
         post.put_off_waiting(&words).await;
         tokio::select! {
             () = tokio::time::sleep(PAUSE) => {}
-            () = post.stopped() => break,
+            () = post.wait_for_stop() => break,
         }
     }
     // What workers have stays with them: the next life of the pump hears their replies.
-    post.close(Code::ListenerLost, STOPPED).await;
+    post.close_post(Code::ListenerLost, STOPPED).await;
 }
 
 /// Reports a delivery as gone, unless it was settled before.
-async fn gone(token: LeaseToken, code: Code, words: String, post: &Post) {
-    if post.mailbox.settle(&token.0) {
-        post.gone(token, code, words).await;
+async fn report_gone(token: LeaseToken, code: Code, words: String, post: &Post) {
+    if post.mailbox.settle_delivery(&token.0) {
+        post.report_gone(token, code, words).await;
     }
 }
 
 /// Reports that a delivery certainly reached no one, unless it was settled before.
 async fn not_now(token: LeaseToken, words: String, post: &Post) {
-    if post.mailbox.settle(&token.0) {
+    if post.mailbox.settle_delivery(&token.0) {
         post.not_now(token, words).await;
     }
 }
@@ -137,7 +138,7 @@ const STOPPED: &str = "stopped with the organism";
 const UNSUBSCRIBED: &str = "the broker ended the subscription";
 
 /// The next message of a subscription; `None` if it has ended. May be dropped while it waits: nothing is lost.
-async fn next(subscriber: &mut Subscriber) -> Option<async_nats::Message> {
+async fn take_next(subscriber: &mut Subscriber) -> Option<async_nats::Message> {
     subscriber.next().await
 }
 
@@ -145,7 +146,7 @@ async fn next(subscriber: &mut Subscriber) -> Option<async_nats::Message> {
 type Beside<T> = Option<Pin<Box<dyn Future<Output = T> + Send>>>;
 
 /// The end of such work, which is then removed; waits forever if there is none. May be dropped while it waits.
-async fn done<T>(beside: &mut Beside<T>) -> T {
+async fn take_result<T>(beside: &mut Beside<T>) -> T {
     let Some(work) = beside else { return std::future::pending().await };
     let done = work.await;
     *beside = None;
@@ -177,22 +178,22 @@ struct Line {
 }
 
 impl Line {
-    async fn open(post: &Post, broker: &Arc<Broker>, silence: Duration) -> Result<Line, String> {
+    async fn open_line(post: &Post, broker: &Arc<Broker>, silence: Duration) -> Result<Line, String> {
         let (subjects, listener) = (broker.subjects(), &post.listener);
         let taken = |subject: String| {
             let client = broker.client().clone();
             async move { client.subscribe(subject).await.map_err(|error| error.to_string()) }
         };
-        let mut link = broker.link();
+        let mut link = broker.watch_link();
         link.mark_unchanged();
         // Answers to old deliveries are heard from now on.
-        let said = taken(subjects.said(listener, "*")).await?;
-        let live = taken(subjects.live(listener)).await?;
-        let silent = taken(subjects.silence(listener)).await?;
-        let outbox = Arc::new(Outbox::open(broker, listener, &post.mailbox, silence).await?);
+        let said = taken(subjects.name_said(listener, "*")).await?;
+        let live = taken(subjects.name_live(listener)).await?;
+        let silent = taken(subjects.name_silence(listener)).await?;
+        let outbox = Arc::new(Outbox::open_outbox(broker, listener, &post.mailbox, silence).await?);
         let mut look = interval(LOOK);
         look.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let (aside, asking) = (Aside::of(broker, listener), Asking::default());
+        let (aside, asking) = (Aside::new(broker, listener), Asking::default());
         Ok(Line {
             outbox,
             aside,
@@ -211,42 +212,42 @@ impl Line {
     }
 
     /// Serves until the carrier is stopped, or until the returned reason says why it cannot continue.
-    async fn serve(mut self, post: &Post) -> Option<String> {
+    async fn serve_line(mut self, post: &Post) -> Option<String> {
         loop {
             self.take_waiting(post).await;
             let ended = tokio::select! {
-                () = post.mailbox.arrival() => None,
-                (token, why) = post.mailbox.unsent() => {
-                    post.gone(token, called_back(why), UNSENT.to_owned()).await;
+                () = post.mailbox.wait_for_item() => None,
+                (token, why) = post.mailbox.take_unsent() => {
+                    post.report_gone(token, called_back(why), UNSENT.to_owned()).await;
                     None
                 }
-                word = next(&mut self.said) => match word {
-                    Some(message) => { self.heard(message, post).await; None }
+                word = take_next(&mut self.said) => match word {
+                    Some(message) => { self.take_message(message, post).await; None }
                     None => Some(UNSUBSCRIBED.to_owned()),
                 },
-                word = next(&mut self.live) => match word {
-                    Some(message) => { self.live(message, post).await; None }
+                word = take_next(&mut self.live) => match word {
+                    Some(message) => { self.take_sign(message, post).await; None }
                     None => Some(UNSUBSCRIBED.to_owned()),
                 },
-                word = next(&mut self.silent) => match word {
-                    Some(message) => { self.silent(&message.payload, post).await; None }
+                word = take_next(&mut self.silent) => match word {
+                    Some(message) => { self.note_silence(&message.payload, post).await; None }
                     None => Some(UNSUBSCRIBED.to_owned()),
                 },
-                Some((token, sent)) = self.sending.next() => self.sent(token, sent, post).await,
-                looked = done(&mut self.looking) => self.looked(looked, post).await,
+                Some((token, sent)) = self.sending.next() => self.note_sent(token, sent, post).await,
+                looked = take_result(&mut self.looking) => self.take_look(looked, post).await,
                 // Checks whether it is still the same broker, and whether the broker kept what it had.
                 Ok(()) = self.link.changed() => { self.look_now(); None }
                 _ = self.look.tick() => {
                     if !self.link.borrow().stands {
-                        for token in self.outbox.untaken() {
-                            post.untaken(token).await;
+                        for token in self.outbox.take_untaken() {
+                            post.report_untaken(token).await;
                         }
                     } else if self.is_cut || self.outbox.is_anything_out() {
                         self.look_now();
                     }
                     None
                 }
-                () = post.stopped() => return None,
+                () = post.wait_for_stop() => return None,
             };
             if ended.is_some() {
                 return ended;
@@ -257,66 +258,66 @@ impl Line {
     fn look_now(&mut self) {
         if self.looking.is_none() && self.link.borrow().stands {
             let outbox = self.outbox.clone();
-            self.looking = Some(Box::pin(async move { outbox.look().await }));
+            self.looking = Some(Box::pin(async move { outbox.list_stream().await }));
         }
     }
 
     /// Takes everything off the mailbox that can be taken now. Deliveries are sent at once, in their order.
     async fn take_waiting(&mut self, post: &Post) {
         while let Some(token) = post.mailbox.next_ended() {
-            self.outbox.over(&token.0);
+            self.outbox.end_delivery(&token.0);
             if let Some(reply) = self.gave_up.remove(&token.0) {
                 let heard = told::ReplyReceipt { delivery: token.0.to_string(), ..Default::default() };
-                self.aside.say(reply, heard.document());
+                self.aside.send_document(reply, heard.to_document());
             }
         }
         while let Some(item) = post.mailbox.next_aside() {
-            self.run(item, post).await;
+            self.run_item(item, post).await;
         }
         while self.sending.len() < post.mailbox.room()
             && let Some(delivery) = post.mailbox.next_delivery()
         {
             let outbox = self.outbox.clone();
             self.sending.push(Box::pin(async move {
-                let sent = outbox.send(&delivery).await;
+                let sent = outbox.send_delivery(&delivery).await;
                 (delivery.lease.token.clone(), sent)
             }));
         }
     }
 
-    async fn run(&mut self, item: Side, post: &Post) {
+    async fn run_item(&mut self, item: Side, post: &Post) {
         match item {
             Side::Answer(answer) => {
-                if let Some(reply) = self.asking.take(&answer) {
-                    self.aside.answer(reply, &answer);
+                if let Some(reply) = self.asking.take_reply(&answer) {
+                    self.aside.send_answer(reply, &answer);
                 }
             }
             Side::Cancel(token) => {
                 let why = post.mailbox.recall_of(&token).await;
-                self.aside.cancel(&token);
+                self.aside.send_cancel(&token);
                 // The order to call it back is on disk.
-                self.outbox.over(&token.0);
+                self.outbox.end_delivery(&token.0);
                 let words = "called back; later replies of its worker are ignored";
-                gone(token, called_back(why), words.to_owned(), post).await;
+                report_gone(token, called_back(why), words.to_owned(), post).await;
             }
         }
     }
 
     /// Handles the result of sending a delivery; returns the reason if the listener cannot be served any further.
-    async fn sent(&mut self, token: LeaseToken, sent: Sent, post: &Post) -> Option<String> {
+    async fn note_sent(&mut self, token: LeaseToken, sent: Sent, post: &Post) -> Option<String> {
         match sent {
             Sent::Stored => {
-                post.brought();
-                self.reached(post).await;
+                post.note_brought();
+                self.note_reached(post).await;
             }
             // Its worker may have had it for long.
             Sent::Found => self.look_now(),
-            Sent::Refused(code, words) => gone(token, code, words, post).await,
+            Sent::Refused(code, words) => report_gone(token, code, words, post).await,
             // A worker may have had it.
-            Sent::Doubtful(words) => gone(token, Code::ListenerLost, words, post).await,
+            Sent::Doubtful(words) => report_gone(token, Code::ListenerLost, words, post).await,
             Sent::Barred(words) => {
-                gone(token, Code::ListenerLost, words.clone(), post).await;
-                self.cut(&words, post).await;
+                report_gone(token, Code::ListenerLost, words.clone(), post).await;
+                self.cut_line(&words, post).await;
             }
             Sent::Homeless(words) => {
                 not_now(token, words.clone(), post).await;
@@ -324,32 +325,32 @@ impl Line {
             }
             Sent::Unreached(words) => {
                 not_now(token, words.clone(), post).await;
-                self.cut(&words, post).await;
+                self.cut_line(&words, post).await;
             }
         }
         None
     }
 
     /// The broker cannot be reached.
-    async fn cut(&mut self, words: &str, post: &Post) {
+    async fn cut_line(&mut self, words: &str, post: &Post) {
         // Each of them would wait as long for the same answer.
         post.put_off_waiting(words).await;
         if !std::mem::replace(&mut self.is_cut, true) {
-            post.left(words).await;
+            post.report_left(words).await;
         }
     }
 
     /// The broker answered.
-    async fn reached(&mut self, post: &Post) {
+    async fn note_reached(&mut self, post: &Post) {
         if std::mem::take(&mut self.is_cut) {
-            post.joined().await;
+            post.report_joined().await;
         }
     }
 
     /// A document of the listener, on the subject that only the listener may publish to. It is passed on to the pump
     /// before anything is sent to the broker.
-    async fn heard(&mut self, message: async_nats::Message, post: &Post) {
-        if let Some(gone) = words::gone(&message) {
+    async fn take_message(&mut self, message: async_nats::Message, post: &Post) {
+        if let Some(gone) = words::read_gone(&message) {
             return self.gives_up(gone, message.reply, post).await;
         }
         let speech = ArrivedDocument::Bytes(message.payload.to_vec());
@@ -357,14 +358,14 @@ impl Line {
         match &kind {
             DocumentKind::Reply { delivery } => {
                 self.outbox.is_heard(delivery);
-                let _was_out = post.mailbox.settle(delivery);
+                let _was_out = post.mailbox.settle_delivery(delivery);
             }
             DocumentKind::Waits { delivery, id } => {
                 self.outbox.is_alive(delivery);
                 if let Some(reply) = message.reply {
-                    self.asking.put(delivery.clone(), *id, reply);
+                    self.asking.put_question(delivery.clone(), *id, reply);
                 }
-                return post.said(speech).await;
+                return post.report_document(speech).await;
             }
             DocumentKind::Progress { .. } | DocumentKind::Notice { .. } | DocumentKind::Other => {}
         }
@@ -374,7 +375,7 @@ impl Line {
         let outbox = is_reply.then(|| self.outbox.clone());
         let answered =
             outbox.map(|outbox| Box::new(move |token: &str| outbox.is_answered(token)) as Answered);
-        self.aside.receipt(message.reply, delivery, decided, answered);
+        self.aside.send_receipt(message.reply, delivery, decided, answered);
     }
 
     /// The host of the listener says that a delivery will not be answered. The host learns that this was heard when it
@@ -385,41 +386,41 @@ impl Line {
             self.gave_up.insert(token.0.clone(), reply);
         }
         match is_unstarted {
-            true if post.mailbox.settle(&token.0) => post.away(token, words).await,
+            true if post.mailbox.settle_delivery(&token.0) => post.report_away(token, words).await,
             true => {}
-            false => gone(token, code, words, post).await,
+            false => report_gone(token, code, words, post).await,
         }
     }
 
     /// A document on the progress subject, where a reply would end no delivery.
-    async fn live(&mut self, message: async_nats::Message, post: &Post) {
+    async fn take_sign(&mut self, message: async_nats::Message, post: &Post) {
         let speech = ArrivedDocument::Bytes(message.payload.to_vec());
         let kind = document_kind(&message.payload);
         if let DocumentKind::Progress { delivery } = &kind {
             self.outbox.is_alive(delivery);
-            return post.said(speech).await;
+            return post.report_document(speech).await;
         }
-        let decided = post.misplaced(speech, message.reply.is_some()).await;
+        let decided = post.report_misplaced(speech, message.reply.is_some()).await;
         if let (Some(reply), Some(decided)) = (message.reply, decided) {
             let delivery = kind.delivery().unwrap_or_default().to_owned();
-            self.aside.receipt(Some(reply), delivery, decided, None);
+            self.aside.send_receipt(Some(reply), delivery, decided, None);
         }
     }
 
     /// Handles the result of a look at stream and consumer; returns the reason if the listener cannot be served any
     /// further.
-    async fn looked(&mut self, looked: Result<Look, String>, post: &Post) -> Option<String> {
+    async fn take_look(&mut self, looked: Result<Look, String>, post: &Post) -> Option<String> {
         match looked {
             Ok(Look::There(lying, taken, untaken)) => {
-                self.reached(post).await;
+                self.note_reached(post).await;
                 for TakenDelivery { token, age_ms, now, has_waited } in taken {
-                    post.taken(token, age_ms, now, has_waited).await;
+                    post.report_taken(token, age_ms, now, has_waited).await;
                 }
                 for token in untaken {
-                    post.untaken(token).await;
+                    post.report_untaken(token).await;
                 }
                 for token in lying {
-                    gone(LeaseToken(token), Code::ListenerLost, self.no_sign_of_life(), post).await;
+                    report_gone(LeaseToken(token), Code::ListenerLost, self.no_sign_of_life(), post).await;
                 }
                 None
             }
@@ -430,12 +431,12 @@ impl Line {
 
     fn no_sign_of_life(&self) -> String {
         let limit = u64::try_from(self.silence.as_millis()).unwrap_or(u64::MAX);
-        format!("its worker gave no sign of life for {}", spoken(limit))
+        format!("its worker gave no sign of life for {}", spell_duration(limit))
     }
 
     /// The broker says that the worker of a delivery gave no sign of life.
-    async fn silent(&mut self, advisory: &[u8], post: &Post) {
-        let Some(token) = self.outbox.silent(advisory) else { return };
-        gone(LeaseToken(token), Code::ListenerLost, self.no_sign_of_life(), post).await;
+    async fn note_silence(&mut self, advisory: &[u8], post: &Post) {
+        let Some(token) = self.outbox.take_silence(advisory) else { return };
+        report_gone(LeaseToken(token), Code::ListenerLost, self.no_sign_of_life(), post).await;
     }
 }

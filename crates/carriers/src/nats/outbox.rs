@@ -21,7 +21,7 @@ use super::look;
 use super::places::{Place, Places, TakenDelivery};
 use super::unheard::Unheard;
 use crate::mailbox::Mailbox;
-use crate::post::damaged;
+use crate::post::describe_damage;
 use systole_bus::{Broker, PATIENCE, WorkerSilence};
 use systole_core::types::codes::Code;
 use systole_core::types::ids::{Digest, Name};
@@ -120,36 +120,38 @@ pub(super) struct Outbox {
 impl Outbox {
     /// Makes the listener's consumer, finds the deliveries that are still out, and deletes all others. Those of an
     /// earlier life that are still on their way are refused from now on.
-    pub(super) async fn open(
+    pub(super) async fn open_outbox(
         broker: &Arc<Broker>,
         listener: &Name,
         mailbox: &Arc<Mailbox>,
         silence: Duration,
     ) -> Result<Outbox, String> {
         let (jetstream, subjects) = (broker.jetstream(), broker.subjects());
-        let breaks = broker.link().borrow().breaks;
+        let breaks = broker.watch_link().borrow().breaks;
         broker.make_again().await.map_err(|unusable| unusable.to_string())?;
-        let losses = broker.losses().await?;
+        let losses = broker.count_losses().await?;
         let found = jetstream.get_stream_no_info(subjects.bus_stream());
         let stream = in_time("the stream of deliveries", found).await?;
-        let fence = in_time("the fence before deliveries", fence::put(broker, listener, &stream)).await?;
+        let fence =
+            in_time("the fence before deliveries", fence::put_fence(broker, listener, &stream)).await?;
         // If another pump has taken over before this reaches the broker, what is behind the fence belongs to that
         // pump.
         let is_ours = |token: &str| mailbox.is_out(token);
-        let found = look::through(broker, listener, (&stream, fence), is_ours).await;
+        let found = look::list_deliveries(broker, listener, (&stream, fence), is_ours).await;
         let found = found.map_err(|words| format!("old deliveries: {words}"))?;
         let room = (mailbox.room(), silence);
-        let consumer = in_time("the consumer", Consumer::make(broker, listener, &stream, room)).await?;
+        let consumer =
+            in_time("the consumer", Consumer::make_consumer(broker, listener, &stream, room)).await?;
         let outbox = Outbox {
             broker: broker.clone(),
             listener: listener.clone(),
             mailbox: mailbox.clone(),
-            aside: Aside::of(broker, listener),
+            aside: Aside::new(broker, listener),
             consumer,
             stream,
             places: Mutex::default(),
             answered: Mutex::default(),
-            unheard: Unheard::of(breaks, &found),
+            unheard: Unheard::new(breaks, &found),
             on_the_way: Mutex::default(),
             fence: Mutex::new(Some(fence)),
             renewing: tokio::sync::Mutex::default(),
@@ -157,32 +159,32 @@ impl Outbox {
             silence,
         };
         found.iter().for_each(|(token, place)| outbox.note_place(token, *place));
-        mailbox.found(&outbox.places().found());
+        mailbox.note_found(&outbox.lock_places().list_found());
         Ok(outbox)
     }
 
     /// The deliveries of an earlier life that are still in the stream.
-    pub(super) fn found(&self) -> Vec<LeaseToken> {
-        self.places().found().into_keys().map(LeaseToken).collect()
+    pub(super) fn list_found(&self) -> Vec<LeaseToken> {
+        self.lock_places().list_found().into_keys().map(LeaseToken).collect()
     }
 
     /// Why a worker may have had any delivery that is not found, if so: a server that is started anew no longer knows
     /// which ones it had, and may have lost some.
-    pub(super) fn forgotten(&self) -> Option<String> {
+    pub(super) fn find_loss(&self) -> Option<String> {
         (!self.consumer.is_same_server).then(|| FORGOTTEN.to_owned())
     }
 
     /// The deliveries that no worker was seen to take, while the broker cannot be asked. Names each once.
-    pub(super) fn untaken(&self) -> Vec<LeaseToken> {
-        self.places().taken(0, None, Instant::now()).1
+    pub(super) fn take_untaken(&self) -> Vec<LeaseToken> {
+        self.lock_places().list_taken(0, None, Instant::now()).1
     }
 
-    fn places(&self) -> MutexGuard<'_, Places> {
+    fn lock_places(&self) -> MutexGuard<'_, Places> {
         // Every change of it is complete before anything can panic.
         self.places.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn answered(&self) -> MutexGuard<'_, Vec<(u64, Instant)>> {
+    fn lock_answered(&self) -> MutexGuard<'_, Vec<(u64, Instant)>> {
         self.answered.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -190,26 +192,26 @@ impl Outbox {
         self.on_the_way.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn fence(&self) -> MutexGuard<'_, Option<u64>> {
+    fn lock_fence(&self) -> MutexGuard<'_, Option<u64>> {
         self.fence.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The fence is of no use any more, unless there is a newer one.
     fn drop_fence(&self, used: u64) {
-        let mut fence = self.fence();
+        let mut fence = self.lock_fence();
         if *fence == Some(used) {
             *fence = None;
         }
     }
 
     /// Puts a delivery where a worker can pull it.
-    pub(super) async fn send(&self, delivery: &Delivery) -> Sent {
+    pub(super) async fn send_delivery(&self, delivery: &Delivery) -> Sent {
         let document = match delivery.document() {
             Ok(document) => document,
-            Err(fault) => return Sent::Refused(Code::DamagedThread, damaged(&fault)),
+            Err(fault) => return Sent::Refused(Code::DamagedThread, describe_damage(&fault)),
         };
         let token = &delivery.lease.token;
-        if let Some(is_same) = self.places().take_up(&token.0, &Digest::of(&document)) {
+        if let Some(is_same) = self.lock_places().take_up(&token.0, &Digest::hash_bytes(&document)) {
             let words = "the broker has another delivery under its name: the log or its secret went back";
             return if is_same { Sent::Found } else { Sent::Doubtful(words.to_owned()) };
         }
@@ -230,27 +232,27 @@ impl Outbox {
         }
         let mut last = Sent::Refused(Code::ListenerDown, fence::CONTESTED.to_owned());
         for _ in 0..fence::ROUNDS {
-            let fence = match self.fenced().await {
+            let fence = match self.require_fence().await {
                 Ok(fence) => fence,
                 Err(NoFence::Cut(words)) => return Sent::Unreached(words),
                 Err(NoFence::Barred(words)) => return Sent::Unreached(words.to_owned()),
                 Err(NoFence::Lost) => return Sent::Homeless(LOST.to_owned()),
             };
             // Whatever the broker stores from now on gets a higher place.
-            let after = self.broker.confirmed().highest();
-            match self.publish(token, document.clone(), fence).await {
+            let after = self.broker.confirmed().find_highest();
+            match self.publish_document(token, document.clone(), fence).await {
                 Tried::At { place, is_again: false } => {
-                    self.broker.confirmed().note(place);
+                    self.broker.confirmed().note_place(place);
                     self.note_place(&token.0, Place::stored_now(place));
                     return Sent::Stored;
                 }
-                Tried::At { place, is_again: true } => return self.had(token, place).await,
+                Tried::At { place, is_again: true } => return self.note_sent(token, place).await,
                 Tried::Again => self.drop_fence(fence),
                 Tried::Refused(words) => return Sent::Refused(Code::ListenerDown, words),
                 Tried::Homeless => return Sent::Homeless(self.no_stream()),
                 Tried::Unknown(words) => {
                     self.drop_fence(fence);
-                    match self.find(token, after, words).await {
+                    match self.find_sent(token, after, words).await {
                         Some(found) => return found,
                         None => last = Sent::Unreached(self.breaks_again()),
                     }
@@ -262,19 +264,19 @@ impl Outbox {
 
     /// The broker had the delivery before. If it is no longer in the stream, a worker has it that acknowledged too
     /// early, and is waited for.
-    async fn had(&self, token: &LeaseToken, place: u64) -> Sent {
+    async fn note_sent(&self, token: &LeaseToken, place: u64) -> Sent {
         match in_time("a place in the stream", self.is_there(place)).await {
             Ok(true) => self.note_place(&token.0, Place::stored_now(place)),
-            Ok(false) => self.places().is_silent(&token.0),
+            Ok(false) => self.lock_places().is_silent(&token.0),
             Err(words) => return Sent::Doubtful(words),
         }
         Sent::Stored
     }
 
     /// Finds out what happened to a delivery, as soon as the broker can be reached. `None` if the broker never had it.
-    async fn find(&self, token: &LeaseToken, after: u64, words: String) -> Option<Sent> {
+    async fn find_sent(&self, token: &LeaseToken, after: u64, words: String) -> Option<Sent> {
         let fence = loop {
-            match self.fenced().await {
+            match self.require_fence().await {
                 Ok(fence) => break fence,
                 Err(NoFence::Lost) => return Some(Sent::Doubtful(format!("{words}; {LOST}"))),
                 Err(NoFence::Barred(more)) => return Some(Sent::Barred(format!("{words}; {more}"))),
@@ -282,7 +284,7 @@ impl Outbox {
                 Err(NoFence::Cut(_)) => tokio::time::sleep(AGAIN).await,
             }
         };
-        if self.places().has(&token.0) || !self.mailbox.is_out(&token.0) {
+        if self.lock_places().has_token(&token.0) || !self.mailbox.is_out(&token.0) {
             return Some(Sent::Stored);
         }
         match self.is_anything_gone(after, fence).await {
@@ -295,7 +297,9 @@ impl Outbox {
     /// Whether the broker may have stored and removed a message between these two places that it never confirmed. If
     /// not, a delivery that was sent behind the first, and is not in the stream, was never stored.
     async fn is_anything_gone(&self, after: u64, fence: u64) -> Result<bool, String> {
-        let Some(unconfirmed) = self.broker.confirmed().unconfirmed(after, fence) else { return Ok(true) };
+        let Some(unconfirmed) = self.broker.confirmed().list_unconfirmed(after, fence) else {
+            return Ok(true);
+        };
         for place in unconfirmed {
             match in_time("a place in the stream", self.is_there(place)).await? {
                 true => {}
@@ -319,7 +323,7 @@ impl Outbox {
 
     /// The fence, made again if needed, once there is a connection. If the connection breaks, it waits for the next
     /// one.
-    async fn fenced(&self) -> Result<u64, NoFence> {
+    async fn require_fence(&self) -> Result<u64, NoFence> {
         for _ in 0..fence::ROUNDS {
             if let Some(fence) = self.fenced_once().await? {
                 return Ok(fence);
@@ -330,7 +334,7 @@ impl Outbox {
 
     /// The same on one connection; `None` if the connection breaks.
     async fn fenced_once(&self) -> Result<Option<u64>, NoFence> {
-        let mut link = self.broker.link();
+        let mut link = self.broker.watch_link();
         match tokio::time::timeout(PATIENCE, link.wait_for(|link| link.stands)).await {
             Ok(Ok(_)) => {}
             _ => {
@@ -350,35 +354,35 @@ impl Outbox {
     /// The same while the connection stands. May be dropped while it waits: the fence is then put once more.
     async fn known_or_new(&self) -> Result<u64, NoFence> {
         self.has_lost_nothing().await?;
-        let known = *self.fence();
+        let known = *self.lock_fence();
         if let Some(fence) = known {
             return Ok(fence);
         }
         let _only_one = self.renewing.lock().await;
-        let known = *self.fence();
+        let known = *self.lock_fence();
         if let Some(fence) = known {
             return Ok(fence);
         }
-        let put = fence::put(&self.broker, &self.listener, &self.stream);
+        let put = fence::put_fence(&self.broker, &self.listener, &self.stream);
         let fence = match tokio::time::timeout(PATIENCE, put).await {
             Ok(Ok(fence)) => fence,
             Ok(Err(FenceFault::Barred(words))) => return Err(NoFence::Barred(words)),
             Ok(Err(FenceFault::Failed(words))) => return Err(NoFence::Cut(words)),
             Err(_) => return Err(NoFence::Cut(UNANSWERED.to_owned())),
         };
-        self.broker.confirmed().note(fence);
-        let is_ours = |token: &str| self.mailbox.is_out(token) || self.places().has(token);
-        let found = look::through(&self.broker, &self.listener, (&self.stream, fence), is_ours);
+        self.broker.confirmed().note_place(fence);
+        let is_ours = |token: &str| self.mailbox.is_out(token) || self.lock_places().has_token(token);
+        let found = look::list_deliveries(&self.broker, &self.listener, (&self.stream, fence), is_ours);
         for (token, place) in found.await.map_err(NoFence::Cut)? {
             self.note_place(&token, place.handed_over());
         }
-        *self.fence() = Some(fence);
+        *self.lock_fence() = Some(fence);
         Ok(fence)
     }
 
     /// Whether the stream still has what it confirmed. If not, the places that are known here may be those of others.
     async fn has_lost_nothing(&self) -> Result<(), NoFence> {
-        match self.broker.losses().await {
+        match self.broker.count_losses().await {
             Ok(losses) if losses == self.losses => Ok(()),
             Ok(_) => Err(NoFence::Lost),
             Err(words) => Err(NoFence::Cut(words)),
@@ -386,28 +390,28 @@ impl Outbox {
     }
 
     /// One try to get a delivery stored behind that fence.
-    async fn publish(&self, token: &LeaseToken, document: Vec<u8>, fence: u64) -> Tried {
+    async fn publish_document(&self, token: &LeaseToken, document: Vec<u8>, fence: u64) -> Tried {
         let (jetstream, subjects) = (self.broker.jetstream(), self.broker.subjects());
-        let mut link = self.broker.link();
+        let mut link = self.broker.watch_link();
         let before = *link.borrow_and_update();
         if !before.stands {
             return Tried::Again;
         }
         let mut headers = HeaderMap::new();
         // An embedded log has one partition.
-        headers.insert("Systole-Reply", subjects.said(&self.listener, "0").as_str());
+        headers.insert("Systole-Reply", subjects.name_said(&self.listener, "0").as_str());
         headers.insert(fence::EXPECTED, fence.to_string());
-        headers.insert(FENCE_SUBJECT, subjects.fence(&self.listener).as_str());
+        headers.insert(FENCE_SUBJECT, subjects.name_fence(&self.listener).as_str());
         headers.insert(async_nats::header::NATS_MESSAGE_ID, &*token.0);
         let stored = async {
-            let subject = subjects.delivery(&self.listener);
+            let subject = subjects.name_delivery(&self.listener);
             jetstream.publish_with_headers(subject, headers, document.into()).await?.await
         };
         tokio::select! {
             biased;
             told = tokio::time::timeout(PATIENCE, stored) => match told {
                 Ok(Ok(ack)) => Tried::At { place: ack.sequence, is_again: ack.duplicate },
-                Ok(Err(error)) => refused(&error),
+                Ok(Err(error)) => explain_refusal(&error),
                 Err(_) => Tried::Unknown(UNANSWERED.to_owned()),
             },
             // The answer would have come over the connection that broke.
@@ -418,7 +422,7 @@ impl Outbox {
     /// Notes the place of a delivery. If the delivery was answered or called back before its place was known, it is
     /// over.
     fn note_place(&self, token: &Arc<str>, place: Place) {
-        self.places().put(token, place);
+        self.lock_places().put(token, place);
         if self.mailbox.is_out(token) {
             return;
         }
@@ -427,23 +431,23 @@ impl Outbox {
             // Its receipt settles it, once it is on disk.
             ReplyState::Heard => {}
             ReplyState::Taken => self.is_answered(token),
-            ReplyState::None => self.over(token),
+            ReplyState::None => self.end_delivery(token),
         }
     }
 
     /// Removes a delivery that is over. A worker that has it finds out when it answers.
-    pub(super) fn over(&self, token: &str) {
-        let place = self.places().remove(token);
+    pub(super) fn end_delivery(&self, token: &str) {
+        let place = self.lock_places().remove(token);
         if let Some(place) = place {
-            self.aside.delete(&self.stream, place);
+            self.aside.delete_message(&self.stream, place);
         }
     }
 
     /// Notes that a delivery is answered. Its worker acknowledges it, which removes it; or else it is removed later.
     pub(super) fn is_answered(&self, token: &str) {
-        let place = self.places().remove(token);
+        let place = self.lock_places().remove(token);
         if let Some(place) = place {
-            self.answered().push((place, Instant::now()));
+            self.lock_answered().push((place, Instant::now()));
         } else if let Some(reply) = self.on_the_way().get_mut(token) {
             *reply = ReplyState::Taken;
         }
@@ -459,49 +463,49 @@ impl Outbox {
     /// Removes the deliveries that were answered long enough ago and that no worker has acknowledged.
     fn remove_unacknowledged(&self, acknowledged: u64) {
         let old: Vec<u64> = {
-            let mut answered = self.answered();
+            let mut answered = self.lock_answered();
             let count = answered.partition_point(|(_, at)| at.elapsed() >= ACKNOWLEDGES);
             answered.drain(..count).map(|(place, _)| place).collect()
         };
         // All up to that place are acknowledged. Of the others it is not known.
         for place in old.into_iter().filter(|place| *place > acknowledged) {
-            self.aside.delete(&self.stream, place);
+            self.aside.delete_message(&self.stream, place);
         }
     }
 
     /// The delivery whose worker died, from the broker's advisory. If it is unknown here, it is removed.
-    pub(super) fn silent(&self, advisory: &[u8]) -> Option<Arc<str>> {
-        let WorkerSilence { place, said } = WorkerSilence::read(advisory)?;
-        let token = self.places().token_at(place);
+    pub(super) fn take_silence(&self, advisory: &[u8]) -> Option<Arc<str>> {
+        let WorkerSilence { place, said } = WorkerSilence::parse(advisory)?;
+        let token = self.lock_places().token_at(place);
         if token.is_none() {
-            self.aside.delete(&self.stream, place);
+            self.aside.delete_message(&self.stream, place);
         }
-        self.died(token?, said)
+        self.note_death(token?, said)
     }
 
     /// A worker gave the broker no sign of life. If the broker itself was away, it may live, and is waited for.
-    fn died(&self, token: Arc<str>, said: Millis) -> Option<Arc<str>> {
+    fn note_death(&self, token: Arc<str>, said: Millis) -> Option<Arc<str>> {
         if self.consumer.knows_server(&self.broker) && !self.unheard.was_away(said) {
             return Some(token);
         }
-        self.places().is_silent(&token);
+        self.lock_places().is_silent(&token);
         None
     }
 
     /// A sign of life of the worker that has a delivery.
     pub(super) fn is_alive(&self, token: &str) {
-        self.places().is_alive(token);
+        self.lock_places().is_alive(token);
     }
 
     /// Whether any delivery is in the stream or with a worker.
     pub(super) fn is_anything_out(&self) -> bool {
-        !self.places().is_empty() || !self.answered().is_empty()
+        !self.lock_places().is_empty() || !self.lock_answered().is_empty()
     }
 
     /// Whether the stream and the consumer are still those that were made; an error says which is not.
-    pub(super) async fn look(&self) -> Result<Look, String> {
+    pub(super) async fn list_stream(&self) -> Result<Look, String> {
         let before = Instant::now();
-        let Ok(state) = tokio::time::timeout(PATIENCE, self.consumer.look(&self.broker)).await else {
+        let Ok(state) = tokio::time::timeout(PATIENCE, self.consumer.read_state(&self.broker)).await else {
             return Ok(Look::Unanswered);
         };
         match state {
@@ -518,9 +522,9 @@ impl Outbox {
                 }
                 let mut silent = self.silent_unheard(now).await;
                 let (out, (taken, untaken)) = {
-                    let mut places = self.places();
+                    let mut places = self.lock_places();
                     silent.extend(places.silent_for(self.silence));
-                    (places.handed_out(last), places.taken(last, now, before))
+                    (places.handed_out(last), places.list_taken(last, now, before))
                 };
                 if is_idle {
                     silent.extend(self.left_in_stream(out, now.unwrap_or_default()).await);
@@ -548,7 +552,7 @@ impl Outbox {
         for (token, place) in out {
             // An acknowledged delivery is no longer there, and its reply may be on its way.
             if self.stream.get_raw_message(place).await.is_ok() {
-                lying.extend(self.died(token, now));
+                lying.extend(self.note_death(token, now));
             }
         }
         lying
@@ -558,12 +562,14 @@ impl Outbox {
     /// time of the broker.
     async fn silent_unheard(&self, now: Option<Millis>) -> Vec<Arc<str>> {
         let mut silent = Vec::new();
-        for WorkerSilence { place, said } in self.unheard.said(&self.broker, &self.listener, now).await {
-            let Some(token) = self.places().token_at(place) else { continue };
+        for WorkerSilence { place, said } in
+            self.unheard.list_silences(&self.broker, &self.listener, now).await
+        {
+            let Some(token) = self.lock_places().token_at(place) else { continue };
             // An earlier stream may have had another delivery at that place.
             let found = self.stream.get_raw_message(place).await.ok();
-            if found.and_then(|found| look::stored(&found)).is_some_and(|stored| stored <= said) {
-                silent.extend(self.died(token, said));
+            if found.and_then(|found| look::read_time(&found)).is_some_and(|stored| stored <= said) {
+                silent.extend(self.note_death(token, said));
             }
         }
         silent
@@ -584,7 +590,7 @@ const UNANSWERED: &str = "the broker did not say within 5 s whether it took the 
 const BROKE: &str = "the connection broke before the broker said whether it took the delivery";
 
 /// What an error says about a delivery that was sent.
-fn refused(error: &PublishError) -> Tried {
+fn explain_refusal(error: &PublishError) -> Tried {
     let words = format!("the broker took no delivery: {error}");
     let said = error.source().and_then(|source| source.downcast_ref::<Error>()).map(Error::error_code);
     match (error.kind(), said) {

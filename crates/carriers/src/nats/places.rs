@@ -72,7 +72,7 @@ impl Place {
     }
 
     /// When an earlier life stored it, by the time of the broker.
-    pub(super) fn stored(&self) -> Option<Millis> {
+    pub(super) fn read_time(&self) -> Option<Millis> {
         match self.origin {
             Origin::Found(stored, _) | Origin::TakenUp(stored) => stored,
             Origin::Own(_) => None,
@@ -80,7 +80,7 @@ impl Place {
     }
 
     /// A delivery that lies in the stream since that time of the broker.
-    pub(super) fn found(sequence: u64, stored: Option<Millis>, bytes: Digest) -> Place {
+    pub(super) fn new_found(sequence: u64, stored: Option<Millis>, bytes: Digest) -> Place {
         Place { sequence, origin: Origin::Found(stored, bytes), has_waited: false, is_taken: false }
     }
 }
@@ -98,7 +98,7 @@ impl Places {
     }
 
     /// Whether it is known where that delivery is.
-    pub(super) fn has(&self, token: &str) -> bool {
+    pub(super) fn has_token(&self, token: &str) -> bool {
         self.places.contains_key(token)
     }
 
@@ -108,7 +108,7 @@ impl Places {
     }
 
     /// The deliveries of an earlier life that were not handed over again, with their places.
-    pub(super) fn found(&self) -> HashMap<Arc<str>, u64> {
+    pub(super) fn list_found(&self) -> HashMap<Arc<str>, u64> {
         let found = self.places.iter().filter(|(_, place)| matches!(place.origin, Origin::Found(..)));
         found.map(|(token, place)| (token.clone(), place.sequence)).collect()
     }
@@ -159,7 +159,7 @@ impl Places {
     /// The deliveries that workers have taken since the last look, and those that no worker takes, each once, given the last place that the consumer handed out.
     /// `now` is the time of the broker, and `at` the moment of the look. Those of an earlier life are told once they
     /// are handed over again.
-    pub(super) fn taken(
+    pub(super) fn list_taken(
         &mut self,
         last: u64,
         now: Option<Millis>,
@@ -171,7 +171,7 @@ impl Places {
             let age = match place.origin {
                 Origin::Own(stored) => at.saturating_duration_since(stored),
                 Origin::TakenUp(stored) => {
-                    Duration::from_millis(stored.map_or(0, |stored| now.since(stored)))
+                    Duration::from_millis(stored.map_or(0, |stored| now.count_since(stored)))
                 }
                 Origin::Found(..) => continue,
             };
@@ -215,25 +215,25 @@ mod tests {
         places.put(&a, Place::stored_now(1));
         places.put(&b, Place::stored_now(2));
         let (now, later) = (Some(Millis(9_000)), Instant::now() + Duration::from_secs(5));
-        let (told, untaken) = places.taken(1, now, later);
+        let (told, untaken) = places.list_taken(1, now, later);
         assert_eq!(untaken, [LeaseToken(b.clone())]);
         assert!(matches!(&told[..], [one] if one.token.0 == a && !one.has_waited && one.age_ms >= 4_900));
-        assert_eq!(places.taken(1, now, later), (Vec::new(), Vec::new()), "it is told once");
-        let (told, _) = places.taken(2, now, later);
+        assert_eq!(places.list_taken(1, now, later), (Vec::new(), Vec::new()), "it is told once");
+        let (told, _) = places.list_taken(2, now, later);
         assert!(matches!(&told[..], [one] if one.token.0 == b && one.has_waited));
-        assert_eq!(places.taken(0, None, later), (Vec::new(), Vec::new()), "what was taken stays so");
+        assert_eq!(places.list_taken(0, None, later), (Vec::new(), Vec::new()), "what was taken stays so");
     }
 
     #[test]
     fn a_delivery_of_an_earlier_life_is_the_same_only_with_the_same_bytes() {
         let mut places = Places::default();
         let token: Arc<str> = "a".into();
-        places.put(&token, Place::found(4, Some(Millis(1_000)), Digest::of(b"one")));
-        assert_eq!(places.found().len(), 1);
-        assert_eq!(places.taken(4, Some(Millis(3_000)), Instant::now()).0, [], "it is not handed over");
-        assert_eq!(places.take_up("a", &Digest::of(b"two")), Some(false));
-        assert_eq!(places.take_up("a", &Digest::of(b"one")), None, "it was");
-        let (told, _) = places.taken(4, Some(Millis(3_000)), Instant::now());
+        places.put(&token, Place::new_found(4, Some(Millis(1_000)), Digest::hash_bytes(b"one")));
+        assert_eq!(places.list_found().len(), 1);
+        assert_eq!(places.list_taken(4, Some(Millis(3_000)), Instant::now()).0, [], "it is not handed over");
+        assert_eq!(places.take_up("a", &Digest::hash_bytes(b"two")), Some(false));
+        assert_eq!(places.take_up("a", &Digest::hash_bytes(b"one")), None, "it was");
+        let (told, _) = places.list_taken(4, Some(Millis(3_000)), Instant::now());
         assert!(matches!(&told[..], [one] if one.age_ms == 2_000 && !one.has_waited));
     }
 }

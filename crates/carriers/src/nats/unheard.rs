@@ -35,37 +35,37 @@ struct Asking {
 
 impl Unheard {
     /// For a pump that subscribed on the connection after that many breaks, and found these deliveries.
-    pub(super) fn of(breaks: u64, found: &[(Arc<str>, Place)]) -> Unheard {
-        let since = found.iter().filter_map(|(_, place)| place.stored()).min();
+    pub(super) fn new(breaks: u64, found: &[(Arc<str>, Place)]) -> Unheard {
+        let since = found.iter().filter_map(|(_, place)| place.read_time()).min();
         let looks = if found.is_empty() { 0 } else { LOOKS };
         Unheard { asking: Mutex::new(Asking { breaks, looks, since, back: None }) }
     }
 
-    fn asking(&self) -> MutexGuard<'_, Asking> {
+    fn lock_asking(&self) -> MutexGuard<'_, Asking> {
         // Every change of it is complete before anything can panic.
         self.asking.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The server was started anew, and has been seen at that time of its own.
     pub(super) fn server_is_back(&self, now: Option<Millis>) {
-        self.asking().back = now;
+        self.lock_asking().back = now;
     }
 
     /// Whether the broker may have said that only because no worker could reach it while it was away.
     pub(super) fn was_away(&self, said: Millis) -> bool {
-        self.asking().back.is_some_and(|back| said <= back.plus(CHECKS_AGAIN))
+        self.lock_asking().back.is_some_and(|back| said <= back.add_ms(CHECKS_AGAIN))
     }
 
     /// What the broker may have said unheard. It is asked only after a start and a break. `now` is its time.
-    pub(super) async fn said(
+    pub(super) async fn list_silences(
         &self,
         broker: &Broker,
         listener: &Name,
         now: Option<Millis>,
     ) -> Vec<WorkerSilence> {
-        let breaks = broker.link().borrow().breaks;
+        let breaks = broker.watch_link().borrow().breaks;
         let since = {
-            let mut asking = self.asking();
+            let mut asking = self.lock_asking();
             if asking.breaks != breaks {
                 (asking.breaks, asking.looks) = (breaks, LOOKS);
             }
@@ -75,9 +75,9 @@ impl Unheard {
             }
             asking.since
         };
-        match broker.silences(listener, since).await {
+        match broker.list_silences(listener, since).await {
             Ok(said) => {
-                self.asking().looks -= 1;
+                self.lock_asking().looks -= 1;
                 said
             }
             Err(why) => {

@@ -32,13 +32,13 @@ const SAID_OF_IT: [Code; 5] = [
 ];
 
 /// Reads what a host says about a delivery; returns `None` for a document of a listener.
-pub(super) fn gone(message: &Message) -> Option<Gone> {
+pub(super) fn read_gone(message: &Message) -> Option<Gone> {
     let code = message.headers.as_ref()?.get(GONE)?;
     let is_unstarted = code.as_str() == UNSTARTED;
     let known = SAID_OF_IT.into_iter().find(|known| known.as_str() == code.as_str());
     let code = known.or(is_unstarted.then_some(Code::ListenerDown))?;
     let Ok(ListenerDocument::Reply { delivery, said: ReplyContent::Failure { mut words, .. } }) =
-        ListenerDocument::read(&message.payload, &DocumentLimits::default())
+        ListenerDocument::parse(&message.payload, &DocumentLimits::default())
     else {
         return None;
     };
@@ -58,7 +58,7 @@ pub(super) struct Asking {
 
 impl Asking {
     /// Someone waits. If the same question is asked again, the answer goes to the last asker.
-    pub(super) fn put(&mut self, delivery: String, id: u64, reply: Subject) {
+    pub(super) fn put_question(&mut self, delivery: String, id: u64, reply: Subject) {
         let key = (delivery, id);
         if self.waiting.insert(key.clone(), reply).is_none() {
             self.order.push_back(key);
@@ -71,7 +71,7 @@ impl Asking {
     }
 
     /// The subject that an answer goes to.
-    pub(super) fn take(&mut self, answer: &PumpAnswer) -> Option<Subject> {
+    pub(super) fn take_reply(&mut self, answer: &PumpAnswer) -> Option<Subject> {
         let key = (answer.delivery.clone(), answer.id);
         let reply = self.waiting.remove(&key)?;
         self.order.retain(|known| *known != key);

@@ -31,7 +31,7 @@ pub struct ReadyCommand {
 impl CommandSandbox {
     /// No sandbox.
     #[must_use]
-    pub fn none() -> CommandSandbox {
+    pub fn new_open() -> CommandSandbox {
         CommandSandbox(None)
     }
 
@@ -39,7 +39,7 @@ impl CommandSandbox {
     ///
     /// # Errors
     /// If the text is no policy.
-    pub fn read(text: &str) -> Result<CommandSandbox, String> {
+    pub fn parse(text: &str) -> Result<CommandSandbox, String> {
         serde_json::from_str(text)
             .map(|policy| CommandSandbox(Some(policy)))
             .map_err(|error| error.to_string())
@@ -49,7 +49,7 @@ impl CommandSandbox {
     ///
     /// # Errors
     /// Why it cannot be prepared, in words.
-    pub fn command(
+    pub fn make_command(
         &self,
         words: &[String],
         folder: &Path,
@@ -67,9 +67,9 @@ impl CommandSandbox {
         policy.own = more.map(Path::to_owned);
         let level = sandbox_level()?;
         let helper = system::own_program().ok_or("the program systole is not beside this one")?;
-        let private = private_folder(level).map_err(|error| system::told(&error))?;
+        let private = private_folder(level).map_err(|error| system::describe_error(&error))?;
         let start = SandboxStart { helper: &helper, level, policy: &policy, run: words, folder };
-        match start.command(&environment, private.as_ref()) {
+        match start.make_command(&environment, private.as_ref()) {
             Ok(command) => Ok(ReadyCommand { command, private }),
             Err(SandboxStartFault::NoProgram) => Err(format!("there is no {}", words.join(" "))),
             Err(SandboxStartFault::BadPaths(why)) => Err(why),

@@ -39,16 +39,16 @@ type SharedHash = Arc<OnceLock<Option<Digest>>>;
 static KNOWN_HASHES: Mutex<Option<HashMap<FileState, SharedHash>>> = Mutex::new(None);
 
 /// The files of a program, in the order of its command line.
-pub(super) async fn of(place: &Arc<Workplace>) -> Vec<ProgramFile> {
+pub(super) async fn list_files(place: &Arc<Workplace>) -> Vec<ProgramFile> {
     let place = place.clone();
     // If reading panics, the log says nothing about files.
-    tokio::task::spawn_blocking(move || found(&place)).await.unwrap_or_default()
+    tokio::task::spawn_blocking(move || find_files(&place)).await.unwrap_or_default()
 }
 
-fn found(place: &Workplace) -> Vec<ProgramFile> {
+fn find_files(place: &Workplace) -> Vec<ProgramFile> {
     let program = &place.program;
     let own = system::own_program().filter(|_| !program.adapter.is_empty());
-    let executable = program::executable(program, &place.badge, &place.around);
+    let executable = program::find_executable(program, &place.badge, &place.around);
     let programs = own.into_iter().chain(executable).map(|path| (path.display().to_string(), path));
     let words = program.run.iter().skip(1).map(|word| (word.clone(), program.directory.join(word)));
     let mut files: Vec<ProgramFile> = Vec::new();
@@ -91,11 +91,11 @@ fn hash_of(path: &Path) -> Option<Option<Digest>> {
     if !state.is_file() {
         return None;
     }
-    let shared = shared(&state);
-    Some(*shared.get_or_init(|| hash(file)))
+    let shared = find_shared(&state);
+    Some(*shared.get_or_init(|| hash_file(file)))
 }
 
-fn shared(state: &Metadata) -> SharedHash {
+fn find_shared(state: &Metadata) -> SharedHash {
     let written = (state.mtime(), state.mtime_nsec());
     let state = (state.dev(), state.ino(), state.size(), written, (state.ctime(), state.ctime_nsec()));
     let mut known = KNOWN_HASHES.lock().unwrap_or_else(PoisonError::into_inner);
@@ -107,7 +107,7 @@ fn shared(state: &Metadata) -> SharedHash {
 }
 
 /// SHA-256 of the bytes, if there are not too many.
-fn hash(file: File) -> Option<Digest> {
+fn hash_file(file: File) -> Option<Digest> {
     let (mut hasher, mut chunk) = (Sha256::new(), vec![0; CHUNK]);
     let mut bytes = file.take(MOST_BYTES + 1);
     loop {

@@ -8,12 +8,12 @@
 use systole_kit::Fault;
 use systole_kit::framing::{LineSplitter, line_form, with_length};
 
-use crate::post::damaged;
+use crate::post::describe_damage;
 use systole_core::types::codes::Code;
 use systole_core::types::ports::Delivery;
 
 /// A document as a program reads it.
-pub(super) fn framed(document: &[u8], by_length: bool) -> Result<Vec<u8>, Fault> {
+pub(super) fn frame_document(document: &[u8], by_length: bool) -> Result<Vec<u8>, Fault> {
     if by_length {
         return Ok(with_length(document));
     }
@@ -23,9 +23,9 @@ pub(super) fn framed(document: &[u8], by_length: bool) -> Result<Vec<u8>, Fault>
 }
 
 /// A delivery as a program reads it; otherwise the code and the message for its end.
-pub(super) fn delivered(delivery: &Delivery, by_length: bool) -> Result<Vec<u8>, (Code, String)> {
-    let document = delivery.document().map_err(|fault| (Code::DamagedThread, damaged(&fault)))?;
-    framed(&document, by_length).map_err(|fault| {
+pub(super) fn frame_delivery(delivery: &Delivery, by_length: bool) -> Result<Vec<u8>, (Code, String)> {
+    let document = delivery.document().map_err(|fault| (Code::DamagedThread, describe_damage(&fault)))?;
+    frame_document(&document, by_length).map_err(|fault| {
         (Code::ListenerFailed, format!("the stored document has no line form: {}", fault.message))
     })
 }
@@ -48,12 +48,12 @@ impl Frames {
 
     /// Takes what was read, and adds every frame that it completes. After an error nothing more can be
     /// read, and the error says what the program did. Frames that were added before it are whole.
-    pub(super) fn feed(&mut self, chunk: &[u8], frames: &mut Vec<Vec<u8>>) -> Result<(), String> {
+    pub(super) fn feed_chunk(&mut self, chunk: &[u8], frames: &mut Vec<Vec<u8>>) -> Result<(), String> {
         match self {
             Frames::Lines(lines) => lines
-                .feed(chunk, frames)
+                .feed_chunk(chunk, frames)
                 .map_err(|fault| format!("its output cannot be read: {}", fault.message)),
-            Frames::Lengths(lengths) => lengths.feed(chunk, frames),
+            Frames::Lengths(lengths) => lengths.feed_chunk(chunk, frames),
         }
     }
 
@@ -75,7 +75,7 @@ pub(super) struct Lengths {
 }
 
 impl Lengths {
-    fn feed(&mut self, mut chunk: &[u8], frames: &mut Vec<Vec<u8>>) -> Result<(), String> {
+    fn feed_chunk(&mut self, mut chunk: &[u8], frames: &mut Vec<Vec<u8>>) -> Result<(), String> {
         loop {
             let take = match self.wanted {
                 Some(wanted) => wanted - self.held.len(),
@@ -83,7 +83,7 @@ impl Lengths {
             };
             let (part, rest) = chunk.split_at(take.min(chunk.len()));
             if self.wanted.is_none() && self.held.len() + part.len() > self.cap {
-                return Err(self.over("a line"));
+                return Err(self.describe_excess("a line"));
             }
             self.held.extend_from_slice(part);
             chunk = match self.wanted {
@@ -95,26 +95,26 @@ impl Lengths {
                 }
                 None => {
                     let Some(after) = rest.strip_prefix(b"\n") else { return Ok(()) };
-                    self.line(frames)?;
+                    self.read_length(frames)?;
                     after
                 }
             };
         }
     }
 
-    fn line(&mut self, frames: &mut Vec<Vec<u8>>) -> Result<(), String> {
+    fn read_length(&mut self, frames: &mut Vec<Vec<u8>>) -> Result<(), String> {
         let line = std::mem::take(&mut self.held);
         let digits = std::str::from_utf8(&line).ok().filter(|text| text.bytes().all(|b| b.is_ascii_digit()));
         match digits.map(str::parse::<usize>) {
             Some(Ok(length)) if length <= self.cap => self.wanted = Some(length),
-            Some(Ok(_)) => return Err(self.over("a document")),
+            Some(Ok(_)) => return Err(self.describe_excess("a document")),
             // No digits, or more than any document's length needs: this is text.
             _ => frames.push(line),
         }
         Ok(())
     }
 
-    fn over(&self, what: &str) -> String {
+    fn describe_excess(&self, what: &str) -> String {
         format!("its output cannot be read: {what} has more than {} bytes", self.cap)
     }
 }
@@ -126,7 +126,7 @@ mod tests {
     fn split(by_length: bool, chunks: &[&[u8]]) -> (Vec<String>, Result<(), String>, String) {
         let mut splitter = Frames::new(by_length, 9);
         let mut frames = Vec::new();
-        let fed = chunks.iter().try_for_each(|chunk| splitter.feed(chunk, &mut frames));
+        let fed = chunks.iter().try_for_each(|chunk| splitter.feed_chunk(chunk, &mut frames));
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
         (frames.into_iter().map(text).collect(), fed, text(splitter.finish()))
     }

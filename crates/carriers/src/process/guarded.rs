@@ -57,28 +57,28 @@ pub(super) struct Guard {
 }
 
 /// Starts a program under a warden. The error is that of the program's start, or says that the warden failed.
-pub(super) async fn start(
+pub(super) async fn start_guarded(
     command: Command,
     own: &Path,
     around: &InheritedVariables,
     spare: &SpareWardens,
 ) -> io::Result<GuardedStart> {
-    let order = order(&command)?;
+    let order = write_order(&command)?;
     let (their_stdin, stdin) = io::pipe()?;
     let (stdout, their_stdout) = io::pipe()?;
     let (stderr, their_stderr) = io::pipe()?;
     let theirs = [their_stdin.into(), their_stdout.into(), their_stderr.into()];
-    let mut warden = match spare.take() {
+    let mut warden = match spare.take_warden() {
         Some(warden) => warden,
-        None => Warden::start(own, around)?,
+        None => Warden::start_warden(own, around)?,
     };
     hand_over(&warden.orders, &theirs)?;
     drop(theirs);
     warden.orders.write_all(&order).await?;
-    let program = match warden.hear().await {
+    let program = match warden.read_line().await {
         Some(WardenLine::Begun(program)) => Pid::from_raw(program),
         Some(WardenLine::NotBegun(Some(number))) => {
-            spare.give(warden);
+            spare.give_warden(warden);
             return Err(io::Error::from_raw_os_error(number));
         }
         _ => None,
@@ -99,7 +99,7 @@ pub(super) async fn start(
 
 impl SpareWardens {
     /// One that still lives.
-    fn take(&self) -> Option<Warden> {
+    fn take_warden(&self) -> Option<Warden> {
         let mut wardens = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
             let mut warden = wardens.pop()?;
@@ -109,7 +109,7 @@ impl SpareWardens {
         }
     }
 
-    fn give(&self, warden: Warden) {
+    fn give_warden(&self, warden: Warden) {
         let mut wardens = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if wardens.len() < SPARE {
             wardens.push(warden);
@@ -118,24 +118,24 @@ impl SpareWardens {
 }
 
 impl Warden {
-    fn start(own: &Path, around: &InheritedVariables) -> io::Result<Warden> {
+    fn start_warden(own: &Path, around: &InheritedVariables) -> io::Result<Warden> {
         let (line, theirs) = UnixStream::pair()?;
         line.set_nonblocking(true)?;
         let (said, orders) = tokio::net::UnixStream::from_std(line)?.into_split();
-        let process = spawn(own, theirs, around)?;
+        let process = spawn_warden(own, theirs, around)?;
         // Its programs inherit it, and it has none yet.
         descriptors::give_back(process.id());
         Ok(Warden { process, said: BufReader::new(said).lines(), orders })
     }
 
     /// What it says next. `None` if it is gone.
-    async fn hear(&mut self) -> Option<WardenLine> {
+    async fn read_line(&mut self) -> Option<WardenLine> {
         let line = self.said.next_line().await.ok().flatten()?;
         serde_json::from_str(&line).ok()
     }
 }
 
-fn order(command: &Command) -> io::Result<Vec<u8>> {
+fn write_order(command: &Command) -> io::Result<Vec<u8>> {
     let order = GuardOrder {
         program: command.get_program().to_owned(),
         arguments: command.get_args().map(ToOwned::to_owned).collect(),
@@ -150,7 +150,11 @@ fn order(command: &Command) -> io::Result<Vec<u8>> {
     Ok(order)
 }
 
-fn spawn(own: &Path, theirs: UnixStream, around: &InheritedVariables) -> io::Result<Box<dyn ChildWrapper>> {
+fn spawn_warden(
+    own: &Path,
+    theirs: UnixStream,
+    around: &InheritedVariables,
+) -> io::Result<Box<dyn ChildWrapper>> {
     let mut command = Command::new(own);
     command.arg(WORD).current_dir("/").env_clear();
     command.envs(around.iter().filter(|(name, _)| *name == LIBRARIES));
@@ -160,7 +164,9 @@ fn spawn(own: &Path, theirs: UnixStream, around: &InheritedVariables) -> io::Res
     command.wrap(ProcessGroup::leader());
     command.spawn().map_err(|error| match descriptors::are_short(&error) {
         true => error,
-        false => io::Error::other(format!("its warden {}: {}", own.display(), system::told(&error))),
+        false => {
+            io::Error::other(format!("its warden {}: {}", own.display(), system::describe_error(&error)))
+        }
     })
 }
 
@@ -175,9 +181,9 @@ fn hand_over(orders: &OwnedWriteHalf, files: &[OwnedFd; 3]) -> io::Result<()> {
 
 impl Guard {
     /// Waits until the program has ended. May be dropped while it waits.
-    pub(super) async fn ended(&mut self) -> io::Result<ExitStatus> {
+    pub(super) async fn wait_for_end(&mut self) -> io::Result<ExitStatus> {
         let Some(warden) = &mut self.warden else { return Err(io::ErrorKind::NotFound.into()) };
-        let ended = match warden.hear().await {
+        let ended = match warden.read_line().await {
             Some(WardenLine::Ended(status, is_free)) => Ok((ExitStatus::from_raw(status), is_free)),
             _ => {
                 // Someone ended the warden, so its program is ended here.
@@ -187,12 +193,12 @@ impl Guard {
         };
         let warden = self.warden.take();
         let (status, is_free) = ended?;
-        warden.filter(|_| is_free).into_iter().for_each(|warden| self.spare.give(warden));
+        warden.filter(|_| is_free).into_iter().for_each(|warden| self.spare.give_warden(warden));
         Ok(status)
     }
 
     /// Passes TERM to the program's process group, or ends the program and all that it started.
-    pub(super) fn order(&self, signal: Signal) -> io::Result<()> {
+    pub(super) fn send_signal(&self, signal: Signal) -> io::Result<()> {
         let order = if signal == Signal::KILL { KILL } else { TERM };
         // The socket has room for the few orders that there are.
         self.warden.as_ref().map_or(Ok(()), |warden| warden.orders.try_write(&[order]).map(drop))

@@ -27,7 +27,7 @@ pub(super) struct Answered {
 }
 
 impl Answered {
-    fn note(&self) {
+    fn note_answer(&self) {
         if !self.once.swap(true, Ordering::Relaxed) {
             self.rang.notify_one();
         }
@@ -37,13 +37,13 @@ impl Answered {
         self.once.load(Ordering::Relaxed)
     }
     /// Waits until it has answered; only one task may wait.
-    pub(super) async fn first(&self) {
+    pub(super) async fn wait_for_first(&self) {
         self.rang.notified().await;
     }
 }
 
 /// Hears a program until its output ends. An error says how the program broke the framing.
-pub(super) async fn hear(
+pub(super) async fn read_documents(
     mut pipe: Pipe<ChildStdout>,
     mut frames: Frames,
     post: &Post,
@@ -52,11 +52,11 @@ pub(super) async fn hear(
 ) -> Result<(), String> {
     let mut complete = Vec::new();
     loop {
-        let chunk = pipe.read().await;
+        let chunk = pipe.read_chunk().await;
         let ended = chunk.is_empty();
-        let fed = frames.feed(chunk, &mut complete);
+        let fed = frames.feed_chunk(chunk, &mut complete);
         for frame in complete.drain(..) {
-            heard(frame, post, words, answered).await;
+            report_frame(frame, post, words, answered).await;
         }
         fed?;
         if ended {
@@ -64,7 +64,7 @@ pub(super) async fn hear(
             // A last line may lack its line break. A document that breaks off is no reply: the program
             // died while writing it, and that is what is reported.
             if is_whole(&rest) {
-                heard(rest, post, words, answered).await;
+                report_frame(rest, post, words, answered).await;
             } else {
                 words.hear_line(&rest);
             }
@@ -75,24 +75,24 @@ pub(super) async fn hear(
 
 fn is_whole(rest: &[u8]) -> bool {
     let (mut reader, mut pieces) = (ElementReader::new(usize::MAX), Vec::new());
-    let fed = reader.feed(rest, &mut pieces);
+    let fed = reader.feed_chunk(rest, &mut pieces);
     fed.is_ok()
         && matches!(reader.finish(), StreamRest::Nothing)
         && matches!(pieces.last(), Some(StreamPiece::Element(_)))
 }
 
-async fn heard(frame: Vec<u8>, post: &Post, words: &LastWords, answered: &Answered) {
+async fn report_frame(frame: Vec<u8>, post: &Post, words: &LastWords, answered: &Answered) {
     match root_of(&frame) {
         Root::Stray => {
-            post.ear.stray(&frame);
+            post.ear.note_stray(&frame);
             return words.hear_line(&frame);
         }
         Root::Reply { delivery } => {
-            if post.mailbox.settle(&delivery) {
-                answered.note();
+            if post.mailbox.settle_delivery(&delivery) {
+                answered.note_answer();
             }
         }
         Root::Other => {}
     }
-    post.said(ArrivedDocument::Bytes(frame)).await;
+    post.report_document(ArrivedDocument::Bytes(frame)).await;
 }

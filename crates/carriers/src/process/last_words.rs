@@ -14,7 +14,7 @@ use tokio::sync::watch;
 use super::pipe::Pipe;
 use crate::ear::ProgramEar;
 use systole_core::types::limits::LAST_WORDS_BYTES;
-use systole_core::types::time::spoken;
+use systole_core::types::time::spell_duration;
 
 /// The last `LAST_WORDS_BYTES` bytes that one process said aside.
 pub(super) struct LastWords {
@@ -29,8 +29,8 @@ impl LastWords {
     }
 
     /// Adds what was said, and forgets the beginning if it gets too long.
-    pub(super) fn hear(&self, said: &[u8]) {
-        self.ear.aside(said);
+    pub(super) fn note_output(&self, said: &[u8]) {
+        self.ear.note_stderr(said);
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let tail = said.get(said.len().saturating_sub(LAST_WORDS_BYTES)..).unwrap_or(said);
         kept.extend(tail);
@@ -41,24 +41,24 @@ impl LastWords {
     /// Adds a line of stray text.
     pub(super) fn hear_line(&self, said: &[u8]) {
         if !said.trim_ascii().is_empty() {
-            self.hear(&[said, b"\n"].concat());
+            self.note_output(&[said, b"\n"].concat());
         }
     }
 
     /// Listens to a pipe until it ends, or until a moment after the program is over. It reads
     /// everything that waits, so a program never blocks on its stderr.
-    pub(super) async fn listen(&self, pipe: ChildStderr, over: watch::Receiver<bool>, rest_ms: u64) {
+    pub(super) async fn read_stderr(&self, pipe: ChildStderr, over: watch::Receiver<bool>, rest_ms: u64) {
         let mut pipe = Pipe::new(pipe, over, rest_ms);
         loop {
-            match pipe.read().await {
+            match pipe.read_chunk().await {
                 [] => return,
-                said => self.hear(said),
+                said => self.note_output(said),
             }
         }
     }
 
     /// A sentence with the last words at its end.
-    pub(super) fn after(&self, sentence: &str) -> String {
+    pub(super) fn append_to(&self, sentence: &str) -> String {
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let bytes: Vec<u8> = kept.iter().copied().collect();
         // The cut may be inside a character, whose rest means nothing.
@@ -73,7 +73,7 @@ impl LastWords {
 
 /// How a program ended: `exited 1 after 0.2 s`, `killed by signal 9 (KILL) after 3.1 s`. If it `owes`
 /// an answer but exited with 0, the text says that too.
-pub(super) fn ending(status: Option<ExitStatus>, age_ms: u64, owes: bool) -> String {
+pub(super) fn describe_end(status: Option<ExitStatus>, age_ms: u64, owes: bool) -> String {
     let how = match status {
         None => "ended in a way that the system does not report".to_owned(),
         Some(status) if owes && status.success() => "exited 0 without answering".to_owned(),
@@ -83,7 +83,7 @@ pub(super) fn ending(status: Option<ExitStatus>, age_ms: u64, owes: bool) -> Str
             (None, None) => status.to_string(),
         },
     };
-    format!("{how} after {}", spoken(age_ms))
+    format!("{how} after {}", spell_duration(age_ms))
 }
 
 fn signal_name(signal: i32) -> &'static str {
@@ -111,9 +111,9 @@ mod tests {
     #[test]
     fn only_the_end_is_kept_and_no_half_character() {
         let words = LastWords::heard_by(Arc::new(NoEar));
-        words.hear(&"é".repeat(LAST_WORDS_BYTES).into_bytes());
-        words.hear(b"x");
-        let told = words.after("exited 1");
+        words.note_output(&"é".repeat(LAST_WORDS_BYTES).into_bytes());
+        words.note_output(b"x");
+        let told = words.append_to("exited 1");
         assert!(told.starts_with("exited 1; last words on stderr: éé"), "{told}");
         assert!(told.ends_with("éx") && told.len() < LAST_WORDS_BYTES + 40, "{}", told.len());
     }
@@ -122,6 +122,6 @@ mod tests {
     fn silence_is_said() {
         let words = LastWords::heard_by(Arc::new(NoEar));
         words.hear_line(b"  ");
-        assert_eq!(words.after("exited 1"), "exited 1; no words on stderr");
+        assert_eq!(words.append_to("exited 1"), "exited 1; no words on stderr");
     }
 }

@@ -76,14 +76,14 @@ impl Workplace {
 }
 
 /// Starts the task that tends a program.
-pub(super) fn tend(post: &Post, place: Workplace) -> RunningTask {
+pub(super) fn start_carrier(post: &Post, place: Workplace) -> RunningTask {
     let kind = TaskKind::Listener(post.listener.clone());
     let fallen = post.clone();
     let place = Arc::new(place);
     let work: Pin<Box<dyn Future<Output = ()> + Send>> = if place.program.stays {
-        Box::pin(stay::tend(post.clone(), place))
+        Box::pin(stay::serve_mailbox(post.clone(), place))
     } else {
-        Box::pin(once::tend(post.clone(), place))
+        Box::pin(once::serve_mailbox(post.clone(), place))
     };
-    tasks::start(kind, work, |panicked| fallen.fallen(panicked))
+    tasks::start_task(kind, work, |panicked| fallen.report_panic(panicked))
 }

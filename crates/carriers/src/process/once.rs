@@ -23,7 +23,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use super::Workplace;
 use super::files;
 use super::frames;
-use super::last_words::{LastWords, ending};
+use super::last_words::{LastWords, describe_end};
 use super::pipe::Pipe;
 use super::program::{self, Group, Ladder, Started, Unstarted};
 use super::sandboxed::level_of;
@@ -31,23 +31,23 @@ use crate::mailbox::MailboxItem;
 use crate::post::{Post, UNSENT, called_back};
 use systole_core::types::codes::Code;
 use systole_core::types::ports::{ArrivedDocument, CallBack, Delivery, LeaseToken};
-use systole_core::types::time::spoken;
+use systole_core::types::time::spell_duration;
 use systole_system::tasks::{self, PanicMessage, TaskKind};
 
 /// Starts a program for each delivery until the carrier is stopped.
-pub(super) async fn tend(post: Post, place: Arc<Workplace>) {
+pub(super) async fn serve_mailbox(post: Post, place: Arc<Workplace>) {
     // Nothing is ever sent on this channel. It closes when the last delivery that holds an end of it is over.
     let (running, mut all_over) = mpsc::channel::<Infallible>(1);
     // Whether it was reported that the machine has no room to start the program.
     let short = Arc::new(AtomicBool::new(false));
-    let mut missing = program::missing(&place.program, &place.badge, &place.around);
+    let mut missing = program::find_missing(&place.program, &place.badge, &place.around);
     let mut files = Vec::new();
     match &missing {
         None => {
-            files = files::of(&place).await;
+            files = files::list_files(&place).await;
             post.joined_with(level_of(&place.program), files.clone()).await;
         }
-        Some(words) => post.left(words).await,
+        Some(words) => post.report_left(words).await,
     }
     let mut look_again = tokio::time::interval(Duration::from_millis(post.pace.longest_pause_ms));
     look_again.reset();
@@ -57,27 +57,27 @@ pub(super) async fn tend(post: Post, place: Arc<Workplace>) {
                 // The delivery's own task already knows of a cancel. Nothing here ever asks for an answer: a
                 // question of the program is part of its reply, and is refused there.
                 if let MailboxItem::Deliver(delivery) = item {
-                    begin(&post, &place, delivery, &running, &short);
+                    begin_run(&post, &place, delivery, &running, &short);
                 }
             }
-            (token, why) = post.mailbox.unsent() => post.gone(token, called_back(why), UNSENT.to_owned()).await,
-            () = post.stopped() => break,
+            (token, why) = post.mailbox.take_unsent() => post.report_gone(token, called_back(why), UNSENT.to_owned()).await,
+            () = post.wait_for_stop() => break,
             () = post.mailbox.anything_waits(), if missing.is_some() => {
                 post.has_no_program(missing.as_deref().unwrap_or_default()).await;
             }
             // A program can be installed, changed or removed while the organism runs.
             _ = look_again.tick() => {
                 let was_missing = missing.is_some();
-                missing = program::missing(&place.program, &place.badge, &place.around);
+                missing = program::find_missing(&place.program, &place.badge, &place.around);
                 match &missing {
                     None => {
-                        let now = files::of(&place).await;
+                        let now = files::list_files(&place).await;
                         if was_missing || now != files {
                             files.clone_from(&now);
                             post.joined_with(level_of(&place.program), now).await;
                         }
                     }
-                    Some(words) if !was_missing => post.left(words).await,
+                    Some(words) if !was_missing => post.report_left(words).await,
                     Some(_) => {}
                 }
             }
@@ -85,10 +85,10 @@ pub(super) async fn tend(post: Post, place: Arc<Workplace>) {
     }
     drop(running);
     let _closed = all_over.recv().await;
-    post.close(Code::ListenerDown, "stopped with the organism").await;
+    post.close_post(Code::ListenerDown, "stopped with the organism").await;
 }
 
-fn begin(
+fn begin_run(
     post: &Post,
     place: &Arc<Workplace>,
     delivery: Delivery,
@@ -100,18 +100,18 @@ fn begin(
         let (post, token) = (post.clone(), token.clone());
         async move |panicked: PanicMessage| {
             let words = format!("the carrier panicked: {}", panicked.0);
-            settle(&post, token, Outcome::Gone(Code::ListenerLost, words)).await;
+            settle_run(&post, token, Outcome::Gone(Code::ListenerLost, words)).await;
         }
     };
     let kind = TaskKind::Delivery(post.listener.clone());
     let (post, place, running, short) = (post.clone(), place.clone(), running.clone(), short.clone());
     let whole = async move {
-        let outcome = carry(&delivery, &post, &place, &short).await;
-        settle(&post, token, outcome).await;
+        let outcome = carry_delivery(&delivery, &post, &place, &short).await;
+        settle_run(&post, token, outcome).await;
         drop(running);
     };
     // `running` is used to wait for its end.
-    let _counted = tasks::start(kind, whole, fallen);
+    let _counted = tasks::start_task(kind, whole, fallen);
 }
 
 /// The result of a delivery.
@@ -122,12 +122,12 @@ enum Outcome {
     NotNow(String),
 }
 
-async fn settle(post: &Post, token: LeaseToken, outcome: Outcome) {
-    if post.mailbox.settle(&token.0) {
+async fn settle_run(post: &Post, token: LeaseToken, outcome: Outcome) {
+    if post.mailbox.settle_delivery(&token.0) {
         match outcome {
-            Outcome::Said(document) => post.said(ArrivedDocument::Bytes(document)).await,
-            Outcome::Gone(code, words) => post.gone(token, code, words).await,
-            Outcome::Away(words) => post.away(token, words).await,
+            Outcome::Said(document) => post.report_document(ArrivedDocument::Bytes(document)).await,
+            Outcome::Gone(code, words) => post.report_gone(token, code, words).await,
+            Outcome::Away(words) => post.report_away(token, words).await,
             Outcome::NotNow(words) => post.not_now(token, words).await,
         }
     }
@@ -141,39 +141,44 @@ enum Cause {
     Stop,
 }
 
-async fn carry(delivery: &Delivery, post: &Post, place: &Arc<Workplace>, short: &AtomicBool) -> Outcome {
-    let document = match frames::delivered(delivery, place.program.by_length) {
+async fn carry_delivery(
+    delivery: &Delivery,
+    post: &Post,
+    place: &Arc<Workplace>,
+    short: &AtomicBool,
+) -> Outcome {
+    let document = match frames::frame_delivery(delivery, place.program.by_length) {
         Ok(document) => document,
         Err((code, words)) => return Outcome::Gone(code, words),
     };
     let Started { stdin, stdout, stderr, mut group, sandbox } =
-        match program::start(&place.program, &place.badge, &place.around, &place.spare).await {
+        match program::start_program(&place.program, &place.badge, &place.around, &place.spare).await {
             Ok(started) => started,
             Err(Unstarted::Never(words)) => return Outcome::Away(words),
             Err(Unstarted::NotNow(words)) => {
                 if !short.swap(true, Ordering::Relaxed) {
-                    post.left(&words).await;
+                    post.report_left(&words).await;
                 }
                 return Outcome::NotNow(words);
             }
         };
     if short.swap(false, Ordering::Relaxed) {
-        post.joined_with(sandbox.map(SandboxLevel::as_str), files::of(place).await).await;
+        post.joined_with(sandbox.map(SandboxLevel::as_str), files::list_files(place).await).await;
     }
     let words = LastWords::heard_by(post.ear.clone());
     let (over, is_over) = watch::channel(false);
     let (broke, breaking) = oneshot::channel();
     let token = &delivery.lease.token;
     let watching = async {
-        let cause = cause(stdin, &document, &mut group, post, token, breaking).await;
+        let cause = wait_for_cause(stdin, &document, &mut group, post, token, breaking).await;
         let ladder = match cause {
             Cause::Exited(_) => None,
-            Cause::Broke(_) => Some(Ladder::kill()),
-            Cause::Recalled(_) => Some(Ladder::term(&post.pace)),
-            Cause::Stop => Some(Ladder::drain(&post.pace)),
+            Cause::Broke(_) => Some(Ladder::new_kill()),
+            Cause::Recalled(_) => Some(Ladder::new_term(&post.pace)),
+            Cause::Stop => Some(Ladder::new_drain(&post.pace)),
         };
         let status = match ladder {
-            Some(ladder) => group.end(ladder).await,
+            Some(ladder) => group.end_group(ladder).await,
             None => None,
         };
         over.send_replace(true);
@@ -186,7 +191,7 @@ async fn carry(delivery: &Delivery, post: &Post, place: &Arc<Workplace>, short: 
     let pipe = Pipe::new(stdout, is_over.clone(), post.pace.rest_ms);
     let hearing = async {
         let mut reply = Reply::default();
-        if let Err(why) = reply.hear(pipe, place.output_bytes, &words).await {
+        if let Err(why) = reply.read_output(pipe, place.output_bytes, &words).await {
             // Nothing listens any more if the program has ended by itself.
             let _ended_already = broke.send(why.clone());
             return Err(why);
@@ -194,14 +199,14 @@ async fn carry(delivery: &Delivery, post: &Post, place: &Arc<Workplace>, short: 
         Ok(reply)
     };
     let (cause, reply, ()) =
-        tokio::join!(watching, hearing, words.listen(stderr, is_over, post.pace.rest_ms));
+        tokio::join!(watching, hearing, words.read_stderr(stderr, is_over, post.pace.rest_ms));
     if let Cause::Exited(status) = &cause {
-        post.ear.ended(&ending(*status, group.age_ms(), false), group.was_signalled());
+        post.ear.note_end(&describe_end(*status, group.age_ms(), false), group.was_signalled());
     }
     judge_end(cause, reply, &group, &words, token)
 }
 
-async fn cause(
+async fn wait_for_cause(
     mut stdin: ChildStdin,
     document: &[u8],
     group: &mut Group,
@@ -212,21 +217,21 @@ async fn cause(
     let mut bringing = pin!(async move {
         // A program may answer without reading its request.
         if stdin.write_all(document).await.is_ok() {
-            post.brought();
+            post.note_brought();
         }
     });
     let mut breaking = pin!(breaking);
     let (mut brought, mut heard) = (false, false);
     loop {
         tokio::select! {
-            status = group.exited() => return Cause::Exited(status),
+            status = group.wait_for_exit() => return Cause::Exited(status),
             () = &mut bringing, if !brought => brought = true,
             broke = &mut breaking, if !heard => match broke {
                 Ok(words) => return Cause::Broke(words),
                 Err(_) => heard = true,
             },
             why = post.mailbox.recall_of(token) => return Cause::Recalled(why),
-            () = post.stopped() => return Cause::Stop,
+            () = post.wait_for_stop() => return Cause::Stop,
         }
     }
 }
@@ -239,21 +244,21 @@ fn judge_end(
     token: &LeaseToken,
 ) -> Outcome {
     let age = group.age_ms();
-    let stopped = |because: &str| format!("stopped after {} because {because}", spoken(age));
+    let stopped = |because: &str| format!("stopped after {} because {because}", spell_duration(age));
     let (code, sentence) = match (cause, reply) {
         (Cause::Exited(Some(status)), Ok(reply)) if status.success() => {
-            return Outcome::Said(reply.write(token));
+            return Outcome::Said(reply.into_document(token));
         }
         (Cause::Broke(why), _) | (Cause::Exited(_), Err(why)) => (Code::ListenerFailed, stopped(&why)),
         (Cause::Exited(status), Ok(_)) => {
             let exited = status.is_some_and(|status| status.code().is_some());
             let code = if exited { Code::ListenerFailed } else { Code::ListenerLost };
-            (code, ending(status, age, false))
+            (code, describe_end(status, age, false))
         }
         (Cause::Recalled(why), _) => (called_back(why), stopped("it was called back")),
         (Cause::Stop, _) => (Code::ListenerLost, stopped("the organism stops")),
     };
-    Outcome::Gone(code, words.after(&sentence))
+    Outcome::Gone(code, words.append_to(&sentence))
 }
 
 /// The reply made from a program's output.
@@ -264,7 +269,7 @@ struct Reply {
 
 impl Reply {
     /// Reads a program's output to its end; text outside its elements goes to its last words.
-    async fn hear(
+    async fn read_output(
         &mut self,
         mut pipe: Pipe<ChildStdout>,
         cap: usize,
@@ -273,13 +278,13 @@ impl Reply {
         let mut reader = ElementReader::new(cap);
         let mut pieces = Vec::new();
         loop {
-            let chunk = pipe.read().await;
+            let chunk = pipe.read_chunk().await;
             let ended = chunk.is_empty();
-            let fed = reader.feed(chunk, &mut pieces);
+            let fed = reader.feed_chunk(chunk, &mut pieces);
             for piece in pieces.drain(..) {
                 match piece {
                     StreamPiece::Element(element) => self.elements.extend(element),
-                    StreamPiece::Stray(stray) => words.hear(&stray),
+                    StreamPiece::Stray(stray) => words.note_output(&stray),
                 }
             }
             if let Err(fault) = fed {
@@ -303,11 +308,11 @@ impl Reply {
 
     /// The document. It contains the elements byte for byte. They are not judged yet, so the writer makes only
     /// the tags around them.
-    fn write(self, token: &LeaseToken) -> Vec<u8> {
+    fn into_document(self, token: &LeaseToken) -> Vec<u8> {
         let mut writer = XmlWriter::with_capacity(self.elements.len() + 256);
         // The prefix is unique, so an element that forgot its own namespace does not get this one.
         writer
-            .open("systole-once:reply")
+            .open_tag("systole-once:reply")
             .attr("xmlns:systole-once", namespaces::LISTENER)
             .attr("delivery", &token.0)
             .content(|_| ());

@@ -8,10 +8,10 @@ use std::time::Duration;
 use tokio::sync::watch;
 
 use super::guarded::SpareWardens;
-use super::last_words::{LastWords, ending};
+use super::last_words::{LastWords, describe_end};
 use super::pipe::Pipe;
 use super::program::{self, Badge, Ladder, Started};
-use super::try_start::started;
+use super::try_start::explain_start;
 use super::variables::InheritedVariables;
 use crate::{CarrierWaits, NoEar};
 use systole_core::types::composition::ListenerProgram;
@@ -31,21 +31,21 @@ pub async fn output_of(
     longest: Duration,
 ) -> Result<Vec<u8>, String> {
     let badge = Badge { organism: organism.clone(), listener: listener.clone() };
-    if let Some(words) = program::missing(program, &badge, around) {
+    if let Some(words) = program::find_missing(program, &badge, around) {
         return Err(words);
     }
     let pace = CarrierWaits::default();
     let Started { stdin, stdout, stderr, mut group, .. } =
-        started(program::start(program, &badge, around, &SpareWardens::default()).await)?;
+        explain_start(program::start_program(program, &badge, around, &SpareWardens::default()).await)?;
     let words = LastWords::heard_by(Arc::new(NoEar));
     let (over, is_over) = watch::channel(false);
     let watching = async {
-        let end = tokio::time::timeout(longest, group.exited()).await;
+        let end = tokio::time::timeout(longest, group.wait_for_exit()).await;
         let ended = match end {
             Ok(Some(status)) if status.success() => Ok(()),
-            Ok(status) => Err(ending(status, group.age_ms(), false)),
+            Ok(status) => Err(describe_end(status, group.age_ms(), false)),
             Err(_too_long) => {
-                group.end(Ladder::kill()).await;
+                group.end_group(Ladder::new_kill()).await;
                 Err(format!("stopped after {} s, the most that it may take", longest.as_secs()))
             }
         };
@@ -57,7 +57,7 @@ pub async fn output_of(
     let reading = async {
         let mut all = Vec::new();
         loop {
-            match out.read().await {
+            match out.read_chunk().await {
                 [] => return all,
                 // What is too long is read and forgotten, so that its writer ends.
                 part if all.len() <= OUTPUT_BYTES => all.extend_from_slice(part),
@@ -65,8 +65,9 @@ pub async fn output_of(
             }
         }
     };
-    let (ended, (), output) = tokio::join!(watching, words.listen(stderr, is_over, pace.rest_ms), reading);
-    ended.map_err(|sentence| words.after(&sentence))?;
+    let (ended, (), output) =
+        tokio::join!(watching, words.read_stderr(stderr, is_over, pace.rest_ms), reading);
+    ended.map_err(|sentence| words.append_to(&sentence))?;
     if output.len() > OUTPUT_BYTES {
         return Err(format!("it printed more than {} MiB", OUTPUT_BYTES >> 20));
     }

@@ -30,12 +30,12 @@ impl<P: AsyncRead + Unpin> Pipe<P> {
     }
 
     /// The next bytes; empty at the end.
-    pub(super) async fn read(&mut self) -> &[u8] {
-        let read = self.fill().await;
+    pub(super) async fn read_chunk(&mut self) -> &[u8] {
+        let read = self.fill_buffer().await;
         self.buffer.get(..read).unwrap_or_default()
     }
 
-    async fn fill(&mut self) -> usize {
+    async fn fill_buffer(&mut self) -> usize {
         let mut read = pin!(self.pipe.read(&mut self.buffer));
         let until = match self.until {
             Some(until) => until,

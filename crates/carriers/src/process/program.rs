@@ -2,7 +2,7 @@
 //!
 //! It never touches a process it did not start, and gives a program no variable that the reference
 //! does not name. In: a `ListenerProgram`, the variables of our own process. Out: its pipes and its `Group`.
-//! The end of the `Group`, by `Group::end` or by a drop, is the end of the program and of everything
+//! The end of the `Group`, by `Group::end_group` or by a drop, is the end of the program and of everything
 //! it started.
 
 use std::ffi::{OsStr, OsString};
@@ -60,14 +60,14 @@ pub(super) enum Unstarted {
 }
 
 /// Starts a program.
-pub(super) async fn start(
+pub(super) async fn start_program(
     program: &ListenerProgram,
     badge: &Badge,
     around: &InheritedVariables,
     spare: &SpareWardens,
 ) -> Result<Started, Unstarted> {
     let (path, arguments) = command_line(program).map_err(Unstarted::Never)?;
-    let environment = environment(program, badge, around);
+    let environment = make_environment(program, badge, around);
     let plain = || {
         let mut command = std::process::Command::new(&path);
         command.args(&arguments).current_dir(&program.directory).env_clear().envs(&environment);
@@ -78,13 +78,13 @@ pub(super) async fn start(
         None => (plain(), None, None, system::own_program()),
         Some(sandbox) if sandbox.is_for_commands => {
             let level = sandboxed::sandbox_level().map_err(Unstarted::Never)?;
-            let policy = serde_json::to_string(&sandboxed::policy(sandbox));
+            let policy = serde_json::to_string(&sandboxed::make_policy(sandbox));
             let policy = policy.map_err(|_| Unstarted::Never("a path is not UTF-8".to_owned()))?;
             let mut command = plain();
             command.args([COMMANDS_WORD, &policy]);
             (command, Some(level), None, system::own_program())
         }
-        Some(sandbox) => match sandboxed::command(program, (&path, &arguments), sandbox, &environment) {
+        Some(sandbox) => match sandboxed::make_command(program, (&path, &arguments), sandbox, &environment) {
             Ok(SandboxedCommand { command, level, private }) => (command, Some(level), private, None),
             Err(NoSandbox::Because(words)) => return Err(Unstarted::Never(words)),
             Err(NoSandbox::NoProgram) => {
@@ -94,15 +94,15 @@ pub(super) async fn start(
         },
     };
     let spawned = match warden {
-        Some(own) => guarded::start(command, &own, around, spare)
+        Some(own) => guarded::start_guarded(command, &own, around, spare)
             .await
             .map(|GuardedStart { pipes, guard }| (pipes, Reached::Guarded(guard))),
-        None => unguarded(command).map(|(pipes, child)| (pipes, Reached::Child(child))),
+        None => start_unguarded(command).map(|(pipes, child)| (pipes, Reached::Child(child))),
     };
     let ((stdin, stdout, stderr), reached) = spawned.map_err(|error| {
         if descriptors::are_short(&error) {
             let name = program.run.first().map_or("systole", String::as_str);
-            let why = system::told(&error);
+            let why = system::describe_error(&error);
             Unstarted::NotNow(format!(
                 "cannot start {name}: {why}; it is tried again as soon as there is room"
             ))
@@ -115,7 +115,7 @@ pub(super) async fn start(
 }
 
 /// Starts the helper of a sandbox, or a program where there is no `systole` to be its warden.
-fn unguarded(mut command: std::process::Command) -> std::io::Result<(Pipes, Box<dyn ChildWrapper>)> {
+fn start_unguarded(mut command: std::process::Command) -> std::io::Result<(Pipes, Box<dyn ChildWrapper>)> {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut command = CommandWrap::from(tokio::process::Command::from(command));
     command.wrap(ProcessGroup::leader());
@@ -151,19 +151,22 @@ fn command_line(program: &ListenerProgram) -> Result<(PathBuf, Vec<&str>), Strin
 
 /// Why a program cannot be started, as far as can be checked without a start; `None` if no reason is
 /// found.
-pub(super) fn missing(
+pub(super) fn find_missing(
     program: &ListenerProgram,
     badge: &Badge,
     around: &InheritedVariables,
 ) -> Option<String> {
-    let environment = environment(program, badge, around);
+    let environment = make_environment(program, badge, around);
     let Some(name) = program.run.first() else {
-        return command_line(program).err().or_else(|| sandboxed::missing(program, &environment));
+        return command_line(program).err().or_else(|| sandboxed::find_missing(program, &environment));
     };
     let mut refusal = rustix::io::Errno::NOENT;
-    for path in places(program, name, &environment) {
+    for path in list_places(program, name, &environment) {
         match rustix::fs::access(&path, rustix::fs::Access::EXEC_OK) {
-            Ok(()) => return script::missing(program).or_else(|| sandboxed::missing(program, &environment)),
+            Ok(()) => {
+                return script::find_missing(program)
+                    .or_else(|| sandboxed::find_missing(program, &environment));
+            }
             // A file that is there but may not be run is a better reason than one that is missing
             // elsewhere.
             Err(rustix::io::Errno::NOENT) => {}
@@ -174,7 +177,7 @@ pub(super) fn missing(
 }
 
 /// Where the program of this name may be, in the order in which it is looked for.
-fn places(program: &ListenerProgram, name: &str, environment: &InheritedVariables) -> Vec<PathBuf> {
+fn list_places(program: &ListenerProgram, name: &str, environment: &InheritedVariables) -> Vec<PathBuf> {
     if name.contains('/') {
         return vec![program.directory.join(name)];
     }
@@ -183,12 +186,12 @@ fn places(program: &ListenerProgram, name: &str, environment: &InheritedVariable
 }
 
 /// The file of the program that is started, if it can be found.
-pub(super) fn executable(
+pub(super) fn find_executable(
     program: &ListenerProgram,
     badge: &Badge,
     around: &InheritedVariables,
 ) -> Option<PathBuf> {
-    let places = places(program, program.run.first()?, &environment(program, badge, around));
+    let places = list_places(program, program.run.first()?, &make_environment(program, badge, around));
     let runs =
         |path: &PathBuf| path.is_file() && rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok();
     places.into_iter().find(runs)
@@ -208,7 +211,7 @@ fn cannot_start(
     let why = match error.kind() {
         std::io::ErrorKind::NotFound => "there is no such program".to_owned(),
         std::io::ErrorKind::PermissionDenied => "this user may not run it".to_owned(),
-        _ => system::told(error),
+        _ => system::describe_error(error),
     };
     words.extend([" from ", &program.directory.to_string_lossy(), ": ", &why]);
     words
@@ -216,7 +219,11 @@ fn cannot_start(
 
 /// The whole environment of a program, as the reference promises it. Later sources win: ours, what is
 /// passed, what names the listener to itself, what the organism's file sets.
-fn environment(program: &ListenerProgram, badge: &Badge, around: &InheritedVariables) -> InheritedVariables {
+fn make_environment(
+    program: &ListenerProgram,
+    badge: &Badge,
+    around: &InheritedVariables,
+) -> InheritedVariables {
     let plain = ["PATH", "HOME", "LANG", "TZ"];
     let passes = |name: &str| {
         plain.contains(&name) || name.starts_with("SYSTOLE_") || program.pass.iter().any(|p| p == name)
@@ -263,9 +270,9 @@ impl Group {
 
     /// Waits until the program itself has exited and the rest of its group is killed. May be dropped
     /// while it waits.
-    pub(super) async fn exited(&mut self) -> Option<ExitStatus> {
+    pub(super) async fn wait_for_exit(&mut self) -> Option<ExitStatus> {
         let status = match &mut self.reached {
-            Reached::Guarded(guard) => guard.ended().await,
+            Reached::Guarded(guard) => guard.wait_for_end().await,
             // Waits only for the leader: if we are process 1, its orphans become our children, and
             // waiting for the group would wait for them before they are killed.
             Reached::Child(child) => child.inner_mut().wait().await,
@@ -283,13 +290,13 @@ impl Group {
         // finds no process, because it comes right after the exit, long before numbers are reused.
         if !self.over {
             self.over = true;
-            self.send(Signal::KILL);
+            self.send_signal(Signal::KILL);
         }
     }
 
-    fn send(&self, signal: Signal) {
+    fn send_signal(&self, signal: Signal) {
         let sent = match &self.reached {
-            Reached::Guarded(guard) => guard.order(signal),
+            Reached::Guarded(guard) => guard.send_signal(signal),
             Reached::Child(child) => child.signal(signal.as_raw()),
         };
         if let Err(error) = sent {
@@ -299,20 +306,20 @@ impl Group {
 
     /// Ends the group: waits for it to end by itself, then TERM, then KILL. A wait of 0 is skipped
     /// together with what it waits for.
-    pub(super) async fn end(&mut self, ladder: Ladder) -> Option<ExitStatus> {
+    pub(super) async fn end_group(&mut self, ladder: Ladder) -> Option<ExitStatus> {
         for (wait_ms, next) in [(ladder.alone_ms, Signal::TERM), (ladder.term_ms, Signal::KILL)] {
             if wait_ms > 0 {
                 let wait = Duration::from_millis(wait_ms);
-                if let Ok(status) = tokio::time::timeout(wait, self.exited()).await {
+                if let Ok(status) = tokio::time::timeout(wait, self.wait_for_exit()).await {
                     return status;
                 }
             }
             if next == Signal::KILL || ladder.term_ms > 0 {
                 self.signalled = true;
-                self.send(next);
+                self.send_signal(next);
             }
         }
-        self.exited().await
+        self.wait_for_exit().await
     }
 }
 
@@ -332,20 +339,20 @@ pub(super) struct Ladder {
 
 impl Ladder {
     /// The steps at a drain: stdin is closed already, then time alone, TERM, time, KILL.
-    pub(super) fn drain(pace: &CarrierWaits) -> Ladder {
+    pub(super) fn new_drain(pace: &CarrierWaits) -> Ladder {
         Ladder { alone_ms: pace.eof_ms, term_ms: pace.term_ms }
     }
     /// For a program whose answer is no longer wanted: TERM, time, KILL.
-    pub(super) fn term(pace: &CarrierWaits) -> Ladder {
+    pub(super) fn new_term(pace: &CarrierWaits) -> Ladder {
         Ladder { alone_ms: 0, term_ms: pace.term_ms }
     }
     /// For a program that closed a pipe: it may be about to exit, and its exit code is worth a short
     /// wait.
-    pub(super) fn rest(pace: &CarrierWaits) -> Ladder {
+    pub(super) fn new_rest(pace: &CarrierWaits) -> Ladder {
         Ladder { alone_ms: pace.rest_ms, term_ms: 0 }
     }
     /// For a program that broke the protocol: KILL.
-    pub(super) fn kill() -> Ladder {
+    pub(super) fn new_kill() -> Ladder {
         Ladder { alone_ms: 0, term_ms: 0 }
     }
 }

@@ -33,7 +33,7 @@ pub(crate) fn root_of(frame: &[u8]) -> Root {
     }
     // The kit reads the delivery of a reply that breaks off after its start tag as it reads that of a
     // whole one.
-    match ListenerDocument::read(head.as_bytes(), &DocumentLimits::default()) {
+    match ListenerDocument::parse(head.as_bytes(), &DocumentLimits::default()) {
         Ok(ListenerDocument::Reply { delivery, .. }) => Root::Reply { delivery },
         Ok(_) => Root::Other,
         // A missing namespace is the most common slip; the judge tells the sender.
@@ -50,7 +50,7 @@ fn behind_a_prologue(frame: &[u8]) -> Root {
     if !head.windows(namespaces::LISTENER.len()).any(|bytes| bytes == namespaces::LISTENER.as_bytes()) {
         return Root::Stray;
     }
-    match ListenerDocument::read(head, &DocumentLimits::default()) {
+    match ListenerDocument::parse(head, &DocumentLimits::default()) {
         Ok(ListenerDocument::Reply { delivery, .. }) => Root::Reply { delivery },
         _ => Root::Other,
     }
@@ -116,7 +116,7 @@ mod tests {
             r#"<reply xmlns="urn:systole:listener:v1" delivery="d1" a="&nope;"><x/></reply>"#,
             r#"<notice xmlns="urn:systole:listener:v1" delivery="d1" code="x">y</notice>"#,
         ] {
-            let judged = match ListenerDocument::read(frame.as_bytes(), &DocumentLimits::default()) {
+            let judged = match ListenerDocument::parse(frame.as_bytes(), &DocumentLimits::default()) {
                 Ok(ListenerDocument::Reply { delivery, .. }) => Root::Reply { delivery },
                 _ => Root::Other,
             };

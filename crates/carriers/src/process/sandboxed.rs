@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use systole_sandbox::{
-    PrivateFolder, SandboxLevel, SandboxPolicy, SandboxProbe, SandboxStart, SandboxStartFault, installed,
-    private_folder, probe,
+    PrivateFolder, SandboxLevel, SandboxPolicy, SandboxProbe, SandboxStart, SandboxStartFault,
+    find_installed, private_folder, probe_sandbox,
 };
 
 use systole_core::types::composition::{ListenerProgram, ProgramSandbox};
@@ -45,9 +45,9 @@ pub fn sandbox_level() -> Result<SandboxLevel, String> {
     }
     let helper =
         system::own_program().ok_or_else(|| "the program systole is not beside this one".to_owned())?;
-    let found: SandboxProbe = probe(&helper);
-    *is_best = found.level() == Some(SandboxLevel::Full);
-    found.level().ok_or_else(|| found.why_not().unwrap_or("this kernel has no Landlock").to_owned())
+    let found: SandboxProbe = probe_sandbox(&helper);
+    *is_best = found.find_level() == Some(SandboxLevel::Full);
+    found.find_level().ok_or_else(|| found.why_not().unwrap_or("this kernel has no Landlock").to_owned())
 }
 
 /// The level at which a program starts. `None` if it has no sandbox, or there is none.
@@ -56,12 +56,12 @@ pub(super) fn level_of(program: &ListenerProgram) -> Option<&'static str> {
 }
 
 /// Why a sandboxed program cannot be started on this machine. `None` if it can, or has no sandbox.
-pub(super) fn missing(
+pub(super) fn find_missing(
     program: &ListenerProgram,
     environment: &BTreeMap<OsString, OsString>,
 ) -> Option<String> {
     let sandbox = program.sandbox.as_ref()?;
-    if let Some(words) = shim(program, sandbox, environment) {
+    if let Some(words) = find_shim(program, sandbox, environment) {
         return Some(words);
     }
     match sandbox_level() {
@@ -77,12 +77,12 @@ pub(super) fn missing(
 
 /// Why a program that only chooses another one cannot run in its sandbox: what it chooses is outside. If the sandbox
 /// may read folders elsewhere, only a start can tell.
-fn shim(
+fn find_shim(
     program: &ListenerProgram,
     sandbox: &ProgramSandbox,
     environment: &BTreeMap<OsString, OsString>,
 ) -> Option<String> {
-    let found = installed(&program.run, &program.directory, search(environment))?;
+    let found = find_installed(&program.run, &program.directory, find_search_path(environment))?;
     let is_elsewhere = |path: &PathBuf| !path.starts_with(&program.directory);
     let reads_elsewhere = sandbox.read.iter().chain(&sandbox.write).any(is_elsewhere);
     (found.is_shim() && !reads_elsewhere).then(|| {
@@ -94,7 +94,7 @@ fn shim(
     })
 }
 
-fn search(environment: &BTreeMap<OsString, OsString>) -> &OsStr {
+fn find_search_path(environment: &BTreeMap<OsString, OsString>) -> &OsStr {
     environment.get(OsStr::new("PATH")).map(OsString::as_os_str).unwrap_or_default()
 }
 
@@ -103,7 +103,7 @@ fn in_words(why: &str) -> String {
 }
 
 /// The sandbox as plain data for the helper.
-pub(super) fn policy(sandbox: &ProgramSandbox) -> SandboxPolicy {
+pub(super) fn make_policy(sandbox: &ProgramSandbox) -> SandboxPolicy {
     SandboxPolicy {
         read: sandbox.read.clone(),
         write: sandbox.write.clone(),
@@ -120,31 +120,31 @@ pub(super) fn policy(sandbox: &ProgramSandbox) -> SandboxPolicy {
 }
 
 /// The command of a program with this path, these arguments, this sandbox and this environment.
-pub(super) fn command(
+pub(super) fn make_command(
     program: &ListenerProgram,
     (path, arguments): (&Path, &[&str]),
     sandbox: &ProgramSandbox,
     environment: &BTreeMap<OsString, OsString>,
 ) -> Result<SandboxedCommand, NoSandbox> {
-    if let Some(words) = shim(program, sandbox, environment) {
+    if let Some(words) = find_shim(program, sandbox, environment) {
         return Err(NoSandbox::Because(words));
     }
     let because = |why: String| NoSandbox::Because(in_words(&why));
     let level = sandbox_level().map_err(because)?;
     let helper = system::own_program().ok_or_else(|| because("there is no helper".to_owned()))?;
-    let private = private_folder(level).map_err(|error| because(system::told(&error)))?;
-    let mut policy = policy(sandbox);
+    let private = private_folder(level).map_err(|error| because(system::describe_error(&error)))?;
+    let mut policy = make_policy(sandbox);
     if !program.adapter.is_empty() && !program.run.is_empty() {
         // This program starts another one in the sandbox.
-        let found =
-            installed(&program.run, &program.directory, search(environment)).ok_or(NoSandbox::NoProgram)?;
+        let found = find_installed(&program.run, &program.directory, find_search_path(environment))
+            .ok_or(NoSandbox::NoProgram)?;
         policy.read.extend(found.read);
     }
     let path = path.to_str().ok_or_else(|| because("the path of the program is not UTF-8".to_owned()))?;
     let run: Vec<String> = [path].iter().chain(arguments).map(|word| (*word).to_owned()).collect();
     let start =
         SandboxStart { helper: &helper, level, policy: &policy, run: &run, folder: &program.directory };
-    match start.command(environment, private.as_ref()) {
+    match start.make_command(environment, private.as_ref()) {
         Ok(command) => Ok(SandboxedCommand { command, level, private }),
         Err(SandboxStartFault::NoProgram) => Err(NoSandbox::NoProgram),
         Err(SandboxStartFault::BadPaths(why)) => Err(NoSandbox::Because(why)),

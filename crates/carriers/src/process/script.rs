@@ -16,7 +16,7 @@ const PLAIN_OPTIONS: [&str; 7] = ["-u", "-B", "-I", "-E", "-s", "-O", "-q"];
 const ENDINGS: [&str; 7] = ["py", "js", "mjs", "cjs", "rb", "pl", "sh"];
 
 /// Why the script of a program cannot be run; `None` if it is there, or if no script can be recognized.
-pub(super) fn missing(program: &ListenerProgram) -> Option<String> {
+pub(super) fn find_missing(program: &ListenerProgram) -> Option<String> {
     let (name, arguments) = program.run.split_first()?;
     let interpreter = Path::new(name).file_name()?.to_str()?;
     // `python3.11` is python3.
@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     fn told(run: &[&str]) -> Option<String> {
-        missing(&ListenerProgram {
+        find_missing(&ListenerProgram {
             run: run.iter().map(|word| (*word).to_owned()).collect(),
             directory: env!("CARGO_MANIFEST_DIR").into(),
             adapter: Vec::new(),

@@ -18,32 +18,32 @@ use tokio::sync::{oneshot, watch};
 use super::Workplace;
 use super::files;
 use super::frames::{self, Frames};
-use super::hearing::{Answered, hear};
-use super::last_words::{LastWords, ending};
+use super::hearing::{Answered, read_documents};
+use super::last_words::{LastWords, describe_end};
 use super::pipe::Pipe;
 use super::program::{self, Group, Ladder, Started, Unstarted};
 use crate::mailbox::MailboxItem;
 use crate::post::{Post, UNSENT, called_back};
 use systole_core::types::codes::Code;
 use systole_core::types::ports::ProgramFile;
-use systole_core::types::time::spoken;
+use systole_core::types::time::spell_duration;
 
 /// After this many tries the pause before the next one stays the same: most of a second.
 const LONGEST_TRIES: u32 = 4;
 
 /// Tends the program until the carrier is stopped.
-pub(super) async fn tend(post: Post, place: Arc<Workplace>) {
+pub(super) async fn serve_mailbox(post: Post, place: Arc<Workplace>) {
     let mut deaths = 0;
     let mut down = false;
     // The files of the program that left a cancel unanswered.
     let mut left_cancel = None;
     loop {
-        let started = match begin(&post, &place).await {
+        let started = match begin_life(&post, &place).await {
             std::ops::ControlFlow::Continue(started) => started,
-            std::ops::ControlFlow::Break(words) => return post.close(Code::ListenerDown, &words).await,
+            std::ops::ControlFlow::Break(words) => return post.close_post(Code::ListenerDown, &words).await,
         };
         let end = match started {
-            Ok(started) => live(started, &post, &place, down, left_cancel.as_deref()).await,
+            Ok(started) => live_once(started, &post, &place, down, left_cancel.as_deref()).await,
             Err(words) => End {
                 words,
                 answered: false,
@@ -55,7 +55,7 @@ pub(super) async fn tend(post: Post, place: Arc<Workplace>) {
         };
         left_cancel = end.left_cancel.or(left_cancel);
         if end.stopped {
-            return post.close(Code::ListenerLost, &end.words).await;
+            return post.close_post(Code::ListenerLost, &end.words).await;
         }
         deaths = if end.answered { 1 } else { deaths + 1 };
         if end.hopeless {
@@ -68,36 +68,40 @@ pub(super) async fn tend(post: Post, place: Arc<Workplace>) {
             // Without its words: a program's words may hold secrets, and belong in the thread.
             tracing::debug!(listener = %post.listener, "a program ended again before it was ready");
         } else {
-            post.left(&end.words).await;
+            post.report_left(&end.words).await;
         }
         let refuses = down.then_some(end.hopeless);
-        if pause(&post, deaths, refuses, &end.words).await.is_break() {
-            return post.close(Code::ListenerDown, &end.words).await;
+        if pause_after_death(&post, deaths, refuses, &end.words).await.is_break() {
+            return post.close_post(Code::ListenerDown, &end.words).await;
         }
     }
 }
 
 /// Starts the program, or says why that is impossible. If the machine has no room for it just now, that is no death:
 /// deliveries are put off, and the start is tried again until there is room or the carrier is stopped.
-async fn begin(post: &Post, place: &Workplace) -> std::ops::ControlFlow<String, Result<Started, String>> {
+async fn begin_life(
+    post: &Post,
+    place: &Workplace,
+) -> std::ops::ControlFlow<String, Result<Started, String>> {
     let mut tries = 0;
     loop {
-        let words = match program::start(&place.program, &place.badge, &place.around, &place.spare).await {
-            Ok(started) => return std::ops::ControlFlow::Continue(Ok(started)),
-            Err(Unstarted::Never(words)) => return std::ops::ControlFlow::Continue(Err(words)),
-            Err(Unstarted::NotNow(words)) => words,
-        };
+        let words =
+            match program::start_program(&place.program, &place.badge, &place.around, &place.spare).await {
+                Ok(started) => return std::ops::ControlFlow::Continue(Ok(started)),
+                Err(Unstarted::Never(words)) => return std::ops::ControlFlow::Continue(Err(words)),
+                Err(Unstarted::NotNow(words)) => words,
+            };
         if tries == 0 {
-            post.left(&words).await;
+            post.report_left(&words).await;
         }
         tries = LONGEST_TRIES.min(tries + 1);
         let mut over = pin!(tokio::time::sleep(Duration::from_millis(post.pace.pause_ms(tries))));
         loop {
             tokio::select! {
                 () = &mut over => break,
-                () = post.stopped() => return std::ops::ControlFlow::Break(words),
+                () = post.wait_for_stop() => return std::ops::ControlFlow::Break(words),
                 () = post.mailbox.anything_waits() => post.put_off_waiting(&words).await,
-                (token, why) = post.mailbox.unsent() => post.gone(token, called_back(why), UNSENT.to_owned()).await,
+                (token, why) = post.mailbox.take_unsent() => post.report_gone(token, called_back(why), UNSENT.to_owned()).await,
             }
         }
     }
@@ -105,15 +109,20 @@ async fn begin(post: &Post, place: &Workplace) -> std::ops::ControlFlow<String, 
 
 /// Waits before the next start. While the listener is down, deliveries are refused at once; `is_absent` says then whether
 /// its program could not be started at all.
-async fn pause(post: &Post, deaths: u32, is_absent: Option<bool>, words: &str) -> std::ops::ControlFlow<()> {
+async fn pause_after_death(
+    post: &Post,
+    deaths: u32,
+    is_absent: Option<bool>,
+    words: &str,
+) -> std::ops::ControlFlow<()> {
     let mut over = pin!(tokio::time::sleep(Duration::from_millis(post.pace.pause_ms(deaths))));
     loop {
         tokio::select! {
             () = &mut over => return std::ops::ControlFlow::Continue(()),
-            () = post.stopped() => return std::ops::ControlFlow::Break(()),
+            () = post.wait_for_stop() => return std::ops::ControlFlow::Break(()),
             () = post.mailbox.anything_waits(), if is_absent == Some(true) => post.has_no_program(words).await,
             () = post.mailbox.anything_waits(), if is_absent == Some(false) => post.refuse_waiting(words).await,
-            (token, why) = post.mailbox.unsent() => post.gone(token, called_back(why), UNSENT.to_owned()).await,
+            (token, why) = post.mailbox.take_unsent() => post.report_gone(token, called_back(why), UNSENT.to_owned()).await,
         }
     }
 }
@@ -153,7 +162,7 @@ enum Cause {
     Stop,
 }
 
-async fn live(
+async fn live_once(
     started: Started,
     post: &Post,
     place: &Arc<Workplace>,
@@ -161,7 +170,7 @@ async fn live(
     left_cancel: Option<&[ProgramFile]>,
 ) -> End {
     let Started { stdin, stdout, stderr, mut group, sandbox } = started;
-    let files = files::of(place).await;
+    let files = files::list_files(place).await;
     let has_grace = left_cancel != Some(files.as_slice());
     let up = Beginning { sandbox: sandbox.map(SandboxLevel::as_str), files, has_grace };
     let words = LastWords::heard_by(post.ear.clone());
@@ -173,28 +182,29 @@ async fn live(
         post.joined_with(up.sandbox, up.files.clone()).await;
     }
     let watching = async {
-        let cause = cause(stdin, &mut group, post, place, &answered, breaking, (&mut joined, &up)).await;
+        let cause =
+            wait_for_cause(stdin, &mut group, post, place, &answered, breaking, (&mut joined, &up)).await;
         let is_overdue = matches!(cause, Cause::Overdue { .. });
-        let fate = finish(cause, &mut group, post).await;
+        let fate = finish_life(cause, &mut group, post).await;
         over.send_replace(true);
         (fate, is_overdue)
     };
     let pipe = Pipe::new(stdout, is_over.clone(), post.pace.rest_ms);
     let hearing = async {
         let frames = Frames::new(place.program.by_length, place.output_bytes);
-        let heard = hear(pipe, frames, post, &words, &answered).await;
+        let heard = read_documents(pipe, frames, post, &words, &answered).await;
         // Nothing listens any more if the program has ended by itself.
         let _ended_already = broke.send(heard);
     };
     // All three run in this task, so that the program's output is read to its end before what it owes is counted.
     let ((fate, is_overdue), (), ()) =
-        tokio::join!(watching, hearing, words.listen(stderr, is_over, post.pace.rest_ms));
-    post.ear.ended(&fate.describe_end(group.age_ms()), group.was_signalled());
+        tokio::join!(watching, hearing, words.read_stderr(stderr, is_over, post.pace.rest_ms));
+    post.ear.note_end(&fate.describe_any_end(group.age_ms()), group.was_signalled());
     let owed = post.mailbox.settle_all();
-    let words = words.after(&fate.sentence(group.age_ms(), !owed.is_empty()));
+    let words = words.append_to(&fate.describe_end(group.age_ms(), !owed.is_empty()));
     for (token, recall) in owed {
         let code = recall.map_or(Code::ListenerLost, called_back);
-        post.gone(token, code, words.clone()).await;
+        post.report_gone(token, code, words.clone()).await;
     }
     let stopped = matches!(fate, Fate::Stopped(_));
     let left_cancel = is_overdue.then_some(up.files);
@@ -202,7 +212,7 @@ async fn live(
 }
 
 /// Brings the program what is on the mailbox until there is a reason to stop; then its stdin is closed.
-async fn cause(
+async fn wait_for_cause(
     stdin: ChildStdin,
     group: &mut Group,
     post: &Post,
@@ -212,23 +222,23 @@ async fn cause(
     (joined, up): (&mut bool, &Beginning),
 ) -> Cause {
     let grace = if up.has_grace { Duration::from_millis(post.pace.called_back_ms) } else { Duration::ZERO };
-    let mut bringing = pin!(bring(stdin, post, place));
+    let mut bringing = pin!(bring_deliveries(stdin, post, place));
     let mut proof = pin!(tokio::time::sleep(Duration::from_millis(post.pace.proof_ms)));
     loop {
         let proven = tokio::select! {
-            status = group.exited() => return Cause::Exited(status),
+            status = group.wait_for_exit() => return Cause::Exited(status),
             () = &mut bringing => return Cause::Unplugged,
             heard = &mut breaking => return match heard {
                 Ok(Err(words)) => Cause::Broke(words),
                 _ => Cause::Unplugged,
             },
-            () = post.mailbox.overdue(grace) => return Cause::Overdue { had_grace: up.has_grace },
-            () = post.stopped() => return Cause::Stop,
-            (token, why) = post.mailbox.unsent() => {
-                post.gone(token, called_back(why), UNSENT.to_owned()).await;
+            () = post.mailbox.wait_until_overdue(grace) => return Cause::Overdue { had_grace: up.has_grace },
+            () = post.wait_for_stop() => return Cause::Stop,
+            (token, why) = post.mailbox.take_unsent() => {
+                post.report_gone(token, called_back(why), UNSENT.to_owned()).await;
                 false
             }
-            () = answered.first(), if !*joined => true,
+            () = answered.wait_for_first(), if !*joined => true,
             () = &mut proof, if !*joined => true,
         };
         if proven {
@@ -239,20 +249,20 @@ async fn cause(
 }
 
 /// Writes items to the program; returns when the program takes no more.
-async fn bring(mut stdin: ChildStdin, post: &Post, place: &Workplace) {
+async fn bring_deliveries(mut stdin: ChildStdin, post: &Post, place: &Workplace) {
     loop {
         let by_length = place.program.by_length;
         let item = post.mailbox.next().await;
         let delivers = matches!(item, MailboxItem::Deliver(_));
         let framed = match item {
-            MailboxItem::Cancel(token) => frames::framed(&told::cancel(&token.0), by_length),
-            MailboxItem::Answer(answer) => frames::framed(&answer.document(), by_length),
-            MailboxItem::Deliver(delivery) => match frames::delivered(&delivery, by_length) {
+            MailboxItem::Cancel(token) => frames::frame_document(&told::write_cancel(&token.0), by_length),
+            MailboxItem::Answer(answer) => frames::frame_document(&answer.to_document(), by_length),
+            MailboxItem::Deliver(delivery) => match frames::frame_delivery(&delivery, by_length) {
                 Ok(document) => Ok(document),
                 Err((code, words)) => {
                     let token = &delivery.lease.token;
-                    if post.mailbox.settle(&token.0) {
-                        post.gone(token.clone(), code, words).await;
+                    if post.mailbox.settle_delivery(&token.0) {
+                        post.report_gone(token.clone(), code, words).await;
                     }
                     continue;
                 }
@@ -263,31 +273,31 @@ async fn bring(mut stdin: ChildStdin, post: &Post, place: &Workplace) {
             return;
         }
         if delivers {
-            post.brought();
+            post.note_brought();
         }
     }
 }
 
 /// Ends the program as the cause requires.
-async fn finish(cause: Cause, group: &mut Group, post: &Post) -> Fate {
+async fn finish_life(cause: Cause, group: &mut Group, post: &Post) -> Fate {
     let (ladder, because) = match cause {
         Cause::Exited(status) => return Fate::Ended(status),
         Cause::Unplugged => {
-            (Ladder::rest(&post.pace), "it closed its stdin or stdout and kept running".to_owned())
+            (Ladder::new_rest(&post.pace), "it closed its stdin or stdout and kept running".to_owned())
         }
-        Cause::Broke(words) => (Ladder::kill(), words),
+        Cause::Broke(words) => (Ladder::new_kill(), words),
         Cause::Overdue { had_grace: true } => {
-            (Ladder::kill(), "it kept a delivery that was called back".to_owned())
+            (Ladder::new_kill(), "it kept a delivery that was called back".to_owned())
         }
         Cause::Overdue { had_grace: false } => {
             let words = "a delivery was called back, and it left an earlier cancel unanswered";
-            (Ladder::kill(), words.to_owned())
+            (Ladder::new_kill(), words.to_owned())
         }
         Cause::Stop => {
-            return Fate::Stopped(group.end(Ladder::drain(&post.pace)).await);
+            return Fate::Stopped(group.end_group(Ladder::new_drain(&post.pace)).await);
         }
     };
-    let status = group.end(ladder).await;
+    let status = group.end_group(ladder).await;
     if group.was_signalled() { Fate::Killed(because) } else { Fate::Ended(status) }
 }
 
@@ -303,17 +313,17 @@ enum Fate {
 
 impl Fate {
     /// How it ended, regardless of what it owed.
-    fn describe_end(&self, age_ms: u64) -> String {
+    fn describe_any_end(&self, age_ms: u64) -> String {
         match self {
-            Fate::Ended(status) | Fate::Stopped(status) => ending(*status, age_ms, false),
-            Fate::Killed(_) => self.sentence(age_ms, false),
+            Fate::Ended(status) | Fate::Stopped(status) => describe_end(*status, age_ms, false),
+            Fate::Killed(_) => self.describe_end(age_ms, false),
         }
     }
 
-    fn sentence(&self, age_ms: u64, owes: bool) -> String {
-        let after = spoken(age_ms);
+    fn describe_end(&self, age_ms: u64, owes: bool) -> String {
+        let after = spell_duration(age_ms);
         match self {
-            Fate::Ended(status) => ending(*status, age_ms, owes),
+            Fate::Ended(status) => describe_end(*status, age_ms, owes),
             Fate::Killed(because) => format!("stopped after {after} because {because}"),
             Fate::Stopped(_) => format!("stopped with the organism after {after}"),
         }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 
 use super::guarded::SpareWardens;
-use super::last_words::{LastWords, ending};
+use super::last_words::{LastWords, describe_end};
 use super::pipe::Pipe;
 use super::program::{self, Badge, Ladder, Started, Unstarted};
 use super::variables::InheritedVariables;
@@ -33,7 +33,7 @@ pub enum StartCheck {
 }
 
 /// Why a program cannot be started, in words.
-pub(super) fn started(started: Result<Started, Unstarted>) -> Result<Started, String> {
+pub(super) fn explain_start(started: Result<Started, Unstarted>) -> Result<Started, String> {
     started.map_err(|(Unstarted::Never(words) | Unstarted::NotNow(words))| words)
 }
 
@@ -47,7 +47,7 @@ pub async fn try_start(
     around: &InheritedVariables,
 ) -> Result<StartCheck, String> {
     let badge = Badge { organism: organism.clone(), listener: listener.clone() };
-    if let Some(words) = program::missing(program, &badge, around) {
+    if let Some(words) = program::find_missing(program, &badge, around) {
         return Err(words);
     }
     if !program.stays {
@@ -55,16 +55,16 @@ pub async fn try_start(
     }
     let pace = CarrierWaits::default();
     let Started { stdin, stdout, stderr, mut group, sandbox: _ } =
-        started(program::start(program, &badge, around, &SpareWardens::default()).await)?;
+        explain_start(program::start_program(program, &badge, around, &SpareWardens::default()).await)?;
     let words = LastWords::heard_by(Arc::new(NoEar));
     let (over, is_over) = watch::channel(false);
     let watching = async {
-        let early = tokio::time::timeout(Duration::from_millis(LIVES_MS), group.exited()).await;
+        let early = tokio::time::timeout(Duration::from_millis(LIVES_MS), group.wait_for_exit()).await;
         let found = match early {
-            Ok(status) => Err(ending(status, group.age_ms(), false)),
+            Ok(status) => Err(describe_end(status, group.age_ms(), false)),
             Err(_still_lives) => {
                 drop(stdin);
-                group.end(Ladder::drain(&pace)).await;
+                group.end_group(Ladder::new_drain(&pace)).await;
                 Ok(if group.was_signalled() { StartCheck::Killed } else { StartCheck::Stayed })
             }
         };
@@ -72,7 +72,7 @@ pub async fn try_start(
         found
     };
     let mut out = Pipe::new(stdout, is_over.clone(), pace.rest_ms);
-    let reading = async { while !out.read().await.is_empty() {} };
-    let (found, (), ()) = tokio::join!(watching, words.listen(stderr, is_over, pace.rest_ms), reading);
-    found.map_err(|sentence| words.after(&sentence))
+    let reading = async { while !out.read_chunk().await.is_empty() {} };
+    let (found, (), ()) = tokio::join!(watching, words.read_stderr(stderr, is_over, pace.rest_ms), reading);
+    found.map_err(|sentence| words.append_to(&sentence))
 }

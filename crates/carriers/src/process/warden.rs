@@ -58,7 +58,7 @@ pub(super) enum WardenLine {
 }
 
 impl WardenLine {
-    fn bytes(&self) -> Vec<u8> {
+    fn to_bytes(&self) -> Vec<u8> {
         let mut line = serde_json::to_vec(self).unwrap_or_default();
         line.push(b'\n');
         line
@@ -68,13 +68,13 @@ impl WardenLine {
 /// Is a warden until the organism wants none any more, or is gone.
 pub fn run() -> ExitCode {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    match runtime.and_then(|runtime| runtime.block_on(guard())) {
+    match runtime.and_then(|runtime| runtime.block_on(guard_programs())) {
         Ok(()) => ExitCode::SUCCESS,
         Err(_) => ExitCode::FAILURE,
     }
 }
 
-async fn guard() -> io::Result<()> {
+async fn guard_programs() -> io::Result<()> {
     process::set_child_subreaper(Some(process::getpid()))?;
     // The name only helps a person who looks at the processes.
     let _unnamed = std::fs::write("/proc/self/comm", NAME);
@@ -86,29 +86,29 @@ async fn guard() -> io::Result<()> {
     line.set_nonblocking(true)?;
     let mut line = UnixStream::from_std(line)?;
     while let Some(files) = handed_over(&line).await? {
-        let said = match begun(files, &mut line).await {
+        let said = match begin_program(files, &mut line).await {
             Ok(program) => {
-                say(&mut line, &WardenLine::Begun(program.as_raw_nonzero().get())).await;
+                write_line(&mut line, &WardenLine::Begun(program.as_raw_nonzero().get())).await;
                 let mut guarded = GuardedProgram { program, status: None, children };
-                guarded.obey(&mut line).await;
-                guarded.finish(&mut line).await;
+                guarded.obey_order(&mut line).await;
+                guarded.finish_program(&mut line).await;
                 children = guarded.children;
                 continue;
             }
             Err(error) => WardenLine::NotBegun(error.raw_os_error()),
         };
-        say(&mut line, &said).await;
+        write_line(&mut line, &said).await;
     }
     Ok(())
 }
 
 /// Says a line. If the organism is gone, no one waits for it, and the next wait for an order sees that.
-async fn say(line: &mut UnixStream, said: &WardenLine) {
-    let _unread = line.write_all(&said.bytes()).await;
+async fn write_line(line: &mut UnixStream, said: &WardenLine) {
+    let _unread = line.write_all(&said.to_bytes()).await;
 }
 
 /// Starts the program that the organism orders.
-async fn begun([stdin, stdout, stderr]: [OwnedFd; 3], line: &mut UnixStream) -> io::Result<Pid> {
+async fn begin_program([stdin, stdout, stderr]: [OwnedFd; 3], line: &mut UnixStream) -> io::Result<Pid> {
     let mut text = String::new();
     // The organism sends nothing behind the order before it has its answer.
     BufReader::new(line).read_line(&mut text).await?;
@@ -158,10 +158,10 @@ struct GuardedProgram {
 
 impl GuardedProgram {
     /// Obeys until the program has ended or must end.
-    async fn obey(&mut self, line: &mut UnixStream) {
+    async fn obey_order(&mut self, line: &mut UnixStream) {
         let mut order = [0];
         loop {
-            self.reap();
+            self.reap_child();
             if self.status.is_some() {
                 return;
             }
@@ -181,14 +181,14 @@ impl GuardedProgram {
         let own_end = async {
             while self.status.is_none() {
                 self.children.recv().await;
-                self.reap();
+                self.reap_child();
             }
         };
         let _in_time = tokio::time::timeout(GRACE, own_end).await;
     }
 
     /// Takes the ends of all children that have ended, adopted ones too. Returns whether any are left.
-    fn reap(&mut self) -> bool {
+    fn reap_child(&mut self) -> bool {
         loop {
             match process::wait(WaitOptions::NOHANG) {
                 Ok(Some((pid, status))) if pid == self.program => self.status = Some(status.as_raw()),
@@ -202,8 +202,8 @@ impl GuardedProgram {
     /// Kills all descendants until none is left. One that is forked meanwhile is found in the next look.
     async fn end_all(&mut self) {
         let [mut pause, longest] = PAUSES;
-        while self.reap() {
-            for process in descendants(process::getpid()) {
+        while self.reap_child() {
+            for process in list_descendants(process::getpid()) {
                 let _gone = kill_process(process, Signal::KILL);
             }
             let _pause_over = tokio::time::timeout(pause, self.children.recv()).await;
@@ -212,25 +212,25 @@ impl GuardedProgram {
     }
 
     /// Ends everything, and tells the organism how the program ended.
-    async fn finish(&mut self, line: &mut UnixStream) {
+    async fn finish_program(&mut self, line: &mut UnixStream) {
         // Right behind the wait for its leader the group's number cannot belong to others yet.
         let _gone = kill_process_group(self.program, Signal::KILL);
         // What cannot be killed, such as a process of another user, must not hold up the answer.
         let is_free = tokio::time::timeout(LONGEST, self.end_all()).await.is_ok();
         if let Some(status) = self.status.take() {
-            say(line, &WardenLine::Ended(status, is_free)).await;
+            write_line(line, &WardenLine::Ended(status, is_free)).await;
         }
         if !is_free {
             self.end_all().await;
             if let Some(status) = self.status {
-                say(line, &WardenLine::Ended(status, false)).await;
+                write_line(line, &WardenLine::Ended(status, false)).await;
             }
         }
     }
 }
 
 /// The processes that descend from one, as far as `/proc` shows them.
-fn descendants(first: Pid) -> Vec<Pid> {
+fn list_descendants(first: Pid) -> Vec<Pid> {
     let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     let pairs: Vec<(Pid, Pid)> = processes
         .filter_map(|entry| {

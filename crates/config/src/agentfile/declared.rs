@@ -2,7 +2,7 @@
 //!
 //! Input: statements. Output: the usable statements with every name looked up, and a note about each unusable one.
 
-use systole_kit::schema::nearest;
+use systole_kit::schema::find_nearest;
 
 use super::statements::{Keyword, Statement, Supervision};
 use super::{ConversionNote, ConversionServices};
@@ -133,7 +133,7 @@ fn only_known(statement: &mut Statement, known: &[String], what: &str, notes: &m
             statement.using.push(name);
             continue;
         }
-        let near = nearest(&name, known.iter().map(String::as_str));
+        let near = find_nearest(&name, known.iter().map(String::as_str));
         let hint = near.map(|near| format!("; did you mean {near}?")).unwrap_or_default();
         note(notes, statement, format!("no {what} is called `{}`{hint}", super::short(&name, 32)));
     }

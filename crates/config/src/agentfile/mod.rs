@@ -14,7 +14,7 @@ mod tokens;
 mod variables;
 mod yaml_text;
 
-use systole_kit::writer::visible;
+use systole_kit::writer::make_visible;
 
 /// A line that was left out or changed, or whose agent needs tools.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -64,7 +64,7 @@ pub trait ConversionServices {
 pub fn convert(text: &str, surroundings: &dyn ConversionServices) -> Result<ConversionResult, NotConverted> {
     let mut notes = Vec::new();
     let text = text.strip_prefix('\u{feff}').unwrap_or(text).replace("\r\n", "\n");
-    let statements = statements::read(&visible(&text), &mut notes);
+    let statements = statements::read(&make_visible(&text), &mut notes);
     let declared = declared::Declared::of(statements, surroundings, &mut notes);
     if declared.goals.is_empty() {
         notes.sort_by_key(|note| note.line);

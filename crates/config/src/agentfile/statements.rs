@@ -3,7 +3,7 @@
 //!
 //! Input: text. Output: statements, and a note about each line that is not one. No names are looked up here.
 
-use systole_kit::schema::nearest;
+use systole_kit::schema::find_nearest;
 
 use super::ConversionNote;
 use super::tokens::{Token, Tokens};
@@ -113,7 +113,7 @@ fn statement(
     };
     let Some((_, keyword, clauses)) = KEYWORDS.iter().find(|(word, ..)| word == first) else {
         let upper = first.to_uppercase();
-        let near = nearest(&upper, KEYWORDS.iter().map(|(word, ..)| *word));
+        let near = find_nearest(&upper, KEYWORDS.iter().map(|(word, ..)| *word));
         let hint = near.map(|near| format!("; did you mean {near}?")).unwrap_or_default();
         return Err(format!("`{}` is not a keyword{hint}", super::short(first, 32)));
     };
@@ -216,7 +216,7 @@ impl<'t> Rest<'t> {
         if CLAUSES.contains(&clause.as_str()) {
             return Ok(Some(clause));
         }
-        let near = nearest(&clause.to_uppercase(), CLAUSES.into_iter()).map(str::to_owned);
+        let near = find_nearest(&clause.to_uppercase(), CLAUSES.into_iter()).map(str::to_owned);
         let hint = near.map(|near| format!("; did you mean {near}?")).unwrap_or_default();
         Err(format!("`{}` is not a clause{hint}", super::short(&clause, 32)))
     }

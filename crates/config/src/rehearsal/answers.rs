@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use systole_kit::schema::nearest;
+use systole_kit::schema::find_nearest;
 
 use super::payload::{self, Among};
 use super::table::STAND_IN;
@@ -84,7 +84,7 @@ fn answer(diagnostics: &mut Diagnostics, node: &Node, path: &str, folder: &Path)
                     continue;
                 }
                 let message = format!("`{path}` is not a key here");
-                let fix = nearest(other, STAND_IN.iter().copied());
+                let fix = find_nearest(other, STAND_IN.iter().copied());
                 let fix = fix.map_or_else(|| format!("one of {}", STAND_IN.join(", ")), str::to_owned);
                 diagnostics.report(Code::ConfigUnknownKey, entry.at, &message, Some(&fix));
             }
@@ -132,7 +132,7 @@ pub(super) fn resolve<'w>(
         let Some(listener) = listener else {
             let name = &one.listener.value;
             let message = format!("stand_ins: the organism has no listener `{name}`");
-            let fix = nearest(name, known());
+            let fix = find_nearest(name, known());
             let fix = fix.map_or_else(|| known().collect::<Vec<_>>().join(", "), str::to_owned);
             diagnostics.report(Code::ConfigUnknownName, one.listener.at, &message, Some(&fix));
             continue;

@@ -39,7 +39,7 @@ pub(super) fn read(diagnostics: &mut Diagnostics, own: &Fields<'_>, folder: &Pat
     let file = folder.join(&named.value);
     // The first byte of a folder cannot be read.
     if let Err(error) = std::fs::File::open(&file).and_then(|mut file| file.read(&mut [0])) {
-        let message = format!("{path}: {}: {}", named.value, systole_system::system::told(&error));
+        let message = format!("{path}: {}: {}", named.value, systole_system::system::describe_error(&error));
         let fix = "a file that `systole export` wrote, as a path from the folder of this file";
         diagnostics.report(Code::ConfigUnreadable, named.at, &message, Some(fix));
     }

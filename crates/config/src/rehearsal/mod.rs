@@ -233,7 +233,8 @@ impl Reader<'_> {
                 match std::fs::read_to_string(&file) {
                     Ok(text) => (file, text),
                     Err(error) => {
-                        let message = format!("{path}: {text}: {}", systole_system::system::told(&error));
+                        let message =
+                            format!("{path}: {text}: {}", systole_system::system::describe_error(&error));
                         diagnostics.report(Code::ConfigUnreadable, node.span, &message, Some(fix));
                         return None;
                     }

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use systole_kit::schema::{SchemaModel, nearest};
+use systole_kit::schema::{SchemaModel, find_nearest};
 use systole_kit::{DocumentLimits, Payload, QName};
 
 use crate::diagnostics::Diagnostics;
@@ -63,7 +63,7 @@ pub(super) fn read(
         Value::Text { text, .. } if text.ends_with(".xml") => match std::fs::read(folder.join(text)) {
             Ok(bytes) => Written::Xml(bytes),
             Err(error) => {
-                let told = format!("{path}: {text}: {}", systole_system::system::told(&error));
+                let told = format!("{path}: {text}: {}", systole_system::system::describe_error(&error));
                 diagnostics.report(Code::ConfigUnreadable, node.span, &told, Some(FIX));
                 return None;
             }
@@ -145,7 +145,7 @@ impl<'c> Among<'c> {
             let mut known: Vec<&str> = self.elements.iter().map(|element| &*element.name.local).collect();
             known.sort_unstable();
             known.dedup();
-            let near = nearest(local, known.iter().copied());
+            let near = find_nearest(local, known.iter().copied());
             let fix = near.map_or_else(|| format!("one of {}", known.join(", ")), str::to_owned);
             let told = format!("{}: no such element `{local}`", self.what);
             diagnostics.report(Code::ConfigUnknownElement, at, &told, Some(&fix));
@@ -188,7 +188,7 @@ impl<'c> Among<'c> {
             return Some(ExpectedPayload { element: local.clone(), exact: None });
         }
         let xml = self.document(diagnostics, written)?;
-        let payload = match Payload::read(&xml, &DocumentLimits::FROM_PUMP) {
+        let payload = match Payload::parse(&xml, &DocumentLimits::FROM_PUMP) {
             Ok(payload) => payload,
             Err(fault) => {
                 let told = format!("{}: {}", self.what, fault.message);
@@ -231,7 +231,7 @@ impl<'c> Among<'c> {
 impl ExpectedPayload {
     /// Whether a payload matches.
     pub fn is(&self, composition: &Composition, payload: &[u8]) -> bool {
-        let Ok(read) = Payload::read(payload, &DocumentLimits::FROM_PUMP) else { return false };
+        let Ok(read) = Payload::parse(payload, &DocumentLimits::FROM_PUMP) else { return false };
         let Some(exact) = &self.exact else { return *read.name().local == *self.element };
         let schema = composition.schemas.get(exact.schema.0);
         let model = schema.and_then(|schema| model_of(composition, &schema.text));

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use systole_kit::schema::nearest;
+use systole_kit::schema::find_nearest;
 
 use super::payload::{self, Among, ExpectedPayload};
 use crate::diagnostic::FilePlace;
@@ -266,7 +266,7 @@ impl KeyRules {
 
 /// The XPath expressions of a step or a test.
 pub(super) fn expressions(diagnostics: &mut Diagnostics, own: &Fields<'_>) -> Vec<PlacedText> {
-    all(diagnostics, own, "xpath", xpath::unreadable)
+    all(diagnostics, own, "xpath", xpath::find_mistake)
 }
 
 /// One text, or several.
@@ -327,7 +327,7 @@ fn failure(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Option<Exp
         if code.value != REPORT && Code::parse(&code.value).is_none() {
             let known = || Code::ALL.iter().map(|code| code.as_str()).chain([REPORT]);
             let message = format!("{path}: there is no code `{}`", code.value);
-            let fix = nearest(&code.value, known()).unwrap_or("a code of docs/reference/codes.md");
+            let fix = find_nearest(&code.value, known()).unwrap_or("a code of docs/reference/codes.md");
             diagnostics.report(Code::ConfigUnknownName, code.at, &message, Some(fix));
         }
         failure.code = Some(code.value);
@@ -384,7 +384,7 @@ fn resolved(diagnostics: &mut Diagnostics, composition: &Composition, step: Writ
             Some(from) => {
                 Name::parse(&named(diagnostics, composition.clients.keys(), &from, "from")?).ok()?
             }
-            None => Name::operator(),
+            None => Name::new_operator(),
         };
         let place = diagnostics.place(written.at);
         let among = match &to {
@@ -431,7 +431,7 @@ fn named<'n>(
     if known.contains(&found.value.as_str()) {
         return Some(found.value.clone());
     }
-    let fix = nearest(&found.value, known.iter().copied());
+    let fix = find_nearest(&found.value, known.iter().copied());
     let fix = fix.map_or_else(|| format!("one of {}", known.join(", ")), str::to_owned);
     let message = format!("{what}: the organism has no `{}`", found.value);
     diagnostics.report(Code::ConfigUnknownName, found.at, &message, Some(&fix));

@@ -4,7 +4,7 @@
 //! Input: the written `with` and the called element. Output: the fields, or a report of each field that is missing,
 //! unknown, or of another type.
 
-use systole_kit::schema::{PayloadPart, PayloadPartKind, SchemaModel, nearest};
+use systole_kit::schema::{PayloadPart, PayloadPartKind, SchemaModel, find_nearest};
 use systole_workflow::call_payload;
 use systole_workflow::spec::{CallStep, Path, PayloadField, ValueSource};
 
@@ -58,7 +58,7 @@ pub(super) fn fields(
             }
             With::Text { field, text } => {
                 let Some(slot) = slot(diagnostics, field, &slots, target) else { continue };
-                if let Some(fault) = slot.part.fault(&text.value) {
+                if let Some(fault) = slot.part.find_fault(&text.value) {
                     let message = format!("{}.{}: {fault}", target.place, field.value);
                     diagnostics.report(
                         Code::ConfigValue,
@@ -114,7 +114,7 @@ pub(super) fn prove(
     let one_by_one = call.fields.iter().filter(|field| is_optional(field)).map(|field| with_one(Some(field)));
     let mut all = [samples.clone(), with_one(None)].into_iter().chain(one_by_one);
     let fault = |values: &Vec<(&PayloadField, Vec<String>)>| {
-        call_payload(call, values).map(|payload| model.explain(payload.bytes()))
+        call_payload(call, values).map(|payload| model.explain_payload(payload.bytes()))
     };
     if all.any(|values| fault(&values) == Some(None)) {
         return;
@@ -175,7 +175,7 @@ fn slot<'s, 't>(
     }
     let message =
         format!("{}: `{}` is not a field of `{}`", target.place, field.value, target.element.name());
-    let fix = nearest(&field.value, names()).map_or_else(|| one_of(names()), str::to_owned);
+    let fix = find_nearest(&field.value, names()).map_or_else(|| one_of(names()), str::to_owned);
     diagnostics.report(Code::ConfigUnknownName, field.at, &message, Some(&fix));
     None
 }
@@ -208,7 +208,7 @@ fn copied(
                 diagnostics.report(Code::ConfigValue, goal.at, &message, Some(&fix));
             }
             for slot in slots {
-                let Some(field) = source.part(slot.name) else { continue };
+                let Some(field) = source.find_part(slot.name) else { continue };
                 let mut path = found.path.clone();
                 path.fields.push(slot.name.to_owned());
                 let is_list = field.is_list() || found.list.is_some() || is_several(scope, &found);

@@ -109,7 +109,7 @@ impl Resolving<'_, '_> {
             Work::Do(goal) => {
                 let Some(part) = self.link(goal).and_then(|given| self.part(given)) else { return };
                 if part
-                    .part("converged")
+                    .find_part("converged")
                     .is_some_and(|flag| flag.kind() == PayloadPartKind::Flag && !flag.is_list())
                 {
                     return;

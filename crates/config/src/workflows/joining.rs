@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use systole_agent::spec::Dialect;
 use systole_kit::QName;
-use systole_kit::schema::nearest;
+use systole_kit::schema::find_nearest;
 
 use super::super::declared::Declared;
 use super::super::diagnostics::Diagnostics;
@@ -208,7 +208,7 @@ fn is_agent(
         }
         None => (
             format!("{path}.by: no agent is called `{}`", name.value),
-            match (nearest(&name.value, known()), known().next()) {
+            match (find_nearest(&name.value, known()), known().next()) {
                 (Some(near), _) => near.to_owned(),
                 (None, Some(_)) => one_of(known()),
                 (None, None) => format!("agents: {{{}: {{model: NAME}}}} at the top of the file", name.value),
@@ -250,7 +250,7 @@ fn is_party(diagnostics: &mut Diagnostics, declared: &Declared, name: &At<String
         return true;
     }
     let message = format!("{path}.to: nothing here is called `{}`", name.value);
-    let fix = nearest(&name.value, known()).map_or_else(|| one_of(known()), str::to_owned);
+    let fix = find_nearest(&name.value, known()).map_or_else(|| one_of(known()), str::to_owned);
     diagnostics.report(Code::ConfigUnknownName, name.at, &message, Some(&fix));
     false
 }

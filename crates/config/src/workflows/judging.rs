@@ -2,7 +2,7 @@
 //!
 //! Input: a written condition and the target of its path. Output: a test that cannot fail at run time.
 
-use systole_kit::schema::{PayloadPart, PayloadPartKind, nearest};
+use systole_kit::schema::{PayloadPart, PayloadPartKind, find_nearest};
 use systole_workflow::spec::{self, ValueTest};
 
 use super::super::diagnostics::Diagnostics;
@@ -171,7 +171,7 @@ fn choice(
             (message, "choices: [go, stop] at the question".to_owned())
         } else {
             let message = format!("{place}: `{}` is not one of the choices", wanted.text);
-            (message, nearest(&wanted.text, known()).map_or_else(|| one_of(known()), str::to_owned))
+            (message, find_nearest(&wanted.text, known()).map_or_else(|| one_of(known()), str::to_owned))
         };
         diagnostics.report(Code::ConfigValue, wanted.at, &message, Some(&fix));
     }
@@ -186,9 +186,9 @@ fn text(
 ) -> Option<ValueTest> {
     let mut values = Vec::new();
     for wanted in &condition.wanted {
-        if let Some(fault) = part.fault(&wanted.text) {
+        if let Some(fault) = part.find_fault(&wanted.text) {
             let known = part.values();
-            let fix = nearest(&wanted.text, known.iter().copied()).map(str::to_owned);
+            let fix = find_nearest(&wanted.text, known.iter().copied()).map(str::to_owned);
             let fix = fix.unwrap_or_else(|| match known.is_empty() {
                 true => "a value that the field can have".to_owned(),
                 false => one_of(known.iter().copied()),
@@ -258,7 +258,7 @@ fn number<'a>(
         let is_without_end = (first, last) != (from, to);
         if from == to
             && !is_without_end
-            && let Some(fault) = part.fault(written)
+            && let Some(fault) = part.find_fault(written)
         {
             let message = format!("{place}: `{}` can never be that: {fault}", condition.path.value);
             diagnostics.report(

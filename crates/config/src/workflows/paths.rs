@@ -3,7 +3,7 @@
 //! Input: a text of the file and a scope. Output: the path with its target, or a report of its first unknown word,
 //! with the most similar known one.
 
-use systole_kit::schema::{PayloadPart, PayloadPartKind, nearest};
+use systole_kit::schema::{PayloadPart, PayloadPartKind, find_nearest};
 use systole_workflow::spec;
 
 use super::super::diagnostics::Diagnostics;
@@ -139,8 +139,8 @@ fn unknown_goal(
     }
     let known = || std::iter::once(REQUEST).chain(scope.known.iter().map(|known| known.id.as_str()));
     let message = format!("{place}: no goal before this has the id `{goal}`");
-    let fix = nearest(goal, known())
-        .or_else(|| nearest(goal, order.ids()))
+    let fix = find_nearest(goal, known())
+        .or_else(|| find_nearest(goal, order.ids()))
         .map_or_else(|| one_of(known()), str::to_owned);
     diagnostics.report(Code::ConfigUnknownName, at, &message, Some(&fix));
 }
@@ -172,7 +172,7 @@ fn agent_of(
                 return Ok(Some((*agent).to_owned()));
             }
             let message = format!("{place}: `{agent}` does not pursue `{}`", known.id);
-            let fix = nearest(agent, agents()).map_or_else(|| one_of(agents()), str::to_owned);
+            let fix = find_nearest(agent, agents()).map_or_else(|| one_of(agents()), str::to_owned);
             diagnostics.report_beside(
                 Code::ConfigUnknownName,
                 *at,
@@ -276,8 +276,9 @@ fn payload<'m>(
     place: &str,
 ) -> Option<Inside<'m>> {
     // With several possible payloads, the first one that has the field is used. In the others the field is absent.
-    let has_first =
-        |root: &&PayloadPart<'m>| written.fields.first().is_none_or(|(field, _)| root.part(field).is_some());
+    let has_first = |root: &&PayloadPart<'m>| {
+        written.fields.first().is_none_or(|(field, _)| root.find_part(field).is_some())
+    };
     let Some(root) = roots.iter().find(has_first).or(roots.first()) else {
         return Some(Inside::one(Leads::Unknown));
     };
@@ -285,7 +286,7 @@ fn payload<'m>(
     let (mut list, mut is_nested_list, mut is_in_optional) = (None, false, false);
     let mut way: Vec<String> = Vec::new();
     for (nth, (field, at)) in written.fields.iter().enumerate() {
-        let Some(next) = part.part(field) else {
+        let Some(next) = part.find_part(field) else {
             unknown_field(diagnostics, &part, (field, *at), known, place);
             return None;
         };
@@ -311,7 +312,7 @@ fn unknown_field(
     let parts = part.parts();
     let names = || parts.iter().map(PayloadPart::name);
     let message = format!("{place}: `{field}` is not a field of `{}`", part.name());
-    let fix = match (nearest(field, names()), part.kind()) {
+    let fix = match (find_nearest(field, names()), part.kind()) {
         (Some(near), _) => near.to_owned(),
         (None, PayloadPartKind::Parts) if !parts.is_empty() => one_of(names()),
         (None, _) => format!("the path without it: `{}` has no fields", part.name()),

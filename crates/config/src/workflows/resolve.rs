@@ -94,7 +94,7 @@ impl<'m> Resolving<'_, 'm> {
     }
 
     pub(super) fn part(&self, element: &ElementSchema) -> Option<PayloadPart<'m>> {
-        self.models.get(element.schema.0)?.as_ref()?.part(&element.name.local)
+        self.models.get(element.schema.0)?.as_ref()?.find_part(&element.name.local)
     }
 
     fn known(&self, id: &str, at: Span, gives: Gives<'m>, scope: &Scope<'m>) -> Known<'m> {
@@ -424,7 +424,7 @@ impl<'m> Resolving<'_, 'm> {
         let to = self.callee(to?)?;
         let taken = self.taken(diagnostics, element, to, place)?;
         let model = self.models.get(taken.schema.0)?.as_ref()?;
-        let part = model.part(&taken.name.local)?;
+        let part = model.find_part(&taken.name.local)?;
         let place = format!("{place}.with");
         let target = Target { element: &part, at: with_at, place: &place };
         let before = diagnostics.mistakes();
@@ -461,7 +461,7 @@ impl<'m> Resolving<'_, 'm> {
         }
         let known: Vec<&str> = offered().map(|one| &*one.name.local).collect();
         let message = format!("{place}.call: `{}` does not take `{}`", to.name, element.value);
-        let near = systole_kit::schema::nearest(&element.value, known.iter().copied());
+        let near = systole_kit::schema::find_nearest(&element.value, known.iter().copied());
         let fix = match (near, known.is_empty()) {
             (Some(near), _) => near.to_owned(),
             (None, false) => one_of(known.iter().copied()),

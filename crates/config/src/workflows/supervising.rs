@@ -4,7 +4,7 @@
 //! Input: declared workflows. Output: their supervised goals, and mistakes in `supervise`. Nothing is resolved
 //! against schemas here.
 
-use systole_kit::schema::nearest;
+use systole_kit::schema::find_nearest;
 use systole_workflow::spec::Supervisor;
 
 use super::super::declared::Declared;
@@ -112,7 +112,7 @@ fn is_agent(diagnostics: &mut Diagnostics, declared: &Declared, by: &At<String>,
         }
         None => format!("{path}: no agent is called `{}`", by.value),
     };
-    let fix = nearest(&by.value, known()).map_or_else(|| one_of(known()), str::to_owned);
+    let fix = find_nearest(&by.value, known()).map_or_else(|| one_of(known()), str::to_owned);
     diagnostics.report(Code::ConfigUnknownName, by.at, &message, Some(&fix));
     false
 }

@@ -125,7 +125,7 @@ pub(super) fn question(diagnostics: &mut Diagnostics, own: &Fields<'_>, node: &N
     {
         let known = || choices.iter().map(|choice| choice.value.as_str());
         let message = format!("{}.otherwise: `{}` is not one of the choices", own.path, named.value);
-        let fix = systole_kit::schema::nearest(&named.value, known()).map(str::to_owned);
+        let fix = systole_kit::schema::find_nearest(&named.value, known()).map(str::to_owned);
         let fix = fix.unwrap_or_else(|| match choices.is_empty() {
             true => format!("choices: [{}, …] beside it, or leave it out", named.value),
             false => super::super::names::one_of(known()),
@@ -153,7 +153,7 @@ fn until_of(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Option<Un
         Value::Text { text, .. } if text == "converged" => Some(Until::Converged(node.span)),
         Value::Text { text, .. } if !text.is_empty() && !conditions::is_comparison(text) => {
             let message = format!("{path}: `{text}` is neither `converged` nor a condition");
-            let near = systole_kit::schema::nearest(text, ["converged"].into_iter());
+            let near = systole_kit::schema::find_nearest(text, ["converged"].into_iter());
             let fix = near.unwrap_or("converged, or {PATH: VALUE}, as {judge/score: 9..}");
             diagnostics.report(Code::ConfigValue, node.span, &message, Some(fix));
             None

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use systole_wire::payload::Payload;
 
-use super::closing::{Outcome, close};
+use super::closing::{Outcome, close_call};
 use super::decision_builder::{DecisionBuilder, Fact};
 use super::failing;
-use super::requests::{self, Asking, bare};
+use super::requests::{self, Asking, to_refused};
 use super::state::Approval;
 use crate::rules::{approval_payload, core_payload};
 use crate::types::codes::Code;
@@ -28,12 +28,12 @@ pub(super) fn hold_if_due(
     request: (&Arc<[u8]>, &str),
     dangerous: bool,
 ) {
-    let Some(call) = d.call(thread, path) else { return };
-    let rule = d.listener(call.config, &call.listener).map(|l| &l.approval);
+    let Some(call) = d.find_call(thread, path) else { return };
+    let rule = d.find_listener(call.config, &call.listener).map(|l| &l.approval);
     if !dangerous && !rule.is_some_and(|rule| rule.always) {
         return;
     }
-    hold(d, (thread, path), request, None);
+    hold_for_approval(d, (thread, path), request, None);
 }
 
 /// Holds a call whose attempt ended with an unknown outcome. A person decides whether to try again.
@@ -43,30 +43,30 @@ pub(super) fn hold_for_attempt(
     request: &Record,
     failing: &PumpFailure,
 ) {
-    let attempt = d.call(thread, path).map_or(1, |call| call.attempts.max(1));
+    let attempt = d.find_call(thread, path).map_or(1, |call| call.attempts.max(1));
     let words = format!("attempt {attempt}: {}: {}", failing.code.as_str(), failing.words);
-    let element = Payload::trusted(request.body.clone());
+    let element = Payload::from_trusted(request.body.clone());
     let element = element.map_or_else(|_| String::new(), |payload| payload.name().local.to_string());
-    hold(d, (thread, path), (&request.body, &element), Some(words));
+    hold_for_approval(d, (thread, path), (&request.body, &element), Some(words));
 }
 
 /// Holds a call until a person decides or the request expires.
-fn hold(
+fn hold_for_approval(
     d: &mut DecisionBuilder<'_>,
     (thread, path): (&ThreadId, &CallPath),
     (bytes, element): (&Arc<[u8]>, &str),
     unknown: Option<String>,
 ) {
-    let Some(call) = d.call(thread, path) else { return };
+    let Some(call) = d.find_call(thread, path) else { return };
     let (config, cause, to) = (call.config, call.ready_cause, call.listener.clone());
     let by_default = ApprovalRule::default();
-    let rule = d.listener(config, &to).map_or(&by_default, |listener| &listener.approval);
+    let rule = d.find_listener(config, &to).map_or(&by_default, |listener| &listener.approval);
     let id = requests::next_id(d);
     let is_first = unknown.is_none();
     let request = ApprovalRequest {
         id,
-        hash: Digest::of(bytes),
-        expires: d.at().plus(rule.expires_ms),
+        hash: Digest::hash_bytes(bytes),
+        expires: d.at().add_ms(rule.expires_ms),
         thread: thread.clone(),
         call: path.clone(),
         to,
@@ -83,20 +83,20 @@ fn hold(
         rule,
         expires_ms: rule.expires_ms,
         is_first,
-        body: approval_payload::requested(&request),
+        body: approval_payload::write_request(&request),
     };
-    requests::request(d, id, asking);
+    requests::open_request(d, id, asking);
 }
 
 /// Carries out a person's decision. Writes to the draft only after every check has passed.
-pub(super) fn rule(
+pub(super) fn rule_approval(
     d: &mut DecisionBuilder<'_>,
     (thread, path): (&ThreadId, &CallPath),
     approval: &Approval,
     (by, note): (&Name, Option<&str>),
     says: PersonDecision<Box<Result<Admitted, Refused>>>,
 ) -> Result<(), Refused> {
-    let Some(listener) = d.call(thread, path).map(|call| call.listener.clone()) else { return Ok(()) };
+    let Some(listener) = d.find_call(thread, path).map(|call| call.listener.clone()) else { return Ok(()) };
     let goes_out = match &says {
         PersonDecision::Reject | PersonDecision::Choose(_) => None,
         PersonDecision::Approve => Some(approval.element.as_str()),
@@ -105,22 +105,30 @@ pub(super) fn rule(
     if let Some(refusal) =
         goes_out.and_then(|element| no_longer_accepted(d, (thread, path), approval, element))
     {
-        return Err(bare(refusal));
+        return Err(to_refused(refusal));
     }
     match says {
         PersonDecision::Approve => {
-            decided(d, (thread, path), approval, ApprovalOutcome::Approved, by, Some(approval.hash), note);
+            record_decision(
+                d,
+                (thread, path),
+                approval,
+                ApprovalOutcome::Approved,
+                by,
+                Some(approval.hash),
+                note,
+            );
             if approval.of_attempt {
-                failing::again(d, thread, path, format!("{} lets it be tried once more", by.as_str()));
+                failing::retry_turn(d, thread, path, format!("{} lets it be tried once more", by.as_str()));
             }
         }
-        PersonDecision::Amend(_) if approval.of_attempt => return Err(bare(not_amended(approval))),
+        PersonDecision::Amend(_) if approval.of_attempt => return Err(to_refused(not_amended(approval))),
         PersonDecision::Amend(amendment) => {
-            let hash = amend(d, (thread, path), &listener, by, (*amendment)?)?;
-            decided(d, (thread, path), approval, ApprovalOutcome::Amended, by, Some(hash), note);
+            let hash = amend_call(d, (thread, path), &listener, by, (*amendment)?)?;
+            record_decision(d, (thread, path), approval, ApprovalOutcome::Amended, by, Some(hash), note);
         }
         PersonDecision::Reject => {
-            decided(d, (thread, path), approval, ApprovalOutcome::Rejected, by, None, note);
+            record_decision(d, (thread, path), approval, ApprovalOutcome::Rejected, by, None, note);
             let words = match note {
                 Some(note) => format!("{} rejected it: {note}", by.as_str()),
                 None => format!("{} rejected it", by.as_str()),
@@ -144,13 +152,13 @@ fn no_longer_accepted(
     approval: &Approval,
     element: &str,
 ) -> Option<Refusal> {
-    let call = d.call(thread, path)?;
+    let call = d.find_call(thread, path)?;
     let (id, name) = (approval.id, &call.listener);
     let takes = |one: &Listener| one.accepts.iter().any(|taken| *taken.name.local == *element);
-    let words = match d.page(d.current_config())?.listener(name) {
+    let words = match d.find_composition(d.current_config())?.find_listener(name) {
         None => format!("approval {id} waits for {name}, which the organism's file no longer has"),
         // No listener's list contains what the core sends, then or now.
-        Some(now) if !takes(now) && d.listener(call.config, name).is_some_and(takes) => {
+        Some(now) if !takes(now) && d.find_listener(call.config, name).is_some_and(takes) => {
             format!("approval {id} waits for {name}, which no longer takes <{element}>")
         }
         Some(_) => return None,
@@ -168,7 +176,7 @@ fn not_amended(approval: &Approval) -> Refusal {
 }
 
 /// Records the payload that goes out in place of the one that waits.
-fn amend(
+fn amend_call(
     d: &mut DecisionBuilder<'_>,
     (thread, path): (&ThreadId, &CallPath),
     listener: &Name,
@@ -182,21 +190,28 @@ fn amend(
             kept: Some(amendment.bytes().clone()),
         });
     }
-    let config = d.call(thread, path).map_or_else(|| d.current_config(), |call| call.config);
-    let hash = Digest::of(amendment.bytes());
+    let config = d.find_call(thread, path).map_or_else(|| d.current_config(), |call| call.config);
+    let hash = Digest::hash_bytes(amendment.bytes());
     let what = RecordCode::Approving(ApprovalEffect::Amendment);
-    let mut fact = Fact::core(RecordKind::Approval, what, amendment.bytes().clone()).to(listener).on(path);
+    let mut fact = Fact::from_core(RecordKind::Approval, what, amendment.bytes().clone())
+        .with_addressee(listener)
+        .with_call(path);
     fact.from = by.clone();
-    fact.cause = d.call(thread, path).map(|call| call.ready_cause);
-    d.record(thread, fact.under(config));
+    fact.cause = d.find_call(thread, path).map(|call| call.ready_cause);
+    d.add_record(thread, fact.with_config(config));
     Ok(hash)
 }
 
 /// No person decided in time.
-pub(super) fn expired(d: &mut DecisionBuilder<'_>, thread: &ThreadId, path: &CallPath, approval: &Approval) {
+pub(super) fn expire_approval(
+    d: &mut DecisionBuilder<'_>,
+    thread: &ThreadId,
+    path: &CallPath,
+    approval: &Approval,
+) {
     // The wait is measured in ticks. A reader of the log sees only the wall clock.
     let note = (d.at() < approval.expires).then_some("the wall clock was set back");
-    decided(d, (thread, path), approval, ApprovalOutcome::Expired, &Name::core(), None, note);
+    record_decision(d, (thread, path), approval, ApprovalOutcome::Expired, &Name::new_core(), None, note);
     let words = match approval.of_attempt {
         true => "no one decided in time whether to try it once more",
         false => "it needed a person's approval, and no one decided in time",
@@ -205,7 +220,7 @@ pub(super) fn expired(d: &mut DecisionBuilder<'_>, thread: &ThreadId, path: &Cal
     close_rejected(d, (thread, path), approval, Outcome::Expired, &refusal);
 }
 
-fn decided(
+fn record_decision(
     d: &mut DecisionBuilder<'_>,
     (thread, path): (&ThreadId, &CallPath),
     approval: &Approval,
@@ -214,7 +229,7 @@ fn decided(
     hash: Option<Digest>,
     note: Option<&str>,
 ) {
-    let Some(call) = d.call(thread, path) else { return };
+    let Some(call) = d.find_call(thread, path) else { return };
     let (config, cause) = (call.config, call.ready_cause);
     let what = match outcome {
         ApprovalOutcome::Approved => ApprovalEffect::Approved,
@@ -222,9 +237,11 @@ fn decided(
         ApprovalOutcome::Rejected => ApprovalEffect::Rejected,
         ApprovalOutcome::Expired => ApprovalEffect::Expired,
     };
-    let body = approval_payload::decided(approval.id, outcome, by, hash, note);
-    let fact = Fact::core(RecordKind::Approval, RecordCode::Approving(what), body).to(by).on(path);
-    d.record(thread, fact.because(cause).under(config));
+    let body = approval_payload::write_decision(approval.id, outcome, by, hash, note);
+    let fact = Fact::from_core(RecordKind::Approval, RecordCode::Approving(what), body)
+        .with_addressee(by)
+        .with_call(path);
+    d.add_record(thread, fact.with_cause(cause).with_config(config));
 }
 
 /// Closes a call that a person rejected, or did not allow to be tried again.
@@ -238,12 +255,15 @@ fn close_rejected(
     if approval.of_attempt {
         failing::dead_letter(d, thread, path);
     }
-    let Some(call) = d.call(thread, path) else { return };
-    let fact =
-        Fact::core(RecordKind::Outcome, RecordCode::Code(refusal.code), core_payload::system_error(refusal))
-            .to(&call.caller.clone())
-            .on(path)
-            .because(call.ready_cause)
-            .under(call.config);
-    close(d, thread, path, outcome, fact);
+    let Some(call) = d.find_call(thread, path) else { return };
+    let fact = Fact::from_core(
+        RecordKind::Outcome,
+        RecordCode::Code(refusal.code),
+        core_payload::system_error(refusal),
+    )
+    .with_addressee(&call.caller.clone())
+    .with_call(path)
+    .with_cause(call.ready_cause)
+    .with_config(call.config);
+    close_call(d, thread, path, outcome, fact);
 }

@@ -8,14 +8,14 @@ use super::event::{BoundKey, Effect};
 use super::refusing::{may_act, refuse_asker};
 use super::state::{ThreadOpener, ThreadState};
 use super::steering;
-use crate::rules::admit::excerpt;
+use crate::rules::admit::cut_excerpt;
 use crate::types::codes::Code;
 use crate::types::flow::{Admitted, DoorMessage, PayloadKind, Receipt, Refused};
 use crate::types::ids::{CallPath, Digest, Key, Name, ThreadId};
 use crate::types::record::{MessageRole, RecordCode, RecordKind};
 use crate::types::refusal::Refusal;
 
-pub(super) fn asked(d: &mut DecisionBuilder<'_>, asked: DoorMessage, bound: Option<BoundKey>) {
+pub(super) fn take_message(d: &mut DecisionBuilder<'_>, asked: DoorMessage, bound: Option<BoundKey>) {
     let DoorMessage { ticket, client, key, thread, payload, claimed } = asked;
     let outcome = match payload {
         Err(refused) => Err(refused),
@@ -24,16 +24,16 @@ pub(super) fn asked(d: &mut DecisionBuilder<'_>, asked: DoorMessage, bound: Opti
                 None => open_root(d, &client, &key, &admitted),
                 Some(thread) => go_on(d, thread, &client, &key, &admitted, bound),
             };
-            receipt.map_err(|refusal| Refused { refusal, kept: Some(excerpt(admitted.bytes(), 0)) })
+            receipt.map_err(|refusal| Refused { refusal, kept: Some(cut_excerpt(admitted.bytes(), 0)) })
         }
     };
     match outcome {
-        Ok(receipt) => d.effect(Effect::Receipt { ticket, receipt: Receipt { claimed, ..receipt } }),
+        Ok(receipt) => d.add_effect(Effect::Receipt { ticket, receipt: Receipt { claimed, ..receipt } }),
         Err(refused) => refuse_asker(d, ticket, &client, thread.as_ref(), refused),
     }
 }
 
-fn addressee(admitted: &Admitted) -> Result<Name, Refusal> {
+fn find_addressee(admitted: &Admitted) -> Result<Name, Refusal> {
     match admitted.what() {
         PayloadKind::For(to) => Ok(to.clone()),
         PayloadKind::Steer { .. } => {
@@ -50,13 +50,13 @@ fn open_root(
     key: &Key,
     admitted: &Admitted,
 ) -> Result<Receipt, Refusal> {
-    let to = addressee(admitted)?;
-    let (organism, body) = (d.organism(), Digest::of(admitted.bytes()));
+    let to = find_addressee(admitted)?;
+    let (organism, body) = (d.organism(), Digest::hash_bytes(admitted.bytes()));
     for digits in 12..=64 {
-        let id = ThreadId::root(&organism, client, key, digits);
-        let opener = d.thread(&id).map(|t| t.opener.clone());
+        let id = ThreadId::new_root(&organism, client, key, digits);
+        let opener = d.find_thread(&id).map(|t| t.opener.clone());
         match opener {
-            None => return Ok(request(d, &id, client, key, &to, admitted)),
+            None => return Ok(open_request(d, &id, client, key, &to, admitted)),
             Some(Some(ThreadOpener { sender, key: Some(bound), body: first, first: record }))
                 if sender == *client && bound == *key =>
             {
@@ -64,12 +64,12 @@ fn open_root(
                     thread: id,
                     seq: 1,
                     id: record,
-                    call: CallPath::top(1),
+                    call: CallPath::new_top(1),
                     sender,
                     repeated: true,
                     claimed: None,
                 };
-                return if first == body { Ok(receipt) } else { Err(conflict(&receipt, first, body)) };
+                return if first == body { Ok(receipt) } else { Err(refuse_conflict(&receipt, first, body)) };
             }
             // A root of another sender and key has an id with the same digits: use one more digit.
             Some(_) => {}
@@ -78,11 +78,11 @@ fn open_root(
     Err(Refusal::new(Code::ThreadLimit, "no id is left for a new thread of this key"))
 }
 
-fn conflict(first: &Receipt, stored: Digest, came: Digest) -> Refusal {
+fn refuse_conflict(first: &Receipt, stored: Digest, came: Digest) -> Refusal {
     let words = format!("this key was used before with other bytes, in thread {}", first.thread.as_str());
     Refusal::new(Code::IdConflict, words)
-        .expecting(format!("bytes with SHA-256 {stored}"))
-        .receiving(format!("bytes with SHA-256 {came}"))
+        .with_expected(format!("bytes with SHA-256 {stored}"))
+        .with_received(format!("bytes with SHA-256 {came}"))
         .fixed_by("send the first bytes again, or use a new key")
 }
 
@@ -95,8 +95,8 @@ fn go_on(
     bound: Option<BoundKey>,
 ) -> Result<Receipt, Refusal> {
     let word = steering::from_outside(client, admitted);
-    let body = Digest::of(word.as_ref().map_or(admitted.bytes(), |word| &word.body));
-    let known = d.thread(thread).filter(|t| t.seq > 0 && !t.id.is_sys());
+    let body = Digest::hash_bytes(word.as_ref().map_or(admitted.bytes(), |word| &word.body));
+    let known = d.find_thread(thread).filter(|t| t.seq > 0 && !t.id.is_sys());
     let Some(state) = known.filter(|t| may_act(d, client, &t.id)) else {
         return Err(Refusal::new(Code::UnknownThread, "there is no such thread")
             .fixed_by("leave the thread out, or write new, to open one"));
@@ -117,7 +117,7 @@ fn go_on(
         return if bound.body == body {
             Ok(bound.receipt)
         } else {
-            Err(conflict(&bound.receipt, bound.body, body))
+            Err(refuse_conflict(&bound.receipt, bound.body, body))
         };
     }
     if thread.parent().is_some() {
@@ -128,8 +128,8 @@ fn go_on(
         return Err(Refusal::new(Code::EndedThread, "the thread has ended").fixed_by("open a new one"));
     }
     if let Some(word) = word {
-        let call = steering::room(d, thread, &word)?;
-        let (seq, id) = steering::join(d, thread, &call, word, steering::Origin::Outside(key));
+        let call = steering::check_room(d, thread, &word)?;
+        let (seq, id) = steering::join_inbox(d, thread, &call, word, steering::Origin::Outside(key));
         let receipt = Receipt {
             thread: thread.clone(),
             seq,
@@ -145,11 +145,11 @@ fn go_on(
         let words = "16 messages wait behind the one that is being answered, the most allowed";
         return Err(Refusal::new(Code::BusyThread, words).fixed_by("wait for an answer, then send it again"));
     }
-    let to = addressee(admitted)?;
-    Ok(request(d, thread, client, key, &to, admitted))
+    let to = find_addressee(admitted)?;
+    Ok(open_request(d, thread, client, key, &to, admitted))
 }
 
-fn request(
+fn open_request(
     d: &mut DecisionBuilder<'_>,
     thread: &ThreadId,
     client: &Name,
@@ -157,15 +157,18 @@ fn request(
     to: &Name,
     admitted: &Admitted,
 ) -> Receipt {
-    let call = CallPath::top(d.thread(thread).map_or(0, |t| t.top_calls) + 1);
-    let mut fact =
-        Fact::core(RecordKind::Message, RecordCode::Role(MessageRole::Request), admitted.bytes().clone())
-            .to(to)
-            .on(&call)
-            .under(d.current_config());
+    let call = CallPath::new_top(d.find_thread(thread).map_or(0, |t| t.top_calls) + 1);
+    let mut fact = Fact::from_core(
+        RecordKind::Message,
+        RecordCode::Role(MessageRole::Request),
+        admitted.bytes().clone(),
+    )
+    .with_addressee(to)
+    .with_call(&call)
+    .with_config(d.current_config());
     fact.from = client.clone();
     fact.key = Some(key.clone());
-    let (seq, id) = d.record(thread, fact);
+    let (seq, id) = d.add_record(thread, fact);
     hold_if_due(d, thread, &call, (admitted.bytes(), admitted.element()), admitted.is_dangerous());
     Receipt { thread: thread.clone(), seq, id, call, sender: client.clone(), repeated: false, claimed: None }
 }

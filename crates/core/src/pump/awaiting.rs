@@ -9,37 +9,39 @@ use crate::types::ids::{CallPath, ThreadId};
 use crate::types::record::{MessageRole, RecordCode, RecordKind};
 
 /// Answers the waits of a call that are over by now.
-pub(super) fn arrived(d: &mut DecisionBuilder<'_>, thread: &ThreadId, path: &CallPath) {
-    let Some((state, call)) = d.thread(thread).and_then(|t| Some((t, t.calls.get(path)?))) else { return };
+pub(super) fn note_arrival(d: &mut DecisionBuilder<'_>, thread: &ThreadId, path: &CallPath) {
+    let Some((state, call)) = d.find_thread(thread).and_then(|t| Some((t, t.calls.get(path)?))) else {
+        return;
+    };
     let (to, config, turn, cause) = (call.listener.clone(), call.config, call.settled, d.last_id());
     let over: Vec<_> = call
         .awaits()
         .filter_map(|(item, awaited)| {
-            let (finished, open) = standing(call, awaited);
-            let why = reason(state, path, call, awaited, finished)?;
+            let (finished, open) = count_finished(call, awaited);
+            let why = find_reason(state, path, call, awaited, finished)?;
             Some((item.ordinal, why, finished, open))
         })
         .collect();
     for (ordinal, why, finished, open) in over {
         let body = core_payload::await_over(why, finished, open);
-        let mut fact = Fact::core(RecordKind::Message, RecordCode::Role(MessageRole::Answer), body)
-            .to(&to)
-            .on(&path.item(turn, ordinal))
-            .under(config);
+        let mut fact = Fact::from_core(RecordKind::Message, RecordCode::Role(MessageRole::Answer), body)
+            .with_addressee(&to)
+            .with_call(&path.append_item(turn, ordinal))
+            .with_config(config);
         fact.cause = cause;
-        d.record(thread, fact);
+        d.add_record(thread, fact);
     }
 }
 
 /// How many of the awaited children have finished, and how many are open.
-fn standing(call: &Call, awaited: &AwaitedChildren) -> (usize, usize) {
+fn count_finished(call: &Call, awaited: &AwaitedChildren) -> (usize, usize) {
     let open = call.running().filter(|id| awaited.threads.contains(id)).count();
     (awaited.threads.len().saturating_sub(open), open)
 }
 
 /// Why a wait is over; `None` while it is not. A wait for no child at all is a wait for the call's
 /// timers.
-fn reason(
+fn find_reason(
     state: &Thread,
     path: &CallPath,
     call: &Call,

@@ -76,39 +76,39 @@ impl Buckets {
     pub fn has_room(&self, sender: &Name, at: Millis) -> bool {
         let full_at = self.0.get(sender).map_or(at, |bucket| bucket.full_at);
         // However far the clock was set back, a bucket lacks no more than it can hold.
-        full_at.since(at).min(AT_ONCE * EVERY_MS) <= (AT_ONCE - 1) * EVERY_MS
+        full_at.count_since(at).min(AT_ONCE * EVERY_MS) <= (AT_ONCE - 1) * EVERY_MS
     }
 
     /// Takes what a refusal costs, or counts the refusal.
-    pub fn take(&mut self, toll: RefusalCost, tick: Millis) {
+    pub fn take_toll(&mut self, toll: RefusalCost, tick: Millis) {
         let RefusalCost { sender, at, withheld } = toll;
         let bucket = self.0.entry(sender).or_default();
-        bucket.full_at = at.plus(bucket.full_at.since(at).min(AT_ONCE * EVERY_MS));
+        bucket.full_at = at.add_ms(bucket.full_at.count_since(at).min(AT_ONCE * EVERY_MS));
         let Some(place) = withheld else {
-            bucket.full_at = bucket.full_at.plus(EVERY_MS);
+            bucket.full_at = bucket.full_at.add_ms(EVERY_MS);
             return;
         };
         if bucket.counts.is_empty() {
-            bucket.told_at = tick.plus(TOLD_EVERY_MS);
+            bucket.told_at = tick.add_ms(TOLD_EVERY_MS);
         }
         let is_full = bucket.counts.len() >= PLACES && !bucket.counts.contains_key(&place);
-        let place = if is_full { ThreadId::sys() } else { place };
+        let place = if is_full { ThreadId::new_sys() } else { place };
         let none = RefusalCount { count: 0, first: at, last: at };
         let count = bucket.counts.entry(place).or_insert(none);
         (count.count, count.last) = (count.count.saturating_add(1), at);
     }
 
     /// The counts that must be reported by now, each once.
-    pub fn due(&mut self, tick: Millis) -> Vec<DueReport> {
-        self.told(|bucket| bucket.told_at <= tick)
+    pub fn take_due(&mut self, tick: Millis) -> Vec<DueReport> {
+        self.take_reports(|bucket| bucket.told_at <= tick)
     }
 
     /// Every count that is not reported yet, for the end of the run.
-    pub fn rest(&mut self) -> Vec<DueReport> {
-        self.told(|_| true)
+    pub fn take_rest(&mut self) -> Vec<DueReport> {
+        self.take_reports(|_| true)
     }
 
-    fn told(&mut self, is_due: impl Fn(&Bucket) -> bool) -> Vec<DueReport> {
+    fn take_reports(&mut self, is_due: impl Fn(&Bucket) -> bool) -> Vec<DueReport> {
         let mut told = Vec::new();
         for (sender, bucket) in self.0.iter_mut().filter(|(_, bucket)| is_due(bucket)) {
             let counts = std::mem::take(&mut bucket.counts).into_iter();
@@ -144,7 +144,7 @@ mod tests {
         (0..1_000)
             .take_while(|_| {
                 room(buckets) && {
-                    buckets.take(toll(at, None), Millis(at));
+                    buckets.take_toll(toll(at, None), Millis(at));
                     true
                 }
             })
@@ -168,7 +168,7 @@ mod tests {
         let mut buckets = Buckets::default();
         assert_eq!(drain(&mut buckets, 9_000_000), 20);
         assert_eq!(drain(&mut buckets, 1_000), 0);
-        buckets.take(toll(1_000, Some("sys")), Millis(0));
+        buckets.take_toll(toll(1_000, Some("sys")), Millis(0));
         assert_eq!((drain(&mut buckets, 1_999), drain(&mut buckets, 2_000)), (0, 1));
     }
 
@@ -177,25 +177,25 @@ mod tests {
         let mut buckets = Buckets::default();
         assert_eq!(buckets.next_moment(), None);
         for n in 0..5_000 {
-            buckets.take(toll(70_000 + n, Some("sys")), Millis(n));
+            buckets.take_toll(toll(70_000 + n, Some("sys")), Millis(n));
         }
         assert_eq!(buckets.next_moment(), Some(Millis(10_000)));
-        assert_eq!(buckets.due(Millis(9_999)), []);
+        assert_eq!(buckets.take_due(Millis(9_999)), []);
         let count = RefusalCount { count: 5_000, first: Millis(70_000), last: Millis(74_999) };
-        let telling = DueReport { sender: mallory(), place: ThreadId::sys(), count };
-        assert_eq!(buckets.due(Millis(10_000)), [telling]);
-        assert_eq!((buckets.due(Millis(20_000)), buckets.next_moment()), (Vec::new(), None));
+        let telling = DueReport { sender: mallory(), place: ThreadId::new_sys(), count };
+        assert_eq!(buckets.take_due(Millis(10_000)), [telling]);
+        assert_eq!((buckets.take_due(Millis(20_000)), buckets.next_moment()), (Vec::new(), None));
     }
 
     #[test]
     fn threads_are_counted_apart_up_to_a_bound_and_the_end_tells_the_rest() {
         let mut buckets = Buckets::default();
         for n in 0..100 {
-            buckets.take(toll(n, Some(&format!("sess-0123456789ab.c{n}"))), Millis(n));
+            buckets.take_toll(toll(n, Some(&format!("sess-0123456789ab.c{n}"))), Millis(n));
         }
-        let rest = buckets.rest();
+        let rest = buckets.take_rest();
         assert_eq!(rest.len(), PLACES + 1);
         assert_eq!(rest.iter().map(|telling| telling.count.count).sum::<u64>(), 100);
-        assert_eq!(buckets.rest(), []);
+        assert_eq!(buckets.take_rest(), []);
     }
 }

@@ -34,33 +34,33 @@ type Place = (ThreadId, u32);
 
 /// The limits of the message from outside that a call belongs to; `None` if the call began before there were
 /// limits.
-pub(super) fn budgets<'a>(
+pub(super) fn find_budgets<'a>(
     d: &DecisionBuilder<'a>,
     thread: &ThreadId,
     path: &CallPath,
 ) -> Option<&'a Budgets> {
-    let root = line(d, thread, path).pop()?.0;
+    let root = list_ceilings(d, thread, path).pop()?.0;
     budgets_of(d, &root)
 }
 
 fn budgets_of<'a>(d: &DecisionBuilder<'a>, (root, budget_use): &Place) -> Option<&'a Budgets> {
-    let config = d.thread(root)?.budget_uses.get(budget_use)?.config;
-    d.page(config)?.budgets.as_ref()
+    let config = d.find_thread(root)?.budget_uses.get(budget_use)?.config;
+    d.find_composition(config)?.budgets.as_ref()
 }
 
 /// The line from a call's own thread up to the root: each thread with the budget use that is used there, and the
 /// ceiling from its parent's record.
-fn line(
+fn list_ceilings(
     d: &DecisionBuilder<'_>,
     thread: &ThreadId,
     path: &CallPath,
 ) -> SmallVec<[(Place, Option<Ceiling>); 2]> {
     let mut line = SmallVec::new();
-    let Some(mut budget_use) = d.call(thread, path).map(|call| call.budget_use) else { return line };
+    let Some(mut budget_use) = d.find_call(thread, path).map(|call| call.budget_use) else { return line };
     let mut id = thread.clone();
     loop {
         let above = id.parent();
-        let spawner = above.as_ref().and_then(|parent| d.thread(parent)?.spawning_call(&id));
+        let spawner = above.as_ref().and_then(|parent| d.find_thread(parent)?.spawning_call(&id));
         let ceiling = spawner.and_then(|(_, call)| call.children.iter().find(|c| c.id == id));
         let ceiling = ceiling.map(|child| child.ceiling);
         let next = spawner.map(|(_, call)| call.budget_use);
@@ -74,26 +74,26 @@ fn line(
 
 /// The use of the message from outside that a call belongs to, in its whole tree.
 pub(super) fn used_by_message(d: &DecisionBuilder<'_>, thread: &ThreadId, path: &CallPath) -> UsedAmounts {
-    let root = line(d, thread, path).pop();
-    root.map_or_else(UsedAmounts::default, |((root, budget_use), _)| used(d, &root, budget_use))
+    let root = list_ceilings(d, thread, path).pop();
+    root.map_or_else(UsedAmounts::default, |((root, budget_use), _)| count_used(d, &root, budget_use))
 }
 
 /// The use under a budget use: in its thread, and in all running children.
-pub(super) fn used(d: &DecisionBuilder<'_>, thread: &ThreadId, budget_use: u32) -> UsedAmounts {
-    let of = |id: &ThreadId| d.thread(id);
-    d.thread(thread).map_or_else(UsedAmounts::default, |state| used_under(&of, state, budget_use))
+pub(super) fn count_used(d: &DecisionBuilder<'_>, thread: &ThreadId, budget_use: u32) -> UsedAmounts {
+    let of = |id: &ThreadId| d.find_thread(id);
+    d.find_thread(thread).map_or_else(UsedAmounts::default, |state| used_under(&of, state, budget_use))
 }
 
 /// The limits that a new use by a call would count against.
-pub(super) fn over(d: &DecisionBuilder<'_>, thread: &ThreadId, path: &CallPath) -> Limits {
+pub(super) fn collect_limits(d: &DecisionBuilder<'_>, thread: &ThreadId, path: &CallPath) -> Limits {
     let mut limits = Limits::new();
-    let line = line(d, thread, path);
+    let line = list_ceilings(d, thread, path);
     let root = line.last().map(|(place, _)| place.clone());
     let Some((root, budgets)) = root.and_then(|root| Some((root.clone(), budgets_of(d, &root)?))) else {
         return limits;
     };
     for (place, ceiling) in line {
-        let so_far = used(d, &place.0, place.1);
+        let so_far = count_used(d, &place.0, place.1);
         let is_root = place == root;
         let mut limit = |what, used, limit| {
             let of = ExceededLimit { what, used, limit };
@@ -118,13 +118,13 @@ pub(super) fn over(d: &DecisionBuilder<'_>, thread: &ThreadId, path: &CallPath) 
 
 /// The ceiling of a message from outside, for the resources that its children get shares of.
 fn of_message(budgets: &Budgets) -> Ceiling {
-    let spent = budgets.money.map(|money| MoneySpent::of(Some(money)));
+    let spent = budgets.money.map(|money| MoneySpent::from_money(Some(money)));
     Ceiling { messages: Some(budgets.messages), tokens: budgets.tokens, spent }
 }
 
 impl Limit {
     /// The limit, with what is used of it.
-    pub(super) fn of(&self) -> ExceededLimit {
+    pub(super) fn to_exceeded(&self) -> ExceededLimit {
         self.of
     }
 
@@ -135,13 +135,14 @@ impl Limit {
 
     /// Whether the calls under the limit were warned that most of it is used.
     pub(super) fn is_told(&self, d: &DecisionBuilder<'_>) -> bool {
-        let budget_use = d.thread(&self.thread).and_then(|thread| thread.budget_uses.get(&self.budget_use));
-        let of = (self.of.what, self.of.written(self.of.limit));
+        let budget_use =
+            d.find_thread(&self.thread).and_then(|thread| thread.budget_uses.get(&self.budget_use));
+        let of = (self.of.what, self.of.write_amount(self.of.limit));
         budget_use.is_some_and(|budget_use| budget_use.warned.contains(&of))
     }
 
     /// The limit with this much more use.
-    pub(super) fn with(&self, more: UsedAmounts) -> ExceededLimit {
+    pub(super) fn with_use(&self, more: UsedAmounts) -> ExceededLimit {
         let more = match self.of.what {
             Measure::Messages => more.messages,
             Measure::Children => more.children,
@@ -154,27 +155,27 @@ impl Limit {
 }
 
 /// The first limit that has no room for this much more.
-pub(super) fn exceeded(limits: &[Limit], more: UsedAmounts) -> Option<ExceededLimit> {
+pub(super) fn find_exceeded(limits: &[Limit], more: UsedAmounts) -> Option<ExceededLimit> {
     let full = limits.iter().find(|limit| {
-        let then = limit.with(more);
+        let then = limit.with_use(more);
         then.used > limit.of.used && then.used > then.limit
     });
     full.map(|limit| limit.of)
 }
 
 /// Why a call may not begin something new; `None` if it may.
-pub(super) fn refusal(
+pub(super) fn find_refusal(
     d: &DecisionBuilder<'_>,
     thread: &ThreadId,
     path: &CallPath,
     more: UsedAmounts,
 ) -> Option<Refusal> {
-    let deepest = budgets(d, thread, path).map_or(limits::DEPTH, |budgets| budgets.depth);
-    if depth(d, thread, path) + 1 >= deepest {
+    let deepest = find_budgets(d, thread, path).map_or(limits::DEPTH, |budgets| budgets.depth);
+    if measure_depth(d, thread, path) + 1 >= deepest {
         let words = format!("calls and threads are nested {deepest} deep, the most allowed");
         return Some(Refusal::new(Code::DepthBudget, words));
     }
-    let ExceededLimit { what, used, limit } = exceeded(&over(d, thread, path), more)?;
+    let ExceededLimit { what, used, limit } = find_exceeded(&collect_limits(d, thread, path), more)?;
     let so_far = format!("{used} of {limit} {} are used", what.as_str());
     if used < limit {
         let words = format!("{so_far}, and this takes {}", more.messages);
@@ -196,15 +197,15 @@ pub(super) fn used_up(
     refused: Option<&Refusal>,
 ) -> Option<ExceededLimit> {
     refused.filter(|refusal| refusal.code == Code::MessagesBudget)?;
-    exceeded(&over(d, thread, path), UsedAmounts::CALL)
+    find_exceeded(&collect_limits(d, thread, path), UsedAmounts::CALL)
 }
 
 /// The ceiling of a child that is about to be spawned: its share of what is left after the spawn itself is
 /// counted.
-pub(super) fn ceiling(limits: &[Limit], share_percent: u64) -> Ceiling {
+pub(super) fn compute_ceiling(limits: &[Limit], share_percent: u64) -> Ceiling {
     let share = |is_it: fn(Measure) -> bool| {
         let left = limits.iter().filter(|limit| is_it(limit.of.what)).map(|limit| {
-            let then = limit.with(UsedAmounts::SPAWN);
+            let then = limit.with_use(UsedAmounts::SPAWN);
             (then.limit.saturating_sub(then.used), then.what)
         });
         let part = |(left, what): (u64, Measure)| (left.saturating_mul(share_percent) / 100, what);
@@ -223,14 +224,14 @@ pub(super) fn ceiling(limits: &[Limit], share_percent: u64) -> Ceiling {
 
 /// Something new began and used this much. If it brought a limit to the warning mark, every open call under
 /// that limit is warned. A call without a further turn is not, because no turn could show the warning.
-pub(super) fn warn(d: &mut DecisionBuilder<'_>, limits: &[Limit], more: UsedAmounts) {
-    for (limit, then) in crossed(limits, more) {
-        tell(d, limit, &then);
+pub(super) fn warn_limits(d: &mut DecisionBuilder<'_>, limits: &[Limit], more: UsedAmounts) {
+    for (limit, then) in list_crossed(limits, more) {
+        report_limit(d, limit, &then);
     }
 }
 
 /// Tells every open call under a limit that most of it is used.
-pub(super) fn tell(d: &mut DecisionBuilder<'_>, limit: &Limit, then: &ExceededLimit) {
+pub(super) fn report_limit(d: &mut DecisionBuilder<'_>, limit: &Limit, then: &ExceededLimit) {
     for (thread, path) in calls_under(d, &limit.thread, limit.budget_use) {
         warn_call(d, &thread, &path, then);
     }
@@ -238,27 +239,34 @@ pub(super) fn tell(d: &mut DecisionBuilder<'_>, limit: &Limit, then: &ExceededLi
 
 /// Like `warn`, for the call of a child that was just begun, which its parent did not know of before.
 pub(super) fn warn_child(d: &mut DecisionBuilder<'_>, limits: &[Limit], more: UsedAmounts, child: &ThreadId) {
-    for (_, then) in crossed(limits, more) {
-        warn_call(d, child, &CallPath::top(1), &then);
+    for (_, then) in list_crossed(limits, more) {
+        warn_call(d, child, &CallPath::new_top(1), &then);
     }
 }
 
 /// The limits that this much more use brings to the warning mark, each with its use after that.
-fn crossed(limits: &[Limit], more: UsedAmounts) -> impl Iterator<Item = (&Limit, ExceededLimit)> {
-    let with = limits.iter().map(move |limit| (limit, limit.with(more)));
+fn list_crossed(limits: &[Limit], more: UsedAmounts) -> impl Iterator<Item = (&Limit, ExceededLimit)> {
+    let with = limits.iter().map(move |limit| (limit, limit.with_use(more)));
     with.filter(|(limit, then)| !is_mostly_used(&limit.of) && is_mostly_used(then))
 }
 
 fn warn_call(d: &mut DecisionBuilder<'_>, thread: &ThreadId, path: &CallPath, of: &ExceededLimit) {
-    let Some(call) = d.call(thread, path) else { return };
-    if d.listener(call.config, &call.listener).is_none_or(|listener| listener.turns <= 1) {
+    let Some(call) = d.find_call(thread, path) else { return };
+    if d.find_listener(call.config, &call.listener).is_none_or(|listener| listener.turns <= 1) {
         return;
     }
-    let fact =
-        Fact::core(RecordKind::Message, RecordCode::Role(MessageRole::Inbox), budget_payload::warning(of));
-    let fact = fact.to(&call.listener.clone()).on(path).because(call.ready_cause).under(call.config);
-    d.record(thread, fact);
-    awaiting::arrived(d, thread, path);
+    let fact = Fact::from_core(
+        RecordKind::Message,
+        RecordCode::Role(MessageRole::Inbox),
+        budget_payload::write_warning(of),
+    );
+    let fact = fact
+        .with_addressee(&call.listener.clone())
+        .with_call(path)
+        .with_cause(call.ready_cause)
+        .with_config(call.config);
+    d.add_record(thread, fact);
+    awaiting::note_arrival(d, thread, path);
 }
 
 pub(super) fn is_mostly_used(of: &ExceededLimit) -> bool {
@@ -267,7 +275,7 @@ pub(super) fn is_mostly_used(of: &ExceededLimit) -> bool {
 
 /// The open calls under a budget use, in its thread and below.
 fn calls_under(d: &DecisionBuilder<'_>, thread: &ThreadId, budget_use: u32) -> Vec<(ThreadId, CallPath)> {
-    let Some(state) = d.thread(thread) else { return Vec::new() };
+    let Some(state) = d.find_thread(thread) else { return Vec::new() };
     let mut all = Vec::new();
     for (path, call) in state.calls.iter().filter(|(_, call)| call.budget_use == budget_use) {
         all.push((thread.clone(), path.clone()));
@@ -279,11 +287,11 @@ fn calls_under(d: &DecisionBuilder<'_>, thread: &ThreadId, budget_use: u32) -> V
 }
 
 /// How deep a call is in its tree: the calls and spawns above it, over all threads.
-pub(super) fn depth(d: &DecisionBuilder<'_>, thread: &ThreadId, path: &CallPath) -> usize {
+pub(super) fn measure_depth(d: &DecisionBuilder<'_>, thread: &ThreadId, path: &CallPath) -> usize {
     let mut depth = path.depth();
     let mut id = thread.clone();
     while let Some(parent) = id.parent() {
-        let spawner = d.thread(&parent).and_then(|state| state.spawning_call(&id));
+        let spawner = d.find_thread(&parent).and_then(|state| state.spawning_call(&id));
         // If the parent is gone, the label still says that there was one spawn.
         depth += 1 + spawner.map_or(0, |(path, _)| path.depth());
         id = parent;

@@ -14,11 +14,11 @@ use crate::types::refusal::Refusal;
 /// The beginning of what is said of a call that a person cancelled.
 pub const CANCELLED_BY: &str = "cancelled by ";
 
-pub(super) fn cancel(d: &mut DecisionBuilder<'_>, ticket: Ticket, by: &Name, thread: &ThreadId) {
-    let found = d.thread(thread).filter(|_| !thread.is_sys() && may_act(d, by, thread));
+pub(super) fn cancel_thread(d: &mut DecisionBuilder<'_>, ticket: Ticket, by: &Name, thread: &ThreadId) {
+    let found = d.find_thread(thread).filter(|_| !thread.is_sys() && may_act(d, by, thread));
     let Some(refusal) = closing::not_alive(found.map(Thread::life), "cancel") else {
         closing::end_thread(d, thread, by);
-        return d.effect(Effect::Done { ticket });
+        return d.add_effect(Effect::Done { ticket });
     };
     refuse_asker(d, ticket, by, Some(thread), Refused { refusal, kept: None });
 }
@@ -30,13 +30,13 @@ pub(super) fn cancel_call(
     by: &Name,
     (thread, path): (&ThreadId, &CallPath),
 ) {
-    let call = d.call(thread, path).filter(|_| may_act(d, by, thread));
+    let call = d.find_call(thread, path).filter(|_| may_act(d, by, thread));
     let Some((wait, listener)) = call.and_then(|call| Some((call.waits.as_ref()?, &call.listener))) else {
         let refusal =
             Box::new(Refusal::new(Code::UnknownThread, "no such call waits for someone who is away"));
-        return d.effect(Effect::Refused { ticket, refusal });
+        return d.add_effect(Effect::Refused { ticket, refusal });
     };
     let words = format!("{CANCELLED_BY}{by}: {}", outage_words(&wait.outage, listener));
     closing::close_cancelled(d, thread, path, &Refusal::new(Code::CancelledThread, words));
-    d.effect(Effect::Done { ticket });
+    d.add_effect(Effect::Done { ticket });
 }

@@ -12,13 +12,13 @@ use crate::types::ids::ThreadId;
 use crate::types::refusal::Refusal;
 
 /// The threads that items name as children of their sender, if they can be children at all.
-pub fn named(items: &[JudgedItem]) -> Vec<ThreadId> {
+pub fn list_named(items: &[JudgedItem]) -> Vec<ThreadId> {
     let mut named = Vec::new();
     for item in items {
         match item {
             JudgedItem::ForThread { thread, .. } => named.extend(ThreadId::parse(thread)),
             JudgedItem::Admitted(admitted) => {
-                if let Some(one) = primitives::of(admitted) {
+                if let Some(one) = primitives::find_primitive(admitted) {
                     named.extend((one.names)(admitted.bytes()));
                 }
             }
@@ -41,8 +41,8 @@ pub(super) enum Kinship {
 }
 
 /// Looks up a thread by the id that the sender wrote.
-pub(super) fn kinship(d: &DecisionBuilder<'_>, turn: &Turn<'_>, id: &str) -> Kinship {
-    let Some(call) = d.call(turn.thread, turn.path) else { return Kinship::Foreign };
+pub(super) fn find_kinship(d: &DecisionBuilder<'_>, turn: &Turn<'_>, id: &str) -> Kinship {
+    let Some(call) = d.find_call(turn.thread, turn.path) else { return Kinship::Foreign };
     if let Some(child) = call.children.iter().find(|child| child.id.as_str() == id) {
         return if child.ended.is_none() { Kinship::Running(child.id.clone()) } else { Kinship::Ended };
     }

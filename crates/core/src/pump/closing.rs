@@ -44,20 +44,20 @@ impl Outcome {
 }
 
 /// Closes a call with the fact that is its outcome.
-pub(super) fn close(
+pub(super) fn close_call(
     d: &mut DecisionBuilder<'_>,
     thread: &ThreadId,
     path: &CallPath,
     outcome: Outcome,
     fact: Fact,
 ) {
-    let by = Name::core();
+    let by = Name::new_core();
     cancel_below(d, thread, path, &by);
-    settles(d, thread, path, &fact);
+    settle_item(d, thread, path, &fact);
     let body = fact.body.clone();
     let payload = (outcome != Outcome::Handled).then_some(&*body);
     tell_of_timer(d, thread, path, outcome, payload);
-    d.record(thread, fact);
+    d.add_record(thread, fact);
     if path.depth() == 0 && thread.parent().is_some() {
         tell_parent(d, thread, outcome, payload);
     }
@@ -72,18 +72,18 @@ fn tell_of_timer(
     outcome: Outcome,
     payload: Option<&[u8]>,
 ) {
-    let Some(call) = d.call(thread, path) else { return };
+    let Some(call) = d.find_call(thread, path) else { return };
     let OpenedBy::Timer(fired) = &call.opened_by else { return };
     let (config, cause, listener) = (call.config, call.ready_cause, call.listener.clone());
-    let Some(tell) = d.listener(config, &listener).map(|l| &l.timer_tell) else { return };
+    let Some(tell) = d.find_listener(config, &listener).map(|l| &l.timer_tell) else { return };
     let timer = (&fired.id, &*fired.note);
     let body = core_payload::timer_finished(timer, (thread, path, &listener), outcome.as_str(), payload);
     for to in tell {
-        let next = CallPath::top(d.thread(thread).map_or(0, |thread| thread.top_calls) + 1);
-        let news = Fact::core(RecordKind::Message, RecordCode::Role(MessageRole::Tell), body.clone())
-            .to(to)
-            .on(&next);
-        d.record(thread, news.because(cause).under(config));
+        let next = CallPath::new_top(d.find_thread(thread).map_or(0, |thread| thread.top_calls) + 1);
+        let news = Fact::from_core(RecordKind::Message, RecordCode::Role(MessageRole::Tell), body.clone())
+            .with_addressee(to)
+            .with_call(&next);
+        d.add_record(thread, news.with_cause(cause).with_config(config));
     }
 }
 
@@ -95,7 +95,7 @@ pub(super) fn close_failed(
     refusal: &Refusal,
 ) {
     if let Some(fact) = refused_outcome(d, thread, path, refusal) {
-        close(d, thread, path, Outcome::Failed, fact);
+        close_call(d, thread, path, Outcome::Failed, fact);
     }
 }
 
@@ -107,8 +107,12 @@ pub(super) fn close_cancelled(
     refusal: &Refusal,
 ) {
     if let Some(fact) = refused_outcome(d, thread, path, refusal) {
-        d.effect(Effect::CallBack { thread: thread.clone(), call: path.clone(), why: CallBack::Cancelled });
-        close(d, thread, path, Outcome::Cancelled, fact);
+        d.add_effect(Effect::CallBack {
+            thread: thread.clone(),
+            call: path.clone(),
+            why: CallBack::Cancelled,
+        });
+        close_call(d, thread, path, Outcome::Cancelled, fact);
     }
 }
 
@@ -119,10 +123,15 @@ fn refused_outcome(
     path: &CallPath,
     refusal: &Refusal,
 ) -> Option<Fact> {
-    let call = d.call(thread, path)?;
+    let call = d.find_call(thread, path)?;
     let body = core_payload::system_error(refusal);
-    let fact = Fact::core(RecordKind::Outcome, RecordCode::Code(refusal.code), body);
-    Some(fact.to(&call.caller.clone()).on(path).because(call.ready_cause).under(call.config))
+    let fact = Fact::from_core(RecordKind::Outcome, RecordCode::Code(refusal.code), body);
+    Some(
+        fact.with_addressee(&call.caller.clone())
+            .with_call(path)
+            .with_cause(call.ready_cause)
+            .with_config(call.config),
+    )
 }
 
 /// Cancels what is open below a call: nested calls, running children and its timers.
@@ -136,7 +145,7 @@ fn cancel_below(d: &mut DecisionBuilder<'_>, thread: &ThreadId, path: &CallPath,
 pub(super) fn cancel_items(d: &mut DecisionBuilder<'_>, thread: &ThreadId, path: &CallPath) {
     let words = "cancelled, because a budget of the call that waited for it is used up";
     let refusal = Refusal::new(Code::CancelledThread, words);
-    cancel_within(d, thread, path, &Name::core(), &refusal, false);
+    cancel_within(d, thread, path, &Name::new_core(), &refusal, false);
 }
 
 /// Cancels within a call, deepest first. The nested calls end with that refusal. `with_own` says whether the call's
@@ -149,18 +158,18 @@ fn cancel_within(
     refusal: &Refusal,
     with_own: bool,
 ) {
-    let Some(state) = d.thread(thread) else { return };
+    let Some(state) = d.find_thread(thread) else { return };
     let mut within: Vec<CallPath> = state.calls.keys().filter(|p| p.is_within(path)).cloned().collect();
     within.sort_by_key(|p| std::cmp::Reverse(p.depth()));
     for call in within.into_iter().filter(|call| with_own || call != path) {
         let children: Vec<ThreadId> =
-            d.call(thread, &call).map(|c| c.running().cloned().collect()).unwrap_or_default();
+            d.find_call(thread, &call).map(|c| c.running().cloned().collect()).unwrap_or_default();
         for child in children {
             end_thread(d, &child, by);
         }
         timers::cancel_with(d, thread, &call);
         if call != *path {
-            cancelled(d, thread, &call, refusal);
+            end_cancelled(d, thread, &call, refusal);
         }
     }
 }
@@ -172,15 +181,15 @@ pub(super) fn cancel_call(
     path: &CallPath,
     refusal: &Refusal,
 ) {
-    cancel_below(d, thread, path, &Name::core());
-    cancelled(d, thread, path, refusal);
+    cancel_below(d, thread, path, &Name::new_core());
+    end_cancelled(d, thread, path, refusal);
 }
 
 /// Closes one call as cancelled. Nothing is open below it.
-fn cancelled(d: &mut DecisionBuilder<'_>, thread: &ThreadId, call: &CallPath, refusal: &Refusal) {
+fn end_cancelled(d: &mut DecisionBuilder<'_>, thread: &ThreadId, call: &CallPath, refusal: &Refusal) {
     let Some(fact) = refused_outcome(d, thread, call, refusal) else { return };
-    d.effect(Effect::CallBack { thread: thread.clone(), call: call.clone(), why: CallBack::Cancelled });
-    d.record(thread, fact);
+    d.add_effect(Effect::CallBack { thread: thread.clone(), call: call.clone(), why: CallBack::Cancelled });
+    d.add_record(thread, fact);
 }
 
 /// Why an order about a thread cannot be carried out; `None` if the thread is alive.
@@ -198,18 +207,20 @@ pub(super) fn not_alive(life: Option<ThreadState>, order: &str) -> Option<Refusa
 /// Cancels a thread and all threads below it, and tells the parent if it is alive. Returns the number of threads that
 /// ended.
 pub(super) fn end_thread(d: &mut DecisionBuilder<'_>, thread: &ThreadId, by: &Name) -> usize {
-    let Some(state) = d.thread(thread).filter(|t| !t.ended) else { return 0 };
+    let Some(state) = d.find_thread(thread).filter(|t| !t.ended) else { return 0 };
     let calls: Vec<CallPath> = state.calls.keys().cloned().collect();
     let config = state.calls.values().next().map_or_else(|| d.current_config(), |c| c.config);
     let children: Vec<ThreadId> = state.calls.values().flat_map(|c| c.running().cloned()).collect();
     let threads = 1 + children.iter().map(|child| end_thread(d, child, by)).sum::<usize>();
     for call in calls {
-        d.effect(Effect::CallBack { thread: thread.clone(), call, why: CallBack::Cancelled });
+        d.add_effect(Effect::CallBack { thread: thread.clone(), call, why: CallBack::Cancelled });
     }
     let body = core_payload::thread_cancelled(thread, threads);
-    d.record(
+    d.add_record(
         thread,
-        Fact::core(RecordKind::Terminal, RecordCode::Code(Code::CancelledThread), body).to(by).under(config),
+        Fact::from_core(RecordKind::Terminal, RecordCode::Code(Code::CancelledThread), body)
+            .with_addressee(by)
+            .with_config(config),
     );
     tell_parent(d, thread, Outcome::Cancelled, None);
     threads
@@ -217,7 +228,7 @@ pub(super) fn end_thread(d: &mut DecisionBuilder<'_>, thread: &ThreadId, by: &Na
 
 /// Puts `<thread-finished>` into the parent's chain and the inbox of the call that spawned the child.
 fn tell_parent(d: &mut DecisionBuilder<'_>, child: &ThreadId, outcome: Outcome, payload: Option<&[u8]>) {
-    let Some((parent, state)) = child.parent().and_then(|id| Some((id.clone(), d.thread(&id)?))) else {
+    let Some((parent, state)) = child.parent().and_then(|id| Some((id.clone(), d.find_thread(&id)?))) else {
         return;
     };
     let spawner = state.calls.iter().find(|(_, c)| c.running().any(|id| id == child));
@@ -225,35 +236,38 @@ fn tell_parent(d: &mut DecisionBuilder<'_>, child: &ThreadId, outcome: Outcome, 
     else {
         return;
     };
-    let Some(head) = d.thread(child).map(|t| t.head) else { return };
-    let used = budget_use::used(d, child, CHILD);
+    let Some(head) = d.find_thread(child).map(|t| t.head) else { return };
+    let used = budget_use::count_used(d, child, CHILD);
     let cause = d.last_id();
     let body = core_payload::thread_finished(child, outcome.as_str(), head, used, payload);
-    let mut fact = Fact::core(RecordKind::Message, RecordCode::Role(MessageRole::Inbox), body)
-        .to(&listener)
-        .on(&path)
-        .under(config);
+    let mut fact = Fact::from_core(RecordKind::Message, RecordCode::Role(MessageRole::Inbox), body)
+        .with_addressee(&listener)
+        .with_call(&path)
+        .with_config(config);
     fact.cause = cause;
-    d.record(&parent, fact);
-    awaiting::arrived(d, &parent, &path);
+    d.add_record(&parent, fact);
+    awaiting::note_arrival(d, &parent, &path);
 }
 
 /// A call is about to close with that fact. If one answer is enough and this is the first, the other calls
 /// are cancelled.
-fn settles(d: &mut DecisionBuilder<'_>, thread: &ThreadId, path: &CallPath, fact: &Fact) {
+fn settle_item(d: &mut DecisionBuilder<'_>, thread: &ThreadId, path: &CallPath, fact: &Fact) {
     if path.taker_number().is_none() || is_failure(fact.kind, fact.code, &fact.body) {
         return;
     }
     let Some((caller, turn, ordinal)) = path.caller() else { return };
-    let Some(call) = d.call(thread, &caller) else { return };
+    let Some(call) = d.find_call(thread, &caller) else { return };
     let item = call.items.iter().find(|item| item.ordinal == ordinal);
     let Some(PendingItem::Takers(takers)) = item.map(|item| &item.pending) else { return };
     if !takers.first_is_enough {
         return;
     }
-    let item = caller.item(turn, ordinal);
-    let others: Vec<CallPath> =
-        (0u32..).zip(&takers.answers).map(|(number, _)| item.taker(number)).filter(|o| o != path).collect();
+    let item = caller.append_item(turn, ordinal);
+    let others: Vec<CallPath> = (0u32..)
+        .zip(&takers.answers)
+        .map(|(number, _)| item.append_taker(number))
+        .filter(|o| o != path)
+        .collect();
     let words = format!("{} answered first", fact.from.as_str());
     let refusal = Refusal::new(Code::CancelledThread, words);
     for other in others {

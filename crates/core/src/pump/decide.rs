@@ -6,9 +6,9 @@
 use super::buckets::DueReport;
 use super::decision_builder::{DecisionBuilder, Fact};
 use super::event::{ClientOrder, Decision, Effect, Event, EventKind, PumpNotice};
-use super::finishing::finish;
+use super::finishing::finish_decision;
 use super::fold::apply_to;
-use super::refusing::{living, refuse_outside_calls, throttled_code};
+use super::refusing::{find_living, refuse_outside_calls, throttled_code};
 use super::state::PumpState;
 use super::{
     asking, cancelling, ending, failing, journaling, losing, pausing, persons, replying, timers, wall,
@@ -21,44 +21,44 @@ use crate::types::record::{MessageRole, RecordCode, RecordKind};
 use crate::types::refusal::Refusal;
 
 /// Decides on one event, and folds the facts into their threads.
-pub fn decide(state: &mut PumpState, event: Event) -> Decision {
+pub fn decide_event(state: &mut PumpState, event: Event) -> Decision {
     let mut decision_builder = DecisionBuilder::new(state, (event.at, event.tick), event.seed, apply_to);
-    decision_builder.sensitive = event.what.sensitive();
+    decision_builder.sensitive = event.what.list_sensitive();
     let d = &mut decision_builder;
     match event.what {
         EventKind::Booted { listeners, program } => {
             let page = d.book.current();
             let organism = page.map_or("", |p| p.organism.as_str());
             let (config, at) = (d.current_config(), d.at());
-            let body = core_payload::boot(organism, config, at, &listeners, program);
+            let body = core_payload::write_boot(organism, config, at, &listeners, program);
             tell_sys(d, body);
         }
         EventKind::GaveUp(given_up) => tell_sys(d, core_payload::loss_accepted(given_up)),
-        EventKind::Stopping { mode, out } => tell_sys(d, core_payload::shutdown(mode, out)),
-        EventKind::Asked { asked, bound } => asking::asked(d, asked, bound),
-        EventKind::Replied(judged) => replying::replied(d, judged, None),
-        EventKind::Looked { judged, seen } => replying::replied(d, judged, Some(&seen)),
-        EventKind::Lost(lost) => losing::lost(d, &lost),
-        EventKind::Sending { thread, call, turn } => failing::sending(d, &thread, &call, turn),
+        EventKind::Stopping { mode, out } => tell_sys(d, core_payload::write_shutdown(mode, out)),
+        EventKind::Asked { asked, bound } => asking::take_message(d, asked, bound),
+        EventKind::Replied(judged) => replying::take_reply(d, judged, None),
+        EventKind::Looked { judged, seen } => replying::take_reply(d, judged, Some(&seen)),
+        EventKind::Lost(lost) => losing::lose_attempt(d, &lost),
+        EventKind::Sending { thread, call, turn } => failing::record_sending(d, &thread, &call, turn),
         EventKind::Attempting { id, state } => failing::goes_through(d, &id, &state),
         EventKind::Waited { id, since, words } => failing::end_wait(d, &id, since, &words),
-        EventKind::Due { thread, timer, set, late_ms } => timers::due(d, &thread, &timer, &set, late_ms),
-        EventKind::Elapsed(runs) => wall::elapsed(d, &runs),
-        EventKind::Stray(stray) => unconnected(d, stray),
-        EventKind::Noticed(notice) => noticed(d, notice),
-        EventKind::Ordered(order) => ordered(d, order),
-        EventKind::Expired { thread, place, request } => persons::expired(d, &thread, &place, request),
+        EventKind::Due { thread, timer, set, late_ms } => timers::fire_due(d, &thread, &timer, &set, late_ms),
+        EventKind::Elapsed(runs) => wall::elapse_budget(d, &runs),
+        EventKind::Stray(stray) => record_unmatched(d, stray),
+        EventKind::Noticed(notice) => take_notice(d, notice),
+        EventKind::Ordered(order) => take_order(d, order),
+        EventKind::Expired { thread, place, request } => persons::expire_request(d, &thread, &place, request),
     }
-    finish(decision_builder)
+    finish_decision(decision_builder)
 }
 
-fn noticed(d: &mut DecisionBuilder<'_>, notice: PumpNotice) {
+fn take_notice(d: &mut DecisionBuilder<'_>, notice: PumpNotice) {
     match notice {
         PumpNotice::Joined { listener, sandbox, files } => {
             tell_sys(d, core_payload::listener_joined(&listener, sandbox, &files));
         }
         PumpNotice::Left { listener, words } => tell_sys(d, core_payload::listener_left(&listener, &words)),
-        PumpNotice::Knocked { source, count } => knocked(d, source, count),
+        PumpNotice::Knocked { source, count } => record_failed_logins(d, source, count),
         PumpNotice::Broker { code, words } => {
             refuse_in_sys(d, &Refusal::new(code, words).fixed_by(code.fix()));
         }
@@ -66,39 +66,41 @@ fn noticed(d: &mut DecisionBuilder<'_>, notice: PumpNotice) {
             let code = Code::ProofMissing;
             refuse_in_sys(d, &Refusal::new(code, words).fixed_by(code.fix()));
         }
-        PumpNotice::Throttled(telling) => throttled(d, &telling),
+        PumpNotice::Throttled(telling) => record_throttling(d, &telling),
     }
 }
 
-fn ordered(d: &mut DecisionBuilder<'_>, order: ClientOrder) {
+fn take_order(d: &mut DecisionBuilder<'_>, order: ClientOrder) {
     match order {
-        ClientOrder::Ruled(ruling) => persons::ruled(d, ruling),
-        ClientOrder::Pause(pause) => pausing::pause(d, &pause),
-        ClientOrder::Cancel { ticket, by, thread } => cancelling::cancel(d, ticket, &by, &thread),
+        ClientOrder::Ruled(ruling) => persons::take_ruling(d, ruling),
+        ClientOrder::Pause(pause) => pausing::apply_pause(d, &pause),
+        ClientOrder::Cancel { ticket, by, thread } => cancelling::cancel_thread(d, ticket, &by, &thread),
         ClientOrder::CancelCall { ticket, by, thread, call } => {
             cancelling::cancel_call(d, ticket, &by, (&thread, &call));
         }
-        ClientOrder::End { ticket, by, thread } => ending::end(d, ticket, &by, &thread),
+        ClientOrder::End { ticket, by, thread } => ending::end_thread(d, ticket, &by, &thread),
     }
 }
 
 fn tell_sys(d: &mut DecisionBuilder<'_>, body: std::sync::Arc<[u8]>) {
-    let fact =
-        Fact::core(RecordKind::Message, RecordCode::Role(MessageRole::Told), body).under(d.current_config());
-    d.record(&ThreadId::sys(), fact);
+    let fact = Fact::from_core(RecordKind::Message, RecordCode::Role(MessageRole::Told), body)
+        .with_config(d.current_config());
+    d.add_record(&ThreadId::new_sys(), fact);
 }
 
 /// Records how many refusals of one sender were counted, where the refusals would have been recorded.
-fn throttled(d: &mut DecisionBuilder<'_>, telling: &DueReport) {
+fn record_throttling(d: &mut DecisionBuilder<'_>, telling: &DueReport) {
     let DueReport { sender, place, count } = telling;
-    let body = core_payload::throttled(count.count, count.first, count.last);
+    let body = core_payload::write_throttling(count.count, count.first, count.last);
     let code = RecordCode::Code(throttled_code(d, sender));
-    let fact = Fact::core(RecordKind::Refusal, code, body).to(sender).under(d.current_config());
-    d.record(&living(d, Some(place)), fact);
+    let fact = Fact::from_core(RecordKind::Refusal, code, body)
+        .with_addressee(sender)
+        .with_config(d.current_config());
+    d.add_record(&find_living(d, Some(place)), fact);
 }
 
 /// Only the log gets this: a stranger learns only that the credential is not valid.
-fn knocked(d: &mut DecisionBuilder<'_>, source: std::net::IpAddr, count: u64) {
+fn record_failed_logins(d: &mut DecisionBuilder<'_>, source: std::net::IpAddr, count: u64) {
     let times = if count == 1 { "once".to_owned() } else { format!("{count} times") };
     let words = format!("{source} came {times} without a valid credential");
     refuse_in_sys(d, &Refusal::new(Code::IngressUnauthorized, words));
@@ -106,23 +108,23 @@ fn knocked(d: &mut DecisionBuilder<'_>, source: std::net::IpAddr, count: u64) {
 
 fn refuse_in_sys(d: &mut DecisionBuilder<'_>, refusal: &Refusal) {
     let body = core_payload::system_error(refusal);
-    let fact =
-        Fact::core(RecordKind::Refusal, RecordCode::Code(refusal.code), body).under(d.current_config());
-    d.record(&ThreadId::sys(), fact);
+    let fact = Fact::from_core(RecordKind::Refusal, RecordCode::Code(refusal.code), body)
+        .with_config(d.current_config());
+    d.add_record(&ThreadId::new_sys(), fact);
 }
 
-fn unconnected(d: &mut DecisionBuilder<'_>, stray: UnmatchedDocument) {
+fn record_unmatched(d: &mut DecisionBuilder<'_>, stray: UnmatchedDocument) {
     let UnmatchedDocument { listener, refused, waits, replies_to, ticket } = stray;
     // Its lease may be forgotten or belong to an earlier run, but a reply that was taken stays taken.
     let comes_again = replies_to.is_some_and(|delivery| d.was_taken(&delivery, &listener));
     if let Some(ticket) = ticket.filter(|_| comes_again) {
-        return d.effect(Effect::Done { ticket });
+        return d.add_effect(Effect::Done { ticket });
     }
     let refusal = refuse_outside_calls(d, None, &listener, refused);
     if let Some((delivery, id)) = waits {
-        journaling::answer(d, &listener, delivery, id, Some(&core_payload::system_error(&refusal)));
+        journaling::send_answer(d, &listener, delivery, id, Some(&core_payload::system_error(&refusal)));
     }
     if let Some(ticket) = ticket {
-        d.effect(Effect::Refused { ticket, refusal: Box::new(refusal) });
+        d.add_effect(Effect::Refused { ticket, refusal: Box::new(refusal) });
     }
 }

@@ -42,11 +42,11 @@ pub(super) struct Fact {
 
 impl Fact {
     /// A fact of the core, with only kind, mark and body.
-    pub(super) fn core(kind: RecordKind, code: RecordCode, body: Arc<[u8]>) -> Fact {
+    pub(super) fn from_core(kind: RecordKind, code: RecordCode, body: Arc<[u8]>) -> Fact {
         Fact {
             kind,
             code: Some(code),
-            from: Name::core(),
+            from: Name::new_core(),
             to: None,
             call: None,
             turn: None,
@@ -59,27 +59,27 @@ impl Fact {
         }
     }
 
-    pub(super) fn to(mut self, to: &Name) -> Fact {
+    pub(super) fn with_addressee(mut self, to: &Name) -> Fact {
         self.to = Some(to.clone());
         self
     }
 
-    pub(super) fn on(mut self, call: &CallPath) -> Fact {
+    pub(super) fn with_call(mut self, call: &CallPath) -> Fact {
         self.call = Some(call.clone());
         self
     }
 
-    pub(super) fn at(mut self, turn: u32, ordinal: u32) -> Fact {
+    pub(super) fn with_turn(mut self, turn: u32, ordinal: u32) -> Fact {
         (self.turn, self.ordinal) = (Some(turn), Some(ordinal));
         self
     }
 
-    pub(super) fn because(mut self, cause: MessageId) -> Fact {
+    pub(super) fn with_cause(mut self, cause: MessageId) -> Fact {
         self.cause = Some(cause);
         self
     }
 
-    pub(super) fn under(mut self, config: Digest) -> Fact {
+    pub(super) fn with_config(mut self, config: Digest) -> Fact {
         self.config = config;
         self
     }
@@ -153,8 +153,8 @@ impl<'a> DecisionBuilder<'a> {
         if !self.book.limits_time() {
             return Vec::new();
         }
-        let sys = ThreadId::sys();
-        let is_paused = self.thread(&sys).is_some_and(|sys| sys.paused.is_some());
+        let sys = ThreadId::new_sys();
+        let is_paused = self.find_thread(&sys).is_some_and(|sys| sys.paused.is_some());
         let concerns_all =
             self.before.iter().any(|thread| thread.id == sys && thread.was_paused != is_paused);
         let mut roots: Vec<ThreadId> = match concerns_all {
@@ -163,9 +163,10 @@ impl<'a> DecisionBuilder<'a> {
         };
         roots.sort_unstable();
         roots.dedup();
-        let is_limited =
-            |budget_use: &BudgetUse| self.page(budget_use.config).is_some_and(Composition::limits_time);
-        let roots = roots.iter().filter_map(|id| self.thread(id));
+        let is_limited = |budget_use: &BudgetUse| {
+            self.find_composition(budget_use.config).is_some_and(Composition::limits_time)
+        };
+        let roots = roots.iter().filter_map(|id| self.find_thread(id));
         let limited = roots
             .flat_map(|t| t.budget_uses.iter().map(move |(number, budget_use)| (t, *number, budget_use)));
         let limited = limited.filter(|(_, _, budget_use)| is_limited(budget_use));
@@ -173,22 +174,22 @@ impl<'a> DecisionBuilder<'a> {
     }
 
     /// A thread as this decision has left it so far.
-    pub(super) fn thread(&self, id: &ThreadId) -> Option<&Thread> {
+    pub(super) fn find_thread(&self, id: &ThreadId) -> Option<&Thread> {
         self.threads.get(id)
     }
 
     /// An open call as this decision has left it so far.
-    pub(super) fn call(&self, thread: &ThreadId, call: &CallPath) -> Option<&Call> {
-        self.thread(thread)?.calls.get(call).map(|call| &**call)
+    pub(super) fn find_call(&self, thread: &ThreadId, call: &CallPath) -> Option<&Call> {
+        self.find_thread(thread)?.calls.get(call).map(|call| &**call)
     }
 
     /// The call of that attempt, if that attempt is due.
     pub(super) fn due_call(&self, id: &AttemptId) -> Option<&Call> {
-        self.call(&id.thread, &id.call).filter(|call| call.is_due(id.turn, id.attempt))
+        self.find_call(&id.thread, &id.call).filter(|call| call.is_due(id.turn, id.attempt))
     }
 
     /// The place of that request to a person. Every open call is in memory.
-    pub(super) fn asking(&self, id: PersonRequestId) -> Option<(ThreadId, CallPath)> {
+    pub(super) fn find_asking(&self, id: PersonRequestId) -> Option<(ThreadId, CallPath)> {
         self.threads.values().find_map(|thread| {
             let (place, _) = thread.person_requests().find(|(_, request)| request.id() == id)?;
             Some((thread.id.clone(), place))
@@ -197,13 +198,13 @@ impl<'a> DecisionBuilder<'a> {
 
     /// A listener in the configuration with that hash. It borrows from the book, so that facts can be added
     /// while the caller holds it.
-    pub(super) fn listener(&self, config: Digest, name: &Name) -> Option<&'a Listener> {
-        self.book.listener(config, name)
+    pub(super) fn find_listener(&self, config: Digest, name: &Name) -> Option<&'a Listener> {
+        self.book.find_listener(config, name)
     }
 
     /// The configuration with that hash.
-    pub(super) fn page(&self, config: Digest) -> Option<&'a Composition> {
-        self.book.page(config).map(|page| &**page)
+    pub(super) fn find_composition(&self, config: Digest) -> Option<&'a Composition> {
+        self.book.find_composition(config).map(|page| &**page)
     }
 
     /// Whether a client has a role in the current configuration.
@@ -217,14 +218,14 @@ impl<'a> DecisionBuilder<'a> {
     }
 
     /// Seals a fact at the end of a thread's chain and folds it in.
-    pub(super) fn record(&mut self, thread: &ThreadId, fact: Fact) -> (u64, MessageId) {
+    pub(super) fn add_record(&mut self, thread: &ThreadId, fact: Fact) -> (u64, MessageId) {
         let at = self.at;
-        let (random, salt) = self.draw();
-        let parts = self.parts(&fact.body, salt);
-        let folded = self.threads.entry(thread.clone()).or_insert_with(|| Thread::blank(thread.clone()));
+        let (random, salt) = self.draw_random();
+        let parts = self.seal_parts(&fact.body, salt);
+        let folded = self.threads.entry(thread.clone()).or_insert_with(|| Thread::new_blank(thread.clone()));
         // The thread of the last fact is most often that of the next.
         if !self.before.iter().rev().any(|before| before.id == *thread) {
-            self.before.push(ThreadBefore::of(folded));
+            self.before.push(ThreadBefore::from_thread(folded));
         }
         let (seq, id) = (folded.seq + 1, MessageId::new(at.0, &random));
         let header = Header {
@@ -244,20 +245,20 @@ impl<'a> DecisionBuilder<'a> {
             config: fact.config,
             code: fact.code,
         };
-        let record = header.seal(fact.body, parts, folded.head);
+        let record = header.seal_record(fact.body, parts, folded.head);
         (self.apply)(folded, &record);
-        self.touch(&record.header);
+        self.touch_thread(&record.header);
         self.out.facts.push(Arc::new(record));
         (seq, id)
     }
 
-    fn touch(&mut self, header: &Header) {
+    fn touch_thread(&mut self, header: &Header) {
         let Some(path) = &header.call else { return };
         self.touched.push((header.thread.clone(), path.clone()));
         if let (Some(RecordCode::Role(MessageRole::Call)), Some(turn), Some(ordinal)) =
             (header.code, header.turn, header.ordinal)
         {
-            self.touched.push((header.thread.clone(), path.item(turn, ordinal)));
+            self.touched.push((header.thread.clone(), path.append_item(turn, ordinal)));
         }
     }
 
@@ -273,11 +274,11 @@ impl<'a> DecisionBuilder<'a> {
 
     /// The organism's name.
     pub(super) fn organism(&self) -> Name {
-        self.book.current().map_or_else(Name::core, |c| c.organism.clone())
+        self.book.current().map_or_else(Name::new_core, |c| c.organism.clone())
     }
 
     /// The id and salt of the next fact, from a hash of the event's seed and the fact's number.
-    fn draw(&self) -> ([u8; 10], [u8; 16]) {
+    fn draw_random(&self) -> ([u8; 10], [u8; 16]) {
         let number = self.out.facts.len().to_be_bytes();
         let hash: [u8; 32] = Sha256::new().chain_update(self.seed.0).chain_update(number).finalize().into();
         let (mut random, mut salt) = ([0; 10], [0; 16]);
@@ -288,7 +289,7 @@ impl<'a> DecisionBuilder<'a> {
     }
 
     /// The parts of a body: what this decision's judged payloads have in sensitive values is salted apart.
-    fn parts(&self, body: &[u8], salt: [u8; 16]) -> BodyParts {
+    fn seal_parts(&self, body: &[u8], salt: [u8; 16]) -> BodyParts {
         let mut parts = BodyParts::from(salt);
         if !self.sensitive.is_empty() {
             let places = self.sensitive.iter().filter_map(|payload| payload.places_in(body)).flatten();
@@ -309,8 +310,8 @@ impl<'a> DecisionBuilder<'a> {
     }
 
     /// Keeps refused bytes under their hash.
-    pub(super) fn keep(&mut self, bytes: &Arc<[u8]>) -> Digest {
-        let hash = Digest::of(bytes);
+    pub(super) fn keep_document(&mut self, bytes: &Arc<[u8]>) -> Digest {
+        let hash = Digest::hash_bytes(bytes);
         self.out.documents.push(StoredDocument { hash, bytes: bytes.clone() });
         hash
     }
@@ -328,11 +329,11 @@ impl<'a> DecisionBuilder<'a> {
 
     /// Whether the log has a reply of that listener to that delivery, as far back as is known.
     pub(super) fn was_taken(&self, delivery: &str, listener: &Name) -> bool {
-        self.replies.has(delivery, listener)
+        self.replies.has_reply(delivery, listener)
     }
 
     /// Remembers that this delivery's reply is taken.
-    pub(super) fn took(&mut self, lease: &Lease, print: u64) {
+    pub(super) fn note_taken(&mut self, lease: &Lease, print: u64) {
         self.out.replied = Some((lease.token.clone(), lease.listener.clone(), print));
     }
 
@@ -353,7 +354,7 @@ impl<'a> DecisionBuilder<'a> {
         of_turn.filter_map(|fact| Some((fact.header.ordinal?, fact.body.clone()))).collect()
     }
 
-    pub(super) fn effect(&mut self, effect: Effect) {
+    pub(super) fn add_effect(&mut self, effect: Effect) {
         self.out.effects.push(effect);
     }
 }

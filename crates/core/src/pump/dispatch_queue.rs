@@ -95,7 +95,7 @@ pub struct DispatchQueue {
 
 impl DispatchQueue {
     /// Opens a queue for a listener with that many slots, or changes their number.
-    pub fn seat(&mut self, listener: &Name, slots: usize) {
+    pub fn set_slots(&mut self, listener: &Name, slots: usize) {
         self.queues.entry(listener.clone()).or_default().slots = slots;
         self.woken.insert(listener.clone());
     }
@@ -106,14 +106,14 @@ impl DispatchQueue {
     }
 
     /// Takes a slot for work that is out already, even if there is none left.
-    pub fn adopt(&mut self, listener: &Name) {
+    pub fn adopt_listener(&mut self, listener: &Name) {
         self.queues.entry(listener.clone()).or_default().out += 1;
     }
 
     /// Every delivery that has a slot of a listener waits itself, if `waits` says so of each: the work that queues behind
     /// them waits for the same.
     pub fn hold_up(&mut self, listener: &Name, behind: &'static str, waits: impl Fn(&AttemptId) -> bool) {
-        if self.behind(listener) == Some(behind) {
+        if self.explain_wait(listener) == Some(behind) {
             return;
         }
         let out = self.out.values().map(|out| &out.lease).filter(|lease| lease.listener == *listener);
@@ -129,7 +129,7 @@ impl DispatchQueue {
     }
 
     /// What the work in the queue of a listener waits for as long as every delivery that has a slot waits too.
-    pub fn behind(&self, listener: &Name) -> Option<&'static str> {
+    pub fn explain_wait(&self, listener: &Name) -> Option<&'static str> {
         self.queues.get(listener)?.behind
     }
 
@@ -137,12 +137,12 @@ impl DispatchQueue {
     /// then nothing there waits any more.
     pub fn held_up(&mut self) -> Vec<(ReadyTurn, &'static str)> {
         let mut held_up = std::mem::take(&mut self.held_up);
-        held_up.retain(|(work, behind)| self.behind(&work.listener) == Some(behind));
+        held_up.retain(|(work, behind)| self.explain_wait(&work.listener) == Some(behind));
         held_up
     }
 
     /// Removes work that waits for a slot.
-    pub fn withdraw(&mut self, listener: &Name, id: &AttemptId) {
+    pub fn withdraw_attempt(&mut self, listener: &Name, id: &AttemptId) {
         if let Some(queue) = self.queues.get_mut(listener) {
             queue.first.retain(|work| work.id != *id);
             queue.waiting.retain(|work| work.id != *id);
@@ -166,7 +166,7 @@ impl DispatchQueue {
 
     /// Takes work: into its listener's queue, or aside until it is due. Returns the work if its listener has no
     /// queue.
-    pub fn take(&mut self, work: ReadyTurn, due: Millis, now: Millis) -> Result<(), ReadyTurn> {
+    pub fn take_turn(&mut self, work: ReadyTurn, due: Millis, now: Millis) -> Result<(), ReadyTurn> {
         if !self.has_seat(&work.listener) {
             return Err(work);
         }
@@ -202,7 +202,7 @@ impl DispatchQueue {
     }
 
     /// Gives back a slot that `next` took for work that was not sent in the end.
-    pub fn unused(&mut self, listener: &Name) {
+    pub fn free_slot(&mut self, listener: &Name) {
         if let Some(queue) = self.queues.get_mut(listener) {
             (queue.out, queue.behind) = (queue.out.saturating_sub(1), None);
             self.woken.insert(listener.clone());
@@ -210,16 +210,16 @@ impl DispatchQueue {
     }
 
     /// Notes that a delivery is out until its deadline.
-    pub fn sent(
+    pub fn note_sent(
         &mut self,
         lease: Arc<Lease>,
         now: Millis,
         (timeout_ms, runs): (u64, TimeRuns),
         idle_ms: Option<u64>,
     ) {
-        let idle_until = idle_ms.map(|ms| now.plus(ms));
+        let idle_until = idle_ms.map(|ms| now.add_ms(ms));
         let (deadline, when_taken_ms) = match runs {
-            TimeRuns::Now => (Some(now.plus(timeout_ms)), None),
+            TimeRuns::Now => (Some(now.add_ms(timeout_ms)), None),
             TimeRuns::WhenTaken => (None, Some(timeout_ms)),
         };
         let (is_elsewhere, asks, next_page, read_to) = (runs == TimeRuns::WhenTaken, 0, None, 0);
@@ -243,11 +243,11 @@ impl DispatchQueue {
     }
 
     /// A worker on another machine took a delivery so long ago: its time runs. Returns whether that is news.
-    pub fn taken(&mut self, token: &LeaseToken, age_ms: u64, now: Millis) -> bool {
+    pub fn note_taken(&mut self, token: &LeaseToken, age_ms: u64, now: Millis) -> bool {
         let Some(out) = self.out.get_mut(token) else { return false };
         let Some(timeout_ms) = out.when_taken_ms.take() else { return false };
         let left_ms = timeout_ms.saturating_sub(age_ms);
-        out.deadline = Some(now.plus(left_ms));
+        out.deadline = Some(now.add_ms(left_ms));
         if let Some(queue) = self.queues.get_mut(&out.lease.listener) {
             queue.behind = None;
         }
@@ -258,24 +258,24 @@ impl DispatchQueue {
     }
 
     /// A delivery that is out.
-    pub fn lease(&self, token: &LeaseToken) -> Option<&Arc<Lease>> {
+    pub fn find_lease(&self, token: &LeaseToken) -> Option<&Arc<Lease>> {
         self.out.get(token).map(|out| &out.lease)
     }
 
     /// A sign of life renews the idle time, never the deadline.
-    pub fn renewed(&mut self, token: &LeaseToken, now: Millis) {
+    pub fn renew_lease(&mut self, token: &LeaseToken, now: Millis) {
         let Some(out) = self.out.get_mut(token) else { return };
         if let Some(end) = out.ends() {
             self.ends.remove(&(end, token.clone()));
         }
-        out.idle_until = out.idle_ms.map(|ms| now.plus(ms));
+        out.idle_until = out.idle_ms.map(|ms| now.add_ms(ms));
         if let Some(end) = out.ends() {
             self.ends.insert((end, token.clone()));
         }
     }
 
     /// Counts a question, and returns how many questions this delivery has asked by now.
-    pub fn asks(&mut self, token: &LeaseToken) -> usize {
+    pub fn count_asks(&mut self, token: &LeaseToken) -> usize {
         let Some(out) = self.out.get_mut(token) else { return 0 };
         out.asks += 1;
         out.asks
@@ -296,9 +296,9 @@ impl DispatchQueue {
     }
 
     /// The carrier says that a delivery is over: its slot is free again.
-    pub fn over(&mut self, token: &LeaseToken) -> Option<Arc<Lease>> {
+    pub fn end_lease(&mut self, token: &LeaseToken) -> Option<Arc<Lease>> {
         let out = self.take_in(token)?;
-        self.unused(&out.lease.listener.clone());
+        self.free_slot(&out.lease.listener.clone());
         Some(out.lease)
     }
 
@@ -329,7 +329,7 @@ impl DispatchQueue {
     }
 
     /// Work that could not be begun and is due again. It already has its slot.
-    pub fn again(&mut self, now: Millis) -> Option<ReadyTurn> {
+    pub fn take_retry(&mut self, now: Millis) -> Option<ReadyTurn> {
         let first = self.put_off.first_entry().filter(|entry| entry.key().0 <= now)?;
         Some(first.remove())
     }
@@ -342,7 +342,7 @@ impl DispatchQueue {
 
     /// Deliveries whose attempt is over by now, each once. `true` means that the idle time ran out, not the
     /// deadline.
-    pub fn overdue(&mut self, now: Millis) -> Vec<(Arc<Lease>, bool)> {
+    pub fn take_overdue(&mut self, now: Millis) -> Vec<(Arc<Lease>, bool)> {
         let mut over = Vec::new();
         while let Some((_, token)) = self.ends.first().filter(|(end, _)| *end <= now).cloned() {
             let idle = self.out.get(&token).is_some_and(|o| o.deadline.is_some_and(|hard| hard > now));

@@ -14,8 +14,8 @@ use crate::types::record::{RecordCode, RecordKind};
 use crate::types::refusal::Refusal;
 
 /// Ends a root at rest. Its timers end too, since nothing is ever added to it again.
-pub(super) fn end(d: &mut DecisionBuilder<'_>, ticket: Ticket, by: &Name, thread: &ThreadId) {
-    let found = d.thread(thread).filter(|_| !thread.is_sys() && may_act(d, by, thread));
+pub(super) fn end_thread(d: &mut DecisionBuilder<'_>, ticket: Ticket, by: &Name, thread: &ThreadId) {
+    let found = d.find_thread(thread).filter(|_| !thread.is_sys() && may_act(d, by, thread));
     let refusal = match found.map(Thread::life) {
         Some(ThreadState::Working) => {
             let words = "the thread is at work; only one at rest is ended";
@@ -29,8 +29,8 @@ pub(super) fn end(d: &mut DecisionBuilder<'_>, ticket: Ticket, by: &Name, thread
     if let Some(refusal) = refusal {
         return refuse_asker(d, ticket, by, Some(thread), Refused { refusal, kept: None });
     }
-    let fact = Fact::core(RecordKind::Terminal, RecordCode::Ended, core_payload::thread_ended(thread));
-    let fact = fact.to(by).under(d.current_config());
-    d.record(thread, fact);
-    d.effect(Effect::Done { ticket });
+    let fact = Fact::from_core(RecordKind::Terminal, RecordCode::Ended, core_payload::thread_ended(thread));
+    let fact = fact.with_addressee(by).with_config(d.current_config());
+    d.add_record(thread, fact);
+    d.add_effect(Effect::Done { ticket });
 }

@@ -131,13 +131,13 @@ pub enum EventKind {
 
 impl EventKind {
     /// The judged payloads with sensitive values that it brings.
-    pub(super) fn sensitive(&self) -> Vec<SensitivePayload> {
+    pub(super) fn list_sensitive(&self) -> Vec<SensitivePayload> {
         let of = |admitted: &Admitted| admitted.sensitive().to_vec();
         match self {
             EventKind::Asked { asked, .. } => asked.payload.as_ref().map(of).unwrap_or_default(),
             EventKind::Replied(judged) | EventKind::Looked { judged, .. } => match &judged.said {
                 JudgedContent::Items(items) => {
-                    items.iter().filter_map(JudgedItem::admitted).flat_map(of).collect()
+                    items.iter().filter_map(JudgedItem::as_admitted).flat_map(of).collect()
                 }
                 _ => Vec::new(),
             },
@@ -299,7 +299,7 @@ pub struct LostAttempt {
 
 impl LostAttempt {
     /// That attempt, without the request of its call.
-    pub fn of(id: &AttemptId, code: Code, words: String, with_pump: bool) -> LostAttempt {
+    pub fn new(id: &AttemptId, code: Code, words: String, with_pump: bool) -> LostAttempt {
         LostAttempt { id: id.clone(), code, words, with_pump, outage: None, request: None, then: None }
     }
 }

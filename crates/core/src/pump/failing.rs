@@ -15,16 +15,16 @@ use crate::types::ids::{AttemptId, CallPath, ThreadId};
 use crate::types::ports::CallBack;
 use crate::types::record::{RecordCode, RecordKind};
 use crate::types::refusal::Refusal;
-use crate::types::time::{Millis, spoken};
+use crate::types::time::{Millis, spell_duration};
 
 /// The model call that the due attempt began and that has no result: its outcome is unknown.
-pub(super) fn begun(call: &Call) -> Option<u64> {
+pub(super) fn find_begun(call: &Call) -> Option<u64> {
     call.journal.open().next().map(|entry| entry.id)
 }
 
 /// The turn's attempt failed: there is another attempt if one is left, else the call closes. An attempt
 /// that died with the pump is repeated at once, because a pause would spare nothing.
-pub(super) fn failed(
+pub(super) fn fail_attempt(
     d: &mut DecisionBuilder<'_>,
     thread: &ThreadId,
     path: &CallPath,
@@ -32,12 +32,12 @@ pub(super) fn failed(
     more: bool,
     with_pump: bool,
 ) {
-    let Some(call) = d.call(thread, path) else { return };
+    let Some(call) = d.find_call(thread, path) else { return };
     let (attempt, own) = (call.attempts.max(1), call.own_attempt());
     let (turn, config, to) = (call.settled + 1, call.config, call.listener.clone());
     if more {
-        let pause = d.listener(config, &to).map_or(0, |l| l.retry.pause_ms(own + 1));
-        let due = d.at().plus(if with_pump { 0 } else { pause });
+        let pause = d.find_listener(config, &to).map_or(0, |l| l.retry.pause_ms(own + 1));
+        let due = d.at().add_ms(if with_pump { 0 } else { pause });
         let (code, words) = (Some(failing.code), failing.words.clone());
         let next = AttemptRecord { number: attempt + 1, due, code, with_pump, words };
         record_attempt(d, thread, path, turn, &next);
@@ -45,10 +45,10 @@ pub(super) fn failed(
     }
     dead_letter(d, thread, path);
     // The listener of a call with a single turn did not know that the turn is the last.
-    let is_single = d.listener(config, &to).is_none_or(|listener| listener.turns <= 1);
+    let is_single = d.find_listener(config, &to).is_none_or(|listener| listener.turns <= 1);
     let is_over = |call: &Call| call.is_wrapping_up() || call.wrap_up.is_some() && is_single;
-    if d.call(thread, path).is_some_and(is_over) {
-        return wrapping::close(d, thread, path, turn);
+    if d.find_call(thread, path).is_some_and(is_over) {
+        return wrapping::close_wrapping(d, thread, path, turn);
     }
     let words = format!("{}: {}", to.as_str(), failing.words);
     close_failed(d, thread, path, &Refusal::new(failing.code, words));
@@ -56,28 +56,29 @@ pub(super) fn failed(
 
 /// Records that the due delivery of a call is not tried again; the outcome of the call follows.
 pub(super) fn dead_letter(d: &mut DecisionBuilder<'_>, thread: &ThreadId, path: &CallPath) {
-    let Some(call) = d.call(thread, path) else { return };
+    let Some(call) = d.find_call(thread, path) else { return };
     let (turn, attempt) = (call.settled + 1, call.attempts.max(1));
     let body = core_payload::dead_letter(&work_key(thread, path, turn), attempt);
-    let letter =
-        Fact::core(RecordKind::Outcome, RecordCode::DeadLetter, body).to(&call.listener.clone()).on(path);
-    let mut letter = letter.because(call.ready_cause).under(call.config);
+    let letter = Fact::from_core(RecordKind::Outcome, RecordCode::DeadLetter, body)
+        .with_addressee(&call.listener.clone())
+        .with_call(path);
+    let mut letter = letter.with_cause(call.ready_cause).with_config(call.config);
     letter.turn = Some(turn);
-    d.record(thread, letter);
+    d.add_record(thread, letter);
 }
 
 /// Makes one more attempt at once, because a person decided so.
-pub(super) fn again(d: &mut DecisionBuilder<'_>, thread: &ThreadId, path: &CallPath, words: String) {
-    let Some(call) = d.call(thread, path) else { return };
-    let code = if begun(call).is_some() { Code::UnknownOutcome } else { Code::ListenerLost };
+pub(super) fn retry_turn(d: &mut DecisionBuilder<'_>, thread: &ThreadId, path: &CallPath, words: String) {
+    let Some(call) = d.find_call(thread, path) else { return };
+    let code = if find_begun(call).is_some() { Code::UnknownOutcome } else { Code::ListenerLost };
     let (turn, number) = (call.settled + 1, call.attempts.max(1) + 1);
     let next = AttemptRecord { number, due: d.at(), code: Some(code), with_pump: false, words };
     record_attempt(d, thread, path, turn, &next);
 }
 
 /// The first attempt for a listener whose attempts are recorded before they are sent.
-pub(super) fn sending(d: &mut DecisionBuilder<'_>, thread: &ThreadId, path: &CallPath, turn: u32) {
-    if d.call(thread, path).is_some_and(|c| c.is_due(turn, 1) && c.attempts == 0) {
+pub(super) fn record_sending(d: &mut DecisionBuilder<'_>, thread: &ThreadId, path: &CallPath, turn: u32) {
+    if d.find_call(thread, path).is_some_and(|c| c.is_due(turn, 1) && c.attempts == 0) {
         let first =
             AttemptRecord { number: 1, due: d.at(), code: None, with_pump: false, words: String::new() };
         record_attempt(d, thread, path, turn, &first);
@@ -99,24 +100,24 @@ pub(super) fn goes_through(d: &mut DecisionBuilder<'_>, id: &AttemptId, state: &
     let number = id.attempt + u32::from(is_next);
     let body = core_payload::attempt_state(number, call.not_before, state);
     let code = RecordCode::Attempting(state.effect());
-    let mut fact = Fact::core(RecordKind::Attempt, code, body)
-        .to(&call.listener.clone())
-        .on(&id.call)
-        .because(call.ready_cause)
-        .under(call.config);
+    let mut fact = Fact::from_core(RecordKind::Attempt, code, body)
+        .with_addressee(&call.listener.clone())
+        .with_call(&id.call)
+        .with_cause(call.ready_cause)
+        .with_config(call.config);
     fact.turn = Some(id.turn);
-    d.record(&id.thread, fact);
+    d.add_record(&id.thread, fact);
 }
 
 /// An attempt found that someone is away: the next one waits, and this one counts in no limit. Returns false if the
 /// call may not wait.
-pub(super) fn waits(
+pub(super) fn wait_for_outage(
     d: &mut DecisionBuilder<'_>,
     id: &AttemptId,
     outage: &str,
     failing: &PumpFailure,
 ) -> bool {
-    let Some(call) = d.due_call(id).filter(|call| begun(call).is_none()) else { return false };
+    let Some(call) = d.due_call(id).filter(|call| find_begun(call).is_none()) else { return false };
     if wait_left_ms(d, call) == 0 {
         return false;
     }
@@ -131,31 +132,32 @@ pub(super) fn longest_wait_ms(page: Option<&Composition>, call: &Call) -> u64 {
     let Some(page) = page else { return 0 };
     let is_sent = call.waits.as_ref().is_some_and(|wait| wait.is_sent);
     match page.outage_ms {
-        0 if is_sent => page.listener(&call.listener).map_or(0, |listener| listener.timeout_ms),
+        0 if is_sent => page.find_listener(&call.listener).map_or(0, |listener| listener.timeout_ms),
         most_ms => most_ms,
     }
 }
 
 fn wait_left_ms(d: &DecisionBuilder<'_>, call: &Call) -> u64 {
-    let waited_ms = call.away_since.map_or(0, |since| d.at().since(since));
-    longest_wait_ms(d.page(call.config), call).saturating_sub(waited_ms)
+    let waited_ms = call.away_since.map_or(0, |since| d.at().count_since(since));
+    longest_wait_ms(d.find_composition(call.config), call).saturating_sub(waited_ms)
 }
 
 /// A call has waited for as long as it may: it fails.
 pub(super) fn end_wait(d: &mut DecisionBuilder<'_>, id: &AttemptId, since: Millis, words: &str) {
     let Some(call) = d.due_call(id).filter(|call| call.away_since == Some(since)) else { return };
     let Some(wait) = &call.waits else { return };
-    let page = d.page(call.config);
+    let page = d.find_composition(call.config);
     let by = if page.is_some_and(|page| page.outage_ms > 0) { "`limits.outage`" } else { "its timeout" };
-    let words = format!("{words} for {}, as long as {by} allows", spoken(longest_wait_ms(page, call)));
+    let words =
+        format!("{words} for {}, as long as {by} allows", spell_duration(longest_wait_ms(page, call)));
     let (is_sent, code) = match wait.is_sent {
         true => (true, Code::ListenerTimeout),
         false => (false, Code::ListenerDown),
     };
-    failed(d, &id.thread, &id.call, &PumpFailure { code, words }, false, false);
+    fail_attempt(d, &id.thread, &id.call, &PumpFailure { code, words }, false, false);
     if is_sent {
         let (thread, call, why) = (id.thread.clone(), id.call.clone(), CallBack::TimedOut);
-        d.effect(Effect::CallBack { thread, call, why });
+        d.add_effect(Effect::CallBack { thread, call, why });
     }
 }
 
@@ -166,14 +168,15 @@ fn record_attempt(
     turn: u32,
     attempt: &AttemptRecord,
 ) {
-    let Some(call) = d.call(thread, path) else { return };
+    let Some(call) = d.find_call(thread, path) else { return };
     let mark = attempt.code.map(RecordCode::Code);
-    let mut fact = Fact::core(RecordKind::Attempt, RecordCode::Handled, core_payload::attempt(attempt))
-        .to(&call.listener.clone())
-        .on(path)
-        .because(call.ready_cause)
-        .under(call.config);
+    let mut fact =
+        Fact::from_core(RecordKind::Attempt, RecordCode::Handled, core_payload::write_attempt(attempt))
+            .with_addressee(&call.listener.clone())
+            .with_call(path)
+            .with_cause(call.ready_cause)
+            .with_config(call.config);
     fact.code = mark;
     fact.turn = Some(turn);
-    d.record(thread, fact);
+    d.add_record(thread, fact);
 }

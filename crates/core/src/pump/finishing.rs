@@ -9,8 +9,8 @@ use super::{timers, wall};
 use crate::types::ids::{AttemptId, CallPath, ThreadId};
 
 /// Ends the decision: a touched call may go out if its due turn has changed.
-pub(super) fn finish(mut d: DecisionBuilder<'_>) -> Decision {
-    wall::settle(&mut d);
+pub(super) fn finish_decision(mut d: DecisionBuilder<'_>) -> Decision {
+    wall::settle_budgets(&mut d);
     let mut candidates: SmallVec<[(ThreadId, CallPath); 4]> = SmallVec::new();
     let mut add = |thread: &ThreadId, path: CallPath| {
         if !candidates.iter().any(|(t, p)| t == thread && *p == path) {
@@ -20,7 +20,7 @@ pub(super) fn finish(mut d: DecisionBuilder<'_>) -> Decision {
     for (thread, path) in &d.touched {
         if let Some((caller, ..)) = path.caller() {
             add(thread, caller);
-        } else if let Some(next) = d.thread(thread).and_then(first_top_call) {
+        } else if let Some(next) = d.find_thread(thread).and_then(first_top_call) {
             // The outcome of a top call releases the next top call, whose path no fact names.
             add(thread, next);
         }
@@ -34,8 +34,8 @@ pub(super) fn finish(mut d: DecisionBuilder<'_>) -> Decision {
     d.before.sort_unstable_by(|one, other| one.id.cmp(&other.id));
     for before in std::mem::take(&mut d.before) {
         if let Some(after) = d.threads.get(&before.id) {
-            timers::changes(&before, after, &mut d.out.effects);
-            wall::changes(d.book, &before, after, d.at, &mut d.out.effects);
+            timers::note_changes(&before, after, &mut d.out.effects);
+            wall::note_changes(d.book, &before, after, d.at, &mut d.out.effects);
         }
         d.out.touched.push(before.id);
     }
@@ -43,11 +43,11 @@ pub(super) fn finish(mut d: DecisionBuilder<'_>) -> Decision {
 }
 
 fn newly_ready(d: &DecisionBuilder<'_>, thread: &ThreadId, path: &CallPath) -> Option<ReadyTurn> {
-    let call = d.call(thread, path)?;
+    let call = d.find_call(thread, path)?;
     let CallState::Ready { turn, attempt } = call.stand() else { return None };
     // Recording a first attempt changes only the number of recorded attempts.
     let thread_before = d.before.iter().rev().find(|before| before.id == *thread);
-    let before = thread_before.map_or(Some((call.stand(), call.attempts)), |before| before.call(path));
+    let before = thread_before.map_or(Some((call.stand(), call.attempts)), |before| before.find_call(path));
     (before != Some((call.stand(), call.attempts))).then(|| ReadyTurn {
         listener: call.listener.clone(),
         id: AttemptId { thread: thread.clone(), call: path.clone(), turn, attempt },

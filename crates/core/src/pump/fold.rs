@@ -26,13 +26,13 @@ use crate::types::record::{
 };
 use crate::types::time::Millis;
 
-use settling::{kept, settle, unanswered};
+use settling::{settle_kept, settle_unanswered, take_item};
 pub(super) use takers::is_failure;
 
 /// Folds one record into the state.
-pub fn apply(state: &mut PumpState, record: &Record) {
+pub fn apply_record(state: &mut PumpState, record: &Record) {
     let id = &record.header.thread;
-    let thread = state.threads.entry(id.clone()).or_insert_with(|| Thread::blank(id.clone()));
+    let thread = state.threads.entry(id.clone()).or_insert_with(|| Thread::new_blank(id.clone()));
     apply_to(thread, record);
 }
 
@@ -43,13 +43,13 @@ pub fn apply_to(thread: &mut Thread, record: &Record) {
     thread.head = record.head;
     thread.touched = h.time;
     if h.seq == 1 && !thread.id.is_sys() {
-        let body = Digest::of(&record.body);
+        let body = Digest::hash_bytes(&record.body);
         thread.opener = Some(ThreadOpener { sender: h.from.clone(), key: h.key.clone(), body, first: h.id });
     }
     match (h.kind, h.code) {
-        (RecordKind::Message, Some(RecordCode::Role(role))) => message(thread, record, role),
+        (RecordKind::Message, Some(RecordCode::Role(role))) => fold_message(thread, record, role),
         (RecordKind::Refusal, mark) => {
-            settle(thread, h, ItemAnswer::Seq(h.seq));
+            take_item(thread, h, ItemAnswer::Seq(h.seq));
             if matches!(mark, Some(RecordCode::ChildrenOpen | RecordCode::TodoOpen))
                 && let Some(call) = h.call.as_ref().and_then(|path| thread.calls.get_mut(path))
             {
@@ -57,22 +57,22 @@ pub fn apply_to(thread: &mut Thread, record: &Record) {
             }
         }
         (RecordKind::Outcome, Some(RecordCode::DeadLetter)) => {}
-        (RecordKind::Outcome, _) => close(thread, record),
-        (RecordKind::Attempt, _) => attempt(thread, record),
-        (RecordKind::Timer, Some(RecordCode::Timing(timing))) => timers::timer(thread, record, timing),
-        (RecordKind::Terminal, _) => end(thread),
-        (RecordKind::Journal, _) => journal::entry(thread, record),
-        (RecordKind::Approval, Some(RecordCode::Approving(what))) => approving(thread, record, what),
+        (RecordKind::Outcome, _) => fold_close(thread, record),
+        (RecordKind::Attempt, _) => fold_attempt(thread, record),
+        (RecordKind::Timer, Some(RecordCode::Timing(timing))) => timers::fold_timer(thread, record, timing),
+        (RecordKind::Terminal, _) => fold_end(thread),
+        (RecordKind::Journal, _) => journal::fold_entry(thread, record),
+        (RecordKind::Approval, Some(RecordCode::Approving(what))) => fold_approval(thread, record, what),
         (RecordKind::Steer, Some(RecordCode::Steering(what))) => match what {
             SteerEffect::Paused => thread.paused = Some(h.time),
             SteerEffect::Resumed => thread.paused = None,
-            SteerEffect::Steered => steered(thread, record),
+            SteerEffect::Steered => fold_steer(thread, record),
         },
         (RecordKind::Message | RecordKind::Timer | RecordKind::Approval | RecordKind::Steer, _) => {}
     }
 }
 
-fn message(thread: &mut Thread, record: &Record, role: MessageRole) {
+fn fold_message(thread: &mut Thread, record: &Record, role: MessageRole) {
     let h = &record.header;
     match role {
         MessageRole::Request | MessageRole::Begin => {
@@ -80,52 +80,52 @@ fn message(thread: &mut Thread, record: &Record, role: MessageRole) {
             remember_key(thread, record);
             let held = !thread.calls.is_empty();
             let number = h.call.as_ref().map_or(0, CallPath::top_number);
-            open(thread, h, h.call.clone(), OpenedBy::Request, held, number);
+            open_call(thread, h, h.call.clone(), OpenedBy::Request, held, number);
             let runs = (role == MessageRole::Request && !held).then_some(h.time);
             thread.budget_uses.insert(number, BudgetUse::new(h.config, runs));
         }
         MessageRole::Call => {
-            settle(thread, h, ItemAnswer::Open);
+            take_item(thread, h, ItemAnswer::Open);
             let budget_use = budget_use_of(thread, h.call.as_ref());
-            open(thread, h, item_path(h), OpenedBy::Request, false, budget_use);
+            open_call(thread, h, item_path(h), OpenedBy::Request, false, budget_use);
             if let Some(caller) = &h.call {
-                thread.charge(caller, UsedAmounts::CALL);
+                thread.charge_call(caller, UsedAmounts::CALL);
             }
             if let (Some(call), Some(to)) = (call_of(thread, h), &h.to) {
-                call.rounds.made(h.turn.unwrap_or(0), to, &record.body);
+                call.rounds.note_call(h.turn.unwrap_or(0), to, &record.body);
             }
         }
-        MessageRole::ToAll => takers::taken(thread, record, false),
-        MessageRole::ToFirst => takers::taken(thread, record, true),
-        MessageRole::Steer => unanswered(thread, record),
-        MessageRole::Note => kept(thread, record),
-        MessageRole::Final => close(thread, record),
+        MessageRole::ToAll => takers::fold_taken(thread, record, false),
+        MessageRole::ToFirst => takers::fold_taken(thread, record, true),
+        MessageRole::Steer => settle_unanswered(thread, record),
+        MessageRole::Note => settle_kept(thread, record),
+        MessageRole::Final => fold_close(thread, record),
         MessageRole::Answer => {
             if let Some(path) = &h.call {
                 answer_item(thread, path, record);
-                spawned(thread, path, record);
-                cleared(thread, path, record);
-                timers::answered(thread, path, record);
+                fold_spawn(thread, path, record);
+                fold_clear(thread, path, record);
+                timers::fold_answer(thread, path, record);
             }
         }
-        MessageRole::Inbox => inbox(thread, record),
+        MessageRole::Inbox => fold_inbox(thread, record),
         MessageRole::WrapUp => wrap_up(thread, record),
-        MessageRole::Tell => tell(thread, record),
+        MessageRole::Tell => fold_notice(thread, record),
         MessageRole::Told => {}
-        _ => item(thread, record),
+        _ => fold_item(thread, record),
     }
 }
 
 /// Takes an item that the pump answers.
-fn item(thread: &mut Thread, record: &Record) {
-    if let Some(one) = primitives::recorded(&record.header) {
+fn fold_item(thread: &mut Thread, record: &Record) {
+    if let Some(one) = primitives::find_recorded(&record.header) {
         (one.fold)(thread, record);
     }
 }
 
 /// News for a listener. A request for approval is recorded below the call that waits. The outcome of a call that a
 /// timer opened gets a top call, which the budget use of the timer's call pays for.
-fn tell(thread: &mut Thread, record: &Record) {
+fn fold_notice(thread: &mut Thread, record: &Record) {
     let h = &record.header;
     let (about, held) = match h.call.as_ref().and_then(CallPath::caller) {
         Some((above, ..)) => (Some(above), false),
@@ -135,11 +135,11 @@ fn tell(thread: &mut Thread, record: &Record) {
         }
     };
     let budget_use = budget_use_of(thread, about.as_ref());
-    open(thread, h, h.call.clone(), OpenedBy::Tell, held, budget_use);
+    open_call(thread, h, h.call.clone(), OpenedBy::Tell, held, budget_use);
 }
 
 /// A call waits for a person, or no longer does. A rejected call waits until its outcome.
-fn approving(thread: &mut Thread, record: &Record, what: ApprovalEffect) {
+fn fold_approval(thread: &mut Thread, record: &Record, what: ApprovalEffect) {
     let h = &record.header;
     if thread.id.is_sys() {
         thread.person_requests +=
@@ -147,18 +147,18 @@ fn approving(thread: &mut Thread, record: &Record, what: ApprovalEffect) {
         return;
     }
     if what == ApprovalEffect::Asked {
-        return asked(thread, record);
+        return fold_question(thread, record);
     }
     let Some(call) = h.call.as_ref().and_then(|path| thread.calls.get_mut(path)) else { return };
     match what {
         ApprovalEffect::Requested => {
-            let of_attempt = approval_payload::unknown(&record.body).is_some();
+            let of_attempt = approval_payload::read_unknown(&record.body).is_some();
             if of_attempt {
                 // From now on it waits for a person.
                 (call.waits, call.away_since) = (None, None);
             }
             call.approval = approval_payload::read_requested(&record.body).map(|(id, hash, expires)| {
-                let element = approval_payload::element(&record.body).unwrap_or_default();
+                let element = approval_payload::read_element(&record.body).unwrap_or_default();
                 Approval { id, hash, asked: h.time, expires, seq: h.seq, element, of_attempt }
             });
         }
@@ -174,7 +174,7 @@ fn approving(thread: &mut Thread, record: &Record, what: ApprovalEffect) {
 }
 
 /// The item that the record names waits for a person.
-fn asked(thread: &mut Thread, record: &Record) {
+fn fold_question(thread: &mut Thread, record: &Record) {
     let h = &record.header;
     let Some((caller, turn, ordinal)) = h.call.as_ref().and_then(CallPath::caller) else { return };
     let Some(request) = question::read_asked(&record.body) else { return };
@@ -182,7 +182,7 @@ fn asked(thread: &mut Thread, record: &Record) {
     let item = call.and_then(|call| call.items.iter_mut().find(|item| item.ordinal == ordinal));
     if let Some(item) = item {
         let QuestionRequest { id, expires, choices, .. } = request;
-        let hash = Digest::of(&record.body);
+        let hash = Digest::hash_bytes(&record.body);
         item.pending =
             PendingItem::Person(Question { id, hash, asked: h.time, expires, seq: h.seq, choices });
     }
@@ -195,7 +195,7 @@ const RECENT_KEYS: usize = 2 * (limits::QUEUED_TOP_CALLS + limits::STEERS);
 fn remember_key(thread: &mut Thread, record: &Record) {
     let h = &record.header;
     if let (Some(key), Some(call)) = (h.key.clone(), h.call.clone()) {
-        let body = Digest::of(&record.body);
+        let body = Digest::hash_bytes(&record.body);
         thread.recent.push_back(RecentKey { sender: h.from.clone(), key, body, seq: h.seq, id: h.id, call });
         if thread.recent.len() > RECENT_KEYS {
             thread.recent.pop_front();
@@ -204,7 +204,7 @@ fn remember_key(thread: &mut Thread, record: &Record) {
 }
 
 fn item_path(h: &Header) -> Option<CallPath> {
-    Some(h.call.as_ref()?.item(h.turn?, h.ordinal?))
+    Some(h.call.as_ref()?.append_item(h.turn?, h.ordinal?))
 }
 
 /// The budget use that pays for a call.
@@ -212,7 +212,7 @@ fn budget_use_of(thread: &Thread, call: Option<&CallPath>) -> u32 {
     call.and_then(|path| thread.calls.get(path)).map_or(0, |call| call.budget_use)
 }
 
-fn open(
+fn open_call(
     thread: &mut Thread,
     h: &Header,
     path: Option<CallPath>,
@@ -265,7 +265,7 @@ fn answer_item(thread: &mut Thread, path: &CallPath, record: &Record) {
     let Some(call) = thread.calls.get_mut(&caller).filter(|c| c.settled == turn) else { return };
     if let Some(item) = call.items.iter_mut().find(|i| i.ordinal == ordinal) {
         match path.taker_number() {
-            Some(number) => takers::answered(item, number, record),
+            Some(number) => takers::fold_answer(item, number, record),
             None => item.answer = ItemAnswer::Seq(h.seq),
         }
         call.ready_after(h.seq, h.id, h.time);
@@ -273,20 +273,20 @@ fn answer_item(thread: &mut Thread, path: &CallPath, record: &Record) {
 }
 
 /// Adds the child of a `<thread-spawned>` to its call.
-fn spawned(thread: &mut Thread, path: &CallPath, record: &Record) {
+fn fold_spawn(thread: &mut Thread, path: &CallPath, record: &Record) {
     let Some(child) = core_payload::spawned_child(&record.body) else { return };
     thread.spawns += 1;
-    labels::remember(&mut thread.labels, &child);
+    labels::remember_child(&mut thread.labels, &child);
     let Some((caller, ..)) = path.caller() else { return };
-    thread.charge(&caller, UsedAmounts::SPAWN);
+    thread.charge_call(&caller, UsedAmounts::SPAWN);
     if let Some(call) = thread.calls.get_mut(&caller) {
-        let ceiling = budget_payload::ceiling(&record.body);
+        let ceiling = budget_payload::read_ceiling(&record.body);
         call.children.push(Child { id: child, ended: None, ceiling });
     }
 }
 
 /// Notes from a `<context-cleared>` how much of the call's view is cleared.
-fn cleared(thread: &mut Thread, path: &CallPath, record: &Record) {
+fn fold_clear(thread: &mut Thread, path: &CallPath, record: &Record) {
     let Some((_, to)) = view_payload::cleared_range(&record.body) else { return };
     let caller = path.caller().and_then(|(caller, ..)| thread.calls.get_mut(&caller));
     if let Some(call) = caller {
@@ -296,7 +296,7 @@ fn cleared(thread: &mut Thread, path: &CallPath, record: &Record) {
 
 /// Adds a core payload to a call's inbox. For `<thread-finished>` it also notes that the child has ended, and what
 /// the child had used.
-fn inbox(thread: &mut Thread, record: &Record) {
+fn fold_inbox(thread: &mut Thread, record: &Record) {
     let Some(path) = &record.header.call else { return };
     let Some(call) = thread.calls.get_mut(path) else { return };
     let seq = record.header.seq;
@@ -310,10 +310,10 @@ fn inbox(thread: &mut Thread, record: &Record) {
     call.inbox.push(InboxMessage { seq, sort });
     if let Some(child) = child.and_then(|id| call.children.iter_mut().find(|c| c.id == id)) {
         child.ended = Some(seq);
-        thread.charge(path, budget_payload::used_by_child(&record.body));
+        thread.charge_call(path, budget_payload::used_by_child(&record.body));
     }
     if let Some(of) = warning {
-        thread.warned(path, of);
+        thread.note_warning(path, of);
     }
 }
 
@@ -331,7 +331,7 @@ fn wrap_up(thread: &mut Thread, record: &Record) {
 }
 
 /// Adds a steering message to the inbox of a call, and remembers the sender's key if the message came from outside.
-fn steered(thread: &mut Thread, record: &Record) {
+fn fold_steer(thread: &mut Thread, record: &Record) {
     remember_key(thread, record);
     if let Some(call) = call_of(thread, &record.header) {
         call.inbox.push(InboxMessage { seq: record.header.seq, sort: Sort::Steer });
@@ -339,7 +339,7 @@ fn steered(thread: &mut Thread, record: &Record) {
 }
 
 /// Closes a call with the record that is its outcome.
-fn close(thread: &mut Thread, record: &Record) {
+fn fold_close(thread: &mut Thread, record: &Record) {
     let h = &record.header;
     let Some(path) = &h.call else { return };
     let Some(call) = thread.calls.remove(path) else { return };
@@ -348,16 +348,16 @@ fn close(thread: &mut Thread, record: &Record) {
     thread.calls.retain(|other, _| !other.is_within(path));
     // If items of the same reply have settled its turn, no turn has shown what is left in the inbox.
     let shown_up_to = if h.turn == Some(call.settled) { 0 } else { call.ready_seq };
-    timers::closed(thread, path, shown_up_to);
+    timers::fold_closed(thread, path, shown_up_to);
     answer_item(thread, path, record);
     if let Some(caller) = path.caller().and_then(|(caller, ..)| thread.calls.get_mut(&caller)) {
-        caller.rounds.heard(&call.listener, &record.body);
+        caller.rounds.note_answer(&call.listener, &record.body);
     }
     if path.depth() > 0 {
         return;
     }
     if thread.id.parent().is_some() {
-        end(thread);
+        fold_end(thread);
     } else {
         thread.close_budget_uses();
     }
@@ -370,7 +370,7 @@ fn close(thread: &mut Thread, record: &Record) {
 }
 
 /// Nothing is open in a thread that has ended.
-fn end(thread: &mut Thread) {
+fn fold_end(thread: &mut Thread) {
     thread.calls.clear();
     thread.timers.clear();
     thread.ended = true;
@@ -380,7 +380,7 @@ fn call_of<'t>(thread: &'t mut Thread, h: &Header) -> Option<&'t mut Call> {
     thread.calls.get_mut(h.call.as_ref()?).map(|call| &mut **call)
 }
 
-fn attempt(thread: &mut Thread, record: &Record) {
+fn fold_attempt(thread: &mut Thread, record: &Record) {
     let Some(call) = record.header.call.as_ref().and_then(|path| thread.calls.get_mut(path)) else { return };
     match core_payload::read_attempt_state(&record.body) {
         Some(AttemptState::Waits { outage, after, .. }) => {

@@ -15,12 +15,12 @@ use crate::types::ids::{CallPath, Name};
 use crate::types::record::{MessageRole, RecordCode, RecordKind};
 
 /// The use of the calls to all takers.
-pub(super) fn used(takers: &[(Name, bool)]) -> UsedAmounts {
-    UsedAmounts::calls(takers.len() as u64)
+pub(super) fn count_used(takers: &[(Name, bool)]) -> UsedAmounts {
+    UsedAmounts::from_calls(takers.len() as u64)
 }
 
 /// Begins a call to each taker of an item.
-pub(super) fn begin(
+pub(super) fn begin_gathering(
     d: &mut DecisionBuilder<'_>,
     turn: &Turn<'_>,
     ordinal: u32,
@@ -32,24 +32,24 @@ pub(super) fn begin(
         GatherRule::All => MessageRole::ToAll,
         GatherRule::First => MessageRole::ToFirst,
     };
-    let item = turn.path.item(turn.number, ordinal);
-    let over = budget_use::over(d, turn.thread, turn.path);
+    let item = turn.path.append_item(turn.number, ordinal);
+    let over = budget_use::collect_limits(d, turn.thread, turn.path);
     let calls: Vec<(CallPath, &Name, bool)> = (0u32..)
         .zip(takers)
-        .map(|(number, (to, is_dangerous))| (item.taker(number), to, *is_dangerous))
+        .map(|(number, (to, is_dangerous))| (item.append_taker(number), to, *is_dangerous))
         .collect();
     for (path, to, _) in &calls {
-        let mut fact = Fact::core(RecordKind::Message, RecordCode::Role(role), admitted.bytes().clone())
-            .to(to)
-            .on(path)
-            .because(turn.cause)
-            .under(turn.config);
+        let mut fact = Fact::from_core(RecordKind::Message, RecordCode::Role(role), admitted.bytes().clone())
+            .with_addressee(to)
+            .with_call(path)
+            .with_cause(turn.cause)
+            .with_config(turn.config);
         fact.from = turn.sender.clone();
-        d.record(turn.thread, fact);
+        d.add_record(turn.thread, fact);
     }
-    budget_use::warn(d, &over, used(takers));
+    budget_use::warn_limits(d, &over, count_used(takers));
     for (path, to, is_dangerous) in &calls {
-        looping::tell(d, turn, to, admitted.bytes());
+        looping::report_loop(d, turn, to, admitted.bytes());
         hold_if_due(d, turn.thread, path, (admitted.bytes(), admitted.element()), *is_dangerous);
     }
 }

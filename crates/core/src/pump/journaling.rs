@@ -25,7 +25,7 @@ use crate::types::record::{JournalEffect, RecordCode, RecordKind};
 use crate::types::refusal::Refusal;
 
 /// Takes an entry. If the same entry comes again, it is answered again and changes nothing.
-pub(super) fn entry(
+pub(super) fn take_entry(
     d: &mut DecisionBuilder<'_>,
     turn: &Turn<'_>,
     lease: &Lease,
@@ -34,45 +34,46 @@ pub(super) fn entry(
 ) {
     let entry = match entry {
         Ok(entry) => entry,
-        Err(refused) => return refuse(d, turn, lease, id, refused),
+        Err(refused) => return refuse_entry(d, turn, lease, id, refused),
     };
-    let Some(call) = d.call(turn.thread, turn.path) else { return };
+    let Some(call) = d.find_call(turn.thread, turn.path) else { return };
     let label = EntryLabel { id, delivery: None, attempt: Some(lease.id.attempt) };
-    let body: Arc<[u8]> = Arc::from(entry.document(label));
-    let refusal = match call.journal.entry(id) {
-        Some(known) if known.body == Digest::of(&body) => return confirm(d, turn, lease, id),
+    let body: Arc<[u8]> = Arc::from(entry.to_document(label));
+    let refusal = match call.journal.find_entry(id) {
+        Some(known) if known.body == Digest::hash_bytes(&body) => return confirm_entry(d, turn, lease, id),
         Some(_) => Some(other_bytes(id)),
         None => match &entry {
-            JournalEntry::Started(_) => full(&call.journal),
+            JournalEntry::Started(_) => refuse_full(&call.journal),
             JournalEntry::Result(outcome) => no_start(&call.journal, id, outcome),
         },
     };
     if let Some(refusal) = refusal.or_else(|| reserving::foreign_money(d, turn, &entry)) {
-        return refuse(d, turn, lease, id, Refused { refusal, kept: Some(body) });
+        return refuse_entry(d, turn, lease, id, Refused { refusal, kept: Some(body) });
     }
     if let JournalEntry::Started(started) = &entry
-        && let Some((of, refusal)) = reserving::refusal(d, turn, started)
+        && let Some((of, refusal)) = reserving::find_refusal(d, turn, started)
     {
-        refuse(d, turn, lease, id, Refused { refusal, kept: Some(body) });
+        refuse_entry(d, turn, lease, id, Refused { refusal, kept: Some(body) });
         return reserving::wrap_up(d, turn, &of);
     }
     let mark = match entry {
         JournalEntry::Started(_) => JournalEffect::Started,
         JournalEntry::Result(_) => JournalEffect::Result,
     };
-    let mut fact = Fact::core(RecordKind::Journal, RecordCode::Journaling(mark), body).on(turn.path);
+    let mut fact =
+        Fact::from_core(RecordKind::Journal, RecordCode::Journaling(mark), body).with_call(turn.path);
     fact.from = turn.sender.clone();
     fact.turn = Some(turn.number);
-    d.record(turn.thread, fact.because(turn.cause).under(turn.config));
+    d.add_record(turn.thread, fact.with_cause(turn.cause).with_config(turn.config));
     if mark == JournalEffect::Result {
-        reserving::settled(d, turn.thread, turn.path);
+        reserving::settle_reserved(d, turn.thread, turn.path);
     }
-    confirm(d, turn, lease, id);
+    confirm_entry(d, turn, lease, id);
 }
 
 /// Why no further model call can begin in this attempt. There is always room for the results of calls that
 /// have begun: what was bought must not be lost.
-fn full(journal: &Journal) -> Option<Refusal> {
+fn refuse_full(journal: &Journal) -> Option<Refusal> {
     let taken = journal.own.len() + journal.open().count();
     (taken + 2 > limits::JOURNAL).then(|| {
         let words = "64 journal entries are made, or kept for results, in this delivery, the most allowed";
@@ -83,7 +84,7 @@ fn full(journal: &Journal) -> Option<Refusal> {
 /// Why this is not the result of a model call that has begun.
 fn no_start(journal: &Journal, id: u64, outcome: &ModelCallOutcome) -> Option<Refusal> {
     let (result, start) = (id.to_string(), outcome.of.to_string());
-    let words = match journal.entry(outcome.of).map(|entry| &entry.sort) {
+    let words = match journal.find_entry(outcome.of).map(|entry| &entry.sort) {
         Some(EntryKind::Open(_)) => return None,
         Some(EntryKind::Answered) => format!("entry {start} has its result already"),
         Some(EntryKind::Result) => format!("entry {start} is a result itself"),
@@ -96,7 +97,7 @@ fn no_start(journal: &Journal, id: u64, outcome: &ModelCallOutcome) -> Option<Re
         true => "of: every model call of this attempt has its result".to_owned(),
         false => format!("of: one of {}", open.join(", ")),
     };
-    Some(Refusal::new(Code::Invalid, words).expecting(expected).of_element("journal"))
+    Some(Refusal::new(Code::Invalid, words).with_expected(expected).of_element("journal"))
 }
 
 fn other_bytes(id: u64) -> Refusal {
@@ -104,12 +105,12 @@ fn other_bytes(id: u64) -> Refusal {
     Refusal::new(Code::IdConflict, words).fixed_by("take a number that this attempt has not used")
 }
 
-fn confirm(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, lease: &Lease, id: u64) {
-    answer(d, &turn.sender, lease.token.0.to_string(), id, None);
+fn confirm_entry(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, lease: &Lease, id: u64) {
+    send_answer(d, &turn.sender, lease.token.0.to_string(), id, None);
 }
 
 /// Answers a question.
-pub(super) fn asked(
+pub(super) fn take_question(
     d: &mut DecisionBuilder<'_>,
     turn: &Turn<'_>,
     lease: &Arc<Lease>,
@@ -118,62 +119,62 @@ pub(super) fn asked(
 ) {
     let answered = match question {
         Ok(PumpQuestion::Journal { from }) => {
-            let past = d.call(turn.thread, turn.path).map_or(&[][..], |call| &call.journal.past);
+            let past = d.find_call(turn.thread, turn.path).map_or(&[][..], |call| &call.journal.past);
             let skipped = usize::try_from(from).unwrap_or(usize::MAX);
             let seqs = past.iter().skip(skipped).copied().collect();
-            return d.effect(Effect::Recall(JournalRecall { lease: lease.clone(), id, from, seqs }));
+            return d.add_effect(Effect::Recall(JournalRecall { lease: lease.clone(), id, from, seqs }));
         }
         Ok(PumpQuestion::View { .. } | PumpQuestion::Blob { .. }) => {
-            recall::answer_of(turn, 0).map_err(unkept)
+            recall::answer_of(turn, 0).map_err(refuse_unkept)
         }
         Ok(PumpQuestion::Schema { name, element, from }) => {
-            showing::schema(d, turn, &name, element.as_deref(), from).map_err(unkept)
+            showing::show_schema(d, turn, &name, element.as_deref(), from).map_err(refuse_unkept)
         }
-        Ok(PumpQuestion::PutBlob { bytes }) => Ok(showing::put(d, bytes)),
+        Ok(PumpQuestion::PutBlob { bytes }) => Ok(showing::put_document(d, bytes)),
         Ok(PumpQuestion::Configuration { path, from }) => {
-            showing::configuration(d, turn, &path, from).map_err(unkept)
+            showing::show_configuration(d, turn, &path, from).map_err(refuse_unkept)
         }
         Err(refused) => Err(refused),
     };
     match answered {
-        Ok(body) => answer(d, &turn.sender, lease.token.0.to_string(), id, Some(&body)),
-        Err(refused) => refuse(d, turn, lease, id, refused),
+        Ok(body) => send_answer(d, &turn.sender, lease.token.0.to_string(), id, Some(&body)),
+        Err(refused) => refuse_entry(d, turn, lease, id, refused),
     }
 }
 
 /// A refused question is not worth keeping.
-fn unkept(refusal: Refusal) -> Refused {
+fn refuse_unkept(refusal: Refusal) -> Refused {
     Refused { refusal, kept: None }
 }
 
 /// Answers with a refusal. The refusal is recorded in the call, or only counted if its sender causes too
 /// many.
-fn refuse(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, lease: &Lease, id: u64, refused: Refused) {
+fn refuse_entry(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, lease: &Lease, id: u64, refused: Refused) {
     let Refused { mut refusal, kept } = refused;
     if d.has_room(&turn.sender) {
         d.charge_refusal(&turn.sender, None);
-        refusal.hash = kept.map(|bytes| d.keep(&bytes));
+        refusal.hash = kept.map(|bytes| d.keep_document(&bytes));
         let body = core_payload::system_error(&refusal);
-        let fact = Fact::core(RecordKind::Refusal, RecordCode::Code(refusal.code), body)
-            .to(&turn.sender)
-            .on(turn.path);
-        d.record(turn.thread, fact.because(turn.cause).under(turn.config));
+        let fact = Fact::from_core(RecordKind::Refusal, RecordCode::Code(refusal.code), body)
+            .with_addressee(&turn.sender)
+            .with_call(turn.path);
+        d.add_record(turn.thread, fact.with_cause(turn.cause).with_config(turn.config));
     } else {
         d.charge_refusal(&turn.sender, Some(turn.thread.clone()));
     }
     let body = core_payload::system_error(&refusal);
-    answer(d, &turn.sender, lease.token.0.to_string(), id, Some(&body));
+    send_answer(d, &turn.sender, lease.token.0.to_string(), id, Some(&body));
 }
 
 /// Answers an entry or a question.
-pub(super) fn answer(
+pub(super) fn send_answer(
     d: &mut DecisionBuilder<'_>,
     listener: &Name,
     delivery: String,
     id: u64,
     body: Option<&Arc<[u8]>>,
 ) {
-    let payload = body.and_then(|body| Payload::trusted(body.clone()).ok());
+    let payload = body.and_then(|body| Payload::from_trusted(body.clone()).ok());
     let answer = Box::new(PumpAnswer { delivery, id, payload });
-    d.effect(Effect::Answer { listener: listener.clone(), answer });
+    d.add_effect(Effect::Answer { listener: listener.clone(), answer });
 }

@@ -13,16 +13,16 @@ use crate::types::record::{MessageRole, RecordCode, RecordKind};
 use crate::types::refusal::Refusal;
 
 /// Why a call may not be made again; `None` if it may.
-pub(super) fn refusal(
+pub(super) fn find_refusal(
     d: &DecisionBuilder<'_>,
     turn: &Turn<'_>,
     to: &Name,
     payload: &[u8],
 ) -> Option<Refusal> {
-    let loops = d.page(turn.config)?.loops?;
-    let rounds = &d.call(turn.thread, turn.path)?.rounds;
-    let made = rounds.count(to, payload);
-    let (number, stale) = (made.saturating_add(1), rounds.stale(turn.number, to));
+    let loops = d.find_composition(turn.config)?.loops?;
+    let rounds = &d.find_call(turn.thread, turn.path)?.rounds;
+    let made = rounds.count_calls(to, payload);
+    let (number, stale) = (made.saturating_add(1), rounds.count_stale(turn.number, to));
     if number >= loops.refused {
         let words = format!(
             "the same call was made to {} {made} times; its answers are known, and it is not made again",
@@ -40,9 +40,9 @@ pub(super) fn refusal(
 }
 
 /// If a call that was just recorded was made once too often, tells the caller in the next turn.
-pub(super) fn tell(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, to: &Name, payload: &Arc<[u8]>) {
-    let Some(loops) = d.page(turn.config).and_then(|page| page.loops) else { return };
-    let made = d.call(turn.thread, turn.path).map_or(0, |call| call.rounds.count(to, payload));
+pub(super) fn report_loop(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, to: &Name, payload: &Arc<[u8]>) {
+    let Some(loops) = d.find_composition(turn.config).and_then(|page| page.loops) else { return };
+    let made = d.find_call(turn.thread, turn.path).map_or(0, |call| call.rounds.count_calls(to, payload));
     if made != loops.told {
         return;
     }
@@ -54,8 +54,8 @@ pub(super) fn tell(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, to: &Name, payl
     let refusal =
         Refusal::new(Code::RepeatedCall, words).fixed_by("use an answer, or ask for something else");
     let body = core_payload::system_error(&refusal);
-    let fact = Fact::core(RecordKind::Message, RecordCode::Role(MessageRole::Inbox), body)
-        .on(turn.path)
-        .to(&turn.sender);
-    d.record(turn.thread, fact.because(turn.cause).under(turn.config));
+    let fact = Fact::from_core(RecordKind::Message, RecordCode::Role(MessageRole::Inbox), body)
+        .with_call(turn.path)
+        .with_addressee(&turn.sender);
+    d.add_record(turn.thread, fact.with_cause(turn.cause).with_config(turn.config));
 }

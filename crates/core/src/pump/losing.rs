@@ -3,20 +3,20 @@
 use super::approving;
 use super::decision_builder::DecisionBuilder;
 use super::event::{Effect, LostAttempt};
-use super::failing::{begun, failed, waits};
+use super::failing::{fail_attempt, find_begun, wait_for_outage};
 use crate::types::codes::Code;
 use crate::types::composition::OnUnknown;
 use crate::types::flow::PumpFailure;
 use crate::types::limits;
 
 /// An attempt ended without a reply. If the attempt is no longer due, an earlier event has settled it.
-pub(super) fn lost(d: &mut DecisionBuilder<'_>, lost: &LostAttempt) {
+pub(super) fn lose_attempt(d: &mut DecisionBuilder<'_>, lost: &LostAttempt) {
     if let Some(effect) = &lost.then {
-        d.effect(Effect::clone(effect));
+        d.add_effect(Effect::clone(effect));
     }
     let Some(call) = d.due_call(&lost.id) else { return };
-    let listener = d.listener(call.config, &call.listener);
-    let begun = begun(call);
+    let listener = d.find_listener(call.config, &call.listener);
+    let begun = find_begun(call);
     // An exit code is a known outcome, unless the attempt had begun a model call that may have been paid.
     let known = begun.is_none()
         && matches!(lost.code, Code::ListenerFailed | Code::ListenerSilent | Code::ListenerDown);
@@ -33,8 +33,8 @@ pub(super) fn lost(d: &mut DecisionBuilder<'_>, lost: &LostAttempt) {
     } else {
         call.own_attempt() < allowed
     };
-    let failing = failing(lost, begun);
-    if lost.outage.as_deref().is_some_and(|outage| waits(d, &lost.id, outage, &failing)) {
+    let failing = make_failure(lost, begun);
+    if lost.outage.as_deref().is_some_and(|outage| wait_for_outage(d, &lost.id, outage, &failing)) {
         return;
     }
     // Another attempt does not help if the addressee is missing or the thread cannot be read.
@@ -43,10 +43,10 @@ pub(super) fn lost(d: &mut DecisionBuilder<'_>, lost: &LostAttempt) {
         return approving::hold_for_attempt(d, (&lost.id.thread, &lost.id.call), request, &failing);
     }
     let more = may_retry && !hopeless && is_left;
-    failed(d, &lost.id.thread, &lost.id.call, &failing, more, lost.with_pump);
+    fail_attempt(d, &lost.id.thread, &lost.id.call, &failing, more, lost.with_pump);
 }
 
-fn failing(lost: &LostAttempt, begun: Option<u64>) -> PumpFailure {
+fn make_failure(lost: &LostAttempt, begun: Option<u64>) -> PumpFailure {
     let Some(entry) = begun else { return PumpFailure { code: lost.code, words: lost.words.clone() } };
     let words = format!(
         "lost after its model call began, which may have been paid: entry {entry} has no result; {}: {}",

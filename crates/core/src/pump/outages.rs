@@ -60,7 +60,7 @@ struct Outage {
 }
 
 impl Outage {
-    fn tries(&self, call: &(ThreadId, CallPath)) -> bool {
+    fn is_trial(&self, call: &(ThreadId, CallPath)) -> bool {
         self.tries.as_ref().is_some_and(|tried| is_of(tried, call))
     }
 
@@ -123,7 +123,14 @@ impl Outages {
     }
 
     /// A call waits from now on. `has_failed` says whether it was just tried itself.
-    pub fn waits(&mut self, party: AwayParty, work: ReadyTurn, has_failed: bool, now: Millis, seed: Seed) {
+    pub fn add_waiting(
+        &mut self,
+        party: AwayParty,
+        work: ReadyTurn,
+        has_failed: bool,
+        now: Millis,
+        seed: Seed,
+    ) {
         let call = (work.id.thread.clone(), work.id.call.clone());
         let root = work.id.thread.root_of();
         let outage = self.all.entry(party).or_default();
@@ -144,17 +151,17 @@ impl Outages {
             outage.in_a_row = if is_trial { 0 } else { outage.in_a_row };
             outage.waiting.push_back(work);
         }
-        outage.next.get_or_insert_with(|| now.plus(pause_ms(outage.trials, seed)));
+        outage.next.get_or_insert_with(|| now.add_ms(pause_ms(outage.trials, seed)));
     }
 
     /// Who is away for all calls to a listener.
-    pub fn away(&self, listener: &Name) -> Option<&AwayParty> {
+    pub fn find_away(&self, listener: &Name) -> Option<&AwayParty> {
         let mut all = self.all.iter();
         all.find(|(_, one)| one.is_for_all && one.listeners.contains(listener)).map(|(party, _)| party)
     }
 
     /// A call that waits has a slot. Returns whether it may go on.
-    pub fn begins(&mut self, call: &(ThreadId, CallPath)) -> bool {
+    pub fn begin_trial(&mut self, call: &(ThreadId, CallPath)) -> bool {
         let mut may_go = false;
         for outage in self.all.values_mut() {
             let before = outage.going.len();
@@ -176,7 +183,7 @@ impl Outages {
         let mut goes_on = Vec::new();
         for outage in self.all.values_mut().filter(|outage| outage.listeners.contains(listener)) {
             outage.failed = None;
-            if !(outage.tries(call) || outage.is_for_all) || self.is_recorded {
+            if !(outage.is_trial(call) || outage.is_for_all) || self.is_recorded {
                 continue;
             }
             let few = outage.batch.max(limits::GO_ON_AT_ONCE).min(outage.waiting.len());
@@ -186,14 +193,14 @@ impl Outages {
             goes_on.extend(these);
             (outage.tries, outage.trials, outage.in_a_row) = (None, 0, 0);
             outage.is_for_all &= !outage.waiting.is_empty();
-            outage.next = Some(now.plus(pause_ms(0, seed)));
+            outage.next = Some(now.add_ms(pause_ms(0, seed)));
         }
         self.all.retain(|_, outage| !outage.is_over());
         goes_on
     }
 
     /// A call to try again now. `room` says of a call whether it can be tried for the one who is away.
-    pub fn trial(
+    pub fn take_trial(
         &mut self,
         now: Millis,
         seed: Seed,
@@ -203,7 +210,7 @@ impl Outages {
             return None;
         }
         while let Some((party, outage)) = self.all.iter_mut().find(|(_, one)| one.is_due(now)) {
-            outage.next = Some(now.plus(pause_ms(outage.trials, seed)));
+            outage.next = Some(now.add_ms(pause_ms(outage.trials, seed)));
             if let Some(work) = outage.pick_trial(|work| room(party, work)) {
                 return Some(work);
             }

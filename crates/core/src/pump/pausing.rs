@@ -16,16 +16,16 @@ use crate::types::refusal::Refusal;
 use crate::types::time::Millis;
 
 /// Pauses or resumes a thread. A pause of what is paused is not recorded again; a resume of what nothing holds is refused.
-pub(super) fn pause(d: &mut DecisionBuilder<'_>, pause: &PauseOrder) {
+pub(super) fn apply_pause(d: &mut DecisionBuilder<'_>, pause: &PauseOrder) {
     let PauseOrder { ticket, by, thread, halts, note } = pause;
     let ticket = *ticket;
-    let place = thread.clone().unwrap_or_else(ThreadId::sys);
-    let found = d.thread(&place).filter(|t| t.seq > 0 && thread.is_some() != t.id.is_sys());
+    let place = thread.clone().unwrap_or_else(ThreadId::new_sys);
+    let found = d.find_thread(&place).filter(|t| t.seq > 0 && thread.is_some() != t.id.is_sys());
     let found = found.filter(|t| may_act(d, by, &t.id));
     if let Some(refusal) = closing::not_alive(found.map(Thread::life), "pause or resume") {
         return refuse_asker(d, ticket, by, Some(&place), Refused { refusal, kept: None });
     }
-    if !halts && halted(|id| d.thread(id), &place).is_none() {
+    if !halts && find_halt(|id| d.find_thread(id), &place).is_none() {
         let refusal = not_paused(thread.as_ref());
         return refuse_asker(d, ticket, by, Some(&place), Refused { refusal, kept: None });
     }
@@ -33,16 +33,18 @@ pub(super) fn pause(d: &mut DecisionBuilder<'_>, pause: &PauseOrder) {
         let config = found.and_then(|t| t.calls.values().next()).map(|call| call.config);
         let config = config.unwrap_or_else(|| d.current_config());
         let (what, body) = match halts {
-            true => (SteerEffect::Paused, approval_payload::paused(by, note.as_deref())),
-            false => (SteerEffect::Resumed, approval_payload::resumed(by)),
+            true => (SteerEffect::Paused, approval_payload::write_pause(by, note.as_deref())),
+            false => (SteerEffect::Resumed, approval_payload::write_resume(by)),
         };
-        let fact = Fact::core(RecordKind::Steer, RecordCode::Steering(what), body).to(by).under(config);
-        d.record(&place, fact);
+        let fact = Fact::from_core(RecordKind::Steer, RecordCode::Steering(what), body)
+            .with_addressee(by)
+            .with_config(config);
+        d.add_record(&place, fact);
         if !halts {
-            d.effect(Effect::Resumed(place));
+            d.add_effect(Effect::Resumed(place));
         }
     }
-    d.effect(Effect::Done { ticket });
+    d.add_effect(Effect::Done { ticket });
 }
 
 /// Nothing holds the thread, or everything, so a resume would change nothing.
@@ -60,7 +62,7 @@ fn not_paused(thread: Option<&ThreadId>) -> Refusal {
 
 /// The pause that keeps a thread from sending anything new, and since when: its own, that of an
 /// ancestor, or that of everything, which is stored in `sys`.
-pub fn halted<'t>(
+pub fn find_halt<'t>(
     of: impl Fn(&ThreadId) -> Option<&'t Thread>,
     thread: &ThreadId,
 ) -> Option<(ThreadId, Millis)> {
@@ -72,7 +74,7 @@ pub fn halted<'t>(
         }
         line = id.parent();
     }
-    paused(&ThreadId::sys()).map(|since| (ThreadId::sys(), since))
+    paused(&ThreadId::new_sys()).map(|since| (ThreadId::new_sys(), since))
 }
 
 #[cfg(test)]
@@ -82,17 +84,17 @@ mod tests {
     #[test]
     fn a_pause_holds_for_what_is_below_and_one_of_sys_for_all() {
         let id = |text| ThreadId::parse(text).unwrap();
-        let mut root = Thread::blank(id("sess-1f0c9a2b77d1"));
-        let mut sys = Thread::blank(ThreadId::sys());
+        let mut root = Thread::new_blank(id("sess-1f0c9a2b77d1"));
+        let mut sys = Thread::new_blank(ThreadId::new_sys());
         let child = id("sess-1f0c9a2b77d1.heat.deep");
         let by = |root: &Thread, sys: &Thread| {
             let of = |wanted: &ThreadId| [root, sys].into_iter().find(|t| t.id == *wanted);
-            halted(of, &child)
+            find_halt(of, &child)
         };
         assert_eq!(by(&root, &sys), None);
         root.paused = Some(Millis(7));
         assert_eq!(by(&root, &sys), Some((root.id.clone(), Millis(7))));
         (root.paused, sys.paused) = (None, Some(Millis(9)));
-        assert_eq!(by(&root, &sys), Some((ThreadId::sys(), Millis(9))));
+        assert_eq!(by(&root, &sys), Some((ThreadId::new_sys(), Millis(9))));
     }
 }

@@ -5,7 +5,7 @@ use super::decision_builder::DecisionBuilder;
 use super::event::Effect;
 use super::questions;
 use super::refusing::refuse_asker;
-use super::requests::{bare, made};
+use super::requests::{count_made, to_refused};
 use super::state::PersonRequest;
 use crate::rules::question;
 use crate::types::client;
@@ -15,56 +15,65 @@ use crate::types::person::{PersonDecision, PersonRequestId, RequestKind, Ruling}
 use crate::types::refusal::Refusal;
 
 /// A person decides about a request.
-pub(super) fn ruled(d: &mut DecisionBuilder<'_>, ruling: Ruling) {
+pub(super) fn take_ruling(d: &mut DecisionBuilder<'_>, ruling: Ruling) {
     let Ruling { ticket, by, request: id, hash, note, says } = ruling;
-    let outcome = match d.asking(id) {
-        _ if !d.has_role(&by, client::Role::Approve) => Err((None, bare(no_person(&by)))),
-        None => Err((None, bare(nothing_waits(d, id)))),
+    let outcome = match d.find_asking(id) {
+        _ if !d.has_role(&by, client::Role::Approve) => Err((None, to_refused(no_person(&by)))),
+        None => Err((None, to_refused(nothing_waits(d, id)))),
         Some((thread, place)) => {
             let note = note.as_deref();
-            let request = d.thread(&thread).and_then(|state| state.person_request(&place));
+            let request = d.find_thread(&thread).and_then(|state| state.person_request(&place));
             let ruled = match (request, says) {
                 (Some(PersonRequest::Question(question)), PersonDecision::Choose(choice)) => {
                     let question = question.clone();
                     is_bound_to(id, question.hash, hash)
                         .and_then(|()| {
-                            questions::chosen(d, (&thread, &place), &question, &by, (choice, note))
+                            questions::choose_answer(d, (&thread, &place), &question, &by, (choice, note))
                         })
-                        .map_err(bare)
+                        .map_err(to_refused)
                 }
                 (Some(PersonRequest::Approval(approval)), says)
                     if !matches!(says, PersonDecision::Choose(_)) =>
                 {
                     let approval = approval.clone();
                     match is_bound_to(id, approval.hash, hash) {
-                        Ok(()) => approving::rule(d, (&thread, &place), &approval, (&by, note), says),
-                        Err(refusal) => Err(bare(refusal)),
+                        Ok(()) => {
+                            approving::rule_approval(d, (&thread, &place), &approval, (&by, note), says)
+                        }
+                        Err(refusal) => Err(to_refused(refusal)),
                     }
                 }
-                (Some(PersonRequest::Question(question)), _) => Err(bare(is_question(id, &question.choices))),
-                (Some(PersonRequest::Approval(_)), _) => Err(bare(is_approval(id))),
-                (None, _) => Err(bare(nothing_waits(d, id))),
+                (Some(PersonRequest::Question(question)), _) => {
+                    Err(to_refused(is_question(id, &question.choices)))
+                }
+                (Some(PersonRequest::Approval(_)), _) => Err(to_refused(is_approval(id))),
+                (None, _) => Err(to_refused(nothing_waits(d, id))),
             };
             ruled.map_err(|refused| (Some(thread), refused))
         }
     };
     match outcome {
-        Ok(()) => d.effect(Effect::Done { ticket }),
+        Ok(()) => d.add_effect(Effect::Done { ticket }),
         Err((thread, refused)) => refuse_asker(d, ticket, &by, thread.as_ref(), refused),
     }
 }
 
 /// No person decided in time. If the request has its answer by now, nothing happens.
-pub(super) fn expired(d: &mut DecisionBuilder<'_>, thread: &ThreadId, place: &CallPath, id: PersonRequestId) {
-    let request = d.thread(thread).and_then(|state| state.person_request(place));
+pub(super) fn expire_request(
+    d: &mut DecisionBuilder<'_>,
+    thread: &ThreadId,
+    place: &CallPath,
+    id: PersonRequestId,
+) {
+    let request = d.find_thread(thread).and_then(|state| state.person_request(place));
     match request.filter(|request| request.id() == id) {
         Some(PersonRequest::Approval(approval)) => {
             let approval = approval.clone();
-            approving::expired(d, thread, place, &approval);
+            approving::expire_approval(d, thread, place, &approval);
         }
         Some(PersonRequest::Question(question)) => {
             let question = question.clone();
-            questions::expired(d, thread, place, &question);
+            questions::expire_question(d, thread, place, &question);
         }
         None => {}
     }
@@ -73,8 +82,8 @@ pub(super) fn expired(d: &mut DecisionBuilder<'_>, thread: &ThreadId, place: &Ca
 fn is_bound_to(id: PersonRequestId, hash: Digest, seen: Option<Digest>) -> Result<(), Refusal> {
     let Some(seen) = seen.filter(|seen| *seen != hash) else { return Ok(()) };
     Err(Refusal::new(Code::MismatchedApproval, format!("request {id} is for other bytes"))
-        .expecting(format!("bytes with SHA-256 {hash}"))
-        .receiving(format!("bytes with SHA-256 {seen}"))
+        .with_expected(format!("bytes with SHA-256 {hash}"))
+        .with_received(format!("bytes with SHA-256 {seen}"))
         .fixed_by("look at what waits now"))
 }
 
@@ -85,7 +94,7 @@ fn no_person(by: &Name) -> Refusal {
 }
 
 fn nothing_waits(d: &DecisionBuilder<'_>, id: PersonRequestId) -> Refusal {
-    if (1..=made(d)).contains(&id.0) {
+    if (1..=count_made(d)).contains(&id.0) {
         let words = format!("request {id} is over: it was answered or has expired, or its call was closed");
         return Refusal::new(Code::DecidedApproval, words);
     }
@@ -95,7 +104,7 @@ fn nothing_waits(d: &DecisionBuilder<'_>, id: PersonRequestId) -> Refusal {
 
 fn is_question(id: PersonRequestId, choices: &[String]) -> Refusal {
     let words = format!("{id} is a question: it is answered, not approved, rejected or amended");
-    Refusal::new(Code::WrongRequestKind, words).fixed_by(question::commands(id, choices))
+    Refusal::new(Code::WrongRequestKind, words).fixed_by(question::spell_commands(id, choices))
 }
 
 fn is_approval(id: PersonRequestId) -> Refusal {

@@ -3,7 +3,7 @@
 use super::decision_builder::{DecisionBuilder, Fact};
 use super::event::Effect;
 use super::state::ThreadState;
-use crate::rules::admit::excerpt;
+use crate::rules::admit::cut_excerpt;
 use crate::rules::core_payload;
 use crate::types::client;
 use crate::types::codes::Code;
@@ -23,7 +23,7 @@ pub(super) fn refuse_outside_calls(
     to: &Name,
     refused: Refused,
 ) -> Refusal {
-    let place = living(d, thread);
+    let place = find_living(d, thread);
     let Refused { mut refusal, kept } = refused;
     if !d.has_room(to) {
         d.charge_refusal(to, Some(place));
@@ -33,12 +33,15 @@ pub(super) fn refuse_outside_calls(
     if let Some(bytes) = &kept {
         // Whichever check refused it: if bytes have no place in a call, at most an excerpt is kept.
         let fits = bytes.len() <= limits::EXCERPT_BYTES;
-        refusal.hash = Some(if fits { d.keep(bytes) } else { d.keep(&excerpt(bytes, 0)) });
+        refusal.hash =
+            Some(if fits { d.keep_document(bytes) } else { d.keep_document(&cut_excerpt(bytes, 0)) });
     }
     let body = core_payload::system_error(&refusal);
     let config = d.current_config();
-    let fact = Fact::core(RecordKind::Refusal, RecordCode::Code(refusal.code), body).to(to).under(config);
-    d.record(&place, fact);
+    let fact = Fact::from_core(RecordKind::Refusal, RecordCode::Code(refusal.code), body)
+        .with_addressee(to)
+        .with_config(config);
+    d.add_record(&place, fact);
     refusal
 }
 
@@ -53,16 +56,17 @@ pub(super) fn refuse_asker(
 ) {
     let place = about.filter(|thread| may_act(d, who, thread));
     let refusal = refuse_outside_calls(d, place, who, refused);
-    d.effect(Effect::Refused { ticket, refusal: Box::new(refusal) });
+    d.add_effect(Effect::Refused { ticket, refusal: Box::new(refusal) });
 }
 
 /// The thread itself if it is alive, else its nearest living ancestor, else `sys`.
-pub(super) fn living(d: &DecisionBuilder<'_>, thread: Option<&ThreadId>) -> ThreadId {
-    let mut place = thread.filter(|id| d.thread(id).is_some()).cloned();
-    while let Some(id) = place.take_if(|id| d.thread(id).is_none_or(|t| t.life() == ThreadState::Ended)) {
+pub(super) fn find_living(d: &DecisionBuilder<'_>, thread: Option<&ThreadId>) -> ThreadId {
+    let mut place = thread.filter(|id| d.find_thread(id).is_some()).cloned();
+    while let Some(id) = place.take_if(|id| d.find_thread(id).is_none_or(|t| t.life() == ThreadState::Ended))
+    {
         place = id.parent();
     }
-    place.unwrap_or_else(ThreadId::sys)
+    place.unwrap_or_else(ThreadId::new_sys)
 }
 
 /// A refusal that is not recorded still says what was wrong, so that its sender can fix it and slow down.
@@ -76,7 +80,7 @@ fn throttled_refusal(d: &DecisionBuilder<'_>, to: &Name, refusal: Refusal) -> Re
 }
 
 pub(super) fn throttled_code(d: &DecisionBuilder<'_>, sender: &Name) -> Code {
-    match d.listener(d.current_config(), sender) {
+    match d.find_listener(d.current_config(), sender) {
         Some(_) => Code::ListenerThrottled,
         None => Code::IngressThrottled,
     }
@@ -85,6 +89,6 @@ pub(super) fn throttled_code(d: &DecisionBuilder<'_>, sender: &Name) -> Code {
 /// Whether a client may act on a thread: its own message opened the tree, or it has the role that operates
 /// the threads of others. For any other client the thread does not exist.
 pub(super) fn may_act(d: &DecisionBuilder<'_>, who: &Name, thread: &ThreadId) -> bool {
-    let opener = d.thread(&thread.root_of()).and_then(|root| root.opener.as_ref());
+    let opener = d.find_thread(&thread.root_of()).and_then(|root| root.opener.as_ref());
     opener.is_some_and(|opener| opener.sender == *who) || d.has_role(who, client::Role::Operate)
 }

@@ -40,7 +40,7 @@ impl RecentReplies {
     }
 
     /// Whether that listener's reply to that delivery was taken.
-    pub fn has(&self, delivery: &str, listener: &Name) -> bool {
+    pub fn has_reply(&self, delivery: &str, listener: &Name) -> bool {
         self.of.get(delivery).is_some_and(|(of, _)| of == listener)
     }
 
@@ -95,13 +95,13 @@ pub fn on_record(reader: &dyn LogReader, last: Position) -> Result<Vec<RepliedDe
     while end > oldest && left > 0 {
         let begin = end.saturating_sub(PAGE as u64).max(oldest);
         let count = usize::try_from(end - begin).unwrap_or(PAGE);
-        for (_, record) in reader.after(Position(begin), count)? {
+        for (_, record) in reader.read_after(Position(begin), count)? {
             left = left.saturating_sub(record.body.len());
-            newest.read(&record);
+            newest.read_record(&record);
         }
         end = begin;
     }
-    newest.close();
+    newest.close_newest();
     let mut found = newest.failed;
     for ((thread, call, turn), Settled { listener, cause, seq }) in newest.settled {
         let place = (thread, call, turn);
@@ -122,7 +122,7 @@ pub fn on_record(reader: &dyn LogReader, last: Position) -> Result<Vec<RepliedDe
 }
 
 impl Newest {
-    fn read(&mut self, record: &Record) {
+    fn read_record(&mut self, record: &Record) {
         let h = &record.header;
         self.seen.insert(h.id);
         let Some(call) = h.call.clone() else { return };
@@ -148,11 +148,11 @@ impl Newest {
                     self.closed.push(((h.thread.clone(), call), cause, h.seq));
                 }
             }
-            _ => self.settles(h, call),
+            _ => self.settle_call(h, call),
         }
     }
 
-    fn settles(&mut self, h: &Header, call: CallPath) {
+    fn settle_call(&mut self, h: &Header, call: CallPath) {
         let is_of_reply = match (h.kind, h.code) {
             (RecordKind::Message, Some(RecordCode::Role(role))) => {
                 !matches!(role, MessageRole::Answer | MessageRole::Inbox)
@@ -170,7 +170,7 @@ impl Newest {
             (Some(RecordCode::Handled), Some(turn), _) | (_, Some(turn), Some(_)) => Some((call, turn)),
             _ => None,
         };
-        let listener = if h.from == Name::core() { h.to.clone() } else { Some(h.from.clone()) };
+        let listener = if h.from == Name::new_core() { h.to.clone() } else { Some(h.from.clone()) };
         if let (true, Some((call, turn)), Some(listener), Some(cause)) =
             (is_of_reply, place, listener, h.cause)
         {
@@ -180,7 +180,7 @@ impl Newest {
     }
 
     /// Counts the calls that closed after their listener reported that their last attempt failed.
-    fn close(&mut self) {
+    fn close_newest(&mut self) {
         for (place, cause, seq) in std::mem::take(&mut self.closed) {
             if let Some((turn, listener)) = self.dead.remove(&place) {
                 let (thread, call) = place;

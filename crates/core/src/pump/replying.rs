@@ -5,10 +5,10 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use super::approving::hold_if_due;
 use super::budget_use;
-use super::closing::{Outcome, close, close_failed};
+use super::closing::{Outcome, close_call, close_failed};
 use super::decision_builder::{DecisionBuilder, Fact};
 use super::event::Effect;
-use super::failing::{self, failed};
+use super::failing::{self, fail_attempt};
 use super::gathering;
 use super::journaling;
 use super::looping;
@@ -33,14 +33,14 @@ use crate::types::ports::Lease;
 use crate::types::record::{MessageRole, RecordCode, RecordKind};
 use crate::types::refusal::Refusal;
 
-pub(super) fn replied(
+pub(super) fn take_reply(
     d: &mut DecisionBuilder<'_>,
     judged: JudgedDocument,
     seen: Option<&Result<ReadResults, Refusal>>,
 ) {
     let JudgedDocument { lease, said, claimed, ticket } = judged;
     let Some(call) = d.due_call(&lease.id) else {
-        return stale(d, &lease, said, ticket);
+        return refuse_stale(d, &lease, said, ticket);
     };
     let ended = call.children.iter().filter(|child| child.ended.is_some());
     let turn = Turn {
@@ -53,7 +53,7 @@ pub(super) fn replied(
         cause: call.ready_cause,
         wrap_up: call.wrap_up.map(|of| of.what),
         is_wrap_up: call.is_wrapping_up(),
-        listener: d.listener(call.config, &call.listener),
+        listener: d.find_listener(call.config, &call.listener),
         ended: ended.map(|child| child.id.clone()).collect(),
         seen,
     };
@@ -61,47 +61,54 @@ pub(super) fn replied(
         false_sender(d, &turn, claimed);
     }
     if ticket.is_some() && said.is_reply() {
-        d.took(&lease, fingerprint_of(&said));
+        d.note_taken(&lease, fingerprint_of(&said));
     }
     let has_items = matches!(said, JudgedContent::Items(_));
     let mut refused = None;
     match said {
-        JudgedContent::Items(items) if items.is_empty() => empty(d, &turn),
-        JudgedContent::Items(items) => reply(d, &turn, items),
-        JudgedContent::Failure { code, retry, words } => failure(d, &turn, retry, format!("{code}: {words}")),
+        JudgedContent::Items(items) if items.is_empty() => handle_empty(d, &turn),
+        JudgedContent::Items(items) => apply_items(d, &turn, items),
+        JudgedContent::Failure { code, retry, words } => {
+            record_failure(d, &turn, retry, format!("{code}: {words}"))
+        }
         JudgedContent::Away { outage, code, retry, words } => {
             let failing = PumpFailure { code: Code::ListenerFailed, words: format!("{code}: {words}") };
-            if limits::is_own_outage(&outage) || !failing::waits(d, &lease.id, &outage, &failing) {
-                failure(d, &turn, retry, failing.words);
+            if limits::is_own_outage(&outage) || !failing::wait_for_outage(d, &lease.id, &outage, &failing) {
+                record_failure(d, &turn, retry, failing.words);
             }
         }
-        JudgedContent::Again { code, words } => again(d, &turn, &code, words),
-        JudgedContent::Notice { code, words } => refused = notice(d, &turn, &code, words),
+        JudgedContent::Again { code, words } => retry_turn(d, &turn, &code, words),
+        JudgedContent::Notice { code, words } => refused = record_notice(d, &turn, &code, words),
         JudgedContent::Progress { .. } => {}
-        JudgedContent::Journal { id, entry } => journaling::entry(d, &turn, &lease, id, entry),
-        JudgedContent::Ask { id, question } => journaling::asked(d, &turn, &lease, id, question),
+        JudgedContent::Journal { id, entry } => journaling::take_entry(d, &turn, &lease, id, entry),
+        JudgedContent::Ask { id, question } => journaling::take_question(d, &turn, &lease, id, question),
     }
     let items = if has_items && ticket.is_some() { d.refused_items(&lease) } else { Vec::new() };
-    receipt(d, ticket, refused, TakenReply { is_superseded: false, refused: items });
+    send_receipt(d, ticket, refused, TakenReply { is_superseded: false, refused: items });
 }
 
 /// The listener could not do the work.
-fn failure(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, retry: bool, words: String) {
-    let Some(call) = d.call(turn.thread, turn.path) else { return };
-    let (own_attempt, begun) = (call.own_attempt(), failing::begun(call));
+fn record_failure(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, retry: bool, words: String) {
+    let Some(call) = d.find_call(turn.thread, turn.path) else { return };
+    let (own_attempt, begun) = (call.own_attempt(), failing::find_begun(call));
     let allowed = turn.listener.map_or(1, |l| l.retry.attempts);
     // The listener says that another attempt is possible, but not what happened to the model call that it began.
     let may_retry = begun.is_none() || turn.listener.is_some_and(|l| l.on_unknown == OnUnknown::Retry);
     let code = if begun.is_some() && retry { Code::UnknownOutcome } else { Code::ListenerFailed };
     let failing = PumpFailure { code, words };
-    failed(d, turn.thread, turn.path, &failing, retry && may_retry && own_attempt < allowed, false);
+    fail_attempt(d, turn.thread, turn.path, &failing, retry && may_retry && own_attempt < allowed, false);
 }
 
 /// If the listener waits for a receipt, it gets the receipt once everything decided so far is on disk. A reply that
 /// is taken may have refused items; `taken` names them.
-fn receipt(d: &mut DecisionBuilder<'_>, ticket: Option<Ticket>, refused: Option<Refusal>, taken: TakenReply) {
+fn send_receipt(
+    d: &mut DecisionBuilder<'_>,
+    ticket: Option<Ticket>,
+    refused: Option<Refusal>,
+    taken: TakenReply,
+) {
     let Some(ticket) = ticket else { return };
-    d.effect(match refused {
+    d.add_effect(match refused {
         None if taken == TakenReply::default() => Effect::Done { ticket },
         None => Effect::Taken { ticket, taken: Box::new(taken) },
         Some(refusal) => Effect::Refused { ticket, refusal: Box::new(refusal) },
@@ -138,19 +145,21 @@ fn fingerprint_of(said: &JudgedContent) -> u64 {
 
 /// Records why the output was of no use. The record answers the reply, and the next turn shows it. If there is no
 /// next turn, the caller gets the same answer as after a failure.
-fn again(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, code: &str, words: String) {
+fn retry_turn(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, code: &str, words: String) {
     let for_caller = Refusal::new(Code::ListenerFailed, format!("{code}: {words}"));
     let refusal = Refusal::new(Code::ListenerFailed, words);
     let body = core_payload::listener_error(code, &refusal);
-    let fact = turn.item(0, RecordKind::Refusal, RecordCode::Code(refusal.code), body).to(&turn.sender);
-    d.record(turn.thread, fact);
+    let fact = turn
+        .make_fact(0, RecordKind::Refusal, RecordCode::Code(refusal.code), body)
+        .with_addressee(&turn.sender);
+    d.add_record(turn.thread, fact);
     after_turn(d, turn, Some(for_caller));
 }
 
 /// Keeps a notice for the next turn. The first notice over the limit is replaced by a note on the limit, and later
 /// ones leave no trace: a call's inbox is kept in memory and shown whole. Returns why a notice is not kept.
-fn notice(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, code: &str, words: String) -> Option<Refusal> {
-    let kept = d.call(turn.thread, turn.path).map_or(0, Call::unshown_notices);
+fn record_notice(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, code: &str, words: String) -> Option<Refusal> {
+    let kept = d.find_call(turn.thread, turn.path).map_or(0, Call::unshown_notices);
     if kept < limits::NOTICES {
         let own = Refusal::new(Code::ListenerFailed, words);
         tell_later(d, turn, core_payload::listener_error(code, &own));
@@ -170,32 +179,32 @@ fn notice(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, code: &str, words: Strin
 fn false_sender(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, claimed: String) {
     let words = format!("an item claims to be from {claimed}; it went on as from {}", turn.sender.as_str());
     let refusal = Refusal::new(Code::FalseSender, words)
-        .expecting(format!("{}, or no <from>", turn.sender.as_str()))
-        .receiving(claimed)
+        .with_expected(format!("{}, or no <from>", turn.sender.as_str()))
+        .with_received(claimed)
         .fixed_by("leave <from> out: the connection says who sends");
     tell_later(d, turn, core_payload::system_error(&refusal));
 }
 
 /// Puts a core payload into the inbox that the sender's next turn shows.
 fn tell_later(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, body: std::sync::Arc<[u8]>) {
-    let fact = Fact::core(RecordKind::Message, RecordCode::Role(MessageRole::Inbox), body)
-        .on(turn.path)
-        .to(&turn.sender);
-    d.record(turn.thread, fact.because(turn.cause).under(turn.config));
+    let fact = Fact::from_core(RecordKind::Message, RecordCode::Role(MessageRole::Inbox), body)
+        .with_call(turn.path)
+        .with_addressee(&turn.sender);
+    d.add_record(turn.thread, fact.with_cause(turn.cause).with_config(turn.config));
 }
 
 /// A reply for an attempt that is over is refused, and the refusal is recorded, outside the thread if that has ended.
 /// If the attempt ended with its own reply and a receipt is waited for, the reply comes again because the receipt was
 /// lost: it gets its receipt and changes nothing, regardless of its content.
-fn stale(d: &mut DecisionBuilder<'_>, lease: &Lease, said: JudgedContent, ticket: Option<Ticket>) {
+fn refuse_stale(d: &mut DecisionBuilder<'_>, lease: &Lease, said: JudgedContent, ticket: Option<Ticket>) {
     if ticket.is_some() && said.is_reply() && d.was_taken(&lease.token.0, &lease.listener) {
         let is_superseded = d.is_other(&lease.token.0, fingerprint_of(&said));
-        return receipt(d, ticket, None, TakenReply { is_superseded, refused: Vec::new() });
+        return send_receipt(d, ticket, None, TakenReply { is_superseded, refused: Vec::new() });
     }
-    let refusal = over(lease, said.waits_for().is_some());
+    let refusal = refuse_over(lease, said.waits_for().is_some());
     // A document that no one is to act on leaves no trace.
     if matches!(said, JudgedContent::Progress { .. } | JudgedContent::Notice { .. }) {
-        return receipt(d, ticket, Some(refusal), TakenReply::default());
+        return send_receipt(d, ticket, Some(refusal), TakenReply::default());
     }
     let waits = said.waits_for();
     let kept = match said {
@@ -210,13 +219,13 @@ fn stale(d: &mut DecisionBuilder<'_>, lease: &Lease, said: JudgedContent, ticket
     let refusal = refuse_outside_calls(d, Some(&lease.id.thread), &lease.listener, refused);
     if let Some(id) = waits {
         let body = core_payload::system_error(&refusal);
-        journaling::answer(d, &lease.listener, lease.token.0.to_string(), id, Some(&body));
+        journaling::send_answer(d, &lease.listener, lease.token.0.to_string(), id, Some(&body));
     }
-    receipt(d, ticket, Some(refusal), TakenReply::default());
+    send_receipt(d, ticket, Some(refusal), TakenReply::default());
 }
 
 /// Why a document for that lease is refused; `asks` says that it is no reply but waits for an answer.
-fn over(lease: &Lease, asks: bool) -> Refusal {
+fn refuse_over(lease: &Lease, asks: bool) -> Refusal {
     let words = format!(
         "{}{} of thread {}, turn {}, attempt {}, which is over",
         if asks { "this is for call " } else { "the reply is for call " },
@@ -228,14 +237,14 @@ fn over(lease: &Lease, asks: bool) -> Refusal {
     Refusal::new(Code::StaleLease, words).fixed_by(admit::NEWEST)
 }
 
-fn empty(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>) {
+fn handle_empty(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>) {
     if turn.listener.is_some_and(|l| l.returns.is_empty()) {
-        return handled(d, turn);
+        return record_handled(d, turn);
     }
     if turn.is_past_budget() {
-        return wrapping::close(d, turn.thread, turn.path, turn.number);
+        return wrapping::close_wrapping(d, turn.thread, turn.path, turn.number);
     }
-    close_failed(d, turn.thread, turn.path, &silent(turn));
+    close_failed(d, turn.thread, turn.path, &refuse_silent(turn));
 }
 
 /// Why a final among several steps is refused.
@@ -244,30 +253,30 @@ pub fn not_alone() -> Refusal {
     Refusal::new(Code::FinalNotAlone, words).fixed_by("send it again when the other items are answered")
 }
 
-fn handled(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>) {
-    let mut fact = Fact::core(RecordKind::Outcome, RecordCode::Handled, core_payload::handled())
-        .to(&turn.caller)
-        .on(turn.path)
-        .because(turn.cause)
-        .under(turn.config);
+fn record_handled(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>) {
+    let mut fact = Fact::from_core(RecordKind::Outcome, RecordCode::Handled, core_payload::write_handled())
+        .with_addressee(&turn.caller)
+        .with_call(turn.path)
+        .with_cause(turn.cause)
+        .with_config(turn.config);
     fact.from = turn.sender.clone();
     fact.turn = Some(turn.number);
-    close(d, turn.thread, turn.path, Outcome::Handled, fact);
+    close_call(d, turn.thread, turn.path, Outcome::Handled, fact);
 }
 
-fn silent(turn: &Turn<'_>) -> Refusal {
-    silence(&turn.sender, turn.listener)
+fn refuse_silent(turn: &Turn<'_>) -> Refusal {
+    explain_silence(&turn.sender, turn.listener)
 }
 
 /// The refusal for the caller when a listener ends its turn without the answer that it owes.
-pub fn silence(name: &Name, listener: Option<&Listener>) -> Refusal {
+pub fn explain_silence(name: &Name, listener: Option<&Listener>) -> Refusal {
     let returns: Vec<&str> =
         listener.map_or(Vec::new(), |l| l.returns.iter().map(|e| &*e.name.local).collect());
     let words = format!("{} ended its turn without an answer", name.as_str());
-    Refusal::new(Code::ListenerSilent, words).expecting(format!("one of: {}", returns.join(", ")))
+    Refusal::new(Code::ListenerSilent, words).with_expected(format!("one of: {}", returns.join(", ")))
 }
 
-fn reply(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, items: Vec<JudgedItem>) {
+fn apply_items(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, items: Vec<JudgedItem>) {
     if items.len() > limits::REPLY_ITEMS {
         let words =
             format!("{} items are more than 64, the most in one reply", items.len().to_string().as_str());
@@ -291,7 +300,7 @@ fn reply(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, items: Vec<JudgedItem>) {
                     answer = Some((ordinal, admitted));
                 } else {
                     let refusal = refuse_item(d, turn, ordinal, not_alone(), Some(admitted.bytes()));
-                    turn.keep(&mut first_refusal, refusal);
+                    turn.keep_refusal(&mut first_refusal, refusal);
                 }
             }
             // Waits come last, so that a wait sees the children and timers of its own reply at any place in the
@@ -299,18 +308,18 @@ fn reply(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, items: Vec<JudgedItem>) {
             JudgedItem::Admitted(admitted) if comes_last(&admitted) => waits.push((ordinal, admitted)),
             item => {
                 if let Some(refusal) = one_item(d, turn, ordinal, item) {
-                    turn.keep(&mut first_refusal, refusal);
+                    turn.keep_refusal(&mut first_refusal, refusal);
                 }
             }
         }
     }
     for (ordinal, admitted) in waits {
         if let Some(refusal) = one_item(d, turn, ordinal, JudgedItem::Admitted(admitted)) {
-            turn.keep(&mut first_refusal, refusal);
+            turn.keep_refusal(&mut first_refusal, refusal);
         }
     }
     let Some((ordinal, admitted)) = answer else { return after_turn(d, turn, first_refusal) };
-    match todos::nudge(d, turn, ordinal) {
+    match todos::remind_of_todos(d, turn, ordinal) {
         Some(refusal) => after_turn(d, turn, first_refusal.or(Some(refusal))),
         None => take_final(d, turn, ordinal, &admitted),
     }
@@ -350,24 +359,30 @@ fn only_a_final(turn: &Turn<'_>, what: Measure) -> Refusal {
     let returns = turn.listener.map_or(&[][..], |listener| &listener.returns);
     let returns = returns.iter().map(|element| &*element.name.local);
     let finals: Vec<&str> = returns.chain(["final-report"]).collect();
-    Refusal::new(what.code(), words).expecting(format!("one of: {}", finals.join(", ")))
+    Refusal::new(what.code(), words).with_expected(format!("one of: {}", finals.join(", ")))
 }
 
 /// Items that are answered by being recorded, and that may come with a final.
 pub fn is_kept(admitted: &Admitted) -> bool {
-    *admitted.what() == PayloadKind::Note || primitives::of(admitted).is_some_and(|one| one.is_kept)
+    *admitted.what() == PayloadKind::Note
+        || primitives::find_primitive(admitted).is_some_and(|one| one.is_kept)
 }
 
 fn comes_last(admitted: &Admitted) -> bool {
-    primitives::of(admitted).is_some_and(|one| one.comes_last)
+    primitives::find_primitive(admitted).is_some_and(|one| one.comes_last)
 }
 
 fn take_final(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, ordinal: u32, admitted: &Admitted) {
     let mut fact = turn
-        .item(ordinal, RecordKind::Message, RecordCode::Role(MessageRole::Final), admitted.bytes().clone())
-        .to(&turn.caller);
+        .make_fact(
+            ordinal,
+            RecordKind::Message,
+            RecordCode::Role(MessageRole::Final),
+            admitted.bytes().clone(),
+        )
+        .with_addressee(&turn.caller);
     fact.from = turn.sender.clone();
-    close(d, turn.thread, turn.path, Outcome::Answered, fact);
+    close_call(d, turn.thread, turn.path, Outcome::Answered, fact);
 }
 
 /// Records one item that is no final; returns the refusal if there is one.
@@ -377,21 +392,21 @@ fn one_item(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, ordinal: u32, item: Ju
             Some(refuse_item(d, turn, ordinal, refusal, kept.as_ref()))
         }
         JudgedItem::ForThread { thread, payload, judged } => {
-            steering::item(d, turn, ordinal, &thread, &payload, *judged)
+            steering::steer_item(d, turn, ordinal, &thread, &payload, *judged)
         }
         JudgedItem::Admitted(admitted) => match admitted.what() {
             PayloadKind::Note | PayloadKind::Final | PayloadKind::Steer { .. } => {
-                todos::keep(d, turn, ordinal, MessageRole::Note, admitted.bytes())
+                todos::keep_list(d, turn, ordinal, MessageRole::Note, admitted.bytes())
             }
-            PayloadKind::Primitive(_) => primitives::answer(d, turn, ordinal, &admitted),
+            PayloadKind::Primitive(_) => primitives::answer_item(d, turn, ordinal, &admitted),
             what @ (PayloadKind::For(_) | PayloadKind::ForEach { .. }) => {
                 let Some(refusal) = no_room(d, turn, what, admitted.bytes()) else {
-                    return go(d, turn, ordinal, &admitted);
+                    return send_item(d, turn, ordinal, &admitted);
                 };
                 // If all the calls together are too many, a single call may still fit: another item may have it.
                 let is_for_many = matches!(what, PayloadKind::ForEach { .. }) && !turn.is_single();
                 let has_room = is_for_many
-                    && budget_use::refusal(d, turn.thread, turn.path, UsedAmounts::CALL).is_none();
+                    && budget_use::find_refusal(d, turn.thread, turn.path, UsedAmounts::CALL).is_none();
                 let refusal = refuse_item(d, turn, ordinal, refusal, Some(admitted.bytes()));
                 (!has_room).then_some(refusal)
             }
@@ -405,36 +420,43 @@ fn no_room(d: &DecisionBuilder<'_>, turn: &Turn<'_>, what: &PayloadKind, payload
         return Some(no_turn_left());
     }
     let more = match what {
-        PayloadKind::ForEach { takers, .. } => gathering::used(takers),
+        PayloadKind::ForEach { takers, .. } => gathering::count_used(takers),
         _ => UsedAmounts::CALL,
     };
     let loops = || match what {
-        PayloadKind::For(to) => looping::refusal(d, turn, to, payload),
+        PayloadKind::For(to) => looping::find_refusal(d, turn, to, payload),
         PayloadKind::ForEach { takers, .. } => {
-            takers.iter().find_map(|(to, _)| looping::refusal(d, turn, to, payload))
+            takers.iter().find_map(|(to, _)| looping::find_refusal(d, turn, to, payload))
         }
         _ => None,
     };
-    budget_use::refusal(d, turn.thread, turn.path, more).or_else(loops)
+    budget_use::find_refusal(d, turn.thread, turn.path, more).or_else(loops)
 }
 
-fn go(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, ordinal: u32, admitted: &Admitted) -> Option<Refusal> {
+fn send_item(
+    d: &mut DecisionBuilder<'_>,
+    turn: &Turn<'_>,
+    ordinal: u32,
+    admitted: &Admitted,
+) -> Option<Refusal> {
     match admitted.what() {
         PayloadKind::For(to) => {
             let role = RecordCode::Role(MessageRole::Call);
-            let mut fact = turn.item(ordinal, RecordKind::Message, role, admitted.bytes().clone()).to(to);
+            let mut fact = turn
+                .make_fact(ordinal, RecordKind::Message, role, admitted.bytes().clone())
+                .with_addressee(to);
             fact.from = turn.sender.clone();
-            let over = budget_use::over(d, turn.thread, turn.path);
-            d.record(turn.thread, fact);
-            budget_use::warn(d, &over, UsedAmounts::CALL);
-            looping::tell(d, turn, to, admitted.bytes());
+            let over = budget_use::collect_limits(d, turn.thread, turn.path);
+            d.add_record(turn.thread, fact);
+            budget_use::warn_limits(d, &over, UsedAmounts::CALL);
+            looping::report_loop(d, turn, to, admitted.bytes());
             let (path, request) =
-                (turn.path.item(turn.number, ordinal), (admitted.bytes(), admitted.element()));
+                (turn.path.append_item(turn.number, ordinal), (admitted.bytes(), admitted.element()));
             hold_if_due(d, turn.thread, &path, request, admitted.is_dangerous());
             None
         }
         PayloadKind::ForEach { gather, takers } => {
-            gathering::begin(d, turn, ordinal, admitted, *gather, takers);
+            gathering::begin_gathering(d, turn, ordinal, admitted, *gather, takers);
             None
         }
         PayloadKind::Note | PayloadKind::Final | PayloadKind::Steer { .. } | PayloadKind::Primitive(_) => {
@@ -457,19 +479,19 @@ fn for_caller(turn: &Turn<'_>, refusal: Refusal) -> Refusal {
 /// If this was the last turn, or the call wanted more than its budget, the wrap-up turn comes next.
 fn after_turn(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, refused: Option<Refusal>) {
     if turn.is_past_budget() {
-        return wrapping::close(d, turn.thread, turn.path, turn.number);
+        return wrapping::close_wrapping(d, turn.thread, turn.path, turn.number);
     }
     if turn.is_single() {
         match refused {
             Some(refusal) => close_failed(d, turn.thread, turn.path, &for_caller(turn, refusal)),
-            None if turn.listener.is_some_and(|l| l.returns.is_empty()) => handled(d, turn),
-            None => close_failed(d, turn.thread, turn.path, &silent(turn)),
+            None if turn.listener.is_some_and(|l| l.returns.is_empty()) => record_handled(d, turn),
+            None => close_failed(d, turn.thread, turn.path, &refuse_silent(turn)),
         }
     } else if turn.wrap_up.is_none() {
         let used = u64::from(turn.number);
         let last = turn.is_last().then_some(ExceededLimit { what: Measure::Turns, used, limit: used });
         if let Some(of) = budget_use::used_up(d, turn.thread, turn.path, refused.as_ref()).or(last) {
-            wrapping::begin(d, turn.thread, turn.path, &of, Some(turn.number));
+            wrapping::begin_wrapping(d, turn.thread, turn.path, &of, Some(turn.number));
         }
     }
 }

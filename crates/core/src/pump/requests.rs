@@ -34,38 +34,38 @@ pub(super) struct Asking<'a> {
 
 /// The id of the next request.
 pub(super) fn next_id(d: &DecisionBuilder<'_>) -> PersonRequestId {
-    PersonRequestId(made(d) + 1)
+    PersonRequestId(count_made(d) + 1)
 }
 
 /// How many requests there were in this log.
-pub(super) fn made(d: &DecisionBuilder<'_>) -> u64 {
-    d.thread(&ThreadId::sys()).map_or(0, |sys| sys.person_requests)
+pub(super) fn count_made(d: &DecisionBuilder<'_>) -> u64 {
+    d.find_thread(&ThreadId::new_sys()).map_or(0, |sys| sys.person_requests)
 }
 
 /// Records a request, counts it in `sys`, sends the news to its listeners, and waits for its expiry.
-pub(super) fn request(d: &mut DecisionBuilder<'_>, id: PersonRequestId, asking: Asking<'_>) {
+pub(super) fn open_request(d: &mut DecisionBuilder<'_>, id: PersonRequestId, asking: Asking<'_>) {
     let Asking { thread, call, place, what, config, cause, rule, expires_ms, is_first, body } = asking;
     let fact = || {
-        Fact::core(RecordKind::Approval, RecordCode::Approving(what), body.clone())
-            .to(&Name::person())
-            .under(config)
+        Fact::from_core(RecordKind::Approval, RecordCode::Approving(what), body.clone())
+            .with_addressee(&Name::new_person())
+            .with_config(config)
     };
-    let (seq, asked) = d.record(thread, fact().on(place).because(cause));
-    d.record(&ThreadId::sys(), fact().because(asked));
+    let (seq, asked) = d.add_record(thread, fact().with_call(place).with_cause(cause));
+    d.add_record(&ThreadId::new_sys(), fact().with_cause(asked));
     let first = if is_first { 0 } else { u32::try_from(seq).unwrap_or(u32::MAX) };
     for (ordinal, listener) in (first..).zip(&rule.tell) {
         // Turn 0 has no items, so the outcome of this call answers no one.
-        let tell = Fact::core(RecordKind::Message, RecordCode::Role(MessageRole::Tell), body.clone())
-            .to(listener)
-            .on(&call.item(0, ordinal))
-            .because(asked)
-            .under(config);
-        d.record(thread, tell);
+        let tell = Fact::from_core(RecordKind::Message, RecordCode::Role(MessageRole::Tell), body.clone())
+            .with_addressee(listener)
+            .with_call(&call.append_item(0, ordinal))
+            .with_cause(asked)
+            .with_config(config);
+        d.add_record(thread, tell);
     }
-    let (thread, place, at) = (thread.clone(), place.clone(), d.at().plus(expires_ms));
-    d.effect(Effect::Expires { thread, place, request: id, at, most_ms: expires_ms });
+    let (thread, place, at) = (thread.clone(), place.clone(), d.at().add_ms(expires_ms));
+    d.add_effect(Effect::Expires { thread, place, request: id, at, most_ms: expires_ms });
 }
 
-pub(super) fn bare(refusal: Refusal) -> Refused {
+pub(super) fn to_refused(refusal: Refusal) -> Refused {
     Refused { refusal, kept: None }
 }

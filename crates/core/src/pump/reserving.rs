@@ -18,27 +18,28 @@ use crate::types::ids::{CallPath, ThreadId};
 use crate::types::refusal::Refusal;
 
 /// Why a model may not be called, with the limit that refuses it; `None` if it may.
-pub(super) fn refusal(
+pub(super) fn find_refusal(
     d: &DecisionBuilder<'_>,
     turn: &Turn<'_>,
     started: &ModelStarted,
 ) -> Option<(ExceededLimit, Refusal)> {
-    let wanted = wanted(started);
-    let limits = limits(d, turn.thread, turn.path);
+    let wanted = count_wanted(started);
+    let limits = list_limits(d, turn.thread, turn.path);
     let has_no_room = |limit: &&Limit| {
-        let of = limit.of();
+        let of = limit.to_exceeded();
         // A call that does not say what it may use needs at least something.
-        limit.with(wanted).used > of.limit || wanted_of(started, limit).is_none() && of.used >= of.limit
+        limit.with_use(wanted).used > of.limit || wanted_of(started, limit).is_none() && of.used >= of.limit
     };
     let full = limits.iter().find(has_no_room)?;
-    if turn.is_wrap_up && limits.iter().all(|limit| limit.of().used <= limit.of().limit) {
+    if turn.is_wrap_up && limits.iter().all(|limit| limit.to_exceeded().used <= limit.to_exceeded().limit) {
         return None;
     }
-    let of = full.of();
+    let of = full.to_exceeded();
     let unit = if of.what == Measure::Tokens { " tokens" } else { "" };
-    let mut words = format!("{} of {}{unit} are used or kept", of.written(of.used), of.written(of.limit));
+    let mut words =
+        format!("{} of {}{unit} are used or kept", of.write_amount(of.used), of.write_amount(of.limit));
     if let Some(amount) = wanted_of(started, full) {
-        words.extend([", and ", &of.written(amount), " are wanted for this model call"]);
+        words.extend([", and ", &of.write_amount(amount), " are wanted for this model call"]);
     }
     let refusal = Refusal::new(of.what.code(), words);
     Some((of, refusal.fixed_by("do not call the model; answer with what you have")))
@@ -46,14 +47,14 @@ pub(super) fn refusal(
 
 /// After a refused start the call may only answer. The turn that is out still gets to send its reply.
 pub(super) fn wrap_up(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, of: &ExceededLimit) {
-    wrapping::begin(d, turn.thread, turn.path, of, None);
+    wrapping::begin_wrapping(d, turn.thread, turn.path, of, None);
 }
 
 /// A result was taken: if most of a limit is used now, every call under that limit is warned, once.
-pub(super) fn settled(d: &mut DecisionBuilder<'_>, thread: &ThreadId, path: &CallPath) {
-    for limit in limits(d, thread, path) {
-        if budget_use::is_mostly_used(&limit.of()) && !limit.is_told(d) {
-            budget_use::tell(d, &limit, &limit.of());
+pub(super) fn settle_reserved(d: &mut DecisionBuilder<'_>, thread: &ThreadId, path: &CallPath) {
+    for limit in list_limits(d, thread, path) {
+        if budget_use::is_mostly_used(&limit.to_exceeded()) && !limit.is_told(d) {
+            budget_use::report_limit(d, &limit, &limit.to_exceeded());
         }
     }
 }
@@ -68,35 +69,35 @@ pub(super) fn foreign_money(
         JournalEntry::Started(started) => started.reserve_money,
         JournalEntry::Result(outcome) => outcome.money,
     }?;
-    let own = currency(d, turn).filter(|own| *own != money.currency)?;
+    let own = find_currency(d, turn).filter(|own| *own != money.currency)?;
     let words = format!("this request is counted in {}", own.as_str());
     let expected = format!("an amount in {}", own.as_str());
-    let refusal = Refusal::new(Code::Invalid, words).expecting(expected).receiving(money.to_string());
+    let refusal = Refusal::new(Code::Invalid, words).with_expected(expected).with_received(money.to_string());
     Some(refusal.of_element("journal"))
 }
 
 /// The currency of the limit, or else the currency that was spent first, anywhere in the tree: amounts in
 /// two currencies cannot be added up.
-fn currency(d: &DecisionBuilder<'_>, turn: &Turn<'_>) -> Option<Currency> {
-    let limit = budget_use::budgets(d, turn.thread, turn.path).and_then(|budgets| budgets.money);
+fn find_currency(d: &DecisionBuilder<'_>, turn: &Turn<'_>) -> Option<Currency> {
+    let limit = budget_use::find_budgets(d, turn.thread, turn.path).and_then(|budgets| budgets.money);
     let spent = || budget_use::used_by_message(d, turn.thread, turn.path).spent.money();
     limit.or_else(spent).map(|money: Money| money.currency)
 }
 
 /// The most that a start says it may use.
-fn wanted(started: &ModelStarted) -> UsedAmounts {
-    let spent = MoneySpent::of(started.reserve_money);
+fn count_wanted(started: &ModelStarted) -> UsedAmounts {
+    let spent = MoneySpent::from_money(started.reserve_money);
     UsedAmounts { tokens: started.reserve_tokens.unwrap_or(0), spent, ..UsedAmounts::NOTHING }
 }
 
 /// How much of a limit a start says it may use; `None` if it does not say.
 fn wanted_of(started: &ModelStarted, limit: &Limit) -> Option<u64> {
-    match limit.of().what {
+    match limit.to_exceeded().what {
         Measure::Tokens => started.reserve_tokens,
         _ => started.reserve_money.map(|money| money.micros),
     }
 }
 
-fn limits(d: &DecisionBuilder<'_>, thread: &ThreadId, path: &CallPath) -> Vec<Limit> {
-    budget_use::over(d, thread, path).into_iter().filter(Limit::is_of_models).collect()
+fn list_limits(d: &DecisionBuilder<'_>, thread: &ThreadId, path: &CallPath) -> Vec<Limit> {
+    budget_use::collect_limits(d, thread, path).into_iter().filter(Limit::is_of_models).collect()
 }

@@ -77,18 +77,18 @@ impl CompositionBook {
     }
 
     /// A listener in every configuration that names it.
-    pub fn versions<'a>(&'a self, name: &'a Name) -> impl Iterator<Item = &'a Listener> {
-        self.pages.values().filter_map(|page| page.listener(name))
+    pub fn list_versions<'a>(&'a self, name: &'a Name) -> impl Iterator<Item = &'a Listener> {
+        self.pages.values().filter_map(|page| page.find_listener(name))
     }
 
     /// The configuration with that hash.
-    pub fn page(&self, hash: Digest) -> Option<&Arc<Composition>> {
+    pub fn find_composition(&self, hash: Digest) -> Option<&Arc<Composition>> {
         self.pages.get(&hash)
     }
 
     /// A listener in the configuration with that hash.
-    pub fn listener(&self, hash: Digest, name: &Name) -> Option<&Listener> {
-        self.page(hash)?.listener(name)
+    pub fn find_listener(&self, hash: Digest, name: &Name) -> Option<&Listener> {
+        self.find_composition(hash)?.find_listener(name)
     }
 }
 
@@ -262,7 +262,7 @@ pub struct StepCount {
 
 impl StepCount {
     /// The sum of both.
-    pub fn and(self, other: StepCount) -> StepCount {
+    pub fn sum_with(self, other: StepCount) -> StepCount {
         StepCount {
             open: self.open.saturating_add(other.open),
             total: self.total.saturating_add(other.total),
@@ -480,7 +480,7 @@ const ROW_VERSION: u8 = 19;
 
 impl Thread {
     /// A thread before its first record.
-    pub fn blank(id: ThreadId) -> Thread {
+    pub fn new_blank(id: ThreadId) -> Thread {
         let head = head_zero(&id);
         Thread {
             id,
@@ -540,13 +540,13 @@ impl Thread {
 
 impl PumpState {
     /// A thread in memory.
-    pub fn thread(&self, id: &ThreadId) -> Option<&Thread> {
+    pub fn find_thread(&self, id: &ThreadId) -> Option<&Thread> {
         self.threads.get(id)
     }
 
     /// The call of that attempt, if that attempt is due.
     pub fn due_call(&self, id: &AttemptId) -> Option<&Call> {
-        let call = self.thread(&id.thread)?.calls.get(&id.call)?;
+        let call = self.find_thread(&id.thread)?.calls.get(&id.call)?;
         call.is_due(id.turn, id.attempt).then_some(&**call)
     }
 }

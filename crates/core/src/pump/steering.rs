@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use super::awaiting;
-use super::children::{Kinship, kinship};
+use super::children::{Kinship, find_kinship};
 use super::decision_builder::{DecisionBuilder, Fact, first_top_call};
 use super::state::{Call, CallState, Sort};
 use super::turn::{Turn, no_thread, refuse_item};
@@ -41,13 +41,13 @@ pub(super) enum Origin<'a> {
 /// The message in a `<steer>` from outside; `None` if the payload is no steer.
 pub(super) fn from_outside<'a>(client: &Name, admitted: &'a Admitted) -> Option<SteeringMessage<'a>> {
     let PayloadKind::Steer { to, payload } = admitted.what() else { return None };
-    let body = core_payload::steer(client, payload);
+    let body = core_payload::write_steer(client, payload);
     Some(SteeringMessage { from: client.clone(), to: Some(to), is_dangerous: admitted.is_dangerous(), body })
 }
 
 /// An item for another thread. It never creates a thread: if the thread is not a running child of the same
 /// call, the item is refused.
-pub(super) fn item(
+pub(super) fn steer_item(
     d: &mut DecisionBuilder<'_>,
     turn: &Turn<'_>,
     ordinal: u32,
@@ -55,7 +55,7 @@ pub(super) fn item(
     payload: &Arc<[u8]>,
     judged: Result<Admitted, Refused>,
 ) -> Option<Refusal> {
-    let child = &match kinship(d, turn, thread) {
+    let child = &match find_kinship(d, turn, thread) {
         Kinship::Running(child) => child,
         Kinship::Ended => return Some(no_thread(d, turn, ordinal, thread, true, payload)),
         Kinship::Foreign => return Some(no_thread(d, turn, ordinal, thread, false, payload)),
@@ -67,8 +67,8 @@ pub(super) fn item(
             return Some(refuse_item(d, turn, ordinal, refusal, kept.as_ref().or(Some(payload))));
         }
     };
-    let found =
-        from_parent(&turn.sender, &admitted).and_then(|message| Ok((room(d, child, &message)?, message)));
+    let found = from_parent(&turn.sender, &admitted)
+        .and_then(|message| Ok((check_room(d, child, &message)?, message)));
     let (path, message) = match found {
         Ok(found) => found,
         Err(refusal) => {
@@ -78,17 +78,20 @@ pub(super) fn item(
         }
     };
     let mut fact =
-        turn.item(ordinal, RecordKind::Message, RecordCode::Role(MessageRole::Steer), payload.clone());
+        turn.make_fact(ordinal, RecordKind::Message, RecordCode::Role(MessageRole::Steer), payload.clone());
     fact.from = turn.sender.clone();
-    let (_, cause) = d.record(turn.thread, fact);
-    let handled =
-        Fact::core(RecordKind::Message, RecordCode::Role(MessageRole::Answer), core_payload::handled())
-            .to(&turn.sender)
-            .on(&turn.path.item(turn.number, ordinal))
-            .because(cause)
-            .under(turn.config);
-    join(d, child, &path, message, Origin::Item(cause));
-    d.record(turn.thread, handled);
+    let (_, cause) = d.add_record(turn.thread, fact);
+    let handled = Fact::from_core(
+        RecordKind::Message,
+        RecordCode::Role(MessageRole::Answer),
+        core_payload::write_handled(),
+    )
+    .with_addressee(&turn.sender)
+    .with_call(&turn.path.append_item(turn.number, ordinal))
+    .with_cause(cause)
+    .with_config(turn.config);
+    join_inbox(d, child, &path, message, Origin::Item(cause));
+    d.add_record(turn.thread, handled);
     None
 }
 
@@ -103,12 +106,12 @@ fn from_parent<'a>(sender: &Name, admitted: &'a Admitted) -> Result<SteeringMess
                 .fixed_by("leave the thread out, to send it in your own"));
         }
     };
-    let body = core_payload::steer(sender, admitted.bytes());
+    let body = core_payload::write_steer(sender, admitted.bytes());
     Ok(SteeringMessage { from: sender.clone(), to, is_dangerous: admitted.is_dangerous(), body })
 }
 
 /// The call that a message joins, or why no call would show it.
-pub(super) fn room(
+pub(super) fn check_room(
     d: &DecisionBuilder<'_>,
     thread: &ThreadId,
     message: &SteeringMessage<'_>,
@@ -117,14 +120,14 @@ pub(super) fn room(
         Refusal::new(Code::RestingThread, "the thread rests; there is nothing to steer")
             .fixed_by("send the payload as a message, which goes on with the thread")
     };
-    let path = d.thread(thread).and_then(first_top_call).ok_or_else(resting)?;
-    let call = d.call(thread, &path).ok_or_else(resting)?;
+    let path = d.find_thread(thread).and_then(first_top_call).ok_or_else(resting)?;
+    let call = d.find_call(thread, &path).ok_or_else(resting)?;
     if message.to.is_some_and(|to| *to != call.listener) {
         let words =
             format!("the thread works on a call to {}, which does not take this", call.listener.as_str());
         return Err(Refusal::new(Code::NotAPeer, words));
     }
-    let listener = d.listener(call.config, &call.listener);
+    let listener = d.find_listener(call.config, &call.listener);
     if message.is_dangerous || listener.is_some_and(|l| l.approval.always) {
         let words = "a payload that a person must approve cannot steer: approving it is not built yet";
         return Err(Refusal::new(Code::NotBuilt, words).fixed_by("send it as a message or a call of its own"));
@@ -163,7 +166,7 @@ fn shown_at(call: &Call) -> u32 {
 }
 
 /// Puts a message into the inbox of a call.
-pub(super) fn join(
+pub(super) fn join_inbox(
     d: &mut DecisionBuilder<'_>,
     thread: &ThreadId,
     path: &CallPath,
@@ -171,16 +174,19 @@ pub(super) fn join(
     origin: Origin<'_>,
 ) -> (u64, MessageId) {
     let (listener, config) = d
-        .call(thread, path)
-        .map_or_else(|| (Name::core(), d.current_config()), |call| (call.listener.clone(), call.config));
+        .find_call(thread, path)
+        .map_or_else(|| (Name::new_core(), d.current_config()), |call| (call.listener.clone(), call.config));
     let mark = RecordCode::Steering(SteerEffect::Steered);
-    let mut fact = Fact::core(RecordKind::Steer, mark, message.body).to(&listener).on(path).under(config);
+    let mut fact = Fact::from_core(RecordKind::Steer, mark, message.body)
+        .with_addressee(&listener)
+        .with_call(path)
+        .with_config(config);
     fact.from = message.from;
     (fact.key, fact.cause) = match origin {
         Origin::Outside(key) => (Some(key.clone()), None),
         Origin::Item(cause) => (None, Some(cause)),
     };
-    let placed = d.record(thread, fact);
-    awaiting::arrived(d, thread, path);
+    let placed = d.add_record(thread, fact);
+    awaiting::note_arrival(d, thread, path);
     placed
 }

@@ -21,7 +21,7 @@ pub(super) struct ThreadBefore {
 }
 
 impl ThreadBefore {
-    pub(super) fn of(thread: &Thread) -> ThreadBefore {
+    pub(super) fn from_thread(thread: &Thread) -> ThreadBefore {
         let calls = thread.calls.iter().map(|(path, call)| (path.clone(), call.stand(), call.attempts));
         let timers = thread.timers.iter().map(|(id, timer)| (id.clone(), thread.timer_due(timer)));
         ThreadBefore {
@@ -29,19 +29,19 @@ impl ThreadBefore {
             was_paused: thread.paused.is_some(),
             calls: calls.collect(),
             timers: timers.collect(),
-            running: running(thread).collect(),
+            running: list_running(thread).collect(),
         }
     }
 
     /// The state of a call and its recorded attempts. `None` if it was not open.
-    pub(super) fn call(&self, path: &CallPath) -> Option<(CallState, u32)> {
+    pub(super) fn find_call(&self, path: &CallPath) -> Option<(CallState, u32)> {
         let found = self.calls.binary_search_by(|(other, ..)| other.cmp(path)).ok()?;
         self.calls.get(found).map(|(_, state, attempts)| (*state, *attempts))
     }
 }
 
 /// The budget uses of a thread whose time runs, by number.
-pub(super) fn running(thread: &Thread) -> impl Iterator<Item = (u32, RunningSince)> {
+pub(super) fn list_running(thread: &Thread) -> impl Iterator<Item = (u32, RunningSince)> {
     let budget_uses = thread.budget_uses.iter().filter(|_| !thread.ended);
     budget_uses.filter_map(|(number, of)| Some((*number, (of.runs?, of.ran_ms, of.config))))
 }

@@ -49,7 +49,7 @@ impl Turn<'_> {
     }
 
     /// The first of several refusals counts, unless a later one says that the call has no room left.
-    pub(super) fn keep(&self, kept: &mut Option<Refusal>, refusal: Refusal) {
+    pub(super) fn keep_refusal(&self, kept: &mut Option<Refusal>, refusal: Refusal) {
         let is_of_budget = refusal.code == Code::MessagesBudget && !self.is_single();
         if kept.is_none() || is_of_budget {
             *kept = Some(refusal);
@@ -60,12 +60,18 @@ impl Turn<'_> {
         self.listener.is_none_or(|l| self.number >= l.turns)
     }
 
-    pub(super) fn item(&self, ordinal: u32, kind: RecordKind, mark: RecordCode, body: Arc<[u8]>) -> Fact {
-        Fact::core(kind, mark, body)
-            .on(self.path)
-            .at(self.number, ordinal)
-            .because(self.cause)
-            .under(self.config)
+    pub(super) fn make_fact(
+        &self,
+        ordinal: u32,
+        kind: RecordKind,
+        mark: RecordCode,
+        body: Arc<[u8]>,
+    ) -> Fact {
+        Fact::from_core(kind, mark, body)
+            .with_call(self.path)
+            .with_turn(self.number, ordinal)
+            .with_cause(self.cause)
+            .with_config(self.config)
     }
 }
 
@@ -81,16 +87,17 @@ pub(super) fn refuse_item(
     mut refusal: Refusal,
     kept: Option<&Arc<[u8]>>,
 ) -> Refusal {
-    refusal.hash = kept.map(|bytes| d.keep(bytes));
+    refusal.hash = kept.map(|bytes| d.keep_document(bytes));
     record_refusal(d, turn, ordinal, &refusal);
     refusal
 }
 
 pub(super) fn record_refusal(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, ordinal: u32, refusal: &Refusal) {
     let body = core_payload::system_error(refusal);
-    d.record(
+    d.add_record(
         turn.thread,
-        turn.item(ordinal, RecordKind::Refusal, RecordCode::Code(refusal.code), body).to(&turn.sender),
+        turn.make_fact(ordinal, RecordKind::Refusal, RecordCode::Code(refusal.code), body)
+            .with_addressee(&turn.sender),
     );
 }
 
@@ -108,11 +115,12 @@ pub(super) fn no_thread(
     } else {
         Refusal::new(Code::UnknownThread, "Unknown thread; emit <spawn-thread/> to create.")
     };
-    d.keep(payload);
+    d.keep_document(payload);
     let body = core_payload::system_thread_error(thread, ended, &refusal.message);
-    d.record(
+    d.add_record(
         turn.thread,
-        turn.item(ordinal, RecordKind::Refusal, RecordCode::Code(refusal.code), body).to(&turn.sender),
+        turn.make_fact(ordinal, RecordKind::Refusal, RecordCode::Code(refusal.code), body)
+            .with_addressee(&turn.sender),
     );
     refusal
 }

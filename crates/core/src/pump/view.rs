@@ -20,7 +20,7 @@ mod text;
 use std::collections::{BTreeMap, HashMap};
 
 pub use begun::BegunViews;
-pub use reading::{look, with_words};
+pub use reading::{read_requests, with_words};
 pub use seen::{ReadRequest, ReadRequests, ReadResults, View, ViewMessage, ViewPage};
 pub use spoken::PrecedingWords;
 
@@ -65,7 +65,7 @@ struct Told {
 
 impl Told {
     /// The receiver of what was said at that place; `to` is what its record says.
-    fn whom(&self, spot: MessageSpot, to: Option<&Name>) -> Name {
+    fn find_whom(&self, spot: MessageSpot, to: Option<&Name>) -> Name {
         match spot {
             // A note is for its writer.
             MessageSpot::Said { .. } => to.unwrap_or(&self.listener).clone(),
@@ -90,7 +90,7 @@ struct Noted {
 /// The position of a call in the order of the view.
 type Key = (Vec<(u32, u32, u32)>, CallPath);
 
-fn key(path: &CallPath) -> Key {
+fn make_key(path: &CallPath) -> Key {
     (path.steps(), path.clone())
 }
 
@@ -108,8 +108,8 @@ pub struct ViewReading {
 
 impl ViewReading {
     /// A view of which nothing has been read yet.
-    pub fn of(whose: ViewOwner) -> ViewReading {
-        let thread = Thread::blank(whose.thread.clone());
+    pub fn new(whose: ViewOwner) -> ViewReading {
+        let thread = Thread::new_blank(whose.thread.clone());
         let is_read_on = whose.sees == ViewScope::Thread;
         let (calls, noted, laid) = (BTreeMap::new(), HashMap::new(), Laid::default());
         ViewReading { whose, thread, calls, noted, laid, is_read_on }
@@ -121,24 +121,25 @@ impl ViewReading {
     }
 
     /// Takes the next record of the thread.
-    pub fn take(&mut self, record: &Record, position: Position) -> Result<(), LogFault> {
+    pub fn take_record(&mut self, record: &Record, position: Position) -> Result<(), LogFault> {
         let h = &record.header;
-        let (path, turn) = speaker(h);
+        let (path, turn) = find_speaker(h);
         if let Some(path) = path.filter(|path| self.is_watched(path))
             && let Some(call) = self.thread.calls.get(&path)
-            && let Some(told) = self.calls.get_mut(&key(&path))
+            && let Some(told) = self.calls.get_mut(&make_key(&path))
         {
-            told.bought.take(call, h, turn);
+            told.bought.take_record(call, h, turn);
             told.turns.extend(ends_of_turns(call, h, turn).into_iter().flatten());
         }
         if h.seq == 1 {
             self.laid.view.began = h.time;
         }
         wake::fold_next(&mut self.thread, record, position)?;
-        self.watch(h);
+        self.watch_call(h);
         if self.may_be_message(h) {
-            let names = if h.from == Name::core() { view_payload::refused_bytes(&record.body) } else { None };
-            let (leaf, characters) = (record.leaf, characters(&record.body));
+            let names =
+                if h.from == Name::new_core() { view_payload::refused_bytes(&record.body) } else { None };
+            let (leaf, characters) = (record.leaf, count_characters(&record.body));
             let is_note = matches!(h.code, Some(RecordCode::Role(MessageRole::Note)));
             let (from, to) = (h.from.clone(), h.to.clone());
             self.noted.insert(h.seq, Noted { from, to, leaf, characters, is_note, names });
@@ -160,15 +161,15 @@ impl ViewReading {
         let whose = &self.whose.call;
         let due = turn_before(self.thread.calls.get(whose)?, true);
         let earlier = self.calls.values().filter(|told| told.path != *whose);
-        let own = self.calls.get(&key(whose))?;
+        let own = self.calls.get(&make_key(whose))?;
         self.laid.read_on(earlier, own, &due, &mut self.noted)
     }
 
     /// A view of the thread: what was said inside calls is between their items and answers.
     fn lay_all_out(&mut self) -> Option<()> {
-        let open = order::open(&self.thread, &self.whose, |path| self.is_watched(path))?;
+        let open = order::find_open(&self.thread, &self.whose, |path| self.is_watched(path))?;
         self.laid.begin_again();
-        for placed in order::placed(&self.calls, &open, &self.whose.call) {
+        for placed in order::place_calls(&self.calls, &open, &self.whose.call) {
             self.laid.put(&placed, self.noted.get(&placed.seq)?);
         }
         Some(())
@@ -189,13 +190,13 @@ impl ViewReading {
     }
 
     fn is_watched(&self, path: &CallPath) -> bool {
-        self.calls.contains_key(&key(path))
+        self.calls.contains_key(&make_key(path))
     }
 
     /// Watches the call that a record opened, if it belongs to the view: the call itself, and earlier calls of its
     /// listener that are not inside such a call. A listener that sees the thread also gets other calls: those whose
     /// outcome was known by then, those that contain its call, and those inside its call.
-    fn watch(&mut self, h: &Header) {
+    fn watch_call(&mut self, h: &Header) {
         let path = match h.code {
             Some(RecordCode::Role(MessageRole::Call)) => item_path(h),
             _ => h.call.clone(),
@@ -203,17 +204,18 @@ impl ViewReading {
         let Some(path) = path.filter(|path| !self.is_watched(path)) else { return };
         let Some(call) = self.thread.calls.get(&path).filter(|call| call.opened_by(h.seq)) else { return };
         let whose = &self.whose.call;
-        let is_earlier = || call.listener == self.whose.listener && path.precedes(whose);
+        let is_earlier = || call.listener == self.whose.listener && path.is_before(whose);
         let own = || self.calls.iter().filter(|(_, told)| told.is_own);
         let is_inside = || own().any(|((_, other), _)| path.is_within(other));
         let is_own = path == *whose || is_earlier() && !is_inside();
         // A call that runs in parallel is not over for anyone yet, and may come in any order.
-        let is_over =
-            || path.precedes(whose) || path.is_awaited() && (path.is_within(whose) || whose.is_within(&path));
+        let is_over = || {
+            path.is_before(whose) || path.is_awaited() && (path.is_within(whose) || whose.is_within(&path))
+        };
         if is_own || self.whose.sees == ViewScope::Thread && is_over() {
             let (caller, listener) = (call.caller.clone(), call.listener.clone());
             let (turns, bought) = (Vec::new(), Bought::default());
-            self.calls.insert(key(&path), Told { path, caller, listener, is_own, turns, bought });
+            self.calls.insert(make_key(&path), Told { path, caller, listener, is_own, turns, bought });
         }
     }
 
@@ -235,7 +237,7 @@ impl Call {
 
 /// The call whose turn a record belongs to, and the turn if the record belongs to its reply. An item for several
 /// takers names the call that it opens.
-fn speaker(h: &Header) -> (Option<CallPath>, Option<u32>) {
+fn find_speaker(h: &Header) -> (Option<CallPath>, Option<u32>) {
     match h.code {
         Some(RecordCode::Role(MessageRole::ToAll | MessageRole::ToFirst)) => {
             let item = h.call.as_ref().and_then(CallPath::caller);
@@ -246,10 +248,10 @@ fn speaker(h: &Header) -> (Option<CallPath>, Option<u32>) {
 }
 
 fn item_path(h: &Header) -> Option<CallPath> {
-    Some(h.call.as_ref()?.item(h.turn?, h.ordinal?))
+    Some(h.call.as_ref()?.append_item(h.turn?, h.ordinal?))
 }
 
-fn characters(body: &[u8]) -> u64 {
+fn count_characters(body: &[u8]) -> u64 {
     // Every character has exactly one byte that is not a continuation byte.
     body.iter().filter(|byte| **byte & 0xc0 != 0x80).count() as u64
 }
@@ -288,11 +290,11 @@ fn turn_before(call: &Call, is_shown: bool) -> Turn {
     }
     let turn = call.settled;
     let own = |item: &&ItemState| item.answer != ItemAnswer::Seq(item.seq);
-    let items = turn_records::items(call).into_iter().filter(own);
+    let items = turn_records::list_items(call).into_iter().filter(own);
     let said = items.map(|item| (MessageSpot::Said { turn, ordinal: item.ordinal }, item.seq));
     let answers =
-        turn_records::answers(call).map(|(ordinal, seq)| (MessageSpot::Answer { turn, ordinal }, seq));
-    let inbox = if is_shown { turn_records::inbox(call) } else { Vec::new() };
+        turn_records::list_answers(call).map(|(ordinal, seq)| (MessageSpot::Answer { turn, ordinal }, seq));
+    let inbox = if is_shown { turn_records::list_inbox(call) } else { Vec::new() };
     said.chain(answers)
         .chain(inbox.into_iter().map(|seq| (MessageSpot::Inbox { turn: turn + 1 }, seq)))
         .collect()

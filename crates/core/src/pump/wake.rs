@@ -17,7 +17,7 @@ use crate::types::record::Record;
 /// Folds one record into a thread after a check that it is the next record of the chain.
 pub fn fold_next(thread: &mut Thread, record: &Record, position: Position) -> Result<(), LogFault> {
     let expected = thread.seq + 1;
-    if record.header.seq != expected || !record.verifies(thread.head) {
+    if record.header.seq != expected || !record.is_valid_after(thread.head) {
         let why = format!(
             "record {} of thread {} does not follow record {}",
             record.header.seq,
@@ -31,15 +31,15 @@ pub fn fold_next(thread: &mut Thread, record: &Record, position: Position) -> Re
 }
 
 /// The fold of a thread as the log has it; `None` if the thread has no record.
-pub fn wake(reader: &dyn LogReader, id: &ThreadId) -> Result<Option<Thread>, LogFault> {
-    let kept = match reader.row(id)? {
-        Some(row) => kept(reader, &row)?,
+pub fn wake_thread(reader: &dyn LogReader, id: &ThreadId) -> Result<Option<Thread>, LogFault> {
+    let kept = match reader.read_row(id)? {
+        Some(row) => read_kept(reader, &row)?,
         None => None,
     };
     if let Some(Kept { thread, next: None }) = kept {
         return Ok(Some(thread));
     }
-    let mut thread = kept.map_or_else(|| Thread::blank(id.clone()), |kept| kept.thread);
+    let mut thread = kept.map_or_else(|| Thread::new_blank(id.clone()), |kept| kept.thread);
     for placed in reader.records_of(id, thread.seq + 1) {
         let (position, record) = placed?;
         fold_next(&mut thread, &record, position)?;
@@ -55,7 +55,7 @@ struct Kept {
 }
 
 /// The thread of a row; `None` if the row has another encoding, or its head differs from the head in the log.
-fn kept(reader: &dyn LogReader, row: &FoldRow) -> Result<Option<Kept>, LogFault> {
+fn read_kept(reader: &dyn LogReader, row: &FoldRow) -> Result<Option<Kept>, LogFault> {
     let Some(thread) = Thread::from_row(row) else { return Ok(None) };
     let mut found = reader.of_thread(&thread.id, thread.seq, 2)?.into_iter();
     let fits = found.next().is_some_and(|(_, r)| r.header.seq == thread.seq && r.head == thread.head);
@@ -68,7 +68,7 @@ fn kept(reader: &dyn LogReader, row: &FoldRow) -> Result<Option<Kept>, LogFault>
 pub fn wake_line(reader: &dyn LogReader, id: &ThreadId) -> Result<Vec<Thread>, LogFault> {
     let mut line = Vec::new();
     let mut next = Some(id.clone());
-    while let Some(thread) = next.as_ref().map(|id| wake(reader, id)).transpose()?.flatten() {
+    while let Some(thread) = next.as_ref().map(|id| wake_thread(reader, id)).transpose()?.flatten() {
         next = thread.ended.then(|| thread.id.parent()).flatten();
         line.push(thread);
     }
@@ -84,7 +84,9 @@ pub fn wake_root(
 ) -> Result<Vec<Thread>, LogFault> {
     let mut met = Vec::new();
     for digits in 12..=64 {
-        let Some(thread) = wake(reader, &ThreadId::root(organism, client, key, digits))? else { break };
+        let Some(thread) = wake_thread(reader, &ThreadId::new_root(organism, client, key, digits))? else {
+            break;
+        };
         let own = thread.opener.as_ref().is_some_and(|o| o.sender == *client && o.key.as_ref() == Some(key));
         met.push(thread);
         if own {
@@ -111,17 +113,17 @@ pub struct RecoveredLog {
 
 /// Rows for a log that is written elsewhere and only followed here: with them, opening the log need only fold the
 /// records after them.
-pub fn checkpoint(reader: &dyn LogReader) -> Result<LogBatch, LogFault> {
-    let (_, threads) = folded(reader, &NoObserver)?;
+pub fn make_checkpoint(reader: &dyn LogReader) -> Result<LogBatch, LogFault> {
+    let (_, threads) = fold_log(reader, &NoObserver)?;
     let mut rows: Vec<_> = threads.values().map(Thread::to_row).collect();
     rows.sort_unstable_by(|a, b| a.thread.cmp(&b.thread));
     Ok(LogBatch { rows, checkpoint: true, ..LogBatch::default() })
 }
 
 /// Continues from what the log holds.
-pub fn recover(reader: &dyn LogReader, steps: &dyn StepObserver) -> Result<RecoveredLog, LogFault> {
+pub fn recover_log(reader: &dyn LogReader, steps: &dyn StepObserver) -> Result<RecoveredLog, LogFault> {
     let (opening, threads) = with_sys(reader, steps)?;
-    let out = match threads.get(&ThreadId::sys()) {
+    let out = match threads.get(&ThreadId::new_sys()) {
         Some(sys) => drained_but(reader, sys, opening.last)?,
         None => None,
     };
@@ -146,10 +148,10 @@ fn with_sys(
     reader: &dyn LogReader,
     steps: &dyn StepObserver,
 ) -> Result<(LogOpening, FastMap<ThreadId, Thread>), LogFault> {
-    let (opening, mut threads) = folded(reader, steps)?;
-    let sys = ThreadId::sys();
+    let (opening, mut threads) = fold_log(reader, steps)?;
+    let sys = ThreadId::new_sys();
     if !threads.contains_key(&sys)
-        && let Some(thread) = wake(reader, &sys)?
+        && let Some(thread) = wake_thread(reader, &sys)?
     {
         threads.insert(sys, thread);
     }
@@ -157,7 +159,7 @@ fn with_sys(
 }
 
 /// Folds a later record into the threads of a log that is looked at.
-pub fn follow(
+pub fn follow_record(
     reader: &dyn LogReader,
     threads: &mut FastMap<ThreadId, Thread>,
     (position, record): (Position, &Record),
@@ -165,8 +167,8 @@ pub fn follow(
     let id = &record.header.thread;
     if !threads.contains_key(id) {
         // A thread that is woken is as new as the log, so it may have the record already.
-        let woken = if record.header.seq == 1 { None } else { wake(reader, id)? };
-        threads.insert(id.clone(), woken.unwrap_or_else(|| Thread::blank(id.clone())));
+        let woken = if record.header.seq == 1 { None } else { wake_thread(reader, id)? };
+        threads.insert(id.clone(), woken.unwrap_or_else(|| Thread::new_blank(id.clone())));
     }
     match threads.get_mut(id) {
         Some(thread) if thread.seq < record.header.seq => fold_next(thread, record, position),
@@ -175,11 +177,11 @@ pub fn follow(
 }
 
 /// What opening reads, and the threads that it concerns.
-fn folded(
+fn fold_log(
     reader: &dyn LogReader,
     steps: &dyn StepObserver,
 ) -> Result<(LogOpening, FastMap<ThreadId, Thread>), LogFault> {
-    let opening = reader.opening()?;
+    let opening = reader.read_opening()?;
     if opening.by_thread {
         let threads = one_by_one(reader, steps)?;
         return Ok((opening, threads));
@@ -193,16 +195,16 @@ fn folded(
     for (position, record) in (first + 1..).map(Position).zip(&opening.records) {
         let id = &record.header.thread;
         if !threads.contains_key(id) {
-            let thread = match (record.header.seq, reader.row(id)?) {
+            let thread = match (record.header.seq, reader.read_row(id)?) {
                 (1, _) => None,
                 (_, Some(row)) => at_checkpoint(reader, &row, Position(first))?,
-                (_, None) => wake(reader, id)?,
+                (_, None) => wake_thread(reader, id)?,
             };
-            threads.insert(id.clone(), thread.unwrap_or_else(|| Thread::blank(id.clone())));
+            threads.insert(id.clone(), thread.unwrap_or_else(|| Thread::new_blank(id.clone())));
         }
         if let Some(thread) = threads.get_mut(id).filter(|t| t.seq < record.header.seq) {
             fold_next(thread, record, position)?;
-            steps.passed(PumpStep::Recovering);
+            steps.note_step(PumpStep::Recovering);
         }
     }
     Ok((opening, threads))
@@ -214,10 +216,10 @@ fn at_checkpoint(
     row: &FoldRow,
     checkpoint: Position,
 ) -> Result<Option<Thread>, LogFault> {
-    match kept(reader, row)? {
+    match read_kept(reader, row)? {
         Some(Kept { thread, next }) if next.is_none_or(|next| next > checkpoint) => Ok(Some(thread)),
         // The first record after the row comes before the checkpoint, so the row is old.
-        _ => wake(reader, &row.thread),
+        _ => wake_thread(reader, &row.thread),
     }
 }
 
@@ -227,11 +229,11 @@ fn one_by_one(
     steps: &dyn StepObserver,
 ) -> Result<FastMap<ThreadId, Thread>, LogFault> {
     let mut threads = FastMap::default();
-    let all = reader.threads(usize::MAX)?.into_iter().chain([ThreadId::sys()]);
+    let all = reader.list_threads(usize::MAX)?.into_iter().chain([ThreadId::new_sys()]);
     for id in all {
-        let thread = wake(reader, &id)?.filter(|thread| id.is_sys() || thread.is_at_work());
+        let thread = wake_thread(reader, &id)?.filter(|thread| id.is_sys() || thread.is_at_work());
         threads.extend(thread.map(|thread| (id, thread)));
-        steps.passed(PumpStep::Recovering);
+        steps.note_step(PumpStep::Recovering);
     }
     Ok(threads)
 }
@@ -240,7 +242,7 @@ fn one_by_one(
 /// were out. A pump records its start before it sends anything, so the statement holds as long as no record follows it.
 fn drained_but(reader: &dyn LogReader, sys: &Thread, last: Position) -> Result<Option<u64>, LogFault> {
     let newest = reader.of_thread(&sys.id, sys.seq, 1)?.pop();
-    let Some((position, record)) = newest.filter(|(_, record)| record.header.from == Name::core()) else {
+    let Some((position, record)) = newest.filter(|(_, record)| record.header.from == Name::new_core()) else {
         return Ok(None);
     };
     let said = core_payload::read_shutdown(&record.body).filter(|(mode, _)| mode == core_payload::DRAINED);

@@ -47,7 +47,7 @@ impl<T: Ord> Wheel<T> {
     }
 
     /// The next thing whose tick has come, with that tick. Each is returned once.
-    pub fn due(&mut self, now: Millis) -> Option<(Millis, T)> {
+    pub fn take_due(&mut self, now: Millis) -> Option<(Millis, T)> {
         self.0.first().filter(|(tick, _)| *tick <= now)?;
         self.0.pop_first()
     }
@@ -109,7 +109,7 @@ impl Timers {
             Some(known) if (known.until.set, known.until.due) == (until.set, until.due) => {
                 (known.tick, known.late_ms)
             }
-            _ => (now.plus(until.due.since(wall).min(until.most_ms)), wall.since(until.due)),
+            _ => (now.add_ms(until.due.count_since(wall).min(until.most_ms)), wall.count_since(until.due)),
         };
         if until.may_fire {
             self.wheel.put(tick, key.clone());
@@ -118,19 +118,19 @@ impl Timers {
     }
 
     /// The next timer that is due. Each is returned once, until it is put here again.
-    pub fn ripe(&mut self, now: Millis) -> Option<DueTimer> {
-        let (tick, key) = self.wheel.due(now)?;
+    pub fn take_ripe(&mut self, now: Millis) -> Option<DueTimer> {
+        let (tick, key) = self.wheel.take_due(now)?;
         let entry = self.entries.get(&key)?;
-        let late_ms = entry.late_ms.saturating_add(now.since(tick));
+        let late_ms = entry.late_ms.saturating_add(now.count_since(tick));
         let (thread, timer) = key;
         Some(DueTimer { thread, timer, set: entry.until.set, late_ms })
     }
 
     /// Tries a timer again at that tick, after it was returned and could not fire.
-    pub fn again(&mut self, thread: ThreadId, timer: TimerId, at: Millis) {
+    pub fn put_again(&mut self, thread: ThreadId, timer: TimerId, at: Millis) {
         let key = (thread, timer);
         let Some(entry) = self.entries.get_mut(&key) else { return };
-        entry.late_ms = entry.late_ms.saturating_add(at.since(entry.tick));
+        entry.late_ms = entry.late_ms.saturating_add(at.count_since(entry.tick));
         entry.tick = at;
         self.wheel.put(at, key);
     }
@@ -170,7 +170,7 @@ mod tests {
 
         /// The record that set it, and how late it is.
         fn ripe(&mut self, now: u64) -> Option<(u64, u64)> {
-            self.0.ripe(Millis(now)).map(|ripe| (ripe.set, ripe.late_ms))
+            self.0.take_ripe(Millis(now)).map(|ripe| (ripe.set, ripe.late_ms))
         }
     }
 
@@ -186,7 +186,7 @@ mod tests {
         let mut tea = Tea::set();
         let (thread, timer) = Tea::id();
         assert_eq!(tea.ripe(1_300), Some((7, 300)));
-        tea.0.again(thread, timer, Millis(11_300));
+        tea.0.put_again(thread, timer, Millis(11_300));
         assert_eq!((tea.ripe(11_299), tea.ripe(11_400)), (None, Some((7, 10_400))));
     }
 

@@ -15,44 +15,47 @@ use crate::types::record::{MessageRole, RecordCode, RecordKind};
 
 /// From now on the call may only answer. After the reply to a turn, the next turn is its wrap-up turn. If
 /// a turn may be out, that turn still gets to send its reply, and the turn after it is the wrap-up turn.
-pub(super) fn begin(
+pub(super) fn begin_wrapping(
     d: &mut DecisionBuilder<'_>,
     thread: &ThreadId,
     path: &CallPath,
     of: &ExceededLimit,
     after: Option<u32>,
 ) {
-    let Some(call) = d.call(thread, path).filter(|call| call.wrap_up.is_none()) else { return };
-    let mut fact =
-        Fact::core(RecordKind::Message, RecordCode::Role(MessageRole::WrapUp), budget_payload::exceeded(of))
-            .to(&call.listener.clone())
-            .on(path)
-            .because(call.ready_cause)
-            .under(call.config);
+    let Some(call) = d.find_call(thread, path).filter(|call| call.wrap_up.is_none()) else { return };
+    let mut fact = Fact::from_core(
+        RecordKind::Message,
+        RecordCode::Role(MessageRole::WrapUp),
+        budget_payload::write_exceeded(of),
+    )
+    .with_addressee(&call.listener.clone())
+    .with_call(path)
+    .with_cause(call.ready_cause)
+    .with_config(call.config);
     fact.turn = after;
-    d.record(thread, fact);
+    d.add_record(thread, fact);
     closing::cancel_items(d, thread, path);
-    questions::withdraw(d, thread, path);
-    awaiting::arrived(d, thread, path);
+    questions::withdraw_questions(d, thread, path);
+    awaiting::note_arrival(d, thread, path);
 }
 
 /// Closes a call that gave no final in its last turn.
-pub(super) fn close(d: &mut DecisionBuilder<'_>, thread: &ThreadId, path: &CallPath, turn: u32) {
-    let Some(call) = d.call(thread, path) else { return };
+pub(super) fn close_wrapping(d: &mut DecisionBuilder<'_>, thread: &ThreadId, path: &CallPath, turn: u32) {
+    let Some(call) = d.find_call(thread, path) else { return };
     let code = call.wrap_up.map_or(Code::MessagesBudget, |of| of.what.code());
-    let body = core_payload::final_report("synthetic", "failure", code.as_str(), &report(call));
-    let mut fact = Fact::core(RecordKind::Outcome, RecordCode::Code(code), body)
-        .to(&call.caller.clone())
-        .on(path)
-        .because(call.ready_cause)
-        .under(call.config);
+    let body = core_payload::final_report("synthetic", "failure", code.as_str(), &write_report(call));
+    let mut fact = Fact::from_core(RecordKind::Outcome, RecordCode::Code(code), body)
+        .with_addressee(&call.caller.clone())
+        .with_call(path)
+        .with_cause(call.ready_cause)
+        .with_config(call.config);
     fact.turn = Some(turn);
-    closing::close(d, thread, path, Outcome::Budget, fact);
+    closing::close_call(d, thread, path, Outcome::Budget, fact);
 }
 
 /// A report for a call that gave none itself. The state has no bodies, so the report names the call's last
 /// note by its place.
-fn report(call: &Call) -> String {
+fn write_report(call: &Call) -> String {
     let what = call.wrap_up.map_or(Measure::Turns, |of| of.what);
     let (listener, turn) = (call.listener.as_str(), call.settled.to_string());
     let used_up = format!("{}{} used up", what.as_str(), if what.is_plural() { " were" } else { " was" });
@@ -61,7 +64,7 @@ fn report(call: &Call) -> String {
         _ => format!("{listener} gave no final in its last turn, {turn}, after its {used_up}"),
     };
     let StepCount { open, total } =
-        call.todos.values().fold(StepCount::default(), |all, list| all.and(*list));
+        call.todos.values().fold(StepCount::default(), |all, list| all.sum_with(*list));
     if open > 0 {
         words = format!("{words}; {open} of {total} steps are open");
     }

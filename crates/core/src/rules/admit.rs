@@ -51,8 +51,8 @@ pub struct Door<'a> {
 
 impl Door<'_> {
     /// Judges a payload under that schema.
-    pub fn judge(&mut self, schema: SchemaId, payload: Payload) -> Result<Verdict, Refused> {
-        self.judge.judge(self.composition.hash, schema, payload)
+    pub fn judge_payload(&mut self, schema: SchemaId, payload: Payload) -> Result<Verdict, Refused> {
+        self.judge.judge_payload(self.composition.hash, schema, payload)
     }
 }
 
@@ -70,11 +70,11 @@ pub fn listener_word(
     lease_of: impl Fn(&str) -> Option<Arc<Lease>>,
 ) -> Result<(Arc<Lease>, ListenerDocument), Box<UnmatchedDocument>> {
     let unconnected = |refusal, at, waits, replies_to| {
-        let refused = Refused { refusal, kept: Some(excerpt(&speech.document(), at)) };
+        let refused = Refused { refusal, kept: Some(cut_excerpt(&speech.document(), at)) };
         Box::new(UnmatchedDocument { listener: sender.clone(), refused, waits, replies_to, ticket: None })
     };
     let word = speech
-        .read(limits)
+        .read_document(limits)
         .map_err(|fault| unconnected(refusal_of(&fault), fault.place.offset, None, None))?;
     match lease_of(word.delivery()).filter(|lease| lease.listener == *sender) {
         Some(lease) => Ok((lease, word)),
@@ -83,7 +83,7 @@ pub fn listener_word(
             let waits = match &word {
                 ListenerDocument::Journal { delivery, id, .. }
                 | ListenerDocument::Ask { delivery, id, .. } => {
-                    Some((bounded(delivery.clone(), limits::NAME_BYTES), *id))
+                    Some((bound_words(delivery.clone(), limits::NAME_BYTES), *id))
                 }
                 _ => None,
             };
@@ -98,18 +98,18 @@ pub fn listener_word(
 }
 
 /// Refuses a message that came in a place for progress only. The message is ignored, so it is not parsed.
-pub fn misplaced(sender: &Name, speech: &ArrivedDocument) -> UnmatchedDocument {
+pub fn make_unmatched(sender: &Name, speech: &ArrivedDocument) -> UnmatchedDocument {
     let words = "this came on the subject of progress, where nothing else is taken";
     let refusal = Refusal::new(Code::WrongSubject, words)
-        .expecting("<progress>, well-formed and in its namespace")
+        .with_expected("<progress>, well-formed and in its namespace")
         .fixed_by("everything else on the subject that the delivery's Systole-Reply header names");
-    let refused = Refused { refusal, kept: Some(excerpt(&speech.document(), 0)) };
+    let refused = Refused { refusal, kept: Some(cut_excerpt(&speech.document(), 0)) };
     UnmatchedDocument { listener: sender.clone(), refused, waits: None, replies_to: None, ticket: None }
 }
 
 /// The part of a refused document that is kept: all of it, or as much around the fault as the limit
 /// allows.
-pub fn excerpt(document: &[u8], at: usize) -> Arc<[u8]> {
+pub fn cut_excerpt(document: &[u8], at: usize) -> Arc<[u8]> {
     let latest = document.len().saturating_sub(limits::EXCERPT_BYTES);
     let start = at.saturating_sub(limits::EXCERPT_BYTES / 2).min(latest);
     let end = document.len().min(start.saturating_add(limits::EXCERPT_BYTES));
@@ -117,7 +117,7 @@ pub fn excerpt(document: &[u8], at: usize) -> Arc<[u8]> {
 }
 
 /// A listener's text about itself, cut to the limit. An ellipsis marks the cut.
-fn bounded(mut words: String, most: usize) -> String {
+fn bound_words(mut words: String, most: usize) -> String {
     if words.len() > most {
         words.truncate(words.floor_char_boundary(most.saturating_sub('…'.len_utf8())));
         words.push('…');
@@ -126,11 +126,11 @@ fn bounded(mut words: String, most: usize) -> String {
 }
 
 fn bounded_code(code: String) -> String {
-    bounded(code, limits::OWN_CODE_BYTES)
+    bound_words(code, limits::OWN_CODE_BYTES)
 }
 
 fn bounded_words(words: String) -> String {
-    bounded(words, limits::OWN_WORDS_BYTES)
+    bound_words(words, limits::OWN_WORDS_BYTES)
 }
 
 /// Judges a listener's message under its lease, by the configuration of its call. `speech` is the message
@@ -146,7 +146,7 @@ pub fn judge_word(
     let claimed = false_name(&word, &lease.listener);
     let said = match word {
         ListenerDocument::Reply { said: reply::ReplyContent::Items(items), .. } => {
-            let judged = match composition.listener(&lease.listener) {
+            let judged = match composition.find_listener(&lease.listener) {
                 Some(sender) => {
                     let mut door = Door { composition, sender, known, judge };
                     items.into_iter().map(|item| judge_item(&mut door, &lease, item, speech)).collect()
@@ -182,7 +182,7 @@ pub fn judge_word(
 }
 
 fn refused_message(fault: &Fault, speech: &ArrivedDocument) -> Refused {
-    let kept = Some(excerpt(&speech.document(), fault.place.offset));
+    let kept = Some(cut_excerpt(&speech.document(), fault.place.offset));
     Refused { refusal: refusal_of(fault), kept }
 }
 
@@ -191,14 +191,14 @@ fn false_name(word: &ListenerDocument, sender: &Name) -> Option<String> {
     let ListenerDocument::Reply { said: reply::ReplyContent::Items(items), .. } = word else { return None };
     let claimed =
         items.iter().filter_map(|item| item.from.as_deref()).find(|from| *from != sender.as_str())?;
-    Some(bounded(claimed.to_owned(), limits::NAME_BYTES))
+    Some(bound_words(claimed.to_owned(), limits::NAME_BYTES))
 }
 
 fn judge_item(door: &mut Door<'_>, lease: &Lease, item: reply::Item, speech: &ArrivedDocument) -> JudgedItem {
     let payload = match item.payload {
         Ok(payload) => payload,
         Err(fault) => {
-            let kept = Some(excerpt(&speech.document(), fault.place.offset));
+            let kept = Some(cut_excerpt(&speech.document(), fault.place.offset));
             let refusal = classify::in_a_known_namespace(refusal_of(&fault), door.composition, door.sender);
             return JudgedItem::Refused(Refused { refusal, kept });
         }
@@ -210,7 +210,7 @@ fn judge_item(door: &mut Door<'_>, lease: &Lease, item: reply::Item, speech: &Ar
     }
     let kept = payload.bytes().clone();
     let several = match item.to {
-        None => classify::takers(door.composition, door.sender, payload.name()),
+        None => classify::find_takers(door.composition, door.sender, payload.name()),
         Some(_) => None,
     };
     let admitted = match several {
@@ -237,15 +237,15 @@ fn admit_for_each(
     let mut verdicts = Vec::with_capacity(takers.len());
     for taker in takers {
         // The takers were chosen because they accept the payload.
-        let schema = taker.accepted(payload.name()).ok_or_else(no_taker)?;
-        let verdict = door.judge(schema, payload.clone())?;
+        let schema = taker.find_accepted(payload.name()).ok_or_else(no_taker)?;
+        let verdict = door.judge_payload(schema, payload.clone())?;
         verdicts.push((taker.name.clone(), verdict));
     }
     Admitted::for_each(gather, verdicts).ok_or_else(no_taker)
 }
 
 fn no_taker() -> Refused {
-    bare(Refusal::new(Code::NotAPeer, "the payload has no addressee"))
+    to_refused(Refusal::new(Code::NotAPeer, "the payload has no addressee"))
 }
 
 fn admit_item(door: &mut Door<'_>, to: Option<&str>, payload: Payload) -> Result<Admitted, Refused> {
@@ -253,43 +253,43 @@ fn admit_item(door: &mut Door<'_>, to: Option<&str>, payload: Payload) -> Result
         Some(Reading::Own(admit)) => return admit(door, payload),
         Some(Reading::Plain(read)) => {
             let (bytes, element) = (payload.bytes().clone(), payload.name().local.to_string());
-            let verdict = door.judge(SchemaId::CORE, payload)?;
-            read(&bytes).map_err(|refusal| bare(refusal.of_element(element)))?;
+            let verdict = door.judge_payload(SchemaId::CORE, payload)?;
+            read(&bytes).map_err(|refusal| to_refused(refusal.of_element(element)))?;
             return Ok(Admitted::new(PayloadKind::Primitive(Found::Nothing), verdict));
         }
         None => {}
     }
     let (composition, sender) = (door.composition, door.sender);
     let (what, schema) = classify::of_item(composition, sender, payload.name(), to).map_err(|refusal| {
-        bare(classify::with_allowed_elements(refusal, composition, sender, payload.name()))
+        to_refused(classify::with_allowed_elements(refusal, composition, sender, payload.name()))
     })?;
     let (bytes, is_note) = (payload.bytes().clone(), what == PayloadKind::Note);
-    let verdict = door.judge(schema, payload)?;
+    let verdict = door.judge_payload(schema, payload)?;
     if is_note {
-        todo::read(&bytes).map_err(bare)?;
+        todo::read_lists(&bytes).map_err(to_refused)?;
     }
     Ok(Admitted::new(what, verdict))
 }
 
 /// A refusal of which no bytes are kept yet.
-pub fn bare(refusal: Refusal) -> Refused {
+pub fn to_refused(refusal: Refusal) -> Refused {
     Refused { refusal, kept: None }
 }
 
 /// Judges the payload that a person puts in place of a waiting one, by the schema that judged the waiting
 /// one.
-pub fn amendment(
+pub fn admit_amendment(
     composition: &Composition,
     to: &Name,
     document: &[u8],
     judge: &mut dyn Judge,
 ) -> Result<Admitted, Refused> {
-    let kept = |at| Some(excerpt(document, at));
-    let payload = Payload::read(document, &gate_limits(composition))
+    let kept = |at| Some(cut_excerpt(document, at));
+    let payload = Payload::parse(document, &gate_limits(composition))
         .map_err(|fault| Refused { refusal: refusal_of(&fault), kept: kept(fault.place.offset) })?;
     let schema = classify::of_amendment(composition, to, payload.name())
         .map_err(|refusal| Refused { refusal, kept: kept(0) })?;
-    let verdict = judge.judge(composition.hash, schema, payload);
+    let verdict = judge.judge_payload(composition.hash, schema, payload);
     let verdict = verdict.map_err(|refused| Refused { kept: kept(0), ..refused })?;
     Ok(Admitted::new(PayloadKind::For(to.clone()), verdict))
 }
@@ -302,12 +302,12 @@ fn admit_steer(
     payload: Payload,
     judge: &mut dyn Judge,
 ) -> Result<Admitted, Refused> {
-    let inside = payload.child();
-    let verdict = judge.judge(composition.hash, SchemaId::CORE, payload)?;
-    let inside = inside.map_err(|fault| bare(refusal_of(&fault)))?;
-    let (to, schema) = classify::of_message(composition, client, inside.name(), to).map_err(bare)?;
-    let inside = judge.judge(composition.hash, schema, inside)?;
-    Ok(Admitted::steer(to, inside, verdict))
+    let inside = payload.parse_child();
+    let verdict = judge.judge_payload(composition.hash, SchemaId::CORE, payload)?;
+    let inside = inside.map_err(|fault| to_refused(refusal_of(&fault)))?;
+    let (to, schema) = classify::of_message(composition, client, inside.name(), to).map_err(to_refused)?;
+    let inside = judge.judge_payload(composition.hash, schema, inside)?;
+    Ok(Admitted::new_steer(to, inside, verdict))
 }
 
 /// A message from outside, after the door.
@@ -322,7 +322,7 @@ pub struct JudgedMessage {
 
 /// Judges a message from outside: an envelope in the plain form, or a bare payload. `to` and `thread` are
 /// the options of a command. They count only if the envelope says nothing.
-pub fn message(
+pub fn admit_message(
     composition: &Composition,
     client: &Name,
     document: &[u8],
@@ -330,8 +330,8 @@ pub fn message(
     thread: Option<&str>,
     judge: &mut dyn Judge,
 ) -> JudgedMessage {
-    let kept = |at| Some(excerpt(document, at));
-    let letter = match OutsideDocument::read(document, &gate_limits(composition)) {
+    let kept = |at| Some(cut_excerpt(document, at));
+    let letter = match OutsideDocument::parse(document, &gate_limits(composition)) {
         Ok(letter) => letter,
         Err(fault) => {
             let refused = Refused { refusal: refusal_of(&fault), kept: kept(fault.place.offset) };
@@ -339,7 +339,7 @@ pub fn message(
         }
     };
     let claimed = letter.from.filter(|from| from != client.as_str());
-    let claimed = claimed.map(|from| bounded(from, limits::NAME_BYTES));
+    let claimed = claimed.map(|from| bound_words(from, limits::NAME_BYTES));
     let named = letter.thread.as_deref().or(thread).filter(|t| *t != "new");
     let thread = match named.map(ThreadId::parse).transpose() {
         Ok(thread) => thread,
@@ -350,12 +350,12 @@ pub fn message(
         }
     };
     let to = letter.to.as_deref().or(to);
-    let payload = if letter.payload.name().is(namespaces::CORE, "steer") {
+    let payload = if letter.payload.name().is_named(namespaces::CORE, "steer") {
         admit_steer(composition, client, to, letter.payload, judge)
     } else {
-        classify::of_message(composition, client, letter.payload.name(), to).map_err(bare).and_then(
+        classify::of_message(composition, client, letter.payload.name(), to).map_err(to_refused).and_then(
             |(to, schema)| {
-                let verdict = judge.judge(composition.hash, schema, letter.payload)?;
+                let verdict = judge.judge_payload(composition.hash, schema, letter.payload)?;
                 Ok(Admitted::new(PayloadKind::For(to), verdict))
             },
         )

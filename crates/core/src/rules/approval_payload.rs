@@ -3,14 +3,14 @@
 
 use std::sync::Arc;
 
-use super::core_payload::{attributes, written};
+use super::core_payload::{read_attributes, write_element};
 use crate::types::ids::{CallPath, Digest, Name, ThreadId};
 use crate::types::person::{ApprovalOutcome, ApprovalRequest, PersonRequestId};
 use crate::types::time::Millis;
 
 /// `<approval-requested>`: a payload waits for a person.
-pub fn requested(request: &ApprovalRequest) -> Arc<[u8]> {
-    written("approval-requested", |requested| {
+pub fn write_request(request: &ApprovalRequest) -> Arc<[u8]> {
+    write_element("approval-requested", |requested| {
         requested
             .attr("id", &request.id.to_string())
             .attr("hash", &request.hash.to_string())
@@ -25,7 +25,7 @@ pub fn requested(request: &ApprovalRequest) -> Arc<[u8]> {
 }
 
 /// `<approval-decided>`: the outcome, and who decided. `hash` is the hash of the payload that goes out.
-pub fn decided(
+pub fn write_decision(
     id: PersonRequestId,
     outcome: ApprovalOutcome,
     by: &Name,
@@ -33,7 +33,7 @@ pub fn decided(
     note: Option<&str>,
 ) -> Arc<[u8]> {
     let hash = hash.map(|hash| hash.to_string());
-    written("approval-decided", |decided| {
+    write_element("approval-decided", |decided| {
         decided
             .attr("id", &id.to_string())
             .attr("outcome", outcome.as_str())
@@ -45,18 +45,18 @@ pub fn decided(
 }
 
 /// `<paused>`: no new deliveries go out for this thread, or for all threads.
-pub fn paused(by: &Name, note: Option<&str>) -> Arc<[u8]> {
-    written("paused", |paused| paused.attr("by", by.as_str()).attr_if("note", note).empty())
+pub fn write_pause(by: &Name, note: Option<&str>) -> Arc<[u8]> {
+    write_element("paused", |paused| paused.attr("by", by.as_str()).attr_if("note", note).empty())
 }
 
 /// `<resumed>`: deliveries go out again.
-pub fn resumed(by: &Name) -> Arc<[u8]> {
-    written("resumed", |resumed| resumed.attr("by", by.as_str()).empty())
+pub fn write_resume(by: &Name) -> Arc<[u8]> {
+    write_element("resumed", |resumed| resumed.attr("by", by.as_str()).empty())
 }
 
 /// The id, hash and expiry of an `<approval-requested>`.
 pub fn read_requested(body: &[u8]) -> Option<(PersonRequestId, Digest, Millis)> {
-    let [id, hash, expires] = attributes(body, "approval-requested", ["id", "hash", "expires"])?;
+    let [id, hash, expires] = read_attributes(body, "approval-requested", ["id", "hash", "expires"])?;
     Some((PersonRequestId::parse(&id?)?, Digest::parse(&hash?).ok()?, Millis::parse(&expires?)?))
 }
 
@@ -64,7 +64,7 @@ pub fn read_requested(body: &[u8]) -> Option<(PersonRequestId, Digest, Millis)> 
 pub fn read_request(body: &[u8]) -> Option<ApprovalRequest> {
     let (id, hash, expires) = read_requested(body)?;
     let [thread, call, to, element, unknown] =
-        attributes(body, "approval-requested", ["thread", "call", "to", "element", "unknown"])?;
+        read_attributes(body, "approval-requested", ["thread", "call", "to", "element", "unknown"])?;
     Some(ApprovalRequest {
         id,
         hash,
@@ -78,15 +78,15 @@ pub fn read_request(body: &[u8]) -> Option<ApprovalRequest> {
 }
 
 /// The element of the payload that an `<approval-requested>` is about.
-pub fn element(body: &[u8]) -> Option<String> {
-    let [element] = attributes(body, "approval-requested", ["element"])?;
+pub fn read_element(body: &[u8]) -> Option<String> {
+    let [element] = read_attributes(body, "approval-requested", ["element"])?;
     element
 }
 
 /// The part of an earlier attempt that an `<approval-requested>` calls unknown. `None` if nothing of the
 /// call went out before.
-pub fn unknown(body: &[u8]) -> Option<String> {
-    let [unknown] = attributes(body, "approval-requested", ["unknown"])?;
+pub fn read_unknown(body: &[u8]) -> Option<String> {
+    let [unknown] = read_attributes(body, "approval-requested", ["unknown"])?;
     unknown
 }
 
@@ -108,13 +108,13 @@ pub struct ApprovalDecided {
 /// Reads an `<approval-decided>`.
 pub fn read_decided(body: &[u8]) -> Option<ApprovalDecided> {
     let [id, outcome, by, hash, note] =
-        attributes(body, "approval-decided", ["id", "outcome", "by", "hash", "note"])?;
+        read_attributes(body, "approval-decided", ["id", "outcome", "by", "hash", "note"])?;
     Some(ApprovalDecided { id: PersonRequestId::parse(&id?)?, outcome: outcome?, by: by?, hash, note })
 }
 
 /// Who paused or resumed, and why.
 pub fn read_steering(body: &[u8]) -> Option<(String, Option<String>)> {
-    let [by, note] =
-        attributes(body, "paused", ["by", "note"]).or_else(|| attributes(body, "resumed", ["by", "note"]))?;
+    let [by, note] = read_attributes(body, "paused", ["by", "note"])
+        .or_else(|| read_attributes(body, "resumed", ["by", "note"]))?;
     Some((by?, note))
 }

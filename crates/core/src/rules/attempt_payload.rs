@@ -1,6 +1,6 @@
 //! `<attempt>`: the begin of an attempt, and what happens to it until its end.
 
-use super::element::{Body, attributes, text, written};
+use super::element::{Body, read_attributes, read_text, write_element};
 use crate::types::codes::Code;
 use crate::types::record::AttemptEffect;
 use crate::types::time::Millis;
@@ -56,7 +56,7 @@ pub fn attempt_state(number: u32, due: Millis, state: &AttemptState) -> Body {
         AttemptState::GoesOn(outage) => (Some(&**outage), Some("true"), None, None, ""),
         AttemptState::Taken(at) => (None, None, Some(at.to_string()), None, ""),
     };
-    written("attempt", |start| {
+    write_element("attempt", |start| {
         start
             .number("number", u64::from(number))
             .attr("due", &due.to_string())
@@ -70,11 +70,11 @@ pub fn attempt_state(number: u32, due: Millis, state: &AttemptState) -> Body {
 
 /// What happens to an attempt; `None` for a record that begins one.
 pub fn read_attempt_state(body: &[u8]) -> Option<AttemptState> {
-    let [outage, over, taken, code] = attributes(body, "attempt", ["outage", "over", "taken", "code"])?;
+    let [outage, over, taken, code] = read_attributes(body, "attempt", ["outage", "over", "taken", "code"])?;
     match (outage, over, taken) {
         (Some(outage), None, _) => {
             let after = code.as_deref().and_then(Code::parse);
-            Some(AttemptState::Waits { outage, after, words: text(body)? })
+            Some(AttemptState::Waits { outage, after, words: read_text(body)? })
         }
         (Some(outage), Some(_), _) => Some(AttemptState::GoesOn(outage)),
         (None, _, Some(taken)) => Some(AttemptState::Taken(Millis::parse(&taken)?)),
@@ -83,8 +83,8 @@ pub fn read_attempt_state(body: &[u8]) -> Option<AttemptState> {
 }
 
 /// `<attempt>`: recorded before the attempt is made.
-pub fn attempt(attempt: &AttemptRecord) -> Body {
-    written("attempt", |start| {
+pub fn write_attempt(attempt: &AttemptRecord) -> Body {
+    write_element("attempt", |start| {
         start
             .number("number", u64::from(attempt.number))
             .attr("due", &attempt.due.to_string())
@@ -97,11 +97,11 @@ pub fn attempt(attempt: &AttemptRecord) -> Body {
 /// Reads an `<attempt>`.
 pub fn read_attempt(body: &[u8]) -> Option<AttemptRecord> {
     let wanted = ["number", "due", "code", "with_pump", "outage", "taken"];
-    let [number, due, code, with_pump, outage, taken] = attributes(body, "attempt", wanted)?;
+    let [number, due, code, with_pump, outage, taken] = read_attributes(body, "attempt", wanted)?;
     if outage.is_some() || taken.is_some() {
         return None;
     }
-    let words = text(body)?;
+    let words = read_text(body)?;
     Some(AttemptRecord {
         number: number?.parse().ok()?,
         due: Millis::parse(&due?)?,
@@ -117,7 +117,7 @@ pub fn next_attempt(body: &[u8]) -> Option<AttemptRecord> {
         return Some(attempt);
     }
     let AttemptState::Waits { after: Some(code), words, .. } = read_attempt_state(body)? else { return None };
-    let [number, due] = attributes(body, "attempt", ["number", "due"])?;
+    let [number, due] = read_attributes(body, "attempt", ["number", "due"])?;
     let (number, due) = (number?.parse().ok()?, Millis::parse(&due?)?);
     Some(AttemptRecord { number, due, code: Some(code), with_pump: false, words })
 }

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use systole_schema::nearest;
+use systole_schema::find_nearest;
 use systole_wire::{QName, namespaces};
 
 use crate::types::codes::Code;
@@ -25,15 +25,15 @@ pub fn of_item(
         return of_core(sender, element);
     }
     if to.is_none() {
-        if element.is(&sender.own_namespace(), sender.name.as_str()) {
+        if element.is_named(&sender.own_namespace(), sender.name.as_str()) {
             return sender.note.map(|schema| (PayloadKind::Note, schema)).ok_or_else(|| no_notes(element));
         }
-        if let Some(schema) = sender.returned(element) {
+        if let Some(schema) = sender.find_returned(element) {
             return Ok((PayloadKind::Final, schema));
         }
     }
-    let peers = sender.peers.iter().filter_map(|name| composition.listener(name));
-    let (to, schema) = addressee(peers.collect(), element, to, "your peers take")?;
+    let peers = sender.peers.iter().filter_map(|name| composition.find_listener(name));
+    let (to, schema) = choose_addressee(peers.collect(), element, to, "your peers take")?;
     Ok((PayloadKind::For(to), schema))
 }
 
@@ -48,8 +48,8 @@ pub fn of_initial(
         Ok((PayloadKind::For(to), schema)) => Ok((to, schema)),
         Ok(_) => Err(initial_without_peer(element)),
         Err(refusal) if refusal.code == Code::Ambiguous => {
-            let peers = sender.peers.iter().filter_map(|name| composition.listener(name));
-            let first = peers.clone().find(|peer| peer.accepted(element).is_some());
+            let peers = sender.peers.iter().filter_map(|name| composition.find_listener(name));
+            let first = peers.clone().find(|peer| peer.find_accepted(element).is_some());
             let named = first.map(|peer| format!("name one of them: <initial-payload to=\"{}\">", peer.name));
             Err(named.into_iter().fold(refusal, Refusal::fixed_by))
         }
@@ -74,14 +74,15 @@ pub fn with_allowed_elements(
     if !matches!(refusal.code, Code::NotAPeer | Code::NoSuchElement) || sender.returns.is_empty() {
         return refusal;
     }
-    let peers: Vec<&Listener> = sender.peers.iter().filter_map(|name| composition.listener(name)).collect();
+    let peers: Vec<&Listener> =
+        sender.peers.iter().filter_map(|name| composition.find_listener(name)).collect();
     let answers: Vec<String> = sender.returns.iter().map(|answer| answer.name.to_string()).collect();
     let mut expected = format!("your answers are: {}", answers.join(", "));
     if let Some(others) = refusal.expected.take().filter(|_| !peers.is_empty()) {
         expected.extend(["; ", &*others]);
     }
     refusal.expected = Some(expected);
-    if sender.returned(element).is_some() {
+    if sender.find_returned(element).is_some() {
         return refusal.fixed_by("leave the addressee out: your answer goes to your caller");
     }
     let known = || sender.returns.iter().chain(peers.iter().flat_map(|peer| &peer.accepts)).map(|e| &e.name);
@@ -94,7 +95,7 @@ pub fn with_allowed_elements(
 /// The fix for an element whose name is close to an accepted one. It prefers the accepted name in the element's own
 /// namespace.
 fn nearest_of(element: &QName, known: &[&QName]) -> Option<String> {
-    let near = nearest(&element.local, known.iter().map(|name| &*name.local))?;
+    let near = find_nearest(&element.local, known.iter().map(|name| &*name.local))?;
     let mut meant = known.iter().filter(|name| *name.local == *near);
     let meant = meant.clone().find(|name| name.ns == element.ns).or_else(|| meant.next())?;
     Some(format!("write <{} xmlns=\"{}\">", meant.local, meant.ns))
@@ -109,7 +110,7 @@ pub fn in_a_known_namespace(mut refusal: Refusal, composition: &Composition, sen
         return refusal;
     };
     let local = path.trim_start_matches('/');
-    let peers = sender.peers.iter().filter_map(|name| composition.listener(name));
+    let peers = sender.peers.iter().filter_map(|name| composition.find_listener(name));
     let known = sender.returns.iter().chain(peers.flat_map(|peer| &peer.accepts)).map(|taken| &taken.name);
     let named: BTreeSet<&str> = known.filter(|name| *name.local == *local).map(|name| &*name.ns).collect();
     if let (1, Some(ns)) = (named.len(), named.first()) {
@@ -120,14 +121,14 @@ pub fn in_a_known_namespace(mut refusal: Refusal, composition: &Composition, sen
 
 /// The sender's peers that accept an item without an addressee, if the file broadcasts the element and there is more
 /// than one such peer.
-pub fn takers<'c>(
+pub fn find_takers<'c>(
     composition: &'c Composition,
     sender: &Listener,
     element: &QName,
 ) -> Option<(GatherRule, Vec<&'c Listener>)> {
     let broadcast = composition.broadcasts.iter().find(|broadcast| broadcast.element == *element)?;
     let peers = broadcast.takers.iter().filter(|taker| sender.peers.contains(taker));
-    let takers: Vec<&Listener> = peers.filter_map(|taker| composition.listener(taker)).collect();
+    let takers: Vec<&Listener> = peers.filter_map(|taker| composition.find_listener(taker)).collect();
     (takers.len() > 1).then_some((broadcast.gather, takers))
 }
 
@@ -139,7 +140,7 @@ fn of_core(sender: &Listener, element: &QName) -> Result<(PayloadKind, SchemaId)
             let words = format!("{local} is a payload that only the core sends");
             Err(Refusal::new(Code::ForbiddenNamespace, words)
                 .of_element(local)
-                .expecting("spawn-thread, or a payload of your own or of a peer")
+                .with_expected("spawn-thread, or a payload of your own or of a peer")
                 .fixed_by(format!("leave {local} out")))
         }
     }
@@ -156,16 +157,16 @@ pub fn of_message(
     let open = composition.listeners.values();
     let open: Vec<&Listener> = open.filter(|l| l.entry && composition.may_address(client, &l.name)).collect();
     let entry = open.iter().find(|l| to.is_none() && composition.entry.as_ref() == Some(&l.name));
-    if let Some((entry, schema)) = entry.and_then(|l| Some((*l, l.accepted(element)?))) {
+    if let Some((entry, schema)) = entry.and_then(|l| Some((*l, l.find_accepted(element)?))) {
         return Ok((entry.name.clone(), schema));
     }
-    addressee(open, element, to, "open to you are")
+    choose_addressee(open, element, to, "open to you are")
 }
 
 /// The schema that judges an amendment for a listener.
 pub fn of_amendment(composition: &Composition, to: &Name, element: &QName) -> Result<SchemaId, Refusal> {
-    let listener = composition.listener(to).into_iter().collect();
-    addressee(listener, element, None, "it takes").map(|(_, schema)| schema)
+    let listener = composition.find_listener(to).into_iter().collect();
+    choose_addressee(listener, element, None, "it takes").map(|(_, schema)| schema)
 }
 
 fn no_notes(element: &QName) -> Refusal {
@@ -174,7 +175,7 @@ fn no_notes(element: &QName) -> Refusal {
         .fixed_by("a final, or a call to a peer; for notes, a schema of your own that declares the tag")
 }
 
-fn addressee(
+fn choose_addressee(
     reachable: Vec<&Listener>,
     element: &QName,
     to: Option<&str>,
@@ -182,10 +183,10 @@ fn addressee(
 ) -> Result<(Name, SchemaId), Refusal> {
     let named = |l: &&&Listener| to.is_none_or(|to| l.name.as_str() == to);
     let takers: Vec<(&Listener, SchemaId)> =
-        reachable.iter().filter(named).filter_map(|l| Some((*l, l.accepted(element)?))).collect();
+        reachable.iter().filter(named).filter_map(|l| Some((*l, l.find_accepted(element)?))).collect();
     match takers.as_slice() {
         [(one, schema)] => Ok((one.name.clone(), *schema)),
-        [] => Err(untaken(&reachable, element, who)),
+        [] => Err(refuse_untaken(&reachable, element, who)),
         [(first, _), ..] => {
             let names: Vec<&str> = takers.iter().map(|(l, _)| l.name.as_str()).collect();
             let words = format!("more than one of them takes this element: {}", names.join(", "));
@@ -196,7 +197,7 @@ fn addressee(
     }
 }
 
-fn untaken(reachable: &[&Listener], element: &QName, who: &str) -> Refusal {
+fn refuse_untaken(reachable: &[&Listener], element: &QName, who: &str) -> Refusal {
     let mut known: Vec<String> =
         reachable.iter().flat_map(|l| l.accepts.iter()).map(|e| e.name.to_string()).collect();
     known.sort();
@@ -216,7 +217,7 @@ fn untaken(reachable: &[&Listener], element: &QName, who: &str) -> Refusal {
         (Code::NotAPeer, "you may not address this listener, or it does not take this element")
     };
     let refusal =
-        Refusal::new(code, words).of_element(&*element.local).expecting(expected).receiving(received);
+        Refusal::new(code, words).of_element(&*element.local).with_expected(expected).with_received(received);
     // An element that is accepted somewhere went to the wrong listener. Its name needs no fix.
     let taken: Vec<&QName> = reachable.iter().flat_map(|l| l.accepts.iter()).map(|e| &e.name).collect();
     if taken.contains(&element) {

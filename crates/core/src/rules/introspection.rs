@@ -18,7 +18,7 @@ use crate::types::refusal::Refusal;
 pub const META_XSD: &[u8] = include_bytes!("../../../../schemas/meta.xsd");
 
 /// The answer to `<describe>`: every payload with this name that `sender` may see.
-pub fn describe(
+pub fn describe_element(
     composition: &Composition,
     sender: &Listener,
     element: &str,
@@ -26,41 +26,46 @@ pub fn describe(
 ) -> Result<Arc<[u8]>, Refusal> {
     let is_meant =
         |name: &QName| *name.local == *element && namespace.is_none_or(|namespace| *name.ns == *namespace);
-    let told: Vec<(&Listener, &ElementSchema)> = shown(composition, sender)
+    let told: Vec<(&Listener, &ElementSchema)> = list_shown(composition, sender)
         .into_iter()
         .flat_map(|taker| taker.accepts.iter().map(move |element| (taker, element)))
         .filter(|(_, element)| is_meant(&element.name))
         .collect();
     if told.is_empty() {
-        return Err(unknown(composition, sender));
+        return Err(refuse_unknown(composition, sender));
     }
     let mut writer = XmlWriter::with_capacity(1024);
-    let start = writer.open("description").xmlns(namespaces::META).attr("element", element);
+    let start = writer.open_tag("description").xmlns(namespaces::META).attr("element", element);
     start.content(|inside| {
         for (taker, element) in told {
-            payload(composition, taker, element, inside);
+            write_payload(composition, taker, element, inside);
         }
     });
     Ok(Arc::from(writer.finish()))
 }
 
-fn payload(composition: &Composition, taker: &Listener, element: &ElementSchema, writer: &mut XmlWriter) {
+fn write_payload(
+    composition: &Composition,
+    taker: &Listener,
+    element: &ElementSchema,
+    writer: &mut XmlWriter,
+) {
     let name = &element.name;
     // The composition was read from these same schemas, so each one exists and parses.
     let xsd = composition.schemas.get(element.schema.0).map(|schema| schema.text.clone()).unwrap_or_default();
     let model = model_of(composition, &xsd);
-    let text = model.as_ref().and_then(|model| model.prompt(&name.local)).unwrap_or_default();
-    let example = model.as_ref().and_then(|model| model.example(&name.local));
+    let text = model.as_ref().and_then(|model| model.write_prompt(&name.local)).unwrap_or_default();
+    let example = model.as_ref().and_then(|model| model.build_example(&name.local));
     let example = example.and_then(|bytes| String::from_utf8(bytes).ok());
     writer
-        .open("payload")
+        .open_tag("payload")
         .attr("to", taker.name.as_str())
         .attr("namespace", &name.ns)
-        .attr("schema", &Digest::of(&xsd).to_string())
+        .attr("schema", &Digest::hash_bytes(&xsd).to_string())
         .content(|inside| {
-            inside.open("text").text(&text);
+            inside.open_tag("text").text(&text);
             if let Some(example) = example {
-                inside.open("example").text(&example);
+                inside.open_tag("example").text(&example);
             }
         });
 }
@@ -74,22 +79,22 @@ pub fn model_of(composition: &Composition, xsd: &[u8]) -> Option<SchemaModel> {
 }
 
 /// The answer to `<list-capabilities>`: the payloads that the peers of `sender` accept.
-pub fn capabilities(composition: &Composition, sender: &Listener) -> Result<Arc<[u8]>, Refusal> {
+pub fn list_capabilities(composition: &Composition, sender: &Listener) -> Result<Arc<[u8]>, Refusal> {
     if sender.describe == DescribeScope::None {
         return Err(Refusal::new(Code::NotAPeer, "nothing is described to this listener"));
     }
     let mut writer = XmlWriter::with_capacity(1024);
-    writer.open("capabilities").xmlns(namespaces::META).content(|inside| {
+    writer.open_tag("capabilities").xmlns(namespaces::META).content(|inside| {
         let mut models: BTreeMap<SchemaId, Option<SchemaModel>> = BTreeMap::new();
-        for taker in peers(composition, sender) {
+        for taker in list_peers(composition, sender) {
             for ElementSchema { name, schema } in &taker.accepts {
                 let model = models.entry(*schema).or_insert_with(|| {
                     let schema = composition.schemas.get(schema.0)?;
                     model_of(composition, &schema.text)
                 });
-                let about = model.as_ref().and_then(|model| model.documentation(&name.local));
+                let about = model.as_ref().and_then(|model| model.find_documentation(&name.local));
                 inside
-                    .open("capability")
+                    .open_tag("capability")
                     .attr("element", &name.local)
                     .attr("to", taker.name.as_str())
                     .attr("namespace", &name.ns)
@@ -100,21 +105,21 @@ pub fn capabilities(composition: &Composition, sender: &Listener) -> Result<Arc<
     Ok(Arc::from(writer.finish()))
 }
 
-fn peers<'c>(composition: &'c Composition, sender: &'c Listener) -> Vec<&'c Listener> {
-    sender.peers.iter().filter_map(|name| composition.listener(name)).collect()
+fn list_peers<'c>(composition: &'c Composition, sender: &'c Listener) -> Vec<&'c Listener> {
+    sender.peers.iter().filter_map(|name| composition.find_listener(name)).collect()
 }
 
 /// The listeners whose payloads are described to `sender`.
-fn shown<'c>(composition: &'c Composition, sender: &'c Listener) -> Vec<&'c Listener> {
+fn list_shown<'c>(composition: &'c Composition, sender: &'c Listener) -> Vec<&'c Listener> {
     match sender.describe {
         DescribeScope::None => Vec::new(),
-        DescribeScope::Peers => peers(composition, sender),
+        DescribeScope::Peers => list_peers(composition, sender),
         DescribeScope::All => composition.listeners.values().collect(),
     }
 }
 
-fn unknown(composition: &Composition, sender: &Listener) -> Refusal {
-    let mut known: Vec<String> = shown(composition, sender)
+fn refuse_unknown(composition: &Composition, sender: &Listener) -> Refusal {
+    let mut known: Vec<String> = list_shown(composition, sender)
         .iter()
         .flat_map(|taker| taker.accepts.iter().map(|element| element.name.local.to_string()))
         .collect();
@@ -123,5 +128,5 @@ fn unknown(composition: &Composition, sender: &Listener) -> Refusal {
     let expected = if known.is_empty() { "nothing is described to you".to_owned() } else { known.join(", ") };
     Refusal::new(Code::NotAPeer, "no payload of this name is described to you")
         .of_element("describe")
-        .expecting(expected)
+        .with_expected(expected)
 }

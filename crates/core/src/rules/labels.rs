@@ -11,7 +11,7 @@ const REMEMBERED: usize = 256;
 const LABEL_BYTES: usize = 32;
 
 /// The label of the next child.
-pub fn choose(taken: &BTreeMap<String, u32>, spawns: u32, suggested: Option<&str>) -> String {
+pub fn choose_label(taken: &BTreeMap<String, u32>, spawns: u32, suggested: Option<&str>) -> String {
     let (base, joint, bare) = match suggested.filter(|label| is_label(label)) {
         Some(label) => (label, "-", taken.len() < REMEMBERED && is_free(taken, label)),
         None => ("c", "", false),
@@ -45,7 +45,7 @@ fn is_free(taken: &BTreeMap<String, u32>, label: &str) -> bool {
 }
 
 /// Remembers a child's label.
-pub fn remember(taken: &mut BTreeMap<String, u32>, child: &ThreadId) {
+pub fn remember_child(taken: &mut BTreeMap<String, u32>, child: &ThreadId) {
     let Some((_, label)) = child.as_str().rsplit_once('.') else { return };
     if let Some((base, number)) = label.rsplit_once('-')
         && let (Some(next), Ok(number)) = (taken.get_mut(base), number.parse::<u32>())
@@ -72,8 +72,11 @@ mod tests {
                 .iter()
                 .enumerate()
         {
-            let label = choose(&taken, u32::try_from(n).unwrap(), *suggested);
-            remember(&mut taken, &ThreadId::parse("sess-1f0c9a2b77d1").unwrap().child(&label).unwrap());
+            let label = choose_label(&taken, u32::try_from(n).unwrap(), *suggested);
+            remember_child(
+                &mut taken,
+                &ThreadId::parse("sess-1f0c9a2b77d1").unwrap().make_child(&label).unwrap(),
+            );
             given.push(label);
         }
         assert_eq!(given, ["heat", "heat-1", "heat-1-3", "heat-2", "c5", "c6", "c7"]);
@@ -90,9 +93,9 @@ mod tests {
                 2 => Some(format!("same-{}", (n / 8))),
                 _ => None,
             };
-            let label = choose(&taken, n, suggested.as_deref());
+            let label = choose_label(&taken, n, suggested.as_deref());
             assert!(is_label(&label) && given.insert(label.clone()), "{label} twice");
-            remember(&mut taken, &root.child(&label).unwrap());
+            remember_child(&mut taken, &root.make_child(&label).unwrap());
         }
         assert!(taken.len() <= REMEMBERED);
     }

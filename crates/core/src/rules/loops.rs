@@ -30,7 +30,7 @@ pub struct LoopMemory {
     stale: Vec<(Name, u32)>,
 }
 
-fn mark(party: &Name, payload: &[u8]) -> Mark {
+fn mark_payload(party: &Name, payload: &[u8]) -> Mark {
     // The odd number nearest to 2^64 divided by the golden ratio. The multiplication spreads every bit upwards, and
     // the shift brings the upper half down again.
     const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -51,14 +51,14 @@ fn mark(party: &Name, payload: &[u8]) -> Mark {
 
 impl LoopMemory {
     /// How often this call was made.
-    pub fn count(&self, to: &Name, payload: &[u8]) -> u32 {
-        let wanted = mark(to, payload);
+    pub fn count_calls(&self, to: &Name, payload: &[u8]) -> u32 {
+        let wanted = mark_payload(to, payload);
         self.made.iter().find(|(mark, _)| *mark == wanted).map_or(0, |(_, times)| *times)
     }
 
     /// How many turns in a row before `turn` called this party while nothing new came from any party. 0 if `turn`
     /// itself has made a new call.
-    pub fn stale(&self, turn: u32, with: &Name) -> u32 {
+    pub fn count_stale(&self, turn: u32, with: &Name) -> u32 {
         let before = self.stale.iter().find(|(party, _)| party == with).map_or(0, |(_, turns)| *turns);
         match (self.turn == turn, self.is_new) {
             (_, true) => 0,
@@ -68,26 +68,26 @@ impl LoopMemory {
     }
 
     /// Records a call in this turn.
-    pub fn made(&mut self, turn: u32, to: &Name, payload: &[u8]) {
+    pub fn note_call(&mut self, turn: u32, to: &Name, payload: &[u8]) {
         if self.turn != turn {
             self.turn_over();
             self.turn = turn;
         }
-        let made = mark(to, payload);
+        let made = mark_payload(to, payload);
         let known = self.made.iter().position(|(mark, _)| *mark == made).map(|at| self.made.remove(at));
         self.is_new |= known.is_none();
         if !self.called.contains(to) {
-            keep(&mut self.called, to.clone());
+            keep_latest(&mut self.called, to.clone());
         }
-        keep(&mut self.made, (made, known.map_or(0, |(_, times)| times).saturating_add(1)));
+        keep_latest(&mut self.made, (made, known.map_or(0, |(_, times)| times).saturating_add(1)));
     }
 
     /// Records an answer. The answers to one turn come before the calls of the next.
-    pub fn heard(&mut self, from: &Name, payload: &[u8]) {
-        let heard = mark(from, payload);
+    pub fn note_answer(&mut self, from: &Name, payload: &[u8]) {
+        let heard = mark_payload(from, payload);
         let known = self.heard.iter().position(|mark| *mark == heard).map(|at| self.heard.remove(at));
         self.is_new |= known.is_none();
-        keep(&mut self.heard, heard);
+        keep_latest(&mut self.heard, heard);
     }
 
     /// Counts the previous turn, which has all its answers.
@@ -99,13 +99,13 @@ impl LoopMemory {
         for party in std::mem::take(&mut self.called) {
             let known = self.stale.iter().position(|(other, _)| *other == party);
             let turns = known.map_or(0, |at| self.stale.remove(at).1);
-            keep(&mut self.stale, (party, turns.saturating_add(1)));
+            keep_latest(&mut self.stale, (party, turns.saturating_add(1)));
         }
     }
 }
 
 /// Appends the latest and drops the oldest.
-fn keep<T>(all: &mut Vec<T>, latest: T) {
+fn keep_latest<T>(all: &mut Vec<T>, latest: T) {
     all.push(latest);
     if all.len() > REMEMBERED {
         all.remove(0);
@@ -121,16 +121,20 @@ mod tests {
         let (a, b) = (Name::parse("a").unwrap(), Name::parse("b").unwrap());
         let mut rounds = LoopMemory::default();
         for (to, payload) in [(&a, "x"), (&a, "y"), (&b, "x"), (&a, "x")] {
-            rounds.made(1, to, payload.as_bytes());
+            rounds.note_call(1, to, payload.as_bytes());
         }
-        assert_eq!((rounds.count(&a, b"x"), rounds.count(&a, b"y"), rounds.count(&b, b"x")), (2, 1, 1));
-        assert_eq!(rounds.count(&b, b"y"), 0);
+        assert_eq!(
+            (rounds.count_calls(&a, b"x"), rounds.count_calls(&a, b"y"), rounds.count_calls(&b, b"x")),
+            (2, 1, 1)
+        );
+        assert_eq!(rounds.count_calls(&b, b"y"), 0);
     }
 
     #[test]
     fn a_mark_stays_what_stored_rows_have() {
         let tool = Name::parse("tool").unwrap();
-        let marks = ["", "x", "eight by", "thirteen byte"].map(|payload| mark(&tool, payload.as_bytes()));
+        let marks =
+            ["", "x", "eight by", "thirteen byte"].map(|payload| mark_payload(&tool, payload.as_bytes()));
         let stored =
             [0xcc63_2795_0c8a_2215, 0x4f50_f74e_77d2_d204, 0x4342_ff2c_81da_aab0, 0x92f7_da06_ab57_1b19];
         assert_eq!(marks, stored);
@@ -141,9 +145,9 @@ mod tests {
         let party = |name: &str| Name::parse(name).unwrap();
         let mut rounds = LoopMemory::default();
         let turn = |(number, calls): (u32, &&[(&str, &str, &str)])| {
-            calls.iter().for_each(|(to, call, _)| rounds.made(number, &party(to), call.as_bytes()));
-            calls.iter().for_each(|(to, _, answer)| rounds.heard(&party(to), answer.as_bytes()));
-            rounds.stale(number + 1, &party(with))
+            calls.iter().for_each(|(to, call, _)| rounds.note_call(number, &party(to), call.as_bytes()));
+            calls.iter().for_each(|(to, _, answer)| rounds.note_answer(&party(to), answer.as_bytes()));
+            rounds.count_stale(number + 1, &party(with))
         };
         (1..).zip(turns).map(turn).collect()
     }
@@ -175,14 +179,14 @@ mod tests {
         let (a, b) = (Name::parse("a").unwrap(), Name::parse("b").unwrap());
         let mut rounds = LoopMemory::default();
         for turn in 1..=3 {
-            rounds.made(turn, &a, b"x");
-            rounds.heard(&a, b"1");
+            rounds.note_call(turn, &a, b"x");
+            rounds.note_answer(&a, b"1");
         }
-        assert_eq!((rounds.stale(4, &a), rounds.stale(4, &b)), (2, 0));
-        rounds.made(4, &a, b"x");
-        assert_eq!(rounds.stale(4, &a), 2, "its answer is not known yet");
-        rounds.made(4, &b, b"y");
-        assert_eq!(rounds.stale(4, &a), 0);
+        assert_eq!((rounds.count_stale(4, &a), rounds.count_stale(4, &b)), (2, 0));
+        rounds.note_call(4, &a, b"x");
+        assert_eq!(rounds.count_stale(4, &a), 2, "its answer is not known yet");
+        rounds.note_call(4, &b, b"y");
+        assert_eq!(rounds.count_stale(4, &a), 0);
     }
 
     #[test]
@@ -190,16 +194,16 @@ mod tests {
         let a = Name::parse("a").unwrap();
         let mut rounds = LoopMemory::default();
         for n in 0..1000u32 {
-            rounds.made(n, &a, &n.to_be_bytes());
-            rounds.heard(&a, &n.to_be_bytes());
+            rounds.note_call(n, &a, &n.to_be_bytes());
+            rounds.note_answer(&a, &n.to_be_bytes());
         }
         assert_eq!((rounds.made.len(), rounds.heard.len()), (16, 16), "as the reference says");
-        let count = |n: u32| rounds.count(&a, &n.to_be_bytes());
+        let count = |n: u32| rounds.count_calls(&a, &n.to_be_bytes());
         assert_eq!((count(983), count(984), count(999)), (0, 1, 1), "the oldest gave way");
         for n in 0..1000u32 {
             let party = Name::parse(&format!("p{n}")).unwrap();
             // Without new calls, as far as this turn can tell.
-            rounds.made(1000 + n / 40, &party, b"x");
+            rounds.note_call(1000 + n / 40, &party, b"x");
             rounds.is_new = false;
         }
         assert_eq!((rounds.called.len(), rounds.stale.len()), (16, 16), "and so do parties");

@@ -6,14 +6,14 @@ use std::sync::Arc;
 use systole_wire::DocumentLimits;
 use systole_wire::gate::{Gate, GateStep};
 
-use super::core_payload::{attributes, text, written};
+use super::core_payload::{read_attributes, read_text, write_element};
 use crate::types::ids::{CallPath, Digest, Name, ThreadId};
 use crate::types::person::{PersonRequestId, QuestionRequest, ShownMessage};
 use crate::types::time::Millis;
 
 /// `<person-asked>`: a question waits for a person.
-pub fn asked(question: &QuestionRequest) -> Arc<[u8]> {
-    written("person-asked", |asked| {
+pub fn write_question(question: &QuestionRequest) -> Arc<[u8]> {
+    write_element("person-asked", |asked| {
         asked
             .attr("id", &question.id.to_string())
             .attr("expires", &question.expires.to_string())
@@ -21,16 +21,16 @@ pub fn asked(question: &QuestionRequest) -> Arc<[u8]> {
             .attr("call", question.call.as_str())
             .attr("from", question.from.as_str())
             .content(|inside| {
-                inside.open("question").text(&question.words);
+                inside.open_tag("question").text(&question.words);
                 for show in &question.shows {
                     inside
-                        .open("show")
+                        .open_tag("show")
                         .number("seq", show.number)
                         .number("record", show.record)
                         .attr("hash", &show.hash.to_string())
                         .text(&show.label);
                 }
-                question.choices.iter().for_each(|choice| inside.open("choice").text(choice));
+                question.choices.iter().for_each(|choice| inside.open_tag("choice").text(choice));
             });
     })
 }
@@ -38,7 +38,7 @@ pub fn asked(question: &QuestionRequest) -> Arc<[u8]> {
 /// Reads a `<person-asked>`.
 pub fn read_asked(body: &[u8]) -> Option<QuestionRequest> {
     let [id, expires, thread, call, from] =
-        attributes(body, "person-asked", ["id", "expires", "thread", "call", "from"])?;
+        read_attributes(body, "person-asked", ["id", "expires", "thread", "call", "from"])?;
     let mut question = QuestionRequest {
         id: PersonRequestId::parse(&id?)?,
         expires: Millis::parse(&expires?)?,
@@ -49,12 +49,12 @@ pub fn read_asked(body: &[u8]) -> Option<QuestionRequest> {
         shows: Vec::new(),
         choices: Vec::new(),
     };
-    let mut gate = Gate::strict(body, &DocumentLimits::FROM_PUMP).ok()?;
-    let Ok(GateStep::Open(_)) = gate.step() else { return None };
-    while let Some(tag) = gate.child().ok()? {
-        let number = |name: &str| gate.attribute(name)?.parse().ok();
+    let mut gate = Gate::new_strict(body, &DocumentLimits::FROM_PUMP).ok()?;
+    let Ok(GateStep::Open(_)) = gate.read_step() else { return None };
+    while let Some(tag) = gate.read_child().ok()? {
+        let number = |name: &str| gate.find_attribute(name)?.parse().ok();
         let (seq, record) = (number("seq"), number("record"));
-        let hash = gate.attribute("hash").and_then(|hash| Digest::parse(&hash).ok());
+        let hash = gate.find_attribute("hash").and_then(|hash| Digest::parse(&hash).ok());
         let words = gate.text_inside().ok()?;
         match tag.local {
             "question" => question.words = words,
@@ -73,7 +73,7 @@ pub fn read_asked(body: &[u8]) -> Option<QuestionRequest> {
 }
 
 /// The command that answers a question, with its first choice or with a note.
-pub fn command(id: PersonRequestId, choices: &[String]) -> String {
+pub fn spell_command(id: PersonRequestId, choices: &[String]) -> String {
     match choices.first() {
         Some(first) => format!("systole choose {id} {first}"),
         None => format!("systole choose {id} --note TEXT"),
@@ -81,9 +81,9 @@ pub fn command(id: PersonRequestId, choices: &[String]) -> String {
 }
 
 /// The command, followed by the other choices.
-pub fn commands(id: PersonRequestId, choices: &[String]) -> String {
+pub fn spell_commands(id: PersonRequestId, choices: &[String]) -> String {
     let others = choices.iter().skip(1).map(|choice| format!(", or {choice}"));
-    [command(id, choices)].into_iter().chain(others).collect()
+    [spell_command(id, choices)].into_iter().chain(others).collect()
 }
 
 /// The outcome of a question.
@@ -106,8 +106,8 @@ pub enum QuestionOutcome<'a> {
 }
 
 /// `<person-said>`: the outcome of a question.
-pub fn said(said: &QuestionOutcome<'_>) -> Arc<[u8]> {
-    written("person-said", |start| match said {
+pub fn write_outcome(said: &QuestionOutcome<'_>) -> Arc<[u8]> {
+    write_element("person-said", |start| match said {
         QuestionOutcome::Chosen { by, choice, note } => {
             let start = start.attr("outcome", "chosen").attr_if("choice", *choice).attr("by", by.as_str());
             if note.is_empty() { start.empty() } else { start.text(note) }
@@ -133,8 +133,8 @@ pub struct PersonSaid {
 
 /// Reads a `<person-said>`.
 pub fn read_said(body: &[u8]) -> Option<PersonSaid> {
-    let [outcome, choice, by] = attributes(body, "person-said", ["outcome", "choice", "by"])?;
-    Some(PersonSaid { outcome: outcome?, choice, by, note: text(body).unwrap_or_default() })
+    let [outcome, choice, by] = read_attributes(body, "person-said", ["outcome", "choice", "by"])?;
+    Some(PersonSaid { outcome: outcome?, choice, by, note: read_text(body).unwrap_or_default() })
 }
 
 #[cfg(test)]
@@ -147,7 +147,7 @@ mod tests {
             id: PersonRequestId(7),
             expires: Millis(1_795_158_000_007),
             thread: ThreadId::parse("sess-1f0c9a2b77d1").unwrap(),
-            call: CallPath::top(1).item(2, 0),
+            call: CallPath::new_top(1).append_item(2, 0),
             from: Name::parse("planner").unwrap(),
             words: "Go <now> & \u{202e}here?".to_owned(),
             shows: vec![ShownMessage {
@@ -158,14 +158,17 @@ mod tests {
             }],
             choices: vec!["go".to_owned(), "stop".to_owned()],
         };
-        assert_eq!(read_asked(&asked(&question)), Some(question));
-        let by = Name::operator();
-        let chosen = said(&QuestionOutcome::Chosen { by: &by, choice: Some("go"), note: "a < b" });
+        assert_eq!(read_asked(&write_question(&question)), Some(question));
+        let by = Name::new_operator();
+        let chosen = write_outcome(&QuestionOutcome::Chosen { by: &by, choice: Some("go"), note: "a < b" });
         let read = read_said(&chosen).unwrap();
         assert_eq!(
             (read.outcome.as_str(), read.choice.as_deref(), read.note.as_str()),
             ("chosen", Some("go"), "a < b")
         );
-        assert_eq!(read_said(&said(&QuestionOutcome::Expired { is_set_back: true })).unwrap().by, None);
+        assert_eq!(
+            read_said(&write_outcome(&QuestionOutcome::Expired { is_set_back: true })).unwrap().by,
+            None
+        );
     }
 }

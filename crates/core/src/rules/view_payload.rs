@@ -7,7 +7,7 @@ use sha2::{Digest as _, Sha256};
 use systole_wire::gate::{Gate, GateStep};
 use systole_wire::{DocumentLimits, namespaces};
 
-use super::core_payload::{attributes, written};
+use super::core_payload::{read_attributes, write_element};
 use crate::types::codes::Code;
 use crate::types::ids::{Digest, Name};
 use crate::types::refusal::Refusal;
@@ -26,7 +26,7 @@ pub struct ClearedView {
 
 /// `<context-cleared>`: these messages are no longer shown.
 pub fn view_cleared(cleared: &ClearedView) -> Arc<[u8]> {
-    written("context-cleared", |start| {
+    write_element("context-cleared", |start| {
         start
             .number("kept_messages", cleared.kept)
             .number("from_seq", cleared.range.0)
@@ -38,21 +38,21 @@ pub fn view_cleared(cleared: &ClearedView) -> Arc<[u8]> {
 
 /// The first and the last message that a `<context-cleared>` names as cleared; 0 and 0 for none.
 pub fn cleared_range(body: &[u8]) -> Option<(u64, u64)> {
-    range(body, "context-cleared")
+    read_range(body, "context-cleared")
 }
 
 /// The first and the last message that a `<recalled>` shows, in whole or in part.
 pub fn recalled_range(body: &[u8]) -> Option<(u64, u64)> {
-    range(body, "recalled")
+    read_range(body, "recalled")
 }
 
-fn range(body: &[u8], name: &str) -> Option<(u64, u64)> {
-    let [from, to] = attributes(body, name, ["from_seq", "to_seq"])?;
+fn read_range(body: &[u8], name: &str) -> Option<(u64, u64)> {
+    let [from, to] = read_attributes(body, name, ["from_seq", "to_seq"])?;
     Some((from?.parse().ok()?, to?.parse().ok()?))
 }
 
 /// The digest of records: SHA-256 over 0x06 and their leaves, in the given order.
-pub fn digest(leaves: impl IntoIterator<Item = Digest>) -> Digest {
+pub fn hash_leaves(leaves: impl IntoIterator<Item = Digest>) -> Digest {
     let hash =
         leaves.into_iter().fold(Sha256::new().chain_update([0x06]), |hash, leaf| hash.chain_update(leaf.0));
     Digest(hash.finalize().into())
@@ -74,14 +74,14 @@ pub struct RecallPart {
 }
 
 /// `<recalled>`: parts of messages as escaped text, which a parser sees only as text.
-pub fn recalled(part: &RecallPart) -> Arc<[u8]> {
+pub fn write_recalled(part: &RecallPart) -> Arc<[u8]> {
     let next = part.next.map(|next| next.to_string());
-    written("recalled", |start| {
+    write_element("recalled", |start| {
         let start = start.number("from_seq", part.range.0).number("to_seq", part.range.1);
         let start = start.number("total", part.total).number("offset", part.offset);
         start.attr_if("next", next.as_deref()).content(|inside| {
             for (number, from, text) in &part.messages {
-                inside.open("message").number("seq", *number).attr("from", from.as_str()).text(text);
+                inside.open_tag("message").number("seq", *number).attr("from", from.as_str()).text(text);
             }
         });
     })
@@ -89,19 +89,19 @@ pub fn recalled(part: &RecallPart) -> Arc<[u8]> {
 
 /// The hash of the refused bytes that a `<system-error>` names, alone or as the end of a child.
 pub fn refused_bytes(body: &[u8]) -> Option<Digest> {
-    let mut gate = Gate::strict(body, &DocumentLimits::FROM_PUMP).ok()?;
+    let mut gate = Gate::new_strict(body, &DocumentLimits::FROM_PUMP).ok()?;
     let mut tag = core_tag(&mut gate)?;
     if tag == "thread-finished" {
         tag = core_tag(&mut gate)?;
     }
-    let hash = gate.attribute("hash").filter(|_| tag == "system-error")?;
+    let hash = gate.find_attribute("hash").filter(|_| tag == "system-error")?;
     Digest::parse(&hash).ok()
 }
 
 /// The name of the next opening element, if it belongs to the core.
 fn core_tag<'d>(gate: &mut Gate<'d>) -> Option<&'d str> {
-    match gate.step() {
-        Ok(GateStep::Open(tag)) if gate.ns(&tag) == Some(namespaces::CORE) => Some(tag.local),
+    match gate.read_step() {
+        Ok(GateStep::Open(tag)) if gate.find_namespace(&tag) == Some(namespaces::CORE) => Some(tag.local),
         _ => None,
     }
 }
@@ -110,7 +110,7 @@ fn core_tag<'d>(gate: &mut Gate<'d>) -> Option<&'d str> {
 pub fn no_such_blob() -> Refusal {
     Refusal::new(Code::Invalid, "no document of this hash is named in your view")
         .of_element("blob")
-        .expecting("a hash that a refusal in your view names")
+        .with_expected("a hash that a refusal in your view names")
 }
 
 /// The refusal for a position past the end of the bytes.

@@ -26,13 +26,13 @@ pub struct BodyHole {
 
 impl BodyHole {
     /// The place of a range of bytes; `None` if the range is empty or too far away.
-    pub fn of(range: std::ops::Range<usize>) -> Option<BodyHole> {
+    pub fn from_range(range: std::ops::Range<usize>) -> Option<BodyHole> {
         let length = u32::try_from(range.len()).ok().filter(|length| *length > 0)?;
         Some(BodyHole { at: u32::try_from(range.start).ok()?, length })
     }
 
     /// The bytes of a body that it covers.
-    pub fn range(self) -> std::ops::Range<usize> {
+    pub fn to_range(self) -> std::ops::Range<usize> {
         let at = self.at as usize;
         at..at.saturating_add(self.length as usize)
     }
@@ -44,13 +44,13 @@ pub fn in_order(mut holes: Vec<BodyHole>) -> Vec<BodyHole> {
     let mut end = 0;
     // A value inside another one is erased with it.
     holes.retain(|hole| {
-        let is_apart = hole.range().start >= end;
-        end = end.max(hole.range().end);
+        let is_apart = hole.to_range().start >= end;
+        end = end.max(hole.to_range().end);
         is_apart
     });
     match (holes.first(), holes.last()) {
         (Some(first), Some(last)) if holes.len() > MOST_HOLES => {
-            BodyHole::of(first.range().start..last.range().end).into_iter().collect()
+            BodyHole::from_range(first.to_range().start..last.to_range().end).into_iter().collect()
         }
         _ => holes,
     }
@@ -67,7 +67,7 @@ pub enum PartSeal {
 
 impl PartSeal {
     /// The commitment of the part: `c_i` of the format.
-    pub fn commitment<'b>(&self, part: impl IntoIterator<Item = &'b [u8]>) -> Digest {
+    pub fn commit_part<'b>(&self, part: impl IntoIterator<Item = &'b [u8]>) -> Digest {
         match self {
             PartSeal::Kept(salt) => {
                 let hash = Sha256::new().chain_update([0x03]).chain_update(salt);
@@ -106,8 +106,12 @@ impl BodyParts {
     }
 
     /// The same parts without some of them, by number, and the body without their bytes. Part 0 is the rest.
-    pub fn without(&self, numbers: impl IntoIterator<Item = usize>, body: &[u8]) -> (BodyParts, Vec<u8>) {
-        let (mut parts, commitments) = (self.clone(), self.commitments(body));
+    pub fn remove_parts(
+        &self,
+        numbers: impl IntoIterator<Item = usize>,
+        body: &[u8],
+    ) -> (BodyParts, Vec<u8>) {
+        let (mut parts, commitments) = (self.clone(), self.commit_parts(body));
         for number in numbers {
             let seal = match number.checked_sub(1) {
                 None => Some(&mut parts.rest),
@@ -118,12 +122,12 @@ impl BodyParts {
             }
         }
         let mut body = body.to_vec();
-        parts.blank(&mut body);
+        parts.blank_holes(&mut body);
         (parts, body)
     }
 
     /// The numbers of the erased parts.
-    pub fn erased(&self) -> impl Iterator<Item = usize> + '_ {
+    pub fn list_erased(&self) -> impl Iterator<Item = usize> + '_ {
         let seals = std::iter::once(&self.rest).chain(self.values.iter().map(|(_, seal)| seal));
         seals.enumerate().filter(|(_, seal)| seal.is_erased()).map(|(number, _)| number)
     }
@@ -134,18 +138,18 @@ impl BodyParts {
     }
 
     /// The commitments of all parts of a body, in order.
-    pub fn commitments(&self, body: &[u8]) -> Vec<Digest> {
-        let mut all = vec![self.rest.commitment(between(body, &self.values))];
+    pub fn commit_parts(&self, body: &[u8]) -> Vec<Digest> {
+        let mut all = vec![self.rest.commit_part(list_between(body, &self.values))];
         all.extend(self.values.iter().map(|(hole, seal)| {
-            seal.commitment(std::iter::once(body.get(hole.range()).unwrap_or_default()))
+            seal.commit_part(std::iter::once(body.get(hole.to_range()).unwrap_or_default()))
         }));
         all
     }
 
     /// The commitment of a body: what the leaf of its record covers.
-    pub fn commitment(&self, body: &[u8]) -> Digest {
+    pub fn commit_body(&self, body: &[u8]) -> Digest {
         let hash = self
-            .commitments(body)
+            .commit_parts(body)
             .iter()
             .fold(Sha256::new().chain_update([0x05]), |hash, part| hash.chain_update(part.0));
         Digest(hash.finalize().into())
@@ -153,7 +157,7 @@ impl BodyParts {
 
     /// The bytes of part 0, in pieces.
     pub fn rest_of<'b>(&'b self, body: &'b [u8]) -> impl Iterator<Item = &'b [u8]> + 'b {
-        between(body, &self.values)
+        list_between(body, &self.values)
     }
 
     /// The field of the header: each place as `offset+length`, joined by commas.
@@ -163,7 +167,7 @@ impl BodyParts {
     }
 
     /// Writes over the erased parts of a body. Bytes in their place are covered by no hash, and could say anything.
-    pub fn blank(&self, body: &mut [u8]) {
+    pub fn blank_holes(&self, body: &mut [u8]) {
         self.blank_as(ERASED_TEXT, body);
     }
 
@@ -172,26 +176,29 @@ impl BodyParts {
         if self.rest.is_erased() {
             let mut at = 0;
             for hole in self.holes() {
-                fill(text, body, at..hole.range().start);
-                at = hole.range().end;
+                fill_range(text, body, at..hole.to_range().start);
+                at = hole.to_range().end;
             }
-            fill(text, body, at..body.len());
+            fill_range(text, body, at..body.len());
         }
         for (hole, _) in self.values.iter().filter(|(_, seal)| seal.is_erased()) {
-            fill(text, body, hole.range());
+            fill_range(text, body, hole.to_range());
         }
     }
 }
 
 /// The pieces of a body between its sensitive values.
-fn between<'b>(body: &'b [u8], values: &'b [(BodyHole, PartSeal)]) -> impl Iterator<Item = &'b [u8]> + 'b {
-    let starts = std::iter::once(0).chain(values.iter().map(|(hole, _)| hole.range().end));
-    let ends = values.iter().map(|(hole, _)| hole.range().start).chain(std::iter::once(body.len()));
+fn list_between<'b>(
+    body: &'b [u8],
+    values: &'b [(BodyHole, PartSeal)],
+) -> impl Iterator<Item = &'b [u8]> + 'b {
+    let starts = std::iter::once(0).chain(values.iter().map(|(hole, _)| hole.to_range().end));
+    let ends = values.iter().map(|(hole, _)| hole.to_range().start).chain(std::iter::once(body.len()));
     starts.zip(ends).map(|(start, end)| body.get(start..end).unwrap_or_default())
 }
 
 /// The text if it has room, then signs; all of it ASCII, so that text stays text.
-fn fill(text: &str, body: &mut [u8], range: std::ops::Range<usize>) {
+fn fill_range(text: &str, body: &mut [u8], range: std::ops::Range<usize>) {
     let Some(bytes) = body.get_mut(range) else { return };
     bytes.fill(b'*');
     if let Some(start) = bytes.get_mut(..text.len()) {
@@ -216,10 +223,10 @@ pub fn read_holes(field: &[u8], body_length: u64) -> Result<Vec<BodyHole>, Strin
             Some(BodyHole { at: number(at)?, length: number(length).filter(|length| *length > 0)? })
         });
         let hole = hole.ok_or_else(|| format!("holes: {place:?} is no place in a body"))?;
-        if u64::from(hole.at) < end || hole.range().end as u64 > body_length || holes.len() == MOST_HOLES {
+        if u64::from(hole.at) < end || hole.to_range().end as u64 > body_length || holes.len() == MOST_HOLES {
             return Err(format!("holes: {place} overlaps another, is beyond the body, or is one too many"));
         }
-        end = hole.range().end as u64;
+        end = hole.to_range().end as u64;
         holes.push(hole);
     }
     Ok(holes)
@@ -240,11 +247,11 @@ mod tests {
     #[test]
     fn an_erased_part_keeps_the_commitment_and_changes_no_place() {
         let whole = parts();
-        let before = whole.commitment(BODY);
+        let before = whole.commit_body(BODY);
         for erased in 0..8_usize {
             let numbers = (0..3).filter(|number| erased & (1 << number) > 0);
-            let (some, body) = whole.without(numbers, BODY);
-            assert_eq!((some.commitment(&body), body.len()), (before, BODY.len()), "{erased}");
+            let (some, body) = whole.remove_parts(numbers, BODY);
+            assert_eq!((some.commit_body(&body), body.len()), (before, BODY.len()), "{erased}");
             assert_eq!(some.has_erased(), erased > 0);
             assert_eq!(body == BODY, erased == 0, "{erased}");
             if erased == 2 {
@@ -257,9 +264,9 @@ mod tests {
             for at in 0..body.len() {
                 let mut other = body.clone();
                 other[at] ^= 1;
-                let is_value = whole.holes().position(|hole| hole.range().contains(&at));
+                let is_value = whole.holes().position(|hole| hole.to_range().contains(&at));
                 let is_erased = is_value.map_or(erased & 1 > 0, |number| erased & (2 << number) > 0);
-                assert_eq!(some.commitment(&other) == before, is_erased, "{erased} at {at}");
+                assert_eq!(some.commit_body(&other) == before, is_erased, "{erased} at {at}");
             }
         }
     }
@@ -268,7 +275,7 @@ mod tests {
     fn a_body_without_values_has_the_commitment_of_older_records() {
         let c0 = Sha256::new().chain_update([3]).chain_update([9; 16]).chain_update(BODY).finalize();
         let expected = Sha256::new().chain_update([5]).chain_update(c0).finalize();
-        assert_eq!(BodyParts::from([9; 16]).commitment(BODY), Digest(expected.into()));
+        assert_eq!(BodyParts::from([9; 16]).commit_body(BODY), Digest(expected.into()));
         assert_eq!(BodyParts::from([9; 16]).field(), "");
     }
 
@@ -310,6 +317,6 @@ mod tests {
         assert_eq!(in_order(vec![hole(9, 2), hole(1, 5), hole(2, 3)]), [hole(1, 5), hole(9, 2)]);
         let many: Vec<BodyHole> = (0..=1000).map(|n| hole(n * 3, 2)).collect();
         assert_eq!(in_order(many), [hole(0, 3002)]);
-        assert_eq!(BodyHole::of(4..4), None);
+        assert_eq!(BodyHole::from_range(4..4), None);
     }
 }

@@ -2,10 +2,10 @@
 //! organism's file. Pure data.
 
 use serde::{Deserialize, Serialize};
-use systole_wire::money::{Currency, Money, decimal};
+use systole_wire::money::{Currency, Money, write_decimal};
 
 use super::codes::Code;
-use super::time::stretch;
+use super::time::spell_stretch;
 
 /// What is limited.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -52,7 +52,7 @@ pub struct MoneySpent {
 
 impl MoneySpent {
     /// The amount, or nothing if it is unknown.
-    pub fn of(money: Option<Money>) -> MoneySpent {
+    pub fn from_money(money: Option<Money>) -> MoneySpent {
         money.map_or_else(MoneySpent::default, |money| MoneySpent {
             micros: money.micros,
             coin: Some(money.currency.into()),
@@ -60,7 +60,7 @@ impl MoneySpent {
     }
 
     /// The sum. An amount in another currency is left out, because the door rejects such amounts.
-    fn and(self, other: MoneySpent) -> MoneySpent {
+    fn sum_with(self, other: MoneySpent) -> MoneySpent {
         match (self.coin, other.coin) {
             (None, _) => other,
             (Some(_), Some(coin)) if self.coin == Some(coin) => {
@@ -140,24 +140,24 @@ impl UsedAmounts {
     pub const SPAWN: UsedAmounts = UsedAmounts { messages: 1, children: 1, ..UsedAmounts::NOTHING };
 
     /// The use of `count` calls to peers.
-    pub const fn calls(count: u64) -> UsedAmounts {
+    pub const fn from_calls(count: u64) -> UsedAmounts {
         UsedAmounts { messages: count, ..UsedAmounts::NOTHING }
     }
 
     /// The sum.
     #[must_use]
-    pub fn and(self, other: UsedAmounts) -> UsedAmounts {
+    pub fn sum_with(self, other: UsedAmounts) -> UsedAmounts {
         UsedAmounts {
             messages: self.messages.saturating_add(other.messages),
             children: self.children.saturating_add(other.children),
             tokens: self.tokens.saturating_add(other.tokens),
-            spent: self.spent.and(other.spent),
+            spent: self.spent.sum_with(other.spent),
         }
     }
 
     /// This use minus the tokens and money that were reserved but not used.
     #[must_use]
-    pub fn without(self, kept: UsedAmounts) -> UsedAmounts {
+    pub fn subtract_use(self, kept: UsedAmounts) -> UsedAmounts {
         let micros = self.spent.micros.saturating_sub(kept.spent.micros);
         let spent =
             if self.spent.coin == kept.spent.coin { MoneySpent { micros, ..self.spent } } else { self.spent };
@@ -178,7 +178,7 @@ pub struct Ceiling {
 
 impl Ceiling {
     /// The smaller limit of each kind. An amount in another currency is ignored.
-    pub fn within(self, wanted: Ceiling) -> Ceiling {
+    pub fn limit_to(self, wanted: Ceiling) -> Ceiling {
         let least = |own: Option<u64>, wanted: Option<u64>| own.into_iter().chain(wanted).min();
         let spent = match (self.spent, wanted.spent) {
             (Some(own), Some(other)) if own.coin == other.coin && other.micros < own.micros => Some(other),
@@ -247,12 +247,12 @@ pub struct ExceededLimit {
 impl ExceededLimit {
     /// The amount in the form used by core payloads: a number, a duration with its unit, or money with its
     /// currency.
-    pub fn written(&self, amount: u64) -> String {
+    pub fn write_amount(&self, amount: u64) -> String {
         match self.what {
-            Measure::Time => stretch(amount),
+            Measure::Time => spell_stretch(amount),
             Measure::Money(coin) => match coin.currency() {
                 Some(currency) => Money { micros: amount, currency }.to_string(),
-                None => decimal(amount),
+                None => write_decimal(amount),
             },
             Measure::Messages | Measure::Children | Measure::Turns | Measure::Tokens => amount.to_string(),
         }

@@ -330,7 +330,8 @@ pub struct ElementSchema {
 impl ElementSchema {
     /// Whether only its own listener sends it: an order of a workspace, or the form of an MCP server.
     pub fn is_for_itself(&self) -> bool {
-        self.name.is(namespaces::WORKSPACE, "apply") || self.name.is(namespaces::MCP, "input-form")
+        self.name.is_named(namespaces::WORKSPACE, "apply")
+            || self.name.is_named(namespaces::MCP, "input-form")
     }
 }
 
@@ -401,12 +402,12 @@ impl Listener {
     }
 
     /// The schema that judges a request with this name to it. `None` if it does not accept such requests.
-    pub fn accepted(&self, name: &QName) -> Option<SchemaId> {
+    pub fn find_accepted(&self, name: &QName) -> Option<SchemaId> {
         self.accepts.iter().find(|element| element.name == *name).map(|element| element.schema)
     }
 
     /// The schema that judges an answer with this name from it. `None` if it gives no such answers.
-    pub fn returned(&self, name: &QName) -> Option<SchemaId> {
+    pub fn find_returned(&self, name: &QName) -> Option<SchemaId> {
         self.returns.iter().find(|element| element.name == *name).map(|element| element.schema)
     }
 
@@ -430,7 +431,7 @@ impl Composition {
     /// The same composition with every listener in a process outside the pump. The hash and the judging of payloads
     /// stay the same, because decisions do not depend on how a listener is reached.
     #[must_use]
-    pub fn hosted(mut self) -> Composition {
+    pub fn into_hosted(mut self) -> Composition {
         for listener in self.listeners.values_mut().filter(|one| !one.reach.is_over_broker()) {
             listener.reach = Reach::Hosted;
         }
@@ -438,7 +439,7 @@ impl Composition {
     }
 
     /// A listener by name.
-    pub fn listener(&self, name: &Name) -> Option<&Listener> {
+    pub fn find_listener(&self, name: &Name) -> Option<&Listener> {
         self.listeners.get(name)
     }
 
@@ -450,7 +451,7 @@ impl Composition {
 
     /// Whether a client has a role. The operator can read the log's folder and therefore has all roles.
     pub fn has_role(&self, client: &Name, role: client::Role) -> bool {
-        *client == Name::operator()
+        *client == Name::new_operator()
             || self.clients.get(client).is_some_and(|client| client.roles.contains(&role))
     }
 

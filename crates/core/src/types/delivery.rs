@@ -85,7 +85,7 @@ impl Delivery {
     /// If the body of a record is no payload: the thread is damaged.
     pub fn envelope(&self) -> Result<Delivered, Fault> {
         match &self.turn {
-            DeliveredTurn::Recorded(turn) => turn.envelope(&self.lease),
+            DeliveredTurn::Recorded(turn) => turn.make_envelope(&self.lease),
             DeliveredTurn::Composed(envelope) => Ok(Delivered::clone(envelope)),
         }
     }
@@ -103,7 +103,7 @@ impl Delivery {
 
 impl RecordedTurn {
     /// What a listener gets under this lease.
-    fn envelope(&self, lease: &Lease) -> Result<Delivered, Fault> {
+    fn make_envelope(&self, lease: &Lease) -> Result<Delivered, Fault> {
         let id = &lease.id;
         let stamp = Stamp {
             call: id.call.to_string(),
@@ -119,14 +119,14 @@ impl RecordedTurn {
         let (from, stamp, payload) = match &self.shows {
             // If a person amended the payload, that person wrote the record, but the request is still the caller's.
             ShownRecords::Request(request) => {
-                (&self.caller, of_record(stamp, request), Payload::trusted(request.body.clone())?)
+                (&self.caller, of_record(stamp, request), Payload::from_trusted(request.body.clone())?)
             }
             ShownRecords::Answers { wrap_up, items, inbox } => {
-                let items = items.iter().map(ItemRecord::shown).collect::<Result<_, Fault>>()?;
-                let inbox = inbox.iter().map(|record| Payload::trusted(record.body.clone()));
+                let items = items.iter().map(ItemRecord::to_answer).collect::<Result<_, Fault>>()?;
+                let inbox = inbox.iter().map(|record| Payload::from_trusted(record.body.clone()));
                 let inbox = inbox.collect::<Result<_, Fault>>()?;
                 let wrap_up = wrap_up.map(|code| code.to_string());
-                (&Name::core(), stamp, write_answers(&Answers { turn: id.turn, wrap_up, items, inbox }))
+                (&Name::new_core(), stamp, write_answers(&Answers { turn: id.turn, wrap_up, items, inbox }))
             }
         };
         let (to, thread) = (Some(lease.listener.to_string()), id.thread.to_string());
@@ -142,15 +142,16 @@ fn of_record(stamp: Stamp, record: &Record) -> Stamp {
         seq: Some(h.seq),
         at: Some(h.time.to_string()),
         cause: h.cause.map(|cause| cause.to_string()),
-        sha256: Some(Digest::of(&record.body).to_string()),
+        sha256: Some(Digest::hash_bytes(&record.body).to_string()),
         ..stamp
     }
 }
 
 impl ItemRecord {
-    fn shown(&self) -> Result<answers::Answer, Fault> {
-        let from = self.answer.as_ref().map_or_else(Name::core, |record| record.header.from.clone());
-        let payload = self.answer.as_ref().map(|record| Payload::trusted(record.body.clone())).transpose()?;
+    fn to_answer(&self) -> Result<answers::Answer, Fault> {
+        let from = self.answer.as_ref().map_or_else(Name::new_core, |record| record.header.from.clone());
+        let payload =
+            self.answer.as_ref().map(|record| Payload::from_trusted(record.body.clone())).transpose()?;
         Ok(answers::Answer {
             ordinal: self.ordinal,
             from: Some(from.to_string()),

@@ -26,7 +26,7 @@ pub struct Verdict {
 impl Verdict {
     /// The judge states that exactly these bytes are valid. A payload that is marked dangerous counts as
     /// dangerous. No payload can declare itself harmless.
-    pub fn sworn(payload: Payload) -> Verdict {
+    pub fn from_valid(payload: Payload) -> Verdict {
         let dangerous = payload.is_marked("is_dangerous");
         Verdict { payload, dangerous, sensitive: Vec::new() }
     }
@@ -53,7 +53,12 @@ impl Verdict {
 pub trait Judge {
     /// Judges the payload under that schema. It takes the payload by value, so that only the judged bytes are
     /// routed.
-    fn judge(&mut self, config: Digest, schema: SchemaId, payload: Payload) -> Result<Verdict, Refused>;
+    fn judge_payload(
+        &mut self,
+        config: Digest,
+        schema: SchemaId,
+        payload: Payload,
+    ) -> Result<Verdict, Refused>;
 }
 
 /// The kind of an admitted payload: it follows from the name of the root element and the sender's role.
@@ -128,8 +133,8 @@ impl SensitivePayload {
         // Nothing but end tags follows the payload that another one holds.
         let found = text(body)?.rfind(own)?;
         let moved = |hole: &BodyHole| {
-            let start = (hole.range().start + found).checked_sub(self.after_graft)?;
-            BodyHole::of(start..start + hole.range().len())
+            let start = (hole.to_range().start + found).checked_sub(self.after_graft)?;
+            BodyHole::from_range(start..start + hole.to_range().len())
         };
         self.holes.iter().map(moved).collect()
     }
@@ -154,7 +159,7 @@ impl Admitted {
     }
 
     /// Admits a `<spawn-thread>` with the verdict on its inner payload, which is the one that goes out.
-    pub fn spawn(label: Option<String>, to: Name, initial: Verdict, verdict: Verdict) -> Admitted {
+    pub fn new_spawn(label: Option<String>, to: Name, initial: Verdict, verdict: Verdict) -> Admitted {
         let found = Found::Child { label, to, initial: initial.payload.bytes().clone() };
         let sensitive = [&verdict, &initial].into_iter().filter_map(Verdict::sensitive).collect();
         Admitted {
@@ -184,7 +189,7 @@ impl Admitted {
     }
 
     /// Admits a `<steer>` from outside with the verdict on its inner payload, which is the one that goes out.
-    pub fn steer(to: Name, inside: Verdict, verdict: Verdict) -> Admitted {
+    pub fn new_steer(to: Name, inside: Verdict, verdict: Verdict) -> Admitted {
         let what = PayloadKind::Steer { to, payload: inside.payload.bytes().clone() };
         let sensitive = [&verdict, &inside].into_iter().filter_map(Verdict::sensitive).collect();
         let dangerous = inside.dangerous || verdict.dangerous;
@@ -317,7 +322,7 @@ pub enum JudgedContent {
 
 impl JudgedItem {
     /// The payload, if the door admitted it.
-    pub fn admitted(&self) -> Option<&Admitted> {
+    pub fn as_admitted(&self) -> Option<&Admitted> {
         match self {
             JudgedItem::Admitted(admitted) => Some(admitted),
             JudgedItem::ForThread { judged, .. } => judged.as_ref().as_ref().ok(),

@@ -24,7 +24,7 @@ pub fn one_line(text: &str) -> String {
     text.replace('\n', "\\n").replace('\r', "\\r").replace('\t', "\\t")
 }
 
-fn malformed(what: &'static str, text: &str, grammar: &'static str) -> MalformedId {
+fn report_malformed(what: &'static str, text: &str, grammar: &'static str) -> MalformedId {
     // The excerpt is limited: the text may come from a hostile sender and end up in a record.
     MalformedId { what, text: text.chars().take(80).collect(), grammar }
 }
@@ -98,12 +98,12 @@ impl TimerId {
         if is_label(text) {
             Ok(TimerId(text.into()))
         } else {
-            Err(malformed("timer", text, "[a-z0-9][a-z0-9-]{0,31}"))
+            Err(report_malformed("timer", text, "[a-z0-9][a-z0-9-]{0,31}"))
         }
     }
 
     /// A free timer id: the first of `t1`, `t2` … that is not taken.
-    pub fn free(is_taken: impl Fn(&TimerId) -> bool) -> TimerId {
+    pub fn find_free(is_taken: impl Fn(&TimerId) -> bool) -> TimerId {
         let mut number = 1u32;
         loop {
             let id = TimerId(format_smolstr!("t{number}"));
@@ -127,27 +127,27 @@ impl Name {
         if text.len() <= limits::NAME_BYTES && text.split('.').all(part) {
             Ok(Name(text.into()))
         } else {
-            Err(malformed("name", text, NAME_GRAMMAR))
+            Err(report_malformed("name", text, NAME_GRAMMAR))
         }
     }
 
     /// The pump itself, as sender and addressee of primitives and system payloads.
-    pub const fn core() -> Name {
+    pub const fn new_core() -> Name {
         Name(SmolStr::new_static("core"))
     }
 
     /// The client that authenticates with the local token.
-    pub fn operator() -> Name {
+    pub fn new_operator() -> Name {
         Name("operator".into())
     }
 
     /// The client of hosts that speak MCP and have no client of their own. It has no roles.
-    pub fn mcp() -> Name {
+    pub fn new_mcp() -> Name {
         Name("mcp".into())
     }
 
     /// The person who decides a request, before it is known who that is.
-    pub fn person() -> Name {
+    pub fn new_person() -> Name {
         Name("person".into())
     }
 
@@ -162,7 +162,7 @@ const THREAD_GRAMMAR: &str = "sys, or sess-<12 hex digits or more> with .labels 
 impl ThreadId {
     /// Checks the grammar of thread ids, not whether the thread exists.
     pub fn parse(text: &str) -> Result<ThreadId, MalformedId> {
-        let bad = || malformed("thread", text, THREAD_GRAMMAR);
+        let bad = || report_malformed("thread", text, THREAD_GRAMMAR);
         if text == "sys" {
             return Ok(ThreadId(text.into()));
         }
@@ -176,13 +176,13 @@ impl ThreadId {
     }
 
     /// The thread for startup, shutdown, and refusals that belong to no other thread.
-    pub fn sys() -> ThreadId {
+    pub fn new_sys() -> ThreadId {
         ThreadId("sys".into())
     }
 
     /// The root that `(sender, key)` opens, with `digits` hex digits: 12, or more if an earlier root of another
     /// `(sender, key)` already has the shorter id.
-    pub fn root(organism: &Name, sender: &Name, key: &Key, digits: usize) -> ThreadId {
+    pub fn new_root(organism: &Name, sender: &Name, key: &Key, digits: usize) -> ThreadId {
         let mut hash = Sha256::new();
         for field in [organism.as_str(), sender.as_str(), key.as_str()] {
             hash.update(field.len().to_string());
@@ -196,7 +196,7 @@ impl ThreadId {
     }
 
     /// The child of this thread with this label.
-    pub fn child(&self, label: &str) -> Result<ThreadId, MalformedId> {
+    pub fn make_child(&self, label: &str) -> Result<ThreadId, MalformedId> {
         ThreadId::parse(&[self.as_str(), label].join("."))
     }
 
@@ -250,7 +250,7 @@ impl CallPath {
         if top && nested {
             Ok(CallPath(text.into()))
         } else {
-            Err(malformed(
+            Err(report_malformed(
                 "call",
                 text,
                 "N or N/TURN.ORDINAL/…, each item with :TAKER where it went to several",
@@ -259,17 +259,17 @@ impl CallPath {
     }
 
     /// The thread's n-th top call.
-    pub fn top(n: u32) -> CallPath {
+    pub fn new_top(n: u32) -> CallPath {
         CallPath(format_smolstr!("{n}"))
     }
 
     /// The path of item `ordinal` of turn `turn` of this call.
-    pub fn item(&self, turn: u32, ordinal: u32) -> CallPath {
+    pub fn append_item(&self, turn: u32, ordinal: u32) -> CallPath {
         CallPath(format_smolstr!("{}/{turn}.{ordinal}", self.0))
     }
 
     /// The path of the call to one of the takers of this item, counted from 0.
-    pub fn taker(&self, number: u32) -> CallPath {
+    pub fn append_taker(&self, number: u32) -> CallPath {
         CallPath(format_smolstr!("{}:{number}", self.0))
     }
 
@@ -322,7 +322,7 @@ impl CallPath {
     /// Whether the caller of `other` already had the outcome of this call, no matter what ran in parallel. This is so
     /// if this call belongs to an earlier top call of the thread, or to an earlier turn of a call that contains both.
     /// Calls that only notify (turn 0) precede nothing, because no caller waits for them.
-    pub fn precedes(&self, other: &CallPath) -> bool {
+    pub fn is_before(&self, other: &CallPath) -> bool {
         let steps = self.steps();
         let parting = steps.iter().zip(other.steps()).find(|(own, other)| *own != other);
         self.is_awaited() && parting.is_some_and(|((own, ..), (other, ..))| own < &other)
@@ -335,7 +335,7 @@ impl Key {
         if (1..=limits::KEY_BYTES).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_graphic()) {
             Ok(Key(text.into()))
         } else {
-            Err(malformed("key", text, "1 to 128 visible ASCII characters"))
+            Err(report_malformed("key", text, "1 to 128 visible ASCII characters"))
         }
     }
 }
@@ -346,13 +346,13 @@ pub struct Digest(pub [u8; 32]);
 
 impl Digest {
     /// The hash of some bytes.
-    pub fn of(bytes: &[u8]) -> Digest {
+    pub fn hash_bytes(bytes: &[u8]) -> Digest {
         Digest(Sha256::digest(bytes).into())
     }
 
     /// Reads 64 hex digits.
     pub fn parse(text: &str) -> Result<Digest, MalformedId> {
-        let bad = || malformed("digest", text, "64 hex digits");
+        let bad = || report_malformed("digest", text, "64 hex digits");
         let mut out = [0; 32];
         if text.len() != 64 || !text.is_ascii() {
             return Err(bad());
@@ -365,7 +365,7 @@ impl Digest {
     }
 
     /// Its text. Every record header holds several, so it is made without formatting.
-    pub fn hex(&self) -> [u8; 64] {
+    pub fn to_hex(&self) -> [u8; 64] {
         let digit = |n: u8| if n < 10 { b'0' + n } else { b'a' + n - 10 };
         let mut text = [0; 64];
         for (pair, byte) in text.as_chunks_mut().0.iter_mut().zip(self.0) {
@@ -378,7 +378,7 @@ impl Digest {
 impl fmt::Display for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Hex digits are ASCII.
-        f.write_str(std::str::from_utf8(&self.hex()).unwrap_or_default())
+        f.write_str(std::str::from_utf8(&self.to_hex()).unwrap_or_default())
     }
 }
 impl fmt::Debug for Digest {
@@ -401,11 +401,11 @@ impl MessageId {
     pub fn parse(text: &str) -> Result<MessageId, MalformedId> {
         uuid::Uuid::try_parse(text)
             .map(|u| MessageId(*u.as_bytes()))
-            .map_err(|_| malformed("message id", text, "a UUID"))
+            .map_err(|_| report_malformed("message id", text, "a UUID"))
     }
 
     /// Its text, written into the given buffer.
-    pub fn text<'a>(&self, buffer: &'a mut [u8; 36]) -> &'a str {
+    pub fn write_text<'a>(&self, buffer: &'a mut [u8; 36]) -> &'a str {
         uuid::Uuid::from_bytes(self.0).as_hyphenated().encode_lower(buffer)
     }
 }
@@ -469,7 +469,7 @@ mod tests {
         {
             assert_eq!(id(one).stem(), id("sess-1f0c9a2b77d1"));
         }
-        assert_eq!(ThreadId::sys().stem(), ThreadId::sys());
+        assert_eq!(ThreadId::new_sys().stem(), ThreadId::new_sys());
     }
 
     #[test]
@@ -482,23 +482,25 @@ mod tests {
 
     #[test]
     fn a_call_path_names_its_caller() {
-        let path = CallPath::top(3).item(2, 1);
+        let path = CallPath::new_top(3).append_item(2, 1);
         assert_eq!(path.as_str(), "3/2.1");
-        assert_eq!(path.caller(), Some((CallPath::top(3), 2, 1)));
+        assert_eq!(path.caller(), Some((CallPath::new_top(3), 2, 1)));
         assert_eq!(path.top_number(), 3);
-        assert!(path.is_within(&CallPath::top(3)) && !CallPath::top(31).is_within(&CallPath::top(3)));
+        assert!(
+            path.is_within(&CallPath::new_top(3)) && !CallPath::new_top(31).is_within(&CallPath::new_top(3))
+        );
     }
 
     #[test]
     fn b13_a_call_to_one_of_several_takers_names_the_item_that_they_share() {
-        let item = CallPath::top(3).item(2, 1);
-        let (path, below) = (item.taker(0), item.taker(0).item(1, 4));
+        let item = CallPath::new_top(3).append_item(2, 1);
+        let (path, below) = (item.append_taker(0), item.append_taker(0).append_item(1, 4));
         assert_eq!((path.as_str(), below.as_str()), ("3/2.1:0", "3/2.1:0/1.4"));
         assert_eq!((path.taker_number(), item.taker_number()), (Some(0), None));
-        assert_eq!((below.taker_number(), CallPath::top(3).taker_number()), (None, None));
-        assert_eq!(path.caller(), Some((CallPath::top(3), 2, 1)));
+        assert_eq!((below.taker_number(), CallPath::new_top(3).taker_number()), (None, None));
+        assert_eq!(path.caller(), Some((CallPath::new_top(3), 2, 1)));
         assert_eq!(below.caller(), Some((path.clone(), 1, 4)));
-        assert!(below.is_within(&path) && !item.taker(10).is_within(&item.taker(1)));
+        assert!(below.is_within(&path) && !item.append_taker(10).is_within(&item.append_taker(1)));
         for good in ["3/2.1:0", "3/2.1:12/1.4"] {
             assert_eq!(CallPath::parse(good).unwrap().as_str(), good);
         }
@@ -509,8 +511,9 @@ mod tests {
 
     #[test]
     fn a_call_precedes_what_was_asked_for_when_it_was_over() {
-        let precedes =
-            |one: &str, other: &str| CallPath::parse(one).unwrap().precedes(&CallPath::parse(other).unwrap());
+        let precedes = |one: &str, other: &str| {
+            CallPath::parse(one).unwrap().is_before(&CallPath::parse(other).unwrap())
+        };
         for (one, other) in [
             ("1", "2"),
             ("9", "10"),
@@ -547,19 +550,19 @@ mod tests {
     fn a_message_id_has_one_text_form() {
         let id = MessageId(std::array::from_fn(|n| u8::try_from(n * 17).unwrap()));
         let mut buffer = [0; 36];
-        assert_eq!(id.text(&mut buffer), "00112233-4455-6677-8899-aabbccddeeff");
-        assert_eq!(id.to_string(), id.text(&mut buffer));
+        assert_eq!(id.write_text(&mut buffer), "00112233-4455-6677-8899-aabbccddeeff");
+        assert_eq!(id.to_string(), id.write_text(&mut buffer));
     }
 
     #[test]
     fn the_same_opener_always_meets_its_root() {
         let name = |n| Name::parse(n).unwrap();
         let key = Key::parse("k-1").unwrap();
-        let id = ThreadId::root(&name("hello"), &name("operator"), &key, 12);
-        assert_eq!(id, ThreadId::root(&name("hello"), &name("operator"), &key, 12));
+        let id = ThreadId::new_root(&name("hello"), &name("operator"), &key, 12);
+        assert_eq!(id, ThreadId::new_root(&name("hello"), &name("operator"), &key, 12));
         assert_eq!(id.as_str().len(), "sess-".len() + 12);
         assert!(
-            ThreadId::root(&name("hello"), &name("operator"), &key, 16).as_str().starts_with(id.as_str())
+            ThreadId::new_root(&name("hello"), &name("operator"), &key, 16).as_str().starts_with(id.as_str())
         );
     }
 }

@@ -55,7 +55,7 @@ impl<'a> LogRecords<'a> {
         LogRecords { end, ..self }
     }
 
-    fn read(&mut self) -> Result<(), LogFault> {
+    fn read_next(&mut self) -> Result<(), LogFault> {
         let mut page = self.read_page()?;
         self.is_over = page.len() < self.size || page.last().is_none_or(|(last, _)| *last >= self.end);
         if let Some((position, record)) = page.last() {
@@ -80,7 +80,7 @@ impl<'a> LogRecords<'a> {
                     if self.size == 0 {
                         return Ok(Vec::new());
                     }
-                    self.log.after(Position(self.next), self.size)
+                    self.log.read_after(Position(self.next), self.size)
                 }
             };
             match page {
@@ -100,7 +100,7 @@ impl Iterator for LogRecords<'_> {
     fn next(&mut self) -> Option<Self::Item> {
         if self.page.len() == 0
             && !self.is_over
-            && let Err(fault) = self.read()
+            && let Err(fault) = self.read_next()
         {
             self.is_over = true;
             return Some(Err(fault));
@@ -137,10 +137,10 @@ mod tests {
 
         fn add(&self, position: u64, body: &str) {
             let mut records = self.records.lock().unwrap();
-            let sys = ThreadId::sys();
+            let sys = ThreadId::new_sys();
             let (seq, id) = (records.len() as u64 + 1, MessageId([1; 16]));
-            let header = Header::told(sys.clone(), seq, id, Millis(0), Digest([1; 32]));
-            let record = header.seal(Arc::from(body.as_bytes()), [7; 16], head_zero(&sys));
+            let header = Header::new_notice(sys.clone(), seq, id, Millis(0), Digest([1; 32]));
+            let record = header.seal_record(Arc::from(body.as_bytes()), [7; 16], head_zero(&sys));
             records.push((Position(position), record));
         }
 
@@ -179,13 +179,13 @@ mod tests {
     }
 
     impl LogReader for Pages {
-        fn opening(&self) -> Result<LogOpening, LogFault> {
+        fn read_opening(&self) -> Result<LogOpening, LogFault> {
             unreachable!()
         }
-        fn last(&self) -> Result<Position, LogFault> {
+        fn read_last(&self) -> Result<Position, LogFault> {
             unreachable!()
         }
-        fn row(&self, _: &ThreadId) -> Result<Option<FoldRow>, LogFault> {
+        fn read_row(&self, _: &ThreadId) -> Result<Option<FoldRow>, LogFault> {
             unreachable!()
         }
         fn of_thread(
@@ -196,19 +196,19 @@ mod tests {
         ) -> Result<Vec<(Position, Record)>, LogFault> {
             self.page(limit, |(_, record)| record.header.thread == *thread && record.header.seq >= seq)
         }
-        fn after(&self, at: Position, limit: usize) -> Result<Vec<(Position, Record)>, LogFault> {
+        fn read_after(&self, at: Position, limit: usize) -> Result<Vec<(Position, Record)>, LogFault> {
             self.page(limit, |(position, _)| *position > at)
         }
         fn by_key(&self, _: &ThreadId, _: &Name, _: &Key) -> Result<Option<(Position, Record)>, LogFault> {
             unreachable!()
         }
-        fn threads(&self, _: usize) -> Result<Vec<ThreadId>, LogFault> {
+        fn list_threads(&self, _: usize) -> Result<Vec<ThreadId>, LogFault> {
             unreachable!()
         }
         fn threads_like(&self, _: &str, _: usize) -> Result<Vec<ThreadId>, LogFault> {
             unreachable!()
         }
-        fn document(&self, _: Digest) -> Result<Option<Arc<[u8]>>, LogFault> {
+        fn read_document(&self, _: Digest) -> Result<Option<Arc<[u8]>>, LogFault> {
             unreachable!()
         }
     }
@@ -222,10 +222,10 @@ mod tests {
             let log: &dyn LogReader = &log;
             let all: Vec<u64> = (1..=count).collect();
             assert_eq!(Pages::told(log.records_after(Position(0))), (all.clone(), None));
-            assert_eq!(Pages::told(log.records_of(&ThreadId::sys(), 1)), (all, None));
+            assert_eq!(Pages::told(log.records_of(&ThreadId::new_sys(), 1)), (all, None));
             let rest: Vec<u64> = (8..=count).collect();
             assert_eq!(Pages::told(log.records_after(Position(7))), (rest.clone(), None));
-            assert_eq!(Pages::told(log.records_of(&ThreadId::sys(), 8)), (rest, None));
+            assert_eq!(Pages::told(log.records_of(&ThreadId::new_sys(), 8)), (rest, None));
         }
     }
 
@@ -235,7 +235,7 @@ mod tests {
         let log = Pages::at(positions.clone());
         let log: &dyn LogReader = &log;
         assert_eq!(Pages::told(log.records_after(Position(0))), (positions.clone(), None));
-        assert_eq!(Pages::told(log.records_of(&ThreadId::sys(), 1)), (positions, None));
+        assert_eq!(Pages::told(log.records_of(&ThreadId::new_sys(), 1)), (positions, None));
     }
 
     #[test]
@@ -264,7 +264,7 @@ mod tests {
     #[test]
     fn a_full_last_page_is_followed_by_one_look() {
         let log = Pages::at(1..=FIRST);
-        Pages::told((&log as &dyn LogReader).records_of(&ThreadId::sys(), 1));
+        Pages::told((&log as &dyn LogReader).records_of(&ThreadId::new_sys(), 1));
         assert_eq!(log.reads(), [LOG_PAGE_FIRST; 2]);
     }
 
@@ -292,7 +292,7 @@ mod tests {
         let until_51: Vec<u64> = (1..=30).chain([50, 51]).collect();
         assert_eq!(Pages::told(reader.records_after(Position(0)).up_to(Position(51))).0, until_51);
         assert_eq!(log.reads(), [51]);
-        assert_eq!(Pages::told(reader.records_of(&ThreadId::sys(), 1).up_to(Position(51))).0, until_51);
+        assert_eq!(Pages::told(reader.records_of(&ThreadId::new_sys(), 1).up_to(Position(51))).0, until_51);
         assert_eq!(log.reads(), [LOG_PAGE_FIRST]);
     }
 
@@ -301,7 +301,7 @@ mod tests {
         for bad in [1, 2, 40, FIRST, FIRST + 1, 700] {
             let log = Pages { damaged: Some(bad), ..Pages::at(1..=1000) };
             let log: &dyn LogReader = &log;
-            for records in [log.records_after(Position(0)), log.records_of(&ThreadId::sys(), 1)] {
+            for records in [log.records_after(Position(0)), log.records_of(&ThreadId::new_sys(), 1)] {
                 let (told, fault) = Pages::told(records);
                 assert_eq!(told, (1..bad).collect::<Vec<u64>>());
                 assert!(matches!(fault, Some(LogFault::Damaged { position, .. }) if position.0 == bad));

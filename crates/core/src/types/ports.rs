@@ -124,12 +124,12 @@ impl From<LogFault> for LogStop {
 /// The only writer of a log. It lives on its own thread, and every call blocks.
 pub trait LogWriter: Send {
     /// Commits a batch.
-    fn commit(&mut self, batch: &LogBatch) -> Commit;
+    fn commit_batch(&mut self, batch: &LogBatch) -> Commit;
     /// After `Commit::Unknown`: reopens the log and checks whether the batch is stored.
     fn read_back(&mut self, batch: &LogBatch) -> ReadBack;
     /// Why the log is not in its place any more: another program deleted, moved or replaced it. `None` if it is
     /// there, or if that cannot be known.
-    fn displacement(&mut self) -> Option<String> {
+    fn take_displacement(&mut self) -> Option<String> {
         None
     }
     /// Whether a commit may wait for another machine. If so, only the writer's own thread commits.
@@ -175,7 +175,7 @@ pub enum LogFault {
         known: u32,
     },
     /// A record or a document does not verify.
-    #[error("{path} is damaged{}: {why}", at(*position))]
+    #[error("{path} is damaged{}: {why}", spell_position(*position))]
     Damaged {
         /// The file.
         path: String,
@@ -262,7 +262,7 @@ impl LogFault {
     }
 }
 
-fn at(position: Position) -> String {
+fn spell_position(position: Position) -> String {
     if position.0 == 0 { String::new() } else { format!(" at position {}", position.0) }
 }
 
@@ -283,11 +283,11 @@ pub struct LogOpening {
 /// The reading side of a log. Several threads may use it while the writer works.
 pub trait LogReader: Send + Sync {
     /// The data that recovery folds.
-    fn opening(&self) -> Result<LogOpening, LogFault>;
+    fn read_opening(&self) -> Result<LogOpening, LogFault>;
     /// The log's last position.
-    fn last(&self) -> Result<Position, LogFault>;
+    fn read_last(&self) -> Result<Position, LogFault>;
     /// A thread's row, if one is stored.
-    fn row(&self, thread: &ThreadId) -> Result<Option<FoldRow>, LogFault>;
+    fn read_row(&self, thread: &ThreadId) -> Result<Option<FoldRow>, LogFault>;
     /// At most `limit` records of a thread, from `seq` on.
     fn of_thread(
         &self,
@@ -296,7 +296,7 @@ pub trait LogReader: Send + Sync {
         limit: usize,
     ) -> Result<Vec<(Position, Record)>, LogFault>;
     /// At most `limit` records after a position.
-    fn after(&self, position: Position, limit: usize) -> Result<Vec<(Position, Record)>, LogFault>;
+    fn read_after(&self, position: Position, limit: usize) -> Result<Vec<(Position, Record)>, LogFault>;
     /// The record that first used this key of this sender in this thread.
     fn by_key(
         &self,
@@ -305,14 +305,14 @@ pub trait LogReader: Send + Sync {
         key: &Key,
     ) -> Result<Option<(Position, Record)>, LogFault>;
     /// Ids of the newest threads, newest first, without `sys`.
-    fn threads(&self, limit: usize) -> Result<Vec<ThreadId>, LogFault>;
+    fn list_threads(&self, limit: usize) -> Result<Vec<ThreadId>, LogFault>;
     /// At most `limit` ids of threads that start with `prefix`.
     fn threads_like(&self, prefix: &str, limit: usize) -> Result<Vec<ThreadId>, LogFault>;
     /// A stored document.
-    fn document(&self, hash: Digest) -> Result<Option<Arc<[u8]>>, LogFault>;
+    fn read_document(&self, hash: Digest) -> Result<Option<Arc<[u8]>>, LogFault>;
     /// The same for a view that goes on without it: a damaged one counts as missing.
     fn intact_document(&self, hash: Digest) -> Result<Option<Arc<[u8]>>, LogFault> {
-        match self.document(hash) {
+        match self.read_document(hash) {
             Err(LogFault::Damaged { .. }) => Ok(None),
             found => found,
         }
@@ -335,7 +335,7 @@ pub struct Seed(pub [u8; 16]);
 /// The source of seeds.
 pub trait Seeds: Send + Sync {
     /// A fresh seed.
-    fn draw(&self) -> Seed;
+    fn draw_seed(&self) -> Seed;
 }
 
 /// The mark that lets a listener tell, within one call, what the core says from what others claim the core says. It
@@ -364,16 +364,16 @@ pub enum CallBack {
 /// `CarrierReport::NotNow`. Only then is its slot free again.
 pub trait Carrier: Send + Sync {
     /// Hands a delivery to the listener.
-    fn hand(&self, delivery: Delivery);
+    fn send_delivery(&self, delivery: Delivery);
     /// Tells the listener that its answer is no longer wanted. A program that keeps working is stopped after a grace
     /// period.
     fn call_back(&self, token: &LeaseToken, why: CallBack);
     /// Answers a journal entry or a question of the listener, which waits for it. The delivery may already be over.
     /// The answer for a program that has ended is dropped.
-    fn answer(&self, listener: &Name, answer: PumpAnswer);
+    fn send_answer(&self, listener: &Name, answer: PumpAnswer);
     /// A worker on another machine may have this delivery from an earlier life of the pump. All of them are named
     /// before the carriers begin. Carriers without such workers need not know.
-    fn expect(&self, _: &Lease) {}
+    fn expect_reply(&self, _: &Lease) {}
     /// The end of a delivery that was reported gone is on disk, so what is left of it may be removed.
     fn let_go(&self, _: &Name, _: &LeaseToken) {}
 }
@@ -390,9 +390,9 @@ pub enum ArrivedDocument {
 
 impl ArrivedDocument {
     /// Reads it. The gate's rules apply to both variants.
-    pub fn read(&self, limits: &DocumentLimits) -> Result<ListenerDocument, Fault> {
+    pub fn read_document(&self, limits: &DocumentLimits) -> Result<ListenerDocument, Fault> {
         match self {
-            ArrivedDocument::Bytes(document) => ListenerDocument::read(document, limits),
+            ArrivedDocument::Bytes(document) => ListenerDocument::parse(document, limits),
             ArrivedDocument::Word(word) => word.through_gate(limits),
         }
     }
@@ -401,7 +401,7 @@ impl ArrivedDocument {
     pub fn document(&self) -> Cow<'_, [u8]> {
         match self {
             ArrivedDocument::Bytes(document) => Cow::Borrowed(document),
-            ArrivedDocument::Word(word) => Cow::Owned(word.document().unwrap_or_default()),
+            ArrivedDocument::Word(word) => Cow::Owned(word.to_document().unwrap_or_default()),
         }
     }
 }
@@ -499,33 +499,38 @@ pub enum CarrierReport {
 /// The live table of leases. The pump writes a lease when a delivery goes out; incoming replies look it up.
 pub trait Leases: Send + Sync {
     /// A delivery goes out.
-    fn put(&self, lease: Arc<Lease>);
+    fn put_lease(&self, lease: Arc<Lease>);
     /// The lease of a token. It remains for a while after the delivery is over, so that a late reply is refused in
     /// its own thread.
-    fn find(&self, token: &str) -> Option<Arc<Lease>>;
+    fn find_lease(&self, token: &str) -> Option<Arc<Lease>>;
     /// The delivery is over.
-    fn retire(&self, token: &LeaseToken);
+    fn retire_lease(&self, token: &LeaseToken);
 }
 
 /// Makes unguessable tokens and marks.
 pub trait TokenMaker: Send + Sync {
     /// The token of an attempt. The same attempt always gets the same token, also after a restart.
-    fn token(&self, id: &AttemptId) -> LeaseToken;
+    fn make_token(&self, id: &AttemptId) -> LeaseToken;
     /// The mark of a call. The same call always gets the same mark, also after a restart.
-    fn mark(&self, thread: &ThreadId, call: &super::ids::CallPath) -> CallMark;
+    fn make_mark(&self, thread: &ThreadId, call: &super::ids::CallPath) -> CallMark;
 }
 
 /// The senders that wait for a receipt.
 pub trait WaitingSenders: Send + Sync {
     /// The message is on disk. The position is `None` if the receipt repeats an earlier one.
-    fn receipt(&self, ticket: super::flow::Ticket, receipt: super::flow::Receipt, position: Option<Position>);
+    fn send_receipt(
+        &self,
+        ticket: super::flow::Ticket,
+        receipt: super::flow::Receipt,
+        position: Option<Position>,
+    );
     /// The message or order was refused.
-    fn refused(&self, ticket: super::flow::Ticket, refusal: super::refusal::Refusal);
+    fn send_refusal(&self, ticket: super::flow::Ticket, refusal: super::refusal::Refusal);
     /// The order was carried out, or the listener's message was taken, and it is on disk.
-    fn done(&self, ticket: super::flow::Ticket);
+    fn finish_sender(&self, ticket: super::flow::Ticket);
     /// A listener's reply was taken and is on disk. Implementations that do not pass on the details can ignore them.
-    fn taken(&self, ticket: super::flow::Ticket, _: super::flow::TakenReply) {
-        self.done(ticket);
+    fn note_taken(&self, ticket: super::flow::Ticket, _: super::flow::TakenReply) {
+        self.finish_sender(ticket);
     }
 }
 
@@ -566,7 +571,7 @@ pub enum PumpStep {
 /// between a commit's write and its fsync, is below this code; tests inject it with strace.)
 pub trait StepObserver: Send + Sync {
     /// The pump passed the step.
-    fn passed(&self, step: PumpStep);
+    fn note_step(&self, step: PumpStep);
 }
 
 /// Observes nothing. For code and tests that need no observer.
@@ -574,5 +579,5 @@ pub trait StepObserver: Send + Sync {
 pub struct NoObserver;
 
 impl StepObserver for NoObserver {
-    fn passed(&self, _: PumpStep) {}
+    fn note_step(&self, _: PumpStep) {}
 }

@@ -10,7 +10,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::body_parts::{BodyHole, BodyParts, read_holes};
 use super::codes::Code;
-use super::fields::{FieldReader, field, number_field};
+use super::fields::{FieldReader, number_field, write_field};
 use super::ids::{CallPath, Digest, Key, MessageId, Name, ThreadId};
 use super::time::Millis;
 
@@ -312,13 +312,13 @@ pub struct Record {
 
 impl Header {
     /// The header of something that the core says in a thread, to no one.
-    pub fn told(thread: ThreadId, seq: u64, id: MessageId, time: Millis, config: Digest) -> Header {
+    pub fn new_notice(thread: ThreadId, seq: u64, id: MessageId, time: Millis, config: Digest) -> Header {
         Header {
             thread,
             seq,
             id,
             kind: RecordKind::Message,
-            from: Name::core(),
+            from: Name::new_core(),
             to: None,
             call: None,
             turn: None,
@@ -334,68 +334,69 @@ impl Header {
 
     /// The header bytes for the hash: length-prefixed fields in fixed order. They are made for every record that is
     /// written or verified, so no field is formatted or allocated separately.
-    pub fn bytes(&self, body_length: usize, parts: &BodyParts) -> Vec<u8> {
+    pub fn to_bytes(&self, body_length: usize, parts: &BodyParts) -> Vec<u8> {
         let mut out = Vec::with_capacity(512);
         let mut id = [0; 36];
-        field(&mut out, b"systole record v1");
-        field(&mut out, self.thread.as_str().as_bytes());
+        write_field(&mut out, b"systole record v1");
+        write_field(&mut out, self.thread.as_str().as_bytes());
         number_field(&mut out, Some(self.seq));
-        field(&mut out, self.id.text(&mut id).as_bytes());
-        field(&mut out, self.kind.as_str().as_bytes());
-        field(&mut out, self.from.as_str().as_bytes());
-        field(&mut out, self.to.as_ref().map_or("", Name::as_str).as_bytes());
-        field(&mut out, self.call.as_ref().map_or("", CallPath::as_str).as_bytes());
+        write_field(&mut out, self.id.write_text(&mut id).as_bytes());
+        write_field(&mut out, self.kind.as_str().as_bytes());
+        write_field(&mut out, self.from.as_str().as_bytes());
+        write_field(&mut out, self.to.as_ref().map_or("", Name::as_str).as_bytes());
+        write_field(&mut out, self.call.as_ref().map_or("", CallPath::as_str).as_bytes());
         number_field(&mut out, self.turn.map(u64::from));
         number_field(&mut out, self.ordinal.map(u64::from));
-        field(&mut out, self.cause.as_ref().map_or("", |cause| cause.text(&mut id)).as_bytes());
-        field(&mut out, self.key.as_ref().map_or("", Key::as_str).as_bytes());
-        field(&mut out, self.origin.map(|origin| origin.hex()).as_ref().map_or(&[], |hex| &hex[..]));
-        field(&mut out, &self.time.text());
-        field(&mut out, &self.config.hex());
-        field(&mut out, self.code.map_or("", RecordCode::as_str).as_bytes());
+        write_field(&mut out, self.cause.as_ref().map_or("", |cause| cause.write_text(&mut id)).as_bytes());
+        write_field(&mut out, self.key.as_ref().map_or("", Key::as_str).as_bytes());
+        write_field(&mut out, self.origin.map(|origin| origin.to_hex()).as_ref().map_or(&[], |hex| &hex[..]));
+        write_field(&mut out, &self.time.to_text());
+        write_field(&mut out, &self.config.to_hex());
+        write_field(&mut out, self.code.map_or("", RecordCode::as_str).as_bytes());
         number_field(&mut out, Some(body_length as u64));
         match parts.values.is_empty() {
-            true => field(&mut out, b""),
-            false => field(&mut out, parts.field().as_bytes()),
+            true => write_field(&mut out, b""),
+            false => write_field(&mut out, parts.field().as_bytes()),
         }
         out
     }
 
     /// Reads the hashed header bytes, with the length of the body and the places of its sensitive values. The error
     /// names the problem: the bytes may come from an untrusted source.
-    pub fn read(bytes: &[u8]) -> Result<(Header, u64, Vec<BodyHole>), String> {
+    pub fn from_bytes(bytes: &[u8]) -> Result<(Header, u64, Vec<BodyHole>), String> {
         let mut fields = FieldReader::new(bytes);
-        if fields.take()? != b"systole record v1" {
+        if fields.take_field()? != b"systole record v1" {
             return Err("it is not a record of this version".to_owned());
         }
         let header = Header {
-            thread: fields.parsed("thread", ThreadId::parse)?,
-            seq: fields.number("seq")?,
-            id: fields.parsed("id", MessageId::parse)?,
-            kind: fields.known("kind", RecordKind::parse)?,
-            from: fields.parsed("from", Name::parse)?,
-            to: fields.maybe("to", Name::parse)?,
-            call: fields.maybe("call", CallPath::parse)?,
-            turn: fields.maybe("turn", str::parse)?,
-            ordinal: fields.maybe("ordinal", str::parse)?,
-            cause: fields.maybe("cause", MessageId::parse)?,
-            key: fields.maybe("key", Key::parse)?,
-            origin: fields.maybe("origin", Digest::parse)?,
-            time: fields.known("time", Millis::parse)?,
-            config: fields.parsed("config", Digest::parse)?,
-            code: fields.maybe("code", |text| RecordCode::parse(text).ok_or("not known to this version"))?,
+            thread: fields.take_parsed("thread", ThreadId::parse)?,
+            seq: fields.take_number("seq")?,
+            id: fields.take_parsed("id", MessageId::parse)?,
+            kind: fields.take_known("kind", RecordKind::parse)?,
+            from: fields.take_parsed("from", Name::parse)?,
+            to: fields.take_optional("to", Name::parse)?,
+            call: fields.take_optional("call", CallPath::parse)?,
+            turn: fields.take_optional("turn", str::parse)?,
+            ordinal: fields.take_optional("ordinal", str::parse)?,
+            cause: fields.take_optional("cause", MessageId::parse)?,
+            key: fields.take_optional("key", Key::parse)?,
+            origin: fields.take_optional("origin", Digest::parse)?,
+            time: fields.take_known("time", Millis::parse)?,
+            config: fields.take_parsed("config", Digest::parse)?,
+            code: fields
+                .take_optional("code", |text| RecordCode::parse(text).ok_or("not known to this version"))?,
         };
-        let body_length = fields.number("body length")?;
-        let holes = read_holes(fields.take()?, body_length)?;
-        fields.end()?;
+        let body_length = fields.take_number("body length")?;
+        let holes = read_holes(fields.take_field()?, body_length)?;
+        fields.check_end()?;
         Ok((header, body_length, holes))
     }
 
     /// Seals the record: computes its leaf and the chain head after it. A salt alone stands for a body without
     /// sensitive values.
-    pub fn seal(self, body: Arc<[u8]>, parts: impl Into<BodyParts>, head_before: Digest) -> Record {
+    pub fn seal_record(self, body: Arc<[u8]>, parts: impl Into<BodyParts>, head_before: Digest) -> Record {
         let parts = parts.into();
-        let leaf = leaf(&self.bytes(body.len(), &parts), parts.commitment(&body));
+        let leaf = hash_leaf(&self.to_bytes(body.len(), &parts), parts.commit_body(&body));
         let head = head_after(head_before, leaf);
         Record { header: self, body, parts, leaf, head }
     }
@@ -404,25 +405,25 @@ impl Header {
 impl Record {
     /// The header bytes for the hash.
     pub fn header_bytes(&self) -> Vec<u8> {
-        self.header.bytes(self.body.len(), &self.parts)
+        self.header.to_bytes(self.body.len(), &self.parts)
     }
 
     /// The entry of its leaf: the header and the commitment. It shows nothing of the body but the length and the
     /// places of its sensitive values.
     pub fn entry(&self) -> Vec<u8> {
         let mut entry = self.header_bytes();
-        entry.extend(self.parts.commitment(&self.body).0);
+        entry.extend(self.parts.commit_body(&self.body).0);
         entry
     }
 
     /// Whether leaf and head match the record's own bytes after `head_before`.
-    pub fn verifies(&self, head_before: Digest) -> bool {
-        let leaf = leaf(&self.header_bytes(), self.parts.commitment(&self.body));
+    pub fn is_valid_after(&self, head_before: Digest) -> bool {
+        let leaf = hash_leaf(&self.header_bytes(), self.parts.commit_body(&self.body));
         leaf == self.leaf && head_after(head_before, leaf) == self.head
     }
 }
 
-fn leaf(header: &[u8], commitment: Digest) -> Digest {
+fn hash_leaf(header: &[u8], commitment: Digest) -> Digest {
     Digest(
         Sha256::new().chain_update([0x00]).chain_update(header).chain_update(commitment.0).finalize().into(),
     )
@@ -465,12 +466,12 @@ mod tests {
     }
 
     fn header() -> Header {
-        Header { call: Some(CallPath::top(3)), turn: Some(1), ordinal: Some(0), ..note(12) }
+        Header { call: Some(CallPath::new_top(3)), turn: Some(1), ordinal: Some(0), ..note(12) }
     }
 
     #[test]
     fn header_fields_are_length_prefixed_in_order() {
-        let text = String::from_utf8(header().bytes(5, &BodyParts::from([0; 16]))).unwrap();
+        let text = String::from_utf8(header().to_bytes(5, &BodyParts::from([0; 16]))).unwrap();
         let lines: Vec<&str> = text.split('\n').collect();
         assert_eq!(lines.len(), 19, "eighteen fields, each ended by a line break");
         assert_eq!(lines[..3], ["17:systole record v1", "17:sess-1f0c9a2b77d1", "2:12"]);
@@ -482,28 +483,28 @@ mod tests {
     #[test]
     fn a_header_reads_back_and_nothing_of_it_may_be_missing() {
         let mut full = header();
-        full.to = Some(Name::core());
+        full.to = Some(Name::new_core());
         full.key = Some(Key::parse("k-1").unwrap());
         (full.cause, full.origin) = (Some(MessageId([3; 16])), Some(Digest([4; 32])));
         for header in [header(), full] {
-            let bytes = header.bytes(5, &BodyParts::from([0; 16]));
-            assert_eq!(Header::read(&bytes), Ok((header, 5, Vec::new())));
+            let bytes = header.to_bytes(5, &BodyParts::from([0; 16]));
+            assert_eq!(Header::from_bytes(&bytes), Ok((header, 5, Vec::new())));
             for end in 0..bytes.len() {
-                assert!(Header::read(bytes.get(..end).unwrap()).is_err(), "cut after {end}");
+                assert!(Header::from_bytes(bytes.get(..end).unwrap()).is_err(), "cut after {end}");
             }
-            assert!(Header::read(&[&bytes[..], b"0:\n"].concat()).is_err(), "with more behind it");
+            assert!(Header::from_bytes(&[&bytes[..], b"0:\n"].concat()).is_err(), "with more behind it");
         }
     }
 
     #[test]
     fn every_header_field_and_every_body_byte_is_in_the_head() {
         let before = head_zero(&header().thread);
-        let sealed = header().seal(Arc::from(&b"<a/>"[..]), [9; 16], before);
-        assert!(sealed.verifies(before));
+        let sealed = header().seal_record(Arc::from(&b"<a/>"[..]), [9; 16], before);
+        assert!(sealed.is_valid_after(before));
         let changes: [fn(&mut Record); 8] = [
             |r| r.header.seq += 1,
-            |r| r.header.from = Name::core(),
-            |r| r.header.to = Some(Name::core()),
+            |r| r.header.from = Name::new_core(),
+            |r| r.header.to = Some(Name::new_core()),
             |r| r.header.turn = Some(2),
             |r| r.header.time = Millis(0),
             |r| r.header.code = Some(RecordCode::Handled),
@@ -513,9 +514,9 @@ mod tests {
         for change in changes {
             let mut forged = sealed.clone();
             change(&mut forged);
-            assert!(!forged.verifies(before));
+            assert!(!forged.is_valid_after(before));
         }
-        assert!(!sealed.verifies(Digest([0; 32])));
+        assert!(!sealed.is_valid_after(Digest([0; 32])));
     }
 
     #[test]

@@ -51,13 +51,13 @@ impl Refusal {
     }
 
     /// Adds the accepted values.
-    pub fn expecting(mut self, expected: impl Into<String>) -> Refusal {
+    pub fn with_expected(mut self, expected: impl Into<String>) -> Refusal {
         self.expected = Some(expected.into());
         self
     }
 
     /// Adds the value that came.
-    pub fn receiving(mut self, received: impl Into<String>) -> Refusal {
+    pub fn with_received(mut self, received: impl Into<String>) -> Refusal {
         self.received = Some(received.into());
         self
     }

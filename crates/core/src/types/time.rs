@@ -10,18 +10,18 @@ pub struct Millis(pub u64);
 
 impl Millis {
     /// This moment and `ms` milliseconds more.
-    pub fn plus(self, ms: u64) -> Millis {
+    pub fn add_ms(self, ms: u64) -> Millis {
         Millis(self.0.saturating_add(ms))
     }
 
     /// Milliseconds from `earlier` to this moment. 0 if the clock went backwards.
-    pub fn since(self, earlier: Millis) -> u64 {
+    pub fn count_since(self, earlier: Millis) -> u64 {
         self.0.saturating_sub(earlier.0)
     }
 
     /// Its date in UTC, as `2026-11-20`.
-    pub fn date(self) -> String {
-        self.text().iter().take(10).map(|digit| char::from(*digit)).collect()
+    pub fn to_date(self) -> String {
+        self.to_text().iter().take(10).map(|digit| char::from(*digit)).collect()
     }
 
     /// Reads an RFC 3339 moment.
@@ -32,7 +32,7 @@ impl Millis {
 
     /// RFC 3339 with milliseconds, in UTC, as in records and stamps. The year has four digits, so the
     /// length is fixed. A moment beyond the calendar is written as the last possible date.
-    pub fn text(self) -> [u8; 24] {
+    pub fn to_text(self) -> [u8; 24] {
         let stamp = i64::try_from(self.0).ok().and_then(|ms| jiff::Timestamp::from_millisecond(ms).ok());
         let at = jiff::tz::Offset::UTC.to_datetime(stamp.unwrap_or(jiff::Timestamp::MAX));
         let mut text = *b"0000-00-00T00:00:00.000Z";
@@ -63,7 +63,7 @@ impl Millis {
 impl fmt::Display for Millis {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Digits and signs are ASCII.
-        f.write_str(std::str::from_utf8(&self.text()).unwrap_or_default())
+        f.write_str(std::str::from_utf8(&self.to_text()).unwrap_or_default())
     }
 }
 
@@ -81,14 +81,14 @@ pub fn stretch_ms(text: &str) -> Option<u64> {
 }
 
 /// A duration in the form that `stretch_ms` reads, in the largest unit that divides it exactly.
-pub fn stretch(ms: u64) -> String {
+pub fn spell_stretch(ms: u64) -> String {
     let fits = |(_, factor): &&(&str, u64)| ms != 0 && ms.is_multiple_of(*factor);
     let (unit, factor) = UNITS.iter().rev().find(fits).unwrap_or(&("ms", 1));
     format!("{}{unit}", ms / factor)
 }
 
 /// A duration for people: `0.2 s`, `4 m 12 s`, `55 m`, `1 h 5 m`.
-pub fn spoken(ms: u64) -> String {
+pub fn spell_duration(ms: u64) -> String {
     let s = ms / 1000;
     let two = |large: u64, unit: &str, small: u64, part: &str| match small {
         0 => format!("{large}{unit}"),
@@ -104,8 +104,8 @@ pub fn spoken(ms: u64) -> String {
 }
 
 /// The same for a duration that a person measures by: below a second it is exact, as `12 ms`.
-pub fn measured(ms: u64) -> String {
-    if ms < 1_000 { format!("{ms} ms") } else { spoken(ms) }
+pub fn spell_measured(ms: u64) -> String {
+    if ms < 1_000 { format!("{ms} ms") } else { spell_duration(ms) }
 }
 
 #[cfg(test)]
@@ -147,17 +147,20 @@ mod tests {
     fn stretches_are_written_as_they_are_read() {
         for text in ["0ms", "1ms", "1500ms", "59s", "90s", "30m", "24h", "3d"] {
             let ms = stretch_ms(text).unwrap();
-            assert_eq!(stretch_ms(&stretch(ms)), Some(ms));
+            assert_eq!(stretch_ms(&spell_stretch(ms)), Some(ms));
         }
-        assert_eq!([stretch(0), stretch(90_000), stretch(1_800_000)], ["0ms", "90s", "30m"]);
+        assert_eq!(
+            [spell_stretch(0), spell_stretch(90_000), spell_stretch(1_800_000)],
+            ["0ms", "90s", "30m"]
+        );
     }
 
     #[test]
     fn stretches_are_spoken() {
-        assert_eq!([0, 12, 999].map(measured), ["0 ms", "12 ms", "999 ms"]);
-        assert_eq!([1_000, 252_000].map(measured), ["1.0 s", "4 m 12 s"]);
-        assert_eq!(spoken(240), "0.2 s");
-        assert_eq!(spoken(252_000), "4 m 12 s");
-        assert_eq!(spoken(3_900_000), "1 h 5 m");
+        assert_eq!([0, 12, 999].map(spell_measured), ["0 ms", "12 ms", "999 ms"]);
+        assert_eq!([1_000, 252_000].map(spell_measured), ["1.0 s", "4 m 12 s"]);
+        assert_eq!(spell_duration(240), "0.2 s");
+        assert_eq!(spell_duration(252_000), "4 m 12 s");
+        assert_eq!(spell_duration(3_900_000), "1 h 5 m");
     }
 }

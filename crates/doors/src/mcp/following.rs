@@ -17,7 +17,7 @@ use systole_core::types::ids::{Name, ThreadId};
 use systole_core::types::ports::Position;
 use systole_core::types::record::RecordKind;
 use systole_organism::front::OrganismHandle;
-use systole_system::tasks::{TaskKind, start};
+use systole_system::tasks::{TaskKind, start_task};
 
 /// How long a call may take before it becomes a task.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -84,7 +84,7 @@ impl FollowedCall {
             }
         };
         // It ends with the call, its client or the pump.
-        let _nobody_waits = start(TaskKind::Call, work, async |_| ());
+        let _nobody_waits = start_task(TaskKind::Call, work, async |_| ());
         messages
     }
 

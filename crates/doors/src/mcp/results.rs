@@ -54,7 +54,7 @@ pub(super) fn build_end(
 }
 
 fn build_answer(organism: &Composition, record: &ApiRecord) -> Value {
-    let payload = Payload::read(record.body.as_bytes(), &DocumentLimits::FROM_PUMP).ok();
+    let payload = Payload::parse(record.body.as_bytes(), &DocumentLimits::FROM_PUMP).ok();
     let known = payload.as_ref().and_then(|payload| {
         let answer = find_answers(organism, record).iter().find(|one| one.name == *payload.name())?;
         Some((payload, answer))
@@ -81,10 +81,10 @@ fn find_answers<'c>(organism: &'c Composition, record: &ApiRecord) -> &'c [Eleme
 
 /// The text of an answer: its words, if it is made of words alone, else the whole payload.
 fn read_text(record: &ApiRecord) -> String {
-    let payload = Payload::read(record.body.as_bytes(), &DocumentLimits::FROM_PUMP).ok();
+    let payload = Payload::parse(record.body.as_bytes(), &DocumentLimits::FROM_PUMP).ok();
     let is_words = |payload: &Payload| {
         let name = payload.name();
-        name.is(namespaces::TALK, "answer") || name.is(namespaces::CORE, "final-report")
+        name.is_named(namespaces::TALK, "answer") || name.is_named(namespaces::CORE, "final-report")
     };
     payload.filter(is_words).map_or_else(|| record.body.clone(), |payload| payload.text())
 }

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
-use systole_kit::schema::{ILLEGAL, SchemaModel, nearest};
+use systole_kit::schema::{ILLEGAL, SchemaModel, find_nearest};
 
 use super::rpc::RpcFault;
 use systole_core::rules::introspection::model_of;
@@ -76,7 +76,7 @@ pub(super) fn find_tool<'c>(
         return Ok(tools.swap_remove(at));
     }
     let known = || tools.iter().map(|tool| tool.name.as_str());
-    let fix = match nearest(name, known()) {
+    let fix = match find_nearest(name, known()) {
         Some(near) => format!("did you mean {near}?"),
         None if tools.is_empty() => "no element is open to this client".to_owned(),
         None => format!("there are {}", known().take(32).collect::<Vec<_>>().join(", ")),
@@ -105,7 +105,7 @@ fn show_tool(tool: &OpenTool<'_>, models: &BTreeMap<usize, SchemaModel>) -> Opti
     let model = models.get(&taken.schema.0)?;
     let drawn = model.json_schema(&taken.name.local)?;
     let mut words: Vec<String> =
-        model.documentation(&taken.name.local).map(str::to_owned).into_iter().collect();
+        model.find_documentation(&taken.name.local).map(str::to_owned).into_iter().collect();
     words.push(format!("Goes to {}.", listener.name.as_str()));
     if listener.approval.always || model.is_dangerous(&taken.name.local) {
         words.push("A person approves each call before it runs.".to_owned());

@@ -43,7 +43,7 @@ struct AmendPage {
 
 fn page(found: &Amendable, asked: &PageRequest, status: StatusCode, state: AmendState) -> Response {
     let shows = format!("/approvals/{}/amend/show", found.request.id);
-    let drawn = found.model.form(&found.element, &state.values);
+    let drawn = found.model.draw_form(&found.element, &state.values);
     let inputs = drawn.as_ref().map(|form| FormInputs::of(form, &state.mistakes, &shows));
     let id = found.request.id.to_string();
     let page = AmendPage {
@@ -81,7 +81,7 @@ async fn opened(asked: &PageRequest) -> Result<Response, Refusal> {
         unfit_request(words).fixed_by("amend it as XML under /approvals")
     })?;
     if !asked.is_html {
-        let form = found.model.form(&found.element, &values);
+        let form = found.model.draw_form(&found.element, &values);
         return Ok(asked.json(&form.as_ref().map(inputs::as_json).unwrap_or_default()));
     }
     let hash = found.request.hash.to_string();

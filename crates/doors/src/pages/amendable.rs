@@ -79,7 +79,7 @@ impl Amendable {
             return Err(unfit_request("hash is missing: it says what you saw"));
         };
         let pairs = fields.iter().filter(|(name, _)| name.starts_with('/')).cloned();
-        let (mut values, mistakes) = match FormValues::posted(pairs) {
+        let (mut values, mistakes) = match FormValues::from_pairs(pairs) {
             Ok(values) => (values, Vec::new()),
             Err(mistake) => (FormValues::default(), vec![mistake]),
         };
@@ -111,7 +111,7 @@ pub(super) fn model_of(
     request: &WaitingRequest,
     payload: &str,
 ) -> Option<SchemaModel> {
-    let read = Payload::read(payload.as_bytes(), &DocumentLimits::default()).ok()?;
-    let schema = organism.listener(&request.listener)?.accepted(read.name())?;
+    let read = Payload::parse(payload.as_bytes(), &DocumentLimits::default()).ok()?;
+    let schema = organism.find_listener(&request.listener)?.find_accepted(read.name())?;
     tools::find_model(organism, schema)
 }

@@ -20,9 +20,9 @@ use systole_core::types::client::Role;
 use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::{LogFault, Position};
 use systole_core::types::refusal::Refusal;
-use systole_core::types::time::{Millis, spoken};
+use systole_core::types::time::{Millis, spell_duration};
 use systole_export::verdict::{ProofStanding, ProofTone};
-use systole_log::sqlite::condition;
+use systole_log::sqlite::read_condition;
 use systole_organism::workflow_steps;
 use systole_queries::glance::glance;
 use systole_queries::pauses::ThreadPause;
@@ -184,8 +184,8 @@ fn end_of(moment: &LogMoment) -> Result<Millis, LogFault> {
     if moment.front.at_rest().is_none() {
         return Ok(moment.now);
     }
-    let before = Position(moment.reader.last()?.0.saturating_sub(1));
-    let last = moment.reader.after(before, 1)?.pop();
+    let before = Position(moment.reader.read_last()?.0.saturating_sub(1));
+    let last = moment.reader.read_after(before, 1)?.pop();
     Ok(last.map_or(moment.now, |(_, record)| record.header.time))
 }
 
@@ -194,7 +194,7 @@ fn end_of(moment: &LogMoment) -> Result<Millis, LogFault> {
 fn proof(moment: &LogMoment) -> Result<Option<(ProofStanding, Option<String>)>, LogFault> {
     let Some(log) = moment.front.log_file().filter(|_| moment.sees_all) else { return Ok(None) };
     let standing = proof::standing(moment, log)?;
-    let lost = if moment.at.is_some() { None } else { condition(log)?.lost };
+    let lost = if moment.at.is_some() { None } else { read_condition(log)?.lost };
     Ok(Some((standing, lost.map(|fault| plain(&fault.to_string())))))
 }
 
@@ -204,7 +204,7 @@ fn is_stuck(wait: &ListedWait, now: Millis) -> bool {
     match wait.cause {
         "person" | "timer" => false,
         "paused" | "unknown" | "stopped" | "back-off" | "outage" => true,
-        _ => now.since(wait.since) >= LONG_MS,
+        _ => now.count_since(wait.since) >= LONG_MS,
     }
 }
 
@@ -221,7 +221,7 @@ fn page(asked: &PageRequest, seen: &Attention, decides: bool) -> AttentionPage {
         thread: wait.thread.to_string(),
         href: frame.to(&thread_href(&wait.thread)),
         what: shortened(&wait.what, WORDS),
-        since: spoken(now.since(wait.since)),
+        since: spell_duration(now.count_since(wait.since)),
         command: wait.command.clone(),
     });
     let wrong = seen.troubles.counts.iter().map(|one| WrongRow {
@@ -229,7 +229,7 @@ fn page(asked: &PageRequest, seen: &Attention, decides: bool) -> AttentionPage {
         listener: one.listener.clone(),
         count: one.count,
         words: shortened(&one.words, WORDS),
-        ago: spoken(now.since(one.at)),
+        ago: spell_duration(now.count_since(one.at)),
         href: frame.to(&format!("{}/{}", thread_href(&one.last.0), one.last.1)),
         all: {
             let fields = one.search.iter().map(|(name, value)| format!("{name}={}", encoded(value)));
@@ -241,7 +241,7 @@ fn page(asked: &PageRequest, seen: &Attention, decides: bool) -> AttentionPage {
     let waiting: BoundedList<WaitingRow> = BoundedList::of(waiting);
     frame.count = if decides { waiting.count() } else { 0 };
     let paused = seen.paused.as_ref();
-    let paused = paused.map(|pause| (pause.sentence(&ThreadId::sys(), now), pause.command()));
+    let paused = paused.map(|pause| (pause.sentence(&ThreadId::new_sys(), now), pause.command()));
     let last = asked.at.map_or_else(|| asked.state.front.tail().borrow().0, |at| at.0);
     let mut proof = seen.proof.as_ref().map(|proof| proof.sentences(now)).unwrap_or_default();
     proof.extend(seen.damage.iter().map(|words| (ProofTone::Bad, format!("The log is damaged: {words}."))));
@@ -262,7 +262,7 @@ fn waiting_row(one: &WaitingRequest, frame: &Frame, decides: bool, seen: &Attent
     WaitingRow {
         what: shortened(&what, WORDS),
         words: shortened(&words, WORDS),
-        since: spoken(now.since(one.asked)),
+        since: spell_duration(now.count_since(one.asked)),
         left: one.left(now),
         thread: one.thread.to_string(),
         href: seen

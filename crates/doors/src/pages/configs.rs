@@ -14,8 +14,8 @@ use crate::log_view::LogMoment;
 use crate::reading::{ReadRefusal, ReadResult, whole_log_only};
 use systole_core::types::ids::Digest;
 use systole_core::types::refusal::Refusal;
-use systole_core::types::time::{Millis, spoken};
-use systole_kit::writer::visible;
+use systole_core::types::time::{Millis, spell_duration};
+use systole_kit::writer::make_visible;
 use systole_queries::starts::{self, ConfigurationFile, FileChange, OrganismStart, StartList};
 use systole_queries::xml_diff::DiffLine;
 
@@ -130,7 +130,7 @@ fn row(frame: &Frame, start: &OrganismStart, starts: usize, now: Millis) -> Conf
         short: short(start.config),
         hash,
         starts,
-        ago: spoken(now.since(start.at)),
+        ago: spell_duration(now.count_since(start.at)),
         time: start.at.to_string(),
         version: start.version.clone().unwrap_or_default(),
     }
@@ -145,7 +145,7 @@ fn start_row(frame: &Frame, start: &OrganismStart, is_first: bool, now: Millis) 
         short: short(start.config),
         changed,
         is_first,
-        ago: spoken(now.since(start.at)),
+        ago: spell_duration(now.count_since(start.at)),
         time: start.at.to_string(),
     }
 }
@@ -198,7 +198,7 @@ fn named(list: &StartList, typed: &str) -> ReadResult<Digest> {
 }
 
 fn files(moment: &LogMoment, hash: Digest) -> ReadResult<Vec<ConfigurationFile>> {
-    let source = moment.reader.document(hash)?;
+    let source = moment.reader.read_document(hash)?;
     let found = source.ok_or_else(|| "the log does not hold it".to_owned());
     let read = found.and_then(|source| starts::files(&source));
     let unread =
@@ -227,7 +227,7 @@ fn page(asked: &PageRequest, read: ReadConfig) -> ConfigPage {
                     DiffLine::Second(_) => "came",
                     DiffLine::Both(_) | DiffLine::LeftOut(_) => "quiet",
                 };
-                ChangeLine { class, text: visible(&line.text()).into_owned() }
+                ChangeLine { class, text: make_visible(&line.text()).into_owned() }
             })
             .collect()
     };
@@ -238,7 +238,7 @@ fn page(asked: &PageRequest, read: ReadConfig) -> ConfigPage {
     };
     let file = |file: &ConfigurationFile| {
         let kept: String = file.text.chars().take(FILE).collect();
-        (file.name.clone(), visible(&kept).into_owned(), file.text.len().saturating_sub(kept.len()))
+        (file.name.clone(), make_visible(&kept).into_owned(), file.text.len().saturating_sub(kept.len()))
     };
     ConfigPage {
         hash: read.hash.to_string(),

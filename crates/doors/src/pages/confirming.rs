@@ -6,7 +6,7 @@ use askama::Template;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
 use systole_kit::schema::FormMistake;
-use systole_kit::writer::visible;
+use systole_kit::writer::make_visible;
 
 use super::amendable::{Amendable, may_decide};
 use super::asked::{PageRequest, rendered};
@@ -95,7 +95,7 @@ async fn page(asked: &PageRequest, fields: FormFields, why: Unconfirmed) -> Resu
     let typed = typed(&fields, payload.is_some());
     Ok(TokenPage {
         frame: asked.frame(PageTab::Other, "Confirm"),
-        what: visible(&wanted(&parts, &fields)).into_owned(),
+        what: make_visible(&wanted(&parts, &fields)).into_owned(),
         why,
         card,
         is_gone,

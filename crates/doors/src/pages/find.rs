@@ -14,7 +14,7 @@ use crate::reading::{asked_for, found, search_in};
 use systole_core::types::ports::Position;
 use systole_core::types::record::RecordCode;
 use systole_core::types::refusal::Refusal;
-use systole_core::types::time::{Millis, spoken};
+use systole_core::types::time::{Millis, spell_duration};
 use systole_queries::glance::glance;
 use systole_queries::narrate::as_json;
 use systole_queries::search::SearchHit;
@@ -148,7 +148,7 @@ fn row(frame: &Frame, hit: &SearchHit, now: Millis) -> HitRow {
         before,
         word,
         after,
-        ago: spoken(now.since(h.time)),
+        ago: spell_duration(now.count_since(h.time)),
         time: h.time.to_string(),
     }
 }

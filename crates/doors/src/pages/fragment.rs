@@ -83,11 +83,11 @@ fn element_at(text: &str, path: &str) -> Option<(usize, usize)> {
         None => (step, 1),
     });
     let (mut name, mut number) = steps.next()?;
-    let mut gate = Gate::strict(text.as_bytes(), &DocumentLimits::FROM_PUMP).ok()?;
+    let mut gate = Gate::new_strict(text.as_bytes(), &DocumentLimits::FROM_PUMP).ok()?;
     // How many open elements are those of the path, how many are open, and how many siblings have the wanted name.
     let (mut matched, mut open, mut same) = (0, 0, 0);
     loop {
-        match gate.step().ok()? {
+        match gate.read_step().ok()? {
             GateStep::Open(tag) => {
                 same += usize::from(open == matched && tag.local == name);
                 open += 1;
@@ -117,10 +117,10 @@ fn part_of(text: &str, mut gate: Gate<'_>, tag: Tag<'_>, attribute: Option<&str>
         let value = found.offset + text.get(found.offset..)?.find(['"', '\''])? + 1;
         return Some((found.offset, value + found.raw.len() + 1));
     }
-    let mut step = gate.step().ok()?;
+    let mut step = gate.read_step().ok()?;
     let start_tag = (tag.offset, gate.offset());
     while let (GateStep::Text(_), None) = (&step, attribute) {
-        step = gate.step().ok()?;
+        step = gate.read_step().ok()?;
     }
     let GateStep::Close = step else { return Some(start_tag) };
     // An empty-element tag has no end tag.

@@ -21,12 +21,12 @@ pub(super) fn pairs(organism: &Composition, record: &Record) -> Vec<(String, Str
 
 fn found(organism: &Composition, record: &Record) -> Option<Vec<(String, String)>> {
     let h = &record.header;
-    let read = Payload::read(&record.body, &DocumentLimits::default()).ok()?;
-    let taken = h.to.as_ref().and_then(|to| organism.listener(to)?.accepted(read.name()));
-    let schema = taken.or_else(|| organism.listener(&h.from)?.returned(read.name()))?;
+    let read = Payload::parse(&record.body, &DocumentLimits::default()).ok()?;
+    let taken = h.to.as_ref().and_then(|to| organism.find_listener(to)?.find_accepted(read.name()));
+    let schema = taken.or_else(|| organism.find_listener(&h.from)?.find_returned(read.name()))?;
     let model = tools::find_model(organism, schema)?;
     let values: FormValues = model.form_values(&record.body).ok()?;
-    let form = model.form(&read.name().local, &values)?;
+    let form = model.draw_form(&read.name().local, &values)?;
     let mut pairs = Vec::new();
     form.fields.iter().for_each(|field| add(field, "", &mut pairs));
     Some(pairs)

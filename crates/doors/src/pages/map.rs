@@ -21,7 +21,7 @@ use systole_core::types::ids::{Name, ThreadId};
 use systole_core::types::ports::LogFault;
 use systole_core::types::record::RecordCode;
 use systole_core::types::refusal::Refusal;
-use systole_core::types::time::{Millis, spoken};
+use systole_core::types::time::{Millis, spell_duration};
 use systole_organism::workflow_steps;
 use systole_queries::causes::PlacedRecord;
 use systole_queries::glance::glance;
@@ -264,7 +264,7 @@ fn message(frame: &Frame, (_, record): &PlacedRecord, now: Millis) -> EdgeRow {
         place: format!("{}@{}", h.thread, h.seq),
         what: format!("<{}> {}", seen.element, h.code.map_or(h.kind.as_str(), RecordCode::as_str)),
         words: shortened(&seen.words, WORDS),
-        ago: spoken(now.since(h.time)),
+        ago: spell_duration(now.count_since(h.time)),
         time: h.time.to_string(),
     }
 }

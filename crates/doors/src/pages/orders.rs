@@ -114,7 +114,7 @@ async fn said(form: &ChangeForm) -> Result<Response, Refusal> {
     let listener = found.ok_or_else(unknown_thread)?.ok_or_else(resting)?;
     let front = &form.asked.state.front;
     let composition = front.composition().clone();
-    let listener = composition.listener(&listener).ok_or_else(|| {
+    let listener = composition.find_listener(&listener).ok_or_else(|| {
         unfit_request(format!("{listener} works on {id}, but is no longer in the organism's file"))
     })?;
     let payload = steered::build_steer(&composition, listener, text).map_err(unfit_request)?;

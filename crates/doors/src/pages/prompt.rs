@@ -14,7 +14,7 @@ use std::sync::Arc;
 use systole_core::types::codes::Code;
 use systole_core::types::ids::ThreadId;
 use systole_core::types::refusal::Refusal;
-use systole_kit::writer::visible;
+use systole_kit::writer::make_visible;
 use systole_organism::prompt_view::{self, PromptPart};
 use systole_queries::prompts::{JournaledCall, PromptFault};
 
@@ -123,15 +123,15 @@ fn page(asked: &PageRequest, read: &ReadPrompt) -> PromptPage {
     let same = parts.iter().zip(earlier).take_while(|(one, other)| one == other).count();
     let has_before = read.before.is_some();
     let view = |(at, part): (usize, &PromptPart)| PartView {
-        title: visible(&part.title).into_owned(),
-        text: shortened(&visible(&part.text), PART),
+        title: make_visible(&part.title).into_owned(),
+        text: shortened(&make_visible(&part.text), PART),
         is_new: has_before && at >= same,
     };
     PromptPage {
         name: id.to_string(),
         thread: frame.to(&path),
         listener: called.listener.to_string(),
-        model: visible(&called.model).into_owned(),
+        model: make_visible(&called.model).into_owned(),
         turn: called.turn.map(|turn| turn.to_string()).unwrap_or_default(),
         seq: called.seq,
         record: frame.to(&format!("{path}/{}", called.seq)),

@@ -124,12 +124,12 @@ fn unread(fault: &FileFault) {
 pub(super) fn standing(moment: &LogMoment, log: &Path) -> Result<ProofStanding, LogFault> {
     let reader = &*moment.reader;
     let beside = notes_of(log);
-    let found = notes::newest(&beside).unwrap_or_else(|fault| {
+    let found = notes::read_newest(&beside).unwrap_or_else(|fault| {
         unread(&fault);
         Vec::new()
     });
-    ProofStanding::find_standing(found, moment.front.policy(), reader.last()?, |size| {
-        let page = reader.after(Position(size.saturating_sub(1)), 1)?;
+    ProofStanding::find_standing(found, moment.front.policy(), reader.read_last()?, |size| {
+        let page = reader.read_after(Position(size.saturating_sub(1)), 1)?;
         Ok(page.first().map(|(_, record)| record.header.time))
     })
 }
@@ -147,7 +147,7 @@ fn view_of_export(moment: &LogMoment, shown: &RestingVerdict) -> ReadResult<Proo
     });
     Ok(ProofView {
         log: file_name(&shown.file),
-        last: moment.reader.last()?.0,
+        last: moment.reader.read_last()?.0,
         checkpoints: Vec::new(),
         count: 0,
         unread: Vec::new(),
@@ -163,13 +163,13 @@ fn file_name(file: &Path) -> String {
 
 fn read(moment: &LogMoment, log: &Path, verifies: bool) -> ReadResult<ProofView> {
     let beside = notes_of(log);
-    let found = notes::read(&beside).map_err(|fault| {
+    let found = notes::read_notes(&beside).map_err(|fault| {
         unread(&fault);
         let refusal = Refusal::new(Code::IngressUnavailable, "the checkpoints beside the log cannot be read");
         ReadRefusal::from(refusal.fixed_by("systole verify, where the log is"))
     })?;
     let name = file_name(log);
-    let last = moment.reader.last()?.0;
+    let last = moment.reader.read_last()?.0;
     let (mut sources, mut unread) = (Vec::new(), Vec::new());
     for (line, read) in found {
         let place = format!("{name}.notes:{line}");

@@ -250,7 +250,7 @@ fn proved(moment: &LogMoment, (position, record): &PlacedRecord) -> Result<Recor
     // Signs in place of erased or left-out parts are covered by no hash.
     let bytes = match record.parts.has_erased() {
         true => "not known: parts of them are not here".to_owned(),
-        false => Digest::of(&record.body).to_string(),
+        false => Digest::hash_bytes(&record.body).to_string(),
     };
     let facts = vec![
         ("hash of the bytes", bytes),

@@ -11,7 +11,7 @@ use super::frame::{Frame, PageTab};
 use super::shorten::{encoded, shortened};
 use systole_core::types::ids::Name;
 use systole_core::types::refusal::Refusal;
-use systole_core::types::time::{Millis, spoken};
+use systole_core::types::time::{Millis, spell_duration};
 use systole_queries::refusals::{self, RefusalPeriod, RefusalTables, RefusedItem, WINDOW};
 use systole_show::layout;
 
@@ -143,7 +143,7 @@ fn newest(frame: &Frame, item: &RefusedItem, now: Millis) -> RefusedRow {
         sender: item.sender.as_ref().map(ToString::to_string).unwrap_or_default(),
         element: item.element.as_ref().map(|element| format!("<{element}>")).unwrap_or_default(),
         words: shortened(&item.message, WORDS),
-        ago: spoken(now.since(item.at)),
+        ago: spell_duration(now.count_since(item.at)),
         time: item.at.to_string(),
     }
 }

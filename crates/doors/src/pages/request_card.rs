@@ -6,7 +6,7 @@ use systole_kit::writer::visible_again;
 
 use super::amendable;
 use systole_core::types::composition::Composition;
-use systole_core::types::time::{Millis, spoken};
+use systole_core::types::time::{Millis, spell_duration};
 use systole_queries::full::{self, ShownPayload};
 use systole_queries::glance::glance;
 use systole_queries::persons::{QuestionMessage, RequestSubject, WaitingRequest};
@@ -76,9 +76,9 @@ impl RequestCard {
             RequestSubject::Question { .. } => ("A question".to_owned(), None),
         };
         let payload = one.payload().map(|(_, payload)| payload.to_owned()).unwrap_or_default();
-        let left = match one.expires.since(now) {
+        let left = match one.expires.count_since(now) {
             0 => "expires now".to_owned(),
-            left => format!("expires in {}", spoken(left)),
+            left => format!("expires in {}", spell_duration(left)),
         };
         let outside = one.request.as_ref().map(|asked| {
             let seen = glance(asked.payload.as_bytes());
@@ -116,8 +116,8 @@ impl RequestCard {
 fn tool_words(one: &WaitingRequest, organism: &Composition) -> Option<String> {
     let (element, payload) = one.payload().filter(|_| one.config == organism.hash)?;
     let model = amendable::model_of(organism, one, payload)?;
-    model.tool(element)?;
-    model.documentation(element).map(visible_again)
+    model.find_tool(element)?;
+    model.find_documentation(element).map(visible_again)
 }
 
 impl ShownMessageCard {

@@ -3,7 +3,7 @@
 //! Records come in; rows with cut payloads go out, so that a page of thousands of rows stays small.
 
 use axum::response::Response;
-use systole_kit::writer::visible;
+use systole_kit::writer::make_visible;
 
 use askama::Template;
 
@@ -116,7 +116,7 @@ fn row(position: Position, record: &Record, room: usize) -> RecordRow {
         tone: tone(record),
         lead,
         words,
-        body: visible(&String::from_utf8_lossy(kept)).into_owned(),
+        body: make_visible(&String::from_utf8_lossy(kept)).into_owned(),
         bytes: record.body.len(),
         is_cut: kept.len() < record.body.len(),
     }

@@ -75,13 +75,13 @@ struct MadePayload {
 
 fn shown(request: &SendRequest<'_>, mistakes: &[FormMistake], made: Option<MadePayload>) -> SendForm {
     let element = request.element();
-    let drawn = request.model.form(element, &request.values);
+    let drawn = request.model.draw_form(element, &request.values);
     let inputs = drawn.as_ref().map(|form| FormInputs::of(form, mistakes, SHOWS));
     SendForm {
         element: element.to_owned(),
         to: request.listener.name.to_string(),
         namespace: request.taken.name.ns.to_string(),
-        about: request.model.documentation(element).map(plain).unwrap_or_default(),
+        about: request.model.find_documentation(element).map(plain).unwrap_or_default(),
         key: request.key.as_str().to_owned(),
         thread: request.thread.clone().unwrap_or_default(),
         waits: request.listener.approval.always || request.model.is_dangerous(element),
@@ -95,7 +95,7 @@ fn rows(organism: &Composition, client: &Name, frame: &Frame) -> Vec<SendableRow
     let row = |tool: tools::OpenTool<'_>| {
         let (element, to) = (&tool.taken.name.local, tool.listener.name.to_string());
         let about = tools::find_model(organism, tool.taken.schema);
-        let about = about.and_then(|model| model.documentation(element).map(plain)).unwrap_or_default();
+        let about = about.and_then(|model| model.find_documentation(element).map(plain)).unwrap_or_default();
         let namespace = encoded(&tool.taken.name.ns);
         let address = format!("/send?to={}&element={}&ns={namespace}", encoded(&to), encoded(element));
         SendableRow { element: element.to_string(), to, about, href: frame.to(&address) }
@@ -121,7 +121,7 @@ fn listed(asked: &PageRequest) -> Result<Response, Refusal> {
     let request = SendRequest::of(&organism, &asked.client, &fields)?;
     let frame = asked.frame(PageTab::Send, "Send").with_command("systole send");
     if !asked.is_html {
-        let drawn = request.as_ref().and_then(|one| one.model.form(one.element(), &one.values));
+        let drawn = request.as_ref().and_then(|one| one.model.draw_form(one.element(), &one.values));
         return Ok(asked.json(&match drawn {
             Some(form) => inputs::as_json(&form),
             None => list_as_json(&organism, &asked.client),

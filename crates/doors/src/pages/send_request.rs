@@ -2,7 +2,7 @@
 //!
 //! The fields of a form come in; a payload, its verdict or its mistakes go out. It sends nothing.
 
-use systole_kit::schema::{FormMistake, FormValues, SchemaModel, nearest};
+use systole_kit::schema::{FormMistake, FormValues, SchemaModel, find_nearest};
 
 use super::asked::PageRequest;
 use super::forms::{Fields, filled};
@@ -54,7 +54,8 @@ fn chosen<'o>(
         return Ok(Some(*found));
     }
     let known = || open.iter().map(|(_, taken)| &*taken.name.local);
-    let near = nearest(element, known()).map(|near| format!("; did you mean {near}?")).unwrap_or_default();
+    let near =
+        find_nearest(element, known()).map(|near| format!("; did you mean {near}?")).unwrap_or_default();
     let words = format!("you may not send {}, or no listener takes it from outside{near}", plain(element));
     Err(unfit_request(words).fixed_by("/send, which lists what you may send"))
 }
@@ -75,7 +76,7 @@ impl<'o> SendRequest<'o> {
         let pairs = || fields.iter().filter(|(name, _)| name.starts_with('/')).cloned();
         let (mut values, mut mistakes) = (FormValues::default(), Vec::new());
         if pairs().next().is_some() {
-            match FormValues::posted(pairs()) {
+            match FormValues::from_pairs(pairs()) {
                 Ok(posted) => values = posted,
                 Err(mistake) => mistakes.push(mistake),
             }

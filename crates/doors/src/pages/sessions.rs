@@ -80,7 +80,7 @@ impl Sessions {
         let mut codes = locked(&self.codes);
         let mut found = None;
         for own in codes.values_mut() {
-            own.retain(|one| now.since(one.made) < CODE_MS);
+            own.retain(|one| now.count_since(one.made) < CODE_MS);
             // Every code is compared, so that the time reveals nothing.
             let is_it: Vec<bool> = own.iter().map(|one| one.code.matches(shown)).collect();
             if let Some(place) = is_it.iter().position(|is_it| *is_it) {
@@ -95,7 +95,7 @@ impl Sessions {
     pub(crate) fn open(&self, client: Name, now: Millis) -> io::Result<OpenedSession> {
         let opened = OpenedSession { client: client.clone(), cookie: random_hex()?, secret: random_hex()? };
         let mut open = locked(&self.open);
-        open.retain(|one| now.since(one.used) < IDLE_MS);
+        open.retain(|one| now.count_since(one.used) < IDLE_MS);
         let own = open.iter().filter(|one| one.client == client).count();
         if own >= SESSIONS_OF_ONE || open.len() >= SESSIONS {
             let full = own >= SESSIONS_OF_ONE;
@@ -116,7 +116,7 @@ impl Sessions {
     /// The client of a cookie, whose session then counts as used.
     pub(crate) fn whose(&self, cookie: &str, now: Millis) -> Option<Name> {
         let mut open = locked(&self.open);
-        open.retain(|one| now.since(one.used) < IDLE_MS);
+        open.retain(|one| now.count_since(one.used) < IDLE_MS);
         open.iter_mut().fold(None, |found, one| {
             if one.cookie.matches(cookie) {
                 one.used = now;

@@ -16,7 +16,7 @@ use crate::request_refusals::unfit_address;
 use systole_core::types::client::Role;
 use systole_core::types::ids::{Name, ThreadId};
 use systole_core::types::refusal::Refusal;
-use systole_core::types::time::{Millis, spoken};
+use systole_core::types::time::{Millis, spell_duration};
 use systole_organism::workflow_steps;
 use systole_queries::costs::CostRow;
 use systole_queries::roll::ThreadEntry;
@@ -224,12 +224,12 @@ fn row(frame: &Frame, listed: &ListedThread, cost: Option<&CostRow>, now: Millis
         id: entry.thread.to_string(),
         href: link(&entry.thread),
         state: entry.state(),
-        since: spoken(now.since(since)),
+        since: spell_duration(now.count_since(since)),
         words: shortened(&words.join(": "), WORDS),
         by: listed.by.to_string(),
         to: listed.to.as_ref().map(ToString::to_string).unwrap_or_default(),
         request: shortened(&format!("<{}> {}", listed.request.element, listed.request.words), WORDS),
-        age: spoken(now.since(listed.opened)),
+        age: spell_duration(now.count_since(listed.opened)),
         opened: listed.opened.to_string(),
         records: listed.records,
         refusals: refusals(entry),

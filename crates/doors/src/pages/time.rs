@@ -10,7 +10,7 @@ use super::frame::{Frame, PageTab};
 use super::shorten::encoded;
 use systole_core::types::ids::{Name, ThreadId};
 use systole_core::types::refusal::Refusal;
-use systole_core::types::time::measured;
+use systole_core::types::time::spell_measured;
 use systole_queries::lanes::{self, LaneMeasure, RECORDS, SpanKind, THREADS, ThreadTime, TimeSpan};
 
 /// Spans of the path that are listed.
@@ -71,7 +71,7 @@ async fn shown(asked: &PageRequest) -> Result<Response, Refusal> {
             let whole = moment.read_state()?;
             let running = moment.composition();
             let slots = |config, listener: &Name| {
-                let known = whole.listener(config, listener).or_else(|| running.listener(listener));
+                let known = whole.listener(config, listener).or_else(|| running.find_listener(listener));
                 known.map_or(1, |listener| listener.in_flight)
             };
             Ok(lanes::read(&*moment.reader, &wanted, &slots, moment.now)?)
@@ -93,7 +93,7 @@ fn page(asked: &PageRequest, id: &ThreadId, time: &ThreadTime, by: LaneMeasure) 
     TimePage {
         name: id.to_string(),
         thread: frame.to(&format!("/t/{}", encoded(id.as_str()))),
-        whole: measured(time.ms()),
+        whole: spell_measured(time.ms()),
         picture: lanes::picture(time, by),
         has_long_waits: by == LaneMeasure::Time && time.has_long_waits(),
         measures,
@@ -108,7 +108,7 @@ fn page(asked: &PageRequest, id: &ThreadId, time: &ThreadTime, by: LaneMeasure) 
 }
 
 fn row(lane: &lanes::TimeLane) -> LaneRow {
-    let told = |ms: u64| if ms > 0 { measured(ms) } else { String::new() };
+    let told = |ms: u64| if ms > 0 { spell_measured(ms) } else { String::new() };
     LaneRow {
         listener: lane.listener.to_string(),
         times: SpanKind::ALL.iter().map(|kind| (kind.as_str(), told(lane.ms(*kind)))).collect(),
@@ -123,8 +123,12 @@ fn span(frame: &Frame, time: &ThreadTime, listener: &Name, span: &TimeSpan) -> S
     SpanRow {
         listener: listener.to_string(),
         kind: span.kind.as_str(),
-        after: measured(span.from.since(time.from)),
-        lasts: if span.is_open { format!("{} so far", measured(span.ms())) } else { measured(span.ms()) },
+        after: spell_measured(span.from.count_since(time.from)),
+        lasts: if span.is_open {
+            format!("{} so far", spell_measured(span.ms()))
+        } else {
+            spell_measured(span.ms())
+        },
         call: format!("{} {}", span.thread, span.call),
         href: frame.to(&format!("/t/{thread}/{}", span.ends.unwrap_or(span.begins))),
         model: span.model.clone().unwrap_or_default(),

@@ -117,7 +117,7 @@ fn stored(moment: &LogMoment, typed: &str) -> ReadResult<(Digest, Vec<u8>)> {
         let refusal: Refusal = unfit_address("the hash of a document is a SHA-256 in hex");
         ReadRefusal::unfit(refusal.fixed_by("64 hex digits, all of them"))
     })?;
-    match moment.reader.document(hash)? {
+    match moment.reader.read_document(hash)? {
         Some(bytes) => Ok((hash, bytes.to_vec())),
         None => {
             let words = format!("the log keeps nothing under {hash}");

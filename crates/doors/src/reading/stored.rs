@@ -61,7 +61,7 @@ pub(crate) async fn log_threads(
         let limit = fields.limit(IDS, MOST_IDS)?;
         let found = match fields.text("like") {
             Some(like) => moment.reader.threads_like(like, limit)?,
-            None => moment.reader.threads(limit)?,
+            None => moment.reader.list_threads(limit)?,
         };
         Ok(Json(ApiThreadIds { threads: found.iter().map(ToString::to_string).collect() }))
     })
@@ -112,7 +112,7 @@ fn thread_asked(fields: &QueryFields) -> ReadResult<Option<(ThreadId, u64)>> {
 }
 
 fn of_log(moment: &LogMoment, after: u64, limit: usize) -> ReadResult<ApiStoredRecords> {
-    pages(after, limit, &|after, most| moment.reader.after(Position(after), most), &|(position, _)| {
+    pages(after, limit, &|after, most| moment.reader.read_after(Position(after), most), &|(position, _)| {
         position.0
     })
 }

@@ -48,7 +48,7 @@ impl KeptRecords {
             1 => Some(head_zero(thread)),
             _ => self.find_record(thread, seq - 1).map(|(_, before)| before.head),
         };
-        if before.is_some_and(|head| !record.verifies(head)) {
+        if before.is_some_and(|head| !record.is_valid_after(head)) {
             let why = format!("record {seq} of thread {thread} does not follow the one before it");
             return Err((position, why));
         }

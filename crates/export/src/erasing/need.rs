@@ -93,7 +93,7 @@ fn fold_both(
     id: &ThreadId,
     erased: &BTreeMap<Position, Record>,
 ) -> Result<(Thread, Thread), LogFault> {
-    let (mut before, mut after) = (Thread::blank(id.clone()), Thread::blank(id.clone()));
+    let (mut before, mut after) = (Thread::new_blank(id.clone()), Thread::new_blank(id.clone()));
     for placed in reader.records_of(id, 1) {
         let (position, record) = placed?;
         wake::fold_next(&mut before, &record, position)?;

@@ -51,7 +51,7 @@ impl ErasedTexts {
             String::from_utf8_lossy(&bytes).into_owned()
         };
         let mut forms = vec![raw.to_owned()];
-        for plain in [read_text(raw), characters::value(raw).into_owned()] {
+        for plain in [read_text(raw), characters::unescape_value(raw).into_owned()] {
             let json = serde_json::Value::from(plain.as_str()).to_string();
             let json = json.get(1..json.len() - 1).unwrap_or_default().to_owned();
             forms.extend([escaped(&plain, false), escaped(&plain, true), escaped(&json, false), json, plain]);
@@ -81,7 +81,10 @@ fn read_text(raw: &str) -> String {
     while let Some((before, after)) = rest.split_once('&') {
         text.push_str(before);
         rest = after;
-        match after.split_once(';').and_then(|(name, tail)| Some((characters::reference(name)?, tail))) {
+        match after
+            .split_once(';')
+            .and_then(|(name, tail)| Some((characters::resolve_reference(name)?, tail)))
+        {
             Some((character, tail)) => {
                 text.push(character);
                 rest = tail;

@@ -197,5 +197,5 @@ fn describe_forgeable(best: Option<&CheckpointFinding>) -> (AnswerStanding, Stri
 }
 
 fn format_utc(at: Millis) -> String {
-    String::from_utf8_lossy(&at.text()).into_owned()
+    String::from_utf8_lossy(&at.to_text()).into_owned()
 }

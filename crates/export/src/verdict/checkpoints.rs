@@ -166,10 +166,11 @@ impl CheckpointSigner {
     /// Who signed, by a policy. A line that a stranger added, with a wrong signature of a witness, takes nothing from the
     /// signature of the log.
     pub fn find_signer(policy: &TrustPolicy, signed: &SignedCheckpoint) -> CheckpointSigner {
-        match policy.judge(signed, None) {
+        match policy.judge_checkpoint(signed, None) {
             Ok(verdict) => CheckpointSigner::Known(Box::new(verdict)),
             Err(PolicyFault::Witness(fault)) => {
-                let log = policy.logs().iter().map(|log| &log.key).find(|key| signed.verify(key).is_ok());
+                let log =
+                    policy.logs().iter().map(|log| &log.key).find(|key| signed.verify_with(key).is_ok());
                 match log {
                     Some(log) => CheckpointSigner::Known(Box::new(PolicyVerdict {
                         log: log.clone(),

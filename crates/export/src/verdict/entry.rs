@@ -2,7 +2,7 @@
 //! part of a proof file, so that its leaf can be computed from it alone.
 
 use systole_core::types::body_parts::{BodyParts, PartSeal};
-use systole_core::types::fields::{FieldReader, field};
+use systole_core::types::fields::{FieldReader, write_field};
 use systole_core::types::ids::Digest;
 use systole_core::types::record::{Header, Record};
 use systole_proof::limits::EXTRA_BYTES;
@@ -25,7 +25,7 @@ impl ProvedEntry {
     /// The entry of a record, with its body if that fits into a proof file.
     pub fn from_record(record: &Record) -> ProvedEntry {
         let header = record.header_bytes();
-        let commitment = record.parts.commitment(&record.body);
+        let commitment = record.parts.commit_body(&record.body);
         let body = Some((record.parts.clone(), record.body.to_vec()));
         let whole = ProvedEntry { header, commitment, body };
         if whole.to_bytes().len() > EXTRA_BYTES { ProvedEntry { body: None, ..whole } } else { whole }
@@ -34,15 +34,15 @@ impl ProvedEntry {
     /// Its bytes: fields with their lengths.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut out = Vec::new();
-        field(&mut out, FORM);
-        field(&mut out, &self.header);
-        field(&mut out, &self.commitment.0);
+        write_field(&mut out, FORM);
+        write_field(&mut out, &self.header);
+        write_field(&mut out, &self.commitment.0);
         if let Some((parts, body)) = &self.body {
-            field(&mut out, body);
+            write_field(&mut out, body);
             let seals = std::iter::once(&parts.rest).chain(parts.values.iter().map(|(_, seal)| seal));
             seals.for_each(|seal| match seal {
-                PartSeal::Kept(salt) => field(&mut out, salt),
-                PartSeal::Erased(commitment) => field(&mut out, &commitment.0),
+                PartSeal::Kept(salt) => write_field(&mut out, salt),
+                PartSeal::Erased(commitment) => write_field(&mut out, &commitment.0),
             });
         }
         out
@@ -51,23 +51,23 @@ impl ProvedEntry {
     /// Reads the bytes of an entry. The body has to be the one that was committed to.
     pub fn read_entry(bytes: &[u8]) -> Result<ProvedEntry, String> {
         let mut fields = FieldReader::new(bytes);
-        if fields.take()? != FORM {
+        if fields.take_field()? != FORM {
             return Err("it is no entry of a log of Systole, or one of a later version".to_owned());
         }
-        let header = fields.take()?.to_vec();
-        let commitment_read = Digest(fields.exact("commitment")?);
+        let header = fields.take_field()?.to_vec();
+        let commitment_read = Digest(fields.take_exact("commitment")?);
         let body = match fields.has_more() {
             true => {
-                let body = fields.take()?.to_vec();
+                let body = fields.take_field()?.to_vec();
                 Some((read_parts(&mut fields, &header)?, body))
             }
             false => None,
         };
-        fields.end()?;
+        fields.check_end()?;
         if let Some((parts, body)) = &body {
             let mut blank = body.clone();
-            parts.blank(&mut blank);
-            if blank != *body || parts.commitment(body) != commitment_read {
+            parts.blank_holes(&mut blank);
+            if blank != *body || parts.commit_body(body) != commitment_read {
                 return Err("the body is not the one that the record commits to".to_owned());
             }
         }
@@ -81,7 +81,7 @@ impl ProvedEntry {
 
     /// The header and the length of the body, or why this version cannot read it.
     pub fn read_header(&self) -> Result<(Header, u64), String> {
-        Header::read(&self.header).map(|(header, length, _)| (header, length))
+        Header::from_bytes(&self.header).map(|(header, length, _)| (header, length))
     }
 
     /// The body, if it is there.
@@ -92,9 +92,9 @@ impl ProvedEntry {
 
 /// The parts of a body: a salt, or a commitment of 32 bytes, for the rest and for each place that the header names.
 fn read_parts(fields: &mut FieldReader<'_>, header: &[u8]) -> Result<BodyParts, String> {
-    let (_, _, holes) = Header::read(header)?;
+    let (_, _, holes) = Header::from_bytes(header)?;
     let mut seal = || {
-        let bytes = fields.take()?;
+        let bytes = fields.take_field()?;
         let kept = <[u8; 16]>::try_from(bytes).map(PartSeal::Kept);
         kept.or_else(|_| <[u8; 32]>::try_from(bytes).map(|hash| PartSeal::Erased(Digest(hash))))
             .map_err(|_| "a salt has no known length".to_owned())
@@ -115,11 +115,11 @@ mod tests {
 
     fn record(body: &[u8]) -> Record {
         let header = Header {
-            thread: ThreadId::sys(),
+            thread: ThreadId::new_sys(),
             seq: 1,
             id: MessageId([1; 16]),
             kind: RecordKind::Message,
-            from: Name::core(),
+            from: Name::new_core(),
             to: None,
             call: None,
             turn: None,
@@ -131,7 +131,7 @@ mod tests {
             config: Digest([1; 32]),
             code: None,
         };
-        header.seal(Arc::from(body), [7; 16], head_zero(&ThreadId::sys()))
+        header.seal_record(Arc::from(body), [7; 16], head_zero(&ThreadId::new_sys()))
     }
 
     #[test]

@@ -49,7 +49,7 @@ impl LogExamination {
             let first = std::mem::replace(&mut before, size) + 1;
             let moment = |position| self.log.moments.get(&position).copied();
             let (Some(from), Some(to)) = (moment(first), cosigned.or_else(|| moment(size))) else { continue };
-            if to.since(from) > USUAL_MS {
+            if to.count_since(from) > USUAL_MS {
                 gaps.push(CheckpointGap { first: Position(first), last: Position(size), from, to });
             }
         }

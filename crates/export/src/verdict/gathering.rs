@@ -65,7 +65,7 @@ impl GatheredLog {
         let start = || WalkGathering::new(sizes, others);
         let (summary, gathering) = sqlite::verify_each(log, start, WalkGathering::take_record)?;
         let (looked, erased, last) = sqlite::read_least(log, |reader| {
-            Ok((kinship::check_kinship(reader, reading)?, reader.erased_documents()?.len(), reader.last()?))
+            Ok((kinship::check_kinship(reader, reading)?, reader.erased_documents()?.len(), reader.read_last()?))
         })?;
         if let Some(misfit) = looked.misfits.first() {
             let (path, position) = (log.display().to_string(), misfit.position);
@@ -104,7 +104,7 @@ impl GatheredLog {
 /// Fails if the log lacks records that were acknowledged: the tip beside it names a later end, or its write-ahead log
 /// cannot be read.
 pub fn check_end(log: &Path) -> Result<(), LogFault> {
-    sqlite::condition(log)?.lost.map_or(Ok(()), Err)
+    sqlite::read_condition(log)?.lost.map_or(Ok(()), Err)
 }
 
 /// How the comparison with another log ended.
@@ -174,7 +174,7 @@ impl<'a> WalkGathering<'a> {
             self.configs.insert(record.header.config);
         }
         if record.parts.has_erased() {
-            self.erased.push((Position(size), record.parts.erased().collect()));
+            self.erased.push((Position(size), record.parts.list_erased().collect()));
         }
         self.files.take_record(Position(size), record);
         for other in &mut self.others {

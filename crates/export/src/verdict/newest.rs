@@ -10,7 +10,7 @@ use systole_proof::policy::TrustPolicy;
 
 use super::CheckpointSigner;
 use systole_core::types::ports::Position;
-use systole_core::types::time::{Millis, spoken};
+use systole_core::types::time::{Millis, spell_duration};
 use systole_show::columns::plain;
 
 /// The newest checkpoint that counts, and what is wrong beside it.
@@ -137,7 +137,7 @@ impl ProofStanding {
 
     /// The standing in sentences.
     pub fn sentences(&self, now: Millis) -> Vec<(ProofTone, String)> {
-        let ago = |at: Millis| format!("{} ago", spoken(now.since(at)));
+        let ago = |at: Millis| format!("{} ago", spell_duration(now.count_since(at)));
         let mut all = Vec::new();
         match &self.checkpoint {
             None => all.push((ProofTone::Held, "No valid checkpoint is stored beside the log.".to_owned())),

@@ -32,7 +32,7 @@ impl StartedFiles {
     /// Takes the next record.
     pub(super) fn take_record(&mut self, position: Position, record: &Record) {
         let is_told = record.header.code == Some(RecordCode::Role(MessageRole::Told));
-        if !is_told || record.header.thread != ThreadId::sys() {
+        if !is_told || record.header.thread != ThreadId::new_sys() {
             return;
         }
         let joined = core_payload::read_listener_joined(&record.body);

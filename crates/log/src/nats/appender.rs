@@ -40,18 +40,18 @@ impl NatsAppender {
     }
 
     /// The bundle of a batch, and whether it may have been sent before.
-    fn sealed(&mut self, batch: &LogBatch) -> (Sealed, bool) {
+    fn seal_batch(&mut self, batch: &LogBatch) -> (Sealed, bool) {
         let of = last_of(batch);
         match &self.doubt {
             Some((known, sealed)) if *known == of => (sealed.clone(), true),
-            _ => (self.bundle_writer.seal(batch, Stands::Owned), false),
+            _ => (self.bundle_writer.seal_batch(batch, Stands::Owned), false),
         }
     }
 }
 
 impl NatsAppender {
     /// If a stream shows less than was stored for long enough, it has lost that.
-    fn believed(&mut self, written: Written) -> Written {
+    fn note_written(&mut self, written: Written) -> Written {
         match written {
             Written::Behind(words) => {
                 let since = *self.behind.get_or_insert_with(Instant::now);
@@ -72,19 +72,21 @@ fn last_of(batch: &LogBatch) -> Option<MessageId> {
 }
 
 impl LogWriter for NatsAppender {
-    fn commit(&mut self, batch: &LogBatch) -> Commit {
-        if let Some(words) = self.lead.lost() {
+    fn commit_batch(&mut self, batch: &LogBatch) -> Commit {
+        if let Some(words) = self.lead.find_loss() {
             return Commit::Conflict(words);
         }
         let is_empty = batch.records.is_empty() && batch.documents.is_empty();
         // This comes before the try on the copy, because sealing leaves out what the copy already holds.
-        let sealed = (!is_empty).then(|| self.sealed(batch));
-        if let Err(commit) = self.bundle_writer.follower.copy.prepare(batch) {
+        let sealed = (!is_empty).then(|| self.seal_batch(batch));
+        if let Err(commit) = self.bundle_writer.follower.copy.prepare_batch(batch) {
             return commit;
         }
-        let Some((sealed, in_doubt)) = sealed else { return self.bundle_writer.follower.copy.keep(None) };
-        let written = self.runtime.block_on(self.bundle_writer.upload().write(&sealed, in_doubt));
-        match self.believed(written) {
+        let Some((sealed, in_doubt)) = sealed else {
+            return self.bundle_writer.follower.copy.keep_batch(None);
+        };
+        let written = self.runtime.block_on(self.bundle_writer.make_upload().write_bundle(&sealed, in_doubt));
+        match self.note_written(written) {
             Written::At(followed) => {
                 let kept = self.bundle_writer.keep_prepared(followed, Stands::Owned);
                 self.doubt = match kept {
@@ -101,8 +103,8 @@ impl LogWriter for NatsAppender {
             }
             Written::Lost(words) => {
                 self.bundle_writer.follower.copy.drop_prepared();
-                self.lead.lose(&words);
-                Commit::Conflict(self.lead.lost().unwrap_or(words))
+                self.lead.lose_lead(&words);
+                Commit::Conflict(self.lead.find_loss().unwrap_or(words))
             }
         }
     }
@@ -112,7 +114,7 @@ impl LogWriter for NatsAppender {
             ReadBack::Absent => {}
             ReadBack::Stored(position) => {
                 // The copy kept it without saying so, and with it the place of its bundle.
-                return match self.bundle_writer.follower.copy.followed() {
+                return match self.bundle_writer.follower.copy.read_followed() {
                     Ok(copy) => {
                         let tail = &mut self.bundle_writer.follower.tail;
                         tail.followed = copy.map_or(tail.followed, |copy| copy.followed);
@@ -146,8 +148,8 @@ impl LogWriter for NatsAppender {
 impl NatsAppender {
     /// Removes the objects of sensitive values from the store, and the values from the copy, after the batch that says
     /// so is stored. What else the erasure names is in bundles, and stays. The error says what is left to do.
-    pub fn erase(&mut self, erasure: &Erasure, batch: &LogBatch) -> Result<(), String> {
-        match self.commit(batch) {
+    pub fn erase_values(&mut self, erasure: &Erasure, batch: &LogBatch) -> Result<(), String> {
+        match self.commit_batch(batch) {
             Commit::Committed(_) => {}
             Commit::Conflict(why) | Commit::NotNow(why) | Commit::Unknown(why) => return Err(why),
         }
@@ -159,8 +161,8 @@ impl NatsAppender {
             }
         }
         let copy = &mut self.bundle_writer.follower.copy;
-        match copy.erase(erasure, &LogBatch::default()) {
-            Commit::Committed(_) => copy.rewrite().map_err(|fault| format!("the copy: {fault}")),
+        match copy.erase_values(erasure, &LogBatch::default()) {
+            Commit::Committed(_) => copy.rewrite_file().map_err(|fault| format!("the copy: {fault}")),
             Commit::Conflict(why) | Commit::NotNow(why) | Commit::Unknown(why) => {
                 Err(format!("the copy: {why}"))
             }
@@ -172,20 +174,22 @@ impl Drop for NatsAppender {
     /// Releases the partition, so that the next pump need not wait for this one's silence. If that fails, the next
     /// pump waits.
     fn drop(&mut self) {
-        if self.lead.lost().is_some() || self.doubt.is_some() {
+        if self.lead.find_loss().is_some() || self.doubt.is_some() {
             return;
         }
-        let sealed = self.bundle_writer.seal(&LogBatch::default(), Stands::Free);
-        let (upload, runtime, to_write) = (self.bundle_writer.upload(), self.runtime.clone(), sealed.clone());
+        let sealed = self.bundle_writer.seal_batch(&LogBatch::default(), Stands::Free);
+        let (upload, runtime, to_write) =
+            (self.bundle_writer.make_upload(), self.runtime.clone(), sealed.clone());
         // On a separate thread: this one may belong to a runtime, which may not block.
         let write = move || {
-            let letting_go = async { tokio::time::timeout(LETTING_GO, upload.write(&to_write, false)).await };
+            let letting_go =
+                async { tokio::time::timeout(LETTING_GO, upload.write_bundle(&to_write, false)).await };
             runtime.block_on(letting_go).ok()
         };
         let written = thread::spawn(write).join().ok().flatten();
         if let Some(Written::At(followed)) = written {
             // What the copy does not keep is read again.
-            let _kept = self.bundle_writer.keep(&LogBatch::default(), followed, Stands::Free);
+            let _kept = self.bundle_writer.keep_batch(&LogBatch::default(), followed, Stands::Free);
         }
     }
 }

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use systole_core::types::body_parts::{BodyParts, PartSeal};
-use systole_core::types::fields::{FieldReader, field, number_field};
+use systole_core::types::fields::{FieldReader, number_field, write_field};
 use systole_core::types::ids::Digest;
 use systole_core::types::ports::StoredDocument;
 use systole_core::types::record::{Header, Record};
@@ -96,82 +96,85 @@ pub(super) struct ValueObject {
 
 impl Bundle {
     /// Its bytes. If `is_known` says that the log holds a body's bytes as a document, the body is stored as its hash.
-    pub(super) fn seal(&self, is_known: impl Fn(Digest) -> bool) -> Sealed {
+    pub(super) fn seal_bundle(&self, is_known: impl Fn(Digest) -> bool) -> Sealed {
         let bodies: usize = self.records.iter().map(|record| record.body.len() + 1024).sum();
         let documents: usize = self.documents.iter().map(|document| document.bytes.len() + 128).sum();
         let mut out = Vec::with_capacity(bodies + documents + 512);
         let Head { partition, epoch, node, stands, previous, before } = &self.head;
-        field(&mut out, FORM);
+        write_field(&mut out, FORM);
         number_field(&mut out, Some(u64::from(*partition)));
         number_field(&mut out, Some(*epoch));
-        field(&mut out, &node.0);
-        field(&mut out, stands.as_str().as_bytes());
-        field(&mut out, previous.map(|previous| previous.hex()).as_ref().map_or(&[], |hex| &hex[..]));
+        write_field(&mut out, &node.0);
+        write_field(&mut out, stands.as_str().as_bytes());
+        write_field(
+            &mut out,
+            previous.map(|previous| previous.to_hex()).as_ref().map_or(&[], |hex| &hex[..]),
+        );
         number_field(&mut out, Some(*before));
         number_field(&mut out, Some(self.documents.len() as u64));
         for document in &self.documents {
-            field(&mut out, &document.bytes);
+            write_field(&mut out, &document.bytes);
         }
         number_field(&mut out, Some(self.records.len() as u64));
         let (mut body, mut values) = (Vec::new(), Vec::new());
         for record in &self.records {
-            field(&mut out, &record.header_bytes());
+            write_field(&mut out, &record.header_bytes());
             body.clear();
             match known_as(record, &is_known) {
                 Some(hash) => {
                     body.push(KNOWN);
-                    body.extend_from_slice(&hash.hex());
+                    body.extend_from_slice(&hash.to_hex());
                 }
                 None => {
                     body.push(WHOLE);
                     record.parts.rest_of(&record.body).for_each(|piece| body.extend_from_slice(piece));
                 }
             }
-            field(&mut out, &body);
+            write_field(&mut out, &body);
             match &record.parts.rest {
-                PartSeal::Kept(salt) => field(&mut out, salt),
-                PartSeal::Erased(commitment) => field(&mut out, &commitment.0),
+                PartSeal::Kept(salt) => write_field(&mut out, salt),
+                PartSeal::Erased(commitment) => write_field(&mut out, &commitment.0),
             }
-            field(&mut out, &record.head.0);
+            write_field(&mut out, &record.head.0);
             let commitments: Vec<[u8; 32]> =
-                apart(record, &mut values).map(|commitment| commitment.0).collect();
-            field(&mut out, commitments.as_flattened());
+                split_values(record, &mut values).map(|commitment| commitment.0).collect();
+            write_field(&mut out, commitments.as_flattened());
         }
-        let hash = Digest::of(&out);
+        let hash = Digest::hash_bytes(&out);
         Sealed { bytes: out, hash, values }
     }
 
     /// Reads a bundle. `document` returns what the log already held.
-    pub(super) fn read(
+    pub(super) fn from_bytes(
         bytes: &[u8],
         document: impl Fn(Digest) -> Result<Option<Arc<[u8]>>, String>,
     ) -> Result<Bundle, String> {
         let mut fields = FieldReader::new(bytes);
-        let (has_parts, head) = head(&mut fields)?;
+        let (has_parts, head) = read_head(&mut fields)?;
         let mut documents = Vec::new();
-        for _ in 0..fields.number("documents")? {
-            let bytes: Arc<[u8]> = Arc::from(fields.take()?);
-            documents.push(StoredDocument { hash: Digest::of(&bytes), bytes });
+        for _ in 0..fields.take_number("documents")? {
+            let bytes: Arc<[u8]> = Arc::from(fields.take_field()?);
+            documents.push(StoredDocument { hash: Digest::hash_bytes(&bytes), bytes });
         }
         let held = |hash: Digest| match documents.iter().find(|found: &&StoredDocument| found.hash == hash) {
             Some(found) => Ok(Some(found.bytes.clone())),
             None => document(hash),
         };
         let mut records = Vec::new();
-        for _ in 0..fields.number("records")? {
-            records.push(Arc::new(record(&mut fields, has_parts, &held)?));
+        for _ in 0..fields.take_number("records")? {
+            records.push(Arc::new(read_record(&mut fields, has_parts, &held)?));
         }
-        fields.end()?;
+        fields.check_end()?;
         Ok(Bundle { head, documents, records })
     }
 }
 
 impl Sealed {
     /// A message for bytes that are too many for one message: they are stored apart, under their hash.
-    pub(super) fn apart(&self) -> Vec<u8> {
+    pub(super) fn list_apart(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(128);
-        field(&mut out, APART);
-        field(&mut out, &self.hash.hex());
+        write_field(&mut out, APART);
+        write_field(&mut out, &self.hash.to_hex());
         out
     }
 }
@@ -186,13 +189,13 @@ pub(super) enum Message {
 
 impl Message {
     /// The kind of these bytes; does not look at what a bundle holds.
-    pub(super) fn of(bytes: &[u8]) -> Result<Message, String> {
+    pub(super) fn from_bytes(bytes: &[u8]) -> Result<Message, String> {
         let mut fields = FieldReader::new(bytes);
-        match fields.take()? {
-            FORM | FORM_BEFORE => Ok(Message::Bundle(Digest::of(bytes))),
+        match fields.take_field()? {
+            FORM | FORM_BEFORE => Ok(Message::Bundle(Digest::hash_bytes(bytes))),
             APART => {
-                let hash = fields.parsed("hash", Digest::parse)?;
-                fields.end()?;
+                let hash = fields.take_parsed("hash", Digest::parse)?;
+                fields.check_end()?;
                 Ok(Message::Apart(hash))
             }
             _ => Err("it is not a bundle of this version".to_owned()),
@@ -205,14 +208,17 @@ fn known_as(record: &Record, is_known: &impl Fn(Digest) -> bool) -> Option<Diges
     let Record { body, parts, .. } = record;
     let is_large = body.len() > systole_core::types::limits::LARGE_BODY;
     let is_document = is_large && parts.values.is_empty() && !parts.has_erased();
-    is_document.then(|| Digest::of(body)).filter(|hash| is_known(*hash))
+    is_document.then(|| Digest::hash_bytes(body)).filter(|hash| is_known(*hash))
 }
 
 /// The commitments of a record's sensitive values; the values that are not erased join those to be stored.
-fn apart<'r>(record: &'r Record, values: &'r mut Vec<ValueObject>) -> impl Iterator<Item = Digest> + 'r {
+fn split_values<'r>(
+    record: &'r Record,
+    values: &'r mut Vec<ValueObject>,
+) -> impl Iterator<Item = Digest> + 'r {
     record.parts.values.iter().map(|(hole, seal)| {
-        let value = record.body.get(hole.range()).unwrap_or_default();
-        let commitment = seal.commitment([value]);
+        let value = record.body.get(hole.to_range()).unwrap_or_default();
+        let commitment = seal.commit_part([value]);
         if let PartSeal::Kept(salt) = seal {
             values.push(ValueObject { commitment, bytes: [&salt[..], value].concat() });
         }
@@ -232,51 +238,51 @@ pub(super) fn with_values(
         let Some(object) = value(commitment) else { continue };
         let kept = object.split_first_chunk::<16>().map(|(salt, value)| (PartSeal::Kept(*salt), value));
         let fits = kept.filter(|(kept, value)| {
-            value.len() == hole.range().len() && kept.commitment([*value]) == commitment
+            value.len() == hole.to_range().len() && kept.commit_part([*value]) == commitment
         });
         let (kept, value) =
             fits.ok_or_else(|| format!("the object {commitment} is not the value of that name"))?;
-        if let Some(place) = body.get_mut(hole.range()) {
+        if let Some(place) = body.get_mut(hole.to_range()) {
             place.copy_from_slice(value);
         }
         *seal = kept;
     }
-    let sealed = record.header.clone().seal(Arc::from(body), parts, record.head);
+    let sealed = record.header.clone().seal_record(Arc::from(body), parts, record.head);
     Ok(Record { head: record.head, ..sealed })
 }
 
 /// Reads only the head.
 pub(super) fn head_of(bytes: &[u8]) -> Result<Head, String> {
-    head(&mut FieldReader::new(bytes)).map(|(_, head)| head)
+    read_head(&mut FieldReader::new(bytes)).map(|(_, head)| head)
 }
 
 /// The head, and whether the bodies of this form have parts.
-fn head(fields: &mut FieldReader<'_>) -> Result<(bool, Head), String> {
-    let has_parts = match fields.take()? {
+fn read_head(fields: &mut FieldReader<'_>) -> Result<(bool, Head), String> {
+    let has_parts = match fields.take_field()? {
         FORM => true,
         FORM_BEFORE => false,
         _ => return Err("it is not a bundle of this version".to_owned()),
     };
     let head = Head {
-        partition: fields.parsed("partition", str::parse)?,
-        epoch: fields.number("epoch")?,
-        node: Node(fields.exact("node")?),
-        stands: fields.known("whether it is owned", Stands::parse)?,
-        previous: fields.maybe("the bundle before", Digest::parse)?,
-        before: fields.number("records before")?,
+        partition: fields.take_parsed("partition", str::parse)?,
+        epoch: fields.take_number("epoch")?,
+        node: Node(fields.take_exact("node")?),
+        stands: fields.take_known("whether it is owned", Stands::parse)?,
+        previous: fields.take_optional("the bundle before", Digest::parse)?,
+        before: fields.take_number("records before")?,
     };
     Ok((has_parts, head))
 }
 
 /// A record, with every sensitive value as if it were erased.
-fn record(
+fn read_record(
     fields: &mut FieldReader<'_>,
     has_parts: bool,
     document: &impl Fn(Digest) -> Result<Option<Arc<[u8]>>, String>,
 ) -> Result<Record, String> {
-    let (header, length, holes) = Header::read(fields.take()?)?;
+    let (header, length, holes) = Header::from_bytes(fields.take_field()?)?;
     let named = |why: &str| format!("record {} of thread {}: {why}", header.seq, header.thread.as_str());
-    let rest: Arc<[u8]> = match fields.take()?.split_first() {
+    let rest: Arc<[u8]> = match fields.take_field()?.split_first() {
         Some((&WHOLE, body)) => Arc::from(body),
         Some((&KNOWN, hash)) => {
             let hash = std::str::from_utf8(hash).ok().and_then(|hash| Digest::parse(hash).ok());
@@ -288,17 +294,17 @@ fn record(
     if length > MOST_BODY {
         return Err(named("its body is longer than any message"));
     }
-    let apart: usize = holes.iter().map(|hole| hole.range().len()).sum();
+    let apart: usize = holes.iter().map(|hole| hole.to_range().len()).sum();
     if (rest.len() + apart) as u64 != length {
         return Err(named("its body does not have the length that its header says"));
     }
-    let seal = fields.take()?;
+    let seal = fields.take_field()?;
     let seal = <[u8; 16]>::try_from(seal)
         .map(PartSeal::Kept)
         .or_else(|_| <[u8; 32]>::try_from(seal).map(|commitment| PartSeal::Erased(Digest(commitment))));
     let seal = seal.map_err(|_| named("its salt has no known length"))?;
-    let head = Digest(fields.exact("head")?);
-    let commitments = if has_parts { fields.take()? } else { &[] };
+    let head = Digest(fields.take_exact("head")?);
+    let commitments = if has_parts { fields.take_field()? } else { &[] };
     let (commitments, left) = commitments.as_chunks::<32>();
     if commitments.len() != holes.len() || !left.is_empty() {
         return Err(named("it does not have a commitment for each place of its header"));
@@ -306,25 +312,26 @@ fn record(
     let erased = |commitment: &[u8; 32]| PartSeal::Erased(Digest(*commitment));
     let values = holes.into_iter().zip(commitments.iter().map(erased)).collect();
     let parts = BodyParts { rest: seal, values };
-    let body = if parts.has_erased() { spread(&rest, &parts) } else { rest };
+    let body = if parts.has_erased() { spread_body(&rest, &parts) } else { rest };
     // The leaf does not depend on the head that it is sealed after. Whether the chain holds is checked when the
     // record is folded.
-    let sealed = header.seal(body, parts, head);
+    let sealed = header.seal_record(body, parts, head);
     Ok(Record { head, ..sealed })
 }
 
 /// The body for the bytes of part 0, with signs in place of everything erased.
-fn spread(rest: &[u8], parts: &BodyParts) -> Arc<[u8]> {
+fn spread_body(rest: &[u8], parts: &BodyParts) -> Arc<[u8]> {
     let mut body = Vec::with_capacity(rest.len());
     let mut rest = rest;
     for hole in parts.holes() {
-        let (before, behind) = rest.split_at(hole.range().start.saturating_sub(body.len()).min(rest.len()));
+        let (before, behind) =
+            rest.split_at(hole.to_range().start.saturating_sub(body.len()).min(rest.len()));
         body.extend_from_slice(before);
-        body.resize(body.len() + hole.range().len(), 0);
+        body.resize(body.len() + hole.to_range().len(), 0);
         rest = behind;
     }
     body.extend_from_slice(rest);
-    parts.blank(&mut body);
+    parts.blank_holes(&mut body);
     Arc::from(body)
 }
 
@@ -343,7 +350,7 @@ mod tests {
             seq,
             id: MessageId([1; 16]),
             kind: RecordKind::Message,
-            from: Name::core(),
+            from: Name::new_core(),
             to: None,
             call: None,
             turn: None,
@@ -360,7 +367,7 @@ mod tests {
     fn bundle() -> Bundle {
         let mut head = head_zero(&note(1).thread);
         let mut sealed = |seq: u64, body: &[u8]| {
-            let record = note(seq).seal(Arc::from(body), [9; 16], head);
+            let record = note(seq).seal_record(Arc::from(body), [9; 16], head);
             head = record.head;
             Arc::new(record)
         };
@@ -375,7 +382,7 @@ mod tests {
                 previous: Some(Digest([8; 32])),
                 before: 41,
             },
-            documents: vec![StoredDocument { hash: Digest::of(&document), bytes: document }],
+            documents: vec![StoredDocument { hash: Digest::hash_bytes(&document), bytes: document }],
             records,
         }
     }
@@ -387,26 +394,30 @@ mod tests {
     #[test]
     fn a_bundle_comes_apart_into_what_it_was_made_of() {
         let bundle = bundle();
-        let sealed = bundle.seal(|_| false);
-        let read = Bundle::read(&sealed.bytes, nothing).unwrap();
+        let sealed = bundle.seal_bundle(|_| false);
+        let read = Bundle::from_bytes(&sealed.bytes, nothing).unwrap();
         assert_eq!((&read.head, &read.records), (&bundle.head, &bundle.records));
         assert_eq!(read.documents.len(), 1);
         assert_eq!(read.documents[0].hash, bundle.documents[0].hash);
         assert_eq!(head_of(&sealed.bytes), Ok(bundle.head.clone()));
-        assert_eq!(read.seal(|_| false).bytes, sealed.bytes);
-        assert!(matches!(Message::of(&sealed.bytes), Ok(Message::Bundle(hash)) if hash == sealed.hash));
-        assert!(matches!(Message::of(&sealed.apart()), Ok(Message::Apart(hash)) if hash == sealed.hash));
+        assert_eq!(read.seal_bundle(|_| false).bytes, sealed.bytes);
+        assert!(
+            matches!(Message::from_bytes(&sealed.bytes), Ok(Message::Bundle(hash)) if hash == sealed.hash)
+        );
+        assert!(
+            matches!(Message::from_bytes(&sealed.list_apart()), Ok(Message::Apart(hash)) if hash == sealed.hash)
+        );
     }
 
     #[test]
     fn a_large_body_that_the_log_holds_is_named_and_found_again() {
         let bundle = bundle();
         let large = bundle.records[1].body.clone();
-        let sealed = bundle.seal(|hash| hash == Digest::of(&large));
+        let sealed = bundle.seal_bundle(|hash| hash == Digest::hash_bytes(&large));
         assert!(sealed.bytes.len() < 4096, "{}", sealed.bytes.len());
-        let read = Bundle::read(&sealed.bytes, |_| Ok(Some(large.clone()))).unwrap();
+        let read = Bundle::from_bytes(&sealed.bytes, |_| Ok(Some(large.clone()))).unwrap();
         assert_eq!(read.records, bundle.records);
-        let absent = Bundle::read(&sealed.bytes, nothing).unwrap_err();
+        let absent = Bundle::from_bytes(&sealed.bytes, nothing).unwrap_err();
         assert_eq!(absent, "record 2 of thread sess-1f0c9a2b77d1: its body is a document that is not there");
     }
 
@@ -414,11 +425,11 @@ mod tests {
 
     /// A bundle of one record with two sensitive values.
     fn with_two_values() -> Bundle {
-        let hole = |at: usize, length| BodyHole::of(at..at + length).unwrap();
+        let hole = |at: usize, length| BodyHole::from_range(at..at + length).unwrap();
         let kept = |hole, n| (hole, PartSeal::Kept([n; 16]));
         let values = vec![kept(hole(11, 4), 1), kept(hole(23, 13), 2)];
         let parts = BodyParts { rest: PartSeal::Kept([9; 16]), values };
-        let record = note(1).seal(Arc::from(PAY), parts, head_zero(&note(1).thread));
+        let record = note(1).seal_record(Arc::from(PAY), parts, head_zero(&note(1).thread));
         Bundle { documents: Vec::new(), records: vec![Arc::new(record)], ..bundle() }
     }
 
@@ -426,7 +437,7 @@ mod tests {
     fn d1_sensitive_values_are_objects_and_a_record_without_one_is_erased_there() {
         let bundle = with_two_values();
         let whole = &*bundle.records[0];
-        let sealed = bundle.seal(|_| false);
+        let sealed = bundle.seal_bundle(|_| false);
         for value in [&b"DE02"[..], b"Ann Lee"] {
             assert!(
                 !sealed.bytes.windows(value.len()).any(|bytes| bytes == value),
@@ -434,9 +445,9 @@ mod tests {
             );
         }
         let [iban, name] = &sealed.values[..] else { panic!("{:?}", sealed.values) };
-        let commitments = whole.parts.commitments(PAY);
+        let commitments = whole.parts.commit_parts(PAY);
         assert_eq!([iban.commitment, name.commitment], commitments[1..]);
-        let read = Bundle::read(&sealed.bytes, nothing).unwrap();
+        let read = Bundle::from_bytes(&sealed.bytes, nothing).unwrap();
         let bare = &*read.records[0];
         assert_eq!(&*bare.body, b"<pay iban=\"****\"><name>[erased]*****</name></pay>");
         assert_eq!((bare.leaf, bare.head), (whole.leaf, whole.head));
@@ -451,15 +462,15 @@ mod tests {
         let one = one.unwrap();
         assert_eq!(&*one.body, b"<pay iban=\"DE02\"><name>[erased]*****</name></pay>");
         assert_eq!((one.leaf, one.head), (whole.leaf, whole.head));
-        assert!(one.verifies(head_zero(&note(1).thread)));
+        assert!(one.is_valid_after(head_zero(&note(1).thread)));
         // A record that is read without its values makes the same bundle.
-        assert_eq!(read.seal(|_| false).bytes, sealed.bytes);
+        assert_eq!(read.seal_bundle(|_| false).bytes, sealed.bytes);
     }
 
     #[test]
     fn d1_another_object_under_the_name_of_a_value_is_refused() {
-        let sealed = with_two_values().seal(|_| false);
-        let read = Bundle::read(&sealed.bytes, nothing).unwrap();
+        let sealed = with_two_values().seal_bundle(|_| false);
+        let read = Bundle::from_bytes(&sealed.bytes, nothing).unwrap();
         let [iban, name] = &sealed.values[..] else { panic!("{:?}", sealed.values) };
         let mut changed = iban.bytes.clone();
         changed[17] ^= 1;
@@ -474,22 +485,22 @@ mod tests {
 
     #[test]
     fn d1_a_record_has_a_commitment_for_each_place_of_its_header() {
-        let sealed = with_two_values().seal(|_| false);
+        let sealed = with_two_values().seal_bundle(|_| false);
         let text = sealed.bytes.len() - "64:".len() - 64 - 1;
         let (before, list) = sealed.bytes.split_at(text);
         assert!(list.starts_with(b"64:"), "the commitments are the last field");
         for count in [0_usize, 31, 32, 63, 65, 96] {
             let mut bytes = before.to_vec();
-            field(&mut bytes, &vec![7; count]);
-            let refused = Bundle::read(&bytes, nothing).unwrap_err();
+            write_field(&mut bytes, &vec![7; count]);
+            let refused = Bundle::from_bytes(&bytes, nothing).unwrap_err();
             assert!(refused.contains("a commitment for each place"), "{count}: {refused}");
         }
         // A bundle of the first form has no such field, so its records have no places either.
         let older = String::from_utf8_lossy(FORM_BEFORE).into_owned();
         let mut bytes = Vec::new();
-        field(&mut bytes, older.as_bytes());
+        write_field(&mut bytes, older.as_bytes());
         bytes.extend_from_slice(&sealed.bytes[bytes.len()..text]);
-        let refused = Bundle::read(&bytes, nothing).unwrap_err();
+        let refused = Bundle::from_bytes(&bytes, nothing).unwrap_err();
         assert!(refused.contains("a commitment for each place"), "{refused}");
     }
 
@@ -497,21 +508,24 @@ mod tests {
     fn no_part_of_a_bundle_is_taken_for_a_whole_one() {
         let mut bundle = bundle();
         bundle.records.remove(1);
-        let sealed = bundle.seal(|_| false);
+        let sealed = bundle.seal_bundle(|_| false);
         for end in 0..sealed.bytes.len() {
-            assert!(Bundle::read(sealed.bytes.get(..end).unwrap(), nothing).is_err(), "cut after {end}");
+            assert!(
+                Bundle::from_bytes(sealed.bytes.get(..end).unwrap(), nothing).is_err(),
+                "cut after {end}"
+            );
         }
         for at in 0..sealed.bytes.len() {
             let mut other = sealed.bytes.clone();
             other[at] ^= 1;
             // It is refused, or its hash makes it a different bundle: none passes for this one.
-            if Bundle::read(&other, nothing).is_ok() {
-                assert_ne!(Digest::of(&other), sealed.hash);
+            if Bundle::from_bytes(&other, nothing).is_ok() {
+                assert_ne!(Digest::hash_bytes(&other), sealed.hash);
             }
         }
         for word in ["", "systole", "18:systole bundle v2\n", "99999999999999999999:", "1:", "01:a\n"] {
-            assert!(Bundle::read(word.as_bytes(), nothing).is_err(), "{word:?}");
-            assert!(Message::of(word.as_bytes()).is_err(), "{word:?}");
+            assert!(Bundle::from_bytes(word.as_bytes(), nothing).is_err(), "{word:?}");
+            assert!(Message::from_bytes(word.as_bytes()).is_err(), "{word:?}");
         }
     }
 }

@@ -44,13 +44,13 @@ pub(super) struct BundleBatch {
 
 impl BundleBatch {
     /// Adds a bundle of that many bytes.
-    pub(super) fn add(&mut self, read: Read, bytes: usize) {
+    pub(super) fn add_bundle(&mut self, read: Read, bytes: usize) {
         self.records += read.bundle.records.len();
         self.bytes += bytes;
         let Bundle { documents, records, .. } = &read.bundle;
         self.documents.extend(documents.iter().map(|document| (document.hash, document.bytes.clone())));
         let large = records.iter().filter(|record| record.body.len() > limits::LARGE_BODY);
-        self.documents.extend(large.map(|record| (Digest::of(&record.body), record.body.clone())));
+        self.documents.extend(large.map(|record| (Digest::hash_bytes(&record.body), record.body.clone())));
         self.bundles.push(read);
     }
 
@@ -65,18 +65,18 @@ impl BundleBatch {
     }
 
     /// A document that one of the bundles brings.
-    pub(super) fn document(&self, hash: Digest) -> Option<Arc<[u8]>> {
+    pub(super) fn find_document(&self, hash: Digest) -> Option<Arc<[u8]>> {
         self.documents.get(&hash).cloned()
     }
 
     /// Removes and returns all of them.
-    pub(super) fn take(&mut self) -> Vec<Read> {
+    pub(super) fn take_bundles(&mut self) -> Vec<Read> {
         std::mem::take(self).bundles
     }
 }
 
 /// The content of these bundles, as one batch.
-pub(super) fn batch(bundles: &[Read]) -> LogBatch {
+pub(super) fn join_batch(bundles: &[Read]) -> LogBatch {
     let records = bundles.iter().flat_map(|read| read.bundle.records.iter().cloned()).collect();
     let documents = bundles.iter().flat_map(|read| read.bundle.documents.iter().cloned()).collect();
     LogBatch { records, documents, ..LogBatch::default() }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::PARTITION;
 use super::bundle::{Bundle, Head, Node, Sealed, Stands};
-use super::follow::{Follower, Unfollowed, Unwhole, whole};
+use super::follow::{Follower, Unfollowed, Unwhole, read_whole};
 use crate::sqlite::LastBundle;
 use systole_bus::{AppendResult, LogStream};
 use systole_core::types::ports::{Commit, LogBatch};
@@ -39,9 +39,9 @@ pub(super) struct BundleWriter {
 
 impl BundleWriter {
     /// The next bundle.
-    pub(super) fn seal(&self, batch: &LogBatch, stands: Stands) -> Sealed {
+    pub(super) fn seal_batch(&self, batch: &LogBatch, stands: Stands) -> Sealed {
         let Follower { copy, node, tail, .. } = &self.follower;
-        let new = |document: &&systole_core::types::ports::StoredDocument| !copy.holds(document.hash);
+        let new = |document: &&systole_core::types::ports::StoredDocument| !copy.has_document(document.hash);
         let bundle = Bundle {
             head: Head {
                 partition: PARTITION,
@@ -54,18 +54,18 @@ impl BundleWriter {
             documents: batch.documents.iter().filter(new).cloned().collect(),
             records: batch.records.clone(),
         };
-        bundle.seal(|hash| copy.holds(hash))
+        bundle.seal_bundle(|hash| copy.has_document(hash))
     }
 
     /// Returns the upload for the next bundle.
-    pub(super) fn upload(&self) -> BundleUpload {
+    pub(super) fn make_upload(&self) -> BundleUpload {
         let Follower { node, tail, .. } = &self.follower;
         BundleUpload { stream: self.stream.clone(), node: *node, after: tail.followed.sequence }
     }
 
     /// Writes into the copy what is stored in the stream.
-    pub(super) fn keep(&mut self, batch: &LogBatch, followed: LastBundle, stands: Stands) -> Commit {
-        if let Err(commit) = self.follower.copy.prepare(batch) {
+    pub(super) fn keep_batch(&mut self, batch: &LogBatch, followed: LastBundle, stands: Stands) -> Commit {
+        if let Err(commit) = self.follower.copy.prepare_batch(batch) {
             return commit;
         }
         self.keep_prepared(followed, stands)
@@ -73,7 +73,7 @@ impl BundleWriter {
 
     /// Keeps what was prepared in the copy.
     pub(super) fn keep_prepared(&mut self, followed: LastBundle, stands: Stands) -> Commit {
-        let kept = self.follower.copy.keep(Some(&followed));
+        let kept = self.follower.copy.keep_batch(Some(&followed));
         if matches!(kept, Commit::Committed(_)) {
             let (tail, node) = (&mut self.follower.tail, self.follower.node);
             (tail.followed, tail.epoch, tail.by, tail.stands) = (followed, self.epoch, Some(node), stands);
@@ -98,7 +98,7 @@ pub(super) struct BundleUpload {
 
 impl BundleUpload {
     /// Writes it. `in_doubt` says that it may have been sent before.
-    pub(super) async fn write(&self, sealed: &Sealed, mut in_doubt: bool) -> Written {
+    pub(super) async fn write_bundle(&self, sealed: &Sealed, mut in_doubt: bool) -> Written {
         let stream = &self.stream;
         // A reader of the bundle looks for its values, so they are stored first.
         for value in &sealed.values {
@@ -110,19 +110,19 @@ impl BundleUpload {
             if let Err(words) = stream.put_large(sealed.hash, &sealed.bytes).await {
                 return Written::NotYet(words);
             }
-            sealed.apart()
+            sealed.list_apart()
         } else {
             sealed.bytes.clone()
         };
         for _ in 0..TRIES {
             if in_doubt {
-                match self.look(sealed).await {
+                match self.find_written(sealed).await {
                     Ok(None) => {}
                     Ok(Some(written)) => return written,
                     Err(words) => return Written::NotYet(words),
                 }
             }
-            match stream.append(PARTITION, bytes.clone(), self.after).await {
+            match stream.append_bundle(PARTITION, bytes.clone(), self.after).await {
                 AppendResult::At(sequence) => {
                     return Written::At(LastBundle { sequence, bundle: sealed.hash });
                 }
@@ -136,15 +136,15 @@ impl BundleUpload {
 
     /// The meaning of a stream that holds less than it held: if there are several replicas, the one that answered may
     /// lag behind.
-    fn behind(&self, left: &str) -> Written {
+    fn report_behind(&self, left: &str) -> Written {
         let (name, after) = (self.stream.name(), self.after.to_string());
         let words = format!("the log {name} has lost what was stored at {after}: it holds {left}");
         if self.stream.may_lag() { Written::Behind(words) } else { Written::Lost(words) }
     }
 
     /// What the stream says about a doubtful bundle; `None` if it is not stored, or not yet.
-    async fn look(&self, sealed: &Sealed) -> Result<Option<Written>, String> {
-        let last = self.stream.last(PARTITION).await.map_err(|unusable| unusable.to_string())?;
+    async fn find_written(&self, sealed: &Sealed) -> Result<Option<Written>, String> {
+        let last = self.stream.read_last(PARTITION).await.map_err(|unusable| unusable.to_string())?;
         let lost = |by: &str| {
             let words = format!("the log {} was taken over by {by}", self.stream.name());
             Ok(Some(Written::Lost(words)))
@@ -156,11 +156,11 @@ impl BundleUpload {
             last => {
                 let left =
                     last.map_or("nothing".to_owned(), |last| format!("no bundle behind {}", last.sequence));
-                return Ok(Some(self.behind(&left)));
+                return Ok(Some(self.report_behind(&left)));
             }
         };
         let sequence = last.sequence;
-        let (hash, bytes) = match whole(&self.stream, last).await {
+        let (hash, bytes) = match read_whole(&self.stream, last).await {
             Ok(whole) => whole,
             Err(Unwhole::NotYet(words)) => return Err(words),
             Err(Unwhole::Unknown(why)) => return lost(&format!("another program: {why}")),

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::NatsLogFault;
 use super::bundle::Message;
-use super::follow::{Follower, RowMaker, StageReporter, apart, held_at, is_of};
+use super::follow::{Follower, RowMaker, StageReporter, held_at, is_of, report_apart};
 use crate::sqlite::{self, CopyDifference, CopyRemake, LogCopy};
 use systole_bus::{LogSource, StreamExtent};
 use systole_core::types::ports::{LogFault, Position};
@@ -43,20 +43,20 @@ pub struct OldCopy {
 }
 
 /// Brings the copy at that path up to what the stream holds by now. Makes the copy if there is none.
-pub async fn bring(
+pub async fn bring_copy(
     source: Arc<LogSource>,
     copy: &Path,
     fold: RowMaker,
     tell: StageReporter<'_>,
 ) -> Result<CurrentCopy, NatsLogFault> {
-    let reach = source.reach().await?;
+    let reach = source.read_reach().await?;
     let sqlite::OpenSqliteLog { writer, reader, .. } = sqlite::open_copy(copy)?;
-    let mut follower = Follower::of(writer, reader, source, fold)?;
+    let mut follower = Follower::new(writer, reader, source, fold)?;
     let before = follower.copy.last();
-    brought(&mut follower, reach, before, reach.last, tell).await
+    bring_current(&mut follower, reach, before, reach.last, tell).await
 }
 
-async fn brought(
+async fn bring_current(
     follower: &mut Follower,
     reach: StreamExtent,
     before: Position,
@@ -85,23 +85,23 @@ pub async fn bring_again(
     fold: RowMaker,
     tell: StageReporter<'_>,
 ) -> Result<CurrentCopy, NatsLogFault> {
-    let reach = source.reach().await?;
-    let remaking = CopyRemake::begin(copy)?;
-    let old = remaking.old();
+    let reach = source.read_reach().await?;
+    let remaking = CopyRemake::begin_remake(copy)?;
+    let old = remaking.find_old();
     let mut place = reach.last;
     if let Some(old) = &old {
         is_held(&source, old, copy).await?;
         place = place.max(old.followed.sequence);
     }
-    let (writer, reader) = remaking.draft()?;
-    let mut follower = Follower::of(writer, reader, source, fold)?;
-    let mut made = brought(&mut follower, reach, Position(0), place, tell).await?;
+    let (writer, reader) = remaking.open_draft()?;
+    let mut follower = Follower::new(writer, reader, source, fold)?;
+    let mut made = bring_current(&mut follower, reach, Position(0), place, tell).await?;
     let should_hold = match &old {
         Some(old) => follower.records_up_to(&old.followed).await?,
         None => None,
     };
     drop(follower);
-    if let Some((equal, differs)) = remaking.compare(should_hold)? {
+    if let Some((equal, differs)) = remaking.compare_copies(should_hold)? {
         let kept = remaking.take_place(differs.is_some())?;
         made.again = Some(OldCopy { equal, differs, kept });
     } else {
@@ -114,9 +114,9 @@ pub async fn bring_again(
 async fn is_held(source: &LogSource, old: &LogCopy, path: &Path) -> Result<(), NatsLogFault> {
     is_of(old, source, path)?;
     let there = held_at(source, old.followed.sequence).await?;
-    let hash = there.and_then(|stored| match Message::of(&stored.bytes) {
+    let hash = there.and_then(|stored| match Message::from_bytes(&stored.bytes) {
         Ok(Message::Bundle(hash) | Message::Apart(hash)) => Some(hash),
         Err(_) => None,
     });
-    if hash == Some(old.followed.bundle) { Ok(()) } else { Err(apart(source, path).into()) }
+    if hash == Some(old.followed.bundle) { Ok(()) } else { Err(report_apart(source, path).into()) }
 }

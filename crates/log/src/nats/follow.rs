@@ -94,13 +94,13 @@ impl From<Unfollowed> for super::NatsLogFault {
 
 impl Follower {
     /// Continues from what the copy holds. A copy of something else is refused.
-    pub(super) fn of(
+    pub(super) fn new(
         mut copy: sqlite::SqliteAppender,
         reader: SqliteReader,
         source: Arc<LogSource>,
         fold: RowMaker,
     ) -> Result<Follower, LogFault> {
-        let known = match copy.followed()? {
+        let known = match copy.read_followed()? {
             Some(known) => {
                 is_of(&known, &source, copy.path())?;
                 known
@@ -108,15 +108,15 @@ impl Follower {
             None => {
                 let node = random_bytes().map_err(|error| LogFault::Io {
                     path: copy.path().display().to_string(),
-                    why: system::told(&error),
+                    why: system::describe_error(&error),
                 })?;
-                let new = LogCopy { node, source: called(&source), followed: LastBundle::NOTHING };
-                copy.follow(&new)?;
+                let new = LogCopy { node, source: name_source(&source), followed: LastBundle::NOTHING };
+                copy.follow_copy(&new)?;
                 new
             }
         };
         let tail = Tail { followed: known.followed, epoch: 0, by: None, stands: Stands::Free };
-        let (node, folded) = (Node(known.node), copy.checkpoint()?);
+        let (node, folded) = (Node(known.node), copy.write_checkpoint()?);
         Ok(Follower { copy, source, node, tail, reader, fold, folded })
     }
 
@@ -134,14 +134,14 @@ impl Follower {
         // Only the last bundle says who wrote it.
         let next = match (self.tail.by, self.tail.followed.sequence) {
             (None, at) if at > 0 => {
-                self.know(at).await?;
+                self.check_known(at).await?;
                 at + 1
             }
             (_, at) => at + 1,
         };
         let source = self.source.clone();
         let (mut ahead, mut bundle_batch, mut bundles) =
-            (source.ahead(PARTITION, next), BundleBatch::default(), 0);
+            (source.read_ahead(PARTITION, next), BundleBatch::default(), 0);
         let ended = loop {
             if bundle_batch.last().map_or(self.tail.followed.sequence, |read| read.followed.sequence) >= place
             {
@@ -152,82 +152,86 @@ impl Follower {
                 Ok(_) => break Ok(()),
                 Err(unusable) => break Err(unusable.into()),
             };
-            if let Err(ill) = self.read(&mut bundle_batch, stored).await {
+            if let Err(ill) = self.read_message(&mut bundle_batch, stored).await {
                 break Err(ill);
             }
             bundles += 1;
             if bundle_batch.is_full() {
-                self.keep(&mut bundle_batch)?;
-                tell(self.stage(place));
+                self.keep_batch(&mut bundle_batch)?;
+                tell(self.make_stage(place));
             }
         };
         // Everything before the damage is whole.
-        self.keep(&mut bundle_batch)?;
-        tell(self.stage(place));
+        self.keep_batch(&mut bundle_batch)?;
+        tell(self.make_stage(place));
         ended.map(|()| bundles)
     }
 
-    fn stage(&self, of: u64) -> CopyStage {
+    fn make_stage(&self, of: u64) -> CopyStage {
         CopyStage { sequence: self.tail.followed.sequence, records: self.copy.last().0, of }
     }
 
     /// How many records there are up to that bundle; `None` unless the stream and this copy both hold it.
     pub(super) async fn records_up_to(&self, known: &LastBundle) -> Result<Option<Position>, Unfollowed> {
-        let Some(stored) = self.source.from(PARTITION, known.sequence).await? else { return Ok(None) };
-        let Ok((hash, bytes)) = whole(&self.source, stored).await else { return Ok(None) };
-        let held = |hash| self.copy.document(hash).map_err(|fault| fault.to_string());
-        let read = Bundle::read(&bytes, held).ok().filter(|_| hash == known.bundle);
+        let Some(stored) = self.source.read_from(PARTITION, known.sequence).await? else { return Ok(None) };
+        let Ok((hash, bytes)) = read_whole(&self.source, stored).await else { return Ok(None) };
+        let held = |hash| self.copy.read_document(hash).map_err(|fault| fault.to_string());
+        let read = Bundle::from_bytes(&bytes, held).ok().filter(|_| hash == known.bundle);
         Ok(read.map(|bundle| Read { followed: *known, bundle }.last()))
     }
 
     /// Reads the copy's last bundle from the stream. It must be the one that the copy knows.
-    async fn know(&mut self, at: u64) -> Result<(), Unfollowed> {
+    async fn check_known(&mut self, at: u64) -> Result<(), Unfollowed> {
         let known = self.tail.followed.bundle;
-        let other = |follower: &Follower| apart(&follower.source, follower.copy.path());
+        let other = |follower: &Follower| report_apart(&follower.source, follower.copy.path());
         let found = held_at(&self.source, at).await?.ok_or_else(|| other(self))?;
-        let damaged = |follower: &Follower, why: &str| follower.damaged(at, follower.copy.last(), why);
-        let (hash, bytes) = match whole(&self.source, found).await {
+        let damaged = |follower: &Follower, why: &str| follower.report_damage(at, follower.copy.last(), why);
+        let (hash, bytes) = match read_whole(&self.source, found).await {
             Ok(whole) => whole,
-            Err(Unwhole::NotYet(why)) => return Err(self.unreachable(why).into()),
+            Err(Unwhole::NotYet(why)) => return Err(self.report_unreachable(why).into()),
             Err(Unwhole::Unknown(why)) => return Err(damaged(self, &why).into()),
         };
         if hash != known {
             return Err(other(self).into());
         }
         let head = super::bundle::head_of(&bytes).map_err(|why| damaged(self, &why))?;
-        self.stand(LastBundle { sequence: at, bundle: hash }, &head);
+        self.set_followed(LastBundle { sequence: at, bundle: hash }, &head);
         Ok(())
     }
 
-    fn stand(&mut self, followed: LastBundle, head: &Head) {
+    fn set_followed(&mut self, followed: LastBundle, head: &Head) {
         self.tail = Tail { followed, epoch: head.epoch, by: Some(head.node), stands: head.stands };
     }
 
-    fn unreachable(&self, why: String) -> BrokerFault {
+    fn report_unreachable(&self, why: String) -> BrokerFault {
         BrokerFault::Unreachable { address: self.source.address().to_owned(), why }
     }
 
     /// Adds a bundle, which has to follow what was read so far.
-    async fn read(&self, bundle_batch: &mut BundleBatch, stored: StoredMessage) -> Result<(), Unfollowed> {
+    async fn read_message(
+        &self,
+        bundle_batch: &mut BundleBatch,
+        stored: StoredMessage,
+    ) -> Result<(), Unfollowed> {
         let at = stored.sequence;
         let (previous, last, epoch) = match bundle_batch.last() {
             Some(read) => (Some(read.followed.bundle), read.last(), read.head().epoch),
             None => (self.tail.bundle(), self.copy.last(), self.tail.epoch),
         };
-        let damaged = |why: &str| self.damaged(at, last, why);
-        let (hash, bytes) = match whole(&self.source, stored).await {
+        let damaged = |why: &str| self.report_damage(at, last, why);
+        let (hash, bytes) = match read_whole(&self.source, stored).await {
             Ok(whole) => whole,
-            Err(Unwhole::NotYet(why)) => return Err(self.unreachable(why).into()),
+            Err(Unwhole::NotYet(why)) => return Err(self.report_unreachable(why).into()),
             Err(Unwhole::Unknown(why)) => return Err(damaged(&why).into()),
         };
-        let held = |hash| match bundle_batch.document(hash) {
+        let held = |hash| match bundle_batch.find_document(hash) {
             Some(bytes) => Ok(Some(bytes)),
-            None => self.copy.document(hash).map_err(|fault| fault.to_string()),
+            None => self.copy.read_document(hash).map_err(|fault| fault.to_string()),
         };
-        let mut bundle = Bundle::read(&bytes, held).map_err(|why| damaged(&why))?;
+        let mut bundle = Bundle::from_bytes(&bytes, held).map_err(|why| damaged(&why))?;
         if let Err(unwhole) = read_values(&self.source, &mut bundle).await {
             return Err(match unwhole {
-                Unwhole::NotYet(why) => self.unreachable(why).into(),
+                Unwhole::NotYet(why) => self.report_unreachable(why).into(),
                 Unwhole::Unknown(why) => damaged(&why).into(),
             });
         }
@@ -240,18 +244,18 @@ impl Follower {
             return Err(damaged("its epoch is over").into());
         }
         let followed = LastBundle { sequence: at, bundle: hash };
-        bundle_batch.add(Read { followed, bundle }, bytes.len());
+        bundle_batch.add_bundle(Read { followed, bundle }, bytes.len());
         Ok(())
     }
 
     /// Writes what was read into the copy, and rows if it is time for some.
-    fn keep(&mut self, bundle_batch: &mut BundleBatch) -> Result<(), LogFault> {
-        let bundles = bundle_batch.take();
-        match self.write(&bundles) {
+    fn keep_batch(&mut self, bundle_batch: &mut BundleBatch) -> Result<(), LogFault> {
+        let bundles = bundle_batch.take_bundles();
+        match self.write_bundles(&bundles) {
             // One of them breaks a rule: the earlier ones are kept, and its place is reported.
             Commit::Conflict(_) if bundles.len() > 1 => {
                 for one in &bundles {
-                    let kept = self.write(std::slice::from_ref(one));
+                    let kept = self.write_bundles(std::slice::from_ref(one));
                     self.is_kept(kept, one.followed.sequence)?;
                 }
             }
@@ -263,7 +267,7 @@ impl Follower {
     fn is_kept(&self, kept: Commit, at: u64) -> Result<(), LogFault> {
         match kept {
             Commit::Committed(_) => Ok(()),
-            Commit::Conflict(why) => Err(self.damaged(at, self.copy.last(), &why)),
+            Commit::Conflict(why) => Err(self.report_damage(at, self.copy.last(), &why)),
             Commit::Unknown(why) | Commit::NotNow(why) => {
                 Err(LogFault::Io { path: self.copy.path().display().to_string(), why })
             }
@@ -271,14 +275,14 @@ impl Follower {
     }
 
     /// Writes bundles into the copy, all of them or none.
-    fn write(&mut self, bundles: &[Read]) -> Commit {
+    fn write_bundles(&mut self, bundles: &[Read]) -> Commit {
         let Some(last) = bundles.last() else { return Commit::Committed(self.copy.last()) };
-        let kept = match self.copy.prepare(&bundle_batch::batch(bundles)) {
-            Ok(_) => self.copy.keep(Some(&last.followed)),
+        let kept = match self.copy.prepare_batch(&bundle_batch::join_batch(bundles)) {
+            Ok(_) => self.copy.keep_batch(Some(&last.followed)),
             Err(commit) => commit,
         };
         if let Commit::Committed(_) = kept {
-            self.stand(last.followed, last.head());
+            self.set_followed(last.followed, last.head());
         }
         kept
     }
@@ -291,7 +295,8 @@ impl Follower {
             return Ok(());
         }
         let batch = (self.fold)(&self.reader)?;
-        let kept = self.copy.prepare(&batch).map_or_else(|commit| commit, |_| self.copy.keep(None));
+        let kept =
+            self.copy.prepare_batch(&batch).map_or_else(|commit| commit, |_| self.copy.keep_batch(None));
         match kept {
             Commit::Committed(_) => {
                 self.folded = last;
@@ -304,7 +309,7 @@ impl Follower {
     }
 
     /// Says that the bundle that would have followed on that position is corrupt.
-    fn damaged(&self, sequence: u64, last: Position, why: &str) -> LogFault {
+    fn report_damage(&self, sequence: u64, last: Position, why: &str) -> LogFault {
         let why = format!("the bundle at {sequence}: {why}");
         let position = Position(last.0 + 1);
         LogFault::Damaged { path: self.source.name().to_owned(), position, why }
@@ -312,13 +317,13 @@ impl Follower {
 }
 
 /// What a copy of this stream says that it is a copy of.
-fn called(source: &LogSource) -> String {
+fn name_source(source: &LogSource) -> String {
     format!("{} of {}", source.name(), source.organism().as_str())
 }
 
 /// Checks that the copy at that path says it is a copy of this stream.
 pub(super) fn is_of(copy: &LogCopy, source: &LogSource, path: &Path) -> Result<(), LogFault> {
-    let called = called(source);
+    let called = name_source(source);
     if copy.source == called {
         return Ok(());
     }
@@ -327,7 +332,7 @@ pub(super) fn is_of(copy: &LogCopy, source: &LogSource, path: &Path) -> Result<(
 }
 
 /// Says that the stream does not hold the last bundle of the copy at that path.
-pub(super) fn apart(source: &LogSource, path: &Path) -> LogFault {
+pub(super) fn report_apart(source: &LogSource, path: &Path) -> LogFault {
     let copy = path.display().to_string();
     let why = format!("it does not hold the bundle that the copy {copy} ends with");
     LogFault::Apart { path: source.name().to_owned(), why }
@@ -337,7 +342,7 @@ pub(super) fn apart(source: &LogSource, path: &Path) -> LogFault {
 pub(super) async fn held_at(source: &LogSource, at: u64) -> Result<Option<StoredMessage>, BrokerFault> {
     let end = Instant::now() + LEFT_BEHIND;
     loop {
-        match source.from(PARTITION, at).await? {
+        match source.read_from(PARTITION, at).await? {
             None if source.may_lag() && Instant::now() < end => sleep(AGAIN).await,
             found => return Ok(found.filter(|found| found.sequence == at)),
         }
@@ -353,8 +358,11 @@ pub(super) enum Unwhole {
 }
 
 /// The hash and the bytes of a bundle, wherever they are stored.
-pub(super) async fn whole(source: &LogSource, stored: StoredMessage) -> Result<(Digest, Vec<u8>), Unwhole> {
-    match Message::of(&stored.bytes).map_err(Unwhole::Unknown)? {
+pub(super) async fn read_whole(
+    source: &LogSource,
+    stored: StoredMessage,
+) -> Result<(Digest, Vec<u8>), Unwhole> {
+    match Message::from_bytes(&stored.bytes).map_err(Unwhole::Unknown)? {
         Message::Bundle(hash) => Ok((hash, stored.bytes)),
         Message::Apart(hash) => match source.get_large(hash).await {
             Ok(bytes) => Ok((hash, bytes)),

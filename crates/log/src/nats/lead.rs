@@ -14,7 +14,7 @@ use tokio::time::{Instant, interval, sleep, timeout_at};
 
 use super::bundle::{Node, Stands, head_of};
 use super::bundle_writer::{BundleWriter, Written};
-use super::follow::{Follower, whole};
+use super::follow::{Follower, read_whole};
 use super::{NatsLogFault, PARTITION, TakeOverMode};
 use systole_bus::{BrokerFault, LogStream};
 use systole_core::types::ids::Digest;
@@ -45,13 +45,13 @@ impl fmt::Display for LifeSign {
 }
 
 impl LifeSign {
-    fn of(node: Node, epoch: u64) -> LifeSign {
+    fn new(node: Node, epoch: u64) -> LifeSign {
         let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
-        LifeSign { node: hex(node), epoch, process: std::process::id(), host }
+        LifeSign { node: to_hex(node), epoch, process: std::process::id(), host }
     }
 }
 
-fn hex(node: Node) -> String {
+fn to_hex(node: Node) -> String {
     let mut wide = [0; 32];
     for (byte, of) in wide.iter_mut().zip(node.0) {
         *byte = of;
@@ -67,7 +67,7 @@ pub struct LogOwnership {
 
 impl LogOwnership {
     /// Why this process no longer writes the log; `None` if it does.
-    pub fn lost(&self) -> Option<String> {
+    pub fn find_loss(&self) -> Option<String> {
         self.lost.borrow().clone()
     }
 
@@ -80,7 +80,7 @@ impl LogOwnership {
     }
 
     /// Says that this process no longer writes the log. The first reason stays.
-    pub(super) fn lose(&self, words: &str) {
+    pub(super) fn lose_lead(&self, words: &str) {
         self.lost.send_if_modified(|lost| {
             let is_first = lost.is_none();
             lost.get_or_insert_with(|| words.to_owned());
@@ -96,11 +96,11 @@ pub(super) async fn take_over(
     follower: Follower,
     mut manner: TakeOverMode,
 ) -> Result<BundleWriter, NatsLogFault> {
-    let mut others = Others::listen(&stream, &follower).await?;
+    let mut others = Others::new(&stream, &follower).await?;
     let mut bundle_writer = BundleWriter { stream, epoch: 0, follower };
     let mut is_cut = false;
     loop {
-        let unusable = match attempt(&mut bundle_writer, &mut others, &mut manner).await {
+        let unusable = match attempt_lead(&mut bundle_writer, &mut others, &mut manner).await {
             Ok(taken) => {
                 if std::mem::take(&mut is_cut) {
                     tracing::info!("the broker of the log answers again");
@@ -125,14 +125,14 @@ pub(super) async fn take_over(
 }
 
 /// Tries once; returns whether the partition was taken.
-async fn attempt(
+async fn attempt_lead(
     bundle_writer: &mut BundleWriter,
     others: &mut Others,
     manner: &mut TakeOverMode,
 ) -> Result<bool, NatsLogFault> {
     let (tail, node) = (&bundle_writer.follower.tail, bundle_writer.follower.node);
     let is_free = tail.stands == Stands::Free || tail.by.is_none_or(|by| by == node);
-    if !is_free && let Some(heard) = others.heard(tail.epoch).await {
+    if !is_free && let Some(heard) = others.take_sign(tail.epoch).await {
         match (heard, manner) {
             (Heard::Sign(by), TakeOverMode::AtOnce) => {
                 let stream = &bundle_writer.stream;
@@ -151,15 +151,15 @@ async fn attempt(
     }
     bundle_writer.epoch = bundle_writer.follower.tail.epoch + 1;
     let nothing = LogBatch::default();
-    let sealed = bundle_writer.seal(&nothing, Stands::Owned);
-    let upload = bundle_writer.upload();
-    let written = match upload.write(&sealed, false).await {
+    let sealed = bundle_writer.seal_batch(&nothing, Stands::Owned);
+    let upload = bundle_writer.make_upload();
+    let written = match upload.write_bundle(&sealed, false).await {
         // It may be stored all the same.
-        Written::NotYet(_) => upload.write(&sealed, true).await,
+        Written::NotYet(_) => upload.write_bundle(&sealed, true).await,
         written => written,
     };
     match written {
-        Written::At(followed) => match bundle_writer.keep(&nothing, followed, Stands::Owned) {
+        Written::At(followed) => match bundle_writer.keep_batch(&nothing, followed, Stands::Owned) {
             Commit::Committed(_) => Ok(true),
             Commit::Conflict(why) | Commit::Unknown(why) | Commit::NotNow(why) => {
                 let path = bundle_writer.follower.copy.path().display().to_string();
@@ -178,7 +178,7 @@ async fn attempt(
     }
 }
 
-async fn heard(stream: &LogStream) -> Result<Subscriber, NatsLogFault> {
+async fn listen_to_signs(stream: &LogStream) -> Result<Subscriber, NatsLogFault> {
     let no = |why| BrokerFault::Unreachable { address: stream.address().to_owned(), why };
     Ok(stream.signs_of_life(PARTITION).await.map_err(no)?)
 }
@@ -197,19 +197,19 @@ struct Others {
 }
 
 impl Others {
-    async fn listen(stream: &LogStream, follower: &Follower) -> Result<Others, NatsLogFault> {
+    async fn new(stream: &LogStream, follower: &Follower) -> Result<Others, NatsLogFault> {
         let no = |why| BrokerFault::Unreachable { address: stream.address().to_owned(), why };
-        let sent = stream.sent(PARTITION).await.map_err(no)?;
-        Ok(Others { own: hex(follower.node), signs: heard(stream).await?, sent })
+        let sent = stream.watch_partition(PARTITION).await.map_err(no)?;
+        Ok(Others { own: to_hex(follower.node), signs: listen_to_signs(stream).await?, sent })
     }
 
     /// What is heard of the owner in that epoch or a later one; `None` if it was silent for too long.
-    async fn heard(&mut self, epoch: u64) -> Option<Heard> {
+    async fn take_sign(&mut self, epoch: u64) -> Option<Heard> {
         let end = Instant::now() + SILENCE;
         loop {
             let message = tokio::select! {
-                sign = timeout_at(end, next(&mut self.signs)) => sign.ok()??,
-                sent = next(&mut self.sent) => {
+                sign = timeout_at(end, take_next(&mut self.signs)) => sign.ok()??,
+                sent = take_next(&mut self.sent) => {
                     sent?;
                     return Some(Heard::Bundle);
                 }
@@ -222,23 +222,23 @@ impl Others {
     }
 }
 
-async fn next(signs: &mut Subscriber) -> Option<async_nats::Message> {
+async fn take_next(signs: &mut Subscriber) -> Option<async_nats::Message> {
     use futures_core::Stream as _;
     std::future::poll_fn(|cx| std::pin::Pin::new(&mut *signs).poll_next(cx)).await
 }
 
 /// The epoch of the last bundle; `None` if the broker does not say.
-async fn epoch(stream: &LogStream) -> Option<u64> {
-    let last = stream.last(PARTITION).await.ok()??;
-    let (_, bytes) = whole(stream, last).await.ok()?;
+async fn read_epoch(stream: &LogStream) -> Option<u64> {
+    let last = stream.read_last(PARTITION).await.ok()??;
+    let (_, bytes) = read_whole(stream, last).await.ok()?;
     head_of(&bytes).ok().map(|head| head.epoch)
 }
 
 /// Shows life from now on, as long as the returned lead is held, and listens for other signs of life.
-pub(super) async fn show(bundle_writer: &BundleWriter) -> Result<LogOwnership, NatsLogFault> {
+pub(super) async fn show_lead(bundle_writer: &BundleWriter) -> Result<LogOwnership, NatsLogFault> {
     let (stream, own) =
-        (bundle_writer.stream.clone(), LifeSign::of(bundle_writer.follower.node, bundle_writer.epoch));
-    let mut signs = heard(&stream).await?;
+        (bundle_writer.stream.clone(), LifeSign::new(bundle_writer.follower.node, bundle_writer.epoch));
+    let mut signs = listen_to_signs(&stream).await?;
     let (lost, mut over) = watch::channel(None);
     let lead = LogOwnership { lost: Arc::new(lost) };
     let held = Arc::downgrade(&lead.lost);
@@ -252,16 +252,16 @@ pub(super) async fn show(bundle_writer: &BundleWriter) -> Result<LogOwnership, N
                         tracing::debug!(why = words, "no sign of life was given to the pumps that stand by");
                     }
                 }
-                heard = next(&mut signs) => {
+                heard = take_next(&mut signs) => {
                     let Some(message) = heard else { return };
                     let Ok(sign) = serde_json::from_slice::<LifeSign>(&message.payload) else { continue };
                     // A mere claim takes the lead from no one; only the stream counts.
-                    if sign.epoch <= own.epoch || epoch(&stream).await.is_none_or(|epoch| epoch <= own.epoch) {
+                    if sign.epoch <= own.epoch || read_epoch(&stream).await.is_none_or(|epoch| epoch <= own.epoch) {
                         continue;
                     }
                     if let Some(lost) = held.upgrade() {
                         let words = format!("the log {} was taken over by {sign}", stream.name());
-                        LogOwnership { lost }.lose(&words);
+                        LogOwnership { lost }.lose_lead(&words);
                     }
                 }
                 // Lost, or the lead was dropped.
@@ -269,6 +269,6 @@ pub(super) async fn show(bundle_writer: &BundleWriter) -> Result<LogOwnership, N
             }
         }
     };
-    let _ends_with_the_lead = tasks::start(TaskKind::Pump, work, async |_| ());
+    let _ends_with_the_lead = tasks::start_task(TaskKind::Pump, work, async |_| ());
     Ok(lead)
 }

@@ -22,7 +22,7 @@ use systole_bus::{BrokerFault, LogStream};
 use systole_core::types::ports::LogFault;
 
 pub use appender::NatsAppender;
-pub use copying::{CurrentCopy, OldCopy, bring, bring_again};
+pub use copying::{CurrentCopy, OldCopy, bring_again, bring_copy};
 pub use follow::{CopyStage, RowMaker, StageReporter};
 pub use lead::{LifeSign, LogOwnership};
 
@@ -71,7 +71,7 @@ pub enum TakeOverMode {
 }
 
 /// Opens the log for writing: brings the copy up to date, and takes the partition over.
-pub async fn open(
+pub async fn open_log(
     stream: LogStream,
     copy: PathBuf,
     manner: TakeOverMode,
@@ -80,10 +80,10 @@ pub async fn open(
     let sqlite::OpenSqliteLog { writer, reader, secret, .. } = sqlite::open_copy(&copy)?;
     let secret = LogSecret(stream.shared_secret(secret.0).await?);
     let stream = Arc::new(stream);
-    let mut follower = follow::Follower::of(writer, reader.clone(), stream.source().clone(), fold)?;
+    let mut follower = follow::Follower::new(writer, reader.clone(), stream.source().clone(), fold)?;
     follower.catch_up().await?;
     let bundle_writer = lead::take_over(stream, follower, manner).await?;
     bundle_writer.stream.is_led_in(bundle_writer.epoch);
-    let lead = lead::show(&bundle_writer).await?;
+    let lead = lead::show_lead(&bundle_writer).await?;
     Ok(OpenNatsLog { writer: NatsAppender::new(bundle_writer, lead.clone()), reader, secret, lead })
 }

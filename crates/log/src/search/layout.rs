@@ -12,7 +12,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 use rustix::fs::OFlags;
 
-use systole_system::system::told;
+use systole_system::system::describe_error;
 
 /// The application id in SQLite's header: "sysf".
 const APPLICATION_ID: u32 = 0x7379_7366;
@@ -38,7 +38,7 @@ CREATE VIRTUAL TABLE entry USING fts5(words, terms, content='', columnsize=0, to
 ";
 
 /// The path of the search file of a log.
-pub(super) fn path(log: &Path) -> PathBuf {
+pub(super) fn to_path(log: &Path) -> PathBuf {
     // The file is beside the log itself, not beside a link to it.
     let mut path = fs::canonicalize(log).unwrap_or_else(|_| log.to_owned()).into_os_string();
     path.push(".find");
@@ -46,7 +46,7 @@ pub(super) fn path(log: &Path) -> PathBuf {
 }
 
 /// Removes a search file and what SQLite keeps beside it. Returns whether there was one.
-pub(super) fn remove(path: &Path) -> std::io::Result<bool> {
+pub(super) fn remove_file(path: &Path) -> std::io::Result<bool> {
     let mut was_there = false;
     for ending in ["-journal", "-wal", "-shm", ""] {
         let mut file = path.as_os_str().to_owned();
@@ -61,7 +61,7 @@ pub(super) fn remove(path: &Path) -> std::io::Result<bool> {
 }
 
 /// Opens the search file for writing, and makes it if there is none. The error is in words.
-pub(super) fn open(path: &Path) -> Result<Connection, String> {
+pub(super) fn open_file(path: &Path) -> Result<Connection, String> {
     // A link would lead to a file of something else, and opening a pipe would wait.
     let flags = OFlags::NOFOLLOW.union(OFlags::NONBLOCK).bits().cast_signed();
     let mut options = File::options();
@@ -70,18 +70,18 @@ pub(super) fn open(path: &Path) -> Result<Connection, String> {
     let file = match options.open(path) {
         // As on the machine of an auditor: a file that is up to date is as good as one that can be written.
         Err(error) if matches!(error.kind(), ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem) => {
-            return reading(path).map_err(|_| told(&error));
+            return open_reading(path).map_err(|_| describe_error(&error));
         }
-        opened => opened.map_err(|error| told(&error))?,
+        opened => opened.map_err(|error| describe_error(&error))?,
     };
-    if !file.metadata().map_err(|error| told(&error))?.is_file() {
+    if !file.metadata().map_err(|error| describe_error(&error))?.is_file() {
         return Err("it is no ordinary file".to_owned());
     }
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let open = || -> rusqlite::Result<Option<Connection>> {
         let connection = Connection::open_with_flags(path, flags)?;
-        guard(&connection)?;
-        laid(&connection)?;
+        check_layout(&connection)?;
+        create_layout(&connection)?;
         Ok(is_ours(&connection)?.then_some(connection))
     };
     match open() {
@@ -90,8 +90,8 @@ pub(super) fn open(path: &Path) -> Result<Connection, String> {
         Ok(None) | Err(_) => {}
     }
     // It is a cache: whatever is in its place is made again.
-    remove(path).map_err(|error| told(&error))?;
-    drop(options.create_new(true).open(path).map_err(|error| told(&error))?);
+    remove_file(path).map_err(|error| describe_error(&error))?;
+    drop(options.create_new(true).open(path).map_err(|error| describe_error(&error))?);
     match open() {
         Ok(Some(connection)) => Ok(connection),
         Ok(None) => Err("another program writes there too".to_owned()),
@@ -100,10 +100,10 @@ pub(super) fn open(path: &Path) -> Result<Connection, String> {
 }
 
 /// Opens a search file that is there, to read it alone.
-fn reading(path: &Path) -> rusqlite::Result<Connection> {
+fn open_reading(path: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
-    guard(&connection)?;
+    check_layout(&connection)?;
     if is_ours(&connection)? { Ok(connection) } else { Err(rusqlite::Error::InvalidQuery) }
 }
 
@@ -111,13 +111,13 @@ fn reading(path: &Path) -> rusqlite::Result<Connection> {
 /// no name.
 pub(super) fn in_memory() -> rusqlite::Result<Connection> {
     let connection = Connection::open("")?;
-    guard(&connection)?;
-    laid(&connection)?;
+    check_layout(&connection)?;
+    create_layout(&connection)?;
     Ok(connection)
 }
 
 /// Lays the tables into an empty file. Only one process does.
-fn laid(connection: &Connection) -> rusqlite::Result<()> {
+fn create_layout(connection: &Connection) -> rusqlite::Result<()> {
     let is_empty = || connection.query_row("SELECT count(*) = 0 FROM sqlite_schema", [], |row| row.get(0));
     if is_empty()? {
         connection.execute_batch("BEGIN IMMEDIATE")?;
@@ -131,7 +131,7 @@ fn laid(connection: &Connection) -> rusqlite::Result<()> {
     Ok(())
 }
 
-fn guard(connection: &Connection) -> rusqlite::Result<()> {
+fn check_layout(connection: &Connection) -> rusqlite::Result<()> {
     connection.busy_timeout(BUSY)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
@@ -142,7 +142,7 @@ fn guard(connection: &Connection) -> rusqlite::Result<()> {
 }
 
 /// Lets new entries wait in memory until there are many: one large sorted piece is cheaper than many small ones.
-pub(super) fn gather(connection: &Connection) -> rusqlite::Result<()> {
+pub(super) fn add_words(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute("INSERT INTO entry (entry, rank) VALUES ('hashsize', ?1)", [PIECE_BYTES]).map(drop)
 }
 
@@ -154,10 +154,10 @@ fn is_ours(connection: &Connection) -> rusqlite::Result<bool> {
     }
     let fresh = Connection::open_in_memory()?;
     fresh.execute_batch(TABLES)?;
-    Ok(objects(&fresh)? == objects(connection)?)
+    Ok(list_objects(&fresh)? == list_objects(connection)?)
 }
 
-fn objects(connection: &Connection) -> rusqlite::Result<Vec<(String, String, Option<String>)>> {
+fn list_objects(connection: &Connection) -> rusqlite::Result<Vec<(String, String, Option<String>)>> {
     let mut statement =
         connection.prepare("SELECT type, name, sql FROM sqlite_schema ORDER BY type, name")?;
     let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;

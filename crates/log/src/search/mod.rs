@@ -58,9 +58,9 @@ pub struct SearchFile {
 
 impl SearchFile {
     /// Opens the search file of a log, and makes it if there is none. The error is in words.
-    pub fn open(log: &Path) -> Result<SearchFile, String> {
-        let path = layout::path(log);
-        let connection = layout::open(&path).map_err(|why| format!("{}: {why}", path.display()))?;
+    pub fn open_file(log: &Path) -> Result<SearchFile, String> {
+        let path = layout::to_path(log);
+        let connection = layout::open_file(&path).map_err(|why| format!("{}: {why}", path.display()))?;
         Ok(SearchFile { connection, path: Some(path) })
     }
 
@@ -75,7 +75,7 @@ impl SearchFile {
     }
 
     /// The last position that it has, and the head of the record there; `None` if it has none.
-    pub fn end(&self) -> Result<Option<(Position, Digest)>, SearchFault> {
+    pub fn read_end(&self) -> Result<Option<(Position, Digest)>, SearchFault> {
         let found: Option<(i64, [u8; 32])> = self
             .connection
             .prepare_cached("SELECT position, head FROM state")
@@ -85,15 +85,15 @@ impl SearchFile {
 
     /// Adds what the log has after the end of the file. `told` gets each position that is on disk. Another process may
     /// add at the same time: each commit begins where the file then ends.
-    pub fn extend(
+    pub fn extend_file(
         &mut self,
         read: ReadEntries<'_>,
         told: &mut dyn FnMut(Position),
     ) -> Result<(), SearchFault> {
-        layout::gather(&self.connection)?;
+        layout::add_words(&self.connection)?;
         loop {
             self.connection.execute_batch("BEGIN IMMEDIATE")?;
-            let added = self.add(read, told);
+            let added = self.add_entries(read, told);
             if added.is_err() {
                 self.connection.execute_batch("ROLLBACK")?;
             } else {
@@ -106,8 +106,12 @@ impl SearchFile {
     }
 
     /// Adds the records of one commit, and returns whether these were the last ones.
-    fn add(&self, read: ReadEntries<'_>, told: &mut dyn FnMut(Position)) -> Result<bool, SearchFault> {
-        let from = self.end()?.map_or(Position(0), |(position, _)| position);
+    fn add_entries(
+        &self,
+        read: ReadEntries<'_>,
+        told: &mut dyn FnMut(Position),
+    ) -> Result<bool, SearchFault> {
+        let from = self.read_end()?.map_or(Position(0), |(position, _)| position);
         let mut end = None;
         let mut at = from;
         let sql = "INSERT INTO entry (rowid, words, terms) VALUES (?1, ?2, ?3)";
@@ -116,36 +120,36 @@ impl SearchFile {
             let entries = read(at)?;
             let Some(last) = entries.last() else { break };
             for entry in &entries {
-                insert.execute(params![signed(entry.position), entry.words, entry.terms()])?;
+                insert.execute(params![to_signed(entry.position), entry.words, entry.join_terms()])?;
             }
             let times = || entries.iter().map(|entry| i64::try_from(entry.time.0).unwrap_or(i64::MAX));
             let (earliest, latest) = (times().min().unwrap_or(0), times().max().unwrap_or(i64::MAX));
             let sql = "INSERT INTO span (last, first, earliest, latest) VALUES (?1, ?2, ?3, ?4)";
             let mut span = self.connection.prepare_cached(sql)?;
-            span.execute(params![signed(last.position), signed(at) + 1, earliest, latest])?;
+            span.execute(params![to_signed(last.position), to_signed(at) + 1, earliest, latest])?;
             at = last.position;
             end = Some((last.position, last.head));
             told(at);
         }
         if let Some((position, head)) = end {
             let sql = "INSERT OR REPLACE INTO state (id, position, head) VALUES (1, ?1, ?2)";
-            self.connection.prepare_cached(sql)?.execute(params![signed(position), head.0])?;
+            self.connection.prepare_cached(sql)?.execute(params![to_signed(position), head.0])?;
         }
         Ok(at.0 - from.0 < COMMIT)
     }
 
     /// At most `limit` positions that fit a query, before a position, newest first. Times are only as exact as the
     /// spans of the file: the record decides.
-    pub fn newest(
+    pub fn find_newest(
         &self,
         query: &LogQuery,
         before: Position,
         limit: usize,
     ) -> Result<Vec<Position>, SearchFault> {
-        let Some((first, last)) = self.range(query)? else { return Ok(Vec::new()) };
-        let last = last.min(signed(before).saturating_sub(1));
+        let Some((first, last)) = self.find_range(query)? else { return Ok(Vec::new()) };
+        let last = last.min(to_signed(before).saturating_sub(1));
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-        let found: Vec<i64> = match query.expression() {
+        let found: Vec<i64> = match query.to_expression() {
             None => (first..=last).rev().take(usize::try_from(limit).unwrap_or(usize::MAX)).collect(),
             Some(expression) => {
                 let sql = "SELECT rowid FROM entry WHERE entry MATCH ?1 AND rowid BETWEEN ?2 AND ?3 \
@@ -160,7 +164,7 @@ impl SearchFile {
 
     /// The first and the last position that can be in a query's time. A clock may have been set back, so positions are
     /// not in the order of their times.
-    fn range(&self, query: &LogQuery) -> Result<Option<(i64, i64)>, SearchFault> {
+    fn find_range(&self, query: &LogQuery) -> Result<Option<(i64, i64)>, SearchFault> {
         let time = |at: Option<systole_core::types::time::Millis>, none: i64| {
             at.map_or(none, |at| i64::try_from(at.0).unwrap_or(i64::MAX))
         };
@@ -175,12 +179,12 @@ impl SearchFile {
     }
 }
 
-fn signed(position: Position) -> i64 {
+fn to_signed(position: Position) -> i64 {
     i64::try_from(position.0).unwrap_or(i64::MAX)
 }
 
 /// Removes the search file of a log, and every word in it. Call this after a text was erased from the log: the next
 /// search makes the file again, from what the log then says. Returns whether there was one.
-pub fn forget(log: &Path) -> std::io::Result<bool> {
-    layout::remove(&layout::path(log))
+pub fn forget_file(log: &Path) -> std::io::Result<bool> {
+    layout::remove_file(&layout::to_path(log))
 }

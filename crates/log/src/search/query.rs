@@ -46,7 +46,7 @@ impl SearchTerm {
     }
 
     /// The one word that stands for it in the file: values have blanks and signs that would split them.
-    fn write(&self, out: &mut String) {
+    fn write_term(&self, out: &mut String) {
         let letter = match self.field {
             SearchField::Element => 'e',
             SearchField::From => 'f',
@@ -57,7 +57,7 @@ impl SearchTerm {
             SearchField::Client => 'c',
             SearchField::Person => 'p',
         };
-        let hash = Digest::of(self.value.as_bytes()).to_string();
+        let hash = Digest::hash_bytes(self.value.as_bytes()).to_string();
         // Writing into a String cannot fail.
         let _infallible = write!(out, "{letter}{hash:.TERM$}");
     }
@@ -80,10 +80,10 @@ pub struct SearchEntry {
 
 impl SearchEntry {
     /// Its terms as words.
-    pub(super) fn terms(&self) -> String {
+    pub(super) fn join_terms(&self) -> String {
         let mut out = String::with_capacity(self.terms.len() * (TERM + 2));
         for term in &self.terms {
-            term.write(&mut out);
+            term.write_term(&mut out);
             out.push(' ');
         }
         out
@@ -106,7 +106,7 @@ pub struct LogQuery {
 impl LogQuery {
     /// The expression for FTS5: quoted phrases, so that nothing in a word has a meaning there. `None` if the query has
     /// neither words nor terms.
-    pub(super) fn expression(&self) -> Option<String> {
+    pub(super) fn to_expression(&self) -> Option<String> {
         let mut out = String::new();
         let mut add = |column: &str, quoted: &str| {
             if !out.is_empty() {
@@ -119,7 +119,7 @@ impl LogQuery {
         }
         for term in &self.terms {
             let mut word = String::new();
-            term.write(&mut word);
+            term.write_term(&mut word);
             add("terms", &word);
         }
         (!out.is_empty()).then_some(out)
@@ -134,9 +134,9 @@ mod tests {
     fn an_expression_has_only_quoted_phrases() {
         let term = SearchTerm::new(SearchField::From, "a\" OR b");
         let phrases = vec![vec!["near(".to_owned(), "\"".to_owned()]];
-        let text = LogQuery { phrases, terms: vec![term], ..LogQuery::default() }.expression().unwrap();
+        let text = LogQuery { phrases, terms: vec![term], ..LogQuery::default() }.to_expression().unwrap();
         assert!(text.starts_with("words : \"near( \"\"\" AND terms : \"f"), "{text}");
         assert_eq!(text.len(), "words : \"near( \"\"\" AND terms : \"\"".len() + 1 + TERM);
-        assert_eq!(LogQuery::default().expression(), None);
+        assert_eq!(LogQuery::default().to_expression(), None);
     }
 }

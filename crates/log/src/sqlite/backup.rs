@@ -13,11 +13,11 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
 
-use super::layout::{LogFileKind, beside, guard, sync_folder, write_ahead};
-use super::log_file::{canonical, look_for, manner};
-use super::pool::connect;
+use super::layout::{LogFileKind, check_layout, make_beside, sync_folder, write_ahead};
+use super::log_file::{choose_manner, find_canonical, look_for};
+use super::pool::connect_reading;
 use super::verify_all::{VerifySummary, verify_all};
-use super::{closing, damaged, fault, io_fault, loss, migrate, verify};
+use super::{closing, io_fault, loss, make_damage, make_fault, migrate, verify};
 use systole_core::types::ports::{LogFault, Position};
 
 /// A backup under its draft name. If it is dropped, it is removed.
@@ -31,20 +31,20 @@ pub struct BackupDraft {
 
 /// Copies a log, as of one moment, into a new file beside `to`, and verifies the copy.
 pub fn back_up(log: &Path, to: &Path) -> Result<BackupDraft, LogFault> {
-    let log = canonical(log)?;
+    let log = find_canonical(log)?;
     look_for(&log, LogFileKind::Log)?;
     loss::refuse_unreadable(&log, LogFileKind::Log)?;
-    let draft = beside(to, &format!(".unfinished-{}", std::process::id()));
+    let draft = make_beside(to, &format!(".unfinished-{}", std::process::id()));
     let made = File::options().write(true).create_new(true).mode(0o600).open(&draft);
     drop(made.map_err(|error| io_fault(&draft, &error))?);
     let summary = VerifySummary::default();
     let mut backup = BackupDraft { draft, to: to.to_owned(), summary, is_named: false };
-    let least = backup.copy(&log)?;
-    backup.close()?;
+    let least = backup.copy_log(&log)?;
+    backup.close_draft()?;
     backup.summary = verify_all(&backup.draft)?;
     if backup.summary.last < least {
         let why = format!("the copy ends before position {}", least.0);
-        return Err(damaged(&log, Position(backup.summary.last.0 + 1), why));
+        return Err(make_damage(&log, Position(backup.summary.last.0 + 1), why));
     }
     File::open(&backup.draft).and_then(|file| file.sync_all()).map_err(|e| io_fault(&backup.draft, &e))?;
     Ok(backup)
@@ -53,9 +53,9 @@ pub fn back_up(log: &Path, to: &Path) -> Result<BackupDraft, LogFault> {
 impl BackupDraft {
     /// Copies what the log has at one moment, and returns the last position before that moment. Free pages are left
     /// out, and with them what was erased.
-    fn copy(&self, log: &Path) -> Result<Position, LogFault> {
-        let connection = connect(log, manner(log))?.connection;
-        let (last, _) = verify::ends(&connection, log)?;
+    fn copy_log(&self, log: &Path) -> Result<Position, LogFault> {
+        let connection = connect_reading(log, choose_manner(log))?.connection;
+        let (last, _) = verify::read_ends(&connection, log)?;
         let to = self.draft.to_str().ok_or_else(|| LogFault::Io {
             path: self.draft.display().to_string(),
             why: "SQLite needs a path in UTF-8".to_owned(),
@@ -73,30 +73,30 @@ impl BackupDraft {
                 | ErrorCode::ReadOnly
                 | ErrorCode::SystemIoFailure,
             ) => LogFault::Io { path: self.draft.display().to_string(), why: error.to_string() },
-            _ => fault(log, None, error),
+            _ => make_fault(log, None, error),
         }
     }
 
     /// Makes the copy a log that was closed. A copy of an open log would look like one that lost its last commits.
-    fn close(&self) -> Result<(), LogFault> {
+    fn close_draft(&self) -> Result<(), LogFault> {
         let closed = || -> rusqlite::Result<()> {
             let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
             let connection = Connection::open_with_flags(&self.draft, flags)?;
-            guard(&connection)?;
+            check_layout(&connection)?;
             // The copy has the journal of other databases; a log has a write-ahead log.
             write_ahead(&connection)?;
             connection.pragma_update(None, "synchronous", "FULL")?;
-            if migrate::number(&connection)? >= migrate::WITH_TIP {
-                closing::end(&connection)?;
+            if migrate::read_number(&connection)? >= migrate::WITH_TIP {
+                closing::end_opening(&connection)?;
             }
             // Closing the last connection copies the write-ahead log into the file and removes it.
             connection.close().map_err(|(_, error)| error)
         };
-        closed().map_err(|error| fault(&self.draft, None, &error))
+        closed().map_err(|error| make_fault(&self.draft, None, &error))
     }
 
     /// Gives the backup its name, if no file has it. Returns whether it has the name now.
-    pub fn name(mut self) -> Result<bool, LogFault> {
+    pub fn name_draft(mut self) -> Result<bool, LogFault> {
         match name_new(&self.draft, &self.to) {
             Ok(()) => {
                 self.is_named = true;
@@ -126,7 +126,7 @@ impl Drop for BackupDraft {
         if !self.is_named {
             for ending in ["", "-wal", "-shm", "-journal"] {
                 // What stays has a name that says what it is.
-                let _left = fs::remove_file(beside(&self.draft, ending));
+                let _left = fs::remove_file(make_beside(&self.draft, ending));
             }
         }
     }

@@ -48,15 +48,15 @@ pub(super) struct Stored {
 
 impl Stored {
     /// The record, with the head that the file claims.
-    pub(super) fn claimed(self) -> (Position, Record) {
+    pub(super) fn to_claimed(self) -> (Position, Record) {
         // The leaf does not depend on the head that it is sealed after, and the stored head replaces that head.
-        let record = self.header.seal(self.body, self.parts, self.head);
+        let record = self.header.seal_record(self.body, self.parts, self.head);
         (self.position, Record { head: self.head, ..record })
     }
 
     /// The record, if the head that the file claims follows from its bytes and `before`.
-    pub(super) fn proved(self, before: Digest) -> Option<(Position, Record)> {
-        let record = self.header.seal(self.body, self.parts, before);
+    pub(super) fn to_proved(self, before: Digest) -> Option<(Position, Record)> {
+        let record = self.header.seal_record(self.body, self.parts, before);
         (record.head == self.head).then_some((self.position, record))
     }
 }
@@ -64,125 +64,127 @@ impl Stored {
 /// What does not fit in a row, in words.
 pub(super) struct Unfit(pub(super) String);
 
-fn unfit(column: &str, why: impl std::fmt::Display) -> Unfit {
+fn make_unfit(column: &str, why: impl std::fmt::Display) -> Unfit {
     Unfit(format!("{column}: {why}"))
 }
 
 /// Reads a row of `records_where!`.
-pub(super) fn stored(row: &Row<'_>) -> Result<Stored, Unfit> {
+pub(super) fn read_stored(row: &Row<'_>) -> Result<Stored, Unfit> {
     let header = Header {
-        thread: ThreadId::parse(needed(row, 1, "thread")?).map_err(|e| unfit("thread", e))?,
-        seq: natural(row, 2, "seq")?,
-        id: MessageId(bytes(row, 3, "id")?),
-        kind: known(RecordKind::parse, needed(row, 4, "kind")?, "kind")?,
-        from: Name::parse(needed(row, 5, "sender")?).map_err(|e| unfit("sender", e))?,
-        to: parsed(text(row, 6, "addressee")?, Name::parse, "addressee")?,
-        call: parsed(text(row, 7, "call")?, CallPath::parse, "call")?,
-        turn: maybe(row, 8, "turn")?,
-        ordinal: maybe(row, 9, "ordinal")?,
-        cause: maybe(row, 10, "cause")?.map(MessageId),
-        key: parsed(text(row, 11, "key")?, Key::parse, "key")?,
-        origin: maybe(row, 12, "origin")?.map(Digest),
-        time: Millis(natural(row, 13, "time")?),
-        config: Digest(bytes(row, 14, "config")?),
-        code: text(row, 15, "code")?.map(|m| known(RecordCode::parse, m, "code")).transpose()?,
+        thread: ThreadId::parse(read_needed(row, 1, "thread")?).map_err(|e| make_unfit("thread", e))?,
+        seq: read_natural(row, 2, "seq")?,
+        id: MessageId(read_bytes(row, 3, "id")?),
+        kind: parse_known(RecordKind::parse, read_needed(row, 4, "kind")?, "kind")?,
+        from: Name::parse(read_needed(row, 5, "sender")?).map_err(|e| make_unfit("sender", e))?,
+        to: parse_optional(read_text(row, 6, "addressee")?, Name::parse, "addressee")?,
+        call: parse_optional(read_text(row, 7, "call")?, CallPath::parse, "call")?,
+        turn: read_optional(row, 8, "turn")?,
+        ordinal: read_optional(row, 9, "ordinal")?,
+        cause: read_optional(row, 10, "cause")?.map(MessageId),
+        key: parse_optional(read_text(row, 11, "key")?, Key::parse, "key")?,
+        origin: read_optional(row, 12, "origin")?.map(Digest),
+        time: Millis(read_natural(row, 13, "time")?),
+        config: Digest(read_bytes(row, 14, "config")?),
+        code: read_text(row, 15, "code")?.map(|m| parse_known(RecordCode::parse, m, "code")).transpose()?,
     };
-    let body = row.get_ref(18).map_err(|e| unfit("body", e))?;
-    let body: Arc<[u8]> = Arc::from(body.as_blob().map_err(|e| unfit("body", e))?);
-    let parts = parts(row, body.len())?;
+    let body = row.get_ref(18).map_err(|e| make_unfit("body", e))?;
+    let body: Arc<[u8]> = Arc::from(body.as_blob().map_err(|e| make_unfit("body", e))?);
+    let parts = read_parts(row, body.len())?;
     if parts.has_erased() {
         let mut blank = body.to_vec();
-        parts.blank(&mut blank);
+        parts.blank_holes(&mut blank);
         if *blank != *body {
-            return Err(unfit("body", "it has other bytes in place of an erased part"));
+            return Err(make_unfit("body", "it has other bytes in place of an erased part"));
         }
     }
-    let position = Position(natural(row, 0, "pos")?);
+    let position = Position(read_natural(row, 0, "pos")?);
     Ok(Stored {
         position,
-        thread: row.get(19).map_err(|e| unfit("thread", e))?,
+        thread: row.get(19).map_err(|e| make_unfit("thread", e))?,
         header,
         body,
         parts,
-        head: Digest(bytes(row, 17, "head")?),
+        head: Digest(read_bytes(row, 17, "head")?),
     })
 }
 
 /// The parts of a body: of part 0 the seal is in the record, of each sensitive value it has a row.
-fn parts(row: &Row<'_>, body_length: usize) -> Result<BodyParts, Unfit> {
-    let rest = row.get_ref(16).map_err(|e| unfit("salt", e))?;
-    let rest = seal(rest.as_blob().map_err(|e| unfit("salt", e))?)
-        .ok_or_else(|| unfit("salt", "has no known length"))?;
-    let Some(list) = text(row, 20, "part")? else { return Ok(BodyParts { rest, values: Vec::new() }) };
+fn read_parts(row: &Row<'_>, body_length: usize) -> Result<BodyParts, Unfit> {
+    let rest = row.get_ref(16).map_err(|e| make_unfit("salt", e))?;
+    let rest = read_seal(rest.as_blob().map_err(|e| make_unfit("salt", e))?)
+        .ok_or_else(|| make_unfit("salt", "has no known length"))?;
+    let Some(list) = read_text(row, 20, "part")? else { return Ok(BodyParts { rest, values: Vec::new() }) };
     let mut values = Vec::new();
     let mut places = Vec::new();
     for (number, part) in (1..).zip(list.split(',')) {
         let mut fields = part.split(':');
         let [said, place, hex] = [(); 3].map(|()| fields.next().unwrap_or_default());
         if said.parse() != Ok::<u64, _>(number) {
-            return Err(unfit("part", "has no gaps in its numbers"));
+            return Err(make_unfit("part", "has no gaps in its numbers"));
         }
-        let seal =
-            unhexed(hex).and_then(|bytes| seal(&bytes)).ok_or_else(|| unfit("part", "has no known seal"))?;
+        let seal = decode_hex(hex)
+            .and_then(|bytes| read_seal(&bytes))
+            .ok_or_else(|| make_unfit("part", "has no known seal"))?;
         places.push(place);
         values.push(seal);
     }
-    let holes = read_holes(places.join(",").as_bytes(), body_length as u64).map_err(|e| unfit("part", e))?;
+    let holes =
+        read_holes(places.join(",").as_bytes(), body_length as u64).map_err(|e| make_unfit("part", e))?;
     Ok(BodyParts { rest, values: holes.into_iter().zip(values).collect() })
 }
 
 /// A salt, or the commitment of what is erased: their lengths tell which.
-fn seal(bytes: &[u8]) -> Option<PartSeal> {
+fn read_seal(bytes: &[u8]) -> Option<PartSeal> {
     let kept = <[u8; 16]>::try_from(bytes).map(PartSeal::Kept);
     kept.or_else(|_| <[u8; 32]>::try_from(bytes).map(|hash| PartSeal::Erased(Digest(hash)))).ok()
 }
 
 /// The stored form of a seal.
-pub(super) fn sealed(seal: &PartSeal) -> &[u8] {
+pub(super) fn to_bytes(seal: &PartSeal) -> &[u8] {
     match seal {
         PartSeal::Kept(salt) => salt,
         PartSeal::Erased(commitment) => &commitment.0,
     }
 }
 
-fn unhexed(text: &str) -> Option<Vec<u8>> {
+fn decode_hex(text: &str) -> Option<Vec<u8>> {
     let digits = text.as_bytes().chunks(2);
     digits.map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()).collect()
 }
 
-fn text<'r>(row: &'r Row<'_>, at: usize, column: &str) -> Result<Option<&'r str>, Unfit> {
-    let value = row.get_ref(at).map_err(|e| unfit(column, e))?;
-    value.as_str_or_null().map_err(|e| unfit(column, e))
+fn read_text<'r>(row: &'r Row<'_>, at: usize, column: &str) -> Result<Option<&'r str>, Unfit> {
+    let value = row.get_ref(at).map_err(|e| make_unfit(column, e))?;
+    value.as_str_or_null().map_err(|e| make_unfit(column, e))
 }
 
-fn needed<'r>(row: &'r Row<'_>, at: usize, column: &str) -> Result<&'r str, Unfit> {
-    text(row, at, column)?.ok_or_else(|| unfit(column, "is missing"))
+fn read_needed<'r>(row: &'r Row<'_>, at: usize, column: &str) -> Result<&'r str, Unfit> {
+    read_text(row, at, column)?.ok_or_else(|| make_unfit(column, "is missing"))
 }
 
-fn maybe<T: FromSql>(row: &Row<'_>, at: usize, column: &str) -> Result<Option<T>, Unfit> {
-    match row.get_ref(at).map_err(|e| unfit(column, e))? {
+fn read_optional<T: FromSql>(row: &Row<'_>, at: usize, column: &str) -> Result<Option<T>, Unfit> {
+    match row.get_ref(at).map_err(|e| make_unfit(column, e))? {
         ValueRef::Null => Ok(None),
-        value => T::column_result(value).map(Some).map_err(|e| unfit(column, e)),
+        value => T::column_result(value).map(Some).map_err(|e| make_unfit(column, e)),
     }
 }
 
-fn bytes<const N: usize>(row: &Row<'_>, at: usize, column: &str) -> Result<[u8; N], Unfit> {
-    maybe(row, at, column)?.ok_or_else(|| unfit(column, "is missing"))
+fn read_bytes<const N: usize>(row: &Row<'_>, at: usize, column: &str) -> Result<[u8; N], Unfit> {
+    read_optional(row, at, column)?.ok_or_else(|| make_unfit(column, "is missing"))
 }
 
-fn natural(row: &Row<'_>, at: usize, column: &str) -> Result<u64, Unfit> {
-    let number: i64 = maybe(row, at, column)?.ok_or_else(|| unfit(column, "is missing"))?;
-    u64::try_from(number).map_err(|e| unfit(column, e))
+fn read_natural(row: &Row<'_>, at: usize, column: &str) -> Result<u64, Unfit> {
+    let number: i64 = read_optional(row, at, column)?.ok_or_else(|| make_unfit(column, "is missing"))?;
+    u64::try_from(number).map_err(|e| make_unfit(column, e))
 }
 
-fn known<T>(parse: impl Fn(&str) -> Option<T>, text: &str, column: &str) -> Result<T, Unfit> {
+fn parse_known<T>(parse: impl Fn(&str) -> Option<T>, text: &str, column: &str) -> Result<T, Unfit> {
     parse(text).ok_or_else(|| Unfit(format!("{column}: {text} is not known to this version")))
 }
 
-fn parsed<T, E: std::fmt::Display>(
+fn parse_optional<T, E: std::fmt::Display>(
     text: Option<&str>,
     parse: impl Fn(&str) -> Result<T, E>,
     column: &str,
 ) -> Result<Option<T>, Unfit> {
-    text.map(|t| parse(t).map_err(|e| unfit(column, e))).transpose()
+    text.map(|t| parse(t).map_err(|e| make_unfit(column, e))).transpose()
 }

@@ -2,14 +2,14 @@
 
 use std::path::Path;
 
-use super::layout::{LogFileKind, beside};
+use super::layout::{LogFileKind, make_beside};
 use super::lock::Lock;
-use super::log_file::{canonical, look};
-use super::loss::{self, end_at, missing, settled};
-use super::pool::{Manner, connect};
+use super::log_file::{find_canonical, find_kind};
+use super::loss::{self, end_at, find_missing, wait_until_settled};
+use super::pool::{Manner, connect_reading};
 use super::tip::{self, End, Found};
 use super::wal::{self, Wal};
-use super::{closing, fault, migrate};
+use super::{closing, make_fault, migrate};
 use systole_core::types::ports::{LogFault, Position};
 
 /// The condition in which a log was left.
@@ -27,39 +27,39 @@ pub struct LogCondition {
 
 /// What is lost with a log that is not there; `None` if nothing says that there was one.
 pub fn lost_whole(path: &Path) -> Option<LogFault> {
-    let judged = loss::judge(path, LogFileKind::Log);
-    judged.and_then(|judged| judged.accepted(path, LogFileKind::Log, None)).err()
+    let judged = loss::judge_file(path, LogFileKind::Log);
+    judged.and_then(|judged| judged.accept_loss(path, LogFileKind::Log, None)).err()
 }
 
 /// Looks at the condition of a log. If an organism runs on it, only its end is looked at.
-pub fn condition(path: &Path) -> Result<LogCondition, LogFault> {
-    let path = canonical(path)?;
+pub fn read_condition(path: &Path) -> Result<LogCondition, LogFault> {
+    let path = find_canonical(path)?;
     let mut condition = LogCondition { lost: None, tip: None, is_end_unknown: false, unclosed: None };
-    if look(&path)? == LogFileKind::Copy {
+    if find_kind(&path)? == LogFileKind::Copy {
         return Ok(condition);
     }
     // The tip comes first: what a writer does between two looks must not look like loss.
-    let found = tip::find(&path)?;
-    let (wal, is_running) = settled(|| wal::look(&path), || Lock::is_held(&path))?;
+    let found = tip::find_tip(&path)?;
+    let (wal, is_running) = wait_until_settled(|| wal::read_wal(&path), || Lock::is_held(&path))?;
     let manner = match (is_running, wal) {
         (true, _) => Manner::Live,
         (false, Wal::Corrupt) => Manner::Alone,
         (false, _) => Manner::Still,
     };
-    let connection = connect(&path, manner)?.connection;
-    let ill = |e: rusqlite::Error| fault(&path, None, &e);
+    let connection = connect_reading(&path, manner)?.connection;
+    let ill = |e: rusqlite::Error| make_fault(&path, None, &e);
     let last: i64 = connection
         .query_row("SELECT coalesce(max(pos), 0) FROM record", [], |row| row.get(0))
         .map_err(ill)?;
     let end = end_at(&connection, &path, Position(last.unsigned_abs()))?;
     let log = path.display().to_string();
-    let gone = missing(Some(&connection), &path, end, found, wal)?;
-    condition.lost = gone.map(|gone| gone.fault(&path, LogFileKind::Log));
+    let gone = find_missing(Some(&connection), &path, end, found, wal)?;
+    condition.lost = gone.map(|gone| gone.to_fault(&path, LogFileKind::Log));
     condition.is_end_unknown = matches!(found, Found::Nothing | Found::Corrupt);
-    if is_running || migrate::number(&connection).map_err(ill)? < migrate::WITH_TIP {
+    if is_running || migrate::read_number(&connection).map_err(ill)? < migrate::WITH_TIP {
         return Ok(condition);
     }
-    let tip = beside(&path, tip::ENDING).display().to_string();
+    let tip = make_beside(&path, tip::ENDING).display().to_string();
     condition.tip = match found {
         Found::At { is_whole: true, .. } => None,
         Found::At { .. } => Some(format!("one of the two slots of {tip} is corrupt; the other one is used")),

@@ -30,11 +30,11 @@ pub struct LogCopy {
     pub followed: LastBundle,
 }
 
-fn signed(number: u64) -> i64 {
+fn to_signed(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-pub(super) fn read(connection: &Connection) -> rusqlite::Result<Option<LogCopy>> {
+pub(super) fn read_copy(connection: &Connection) -> rusqlite::Result<Option<LogCopy>> {
     let row = |row: &rusqlite::Row<'_>| {
         let sequence: i64 = row.get(2)?;
         let followed = LastBundle { sequence: sequence.unsigned_abs(), bundle: Digest(row.get(3)?) };
@@ -43,14 +43,14 @@ pub(super) fn read(connection: &Connection) -> rusqlite::Result<Option<LogCopy>>
     connection.query_row("SELECT node, source, sequence, bundle FROM followed", [], row).optional()
 }
 
-pub(super) fn begin(connection: &Connection, copy: &LogCopy) -> rusqlite::Result<()> {
+pub(super) fn begin_copy(connection: &Connection, copy: &LogCopy) -> rusqlite::Result<()> {
     let LastBundle { sequence, bundle } = &copy.followed;
     let sql =
         "INSERT OR REPLACE INTO followed (id, node, source, sequence, bundle) VALUES (1, ?1, ?2, ?3, ?4)";
-    connection.execute(sql, params![copy.node, copy.source, signed(*sequence), bundle.0]).map(drop)
+    connection.execute(sql, params![copy.node, copy.source, to_signed(*sequence), bundle.0]).map(drop)
 }
 
-pub(super) fn set(connection: &Connection, followed: &LastBundle) -> rusqlite::Result<()> {
+pub(super) fn set_followed(connection: &Connection, followed: &LastBundle) -> rusqlite::Result<()> {
     let mut set = connection.prepare_cached("UPDATE followed SET sequence = ?1, bundle = ?2")?;
-    set.execute(params![signed(followed.sequence), followed.bundle.0]).map(drop)
+    set.execute(params![to_signed(followed.sequence), followed.bundle.0]).map(drop)
 }

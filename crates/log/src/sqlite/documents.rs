@@ -23,11 +23,11 @@ const APART: usize = 512;
 const LARGEST: usize = 16 << 20;
 
 /// The pieces of a document; one if it is not made of fields.
-fn pieces(bytes: &[u8]) -> Vec<&[u8]> {
+fn split_pieces(bytes: &[u8]) -> Vec<&[u8]> {
     let mut fields = FieldReader::new(bytes);
     let (mut ends, mut before) = (Vec::new(), 0);
     while fields.has_more() {
-        let Ok(value) = fields.take() else { return vec![bytes] };
+        let Ok(value) = fields.take_field() else { return vec![bytes] };
         if value.len() >= APART {
             ends.extend([before, fields.position()]);
         }
@@ -40,8 +40,8 @@ fn pieces(bytes: &[u8]) -> Vec<&[u8]> {
 }
 
 /// Stores a document, in pieces if it has several.
-pub(super) fn set(connection: &Connection, hash: Digest, bytes: &[u8]) -> rusqlite::Result<()> {
-    let pieces = if bytes.len() > LARGEST { Vec::new() } else { pieces(bytes) };
+pub(super) fn store_document(connection: &Connection, hash: Digest, bytes: &[u8]) -> rusqlite::Result<()> {
+    let pieces = if bytes.len() > LARGEST { Vec::new() } else { split_pieces(bytes) };
     if pieces.len() < 2 {
         return set_row(connection, hash, bytes);
     }
@@ -55,7 +55,7 @@ pub(super) fn set(connection: &Connection, hash: Digest, bytes: &[u8]) -> rusqli
     let mut keep = connection.prepare_cached(sql)?;
     let mut list = LIST.to_vec();
     for piece in pieces {
-        let name = Digest::of(piece);
+        let name = Digest::hash_bytes(piece);
         // What someone changed stays as it is found, and harms no later document.
         if other.exists(params![name.0, piece])? {
             return set_row(connection, hash, bytes);
@@ -81,7 +81,7 @@ pub(super) fn set_whole(connection: &Connection, hash: Digest, bytes: &[u8]) -> 
 }
 
 /// The bytes of a document, unchecked. Without bytes it is erased.
-pub(super) fn get(connection: &Connection, hash: Digest) -> rusqlite::Result<Option<Vec<u8>>> {
+pub(super) fn read_document(connection: &Connection, hash: Digest) -> rusqlite::Result<Option<Vec<u8>>> {
     let row: Option<Vec<u8>> = connection
         .prepare_cached("SELECT bytes FROM document WHERE hash = ?1")?
         .query_row([hash.0], |row| row.get(0))
@@ -90,19 +90,19 @@ pub(super) fn get(connection: &Connection, hash: Digest) -> rusqlite::Result<Opt
 }
 
 /// The names in a row, if it is a list: a document that fits its hash as it stands is none.
-fn names(hash: Digest, row: &[u8]) -> Option<impl Iterator<Item = &[u8]>> {
-    let list = row.strip_prefix(LIST).filter(|_| Digest::of(row) != hash)?;
+fn list_names(hash: Digest, row: &[u8]) -> Option<impl Iterator<Item = &[u8]>> {
+    let list = row.strip_prefix(LIST).filter(|_| Digest::hash_bytes(row) != hash)?;
     Some(list.chunks(size_of::<Digest>()))
 }
 
 /// The bytes of a document with this row. A list that is not whole, or names too much, is given as it stands: it does
 /// not fit the hash.
 pub(super) fn put_together(connection: &Connection, hash: Digest, row: Vec<u8>) -> rusqlite::Result<Vec<u8>> {
-    let joined = names(hash, &row).map(|names| join(connection, names)).transpose()?.flatten();
+    let joined = list_names(hash, &row).map(|names| join_pieces(connection, names)).transpose()?.flatten();
     Ok(joined.filter(|whole| !whole.is_empty()).unwrap_or(row))
 }
 
-fn join<'r>(
+fn join_pieces<'r>(
     connection: &Connection,
     names: impl Iterator<Item = &'r [u8]>,
 ) -> rusqlite::Result<Option<Vec<u8>>> {
@@ -131,7 +131,7 @@ pub(super) fn with_text(connection: &Connection, text: &[u8]) -> rusqlite::Resul
     let mut found = Vec::new();
     while let Some(row) = rows.next()? {
         let (hash, list) = (Digest(row.get(0)?), row.get::<_, Option<Vec<u8>>>(3)?);
-        let has_text = match list.as_ref().and_then(|list| names(hash, list)) {
+        let has_text = match list.as_ref().and_then(|list| list_names(hash, list)) {
             Some(mut names) => names.any(|name| pieces.contains(name)),
             None => row.get(2)?,
         };
@@ -143,21 +143,21 @@ pub(super) fn with_text(connection: &Connection, text: &[u8]) -> rusqlite::Resul
 }
 
 /// Takes the bytes of a document out. The body of a record stays.
-pub(super) fn erase(connection: &Connection, hash: Digest) -> rusqlite::Result<()> {
+pub(super) fn erase_document(connection: &Connection, hash: Digest) -> rusqlite::Result<()> {
     let sql = "UPDATE document SET bytes = x'' WHERE hash = ?1 AND id NOT IN (SELECT document FROM large)";
     connection.prepare_cached(sql)?.execute([hash.0]).map(drop)
 }
 
 /// Removes the pieces that no document has any more.
 pub(super) fn drop_unnamed(connection: &Connection) -> rusqlite::Result<()> {
-    for name in unnamed(connection)? {
+    for name in list_unnamed(connection)? {
         connection.execute("DELETE FROM piece WHERE hash = ?1", [name])?;
     }
     Ok(())
 }
 
 /// The pieces that no document has.
-pub(super) fn unnamed(connection: &Connection) -> rusqlite::Result<HashSet<Vec<u8>>> {
+pub(super) fn list_unnamed(connection: &Connection) -> rusqlite::Result<HashSet<Vec<u8>>> {
     let mut find = connection.prepare("SELECT hash FROM piece")?;
     let mut left: HashSet<Vec<u8>> = find.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
     let mut find =
@@ -165,7 +165,7 @@ pub(super) fn unnamed(connection: &Connection) -> rusqlite::Result<HashSet<Vec<u
     let mut rows = find.query([LIST])?;
     while let Some(row) = rows.next()? {
         let list: Vec<u8> = row.get(1)?;
-        for name in names(Digest(row.get(0)?), &list).into_iter().flatten() {
+        for name in list_names(Digest(row.get(0)?), &list).into_iter().flatten() {
             left.remove(name);
         }
     }
@@ -175,11 +175,11 @@ pub(super) fn unnamed(connection: &Connection) -> rusqlite::Result<HashSet<Vec<u
 #[cfg(test)]
 mod tests {
     use super::*;
-    use systole_core::types::fields::field;
+    use systole_core::types::fields::write_field;
 
     fn made_of(values: &[&[u8]]) -> Vec<u8> {
         let mut out = Vec::new();
-        values.iter().for_each(|value| field(&mut out, value));
+        values.iter().for_each(|value| write_field(&mut out, value));
         out
     }
 
@@ -187,7 +187,7 @@ mod tests {
     fn c10_long_fields_are_pieces_and_short_ones_between_them_are_one() {
         let long = [b'x'; APART];
         let document = made_of(&[b"form", &long, b"a", b"", &long, &long, b"end"]);
-        let pieces = pieces(&document);
+        let pieces = split_pieces(&document);
         assert_eq!(pieces.concat(), document);
         let lengths: Vec<usize> = pieces.iter().map(|piece| piece.len()).collect();
         assert_eq!(lengths, [7, APART + 5, 7, APART + 5, APART + 5, 6]);
@@ -198,7 +198,7 @@ mod tests {
         let long = [b'x'; APART];
         let whole = made_of(&[b"form", &long]);
         for document in [&whole[1..], &whole[..whole.len() - 1], b"organism: {}", &made_of(&[&long])] {
-            assert_eq!(pieces(document), [document]);
+            assert_eq!(split_pieces(document), [document]);
         }
     }
 }

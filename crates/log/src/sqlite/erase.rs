@@ -8,10 +8,10 @@ use std::collections::BTreeMap;
 
 use rusqlite::{Connection, OptionalExtension as _, params};
 
-use super::column::sealed;
+use super::column::to_bytes;
 use super::documents;
 use super::write::SqliteAppender;
-use super::{fault, rows};
+use super::{make_fault, rows};
 use systole_core::types::ids::Digest;
 use systole_core::types::ports::{Commit, LogBatch, LogFault, Position};
 use systole_core::types::record::Record;
@@ -39,13 +39,13 @@ impl Erasure {
 
 impl SqliteAppender {
     /// Erases, and stores the batch that says so, in one commit. Call `rewrite` after it.
-    pub fn erase(&mut self, erasure: &Erasure, batch: &LogBatch) -> Commit {
-        if let Err(commit) = self.prepare(batch) {
+    pub fn erase_values(&mut self, erasure: &Erasure, batch: &LogBatch) -> Commit {
+        if let Err(commit) = self.prepare_batch(batch) {
             return commit;
         }
         let Some(connection) = self.connection() else { return Commit::Unknown("the log is closed".into()) };
         match take_out(connection, erasure) {
-            Ok(()) => self.keep(None),
+            Ok(()) => self.keep_batch(None),
             Err(error) => {
                 self.drop_prepared();
                 Commit::NotNow(error.to_string())
@@ -55,12 +55,12 @@ impl SqliteAppender {
 
     /// Writes the file anew, so that nothing is left of what was taken out. A program that reads the log at this
     /// moment keeps it from being done; the next opening tries again.
-    pub fn rewrite(&self) -> Result<(), LogFault> {
+    pub fn rewrite_file(&self) -> Result<(), LogFault> {
         let path = self.path();
         let Some(connection) = self.connection() else { return Ok(()) };
-        let ill = |e: rusqlite::Error| fault(path, None, &e);
+        let ill = |e: rusqlite::Error| make_fault(path, None, &e);
         connection.execute_batch("PRAGMA secure_delete = ON; VACUUM").map_err(ill)?;
-        truncated(connection).map_err(ill)?.then_some(()).ok_or_else(|| LogFault::Io {
+        truncate_wal(connection).map_err(ill)?.then_some(()).ok_or_else(|| LogFault::Io {
             path: path.display().to_string(),
             why: "another program reads it, so its last pages still have what was erased".to_owned(),
         })?;
@@ -74,26 +74,26 @@ impl SqliteAppender {
         let found = connection
             .prepare_cached("SELECT 1 FROM mark WHERE name = ?1")
             .and_then(|mut find| find.exists([UNFINISHED]));
-        found.map_err(|e| fault(self.path(), None, &e))
+        found.map_err(|e| make_fault(self.path(), None, &e))
     }
 }
 
 /// Copies the write-ahead log into the file and makes it empty. Returns whether that was possible.
-fn truncated(connection: &Connection) -> rusqlite::Result<bool> {
+fn truncate_wal(connection: &Connection) -> rusqlite::Result<bool> {
     let busy: i64 = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
     Ok(busy == 0)
 }
 
 fn take_out(connection: &Connection, erasure: &Erasure) -> rusqlite::Result<()> {
     connection.execute("INSERT OR REPLACE INTO mark (name, value) VALUES (?1, 1)", [UNFINISHED])?;
-    rows::empty(connection)?;
+    rows::remove_rows(connection)?;
     let mut seal = connection.prepare("UPDATE part SET seal = ?3 WHERE pos = ?1 AND number = ?2")?;
     for (position, record) in &erasure.records {
         let pos = i64::try_from(position.0).unwrap_or(i64::MAX);
-        let left = params![pos, &record.body[..], sealed(&record.parts.rest)];
+        let left = params![pos, &record.body[..], to_bytes(&record.parts.rest)];
         connection.execute("UPDATE record SET body = ?2, salt = ?3 WHERE pos = ?1", left)?;
         for (number, (_, kept)) in (1_u32..).zip(&record.parts.values) {
-            seal.execute(params![pos, number, sealed(kept)])?;
+            seal.execute(params![pos, number, to_bytes(kept)])?;
         }
         let large = "DELETE FROM large WHERE pos = ?1 RETURNING document";
         let document: Option<i64> = connection.query_row(large, [pos], |row| row.get(0)).optional()?;
@@ -102,7 +102,7 @@ fn take_out(connection: &Connection, erasure: &Erasure) -> rusqlite::Result<()> 
         connection.execute(sql, [document])?;
     }
     for hash in &erasure.documents {
-        documents::erase(connection, *hash)?;
+        documents::erase_document(connection, *hash)?;
     }
     documents::drop_unnamed(connection)?;
     for hash in &erasure.unnamed {

@@ -13,10 +13,10 @@ use std::time::Duration;
 
 use rusqlite::{Connection, Row};
 
-use super::layout::beside;
+use super::layout::make_beside;
 use super::lock::Lock;
-use super::pool::{Manner, connect};
-use super::{closing, fault, io_fault, wal};
+use super::pool::{Manner, connect_reading};
+use super::{closing, io_fault, make_fault, wal};
 use systole_core::types::ports::LogFault;
 
 /// How often bytes that do not fit are read, and the pause before each: another program may be copying the write-ahead
@@ -48,12 +48,12 @@ struct PartlyCopied {
 
 impl PartlyCopied {
     /// SQLite itself is asked: to open and close the file of its index would end the locks that it holds there.
-    fn of(path: &Path, connection: &Connection) -> Option<PartlyCopied> {
+    fn find_copied(path: &Path, connection: &Connection) -> Option<PartlyCopied> {
         let counts = |row: &Row<'_>| Ok((row.get(1)?, row.get(2)?));
         let (all, frames): (i64, i64) =
             connection.query_row("PRAGMA wal_checkpoint(NOOP)", [], counts).ok()?;
         let mut header = [0; 24];
-        File::open(beside(path, wal::ENDING)).and_then(|mut file| file.read_exact(&mut header)).ok()?;
+        File::open(make_beside(path, wal::ENDING)).and_then(|mut file| file.read_exact(&mut header)).ok()?;
         let salts = *header.last_chunk()?;
         (0 < frames && frames < all).then_some(PartlyCopied { frames, salts })
     }
@@ -84,7 +84,7 @@ pub(super) enum Displacement {
 
 impl Displacement {
     /// What happened, in words, with the fix.
-    pub(super) fn words(&self, log: &Path) -> String {
+    pub(super) fn describe_loss(&self, log: &Path) -> String {
         let log = log.display();
         match self {
             Displacement::Gone => format!(
@@ -124,15 +124,15 @@ struct FileState {
 }
 
 impl FileId {
-    fn of(found: &Metadata) -> FileId {
+    fn from_metadata(found: &Metadata) -> FileId {
         FileId { device: found.dev(), number: found.ino() }
     }
 }
 
 impl FileState {
-    fn of(found: &Metadata) -> FileState {
+    fn from_metadata(found: &Metadata) -> FileState {
         FileState {
-            id: FileId::of(found),
+            id: FileId::from_metadata(found),
             size: found.size(),
             written: (found.mtime(), found.mtime_nsec()),
             changed: (found.ctime(), found.ctime_nsec()),
@@ -142,18 +142,18 @@ impl FileState {
 
 impl FileWatch {
     /// Begins to watch a log that is open, by the number of its opening.
-    pub(super) fn of(path: &Path, connection: &Connection, opening: i64) -> Result<FileWatch, LogFault> {
+    pub(super) fn new(path: &Path, connection: &Connection, opening: i64) -> Result<FileWatch, LogFault> {
         let log = fs::metadata(path).map_err(|e| io_fault(path, &e))?;
-        let wal = fs::metadata(beside(path, wal::ENDING)).ok();
-        let copied = PartlyCopied::of(path, connection);
-        let in_file = match FileContent::of(path) {
+        let wal = fs::metadata(make_beside(path, wal::ENDING)).ok();
+        let copied = PartlyCopied::find_copied(path, connection);
+        let in_file = match FileContent::read_content(path) {
             Err(fault) if fault.is_damage() && copied.is_some() => FileContent::UNKNOWN,
             found => found?,
         };
         Ok(FileWatch {
             path: path.to_owned(),
-            log: FileState::of(&log),
-            wal: wal.as_ref().map(FileId::of),
+            log: FileState::from_metadata(&log),
+            wal: wal.as_ref().map(FileId::from_metadata),
             opening,
             in_file,
             copied,
@@ -162,9 +162,13 @@ impl FileWatch {
 
     /// What became of the file since it was opened; `None` if it is in its place. No writer may be in the middle of a
     /// commit.
-    pub(super) fn look(&mut self, lock: &Lock, connection: Option<&Connection>) -> Option<Displacement> {
+    pub(super) fn find_displacement(
+        &mut self,
+        lock: &Lock,
+        connection: Option<&Connection>,
+    ) -> Option<Displacement> {
         let now = match fs::metadata(&self.path) {
-            Ok(found) => FileState::of(&found),
+            Ok(found) => FileState::from_metadata(&found),
             Err(e) if e.kind() == ErrorKind::NotFound => return Some(Displacement::Gone),
             // That the path cannot be looked at says nothing about the file.
             Err(_) => return None,
@@ -174,9 +178,9 @@ impl FileWatch {
         }
         if now != self.log {
             // A checkpoint of our own, or bytes of another program.
-            let copied = connection.and_then(|connection| PartlyCopied::of(&self.path, connection));
+            let copied = connection.and_then(|connection| PartlyCopied::find_copied(&self.path, connection));
             let came_further = copied.is_some() && copied != self.copied;
-            match if came_further { Some(Some(self.in_file)) } else { self.content() } {
+            match if came_further { Some(Some(self.in_file)) } else { self.read_content() } {
                 Some(Some(found)) => (self.in_file, self.log, self.copied) = (found, now, copied),
                 // That it cannot be read says nothing about the file: the next look reads it.
                 Some(None) => {}
@@ -184,7 +188,8 @@ impl FileWatch {
                 None => return Some(Displacement::Shared),
             }
         }
-        let found = fs::metadata(beside(&self.path, wal::ENDING)).map(|found| FileId::of(&found));
+        let found =
+            fs::metadata(make_beside(&self.path, wal::ENDING)).map(|found| FileId::from_metadata(&found));
         let is_other = match (self.wal, found) {
             (Some(wal), Ok(found)) => wal != found,
             (Some(_), Err(e)) => e.kind() == ErrorKind::NotFound,
@@ -197,12 +202,12 @@ impl FileWatch {
     }
 
     /// What is in the file now: `None` if it is no later form of this log, an inner `None` if it cannot be read.
-    fn content(&self) -> Option<Option<FileContent>> {
+    fn read_content(&self) -> Option<Option<FileContent>> {
         for read in 0..READS {
             if read > 0 {
                 sleep(READ_PAUSE);
             }
-            match FileContent::of(&self.path) {
+            match FileContent::read_content(&self.path) {
                 Ok(found) if self.can_follow(found) => return Some(Some(found)),
                 Err(fault) if !fault.is_damage() => return Some(None),
                 Ok(_) | Err(_) => {}
@@ -221,14 +226,14 @@ impl FileWatch {
     /// Keeps the write-ahead log of a replaced file under another name: SQLite would apply it to the new file. The log
     /// must be closed.
     pub(super) fn set_wal_aside(&self) -> Result<(), LogFault> {
-        let wal = beside(&self.path, wal::ENDING);
-        if !fs::metadata(&wal).is_ok_and(|found| self.wal == Some(FileId::of(&found))) {
+        let wal = make_beside(&self.path, wal::ENDING);
+        if !fs::metadata(&wal).is_ok_and(|found| self.wal == Some(FileId::from_metadata(&found))) {
             return Ok(());
         }
         let kept = wal::free_name(&self.path)?;
         fs::rename(&wal, &kept).map_err(|e| io_fault(&wal, &e))?;
         // Its index is made again from what is there.
-        let _left = fs::remove_file(beside(&self.path, "-shm"));
+        let _left = fs::remove_file(make_beside(&self.path, "-shm"));
         Ok(())
     }
 }
@@ -237,16 +242,16 @@ impl FileContent {
     /// Any form can follow it.
     const UNKNOWN: FileContent = FileContent { opening: None, last: 0, is_closed: false };
 
-    fn of(path: &Path) -> Result<FileContent, LogFault> {
-        let reading = connect(path, Manner::Alone)?;
+    fn read_content(path: &Path) -> Result<FileContent, LogFault> {
+        let reading = connect_reading(path, Manner::Alone)?;
         let read = |connection: &Connection| {
             let last = "SELECT coalesce(max(pos), 0) FROM record";
             Ok(FileContent {
-                opening: closing::opening(connection)?,
+                opening: closing::read_opening(connection)?,
                 last: connection.query_row(last, [], |row| row.get(0))?,
                 is_closed: closing::was_closed(connection)?,
             })
         };
-        read(&reading.connection).map_err(|e| fault(path, None, &e))
+        read(&reading.connection).map_err(|e| make_fault(path, None, &e))
     }
 }

@@ -53,7 +53,7 @@ struct Newest {
 
 impl Known {
     /// Nothing but the last position.
-    pub(super) fn at(last: Position) -> Known {
+    pub(super) fn new_at(last: Position) -> Known {
         Known {
             last,
             newest: None,
@@ -64,7 +64,7 @@ impl Known {
     }
 
     /// After a batch that was not committed: the numbers that it assigned are not valid.
-    pub(super) fn forget(&mut self) {
+    pub(super) fn forget_all(&mut self) {
         self.words.clear();
         self.configs.clear();
         self.threads.clear();
@@ -72,37 +72,37 @@ impl Known {
     }
 
     /// Reads what it must know of the records without entries, if it has forgotten that.
-    pub(super) fn remember(&mut self, connection: &Connection) -> rusqlite::Result<()> {
+    pub(super) fn remember_all(&mut self, connection: &Connection) -> rusqlite::Result<()> {
         if self.newest.is_none() {
-            self.newest = Some(Newest::read(connection)?);
+            self.newest = Some(Newest::read_newest(connection)?);
         }
         Ok(())
     }
 
     /// Takes the next record of a thread. Returns the thread's number, or the rule that the record would break.
-    pub(super) fn takes(
+    pub(super) fn check_header(
         &mut self,
         connection: &Connection,
         header: &Header,
     ) -> rusqlite::Result<Result<i64, Rule>> {
-        let Numbered { id, last_seq } = self.numbered(connection, &header.thread)?;
+        let Numbered { id, last_seq } = self.find_numbered(connection, &header.thread)?;
         if header.seq != last_seq + 1 {
             return Ok(Err(Rule::Sequence { last: last_seq }));
         }
         self.threads.insert(header.thread.clone(), Numbered { id, last_seq: header.seq });
         let is_new = match &mut self.newest {
-            Some(newest) => newest.takes(connection, id, header)?,
+            Some(newest) => newest.check_header(connection, id, header)?,
             None => false,
         };
         Ok(if is_new { Ok(id) } else { Err(Rule::Item) })
     }
 
     /// Writes the entries of places for the newest records, if there are enough of them.
-    pub(super) fn place(&mut self, connection: &Connection, last: Position) -> rusqlite::Result<()> {
+    pub(super) fn place_threads(&mut self, connection: &Connection, last: Position) -> rusqlite::Result<()> {
         if let Some(newest) =
             self.newest.as_mut().filter(|newest| last.0.saturating_sub(newest.placed.0) >= places::RUN)
         {
-            places::run(connection, newest.placed, last)?;
+            places::place_records(connection, newest.placed, last)?;
             newest.threads.clear();
             newest.items.clear();
             newest.placed = last;
@@ -110,7 +110,7 @@ impl Known {
         Ok(())
     }
 
-    pub(super) fn word(&mut self, connection: &Connection, text: &str) -> rusqlite::Result<i64> {
+    pub(super) fn number_word(&mut self, connection: &Connection, text: &str) -> rusqlite::Result<i64> {
         if let Some(id) = self.words.get(text) {
             return Ok(*id);
         }
@@ -126,7 +126,7 @@ impl Known {
         Ok(id)
     }
 
-    pub(super) fn config(&mut self, connection: &Connection, hash: Digest) -> rusqlite::Result<i64> {
+    pub(super) fn number_config(&mut self, connection: &Connection, hash: Digest) -> rusqlite::Result<i64> {
         if let Some(id) = self.configs.get(&hash) {
             return Ok(*id);
         }
@@ -143,32 +143,36 @@ impl Known {
     }
 
     /// The number of a thread in the file; a new thread gets one.
-    pub(super) fn thread(&mut self, connection: &Connection, thread: &ThreadId) -> rusqlite::Result<i64> {
-        self.numbered(connection, thread).map(|numbered| numbered.id)
+    pub(super) fn number_thread(
+        &mut self,
+        connection: &Connection,
+        thread: &ThreadId,
+    ) -> rusqlite::Result<i64> {
+        self.find_numbered(connection, thread).map(|numbered| numbered.id)
     }
 
-    fn numbered(&mut self, connection: &Connection, thread: &ThreadId) -> rusqlite::Result<Numbered> {
+    fn find_numbered(&mut self, connection: &Connection, thread: &ThreadId) -> rusqlite::Result<Numbered> {
         if let Some(numbered) = self.threads.get(thread) {
             return Ok(*numbered);
         }
-        let numbered = number(connection, self.newest.as_ref(), thread)?;
+        let numbered = read_number(connection, self.newest.as_ref(), thread)?;
         self.threads.insert(thread.clone(), numbered);
         Ok(numbered)
     }
 }
 
 impl Newest {
-    fn read(connection: &Connection) -> rusqlite::Result<Newest> {
-        places::heal(connection, false)?;
+    fn read_newest(connection: &Connection) -> rusqlite::Result<Newest> {
+        places::heal_places(connection, false)?;
         let mut newest =
-            Newest { placed: places::placed(connection)?.unwrap_or_default(), ..Newest::default() };
+            Newest { placed: places::read_placed(connection)?.unwrap_or_default(), ..Newest::default() };
         let mut find = connection.prepare_cached(
             "SELECT thread, seq, call, turn, ordinal FROM record WHERE pos > ?1 ORDER BY pos",
         )?;
         let mut found = find.query([i64::try_from(newest.placed.0).unwrap_or(i64::MAX)])?;
         while let Some(row) = found.next()? {
             let (thread, seq): (_, i64) = (row.get(0)?, row.get(1)?);
-            newest.count(thread, seq.unsigned_abs());
+            newest.count_record(thread, seq.unsigned_abs());
             // Opening has verified these records, so a call that cannot be read is in none of them.
             let call = row.get_ref(2)?.as_str_or_null()?.and_then(|call| CallPath::parse(call).ok());
             if let (Some(call), Some(turn), Some(ordinal)) = (call, row.get(3)?, row.get(4)?) {
@@ -178,13 +182,18 @@ impl Newest {
         Ok(newest)
     }
 
-    fn count(&mut self, thread: i64, seq: u64) {
+    fn count_record(&mut self, thread: i64, seq: u64) {
         self.threads.entry(thread).or_insert((seq, seq)).1 = seq;
     }
 
     /// Takes the next record of a thread; returns whether no other record has its item.
-    fn takes(&mut self, connection: &Connection, thread: i64, header: &Header) -> rusqlite::Result<bool> {
-        self.count(thread, header.seq);
+    fn check_header(
+        &mut self,
+        connection: &Connection,
+        thread: i64,
+        header: &Header,
+    ) -> rusqlite::Result<bool> {
+        self.count_record(thread, header.seq);
         let (Some(call), Some(turn), Some(ordinal)) = (&header.call, header.turn, header.ordinal) else {
             return Ok(true);
         };
@@ -198,7 +207,11 @@ impl Newest {
 }
 
 /// The thread's numbers in the file; a new thread gets one.
-fn number(connection: &Connection, newest: Option<&Newest>, thread: &ThreadId) -> rusqlite::Result<Numbered> {
+fn read_number(
+    connection: &Connection,
+    newest: Option<&Newest>,
+    thread: &ThreadId,
+) -> rusqlite::Result<Numbered> {
     let text = thread.as_str();
     let found = connection
         .prepare_cached("SELECT id FROM thread WHERE text = ?1")?

@@ -15,7 +15,7 @@ use rusqlite::{Connection, OpenFlags};
 use super::documents::PIECE;
 use super::places::{self, PLACES};
 use super::rows::{self, FOLD};
-use super::{fault, io_fault};
+use super::{io_fault, make_fault};
 use systole_core::types::ports::{LogFault, Position};
 use systole_core::types::record::FORMAT;
 
@@ -103,7 +103,7 @@ pub(super) enum LogFileKind {
 
 impl LogFileKind {
     /// The kind for an `application_id`.
-    pub(super) fn of(application: u32) -> Option<LogFileKind> {
+    pub(super) fn from_application(application: u32) -> Option<LogFileKind> {
         match application {
             APPLICATION_ID => Some(LogFileKind::Log),
             COPY_ID => Some(LogFileKind::Copy),
@@ -128,7 +128,7 @@ impl LogFileKind {
 }
 
 /// The path with an ending added to its last part: `organism.db` becomes `organism.db.lock`.
-pub(super) fn beside(path: &Path, ending: &str) -> PathBuf {
+pub(super) fn make_beside(path: &Path, ending: &str) -> PathBuf {
     let mut name = OsString::from(path);
     name.push(ending);
     PathBuf::from(name)
@@ -136,10 +136,10 @@ pub(super) fn beside(path: &Path, ending: &str) -> PathBuf {
 
 /// Makes an empty log. It is made under another name and renamed, so that a crash leaves no half-made log that a
 /// later opening would have to guess about. Only the holder of the lock of `path` may call this.
-pub(super) fn create(path: &Path, kind: LogFileKind) -> Result<(), LogFault> {
-    let draft = beside(path, ".new");
+pub(super) fn create_file(path: &Path, kind: LogFileKind) -> Result<(), LogFault> {
+    let draft = make_beside(path, ".new");
     for ending in ["", "-wal", "-shm", "-journal"] {
-        match fs::remove_file(beside(&draft, ending)) {
+        match fs::remove_file(make_beside(&draft, ending)) {
             Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(io_fault(&draft, &e)),
             _ => {}
         }
@@ -152,7 +152,7 @@ pub(super) fn create(path: &Path, kind: LogFileKind) -> Result<(), LogFault> {
         .mode(0o600)
         .open(&draft)
         .map_err(|e| io_fault(&draft, &e))?;
-    lay(&draft, kind).map_err(|e| fault(&draft, None, &e))?;
+    lay_out(&draft, kind).map_err(|e| make_fault(&draft, None, &e))?;
     fs::rename(&draft, path).map_err(|e| io_fault(path, &e))?;
     sync_folder(path)
 }
@@ -163,7 +163,7 @@ pub(super) fn sync_folder(path: &Path) -> Result<(), LogFault> {
     fs::File::open(folder).and_then(|f| f.sync_all()).map_err(|e| io_fault(folder, &e))
 }
 
-fn lay(draft: &Path, kind: LogFileKind) -> rusqlite::Result<()> {
+fn lay_out(draft: &Path, kind: LogFileKind) -> rusqlite::Result<()> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(draft, flags)?;
     connection.pragma_update(None, "page_size", PAGE_BYTES)?;
@@ -173,9 +173,9 @@ fn lay(draft: &Path, kind: LogFileKind) -> rusqlite::Result<()> {
     connection.execute_batch("BEGIN IMMEDIATE")?;
     connection.pragma_update(None, "application_id", kind.application())?;
     connection.pragma_update(None, "user_version", FORMAT)?;
-    connection.execute_batch(&objects(kind))?;
-    rows::empty(&connection)?;
-    places::set(&connection, Position(0))?;
+    connection.execute_batch(&list_objects(kind))?;
+    rows::remove_rows(&connection)?;
+    places::set_placed(&connection, Position(0))?;
     connection.execute_batch("COMMIT")?;
     // Closing the last connection copies the write-ahead log into the file and syncs it.
     connection.close().map_err(|(_, e)| e)
@@ -194,7 +194,7 @@ pub(super) fn write_ahead(connection: &Connection) -> rusqlite::Result<()> {
 }
 
 /// The SQL of everything in a new file.
-pub(super) fn objects(kind: LogFileKind) -> String {
+pub(super) fn list_objects(kind: LogFileKind) -> String {
     let followed = if kind == LogFileKind::Copy { FOLLOWED } else { "" };
     [TABLES, PLACES, FOLD, LARGE, PART, PIECE, LINE, followed].concat()
 }
@@ -203,7 +203,7 @@ pub(super) fn objects(kind: LogFileKind) -> String {
 pub(super) fn connect_writing(path: &Path, kind: LogFileKind) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
-    guard(&connection)?;
+    check_layout(&connection)?;
     connection.pragma_update(None, "synchronous", kind.synchronous())?;
     connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
     // Negative means KB. Index pages that commits touch at random stay in this cache.
@@ -215,7 +215,7 @@ pub(super) fn connect_writing(path: &Path, kind: LogFileKind) -> rusqlite::Resul
 }
 
 /// Settings for every connection: a log from elsewhere must not run its own code.
-pub(super) fn guard(connection: &Connection) -> rusqlite::Result<()> {
+pub(super) fn check_layout(connection: &Connection) -> rusqlite::Result<()> {
     connection.busy_timeout(std::time::Duration::from_millis(u64::from(BUSY_MS)))?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;

@@ -15,7 +15,7 @@ use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
 use super::io_fault;
-use super::layout::beside;
+use super::layout::make_beside;
 use systole_core::types::ports::LogFault;
 
 /// How often a lock without a living signer is tried, and the pause between two tries: two seconds in all.
@@ -33,23 +33,23 @@ pub(super) struct Lock {
 impl Lock {
     /// Takes the lock if its file exists, and writes nothing.
     pub(super) fn if_there(log: &Path) -> Result<Option<Lock>, LogFault> {
-        let path = beside(log, ".lock");
+        let path = make_beside(log, ".lock");
         match File::options().read(true).write(true).open(&path) {
-            Ok(file) => Lock::take(log, path, file).map(Some),
+            Ok(file) => Lock::take_lock(log, path, file).map(Some),
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(None),
             Err(e) => Err(io_fault(&path, &e)),
         }
     }
 
     /// Takes the lock, and makes its file if needed.
-    pub(super) fn make(log: &Path) -> Result<Lock, LogFault> {
-        let path = beside(log, ".lock");
+    pub(super) fn make_lock(log: &Path) -> Result<Lock, LogFault> {
+        let path = make_beside(log, ".lock");
         let opened = File::options().read(true).write(true).create(true).truncate(false).open(&path);
         let file = opened.map_err(|e| io_fault(&path, &e))?;
-        Lock::take(log, path, file)
+        Lock::take_lock(log, path, file)
     }
 
-    fn take(log: &Path, path: PathBuf, file: File) -> Result<Lock, LogFault> {
+    fn take_lock(log: &Path, path: PathBuf, file: File) -> Result<Lock, LogFault> {
         Lock::take_pausing(log, path, file, || std::thread::sleep(PAUSE))
     }
 
@@ -83,7 +83,7 @@ impl Lock {
             Ok(_) => Ok(false),
             Err(LogFault::InUse { .. }) => Ok(true),
             // As on a medium that only lets read.
-            Err(_) => Ok(holder(log)?.is_some()),
+            Err(_) => Ok(find_holder(log)?.is_some()),
         }
     }
 
@@ -95,7 +95,7 @@ impl Lock {
     }
 
     /// Writes the process id of the holder.
-    pub(super) fn sign(mut self) -> Result<Lock, LogFault> {
+    pub(super) fn sign_lock(mut self) -> Result<Lock, LogFault> {
         let mut write = || {
             self.file.set_len(0)?;
             self.file.rewind()?;
@@ -117,10 +117,10 @@ impl Drop for Lock {
 /// The process that has the log open for writing; `None` if there is none. If the last signer is gone,
 /// there is none, and the lock is not touched. Else the lock is asked for as a reader would, so that any
 /// number of processes may look at once.
-pub fn holder(log: &Path) -> Result<Option<u32>, LogFault> {
+pub fn find_holder(log: &Path) -> Result<Option<u32>, LogFault> {
     // Opening a log follows links, so its lock is next to the file itself.
     let log = std::fs::canonicalize(log).unwrap_or_else(|_| log.to_owned());
-    let path = beside(&log, ".lock");
+    let path = make_beside(&log, ".lock");
     let file = match File::open(&path) {
         Ok(file) => file,
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
@@ -160,7 +160,7 @@ mod tests {
     /// A log whose lock another handle holds and that process signed.
     fn held(folder: &Path, signer: u32) -> (PathBuf, File) {
         let log = folder.join("a.db");
-        let path = beside(&log, ".lock");
+        let path = make_beside(&log, ".lock");
         std::fs::write(&path, signer.to_string()).unwrap();
         let hand = File::open(&path).unwrap();
         flock(&hand, FlockOperation::NonBlockingLockExclusive).unwrap();
@@ -168,7 +168,7 @@ mod tests {
     }
 
     fn take(log: &Path, pause: impl FnMut()) -> Result<Lock, LogFault> {
-        let path = beside(log, ".lock");
+        let path = make_beside(log, ".lock");
         let file = File::options().read(true).write(true).open(&path).unwrap();
         Lock::take_pausing(log, path, file, pause)
     }
@@ -197,7 +197,7 @@ mod tests {
     fn a_lock_that_is_let_go_is_free_though_a_child_has_the_file_open() {
         let folder = tempfile::tempdir().unwrap();
         let log = folder.path().join("a.db");
-        let lock = Lock::make(&log).unwrap().sign().unwrap();
+        let lock = Lock::make_lock(&log).unwrap().sign_lock().unwrap();
         // A fork shares one open file between two handles, and so does this.
         let _of_a_child = lock.file.try_clone().unwrap();
         drop(lock);

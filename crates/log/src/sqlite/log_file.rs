@@ -10,8 +10,8 @@ use std::thread;
 use rusqlite::Connection;
 
 use super::layout::LogFileKind;
-use super::pool::{Manner, connect};
-use super::{fault, io_fault, migrate, verify};
+use super::pool::{Manner, connect_reading};
+use super::{io_fault, make_fault, migrate, verify};
 use systole_core::types::ports::{LogFault, Position};
 use systole_core::types::record::FORMAT;
 
@@ -21,13 +21,13 @@ use systole_core::types::record::FORMAT;
 const VERIFIED_AT_OPEN: u64 = 10_000;
 
 /// If SQLite cannot make its files next to a log, no process can write the log either.
-pub(super) fn manner(path: &Path) -> Manner {
-    if connect(path, Manner::Live).is_ok() { Manner::Live } else { Manner::Still }
+pub(super) fn choose_manner(path: &Path) -> Manner {
+    if connect_reading(path, Manner::Live).is_ok() { Manner::Live } else { Manner::Still }
 }
 
 /// The one path of a log: links resolved, so that the same file is not locked under two names, and absolute, so
 /// that no name has a special meaning for SQLite.
-pub(super) fn canonical(path: &Path) -> Result<PathBuf, LogFault> {
+pub(super) fn find_canonical(path: &Path) -> Result<PathBuf, LogFault> {
     let resolved = match fs::canonicalize(path) {
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
             let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -50,13 +50,13 @@ pub(super) fn canonical(path: &Path) -> Result<PathBuf, LogFault> {
     Ok(resolved)
 }
 
-pub(super) fn exists(path: &Path) -> Result<bool, LogFault> {
+pub(super) fn does_exist(path: &Path) -> Result<bool, LogFault> {
     path.try_exists().map_err(|e| io_fault(path, &e))
 }
 
 /// Like `look`, and checks that the file is of the wanted kind.
 pub(super) fn look_for(path: &Path, wanted: LogFileKind) -> Result<(), LogFault> {
-    let why = match (look(path)?, wanted) {
+    let why = match (find_kind(path)?, wanted) {
         (LogFileKind::Copy, LogFileKind::Log) => {
             "it is the copy of a log that is kept in NATS, where log.nats says it is"
         }
@@ -69,7 +69,7 @@ pub(super) fn look_for(path: &Path, wanted: LogFileKind) -> Result<(), LogFault>
 }
 
 /// Looks at the first bytes of a file: is it a log of ours, in a known format?
-pub(super) fn look(path: &Path) -> Result<LogFileKind, LogFault> {
+pub(super) fn find_kind(path: &Path) -> Result<LogFileKind, LogFault> {
     kind_and_format(path).map(|(kind, _)| kind)
 }
 
@@ -91,7 +91,7 @@ pub(super) fn kind_and_format(path: &Path) -> Result<(LogFileKind, u32), LogFaul
     }
     // Where SQLite keeps `user_version` and `application_id`.
     let (format, application) = (number(60)?, number(68)?);
-    let Some(kind) = LogFileKind::of(application) else {
+    let Some(kind) = LogFileKind::from_application(application) else {
         return Err(foreign("it is the database of another program"));
     };
     match format {
@@ -105,21 +105,23 @@ pub(super) fn kind_and_format(path: &Path) -> Result<(LogFileKind, u32), LogFaul
 
 /// Verifies the newest records of a log that no process writes to, without touching it; returns the last position.
 pub(super) fn verify_tail(path: &Path, manner: Manner) -> Result<(Connection, Position), LogFault> {
-    let connection = connect(path, manner)?.connection;
-    let ill = |e: rusqlite::Error| fault(path, None, &e);
+    let connection = connect_reading(path, manner)?.connection;
+    let ill = |e: rusqlite::Error| make_fault(path, None, &e);
     // After a crash a newer number may be only in the write-ahead log, where `look` does not see it.
-    let found = migrate::number(&connection).map_err(ill)?;
+    let found = migrate::read_number(&connection).map_err(ill)?;
     if found > FORMAT {
         return Err(LogFault::Newer { path: path.display().to_string(), found, known: FORMAT });
     }
-    let (last, marks) = verify::ends(&connection, path)?;
+    let (last, marks) = verify::read_ends(&connection, path)?;
     let newest = Position(last.0.saturating_sub(VERIFIED_AT_OPEN));
     let after = marks.map_or(newest, |marks| marks.checkpoint.min(newest));
     let middle = Position(after.0.midpoint(last.0));
     // Half each on two threads: these hashes take most of the time of opening a large log.
     thread::scope(|scope| {
-        let older = scope.spawn(|| verify::stretch(&connect(path, manner)?.connection, path, after, middle));
-        let newer = verify::stretch(&connection, path, middle, last);
+        let older = scope.spawn(|| {
+            verify::verify_stretch(&connect_reading(path, manner)?.connection, path, after, middle)
+        });
+        let newer = verify::verify_stretch(&connection, path, middle, last);
         older.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)).and(newer)
     })?;
     Ok((connection, last))

@@ -8,13 +8,13 @@ use std::path::Path;
 
 use rusqlite::{Connection, OptionalExtension};
 
-use super::layout::{LogFileKind, beside};
+use super::layout::{LogFileKind, make_beside};
 use super::lock::Lock;
-use super::log_file::{exists, verify_tail};
+use super::log_file::{does_exist, verify_tail};
 use super::pool::Manner;
 use super::tip::{self, End, Found};
 use super::wal::{self, Wal};
-use super::{damaged, fault};
+use super::{make_damage, make_fault};
 use systole_core::types::ids::Digest;
 use systole_core::types::ports::{LogFault, LostRange, Position};
 
@@ -32,10 +32,10 @@ pub(super) struct Gone(LostRange, String);
 
 impl Gone {
     /// The fault for a log. A copy is made again from its source.
-    pub(super) fn fault(&self, path: &Path, kind: LogFileKind) -> LogFault {
+    pub(super) fn to_fault(&self, path: &Path, kind: LogFileKind) -> LogFault {
         let Gone(gone, why) = self;
         match kind {
-            LogFileKind::Copy => damaged(path, gone.first, why.clone()),
+            LogFileKind::Copy => make_damage(path, gone.first, why.clone()),
             LogFileKind::Log => {
                 LogFault::Lost { path: path.display().to_string(), gone: *gone, why: why.clone() }
             }
@@ -50,8 +50,8 @@ impl Judged {
     }
 
     /// What a person should know about its tip.
-    pub(super) fn note(&self, path: &Path) -> Option<String> {
-        let tip = beside(path, tip::ENDING).display().to_string();
+    pub(super) fn to_note(&self, path: &Path) -> Option<String> {
+        let tip = make_beside(path, tip::ENDING).display().to_string();
         let what = match self.tip {
             Found::Nothing if self.end != End::EMPTY => "was not there",
             Found::Corrupt => "was corrupt",
@@ -68,7 +68,7 @@ impl Judged {
     }
 
     /// The same, if nothing is missing or exactly the missing positions are given up.
-    pub(super) fn accepted(
+    pub(super) fn accept_loss(
         self,
         path: &Path,
         kind: LogFileKind,
@@ -78,31 +78,31 @@ impl Judged {
             (None, None) => Ok(self),
             (None, Some(_)) => Err(LogFault::NothingLost { path: path.display().to_string() }),
             (Some(Gone(gone, _)), Some(given_up)) if *gone == given_up => Ok(self),
-            (Some(gone), _) => Err(gone.fault(path, kind)),
+            (Some(gone), _) => Err(gone.to_fault(path, kind)),
         }
     }
 }
 
 /// Verifies the newest records of a log and looks at its end. A missing log counts as one without records.
-pub(super) fn judge(path: &Path, kind: LogFileKind) -> Result<Judged, LogFault> {
+pub(super) fn judge_file(path: &Path, kind: LogFileKind) -> Result<Judged, LogFault> {
     let found = match kind {
-        LogFileKind::Log => tip::find(path)?,
+        LogFileKind::Log => tip::find_tip(path)?,
         // What a copy lacks is read again.
         LogFileKind::Copy => Found::Nothing,
     };
-    let wal = wal::look(path)?;
-    if !exists(path)? {
+    let wal = wal::read_wal(path)?;
+    if !does_exist(path)? {
         if kind == LogFileKind::Log && found == Found::Nothing && wal == Wal::Sound {
             let why = "there is a file -wal, but not the log that it belongs to";
-            return Err(damaged(path, Position::default(), why));
+            return Err(make_damage(path, Position::default(), why));
         }
-        let gone = missing(None, path, End::EMPTY, found, wal)?;
+        let gone = find_missing(None, path, End::EMPTY, found, wal)?;
         return Ok(Judged { end: End::EMPTY, tip: found, gone });
     }
     let manner = if wal == Wal::Corrupt { Manner::Alone } else { Manner::Still };
     let (connection, last) = verify_tail(path, manner)?;
     let end = end_at(&connection, path, last)?;
-    let gone = missing(Some(&connection), path, end, found, wal)?;
+    let gone = find_missing(Some(&connection), path, end, found, wal)?;
     Ok(Judged { end, tip: found, gone })
 }
 
@@ -120,11 +120,11 @@ fn head_at(connection: &Connection, path: &Path, at: Position) -> Result<Option<
     let found = connection
         .prepare_cached("SELECT head FROM record WHERE pos = ?1")
         .and_then(|mut find| find.query_row([pos], |row| row.get(0)).optional());
-    found.map(|head| head.map(Digest)).map_err(|e| fault(path, Some(at), &e))
+    found.map(|head| head.map(Digest)).map_err(|e| make_fault(path, Some(at), &e))
 }
 
 /// Which positions are missing from a log that ends there, and the evidence.
-pub(super) fn missing(
+pub(super) fn find_missing(
     connection: Option<&Connection>,
     path: &Path,
     end: End,
@@ -133,7 +133,7 @@ pub(super) fn missing(
 ) -> Result<Option<Gone>, LogFault> {
     let End { position: last, .. } = end;
     let next = Position(last.0 + 1);
-    let name = |ending: &str| beside(path, ending).display().to_string();
+    let name = |ending: &str| make_beside(path, ending).display().to_string();
     let (tip, log) = (name(tip::ENDING), name(wal::ENDING));
     let named = match found {
         Found::At { end, .. } => Some(end),
@@ -179,7 +179,7 @@ pub(super) fn missing(
 /// The header of the write-ahead log, and whether a process writes to the log. A writer that begins or ends between
 /// two looks can leave half a header in one of them. So the header counts if it is the same before and after the lock
 /// was found free.
-pub(super) fn settled(
+pub(super) fn wait_until_settled(
     mut look: impl FnMut() -> Result<Wal, LogFault>,
     mut is_held: impl FnMut() -> Result<bool, LogFault>,
 ) -> Result<(Wal, bool), LogFault> {
@@ -198,27 +198,27 @@ pub(super) fn settled(
 
 /// Refuses a log whose write-ahead log cannot be read, if no process writes to it.
 pub(super) fn refuse_unreadable(path: &Path, kind: LogFileKind) -> Result<(), LogFault> {
-    let look = || wal::look(path);
+    let look = || wal::read_wal(path);
     // If the header is sound, no lock is taken: an organism that starts at that moment would have to wait.
-    if look()? != Wal::Corrupt || settled(look, || Lock::is_held(path))?.0 != Wal::Corrupt {
+    if look()? != Wal::Corrupt || wait_until_settled(look, || Lock::is_held(path))?.0 != Wal::Corrupt {
         return Ok(());
     }
     let (connection, last) = verify_tail(path, Manner::Alone)?;
     let end = end_at(&connection, path, last)?;
-    let found = tip::find(path)?;
-    let gone = missing(Some(&connection), path, end, found, Wal::Corrupt)?;
-    gone.map_or(Ok(()), |gone| Err(gone.fault(path, kind)))
+    let found = tip::find_tip(path)?;
+    let gone = find_missing(Some(&connection), path, end, found, Wal::Corrupt)?;
+    gone.map_or(Ok(()), |gone| Err(gone.to_fault(path, kind)))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Wal, settled};
+    use super::{Wal, wait_until_settled};
 
     #[test]
     fn a_header_that_was_half_written_is_looked_at_again() {
         let seen = |looks: &[Wal], locks: &[bool]| {
             let (mut looks, mut locks) = (looks.iter().copied(), locks.iter().copied());
-            settled(|| Ok(looks.next().unwrap()), || Ok(locks.next().unwrap())).unwrap()
+            wait_until_settled(|| Ok(looks.next().unwrap()), || Ok(locks.next().unwrap())).unwrap()
         };
         // A writer ended after the first look.
         assert_eq!(seen(&[Wal::Corrupt, Wal::Sound, Wal::Sound], &[false, false]), (Wal::Sound, false));

@@ -9,8 +9,8 @@ use std::path::Path;
 use rusqlite::Connection;
 
 use super::documents::PIECE;
-use super::fault;
 use super::layout::{LARGE, LINE, LogFileKind, PART, connect_writing};
+use super::make_fault;
 use super::places::{self, PLACES, STAND_INS, WITHOUT_INDEXES_BEFORE};
 use super::rows::{self, FOLD};
 use systole_core::types::ports::LogFault;
@@ -20,10 +20,10 @@ use systole_core::types::record::FORMAT;
 pub(super) const WITH_TIP: u32 = 3;
 
 /// Migrates a log to the newest format; returns the one it had.
-pub(super) fn forward(path: &Path, kind: LogFileKind) -> Result<u32, LogFault> {
-    let ill = |e: rusqlite::Error| fault(path, None, &e);
+pub(super) fn migrate_forward(path: &Path, kind: LogFileKind) -> Result<u32, LogFault> {
+    let ill = |e: rusqlite::Error| make_fault(path, None, &e);
     let connection = connect_writing(path, kind).map_err(ill)?;
-    let found = number(&connection).map_err(ill)?;
+    let found = read_number(&connection).map_err(ill)?;
     if found < FORMAT {
         connection.execute_batch("BEGIN IMMEDIATE").map_err(ill)?;
         if found < 2 {
@@ -33,7 +33,7 @@ pub(super) fn forward(path: &Path, kind: LogFileKind) -> Result<u32, LogFault> {
         if found < 3 {
             // Its rows have no checksum, so a changed row cannot be detected, and every thread is folded again.
             connection.execute_batch(&format!("DROP TABLE fold;{FOLD}")).map_err(ill)?;
-            rows::empty(&connection).map_err(ill)?;
+            rows::remove_rows(&connection).map_err(ill)?;
         }
         if found < 4 {
             connection.execute_batch(PLACES).map_err(ill)?;
@@ -55,13 +55,13 @@ pub(super) fn forward(path: &Path, kind: LogFileKind) -> Result<u32, LogFault> {
 }
 
 /// The format number, as the newest commit has it.
-pub(super) fn number(connection: &Connection) -> rusqlite::Result<u32> {
+pub(super) fn read_number(connection: &Connection) -> rusqlite::Result<u32> {
     connection.pragma_query_value(Some("main"), "user_version", |row| row.get(0))
 }
 
 /// Adds what an older log lacks, in memory, for one connection. Returns whether the log is older.
-pub(super) fn beside(connection: &Connection) -> rusqlite::Result<bool> {
-    let found = number(connection)?;
+pub(super) fn make_beside(connection: &Connection) -> rusqlite::Result<bool> {
+    let found = read_number(connection)?;
     let is_older = found < FORMAT;
     if is_older {
         connection.pragma_update(None, "temp_store", "MEMORY")?;
@@ -74,7 +74,7 @@ pub(super) fn beside(connection: &Connection) -> rusqlite::Result<bool> {
         }
         if found < 4 {
             connection.execute_batch(STAND_INS)?;
-            places::set(connection, places::EVERYTHING)?;
+            places::set_placed(connection, places::EVERYTHING)?;
         }
         if found < 5 {
             connection.execute_batch(&PART.replacen("CREATE TABLE", "CREATE TEMP TABLE", 1))?;

@@ -39,15 +39,18 @@ use std::path::Path;
 use rusqlite::ErrorCode;
 
 pub use backup::{BackupDraft, back_up, name_new};
-pub use condition::{LogCondition, condition, lost_whole};
+pub use condition::{LogCondition, lost_whole, read_condition};
 pub use copy::{LastBundle, LogCopy};
 pub use erase::Erasure;
-pub use lock::holder;
-pub use open::{HeldLog, OpenSqliteLog, followed, format, hold, open, open_copy, open_reading, open_still};
+pub use lock::find_holder;
+pub use open::{
+    HeldLog, OpenSqliteLog, hold_log, open_copy, open_log, open_reading, open_still, read_followed,
+    read_format,
+};
 pub use read::{FoldCache, SqliteReader};
 pub use remake::{CopyDifference, CopyRemake};
 pub use secret::LogSecret;
-pub use structure::{StructureOddity, oddities};
+pub use structure::{StructureOddity, list_oddities};
 pub use verify_all::{VerifySummary, read_least, verify_all, verify_each};
 pub use write::SqliteAppender;
 
@@ -64,19 +67,19 @@ fn io_fault(path: &Path, error: &std::io::Error) -> LogFault {
         ErrorKind::IsADirectory => "it is a folder, not a log".to_owned(),
         ErrorKind::PermissionDenied => "this user may not read and write the log there".to_owned(),
         ErrorKind::StorageFull => return LogFault::Full { path: path.display().to_string() },
-        _ => system::told(error),
+        _ => system::describe_error(error),
     };
     LogFault::Io { path: path.display().to_string(), why }
 }
 
 /// Damage, named by the first position that shows it; 0 means the file as a whole.
-fn damaged(path: &Path, position: Position, why: impl Into<String>) -> LogFault {
+fn make_damage(path: &Path, position: Position, why: impl Into<String>) -> LogFault {
     LogFault::Damaged { path: path.display().to_string(), position, why: why.into() }
 }
 
 /// A fault of the database. If SQLite itself finds something wrong with the file, that is damage.
 /// Its position is the one that was being read, or 0 if no position is known.
-fn fault(path: &Path, at: Option<Position>, error: &rusqlite::Error) -> LogFault {
+fn make_fault(path: &Path, at: Option<Position>, error: &rusqlite::Error) -> LogFault {
     match error.sqlite_error_code() {
         // An unknown code is SQLite's plain "error": a table or column of ours is missing. A rule of a table that is
         // broken outside of a commit was broken by another program before.
@@ -85,7 +88,7 @@ fn fault(path: &Path, at: Option<Position>, error: &rusqlite::Error) -> LogFault
             | ErrorCode::NotADatabase
             | ErrorCode::Unknown
             | ErrorCode::ConstraintViolation,
-        ) => damaged(path, at.unwrap_or_default(), error.to_string()),
+        ) => make_damage(path, at.unwrap_or_default(), error.to_string()),
         Some(ErrorCode::DiskFull) => LogFault::Full { path: path.display().to_string() },
         // SQLite calls a full disk an I/O error if only its shared memory has no room.
         Some(ErrorCode::SystemIoFailure) if has_no_room(path) => {

@@ -8,17 +8,17 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::copy::{self, LastBundle};
-use super::layout::{LogFileKind, create};
+use super::layout::{LogFileKind, create_file};
 use super::lock::Lock;
-use super::log_file::{canonical, exists, kind_and_format, look, look_for, manner};
+use super::log_file::{choose_manner, does_exist, find_canonical, find_kind, kind_and_format, look_for};
 use super::loss::Judged;
-use super::pool::{Manner, Pool, connect};
+use super::pool::{Manner, Pool, connect_reading};
 use super::read::SqliteReader;
 use super::secret::LogSecret;
 use super::tip::Tip;
 use super::wal::Wal;
 use super::write::SqliteAppender;
-use super::{closing, fault, loss, migrate, wal};
+use super::{closing, loss, make_fault, migrate, wal};
 use systole_core::types::ports::{LogFault, LostRange};
 use systole_core::types::record::FORMAT;
 
@@ -35,19 +35,19 @@ pub struct OpenSqliteLog {
 }
 
 /// Opens a log for writing, and makes it if there is none.
-pub fn open(path: &Path) -> Result<OpenSqliteLog, LogFault> {
-    HeldLog::of(path, LogFileKind::Log, None)?.open()
+pub fn open_log(path: &Path) -> Result<OpenSqliteLog, LogFault> {
+    HeldLog::new_held(path, LogFileKind::Log, None)?.open_held()
 }
 
 /// Opens the copy of a log that is stored elsewhere, and makes it if there is none.
 pub fn open_copy(path: &Path) -> Result<OpenSqliteLog, LogFault> {
-    HeldLog::of(path, LogFileKind::Copy, None)?.open()
+    HeldLog::new_held(path, LogFileKind::Copy, None)?.open_held()
 }
 
 /// Takes a log for its one writer, and leaves it as it is until it is opened. With given-up positions it continues
 /// without them, and exactly those must be missing.
-pub fn hold(path: &Path, given_up: Option<LostRange>) -> Result<HeldLog, LogFault> {
-    HeldLog::of(path, LogFileKind::Log, given_up)
+pub fn hold_log(path: &Path, given_up: Option<LostRange>) -> Result<HeldLog, LogFault> {
+    HeldLog::new_held(path, LogFileKind::Log, given_up)
 }
 
 /// A log that no other process can open for writing, and in which nothing was changed yet.
@@ -61,28 +61,28 @@ pub struct HeldLog {
 }
 
 impl HeldLog {
-    fn of(path: &Path, kind: LogFileKind, given_up: Option<LostRange>) -> Result<HeldLog, LogFault> {
-        let path = canonical(path)?;
+    fn new_held(path: &Path, kind: LogFileKind, given_up: Option<LostRange>) -> Result<HeldLog, LogFault> {
+        let path = find_canonical(path)?;
         let judged = || {
-            if exists(&path)? {
+            if does_exist(&path)? {
                 look_for(&path, kind)?;
             }
-            loss::judge(&path, kind)?.accepted(&path, kind, given_up)
+            loss::judge_file(&path, kind)?.accept_loss(&path, kind, given_up)
         };
-        let was_there = exists(&path)?;
+        let was_there = does_exist(&path)?;
         // If a lock file exists, the lock is taken first, and the file is not yet written to. Writes of a running
         // organism must not look like damage.
         let early = Lock::if_there(&path)?;
         let mut found = judged()?;
         let lock = match early {
-            Some(lock) => lock.sign()?,
-            None => Lock::make(&path)?.sign()?,
+            Some(lock) => lock.sign_lock()?,
+            None => Lock::make_lock(&path)?.sign_lock()?,
         };
         // Another process may have made the log, run and ended since the first look.
-        if !was_there && exists(&path)? {
+        if !was_there && does_exist(&path)? {
             found = judged()?;
         }
-        let is_older = exists(&path)? && kind_and_format(&path)?.1 < FORMAT;
+        let is_older = does_exist(&path)? && kind_and_format(&path)?.1 < FORMAT;
         let pool = Arc::new(Pool::new(path, Manner::Live));
         Ok(HeldLog { pool, kind, given_up, lock, found, is_older })
     }
@@ -93,12 +93,12 @@ impl HeldLog {
     }
 
     /// The reading side, which stays valid when the log is opened.
-    pub fn reader(&self) -> SqliteReader {
+    pub fn make_reader(&self) -> SqliteReader {
         SqliteReader::new(Arc::clone(&self.pool))
     }
 
     /// Opens it for writing.
-    pub fn open(self) -> Result<OpenSqliteLog, LogFault> {
+    pub fn open_held(self) -> Result<OpenSqliteLog, LogFault> {
         let HeldLog { pool, kind, given_up, lock, found, .. } = self;
         let path = &pool.path;
         let mut notes = Vec::new();
@@ -106,16 +106,16 @@ impl HeldLog {
             let kept = wal::set_aside(path)?;
             notes.extend(kept.map(|kept| format!("what the file -wal held is kept as {}", kept.display())));
         }
-        if !exists(path)? {
-            create(path, kind)?;
+        if !does_exist(path)? {
+            create_file(path, kind)?;
         }
         let tip = match (kind, given_up) {
             (LogFileKind::Copy, _) => None,
-            (LogFileKind::Log, Some(_)) => Some(Tip::replacing(path)),
+            (LogFileKind::Log, Some(_)) => Some(Tip::new_replacing(path)),
             // This comes before the log gets a format whose logs have a tip.
-            (LogFileKind::Log, None) => Some(Tip::of(path, found.tip, found.end)?),
+            (LogFileKind::Log, None) => Some(Tip::new(path, found.tip, found.end)?),
         };
-        let format = migrate::forward(path, kind)?;
+        let format = migrate::migrate_forward(path, kind)?;
         if kind == LogFileKind::Log && format < FORMAT {
             notes.push(format!(
                 "{} was converted from format {format} to format {FORMAT}, which older versions of systole cannot read",
@@ -124,24 +124,24 @@ impl HeldLog {
         }
         let had_tip = format >= migrate::WITH_TIP;
         let without_tip = kind == LogFileKind::Log && had_tip && found.is_untold();
-        notes.extend(found.note(path).filter(|_| kind == LogFileKind::Log && had_tip));
+        notes.extend(found.to_note(path).filter(|_| kind == LogFileKind::Log && had_tip));
         // Positions and call numbers may be used again, so an answer to an old delivery must not fit a new one.
         let secret = match given_up.is_some() || without_tip {
-            true => LogSecret::anew(path)?,
-            false => LogSecret::of(path)?,
+            true => LogSecret::make_anew(path)?,
+            false => LogSecret::read_secret(path)?,
         };
-        let opening = (kind == LogFileKind::Log).then(|| closing::begin(path)).transpose()?;
+        let opening = (kind == LogFileKind::Log).then(|| closing::begin_opening(path)).transpose()?;
         let mut writer = SqliteAppender::new(Arc::clone(&pool), Arc::new(lock), kind, tip)?;
         // Half of what was lost may have been copied into the file.
-        notes.extend(writer.heal(given_up.is_some() || without_tip)?);
+        notes.extend(writer.heal_rows(given_up.is_some() || without_tip)?);
         if writer.is_unfinished()? {
-            notes.push(match writer.rewrite() {
+            notes.push(match writer.rewrite_file() {
                 Ok(()) => "an erasure was finished: the file was written anew".to_owned(),
                 Err(fault) => format!("an erasure is not finished: {fault}"),
             });
         }
         if let Some(opening) = opening {
-            writer.watch(opening)?;
+            writer.watch_file(opening)?;
         }
         Ok(OpenSqliteLog { writer, reader: SqliteReader::new(pool), secret, notes })
     }
@@ -149,24 +149,25 @@ impl HeldLog {
 
 /// Opens a log to read it, whether an organism runs on it or not.
 pub fn open_reading(path: &Path) -> Result<SqliteReader, LogFault> {
-    let path = canonical(path)?;
-    let kind = look(&path)?;
+    let path = find_canonical(path)?;
+    let kind = find_kind(&path)?;
     loss::refuse_unreadable(&path, kind)?;
-    let manner = manner(&path);
+    let manner = choose_manner(&path);
     let pool = Pool::new(path, manner);
-    pool.read(|_| Ok(()))?;
+    pool.with_connection(|_| Ok(()))?;
     Ok(SqliteReader::new(Arc::new(pool)))
 }
 
 /// Opens a log that no process writes to, and leaves nothing beside it: its folder may be write-protected. Commits that
 /// cannot be read are left out, and `condition` names them.
 pub fn open_still(path: &Path) -> Result<SqliteReader, LogFault> {
-    let path = canonical(path)?;
-    look(&path)?;
-    let manner = if wal::look(&path)? == Wal::Corrupt { Manner::Alone } else { Manner::Still };
+    let path = find_canonical(path)?;
+    find_kind(&path)?;
+    let manner = if wal::read_wal(&path)? == Wal::Corrupt { Manner::Alone } else { Manner::Still };
     let pool = Pool::new(path, manner);
-    let found =
-        pool.read(|connection| migrate::number(connection).map_err(|e| fault(&pool.path, None, &e)))?;
+    let found = pool.with_connection(|connection| {
+        migrate::read_number(connection).map_err(|e| make_fault(&pool.path, None, &e))
+    })?;
     match found {
         found if found > FORMAT => {
             Err(LogFault::Newer { path: pool.path.display().to_string(), found, known: FORMAT })
@@ -176,21 +177,21 @@ pub fn open_still(path: &Path) -> Result<SqliteReader, LogFault> {
 }
 
 /// How far the copy at a path goes; `None` if there is no copy, or it has followed nothing yet.
-pub fn followed(path: &Path) -> Result<Option<LastBundle>, LogFault> {
-    let path = canonical(path)?;
-    if !exists(&path)? || look(&path)? != LogFileKind::Copy {
+pub fn read_followed(path: &Path) -> Result<Option<LastBundle>, LogFault> {
+    let path = find_canonical(path)?;
+    if !does_exist(&path)? || find_kind(&path)? != LogFileKind::Copy {
         return Ok(None);
     }
-    let reading = connect(&path, manner(&path))?;
-    let found = copy::read(&reading.connection).map_err(|e| fault(&path, None, &e))?;
+    let reading = connect_reading(&path, choose_manner(&path))?;
+    let found = copy::read_copy(&reading.connection).map_err(|e| make_fault(&path, None, &e))?;
     Ok(found.map(|copy| copy.followed).filter(|followed| followed.sequence > 0))
 }
 
 /// The format number of a log. A new number may be only in the write-ahead log.
-pub fn format(path: &Path) -> Result<u32, LogFault> {
-    let path = canonical(path)?;
-    let kind = look(&path)?;
+pub fn read_format(path: &Path) -> Result<u32, LogFault> {
+    let path = find_canonical(path)?;
+    let kind = find_kind(&path)?;
     loss::refuse_unreadable(&path, kind)?;
-    let reading = connect(&path, manner(&path))?;
-    migrate::number(&reading.connection).map_err(|e| fault(&path, None, &e))
+    let reading = connect_reading(&path, choose_manner(&path))?;
+    migrate::read_number(&reading.connection).map_err(|e| make_fault(&path, None, &e))
 }

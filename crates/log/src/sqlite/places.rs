@@ -49,7 +49,7 @@ CREATE TEMP TABLE placed (pos INTEGER NOT NULL, sum INTEGER NOT NULL);
 ";
 
 /// The position up to which every record has its entries; `None` if that is corrupt.
-fn known(connection: &Connection) -> rusqlite::Result<Option<Position>> {
+fn read_known(connection: &Connection) -> rusqlite::Result<Option<Position>> {
     let sql = "SELECT pos, sum FROM placed WHERE (SELECT count(*) FROM placed) = 1";
     let mut find = connection.prepare_cached(sql)?;
     let found: Option<(i64, i64)> = find.query_row([], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
@@ -59,9 +59,9 @@ fn known(connection: &Connection) -> rusqlite::Result<Option<Position>> {
 
 /// The same, if it fits the log: no entry is later than the last record, and no more records follow than may wait for
 /// a run.
-pub(super) fn placed(connection: &Connection) -> rusqlite::Result<Option<Position>> {
-    let Some(placed) = known(connection)? else { return Ok(None) };
-    let last = last(connection)?;
+pub(super) fn read_placed(connection: &Connection) -> rusqlite::Result<Option<Position>> {
+    let Some(placed) = read_known(connection)? else { return Ok(None) };
+    let last = read_last(connection)?;
     let fits = placed <= last && last.0 - placed.0 < 2 * RUN;
     Ok((fits || placed == EVERYTHING && has_stand_ins(connection)?).then_some(placed))
 }
@@ -72,8 +72,8 @@ fn has_stand_ins(connection: &Connection) -> rusqlite::Result<bool> {
 }
 
 /// Sets how far the entries go.
-pub(super) fn set(connection: &Connection, position: Position) -> rusqlite::Result<()> {
-    let pos = signed(position);
+pub(super) fn set_placed(connection: &Connection, position: Position) -> rusqlite::Result<()> {
+    let pos = to_signed(position);
     let mut change = connection.prepare_cached("UPDATE placed SET pos = ?1, sum = ?2")?;
     if change.execute([pos, sum_of(pos)])? == 0 {
         connection.execute("INSERT INTO placed (pos, sum) VALUES (?1, ?2)", [pos, sum_of(pos)])?;
@@ -82,7 +82,11 @@ pub(super) fn set(connection: &Connection, position: Position) -> rusqlite::Resu
 }
 
 /// Writes the entries of the records after one position up to another. Part of a transaction.
-pub(super) fn run(connection: &Connection, after: Position, last: Position) -> rusqlite::Result<()> {
+pub(super) fn place_records(
+    connection: &Connection,
+    after: Position,
+    last: Position,
+) -> rusqlite::Result<()> {
     // A second entry of the same name breaks the key of its table, and the transaction with it.
     let places = "INSERT INTO place (thread, seq, pos) SELECT thread, seq, pos FROM record \
                   WHERE pos > ?1 AND pos <= ?2 ORDER BY 1, 2";
@@ -90,20 +94,20 @@ pub(super) fn run(connection: &Connection, after: Position, last: Position) -> r
                  WHERE pos > ?1 AND pos <= ?2 AND ordinal IS NOT NULL AND turn IS NOT NULL AND call IS NOT NULL \
                  ORDER BY 1, 2, 3, 4";
     for sql in [places, items] {
-        connection.prepare_cached(sql)?.execute([signed(after), signed(last)])?;
+        connection.prepare_cached(sql)?.execute([to_signed(after), to_signed(last)])?;
     }
-    set(connection, last)
+    set_placed(connection, last)
 }
 
 /// Writes the entries of all records, if there are none yet. Part of a transaction.
 pub(super) fn run_all(connection: &Connection) -> rusqlite::Result<()> {
-    run(connection, Position(0), last(connection)?)
+    place_records(connection, Position(0), read_last(connection)?)
 }
 
 /// Makes all entries again if it is unknown how far they go, or if they are suspect anyway. Returns whether it was
 /// unknown.
-pub(super) fn heal(connection: &Connection, is_suspect: bool) -> rusqlite::Result<bool> {
-    let is_unknown = placed(connection)?.is_none();
+pub(super) fn heal_places(connection: &Connection, is_suspect: bool) -> rusqlite::Result<bool> {
+    let is_unknown = read_placed(connection)?.is_none();
     if !is_suspect && !is_unknown {
         return Ok(false);
     }
@@ -115,17 +119,17 @@ pub(super) fn heal(connection: &Connection, is_suspect: bool) -> rusqlite::Resul
 }
 
 /// Writes the entries that are missing, so that a closed log has them all.
-pub(super) fn complete(connection: &Connection) -> rusqlite::Result<()> {
-    let last = last(connection)?;
-    if let Some(placed) = placed(connection)?.filter(|placed| *placed < last) {
+pub(super) fn complete_places(connection: &Connection) -> rusqlite::Result<()> {
+    let last = read_last(connection)?;
+    if let Some(placed) = read_placed(connection)?.filter(|placed| *placed < last) {
         let work = connection.unchecked_transaction()?;
-        run(&work, placed, last)?;
+        place_records(&work, placed, last)?;
         work.commit()?;
     }
     Ok(())
 }
 
-fn last(connection: &Connection) -> rusqlite::Result<Position> {
+fn read_last(connection: &Connection) -> rusqlite::Result<Position> {
     let mut find = connection.prepare_cached("SELECT coalesce(max(pos), 0) FROM record")?;
     find.query_row([], |row| row.get(0)).map(|last: i64| Position(last.unsigned_abs()))
 }
@@ -148,14 +152,14 @@ pub(super) fn has_item(
 
 /// The first record without entries whose item is recorded before it. Only another program can have written it.
 pub(super) fn repeated_item(connection: &Connection) -> rusqlite::Result<Option<Position>> {
-    let placed = placed(connection)?.filter(|placed| *placed != EVERYTHING);
+    let placed = read_placed(connection)?.filter(|placed| *placed != EVERYTHING);
     let Some(placed) = placed else { return Ok(None) };
     let sql = "SELECT min(pos) FROM (SELECT max(r.pos) AS pos FROM record r \
                WHERE r.pos > ?1 AND r.ordinal IS NOT NULL AND r.turn IS NOT NULL AND r.call IS NOT NULL \
                GROUP BY r.thread, r.call, r.turn, r.ordinal \
                HAVING count(*) > 1 OR EXISTS (SELECT 1 FROM item i WHERE i.thread = r.thread AND i.call = r.call \
                AND i.turn = r.turn AND i.ordinal = r.ordinal))";
-    let found: Option<i64> = connection.query_row(sql, [signed(placed)], |row| row.get(0))?;
+    let found: Option<i64> = connection.query_row(sql, [to_signed(placed)], |row| row.get(0))?;
     Ok(found.map(|pos| Position(pos.unsigned_abs())))
 }
 
@@ -173,10 +177,10 @@ pub(super) struct NewestPlaces {
 
 impl NewestPlaces {
     /// Reads what was committed since. Returns the last position with entries.
-    fn renew(&mut self, connection: &Connection) -> rusqlite::Result<Option<i64>> {
-        let placed = placed(connection)?;
+    fn renew_places(&mut self, connection: &Connection) -> rusqlite::Result<Option<i64>> {
+        let placed = read_placed(connection)?;
         if placed != self.placed {
-            *self = NewestPlaces { placed, read: placed.map_or(0, signed), threads: FastMap::default() };
+            *self = NewestPlaces { placed, read: placed.map_or(0, to_signed), threads: FastMap::default() };
         }
         if placed.is_none() {
             return Ok(None);
@@ -188,10 +192,10 @@ impl NewestPlaces {
             self.read = row.get(0)?;
             self.threads.entry(row.get(1)?).or_default().push((row.get(2)?, self.read));
         }
-        Ok(placed.map(signed))
+        Ok(placed.map(to_signed))
     }
 
-    fn of(&self, thread: i64) -> &[(i64, i64)] {
+    fn list_places(&self, thread: i64) -> &[(i64, i64)] {
         self.threads.get(&thread).map_or(&[], Vec::as_slice)
     }
 
@@ -203,34 +207,34 @@ impl NewestPlaces {
         seq: i64,
         limit: usize,
     ) -> rusqlite::Result<Vec<(i64, i64)>> {
-        let Some(thread) = number(connection, thread)? else { return Ok(Vec::new()) };
+        let Some(thread) = read_number(connection, thread)? else { return Ok(Vec::new()) };
         let most = i64::try_from(limit).unwrap_or(i64::MAX);
-        let Some(placed) = self.renew(connection)? else {
+        let Some(placed) = self.renew_places(connection)? else {
             let sql = "SELECT seq, pos FROM record WHERE thread = ?1 AND seq >= ?2 ORDER BY pos LIMIT ?3";
-            return connection.prepare_cached(sql)?.query_map([thread, seq, most], pair)?.collect();
+            return connection.prepare_cached(sql)?.query_map([thread, seq, most], read_pair)?.collect();
         };
         let sql =
             "SELECT seq, pos FROM place WHERE thread = ?1 AND seq >= ?2 AND pos <= ?3 ORDER BY seq LIMIT ?4";
         let mut find = connection.prepare_cached(sql)?;
-        let found = find.query_map([thread, seq, placed, most], pair)?;
+        let found = find.query_map([thread, seq, placed, most], read_pair)?;
         let mut found = found.collect::<Result<Vec<_>, _>>()?;
-        let newest = self.of(thread).iter().filter(|(its, _)| *its >= seq);
+        let newest = self.list_places(thread).iter().filter(|(its, _)| *its >= seq);
         found.extend(newest.take(limit - found.len()));
         Ok(found)
     }
 
     /// The last record of a thread before the record `seq` at a position: its number and head. A second record with
     /// that number, further ahead, is found too.
-    pub(super) fn before(
+    pub(super) fn find_before(
         &mut self,
         connection: &Connection,
         thread: i64,
         (seq, position): (i64, i64),
     ) -> rusqlite::Result<Option<(i64, [u8; 32])>> {
         if self.placed.is_none() || self.read < position - 1 {
-            self.renew(connection)?;
+            self.renew_places(connection)?;
         }
-        let newest = self.of(thread);
+        let newest = self.list_places(thread);
         let newest = newest.get(..newest.partition_point(|(_, pos)| *pos < position)).unwrap_or_default();
         let found = match (newest.last(), self.placed) {
             (Some((_, pos)), _) => Some(*pos),
@@ -240,13 +244,13 @@ impl NewestPlaces {
                     "SELECT pos FROM place WHERE thread = ?1 AND seq <= ?2 AND pos < ?3 AND pos <= ?4 \
                      ORDER BY seq DESC LIMIT 1",
                 )?
-                .query_row([thread, seq, position, signed(placed)], |row| row.get(0))
+                .query_row([thread, seq, position, to_signed(placed)], |row| row.get(0))
                 .optional()?,
         };
         let sql = "SELECT seq, head FROM record WHERE pos = ?1 AND thread = ?2";
         let mut head = connection.prepare_cached(sql)?;
         let found =
-            found.map(|found| head.query_row([found, thread], pair).optional()).transpose()?.flatten();
+            found.map(|found| head.query_row([found, thread], read_pair).optional()).transpose()?.flatten();
         match found {
             Some((its, _)) if its + 1 == seq => Ok(found),
             None if seq == 1 && self.placed.is_some() => Ok(None),
@@ -255,34 +259,36 @@ impl NewestPlaces {
                 .prepare_cached(
                     "SELECT seq, head FROM record WHERE thread = ?1 AND pos < ?2 ORDER BY pos DESC LIMIT 1",
                 )?
-                .query_row([thread, position], pair)
+                .query_row([thread, position], read_pair)
                 .optional(),
         }
     }
 }
 
-fn pair<A: rusqlite::types::FromSql, B: rusqlite::types::FromSql>(row: &Row<'_>) -> rusqlite::Result<(A, B)> {
+fn read_pair<A: rusqlite::types::FromSql, B: rusqlite::types::FromSql>(
+    row: &Row<'_>,
+) -> rusqlite::Result<(A, B)> {
     Ok((row.get(0)?, row.get(1)?))
 }
 
 /// The number of a thread in the file.
-fn number(connection: &Connection, thread: &str) -> rusqlite::Result<Option<i64>> {
+fn read_number(connection: &Connection, thread: &str) -> rusqlite::Result<Option<i64>> {
     let mut find = connection.prepare_cached("SELECT id FROM thread WHERE text = ?1")?;
     find.query_row([thread], |row| row.get(0)).optional()
 }
 
 /// What is wrong with the entries, if anything. An older log has none.
-pub(super) fn fault(connection: &Connection) -> rusqlite::Result<Option<&'static str>> {
-    if known(connection)?.is_none() {
+pub(super) fn find_fault(connection: &Connection) -> rusqlite::Result<Option<&'static str>> {
+    if read_known(connection)?.is_none() {
         return Ok(Some("the table placed does not fit its checksum"));
     }
-    let Some(placed) = placed(connection)? else {
+    let Some(placed) = read_placed(connection)? else {
         return Ok(Some("the table placed does not fit the records"));
     };
     if placed == EVERYTHING {
         return Ok(None);
     }
-    let differ = |sql: &str| connection.query_row(sql, [signed(placed)], |row| row.get::<_, bool>(0));
+    let differ = |sql: &str| connection.query_row(sql, [to_signed(placed)], |row| row.get::<_, bool>(0));
     // Each entry has its record, and there are as many of them: so each record has its entry, and only one.
     if differ(
         "SELECT (SELECT count(*) FROM place) <> (SELECT count(*) FROM record WHERE pos <= ?1) \
@@ -304,7 +310,7 @@ pub(super) fn fault(connection: &Connection) -> rusqlite::Result<Option<&'static
 pub(super) const CURE: &str =
     "empty the table placed while no organism runs, and the next start makes all entries again";
 
-fn signed(position: Position) -> i64 {
+fn to_signed(position: Position) -> i64 {
     i64::try_from(position.0).unwrap_or(i64::MAX)
 }
 

@@ -7,9 +7,9 @@ use std::sync::{Mutex, PoisonError};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
-use super::layout::{beside, guard};
+use super::layout::{check_layout, make_beside};
 use super::places::NewestPlaces;
-use super::{fault, migrate};
+use super::{make_fault, migrate};
 use systole_core::types::ports::LogFault;
 use systole_core::types::record::FORMAT;
 
@@ -48,7 +48,7 @@ pub(super) struct Reading {
 impl Reading {
     /// Whether the log has been migrated since.
     fn is_outdated(&self) -> rusqlite::Result<bool> {
-        Ok(self.is_older && migrate::number(&self.connection)? == FORMAT)
+        Ok(self.is_older && migrate::read_number(&self.connection)? == FORMAT)
     }
 }
 
@@ -58,7 +58,7 @@ impl Pool {
     }
 
     /// Reads with a connection of the pool.
-    pub(super) fn read<T>(
+    pub(super) fn with_connection<T>(
         &self,
         read: impl FnOnce(&Connection) -> Result<T, LogFault>,
     ) -> Result<T, LogFault> {
@@ -71,10 +71,10 @@ impl Pool {
         read: impl FnOnce(&mut Reading) -> Result<T, LogFault>,
     ) -> Result<T, LogFault> {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let outdated = |held: &Reading| held.is_outdated().map_err(|e| fault(&self.path, None, &e));
+        let outdated = |held: &Reading| held.is_outdated().map_err(|e| make_fault(&self.path, None, &e));
         let mut held = match idle {
             Some(held) if !outdated(&held)? => held,
-            _ => connect(&self.path, self.manner)?,
+            _ => connect_reading(&self.path, self.manner)?,
         };
         // A connection whose read failed is not used again: the fault may be only in the connection.
         let found = read(&mut held)?;
@@ -92,16 +92,16 @@ impl Pool {
 }
 
 /// Opens a connection that can only read.
-pub(super) fn connect(path: &Path, manner: Manner) -> Result<Reading, LogFault> {
-    let connection = open(path, manner).map_err(|e| fault(path, None, &e))?;
+pub(super) fn connect_reading(path: &Path, manner: Manner) -> Result<Reading, LogFault> {
+    let connection = open_connection(path, manner).map_err(|e| make_fault(path, None, &e))?;
     // SQLite opens the files next to the log at the first read.
     let first = connection.pragma_query_value(None, "schema_version", |row| row.get::<_, i64>(0));
-    first.map_err(|e| fault(path, None, &e))?;
-    let is_older = migrate::beside(&connection).map_err(|e| fault(path, None, &e))?;
+    first.map_err(|e| make_fault(path, None, &e))?;
+    let is_older = migrate::make_beside(&connection).map_err(|e| make_fault(path, None, &e))?;
     Ok(Reading { connection, newest: NewestPlaces::default(), is_older })
 }
 
-fn open(path: &Path, manner: Manner) -> rusqlite::Result<Connection> {
+fn open_connection(path: &Path, manner: Manner) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let with_wal = manner == Manner::Still && has_wal(path);
     let connection = match manner {
@@ -110,7 +110,7 @@ fn open(path: &Path, manner: Manner) -> rusqlite::Result<Connection> {
             Connection::open_with_flags(still_uri(path, with_wal), flags | OpenFlags::SQLITE_OPEN_URI)
         }
     }?;
-    guard(&connection)?;
+    check_layout(&connection)?;
     if with_wal {
         // Before the first read, SQLite then keeps its index of the write-ahead log in memory.
         connection.pragma_update(None, "locking_mode", "EXCLUSIVE")?;
@@ -125,7 +125,7 @@ const WAL_HEADER: u64 = 32;
 /// Whether there are commits in the write-ahead log, as after a crash. A write-ahead log with only a
 /// header holds none.
 fn has_wal(path: &Path) -> bool {
-    std::fs::metadata(beside(path, "-wal")).is_ok_and(|file| file.len() > WAL_HEADER)
+    std::fs::metadata(make_beside(path, "-wal")).is_ok_and(|file| file.len() > WAL_HEADER)
 }
 
 /// The address under which SQLite reads a log and touches nothing. After a crash the last commits are

@@ -8,13 +8,13 @@ use std::sync::Arc;
 
 use rusqlite::{OptionalExtension, Params};
 
-use super::column::{Unfit, records_where, stored};
+use super::column::{Unfit, read_stored, records_where};
 use super::documents;
 use super::places::NewestPlaces;
 use super::pool::{Pool, Reading};
 use super::rows::{self, Checked, rows_where};
 use super::verify::{self, Walk};
-use super::{damaged, fault, migrate};
+use super::{make_damage, make_fault, migrate};
 use systole_core::types::body_parts::ERASED_TEXT;
 use systole_core::types::ids::{Digest, Key, Name, ThreadId};
 use systole_core::types::limits;
@@ -45,11 +45,11 @@ pub struct SqliteReader {
 }
 
 /// The limit as SQLite takes it: a signed number.
-fn limited(limit: usize) -> i64 {
+fn to_limit(limit: usize) -> i64 {
     i64::try_from(limit).unwrap_or(i64::MAX)
 }
 
-fn number(n: u64) -> i64 {
+fn to_number(n: u64) -> i64 {
     i64::try_from(n).unwrap_or(i64::MAX)
 }
 
@@ -64,12 +64,12 @@ impl SqliteReader {
         SqliteReader { pool: self.pool.clone(), proves: false }
     }
 
-    fn fault(&self, error: &rusqlite::Error) -> LogFault {
-        fault(&self.pool.path, None, error)
+    fn make_fault(&self, error: &rusqlite::Error) -> LogFault {
+        make_fault(&self.pool.path, None, error)
     }
 
-    fn damaged(&self, position: Position, why: String) -> LogFault {
-        damaged(&self.pool.path, position, why)
+    fn make_damage(&self, position: Position, why: String) -> LogFault {
+        make_damage(&self.pool.path, position, why)
     }
 
     /// The records at these positions, where a thread has records with these numbers. Each must continue the one
@@ -80,25 +80,26 @@ impl SqliteReader {
         thread: &ThreadId,
         places: &[(i64, i64)],
     ) -> Result<Vec<(Position, Record)>, LogFault> {
-        let ill = |e: rusqlite::Error| self.fault(&e);
-        let mut walk = Walk::after(connection, newest, &self.pool.path, Position::default());
+        let ill = |e: rusqlite::Error| self.make_fault(&e);
+        let mut walk = Walk::new_after(connection, newest, &self.pool.path, Position::default());
         let mut statement = connection.prepare_cached(records_where!("WHERE r.pos = ?1")).map_err(ill)?;
         let mut found = Vec::with_capacity(places.len());
         for (seq, pos) in places {
             let (seq, position) = (seq.unsigned_abs(), Position(pos.unsigned_abs()));
-            let ill = |e: rusqlite::Error| fault(&self.pool.path, Some(position), &e);
+            let ill = |e: rusqlite::Error| make_fault(&self.pool.path, Some(position), &e);
             let mut rows = statement.query([pos]).map_err(ill)?;
             let row = rows.next().map_err(ill)?;
-            let record = row.map(stored).transpose().map_err(|Unfit(why)| self.damaged(position, why))?;
+            let record =
+                row.map(read_stored).transpose().map_err(|Unfit(why)| self.make_damage(position, why))?;
             match record {
                 Some(record) if record.header.thread == *thread && record.header.seq == seq => {
-                    found.push(if self.proves { walk.link(record)? } else { record.claimed() });
+                    found.push(if self.proves { walk.link_record(record)? } else { record.to_claimed() });
                 }
                 _ if !self.proves => {}
                 _ => {
                     let why =
                         format!("record {seq} of thread {thread} is not here, but the table place says so");
-                    return Err(self.damaged(position, why));
+                    return Err(self.make_damage(position, why));
                 }
             }
         }
@@ -106,29 +107,29 @@ impl SqliteReader {
     }
 
     fn threads_where(&self, sql: &str, params: impl Params) -> Result<Vec<ThreadId>, LogFault> {
-        let texts: Vec<String> = self.pool.read(|connection| {
-            let mut statement = connection.prepare_cached(sql).map_err(|e| self.fault(&e))?;
-            let rows = statement.query_map(params, |row| row.get(0)).map_err(|e| self.fault(&e))?;
-            rows.collect::<Result<_, _>>().map_err(|e| self.fault(&e))
+        let texts: Vec<String> = self.pool.with_connection(|connection| {
+            let mut statement = connection.prepare_cached(sql).map_err(|e| self.make_fault(&e))?;
+            let rows = statement.query_map(params, |row| row.get(0)).map_err(|e| self.make_fault(&e))?;
+            rows.collect::<Result<_, _>>().map_err(|e| self.make_fault(&e))
         })?;
         texts.iter().map(|text| self.thread_id(text)).collect()
     }
 
     fn thread_id(&self, text: &str) -> Result<ThreadId, LogFault> {
-        ThreadId::parse(text).map_err(|e| self.damaged(Position::default(), e.to_string()))
+        ThreadId::parse(text).map_err(|e| self.make_damage(Position::default(), e.to_string()))
     }
 
     /// Checks every row of the table `fold`: how many there are, and what is wrong with them.
-    pub fn cache(&self) -> Result<FoldCache, LogFault> {
-        self.pool.read(|connection| {
+    pub fn read_cache(&self) -> Result<FoldCache, LogFault> {
+        self.pool.with_connection(|connection| {
             // One transaction, so that rows and marks are from the same moment.
-            let moment = connection.unchecked_transaction().map_err(|e| self.fault(&e))?;
-            let (_, marks) = verify::ends(&moment, &self.pool.path)?;
+            let moment = connection.unchecked_transaction().map_err(|e| self.make_fault(&e))?;
+            let (_, marks) = verify::read_ends(&moment, &self.pool.path)?;
             let mut cache = FoldCache::default();
-            let mut statement = moment.prepare(rows_where!("")).map_err(|e| self.fault(&e))?;
-            let mut found = statement.query([]).map_err(|e| self.fault(&e))?;
-            while let Some(row) = found.next().map_err(|e| self.fault(&e))? {
-                match rows::checked(row) {
+            let mut statement = moment.prepare(rows_where!("")).map_err(|e| self.make_fault(&e))?;
+            let mut found = statement.query([]).map_err(|e| self.make_fault(&e))?;
+            while let Some(row) = found.next().map_err(|e| self.make_fault(&e))? {
+                match rows::check_row(row) {
                     Checked::Sound(_) => {}
                     Checked::Corrupt(_, Some(thread)) => cache.corrupt.push(thread.to_string()),
                     Checked::Corrupt(number, None) => cache.corrupt.push(format!("number {number}")),
@@ -136,9 +137,11 @@ impl SqliteReader {
                 cache.rows += 1;
             }
             let is_complete = match marks {
-                Some(marks) => rows::working(&moment, marks).map_err(|e| self.fault(&e))?.is_complete,
+                Some(marks) => {
+                    rows::read_working(&moment, marks).map_err(|e| self.make_fault(&e))?.is_complete
+                }
                 // An older log has no such marks.
-                None => migrate::number(&moment).map_err(|e| self.fault(&e))? < migrate::WITH_TIP,
+                None => migrate::read_number(&moment).map_err(|e| self.make_fault(&e))? < migrate::WITH_TIP,
             };
             cache.is_complete = is_complete;
             Ok(cache)
@@ -150,57 +153,59 @@ impl SqliteReader {
     /// The documents that are erased: they have no bytes.
     pub fn erased_documents(&self) -> Result<Vec<Digest>, LogFault> {
         let sql = "SELECT hash FROM document WHERE length(bytes) = 0 AND hash <> ?1 ORDER BY id";
-        self.pool.read(|connection| {
+        self.pool.with_connection(|connection| {
             let found = connection.prepare_cached(sql).and_then(|mut find| {
-                let rows = find.query_map([Digest::of(b"").0], |row| Ok(Digest(row.get(0)?)))?;
+                let rows = find.query_map([Digest::hash_bytes(b"").0], |row| Ok(Digest(row.get(0)?)))?;
                 rows.collect()
             });
-            found.map_err(|e| self.fault(&e))
+            found.map_err(|e| self.make_fault(&e))
         })
     }
 
     /// The documents that have a text, each with whether it is a configuration. Bodies of records are left out.
     pub fn documents_with(&self, text: &[u8]) -> Result<Vec<(Digest, bool)>, LogFault> {
-        self.pool.read(|connection| documents::with_text(connection, text).map_err(|e| self.fault(&e)))
+        self.pool.with_connection(|connection| {
+            documents::with_text(connection, text).map_err(|e| self.make_fault(&e))
+        })
     }
 }
 
 impl LogReader for SqliteReader {
-    fn opening(&self) -> Result<LogOpening, LogFault> {
-        self.pool.read(|connection| {
+    fn read_opening(&self) -> Result<LogOpening, LogFault> {
+        self.pool.with_connection(|connection| {
             // One transaction, so that rows and records are from the same moment.
-            let moment = connection.unchecked_transaction().map_err(|e| self.fault(&e))?;
-            let (last, marks) = verify::ends(&moment, &self.pool.path)?;
+            let moment = connection.unchecked_transaction().map_err(|e| self.make_fault(&e))?;
+            let (last, marks) = verify::read_ends(&moment, &self.pool.path)?;
             let near = marks.filter(|marks| last.0 - marks.checkpoint.0 <= AT_ONCE);
-            let working = near.map(|marks| rows::working(&moment, marks)).transpose();
-            let working = working.map_err(|e| self.fault(&e))?.filter(|working| working.is_complete);
+            let working = near.map(|marks| rows::read_working(&moment, marks)).transpose();
+            let working = working.map_err(|e| self.make_fault(&e))?.filter(|working| working.is_complete);
             let (Some(marks), Some(working)) = (near, working) else {
                 return Ok(LogOpening { last, by_thread: true, ..LogOpening::default() });
             };
             let mut records = Vec::new();
             let mut newest = NewestPlaces::default();
-            let mut walk = Walk::after(&moment, &mut newest, &self.pool.path, marks.checkpoint);
-            walk.finish(|record| records.push(record))?;
+            let mut walk = Walk::new_after(&moment, &mut newest, &self.pool.path, marks.checkpoint);
+            walk.finish_walk(|record| records.push(record))?;
             Ok(LogOpening { last, rows: working.rows, records, by_thread: false })
         })
     }
 
-    fn last(&self) -> Result<Position, LogFault> {
-        self.pool.read(|connection| {
+    fn read_last(&self) -> Result<Position, LogFault> {
+        self.pool.with_connection(|connection| {
             let last: rusqlite::Result<i64> = connection
                 .prepare_cached("SELECT coalesce(max(pos), 0) FROM record")
                 .and_then(|mut s| s.query_row([], |row| row.get(0)));
-            last.map(|last| Position(last.unsigned_abs())).map_err(|e| self.fault(&e))
+            last.map(|last| Position(last.unsigned_abs())).map_err(|e| self.make_fault(&e))
         })
     }
 
-    fn row(&self, thread: &ThreadId) -> Result<Option<FoldRow>, LogFault> {
+    fn read_row(&self, thread: &ThreadId) -> Result<Option<FoldRow>, LogFault> {
         let sql = rows_where!("WHERE f.thread = (SELECT id FROM thread WHERE text = ?1)");
-        self.pool.read(|connection| {
+        self.pool.with_connection(|connection| {
             let found = connection.prepare_cached(sql).and_then(|mut find| {
-                find.query_row([thread.as_str()], |row| Ok(rows::checked(row))).optional()
+                find.query_row([thread.as_str()], |row| Ok(rows::check_row(row))).optional()
             });
-            Ok(match found.map_err(|e| self.fault(&e))? {
+            Ok(match found.map_err(|e| self.make_fault(&e))? {
                 Some(Checked::Sound(row)) => Some(row),
                 Some(Checked::Corrupt(..)) | None => None,
             })
@@ -214,12 +219,12 @@ impl LogReader for SqliteReader {
         limit: usize,
     ) -> Result<Vec<(Position, Record)>, LogFault> {
         self.pool.read_with(|reading| {
-            let (mut found, mut from) = (Vec::new(), number(seq));
+            let (mut found, mut from) = (Vec::new(), to_number(seq));
             loop {
                 let Reading { connection, newest, .. } = &mut *reading;
                 let left = limit - found.len();
                 let places = newest.of_thread(connection, thread.as_str(), from, left);
-                let places = places.map_err(|e| self.fault(&e))?;
+                let places = places.map_err(|e| self.make_fault(&e))?;
                 found.extend(self.at(reading, thread, &places)?);
                 // What is not there leaves room for later records: fewer than `limit` mean the end of the thread.
                 match places.last() {
@@ -230,20 +235,20 @@ impl LogReader for SqliteReader {
         })
     }
 
-    fn after(&self, position: Position, limit: usize) -> Result<Vec<(Position, Record)>, LogFault> {
+    fn read_after(&self, position: Position, limit: usize) -> Result<Vec<(Position, Record)>, LogFault> {
         let sql = records_where!("WHERE r.pos > ?1 ORDER BY r.pos LIMIT ?2");
         self.pool.read_with(|Reading { connection, newest, .. }| {
-            let mut walk = Walk::after(connection, newest, &self.pool.path, position);
-            let mut statement = connection.prepare_cached(sql).map_err(|e| self.fault(&e))?;
+            let mut walk = Walk::new_after(connection, newest, &self.pool.path, position);
+            let mut statement = connection.prepare_cached(sql).map_err(|e| self.make_fault(&e))?;
             let mut rows =
-                statement.query((number(position.0), limited(limit))).map_err(|e| self.fault(&e))?;
+                statement.query((to_number(position.0), to_limit(limit))).map_err(|e| self.make_fault(&e))?;
             let mut found = Vec::new();
-            while let Some(row) = rows.next().map_err(|e| self.fault(&e))? {
-                let record = stored(row).map_err(|Unfit(why)| {
+            while let Some(row) = rows.next().map_err(|e| self.make_fault(&e))? {
+                let record = read_stored(row).map_err(|Unfit(why)| {
                     // The position is the table's key: an existing row has a number there.
-                    self.damaged(Position(row.get::<_, i64>(0).unwrap_or_default().unsigned_abs()), why)
+                    self.make_damage(Position(row.get::<_, i64>(0).unwrap_or_default().unsigned_abs()), why)
                 })?;
-                found.push(if self.proves { walk.step(record)? } else { record.claimed() });
+                found.push(if self.proves { walk.take_step(record)? } else { record.to_claimed() });
             }
             Ok(found)
         })
@@ -258,19 +263,19 @@ impl LogReader for SqliteReader {
         let sql = "SELECT seq, pos FROM record WHERE thread = (SELECT id FROM thread WHERE text = ?1) \
              AND sender = (SELECT id FROM word WHERE text = ?2) AND key = ?3";
         self.pool.read_with(|reading| {
-            let mut find = reading.connection.prepare_cached(sql).map_err(|e| self.fault(&e))?;
+            let mut find = reading.connection.prepare_cached(sql).map_err(|e| self.make_fault(&e))?;
             let place = find.query_row((thread.as_str(), sender.as_str(), key.as_str()), |row| {
                 Ok((row.get(0)?, row.get(1)?))
             });
-            let place: Option<(i64, i64)> = place.optional().map_err(|e| self.fault(&e))?;
+            let place: Option<(i64, i64)> = place.optional().map_err(|e| self.make_fault(&e))?;
             drop(find);
             Ok(self.at(reading, thread, place.as_slice())?.pop())
         })
     }
 
-    fn threads(&self, limit: usize) -> Result<Vec<ThreadId>, LogFault> {
+    fn list_threads(&self, limit: usize) -> Result<Vec<ThreadId>, LogFault> {
         let sql = "SELECT text FROM thread WHERE text <> 'sys' ORDER BY id DESC LIMIT ?1";
-        self.threads_where(sql, [limited(limit)])
+        self.threads_where(sql, [to_limit(limit)])
     }
 
     fn threads_like(&self, prefix: &str, limit: usize) -> Result<Vec<ThreadId>, LogFault> {
@@ -278,17 +283,17 @@ impl LogReader for SqliteReader {
         // sorts after the last one of Unicode, which no id contains.
         let sql =
             "SELECT text FROM thread WHERE text >= ?1 AND text < ?1 || char(1114111) ORDER BY text LIMIT ?2";
-        self.threads_where(sql, (prefix, limited(limit)))
+        self.threads_where(sql, (prefix, to_limit(limit)))
     }
 
-    fn document(&self, hash: Digest) -> Result<Option<Arc<[u8]>>, LogFault> {
-        self.pool.read(|connection| {
-            let bytes = documents::get(connection, hash).map_err(|e| self.fault(&e))?;
+    fn read_document(&self, hash: Digest) -> Result<Option<Arc<[u8]>>, LogFault> {
+        self.pool.with_connection(|connection| {
+            let bytes = documents::read_document(connection, hash).map_err(|e| self.make_fault(&e))?;
             if bytes.as_ref().is_some_and(Vec::is_empty) {
                 return Ok(Some(Arc::from(ERASED_TEXT.as_bytes())));
             }
-            if self.proves && bytes.as_ref().is_some_and(|bytes| Digest::of(bytes) != hash) {
-                return Err(self.damaged(Position::default(), verify::other_document(hash)));
+            if self.proves && bytes.as_ref().is_some_and(|bytes| Digest::hash_bytes(bytes) != hash) {
+                return Err(self.make_damage(Position::default(), verify::other_document(hash)));
             }
             Ok(bytes.map(Arc::from))
         })

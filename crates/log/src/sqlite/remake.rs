@@ -10,15 +10,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::copy::{self, LogCopy};
-use super::layout::{LogFileKind, beside, connect_writing, create, sync_folder};
+use super::layout::{LogFileKind, connect_writing, create_file, make_beside, sync_folder};
 use super::lock::Lock;
-use super::log_file::{canonical, exists, look_for, manner};
+use super::log_file::{choose_manner, does_exist, find_canonical, look_for};
 use super::open::open_reading;
-use super::pool::{Manner, Pool, connect};
+use super::pool::{Manner, Pool, connect_reading};
 use super::read::SqliteReader;
 use super::verify;
 use super::write::SqliteAppender;
-use super::{fault, io_fault};
+use super::{io_fault, make_fault};
 use systole_core::types::ports::{LogFault, LogReader, Position};
 
 /// The most old copies that are kept next to the new one.
@@ -43,36 +43,36 @@ pub struct CopyRemake {
 
 impl CopyRemake {
     /// Takes the lock. The path must hold a copy, or nothing.
-    pub fn begin(path: &Path) -> Result<CopyRemake, LogFault> {
-        let path = canonical(path)?;
-        if exists(&path)? {
+    pub fn begin_remake(path: &Path) -> Result<CopyRemake, LogFault> {
+        let path = find_canonical(path)?;
+        if does_exist(&path)? {
             look_for(&path, LogFileKind::Copy)?;
         }
-        let lock = Arc::new(Lock::make(&path)?.sign()?);
+        let lock = Arc::new(Lock::make_lock(&path)?.sign_lock()?);
         // Another process may have made it, run and ended since the first look.
-        let has_old = exists(&path)?;
+        let has_old = does_exist(&path)?;
         if has_old {
             look_for(&path, LogFileKind::Copy)?;
         }
-        let remaking = CopyRemake { draft: beside(&path, ".again"), path, lock, has_old };
+        let remaking = CopyRemake { draft: make_beside(&path, ".again"), path, lock, has_old };
         remaking.remove_draft()?;
         Ok(remaking)
     }
 
     /// What the old copy says about itself; `None` if there is no old copy, or it has followed nothing, or cannot be
     /// read.
-    pub fn old(&self) -> Option<LogCopy> {
+    pub fn find_old(&self) -> Option<LogCopy> {
         if !self.has_old {
             return None;
         }
-        let reading = connect(&self.path, manner(&self.path)).ok()?;
-        let found = copy::read(&reading.connection).ok().flatten();
+        let reading = connect_reading(&self.path, choose_manner(&self.path)).ok()?;
+        let found = copy::read_copy(&reading.connection).ok().flatten();
         found.filter(|copy| copy.followed.sequence > 0)
     }
 
     /// Makes the new copy, which is empty.
-    pub fn draft(&self) -> Result<(SqliteAppender, SqliteReader), LogFault> {
-        create(&self.draft, LogFileKind::Copy)?;
+    pub fn open_draft(&self) -> Result<(SqliteAppender, SqliteReader), LogFault> {
+        create_file(&self.draft, LogFileKind::Copy)?;
         let pool = Arc::new(Pool::new(self.draft.clone(), Manner::Live));
         let writer = SqliteAppender::new(Arc::clone(&pool), Arc::clone(&self.lock), LogFileKind::Copy, None)?;
         Ok((writer, SqliteReader::new(pool)))
@@ -80,7 +80,7 @@ impl CopyRemake {
 
     /// Compares the records of the old copy with those of the new copy, which is closed. If `should_hold` is known,
     /// the old copy must hold that many. Returns how many it holds, and the first difference.
-    pub fn compare(
+    pub fn compare_copies(
         &self,
         should_hold: Option<Position>,
     ) -> Result<Option<(u64, Option<CopyDifference>)>, LogFault> {
@@ -137,7 +137,7 @@ impl CopyRemake {
     /// Replaces the old copy with the new one, which is closed. If the old copy is wanted, it is kept under another
     /// name, which is returned.
     pub fn take_place(self, keeps_old: bool) -> Result<Option<PathBuf>, LogFault> {
-        if fs::metadata(beside(&self.draft, "-wal")).is_ok_and(|left| left.len() > 0) {
+        if fs::metadata(make_beside(&self.draft, "-wal")).is_ok_and(|left| left.len() > 0) {
             let why = "what was written is not in it yet: another program has it open".to_owned();
             return Err(LogFault::Io { path: self.draft.display().to_string(), why });
         }
@@ -160,13 +160,13 @@ impl CopyRemake {
             folded?;
         }
         for ending in ["-wal", "-shm"] {
-            removed(&beside(&self.path, ending))?;
+            remove_draft(&make_beside(&self.path, ending))?;
         }
         Ok(kept)
     }
 
     fn fold_old(&self) -> Result<(), LogFault> {
-        let ill = |e: rusqlite::Error| fault(&self.path, None, &e);
+        let ill = |e: rusqlite::Error| make_fault(&self.path, None, &e);
         let connection = connect_writing(&self.path, LogFileKind::Copy).map_err(ill)?;
         let busy: i64 =
             connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0)).map_err(ill)?;
@@ -181,10 +181,10 @@ impl CopyRemake {
     /// Gives the old copy a second name, with the files next to it.
     fn keep_old(&self) -> Result<PathBuf, LogFault> {
         for number in 1..=KEPT {
-            let kept = beside(&self.path, &format!(".was-{number}"));
+            let kept = make_beside(&self.path, &format!(".was-{number}"));
             match fs::hard_link(&self.path, &kept) {
                 Ok(()) => {
-                    let (from, to) = (beside(&self.path, "-wal"), beside(&kept, "-wal"));
+                    let (from, to) = (make_beside(&self.path, "-wal"), make_beside(&kept, "-wal"));
                     if fs::metadata(&from).is_ok_and(|left| left.len() > 0) {
                         fs::copy(&from, &to).map_err(|e| io_fault(&to, &e))?;
                     }
@@ -201,9 +201,11 @@ impl CopyRemake {
 
     fn remove_draft(&self) -> Result<(), LogFault> {
         // A draft that was being made has yet another name.
-        let names = [self.draft.clone(), beside(&self.draft, ".new")];
+        let names = [self.draft.clone(), make_beside(&self.draft, ".new")];
         let endings = ["", "-wal", "-shm", "-journal"];
-        names.iter().try_for_each(|name| endings.iter().try_for_each(|ending| removed(&beside(name, ending))))
+        names.iter().try_for_each(|name| {
+            endings.iter().try_for_each(|ending| remove_draft(&make_beside(name, ending)))
+        })
     }
 }
 
@@ -215,7 +217,7 @@ impl Drop for CopyRemake {
 }
 
 /// Removes a file if it exists.
-fn removed(path: &Path) -> Result<(), LogFault> {
+fn remove_draft(path: &Path) -> Result<(), LogFault> {
     match fs::remove_file(path) {
         Err(e) if e.kind() != ErrorKind::NotFound => Err(io_fault(path, &e)),
         _ => Ok(()),

@@ -57,7 +57,7 @@ pub(super) struct Working {
 
 impl Marks {
     /// Reads them; `None` if they do not fit together.
-    pub(super) fn read(connection: &Connection) -> rusqlite::Result<Option<Marks>> {
+    pub(super) fn read_marks(connection: &Connection) -> rusqlite::Result<Option<Marks>> {
         let value = |name: &str| -> rusqlite::Result<Option<i64>> {
             let mut find = connection.prepare_cached("SELECT value FROM mark WHERE name = ?1")?;
             let found = find.query_row([name], |row| Ok(row.get::<_, i64>(0).ok())).optional()?;
@@ -67,34 +67,36 @@ impl Marks {
         let (Some(checkpoint), Some(working)) = (checkpoint, working) else { return Ok(None) };
         let Ok(position) = u64::try_from(checkpoint) else { return Ok(None) };
         let marks = Marks { checkpoint: Position(position), working };
-        Ok((sum == Some(marks.sum())).then_some(marks))
+        Ok((sum == Some(marks.sum_marks())).then_some(marks))
     }
 
     /// Writes them.
-    fn write(self, connection: &Connection) -> rusqlite::Result<()> {
+    fn write_marks(self, connection: &Connection) -> rusqlite::Result<()> {
         let mut set =
             connection.prepare_cached("INSERT OR REPLACE INTO mark (name, value) VALUES (?1, ?2)")?;
         let checkpoint = i64::try_from(self.checkpoint.0).unwrap_or(i64::MAX);
-        for (name, value) in [("checkpoint", checkpoint), ("working", self.working), ("sum", self.sum())] {
+        for (name, value) in
+            [("checkpoint", checkpoint), ("working", self.working), ("sum", self.sum_marks())]
+        {
             set.execute(params![name, value])?;
         }
         Ok(())
     }
 
-    fn sum(self) -> i64 {
+    fn sum_marks(self) -> i64 {
         let parts = [&self.checkpoint.0.to_be_bytes()[..], &self.working.to_be_bytes()];
         first_eight("systole marks v1", &parts)
     }
 }
 
 /// Drops every row, so that every thread is folded again.
-pub(super) fn empty(connection: &Connection) -> rusqlite::Result<()> {
+pub(super) fn remove_rows(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute("DELETE FROM fold", [])?;
-    Marks::default().write(connection)
+    Marks::default().write_marks(connection)
 }
 
 /// Writes rows. With a checkpoint, opening need only fold the records after that position. Part of a transaction.
-pub(super) fn set(
+pub(super) fn set_rows(
     connection: &Connection,
     rows: &[(i64, &FoldRow)],
     checkpoint: Option<Position>,
@@ -102,10 +104,10 @@ pub(super) fn set(
     if rows.is_empty() && checkpoint.is_none() {
         return Ok(());
     }
-    let marks = Marks::read(connection)?;
+    let marks = Marks::read_marks(connection)?;
     let mut working = marks.map_or(0, |marks| marks.working);
     for (number, row) in rows {
-        let share = share(row.thread.as_str());
+        let share = hash_share(row.thread.as_str());
         let mut find = connection.prepare_cached("SELECT working FROM fold WHERE thread = ?1")?;
         // If this value is the corrupt one, the sum no longer fits, and the next start finds that.
         let was_working: Option<i64> = find.query_row([number], |row| row.get(0)).optional()?;
@@ -123,16 +125,16 @@ pub(super) fn set(
     }
     // Marks that became corrupt while the organism runs stay corrupt: the next start then trusts no row.
     let Some(before) = marks else { return Ok(()) };
-    Marks { checkpoint: checkpoint.unwrap_or(before.checkpoint), working }.write(connection)
+    Marks { checkpoint: checkpoint.unwrap_or(before.checkpoint), working }.write_marks(connection)
 }
 
 /// The rows of the threads at work, checked against the marks.
-pub(super) fn working(connection: &Connection, marks: Marks) -> rusqlite::Result<Working> {
+pub(super) fn read_working(connection: &Connection, marks: Marks) -> rusqlite::Result<Working> {
     let mut statement = connection.prepare_cached(rows_where!("WHERE f.working = 1 ORDER BY t.text"))?;
     let mut found = statement.query([])?;
     let (mut rows, mut sum, mut corrupt) = (Vec::new(), 0_i64, 0);
     while let Some(row) = found.next()? {
-        match checked(row) {
+        match check_row(row) {
             Checked::Sound(row) => rows.push(row),
             Checked::Corrupt(_, Some(thread)) => {
                 corrupt += 1;
@@ -140,20 +142,20 @@ pub(super) fn working(connection: &Connection, marks: Marks) -> rusqlite::Result
             }
             Checked::Corrupt(_, None) => continue,
         }
-        sum = sum.wrapping_add(rows.last().map_or(0, |row| share(row.thread.as_str())));
+        sum = sum.wrapping_add(rows.last().map_or(0, |row| hash_share(row.thread.as_str())));
     }
     Ok(Working { rows, corrupt, is_complete: sum == marks.working })
 }
 
 /// Prepares what opening reads: if the marks do not fit, or a thread at work has no row, every row is dropped.
 /// Returns what was wrong, if anything.
-pub(super) fn heal(connection: &Connection) -> rusqlite::Result<Option<String>> {
-    let marks = Marks::read(connection)?;
-    let found = marks.map(|marks| working(connection, marks)).transpose()?;
+pub(super) fn heal_rows(connection: &Connection) -> rusqlite::Result<Option<String>> {
+    let marks = Marks::read_marks(connection)?;
+    let found = marks.map(|marks| read_working(connection, marks)).transpose()?;
     // A start reads the row of `sys` too.
     let sys = connection
         .prepare_cached(rows_where!("WHERE t.text = 'sys'"))?
-        .query_row([], |row| Ok(matches!(checked(row), Checked::Corrupt(..))))
+        .query_row([], |row| Ok(matches!(check_row(row), Checked::Corrupt(..))))
         .optional()?;
     let corrupt_sys = usize::from(sys == Some(true));
     match found.filter(|working| working.is_complete).map(|working| working.corrupt + corrupt_sys) {
@@ -163,7 +165,7 @@ pub(super) fn heal(connection: &Connection) -> rusqlite::Result<Option<String>> 
         ))),
         None => {
             connection.execute_batch("BEGIN IMMEDIATE")?;
-            empty(connection)?;
+            remove_rows(connection)?;
             connection.execute_batch("COMMIT")?;
             let why = "its cache (the table fold) was corrupt and was emptied; \
                        every thread is folded again from its records";
@@ -181,7 +183,7 @@ pub(super) enum Checked {
 }
 
 /// Reads a row of `rows_where!`. A column of the wrong type is corrupt like any other.
-pub(super) fn checked(row: &rusqlite::Row<'_>) -> Checked {
+pub(super) fn check_row(row: &rusqlite::Row<'_>) -> Checked {
     let number = row.get(0).unwrap_or_default();
     let text = match row.get_ref(1) {
         Ok(ValueRef::Text(text)) => std::str::from_utf8(text).ok(),
@@ -207,24 +209,24 @@ pub(super) fn checked(row: &rusqlite::Row<'_>) -> Checked {
 fn row_sum(row: &FoldRow) -> [u8; SUM] {
     let parts =
         [row.thread.as_str().as_bytes(), &row.seq.to_be_bytes(), &[u8::from(row.working)], &row.bytes];
-    let hash = hash("systole fold v1", &parts);
+    let hash = hash_parts("systole fold v1", &parts);
     let mut sum = [0; SUM];
     sum.copy_from_slice(hash.get(..SUM).unwrap_or(&[0; SUM]));
     sum
 }
 
 /// The share of one thread at work in the sum.
-fn share(thread: &str) -> i64 {
+fn hash_share(thread: &str) -> i64 {
     first_eight("systole working v1", &[thread.as_bytes()])
 }
 
 pub(super) fn first_eight(domain: &str, parts: &[&[u8]]) -> i64 {
-    let hash = hash(domain, parts);
+    let hash = hash_parts(domain, parts);
     hash.first_chunk().map_or(0, |first| i64::from_be_bytes(*first))
 }
 
 /// SHA-256 over the parts, each with its length before it.
-fn hash(domain: &str, parts: &[&[u8]]) -> [u8; 32] {
+fn hash_parts(domain: &str, parts: &[&[u8]]) -> [u8; 32] {
     let mut hash = Sha256::new_with_prefix(domain);
     for part in parts {
         hash.update((part.len() as u64).to_be_bytes());

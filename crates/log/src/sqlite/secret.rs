@@ -9,7 +9,7 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
 use super::io_fault;
-use super::layout::{beside, sync_folder};
+use super::layout::{make_beside, sync_folder};
 use systole_core::types::ports::LogFault;
 
 /// Thirty-two bytes that no one else knows.
@@ -24,27 +24,27 @@ impl fmt::Debug for LogSecret {
 
 impl LogSecret {
     /// Reads the secret of a log, or makes it. Only the holder of the log's lock may call this.
-    pub(super) fn of(log: &Path) -> Result<LogSecret, LogFault> {
-        let path = beside(log, ".secret");
+    pub(super) fn read_secret(log: &Path) -> Result<LogSecret, LogFault> {
+        let path = make_beside(log, ".secret");
         match fs::read(&path) {
             Ok(bytes) => <[u8; 32]>::try_from(bytes.as_slice()).map(LogSecret).map_err(|_| LogFault::Io {
                 path: path.display().to_string(),
                 why: format!("holds {} bytes instead of 32; remove it to have a new one made", bytes.len()),
             }),
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => make(&path),
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => make_secret(&path),
             Err(e) => Err(io_fault(&path, &e)),
         }
     }
 
     /// Draws a new secret in place of the old one: answers to old deliveries are then refused.
-    pub(super) fn anew(log: &Path) -> Result<LogSecret, LogFault> {
-        make(&beside(log, ".secret"))
+    pub(super) fn make_anew(log: &Path) -> Result<LogSecret, LogFault> {
+        make_secret(&make_beside(log, ".secret"))
     }
 }
 
 /// Writes under another name first: a crash must not leave half a secret.
-fn make(path: &Path) -> Result<LogSecret, LogFault> {
-    let draft = beside(path, ".new");
+fn make_secret(path: &Path) -> Result<LogSecret, LogFault> {
+    let draft = make_beside(path, ".new");
     let write = || {
         let mut bytes = [0; 32];
         rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())?;

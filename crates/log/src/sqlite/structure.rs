@@ -9,12 +9,12 @@ use std::path::Path;
 
 use rusqlite::Connection;
 
-use super::documents::unnamed;
-use super::fault;
+use super::documents::list_unnamed;
 use super::layout::{self, LogFileKind};
-use super::log_file::{canonical, look, manner};
+use super::log_file::{choose_manner, find_canonical, find_kind};
+use super::make_fault;
 use super::places::INDEXES_BEFORE;
-use super::pool::connect;
+use super::pool::connect_reading;
 use systole_core::types::ports::LogFault;
 
 /// How many names of threads, or counts of rows, are listed one by one.
@@ -44,28 +44,32 @@ pub struct StructureOddity {
 type Name = (String, String);
 
 /// Finds everything that is odd about a file.
-pub fn oddities(path: &Path) -> Result<Vec<StructureOddity>, LogFault> {
-    let path = canonical(path)?;
-    let kind = look(&path)?;
-    let connection = connect(&path, manner(&path))?.connection;
-    let ill = |e: rusqlite::Error| fault(&path, None, &e);
-    let format = super::migrate::number(&connection).map_err(ill)?;
-    let mut odd = compared(&wanted(kind, format).map_err(ill)?, &objects(&connection).map_err(ill)?, format);
+pub fn list_oddities(path: &Path) -> Result<Vec<StructureOddity>, LogFault> {
+    let path = find_canonical(path)?;
+    let kind = find_kind(&path)?;
+    let connection = connect_reading(&path, choose_manner(&path))?.connection;
+    let ill = |e: rusqlite::Error| make_fault(&path, None, &e);
+    let format = super::migrate::read_number(&connection).map_err(ill)?;
+    let mut odd = compare_structures(
+        &list_wanted(kind, format).map_err(ill)?,
+        &list_objects(&connection).map_err(ill)?,
+        format,
+    );
     odd.extend(left_behind(&connection).map_err(ill)?);
     Ok(odd)
 }
 
 /// The objects that a new file has, and those that a file of that format still has.
-fn wanted(kind: LogFileKind, format: u32) -> rusqlite::Result<BTreeMap<Name, String>> {
+fn list_wanted(kind: LogFileKind, format: u32) -> rusqlite::Result<BTreeMap<Name, String>> {
     let fresh = Connection::open_in_memory()?;
-    fresh.execute_batch(&layout::objects(kind))?;
+    fresh.execute_batch(&layout::list_objects(kind))?;
     if format < 4 {
         fresh.execute_batch(INDEXES_BEFORE)?;
     }
-    objects(&fresh)
+    list_objects(&fresh)
 }
 
-fn compared(
+fn compare_structures(
     wanted: &BTreeMap<Name, String>,
     found: &BTreeMap<Name, String>,
     format: u32,
@@ -96,7 +100,7 @@ fn compared(
 
 /// The objects of a database with their definitions. A table is defined by its columns, because its text differs once
 /// a column was added.
-fn objects(connection: &Connection) -> rusqlite::Result<BTreeMap<Name, String>> {
+fn list_objects(connection: &Connection) -> rusqlite::Result<BTreeMap<Name, String>> {
     let sql = "SELECT type, name, coalesce(sql, '') FROM main.sqlite_schema WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\'";
     let mut statement = connection.prepare(sql)?;
     let rows = statement.query_map([], |row| Ok(((row.get(0)?, row.get(1)?), row.get(2)?)))?;
@@ -104,7 +108,7 @@ fn objects(connection: &Connection) -> rusqlite::Result<BTreeMap<Name, String>> 
     for row in rows {
         let (object, text): (Name, String) = row?;
         let definition = match object.0.as_str() {
-            "table" => columns(connection, &object.1)?,
+            "table" => list_columns(connection, &object.1)?,
             _ => text.split_whitespace().collect::<Vec<_>>().join(" "),
         };
         found.insert(object, definition);
@@ -112,7 +116,7 @@ fn objects(connection: &Connection) -> rusqlite::Result<BTreeMap<Name, String>> 
     Ok(found)
 }
 
-fn columns(connection: &Connection, table: &str) -> rusqlite::Result<String> {
+fn list_columns(connection: &Connection, table: &str) -> rusqlite::Result<String> {
     let sql = "SELECT group_concat(name || ' ' || type || ' ' || \"notnull\" || ' ' || pk || ' ' || hidden, ', ') \
                FROM (SELECT * FROM pragma_table_xinfo(?1, 'main') ORDER BY cid)";
     let columns: Option<String> = connection.query_row(sql, [table], |row| row.get(0))?;
@@ -146,15 +150,15 @@ fn left_behind(connection: &Connection) -> rusqlite::Result<Vec<StructureOddity>
         ("word", format!("SELECT count(*) FROM word WHERE id NOT IN ({used})")),
         ("config", "SELECT count(*) FROM config WHERE id NOT IN (SELECT config FROM record)".to_owned()),
     ];
-    if super::migrate::number(connection)? >= 5 {
+    if super::migrate::read_number(connection)? >= 5 {
         let sql = "SELECT count(*) FROM part WHERE pos NOT IN (SELECT pos FROM record)";
         let count: i64 = connection.query_row(sql, [], |row| row.get(0))?;
         if count != 0 {
             add("table part".to_owned(), &format!("has rows of records that are not there: {count}"));
         }
     }
-    if super::migrate::number(connection)? >= 6 {
-        let count = unnamed(connection)?.len();
+    if super::migrate::read_number(connection)? >= 6 {
+        let count = list_unnamed(connection)?.len();
         if count != 0 {
             add("table piece".to_owned(), &format!("has rows that no document names: {count}"));
         }

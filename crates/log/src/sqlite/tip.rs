@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest as _, Sha256};
 
 use super::io_fault;
-use super::layout::{beside, sync_folder};
+use super::layout::{make_beside, sync_folder};
 use systole_core::types::ids::Digest;
 use systole_core::types::ports::{LogFault, Position};
 
@@ -60,8 +60,8 @@ pub(super) enum Found {
 }
 
 /// Reads the tip of a log.
-pub(super) fn find(log: &Path) -> Result<Found, LogFault> {
-    let path = beside(log, ENDING);
+pub(super) fn find_tip(log: &Path) -> Result<Found, LogFault> {
+    let path = make_beside(log, ENDING);
     let bytes = match fs::read(&path) {
         Ok(bytes) => bytes,
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Found::Nothing),
@@ -109,33 +109,35 @@ struct Slots {
 
 impl Tip {
     /// The tip of a log that ends there, made or brought up to date.
-    pub(super) fn of(log: &Path, found: Found, end: End) -> Result<Tip, LogFault> {
-        let path = beside(log, ENDING);
+    pub(super) fn new(log: &Path, found: Found, end: End) -> Result<Tip, LogFault> {
+        let path = make_beside(log, ENDING);
         let slots = match found {
             Found::At { end: was, is_whole: true, next } => {
                 let file = File::options().write(true).open(&path).map_err(|e| io_fault(&path, &e))?;
                 let mut slots = Slots { file, next };
                 if was != end {
-                    slots.put(end).map_err(|e| io_fault(&path, &e))?;
+                    slots.put_end(end).map_err(|e| io_fault(&path, &e))?;
                 }
                 slots
             }
-            Found::Nothing | Found::Corrupt | Found::At { is_whole: false, .. } => Slots::anew(&path, end)?,
+            Found::Nothing | Found::Corrupt | Found::At { is_whole: false, .. } => {
+                Slots::make_anew(&path, end)?
+            }
         };
         Ok(Tip { path, slots: Some(slots) })
     }
 
     /// A tip that replaces the existing one with the first commit.
-    pub(super) fn replacing(log: &Path) -> Tip {
-        Tip { path: beside(log, ENDING), slots: None }
+    pub(super) fn new_replacing(log: &Path) -> Tip {
+        Tip { path: make_beside(log, ENDING), slots: None }
     }
 
     /// Writes how far the log goes now. A tip that cannot be written stays behind, which does not harm the log, and
     /// is written again with the next commit.
-    pub(super) fn put(&mut self, end: End) -> Result<(), LogFault> {
+    pub(super) fn put_end(&mut self, end: End) -> Result<(), LogFault> {
         match &mut self.slots {
-            Some(slots) => slots.put(end).map_err(|e| io_fault(&self.path, &e))?,
-            None => self.slots = Some(Slots::anew(&self.path, end)?),
+            Some(slots) => slots.put_end(end).map_err(|e| io_fault(&self.path, &e))?,
+            None => self.slots = Some(Slots::make_anew(&self.path, end)?),
         }
         Ok(())
     }
@@ -143,8 +145,8 @@ impl Tip {
 
 impl Slots {
     /// Writes under another name first: a crash must not leave an unreadable tip.
-    fn anew(path: &Path, end: End) -> Result<Slots, LogFault> {
-        let draft = beside(path, ".new");
+    fn make_anew(path: &Path, end: End) -> Result<Slots, LogFault> {
+        let draft = make_beside(path, ".new");
         let write = || {
             let file = File::options().write(true).create(true).truncate(true).mode(0o600).open(&draft)?;
             for place in PLACES {
@@ -160,7 +162,7 @@ impl Slots {
     }
 
     /// A slot that could not be written is tried again: the other one is still good.
-    fn put(&mut self, end: End) -> std::io::Result<()> {
+    fn put_end(&mut self, end: End) -> std::io::Result<()> {
         let [first, second] = PLACES;
         self.file.write_all_at(&slot_of(end), if self.next == 0 { first } else { second })?;
         self.next = 1 - self.next;
@@ -186,11 +188,11 @@ mod tests {
     fn the_newest_slot_counts_and_a_flipped_bit_leaves_the_other_one() {
         let folder = folder("slots");
         let log = folder.join("organism.db");
-        let mut tip = Tip::of(&log, find(&log).unwrap(), end(1)).unwrap();
+        let mut tip = Tip::new(&log, find_tip(&log).unwrap(), end(1)).unwrap();
         for n in 2..9 {
-            tip.put(end(n)).unwrap();
+            tip.put_end(end(n)).unwrap();
             assert!(
-                matches!(find(&log), Ok(Found::At { end: found, is_whole: true, .. }) if found == end(n))
+                matches!(find_tip(&log), Ok(Found::At { end: found, is_whole: true, .. }) if found == end(n))
             );
         }
         let whole = fs::read(log.with_extension("db.tip")).unwrap();
@@ -200,20 +202,22 @@ mod tests {
                 let mut bytes = whole.clone();
                 bytes[place + bit / 8] ^= 1 << (bit % 8);
                 fs::write(log.with_extension("db.tip"), &bytes).unwrap();
-                let Ok(Found::At { end: found, is_whole: false, next }) = find(&log) else { panic!("{bit}") };
+                let Ok(Found::At { end: found, is_whole: false, next }) = find_tip(&log) else {
+                    panic!("{bit}")
+                };
                 assert!(
                     next == which && found.position >= Position(7),
                     "bit {bit} of slot {which}: {found:?}"
                 );
                 // The next start fixes this.
-                drop(Tip::of(&log, find(&log).unwrap(), end(8)).unwrap());
+                drop(Tip::new(&log, find_tip(&log).unwrap(), end(8)).unwrap());
                 assert!(
-                    matches!(find(&log), Ok(Found::At { end: found, is_whole: true, .. }) if found == end(8))
+                    matches!(find_tip(&log), Ok(Found::At { end: found, is_whole: true, .. }) if found == end(8))
                 );
             }
         }
         fs::write(log.with_extension("db.tip"), b"").unwrap();
-        assert_eq!(find(&log), Ok(Found::Corrupt));
+        assert_eq!(find_tip(&log), Ok(Found::Corrupt));
         fs::remove_dir_all(folder).unwrap();
     }
 
@@ -221,17 +225,17 @@ mod tests {
     fn a_slot_that_cannot_be_written_is_an_error_and_is_tried_again() {
         let folder = folder("unwritable");
         let log = folder.join("organism.db");
-        drop(Tip::of(&log, Found::Nothing, end(1)).unwrap());
+        drop(Tip::new(&log, Found::Nothing, end(1)).unwrap());
         let path = log.with_extension("db.tip");
         // Opened for reading alone, as if the disk had become read-only.
         let slots = Slots { file: File::open(&path).unwrap(), next: 0 };
         let mut tip = Tip { path: path.clone(), slots: Some(slots) };
-        let fault = tip.put(end(2)).unwrap_err().to_string();
+        let fault = tip.put_end(end(2)).unwrap_err().to_string();
         assert!(fault.contains("organism.db.tip: "), "{fault}");
-        assert!(matches!(find(&log), Ok(Found::At { end: found, .. }) if found == end(1)));
+        assert!(matches!(find_tip(&log), Ok(Found::At { end: found, .. }) if found == end(1)));
         tip.slots = Some(Slots { file: File::options().write(true).open(&path).unwrap(), next: 0 });
-        tip.put(end(3)).unwrap();
-        assert!(matches!(find(&log), Ok(Found::At { end: found, .. }) if found == end(3)));
+        tip.put_end(end(3)).unwrap();
+        assert!(matches!(find_tip(&log), Ok(Found::At { end: found, .. }) if found == end(3)));
         fs::remove_dir_all(folder).unwrap();
     }
 
@@ -239,12 +243,12 @@ mod tests {
     fn what_was_given_up_stays_named_until_the_next_commit() {
         let folder = folder("replacing");
         let log = folder.join("organism.db");
-        drop(Tip::of(&log, Found::Nothing, end(9)).unwrap());
-        let mut tip = Tip::replacing(&log);
-        assert!(matches!(find(&log), Ok(Found::At { end: found, .. }) if found == end(9)));
+        drop(Tip::new(&log, Found::Nothing, end(9)).unwrap());
+        let mut tip = Tip::new_replacing(&log);
+        assert!(matches!(find_tip(&log), Ok(Found::At { end: found, .. }) if found == end(9)));
         for n in [4, 5] {
-            tip.put(end(n)).unwrap();
-            assert!(matches!(find(&log), Ok(Found::At { end: found, .. }) if found == end(n)));
+            tip.put_end(end(n)).unwrap();
+            assert!(matches!(find_tip(&log), Ok(Found::At { end: found, .. }) if found == end(n)));
         }
         fs::remove_dir_all(folder).unwrap();
     }

@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::lock::Lock;
-use super::log_file::{canonical, look};
+use super::log_file::{find_canonical, find_kind};
 use super::places::NewestPlaces;
-use super::pool::{Manner, Pool, connect};
+use super::pool::{Manner, Pool, connect_reading};
 use super::read::SqliteReader;
-use super::verify::{Walk, documents, ends};
-use super::{damaged, fault, loss, places};
+use super::verify::{Walk, count_documents, read_ends};
+use super::{loss, make_damage, make_fault, places};
 use systole_core::types::ports::{LogFault, Position};
 use systole_core::types::record::Record;
 
@@ -39,7 +39,7 @@ pub fn verify_each<T>(
     start: impl Fn() -> T,
     each: impl Fn(&mut T, &Record),
 ) -> Result<(VerifySummary, T), LogFault> {
-    let path = readable(path)?;
+    let path = find_readable(path)?;
     in_least_manner(&path, |manner| {
         let mut gathered = start();
         let summary = walk_all(&path, manner, |record| each(&mut gathered, record))?;
@@ -53,13 +53,13 @@ pub fn read_least<T>(
     path: &Path,
     read: impl Fn(&SqliteReader) -> Result<T, LogFault>,
 ) -> Result<T, LogFault> {
-    let path = readable(path)?;
+    let path = find_readable(path)?;
     in_least_manner(&path, |manner| read(&SqliteReader::new(Arc::new(Pool::new(path.clone(), manner)))))
 }
 
-fn readable(path: &Path) -> Result<PathBuf, LogFault> {
-    let path = canonical(path)?;
-    let kind = look(&path)?;
+fn find_readable(path: &Path) -> Result<PathBuf, LogFault> {
+    let path = find_canonical(path)?;
+    let kind = find_kind(&path)?;
     loss::refuse_unreadable(&path, kind)?;
     Ok(path)
 }
@@ -76,25 +76,25 @@ fn in_least_manner<T>(path: &Path, read: impl Fn(Manner) -> Result<T, LogFault>)
 }
 
 fn walk_all(path: &Path, manner: Manner, mut each: impl FnMut(&Record)) -> Result<VerifySummary, LogFault> {
-    let connection = connect(path, manner)?.connection;
-    let ill = |e: rusqlite::Error| fault(path, None, &e);
+    let connection = connect_reading(path, manner)?.connection;
+    let ill = |e: rusqlite::Error| make_fault(path, None, &e);
     // One transaction: a log that is being written to is judged as of one moment.
     let moment = connection.unchecked_transaction().map_err(ill)?;
     let mut summary = VerifySummary::default();
     let mut newest = NewestPlaces::default();
-    let mut walk = Walk::after(&moment, &mut newest, path, Position(0));
-    walk.finish(|record| {
+    let mut walk = Walk::new_after(&moment, &mut newest, path, Position(0));
+    walk.finish_walk(|record| {
         summary.records += 1;
         each(&record);
     })?;
     summary.last = walk.last();
     // After the walk: a record that was taken out of the middle is reported where the next one does not fit.
-    ends(&moment, path)?;
-    summary.documents = documents(&moment, path)?;
+    read_ends(&moment, path)?;
+    summary.documents = count_documents(&moment, path)?;
     // The walk began at position 1, and such a record could still be read by its number in its thread.
     let sql = "SELECT EXISTS (SELECT 1 FROM record WHERE pos < 1)";
     if moment.query_row(sql, [], |row| row.get(0)).map_err(ill)? {
-        return Err(damaged(path, Position::default(), "there are records before position 1"));
+        return Err(make_damage(path, Position::default(), "there are records before position 1"));
     }
     let threads: i64 = moment
         .query_row("SELECT count(*) FROM thread WHERE id IN (SELECT thread FROM record)", [], |row| {
@@ -102,15 +102,15 @@ fn walk_all(path: &Path, manner: Manner, mut each: impl FnMut(&Record)) -> Resul
         })
         .map_err(ill)?;
     summary.threads = threads.unsigned_abs();
-    if let Some(why) = places::fault(&moment).map_err(ill)? {
-        return Err(damaged(path, Position::default(), format!("{why}; {}", places::CURE)));
+    if let Some(why) = places::find_fault(&moment).map_err(ill)? {
+        return Err(make_damage(path, Position::default(), format!("{why}; {}", places::CURE)));
     }
     if let Some(position) = places::repeated_item(&moment).map_err(ill)? {
-        return Err(damaged(path, position, "its item is recorded before it"));
+        return Err(make_damage(path, position, "its item is recorded before it"));
     }
     let verdict: String = moment.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0)).map_err(ill)?;
     if verdict != "ok" {
-        return Err(damaged(path, Position::default(), verdict));
+        return Err(make_damage(path, Position::default(), verdict));
     }
     Ok(summary)
 }

@@ -6,7 +6,7 @@ use std::io::{ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 
 use super::io_fault;
-use super::layout::beside;
+use super::layout::make_beside;
 use systole_core::types::ports::LogFault;
 
 /// The file's ending.
@@ -28,8 +28,8 @@ pub(super) enum Wal {
 }
 
 /// Looks at the write-ahead log of a log that no process writes to.
-pub(super) fn look(log: &Path) -> Result<Wal, LogFault> {
-    let path = beside(log, ENDING);
+pub(super) fn read_wal(log: &Path) -> Result<Wal, LogFault> {
+    let path = make_beside(log, ENDING);
     let mut bytes = Vec::new();
     let read = File::open(&path).and_then(|file| file.take(HEADER as u64 + 1).read_to_end(&mut bytes));
     match read {
@@ -69,8 +69,8 @@ fn is_sound(header: &[u8; HEADER]) -> bool {
 /// Keeps the content of a damaged write-ahead log under another name, for a person who looks for what was lost. A
 /// file with a corrupt header is removed, because SQLite may refuse it.
 pub(super) fn set_aside(log: &Path) -> Result<Option<PathBuf>, LogFault> {
-    let path = beside(log, ENDING);
-    let found = look(log)?;
+    let path = make_beside(log, ENDING);
+    let found = read_wal(log)?;
     if matches!(found, Wal::Nothing | Wal::Empty) {
         return Ok(None);
     }
@@ -85,9 +85,9 @@ pub(super) fn set_aside(log: &Path) -> Result<Option<PathBuf>, LogFault> {
 
 /// The first name for lost commits that no file has.
 pub(super) fn free_name(log: &Path) -> Result<PathBuf, LogFault> {
-    let free = (1..=1_000).map(|n| beside(log, &format!("-wal.lost-{n}"))).find(|kept| !kept.exists());
+    let free = (1..=1_000).map(|n| make_beside(log, &format!("-wal.lost-{n}"))).find(|kept| !kept.exists());
     free.ok_or_else(|| LogFault::Io {
-        path: beside(log, ENDING).display().to_string(),
+        path: make_beside(log, ENDING).display().to_string(),
         why: "a thousand files of lost commits are beside it already; move them away".to_owned(),
     })
 }

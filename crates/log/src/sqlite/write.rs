@@ -10,7 +10,7 @@ use std::sync::Arc;
 use rusqlite::config::DbConfig;
 use rusqlite::{CachedStatement, Connection, ErrorCode, OptionalExtension, params};
 
-use super::column::sealed;
+use super::column::to_bytes;
 use super::documents;
 use super::file_watch::{Displacement, FileWatch};
 use super::known::Known;
@@ -20,7 +20,7 @@ use super::pool::Pool;
 use super::read::SqliteReader;
 use super::rows;
 use super::tip::{End, Tip};
-use super::{closing, copy, damaged, fault, places, verify};
+use super::{closing, copy, make_damage, make_fault, places, verify};
 use crate::alarms::{AlarmKind, LogAlarms};
 use crate::{Breach, Rule};
 use systole_core::types::body_parts::BodyParts;
@@ -74,8 +74,8 @@ impl SqliteAppender {
         kind: LogFileKind,
         tip: Option<Tip>,
     ) -> Result<SqliteAppender, LogFault> {
-        let (connection, last) = reopened(&pool.path, kind)?;
-        let known = Known::at(last);
+        let (connection, last) = reopen_log(&pool.path, kind)?;
+        let known = Known::new_at(last);
         let alarms = LogAlarms::of_file(&pool.path);
         Ok(SqliteAppender {
             connection: Some(connection),
@@ -92,9 +92,9 @@ impl SqliteAppender {
     }
 
     /// Begins to watch the file, by the number of this opening.
-    pub(super) fn watch(&mut self, opening: i64) -> Result<(), LogFault> {
+    pub(super) fn watch_file(&mut self, opening: i64) -> Result<(), LogFault> {
         if let Some(connection) = &self.connection {
-            self.watch = Some(FileWatch::of(&self.pool.path, connection, opening)?);
+            self.watch = Some(FileWatch::new(&self.pool.path, connection, opening)?);
         }
         Ok(())
     }
@@ -116,35 +116,35 @@ impl Drop for SqliteAppender {
         }
         let Some(connection) = connection else { return };
         // Those who read a closed log then need not look at its last records; the next writer does it otherwise.
-        let _completed = places::complete(&connection);
+        let _completed = places::complete_places(&connection);
         if self.kind == LogFileKind::Log {
-            let _marked = closing::end(&connection);
+            let _marked = closing::end_opening(&connection);
         }
         let _kept = connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false);
         let _closed = connection.close();
     }
 }
 
-fn reopened(path: &Path, kind: LogFileKind) -> Result<(Connection, Position), LogFault> {
+fn reopen_log(path: &Path, kind: LogFileKind) -> Result<(Connection, Position), LogFault> {
     let open = || {
         let connection = connect_writing(path, kind)?;
         let last: i64 =
             connection.query_row("SELECT coalesce(max(pos), 0) FROM record", [], |row| row.get(0))?;
         Ok((connection, Position(last.unsigned_abs())))
     };
-    open().map_err(|e| fault(path, None, &e))
+    open().map_err(|e| make_fault(path, None, &e))
 }
 
 impl LogWriter for SqliteAppender {
-    fn commit(&mut self, batch: &LogBatch) -> Commit {
-        match self.prepare(batch) {
-            Ok(_) => self.keep(None),
+    fn commit_batch(&mut self, batch: &LogBatch) -> Commit {
+        match self.prepare_batch(batch) {
+            Ok(_) => self.keep_batch(None),
             Err(commit) => commit,
         }
     }
 
     fn read_back(&mut self, batch: &LogBatch) -> ReadBack {
-        self.known.forget();
+        self.known.forget_all();
         // SQLite reads the write-ahead log again only after the last connection to it is closed.
         self.pool.close_idle();
         drop(self.connection.take());
@@ -154,33 +154,33 @@ impl LogWriter for SqliteAppender {
         }
     }
 
-    fn displacement(&mut self) -> Option<String> {
+    fn take_displacement(&mut self) -> Option<String> {
         if self.lost.is_none() {
-            match self.watch.as_mut()?.look(&self.lock, self.connection.as_ref())? {
+            match self.watch.as_mut()?.find_displacement(&self.lock, self.connection.as_ref())? {
                 // The file can still be closed as always, which completes it.
-                wal @ Displacement::WithoutWal => return Some(wal.words(&self.pool.path)),
+                wal @ Displacement::WithoutWal => return Some(wal.describe_loss(&self.pool.path)),
                 other => self.lost = Some(other),
             }
         }
-        self.lost.as_ref().map(|lost| lost.words(&self.pool.path))
+        self.lost.as_ref().map(|lost| lost.describe_loss(&self.pool.path))
     }
 }
 
 impl SqliteAppender {
     /// Writes a batch that the next call keeps or drops. Returns the position that its last record would have, or
     /// why it cannot be kept. No reader sees the batch before it is kept.
-    pub fn prepare(&mut self, batch: &LogBatch) -> Result<Position, Commit> {
+    pub fn prepare_batch(&mut self, batch: &LogBatch) -> Result<Position, Commit> {
         let Some(connection) = &self.connection else {
             return Err(Commit::Unknown("the log is closed".into()));
         };
-        match insert(connection, &mut self.known, batch) {
+        match insert_batch(connection, &mut self.known, batch) {
             Ok(last) => {
                 self.prepared = Some((last, batch.records.last().map(|record| record.head)));
                 Ok(last)
             }
             Err(failure) => {
-                self.known.forget();
-                let ended = settle(connection, failure);
+                self.known.forget_all();
+                let ended = settle_failure(connection, failure);
                 Err(self.of_another_writer(ended))
             }
         }
@@ -194,21 +194,21 @@ impl SqliteAppender {
         if last.unsigned_abs() <= self.known.last.0 {
             return ended;
         }
-        let words = Displacement::Shared.words(&self.pool.path);
+        let words = Displacement::Shared.describe_loss(&self.pool.path);
         self.lost = Some(Displacement::Shared);
         Commit::Conflict(words)
     }
 
     /// Keeps the prepared batch; in a copy together with the bundle that it came from.
-    pub fn keep(&mut self, bundle: Option<&copy::LastBundle>) -> Commit {
+    pub fn keep_batch(&mut self, bundle: Option<&copy::LastBundle>) -> Commit {
         let (Some(connection), Some((last, head))) = (&self.connection, self.prepared.take()) else {
             return Commit::Unknown("nothing is prepared".into());
         };
-        let kept = bundle.map_or(Ok(()), |bundle| copy::set(connection, bundle));
+        let kept = bundle.map_or(Ok(()), |bundle| copy::set_followed(connection, bundle));
         match kept.and_then(|()| connection.prepare_cached("COMMIT")?.execute([])) {
             Ok(_) => {
                 // If the file was deleted or replaced, this batch is not in the log.
-                if let Some(words) = self.displacement() {
+                if let Some(words) = self.take_displacement() {
                     return Commit::Conflict(words);
                 }
                 self.known.last = last;
@@ -216,8 +216,8 @@ impl SqliteAppender {
                 Commit::Committed(last)
             }
             Err(error) => {
-                self.known.forget();
-                settle(connection, Failure::Database(error))
+                self.known.forget_all();
+                settle_failure(connection, Failure::Database(error))
             }
         }
     }
@@ -225,9 +225,9 @@ impl SqliteAppender {
     /// Writes the end of the log into its tip, before anyone hears of the commit.
     fn tell_tip(&mut self, position: Position, head: Option<Digest>) {
         if let (Some(tip), Some(head)) = (&mut self.tip, head) {
-            match tip.put(End { position, head }) {
-                Ok(()) => self.alarms.clear(AlarmKind::Tip),
-                Err(fault) => self.alarms.raise(AlarmKind::Tip, &fault),
+            match tip.put_end(End { position, head }) {
+                Ok(()) => self.alarms.clear_alarm(AlarmKind::Tip),
+                Err(fault) => self.alarms.raise_alarm(AlarmKind::Tip, &fault),
             }
         }
     }
@@ -238,23 +238,23 @@ impl SqliteAppender {
     }
 
     /// Prepares the cache for what opening reads; returns what was wrong with it.
-    pub(super) fn heal(&mut self, is_suspect: bool) -> Result<Option<String>, LogFault> {
+    pub(super) fn heal_rows(&mut self, is_suspect: bool) -> Result<Option<String>, LogFault> {
         let Some(connection) = &self.connection else { return Ok(None) };
-        let ill = |e: rusqlite::Error| fault(&self.pool.path, None, &e);
-        let placed = places::heal(connection, is_suspect).map_err(ill)?.then(|| {
+        let ill = |e: rusqlite::Error| make_fault(&self.pool.path, None, &e);
+        let placed = places::heal_places(connection, is_suspect).map_err(ill)?.then(|| {
             "it was unknown which of its records have an entry in the table place: all entries were made again".to_owned()
         });
         if let Some(position) = places::repeated_item(connection).map_err(ill)? {
-            return Err(damaged(&self.pool.path, position, "its item is recorded before it"));
+            return Err(make_damage(&self.pool.path, position, "its item is recorded before it"));
         }
-        let rows = rows::heal(connection).map_err(ill)?;
+        let rows = rows::heal_rows(connection).map_err(ill)?;
         Ok([placed, rows].into_iter().flatten().reduce(|one, other| format!("{one}; {other}")))
     }
 
     /// Forgets the prepared batch.
     pub fn drop_prepared(&mut self) {
         if let (Some(connection), Some(_)) = (&self.connection, self.prepared.take()) {
-            self.known.forget();
+            self.known.forget_all();
             // A rollback needs no disk. If it fails all the same, the next batch finds out.
             let _rolled_back = connection.execute_batch("ROLLBACK");
         }
@@ -270,27 +270,27 @@ impl SqliteAppender {
     }
 
     /// Which copy it is and how far it goes; `None` if it has followed nothing yet.
-    pub fn followed(&self) -> Result<Option<copy::LogCopy>, LogFault> {
+    pub fn read_followed(&self) -> Result<Option<copy::LogCopy>, LogFault> {
         let closed =
             || LogFault::Io { path: self.pool.path.display().to_string(), why: "it is closed".into() };
         let connection = self.connection.as_ref().ok_or_else(closed)?;
-        copy::read(connection).map_err(|e| fault(&self.pool.path, None, &e))
+        copy::read_copy(connection).map_err(|e| make_fault(&self.pool.path, None, &e))
     }
 
     /// Sets which copy it is.
-    pub fn follow(&mut self, copy: &copy::LogCopy) -> Result<(), LogFault> {
+    pub fn follow_copy(&mut self, copy: &copy::LogCopy) -> Result<(), LogFault> {
         let closed =
             || LogFault::Io { path: self.pool.path.display().to_string(), why: "it is closed".into() };
         let connection = self.connection.as_ref().ok_or_else(closed)?;
-        copy::begin(connection, copy).map_err(|e| fault(&self.pool.path, None, &e))
+        copy::begin_copy(connection, copy).map_err(|e| make_fault(&self.pool.path, None, &e))
     }
 
     /// The position up to which opening need not fold anything.
-    pub fn checkpoint(&self) -> Result<Position, LogFault> {
+    pub fn write_checkpoint(&self) -> Result<Position, LogFault> {
         let closed =
             || LogFault::Io { path: self.pool.path.display().to_string(), why: "it is closed".into() };
         let connection = self.connection.as_ref().ok_or_else(closed)?;
-        let (_, marks) = verify::ends(connection, &self.pool.path)?;
+        let (_, marks) = verify::read_ends(connection, &self.pool.path)?;
         Ok(marks.map(|marks| marks.checkpoint).unwrap_or_default())
     }
 
@@ -299,7 +299,7 @@ impl SqliteAppender {
         let closed =
             || LogFault::Io { path: self.pool.path.display().to_string(), why: "it is closed".into() };
         let connection = self.connection.as_ref().ok_or_else(closed)?;
-        verify::stretch(connection, &self.pool.path, position, self.known.last)
+        verify::verify_stretch(connection, &self.pool.path, position, self.known.last)
     }
 
     /// The path of the file.
@@ -308,12 +308,12 @@ impl SqliteAppender {
     }
 
     /// A document in the log.
-    pub fn document(&self, hash: Digest) -> Result<Option<Arc<[u8]>>, LogFault> {
-        SqliteReader::new(self.pool.clone()).document(hash)
+    pub fn read_document(&self, hash: Digest) -> Result<Option<Arc<[u8]>>, LogFault> {
+        SqliteReader::new(self.pool.clone()).read_document(hash)
     }
 
     /// Whether the log holds a document. If the look-up fails, the answer is no.
-    pub fn holds(&self, hash: Digest) -> bool {
+    pub fn has_document(&self, hash: Digest) -> bool {
         let Some(connection) = &self.connection else { return false };
         let found = connection
             .prepare_cached("SELECT 1 FROM document WHERE hash = ?1")
@@ -324,13 +324,13 @@ impl SqliteAppender {
     /// Opens the log again and looks for the batch; the log stays closed unless it can be trusted.
     fn look_again(&mut self, batch: &LogBatch) -> Result<ReadBack, LogFault> {
         let path = self.pool.path.clone();
-        if let Some(words) = self.displacement() {
+        if let Some(words) = self.take_displacement() {
             return Ok(ReadBack::Broken(words.into()));
         }
-        let (connection, last) = reopened(&path, self.kind)?;
+        let (connection, last) = reopen_log(&path, self.kind)?;
         let count = batch.records.len() as u64;
-        verify::tail(&connection, &path, last, TAIL + count)?;
-        let ill = |e: rusqlite::Error| fault(&path, None, &e);
+        verify::verify_tail(&connection, &path, last, TAIL + count)?;
+        let ill = |e: rusqlite::Error| make_fault(&path, None, &e);
         let found = match stored_at_the_end(&connection, last, batch).map_err(ill)? {
             Some(true) => ReadBack::Stored(last),
             Some(false) => ReadBack::Absent,
@@ -385,7 +385,7 @@ fn still_not_durable(connection: &Connection) -> rusqlite::Result<Option<String>
 }
 
 /// Ends a transaction that failed, and returns what that means.
-fn settle(connection: &Connection, failure: Failure) -> Commit {
+fn settle_failure(connection: &Connection, failure: Failure) -> Commit {
     // SQLite has often rolled back by itself. A rollback only forgets, so it needs no disk.
     if !connection.is_autocommit() && connection.execute_batch("ROLLBACK").is_err() {
         return Commit::Unknown("a failed batch could not be rolled back".into());
@@ -408,11 +408,11 @@ fn settle(connection: &Connection, failure: Failure) -> Commit {
 }
 
 /// Everything in a transaction except its end.
-fn insert(connection: &Connection, known: &mut Known, batch: &LogBatch) -> Result<Position, Failure> {
-    known.remember(connection)?;
+fn insert_batch(connection: &Connection, known: &mut Known, batch: &LogBatch) -> Result<Position, Failure> {
+    known.remember_all(connection)?;
     connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
     for document in &batch.documents {
-        documents::set(connection, document.hash, &document.bytes)?;
+        documents::store_document(connection, document.hash, &document.bytes)?;
     }
     let mut last = known.last;
     if !batch.records.is_empty() {
@@ -424,10 +424,10 @@ fn insert(connection: &Connection, known: &mut Known, batch: &LogBatch) -> Resul
     }
     let mut rows: Vec<(i64, &FoldRow)> = Vec::with_capacity(batch.rows.len());
     for row in &batch.rows {
-        rows.push((known.thread(connection, &row.thread)?, row));
+        rows.push((known.number_thread(connection, &row.thread)?, row));
     }
-    rows::set(connection, &rows, batch.checkpoint.then_some(last))?;
-    known.place(connection, last)?;
+    rows::set_rows(connection, &rows, batch.checkpoint.then_some(last))?;
+    known.place_threads(connection, last)?;
     Ok(last)
 }
 
@@ -443,7 +443,7 @@ fn insert_record(
     record: &Record,
 ) -> Result<(), Failure> {
     let header = &record.header;
-    let thread = match known.takes(connection, header)? {
+    let thread = match known.check_header(connection, header)? {
         Ok(thread) => thread,
         Err(rule) => return Err(Failure::Refused(Breach(rule, header).to_string())),
     };
@@ -454,23 +454,23 @@ fn insert_record(
         false => &*record.body,
     };
     let inserted = insert.execute(params![
-        signed(position.0)?,
+        to_signed(position.0)?,
         thread,
-        signed(header.seq)?,
+        to_signed(header.seq)?,
         header.id.0,
-        known.word(connection, header.kind.as_str())?,
-        known.word(connection, header.from.as_str())?,
-        header.to.as_ref().map(|to| known.word(connection, to.as_str())).transpose()?,
+        known.number_word(connection, header.kind.as_str())?,
+        known.number_word(connection, header.from.as_str())?,
+        header.to.as_ref().map(|to| known.number_word(connection, to.as_str())).transpose()?,
         header.call.as_ref().map(|call| call.as_str()),
         header.turn,
         header.ordinal,
         header.cause.map(|cause| cause.0),
         header.key.as_ref().map(|key| key.as_str()),
         header.origin.map(|origin| origin.0),
-        signed(header.time.0)?,
-        known.config(connection, header.config)?,
-        header.code.map(|code| known.word(connection, code.as_str())).transpose()?,
-        sealed(&record.parts.rest),
+        to_signed(header.time.0)?,
+        known.number_config(connection, header.config)?,
+        header.code.map(|code| known.number_word(connection, code.as_str())).transpose()?,
+        to_bytes(&record.parts.rest),
         record.head.0,
         body,
     ]);
@@ -488,7 +488,7 @@ fn store_parts(connection: &Connection, position: Position, parts: &BodyParts) -
     let sql = "INSERT INTO part (pos, number, at, length, seal) VALUES (?1, ?2, ?3, ?4, ?5)";
     let mut insert = connection.prepare_cached(sql)?;
     for (number, (hole, seal)) in (1_u32..).zip(&parts.values) {
-        insert.execute(params![signed(position.0)?, number, hole.at, hole.length, sealed(seal)])?;
+        insert.execute(params![to_signed(position.0)?, number, hole.at, hole.length, to_bytes(seal)])?;
     }
     Ok(())
 }
@@ -500,11 +500,11 @@ fn store_large_body(
     position: Position,
     body: &[u8],
 ) -> Result<&'static [u8], Failure> {
-    let hash = Digest::of(body);
+    let hash = Digest::hash_bytes(body);
     documents::set_whole(connection, hash, body)?;
     let mut set = connection
         .prepare_cached("INSERT INTO large (pos, document) SELECT ?1, id FROM document WHERE hash = ?2")?;
-    set.execute(params![signed(position.0)?, hash.0])?;
+    set.execute(params![to_signed(position.0)?, hash.0])?;
     Ok(&[])
 }
 
@@ -518,6 +518,6 @@ fn breach_of(error: &rusqlite::Error, record: &Record) -> Option<String> {
     words.contains("record.key").then(|| Breach(Rule::Key, &record.header).to_string())
 }
 
-fn signed(number: u64) -> Result<i64, Failure> {
+fn to_signed(number: u64) -> Result<i64, Failure> {
     i64::try_from(number).map_err(|_| Failure::Refused(format!("{number} is more than the log can number")))
 }

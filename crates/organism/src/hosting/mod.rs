@@ -105,12 +105,12 @@ pub async fn host_listeners(hosting: HostPlan, mut stop: watch::Receiver<bool>) 
         broker: None,
         is_still: false,
     };
-    let carriers = Arc::new(Carriers::start(&hosting.composition, equipment, reports)?);
+    let carriers = Arc::new(Carriers::start_all(&hosting.composition, equipment, reports)?);
     let (drain, draining) = watch::channel(false);
     let relays = Relays::new(carriers.clone(), hosting.inline, hosting.tell.clone(), draining);
     let (leave, left) = oneshot::channel::<()>();
     let sorting = relays.clone();
-    let sorter = tasks::start(
+    let sorter = tasks::start_task(
         TaskKind::Host,
         async move {
             tokio::select! { () = sorting.route_reports(heard) => {} _ = left => {} }
@@ -133,9 +133,9 @@ pub async fn host_listeners(hosting: HostPlan, mut stop: watch::Receiver<bool>) 
     };
     drain.send_replace(true);
     let rest = tokio::time::timeout(LAST, wait_for_all(&mut said)).await.unwrap_or(Err(HostFault::Late));
-    carriers.stop().await;
+    carriers.stop_all().await;
     drop(leave);
-    sorter.over().await;
+    sorter.wait_for_end().await;
     ended.and(rest)
 }
 
@@ -194,7 +194,7 @@ fn start_worker(
         let _nobody_waits = say.send(ended).await;
     };
     // The worker reports its end over the channel, so the task itself is not awaited.
-    let _heard_of = tasks::start(TaskKind::Listener(name), whole, async move |panicked| {
+    let _heard_of = tasks::start_task(TaskKind::Listener(name), whole, async move |panicked| {
         let why = WorkerFault::Told(format!("panicked: {}", panicked.0));
         let _nobody_waits = fell.send(Err(HostFault::Worker { listener: fallen, why })).await;
     });

@@ -26,7 +26,7 @@ use systole_core::types::ports::{
     ArrivedDocument, CallBack, Carrier as _, CarrierReport, Delivery, Lease, LeaseToken,
 };
 use systole_core::types::refusal::Refusal;
-use systole_core::types::time::spoken;
+use systole_core::types::time::spell_duration;
 
 /// Messages of one delivery that may wait to be sent. When the queue is full, the speaker waits.
 const WORDS: usize = 64;
@@ -130,7 +130,7 @@ impl Relays {
     async fn pass_document(&self, listener: Name, speech: ArrivedDocument) {
         let document = match speech {
             ArrivedDocument::Bytes(document) => document,
-            ArrivedDocument::Word(word) => match word.document() {
+            ArrivedDocument::Word(word) => match word.to_document() {
                 Ok(document) => document,
                 Err(fault) => return self.report_unwritable(&listener, word, &fault.message).await,
             },
@@ -212,9 +212,9 @@ impl Relays {
 
     /// Answers a journal entry or question that could not be sent, with a refusal.
     fn refuse_document(&self, listener: &Name, delivery: String, id: u64, refusal: Refusal) {
-        match Payload::trusted(core_payload::system_error(&refusal)) {
+        match Payload::from_trusted(core_payload::system_error(&refusal)) {
             Ok(payload) => {
-                self.carriers.answer(listener, PumpAnswer { delivery, id, payload: Some(payload) })
+                self.carriers.send_answer(listener, PumpAnswer { delivery, id, payload: Some(payload) })
             }
             Err(fault) => (self.tell)(listener, &HostEvent::Unsent(fault.message.clone().into())),
         }
@@ -248,7 +248,7 @@ impl Relays {
             )
             .await;
         }
-        self.carriers.hand(delivery.clone());
+        self.carriers.send_delivery(delivery.clone());
         // When the carriers get the delivery again, after they could not start it.
         let mut again = None;
         let mut stand = DeliveryStand::Wanted;
@@ -279,13 +279,13 @@ impl Relays {
                     stand = DeliveryStand::GivenUp;
                     self.carriers.call_back(&token, CallBack::TimedOut);
                     let ms = idle.map_or(0, |idle| u64::try_from(idle.as_millis()).unwrap_or(u64::MAX));
-                    let words = format!("no sign of life for {}", spoken(ms));
+                    let words = format!("no sign of life for {}", spell_duration(ms));
                     held.send_gone(Code::ListenerTimeout.as_str(), &words).await;
                 }
                 () = wait_until(again) => {
                     again = None;
                     quiet_since = Instant::now();
-                    self.carriers.hand(delivery.clone());
+                    self.carriers.send_delivery(delivery.clone());
                 }
                 () = &mut overdue => {
                     if stand == DeliveryStand::Wanted {
@@ -331,7 +331,7 @@ impl Relays {
             }
             DocumentKind::Progress { .. } => held.send_progress(document).await,
             DocumentKind::Waits { delivery, id } => match held.send_document(&document).await {
-                Ok(PumpDocument::Answer(answer)) => self.carriers.answer(listener, answer),
+                Ok(PumpDocument::Answer(answer)) => self.carriers.send_answer(listener, answer),
                 // The number of the message could not be read, so no answer can be passed on.
                 Ok(_) => {}
                 // The delivery is cancelled, and the carriers cancel the waiting program too.
@@ -359,7 +359,7 @@ impl Relays {
     /// The pump took the reply to a delivery.
     fn mark_taken(&self, listener: &Name, held: &HeldDelivery) {
         if let Some(value) = self.inline.get(listener) {
-            value.taken(held.delivery());
+            value.note_taken(held.delivery());
         }
     }
 
@@ -394,7 +394,7 @@ fn build_delivery(listener: &Name, held: &HeldDelivery) -> Result<Delivery, Malf
             attempt: stamp.attempt,
         },
         // The pump judges the reply and knows the configuration.
-        config: Digest::of(b""),
+        config: Digest::hash_bytes(b""),
     };
     Ok(Delivery { lease: Arc::new(lease), turn: DeliveredTurn::Composed(Box::new(delivered.clone())) })
 }

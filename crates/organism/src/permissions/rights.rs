@@ -3,7 +3,7 @@
 //! Each party has its own account at the broker. In one common account, a party that may send any request to the
 //! broker could name another party's subject for the answer. The broker checks no rights for its own answers.
 
-use systole_bus::{BrokerSubjects, token};
+use systole_bus::{BrokerSubjects, to_token};
 use systole_core::types::composition::Composition;
 use systole_core::types::ids::Name;
 
@@ -92,13 +92,13 @@ pub fn list_parties(composition: &Composition, has_log: bool) -> Vec<BrokerParty
 }
 
 fn of_organism(organism: &Name) -> impl Fn(&[&str]) -> String {
-    let begin = format!("o.{}.", token(organism));
+    let begin = format!("o.{}.", to_token(organism));
     move |rest| format!("{begin}{}", rest.concat())
 }
 
 fn build_listener(organism: &Name, name: &Name) -> BrokerParty {
-    let (subject, part) = (of_organism(organism), token(name));
-    let at = format!("{}.{part}", BrokerSubjects::of(organism).bus_stream());
+    let (subject, part) = (of_organism(organism), to_token(name));
+    let at = format!("{}.{part}", BrokerSubjects::new(organism).bus_stream());
     let own = |begin: &str, end: &str| format!("{begin}{at}{end}");
     let inbox = format!("_INBOX_{part}");
     let mut subscribe = vec![
@@ -137,9 +137,9 @@ fn build_listener(organism: &Name, name: &Name) -> BrokerParty {
 }
 
 fn build_client(organism: &Name, name: &Name) -> BrokerParty {
-    let part = token(name);
+    let part = to_token(name);
     let inbox = format!("_INBOX_{part}");
-    let asks = BrokerSubjects::of(organism).asked(name);
+    let asks = BrokerSubjects::new(organism).name_asked(name);
     BrokerParty {
         shown: format!("{}, a client", name.as_str()),
         listener: None,
@@ -153,8 +153,8 @@ fn build_client(organism: &Name, name: &Name) -> BrokerParty {
 }
 
 fn build_pump(organism: &Name) -> BrokerParty {
-    let (subject, bus) = (of_organism(organism), BrokerSubjects::of(organism).bus_stream());
-    let inbox = BrokerSubjects::inbox(organism);
+    let (subject, bus) = (of_organism(organism), BrokerSubjects::new(organism).bus_stream());
+    let inbox = BrokerSubjects::name_inbox(organism);
     let mut publish = vec![
         allow(AccountCrossing::Own, subject(&["dlv.*"]), "deliveries"),
         allow(AccountCrossing::Own, subject(&["cancel.*"]), "that a delivery was taken back"),
@@ -171,7 +171,7 @@ fn build_pump(organism: &Name) -> BrokerParty {
         ),
         allow(
             AccountCrossing::Own,
-            format!("$O.{}.>", BrokerSubjects::of(organism).bucket()),
+            format!("$O.{}.>", BrokerSubjects::new(organism).bucket()),
             "what is too large for one message of that log",
         ),
         allow(AccountCrossing::Own, "$SRV.>".to_owned(), "looking for listeners as services"),
@@ -190,7 +190,7 @@ fn build_pump(organism: &Name) -> BrokerParty {
         }
     }
     for begin in ["STREAM.*.", "STREAM.MSG.*."] {
-        let api = format!("$JS.API.{begin}{}", BrokerSubjects::of(organism).silence_stream());
+        let api = format!("$JS.API.{begin}{}", BrokerSubjects::new(organism).silence_stream());
         publish.push(allow(AccountCrossing::Own, api, "keeping and reading which workers died"));
     }
     // Separate storage is found and read through other subjects than the log.
@@ -198,7 +198,7 @@ fn build_pump(organism: &Name) -> BrokerParty {
         let subject = format!("{begin}{}.>", name_large_stream(organism));
         publish.push(allow(AccountCrossing::Own, subject, "reading what was too large for one message"));
     }
-    let silent = BrokerSubjects::of(organism).silences();
+    let silent = BrokerSubjects::new(organism).silences();
     BrokerParty {
         shown: "the pump".to_owned(),
         listener: None,
@@ -216,7 +216,7 @@ fn build_pump(organism: &Name) -> BrokerParty {
                 there: Some("$SYS.SERVER.*.CLIENT.AUTH.ERR".to_owned()),
                 ..allow(
                     AccountCrossing::Server,
-                    BrokerSubjects::of(organism).refused(),
+                    BrokerSubjects::new(organism).name_refused(),
                     "whom the broker did not let in",
                 )
             },
@@ -228,7 +228,7 @@ fn build_pump(organism: &Name) -> BrokerParty {
 
 fn build_auditor(organism: &Name) -> BrokerParty {
     let (subject, bus, log) =
-        (of_organism(organism), BrokerSubjects::of(organism).bus_stream(), log_stream(organism));
+        (of_organism(organism), BrokerSubjects::new(organism).bus_stream(), log_stream(organism));
     let (inbox, api) =
         (BrokerSubjects::inbox_of_auditors().to_owned(), BrokerSubjects::api_of_auditors(organism));
     let asks = |what: &str, stream: &str, words| {
@@ -261,12 +261,12 @@ fn build_auditor(organism: &Name) -> BrokerParty {
 }
 
 fn log_stream(organism: &Name) -> String {
-    BrokerSubjects::of(organism).log_stream()
+    BrokerSubjects::new(organism).log_stream()
 }
 
 /// The stream for data that is too large for one log message.
 fn name_large_stream(organism: &Name) -> String {
-    BrokerSubjects::of(organism).apart_stream()
+    BrokerSubjects::new(organism).apart_stream()
 }
 
 #[cfg(test)]

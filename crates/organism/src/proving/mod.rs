@@ -55,7 +55,7 @@ pub struct ProofPlan {
 
 /// The file of a log's checkpoints. It is beside the file itself, not beside a link to it.
 pub fn notes_of(log: &Path) -> PathBuf {
-    notes::path(std::fs::canonicalize(log).as_deref().unwrap_or(log))
+    notes::to_path(std::fs::canonicalize(log).as_deref().unwrap_or(log))
 }
 
 /// The task that signs, as the organism holds it.
@@ -97,7 +97,7 @@ impl ProofKeeper {
         let fallen = reports.clone();
         let work = ProofWork { signer: Some(signer), places, reader, lead, reports, signing: None };
         let (stop, stopped) = oneshot::channel();
-        let task = tasks::start(TaskKind::Proof, work.run_until(plan.every, stopped), async move |panic| {
+        let task = tasks::start_task(TaskKind::Proof, work.run_until(plan.every, stopped), async move |panic| {
             fallen
                 .report(format!("the task that signs checkpoints ended: {panic}; no more are signed"))
                 .await;
@@ -109,7 +109,7 @@ impl ProofKeeper {
     pub(super) async fn finish(self, last: LastCheckpoint) {
         // If the task has ended, it has said so.
         let _ended_before = self.stop.send(last);
-        self.task.over().await;
+        self.task.wait_for_end().await;
     }
 }
 
@@ -147,7 +147,7 @@ struct ProofWork {
 impl ProofWork {
     async fn run_until(mut self, every: Duration, mut stopped: oneshot::Receiver<LastCheckpoint>) {
         let last = loop {
-            let is_led = self.lead.as_ref().is_none_or(|lead| lead.lost().is_none());
+            let is_led = self.lead.as_ref().is_none_or(|lead| lead.find_loss().is_none());
             if is_led {
                 let has_grown = self.sign_new().await;
                 if has_grown || self.places.is_behind() {

@@ -137,7 +137,7 @@ impl CheckpointSender {
             WitnessPlace::Folder(path) => {
                 let (folder, reader) = (TileFolder::new(path.clone()), self.reader.clone());
                 let checkpoint = checkpoint.clone();
-                let put = tokio::task::spawn_blocking(move || folder.put(&checkpoint, &*reader));
+                let put = tokio::task::spawn_blocking(move || folder.put_checkpoint(&checkpoint, &*reader));
                 let late = || WitnessFault::Folder(format!("{}: it takes too long", path.display()));
                 let put = tokio::time::timeout_at(until, put).await.map_err(|_| late())?;
                 put.map_err(|panic| WitnessFault::Folder(panic.to_string()))?.map(|()| None)
@@ -163,7 +163,7 @@ impl CheckpointSender {
             let proof = self.build_proof(known.clone(), records).await?;
             let request = AddCheckpoint { old, proof, checkpoint: checkpoint.clone() };
             let left = until.saturating_duration_since(Instant::now());
-            match self.client.ask(to, &request, left).await? {
+            match self.client.ask_witness(to, &request, left).await? {
                 WitnessReply::Cosigned(lines) => return Ok(lines),
                 WitnessReply::Knows(size) if size > records => {
                     return Err(WitnessFault::Ahead { size, records });

@@ -58,7 +58,7 @@ impl LogSigner {
         reader: &dyn LogReader,
     ) -> Result<LogSigner, SigningFault> {
         let keys = [std::slice::from_ref(key.verifier()), logs].concat();
-        let last = last_of(notes::read(&notes).map_err(SigningFault::Notes)?, &keys);
+        let last = last_of(notes::read_notes(&notes).map_err(SigningFault::Notes)?, &keys);
         let mut tree = Frontier::new();
         if let Some(last) = &last {
             let checkpoint = last.checkpoint();
@@ -67,7 +67,7 @@ impl LogSigner {
             }
             if tree.size() < checkpoint.size() || tree.root() != *checkpoint.root() {
                 let (origin, size) = (checkpoint.origin().to_owned(), checkpoint.size());
-                let records = reader.last()?.0;
+                let records = reader.read_last()?.0;
                 return Err(SigningFault::OtherHistory { origin, size, records });
             }
         }
@@ -87,22 +87,22 @@ impl LogSigner {
     /// Signs and stores a checkpoint of everything that is in the log now. Returns whether there was something new.
     pub fn sign_log(&mut self, reader: &dyn LogReader) -> Result<bool, SigningFault> {
         let mut tree = self.tree.clone();
-        for placed in reader.records_after(Position(tree.size())).up_to(reader.last()?) {
+        for placed in reader.records_after(Position(tree.size())).up_to(reader.read_last()?) {
             tree.push(placed?.1.leaf.0);
         }
         if tree.size() == self.tree.size() {
             return Ok(false);
         }
         let checkpoint = Checkpoint::new(self.key.verifier().name(), tree.size(), tree.root())?;
-        let signed = SignedCheckpoint::sign(checkpoint, &self.key)?;
-        notes::append(&self.notes, &signed).map_err(SigningFault::Notes)?;
+        let signed = SignedCheckpoint::sign_with(checkpoint, &self.key)?;
+        notes::append_checkpoint(&self.notes, &signed).map_err(SigningFault::Notes)?;
         (self.tree, self.last) = (tree, Some(signed));
         Ok(true)
     }
 
     /// Stores the last checkpoint once more, with the cosignatures of witnesses.
     pub fn store_cosigned(&mut self, cosigned: SignedCheckpoint) -> Result<(), SigningFault> {
-        notes::append(&self.notes, &cosigned).map_err(SigningFault::Notes)?;
+        notes::append_checkpoint(&self.notes, &cosigned).map_err(SigningFault::Notes)?;
         self.last = Some(cosigned);
         Ok(())
     }
@@ -111,6 +111,6 @@ impl LogSigner {
 /// The largest checkpoint that one of these keys signed.
 pub fn last_of(found: Vec<notes::FoundNote>, keys: &[VerifierKey]) -> Option<SignedCheckpoint> {
     let own = found.into_iter().filter_map(|(_, read)| read.ok());
-    let own = own.filter(|one| keys.iter().any(|key| one.verify(key).is_ok()));
+    let own = own.filter(|one| keys.iter().any(|key| one.verify_with(key).is_ok()));
     own.max_by_key(|one| one.checkpoint().size())
 }

@@ -284,7 +284,10 @@ fn read_prompt(reader: &dyn LogReader, hash: &str) -> Result<String, LogFault> {
         Err(PromptFault::Log(fault)) => return Err(fault),
         // A prompt that is gone is a difference that names itself.
         Err(why) => {
-            return Ok(format!("the prompt {hash} cannot be shown: {why}; {}", Digest::of(hash.as_bytes())));
+            return Ok(format!(
+                "the prompt {hash} cannot be shown: {why}; {}",
+                Digest::hash_bytes(hash.as_bytes())
+            ));
         }
     };
     let texts = links.iter().map(|text| match chain::read_link(text) {

@@ -94,7 +94,7 @@ impl RecordedRuling {
             PersonDecision::Reject => PersonDecision::Reject,
             PersonDecision::Choose(choice) => PersonDecision::Choose(choice),
             PersonDecision::Amend((to, document)) => {
-                PersonDecision::Amend(Box::new(admit::amendment(page, &to, &document, schemas)))
+                PersonDecision::Amend(Box::new(admit::admit_amendment(page, &to, &document, schemas)))
             }
         };
         Ruling { ticket: NO_TICKET, by: self.by, request, hash: None, note: self.note, says }
@@ -174,9 +174,9 @@ fn input_of(tree: &RecordedTree, at: usize, record: &Record, input: &OutsideInpu
 
 /// The `<steer>` that the client sent: the recorded one also names the client.
 fn read_steer(record: &Record) -> Option<Arc<[u8]>> {
-    let inside = Payload::trusted(record.body.clone()).ok()?.child().ok()?;
+    let inside = Payload::from_trusted(record.body.clone()).ok()?.parse_child().ok()?;
     let mut writer = XmlWriter::with_capacity(record.body.len());
-    writer.open("steer").xmlns(namespaces::CORE).payload(&inside);
+    writer.open_tag("steer").xmlns(namespaces::CORE).write_payload(&inside);
     Some(writer.finish().into())
 }
 

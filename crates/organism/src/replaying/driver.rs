@@ -8,7 +8,7 @@ mod taking_cues;
 use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 use std::sync::Arc;
 
-use systole_core::pump::engine::{Engine, Ports, PumpInput, WriteReport, answer};
+use systole_core::pump::engine::{Engine, Ports, PumpInput, WriteReport, answer_lookup};
 use systole_core::pump::primitives;
 use systole_core::pump::state::CompositionBook;
 use systole_core::pump::view::BegunViews;
@@ -181,7 +181,7 @@ impl<'a> ReplayDriver<'a> {
     /// killed before.
     fn start_run(&mut self, config: Digest) -> Result<(), CannotReplay> {
         let page = self.shelf.open_page(self.reader, config)?;
-        let mut recovered = wake::recover(&self.log, &NoObserver)?;
+        let mut recovered = wake::recover_log(&self.log, &NoObserver)?;
         let mut book = CompositionBook::open_at(page.composition.clone());
         for config in self.configs.clone() {
             book.add(self.shelf.open_page(self.reader, config)?.composition);
@@ -197,10 +197,10 @@ impl<'a> ReplayDriver<'a> {
             askers: self.ports.clone(),
             steps: Arc::new(NoObserver),
         };
-        let mut engine = Engine::new(recovered, ports, self.log.last()?);
+        let mut engine = Engine::new(recovered, ports, self.log.read_last()?);
         engine.send_only(Some(HashSet::new()));
-        engine.adopt();
-        engine.boot();
+        engine.adopt_listeners();
+        engine.boot_organism();
         let performers = build_performers(&page.file, &self.answers, self.real.live.as_ref())?;
         let (begun, performance) = (BegunViews::default(), ReplayWork::default());
         self.run = Some(PumpRun { engine, leases, begun, performers, performance, page });
@@ -211,14 +211,15 @@ impl<'a> ReplayDriver<'a> {
     fn restart_run(&mut self, config: Digest, was_drained: bool) -> Result<(), CannotReplay> {
         if was_drained {
             let page = self.current_run()?.page.composition.clone();
-            let is_here = |name: &Name| page.listener(name).is_none_or(|one| !one.reach.is_over_broker());
+            let is_here =
+                |name: &Name| page.find_listener(name).is_none_or(|one| !one.reach.is_over_broker());
             let here = self.out.iter().filter(|(_, out)| is_here(&out.lease.listener));
             for token in here.map(|(token, _)| token.clone()).collect::<Vec<_>>() {
-                self.current_run()?.engine.input(PumpInput::NotNow { token, words: String::new() });
+                self.current_run()?.engine.take_input(PumpInput::NotNow { token, words: String::new() });
             }
             let engine = &mut self.current_run()?.engine;
-            engine.input(PumpInput::Stop);
-            engine.input(PumpInput::Farewell);
+            engine.take_input(PumpInput::Stop);
+            engine.take_input(PumpInput::Farewell);
             self.settle_run()?;
         }
         self.run = None;
@@ -237,12 +238,12 @@ impl<'a> ReplayDriver<'a> {
             let (mut log, mut made, mut own) = (self.log.clone(), 0, 0);
             let run = self.current_run()?;
             while let Some(lookup) = run.engine.next_lookup() {
-                let found = answer(&log, &mut run.begun, lookup);
-                run.engine.input(PumpInput::Found(found));
+                let found = answer_lookup(&log, &mut run.begun, lookup);
+                run.engine.take_input(PumpInput::Found(found));
                 moved = true;
             }
             if let Some(batch) = run.engine.next_batch() {
-                match log.commit(&batch) {
+                match log.commit_batch(&batch) {
                     Commit::Committed(position) => run.engine.hear_writer(WriteReport::Committed(position)),
                     Commit::Conflict(words) | Commit::Unknown(words) | Commit::NotNow(words) => {
                         return Err(CannotReplay::BrokeOff(words));
@@ -253,7 +254,7 @@ impl<'a> ReplayDriver<'a> {
                 run.engine.route_recorded();
                 moved = true;
             }
-            if let Some(stop) = run.engine.broken() {
+            if let Some(stop) = run.engine.find_stop() {
                 return Err(CannotReplay::BrokeOff(stop.words.clone()));
             }
             let said = run.performance.go_on();
@@ -290,7 +291,7 @@ impl<'a> ReplayDriver<'a> {
                 let run = self.current_run()?;
                 run.performance.stop_delivery(&token.0);
                 let (code, words) = (Code::CancelledThread, String::new());
-                run.engine.input(PumpInput::Gone { token, code, words });
+                run.engine.take_input(PumpInput::Gone { token, code, words });
             }
             PumpOutput::Answered(answer) => {
                 let current =
@@ -522,11 +523,18 @@ impl<'a> ReplayDriver<'a> {
         }
         let speech = ArrivedDocument::Word(document);
         let limits = admit::gate_limits(&page.composition);
-        let find = |token: &str| leases.find(token);
+        let find = |token: &str| leases.find_lease(token);
         let input = match admit::listener_word(&lease.listener, &speech, &limits, find) {
             Ok((lease, word)) => {
                 let (page, schemas) = (&page.composition, &mut self.shelf.schemas);
-                PumpInput::Judged(admit::judge_word(page, lease, word, &speech, primitives::reading, schemas))
+                PumpInput::Judged(admit::judge_word(
+                    page,
+                    lease,
+                    word,
+                    &speech,
+                    primitives::find_reading,
+                    schemas,
+                ))
             }
             Err(stray) => PumpInput::Stray(*stray),
         };
@@ -542,7 +550,7 @@ impl<'a> ReplayDriver<'a> {
     }
 
     fn enter_input(&mut self, input: PumpInput) -> Result<(), CannotReplay> {
-        self.current_run()?.engine.input(input);
+        self.current_run()?.engine.take_input(input);
         self.settle_run()?;
         self.do_due()
     }
@@ -554,7 +562,7 @@ impl<'a> ReplayDriver<'a> {
         if is_last && !self.goes_out && self.made >= self.tree.records.len() {
             return Ok(());
         }
-        self.current_run()?.engine.tick();
+        self.current_run()?.engine.run_tick();
         self.settle_run()
     }
 }

@@ -97,7 +97,7 @@ fn is_compared(root: &ThreadId, record: &Record) -> bool {
 /// Whether a record counts refusals that were not recorded one by one.
 pub(super) fn is_count(record: &Record) -> bool {
     let is_refusal = record.header.kind == RecordKind::Refusal;
-    is_refusal && core_payload::attributes(&record.body, "throttled", ["count"]).is_some()
+    is_refusal && core_payload::read_attributes(&record.body, "throttled", ["count"]).is_some()
 }
 
 fn find_place(root: &ThreadId, record: &Record) -> RecordPlace {
@@ -185,7 +185,7 @@ fn read_entry(record: &Record) -> Option<(EntryAttempt, u64)> {
     if h.kind != RecordKind::Journal {
         return None;
     }
-    let EarlierEntry { attempt, id, .. } = EarlierEntry::read(&record.body).ok()?;
+    let EarlierEntry { attempt, id, .. } = EarlierEntry::from_body(&record.body).ok()?;
     Some(((h.thread.clone(), h.call.clone(), h.turn, attempt), id))
 }
 

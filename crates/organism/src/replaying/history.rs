@@ -224,7 +224,7 @@ impl TreeHistory {
         let h = &record.header;
         let opened = match (h.code, h.turn, h.ordinal) {
             (Some(RecordCode::Role(MessageRole::Call)), Some(turn), Some(ordinal)) => {
-                path.item(turn, ordinal)
+                path.append_item(turn, ordinal)
             }
             (
                 Some(
@@ -268,7 +268,7 @@ impl TreeHistory {
         moment: RecordedMoment,
         record: &Record,
     ) {
-        let Ok(EarlierEntry { attempt, id, entry }) = EarlierEntry::read(&record.body) else { return };
+        let Ok(EarlierEntry { attempt, id, entry }) = EarlierEntry::from_body(&record.body) else { return };
         let place = (call.0.clone(), call.1.clone(), turn.unwrap_or(1));
         self.add_words(&place, attempt, moment, SaidBefore::Journal { id, entry });
     }
@@ -335,7 +335,7 @@ impl TreeHistory {
         record: &Record,
     ) {
         let (place, attempt) = self.find_due(call);
-        if let Some(unknown) = approval_payload::unknown(&record.body) {
+        if let Some(unknown) = approval_payload::read_unknown(&record.body) {
             self.deliveries.insert(moment.position, call.clone());
             // `attempt N: CODE: WORDS`
             let parts = unknown.split_once(": ").and_then(|(_, rest)| rest.split_once(": "));
@@ -408,7 +408,7 @@ impl TreeHistory {
                 self.add_words(&place, attempt, moment, notice);
             }
             Some(Code::FalseSender) => {
-                let claimed = systole_kit::Payload::trusted(record.body.clone());
+                let claimed = systole_kit::Payload::from_trusted(record.body.clone());
                 let claimed = claimed.ok().and_then(|payload| payload.text_of("received"));
                 self.claims.extend(claimed.map(|claimed| (place.clone(), claimed)));
             }
@@ -494,7 +494,7 @@ fn cancelled_by(record: &Record) -> Option<Name> {
 /// Whether an order from outside ended this thread. Otherwise the end of its parent did, or its parent's call.
 fn is_cancelled_outside(tree: &RecordedTree, at: usize, record: &Record) -> bool {
     let h = &record.header;
-    if h.to.as_ref().is_none_or(|by| *by == Name::core()) {
+    if h.to.as_ref().is_none_or(|by| *by == Name::new_core()) {
         return false;
     }
     let near = tree.records.iter().skip(at.saturating_sub(NEAR)).take(2 * NEAR).map(|(_, other)| other);
@@ -502,7 +502,7 @@ fn is_cancelled_outside(tree: &RecordedTree, at: usize, record: &Record) -> bool
     let is_cause = |other: &Record| {
         let is_above = h.thread != other.header.thread && h.thread.is_within(&other.header.thread);
         let ends = other.header.kind == RecordKind::Terminal && is_above;
-        let named = core_payload::attributes(&other.body, "cancel-thread", ["id"]);
+        let named = core_payload::read_attributes(&other.body, "cancel-thread", ["id"]);
         let named = named.and_then(|[id]| ThreadId::parse(&id?).ok());
         let names = other.header.code == Some(RecordCode::Role(MessageRole::CancelThread))
             && named.is_some_and(|named| h.thread.is_within(&named));

@@ -80,7 +80,7 @@ impl LiveAgent {
     /// If the system refuses threads.
     pub fn new(name: Name, most: Money, make: ModelMaker) -> Result<LiveAgent, CannotReplay> {
         let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build();
-        let runtime = runtime.map_err(|error| CannotReplay::BrokeOff(system::told(&error)))?;
+        let runtime = runtime.map_err(|error| CannotReplay::BrokeOff(system::describe_error(&error)))?;
         let calls = LiveCalls(Arc::default());
         Ok(LiveAgent { name, make, most, runtime: Arc::new(runtime), calls })
     }

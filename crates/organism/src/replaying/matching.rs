@@ -26,7 +26,7 @@ pub(super) struct RecordedCalls {
 
 /// What a call works on, without what differs in each run.
 fn hash_content(record: &Record) -> Digest {
-    Digest::of(comparable_body(record).as_bytes())
+    Digest::hash_bytes(comparable_body(record).as_bytes())
 }
 
 impl RecordedCalls {

@@ -78,28 +78,28 @@ impl Clock for ReplayPorts {
 }
 
 impl Seeds for ReplayPorts {
-    fn draw(&self) -> Seed {
+    fn draw_seed(&self) -> Seed {
         let number = self.drawn.fetch_add(1, Ordering::Relaxed);
         Seed(u128::from(number).to_be_bytes())
     }
 }
 
 impl TokenMaker for ReplayPorts {
-    fn token(&self, AttemptId { thread, call, turn, attempt }: &AttemptId) -> LeaseToken {
+    fn make_token(&self, AttemptId { thread, call, turn, attempt }: &AttemptId) -> LeaseToken {
         LeaseToken(format!("{thread} {call} {turn} {attempt}").into())
     }
 
-    fn mark(&self, thread: &ThreadId, call: &CallPath) -> CallMark {
+    fn make_mark(&self, thread: &ThreadId, call: &CallPath) -> CallMark {
         let known = self.marks.get(&(thread.clone(), call.clone())).copied();
         known.unwrap_or_else(|| {
-            let [a, b, c, d, ..] = Digest::of(format!("{thread} {call}").as_bytes()).0;
+            let [a, b, c, d, ..] = Digest::hash_bytes(format!("{thread} {call}").as_bytes()).0;
             CallMark([a, b, c, d])
         })
     }
 }
 
 impl Carrier for ReplayPorts {
-    fn hand(&self, delivery: Delivery) {
+    fn send_delivery(&self, delivery: Delivery) {
         self.send(PumpOutput::Handed(delivery));
     }
 
@@ -107,21 +107,21 @@ impl Carrier for ReplayPorts {
         self.send(PumpOutput::CalledBack(token.clone()));
     }
 
-    fn answer(&self, _: &Name, answer: PumpAnswer) {
+    fn send_answer(&self, _: &Name, answer: PumpAnswer) {
         self.send(PumpOutput::Answered(answer));
     }
 
-    fn expect(&self, lease: &Lease) {
+    fn expect_reply(&self, lease: &Lease) {
         self.send(PumpOutput::Expected(lease.clone()));
     }
 }
 
 impl WaitingSenders for ReplayPorts {
-    fn receipt(&self, _: Ticket, _: Receipt, _: Option<Position>) {}
+    fn send_receipt(&self, _: Ticket, _: Receipt, _: Option<Position>) {}
 
-    fn refused(&self, _: Ticket, refusal: Refusal) {
+    fn send_refusal(&self, _: Ticket, refusal: Refusal) {
         self.send(PumpOutput::Refused(refusal));
     }
 
-    fn done(&self, _: Ticket) {}
+    fn finish_sender(&self, _: Ticket) {}
 }

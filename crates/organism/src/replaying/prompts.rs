@@ -68,7 +68,7 @@ pub fn check_prompts(
     shelf: &mut ReplayConfigurations,
 ) -> Result<PromptFindings, LogFault> {
     let mut found = PromptFindings::default();
-    let newest = reader.threads(usize::MAX)?;
+    let newest = reader.list_threads(usize::MAX)?;
     for root in newest.iter().rev().filter(|thread| thread.parent().is_none() && !thread.is_sys()) {
         let Some(tree) = RecordedTree::read_tree(reader, root)? else { continue };
         let prompts: Vec<(RecordedPrompt, &Record)> =

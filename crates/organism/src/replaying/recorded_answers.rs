@@ -85,12 +85,13 @@ pub(super) fn read_marks(
         if marks.contains_key(&place) {
             continue;
         }
-        let Ok(EarlierEntry { entry: JournalEntry::Started(started), .. }) = EarlierEntry::read(&record.body)
+        let Ok(EarlierEntry { entry: JournalEntry::Started(started), .. }) =
+            EarlierEntry::from_body(&record.body)
         else {
             continue;
         };
         let Ok(hash) = Digest::parse(&started.prompt) else { continue };
-        let stored = reader.document(hash)?;
+        let stored = reader.read_document(hash)?;
         marks.extend(stored.as_deref().and_then(mark_of).map(|mark| (place, mark)));
     }
     Ok(marks)

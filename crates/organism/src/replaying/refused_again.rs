@@ -31,7 +31,8 @@ pub(super) fn read_word(
 ) -> Result<Option<RefusedWord>, LogFault> {
     let Some((_, record)) = tree.records.get(index) else { return Ok(None) };
     let kept = replies::read_kept(reader, record)?;
-    if let Some(EarlierEntry { id, entry, .. }) = kept.as_ref().and_then(|kept| EarlierEntry::read(kept).ok())
+    if let Some(EarlierEntry { id, entry, .. }) =
+        kept.as_ref().and_then(|kept| EarlierEntry::from_body(kept).ok())
     {
         let delivery = delivery.to_owned();
         return Ok(Some(RefusedWord::Entry(ListenerDocument::Journal { delivery, id, entry: Ok(entry) })));

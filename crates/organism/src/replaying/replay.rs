@@ -60,7 +60,7 @@ pub fn replay_tree(
     let ports = ReplayPorts::new(record.header.time, recorded_answers::read_marks(reader, tree)?);
     // Agents make timers, which need a runtime although they never fire.
     let runtime = Builder::new_current_thread().enable_time().build();
-    let runtime = runtime.map_err(|error| CannotReplay::BrokeOff(system::told(&error)))?;
+    let runtime = runtime.map_err(|error| CannotReplay::BrokeOff(system::describe_error(&error)))?;
     let _entered = runtime.enter();
     let is_replaced = shelf.is_replaced();
     let mut driver = ReplayDriver::new(reader, (shelf, real), (tree, &history), ports);
@@ -73,7 +73,7 @@ pub fn replay_tree(
     };
     let (log, made_at) = (driver.log.clone(), std::mem::take(&mut driver.made_at));
     let (unanswered, refused) = (std::mem::take(&mut driver.unanswered), std::mem::take(&mut driver.refused));
-    let made: Vec<(Position, Record)> = log.after(Position(0), usize::MAX)?;
+    let made: Vec<(Position, Record)> = log.read_after(Position(0), usize::MAX)?;
     let roots = made.iter().map(|(_, record)| &record.header.thread);
     let root: Option<ThreadId> = roots.filter(|thread| !thread.is_sys()).map(ThreadId::root_of).next();
     let root = root.unwrap_or_else(|| tree.root.clone());

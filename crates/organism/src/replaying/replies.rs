@@ -76,11 +76,11 @@ fn rebuild_item(
     if h.kind == RecordKind::Refusal {
         return rebuild_refused(reader, page, tree, record);
     }
-    let payload = match Payload::trusted(record.body.clone()) {
+    let payload = match Payload::from_trusted(record.body.clone()) {
         Ok(payload) => payload,
         Err(fault) => return Ok(Err(fault.message.to_string())),
     };
-    let plain = Item::plain(payload);
+    let plain = Item::from_payload(payload);
     Ok(Ok(match h.code {
         Some(RecordCode::Role(MessageRole::Call)) => {
             Item { to: h.to.as_ref().map(ToString::to_string), ..plain }
@@ -112,26 +112,26 @@ fn rebuild_refused(
             held_final(tree, record).ok_or_else(|| "a final that was not taken is not stored".to_owned())
         );
     }
-    let unknown = core_payload::attributes(&record.body, "system-thread-error", ["unknown_id"]);
+    let unknown = core_payload::read_attributes(&record.body, "system-thread-error", ["unknown_id"]);
     if let Some([Some(thread)]) = unknown {
         // The thread alone decides, whatever was sent to it.
         return Ok(Ok(Item {
             thread: Some(thread),
-            ..Item::plain(Payload::write("urn:unknown", "item", |_| ()))
+            ..Item::from_payload(Payload::write_element("urn:unknown", "item", |_| ()))
         }));
     }
     let Some(kept) = read_kept(reader, record)? else {
         return Ok(Err("the bytes of a refused item are not stored".to_owned()));
     };
-    let payload = Payload::read(&kept, &admit::gate_limits(page));
+    let payload = Payload::parse(&kept, &admit::gate_limits(page));
     Ok(Ok(Item { from: None, to: None, thread: None, payload }))
 }
 
 /// The bytes that a refusal is about, as far as the log keeps them.
 pub(super) fn read_kept(reader: &dyn LogReader, record: &Record) -> Result<Option<Arc<[u8]>>, LogFault> {
-    let hash = core_payload::attributes(&record.body, "system-error", ["hash"]);
+    let hash = core_payload::read_attributes(&record.body, "system-error", ["hash"]);
     match hash.and_then(|[hash]| Digest::parse(&hash?).ok()) {
-        Some(hash) => reader.document(hash),
+        Some(hash) => reader.read_document(hash),
         None => Ok(None),
     }
 }
@@ -140,8 +140,8 @@ pub(super) fn read_kept(reader: &dyn LogReader, record: &Record) -> Result<Optio
 pub(super) fn read_refusal(record: &Record) -> Option<Refusal> {
     let names = ["code", "message", "element", "path", "line", "column"];
     let [code, message, element, path, line, column] =
-        core_payload::attributes(&record.body, "system-error", names)?;
-    let payload = Payload::trusted(record.body.clone()).ok()?;
+        core_payload::read_attributes(&record.body, "system-error", names)?;
+    let payload = Payload::from_trusted(record.body.clone()).ok()?;
     let number = |text: Option<String>| text?.parse().ok();
     let mut refusal = Refusal::new(Code::parse(&code?)?, message.unwrap_or_default());
     (refusal.element, refusal.path) = (element, path);
@@ -177,6 +177,6 @@ fn held_final(tree: &RecordedTree, record: &Record) -> Option<Item> {
             && later.header.call == record.header.call
             && later.header.code == Some(RecordCode::Role(MessageRole::Final))
     });
-    let payload = later.filter_map(|later| Payload::trusted(later.body.clone()).ok()).next();
-    payload.map(Item::plain)
+    let payload = later.filter_map(|later| Payload::from_trusted(later.body.clone()).ok()).next();
+    payload.map(Item::from_payload)
 }

@@ -152,8 +152,8 @@ impl ReplayConfigurations {
         }
         let unusable = |words: String| CannotReplay::Configuration { config, words };
         let source =
-            reader.document(config)?.ok_or_else(|| unusable("the log does not have it".to_owned()))?;
-        if Digest::of(&source) != config {
+            reader.read_document(config)?.ok_or_else(|| unusable("the log does not have it".to_owned()))?;
+        if Digest::hash_bytes(&source) != config {
             return Err(unusable("the stored bytes do not match the hash".to_owned()));
         }
         let file = config::read_stored(&source, &self.directory).map_err(|refused| {

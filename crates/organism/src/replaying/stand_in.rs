@@ -9,7 +9,7 @@ use systole_core::types::codes::Code;
 use systole_core::types::composition::{Composition, Listener, ListenerProgram, Reach};
 use systole_core::types::ids::Name;
 use systole_core::types::ports::{CallBack, Carrier as _, CarrierReport, Delivery, LeaseToken, NoObserver};
-use systole_core::types::time::spoken;
+use systole_core::types::time::spell_duration;
 use systole_kit::DocumentLimits;
 use systole_kit::reply::ListenerDocument;
 use systole_kit::told::PumpAnswer;
@@ -90,7 +90,7 @@ impl StandInProgram {
     }
 
     fn start_program(&self, page: &Composition) -> Result<StandInWork, CannotReplay> {
-        let listener = page.listener(&self.listener);
+        let listener = page.find_listener(&self.listener);
         let program = listener.and_then(|listener| Some((listener, listener.reach.traits().program?)));
         let Some((listener, program)) = program else {
             return Err(CannotReplay::NoProgram(self.listener.clone()));
@@ -103,7 +103,7 @@ impl StandInProgram {
         };
         let broke = |words: String| CannotReplay::BrokeOff(words);
         let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build();
-        let runtime = runtime.map_err(|error| broke(system::told(&error)))?;
+        let runtime = runtime.map_err(|error| broke(system::describe_error(&error)))?;
         let (reports, heard) = mpsc::channel(REPORTS);
         let equipment = CarrierEquipment {
             inline: BTreeMap::new(),
@@ -117,7 +117,7 @@ impl StandInProgram {
         };
         let entered = runtime.enter();
         let carriers =
-            Carriers::start(&alone, equipment, reports).map_err(|no_way| broke(no_way.to_string()))?;
+            Carriers::start_all(&alone, equipment, reports).map_err(|no_way| broke(no_way.to_string()))?;
         drop(entered);
         Ok(StandInWork { runtime, carriers, heard: Some(heard), timeout_ms: listener.timeout_ms })
     }
@@ -129,7 +129,7 @@ impl StandInProgram {
         {
             self.asked += 1;
             self.current = Some(delivery.lease.token.clone());
-            work.carriers.hand(delivery);
+            work.carriers.send_delivery(delivery);
         }
     }
 
@@ -157,7 +157,7 @@ impl StandInProgram {
     /// Brings it the answer to a question or a journal entry.
     pub(super) fn bring_answer(&self, answer: PumpAnswer) {
         if let Some(work) = &self.work {
-            work.carriers.answer(&self.listener, answer);
+            work.carriers.send_answer(&self.listener, answer);
         }
     }
 
@@ -172,7 +172,7 @@ impl StandInProgram {
             let gone = |code, words: String| Some(StandInWord::Gone(token.clone(), code, words));
             match report {
                 Err(_) => {
-                    let words = format!("no answer within {}", spoken(work.timeout_ms));
+                    let words = format!("no answer within {}", spell_duration(work.timeout_ms));
                     self.is_over(CallBack::TimedOut);
                     return gone(Code::ListenerTimeout, words);
                 }
@@ -193,7 +193,7 @@ impl StandInProgram {
                     return gone(Code::ListenerDown, words);
                 }
                 Ok(Some(CarrierReport::Said { speech, .. })) => {
-                    match speech.read(&DocumentLimits::default()) {
+                    match speech.read_document(&DocumentLimits::default()) {
                         Ok(ListenerDocument::Progress { .. }) => {}
                         Ok(document) if document.delivery() != &*token.0 => {}
                         Ok(document) => {
@@ -220,7 +220,7 @@ impl Drop for StandInProgram {
         if let Some(mut work) = self.work.take() {
             // The program may end by itself; what it still says counts no more.
             work.heard = None;
-            work.runtime.block_on(work.carriers.stop());
+            work.runtime.block_on(work.carriers.stop_all());
         }
     }
 }

@@ -53,7 +53,7 @@ fn of_thread(
     let (mut seq, mut head) = (0, head_zero(thread));
     for placed in reader.records_of(thread, 1) {
         let (position, record) = placed?;
-        if record.header.seq != seq + 1 || !record.verifies(head) {
+        if record.header.seq != seq + 1 || !record.is_valid_after(head) {
             let why = format!("record {} of thread {thread} does not follow record {seq}", seq + 1);
             return Err(LogFault::Damaged { path: "the log".to_owned(), position, why });
         }
@@ -101,7 +101,7 @@ impl SystemEvents {
     pub fn read_events(reader: &dyn LogReader) -> Result<SystemEvents, LogFault> {
         let mut events: Vec<(Position, Millis, SystemEvent)> = Vec::new();
         let mut last_shutdown = None;
-        of_thread(reader, &ThreadId::sys(), |position, record| {
+        of_thread(reader, &ThreadId::new_sys(), |position, record| {
             let h = &record.header;
             if core_payload::read_shutdown(&record.body)
                 .is_some_and(|(mode, _)| mode == core_payload::DRAINED)
@@ -116,7 +116,7 @@ impl SystemEvents {
             if let Some(RecordCode::Steering(effect @ (SteerEffect::Paused | SteerEffect::Resumed))) = h.code
             {
                 let note = approval_payload::read_steering(&record.body).and_then(|(_, note)| note);
-                let by = h.to.clone().unwrap_or_else(Name::operator);
+                let by = h.to.clone().unwrap_or_else(Name::new_operator);
                 let halts = effect == SteerEffect::Paused;
                 events.push((position, h.time, SystemEvent::Paused { by, halts, note }));
             }

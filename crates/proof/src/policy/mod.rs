@@ -21,7 +21,7 @@ pub struct PolicyParty {
     pub url: Option<String>,
 }
 
-/// A policy. Read one with [`TrustPolicy::read`].
+/// A policy. Read one with [`TrustPolicy::parse`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TrustPolicy {
     logs: Vec<PolicyParty>,
@@ -108,14 +108,14 @@ impl TrustPolicy {
     ///
     /// # Errors
     /// If no such log signed, or a signature of a known key is wrong. Too few cosignatures are no error.
-    pub fn judge(
+    pub fn judge_checkpoint(
         &self,
         checkpoint: &SignedCheckpoint,
         expected: Option<&VerifierKey>,
     ) -> Result<PolicyVerdict, PolicyFault> {
         let log = match expected {
             Some(key) => {
-                checkpoint.verify(key)?;
+                checkpoint.verify_with(key)?;
                 key.clone()
             }
             None => self.log_of(checkpoint)?,
@@ -142,7 +142,7 @@ impl TrustPolicy {
         if keys.is_empty() {
             return Err(PolicyFault::UnknownLog(origin.to_owned()));
         }
-        let verified = checkpoint.note().verify(&keys).map_err(CheckpointFault::Note)?;
+        let verified = checkpoint.note().verify_with(&keys).map_err(CheckpointFault::Note)?;
         let signed = verified.first().and_then(|first| keys.get(first.key));
         signed.cloned().ok_or(PolicyFault::Log(CheckpointFault::Note(NoteFault::Unsigned)))
     }
@@ -150,7 +150,7 @@ impl TrustPolicy {
     /// The time of each witness's cosignature.
     fn witness_times(&self, checkpoint: &SignedCheckpoint) -> Result<Vec<Option<u64>>, PolicyFault> {
         let keys: Vec<VerifierKey> = self.witnesses.iter().map(|witness| witness.key.clone()).collect();
-        let verified = match checkpoint.note().verify(&keys) {
+        let verified = match checkpoint.note().verify_with(&keys) {
             Ok(verified) => verified,
             Err(NoteFault::Unsigned) => Vec::new(),
             Err(fault) => return Err(PolicyFault::Witness(fault)),

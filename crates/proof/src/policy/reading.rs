@@ -84,13 +84,13 @@ impl TrustPolicy {
     ///
     /// # Errors
     /// If a line is wrong or the quorum is missing.
-    pub fn read(bytes: &[u8]) -> Result<Self, PolicyFileFault> {
+    pub fn parse(bytes: &[u8]) -> Result<Self, PolicyFileFault> {
         if bytes.len() > limits::POLICY_BYTES {
             return Err(PolicyFileFault::TooLong(bytes.len()));
         }
         let mut reader = PolicyReader::default();
         for (number, line) in (1..).zip(bytes.split(|byte| *byte == b'\n')) {
-            reader.take(number, line).map_err(|fault| PolicyFileFault::Line { line: number, fault })?;
+            reader.take_line(number, line).map_err(|fault| PolicyFileFault::Line { line: number, fault })?;
         }
         let PolicyReader { logs, witnesses, groups, quorum, .. } = reader;
         Ok(Self { logs, witnesses, groups, quorum: quorum.ok_or(PolicyFileFault::NoQuorum)? })
@@ -114,7 +114,7 @@ struct PolicyReader {
 }
 
 impl PolicyReader {
-    fn take(&mut self, number: usize, line: &[u8]) -> Result<(), PolicyLineFault> {
+    fn take_line(&mut self, number: usize, line: &[u8]) -> Result<(), PolicyLineFault> {
         // The piece after the last line break is no line.
         if number > limits::POLICY_LINES && !line.is_empty() {
             return Err(PolicyLineFault::TooManyLines);
@@ -127,15 +127,15 @@ impl PolicyReader {
         match words.as_slice() {
             [] => Ok(()),
             [first, ..] if first.starts_with(b"#") => Ok(()),
-            [b"log", rest @ ..] => self.log(number, rest),
-            [b"witness", rest @ ..] => self.witness(number, rest),
-            [b"group", rest @ ..] => self.group(rest),
-            [b"quorum", rest @ ..] => self.quorum(rest),
-            [other, ..] => Err(PolicyLineFault::Keyword(shown(other))),
+            [b"log", rest @ ..] => self.read_log(number, rest),
+            [b"witness", rest @ ..] => self.read_witness(number, rest),
+            [b"group", rest @ ..] => self.read_group(rest),
+            [b"quorum", rest @ ..] => self.read_quorum(rest),
+            [other, ..] => Err(PolicyLineFault::Keyword(show_word(other))),
         }
     }
 
-    fn log(&mut self, number: usize, words: &[&[u8]]) -> Result<(), PolicyLineFault> {
+    fn read_log(&mut self, number: usize, words: &[&[u8]]) -> Result<(), PolicyLineFault> {
         let (key, url) = match words {
             [key] => (key, None),
             [key, url] => (key, Some(*url)),
@@ -151,7 +151,7 @@ impl PolicyReader {
         Ok(())
     }
 
-    fn witness(&mut self, number: usize, words: &[&[u8]]) -> Result<(), PolicyLineFault> {
+    fn read_witness(&mut self, number: usize, words: &[&[u8]]) -> Result<(), PolicyLineFault> {
         let (name, key, url) = match words {
             [name, key] => (*name, key, None),
             [name, key, url] => (*name, key, Some(*url)),
@@ -165,12 +165,12 @@ impl PolicyReader {
         }
         check_room(self.witnesses.len(), "witness")?;
         check_key(&mut self.witness_keys, &key, number)?;
-        self.define(name, PolicyMember::Witness(self.witnesses.len()))?;
-        self.witnesses.push(PolicyParty { name: shown(name), key, url: url_of(url)? });
+        self.define_member(name, PolicyMember::Witness(self.witnesses.len()))?;
+        self.witnesses.push(PolicyParty { name: show_word(name), key, url: url_of(url)? });
         Ok(())
     }
 
-    fn group(&mut self, words: &[&[u8]]) -> Result<(), PolicyLineFault> {
+    fn read_group(&mut self, words: &[&[u8]]) -> Result<(), PolicyLineFault> {
         let [name, threshold, names @ ..] = words else {
             return Err(PolicyLineFault::Form("group NAME all|any|NUMBER MEMBER.."));
         };
@@ -180,36 +180,36 @@ impl PolicyReader {
         check_room(self.groups.len(), "group")?;
         let mut members = Vec::new();
         for name in names {
-            members.push(self.member(name)?);
+            members.push(self.find_member(name)?);
             if !self.members.insert(name.to_vec()) {
-                return Err(PolicyLineFault::MemberTwice(shown(name)));
+                return Err(PolicyLineFault::MemberTwice(show_word(name)));
             }
         }
         let threshold = threshold_of(threshold, members.len())?;
-        self.define(name, PolicyMember::Group(self.groups.len()))?;
+        self.define_member(name, PolicyMember::Group(self.groups.len()))?;
         self.groups.push(WitnessGroup { threshold, members });
         Ok(())
     }
 
-    fn quorum(&mut self, words: &[&[u8]]) -> Result<(), PolicyLineFault> {
+    fn read_quorum(&mut self, words: &[&[u8]]) -> Result<(), PolicyLineFault> {
         let [name] = words else { return Err(PolicyLineFault::Form("quorum NAME")) };
         if self.quorum.is_some() {
             return Err(PolicyLineFault::QuorumTwice);
         }
         self.quorum = Some(match *name {
             b"none" => QuorumRule::NoWitness,
-            name => QuorumRule::Member(self.member(name)?),
+            name => QuorumRule::Member(self.find_member(name)?),
         });
         Ok(())
     }
 
-    fn member(&self, name: &[u8]) -> Result<PolicyMember, PolicyLineFault> {
-        self.names.get(name).copied().ok_or_else(|| PolicyLineFault::UnknownName(shown(name)))
+    fn find_member(&self, name: &[u8]) -> Result<PolicyMember, PolicyLineFault> {
+        self.names.get(name).copied().ok_or_else(|| PolicyLineFault::UnknownName(show_word(name)))
     }
 
-    fn define(&mut self, name: &[u8], member: PolicyMember) -> Result<(), PolicyLineFault> {
+    fn define_member(&mut self, name: &[u8], member: PolicyMember) -> Result<(), PolicyLineFault> {
         if name == b"none" || self.names.insert(name.to_vec(), member).is_some() {
-            return Err(PolicyLineFault::NameTwice(shown(name)));
+            return Err(PolicyLineFault::NameTwice(show_word(name)));
         }
         Ok(())
     }
@@ -232,7 +232,7 @@ fn check_key(
 
 fn key_of(word: &[u8]) -> Result<VerifierKey, PolicyLineFault> {
     // What is not UTF-8 becomes a text with another name, whose ID is wrong.
-    Ok(VerifierKey::read(&String::from_utf8_lossy(word))?)
+    Ok(VerifierKey::parse(&String::from_utf8_lossy(word))?)
 }
 
 fn url_of(word: Option<&[u8]>) -> Result<Option<String>, PolicyLineFault> {
@@ -249,11 +249,11 @@ fn threshold_of(word: &[u8], members: usize) -> Result<usize, PolicyLineFault> {
         }
     };
     let threshold = threshold.filter(|threshold| (1..=members).contains(threshold));
-    threshold.ok_or_else(|| PolicyLineFault::Threshold { said: shown(word), members })
+    threshold.ok_or_else(|| PolicyLineFault::Threshold { said: show_word(word), members })
 }
 
 /// A word of the file, for a name or a message. A secret key may stand anywhere by mistake, and is not repeated.
-fn shown(word: &[u8]) -> String {
+fn show_word(word: &[u8]) -> String {
     let word = String::from_utf8_lossy(word);
     if word.contains(SECRET_PREFIX) { "(a secret key)".to_owned() } else { word.into_owned() }
 }

@@ -14,11 +14,11 @@ pub fn batch_ranges(leaves: &[u64], size: u64) -> Result<Vec<Range<u64>>, TreeFa
     check_size(size)?;
     check_order(leaves.iter().copied(), size)?;
     let mut found = Vec::new();
-    gather(0..size, leaves, &mut found);
+    gather_ranges(0..size, leaves, &mut found);
     Ok(found)
 }
 
-fn gather(around: Range<u64>, leaves: &[u64], found: &mut Vec<Range<u64>>) {
+fn gather_ranges(around: Range<u64>, leaves: &[u64], found: &mut Vec<Range<u64>>) {
     let size = around.end - around.start;
     if size == 0 || (size == 1 && !leaves.is_empty()) {
         return;
@@ -28,8 +28,8 @@ fn gather(around: Range<u64>, leaves: &[u64], found: &mut Vec<Range<u64>>) {
     }
     let middle = around.start + left_half(size);
     let (left, right) = leaves.split_at(leaves.partition_point(|leaf| *leaf < middle));
-    gather(around.start..middle, left, found);
-    gather(middle..around.end, right, found);
+    gather_ranges(around.start..middle, left, found);
+    gather_ranges(middle..around.end, right, found);
 }
 
 /// The root of a tree of that size, from some of its leaves, in order, and the proof for them.
@@ -94,7 +94,7 @@ mod tests {
             (0..size).for_each(|number| tree.push(leaf(number)));
             for choice in 0..1_u64 << size {
                 let chosen: Vec<u64> = (0..size).filter(|number| choice >> number & 1 == 1).collect();
-                let mut builder = ProofBuilder::batch(&chosen, size).unwrap();
+                let mut builder = ProofBuilder::new_batch(&chosen, size).unwrap();
                 (0..size).for_each(|number| builder.push(leaf(number)));
                 let proof = builder.finish().unwrap();
                 let leaves: Vec<_> = chosen.iter().map(|number| (*number, leaf(*number))).collect();

@@ -48,7 +48,7 @@ impl Frontier {
     }
 
     /// The complete subtrees, from the left: their leaves and their roots.
-    pub(super) fn subtrees(&self) -> impl Iterator<Item = (Range<u64>, TreeHash)> {
+    pub(super) fn list_subtrees(&self) -> impl Iterator<Item = (Range<u64>, TreeHash)> {
         let bits = (0..64).rev().map(|bit| 1_u64 << bit).filter(|bit| self.size & bit != 0);
         let ranges = bits.scan(0, |start, length| {
             let range = *start..*start + length;

@@ -79,16 +79,16 @@ impl ProofBuilder {
     ///
     /// # Errors
     /// If the tree is too large or does not have the leaf.
-    pub fn inclusion(index: u64, size: u64) -> Result<Self, TreeFault> {
-        Ok(Self::of(inclusion_ranges(index, size)?, size))
+    pub fn new_inclusion(index: u64, size: u64) -> Result<Self, TreeFault> {
+        Ok(Self::from_ranges(inclusion_ranges(index, size)?, size))
     }
 
     /// Begins the proof that the tree of `new` leaves continues that of `old` leaves.
     ///
     /// # Errors
     /// If the newer tree is too large, or smaller than the older one.
-    pub fn consistency(old: u64, new: u64) -> Result<Self, TreeFault> {
-        Ok(Self::of(consistency_ranges(old, new)?, new))
+    pub fn new_consistency(old: u64, new: u64) -> Result<Self, TreeFault> {
+        Ok(Self::from_ranges(consistency_ranges(old, new)?, new))
     }
 
     /// Begins the proof that the tree of `new` leaves continues a known one: only the leaves after that one have to be
@@ -97,9 +97,9 @@ impl ProofBuilder {
     /// # Errors
     /// If the newer tree is too large, or smaller than the known one.
     pub fn consistency_after(old: &Frontier, new: u64) -> Result<Self, TreeFault> {
-        let mut builder = Self::consistency(old.size(), new)?;
+        let mut builder = Self::new_consistency(old.size(), new)?;
         // A subtree of such a proof that lies in the older tree is one of its complete subtrees.
-        for (range, root) in old.subtrees() {
+        for (range, root) in old.list_subtrees() {
             let is_here = |wanted: &(usize, Range<u64>)| wanted.1 == range;
             if let Some((place, _)) = builder.wanted.next_if(is_here)
                 && let Some(hash) = builder.proof.get_mut(place)
@@ -115,11 +115,11 @@ impl ProofBuilder {
     ///
     /// # Errors
     /// If the tree is too large, does not have a leaf, or the leaves are not in order.
-    pub fn batch(leaves: &[u64], size: u64) -> Result<Self, TreeFault> {
-        Ok(Self::of(batch_ranges(leaves, size)?, size))
+    pub fn new_batch(leaves: &[u64], size: u64) -> Result<Self, TreeFault> {
+        Ok(Self::from_ranges(batch_ranges(leaves, size)?, size))
     }
 
-    fn of(ranges: Vec<Range<u64>>, size: u64) -> Self {
+    fn from_ranges(ranges: Vec<Range<u64>>, size: u64) -> Self {
         let proof = vec![empty_root(); ranges.len()];
         let mut wanted: Vec<_> = ranges.into_iter().enumerate().collect();
         wanted.sort_unstable_by_key(|(_, range)| range.start);

@@ -16,7 +16,7 @@ use crate::witnessing::{answered, known, request};
 
 fn cosigned() -> SignedCheckpoint {
     let mut signed = checkpoint(5);
-    signed.cosign(&witness(1), 1000).unwrap();
+    signed.add_cosignature(&witness(1), 1000).unwrap();
     signed
 }
 
@@ -25,8 +25,8 @@ type VerifiedText = (String, Vec<(usize, Option<u64>)>);
 
 /// Nothing if the note is refused.
 fn verified(bytes: &[u8], known: &[VerifierKey]) -> Option<VerifiedText> {
-    let note = SignedNote::read(bytes).ok()?;
-    let verified = note.verify(known).ok()?;
+    let note = SignedNote::parse(bytes).ok()?;
+    let verified = note.verify_with(known).ok()?;
     let made = verified.iter().map(|signature| (signature.key, signature.seconds)).collect();
     Some((note.text().to_owned(), made))
 }
@@ -50,8 +50,8 @@ fn check_note(changed: &[u8], original: &SignedCheckpoint) {
 }
 
 fn check_proof(changed: &[u8]) {
-    let Ok(read) = EntryProof::read(changed) else { return };
-    let Ok(verdict) = read.verify(&leaf(INDEX), None, &policy()) else { return };
+    let Ok(read) = EntryProof::parse(changed) else { return };
+    let Ok(verdict) = read.verify_leaf(&leaf(INDEX), None, &policy()) else { return };
     let original = proof(Some(b"extra"));
     assert_eq!((read.index(), read.hashes()), (original.index(), original.hashes()));
     assert_eq!(read.checkpoint().checkpoint(), original.checkpoint().checkpoint());
@@ -105,7 +105,7 @@ fn the_unchanged_texts_are_accepted() {
     let original = cosigned();
     let both = verified(original.to_string().as_bytes(), &keys(&[&log(), &witness(1)])).unwrap();
     assert_eq!(both.1, [(0, None), (1, Some(1000))]);
-    assert!(proof(Some(b"extra")).verify(&leaf(INDEX), None, &policy()).unwrap().is_quorum);
+    assert!(proof(Some(b"extra")).verify_leaf(&leaf(INDEX), None, &policy()).unwrap().is_quorum);
     assert_eq!(answered(request(5, 7).to_string().as_bytes(), &known(5)).status(), 200);
 }
 
@@ -167,23 +167,23 @@ proptest! {
     /// What is read is written again byte for byte: no two texts have the same meaning.
     #[test]
     fn anything_is_refused_or_read_as_it_is(bytes in anything()) {
-        if let Ok(note) = SignedNote::read(&bytes) {
+        if let Ok(note) = SignedNote::parse(&bytes) {
             prop_assert_eq!(note.to_string().into_bytes(), bytes.clone());
         }
-        if let Ok(proof) = EntryProof::read(&bytes) {
+        if let Ok(proof) = EntryProof::parse(&bytes) {
             prop_assert_eq!(proof.to_string().into_bytes(), bytes.clone());
         }
-        if let Ok(request) = AddCheckpoint::read(&bytes) {
+        if let Ok(request) = AddCheckpoint::parse(&bytes) {
             prop_assert_eq!(request.to_string().into_bytes(), bytes.clone());
         }
         if let Ok(frontier) = Frontier::from_bytes(&bytes) {
             prop_assert_eq!(frontier.to_bytes(), bytes.clone());
         }
         let text = String::from_utf8_lossy(&bytes);
-        if let Ok(key) = VerifierKey::read(&text) {
+        if let Ok(key) = VerifierKey::parse(&text) {
             prop_assert_eq!(key.to_string(), text.as_ref());
         }
-        prop_assert!(SignerKey::read(&text).is_err());
-        let _ = TrustPolicy::read(&bytes).map(|policy| policy.judge(&cosigned(), None));
+        prop_assert!(SignerKey::parse(&text).is_err());
+        let _ = TrustPolicy::parse(&bytes).map(|policy| policy.judge_checkpoint(&cosigned(), None));
     }
 }

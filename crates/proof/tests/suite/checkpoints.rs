@@ -9,7 +9,7 @@ use crate::parties::{ORIGIN, checkpoint, log, root, witness};
 const ROOT: &str = "CsUYapGGPo4dkMgIAUqom/Xajj7h2fB2MPA3j2jxq2I=";
 
 fn fault(text: &str) -> String {
-    Checkpoint::read(text).unwrap_err().to_string()
+    Checkpoint::parse(text).unwrap_err().to_string()
 }
 
 #[test]
@@ -18,17 +18,17 @@ fn a_checkpoint_has_three_lines() {
     let lines: Vec<&str> = signed.note().text().split_inclusive('\n').collect();
     assert_eq!((lines.len(), lines[0], lines[1]), (3, "example.org/acme\n", "3\n"));
     assert_eq!(signed.to_string().lines().count(), 5);
-    let again = SignedCheckpoint::read(signed.to_string().as_bytes()).unwrap();
+    let again = SignedCheckpoint::parse(signed.to_string().as_bytes()).unwrap();
     assert_eq!(again, signed);
-    assert_eq!(again.verify(log().verifier()).unwrap().len(), 1);
+    assert_eq!(again.verify_with(log().verifier()).unwrap().len(), 1);
     let empty = checkpoint(0);
     assert_eq!((empty.checkpoint().size(), empty.checkpoint().root()), (0, &root(&[])));
 }
 
 #[test]
 fn a_checkpoint_of_another_form_is_refused_with_its_line() {
-    Checkpoint::read(&format!("a\n0\n{ROOT}\n")).unwrap();
-    Checkpoint::read(&format!("a\n{TREE_SIZE}\n{ROOT}\nextension\nanother\n")).unwrap();
+    Checkpoint::parse(&format!("a\n0\n{ROOT}\n")).unwrap();
+    Checkpoint::parse(&format!("a\n{TREE_SIZE}\n{ROOT}\nextension\nanother\n")).unwrap();
     assert_eq!(fault(""), "line 1: no origin");
     assert_eq!(fault("a"), "line 1: no origin");
     assert_eq!(fault("a\n"), "line 2: no size of the tree");
@@ -62,19 +62,19 @@ fn a_log_signs_with_its_own_key() {
     let three = || Checkpoint::new(ORIGIN, 3, [0; 32]).unwrap();
     let other = SignerKey::generate("example.org/other", SignatureKind::Plain, &[1; 32]).unwrap();
     assert_eq!(
-        SignedCheckpoint::sign(three(), &other).unwrap_err().to_string(),
+        SignedCheckpoint::sign_with(three(), &other).unwrap_err().to_string(),
         "line 1: the origin is example.org/acme, and the key is that of example.org/other"
     );
     assert_eq!(
-        SignedCheckpoint::sign(three(), &witness(1)).unwrap_err().to_string(),
+        SignedCheckpoint::sign_with(three(), &witness(1)).unwrap_err().to_string(),
         "witness.example/w1 is the key of a witness (type 0x04); a log signs with a key of type 0x01"
     );
     let signed = checkpoint(3);
-    assert!(matches!(signed.verify(other.verifier()), Err(CheckpointFault::OtherLog { .. })));
-    assert!(matches!(signed.verify(witness(1).verifier()), Err(CheckpointFault::NotALogKey(_))));
+    assert!(matches!(signed.verify_with(other.verifier()), Err(CheckpointFault::OtherLog { .. })));
+    assert!(matches!(signed.verify_with(witness(1).verifier()), Err(CheckpointFault::NotALogKey(_))));
     let renewed = SignerKey::generate(ORIGIN, SignatureKind::Plain, &[2; 32]).unwrap();
     assert_eq!(
-        signed.verify(renewed.verifier()).unwrap_err().to_string(),
+        signed.verify_with(renewed.verifier()).unwrap_err().to_string(),
         "no signature of the note is by a known key"
     );
     assert!(Checkpoint::new("a b", 0, [0; 32]).is_err());

@@ -11,10 +11,10 @@ pub(crate) const GO_VERIFIER: &str = "PeterNeumann+c74f20a3+ARpc2QcUPDhMQegwxbzh
 
 #[test]
 fn the_keys_of_go_are_read_and_written() {
-    let key = SignerKey::read(GO_SIGNER).unwrap();
+    let key = SignerKey::parse(GO_SIGNER).unwrap();
     assert_eq!(key.secret_text(), GO_SIGNER);
     assert_eq!(key.verifier().to_string(), GO_VERIFIER);
-    assert_eq!(*key.verifier(), VerifierKey::read(GO_VERIFIER).unwrap());
+    assert_eq!(*key.verifier(), VerifierKey::parse(GO_VERIFIER).unwrap());
     assert_eq!((key.verifier().name(), key.verifier().id()), ("PeterNeumann", [0xc7, 0x4f, 0x20, 0xa3]));
     assert_eq!(key.verifier().kind(), SignatureKind::Plain);
 }
@@ -22,10 +22,10 @@ fn the_keys_of_go_are_read_and_written() {
 #[test]
 fn a_generated_key_is_read_again() {
     for key in [log(), witness(1)] {
-        let again = SignerKey::read(&key.secret_text()).unwrap();
+        let again = SignerKey::parse(&key.secret_text()).unwrap();
         assert_eq!(again.verifier(), key.verifier());
         assert_eq!(again.secret_text(), key.secret_text());
-        assert_eq!(VerifierKey::read(&key.verifier().to_string()).unwrap(), *key.verifier());
+        assert_eq!(VerifierKey::parse(&key.verifier().to_string()).unwrap(), *key.verifier());
     }
     let other = SignerKey::generate(log().verifier().name(), SignatureKind::Cosignature, &[1; 32]).unwrap();
     assert_eq!(other.verifier().public_bytes(), log().verifier().public_bytes());
@@ -34,7 +34,7 @@ fn a_generated_key_is_read_again() {
 
 #[test]
 fn debug_does_not_show_the_secret() {
-    let key = SignerKey::read(GO_SIGNER).unwrap();
+    let key = SignerKey::parse(GO_SIGNER).unwrap();
     for shown in [format!("{key:?}"), format!("{key:#?}"), format!("{:?}", Some(&key))] {
         assert!(shown.contains(GO_VERIFIER), "{shown}");
         assert!(!shown.contains("EKFALVFGyNhPJEMzD1QIDr") && !shown.contains("129, 10, 20, 2"), "{shown}");
@@ -43,7 +43,7 @@ fn debug_does_not_show_the_secret() {
 
 #[test]
 fn a_signer_key_with_a_fault_is_refused_and_not_shown() {
-    let read = |text: &str| SignerKey::read(text).unwrap_err();
+    let read = |text: &str| SignerKey::parse(text).unwrap_err();
     let (id, base64) = ("c74f20a3", "AYEKFALVFGyNhPJEMzD1QIDr+Y7hfZx09iUvxdXHKDFz");
     for text in [
         String::new(),
@@ -70,7 +70,7 @@ fn a_signer_key_with_a_fault_is_refused_and_not_shown() {
 
 #[test]
 fn a_verifier_key_with_a_fault_is_refused() {
-    let fault = |text: &str| VerifierKey::read(text).unwrap_err().to_string();
+    let fault = |text: &str| VerifierKey::parse(text).unwrap_err().to_string();
     let form = "a verifier key has the form NAME+ID+BASE64, with eight small hex digits as ID";
     assert_eq!(fault(""), form);
     assert_eq!(fault("PeterNeumann+c74f20a3"), form);
@@ -85,10 +85,10 @@ fn a_verifier_key_with_a_fault_is_refused() {
     );
     assert!(fault(&GO_VERIFIER[..50]).starts_with("the last part of the key is not 33 bytes in base64"));
     assert!(fault(GO_SIGNER).contains("this is a secret signer key"));
-    assert_eq!(VerifierKey::read(&"a".repeat(1025)).unwrap_err(), NoteKeyFault::TooLong(1025));
+    assert_eq!(VerifierKey::parse(&"a".repeat(1025)).unwrap_err(), NoteKeyFault::TooLong(1025));
     // The point of order one: every signature with S = 0 and the same point would pass a lenient check.
     let weak = format!("a+00000000+AQE{}", "A".repeat(41));
-    assert_eq!(VerifierKey::read(&weak).unwrap_err(), NoteKeyFault::Unsafe);
+    assert_eq!(VerifierKey::parse(&weak).unwrap_err(), NoteKeyFault::Unsafe);
 }
 
 #[test]

@@ -19,32 +19,32 @@ const GO_TEXT: &str =
 const GO_LINE: &str = "\u{2014} PeterNeumann x08go/ZJkuBS9UG/SffcvIAQxVBtiFupLLr8pAcElZInNIuGUgYN1FFYC2pZSNXgKvqfqdngotpRZb6KE6RyyBwJnAM=\n";
 
 fn fault(note: &str) -> String {
-    SignedNote::read(note.as_bytes()).unwrap_err().to_string()
+    SignedNote::parse(note.as_bytes()).unwrap_err().to_string()
 }
 
 #[test]
 fn the_example_of_the_format_verifies() {
-    let note = SignedNote::read(SPEC_NOTE.as_bytes()).unwrap();
+    let note = SignedNote::parse(SPEC_NOTE.as_bytes()).unwrap();
     assert_eq!(note.text(), "This is an example message.\n");
     assert_eq!(note.to_string(), SPEC_NOTE);
-    let verified = note.verify(&[VerifierKey::read(SPEC_KEY).unwrap()]).unwrap();
+    let verified = note.verify_with(&[VerifierKey::parse(SPEC_KEY).unwrap()]).unwrap();
     assert_eq!((verified.len(), verified[0].key, verified[0].seconds), (1, 0, None));
-    let changed = SignedNote::read(SPEC_NOTE.replace("example m", "exemple m").as_bytes()).unwrap();
-    let wrong = changed.verify(&[VerifierKey::read(SPEC_KEY).unwrap()]).unwrap_err();
+    let changed = SignedNote::parse(SPEC_NOTE.replace("example m", "exemple m").as_bytes()).unwrap();
+    let wrong = changed.verify_with(&[VerifierKey::parse(SPEC_KEY).unwrap()]).unwrap_err();
     assert_eq!(wrong, NoteFault::WrongSignature { line: 3, name: "example.com/foo".to_owned() });
 }
 
 #[test]
 fn the_note_of_go_is_signed_again_byte_for_byte() {
-    let mut note = SignedNote::unsigned(GO_TEXT).unwrap();
-    note.sign(&SignerKey::read(GO_SIGNER).unwrap()).unwrap();
+    let mut note = SignedNote::from_text(GO_TEXT).unwrap();
+    note.sign_with(&SignerKey::parse(GO_SIGNER).unwrap()).unwrap();
     assert_eq!(note.to_string(), format!("{GO_TEXT}\n{GO_LINE}"));
-    note.verify(&[VerifierKey::read(GO_VERIFIER).unwrap()]).unwrap();
+    note.verify_with(&[VerifierKey::parse(GO_VERIFIER).unwrap()]).unwrap();
 }
 
 fn signed(text: &str, signers: &[&SignerKey]) -> SignedNote {
-    let mut note = SignedNote::unsigned(text).unwrap();
-    signers.iter().for_each(|signer| note.sign(signer).unwrap());
+    let mut note = SignedNote::from_text(text).unwrap();
+    signers.iter().for_each(|signer| note.sign_with(signer).unwrap());
     note
 }
 
@@ -52,24 +52,24 @@ fn signed(text: &str, signers: &[&SignerKey]) -> SignedNote {
 fn joined(text: &str, one: &SignedNote, other: &SignedNote) -> SignedNote {
     let signatures: String =
         [one, other].into_iter().flat_map(SignedNote::signatures).map(ToString::to_string).collect();
-    SignedNote::read(format!("{text}\n{signatures}").as_bytes()).unwrap()
+    SignedNote::parse(format!("{text}\n{signatures}").as_bytes()).unwrap()
 }
 
 #[test]
 fn unknown_keys_are_ignored_and_known_ones_are_not() {
-    let (known, stranger) = (log(), SignerKey::read(GO_SIGNER).unwrap());
+    let (known, stranger) = (log(), SignerKey::parse(GO_SIGNER).unwrap());
     let alone = signed("text\n", &[&stranger]);
-    assert_eq!(alone.verify(&keys(&[&known])).unwrap_err(), NoteFault::Unsigned);
-    let verified = signed("text\n", &[&stranger, &known]).verify(&keys(&[&known])).unwrap();
+    assert_eq!(alone.verify_with(&keys(&[&known])).unwrap_err(), NoteFault::Unsigned);
+    let verified = signed("text\n", &[&stranger, &known]).verify_with(&keys(&[&known])).unwrap();
     assert_eq!((verified.len(), verified[0].place, verified[0].key), (1, 1, 0));
 
     // The wrong signature of a stranger is nothing; that of a known key is a fault, even beside a right one.
     let right = signed("text\n", &[&known]);
     let of_stranger = joined("text\n", &signed("other\n", &[&stranger]), &right);
-    assert_eq!(of_stranger.verify(&keys(&[&known])).unwrap().len(), 1);
+    assert_eq!(of_stranger.verify_with(&keys(&[&known])).unwrap().len(), 1);
     let wrong = signed("other\n", &[&known]);
     for (note, line) in [(joined("text\n", &right, &wrong), 4), (joined("text\n", &wrong, &right), 3)] {
-        let fault = note.verify(&keys(&[&known])).unwrap_err();
+        let fault = note.verify_with(&keys(&[&known])).unwrap_err();
         assert_eq!(
             fault.to_string(),
             format!(
@@ -83,14 +83,14 @@ fn unknown_keys_are_ignored_and_known_ones_are_not() {
 #[test]
 fn a_key_that_shares_its_name_with_a_known_one_is_unknown() {
     let other = SignerKey::generate(log().verifier().name(), SignatureKind::Plain, &[9; 32]).unwrap();
-    let mut note = SignedNote::unsigned("text\n").unwrap();
-    note.sign(&other).unwrap();
-    assert_eq!(note.verify(&keys(&[&log()])).unwrap_err(), NoteFault::Unsigned);
+    let mut note = SignedNote::from_text("text\n").unwrap();
+    note.sign_with(&other).unwrap();
+    assert_eq!(note.verify_with(&keys(&[&log()])).unwrap_err(), NoteFault::Unsigned);
     // So is one that shares its id and signed rightly, but has another name.
     let renamed = signed("text\n", &[&log()]).to_string().replace("example.org/acme", "example.org/other");
-    let renamed = SignedNote::read(renamed.as_bytes()).unwrap();
+    let renamed = SignedNote::parse(renamed.as_bytes()).unwrap();
     assert_eq!(renamed.signatures()[0].id(), log().verifier().id());
-    assert_eq!(renamed.verify(&keys(&[&log()])).unwrap_err(), NoteFault::Unsigned);
+    assert_eq!(renamed.verify_with(&keys(&[&log()])).unwrap_err(), NoteFault::Unsigned);
 }
 
 /// A cosignature as another program would write it.
@@ -101,7 +101,7 @@ fn foreign_cosignature(text: &str, seconds: u64) -> SignedNote {
     let verifier = witness(1).verifier().clone();
     let bytes = [verifier.id().as_slice(), &seconds.to_be_bytes(), &signature].concat();
     let line = format!("\u{2014} {} {}\n", verifier.name(), BASE64_STANDARD.encode(bytes));
-    SignedNote::read(format!("{text}\n{line}").as_bytes()).unwrap()
+    SignedNote::parse(format!("{text}\n{line}").as_bytes()).unwrap()
 }
 
 #[test]
@@ -109,11 +109,11 @@ fn a_cosignature_of_another_program_counts_up_to_the_latest_time() {
     let text = checkpoint(3).note().text().to_owned();
     let known = keys(&[&witness(1)]);
     for seconds in [0, 1, 1_679_315_147, (1 << 63) - 1] {
-        let verified = foreign_cosignature(&text, seconds).verify(&known).unwrap();
+        let verified = foreign_cosignature(&text, seconds).verify_with(&known).unwrap();
         assert_eq!(verified[0].seconds, Some(seconds));
     }
     for seconds in [1 << 63, u64::MAX] {
-        let fault = foreign_cosignature(&text, seconds).verify(&known).unwrap_err();
+        let fault = foreign_cosignature(&text, seconds).verify_with(&known).unwrap_err();
         assert!(matches!(fault, NoteFault::WrongSignature { line: 5, .. }), "{fault}");
     }
 }
@@ -121,11 +121,11 @@ fn a_cosignature_of_another_program_counts_up_to_the_latest_time() {
 #[test]
 fn empty_lines_belong_to_the_text() {
     for text in ["\n", "\n\n", "a\n\n", "a\n\nb\n", "\n\na\n", "\u{2014} a AAAAAAA=\n\nb\n"] {
-        let mut note = SignedNote::unsigned(text).unwrap();
-        note.sign(&log()).unwrap();
-        let again = SignedNote::read(note.to_string().as_bytes()).unwrap();
+        let mut note = SignedNote::from_text(text).unwrap();
+        note.sign_with(&log()).unwrap();
+        let again = SignedNote::parse(note.to_string().as_bytes()).unwrap();
         assert_eq!(again.text(), text, "{text:?}");
-        again.verify(&keys(&[&log()])).unwrap();
+        again.verify_with(&keys(&[&log()])).unwrap();
     }
 }
 
@@ -164,48 +164,54 @@ fn a_note_of_another_form_is_refused_with_its_line() {
     );
     assert_eq!(fault(&format!("a\r\n\n{line}")), "line 1: a control character; only line breaks are allowed");
     let bytes = [b"a\n\xff\n\n", line.as_bytes()].concat();
-    assert_eq!(SignedNote::read(&bytes).unwrap_err().to_string(), "line 2: not UTF-8");
+    assert_eq!(SignedNote::parse(&bytes).unwrap_err().to_string(), "line 2: not UTF-8");
 }
 
 #[test]
 fn a_note_is_bounded() {
     let line = "\u{2014} a AAAAAAA=\n";
-    SignedNote::read(format!("text\n\n{}", line.repeat(SIGNATURES)).as_bytes()).unwrap();
+    SignedNote::parse(format!("text\n\n{}", line.repeat(SIGNATURES)).as_bytes()).unwrap();
     assert_eq!(
         fault(&format!("text\n\n{}", line.repeat(SIGNATURES + 1))),
         "line 103: more than 100 signatures"
     );
     let text = format!("{}\n", "a".repeat(TEXT_BYTES - 1));
-    SignedNote::read(format!("{text}\n{line}").as_bytes()).unwrap();
+    SignedNote::parse(format!("{text}\n{line}").as_bytes()).unwrap();
     assert_eq!(fault(&format!("a{text}\n{line}")), "line 1: the text is longer than 16 KiB");
     assert_eq!(fault(&"a".repeat(NOTE_BYTES + 1)), "the note has 262145 bytes: 262144 at most");
     // Sixteen post-quantum signatures have room.
     let large = format!("\u{2014} a {}\n", "AAAA".repeat(1700));
-    SignedNote::read(format!("text\n\n{}", large.repeat(16)).as_bytes()).unwrap();
+    SignedNote::parse(format!("text\n\n{}", large.repeat(16)).as_bytes()).unwrap();
 
-    let mut note = SignedNote::unsigned("text\n").unwrap();
+    let mut note = SignedNote::from_text("text\n").unwrap();
     for _ in 0..SIGNATURES {
-        note.sign(&log()).unwrap();
+        note.sign_with(&log()).unwrap();
     }
-    assert_eq!(note.sign(&log()).unwrap_err().to_string(), "line 103: more than 100 signatures");
-    assert!(SignedNote::unsigned("text").is_err());
-    assert!(SignedNote::unsigned("").is_err());
-    assert!(SignedNote::unsigned("a\tb\n").is_err());
+    assert_eq!(note.sign_with(&log()).unwrap_err().to_string(), "line 103: more than 100 signatures");
+    assert!(SignedNote::from_text("text").is_err());
+    assert!(SignedNote::from_text("").is_err());
+    assert!(SignedNote::from_text("a\tb\n").is_err());
 }
 
 #[test]
 fn a_key_signs_only_what_it_is_for() {
-    let mut note = SignedNote::unsigned("text\n").unwrap();
+    let mut note = SignedNote::from_text("text\n").unwrap();
     assert!(
-        note.sign(&witness(1)).unwrap_err().to_string().starts_with("the key witness.example/w1 makes no ")
+        note.sign_with(&witness(1))
+            .unwrap_err()
+            .to_string()
+            .starts_with("the key witness.example/w1 makes no ")
     );
     assert!(
-        note.cosign(&log(), 1).unwrap_err().to_string().starts_with("the key example.org/acme makes no ")
+        note.add_cosignature(&log(), 1)
+            .unwrap_err()
+            .to_string()
+            .starts_with("the key example.org/acme makes no ")
     );
     for seconds in [0, 1 << 63, u64::MAX] {
-        assert_eq!(note.cosign(&witness(1), seconds).unwrap_err(), NoteFault::Time(seconds));
+        assert_eq!(note.add_cosignature(&witness(1), seconds).unwrap_err(), NoteFault::Time(seconds));
     }
     assert!(note.signatures().is_empty());
-    note.cosign(&witness(1), (1 << 63) - 1).unwrap();
-    assert_eq!(note.verify(&keys(&[&witness(1)])).unwrap()[0].seconds, Some((1 << 63) - 1));
+    note.add_cosignature(&witness(1), (1 << 63) - 1).unwrap();
+    assert_eq!(note.verify_with(&keys(&[&witness(1)])).unwrap()[0].seconds, Some((1 << 63) - 1));
 }

@@ -101,5 +101,5 @@ fn subproof(old: usize, leaves: &[TreeHash], is_known: bool) -> Vec<TreeHash> {
 /// The checkpoint of the tree of so many leaves, signed by the log.
 pub(crate) fn checkpoint(size: u64) -> SignedCheckpoint {
     let checkpoint = Checkpoint::new(ORIGIN, size, root(&leaves(size))).unwrap();
-    SignedCheckpoint::sign(checkpoint, &log()).unwrap()
+    SignedCheckpoint::sign_with(checkpoint, &log()).unwrap()
 }

@@ -24,16 +24,18 @@ fn two_levels() -> String {
 
 fn cosigned(numbers: &[u8]) -> SignedCheckpoint {
     let mut signed = checkpoint(5);
-    numbers.iter().for_each(|number| signed.cosign(&witness(*number), 1000 + u64::from(*number)).unwrap());
+    numbers
+        .iter()
+        .for_each(|number| signed.add_cosignature(&witness(*number), 1000 + u64::from(*number)).unwrap());
     signed
 }
 
 fn judge(policy: &str, numbers: &[u8]) -> PolicyVerdict {
-    TrustPolicy::read(policy.as_bytes()).unwrap().judge(&cosigned(numbers), None).unwrap()
+    TrustPolicy::parse(policy.as_bytes()).unwrap().judge_checkpoint(&cosigned(numbers), None).unwrap()
 }
 
 fn fault(policy: &str) -> String {
-    TrustPolicy::read(policy.as_bytes()).unwrap_err().to_string()
+    TrustPolicy::parse(policy.as_bytes()).unwrap_err().to_string()
 }
 
 #[test]
@@ -60,9 +62,10 @@ fn a_verdict_names_the_witnesses_and_the_log() {
     assert_eq!(named, [("X1", 1001), ("Y2", 1005)]);
     assert_eq!((verdict.witnesses, verdict.is_quorum, &verdict.log), (6, false, log().verifier()));
     let mut twice = cosigned(&[1]);
-    twice.cosign(&witness(1), 900).unwrap();
-    twice.cosign(&witness(1), 1100).unwrap();
-    let verdict = TrustPolicy::read(two_levels().as_bytes()).unwrap().judge(&twice, None).unwrap();
+    twice.add_cosignature(&witness(1), 900).unwrap();
+    twice.add_cosignature(&witness(1), 1100).unwrap();
+    let verdict =
+        TrustPolicy::parse(two_levels().as_bytes()).unwrap().judge_checkpoint(&twice, None).unwrap();
     assert_eq!((verdict.cosigned.len(), verdict.cosigned[0].seconds), (1, 900));
 }
 
@@ -74,10 +77,10 @@ fn a_single_witness_or_none_can_be_the_quorum() {
     assert!(judge(&policy("none"), &[]).is_quorum);
     assert!(!judge(&policy("w1"), &[2]).is_quorum);
     assert!(judge(&policy("w1"), &[1]).is_quorum);
-    let read = TrustPolicy::read(policy("w1").as_bytes()).unwrap();
+    let read = TrustPolicy::parse(policy("w1").as_bytes()).unwrap();
     assert_eq!(read.logs()[0].url.as_deref(), Some("https://example.org/log"));
     assert_eq!((read.witnesses().len(), read.witnesses()[1].name.as_str()), (2, "w2"));
-    TrustPolicy::read(b"quorum none").unwrap();
+    TrustPolicy::parse(b"quorum none").unwrap();
 }
 
 #[test]
@@ -93,9 +96,9 @@ fn blanks_comments_and_foreign_bytes_are_taken_as_the_format_says() {
     );
     let (before, between) = (format!("log {log}\nwitness "), format!(" {one}\nquorum "));
     let named = |one: &[u8], other: &[u8]| {
-        TrustPolicy::read(&[before.as_bytes(), one, between.as_bytes(), other, b"\n"].concat())
+        TrustPolicy::parse(&[before.as_bytes(), one, between.as_bytes(), other, b"\n"].concat())
     };
-    assert!(named(b"\xff", b"\xff").unwrap().judge(&cosigned(&[1]), None).unwrap().is_quorum);
+    assert!(named(b"\xff", b"\xff").unwrap().judge_checkpoint(&cosigned(&[1]), None).unwrap().is_quorum);
     named(b"\xff", b"\xfe").unwrap_err();
 }
 
@@ -154,13 +157,16 @@ fn a_policy_of_another_form_is_refused_with_its_line() {
     assert_eq!(fault("quorum none\nquorum none\n"), "line 2: a second quorum line; keep one");
     let url =
         [b"log ".as_slice(), log.trim_start_matches("log ").trim_end().as_bytes(), b" \xff\nquorum none\n"];
-    assert_eq!(TrustPolicy::read(&url.concat()).unwrap_err().to_string(), "line 1: the address is not UTF-8");
+    assert_eq!(
+        TrustPolicy::parse(&url.concat()).unwrap_err().to_string(),
+        "line 1: the address is not UTF-8"
+    );
 }
 
 #[test]
 fn a_policy_is_bounded() {
     let full = format!("{}quorum none\n", "#\n".repeat(POLICY_LINES - 1));
-    TrustPolicy::read(full.as_bytes()).unwrap();
+    TrustPolicy::parse(full.as_bytes()).unwrap();
     assert_eq!(fault(&format!("#\n{full}")), "line 1001: too many lines: 1000 at most");
     assert!(fault(&"#".repeat(POLICY_BYTES + 1)).starts_with("the policy has 262145 bytes"));
     let many = |count: usize| -> String {
@@ -172,7 +178,7 @@ fn a_policy_is_bounded() {
         };
         (0..count).map(line).collect::<String>() + "quorum none\n"
     };
-    TrustPolicy::read(many(POLICY_ENTRIES).as_bytes()).unwrap();
+    TrustPolicy::parse(many(POLICY_ENTRIES).as_bytes()).unwrap();
     assert_eq!(fault(&many(POLICY_ENTRIES + 1)), "line 65: too many witness lines: 64 at most");
     let logs = |count: usize| -> String {
         let line = |number: usize| {
@@ -182,7 +188,7 @@ fn a_policy_is_bounded() {
         };
         (0..count).map(line).collect::<String>() + "quorum none\n"
     };
-    TrustPolicy::read(logs(POLICY_ENTRIES).as_bytes()).unwrap();
+    TrustPolicy::parse(logs(POLICY_ENTRIES).as_bytes()).unwrap();
     assert_eq!(fault(&logs(POLICY_ENTRIES + 1)), "line 65: too many log lines: 64 at most");
     // The deepest policy: each group has only the one before it.
     let groups = |count: usize| {
@@ -197,46 +203,46 @@ fn a_policy_is_bounded() {
 
 #[test]
 fn only_a_known_log_counts() {
-    let policy = |text: &str| TrustPolicy::read(text.as_bytes()).unwrap();
+    let policy = |text: &str| TrustPolicy::parse(text.as_bytes()).unwrap();
     let (listed, none) = (policy(&two_levels()), policy("quorum none\n"));
     let signed = checkpoint(5);
     assert_eq!(
-        none.judge(&signed, None).unwrap_err().to_string(),
+        none.judge_checkpoint(&signed, None).unwrap_err().to_string(),
         "the policy names no log example.org/acme; add a line: log VERIFIER_KEY"
     );
     // The log that the caller expects counts, and no other one, although the policy lists it.
-    none.judge(&signed, Some(log().verifier())).unwrap();
+    none.judge_checkpoint(&signed, Some(log().verifier())).unwrap();
     let renewed = SignerKey::generate(log().verifier().name(), SignatureKind::Plain, &[2; 32]).unwrap();
-    let fault = listed.judge(&signed, Some(renewed.verifier())).unwrap_err();
+    let fault = listed.judge_checkpoint(&signed, Some(renewed.verifier())).unwrap_err();
     assert_eq!(fault.to_string(), "no signature of the note is by a known key");
     let other = SignerKey::generate("example.org/other", SignatureKind::Plain, &[2; 32]).unwrap();
-    assert!(matches!(listed.judge(&signed, Some(other.verifier())), Err(PolicyFault::Log(_))));
+    assert!(matches!(listed.judge_checkpoint(&signed, Some(other.verifier())), Err(PolicyFault::Log(_))));
     // A listed log signs for itself alone: under the name of another log its signature is that of a stranger.
-    let mut note = SignedNote::unsigned(signed.note().text()).unwrap();
-    note.sign(&other).unwrap();
-    let borrowed = SignedCheckpoint::of(note).unwrap();
+    let mut note = SignedNote::from_text(signed.note().text()).unwrap();
+    note.sign_with(&other).unwrap();
+    let borrowed = SignedCheckpoint::from_note(note).unwrap();
     let lines = format!("log {}\nquorum none\n", other.verifier());
-    assert!(matches!(policy(&lines).judge(&borrowed, None), Err(PolicyFault::UnknownLog(_))));
+    assert!(matches!(policy(&lines).judge_checkpoint(&borrowed, None), Err(PolicyFault::UnknownLog(_))));
     let lines = format!("log {}\n{lines}", log().verifier());
-    let fault = policy(&lines).judge(&borrowed, None).unwrap_err();
+    let fault = policy(&lines).judge_checkpoint(&borrowed, None).unwrap_err();
     assert_eq!(fault, PolicyFault::Log(CheckpointFault::Note(NoteFault::Unsigned)));
     // Two keys of one log: each is enough.
     let both = policy(&format!("log {}\nlog {}\nquorum none\n", renewed.verifier(), log().verifier()));
-    assert_eq!(both.judge(&signed, None).unwrap().log, *log().verifier());
+    assert_eq!(both.judge_checkpoint(&signed, None).unwrap().log, *log().verifier());
 }
 
 #[test]
 fn a_wrong_cosignature_of_a_known_witness_is_a_fault() {
-    let policy = TrustPolicy::read(two_levels().as_bytes()).unwrap();
+    let policy = TrustPolicy::parse(two_levels().as_bytes()).unwrap();
     let judged = |line: &str| {
-        let joined = SignedCheckpoint::read(format!("{}{line}", checkpoint(5)).as_bytes()).unwrap();
-        policy.judge(&joined, None)
+        let joined = SignedCheckpoint::parse(format!("{}{line}", checkpoint(5)).as_bytes()).unwrap();
+        policy.judge_checkpoint(&joined, None)
     };
     let right = cosigned(&[1]).note().signatures()[1].to_string();
     assert_eq!(judged(&right).unwrap().cosigned[0].seconds, 1001);
     // A cosignature is bound to its checkpoint and to its time.
     let mut other = checkpoint(6);
-    other.cosign(&witness(1), 1001).unwrap();
+    other.add_cosignature(&witness(1), 1001).unwrap();
     assert!(matches!(judged(&other.note().signatures()[1].to_string()), Err(PolicyFault::Witness(_))));
     let (before, base64) = right.trim_end().rsplit_once(' ').unwrap();
     let mut bytes = BASE64_STANDARD.decode(base64).unwrap();

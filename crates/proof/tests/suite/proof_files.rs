@@ -13,29 +13,29 @@ pub(crate) const INDEX: u64 = 5;
 
 pub(crate) fn policy() -> TrustPolicy {
     let lines = format!("log {}\nwitness w1 {}\nquorum w1\n", log().verifier(), witness(1).verifier());
-    TrustPolicy::read(lines.as_bytes()).unwrap()
+    TrustPolicy::parse(lines.as_bytes()).unwrap()
 }
 
 pub(crate) fn proof(extra: Option<&[u8]>) -> EntryProof {
     let mut signed = checkpoint(SIZE);
-    signed.cosign(&witness(1), 1000).unwrap();
+    signed.add_cosignature(&witness(1), 1000).unwrap();
     let hashes = path(at(INDEX), &leaves(SIZE));
     EntryProof::new(extra.map(<[u8]>::to_vec), INDEX, hashes, signed).unwrap()
 }
 
 fn fault(text: &str) -> String {
-    EntryProof::read(text.as_bytes()).unwrap_err().to_string()
+    EntryProof::parse(text.as_bytes()).unwrap_err().to_string()
 }
 
 #[test]
 fn a_proof_is_written_read_and_verified() {
     for extra in [None, Some(&b""[..]), Some(b"header and commitment")] {
         let text = proof(extra).to_string();
-        let read = EntryProof::read(text.as_bytes()).unwrap();
+        let read = EntryProof::parse(text.as_bytes()).unwrap();
         assert_eq!((&read, read.to_string()), (&proof(extra), text));
         assert_eq!((read.extra(), read.index(), read.hashes().len()), (extra, INDEX, 4));
         for expected in [None, Some(log().verifier())] {
-            let verdict = read.verify(&leaf(INDEX), expected, &policy()).unwrap();
+            let verdict = read.verify_leaf(&leaf(INDEX), expected, &policy()).unwrap();
             assert_eq!((verdict.cosigned.len(), verdict.witnesses, verdict.is_quorum), (1, 1, true));
         }
     }
@@ -52,7 +52,7 @@ fn the_lines_of_a_proof_are_those_of_the_format() {
 
 #[test]
 fn a_proof_of_something_else_proves_nothing() {
-    let refused = |proof: EntryProof, index| proof.verify(&leaf(index), None, &policy()).unwrap_err();
+    let refused = |proof: EntryProof, index| proof.verify_leaf(&leaf(index), None, &policy()).unwrap_err();
     assert_eq!(refused(proof(None), 6), ProofFileFault::Tree(TreeFault::WrongRoot(SIZE)));
     let hashes = || path(at(INDEX), &leaves(SIZE));
     let other = EntryProof::new(None, 99, hashes(), checkpoint(SIZE)).unwrap();
@@ -62,12 +62,12 @@ fn a_proof_of_something_else_proves_nothing() {
     );
     let other = EntryProof::new(None, INDEX, hashes(), checkpoint(SIZE + 1)).unwrap();
     assert!(matches!(refused(other, INDEX), ProofFileFault::Tree(_)));
-    let unknown = TrustPolicy::read(b"quorum none").unwrap();
-    let fault = proof(None).verify(&leaf(INDEX), None, &unknown).unwrap_err().to_string();
+    let unknown = TrustPolicy::parse(b"quorum none").unwrap();
+    let fault = proof(None).verify_leaf(&leaf(INDEX), None, &unknown).unwrap_err().to_string();
     assert!(fault.starts_with("in the checkpoint after the empty line: the policy names no log"), "{fault}");
     // Too few witnesses are said, and no error.
     let alone = EntryProof::new(None, INDEX, hashes(), checkpoint(SIZE)).unwrap();
-    assert!(!alone.verify(&leaf(INDEX), None, &policy()).unwrap().is_quorum);
+    assert!(!alone.verify_leaf(&leaf(INDEX), None, &policy()).unwrap().is_quorum);
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn a_proof_of_another_form_is_refused_with_its_line() {
     assert!(fault(&"a".repeat(PROOF_FILE_BYTES + 1)).starts_with("the proof has 524289 bytes"));
     let extra = |bytes| EntryProof::new(Some(vec![0; bytes]), 0, Vec::new(), checkpoint(1));
     let largest = extra(EXTRA_BYTES).unwrap();
-    assert_eq!(EntryProof::read(largest.to_string().as_bytes()).unwrap(), largest);
+    assert_eq!(EntryProof::parse(largest.to_string().as_bytes()).unwrap(), largest);
     assert_eq!(extra(EXTRA_BYTES + 1).unwrap_err(), ProofFileFault::Extra(EXTRA_BYTES + 1));
     assert!(EntryProof::new(None, 0, vec![[0; 32]; 64], checkpoint(1)).is_err());
 }
@@ -109,7 +109,7 @@ fn a_checkpoint_stays_as_it_is_in_a_proof() {
     // An extension line and an unknown signature are not ours, and are kept.
     let mut text = checkpoint(SIZE).to_string();
     text.push_str("\u{2014} a AAAAAAA=\n");
-    let foreign = SignedCheckpoint::read(text.as_bytes()).unwrap();
+    let foreign = SignedCheckpoint::parse(text.as_bytes()).unwrap();
     let written = EntryProof::new(None, INDEX, Vec::new(), foreign).unwrap().to_string();
     assert!(written.ends_with(&format!("index 5\n\n{text}")));
 }

@@ -155,15 +155,15 @@ fn of_public_log(threshold: usize) -> (String, String) {
 #[test]
 fn an_entry_of_a_public_log_is_proved_and_witnessed_by_eight() {
     let (file, policy) = of_public_log(8);
-    let proof = EntryProof::read(file.as_bytes()).unwrap();
-    let policy = TrustPolicy::read(policy.as_bytes()).unwrap();
-    let verdict = proof.verify(&leaf(b"Hello, Sigsum!\n"), None, &policy).unwrap();
+    let proof = EntryProof::parse(file.as_bytes()).unwrap();
+    let policy = TrustPolicy::parse(policy.as_bytes()).unwrap();
+    let verdict = proof.verify_leaf(&leaf(b"Hello, Sigsum!\n"), None, &policy).unwrap();
     assert_eq!((verdict.cosigned.len(), verdict.witnesses, verdict.is_quorum), (8, 8, true));
     assert!(verdict.cosigned.iter().all(|by| by.seconds == 1_770_193_051));
     assert_eq!(verdict.cosigned[7].witness, WITNESSES[7].0);
-    proof.verify(&leaf(b"Hello, Sigsum?\n"), None, &policy).unwrap_err();
+    proof.verify_leaf(&leaf(b"Hello, Sigsum?\n"), None, &policy).unwrap_err();
     // Another size is another text, so no signature of the log and of the witnesses fits it.
     let larger = file.replace("\n381382\n", "\n381383\n");
-    let larger = EntryProof::read(larger.as_bytes()).unwrap();
-    larger.verify(&leaf(b"Hello, Sigsum!\n"), None, &policy).unwrap_err();
+    let larger = EntryProof::parse(larger.as_bytes()).unwrap();
+    larger.verify_leaf(&leaf(b"Hello, Sigsum!\n"), None, &policy).unwrap_err();
 }

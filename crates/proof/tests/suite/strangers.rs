@@ -30,7 +30,7 @@ fn signed_note_reads_our_keys_and_we_read_its_keys() {
         let public = ed25519_public(key.verifier());
         let theirs = signed_note::new_ed25519_verifier_key("example.org/log", &public);
         assert_eq!(theirs, key.verifier().to_string());
-        assert_eq!(VerifierKey::read(&theirs).unwrap(), *key.verifier());
+        assert_eq!(VerifierKey::parse(&theirs).unwrap(), *key.verifier());
     }
 }
 
@@ -42,8 +42,8 @@ fn ed25519_public(key: &VerifierKey) -> ed25519_of_theirs::VerifyingKey {
 #[test]
 fn signed_note_verifies_our_notes_and_we_verify_its_notes() {
     for text in ["text\n", "a\n\nb\n", "\n", "h\u{e9}las \u{2014} \u{1f980}\n"] {
-        let mut ours = SignedNote::unsigned(text).unwrap();
-        ours.sign(&log()).unwrap();
+        let mut ours = SignedNote::from_text(text).unwrap();
+        ours.sign_with(&log()).unwrap();
         let theirs = Note::from_bytes(ours.to_string().as_bytes()).unwrap();
         let known = VerifierList::new(vec![Box::new(their_verifier(&log()))]);
         let (verified, unknown) = theirs.verify(&known).unwrap();
@@ -53,16 +53,16 @@ fn signed_note_verifies_our_notes_and_we_verify_its_notes() {
         let signer = StandardSigner::new(&log().secret_text()).unwrap();
         theirs.add_sigs(&[&signer]).unwrap();
         assert_eq!(theirs.to_bytes(), ours.to_string().into_bytes());
-        let read = SignedNote::read(&theirs.to_bytes()).unwrap();
-        assert_eq!(read.verify(&keys(&[&log()])).unwrap().len(), 1);
+        let read = SignedNote::parse(&theirs.to_bytes()).unwrap();
+        assert_eq!(read.verify_with(&keys(&[&log()])).unwrap().len(), 1);
     }
 }
 
 #[test]
 fn signed_note_passes_over_the_cosignatures_in_a_checkpoint() {
     let mut ours = checkpoint(7);
-    ours.cosign(&witness(1), 1_700_000_000).unwrap();
-    ours.cosign(&witness(2), 1_700_000_001).unwrap();
+    ours.add_cosignature(&witness(1), 1_700_000_000).unwrap();
+    ours.add_cosignature(&witness(2), 1_700_000_001).unwrap();
     let theirs = Note::from_bytes(ours.to_string().as_bytes()).unwrap();
     let (verified, unknown) =
         theirs.verify(&VerifierList::new(vec![Box::new(their_verifier(&log()))])).unwrap();
@@ -79,7 +79,7 @@ fn tlog_tiles_reads_our_checkpoints_and_we_read_its_checkpoints() {
 
         let theirs = tlog_tiles::Checkpoint::new(ORIGIN, size, Hash([7; 32]), "extension\n").unwrap();
         let text = String::from_utf8(theirs.to_bytes()).unwrap();
-        let read = Checkpoint::read(&text).unwrap();
+        let read = Checkpoint::parse(&text).unwrap();
         assert_eq!((read.origin(), read.size(), read.root()), (ORIGIN, size, &[7; 32]));
         assert_eq!((read.extension(), read.to_string()), ("extension\n", text));
     }
@@ -112,7 +112,7 @@ fn openssl_accepts(folder: &Path, key: &VerifierKey, message: &[u8], signature: 
 fn openssl_verifies_signatures_and_cosignatures() {
     let folder = tempfile::tempdir().unwrap();
     let mut ours = checkpoint(9);
-    ours.cosign(&witness(1), 1_679_315_147).unwrap();
+    ours.add_cosignature(&witness(1), 1_679_315_147).unwrap();
     let text = ours.note().text();
     let [signature, cosignature] = ours.note().signatures() else { panic!("{ours}") };
     let accepts = |key: &SignerKey, message: &str, signature: &[u8]| {
@@ -134,7 +134,7 @@ fn the_example_of_the_pages_is_read_and_written() {
     let example = "example.com/behind-the-sofa\n20852163\nCsUYapGGPo4dkMgIAUqom/Xajj7h2fB2MPA3j2jxq2I=\n\n\
         \u{2014} example.com/behind-the-sofa Az3grlgtzPICa5OS8npVmf1Myq/5IZniMp+ZJurmRDeOoRDe4URYN7u5/Zhcyv2q1gGzGku9nTo+zyWE+xeMcTOAYQ8=\n\
         \u{2014} witness.example.com/w1 jWbPPwAAAABkGFDLEZMHwSRaJNiIDoe9DYn/zXcrtPHeolMI5OWXEhZCB9dlrDJsX3b2oyin1nPZqhf5nNo0xUe+mbIUBkBIfZ+qnA==\n";
-    let read = SignedCheckpoint::read(example.as_bytes()).unwrap();
+    let read = SignedCheckpoint::parse(example.as_bytes()).unwrap();
     assert_eq!(read.to_string(), example);
     assert_eq!(
         (read.checkpoint().origin(), read.checkpoint().size()),

@@ -31,7 +31,7 @@ fn built(mut builder: ProofBuilder, leaves: &[TreeHash]) -> Vec<TreeHash> {
 }
 
 fn inclusion(index: u64, leaves: &[TreeHash]) -> Vec<TreeHash> {
-    built(ProofBuilder::inclusion(index, leaves.len() as u64).unwrap(), leaves)
+    built(ProofBuilder::new_inclusion(index, leaves.len() as u64).unwrap(), leaves)
 }
 
 #[test]
@@ -68,7 +68,7 @@ fn roots_and_proofs_are_those_of_the_recursive_definition() {
             verify_inclusion(&leaf(index), index, size, &proof, &top).unwrap();
         }
         for old in 0..=size {
-            let proof = built(ProofBuilder::consistency(old, size).unwrap(), &leaves);
+            let proof = built(ProofBuilder::new_consistency(old, size).unwrap(), &leaves);
             assert_eq!(proof, consistency(at(old), &leaves), "{old} to {size}");
             let known = ProofBuilder::consistency_after(&frontier(&leaves[..at(old)]), size).unwrap();
             assert_eq!(built(known, &leaves[at(old)..]), proof, "only the leaves after {old} to {size}");
@@ -123,7 +123,7 @@ fn tlog_tiles_makes_the_same_proofs_and_accepts_ours() {
             tlog::check_record(&theirs(&proof), size, Hash(top), index, Hash(leaf(index))).unwrap();
         }
         for old in 1..=size {
-            let proof = built(ProofBuilder::consistency(old, size).unwrap(), &leaves);
+            let proof = built(ProofBuilder::new_consistency(old, size).unwrap(), &leaves);
             assert_eq!(plain(&tlog::prove_tree(size, old, &stored).unwrap()), proof, "{old} to {size}");
             let old_root = frontier(&leaves[..at(old)]).root();
             tlog::check_tree(&theirs(&proof), size, Hash(top), old, Hash(old_root)).unwrap();
@@ -260,13 +260,16 @@ fn a_corrupt_frontier_is_refused() {
 
 #[test]
 fn a_builder_wants_all_leaves_and_no_more() {
-    let mut builder = ProofBuilder::inclusion(2, 5).unwrap();
+    let mut builder = ProofBuilder::new_inclusion(2, 5).unwrap();
     leaves(4).into_iter().for_each(|leaf| builder.push(leaf));
     assert_eq!(builder.finish().unwrap_err().to_string(), "4 leaves came, and the tree has 5");
-    assert_eq!(ProofBuilder::inclusion(5, 5).unwrap_err().to_string(), "leaf 5 is not in a tree of 5 leaves");
-    assert!(ProofBuilder::consistency(6, 5).is_err());
+    assert_eq!(
+        ProofBuilder::new_inclusion(5, 5).unwrap_err().to_string(),
+        "leaf 5 is not in a tree of 5 leaves"
+    );
+    assert!(ProofBuilder::new_consistency(6, 5).is_err());
     // The log may have grown since the checkpoint.
-    assert_eq!(built(ProofBuilder::inclusion(2, 5).unwrap(), &leaves(9)), inclusion(2, &leaves(5)));
+    assert_eq!(built(ProofBuilder::new_inclusion(2, 5).unwrap(), &leaves(9)), inclusion(2, &leaves(5)));
 }
 
 /// Whether these subtrees are next to each other and reach from the first leaf to the end.

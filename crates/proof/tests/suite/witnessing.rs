@@ -4,7 +4,7 @@ use systole_proof::checkpoint::{Checkpoint, SignedCheckpoint};
 use systole_proof::key::{SignatureKind, SignerKey};
 use systole_proof::limits::{REQUEST_BYTES, SIGNATURES};
 use systole_proof::tree::TreeHash;
-use systole_proof::witness::{AddCheckpoint, WitnessAnswer, WitnessedLog, answer, take_cosignatures};
+use systole_proof::witness::{AddCheckpoint, WitnessAnswer, WitnessedLog, answer_request, take_cosignatures};
 
 use crate::parties::{ORIGIN, at, checkpoint, consistency, keys, leaf, leaves, log, root, witness};
 
@@ -18,7 +18,7 @@ pub(crate) fn request(old: u64, new: u64) -> AddCheckpoint {
 }
 
 pub(crate) fn answered(body: &[u8], known: &WitnessedLog) -> WitnessAnswer {
-    answer(body, &witness(1), 1000, |origin| (origin == ORIGIN).then_some(known)).unwrap()
+    answer_request(body, &witness(1), 1000, |origin| (origin == ORIGIN).then_some(known)).unwrap()
 }
 
 fn told(request: &AddCheckpoint, known: &WitnessedLog) -> (u16, String) {
@@ -35,8 +35,8 @@ fn a_log_that_grows_is_cosigned() {
         let WitnessAnswer::Cosigned(cosigned) = &answer else { panic!("{old} to {new}: {answer:?}") };
         assert_eq!((answer.status(), answer.content_type()), (200, "text/plain; charset=utf-8"));
         // The witness keeps the signature of the log and its own.
-        cosigned.verify(log().verifier()).unwrap();
-        let all = cosigned.note().verify(&keys(&[&log(), &witness(1)])).unwrap();
+        cosigned.verify_with(log().verifier()).unwrap();
+        let all = cosigned.note().verify_with(&keys(&[&log(), &witness(1)])).unwrap();
         assert_eq!((all.len(), all[1].seconds), (2, Some(1000)));
         // The log adds the line to its checkpoint.
         let taken = take_cosignatures(&request.checkpoint, answer.body().as_bytes(), &keys(&[&witness(1)]));
@@ -54,7 +54,7 @@ fn a_request_is_written_as_the_protocol_says_and_read_again() {
     assert_eq!(body.lines().next(), Some("old 5"));
     assert_eq!(body.lines().position(str::is_empty), Some(1 + request.proof.len()));
     assert!(body.ends_with(&format!("\n\n{}", request.checkpoint)));
-    assert_eq!(AddCheckpoint::read(body.as_bytes()).unwrap(), request);
+    assert_eq!(AddCheckpoint::parse(body.as_bytes()).unwrap(), request);
 }
 
 /// The example of the page of the protocol.
@@ -65,7 +65,7 @@ fn the_example_of_the_protocol_is_read_and_written() {
         example.com/behind-the-sofa\n20852163\nCsUYapGGPo4dkMgIAUqom/Xajj7h2fB2MPA3j2jxq2I=\n\n\
         \u{2014} example.com/behind-the-sofa Az3grlgtzPICa5OS8npVmf1Myq/5IZniMp+ZJurmRDeOoRDe4URYN7u5/Zhcyv2q1gGzGku9nTo+zyWE+xeMcTOAYQ8=\n\
         \u{2014} example.com/behind-the-sofa opLqBQsREYCgu6xQkYQwJr9fo45a62DN9EdmHXnZdXNqlcVGlCum2Wks+49/V6267UEjw6QUXTS5Rovnzv++qbSzm9Q=\n";
-    let read = AddCheckpoint::read(body.as_bytes()).unwrap();
+    let read = AddCheckpoint::parse(body.as_bytes()).unwrap();
     assert_eq!((read.old, read.proof.len(), read.checkpoint.note().signatures().len()), (20_852_014, 4, 2));
     assert_eq!(read.to_string(), body);
     let answer = answered(body.as_bytes(), &known(5));
@@ -107,24 +107,24 @@ fn a_request_of_another_form_is_malformed() {
 fn only_a_known_log_with_its_own_key_is_cosigned() {
     let stranger = SignerKey::generate("example.org/other", SignatureKind::Plain, &[3; 32]).unwrap();
     let three = |origin| Checkpoint::new(origin, 3, root(&leaves(3))).unwrap();
-    let unknown = SignedCheckpoint::sign(three("example.org/other"), &stranger).unwrap();
+    let unknown = SignedCheckpoint::sign_with(three("example.org/other"), &stranger).unwrap();
     let ask = |checkpoint| told(&AddCheckpoint { old: 0, proof: Vec::new(), checkpoint }, &known(0));
     assert_eq!(ask(unknown).0, 404);
     let forged = SignerKey::generate(ORIGIN, SignatureKind::Plain, &[3; 32]).unwrap();
-    let forged = SignedCheckpoint::sign(three(ORIGIN), &forged).unwrap();
+    let forged = SignedCheckpoint::sign_with(three(ORIGIN), &forged).unwrap();
     assert_eq!(ask(forged.clone()), (403, "no signature of the note is by a known key\n".to_owned()));
     // A wrong signature of the known key, beside a right one too.
     let other = checkpoint(4).note().signatures()[0].to_string();
     for signatures in [other.clone(), format!("{}{other}", checkpoint(3).note().signatures()[0])] {
         let text = format!("{}\n{signatures}", checkpoint(3).note().text());
-        assert_eq!(ask(SignedCheckpoint::read(text.as_bytes()).unwrap()).0, 403);
+        assert_eq!(ask(SignedCheckpoint::parse(text.as_bytes()).unwrap()).0, 403);
     }
     // The signature of a stranger is passed over, and the witness does not keep it.
     let both = format!("{}{}", checkpoint(3), forged.note().signatures()[0]);
     let request = format!("old 0\n\n{both}");
     let WitnessAnswer::Cosigned(kept) = answered(request.as_bytes(), &known(0)) else { panic!("{request}") };
     assert_eq!(kept.note().signatures().len(), 2);
-    kept.verify(log().verifier()).unwrap();
+    kept.verify_with(log().verifier()).unwrap();
     // A log that signs as often as a note allows leaves room for the cosignature.
     let line = checkpoint(3).note().signatures()[0].to_string();
     let full = format!("old 0\n\n{}\n{}", checkpoint(3).note().text(), line.repeat(SIGNATURES));
@@ -153,7 +153,7 @@ fn a_tree_that_does_not_continue_the_last_one_is_refused() {
         let mut other = leaves(new);
         other[2] = leaf(99);
         let checkpoint = Checkpoint::new(ORIGIN, new, root(&other)).unwrap();
-        SignedCheckpoint::sign(checkpoint, &log()).unwrap()
+        SignedCheckpoint::sign_with(checkpoint, &log()).unwrap()
     };
     let status = |old, proof: Vec<TreeHash>, checkpoint, size| {
         told(&AddCheckpoint { old, proof, checkpoint }, &known(size)).0
@@ -167,7 +167,8 @@ fn a_tree_that_does_not_continue_the_last_one_is_refused() {
     assert_eq!(status(5, Vec::new(), checkpoint(5), 5), 200);
     assert_eq!(status(5, vec![leaf(0)], checkpoint(5), 5), 422);
     assert_eq!(status(0, vec![leaf(0)], checkpoint(7), 0), 422);
-    let wrong_empty = SignedCheckpoint::sign(Checkpoint::new(ORIGIN, 0, leaf(0)).unwrap(), &log()).unwrap();
+    let wrong_empty =
+        SignedCheckpoint::sign_with(Checkpoint::new(ORIGIN, 0, leaf(0)).unwrap(), &log()).unwrap();
     assert_eq!(status(0, Vec::new(), wrong_empty, 0), 422);
     // The fork has a right proof of its own, which leads to another old root.
     let mut other = leaves(7);
@@ -179,10 +180,11 @@ fn a_tree_that_does_not_continue_the_last_one_is_refused() {
 fn a_witness_that_cannot_cosign_says_so() {
     let body = request(0, 3).to_string();
     let log_of = |_: &str| None;
-    assert_eq!(answer(body.as_bytes(), &witness(1), 0, log_of).unwrap().status(), 404);
+    assert_eq!(answer_request(body.as_bytes(), &witness(1), 0, log_of).unwrap().status(), 404);
     let state = known(0);
-    let fault =
-        |key: &SignerKey, seconds| answer(body.as_bytes(), key, seconds, |_| Some(&state)).unwrap_err();
+    let fault = |key: &SignerKey, seconds| {
+        answer_request(body.as_bytes(), key, seconds, |_| Some(&state)).unwrap_err()
+    };
     assert!(fault(&witness(1), 0).to_string().starts_with("a cosignature cannot have the time 0"));
     assert!(fault(&log(), 1000).to_string().contains("makes no cosignatures"));
 }
@@ -192,7 +194,7 @@ fn a_log_takes_only_cosignatures_of_known_witnesses() {
     let signed = checkpoint(3);
     let line = |key: &SignerKey| {
         let mut cosigned = signed.clone();
-        cosigned.cosign(key, 1000).unwrap();
+        cosigned.add_cosignature(key, 1000).unwrap();
         cosigned.note().signatures()[1].to_string()
     };
     let take = |answer: &str| take_cosignatures(&signed, answer.as_bytes(), &keys(&[&witness(1)]));
@@ -204,7 +206,7 @@ fn a_log_takes_only_cosignatures_of_known_witnesses() {
         take(wrong).unwrap_err();
     }
     let mut of_another = checkpoint(4);
-    of_another.cosign(&witness(1), 1000).unwrap();
+    of_another.add_cosignature(&witness(1), 1000).unwrap();
     take(&of_another.note().signatures()[1].to_string()).unwrap_err();
     take(&line(&witness(2)).repeat(SIGNATURES)).unwrap_err();
     // A cosignature that was there before is no answer.

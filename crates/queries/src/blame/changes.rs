@@ -112,7 +112,7 @@ impl Found {
         match root.local.as_str() {
             "apply" => {
                 let Some(change) = proposed(record, &root) else { return };
-                self.hashes.insert(change.change.clone(), Digest::of(&record.body));
+                self.hashes.insert(change.change.clone(), Digest::hash_bytes(&record.body));
                 self.proposed.insert(change.change.clone(), change);
             }
             "change-result" => self.result(&root),

@@ -123,7 +123,7 @@ pub(crate) fn undone(edit: &FileEdit, text: &str) -> Option<String> {
         line = piece.line.saturating_add(piece.were());
     }
     after.for_each(|kept| before.push_str(kept));
-    let is = |text: &str, hash: Option<Digest>| hash == Some(Digest::of(text.as_bytes()));
+    let is = |text: &str, hash: Option<Digest>| hash == Some(Digest::hash_bytes(text.as_bytes()));
     (is(text, edit.after) && is(&before, edit.before)).then_some(before)
 }
 
@@ -136,7 +136,7 @@ mod tests {
     use super::*;
 
     fn edit(before: &str, after: &str, pieces: &[(usize, usize, usize)]) -> FileEdit {
-        let hash = |text: &str| (!text.is_empty()).then(|| Digest::of(text.as_bytes()));
+        let hash = |text: &str| (!text.is_empty()).then(|| Digest::hash_bytes(text.as_bytes()));
         let pieces = pieces.iter().map(|(line, was, now)| {
             let was = "old\n".repeat(*was);
             LinePiece { line: *line, was, now: *now }
@@ -145,7 +145,7 @@ mod tests {
     }
 
     fn first(edits: &[FileEdit], now: &str, lines: usize) -> Vec<LineOrigin> {
-        let all = origins(edits, Some(Digest::of(now.as_bytes())));
+        let all = origins(edits, Some(Digest::hash_bytes(now.as_bytes())));
         (1..=lines).map(|line| all.of(line)).collect()
     }
 
@@ -181,7 +181,7 @@ mod tests {
                 .map(|(line, was, now)| LinePiece { line: *line, was: (*was).to_owned(), now: *now })
                 .collect()
         };
-        let hash = |text: &str| Some(Digest::of(text.as_bytes()));
+        let hash = |text: &str| Some(Digest::hash_bytes(text.as_bytes()));
         let of = |before, after, all| FileEdit {
             before: hash(before),
             after: hash(after),

@@ -100,7 +100,7 @@ pub fn text_at(
             Some(before) => text = before,
             None => {
                 let why = match edit {
-                    _ if edit.after != Some(Digest::of(text.as_bytes())) => {
+                    _ if edit.after != Some(Digest::hash_bytes(text.as_bytes())) => {
                         "its lines are not known; something outside changed the file after"
                     }
                     FileEdit { before: None, .. } => "there was no file; it was made by",

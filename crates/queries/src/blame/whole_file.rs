@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use systole_core::types::ids::{Digest, Name};
 use systole_core::types::ports::{LogFault, LogReader};
 use systole_core::types::time::Millis;
-use systole_kit::writer::visible;
+use systole_kit::writer::make_visible;
 
 use super::changes::{ChangeSet, changes};
 use super::counted;
@@ -64,7 +64,7 @@ impl BlamedFile {
         let shown = (1..).zip(self.lines.iter().zip(leads)).map(|(number, ((text, _), lead))| {
             let blank = " ".repeat(wide.saturating_sub(width(&lead)));
             // The text keeps its indentation.
-            format!("{lead}{blank}  {number:>digits$}  {}", visible(text)).trim_end().to_owned()
+            format!("{lead}{blank}  {number:>digits$}  {}", make_visible(text)).trim_end().to_owned()
         });
         shown.collect()
     }

@@ -222,7 +222,7 @@ fn read_period(moment: &dyn QueryMoment, asked: &CostArguments) -> Result<CostAn
     let mut failed = None;
     moment.newest(&asked.search(), &mut |hit| {
         let h = hit.placed.1.header;
-        let Ok(EarlierEntry { attempt, id, entry }) = EarlierEntry::read(&hit.placed.1.body) else {
+        let Ok(EarlierEntry { attempt, id, entry }) = EarlierEntry::from_body(&hit.placed.1.body) else {
             return true;
         };
         let place = |entry| (h.thread.clone(), h.call.clone(), h.turn, attempt, entry);

@@ -92,7 +92,7 @@ impl TreeCost {
         if h.kind != RecordKind::Journal {
             return;
         }
-        let Ok(EarlierEntry { attempt, id, entry }) = EarlierEntry::read(&record.body) else { return };
+        let Ok(EarlierEntry { attempt, id, entry }) = EarlierEntry::from_body(&record.body) else { return };
         let start = |entry| (h.thread.clone(), h.call.clone(), h.turn, attempt, entry);
         match entry {
             JournalEntry::Started(started) => {
@@ -127,7 +127,7 @@ pub struct CountedTrees {
 impl CountedTrees {
     /// Counts what came in the log since the last time. Returns its end.
     pub fn go_on(&mut self, reader: &dyn LogReader) -> Result<Position, LogFault> {
-        let end = reader.last()?;
+        let end = reader.read_last()?;
         let came = end.0.saturating_sub(self.end.0);
         let kept: usize = self.trees.values().map(|tree| tree.seen.len() + tree.unread.len()).sum();
         if came > FOLLOWED || kept > KEPT {
@@ -136,7 +136,7 @@ impl CountedTrees {
         if came > 0 && !self.trees.is_empty() {
             let mut from = self.end;
             while from < end {
-                let page = reader.after(from, PAGE)?;
+                let page = reader.read_after(from, PAGE)?;
                 let Some((last, _)) = page.last() else { break };
                 from = *last;
                 for (_, record) in &page {

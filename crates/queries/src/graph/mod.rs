@@ -131,7 +131,10 @@ impl ListenerGraph {
 
     /// Whether anyone except the operator may come in, so that it is worth saying who.
     fn has_clients(&self) -> bool {
-        self.listeners.iter().flat_map(|node| &node.from_outside).any(|who| who != Name::operator().as_str())
+        self.listeners
+            .iter()
+            .flat_map(|node| &node.from_outside)
+            .any(|who| who != Name::new_operator().as_str())
     }
 }
 
@@ -175,7 +178,7 @@ fn outside(composition: &Composition, listener: &Listener) -> Vec<String> {
     if !listener.entry {
         return Vec::new();
     }
-    let operator = Name::operator();
+    let operator = Name::new_operator();
     let clients = composition.clients.keys().filter(|client| **client != operator);
     let may = clients.filter(|client| composition.may_address(client, &listener.name));
     std::iter::once(&operator).chain(may).map(ToString::to_string).collect()
@@ -196,7 +199,7 @@ fn depths(composition: &Composition) -> BTreeMap<Name, usize> {
             continue;
         }
         depths.insert(name.clone(), depth);
-        let peers = composition.listener(name).into_iter().flat_map(|listener| &listener.peers);
+        let peers = composition.find_listener(name).into_iter().flat_map(|listener| &listener.peers);
         next.extend(peers.map(|peer| (peer, depth + 1)));
     }
     depths

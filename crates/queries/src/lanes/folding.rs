@@ -66,7 +66,7 @@ pub(super) fn fold(
     let mut left = RECORDS;
     for id in std::iter::once(root).chain(&children) {
         let mut folding = ThreadFolding { open: HashMap::new(), spans: &mut tree.spans, thread: id };
-        let mut thread = Thread::blank(id.clone());
+        let mut thread = Thread::new_blank(id.clone());
         for placed in reader.records_of(id, 1).take(left) {
             let (position, record) = placed?;
             wake::fold_next(&mut thread, &record, position)?;
@@ -123,7 +123,7 @@ impl ThreadFolding<'_> {
     fn journal(&mut self, call: &CallPath, record: &Record) {
         let h = &record.header;
         let Some(open) = self.open.get_mut(call) else { return };
-        match EarlierEntry::read(&record.body).map(|entry| entry.entry) {
+        match EarlierEntry::from_body(&record.body).map(|entry| entry.entry) {
             Ok(JournalEntry::Started(started)) => {
                 let before = span(self.thread, call, open, SpanKind::Work, (open.since, h.time));
                 self.spans.push(before.ended(h.seq));
@@ -135,7 +135,7 @@ impl ThreadFolding<'_> {
                 let Some((model, since, _)) = open.model.take() else { return };
                 let mut asked = span(self.thread, call, open, SpanKind::Model, (since, h.time));
                 asked.span.model = Some(model);
-                asked.span.tokens = outcome.tokens();
+                asked.span.tokens = outcome.count_tokens();
                 asked.span.money = outcome.money;
                 self.spans.push(asked.ended(h.seq));
                 open.since = h.time;

@@ -123,7 +123,7 @@ pub struct TimeSpan {
 impl TimeSpan {
     /// How long it lasts.
     pub fn ms(&self) -> u64 {
-        self.to.since(self.from)
+        self.to.count_since(self.from)
     }
 
     /// Whether it cost tokens or money: it counts even if it took less than a millisecond.
@@ -217,7 +217,7 @@ pub fn read(
 impl ThreadTime {
     /// How long it took, or takes so far.
     pub fn ms(&self) -> u64 {
-        self.to.since(self.from)
+        self.to.count_since(self.from)
     }
 
     /// Whether its picture draws waits shorter than they were.

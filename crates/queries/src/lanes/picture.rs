@@ -5,11 +5,11 @@
 //! the same lanes give the same bytes.
 
 use systole_kit::money::{Currency, Money};
-use systole_kit::writer::{XmlWriter, visible};
+use systole_kit::writer::{XmlWriter, make_visible};
 
 use super::shortened::LongWaits;
 use super::{LaneMeasure, ThreadTime, TimeLane, TimeSpan};
-use systole_core::types::time::{Millis, measured};
+use systole_core::types::time::{Millis, spell_measured};
 use systole_show::columns::beginning;
 
 const SVG: &str = "http://www.w3.org/2000/svg";
@@ -49,7 +49,7 @@ impl BarScale {
         let mut scale = BarScale { measure, currency, whole: 0, places, waits: LongWaits::none() };
         if measure == LaneMeasure::Time {
             scale.waits = LongWaits::of(time);
-            let at = |moment: Millis| scale.waits.place(moment.since(time.from));
+            let at = |moment: Millis| scale.waits.place(moment.count_since(time.from));
             let place = |span: &TimeSpan| Some((at(span.from), at(span.to)));
             scale.places = time.lanes.iter().map(|lane| lane.spans.iter().map(place).collect()).collect();
             scale.whole = at(time.to);
@@ -87,7 +87,7 @@ impl BarScale {
     fn told(&self, amount: u64) -> String {
         match (self.measure, self.currency) {
             (LaneMeasure::Money, Some(currency)) => Money { micros: amount, currency }.to_string(),
-            (LaneMeasure::Time, _) => measured(self.waits.time(amount)),
+            (LaneMeasure::Time, _) => spell_measured(self.waits.time(amount)),
             (LaneMeasure::Tokens | LaneMeasure::Money, _) => amount.to_string(),
         }
     }
@@ -110,20 +110,20 @@ pub fn picture(time: &ThreadTime, measure: LaneMeasure) -> String {
     let rows: Vec<(Vec<usize>, u64)> = scale.places.iter().map(|places| rows(places)).collect();
     let lanes: u64 = rows.iter().map(|(_, rows)| NAME + rows * ROW + GAP).sum();
     let mut writer = XmlWriter::new();
-    let root = writer.open("svg").xmlns(SVG).attr("class", "lanes").attr("width", "100%");
+    let root = writer.open_tag("svg").xmlns(SVG).attr("class", "lanes").attr("width", "100%");
     let root = root
         .attr("height", &(AXIS + lanes).to_string())
         .attr("role", "img")
         .attr("aria-labelledby", "lanes-title");
     root.content(|svg| {
         let words = format!("where the {} of {} went", measure.as_str(), time.thread);
-        svg.open("title").attr("id", "lanes-title").text(&visible(&words));
+        svg.open_tag("title").attr("id", "lanes-title").text(&make_visible(&words));
         breaks(svg, &scale, AXIS + lanes);
         axis(svg, &scale, AXIS + lanes);
         let (mut y, mut bars) = (AXIS, 0);
         for ((lane, (rows, count)), places) in time.lanes.iter().zip(&rows).zip(&scale.places) {
-            let name = visible(lane.listener.as_str());
-            let label = svg.open("text").attr("class", "lane-name").attr("x", "5");
+            let name = make_visible(lane.listener.as_str());
+            let label = svg.open_tag("text").attr("class", "lane-name").attr("x", "5");
             label.attr("y", &(y + NAME - 5).to_string()).text(beginning(&name, COLUMNS));
             y += NAME;
             for ((span, row), place) in lane.spans.iter().zip(rows).zip(places) {
@@ -160,9 +160,9 @@ fn rows(spans: &[Option<(u64, u64)>]) -> (Vec<usize>, u64) {
 fn breaks(svg: &mut XmlWriter, scale: &BarScale, high: u64) {
     for (from, to, ms) in scale.waits.places() {
         let (from, to) = (scale.x(from), scale.x(to));
-        svg.open("g").attr("class", "lane-break").content(|group| {
-            group.open("title").text(&format!("{} without work, drawn shorter", measured(ms)));
-            let rect = group.open("rect").attr("x", &percent(from)).attr("width", &percent(to - from));
+        svg.open_tag("g").attr("class", "lane-break").content(|group| {
+            group.open_tag("title").text(&format!("{} without work, drawn shorter", spell_measured(ms)));
+            let rect = group.open_tag("rect").attr("x", &percent(from)).attr("width", &percent(to - from));
             rect.attr("y", &(AXIS - 6).to_string()).attr("height", &(high + 6 - AXIS).to_string()).empty();
         });
     }
@@ -172,14 +172,14 @@ fn axis(svg: &mut XmlWriter, scale: &BarScale, high: u64) {
     for part in 0..=PARTS {
         let after = scale.whole / PARTS * part + scale.whole % PARTS * part / PARTS;
         let at = percent(scale.x(after));
-        let line = svg.open("line").attr("class", "lane-axis").attr("x1", &at).attr("x2", &at);
+        let line = svg.open_tag("line").attr("class", "lane-axis").attr("x1", &at).attr("x2", &at);
         line.attr("y1", &(AXIS - 6).to_string()).attr("y2", &high.to_string()).empty();
         let anchor = match part {
             0 => "start",
             PARTS => "end",
             _ => "middle",
         };
-        let label = svg.open("text").attr("class", "lane-time").attr("x", &at).attr("y", "11");
+        let label = svg.open_tag("text").attr("class", "lane-time").attr("x", &at).attr("y", "11");
         label.attr("text-anchor", anchor).text(&if part == 0 { "0".to_owned() } else { scale.told(after) });
     }
 }
@@ -196,7 +196,7 @@ fn bar(
     let kind = span.kind.as_str();
     let class =
         if span.is_critical { format!("slice slice-{kind} critical") } else { format!("slice slice-{kind}") };
-    svg.open("g").attr("class", &class).content(|group| {
+    svg.open_tag("g").attr("class", &class).content(|group| {
         let model = span.model.as_deref().map(|model| format!(" {model}")).unwrap_or_default();
         let open = if span.is_open { ", still open" } else { "" };
         let amount = match scale.measure {
@@ -207,11 +207,12 @@ fn bar(
         let words = format!(
             "{}: {kind}{model} for {}{amount}, call {}{open}",
             lane.listener,
-            measured(span.ms()),
+            spell_measured(span.ms()),
             span.call
         );
-        group.open("title").text(&visible(&words));
-        let rect = group.open("rect").attr("x", &percent(from.min(WIDE - wide))).attr("y", &y.to_string());
+        group.open_tag("title").text(&make_visible(&words));
+        let rect =
+            group.open_tag("rect").attr("x", &percent(from.min(WIDE - wide))).attr("y", &y.to_string());
         rect.attr("width", &percent(wide)).attr("height", &(ROW - 4).to_string()).empty();
     });
 }

@@ -32,7 +32,7 @@ impl LongWaits {
         let spans = time.lanes.iter().flat_map(|lane| &lane.spans);
         let mut working: Vec<(u64, u64)> = spans
             .filter(|span| span.kind != SpanKind::Person)
-            .map(|span| (span.from.since(time.from), span.to.since(time.from)))
+            .map(|span| (span.from.count_since(time.from), span.to.count_since(time.from)))
             .collect();
         working.sort_unstable();
         let (mut waits, mut until, mut worked) = (Vec::new(), 0, 0);

@@ -38,9 +38,9 @@ impl PastLog {
 }
 
 impl LogReader for PastLog {
-    fn opening(&self) -> Result<LogOpening, LogFault> {
+    fn read_opening(&self) -> Result<LogOpening, LogFault> {
         let by_thread = || LogOpening { last: self.end, by_thread: true, ..LogOpening::default() };
-        let mut opening = match self.log.opening() {
+        let mut opening = match self.log.read_opening() {
             Err(fault) if self.is_later(&fault) => return Ok(by_thread()),
             opening => opening?,
         };
@@ -57,12 +57,12 @@ impl LogReader for PastLog {
         Ok(opening)
     }
 
-    fn last(&self) -> Result<Position, LogFault> {
-        Ok(self.log.last()?.min(self.end))
+    fn read_last(&self) -> Result<Position, LogFault> {
+        Ok(self.log.read_last()?.min(self.end))
     }
 
-    fn row(&self, thread: &ThreadId) -> Result<Option<FoldRow>, LogFault> {
-        let Some(row) = self.log.row(thread)? else { return Ok(None) };
+    fn read_row(&self, thread: &ThreadId) -> Result<Option<FoldRow>, LogFault> {
+        let Some(row) = self.log.read_row(thread)? else { return Ok(None) };
         let was_there = !self.of_thread(thread, row.seq, 1)?.is_empty();
         Ok(was_there.then_some(row))
     }
@@ -89,11 +89,11 @@ impl LogReader for PastLog {
         }
     }
 
-    fn after(&self, position: Position, limit: usize) -> Result<Vec<(Position, Record)>, LogFault> {
+    fn read_after(&self, position: Position, limit: usize) -> Result<Vec<(Position, Record)>, LogFault> {
         let left = usize::try_from(self.end.0.saturating_sub(position.0)).unwrap_or(usize::MAX);
         match left.min(limit) {
             0 => Ok(Vec::new()),
-            most => Ok(self.kept(self.log.after(position, most)?)),
+            most => Ok(self.kept(self.log.read_after(position, most)?)),
         }
     }
 
@@ -109,8 +109,8 @@ impl LogReader for PastLog {
         }
     }
 
-    fn threads(&self, limit: usize) -> Result<Vec<ThreadId>, LogFault> {
-        let all = self.log.threads(usize::MAX)?;
+    fn list_threads(&self, limit: usize) -> Result<Vec<ThreadId>, LogFault> {
+        let all = self.log.list_threads(usize::MAX)?;
         // The newest come first, so those that were not there yet are the beginning of the list.
         let (mut low, mut high) = (0, all.len());
         while let Some(id) = all.get(low..high).and_then(|left| left.get(left.len() / 2)) {
@@ -133,7 +133,7 @@ impl LogReader for PastLog {
         Ok(found)
     }
 
-    fn document(&self, hash: Digest) -> Result<Option<Arc<[u8]>>, LogFault> {
-        self.log.document(hash)
+    fn read_document(&self, hash: Digest) -> Result<Option<Arc<[u8]>>, LogFault> {
+        self.log.read_document(hash)
     }
 }

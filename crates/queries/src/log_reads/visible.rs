@@ -44,7 +44,7 @@ impl VisibleLog {
         if asked.roots.contains(root) {
             return Ok(true);
         }
-        for placed in self.log.records_of(&ThreadId::sys(), asked.seq + 1) {
+        for placed in self.log.records_of(&ThreadId::new_sys(), asked.seq + 1) {
             let (_, record) = placed?;
             asked.seq = record.header.seq;
             if record.header.kind != RecordKind::Approval {
@@ -104,16 +104,16 @@ impl VisibleLog {
 }
 
 impl LogReader for VisibleLog {
-    fn opening(&self) -> Result<LogOpening, LogFault> {
-        Ok(LogOpening { last: self.log.last()?, by_thread: true, ..LogOpening::default() })
+    fn read_opening(&self) -> Result<LogOpening, LogFault> {
+        Ok(LogOpening { last: self.log.read_last()?, by_thread: true, ..LogOpening::default() })
     }
 
-    fn last(&self) -> Result<Position, LogFault> {
-        self.log.last()
+    fn read_last(&self) -> Result<Position, LogFault> {
+        self.log.read_last()
     }
 
-    fn row(&self, thread: &ThreadId) -> Result<Option<FoldRow>, LogFault> {
-        if self.shows(thread)? { self.log.row(thread) } else { Ok(None) }
+    fn read_row(&self, thread: &ThreadId) -> Result<Option<FoldRow>, LogFault> {
+        if self.shows(thread)? { self.log.read_row(thread) } else { Ok(None) }
     }
 
     fn of_thread(
@@ -125,7 +125,7 @@ impl LogReader for VisibleLog {
         if self.shows(thread)? { self.log.of_thread(thread, seq, limit) } else { Ok(Vec::new()) }
     }
 
-    fn after(&self, position: Position, limit: usize) -> Result<Vec<(Position, Record)>, LogFault> {
+    fn read_after(&self, position: Position, limit: usize) -> Result<Vec<(Position, Record)>, LogFault> {
         let (mut found, mut records) = (Vec::new(), self.log.records_after(position));
         while found.len() < limit
             && let Some((position, record)) = records.next().transpose()?
@@ -146,15 +146,15 @@ impl LogReader for VisibleLog {
         if self.shows(thread)? { self.log.by_key(thread, sender, key) } else { Ok(None) }
     }
 
-    fn threads(&self, limit: usize) -> Result<Vec<ThreadId>, LogFault> {
-        self.shown(self.log.threads(usize::MAX)?, limit)
+    fn list_threads(&self, limit: usize) -> Result<Vec<ThreadId>, LogFault> {
+        self.shown(self.log.list_threads(usize::MAX)?, limit)
     }
 
     fn threads_like(&self, prefix: &str, limit: usize) -> Result<Vec<ThreadId>, LogFault> {
         self.shown(self.log.threads_like(prefix, usize::MAX)?, limit)
     }
 
-    fn document(&self, hash: Digest) -> Result<Option<Arc<[u8]>>, LogFault> {
-        self.log.document(hash)
+    fn read_document(&self, hash: Digest) -> Result<Option<Arc<[u8]>>, LogFault> {
+        self.log.read_document(hash)
     }
 }

@@ -8,7 +8,7 @@ use systole_core::types::ports::{FoldRow, LogFault, LogOpening, LogReader};
 /// The last position, and the states of the threads at work and of `sys`.
 pub fn working_threads(reader: &dyn LogReader) -> Result<LogOpening, LogFault> {
     // Read before the states, so that no state is older than it.
-    let last = reader.last()?;
+    let last = reader.read_last()?;
     let threads = wake::threads_at_work(reader)?;
     let is_shown = |thread: &&Thread| thread.id.is_sys() || thread.is_at_work();
     let mut rows: Vec<FoldRow> = threads.values().filter(is_shown).map(Thread::to_row).collect();

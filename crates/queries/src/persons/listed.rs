@@ -72,7 +72,7 @@ fn subject(fields: &Fields<'_>, hash: Digest) -> Result<RequestSubject, String> 
         });
     }
     let payload = fields.owned("payload")?;
-    if Digest::of(payload.as_bytes()) != hash {
+    if Digest::hash_bytes(payload.as_bytes()) != hash {
         return Err("payload does not have the hash that would be approved".to_owned());
     }
     let unknown = fields.text("unknown").ok().map(str::to_owned);
@@ -82,7 +82,7 @@ fn subject(fields: &Fields<'_>, hash: Digest) -> Result<RequestSubject, String> 
 fn message(value: &Value) -> Result<QuestionMessage, String> {
     let fields = Fields(value);
     let (hash, payload) = (fields.read("hash", Digest::parse)?, fields.owned("payload")?);
-    if Digest::of(payload.as_bytes()) != hash {
+    if Digest::hash_bytes(payload.as_bytes()) != hash {
         return Err("a message of the question does not have its hash".to_owned());
     }
     let (number, label) = (fields.number("seq")?, fields.owned("label")?);

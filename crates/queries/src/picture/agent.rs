@@ -35,7 +35,7 @@ impl AgentReading<'_> {
         for ((turn, ordinal), item) in &call.items {
             match item {
                 ItemOutcome::Call => {
-                    let path = path.item(*turn, *ordinal);
+                    let path = path.append_item(*turn, *ordinal);
                     rows.extend(tree.calls.get(&path).map(|sent| self.call_row(tree, &path, sent, *turn)));
                 }
                 ItemOutcome::Takers { calls, .. } => {

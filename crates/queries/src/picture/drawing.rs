@@ -4,7 +4,7 @@
 
 use super::rows::{RunPicture, StepRow, StepState};
 use crate::costs::CostRow;
-use systole_core::types::time::{Millis, spoken};
+use systole_core::types::time::{Millis, spell_duration};
 use systole_show::columns::{counted, cut, plain, width};
 use systole_show::layout::{TextTone, paint};
 
@@ -16,7 +16,7 @@ pub fn draw(run: &RunPicture, now: Millis, columns: usize) -> Vec<String> {
     let mut named = Vec::new();
     collect(&run.steps, 1, &mut named);
     let room = named.iter().map(|one| width(&one.indent) + width(&one.id)).max().unwrap_or(0);
-    let ran = spoken(run.ended.unwrap_or(now).since(run.started));
+    let ran = spell_duration(run.ended.unwrap_or(now).count_since(run.started));
     let state = run.state.as_str().replace('-', " ");
     let mut title = vec![run.thread.to_string(), paint(TextTone::Name, run.name.as_str()), state, ran];
     title.extend(used_words(&run.used));
@@ -65,7 +65,7 @@ fn output_words(row: &StepRow, output: &str) -> String {
 /// What is said of a step behind its name, without its output.
 pub fn row_words(row: &StepRow, now: Millis) -> Vec<String> {
     let mut words = Vec::new();
-    let took = row.took_ms(now).map(spoken);
+    let took = row.took_ms(now).map(spell_duration);
     let waits = |what: &str| match &took {
         Some(took) => format!("waits for {what} ({took})"),
         None => format!("waits for {what}"),

@@ -432,12 +432,12 @@ fn covers(step: &DeclaredStep, key: &str, prefix: &str, around: &str) -> bool {
 
 /// The first cause of the innermost error in a payload.
 fn error_words(body: &[u8]) -> Option<String> {
-    let mut gate = Gate::strict(body, &DocumentLimits::FROM_PUMP).ok()?;
+    let mut gate = Gate::new_strict(body, &DocumentLimits::FROM_PUMP).ok()?;
     let mut words = None;
     loop {
-        match gate.step().ok()? {
+        match gate.read_step().ok()? {
             GateStep::Open(_) => {
-                let error = gate.attribute("code").zip(gate.attribute("message"));
+                let error = gate.find_attribute("code").zip(gate.find_attribute("message"));
                 let error = error.map(|(code, message)| SystemError {
                     code: plain(&code),
                     message: plain(&message),

@@ -2,7 +2,7 @@
 //!
 //! Texts come in; terms and phrases, or the field with its mistake and the fix, go out.
 
-use systole_kit::schema::nearest;
+use systole_kit::schema::find_nearest;
 
 use super::phrase;
 use systole_core::types::codes::Code;
@@ -46,12 +46,12 @@ impl SearchFields<'_> {
     pub fn terms(&self) -> Result<Vec<SearchTerm>, SearchMistake> {
         if let Some(kind) = self.kind.filter(|kind| RecordKind::parse(kind).is_none()) {
             let kinds: Vec<&str> = RecordKind::ALL.iter().map(|kind| kind.as_str()).collect();
-            let near = nearest(kind, kinds.iter().copied());
+            let near = find_nearest(kind, kinds.iter().copied());
             let fix = near.map_or_else(|| kinds.join(", "), str::to_owned);
             return Err(mistake("kind", kind, "there is no such kind", fix));
         }
         if let Some(code) = self.code.filter(|code| !may_be_code(code)) {
-            let near = nearest(code, Code::ALL.iter().map(|code| code.as_str()));
+            let near = find_nearest(code, Code::ALL.iter().map(|code| code.as_str()));
             let others = "systole explain, which lists the codes of refusals; or request, final, approved";
             let fix = near.unwrap_or(others).to_owned();
             return Err(mistake("code", code, "no record has such a code", fix));

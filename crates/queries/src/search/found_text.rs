@@ -85,7 +85,8 @@ impl<'a> TextReader<'a> {
 
     /// The answer of a model, as it reads: it may be kept in documents, and may be JSON.
     fn add_answer(&self, record: &Record, found: &mut FoundText) -> Result<(), LogFault> {
-        let Ok(EarlierEntry { entry: JournalEntry::Result(outcome), .. }) = EarlierEntry::read(&record.body)
+        let Ok(EarlierEntry { entry: JournalEntry::Result(outcome), .. }) =
+            EarlierEntry::from_body(&record.body)
         else {
             return Ok(());
         };
@@ -103,7 +104,7 @@ impl<'a> TextReader<'a> {
     /// The client that opened the conversation of a record.
     fn client(&mut self, record: &Record) -> Result<Option<String>, LogFault> {
         let h = &record.header;
-        if h.thread == ThreadId::sys() {
+        if h.thread == ThreadId::new_sys() {
             // A client whose message was refused has no thread.
             return Ok(h.to.as_ref().filter(|_| h.kind == RecordKind::Refusal).map(ToString::to_string));
         }
@@ -159,21 +160,21 @@ impl FoundText {
     /// Adds the text and the attributes of a payload; a tag counts as a blank. Bytes that are no payload are taken as
     /// they are.
     fn add_payload(&mut self, body: &[u8]) {
-        let Ok(mut gate) = Gate::strict(body, &DocumentLimits::FROM_PUMP) else {
+        let Ok(mut gate) = Gate::new_strict(body, &DocumentLimits::FROM_PUMP) else {
             return self.add(&String::from_utf8_lossy(body));
         };
         let mut text = String::with_capacity(body.len());
         let mut is_root = true;
         loop {
-            match gate.step() {
+            match gate.read_step() {
                 Ok(GateStep::Open(tag)) => {
                     if is_root {
                         is_root = false;
-                        let named = gate.ns(&tag).map(|ns| format!("{{{ns}}}{}", tag.local));
+                        let named = gate.find_namespace(&tag).map(|ns| format!("{{{ns}}}{}", tag.local));
                         let names = named.into_iter().chain([tag.local.to_owned()]);
                         self.terms.extend(names.map(|name| SearchTerm::new(SearchField::Element, name)));
                     }
-                    let is_ours = gate.ns(&tag).is_some_and(|ns| WITH_CODES.contains(&ns));
+                    let is_ours = gate.find_namespace(&tag).is_some_and(|ns| WITH_CODES.contains(&ns));
                     for attribute in gate.attributes() {
                         if is_ours && attribute.prefix.is_empty() && attribute.local == "code" {
                             self.terms.push(SearchTerm::new(SearchField::Code, attribute.value()));

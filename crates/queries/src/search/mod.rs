@@ -73,7 +73,7 @@ impl<'a> LogSearch<'a> {
         reader: &'a dyn LogReader,
         told: SearchProgress<'_>,
     ) -> Result<LogSearch<'a>, SearchFault> {
-        let (file, notes) = match SearchFile::open(log) {
+        let (file, notes) = match SearchFile::open_file(log) {
             Ok(file) => (file, Vec::new()),
             Err(why) => (SearchFile::in_memory()?, vec![unwritable(&why)]),
         };
@@ -126,8 +126,8 @@ impl<'a> LogSearch<'a> {
         self.is_anew = true;
         self.file = SearchFile::in_memory()?;
         let Some(log) = self.log else { return Ok(()) };
-        let opened = search::forget(log).map_err(|error| error.to_string());
-        match opened.and_then(|_| SearchFile::open(log)) {
+        let opened = search::forget_file(log).map_err(|error| error.to_string());
+        match opened.and_then(|_| SearchFile::open_file(log)) {
             Ok(file) => self.file = file,
             Err(why) => self.notes.push(unwritable(&why)),
         }
@@ -136,8 +136,8 @@ impl<'a> LogSearch<'a> {
 
     /// Adds to the file what the log has after its end.
     fn extend(&mut self, told: SearchProgress<'_>) -> Result<(), SearchFault> {
-        let last = self.reader.last()?;
-        if let Some((end, head)) = self.file.end()? {
+        let last = self.reader.read_last()?;
+        if let Some((end, head)) = self.file.read_end()? {
             if self.head_at(end)? != Some(head) {
                 return Err(SearchFault::Stale("it belongs to another log".to_owned()));
             }
@@ -150,7 +150,7 @@ impl<'a> LogSearch<'a> {
         let mut texts = TextReader::new(self.reader);
         let reader = self.reader;
         let mut read = |after: Position| -> Result<Vec<SearchEntry>, LogFault> {
-            let page = reader.after(after, SPAN)?;
+            let page = reader.read_after(after, SPAN)?;
             page.iter()
                 .map(|(position, record)| {
                     let found = texts.read(record)?;
@@ -160,7 +160,7 @@ impl<'a> LogSearch<'a> {
                 })
                 .collect()
         };
-        self.file.extend(&mut read, &mut |at| told(at, last.max(at)))
+        self.file.extend_file(&mut read, &mut |at| told(at, last.max(at)))
     }
 
     fn head_at(&self, position: Position) -> Result<Option<Digest>, LogFault> {
@@ -169,7 +169,7 @@ impl<'a> LogSearch<'a> {
 
     fn record(&self, position: Position) -> Result<Option<PlacedRecord>, LogFault> {
         let Some(before) = position.0.checked_sub(1) else { return Ok(None) };
-        let found = self.reader.after(Position(before), 1)?.pop();
+        let found = self.reader.read_after(Position(before), 1)?.pop();
         Ok(found.filter(|(at, _)| *at == position))
     }
 
@@ -195,7 +195,7 @@ impl<'a> LogSearch<'a> {
         let end = self.end.map_or(Position(u64::MAX), |end| Position(end.0.saturating_add(1)));
         let mut before = before.min(end);
         loop {
-            let page = match self.file.newest(query, before, HITS) {
+            let page = match self.file.find_newest(query, before, HITS) {
                 Err(SearchFault::Stale(_)) if !self.is_anew => {
                     self.anew()?;
                     self.refresh(told)?;

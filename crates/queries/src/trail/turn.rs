@@ -90,7 +90,7 @@ pub(crate) fn said_in(record: &Record) -> Option<(CallPath, u32)> {
         | (RecordKind::Outcome, Some(RecordCode::Handled))
         | (RecordKind::Journal, _) => Some((call.clone(), h.turn?)),
         (RecordKind::Refusal, _) => h.ordinal.and(h.turn).map(|turn| (call.clone(), turn)),
-        _ => primitives::recorded(h).and(h.turn).map(|turn| (call.clone(), turn)),
+        _ => primitives::find_recorded(h).and(h.turn).map(|turn| (call.clone(), turn)),
     }
 }
 
@@ -153,8 +153,10 @@ impl SenderTurn {
             ) => {
                 let by =
                     approval_payload::read_decided(&record.body).and_then(|said| Name::parse(&said.by).ok());
-                self.shown
-                    .push(ShownRecord { from: by.unwrap_or_else(Name::person), ..ShownRecord::of(record) });
+                self.shown.push(ShownRecord {
+                    from: by.unwrap_or_else(Name::new_person),
+                    ..ShownRecord::of(record)
+                });
             }
             _ => {}
         }
@@ -162,10 +164,10 @@ impl SenderTurn {
 
     fn journal(&mut self, record: &Record) {
         let seq = record.header.seq;
-        let Ok(EarlierEntry { attempt, id, entry }) = EarlierEntry::read(&record.body) else { return };
+        let Ok(EarlierEntry { attempt, id, entry }) = EarlierEntry::from_body(&record.body) else { return };
         match entry {
             JournalEntry::Result(outcome) => {
-                let (tokens, money) = (outcome.tokens(), outcome.money.map(|money| money.to_string()));
+                let (tokens, money) = (outcome.count_tokens(), outcome.money.map(|money| money.to_string()));
                 let result = Some(AskedModelOutcome { seq, stop: outcome.stop, tokens, money });
                 self.models.push(AskedModel {
                     seq,

@@ -9,7 +9,7 @@ use crate::why::{WaitReason, brief, drawn};
 use systole_core::pump::primitives::{self, FieldValue, ShownPiece};
 use systole_core::types::codes::Code;
 use systole_core::types::ids::{CallPath, ThreadId};
-use systole_core::types::time::{Millis, spoken};
+use systole_core::types::time::{Millis, spell_duration};
 use systole_show::columns::{self, cut, cut_counted, plain};
 use systole_show::layout::{self, TextTone, moment, paint};
 
@@ -157,7 +157,7 @@ impl Drawing<'_> {
             .items
             .iter()
             .map(|((turn, ordinal), leaf)| {
-                let item = path.item(*turn, *ordinal);
+                let item = path.append_item(*turn, *ordinal);
                 let call = tree.calls.get_key_value(&item);
                 match (leaf, call) {
                     (ItemOutcome::Call, Some((nested, branch))) => Twig::Call(tree, nested, branch),
@@ -213,7 +213,7 @@ impl Drawing<'_> {
 
 /// How a call ended and after how long; and the words if it failed.
 fn how(ended: &CallEnd, opened: Millis) -> (String, String) {
-    let after = spoken(ended.at.since(opened));
+    let after = spell_duration(ended.at.count_since(opened));
     match &ended.way {
         CallEndKind::Answered { element, .. } => {
             (format!("{} <{element}> after {after}", paint(TextTone::Good, "answered")), String::new())
@@ -255,7 +255,7 @@ fn written(piece: &ShownPiece, now: Millis) -> String {
 fn waits_for_person(leaf: &ItemOutcome) -> bool {
     match leaf {
         ItemOutcome::Primitive { element, is_answered: false, .. } => {
-            primitives::named(element).is_some_and(|one| one.is_for_person)
+            primitives::find_named(element).is_some_and(|one| one.is_for_person)
         }
         _ => false,
     }
@@ -316,7 +316,7 @@ fn call_json(
         None => ("open", reasons(&tree.thread, path).map(|reason| brief(reason, now))),
     };
     let items = branch.items.iter().map(|((turn, ordinal), leaf)| {
-        let item = path.item(*turn, *ordinal);
+        let item = path.append_item(*turn, *ordinal);
         match (leaf, tree.calls.get(&item)) {
             (ItemOutcome::Call, Some(nested)) => call_json(tree, &item, nested, reasons, now),
             (ItemOutcome::Primitive { told, .. }, _) => match child_of(tree, leaf) {

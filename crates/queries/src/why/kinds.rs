@@ -11,7 +11,7 @@ use systole_core::rules::question;
 use systole_core::types::ids::{CallPath, Digest, ThreadId, TimerId};
 use systole_core::types::limits;
 use systole_core::types::person::PersonRequestId;
-use systole_core::types::time::{Millis, spoken};
+use systole_core::types::time::{Millis, spell_duration};
 use systole_show::columns::plain;
 use systole_show::layout;
 
@@ -214,7 +214,7 @@ pub(super) fn words(reason: &WaitReason, now: Millis) -> WaitWords {
         }
         CallWait::BackOff { until } => {
             let ends = format!("attempt {} at {}", reason.attempt, layout::moment(*until, now));
-            told(format!("{attempt} in back-off for {}", spoken(until.since(now)))).ending(ends)
+            told(format!("{attempt} in back-off for {}", spell_duration(until.count_since(now)))).ending(ends)
         }
         CallWait::Queued { place, slots } => {
             let listener = reason.listener.as_str();
@@ -228,7 +228,7 @@ pub(super) fn words(reason: &WaitReason, now: Millis) -> WaitWords {
         }
         CallWait::Out { deadline, idle_ms, then } => {
             let ends = deadline.map(|deadline| out_ends(deadline, *idle_ms, *then, now));
-            told(format!("{attempt} out for {}", spoken(now.since(reason.since)))).ending(ends)
+            told(format!("{attempt} out for {}", spell_duration(now.count_since(reason.since)))).ending(ends)
         }
         CallWait::Stopped => told(format!("waits for the organism to run, {attempt}")),
         CallWait::Unknown { why } => told("its configuration cannot be read".to_owned())
@@ -240,7 +240,7 @@ pub(super) fn words(reason: &WaitReason, now: Millis) -> WaitWords {
 fn away(outage: &Outage, reason: &WaitReason, now: Millis) -> String {
     let who = outage_words(&outage.word, &reason.listener);
     let calls = if outage.calls == 1 { "1 call".to_owned() } else { format!("{} calls", outage.calls) };
-    format!("{who}: {calls}, longest {}", spoken(now.since(outage.longest)))
+    format!("{who}: {calls}, longest {}", spell_duration(now.count_since(outage.longest)))
 }
 
 fn outage_ends(word: &str, reason: &WaitReason) -> String {
@@ -298,14 +298,14 @@ fn for_answer(
     let brief = format!("waits for a person: question {id}{left}");
     WaitWords::of(reason, brief)
         .waiting(wait)
-        .ending(question::commands(id, choices))
-        .by(question::command(id, choices))
+        .ending(question::spell_commands(id, choices))
+        .by(question::spell_command(id, choices))
 }
 
 fn left_until(until: Millis, now: Millis) -> String {
-    match until.since(now) {
+    match until.count_since(now) {
         0 => ", expires now".to_owned(),
-        left => format!(", expires in {}", spoken(whole_minutes(left))),
+        left => format!(", expires in {}", spell_duration(whole_minutes(left))),
     }
 }
 
@@ -323,7 +323,7 @@ fn awaiting(
 ) -> WaitWords {
     let brief = match timer {
         Some((id, due)) if enough == 0 => {
-            format!("awaits timer {}, due in {}", id.as_str(), spoken(due.since(now)))
+            format!("awaits timer {}, due in {}", id.as_str(), spell_duration(due.count_since(now)))
         }
         _ => {
             let threads = if enough == 1 { " thread" } else { " threads" };
@@ -340,12 +340,12 @@ fn awaiting(
 fn out_ends(deadline: Millis, idle_ms: Option<u64>, then: AfterAttempt, now: Millis) -> String {
     let mut text = String::from("a reply");
     if let Some(idle) = idle_ms {
-        text.extend([", silence for ", &spoken(idle)]);
+        text.extend([", silence for ", &spell_duration(idle)]);
     }
     text.extend([", or the timeout at ", &layout::moment(deadline, now)]);
-    match deadline.since(now) {
+    match deadline.count_since(now) {
         0 => text.push_str(" (now)"),
-        left => text.extend([" (in ", &spoken(left), ")"]),
+        left => text.extend([" (in ", &spell_duration(left), ")"]),
     }
     match then {
         AfterAttempt::Attempt(next) => text.extend(["; then attempt ", &next.to_string()]),

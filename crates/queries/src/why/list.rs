@@ -7,7 +7,7 @@ use super::kinds::words;
 use super::{CallWait, ThreadWaits, WaitReason};
 use crate::runs::RunStep;
 use systole_core::types::ids::ThreadId;
-use systole_core::types::time::{Millis, spoken};
+use systole_core::types::time::{Millis, spell_duration};
 use systole_show::columns::{self, cut, cut_counted, width, wrapped};
 use systole_show::layout::{self, TextTone, paint};
 
@@ -43,7 +43,7 @@ pub fn waits(standings: &[ThreadWaits], now: Millis) -> Vec<ListedWait> {
         let held = standing.reasons.iter().filter(|reason| matches!(reason.cause, CallWait::Held { .. }));
         waits.extend(standing.leaves().into_iter().chain(held).map(|reason| wait(reason, now)));
         if let (true, Some(timer)) = (standing.reasons.is_empty(), standing.timers.first()) {
-            let due = spoken(timer.due.since(now));
+            let due = spell_duration(timer.due.count_since(now));
             let (id, listener) = (timer.id.as_str(), timer.listener.as_str());
             waits.push(ListedWait {
                 thread: standing.thread.clone(),
@@ -111,7 +111,7 @@ fn leads(waits: &[ListedWait], now: Millis) -> Vec<String> {
         .iter()
         .map(|wait| {
             let thread = columns::thread(&wait.thread, ID_COLUMNS);
-            (thread, format!("waits {}", spoken(now.since(wait.since))))
+            (thread, format!("waits {}", spell_duration(now.count_since(wait.since))))
         })
         .collect();
     let widest = |column: fn(&(String, String)) -> &String| rows.iter().map(|row| width(column(row))).max();

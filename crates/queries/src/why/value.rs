@@ -16,7 +16,7 @@ pub fn wait_json(wait: &ListedWait, now: Millis) -> Value {
     json!({
         "thread": wait.thread.as_str(),
         "since": wait.since.to_string(),
-        "waited_ms": now.since(wait.since),
+        "waited_ms": now.count_since(wait.since),
         "cause": wait.cause,
         "words": wait.what,
         "goal": wait.goal.as_ref().map(RunStep::as_json),

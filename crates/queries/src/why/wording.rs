@@ -9,7 +9,7 @@ use crate::first_cause::FirstCause;
 use systole_core::pump::state::ThreadState;
 use systole_core::types::composition::ListenerProgram;
 use systole_core::types::ids::ThreadId;
-use systole_core::types::time::{Millis, spoken};
+use systole_core::types::time::{Millis, spell_duration};
 use systole_show::columns::{self, at_most, cut, plain, wrapped};
 use systole_show::layout::{self, TextTone, paint};
 
@@ -46,7 +46,7 @@ pub fn ends(reason: &WaitReason, now: Millis) -> Option<String> {
 /// One thread in full: a line for each open call, under its caller, and what to do next.
 pub fn report(standing: &ThreadWaits, asker: &Asker<'_>) -> Vec<String> {
     let now = asker.now;
-    let ago = spoken(now.since(standing.touched));
+    let ago = spell_duration(now.count_since(standing.touched));
     let id = standing.thread.as_str();
     let mut lines = match (&standing.paused, standing.life) {
         (Some(pause), life) => {
@@ -69,7 +69,7 @@ pub fn report(standing: &ThreadWaits, asker: &Asker<'_>) -> Vec<String> {
             let waited = match standing.leaves().as_slice() {
                 // The reason itself says how long it is out.
                 [WaitReason { cause: CallWait::Out { .. }, .. }] => String::new(),
-                _ => format!(", for {}", spoken(now.since(since))),
+                _ => format!(", for {}", spell_duration(now.count_since(since))),
             };
             wrapped(id, 2, &format!("  waits since {}{waited}", layout::moment(since, now)))
         }
@@ -80,7 +80,11 @@ pub fn report(standing: &ThreadWaits, asker: &Asker<'_>) -> Vec<String> {
     let next = next(standing);
     let said = Said { standing, next: &next, start: asker.start, now };
     for timer in &standing.timers {
-        let due = format!(" at {}, in {}", layout::moment(timer.due, now), spoken(timer.due.since(now)));
+        let due = format!(
+            " at {}, in {}",
+            layout::moment(timer.due, now),
+            spell_duration(timer.due.count_since(now))
+        );
         let listener = cut(timer.listener.as_str(), 32);
         let text = format!("timer {}{due} opens a call of {listener}", timer.id.as_str());
         lines.extend(wrapped("  ", 4, &text));
@@ -89,7 +93,7 @@ pub fn report(standing: &ThreadWaits, asker: &Asker<'_>) -> Vec<String> {
         lines.extend(wrapped("  ", 4, &models(bought)));
     }
     for time in &standing.times {
-        let (used, limit) = (spoken(time.used_ms(now)), spoken(time.limit_ms));
+        let (used, limit) = (spell_duration(time.used_ms(now)), spell_duration(time.limit_ms));
         let rest = if time.runs.is_some() { "" } else { ", not counted while this lasts" };
         lines.extend(wrapped("  ", 4, &format!("time: {used} of {limit} used{rest}")));
     }

@@ -28,7 +28,7 @@ pub(super) struct MarkedProcesses {
 
 impl MarkedProcesses {
     /// Writes a number to each process. Takes their folders in `/proc`.
-    pub(super) fn mark<'p>(folders: impl Iterator<Item = &'p Path>) -> MarkedProcesses {
+    pub(super) fn mark_processes<'p>(folders: impl Iterator<Item = &'p Path>) -> MarkedProcesses {
         let filters = folders.enumerate().map(|(number, folder)| {
             let filter = folder.join("coredump_filter");
             (number < NUMBERS && fs::write(&filter, number.to_string()).is_ok()).then_some(filter)
@@ -70,7 +70,7 @@ mod tests {
         let [one, other] = [&children[0], &children[1]].map(|child| folder(child.id()));
         let own = fs::read_to_string(one.join("coredump_filter")).unwrap();
         let absent = folder(u32::MAX);
-        let marked = MarkedProcesses::mark([&*one, &*other, &*one, &*absent].into_iter());
+        let marked = MarkedProcesses::mark_processes([&*one, &*other, &*one, &*absent].into_iter());
         let spaces = [0, 1, 2, 3].map(|process| marked.address_space(process));
         let (shared, single) = (AddressSpace::Marked(2), AddressSpace::Marked(1));
         assert_eq!(spaces, [shared, single, shared, AddressSpace::Unknown(3)]);

@@ -35,10 +35,10 @@ pub(crate) struct Attempted {
 }
 
 /// Makes every attempt, and prints the results as JSON.
-pub(super) fn run(order: &str) -> Result<ExitCode, String> {
+pub(super) fn run_trial(order: &str) -> Result<ExitCode, String> {
     let order: TrialOrder =
         serde_json::from_str(order).map_err(|error| format!("its order cannot be read: {error}"))?;
-    let all: Vec<Attempted> = attempts(&order)
+    let all: Vec<Attempted> = try_all(&order)
         .into_iter()
         .map(|(what, succeeded)| Attempted { what: what.to_owned(), succeeded })
         .collect();
@@ -47,7 +47,7 @@ pub(super) fn run(order: &str) -> Result<ExitCode, String> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn attempts(order: &TrialOrder) -> Vec<(&'static str, bool)> {
+fn try_all(order: &TrialOrder) -> Vec<(&'static str, bool)> {
     let planted = order.outside.join("planted");
     let opens = |family, kind| socket(family, kind, None).is_ok();
     let process = Pid::from_raw(order.process);

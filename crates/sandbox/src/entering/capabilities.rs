@@ -7,7 +7,7 @@ use rustix::thread::{
     configure_capability_in_ambient_set, remove_capability_from_bounding_set, set_capabilities,
 };
 
-use super::cannot;
+use super::explain_failure;
 
 /// More than any kernel has.
 const NUMBERS: u32 = 64;
@@ -21,7 +21,7 @@ pub(super) fn hand_on() -> Result<(), String> {
         all.filter(|one| own.permitted.contains(*one))
             .try_for_each(|one| configure_capability_in_ambient_set(one, true))
     };
-    hand_on().map_err(|error| cannot("hand the capabilities on", error))
+    hand_on().map_err(|error| explain_failure("hand the capabilities on", error))
 }
 
 /// Drops all of them. A process that never had the right to change its bounding set has none to lose: it may not
@@ -34,18 +34,18 @@ pub(super) fn drop_all() -> Result<(), String> {
             Ok(false) => continue,
             // No kernel skips a number.
             Err(Errno::INVAL) => break,
-            Err(error) => return Err(cannot("read the capabilities", error)),
+            Err(error) => return Err(explain_failure("read the capabilities", error)),
         }
         match remove_capability_from_bounding_set(one) {
             Ok(()) | Err(Errno::PERM) => {}
-            Err(error) => return Err(cannot("drop a capability", error)),
+            Err(error) => return Err(explain_failure("drop a capability", error)),
         }
     }
     match clear_ambient_capability_set() {
         Ok(()) | Err(Errno::INVAL) => {}
-        Err(error) => return Err(cannot("drop the ambient capabilities", error)),
+        Err(error) => return Err(explain_failure("drop the ambient capabilities", error)),
     }
     let none = CapabilitySet::empty();
     set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none })
-        .map_err(|error| cannot("drop the capabilities", error))
+        .map_err(|error| explain_failure("drop the capabilities", error))
 }

@@ -31,7 +31,7 @@ pub(super) struct SandboxLook {
 }
 
 /// Checks that the kernel shows the processes of a sandbox.
-pub(super) fn check() -> Result<(), String> {
+pub(super) fn check_support() -> Result<(), String> {
     match Path::new("/proc/thread-self/children").exists() {
         true => Ok(()),
         false => {
@@ -41,7 +41,7 @@ pub(super) fn check() -> Result<(), String> {
 }
 
 /// Looks at the processes of a sandbox.
-pub(super) fn look(order: &EntryOrder, inner: Pid) -> SandboxLook {
+pub(super) fn look_inside(order: &EntryOrder, inner: Pid) -> SandboxLook {
     let most = usize::try_from(order.policy.processes).unwrap_or(usize::MAX);
     // At level `full` the inner process adopts all others, and the proxy is not among them. At level `landlock` it is
     // the program, and the outer process adopts.
@@ -53,21 +53,21 @@ pub(super) fn look(order: &EntryOrder, inner: Pid) -> SandboxLook {
     let begin = work_ms();
     let adopter = (order.level == SandboxLevel::Full).then_some(inner);
     for _ in 0..COUNTS {
-        let processes = descendants(&first, most.saturating_add(1));
+        let processes = list_descendants(&first, most.saturating_add(1));
         if processes.len() > most {
-            return SandboxLook::ending(format!("more than {most} processes at once; all were ended"));
+            return SandboxLook::new_ending(format!("more than {most} processes at once; all were ended"));
         }
-        if memory::count(&processes, adopter, limit) <= limit {
+        if memory::count_memory(&processes, adopter, limit) <= limit {
             let took = work_ms().saturating_sub(begin);
-            return SandboxLook { excess: None, pause: pause(pause_ms(took)) };
+            return SandboxLook { excess: None, pause: make_pause(pause_ms(took)) };
         }
     }
-    SandboxLook::ending(format!("more than {} MiB of memory together; all were ended", limit >> 20))
+    SandboxLook::new_ending(format!("more than {} MiB of memory together; all were ended", limit >> 20))
 }
 
 impl SandboxLook {
-    fn ending(excess: String) -> SandboxLook {
-        SandboxLook { excess: Some(excess), pause: pause(0) }
+    fn new_ending(excess: String) -> SandboxLook {
+        SandboxLook { excess: Some(excess), pause: make_pause(0) }
     }
 }
 
@@ -88,13 +88,13 @@ pub(super) fn read_ms(clock: ClockId) -> u64 {
     number(shown.tv_sec) * 1000 + number(shown.tv_nsec) / 1_000_000
 }
 
-fn pause(ms: u64) -> Timespec {
+fn make_pause(ms: u64) -> Timespec {
     let number = |number: u64| i64::try_from(number).unwrap_or_default();
     Timespec { tv_sec: number(ms / 1000), tv_nsec: number(ms % 1000 * 1_000_000) }
 }
 
 /// The processes that descend from one, at most `most`.
-fn descendants(first: &str, most: usize) -> Vec<String> {
+fn list_descendants(first: &str, most: usize) -> Vec<String> {
     let (mut waiting, mut found) = (vec![first.to_owned()], Vec::new());
     while let Some(process) = waiting.pop() {
         // Any of its threads may be a parent.

@@ -2,25 +2,25 @@
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use super::cannot;
+use super::explain_failure;
 use crate::policy::SandboxPolicy;
 
 /// Files that a process may have open at once.
 const OPEN: u64 = 1024;
 
 /// Sets the limits for this process and all that it starts.
-pub(super) fn set(policy: &SandboxPolicy) -> Result<(), String> {
+pub(super) fn set_limits(policy: &SandboxPolicy) -> Result<(), String> {
     // A program that asks for too much by itself gets an error, and is not ended. Not the address space: Node and Java
     // reserve far more than they use.
-    one(Resource::Data, policy.memory_bytes)?;
-    one(Resource::Fsize, policy.output_bytes)?;
-    one(Resource::Nofile, OPEN)?;
-    one(Resource::Core, 0)
+    set_limit(Resource::Data, policy.memory_bytes)?;
+    set_limit(Resource::Fsize, policy.output_bytes)?;
+    set_limit(Resource::Nofile, OPEN)?;
+    set_limit(Resource::Core, 0)
 }
 
-fn one(resource: Resource, most: u64) -> Result<(), String> {
+fn set_limit(resource: Resource, most: u64) -> Result<(), String> {
     // A limit that is already lower stays.
     let most = getrlimit(resource).maximum.map_or(most, |hard| hard.min(most));
     setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) })
-        .map_err(|error| cannot("limit what the program may use", error))
+        .map_err(|error| explain_failure("limit what the program may use", error))
 }

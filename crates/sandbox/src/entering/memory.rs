@@ -24,16 +24,16 @@ const SHARED: [&str; 2] = ["/dev/zero", "[anon_shmem:"];
 
 /// Counts the memory of these processes, in bytes. `inner` is the inner process of level `full`. The exact count is made
 /// only if the quick one, which is never lower, is above the limit.
-pub(super) fn count(processes: &[String], inner: Option<Pid>, limit: u64) -> u64 {
+pub(super) fn count_memory(processes: &[String], inner: Option<Pid>, limit: u64) -> u64 {
     let private = inner.map(|inner| PathBuf::from(format!("/proc/{}/root{PRIVATE}", inner.as_raw_nonzero())));
     let objects = private.as_deref().map_or(0, |private| object_bytes() + stored_bytes(private));
     let held: Vec<HeldProcess<'_>> =
-        processes.iter().filter_map(|process| HeldProcess::read(process)).collect();
+        processes.iter().filter_map(|process| HeldProcess::read_process(process)).collect();
     let quick = objects + held.iter().map(HeldProcess::most_bytes).sum::<u64>();
     if quick <= limit {
         return quick;
     }
-    let marked = MarkedProcesses::mark(held.iter().map(|process| &*process.folder));
+    let marked = MarkedProcesses::mark_processes(held.iter().map(|process| &*process.folder));
     // Processes with the same memory count once. The largest counts, because one that starts another program at this
     // moment shows the old mark and has little.
     let mut exact = BTreeMap::new();
@@ -55,7 +55,7 @@ struct HeldProcess<'p> {
 
 impl HeldProcess<'_> {
     /// None if the process has no memory any more.
-    fn read(process: &str) -> Option<HeldProcess<'_>> {
+    fn read_process(process: &str) -> Option<HeldProcess<'_>> {
         let of = |folder: PathBuf| {
             let status = fs::read_to_string(folder.join("status")).ok()?;
             status.contains("\nRssAnon:").then_some(HeldProcess { process, folder, status })
@@ -69,19 +69,20 @@ impl HeldProcess<'_> {
     }
 
     /// A number of the status, in kilobytes if it is a size.
-    fn number(&self, name: &str) -> u64 {
+    fn read_number(&self, name: &str) -> u64 {
         let line = self.status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
         line.and_then(|line| line.split_ascii_whitespace().next()?.parse().ok()).unwrap_or(0)
     }
 
     /// What the kernel needs to keep it: page tables and threads.
     fn overhead_bytes(&self) -> u64 {
-        (self.number("VmPTE") << 10) + self.number("Threads") * THREAD_BYTES
+        (self.read_number("VmPTE") << 10) + self.read_number("Threads") * THREAD_BYTES
     }
 
     /// All that it holds, what it shares with others included.
     fn most_bytes(&self) -> u64 {
-        let sizes = ["RssAnon", "RssShmem", "VmSwap", "HugetlbPages"].map(|name| self.number(name) << 10);
+        let sizes =
+            ["RssAnon", "RssShmem", "VmSwap", "HugetlbPages"].map(|name| self.read_number(name) << 10);
         sizes.iter().sum::<u64>() + self.overhead_bytes()
     }
 
@@ -93,7 +94,7 @@ impl HeldProcess<'_> {
             // A process may close its mappings to others of its user.
             Err(error) if error.kind() == ErrorKind::PermissionDenied => resident(self),
             // The thread has ended since its status was read, and the process may have others.
-            _ => HeldProcess::read(self.process).as_ref().map_or(0, resident),
+            _ => HeldProcess::read_process(self.process).as_ref().map_or(0, resident),
         }
     }
 }

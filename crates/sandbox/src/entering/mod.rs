@@ -56,21 +56,21 @@ pub(crate) struct EntryOrder {
 }
 
 /// Runs the helper. The arguments are those after `WORD`. Must be called before the process has a second thread.
-pub fn enter(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
+pub fn enter_sandbox(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
     let mut text = || arguments.next().and_then(|argument| argument.into_string().ok());
     let stage = text();
     let ended = match (stage.as_deref(), text()) {
         (Some("outside"), Some(order)) => {
-            read(&order).and_then(|parsed| outside::run(&parsed, &order, arguments.collect()))
+            read_order(&order).and_then(|parsed| outside::run_outside(&parsed, &order, arguments.collect()))
         }
         // The program can read these arguments, so the order itself comes through a pipe.
         (Some("inside"), number) => {
             let (pipe, port) = (text(), text().and_then(|port| port.parse().ok()));
-            let order = status::read_order(number.as_deref()).and_then(|order| read(&order));
-            order.and_then(|order| inside::run(&order, (pipe.as_deref(), port), arguments.collect()))
+            let order = status::read_order(number.as_deref()).and_then(|order| read_order(&order));
+            order.and_then(|order| inside::run_inside(&order, (pipe.as_deref(), port), arguments.collect()))
         }
-        (Some(PROXY), Some(list)) => proxy::run(&list),
-        (Some(TRY), Some(order)) => attempts::run(&order),
+        (Some(PROXY), Some(list)) => proxy::run_proxy(&list),
+        (Some(TRY), Some(order)) => attempts::run_trial(&order),
         _ => Err("it was started without an order".to_owned()),
     };
     ended.unwrap_or_else(|why| {
@@ -80,12 +80,12 @@ pub fn enter(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
     })
 }
 
-fn read(order: &str) -> Result<EntryOrder, String> {
+fn read_order(order: &str) -> Result<EntryOrder, String> {
     serde_json::from_str(order).map_err(|error| format!("its order cannot be read: {error}"))
 }
 
 /// The operating system's error, with what was tried.
-fn cannot(what: &str, error: impl Into<std::io::Error>) -> String {
+fn explain_failure(what: &str, error: impl Into<std::io::Error>) -> String {
     let error: std::io::Error = error.into();
     let words = error.to_string();
     let words = words.split(" (os error").next().unwrap_or_default();

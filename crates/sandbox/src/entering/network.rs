@@ -16,7 +16,7 @@ use rustix::net::{
     SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recv, recvmsg, send, sendmsg, socket_with,
 };
 
-use super::{PROXY, WORD, cannot};
+use super::{PROXY, WORD, explain_failure};
 
 /// Variables that tell programs of a proxy. Some know only the one spelling.
 pub(super) const VARIABLES: [&str; 6] =
@@ -27,21 +27,22 @@ pub(super) struct WaitingProxy(UnixStream);
 
 /// Starts the proxy. This process must still be in the network of the machine.
 pub(super) fn start_proxy(net: &[String]) -> Result<WaitingProxy, String> {
-    let (ours, theirs) = UnixStream::pair().map_err(|error| cannot("make a pair of sockets", error))?;
+    let (ours, theirs) =
+        UnixStream::pair().map_err(|error| explain_failure("make a pair of sockets", error))?;
     let list = serde_json::to_string(net).map_err(|error| error.to_string())?;
     let mut command = Command::new("/proc/self/exe");
     command.arg(WORD).arg(PROXY).arg(list).env_clear();
     command.stdin(OwnedFd::from(theirs)).stdout(Stdio::null()).stderr(Stdio::null());
     // It ends with this process, and is taken with the others.
-    command.spawn().map_err(|error| cannot("start the proxy", error))?;
+    command.spawn().map_err(|error| explain_failure("start the proxy", error))?;
     Ok(WaitingProxy(ours))
 }
 
 /// Listens on the loopback of the sandbox, and hands the socket to the proxy. Returns its port. This process must be in
 /// the network of the sandbox.
-pub(super) fn open(proxy: &WaitingProxy) -> Result<u16, String> {
-    bring_loopback_up().map_err(|error| cannot("bring the loopback up", error))?;
-    let told = |error: std::io::Error| cannot("listen in the sandbox", error);
+pub(super) fn open_network(proxy: &WaitingProxy) -> Result<u16, String> {
+    bring_loopback_up().map_err(|error| explain_failure("bring the loopback up", error))?;
+    let told = |error: std::io::Error| explain_failure("listen in the sandbox", error);
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(told)?;
     let port = listener.local_addr().map_err(told)?.port();
     let files = [listener.as_fd()];
@@ -51,7 +52,7 @@ pub(super) fn open(proxy: &WaitingProxy) -> Result<u16, String> {
         return Err("the socket has no room in a message".to_owned());
     }
     sendmsg(&proxy.0, &[IoSlice::new(b"l")], &mut control, SendFlags::empty())
-        .map_err(|error| cannot("hand the socket over", error))?;
+        .map_err(|error| explain_failure("hand the socket over", error))?;
     Ok(port)
 }
 
@@ -61,7 +62,7 @@ pub(super) fn handed_over() -> Result<TcpListener, String> {
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let mut byte = [0];
     recvmsg(std::io::stdin(), &mut [IoSliceMut::new(&mut byte)], &mut control, RecvFlags::CMSG_CLOEXEC)
-        .map_err(|error| cannot("take the socket", error))?;
+        .map_err(|error| explain_failure("take the socket", error))?;
     let found = control.drain().find_map(|message| match message {
         RecvAncillaryMessage::ScmRights(mut files) => files.next(),
         _ => None,

@@ -19,7 +19,7 @@ use rustix::process::{self, Pid, PidfdFlags, Rlimit, WaitOptions, pidfd_open};
 use rustix::time::ClockId;
 
 use super::status::{self, InnerReport};
-use super::{EntryOrder, WORD, cannot, capabilities, counting, network};
+use super::{EntryOrder, WORD, capabilities, counting, explain_failure, network};
 use crate::policy::SandboxLevel;
 
 /// Signals that are for the program.
@@ -39,15 +39,15 @@ const GRACE_MS: u64 = 500;
 const SHORT: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
 
 /// Runs the outer process to the end of the program.
-pub(super) fn run(order: &EntryOrder, text: &str, run: Vec<OsString>) -> Result<ExitCode, String> {
+pub(super) fn run_outside(order: &EntryOrder, text: &str, run: Vec<OsString>) -> Result<ExitCode, String> {
     close_what_was_inherited()?;
-    counting::check()?;
+    counting::check_support()?;
     let signals: SigSet = FOR_THE_PROGRAM.into_iter().collect();
-    signals.thread_block().map_err(|error| cannot("block signals", error))?;
+    signals.thread_block().map_err(|error| explain_failure("block signals", error))?;
     if process::getpgrp() != process::getpid() {
-        process::setpgid(None, None).map_err(|error| cannot("make a process group", error))?;
+        process::setpgid(None, None).map_err(|error| explain_failure("make a process group", error))?;
     }
-    let starter = starter(order)?;
+    let starter = open_starter(order)?;
     let net = &order.policy.net;
     let proxy = if net.is_empty() { None } else { Some(network::start_proxy(net)?) };
     match order.level {
@@ -59,30 +59,30 @@ pub(super) fn run(order: &EntryOrder, text: &str, run: Vec<OsString>) -> Result<
         }
         SandboxLevel::Full => enter_namespaces()?,
         SandboxLevel::Landlock => process::set_child_subreaper(Some(process::getpid()))
-            .map_err(|error| cannot("adopt processes", error))?,
+            .map_err(|error| explain_failure("adopt processes", error))?,
     }
     let (reports, theirs) = status::report_pipe()?;
     let (mut orders, theirs_too) = status::order_pipe()?;
     let mut command = Command::new("/proc/self/exe");
-    let port = proxy.as_ref().map(network::open).transpose()?;
-    command.arg(WORD).arg("inside").args([&theirs_too, &theirs].map(status::number));
+    let port = proxy.as_ref().map(network::open_network).transpose()?;
+    command.arg(WORD).arg("inside").args([&theirs_too, &theirs].map(status::write_number));
     command.arg(port.unwrap_or_default().to_string()).args(run);
     if let Some(port) = port {
         command.envs(network::VARIABLES.map(|name| (name, format!("http://127.0.0.1:{port}"))));
     }
-    let inner = command.spawn().map_err(|error| cannot("start the inner process", error))?;
+    let inner = command.spawn().map_err(|error| explain_failure("start the inner process", error))?;
     drop((theirs, theirs_too));
     // If it has ended already, its report says why.
     let _unread = orders.write_all(text.as_bytes());
     drop(orders);
     let pid = i32::try_from(inner.id()).ok().and_then(Pid::from_raw);
     let pid = pid.ok_or_else(|| "the inner process has no number".to_owned())?;
-    let ended = wait(order, pid, &starter)?;
-    mirror(ended, status::reported(reports))
+    let ended = wait_for_end(order, pid, &starter)?;
+    mirror_status(ended, status::read_report(reports))
 }
 
 /// A handle of the process that started this one.
-fn starter(order: &EntryOrder) -> Result<OwnedFd, String> {
+fn open_starter(order: &EntryOrder) -> Result<OwnedFd, String> {
     let of = |parent: Pid| pidfd_open(parent, PidfdFlags::empty()).ok();
     let handle = process::getppid().and_then(of);
     // One that was gone before has left this process to another.
@@ -99,7 +99,7 @@ fn enter_namespaces() -> Result<(), String> {
         | CloneFlags::CLONE_NEWNET
         | CloneFlags::CLONE_NEWIPC
         | CloneFlags::CLONE_NEWUTS;
-    nix::sched::unshare(all).map_err(|error| cannot("make namespaces", error))?;
+    nix::sched::unshare(all).map_err(|error| explain_failure("make namespaces", error))?;
     let maps = [
         ("setgroups", "deny".to_owned()),
         ("uid_map", format!("{user} {user} 1")),
@@ -107,14 +107,14 @@ fn enter_namespaces() -> Result<(), String> {
     ];
     for (file, text) in maps {
         fs::write(format!("/proc/self/{file}"), text)
-            .map_err(|error| cannot(&format!("write /proc/self/{file}"), error))?;
+            .map_err(|error| explain_failure(&format!("write /proc/self/{file}"), error))?;
     }
     capabilities::hand_on()
 }
 
 /// Closes what the starter of our starter left open: a program inherits three files and no others.
 fn close_what_was_inherited() -> Result<(), String> {
-    let all = fs::read_dir("/proc/self/fd").map_err(|error| cannot("list the open files", error))?;
+    let all = fs::read_dir("/proc/self/fd").map_err(|error| explain_failure("list the open files", error))?;
     let numbers: Vec<i32> =
         all.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
     for number in numbers.into_iter().filter(|number| *number > 2) {
@@ -125,15 +125,15 @@ fn close_what_was_inherited() -> Result<(), String> {
 }
 
 /// Waits for the inner process, and ends it if there are too many processes or no one waits for it any more.
-fn wait(order: &EntryOrder, inner: Pid, starter: &OwnedFd) -> Result<ExitStatus, String> {
-    let handle =
-        pidfd_open(inner, PidfdFlags::empty()).map_err(|error| cannot("watch the inner process", error))?;
+fn wait_for_end(order: &EntryOrder, inner: Pid, starter: &OwnedFd) -> Result<ExitStatus, String> {
+    let handle = pidfd_open(inner, PidfdFlags::empty())
+        .map_err(|error| explain_failure("watch the inner process", error))?;
     let mut alone_since = None;
     loop {
-        if let Some(status) = reap(inner) {
+        if let Some(status) = reap_child(inner) {
             return Ok(status);
         }
-        let look = counting::look(order, inner);
+        let look = counting::look_inside(order, inner);
         if let Some(excess) = look.excess {
             end_all(&excess);
         }
@@ -150,7 +150,7 @@ fn wait(order: &EntryOrder, inner: Pid, starter: &OwnedFd) -> Result<ExitStatus,
         }
         match poll(&mut watched, Some(if alone_since.is_some() { &SHORT } else { &look.pause })) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
-            Err(error) => return Err(cannot("wait", error)),
+            Err(error) => return Err(explain_failure("wait", error)),
         }
     }
 }
@@ -161,7 +161,7 @@ fn is_over(process: &OwnedFd) -> bool {
 }
 
 /// Takes the ends of all processes that have ended, those of adopted ones too. Returns that of the inner process.
-fn reap(inner: Pid) -> Option<ExitStatus> {
+fn reap_child(inner: Pid) -> Option<ExitStatus> {
     let mut found = None;
     while let Ok(Some((pid, status))) = process::wait(WaitOptions::NOHANG) {
         if pid == inner {
@@ -173,17 +173,17 @@ fn reap(inner: Pid) -> Option<ExitStatus> {
 
 /// Ends the process group, this process included. No process in it can leave it or escape this signal.
 fn end_all(why: &str) -> ! {
-    say(why);
+    write_error(why);
     let _sent = process::kill_current_process_group(process::Signal::KILL);
     std::process::abort()
 }
 
-fn say(why: &str) {
+fn write_error(why: &str) {
     let _unread = writeln!(std::io::stderr(), "sandbox: {why}");
 }
 
 /// Ends as the program ended.
-fn mirror(status: ExitStatus, report: Option<InnerReport>) -> Result<ExitCode, String> {
+fn mirror_status(status: ExitStatus, report: Option<InnerReport>) -> Result<ExitCode, String> {
     let (code, signal) = match report {
         Some(InnerReport::Refused(why)) => return Err(why),
         Some(InnerReport::Exited(code)) => (Some(code), None),

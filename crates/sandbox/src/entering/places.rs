@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags, open};
 
-use super::{EntryOrder, cannot};
+use super::{EntryOrder, explain_failure};
 use crate::policy::{CONFIGURATION, SYSTEM};
 
 /// One file or folder.
@@ -32,36 +32,36 @@ pub(super) fn open_all(order: &EntryOrder) -> Result<Vec<Place>, String> {
     for path in SYSTEM.iter().chain(&CONFIGURATION).map(Path::new) {
         // Each system has some of them.
         if path.exists() {
-            places.push(opened(path.to_owned(), false)?);
+            places.push(open_place(path.to_owned(), false)?);
         }
     }
     let policy = &order.policy;
-    let hidden = policy.hidden.as_ref().map(|hidden| resolved(&order.folder.join(hidden)));
+    let hidden = policy.hidden.as_ref().map(|hidden| resolve_path(&order.folder.join(hidden)));
     let named = policy.read.iter().map(|path| (path, false));
     for (path, is_writable) in named.chain(policy.write.iter().map(|path| (path, true))) {
-        let place = opened(order.folder.join(path), is_writable)?;
+        let place = open_place(order.folder.join(path), is_writable)?;
         match &hidden {
-            Some(hidden) if is_around(&place, hidden) => around(hidden, place, &mut places)?,
+            Some(hidden) if is_around(&place, hidden) => list_around(hidden, place, &mut places)?,
             _ => places.push(place),
         }
     }
     for keep in &policy.keep_out {
-        let keep = resolved(&order.folder.join(keep));
-        let is_open = |place: &&Place| !place.is_listed && covers(place, &keep);
+        let keep = resolve_path(&order.folder.join(keep));
+        let is_open = |place: &&Place| !place.is_listed && does_cover(place, &keep);
         if let Some(place) = places.iter().find(is_open) {
             let (place, keep) = (place.path.display(), keep.display());
             return Err(format!("{place} contains {keep}, which must stay outside"));
         }
     }
     for keep in &policy.protect {
-        let keep = resolved(&order.folder.join(keep));
-        if let Some(place) = places.iter().find(|place| place.is_writable && covers(place, &keep)) {
+        let keep = resolve_path(&order.folder.join(keep));
+        if let Some(place) = places.iter().find(|place| place.is_writable && does_cover(place, &keep)) {
             let (place, keep) = (place.path.display(), keep.display());
             return Err(format!("{place} contains {keep}, which must not be written"));
         }
     }
     if let Some(own) = &policy.own {
-        places.push(opened(order.folder.join(own), true)?);
+        places.push(open_place(order.folder.join(own), true)?);
     }
     places.sort_by(|one, other| one.real.cmp(&other.real));
     Ok(places)
@@ -74,11 +74,13 @@ fn is_around(place: &Place, hidden: &Path) -> bool {
 
 /// Adds a folder around the hidden one as places: the folder to be listed, and what is in it except for the hidden one.
 /// A rule of Landlock cannot take back what the rule of a folder above gives, so each neighbour gets its own.
-fn around(hidden: &Path, mut folder: Place, places: &mut Vec<Place>) -> Result<(), String> {
+fn list_around(hidden: &Path, mut folder: Place, places: &mut Vec<Place>) -> Result<(), String> {
     let shown = folder.path.display().to_string();
-    for entry in fs::read_dir(&folder.real).map_err(|error| cannot(&format!("list {shown}"), error))? {
-        let entry = entry.map_err(|error| cannot(&format!("list {shown}"), error))?;
-        let kind = entry.file_type().map_err(|error| cannot(&format!("look at {shown}"), error))?;
+    for entry in
+        fs::read_dir(&folder.real).map_err(|error| explain_failure(&format!("list {shown}"), error))?
+    {
+        let entry = entry.map_err(|error| explain_failure(&format!("list {shown}"), error))?;
+        let kind = entry.file_type().map_err(|error| explain_failure(&format!("look at {shown}"), error))?;
         // A link opens what it leads to, and that has a place of its own or none.
         if entry.path() == hidden || !(kind.is_dir() || kind.is_file()) {
             continue;
@@ -86,7 +88,7 @@ fn around(hidden: &Path, mut folder: Place, places: &mut Vec<Place>) -> Result<(
         // Files come and go while they are listed.
         let Ok(place) = opened_unlinked(entry.path()) else { continue };
         if is_around(&place, hidden) {
-            around(hidden, place, places)?;
+            list_around(hidden, place, places)?;
         } else {
             places.push(place);
         }
@@ -97,11 +99,11 @@ fn around(hidden: &Path, mut folder: Place, places: &mut Vec<Place>) -> Result<(
 }
 
 /// Whether a path is in a place, or a writable place is in it.
-fn covers(place: &Place, keep: &Path) -> bool {
+fn does_cover(place: &Place, keep: &Path) -> bool {
     keep.starts_with(&place.real) || (place.is_writable && place.real.starts_with(keep))
 }
 
-fn opened(path: PathBuf, is_writable: bool) -> Result<Place, String> {
+fn open_place(path: PathBuf, is_writable: bool) -> Result<Place, String> {
     opened_as(path, OFlags::empty(), is_writable)
 }
 
@@ -113,10 +115,11 @@ fn opened_unlinked(path: PathBuf) -> Result<Place, String> {
 fn opened_as(path: PathBuf, how: OFlags, is_writable: bool) -> Result<Place, String> {
     let shown = path.display().to_string();
     let file = open(&path, OFlags::PATH | OFlags::CLOEXEC | how, Mode::empty())
-        .map_err(|error| cannot(&format!("open {shown}"), error))?;
+        .map_err(|error| explain_failure(&format!("open {shown}"), error))?;
     let real = fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd()))
-        .map_err(|error| cannot(&format!("find the path of {shown}"), error))?;
-    let kind = rustix::fs::fstat(&file).map_err(|error| cannot(&format!("look at {shown}"), error))?;
+        .map_err(|error| explain_failure(&format!("find the path of {shown}"), error))?;
+    let kind =
+        rustix::fs::fstat(&file).map_err(|error| explain_failure(&format!("look at {shown}"), error))?;
     let kind = rustix::fs::FileType::from_raw_mode(kind.st_mode);
     if !kind.is_dir() && !kind.is_file() {
         return Err(format!("{shown} is neither a file nor a folder"));
@@ -128,7 +131,7 @@ fn opened_as(path: PathBuf, how: OFlags, is_writable: bool) -> Result<Place, Str
 }
 
 /// The path without symlinks, also of a file that does not exist yet.
-fn resolved(path: &Path) -> PathBuf {
+fn resolve_path(path: &Path) -> PathBuf {
     if let Ok(whole) = path.canonicalize() {
         return whole;
     }

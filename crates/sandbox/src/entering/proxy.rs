@@ -14,7 +14,7 @@ use std::time::Duration;
 use nix::sys::signal::SigSet;
 use rustix::process::{Signal, set_parent_process_death_signal};
 
-use super::{cannot, network};
+use super::{explain_failure, network};
 
 /// The most connections at once.
 const CONNECTIONS: usize = 64;
@@ -26,10 +26,10 @@ const CONNECT_TIME: Duration = Duration::from_secs(10);
 const SILENCE: Duration = Duration::from_secs(300);
 
 /// Serves until the outer process ends.
-pub(super) fn run(list: &str) -> Result<ExitCode, String> {
+pub(super) fn run_proxy(list: &str) -> Result<ExitCode, String> {
     set_parent_process_death_signal(Some(Signal::KILL))
-        .map_err(|error| cannot("tie its life to the outer process", error))?;
-    SigSet::all().thread_block().map_err(|error| cannot("block signals", error))?;
+        .map_err(|error| explain_failure("tie its life to the outer process", error))?;
+    SigSet::all().thread_block().map_err(|error| explain_failure("block signals", error))?;
     let listed: Vec<String> = serde_json::from_str(list).map_err(|error| error.to_string())?;
     let listed: Arc<[String]> = listed.iter().map(|one| one.to_ascii_lowercase()).collect();
     let listener = network::handed_over()?;
@@ -38,12 +38,12 @@ pub(super) fn run(list: &str) -> Result<ExitCode, String> {
         let Ok(inside) = inside else { continue };
         if open.fetch_add(1, Ordering::SeqCst) >= CONNECTIONS {
             open.fetch_sub(1, Ordering::SeqCst);
-            refuse(&inside, "503 Service Unavailable", "too many connections at once");
+            refuse_client(&inside, "503 Service Unavailable", "too many connections at once");
             continue;
         }
         let (listed, done) = (listed.clone(), open.clone());
         std::thread::spawn(move || {
-            serve(&inside, &listed);
+            serve_client(&inside, &listed);
             done.fetch_sub(1, Ordering::SeqCst);
         });
     }
@@ -59,32 +59,36 @@ struct Wanted {
     head: Option<Vec<u8>>,
 }
 
-fn serve(inside: &TcpStream, listed: &[String]) {
-    let Some((head, rest)) = head(inside) else {
-        return refuse(inside, "400 Bad Request", "the request has no end, or is too long");
+fn serve_client(inside: &TcpStream, listed: &[String]) {
+    let Some((head, rest)) = read_head(inside) else {
+        return refuse_client(inside, "400 Bad Request", "the request has no end, or is too long");
     };
-    let Some(wanted) = wanted(&head) else {
-        return refuse(inside, "400 Bad Request", "write CONNECT HOST:PORT, or a request for http://HOST/…");
+    let Some(wanted) = parse_head(&head) else {
+        return refuse_client(
+            inside,
+            "400 Bad Request",
+            "write CONNECT HOST:PORT, or a request for http://HOST/…",
+        );
     };
     if !listed.contains(&wanted.address) {
         let words = format!("{} is not among the addresses under sandbox.net", wanted.address);
-        return refuse(inside, "403 Forbidden", &words);
+        return refuse_client(inside, "403 Forbidden", &words);
     }
-    let outside = match connect(&wanted.address) {
+    let outside = match connect_to(&wanted.address) {
         Ok(outside) => outside,
-        Err(words) => return refuse(inside, "502 Bad Gateway", &words),
+        Err(words) => return refuse_client(inside, "502 Bad Gateway", &words),
     };
     let first = match &wanted.head {
         Some(head) => (&outside).write_all(head),
         None => (&*inside).write_all(b"HTTP/1.1 200 Connection established\r\n\r\n"),
     };
     if first.and_then(|()| (&outside).write_all(&rest)).is_ok() {
-        join(inside, &outside);
+        join_streams(inside, &outside);
     }
 }
 
 /// The head of a request, and what came after it.
-fn head(inside: &TcpStream) -> Option<(Vec<u8>, Vec<u8>)> {
+fn read_head(inside: &TcpStream) -> Option<(Vec<u8>, Vec<u8>)> {
     inside.set_read_timeout(Some(HEAD_TIME)).ok()?;
     let (mut bytes, mut portion) = (Vec::new(), [0; 4096]);
     loop {
@@ -100,7 +104,7 @@ fn head(inside: &TcpStream) -> Option<(Vec<u8>, Vec<u8>)> {
     }
 }
 
-fn wanted(head: &[u8]) -> Option<Wanted> {
+fn parse_head(head: &[u8]) -> Option<Wanted> {
     let head = std::str::from_utf8(head).ok()?;
     let (line, fields) = head.split_once("\r\n")?;
     let mut words = line.split(' ');
@@ -126,7 +130,7 @@ fn wanted(head: &[u8]) -> Option<Wanted> {
 }
 
 /// Connects to a listed address.
-fn connect(address: &str) -> Result<TcpStream, String> {
+fn connect_to(address: &str) -> Result<TcpStream, String> {
     let is_literal = address.parse::<SocketAddr>().is_ok() || address.starts_with("localhost:");
     let found = address.to_socket_addrs().map_err(|error| format!("{address}: {error}"))?;
     let mut why = format!("{address} has no address");
@@ -154,7 +158,7 @@ fn is_this_machine(address: IpAddr) -> bool {
 }
 
 /// Passes bytes on in both directions, until both sides have ended or nothing comes for a long time.
-fn join(inside: &TcpStream, outside: &TcpStream) {
+fn join_streams(inside: &TcpStream, outside: &TcpStream) {
     for stream in [inside, outside] {
         if stream
             .set_read_timeout(Some(SILENCE))
@@ -180,7 +184,7 @@ fn pass_on(mut from: &TcpStream, mut to: &TcpStream) {
     }
 }
 
-fn refuse(mut inside: &TcpStream, status: &str, words: &str) {
+fn refuse_client(mut inside: &TcpStream, status: &str, words: &str) {
     let length = words.len() + 1;
     let answer = format!(
         "HTTP/1.1 {status}\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{words}\n"
@@ -194,7 +198,7 @@ mod tests {
     use super::*;
 
     fn asked(head: &str) -> Option<(String, Option<String>)> {
-        let wanted = wanted(head.as_bytes())?;
+        let wanted = parse_head(head.as_bytes())?;
         Some((wanted.address, wanted.head.map(|head| String::from_utf8(head).unwrap())))
     }
 

@@ -15,7 +15,7 @@ use rustix::mount::{
 use rustix::process::{chdir, pivot_root};
 
 use super::places::Place;
-use super::{EntryOrder, cannot};
+use super::{EntryOrder, explain_failure};
 use crate::policy::{DEVICES, PRIVATE};
 
 /// Where the old root and the new one are while the new one is made.
@@ -27,30 +27,31 @@ const SPOT: &str = "/proc";
 const LINKS: u32 = 40;
 
 /// Makes the new root and enters it. The working directory is the program's afterwards.
-pub(super) fn enter(order: &EntryOrder, places: &[Place]) -> Result<(), String> {
-    let told = |error| cannot("make the file system of the sandbox", error);
+pub(super) fn enter_root(order: &EntryOrder, places: &[Place]) -> Result<(), String> {
+    let told = |error| explain_failure("make the file system of the sandbox", error);
     let own = MountFlags::NOSUID | MountFlags::NODEV;
     // The helper was started there. Its path has no symlinks.
-    let folder = std::env::current_dir().map_err(|error| cannot("find the program's folder", error))?;
+    let folder =
+        std::env::current_dir().map_err(|error| explain_failure("find the program's folder", error))?;
     mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC).map_err(told)?;
     mount("tmpfs", SPOT, "tmpfs", own, Some(c"mode=0755,size=1m")).map_err(told)?;
     for folder in [OLD, NEW] {
-        fs::create_dir(format!("{SPOT}{folder}")).map_err(|error| cannot("make a folder", error))?;
+        fs::create_dir(format!("{SPOT}{folder}")).map_err(|error| explain_failure("make a folder", error))?;
     }
     pivot_root(SPOT, format!("{SPOT}{OLD}")).map_err(told)?;
     chdir("/").map_err(told)?;
     mount("tmpfs", NEW, "tmpfs", own, Some(c"mode=0755,size=4m")).map_err(told)?;
     let mut root = NewRoot { bound: Vec::new(), folder };
     for place in places {
-        root.bind(place)?;
+        root.bind_place(place)?;
     }
-    root.fill(order)?;
-    root.close(places)?;
+    root.fill_root(order)?;
+    root.close_root(places)?;
     chdir(NEW).map_err(told)?;
     pivot_root(".", ".").map_err(told)?;
     unmount(".", UnmountFlags::DETACH).map_err(told)?;
     chdir("/").map_err(told)?;
-    chdir(&order.folder).map_err(|error| cannot("enter the program's folder", error))
+    chdir(&order.folder).map_err(|error| explain_failure("enter the program's folder", error))
 }
 
 /// The new root while it is made.
@@ -62,7 +63,7 @@ struct NewRoot {
 }
 
 /// The path in the old root or the new one.
-fn below(root: &str, path: &Path) -> PathBuf {
+fn join_below(root: &str, path: &Path) -> PathBuf {
     Path::new(root).join(path.strip_prefix("/").unwrap_or(path))
 }
 
@@ -72,25 +73,26 @@ impl NewRoot {
     }
 
     /// Binds a place at its real path, and makes the symlinks through which it was named.
-    fn bind(&mut self, place: &Place) -> Result<(), String> {
-        self.lay(&place.path)?;
+    fn bind_place(&mut self, place: &Place) -> Result<(), String> {
+        self.lay_path(&place.path)?;
         let within = self.is_bound(&place.real);
         if within && !place.is_writable {
             return Ok(());
         }
-        let target = below(NEW, &place.real);
+        let target = join_below(NEW, &place.real);
         if !within {
-            self.make(&place.real, place.is_folder)?;
+            self.make_path(&place.real, place.is_folder)?;
         }
         let source = format!("{OLD}/proc/self/fd/{}", place.file.as_raw_fd());
-        mount_bind_recursive(source, &target)
-            .map_err(|error| cannot(&format!("show {} in the sandbox", place.path.display()), error))?;
+        mount_bind_recursive(source, &target).map_err(|error| {
+            explain_failure(&format!("show {} in the sandbox", place.path.display()), error)
+        })?;
         self.bound.push(place.real.clone());
         Ok(())
     }
 
     /// Makes the symlinks on the way to a path.
-    fn lay(&self, path: &Path) -> Result<(), String> {
+    fn lay_path(&self, path: &Path) -> Result<(), String> {
         let mut path = path.to_owned();
         'paths: for _ in 0..LINKS {
             let mut walked = PathBuf::from("/");
@@ -104,12 +106,12 @@ impl NewRoot {
                     }
                     Component::Normal(name) => walked.push(name),
                 }
-                let Ok(to) = fs::read_link(below(OLD, &walked)) else { continue };
+                let Ok(to) = fs::read_link(join_below(OLD, &walked)) else { continue };
                 if !self.is_bound(&walked) {
                     self.make_parents(&walked)?;
-                    match symlink(&to, below(NEW, &walked)) {
+                    match symlink(&to, join_below(NEW, &walked)) {
                         Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
-                            return Err(cannot("make a link in the sandbox", error));
+                            return Err(explain_failure("make a link in the sandbox", error));
                         }
                         _ => {}
                     }
@@ -124,48 +126,49 @@ impl NewRoot {
     }
 
     /// Makes an empty folder or file to mount on. `path` has no symlinks.
-    fn make(&self, path: &Path, is_folder: bool) -> Result<(), String> {
+    fn make_path(&self, path: &Path, is_folder: bool) -> Result<(), String> {
         self.make_parents(path)?;
-        let target = below(NEW, path);
+        let target = join_below(NEW, path);
         let made = match is_folder {
             true => fs::create_dir_all(target),
             false => File::options().create(true).append(true).open(target).map(drop),
         };
-        made.map_err(|error| cannot(&format!("make room for {}", path.display()), error))
+        made.map_err(|error| explain_failure(&format!("make room for {}", path.display()), error))
     }
 
     fn make_parents(&self, path: &Path) -> Result<(), String> {
         let Some(parent) = path.parent().filter(|parent| !self.is_bound(parent)) else { return Ok(()) };
-        fs::create_dir_all(below(NEW, parent))
-            .map_err(|error| cannot(&format!("make room for {}", path.display()), error))
+        fs::create_dir_all(join_below(NEW, parent))
+            .map_err(|error| explain_failure(&format!("make room for {}", path.display()), error))
     }
 
     /// Adds what belongs to no place outside: `/proc`, devices, the private folder and the working directory.
-    fn fill(&self, order: &EntryOrder) -> Result<(), String> {
-        let told = |error| cannot("make the file system of the sandbox", error);
+    fn fill_root(&self, order: &EntryOrder) -> Result<(), String> {
+        let told = |error| explain_failure("make the file system of the sandbox", error);
         let own = MountFlags::NOSUID | MountFlags::NODEV;
         for folder in ["/proc", PRIVATE] {
-            self.make(Path::new(folder), true)?;
+            self.make_path(Path::new(folder), true)?;
         }
         let closed = own | MountFlags::NOEXEC | MountFlags::RDONLY;
-        mount("proc", below(NEW, Path::new("/proc")), "proc", closed, None).map_err(told)?;
-        for device in DEVICES.iter().map(Path::new).filter(|device| below(OLD, device).exists()) {
-            self.make(device, false)?;
-            mount_bind_recursive(below(OLD, device), below(NEW, device)).map_err(told)?;
+        mount("proc", join_below(NEW, Path::new("/proc")), "proc", closed, None).map_err(told)?;
+        for device in DEVICES.iter().map(Path::new).filter(|device| join_below(OLD, device).exists()) {
+            self.make_path(device, false)?;
+            mount_bind_recursive(join_below(OLD, device), join_below(NEW, device)).map_err(told)?;
         }
-        let private = below(NEW, Path::new(PRIVATE));
+        let private = join_below(NEW, Path::new(PRIVATE));
         mount("tmpfs", &private, "tmpfs", own, Some(c"mode=0700,size=256m")).map_err(told)?;
         for inner in ["home", "tmp"] {
-            fs::create_dir(private.join(inner)).map_err(|error| cannot("make a private folder", error))?;
+            fs::create_dir(private.join(inner))
+                .map_err(|error| explain_failure("make a private folder", error))?;
         }
         // Before the links: the working directory may be below one of them.
         self.make_working_directory(order)?;
         for link in ["/tmp", "/dev/shm"].map(Path::new) {
             // A folder of the sandbox may be there.
-            if fs::symlink_metadata(below(NEW, link)).is_err() {
+            if fs::symlink_metadata(join_below(NEW, link)).is_err() {
                 self.make_parents(link)?;
-                symlink(format!("{PRIVATE}/tmp"), below(NEW, link))
-                    .map_err(|error| cannot("make a link in the sandbox", error))?;
+                symlink(format!("{PRIVATE}/tmp"), join_below(NEW, link))
+                    .map_err(|error| explain_failure("make a link in the sandbox", error))?;
             }
         }
         Ok(())
@@ -173,21 +176,21 @@ impl NewRoot {
 
     /// The program's working directory. It is empty, except for places of the sandbox that are in it.
     fn make_working_directory(&self, order: &EntryOrder) -> Result<(), String> {
-        self.lay(&order.folder)?;
+        self.lay_path(&order.folder)?;
         if self.is_bound(&self.folder) {
             return Ok(());
         }
-        self.make(&self.folder, true)
+        self.make_path(&self.folder, true)
     }
 
     /// Makes everything read-only that is not in a writable place.
-    fn close(&self, places: &[Place]) -> Result<(), String> {
+    fn close_root(&self, places: &[Place]) -> Result<(), String> {
         let table = fs::read_to_string(format!("{NEW}/proc/self/mountinfo"))
-            .map_err(|error| cannot("read the mounts", error))?;
+            .map_err(|error| explain_failure("read the mounts", error))?;
         for line in table.lines() {
             let mut fields = line.split(' ').skip(4);
             let (Some(point), Some(options)) = (fields.next(), fields.next()) else { continue };
-            let point = PathBuf::from(unescaped(point));
+            let point = PathBuf::from(unescape_path(point));
             let Ok(inner) = point.strip_prefix(NEW) else { continue };
             let inner = Path::new("/").join(inner);
             if inner.starts_with("/proc") || inner.starts_with(PRIVATE) {
@@ -205,7 +208,7 @@ impl NewRoot {
                 flags |= MountFlags::RDONLY;
             }
             mount_remount(&point, flags, c"")
-                .map_err(|error| cannot(&format!("make {} read-only", inner.display()), error))?;
+                .map_err(|error| explain_failure(&format!("make {} read-only", inner.display()), error))?;
         }
         Ok(())
     }
@@ -229,7 +232,7 @@ fn flags_of(options: &str) -> MountFlags {
 }
 
 /// A path as `/proc` writes it: blanks and the like are octal numbers.
-fn unescaped(text: &str) -> std::ffi::OsString {
+fn unescape_path(text: &str) -> std::ffi::OsString {
     use std::os::unix::ffi::OsStringExt as _;
     let (bytes, mut out, mut at) = (text.as_bytes(), Vec::new(), 0);
     while let Some(&byte) = bytes.get(at) {
@@ -254,7 +257,7 @@ mod tests {
 
     #[test]
     fn a_path_of_the_table_of_mounts_is_read() {
-        assert_eq!(unescaped("/new/a\\040b\\134c"), "/new/a b\\c");
-        assert_eq!(unescaped("/new/x\\"), "/new/x\\");
+        assert_eq!(unescape_path("/new/a\\040b\\134c"), "/new/a b\\c");
+        assert_eq!(unescape_path("/new/x\\"), "/new/x\\");
     }
 }

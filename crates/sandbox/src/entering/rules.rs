@@ -11,7 +11,7 @@ use landlock::{
 };
 
 use super::places::Place;
-use super::{EntryOrder, cannot};
+use super::{EntryOrder, explain_failure};
 use crate::policy::{DEVICES, PROC, SandboxLevel};
 
 /// The newest version whose rights we ask for. An older kernel leaves out those it does not know.
@@ -34,7 +34,7 @@ fn abi_of(status: &LandlockStatus) -> Option<i32> {
 }
 
 /// Restricts this process for good. Returns the version of Landlock.
-pub(super) fn restrict(order: &EntryOrder, port: Option<u16>, places: &[Place]) -> Result<i32, String> {
+pub(super) fn restrict_files(order: &EntryOrder, port: Option<u16>, places: &[Place]) -> Result<i32, String> {
     let told = |error: landlock::RulesetError| format!("cannot make the rules of Landlock: {error}");
     let mut rules = Ruleset::default()
         .handle_access(AccessFs::from_all(NEWEST))
@@ -48,7 +48,7 @@ pub(super) fn restrict(order: &EntryOrder, port: Option<u16>, places: &[Place]) 
             Place { is_listed: true, .. } => AccessFs::ReadDir.into(),
             _ => AccessFs::from_read(NEWEST),
         };
-        rules = with(rules, &place.file, rights, place.is_folder)?;
+        rules = add_rule(rules, &place.file, rights, place.is_folder)?;
     }
     for device in DEVICES {
         let rights = AccessFs::ReadFile | AccessFs::WriteFile;
@@ -83,14 +83,14 @@ fn with_path(
     match opened {
         Ok(file) => {
             let is_folder = file.metadata().is_ok_and(|found| found.is_dir());
-            with(rules, &OwnedFd::from(file), rights.into(), is_folder)
+            add_rule(rules, &OwnedFd::from(file), rights.into(), is_folder)
         }
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(rules),
-        Err(error) => Err(cannot(&format!("open {}", path.display()), error)),
+        Err(error) => Err(explain_failure(&format!("open {}", path.display()), error)),
     }
 }
 
-fn with(
+fn add_rule(
     rules: RulesetCreated,
     file: &impl AsFd,
     rights: BitFlags<AccessFs>,

@@ -126,12 +126,15 @@ const IO_OF_PROCESS: u64 = 1;
 const X32: u32 = 0x4000_0000;
 
 /// Forbids the calls for good, for this process and all that it starts.
-pub(super) fn forbid(level: SandboxLevel, abi: i32, policy: &SandboxPolicy) -> Result<(), String> {
+pub(super) fn forbid_calls(level: SandboxLevel, abi: i32, policy: &SandboxPolicy) -> Result<(), String> {
     let told = |error: &dyn std::fmt::Display| format!("cannot limit the system calls: {error}");
     let absent = ABSENT.into_iter().filter(|call| !(policy.opens_below && *call == libc::SYS_openat2));
     let filters = [
-        filter(refused(level, abi, !policy.net.is_empty()).map_err(|error| told(&error))?, libc::EPERM),
-        filter(absent.map(|call| (call, Vec::new())).collect(), libc::ENOSYS),
+        make_filter(
+            list_refused(level, abi, !policy.net.is_empty()).map_err(|error| told(&error))?,
+            libc::EPERM,
+        ),
+        make_filter(absent.map(|call| (call, Vec::new())).collect(), libc::ENOSYS),
     ];
     apply_filter(&x32_guard()).map_err(|error| told(&error))?;
     for filter in filters {
@@ -142,7 +145,7 @@ pub(super) fn forbid(level: SandboxLevel, abi: i32, policy: &SandboxPolicy) -> R
 
 type Refusals = BTreeMap<i64, Vec<SeccompRule>>;
 
-fn filter(refused: Refusals, number: i32) -> Result<BpfProgram, seccompiler::BackendError> {
+fn make_filter(refused: Refusals, number: i32) -> Result<BpfProgram, seccompiler::BackendError> {
     let refusal = SeccompAction::Errno(number.unsigned_abs());
     let arch = std::env::consts::ARCH.try_into()?;
     // A call by the numbers of another architecture ends the process.
@@ -160,7 +163,7 @@ fn x32_guard() -> BpfProgram {
     ]
 }
 
-fn refused(level: SandboxLevel, abi: i32, has_net: bool) -> Result<Refusals, seccompiler::BackendError> {
+fn list_refused(level: SandboxLevel, abi: i32, has_net: bool) -> Result<Refusals, seccompiler::BackendError> {
     let mut all: Refusals = REFUSED.map(|call| (call, Vec::new())).into();
     if has_net {
         all.insert(libc::SYS_socket, but_tcp()?);
@@ -170,15 +173,15 @@ fn refused(level: SandboxLevel, abi: i32, has_net: bool) -> Result<Refusals, sec
     }
     on_others(&mut all, level)?;
     // Memory that this swaps out is counted no more.
-    all.insert(libc::SYS_madvise, vec![when(&[(2, Width::Dword, Is::Eq, PAGE_OUT)])?]);
+    all.insert(libc::SYS_madvise, vec![make_rule(&[(2, Width::Dword, Is::Eq, PAGE_OUT)])?]);
     // Such pages stay when they are in no page table any more, and no list of mappings shows how many there are.
     all.insert(libc::SYS_mmap, vec![has_all(3, SHARED_PAGES)?]);
     if abi < 3 {
         // Landlock does not see it yet; `ftruncate` needs an open file.
         all.insert(libc::SYS_truncate, Vec::new());
     }
-    all.insert(libc::SYS_socketpair, pairs()?);
-    all.insert(libc::SYS_clone, each(&NEW.map(|flag| u64::from(flag.unsigned_abs())), 0, None)?);
+    all.insert(libc::SYS_socketpair, list_pairs()?);
+    all.insert(libc::SYS_clone, make_each(&NEW.map(|flag| u64::from(flag.unsigned_abs())), 0, None)?);
     for (call, mode) in [
         (libc::SYS_fchmod, 1),
         (libc::SYS_fchmodat, 2),
@@ -186,20 +189,20 @@ fn refused(level: SandboxLevel, abi: i32, has_net: bool) -> Result<Refusals, sec
         (libc::SYS_mknodat, 2),
         (libc::SYS_mkdirat, 2),
     ] {
-        all.insert(call, each(&SET_ID, mode, None)?);
+        all.insert(call, make_each(&SET_ID, mode, None)?);
     }
-    all.insert(libc::SYS_openat, made(1, 3)?);
+    all.insert(libc::SYS_openat, make_rules(1, 3)?);
     #[cfg(target_arch = "x86_64")]
     {
         for call in [libc::SYS_chmod, libc::SYS_creat, libc::SYS_mknod, libc::SYS_mkdir] {
-            all.insert(call, each(&SET_ID, 1, None)?);
+            all.insert(call, make_each(&SET_ID, 1, None)?);
         }
-        all.insert(libc::SYS_open, made(0, 2)?);
+        all.insert(libc::SYS_open, make_rules(0, 2)?);
         for call in [libc::SYS_iopl, libc::SYS_ioperm, libc::SYS_modify_ldt] {
             all.insert(call, Vec::new());
         }
     }
-    let ioctls = [libc::TIOCSTI, TIOCLINUX].map(|request| when(&[(1, Width::Dword, Is::Eq, request)]));
+    let ioctls = [libc::TIOCSTI, TIOCLINUX].map(|request| make_rule(&[(1, Width::Dword, Is::Eq, request)]));
     all.insert(libc::SYS_ioctl, ioctls.into_iter().collect::<Result<_, _>>()?);
     Ok(all)
 }
@@ -209,8 +212,8 @@ fn refused(level: SandboxLevel, abi: i32, has_net: bool) -> Result<Refusals, sec
 /// it would be every process of this user, so a program may change only itself there.
 fn on_others(all: &mut Refusals, level: SandboxLevel) -> Result<(), seccompiler::BackendError> {
     let other = |argument: u8| match level {
-        SandboxLevel::Full => when(&[(argument, Width::Dword, Is::Eq, 1)]),
-        SandboxLevel::Landlock => when(&[(argument, Width::Dword, Is::Ne, 0)]),
+        SandboxLevel::Full => make_rule(&[(argument, Width::Dword, Is::Eq, 1)]),
+        SandboxLevel::Landlock => make_rule(&[(argument, Width::Dword, Is::Ne, 0)]),
     };
     for call in [
         libc::SYS_prlimit64,
@@ -225,7 +228,7 @@ fn on_others(all: &mut Refusals, level: SandboxLevel) -> Result<(), seccompiler:
     for (call, process) in
         [(libc::SYS_setpriority, PRIORITY_OF_PROCESS), (libc::SYS_ioprio_set, IO_OF_PROCESS)]
     {
-        all.insert(call, vec![when(&[(0, Width::Dword, Is::Ne, process)])?, other(1)?]);
+        all.insert(call, vec![make_rule(&[(0, Width::Dword, Is::Ne, process)])?, other(1)?]);
     }
     Ok(())
 }
@@ -238,37 +241,38 @@ const SYS_MEMFD_SECRET: i64 = 447;
 fn but_tcp() -> Result<Vec<SeccompRule>, seccompiler::BackendError> {
     let known = [libc::AF_INET, libc::AF_INET6].map(|family| u64::from(family.unsigned_abs()));
     let stream = u64::from(libc::SOCK_STREAM.unsigned_abs());
-    let mut rules = vec![when(&[(0, Width::Dword, Is::Ne, known[0]), (0, Width::Dword, Is::Ne, known[1])])?];
+    let mut rules =
+        vec![make_rule(&[(0, Width::Dword, Is::Ne, known[0]), (0, Width::Dword, Is::Ne, known[1])])?];
     for kind in (0..=KIND).filter(|kind| *kind != stream) {
-        rules.push(when(&[(1, Width::Dword, Is::MaskedEq(KIND), kind)])?);
+        rules.push(make_rule(&[(1, Width::Dword, Is::MaskedEq(KIND), kind)])?);
     }
     Ok(rules)
 }
 
 /// Pairs of sockets that are not streams between processes of this machine.
-fn pairs() -> Result<Vec<SeccompRule>, seccompiler::BackendError> {
+fn list_pairs() -> Result<Vec<SeccompRule>, seccompiler::BackendError> {
     let local = u64::from(libc::AF_UNIX.unsigned_abs());
     let stream = u64::from(libc::SOCK_STREAM.unsigned_abs());
-    let mut rules = vec![when(&[(0, Width::Dword, Is::Ne, local)])?];
+    let mut rules = vec![make_rule(&[(0, Width::Dword, Is::Ne, local)])?];
     for kind in (0..=KIND).filter(|kind| *kind != stream) {
-        rules.push(when(&[(1, Width::Dword, Is::MaskedEq(KIND), kind)])?);
+        rules.push(make_rule(&[(1, Width::Dword, Is::MaskedEq(KIND), kind)])?);
     }
     Ok(rules)
 }
 
 /// Files that an `open` makes with a bit that lets them run as their owner. Without a new file the mode means nothing.
-fn made(flags: u8, mode: u8) -> Result<Vec<SeccompRule>, seccompiler::BackendError> {
+fn make_rules(flags: u8, mode: u8) -> Result<Vec<SeccompRule>, seccompiler::BackendError> {
     let mut rules = Vec::new();
     // O_TMPFILE without the bit of a folder, which it shares with another flag.
     for maker in [libc::O_CREAT, libc::O_TMPFILE & !libc::O_DIRECTORY] {
         let maker = u64::from(maker.unsigned_abs());
-        rules.extend(each(&SET_ID, mode, Some((flags, maker)))?);
+        rules.extend(make_each(&SET_ID, mode, Some((flags, maker)))?);
     }
     Ok(rules)
 }
 
 /// One rule for each bit of an argument, optionally only if a bit of another argument is set.
-fn each(
+fn make_each(
     bits: &[u64],
     argument: u8,
     and: Option<(u8, u64)>,
@@ -276,7 +280,7 @@ fn each(
     let rule = |bit: &u64| {
         let mut conditions = vec![(argument, Width::Dword, Is::MaskedEq(*bit), *bit)];
         conditions.extend(and.map(|(other, set)| (other, Width::Dword, Is::MaskedEq(set), set)));
-        when(&conditions)
+        make_rule(&conditions)
     };
     bits.iter().map(rule).collect()
 }
@@ -284,10 +288,10 @@ fn each(
 /// All these bits of an argument.
 fn has_all(argument: u8, bits: i32) -> Result<SeccompRule, seccompiler::BackendError> {
     let bits = u64::from(bits.unsigned_abs());
-    when(&[(argument, Width::Dword, Is::MaskedEq(bits), bits)])
+    make_rule(&[(argument, Width::Dword, Is::MaskedEq(bits), bits)])
 }
 
-fn when(conditions: &[(u8, Width, Is, u64)]) -> Result<SeccompRule, seccompiler::BackendError> {
+fn make_rule(conditions: &[(u8, Width, Is, u64)]) -> Result<SeccompRule, seccompiler::BackendError> {
     let made = conditions.iter().map(|(argument, width, is, value)| {
         SeccompCondition::new(*argument, width.clone(), is.clone(), *value)
     });

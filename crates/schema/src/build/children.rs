@@ -9,28 +9,39 @@ use crate::build::given::{Given, Manner, Part};
 use crate::build::markup;
 use crate::build::words::known_names;
 use crate::build::{Absent, Building, Fields, Spot};
-use crate::form::{ANY, OWN, Record, Slot, lone};
+use crate::form::{ANY, OWN, Record, Slot, find_lone};
 use crate::shape::{Declaration, JsonNull, Particle, Term};
 use crate::tree;
 use systole_wire::writer::XmlWriter;
 
 impl<'m> Building<'m> {
     /// The parts given for the child elements of one name.
-    fn instances<'g>(&mut self, fields: &Fields<'g, 'm>, slot: &Slot<'m>, spot: Spot<'_>) -> Vec<&'g Part> {
+    fn find_instances<'g>(
+        &mut self,
+        fields: &Fields<'g, 'm>,
+        slot: &Slot<'m>,
+        spot: Spot<'_>,
+    ) -> Vec<&'g Part> {
         let name = &slot.key;
         let mut found = Vec::new();
         let is_nullable = slot.declaration.marks.null != JsonNull::Never;
-        for part in fields.of(name) {
+        for part in fields.find_parts(name) {
             match (&part.given, self.manner, slot.many) {
                 (Given::Null, Manner::Json, false) if is_nullable => {}
                 (Given::List(parts), Manner::Fields, _) | (Given::List(parts), Manner::Json, true) => {
                     found.extend(parts);
                 }
                 (_, Manner::Json, true) => {
-                    let path = spot.below(name, 0, 1);
+                    let path = spot.extend_path(name, 0, 1);
                     let message = format!("{name}: is {}, a list is needed", part.given.kind());
-                    let fix = format!("\"{name}\": [{}]", part.shown(self.manner));
-                    self.slip(&path, part, message, self.expected(slot.declaration, slot.particle), fix);
+                    let fix = format!("\"{name}\": [{}]", part.show_for(self.manner));
+                    self.report_slip(
+                        &path,
+                        part,
+                        message,
+                        self.describe_expected(slot.declaration, slot.particle),
+                        fix,
+                    );
                 }
                 _ => found.push(part),
             }
@@ -39,7 +50,7 @@ impl<'m> Building<'m> {
     }
 
     /// Writes the values for a particle, once in each of its places.
-    pub(crate) fn group(
+    pub(crate) fn write_group(
         &mut self,
         writer: &mut XmlWriter,
         particle: &'m Particle,
@@ -53,31 +64,31 @@ impl<'m> Building<'m> {
             return;
         }
         match &particle.term {
-            Term::Element(_) => self.elements(writer, particle, false, fields, spot),
-            Term::Wildcard(_) => self.wildcard(writer, particle, fields, spot),
-            _ if particle.max != Some(1) => self.repeated(writer, particle, fields, spot),
+            Term::Element(_) => self.write_elements(writer, particle, false, fields, spot),
+            Term::Wildcard(_) => self.write_wildcard(writer, particle, fields, spot),
+            _ if particle.max != Some(1) => self.write_repetition(writer, particle, fields, spot),
             Term::Sequence(parts) | Term::All(parts) => {
-                parts.iter().for_each(|part| self.group(writer, part, true, fields, spot));
+                parts.iter().for_each(|part| self.write_group(writer, part, true, fields, spot));
             }
-            Term::Choice(parts) => self.choice(writer, parts, fields, spot),
+            Term::Choice(parts) => self.write_choice(writer, parts, fields, spot),
         }
     }
 
     /// A group of one name that repeats: its elements one after another.
-    fn repeated(
+    fn write_repetition(
         &mut self,
         writer: &mut XmlWriter,
         particle: &'m Particle,
         fields: &mut Fields<'_, 'm>,
         spot: Spot<'_>,
     ) {
-        let slot = lone(particle).and_then(|declaration| fields.slot(declaration));
+        let slot = find_lone(particle).and_then(|declaration| fields.find_slot(declaration));
         if let Some(slot) = slot {
-            self.elements(writer, slot.particle, true, fields, spot);
+            self.write_elements(writer, slot.particle, true, fields, spot);
         }
     }
 
-    fn elements(
+    fn write_elements(
         &mut self,
         writer: &mut XmlWriter,
         particle: &'m Particle,
@@ -86,23 +97,23 @@ impl<'m> Building<'m> {
         spot: Spot<'_>,
     ) {
         let Term::Element(declaration) = &particle.term else { return };
-        let Some(slot) = fields.slot(declaration) else { return };
+        let Some(slot) = fields.find_slot(declaration) else { return };
         let before = self.slips.len();
-        let parts = self.instances(fields, &slot, spot);
+        let parts = self.find_instances(fields, &slot, spot);
         if parts.is_empty() && particle.min > 0 && self.slips.len() == before {
             fields.absent.push(Absent::Element(Slot { particle, ..slot }));
         }
         if !is_repeated {
-            self.counted(declaration, particle, &parts, spot);
+            self.check_count(declaration, particle, &parts, spot);
         }
         for (at, part) in parts.iter().enumerate() {
-            let path = spot.below(&declaration.name, at, parts.len());
-            self.child(writer, declaration, particle, part, Spot { path: &path, ..spot });
+            let path = spot.extend_path(&declaration.name, at, parts.len());
+            self.write_child(writer, declaration, particle, part, Spot { path: &path, ..spot });
         }
     }
 
     /// Checks the number of elements of one name.
-    pub(crate) fn counted(
+    pub(crate) fn check_count(
         &mut self,
         declaration: &'m Declaration,
         particle: &'m Particle,
@@ -113,25 +124,25 @@ impl<'m> Building<'m> {
         let (name, count) = (&declaration.name, parts.len());
         let times = if count == 1 { "once".to_owned() } else { format!("{count} times") };
         let beyond = most.and_then(Result::ok).filter(|most| count > *most);
-        let path = spot.below(name, count.saturating_sub(1), count);
+        let path = spot.extend_path(name, count.saturating_sub(1), count);
         let Some(last) = parts.last() else { return };
         if let Some(most) = beyond {
             let over = count.saturating_sub(most);
             let are = if most == 1 { " is allowed" } else { " are allowed" };
             let message = format!("{name}: comes {times}, at most {most}{are}");
-            let expected = self.expected(declaration, particle);
-            self.slip(&path, last, message, expected, format!("leave {over} of them out"));
+            let expected = self.describe_expected(declaration, particle);
+            self.report_slip(&path, last, message, expected, format!("leave {over} of them out"));
         } else if let Ok(least) = least
             && count < least
         {
             let message = format!("{name}: comes {times}, at least {least} are needed");
-            let expected = self.expected(declaration, particle);
+            let expected = self.describe_expected(declaration, particle);
             let more = least.saturating_sub(count).to_string();
-            self.slip(&path, last, message, expected, format!("add {more} more"));
+            self.report_slip(&path, last, message, expected, format!("add {more} more"));
         }
     }
 
-    fn choice(
+    fn write_choice(
         &mut self,
         writer: &mut XmlWriter,
         parts: &'m [Particle],
@@ -142,27 +153,28 @@ impl<'m> Building<'m> {
         match chosen.as_slice() {
             [] => {
                 let slots =
-                    parts.iter().filter_map(first_of).filter_map(|first| fields.slot(first)).collect();
+                    parts.iter().filter_map(first_of).filter_map(|first| fields.find_slot(first)).collect();
                 fields.absent.push(Absent::OneOf(slots));
             }
-            [only] => self.group(writer, only, true, fields, spot),
+            [only] => self.write_group(writer, only, true, fields, spot),
             [first, second, ..] => {
                 let names = [first, second].map(|part| given_name(part, fields).unwrap_or_default());
                 let [name, rival] = names;
                 let message = format!("{rival}: cannot be beside {name}, only one of them is allowed");
                 let firsts = parts.iter().filter_map(first_of);
-                let both: Vec<String> = firsts.filter_map(|d| fields.slot(d)).map(|slot| slot.key).collect();
+                let both: Vec<String> =
+                    firsts.filter_map(|d| fields.find_slot(d)).map(|slot| slot.key).collect();
                 let expected = format!("one of {}", both.join(", "));
                 let fix = format!("leave {name} or {rival} out");
-                if let Some(part) = fields.of(&rival).next() {
-                    self.slip(&spot.below(&rival, 0, 1), part, message, expected, fix);
+                if let Some(part) = fields.find_parts(&rival).next() {
+                    self.report_slip(&spot.extend_path(&rival, 0, 1), part, message, expected, fix);
                 }
             }
         }
     }
 
     /// Children whose order was given.
-    pub(crate) fn listed(
+    pub(crate) fn write_listed_rows(
         &mut self,
         writer: &mut XmlWriter,
         record: &Record<'m>,
@@ -179,11 +191,11 @@ impl<'m> Building<'m> {
                 }
             }
         } else {
-            let Some(part) = fields.of(OWN).next() else {
+            let Some(part) = fields.find_parts(OWN).next() else {
                 fields.absent.push(Absent::Rows);
                 return;
             };
-            rows = self.rows(part, record, fields, spot.path);
+            rows = self.collect_rows(part, record, fields, spot.path);
         }
         let mut totals: HashMap<&str, usize> = HashMap::new();
         for (key, _) in &rows {
@@ -193,20 +205,20 @@ impl<'m> Building<'m> {
         let mut met: HashMap<&str, usize> = HashMap::new();
         for (key, part) in &rows {
             let before = met.entry(key).or_insert(0);
-            let path = spot.below(key, *before, totals.get(key).copied().unwrap_or_default());
+            let path = spot.extend_path(key, *before, totals.get(key).copied().unwrap_or_default());
             *before = before.saturating_add(1);
             let spot = Spot { path: &path, ..spot };
             let slot = fields.slots.iter().find(|slot| slot.key == *key).cloned();
             match slot {
-                Some(slot) => self.child(writer, slot.declaration, slot.particle, part, spot),
-                None if *key == ANY && record.wildcard().is_some() => self.markup(writer, part, spot),
+                Some(slot) => self.write_child(writer, slot.declaration, slot.particle, part, spot),
+                None if *key == ANY && record.wildcard().is_some() => self.write_markup(writer, part, spot),
                 None => {}
             }
         }
     }
 
     /// The rows of a list: objects with one key each.
-    fn rows<'g>(
+    fn collect_rows<'g>(
         &mut self,
         part: &'g Part,
         record: &Record<'m>,
@@ -218,7 +230,7 @@ impl<'m> Building<'m> {
         let fix = format!("\".\": [{{\"{example}\": …}}, …]");
         let Given::List(parts) = &part.given else {
             let message = format!("{OWN}: is {}, a list is needed", part.given.kind());
-            self.slip(path, part, message, expected, fix);
+            self.report_slip(path, part, message, expected, fix);
             return Vec::new();
         };
         let mut known = known_names(fields);
@@ -234,17 +246,17 @@ impl<'m> Building<'m> {
             };
             match row {
                 Some((key, part)) if known.contains(&key) => rows.push((key, part)),
-                Some((key, part)) => self.stranger(key, part, &known, path),
+                Some((key, part)) => self.report_stranger(key, part, &known, path),
                 None => {
                     let message = "an entry is not an object with one key".to_owned();
-                    self.slip(path, part, message, expected.clone(), fix.clone());
+                    self.report_slip(path, part, message, expected.clone(), fix.clone());
                 }
             }
         }
         rows
     }
 
-    fn wildcard(
+    fn write_wildcard(
         &mut self,
         writer: &mut XmlWriter,
         particle: &Particle,
@@ -252,7 +264,7 @@ impl<'m> Building<'m> {
         spot: Spot<'_>,
     ) {
         let mut found = Vec::new();
-        for part in fields.of(ANY) {
+        for part in fields.find_parts(ANY) {
             match (&part.given, self.manner, particle.max) {
                 (Given::List(parts), Manner::Json, None) => found.extend(parts),
                 _ => found.push(part),
@@ -262,8 +274,8 @@ impl<'m> Building<'m> {
             fields.absent.push(Absent::Wildcard);
         }
         for (at, part) in found.iter().enumerate() {
-            let path = spot.below(ANY, at, found.len());
-            self.markup(writer, part, Spot { path: &path, ..spot });
+            let path = spot.extend_path(ANY, at, found.len());
+            self.write_markup(writer, part, Spot { path: &path, ..spot });
         }
     }
 
@@ -276,39 +288,39 @@ impl<'m> Building<'m> {
         spot: Spot<'_>,
     ) {
         let name = &declaration.name;
-        let message = match tree::read(text.as_bytes()) {
+        let message = match tree::read_tree(text.as_bytes()) {
             Err(fault) => format!("{name}: {}", fault.words),
-            Ok(element) if !element.name.is(&declaration.namespace, name) => {
+            Ok(element) if !element.name.is_named(&declaration.namespace, name) => {
                 format!("{name}: the XML is an element of another name, {}", element.tag.as_str())
             }
-            Ok(element) => match markup::write(writer, &element, spot.around) {
+            Ok(element) => match markup::write_element(writer, &element, spot.around) {
                 Some(()) => return,
                 None => format!("{name}: holds a name that XML does not allow"),
             },
         };
         let expected = format!("the element {name} as XML, with its xmlns");
         let fix = format!("write it as <{name} xmlns=\"{}\">…</{name}>", declaration.namespace);
-        self.slip(spot.path, part, message, expected, fix);
+        self.report_slip(spot.path, part, message, expected, fix);
     }
 
     /// An element that was given as XML.
-    pub(crate) fn markup(&mut self, writer: &mut XmlWriter, part: &Part, spot: Spot<'_>) {
+    pub(crate) fn write_markup(&mut self, writer: &mut XmlWriter, part: &Part, spot: Spot<'_>) {
         let path = spot.path;
         let expected = "one element as XML, with its xmlns".to_owned();
         let fix = "write it as <name xmlns=\"urn:example\">…</name>".to_owned();
         let Given::Text(text) = &part.given else {
             let message = format!("{ANY}: is {}, text is needed", part.given.kind());
-            return self.slip(path, part, message, expected, fix);
+            return self.report_slip(path, part, message, expected, fix);
         };
-        match tree::read(text.as_bytes()) {
+        match tree::read_tree(text.as_bytes()) {
             Ok(element) => {
-                if markup::write(writer, &element, spot.around).is_none() {
+                if markup::write_element(writer, &element, spot.around).is_none() {
                     let message = format!("{ANY}: holds a name that XML does not allow");
-                    self.slip(path, part, message, expected, fix);
+                    self.report_slip(path, part, message, expected, fix);
                 }
             }
             Err(fault) => {
-                self.slip(path, part, format!("{ANY}: {}", fault.words), expected, fix);
+                self.report_slip(path, part, format!("{ANY}: {}", fault.words), expected, fix);
             }
         }
     }
@@ -322,10 +334,10 @@ fn has_any(particle: &Particle, fields: &Fields<'_, '_>) -> bool {
 fn given_name(particle: &Particle, fields: &Fields<'_, '_>) -> Option<String> {
     match &particle.term {
         Term::Element(declaration) => {
-            let key = fields.slot(declaration)?.key;
-            fields.of(&key).next().is_some().then_some(key)
+            let key = fields.find_slot(declaration)?.key;
+            fields.find_parts(&key).next().is_some().then_some(key)
         }
-        Term::Wildcard(_) => fields.of(ANY).next().map(|_| ANY.to_owned()),
+        Term::Wildcard(_) => fields.find_parts(ANY).next().map(|_| ANY.to_owned()),
         Term::Sequence(parts) | Term::Choice(parts) | Term::All(parts) => {
             parts.iter().find_map(|part| given_name(part, fields))
         }
@@ -334,6 +346,6 @@ fn given_name(particle: &Particle, fields: &Fields<'_, '_>) -> Option<String> {
 
 fn first_of(particle: &Particle) -> Option<&Declaration> {
     let mut found = Vec::new();
-    particle.term.elements(&mut found);
+    particle.term.collect_elements(&mut found);
     found.into_iter().next()
 }

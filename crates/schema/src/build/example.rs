@@ -18,17 +18,17 @@ const BYTES: usize = 64 * 1024;
 /// Most elements to try before the search gives up.
 const TRIES: usize = 10_000;
 
-pub(crate) fn smallest(schema: &Schema, element: &str) -> Option<Vec<u8>> {
-    let declaration = schema.global(element)?;
+pub(crate) fn build_smallest(schema: &Schema, element: &str) -> Option<Vec<u8>> {
+    let declaration = schema.find_global(element)?;
     let mut writing = Writing::new(schema, Surroundings { prefix: "", bound: "", default: "" });
-    writing.element(declaration, 0)?;
+    writing.write_element(declaration, 0)?;
     Some(writing.writer.into_inner())
 }
 
 /// A smallest instance of any declaration, with its namespace declared on it.
-pub(crate) fn alone(schema: &Schema, declaration: &Declaration) -> Option<Vec<u8>> {
+pub(crate) fn build_alone(schema: &Schema, declaration: &Declaration) -> Option<Vec<u8>> {
     let mut writing = Writing::new(schema, Surroundings { prefix: "", bound: "", default: "" });
-    writing.element(declaration, 1)?;
+    writing.write_element(declaration, 1)?;
     Some(writing.writer.into_inner())
 }
 
@@ -44,14 +44,18 @@ pub(crate) struct Surroundings<'s> {
 }
 
 /// An element for use inside a document.
-pub(crate) fn inner(schema: &Schema, declaration: &Declaration, at: Surroundings<'_>) -> Option<String> {
+pub(crate) fn build_inner(
+    schema: &Schema,
+    declaration: &Declaration,
+    at: Surroundings<'_>,
+) -> Option<String> {
     let mut writing = Writing::new(schema, at);
-    writing.element(declaration, 1)?;
+    writing.write_element(declaration, 1)?;
     String::from_utf8(writing.writer.into_inner()).ok()
 }
 
 /// An element with only attributes and text.
-pub(crate) fn plain(tag: &str, attributes: &[(String, String)], text: &str) -> Option<String> {
+pub(crate) fn build_plain(tag: &str, attributes: &[(String, String)], text: &str) -> Option<String> {
     let mut writer = Writer::new(Vec::new());
     let mut start = BytesStart::new(tag);
     attributes.iter().for_each(|(key, value)| start.push_attribute((key.as_str(), value.as_str())));
@@ -75,7 +79,7 @@ impl<'m> Writing<'m> {
         Self { schema, at, default: Arc::from(at.default), writer: Writer::new(Vec::new()), tries: 0 }
     }
 
-    fn element(&mut self, declaration: &Declaration, depth: usize) -> Option<()> {
+    fn write_element(&mut self, declaration: &Declaration, depth: usize) -> Option<()> {
         self.tries = self.tries.saturating_add(1);
         if depth >= DEPTH || self.tries > TRIES || self.writer.get_ref().len() > BYTES {
             return None;
@@ -89,29 +93,29 @@ impl<'m> Writing<'m> {
             start.push_attribute(("xmlns", &*declaration.namespace));
             self.default = Arc::clone(&declaration.namespace);
         }
-        let written = self.typed(declaration, start, &tag, depth);
+        let written = self.write_by_type(declaration, start, &tag, depth);
         self.default = outer;
         written
     }
 
-    fn typed(
+    fn write_by_type(
         &mut self,
         declaration: &Declaration,
         mut start: BytesStart<'_>,
         tag: &str,
         depth: usize,
     ) -> Option<()> {
-        match self.schema.of(declaration.of) {
-            Type::Simple(simple) => self.wrap(start, tag, |w| w.text(simple)),
+        match self.schema.find_type(declaration.of) {
+            Type::Simple(simple) => self.wrap_content(start, tag, |w| w.write_text(simple)),
             Type::Complex(complex) => {
                 push_required(&mut start, &complex.attributes)?;
-                self.wrap(start, tag, |w| w.content(complex, depth))
+                self.wrap_content(start, tag, |w| w.write_content(complex, depth))
             }
-            Type::Anything => self.wrap(start, tag, |_| Some(())),
+            Type::Anything => self.wrap_content(start, tag, |_| Some(())),
         }
     }
 
-    fn wrap(
+    fn wrap_content(
         &mut self,
         start: BytesStart<'_>,
         tag: &str,
@@ -122,29 +126,29 @@ impl<'m> Writing<'m> {
         self.writer.write_event(Event::End(BytesEnd::new(tag))).ok()
     }
 
-    fn text(&mut self, simple: &Simple) -> Option<()> {
-        let text = amend::sample(simple)?;
+    fn write_text(&mut self, simple: &Simple) -> Option<()> {
+        let text = amend::find_sample(simple)?;
         self.writer.write_event(Event::Text(BytesText::new(&text))).ok()
     }
 
-    fn content(&mut self, complex: &Complex, depth: usize) -> Option<()> {
+    fn write_content(&mut self, complex: &Complex, depth: usize) -> Option<()> {
         match &complex.content {
             Content::Empty => Some(()),
             Content::Free => self.writer.write_event(Event::Text(BytesText::new("text"))).ok(),
-            Content::Text(simple) => self.text(simple),
-            Content::Children(particle) => self.particle(particle, depth),
+            Content::Text(simple) => self.write_text(simple),
+            Content::Children(particle) => self.write_particle(particle, depth),
         }
     }
 
-    fn particle(&mut self, particle: &Particle, depth: usize) -> Option<()> {
-        (0..particle.min).try_for_each(|_| self.term(&particle.term, depth))
+    fn write_particle(&mut self, particle: &Particle, depth: usize) -> Option<()> {
+        (0..particle.min).try_for_each(|_| self.write_term(&particle.term, depth))
     }
 
-    fn term(&mut self, term: &Term, depth: usize) -> Option<()> {
+    fn write_term(&mut self, term: &Term, depth: usize) -> Option<()> {
         match term {
-            Term::Element(declaration) => self.element(declaration, depth.saturating_add(1)),
+            Term::Element(declaration) => self.write_element(declaration, depth.saturating_add(1)),
             Term::Sequence(parts) | Term::All(parts) => {
-                parts.iter().try_for_each(|p| self.particle(p, depth))
+                parts.iter().try_for_each(|p| self.write_particle(p, depth))
             }
             Term::Choice(_) if term.may_be_empty() => Some(()),
             Term::Choice(parts) => self.first_that_ends(parts, depth),
@@ -161,7 +165,7 @@ impl<'m> Writing<'m> {
     fn first_that_ends(&mut self, parts: &[Particle], depth: usize) -> Option<()> {
         let written = self.writer.get_ref().len();
         parts.iter().find_map(|part| {
-            let done = self.particle(part, depth);
+            let done = self.write_particle(part, depth);
             if done.is_none() {
                 self.writer.get_mut().truncate(written);
             }
@@ -172,7 +176,7 @@ impl<'m> Writing<'m> {
 
 fn push_required(start: &mut BytesStart<'_>, attributes: &[AttributeUse]) -> Option<()> {
     for attribute in attributes.iter().filter(|attribute| attribute.required) {
-        let sample = amend::sample(&attribute.simple)?;
+        let sample = amend::find_sample(&attribute.simple)?;
         start.push_attribute((attribute.name.as_str(), sample.as_str()));
     }
     Some(())

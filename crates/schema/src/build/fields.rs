@@ -8,25 +8,29 @@
 use crate::build::given::{Given, Part, SLIPS, ValueSlip};
 use crate::build::words;
 use crate::form::{ANY, Form, Inside, OWN, Record, Slot};
-use crate::nearest;
+use crate::nearest::find_nearest;
 use crate::shape::{Declaration, Schema};
 
 /// The values of a payload of this element.
-pub(crate) fn read(schema: &Schema, root: &Declaration, arguments: &[&str]) -> Result<Part, Vec<ValueSlip>> {
+pub(crate) fn read_fields(
+    schema: &Schema,
+    root: &Declaration,
+    arguments: &[&str],
+) -> Result<Part, Vec<ValueSlip>> {
     let record = Record::of_root(schema, root.of);
     let reading = Reading { schema };
     let (mut entries, mut slips) = (Vec::new(), Vec::new());
     let mut bare = Vec::new();
     for (at, argument) in arguments.iter().enumerate() {
-        let Some((name, value)) = field(&record, argument).filter(|(name, _)| !name.is_empty()) else {
+        let Some((name, value)) = split_field(&record, argument).filter(|(name, _)| !name.is_empty()) else {
             bare.push(*argument);
             continue;
         };
         let path = format!("/{}", root.name);
         let field = Field { path: &path, whole: argument, name, value, at };
-        match reading.put(root, &record, &mut entries, &field) {
+        match reading.put_field(root, &record, &mut entries, &field) {
             Ok(Placed::Yes) => {}
-            Ok(Placed::Full) => slips.push(field.slip(
+            Ok(Placed::Full) => slips.push(field.make_slip(
                 format!("{name}: comes twice, at most once is allowed"),
                 format!("{name} once"),
                 format!("keep one {name}"),
@@ -36,8 +40,8 @@ pub(crate) fn read(schema: &Schema, root: &Declaration, arguments: &[&str]) -> R
     }
     match bare.as_slice() {
         [] => {}
-        [only] if record.has_text() => entries.push((OWN.to_owned(), leaf(only, arguments.len()))),
-        several => slips.push(unnamed(root, &record, several)),
+        [only] if record.has_text() => entries.push((OWN.to_owned(), make_leaf(only, arguments.len()))),
+        several => slips.push(report_unnamed(root, &record, several)),
     }
     slips.truncate(SLIPS);
     if slips.is_empty() { Ok(Part { given: Given::Record(entries), offset: 0 }) } else { Err(slips) }
@@ -45,7 +49,7 @@ pub(crate) fn read(schema: &Schema, root: &Declaration, arguments: &[&str]) -> R
 
 /// Splits an argument that names a field. If the element takes text, an argument that names no known field is part of
 /// that text.
-fn field<'a>(record: &Record<'_>, argument: &'a str) -> Option<(&'a str, &'a str)> {
+fn split_field<'a>(record: &Record<'_>, argument: &'a str) -> Option<(&'a str, &'a str)> {
     let (name, value) = argument.split_once('=')?;
     if !record.has_text() || name == OWN {
         return Some((name, value));
@@ -54,32 +58,32 @@ fn field<'a>(record: &Record<'_>, argument: &'a str) -> Option<(&'a str, &'a str
     (is_name && !record.attributes.is_empty()).then_some((name, value))
 }
 
-fn unnamed(root: &Declaration, record: &Record<'_>, given: &[&str]) -> ValueSlip {
+fn report_unnamed(root: &Declaration, record: &Record<'_>, given: &[&str]) -> ValueSlip {
     let keys = words::field_names(record);
     let received = given.join(" ");
     let (message, fix) = match (record.has_text(), keys.first()) {
         (true, _) => {
             let count = given.len().to_string();
             let message = format!("{}: takes one text, {count} were given", root.name);
-            (message, format!("put it in quotes: {}", crate::build::sketch::quoted(&received)))
+            (message, format!("put it in quotes: {}", crate::build::sketch::quote_text(&received)))
         }
         (false, Some(key)) => {
             let value = given.first().map_or("", |first| first.trim_start_matches('='));
             let message = format!("{}: a value has no name", root.name);
             let fix = match keys.iter().find(|known| *known == value) {
                 Some(known) => format!("write {known}=…"),
-                None => format!("write {key}={}", crate::build::sketch::quoted(value)),
+                None => format!("write {key}={}", crate::build::sketch::quote_text(value)),
             };
             (message, fix)
         }
         (false, None) => (format!("{}: holds nothing", root.name), "give no fields".to_owned()),
     };
     let expected = words::fields_of(root, record);
-    let received = crate::build::given::shortened(received);
+    let received = crate::build::given::shorten_text(received);
     ValueSlip { path: format!("/{}", root.name), place: None, message, expected, received, fix }
 }
 
-fn leaf(value: &str, at: usize) -> Part {
+fn make_leaf(value: &str, at: usize) -> Part {
     Part { given: Given::Text(value.to_owned()), offset: at }
 }
 
@@ -97,8 +101,8 @@ struct Field<'a> {
 }
 
 impl Field<'_> {
-    fn slip(&self, message: String, expected: String, fix: String) -> ValueSlip {
-        let received = crate::build::given::shortened(self.whole.to_owned());
+    fn make_slip(&self, message: String, expected: String, fix: String) -> ValueSlip {
+        let received = crate::build::given::shorten_text(self.whole.to_owned());
         ValueSlip { path: self.path.to_owned(), place: None, message, expected, received, fix }
     }
 }
@@ -131,19 +135,19 @@ struct Reading<'m> {
 
 impl<'m> Reading<'m> {
     /// Puts a field at its place in a record.
-    fn put(
+    fn put_field(
         &self,
         owner: &Declaration,
         record: &Record<'m>,
         entries: &mut Vec<(String, Part)>,
         field: &Field<'_>,
     ) -> Put {
-        let (step, rest) = self.step(owner, record, field)?;
+        let (step, rest) = self.find_step(owner, record, field)?;
         let key = match step {
-            Step::Child(slot) => return self.child(record, entries, slot, &rest, field),
+            Step::Child(slot) => return self.put_child(record, entries, slot, &rest, field),
             Step::Own => OWN.to_owned(),
             Step::Any => {
-                entries.push((ANY.to_owned(), leaf(field.value, field.at)));
+                entries.push((ANY.to_owned(), make_leaf(field.value, field.at)));
                 return Ok(Placed::Yes);
             }
             Step::Attribute(key) => key,
@@ -154,12 +158,12 @@ impl<'m> Reading<'m> {
         if entries.iter().any(|(known, _)| *known == key) {
             return Ok(Placed::Full);
         }
-        entries.push((key, leaf(field.value, field.at)));
+        entries.push((key, make_leaf(field.value, field.at)));
         Ok(Placed::Yes)
     }
 
     /// The part of the record at the beginning of a name: the longest match, because names may contain dots.
-    fn step<'a>(
+    fn find_step<'a>(
         &self,
         owner: &Declaration,
         record: &Record<'m>,
@@ -184,18 +188,18 @@ impl<'m> Reading<'m> {
             offer(&key, Step::Child(slot));
         }
         for attribute in record.attributes {
-            let key = record.key(attribute);
+            let key = record.name_key(attribute);
             offer(&format!("@{}", attribute.name), Step::Attribute(key.clone()));
             offer(&key, Step::Attribute(key.clone()));
         }
         match best {
             Some((_, step, rest)) => Ok((step, rest)),
-            None => Err(Box::new(unknown(owner, record, field))),
+            None => Err(Box::new(report_unknown(owner, record, field))),
         }
     }
 
     /// Puts a field into child elements of one name.
-    fn child(
+    fn put_child(
         &self,
         record: &Record<'m>,
         entries: &mut Vec<(String, Part)>,
@@ -219,11 +223,11 @@ impl<'m> Reading<'m> {
             return Ok(Placed::Full);
         };
         let path = format!("{}/{name}", field.path);
-        self.place(instances, slot.declaration, slot.many, rest, &Field { path: &path, ..*field })
+        self.place_value(instances, slot.declaration, slot.many, rest, &Field { path: &path, ..*field })
     }
 
     /// Puts a value into one of the elements of a declaration, or into a new one.
-    fn place(
+    fn place_value(
         &self,
         instances: &mut Vec<Part>,
         declaration: &'m Declaration,
@@ -233,7 +237,7 @@ impl<'m> Reading<'m> {
     ) -> Put {
         let form = Form::of_type(self.schema, declaration.of);
         if let Form::Items(_, item) = form {
-            return self.items(instances, declaration, item, many, rest, field);
+            return self.put_items(instances, declaration, item, many, rest, field);
         }
         let number = match rest.index {
             Some(index) if index > instances.len().saturating_add(1) => {
@@ -252,23 +256,23 @@ impl<'m> Reading<'m> {
             if instances.get(number).is_some() {
                 return Ok(Placed::Full);
             }
-            instances.push(leaf(field.value, field.at));
+            instances.push(make_leaf(field.value, field.at));
             return Ok(Placed::Yes);
         };
         if let Some(Part { given: Given::Record(entries), .. }) = instances.get_mut(number) {
-            let placed = self.within(declaration, &record, entries, rest.name, field)?;
+            let placed = self.put_within(declaration, &record, entries, rest.name, field)?;
             if matches!(placed, Placed::Yes) || !many || rest.index.is_some() {
                 return Ok(placed);
             }
         }
         let mut entries = Vec::new();
-        let placed = self.within(declaration, &record, &mut entries, rest.name, field)?;
+        let placed = self.put_within(declaration, &record, &mut entries, rest.name, field)?;
         instances.push(Part { given: Given::Record(entries), offset: field.at });
         Ok(placed)
     }
 
     /// Puts a value into a record: at the rest of the name, or as the record's own text.
-    fn within(
+    fn put_within(
         &self,
         declaration: &'m Declaration,
         record: &Record<'m>,
@@ -277,10 +281,10 @@ impl<'m> Reading<'m> {
         field: &Field<'_>,
     ) -> Put {
         if !name.is_empty() {
-            return self.put(declaration, record, entries, &Field { name, ..*field });
+            return self.put_field(declaration, record, entries, &Field { name, ..*field });
         }
         if record.has_text() {
-            return self.put(declaration, record, entries, &Field { name: OWN, ..*field });
+            return self.put_field(declaration, record, entries, &Field { name: OWN, ..*field });
         }
         if field.value.is_empty() {
             return Ok(Placed::Yes);
@@ -296,11 +300,11 @@ impl<'m> Reading<'m> {
                 format!("write {}.{key}=…", field.whole.split('=').next().unwrap_or_default())
             }
         };
-        Err(Box::new(field.slip(message, words::fields_of(declaration, record), fix)))
+        Err(Box::new(field.make_slip(message, words::fields_of(declaration, record), fix)))
     }
 
     /// A list in the compact form: the name of its items may be omitted.
-    fn items(
+    fn put_items(
         &self,
         instances: &mut Vec<Part>,
         declaration: &'m Declaration,
@@ -335,7 +339,7 @@ impl<'m> Reading<'m> {
         let Some(Part { given: Given::List(items), .. }) = instances.get_mut(number) else {
             return Ok(Placed::Full);
         };
-        self.place(items, item, true, &inner, field)
+        self.place_value(items, item, true, &inner, field)
     }
 }
 
@@ -353,17 +357,17 @@ fn rest_behind<'a>(path: &'a str, name: &str) -> Option<Rest<'a>> {
     }
 }
 
-fn unknown(owner: &Declaration, record: &Record<'_>, field: &Field<'_>) -> ValueSlip {
+fn report_unknown(owner: &Declaration, record: &Record<'_>, field: &Field<'_>) -> ValueSlip {
     let ends = |c: char| matches!(c, '.' | '[');
     let trimmed = field.name.strip_prefix('@').unwrap_or(field.name);
     let name = trimmed.split(ends).next().unwrap_or_default();
     let keys = words::field_names(record);
     if name.is_empty() {
-        return nameless(owner, record, &keys, field);
+        return report_nameless(owner, record, &keys, field);
     }
-    let near = nearest(name, keys.iter().map(String::as_str));
+    let near = find_nearest(name, keys.iter().map(String::as_str));
     let mut message = format!("{name}: is not known in {}", owner.name);
-    let mut fix = instead(&keys, field);
+    let mut fix = suggest_keys(&keys, field);
     if keys.iter().any(|known| known == name) {
         message = format!("{}: is not a place in {}", field.name, owner.name);
         fix = format!("write {name}, or {name}[1] for the first of several");
@@ -371,11 +375,16 @@ fn unknown(owner: &Declaration, record: &Record<'_>, field: &Field<'_>) -> Value
         message.push_str(&format!(", did you mean {near}"));
         fix = field.whole.replacen(field.name, &field.name.replacen(name, near, 1), 1);
     }
-    field.slip(message, words::fields_of(owner, record), fix)
+    field.make_slip(message, words::fields_of(owner, record), fix)
 }
 
 /// Reports a field whose name has only signs: own text on an element that has none, and slips.
-fn nameless(owner: &Declaration, record: &Record<'_>, keys: &[String], field: &Field<'_>) -> ValueSlip {
+fn report_nameless(
+    owner: &Declaration,
+    record: &Record<'_>,
+    keys: &[String],
+    field: &Field<'_>,
+) -> ValueSlip {
     let no_text = if keys.is_empty() { " holds nothing" } else { " has no text of its own" };
     let why = match field.name {
         OWN => format!("{}{no_text}", owner.name),
@@ -383,11 +392,11 @@ fn nameless(owner: &Declaration, record: &Record<'_>, keys: &[String], field: &F
         _ => "the name of a field is missing in it".to_owned(),
     };
     let message = format!("{}: {why}", field.name);
-    field.slip(message, words::fields_of(owner, record), instead(keys, field))
+    field.make_slip(message, words::fields_of(owner, record), suggest_keys(keys, field))
 }
 
 /// What to write instead of a field that is unknown and close to no known field.
-fn instead(keys: &[String], field: &Field<'_>) -> String {
+fn suggest_keys(keys: &[String], field: &Field<'_>) -> String {
     let out = format!("leave {} out", field.whole);
     let key = field.whole.split('=').next().unwrap_or_default();
     let before = key.strip_suffix(field.name).unwrap_or_default();
@@ -405,19 +414,19 @@ fn nothing_inside(field: &Field<'_>, rest: &str) -> ValueSlip {
     let name = whole.strip_suffix(rest).unwrap_or(whole).trim_end_matches('.');
     let name = name.split_once('[').map_or(name, |(name, _)| name);
     let message = format!("{name}: is one value, with nothing inside");
-    field.slip(message, format!("a value, as {name}=…"), format!("write {name}={}", field.value))
+    field.make_slip(message, format!("a value, as {name}=…"), format!("write {name}={}", field.value))
 }
 
 fn out_of_order(declaration: &Declaration, index: usize, before: usize, field: &Field<'_>) -> ValueSlip {
     let name = &declaration.name;
     let next = before.saturating_add(1).to_string();
     let message = format!("{name}[{index}]: comes before {name}[{next}]");
-    field.slip(message, "numbers from 1, without gaps".to_owned(), renumbered(field, index, &next))
+    field.make_slip(message, "numbers from 1, without gaps".to_owned(), renumber_field(field, index, &next))
 }
 
 /// The argument with this number instead of the one given: in the current part of the name, or else in the part
 /// before.
-fn renumbered(field: &Field<'_>, index: usize, next: &str) -> String {
+fn renumber_field(field: &Field<'_>, index: usize, next: &str) -> String {
     let given = format!("[{index}]");
     let key = field.whole.split('=').next().unwrap_or_default();
     let (before, rest) =

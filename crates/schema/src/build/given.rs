@@ -74,7 +74,7 @@ impl Given {
 
 impl Part {
     /// The value as it is written in that syntax.
-    pub(crate) fn shown(&self, manner: Manner) -> String {
+    pub(crate) fn show_for(&self, manner: Manner) -> String {
         let mut out = String::new();
         match (&self.given, manner) {
             (Given::Text(text), Manner::Fields) => out.push_str(text),
@@ -82,13 +82,13 @@ impl Part {
                 let names: Vec<&str> = fields.iter().map(|(name, _)| name.as_str()).collect();
                 out.push_str(&if names.is_empty() { "no fields".to_owned() } else { names.join(", ") });
             }
-            _ => self.spell(&mut out),
+            _ => self.spell_into(&mut out),
         }
-        shortened(out)
+        shorten_text(out)
     }
 
     /// As JSON, up to the quoted length.
-    fn spell(&self, out: &mut String) {
+    fn spell_into(&self, out: &mut String) {
         if out.len() > QUOTED {
             return;
         }
@@ -101,7 +101,7 @@ impl Part {
                 out.push('[');
                 for (at, part) in parts.iter().enumerate() {
                     out.push_str(if at > 0 { ", " } else { "" });
-                    part.spell(out);
+                    part.spell_into(out);
                 }
                 out.push(']');
             }
@@ -111,7 +111,7 @@ impl Part {
                     out.push_str(if at > 0 { ", " } else { "" });
                     out.push_str(&text_as_json(key));
                     out.push_str(": ");
-                    part.spell(out);
+                    part.spell_into(out);
                 }
                 out.push('}');
             }
@@ -125,7 +125,7 @@ pub(crate) fn text_as_json(text: &str) -> String {
 }
 
 /// The beginning of a long text.
-pub(crate) fn shortened(mut text: String) -> String {
+pub(crate) fn shorten_text(mut text: String) -> String {
     if text.len() > QUOTED {
         text.truncate(text.floor_char_boundary(QUOTED));
         text.push('…');

@@ -16,7 +16,7 @@ pub(crate) const TRIED: usize = 1_000_000;
 
 impl<'m> Building<'m> {
     /// An object with any keys: an entry for each.
-    pub(crate) fn map(
+    pub(crate) fn write_map(
         &mut self,
         writer: &mut XmlWriter,
         declaration: &'m Declaration,
@@ -26,33 +26,41 @@ impl<'m> Building<'m> {
     ) {
         let Given::Record(entries) = &part.given else {
             let message = format!("{}: is {}, an object is needed", declaration.name, part.given.kind());
-            let expected = format!("an object with any keys; {}", self.expected(map.entry, map.particle));
+            let expected =
+                format!("an object with any keys; {}", self.describe_expected(map.entry, map.particle));
             let fix = format!("\"{}\": {{…}}", declaration.key());
-            return self.slip(spot.path, part, message, expected, fix);
+            return self.report_slip(spot.path, part, message, expected, fix);
         };
         let all: Vec<&Part> = entries.iter().map(|(_, part)| part).collect();
-        self.counted(map.entry, map.particle, &all, spot);
-        let Some(start) = self.open(writer, declaration, part, spot) else { return };
+        self.check_count(map.entry, map.particle, &all, spot);
+        let Some(start) = self.open_element(writer, declaration, part, spot) else { return };
         start.content(|inside| {
             for (at, (key, part)) in entries.iter().enumerate() {
-                let path = spot.below(&map.entry.name, at, entries.len());
+                let path = spot.extend_path(&map.entry.name, at, entries.len());
                 let spot = Spot { path: &path, around: &declaration.namespace, ..spot };
-                self.entry(inside, map, key, part, spot);
+                self.write_entry(inside, map, key, part, spot);
             }
         });
     }
 
-    fn entry(&mut self, writer: &mut XmlWriter, map: &EntryMap<'m>, key: &str, part: &Part, spot: Spot<'_>) {
+    fn write_entry(
+        &mut self,
+        writer: &mut XmlWriter,
+        map: &EntryMap<'m>,
+        key: &str,
+        part: &Part,
+        spot: Spot<'_>,
+    ) {
         let path = format!("{}/@{}", spot.path, map.key.name);
-        let expected = wording::attribute(map.key);
+        let expected = wording::name_attribute(map.key);
         let role = Role { path: &path, name: key, key, expected, optional: false };
         let spelt = Part { given: Given::Text(key.to_owned()), offset: part.offset };
-        let Some(spelt) = self.value(&map.key.simple, &role, &spelt) else { return };
+        let Some(spelt) = self.check_value(&map.key.simple, &role, &spelt) else { return };
         let own = match map.value {
             EntryValue::Value(simple) => {
-                let expected = format!("{key}: {}", describe::describe(simple));
+                let expected = format!("{key}: {}", describe::describe_simple(simple));
                 let role = Role { path: spot.path, name: key, key, expected, optional: false };
-                let Some(written) = self.value(simple, &role, part) else { return };
+                let Some(written) = self.check_value(simple, &role, part) else { return };
                 Some(written)
             }
             EntryValue::Json => {
@@ -61,7 +69,7 @@ impl<'m> Building<'m> {
             }
             EntryValue::Child(..) => None,
         };
-        let Some(start) = self.open(writer, map.entry, part, spot) else { return };
+        let Some(start) = self.open_element(writer, map.entry, part, spot) else { return };
         let Some(name) = XmlName::new(&map.key.name) else { return };
         let start = start.attr(name, &spelt);
         match (own, map.value) {
@@ -73,7 +81,7 @@ impl<'m> Building<'m> {
             (None, EntryValue::Child(particle, value)) => {
                 let path = format!("{}/{}", spot.path, value.name);
                 let spot = Spot { path: &path, around: &map.entry.namespace, ..spot };
-                start.content(|inside| self.child(inside, value, particle, part, spot));
+                start.content(|inside| self.write_child(inside, value, particle, part, spot));
             }
             (own, _) => start.text(&own.unwrap_or_default()),
         }
@@ -91,9 +99,9 @@ impl<'m> Building<'m> {
         if spot.depth >= DEPTH {
             let message = format!("{}: is nested deeper than {DEPTH}", declaration.name);
             let expected = format!("at most {DEPTH} elements inside one another");
-            return self.slip(spot.path, part, message, expected, "nest it less deep".to_owned());
+            return self.report_slip(spot.path, part, message, expected, "nest it less deep".to_owned());
         }
-        let Some(start) = self.open(writer, declaration, part, spot) else { return };
+        let Some(start) = self.open_element(writer, declaration, part, spot) else { return };
         start.content(|inside| {
             let passes: &[bool] = if self.extras.is_some() { &[true, false] } else { &[true] };
             for is_strict in passes {
@@ -110,7 +118,13 @@ impl<'m> Building<'m> {
             let names: Vec<String> = parts.iter().map(name).collect();
             let message = format!("{}: fits none of {}", declaration.name, names.join(", "));
             let expected = format!("one of {}", names.join(", "));
-            self.slip(spot.path, part, message, expected, "write it as one of them is described".to_owned());
+            self.report_slip(
+                spot.path,
+                part,
+                message,
+                expected,
+                "write it as one of them is described".to_owned(),
+            );
         });
     }
 
@@ -125,19 +139,19 @@ impl<'m> Building<'m> {
         spot: Spot<'_>,
     ) -> bool {
         let Term::Element(declaration) = &branch.term else { return false };
-        if !may_fit(&Form::of(self.schema, declaration), &part.given) {
+        if !may_fit(&Form::from_declaration(self.schema, declaration), &part.given) {
             return false;
         }
-        let cost = weight(part);
+        let cost = measure_part(part);
         if self.tried.saturating_add(cost) > TRIED {
             return false;
         }
         self.tried = self.tried.saturating_add(cost);
-        let (mark, slips) = (writer.mark(), self.slips.len());
+        let (mark, slips) = (writer.set_mark(), self.slips.len());
         let extras = self.extras.as_ref().map_or(0, Vec::len);
         let path = format!("{}/{}", spot.path, declaration.name);
         let inner = Spot { path: &path, around: &around.namespace, ..spot };
-        self.child(writer, declaration, branch, part, inner);
+        self.write_child(writer, declaration, branch, part, inner);
         let has_extras = self.extras.as_ref().map_or(0, Vec::len) > extras;
         if self.slips.len() == slips && !(is_strict && has_extras) {
             return true;
@@ -146,7 +160,7 @@ impl<'m> Building<'m> {
         if let Some(known) = &mut self.extras {
             known.truncate(extras);
         }
-        writer.rewind(mark);
+        writer.rewind_to(mark);
         false
     }
 
@@ -159,7 +173,7 @@ impl<'m> Building<'m> {
         spot: Spot<'_>,
     ) {
         if let Some(written) = self.spelt_as_json(&declaration.name, part, spot)
-            && let Some(start) = self.open(writer, declaration, part, spot)
+            && let Some(start) = self.open_element(writer, declaration, part, spot)
         {
             start.text(&written);
         }
@@ -167,14 +181,14 @@ impl<'m> Building<'m> {
 
     fn spelt_as_json(&mut self, name: &str, part: &Part, spot: Spot<'_>) -> Option<String> {
         let mut written = String::new();
-        spell(part, &mut written);
+        spell_part(part, &mut written);
         let expected = "any JSON value".to_owned();
         let role = Role { path: spot.path, name, key: name, expected, optional: false };
-        (!self.illegal(&role, part, &written)).then_some(written)
+        (!self.refuse_illegal(&role, part, &written)).then_some(written)
     }
 
     /// An empty element that stands for `null`.
-    pub(crate) fn null(
+    pub(crate) fn write_null(
         &mut self,
         writer: &mut XmlWriter,
         declaration: &'m Declaration,
@@ -183,9 +197,9 @@ impl<'m> Building<'m> {
     ) {
         if part.given != Given::Null {
             let message = format!("{}: is {}, null is needed", declaration.name, part.given.kind());
-            return self.slip(spot.path, part, message, "null".to_owned(), "write null".to_owned());
+            return self.report_slip(spot.path, part, message, "null".to_owned(), "write null".to_owned());
         }
-        if let Some(start) = self.open(writer, declaration, part, spot) {
+        if let Some(start) = self.open_element(writer, declaration, part, spot) {
             start.empty();
         }
     }
@@ -205,30 +219,30 @@ fn may_fit(form: &Form<'_>, given: &Given) -> bool {
 }
 
 /// What it costs to write a value once.
-fn weight(part: &Part) -> usize {
+fn measure_part(part: &Part) -> usize {
     let inner = |parts: &mut dyn Iterator<Item = usize>| parts.fold(1, usize::saturating_add);
     match &part.given {
         Given::Null | Given::Truth(_) => 1,
         Given::Number(text) | Given::Text(text) | Given::Xml(text) => 1 + text.len() / 32,
-        Given::List(parts) => inner(&mut parts.iter().map(weight)),
-        Given::Record(entries) => {
-            inner(&mut entries.iter().map(|(key, part)| weight(part).saturating_add(1 + key.len() / 32)))
-        }
+        Given::List(parts) => inner(&mut parts.iter().map(measure_part)),
+        Given::Record(entries) => inner(
+            &mut entries.iter().map(|(key, part)| measure_part(part).saturating_add(1 + key.len() / 32)),
+        ),
     }
 }
 
 /// A value as JSON without blanks; numbers as they were spelt. A character that XML cannot carry is escaped.
-fn spell(part: &Part, out: &mut String) {
+fn spell_part(part: &Part, out: &mut String) {
     match &part.given {
         Given::Null => out.push_str("null"),
         Given::Truth(truth) => out.push_str(if *truth { "true" } else { "false" }),
         Given::Number(spelt) => out.push_str(spelt),
-        Given::Text(text) | Given::Xml(text) => escaped(text, out),
+        Given::Text(text) | Given::Xml(text) => escape_into(text, out),
         Given::List(parts) => {
             out.push('[');
             for (at, part) in parts.iter().enumerate() {
                 out.push_str(if at > 0 { "," } else { "" });
-                spell(part, out);
+                spell_part(part, out);
             }
             out.push(']');
         }
@@ -236,9 +250,9 @@ fn spell(part: &Part, out: &mut String) {
             out.push('{');
             for (at, (key, part)) in fields.iter().enumerate() {
                 out.push_str(if at > 0 { "," } else { "" });
-                escaped(key, out);
+                escape_into(key, out);
                 out.push(':');
-                spell(part, out);
+                spell_part(part, out);
             }
             out.push('}');
         }
@@ -246,7 +260,7 @@ fn spell(part: &Part, out: &mut String) {
 }
 
 /// JSON escapes control characters itself, but not the two non-characters that XML forbids.
-fn escaped(text: &str, out: &mut String) {
+fn escape_into(text: &str, out: &mut String) {
     let spelt = text_as_json(text);
     out.push_str(&spelt.replace('\u{fffe}', "\\ufffe").replace('\u{ffff}', "\\uffff"));
 }

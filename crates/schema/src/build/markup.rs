@@ -9,22 +9,22 @@ use systole_wire::writer::{StartTag, XmlName, XmlWriter};
 const XML: &str = "http://www.w3.org/XML/1998/namespace";
 
 /// An element as text; `None` if it has a name that cannot be written.
-pub(crate) fn text(element: &Element) -> Option<String> {
+pub(crate) fn render_markup(element: &Element) -> Option<String> {
     let mut writer = XmlWriter::new();
-    write(&mut writer, element, "")?;
+    write_element(&mut writer, element, "")?;
     String::from_utf8(writer.finish()).ok()
 }
 
 /// Writes an element; `around` is the default namespace at its place.
-pub(crate) fn write(writer: &mut XmlWriter, element: &Element, around: &str) -> Option<()> {
+pub(crate) fn write_element(writer: &mut XmlWriter, element: &Element, around: &str) -> Option<()> {
     let namespace = &*element.name.namespace;
-    let mut start = writer.open(XmlName::new(&element.name.local)?);
+    let mut start = writer.open_tag(XmlName::new(&element.name.local)?);
     if namespace != around {
         start = start.xmlns(namespace);
     }
     let mut declared: Vec<&str> = Vec::new();
     for attribute in &element.attributes {
-        start = one(start, attribute, &mut declared)?;
+        start = write_attribute(start, attribute, &mut declared)?;
     }
     if element.parts.is_empty() {
         start.empty();
@@ -34,8 +34,8 @@ pub(crate) fn write(writer: &mut XmlWriter, element: &Element, around: &str) -> 
     start.content(|inside| {
         for part in &element.parts {
             match part {
-                Part::Text(text) => inside.text(&text.value),
-                Part::Element(child) => whole = whole.and(write(inside, child, namespace)),
+                Part::Text(text) => inside.write_text(&text.value),
+                Part::Element(child) => whole = whole.and(write_element(inside, child, namespace)),
             }
         }
     });
@@ -43,7 +43,7 @@ pub(crate) fn write(writer: &mut XmlWriter, element: &Element, around: &str) -> 
 }
 
 /// An attribute; an attribute in a namespace gets its own prefix.
-fn one<'w, 'n, 'e>(
+fn write_attribute<'w, 'n, 'e>(
     start: StartTag<'w, 'n>,
     attribute: &'e Attribute,
     declared: &mut Vec<&'e str>,

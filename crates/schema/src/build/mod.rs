@@ -28,7 +28,7 @@ use systole_wire::writer::{StartTag, XmlName, XmlWriter};
 
 /// Builds the payload of a global element; `source` is the text that the places of the parts refer to, if there is
 /// one.
-pub(crate) fn payload(
+pub(crate) fn build_payload(
     schema: &Schema,
     declaration: &Declaration,
     part: &Part,
@@ -36,7 +36,7 @@ pub(crate) fn payload(
     source: Option<&[u8]>,
 ) -> Result<Vec<u8>, Vec<ValueSlip>> {
     let building = Building { schema, manner, source, slips: Vec::new(), extras: None, tried: 0 };
-    built(building, declaration, part).map(|(bytes, _)| bytes)
+    build_document(building, declaration, part).map(|(bytes, _)| bytes)
 }
 
 /// Builds the payload of a global element from JSON, without the keys that its schema does not know. Their places come
@@ -48,10 +48,10 @@ pub(crate) fn payload_of_known(
 ) -> Result<(Vec<u8>, Vec<String>), Vec<ValueSlip>> {
     let (manner, extras) = (Manner::Json, Some(Vec::new()));
     let building = Building { schema, manner, source: None, slips: Vec::new(), extras, tried: 0 };
-    built(building, declaration, part)
+    build_document(building, declaration, part)
 }
 
-fn built<'m>(
+fn build_document<'m>(
     mut building: Building<'m>,
     declaration: &'m Declaration,
     part: &Part,
@@ -60,10 +60,10 @@ fn built<'m>(
     let mut writer = XmlWriter::new();
     let record = Record::of_root(schema, declaration.of);
     let spot = Spot { path: &format!("/{}", declaration.name), depth: 0, around: "" };
-    building.record(&mut writer, declaration, &record, part, spot);
+    building.write_record(&mut writer, declaration, &record, part, spot);
     let bytes = writer.finish();
     if building.slips.is_empty() {
-        building.slips.extend(explain::first(schema, &bytes).map(|finding| ValueSlip {
+        building.slips.extend(explain::find_first(schema, &bytes).map(|finding| ValueSlip {
             path: finding.path,
             place: None,
             message: finding.message,
@@ -89,7 +89,7 @@ pub(crate) struct Spot<'p> {
 }
 
 impl Spot<'_> {
-    pub(crate) fn below(self, name: &str, at: usize, of: usize) -> String {
+    pub(crate) fn extend_path(self, name: &str, at: usize, of: usize) -> String {
         match of {
             0 | 1 => format!("{}/{name}", self.path),
             _ => format!("{}/{name}[{}]", self.path, at.saturating_add(1)),
@@ -140,28 +140,35 @@ pub(crate) struct Fields<'g, 'm> {
 
 impl<'g, 'm> Fields<'g, 'm> {
     /// The place of a declared element.
-    pub(crate) fn slot(&self, declaration: &Declaration) -> Option<Slot<'m>> {
+    pub(crate) fn find_slot(&self, declaration: &Declaration) -> Option<Slot<'m>> {
         self.slots.iter().find(|slot| is_same(slot.declaration, declaration)).cloned()
     }
 
-    pub(crate) fn of(&self, key: &str) -> impl Iterator<Item = &'g Part> + use<'g> {
+    pub(crate) fn find_parts(&self, key: &str) -> impl Iterator<Item = &'g Part> + use<'g> {
         let key = key.to_owned();
         self.entries.iter().filter(move |(known, _)| *known == key).map(|(_, part)| part)
     }
 }
 
 impl<'m> Building<'m> {
-    pub(crate) fn slip(&mut self, path: &str, part: &Part, message: String, expected: String, fix: String) {
+    pub(crate) fn report_slip(
+        &mut self,
+        path: &str,
+        part: &Part,
+        message: String,
+        expected: String,
+        fix: String,
+    ) {
         if self.slips.len() >= SLIPS {
             return;
         }
-        let received = part.shown(self.manner);
+        let received = part.show_for(self.manner);
         let place = self.source.map(|source| line_and_column(source, part.offset));
         self.slips.push(ValueSlip { path: path.to_owned(), place, message, expected, received, fix });
     }
 
     /// Writes an element that has attributes or children.
-    fn record(
+    fn write_record(
         &mut self,
         writer: &mut XmlWriter,
         declaration: &'m Declaration,
@@ -175,23 +182,23 @@ impl<'m> Building<'m> {
         if spot.depth >= DEPTH {
             let message = format!("{}: is nested deeper than {DEPTH}", declaration.name);
             let expected = format!("at most {DEPTH} elements inside one another");
-            return self.slip(spot.path, part, message, expected, "nest it less deep".to_owned());
+            return self.report_slip(spot.path, part, message, expected, "nest it less deep".to_owned());
         }
         let slots = record.slots();
         let entries = &*self.without_nulls(record, &slots, entries);
         let mut fields = Fields { entries, slots, absent: Vec::new() };
-        self.unknown(declaration, record, &fields, spot.path);
-        let Some(mut start) = self.open(writer, declaration, part, spot) else { return };
+        self.report_unknown(declaration, record, &fields, spot.path);
+        let Some(mut start) = self.open_element(writer, declaration, part, spot) else { return };
         let spot = Spot { around: &declaration.namespace, ..spot };
         for attribute in record.attributes {
-            start = self.attribute(start, record, attribute, &mut fields, spot);
+            start = self.write_attribute(start, record, attribute, &mut fields, spot);
         }
         match record.inside {
             Inside::Nothing => start.empty(),
-            _ => start.content(|inside| self.inside(inside, declaration, record, &mut fields, spot)),
+            _ => start.content(|inside| self.write_inside(inside, declaration, record, &mut fields, spot)),
         }
         let absent = std::mem::take(&mut fields.absent);
-        self.missing(declaration, part, &absent, spot.path);
+        self.report_missing(declaration, part, &absent, spot.path);
     }
 
     /// The entries of a record without the optional ones that are `null` where no value is: many models spell what they
@@ -208,18 +215,18 @@ impl<'m> Building<'m> {
         }
         let may_miss = |key: &str| {
             let takes_no_null = |slot: &Slot<'m>| {
-                let form = Form::of(self.schema, slot.declaration);
+                let form = Form::from_declaration(self.schema, slot.declaration);
                 slot.particle.min == 0 && !matches!(form, Form::Null | Form::Json | Form::Choice(_))
             };
             let attributes = record.attributes.iter();
             slots.iter().any(|slot| slot.key == key && takes_no_null(slot))
-                || attributes.into_iter().any(|one| !one.required && record.key(one) == key)
+                || attributes.into_iter().any(|one| !one.required && record.name_key(one) == key)
         };
         let kept = entries.iter().filter(|entry| !(is_null(entry) && may_miss(&entry.0)));
         Cow::Owned(kept.cloned().collect())
     }
 
-    pub(crate) fn open<'w, 'n>(
+    pub(crate) fn open_element<'w, 'n>(
         &mut self,
         writer: &'w mut XmlWriter,
         declaration: &'n Declaration,
@@ -228,14 +235,20 @@ impl<'m> Building<'m> {
     ) -> Option<StartTag<'w, 'n>> {
         let Some(name) = XmlName::new(&declaration.name) else {
             let message = format!("{}: is not a name of XML with namespaces", declaration.name);
-            self.slip(spot.path, part, message, "a legal name".to_owned(), "correct the schema".to_owned());
+            self.report_slip(
+                spot.path,
+                part,
+                message,
+                "a legal name".to_owned(),
+                "correct the schema".to_owned(),
+            );
             return None;
         };
-        let start = writer.open(name);
+        let start = writer.open_tag(name);
         Some(if *declaration.namespace == *spot.around { start } else { start.xmlns(&declaration.namespace) })
     }
 
-    fn attribute<'w, 'n>(
+    fn write_attribute<'w, 'n>(
         &mut self,
         start: StartTag<'w, 'n>,
         record: &Record<'m>,
@@ -243,8 +256,8 @@ impl<'m> Building<'m> {
         fields: &mut Fields<'_, 'm>,
         spot: Spot<'_>,
     ) -> StartTag<'w, 'n> {
-        let key = record.key(attribute);
-        let mut given = fields.of(&key);
+        let key = record.name_key(attribute);
+        let mut given = fields.find_parts(&key);
         let Some(part) = given.next() else {
             if attribute.required {
                 fields.absent.push(Absent::Attribute(attribute, key));
@@ -256,24 +269,24 @@ impl<'m> Building<'m> {
             path: &path,
             name: &key,
             key: &key,
-            expected: wording::attribute(attribute),
+            expected: wording::name_attribute(attribute),
             optional: !attribute.required,
         };
         if let Some(second) = given.next() {
-            self.twice(&role, second);
+            self.report_twice(&role, second);
         }
-        match (self.value(&attribute.simple, &role, part), XmlName::new(&attribute.name)) {
+        match (self.check_value(&attribute.simple, &role, part), XmlName::new(&attribute.name)) {
             (Some(written), Some(name)) => start.attr(name, &written),
             _ => start,
         }
     }
 
-    fn twice(&mut self, role: &Role<'_>, part: &Part) {
+    fn report_twice(&mut self, role: &Role<'_>, part: &Part) {
         let message = format!("{}: comes twice, at most once is allowed", role.name);
-        self.slip(role.path, part, message, role.expected.clone(), format!("keep one {}", role.name));
+        self.report_slip(role.path, part, message, role.expected.clone(), format!("keep one {}", role.name));
     }
 
-    fn inside(
+    fn write_inside(
         &mut self,
         writer: &mut XmlWriter,
         declaration: &'m Declaration,
@@ -283,15 +296,15 @@ impl<'m> Building<'m> {
     ) {
         match record.inside {
             Inside::Nothing => {}
-            Inside::Value(simple) => self.own(writer, declaration, Some(simple), fields, spot.path),
-            Inside::Text => self.own(writer, declaration, None, fields, spot.path),
-            Inside::Named(particle) => self.group(writer, particle, true, fields, spot),
-            Inside::Listed(_) => self.listed(writer, record, fields, spot),
+            Inside::Value(simple) => self.write_own(writer, declaration, Some(simple), fields, spot.path),
+            Inside::Text => self.write_own(writer, declaration, None, fields, spot.path),
+            Inside::Named(particle) => self.write_group(writer, particle, true, fields, spot),
+            Inside::Listed(_) => self.write_listed_rows(writer, record, fields, spot),
         }
     }
 
     /// The element's own text.
-    fn own(
+    fn write_own(
         &mut self,
         writer: &mut XmlWriter,
         declaration: &'m Declaration,
@@ -299,12 +312,12 @@ impl<'m> Building<'m> {
         fields: &mut Fields<'_, 'm>,
         path: &str,
     ) {
-        let described = simple.map_or_else(|| "text".to_owned(), describe::describe);
+        let described = simple.map_or_else(|| "text".to_owned(), describe::describe_simple);
         let expected = format!("{}: {described}", declaration.name);
-        let mut given = fields.of(OWN);
+        let mut given = fields.find_parts(OWN);
         let Some(part) = given.next() else {
             // On a command line, no text means empty text if that is allowed; JSON is explicit.
-            let empty = simple.is_none_or(|simple| check_value::check(simple, "").is_none());
+            let empty = simple.is_none_or(|simple| check_value::check_value(simple, "").is_none());
             if self.manner == Manner::Json || !empty {
                 fields.absent.push(Absent::Text(expected, simple));
             }
@@ -312,17 +325,17 @@ impl<'m> Building<'m> {
         };
         let role = Role { path, name: &declaration.name, key: OWN, expected, optional: false };
         if let Some(second) = given.next() {
-            self.twice(&role, second);
+            self.report_twice(&role, second);
         }
         let written = match simple {
-            Some(simple) => self.value(simple, &role, part),
-            None => self.text(&role, part),
+            Some(simple) => self.check_value(simple, &role, part),
+            None => self.read_text(&role, part),
         };
-        writer.text(&written.unwrap_or_default());
+        writer.write_text(&written.unwrap_or_default());
     }
 
     /// One child element.
-    pub(crate) fn child(
+    pub(crate) fn write_child(
         &mut self,
         writer: &mut XmlWriter,
         declaration: &'m Declaration,
@@ -338,38 +351,38 @@ impl<'m> Building<'m> {
             path: spot.path,
             name: &declaration.name,
             key: declaration.key(),
-            expected: self.expected(declaration, particle),
+            expected: self.describe_expected(declaration, particle),
             optional: particle.min == 0,
         };
         let form = match self.manner {
-            Manner::Json => Form::of(self.schema, declaration),
+            Manner::Json => Form::from_declaration(self.schema, declaration),
             Manner::Fields => Form::of_type(self.schema, declaration.of),
         };
         let written = match form {
-            Form::Record(record) => return self.record(writer, declaration, &record, part, deeper),
+            Form::Record(record) => return self.write_record(writer, declaration, &record, part, deeper),
             Form::Items(inner, item) => {
-                return self.items(writer, declaration, (inner, item), part, deeper);
+                return self.write_items(writer, declaration, (inner, item), part, deeper);
             }
-            Form::Markup => return self.markup(writer, part, spot),
-            Form::Map(map) => return self.map(writer, declaration, &map, part, deeper),
+            Form::Markup => return self.write_markup(writer, part, spot),
+            Form::Map(map) => return self.write_map(writer, declaration, &map, part, deeper),
             Form::Choice(parts) => return self.choice_of(writer, declaration, parts, part, deeper),
             Form::Json => return self.json_element(writer, declaration, part, spot),
-            Form::Null => return self.null(writer, declaration, part, spot),
+            Form::Null => return self.write_null(writer, declaration, part, spot),
             Form::Value(simple) => {
                 let role = role();
-                self.value(simple, &role, part)
+                self.check_value(simple, &role, part)
             }
             Form::Text => {
                 let role = role();
-                self.text(&role, part)
+                self.read_text(&role, part)
             }
         };
-        if let (Some(written), Some(start)) = (written, self.open(writer, declaration, part, spot)) {
+        if let (Some(written), Some(start)) = (written, self.open_element(writer, declaration, part, spot)) {
             start.text(&written);
         }
     }
 
-    fn items(
+    fn write_items(
         &mut self,
         writer: &mut XmlWriter,
         declaration: &'m Declaration,
@@ -379,81 +392,87 @@ impl<'m> Building<'m> {
     ) {
         let Given::List(parts) = &part.given else {
             let message = format!("{}: is {}, a list is needed", declaration.name, part.given.kind());
-            let expected = format!("a list; {}", self.expected(item, particle));
-            let fix = format!("\"{}\": [{}]", declaration.key(), part.shown(self.manner));
-            return self.slip(spot.path, part, message, expected, fix);
+            let expected = format!("a list; {}", self.describe_expected(item, particle));
+            let fix = format!("\"{}\": [{}]", declaration.key(), part.show_for(self.manner));
+            return self.report_slip(spot.path, part, message, expected, fix);
         };
         let all: Vec<&Part> = parts.iter().collect();
-        self.counted(item, particle, &all, spot);
-        let Some(start) = self.open(writer, declaration, part, spot) else { return };
+        self.check_count(item, particle, &all, spot);
+        let Some(start) = self.open_element(writer, declaration, part, spot) else { return };
         start.content(|inside| {
             for (at, part) in parts.iter().enumerate() {
-                let path = spot.below(&item.name, at, parts.len());
+                let path = spot.extend_path(&item.name, at, parts.len());
                 let spot = Spot { path: &path, around: &declaration.namespace, ..spot };
-                self.child(inside, item, particle, part, spot);
+                self.write_child(inside, item, particle, part, spot);
             }
         });
     }
 
     /// Any text, as given.
-    fn text(&mut self, role: &Role<'_>, part: &Part) -> Option<String> {
+    fn read_text(&mut self, role: &Role<'_>, part: &Part) -> Option<String> {
         let Given::Text(text) = &part.given else {
             let message = format!("{}: is {}, text is needed", role.name, part.given.kind());
-            self.slip(role.path, part, message, role.expected.clone(), "write it in quotes".to_owned());
+            self.report_slip(
+                role.path,
+                part,
+                message,
+                role.expected.clone(),
+                "write it in quotes".to_owned(),
+            );
             return None;
         };
-        (!self.illegal(role, part, text)).then(|| text.clone())
+        (!self.refuse_illegal(role, part, text)).then(|| text.clone())
     }
 
     /// Reports a character that XML cannot carry.
-    pub(crate) fn illegal(&mut self, role: &Role<'_>, part: &Part, text: &str) -> bool {
+    pub(crate) fn refuse_illegal(&mut self, role: &Role<'_>, part: &Part, text: &str) -> bool {
         let found = characters::first_illegal(text);
         if let Some((_, character)) = found {
             // Not as an escape: the code that shows the message would escape it again.
             let named = format!("U+{:04X}", u32::from(character));
             let message = format!("{}: holds {named}, a character that XML cannot carry", role.name);
-            self.slip(role.path, part, message, role.expected.clone(), "leave it out".to_owned());
+            self.report_slip(role.path, part, message, role.expected.clone(), "leave it out".to_owned());
         }
         found.is_some()
     }
 
     /// A value of a simple type in XML spelling.
-    pub(crate) fn value(&mut self, simple: &Simple, role: &Role<'_>, part: &Part) -> Option<String> {
+    pub(crate) fn check_value(&mut self, simple: &Simple, role: &Role<'_>, part: &Part) -> Option<String> {
         let written = match (&part.given, self.manner) {
-            (Given::Text(_), Manner::Fields) => Ok(self.text(role, part)?),
+            (Given::Text(_), Manner::Fields) => Ok(self.read_text(role, part)?),
             (_, Manner::Fields) => Err("a value".to_owned()),
-            (_, Manner::Json) => spelling::written(simple, &part.given),
+            (_, Manner::Json) => spelling::spell_given(simple, &part.given),
         };
         let (words, instead) = match written {
             Ok(written) => {
-                if self.illegal(role, part, &written) {
+                if self.refuse_illegal(role, part, &written) {
                     return None;
                 }
-                let Some(wrong) = check_value::check(simple, &written) else { return Some(written) };
+                let Some(wrong) = check_value::check_value(simple, &written) else { return Some(written) };
                 (wrong.words, wrong.instead)
             }
             Err(needed) => {
                 let words = format!("is {}, {needed} is needed", part.given.kind());
-                (words, spelling::meant(simple, &part.given))
+                (words, spelling::suggest_meant(simple, &part.given))
             }
         };
         let mut fix = match instead {
-            Some(instead) => self.assigned(simple, role, &instead),
-            None => format!("write {}", describe::describe(simple)),
+            Some(instead) => self.spell_assignment(simple, role, &instead),
+            None => format!("write {}", describe::describe_simple(simple)),
         };
         if role.optional {
             fix.push_str(&format!(", or leave {} out", role.name));
         }
         let message = format!("{}: {words}", role.name);
-        self.slip(role.path, part, message, role.expected.clone(), fix);
+        self.report_slip(role.path, part, message, role.expected.clone(), fix);
         None
     }
 
     /// A value next to its name, in the syntax of the input.
-    pub(crate) fn assigned(&self, simple: &Simple, role: &Role<'_>, value: &str) -> String {
+    pub(crate) fn spell_assignment(&self, simple: &Simple, role: &Role<'_>, value: &str) -> String {
         match self.manner {
-            Manner::Fields => format!("{}={}", field_path(role.path), sketch::quoted(value)),
-            Manner::Json => format!("\"{}\": {}", role.key, spelling::json(simple, value)),
+            Manner::Fields => format!("{}={}", field_path(role.path), sketch::quote_text(value)),
+            Manner::Json => format!("\"{}\": {}", role.key, spelling::to_json(simple, value)),
         }
     }
 }

@@ -16,69 +16,69 @@ use crate::tree;
 const LONGEST: usize = 400;
 
 /// `limit=1`, `address.city=text address.street=text`, or `"limit": 1`: as many as required.
-pub(crate) fn of(schema: &Schema, slot: &Slot<'_>, path: &str, manner: Manner) -> Option<String> {
-    let value = value(schema, slot.declaration)?;
+pub(crate) fn sketch_slot(schema: &Schema, slot: &Slot<'_>, path: &str, manner: Manner) -> Option<String> {
+    let value = sketch_value(schema, slot.declaration)?;
     let count = usize::try_from(slot.particle.min.max(1)).ok()?;
     let value = if slot.many { Value::Array(vec![value; count.min(LONGEST)]) } else { value };
-    written(&slot.key, &value, path, manner)
+    write_sketch(&slot.key, &value, path, manner)
 }
 
 /// The same for one element at that path.
-pub(crate) fn single(
+pub(crate) fn sketch_single(
     schema: &Schema,
     declaration: &Declaration,
     path: &str,
     manner: Manner,
 ) -> Option<String> {
-    written(&declaration.name, &value(schema, declaration)?, path, manner)
+    write_sketch(&declaration.name, &sketch_value(schema, declaration)?, path, manner)
 }
 
 /// A whole payload as JSON.
-pub(crate) fn whole(schema: &Schema, declaration: &Declaration) -> Option<String> {
-    let xml = example::alone(schema, declaration)?;
-    let value = unfold::root_record(schema, declaration, &tree::read(&xml).ok()?)?;
+pub(crate) fn sketch_whole(schema: &Schema, declaration: &Declaration) -> Option<String> {
+    let xml = example::build_alone(schema, declaration)?;
+    let value = unfold::root_record(schema, declaration, &tree::read_tree(&xml).ok()?)?;
     Some(value.to_string()).filter(|sketch| sketch.len() <= LONGEST)
 }
 
-fn value(schema: &Schema, declaration: &Declaration) -> Option<Value> {
-    let xml = example::alone(schema, declaration)?;
-    unfold::element(schema, declaration, &tree::read(&xml).ok()?)
+fn sketch_value(schema: &Schema, declaration: &Declaration) -> Option<Value> {
+    let xml = example::build_alone(schema, declaration)?;
+    unfold::unfold_element(schema, declaration, &tree::read_tree(&xml).ok()?)
 }
 
-fn written(name: &str, value: &Value, path: &str, manner: Manner) -> Option<String> {
+fn write_sketch(name: &str, value: &Value, path: &str, manner: Manner) -> Option<String> {
     let sketch = match manner {
         Manner::Json => format!("\"{name}\": {value}"),
         Manner::Fields => {
             let mut fields = Vec::new();
-            flatten(path, value, &mut fields);
+            flatten_value(path, value, &mut fields);
             fields.join(" ")
         }
     };
     (sketch.len() <= LONGEST && !sketch.is_empty()).then_some(sketch)
 }
 
-fn flatten(path: &str, value: &Value, fields: &mut Vec<String>) {
+fn flatten_value(path: &str, value: &Value, fields: &mut Vec<String>) {
     match value {
         Value::Object(entries) if entries.is_empty() => fields.push(format!("{path}=")),
         Value::Object(entries) => {
             for (key, value) in entries {
                 match key.as_str() {
-                    "." => flatten(path, value, fields),
+                    "." => flatten_value(path, value, fields),
                     key => {
                         let key = key.strip_prefix("..").map_or(key.to_owned(), |name| format!("@{name}"));
-                        flatten(&format!("{path}.{key}"), value, fields);
+                        flatten_value(&format!("{path}.{key}"), value, fields);
                     }
                 }
             }
         }
-        Value::Array(items) => items.iter().for_each(|item| flatten(path, item, fields)),
-        Value::String(text) => fields.push(format!("{path}={}", quoted(text))),
+        Value::Array(items) => items.iter().for_each(|item| flatten_value(path, item, fields)),
+        Value::String(text) => fields.push(format!("{path}={}", quote_text(text))),
         other => fields.push(format!("{path}={other}")),
     }
 }
 
 /// A value as one shell word.
-pub(crate) fn quoted(text: &str) -> String {
+pub(crate) fn quote_text(text: &str) -> String {
     let plain =
         |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | ':' | '/' | '+' | ',' | '@' | '%');
     if !text.is_empty() && text.chars().all(plain) {

@@ -12,9 +12,9 @@ use crate::form::{ANY, Inside, OWN, Record, Slot};
 use crate::shape::{AttributeUse, Declaration, Particle, Simple};
 
 impl<'m> Building<'m> {
-    pub(crate) fn expected(&self, declaration: &Declaration, particle: &Particle) -> String {
+    pub(crate) fn describe_expected(&self, declaration: &Declaration, particle: &Particle) -> String {
         let role = explain::Role { declaration, min: particle.min, max: particle.max };
-        wording::expected(self.schema, role)
+        wording::describe_expected(self.schema, role)
     }
 
     pub(crate) fn not_a_record(
@@ -33,15 +33,15 @@ impl<'m> Building<'m> {
         let expected = format!("an object with {}", keys.join(", "));
         let is_root = path.matches('/').count() == 1;
         let sketch = match self.manner {
-            Manner::Json if is_root => sketch::whole(self.schema, declaration),
-            manner => sketch::single(self.schema, declaration, &field_path(path), manner),
+            Manner::Json if is_root => sketch::sketch_whole(self.schema, declaration),
+            manner => sketch::sketch_single(self.schema, declaration, &field_path(path), manner),
         };
         let fix = sketch.unwrap_or_else(|| format!("give {}", keys.join(", ")));
-        self.slip(path, part, message, expected, fix);
+        self.report_slip(path, part, message, expected, fix);
     }
 
     /// Reports every unknown key.
-    pub(crate) fn unknown(
+    pub(crate) fn report_unknown(
         &mut self,
         declaration: &Declaration,
         record: &Record<'m>,
@@ -58,9 +58,12 @@ impl<'m> Building<'m> {
                 extras.push(path);
                 continue;
             }
-            let free: Vec<&str> =
-                keys.iter().map(String::as_str).filter(|known| fields.of(known).next().is_none()).collect();
-            let near = crate::nearest(key, free.into_iter());
+            let free: Vec<&str> = keys
+                .iter()
+                .map(String::as_str)
+                .filter(|known| fields.find_parts(known).next().is_none())
+                .collect();
+            let near = crate::find_nearest(key, free.into_iter());
             let mut message = format!("{key}: is not known in {}", declaration.name);
             let mut fix = format!("leave {key} out");
             if let Some(near) = near {
@@ -71,20 +74,20 @@ impl<'m> Building<'m> {
                 [] => format!("{} holds nothing", declaration.name),
                 keys => format!("one of {}", keys.join(", ")),
             };
-            self.slip(&path, part, message, expected, fix);
+            self.report_slip(&path, part, message, expected, fix);
         }
     }
 
-    pub(crate) fn stranger(&mut self, key: &str, part: &Part, known: &[&str], path: &str) {
-        let near = crate::nearest(key, known.iter().copied());
+    pub(crate) fn report_stranger(&mut self, key: &str, part: &Part, known: &[&str], path: &str) {
+        let near = crate::find_nearest(key, known.iter().copied());
         let meant = near.map(|near| format!(", did you mean {near}")).unwrap_or_default();
         let fix = near.map_or_else(|| format!("leave {key} out"), |near| format!("write {near}"));
         let message = format!("{key}: is not known here{meant}");
-        self.slip(path, part, message, format!("one of {}", known.join(", ")), fix);
+        self.report_slip(path, part, message, format!("one of {}", known.join(", ")), fix);
     }
 
     /// Names all missing parts at once.
-    pub(crate) fn missing(
+    pub(crate) fn report_missing(
         &mut self,
         declaration: &Declaration,
         part: &Part,
@@ -94,7 +97,7 @@ impl<'m> Building<'m> {
         let mut names: Vec<String> = Vec::new();
         let (mut expected, mut fixes) = (Vec::new(), Vec::new());
         for one in absent {
-            let (name, words, fix) = self.absent(one, path);
+            let (name, words, fix) = self.describe_absent(one, path);
             names.push(name);
             expected.push(words);
             fixes.extend(fix);
@@ -107,27 +110,27 @@ impl<'m> Building<'m> {
         let message = format!("{}: {}{are}", declaration.name, names.join(", "));
         let glue = if self.manner == Manner::Json { ", " } else { " " };
         let fix = if fixes.is_empty() { "give it".to_owned() } else { format!("add {}", fixes.join(glue)) };
-        self.slip(path, part, message, expected.join("; "), fix);
+        self.report_slip(path, part, message, expected.join("; "), fix);
     }
 
-    fn absent(&self, absent: &Absent<'m>, path: &str) -> (String, String, Option<String>) {
+    fn describe_absent(&self, absent: &Absent<'m>, path: &str) -> (String, String, Option<String>) {
         let written = |path: &str, key: &str, simple: &Simple| {
-            let sample = amend::sample(simple)?;
+            let sample = amend::find_sample(simple)?;
             let role = Role { path, name: key, key, expected: String::new(), optional: false };
-            Some(self.assigned(simple, &role, &sample))
+            Some(self.spell_assignment(simple, &role, &sample))
         };
         match absent {
             Absent::Attribute(attribute, key) => {
                 let below = format!("{path}/{}", field_name(attribute, key));
-                (key.clone(), wording::attribute(attribute), written(&below, key, &attribute.simple))
+                (key.clone(), wording::name_attribute(attribute), written(&below, key, &attribute.simple))
             }
             Absent::Element(slot) => {
-                let expected = self.expected(slot.declaration, slot.particle);
-                (slot.key.clone(), expected, self.sketched(slot, path))
+                let expected = self.describe_expected(slot.declaration, slot.particle);
+                (slot.key.clone(), expected, self.sketch_slot(slot, path))
             }
             Absent::OneOf(several) => {
                 let names: Vec<&str> = several.iter().map(|slot| slot.key.as_str()).collect();
-                let fix = several.first().and_then(|slot| self.sketched(slot, path));
+                let fix = several.first().and_then(|slot| self.sketch_slot(slot, path));
                 let one_of = format!("one of {}", names.join(", "));
                 (one_of.clone(), one_of, fix)
             }
@@ -151,10 +154,10 @@ impl<'m> Building<'m> {
     }
 
     /// A minimal value for a place, in the syntax of the input.
-    fn sketched(&self, slot: &Slot<'m>, path: &str) -> Option<String> {
+    fn sketch_slot(&self, slot: &Slot<'m>, path: &str) -> Option<String> {
         let path = format!("{}.{}", field_path(path), slot.key);
         let path = path.trim_start_matches('.');
-        sketch::of(self.schema, slot, path, self.manner)
+        sketch::sketch_slot(self.schema, slot, path, self.manner)
     }
 }
 
@@ -165,7 +168,8 @@ fn field_name(attribute: &AttributeUse, key: &str) -> String {
 
 /// Every key that a record may have.
 pub(crate) fn known_keys(record: &Record<'_>) -> Vec<String> {
-    let mut keys: Vec<String> = record.attributes.iter().map(|attribute| record.key(attribute)).collect();
+    let mut keys: Vec<String> =
+        record.attributes.iter().map(|attribute| record.name_key(attribute)).collect();
     match record.inside {
         Inside::Nothing => {}
         Inside::Value(_) | Inside::Text | Inside::Listed(_) => keys.push(OWN.to_owned()),
@@ -187,7 +191,8 @@ pub(crate) fn known_names<'f>(fields: &'f Fields<'_, '_>) -> Vec<&'f str> {
 pub(crate) fn field_names(record: &Record<'_>) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     names.extend(record.slots().iter().map(|slot| slot.declaration.name.clone()));
-    names.extend(record.attributes.iter().map(|attribute| field_name(attribute, &record.key(attribute))));
+    names
+        .extend(record.attributes.iter().map(|attribute| field_name(attribute, &record.name_key(attribute))));
     if record.has_text() {
         names.push(OWN.to_owned());
     }

@@ -2,7 +2,7 @@
 //!
 //! It reads only one word. A word comes in; a base goes out, or the nearest known word.
 
-use crate::nearest;
+use crate::nearest::find_nearest;
 
 /// A kind of value.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -78,7 +78,7 @@ const ELSEWHERE: [(&str, &str); 24] = [
 
 impl BaseType {
     /// The base with that name.
-    pub(super) fn named(word: &str) -> Option<Self> {
+    pub(super) fn from_word(word: &str) -> Option<Self> {
         WORDS.iter().find(|(name, _)| *name == word).map(|(_, base)| base.clone())
     }
 
@@ -99,15 +99,15 @@ impl BaseType {
 }
 
 /// The probable meaning of an unknown word.
-pub(super) fn meant(word: &str) -> Option<&'static str> {
+pub(super) fn suggest_word(word: &str) -> Option<&'static str> {
     let lower = word.to_ascii_lowercase();
     let elsewhere = ELSEWHERE.iter().find(|(name, _)| *name == lower).map(|(_, base)| *base);
     let names = WORDS.iter().map(|(name, _)| *name);
-    elsewhere.or_else(|| nearest(word, names.chain(["sensitive"])))
+    elsewhere.or_else(|| find_nearest(word, names.chain(["sensitive"])))
 }
 
 /// All of them, as a list to choose from.
-pub(super) fn listed() -> String {
+pub(super) fn list_words() -> String {
     let names: Vec<&str> = WORDS.iter().map(|(name, _)| *name).collect();
     names.join(", ")
 }

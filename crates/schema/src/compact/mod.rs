@@ -28,7 +28,7 @@ mod wrong;
 
 pub use base::BaseType;
 pub use read::ReadType;
-pub use write::xsd;
+pub use write::write_xsd;
 pub use wrong::TypeTextError;
 
 /// A payload: a root element of the schema.
@@ -114,7 +114,7 @@ impl ItemList {
     ///
     /// # Errors
     /// If the text is not such a range.
-    pub fn range(text: &str) -> Result<(u32, Option<u32>), TypeTextError> {
+    pub fn parse_range(text: &str) -> Result<(u32, Option<u32>), TypeTextError> {
         range::of_list(&signs::Piece { text, at: 0..text.len() })
     }
 }

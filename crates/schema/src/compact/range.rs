@@ -14,7 +14,7 @@ const CHARACTERS: u32 = 1 << 20;
 
 /// Reads the range of a base that takes one.
 pub(super) fn of_base(base: &BaseType, piece: &Piece<'_>) -> Result<ValueRange, TypeTextError> {
-    let (least, most) = ends(piece)?;
+    let (least, most) = read_ends(piece)?;
     if !base.counts_characters() && !base.is_number() {
         let words = "a range is given, and only texts and numbers have one";
         return Err(TypeTextError::new(
@@ -26,8 +26,8 @@ pub(super) fn of_base(base: &BaseType, piece: &Piece<'_>) -> Result<ValueRange, 
     let sides = [(&least, '>'), (&most, '<')];
     for (end, sign) in sides.into_iter().filter_map(|(end, sign)| Some((end.as_ref()?, sign))) {
         if base.counts_characters() {
-            count(end, CHARACTERS)?;
-        } else if let Some(fault) = trial::fault(base, &ValueRange::default(), number(end, sign)) {
+            read_count(end, CHARACTERS)?;
+        } else if let Some(fault) = trial::find_fault(base, &ValueRange::default(), read_number(end, sign)) {
             let beyond = ["more than", "less than", "digits"].iter().any(|word| fault.words.contains(word));
             let fix = if beyond { "leave this side open" } else { "two numbers, as 1..100" };
             return Err(TypeTextError::new(end, &fault.words, fix));
@@ -36,18 +36,18 @@ pub(super) fn of_base(base: &BaseType, piece: &Piece<'_>) -> Result<ValueRange, 
     let owned = |end: &Option<Piece<'_>>| end.as_ref().map(|end| end.text.to_owned());
     let range = ValueRange { least: owned(&least), most: owned(&most) };
     if let (Some(least), Some(most)) = (&least, &most) {
-        let (from, to) = (number(least, '>'), number(most, '<'));
+        let (from, to) = (read_number(least, '>'), read_number(most, '<'));
         let is_below = |one: &str, other: &str| {
             let at_least = ValueRange { least: Some(other.to_owned()), most: None };
-            trial::fault(base, &at_least, one).is_some()
+            trial::find_fault(base, &at_least, one).is_some()
         };
         let is_backwards = if base.counts_characters() {
-            count(least, CHARACTERS)? > count(most, CHARACTERS)?
+            read_count(least, CHARACTERS)? > read_count(most, CHARACTERS)?
         } else {
             is_below(to, from)
         };
         if is_backwards {
-            return Err(backwards(piece, from, to));
+            return Err(report_backwards(piece, from, to));
         }
         if base.is_number() && (from, to) != (least.text, most.text) && !is_below(from, to) {
             let words = "no number is in this range, because an end is left out of it";
@@ -68,15 +68,15 @@ pub(super) fn of_base(base: &BaseType, piece: &Piece<'_>) -> Result<ValueRange, 
 pub(super) fn of_list(piece: &Piece<'_>) -> Result<(u32, Option<u32>), TypeTextError> {
     if !piece.text.contains("..") {
         let words = format!("`{}` is no range", piece.text);
-        return Err(TypeTextError::new(piece, &words, &likely(piece.text)));
+        return Err(TypeTextError::new(piece, &words, &suggest_range(piece.text)));
     }
-    let (least, most) = ends(piece)?;
-    let fewest = least.as_ref().map_or(Ok(0), |end| count(end, ITEMS))?;
-    let largest = most.as_ref().map(|end| count(end, ITEMS)).transpose()?;
+    let (least, most) = read_ends(piece)?;
+    let fewest = least.as_ref().map_or(Ok(0), |end| read_count(end, ITEMS))?;
+    let largest = most.as_ref().map(|end| read_count(end, ITEMS)).transpose()?;
     if let (Some(least), Some(most)) = (&least, &most)
         && largest.is_some_and(|largest| fewest > largest)
     {
-        return Err(backwards(piece, least.text, most.text));
+        return Err(report_backwards(piece, least.text, most.text));
     }
     if largest == Some(0) {
         return Err(TypeTextError::new(piece, "with 0 items at most it would always be empty", "1..10"));
@@ -87,12 +87,12 @@ pub(super) fn of_list(piece: &Piece<'_>) -> Result<(u32, Option<u32>), TypeTextE
 type Ends<'t> = (Option<Piece<'t>>, Option<Piece<'t>>);
 
 /// An end without the sign that leaves it out of the range.
-fn number<'t>(end: &Piece<'t>, sign: char) -> &'t str {
+fn read_number<'t>(end: &Piece<'t>, sign: char) -> &'t str {
     end.text.strip_prefix(sign).unwrap_or(end.text)
 }
 
 /// The two ends as written, each with its sign.
-fn ends<'t>(piece: &Piece<'t>) -> Result<Ends<'t>, TypeTextError> {
+fn read_ends<'t>(piece: &Piece<'t>) -> Result<Ends<'t>, TypeTextError> {
     let is_one_end = |sign: char| piece.text.starts_with(sign) && !piece.text.contains('=');
     let one_end = match piece.text {
         text if is_one_end('>') => Some((text, "")),
@@ -101,7 +101,7 @@ fn ends<'t>(piece: &Piece<'t>) -> Result<Ends<'t>, TypeTextError> {
     };
     let Some((least, most)) = piece.text.split_once("..").or(one_end) else {
         let words = format!("`{}` is used where nothing or a range is expected", piece.text);
-        return Err(TypeTextError::new(piece, &words, &likely(piece.text)));
+        return Err(TypeTextError::new(piece, &words, &suggest_range(piece.text)));
     };
     if least.is_empty() && most.is_empty() {
         return Err(TypeTextError::new(piece, "a range with both sides open says nothing", "leave it out"));
@@ -114,7 +114,7 @@ fn ends<'t>(piece: &Piece<'t>) -> Result<Ends<'t>, TypeTextError> {
 }
 
 /// The probable meaning of `1-100`, `1:100`, `[1,100]`, `>=1`, `>1` or `(255)`.
-pub(super) fn likely(written: &str) -> String {
+pub(super) fn suggest_range(written: &str) -> String {
     let is_digit = |c: char| c.is_ascii_digit() || c == '.';
     let mut numbers =
         written.split(|c| !is_digit(c)).map(|part| part.trim_matches('.')).filter(|p| !p.is_empty());
@@ -128,7 +128,7 @@ pub(super) fn likely(written: &str) -> String {
     }
 }
 
-fn count(end: &Piece<'_>, limit: u32) -> Result<u32, TypeTextError> {
+fn read_count(end: &Piece<'_>, limit: u32) -> Result<u32, TypeTextError> {
     let digits = !end.is_empty() && end.text.bytes().all(|byte| byte.is_ascii_digit());
     let most = limit.to_string();
     match end.text.parse::<u32>().ok().filter(|_| digits) {
@@ -145,7 +145,7 @@ fn count(end: &Piece<'_>, limit: u32) -> Result<u32, TypeTextError> {
     }
 }
 
-fn backwards(piece: &Piece<'_>, least: &str, most: &str) -> TypeTextError {
+fn report_backwards(piece: &Piece<'_>, least: &str, most: &str) -> TypeTextError {
     let words = format!("the range runs backwards: {least} is more than {most}");
     TypeTextError::new(piece, &words, &format!("{most}..{least}"))
 }

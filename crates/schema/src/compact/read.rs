@@ -28,8 +28,8 @@ impl ValueType {
     ///
     /// # Errors
     /// If the text is not a type.
-    pub fn read(text: &str) -> Result<ReadType, TypeTextError> {
-        let signs = Signs::of(text);
+    pub fn from_text(text: &str) -> Result<ReadType, TypeTextError> {
+        let signs = Signs::from_text(text);
         if text.len() > LONGEST {
             return Err(too_long(text, &signs));
         }
@@ -38,7 +38,7 @@ impl ValueType {
             let words = "this is a character that XML cannot carry".to_owned();
             return Err(TypeTextError { at, words, fix: "leave it out".to_owned() });
         }
-        let (sensitive, base, range) = head(&signs)?;
+        let (sensitive, base, range) = read_head(&signs)?;
         let mut of = ValueType { sensitive, base, range, pattern: None, default: None, words: None };
         if let Some((pattern, sign)) = &signs.pattern {
             pattern_of(&mut of, pattern, sign)?;
@@ -85,12 +85,12 @@ fn at_sign(sign: &Stretch<usize>, words: &str, fix: &str) -> TypeTextError {
 }
 
 /// The text before all signs.
-fn head(signs: &Signs<'_>) -> Result<(bool, BaseType, ValueRange), TypeTextError> {
-    let words = signs.head.words();
+fn read_head(signs: &Signs<'_>) -> Result<(bool, BaseType, ValueRange), TypeTextError> {
+    let words = signs.head.split_words();
     let sensitive = words.len() > 1 && words.first().is_some_and(|word| word.text == "sensitive");
     let rest = words.get(usize::from(sensitive)..).unwrap_or_default();
     let Some(first) = rest.first() else {
-        let fix = format!("a type: {}, or words as fast | deep", base::listed());
+        let fix = format!("a type: {}, or words as fast | deep", base::list_words());
         return Err(TypeTextError::new(&signs.head, "there is no type", &fix));
     };
     if rest.iter().any(|word| word.text.contains('|')) {
@@ -100,7 +100,7 @@ fn head(signs: &Signs<'_>) -> Result<(bool, BaseType, ValueRange), TypeTextError
         let listed = Piece { text, at: first.at.start..end };
         return Ok((sensitive, one_of(&listed)?, ValueRange::default()));
     }
-    let Some(base) = BaseType::named(first.text) else { return Err(unknown(first, rest)) };
+    let Some(base) = BaseType::from_word(first.text) else { return Err(report_unknown(first, rest)) };
     let range = match rest.get(1..).unwrap_or_default() {
         [] => ValueRange::default(),
         [only] => no_sign(only).map_or_else(|| range::of_base(&base, only), Err)?,
@@ -155,7 +155,7 @@ fn too_many(second: &Piece<'_>, others: &[Piece<'_>]) -> TypeTextError {
     TypeTextError::new(&whole, &words, &format!("-- {}, if these are words for people", all.join(" ")))
 }
 
-fn unknown(word: &Piece<'_>, rest: &[Piece<'_>]) -> TypeTextError {
+fn report_unknown(word: &Piece<'_>, rest: &[Piece<'_>]) -> TypeTextError {
     if let Some(wrong) = no_sign(word) {
         return wrong;
     }
@@ -166,19 +166,20 @@ fn unknown(word: &Piece<'_>, rest: &[Piece<'_>]) -> TypeTextError {
     // `int1..5`, `text(255)` and `word,`: a type with something attached.
     let letters = word.text.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(word.text.len());
     let (start, clinging) = word.text.split_at_checked(letters).unwrap_or((word.text, ""));
-    if BaseType::named(start).is_some() && !clinging.is_empty() {
+    if BaseType::from_word(start).is_some() && !clinging.is_empty() {
         let has_number = clinging.contains(|c: char| c.is_ascii_digit());
-        let fix = if has_number { format!("{start} {}", range::likely(clinging)) } else { start.to_owned() };
+        let fix =
+            if has_number { format!("{start} {}", range::suggest_range(clinging)) } else { start.to_owned() };
         return TypeTextError::new(word, &words, &fix);
     }
-    if rest.len() > 1 && base::meant(word.text).is_none() {
+    if rest.len() > 1 && base::suggest_word(word.text).is_none() {
         let fix = "text -- and these words behind it, if they are words for people".to_owned();
         return TypeTextError::new(word, &words, &fix);
     }
-    match base::meant(word.text) {
+    match base::suggest_word(word.text) {
         Some(meant) => TypeTextError::new(word, &words, meant),
         None => {
-            let fix = format!("one of {}; or several words with | between them", base::listed());
+            let fix = format!("one of {}; or several words with | between them", base::list_words());
             TypeTextError::new(word, &words, &fix)
         }
     }
@@ -186,16 +187,16 @@ fn unknown(word: &Piece<'_>, rest: &[Piece<'_>]) -> TypeTextError {
 
 fn one_of(listed: &Piece<'_>) -> Result<BaseType, TypeTextError> {
     let mut values: Vec<String> = Vec::new();
-    for piece in listed.split('|') {
+    for piece in listed.split_by('|') {
         if piece.is_empty() {
             return Err(TypeTextError::new(&piece, "there is no value on one side of |", "fast | deep"));
         }
-        if let [_, second, ..] = piece.words().as_slice() {
+        if let [_, second, ..] = piece.split_words().as_slice() {
             if let Some(wrong) = no_sign(second) {
                 return Err(wrong);
             }
             let words = format!("the value `{}` has a blank in it", piece.text);
-            let joined: Vec<&str> = piece.words().iter().map(|word| word.text).collect();
+            let joined: Vec<&str> = piece.split_words().iter().map(|word| word.text).collect();
             return Err(TypeTextError::new(&piece, &words, &joined.join("-")));
         }
         if values.iter().any(|value| value == piece.text) {
@@ -220,13 +221,13 @@ fn pattern_of(of: &mut ValueType, pattern: &Piece<'_>, sign: &Stretch<usize>) ->
         None => Ok(()),
         Some(reason) => {
             let words = format!("the regex is not allowed: {reason}");
-            Err(TypeTextError::new(pattern, &words, &likely(pattern.text)))
+            Err(TypeTextError::new(pattern, &words, &suggest_pattern(pattern.text)))
         }
     }
 }
 
 /// The probable meaning of a regex in another dialect.
-fn likely(pattern: &str) -> String {
+fn suggest_pattern(pattern: &str) -> String {
     if pattern.contains("(?") {
         return "plain groups, as (a|b); XSD has no (?…)".to_owned();
     }
@@ -238,8 +239,8 @@ fn default_of(of: &mut ValueType, default: &Piece<'_>, sign: &Stretch<usize>) ->
         let fix = "= and a value; for a value that may be left out, NAME?";
         return Err(at_sign(sign, "there is no default after =", fix));
     }
-    let fault = trial::against(of, default.text);
-    if let (Some(_), Some(misplaced)) = (&fault, default.words().iter().find(|word| word.text == "~")) {
+    let fault = trial::try_value(of, default.text);
+    if let (Some(_), Some(misplaced)) = (&fault, default.split_words().iter().find(|word| word.text == "~")) {
         return Err(TypeTextError::new(misplaced, "the regex comes after the default", "~ REGEX = DEFAULT"));
     }
     if let Some(fault) = fault {

@@ -14,7 +14,7 @@ pub(super) struct Piece<'t> {
 
 impl<'t> Piece<'t> {
     /// The piece of `whole` at these bytes, without surrounding white space.
-    fn of(whole: &'t str, at: Range<usize>) -> Self {
+    fn from_range(whole: &'t str, at: Range<usize>) -> Self {
         let raw = whole.get(at.clone()).unwrap_or_default();
         let start = at.start + (raw.len() - raw.trim_start().len());
         let text = raw.trim();
@@ -26,7 +26,7 @@ impl<'t> Piece<'t> {
     }
 
     /// Its words, split at white space.
-    pub(super) fn words(&self) -> Vec<Piece<'t>> {
+    pub(super) fn split_words(&self) -> Vec<Piece<'t>> {
         let mut found = Vec::new();
         let mut from = 0;
         for part in self.text.split(char::is_whitespace) {
@@ -42,12 +42,12 @@ impl<'t> Piece<'t> {
     }
 
     /// The parts between separators, trimmed.
-    pub(super) fn split(&self, separator: char) -> Vec<Piece<'t>> {
+    pub(super) fn split_by(&self, separator: char) -> Vec<Piece<'t>> {
         let mut from = 0;
         let parts = self.text.split(separator).map(|part| {
             let start = from;
             from += part.len() + separator.len_utf8();
-            let mut piece = Piece::of(self.text, start..start + part.len());
+            let mut piece = Piece::from_range(self.text, start..start + part.len());
             piece.at = piece.at.start + self.at.start..piece.at.end + self.at.start;
             piece
         });
@@ -68,9 +68,9 @@ pub(super) struct Signs<'t> {
 }
 
 impl<'t> Signs<'t> {
-    pub(super) fn of(text: &'t str) -> Self {
-        let whole = Piece::of(text, 0..text.len());
-        let signs = whole.words();
+    pub(super) fn from_text(text: &'t str) -> Self {
+        let whole = Piece::from_range(text, 0..text.len());
+        let signs = whole.split_words();
         let first = |sign: &str, before: usize| {
             signs.iter().find(|word| word.text == sign && word.at.end <= before).map(|word| word.at.clone())
         };
@@ -80,10 +80,11 @@ impl<'t> Signs<'t> {
         let middle_end = default.as_ref().map_or(body_end, |at| at.start);
         let pattern = first("~", middle_end);
         let head_end = pattern.as_ref().map_or(middle_end, |at| at.start);
-        let behind =
-            |sign: Option<Range<usize>>, end: usize| sign.map(|at| (Piece::of(text, at.end..end), at));
+        let behind = |sign: Option<Range<usize>>, end: usize| {
+            sign.map(|at| (Piece::from_range(text, at.end..end), at))
+        };
         Self {
-            head: Piece::of(text, 0..head_end),
+            head: Piece::from_range(text, 0..head_end),
             pattern: behind(pattern, middle_end),
             default: behind(default, body_end),
             words: behind(words, text.len()),

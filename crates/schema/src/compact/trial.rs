@@ -19,7 +19,7 @@ pub(super) struct Fault {
 }
 
 /// The error in a value of a base within a range.
-pub(super) fn fault(base: &BaseType, range: &ValueRange, value: &str) -> Option<Fault> {
+pub(super) fn find_fault(base: &BaseType, range: &ValueRange, value: &str) -> Option<Fault> {
     let of = ValueType {
         sensitive: false,
         base: base.clone(),
@@ -28,30 +28,30 @@ pub(super) fn fault(base: &BaseType, range: &ValueRange, value: &str) -> Option<
         default: None,
         words: None,
     };
-    against(&of, value)
+    try_value(&of, value)
 }
 
 /// The error in a value of a type.
-pub(super) fn against(of: &ValueType, value: &str) -> Option<Fault> {
-    let model = SchemaModel::read(&schema(of)).ok()?;
+pub(super) fn try_value(of: &ValueType, value: &str) -> Option<Fault> {
+    let model = SchemaModel::from_xsd(&write_schema(of)).ok()?;
     let mut writer = XmlWriter::new();
-    writer.open(NAME).xmlns(NAMESPACE).text(value);
-    let finding = model.explain(&writer.finish())?;
+    writer.open_tag(NAME).xmlns(NAMESPACE).text(value);
+    let finding = model.explain_payload(&writer.finish())?;
     let words = finding.message.strip_prefix("value: ").unwrap_or(&finding.message).to_owned();
     Some(Fault { words, instead: text_of(&finding.fix) })
 }
 
 /// Why the pattern of a type is refused.
 pub(super) fn refused_pattern(of: &ValueType) -> Option<String> {
-    let unfit = SchemaModel::read(&schema(of)).err()?.into_iter().next()?;
+    let unfit = SchemaModel::from_xsd(&write_schema(of)).err()?.into_iter().next()?;
     // The text before the colon names the pattern, which is shown separately.
     let reason = unfit.message.split_once(" is not taken: ").map(|(_, reason)| reason.to_owned());
     Some(reason.unwrap_or(unfit.message))
 }
 
-fn schema(of: &ValueType) -> Vec<u8> {
+fn write_schema(of: &ValueType) -> Vec<u8> {
     let body = ElementBody::Type(ValueType { default: None, words: None, ..of.clone() });
-    write::xsd(NAMESPACE, &[DeclaredPayload { name: NAME.to_owned(), dangerous: false, body }])
+    write::write_xsd(NAMESPACE, &[DeclaredPayload { name: NAME.to_owned(), dangerous: false, body }])
 }
 
 /// The text of an element that the model proposes, if it can be written into a file unchanged.

@@ -22,15 +22,15 @@ const NAMED: [(&str, &str, &str, Option<&str>); 7] = [
 
 /// The schema of these payloads, as an XSD document.
 #[must_use]
-pub fn xsd(namespace: &str, payloads: &[DeclaredPayload]) -> Vec<u8> {
+pub fn write_xsd(namespace: &str, payloads: &[DeclaredPayload]) -> Vec<u8> {
     let mut writer = XmlWriter::with_capacity(1024);
-    let start = writer.open("xs:schema").attr("xmlns:xs", XSD).xmlns(namespace);
+    let start = writer.open_tag("xs:schema").attr("xmlns:xs", XSD).xmlns(namespace);
     let start = start.attr("xmlns:systole", SCHEMA).attr("targetNamespace", namespace);
     start.attr("elementFormDefault", "qualified").content(|inside| {
         let mut used = Vec::new();
         for payload in payloads {
-            inside.text("\n");
-            line(inside, 1);
+            inside.write_text("\n");
+            break_line(inside, 1);
             let element = Element {
                 name: &payload.name,
                 least: 1,
@@ -38,13 +38,13 @@ pub fn xsd(namespace: &str, payloads: &[DeclaredPayload]) -> Vec<u8> {
                 dangerous: payload.dangerous,
                 body: &payload.body,
             };
-            element.write(inside, 1, &mut used);
+            element.write_element(inside, 1, &mut used);
         }
         for named in NAMED.iter().filter(|(name, ..)| used.contains(name)) {
-            inside.text("\n");
+            inside.write_text("\n");
             named_type(inside, named);
         }
-        inside.text("\n\n");
+        inside.write_text("\n\n");
     });
     let mut bytes = writer.finish();
     bytes.push(b'\n');
@@ -52,34 +52,34 @@ pub fn xsd(namespace: &str, payloads: &[DeclaredPayload]) -> Vec<u8> {
 }
 
 /// Begins a line at a depth.
-fn line(writer: &mut XmlWriter, depth: usize) {
-    writer.text("\n");
-    writer.text(&"  ".repeat(depth));
+fn break_line(writer: &mut XmlWriter, depth: usize) {
+    writer.write_text("\n");
+    writer.write_text(&"  ".repeat(depth));
 }
 
 fn named_type(
     writer: &mut XmlWriter,
     (name, base, least, pattern): &(&str, &'static str, &str, Option<&str>),
 ) {
-    line(writer, 1);
-    writer.open("xs:simpleType").attr("name", name).content(|inside| {
-        line(inside, 2);
-        inside.open("xs:restriction").attr("base", base).content(|facets| {
+    break_line(writer, 1);
+    writer.open_tag("xs:simpleType").attr("name", name).content(|inside| {
+        break_line(inside, 2);
+        inside.open_tag("xs:restriction").attr("base", base).content(|facets| {
             if !matches!(*least, "" | "0") {
-                facet(facets, 3, "xs:minLength", least);
+                write_facet(facets, 3, "xs:minLength", least);
             }
             if let Some(pattern) = pattern {
-                facet(facets, 3, "xs:pattern", pattern);
+                write_facet(facets, 3, "xs:pattern", pattern);
             }
-            line(facets, 2);
+            break_line(facets, 2);
         });
-        line(inside, 1);
+        break_line(inside, 1);
     });
 }
 
-fn facet(writer: &mut XmlWriter, depth: usize, name: &'static str, value: &str) {
-    line(writer, depth);
-    writer.open(name).attr("value", value).empty();
+fn write_facet(writer: &mut XmlWriter, depth: usize, name: &'static str, value: &str) {
+    break_line(writer, depth);
+    writer.open_tag(name).attr("value", value).empty();
 }
 
 /// An element to be written.
@@ -92,13 +92,13 @@ struct Element<'p> {
 }
 
 impl Element<'_> {
-    fn write(&self, writer: &mut XmlWriter, depth: usize, used: &mut Vec<&'static str>) {
-        let start = writer.open("xs:element").attr("name", self.name);
+    fn write_element(&self, writer: &mut XmlWriter, depth: usize, used: &mut Vec<&'static str>) {
+        let start = writer.open_tag("xs:element").attr("name", self.name);
         let plain = match self.body {
             ElementBody::Type(of) => plain_type(of),
             ElementBody::Group { .. } | ElementBody::List(_) => None,
         };
-        let start = occurs(start.attr_if("type", plain), self.least, self.most);
+        let start = write_occurs(start.attr_if("type", plain), self.least, self.most);
         let value = match self.body {
             ElementBody::Type(of) => Some(of),
             _ => None,
@@ -110,25 +110,27 @@ impl Element<'_> {
         if let Some(plain) = plain {
             used.extend(NAMED.iter().map(|(name, ..)| *name).filter(|name| *name == plain));
         }
-        let about = about(self.body);
+        let about = find_about(self.body);
         if plain.is_some() && about.is_none() {
             return start.empty();
         }
         start.content(|inside| {
             if let Some(about) = about {
-                line(inside, depth + 1);
-                inside.open("xs:annotation").content(|note| note.open("xs:documentation").text(about));
+                break_line(inside, depth + 1);
+                inside
+                    .open_tag("xs:annotation")
+                    .content(|note| note.open_tag("xs:documentation").text(about));
             }
             if plain.is_none() {
-                line(inside, depth + 1);
-                content(self.body, inside, depth + 1, used);
+                break_line(inside, depth + 1);
+                write_content(self.body, inside, depth + 1, used);
             }
-            line(inside, depth);
+            break_line(inside, depth);
         });
     }
 }
 
-fn occurs<'w, 'n>(start: StartTag<'w, 'n>, least: u32, most: Option<u32>) -> StartTag<'w, 'n> {
+fn write_occurs<'w, 'n>(start: StartTag<'w, 'n>, least: u32, most: Option<u32>) -> StartTag<'w, 'n> {
     let least = (least != 1).then(|| least.to_string());
     let most = match most {
         Some(1) => None,
@@ -139,7 +141,7 @@ fn occurs<'w, 'n>(start: StartTag<'w, 'n>, least: u32, most: Option<u32>) -> Sta
 }
 
 /// The words for an element. The words of a list's values go on the list, because people see the list.
-fn about(body: &ElementBody) -> Option<&str> {
+fn find_about(body: &ElementBody) -> Option<&str> {
     match body {
         ElementBody::Type(of) => of.words.as_deref(),
         ElementBody::Group { about, .. } => about.as_deref(),
@@ -150,18 +152,18 @@ fn about(body: &ElementBody) -> Option<&str> {
     }
 }
 
-fn content(body: &ElementBody, writer: &mut XmlWriter, depth: usize, used: &mut Vec<&'static str>) {
+fn write_content(body: &ElementBody, writer: &mut XmlWriter, depth: usize, used: &mut Vec<&'static str>) {
     match body {
-        ElementBody::Type(of) => simple(of, writer, depth, used),
-        ElementBody::Group { fields, .. } if fields.is_empty() => writer.open("xs:complexType").empty(),
-        ElementBody::Group { fields, .. } => complex(writer, depth, "xs:all", |inside| {
+        ElementBody::Type(of) => write_simple(of, writer, depth, used),
+        ElementBody::Group { fields, .. } if fields.is_empty() => writer.open_tag("xs:complexType").empty(),
+        ElementBody::Group { fields, .. } => write_complex(writer, depth, "xs:all", |inside| {
             for field in fields {
-                line(inside, depth + 2);
-                element_of(field).write(inside, depth + 2, used);
+                break_line(inside, depth + 2);
+                element_of(field).write_element(inside, depth + 2, used);
             }
         }),
-        ElementBody::List(list) => complex(writer, depth, "xs:sequence", |inside| {
-            line(inside, depth + 2);
+        ElementBody::List(list) => write_complex(writer, depth, "xs:sequence", |inside| {
+            break_line(inside, depth + 2);
             // Its words are already on the list.
             let worded = (*list.item).clone();
             let item = match worded {
@@ -170,7 +172,7 @@ fn content(body: &ElementBody, writer: &mut XmlWriter, depth: usize, used: &mut 
             };
             let item =
                 Element { name: "item", least: list.least, most: list.most, dangerous: false, body: &item };
-            item.write(inside, depth + 2, used);
+            item.write_element(inside, depth + 2, used);
         }),
     }
 }
@@ -181,20 +183,26 @@ fn element_of(field: &GroupField) -> Element<'_> {
     Element { name: &field.name, least, most: Some(1), dangerous: false, body: &field.body }
 }
 
-fn complex(writer: &mut XmlWriter, depth: usize, group: &'static str, write: impl FnOnce(&mut XmlWriter)) {
-    writer.open("xs:complexType").content(|inside| {
-        line(inside, depth + 1);
-        inside.open(group).content(|inside| {
+fn write_complex(
+    writer: &mut XmlWriter,
+    depth: usize,
+    group: &'static str,
+    write: impl FnOnce(&mut XmlWriter),
+) {
+    writer.open_tag("xs:complexType").content(|inside| {
+        break_line(inside, depth + 1);
+        inside.open_tag(group).content(|inside| {
             write(inside);
-            line(inside, depth + 1);
+            break_line(inside, depth + 1);
         });
-        line(inside, depth);
+        break_line(inside, depth);
     });
 }
 
 /// The type by name, if nothing restricts it.
 fn plain_type(of: &ValueType) -> Option<&'static str> {
-    let is_plain = of.pattern.is_none() && facets(of).is_empty() && !matches!(of.base, BaseType::OneOf(_));
+    let is_plain =
+        of.pattern.is_none() && list_facets(of).is_empty() && !matches!(of.base, BaseType::OneOf(_));
     is_plain.then(|| base_of(of))
 }
 
@@ -224,7 +232,7 @@ fn least_characters(range: &ValueRange) -> Option<u32> {
 }
 
 /// The facets of range and enumeration. The base already says that a text has at least one character.
-fn facets(of: &ValueType) -> Vec<(&'static str, String)> {
+fn list_facets(of: &ValueType) -> Vec<(&'static str, String)> {
     let mut facets = Vec::new();
     if let BaseType::OneOf(values) = &of.base {
         facets.extend(values.iter().map(|value| ("xs:enumeration", value.clone())));
@@ -246,20 +254,20 @@ fn facets(of: &ValueType) -> Vec<(&'static str, String)> {
     facets
 }
 
-fn simple(of: &ValueType, writer: &mut XmlWriter, depth: usize, used: &mut Vec<&'static str>) {
+fn write_simple(of: &ValueType, writer: &mut XmlWriter, depth: usize, used: &mut Vec<&'static str>) {
     let base = base_of(of);
     used.extend(NAMED.iter().map(|(name, ..)| *name).filter(|name| *name == base));
-    writer.open("xs:simpleType").content(|inside| {
-        line(inside, depth + 1);
-        inside.open("xs:restriction").attr("base", base).content(|inside| {
-            for (name, value) in facets(of) {
-                facet(inside, depth + 2, name, &value);
+    writer.open_tag("xs:simpleType").content(|inside| {
+        break_line(inside, depth + 1);
+        inside.open_tag("xs:restriction").attr("base", base).content(|inside| {
+            for (name, value) in list_facets(of) {
+                write_facet(inside, depth + 2, name, &value);
             }
             if let Some(pattern) = &of.pattern {
-                facet(inside, depth + 2, "xs:pattern", pattern);
+                write_facet(inside, depth + 2, "xs:pattern", pattern);
             }
-            line(inside, depth + 1);
+            break_line(inside, depth + 1);
         });
-        line(inside, depth);
+        break_line(inside, depth);
     });
 }

@@ -6,7 +6,7 @@ use super::{ChangeEffect, Comparison};
 use crate::shape::{AttributeUse, Complex, Content, Particle, Simple, Term};
 
 /// The name of a part, for people and to tell the parts of a group apart.
-fn name(part: &Particle) -> String {
+fn name_part(part: &Particle) -> String {
     match &part.term {
         Term::Element(declaration) => declaration.name.clone(),
         Term::Sequence(_) => "(sequence)".to_owned(),
@@ -17,19 +17,19 @@ fn name(part: &Particle) -> String {
 }
 
 /// What identifies a part: the same key in two groups is the same part.
-fn key(part: &Particle) -> String {
+fn make_key(part: &Particle) -> String {
     match &part.term {
         Term::Element(declaration) => format!("{{{}}}{}", declaration.namespace, declaration.name),
-        _ => name(part),
+        _ => name_part(part),
     }
 }
 
 /// The keys of a group's parts. The second part with a key gets another one than the first.
-fn keys(parts: &[Particle]) -> Vec<String> {
+fn make_keys(parts: &[Particle]) -> Vec<String> {
     let mut found: Vec<String> = Vec::with_capacity(parts.len());
     let mut counts: HashMap<String, usize> = HashMap::new();
     for part in parts {
-        let key = key(bare(part));
+        let key = make_key(strip_wrapping(part));
         let count = counts.entry(key.clone()).or_default();
         *count += 1;
         found.push(format!("{key} {count}"));
@@ -38,7 +38,7 @@ fn keys(parts: &[Particle]) -> Vec<String> {
 }
 
 /// A group that only holds another particle once is that particle.
-fn bare(part: &Particle) -> &Particle {
+fn strip_wrapping(part: &Particle) -> &Particle {
     let mut part = part;
     loop {
         let (Term::Sequence(parts) | Term::Choice(parts)) = &part.term else { return part };
@@ -49,7 +49,7 @@ fn bare(part: &Particle) -> &Particle {
     }
 }
 
-fn occurs(min: u32, max: Option<u32>) -> String {
+fn describe_occurs(min: u32, max: Option<u32>) -> String {
     match (min, max) {
         (0, Some(1)) => "optional".to_owned(),
         (1, Some(1)) => "required".to_owned(),
@@ -60,25 +60,29 @@ fn occurs(min: u32, max: Option<u32>) -> String {
 }
 
 impl Comparison<'_> {
-    pub(super) fn complexes(&mut self, old: &Complex, new: &Complex) {
-        self.attributes(&old.attributes, &new.attributes);
+    pub(super) fn compare_complexes(&mut self, old: &Complex, new: &Complex) {
+        self.compare_attributes(&old.attributes, &new.attributes);
         match (&old.content, &new.content) {
             (Content::Empty, Content::Empty) | (Content::Free, Content::Free) => {}
-            (Content::Text(old), Content::Text(new)) => self.simples(old, new),
-            (Content::Text(_), Content::Free) => self.tell(ChangeEffect::WIDER, "may now have any text"),
-            (Content::Free, Content::Text(_)) => {
-                self.tell(ChangeEffect::NARROWER, "could have any text before")
+            (Content::Text(old), Content::Text(new)) => self.compare_simples(old, new),
+            (Content::Text(_), Content::Free) => {
+                self.report_change(ChangeEffect::WIDER, "may now have any text")
             }
-            (Content::Children(old), Content::Children(new)) => self.particles(old, new),
+            (Content::Free, Content::Text(_)) => {
+                self.report_change(ChangeEffect::NARROWER, "could have any text before")
+            }
+            (Content::Children(old), Content::Children(new)) => self.compare_particles(old, new),
             (Content::Empty, Content::Children(new)) if new.may_be_absent() => {
-                self.tell(ChangeEffect::WIDER, "may now have elements inside");
+                self.report_change(ChangeEffect::WIDER, "may now have elements inside");
             }
             (Content::Children(old), Content::Empty) if old.may_be_absent() => {
-                self.tell(ChangeEffect::NARROWER, "may have no elements inside any more");
+                self.report_change(ChangeEffect::NARROWER, "may have no elements inside any more");
             }
-            (Content::Empty, Content::Free) => self.tell(ChangeEffect::WIDER, "may now have text"),
-            (Content::Free, Content::Empty) => self.tell(ChangeEffect::NARROWER, "may have no text any more"),
-            _ => self.tell(ChangeEffect::BOTH, "has content of another kind"),
+            (Content::Empty, Content::Free) => self.report_change(ChangeEffect::WIDER, "may now have text"),
+            (Content::Free, Content::Empty) => {
+                self.report_change(ChangeEffect::NARROWER, "may have no text any more")
+            }
+            _ => self.report_change(ChangeEffect::BOTH, "has content of another kind"),
         }
     }
 
@@ -91,15 +95,15 @@ impl Comparison<'_> {
     ) {
         match &new.content {
             Content::Text(text) => {
-                self.simples(old, text);
-                self.attributes(&[], &new.attributes);
+                self.compare_simples(old, text);
+                self.compare_attributes(&[], &new.attributes);
             }
             Content::Free => {
-                self.tell(with_attributes, "may now have any text");
-                self.attributes(&[], &new.attributes);
+                self.report_change(with_attributes, "may now have any text");
+                self.compare_attributes(&[], &new.attributes);
             }
             Content::Empty | Content::Children(_) => {
-                self.tell(otherwise, "had text, and now has elements or nothing")
+                self.report_change(otherwise, "had text, and now has elements or nothing")
             }
         }
     }
@@ -108,14 +112,14 @@ impl Comparison<'_> {
     pub(super) fn of_complex_and_simple(&mut self, old: &Complex, new: &Simple) {
         match &old.content {
             Content::Text(text) => {
-                self.simples(text, new);
-                self.attributes(&old.attributes, &[]);
+                self.compare_simples(text, new);
+                self.compare_attributes(&old.attributes, &[]);
             }
-            _ => self.tell(ChangeEffect::BOTH, "now has only text"),
+            _ => self.report_change(ChangeEffect::BOTH, "now has only text"),
         }
     }
 
-    fn attributes(&mut self, old: &[AttributeUse], new: &[AttributeUse]) {
+    fn compare_attributes(&mut self, old: &[AttributeUse], new: &[AttributeUse]) {
         for before in old {
             let part = format!("@{}", before.name);
             let Some(after) = new.iter().find(|after| after.name == before.name) else {
@@ -132,7 +136,7 @@ impl Comparison<'_> {
                 self.tell_of(&part, ChangeEffect::default(), "has another default");
             }
             self.path.push(part);
-            self.simples(&before.simple, &after.simple);
+            self.compare_simples(&before.simple, &after.simple);
             self.path.pop();
         }
         for after in new.iter().filter(|after| old.iter().all(|before| before.name != after.name)) {
@@ -144,72 +148,75 @@ impl Comparison<'_> {
         }
     }
 
-    fn particles(&mut self, old: &Particle, new: &Particle) {
-        let (old, new) = (bare(old), bare(new));
+    fn compare_particles(&mut self, old: &Particle, new: &Particle) {
+        let (old, new) = (strip_wrapping(old), strip_wrapping(new));
         // A part can become a group that has it as a member.
         match (&old.term, &new.term) {
             (Term::Sequence(before), Term::Sequence(after)) => {
-                self.occurrences(old, new);
-                self.sequences(before, after);
+                self.compare_occurrences(old, new);
+                self.compare_sequences(before, after);
             }
             (Term::Choice(before), Term::Choice(after)) => {
-                self.occurrences(old, new);
-                self.members(before, after, true);
+                self.compare_occurrences(old, new);
+                self.compare_members(before, after, true);
             }
             (Term::All(before), Term::All(after)) => {
-                self.occurrences(old, new);
-                self.members(before, after, false);
+                self.compare_occurrences(old, new);
+                self.compare_members(before, after, false);
             }
             (Term::Sequence(before), Term::All(after)) => {
-                self.occurrences(old, new);
-                self.tell(ChangeEffect::WIDER, "may now have its elements in any order");
-                self.members(before, after, false);
+                self.compare_occurrences(old, new);
+                self.report_change(ChangeEffect::WIDER, "may now have its elements in any order");
+                self.compare_members(before, after, false);
             }
             (Term::All(before), Term::Sequence(after)) => {
-                self.occurrences(old, new);
-                self.tell(ChangeEffect::NARROWER, "must now have its elements in this order");
-                self.members(before, after, false);
+                self.compare_occurrences(old, new);
+                self.report_change(ChangeEffect::NARROWER, "must now have its elements in this order");
+                self.compare_members(before, after, false);
             }
-            (Term::Element(before), Term::Element(after)) if key(old) == key(new) => {
-                self.occurrences(old, new);
-                self.declarations(before, after);
+            (Term::Element(before), Term::Element(after)) if make_key(old) == make_key(new) => {
+                self.compare_occurrences(old, new);
+                self.compare_declarations(before, after);
             }
             (Term::Wildcard(before), Term::Wildcard(after)) => {
-                self.occurrences(old, new);
+                self.compare_occurrences(old, new);
                 if before != after {
-                    self.tell(ChangeEffect::BOTH, "takes elements of other namespaces where any are allowed");
+                    self.report_change(
+                        ChangeEffect::BOTH,
+                        "takes elements of other namespaces where any are allowed",
+                    );
                 }
             }
-            (Term::Choice(before), _) => self.moved(
+            (Term::Choice(before), _) => self.compare_moved(
                 new,
                 old,
                 |comparison, once| {
-                    comparison.members(before, std::slice::from_ref(once), true);
+                    comparison.compare_members(before, std::slice::from_ref(once), true);
                 },
                 false,
             ),
-            (_, Term::Choice(after)) => self.moved(
+            (_, Term::Choice(after)) => self.compare_moved(
                 old,
                 new,
                 |comparison, once| {
-                    comparison.members(std::slice::from_ref(once), after, true);
+                    comparison.compare_members(std::slice::from_ref(once), after, true);
                 },
                 true,
             ),
             (Term::Sequence(before), Term::Element(_)) => {
-                self.occurrences_of(&name(old), (old.min, old.max), (1, Some(1)));
-                self.sequences(before, std::slice::from_ref(new));
+                self.occurrences_of(&name_part(old), (old.min, old.max), (1, Some(1)));
+                self.compare_sequences(before, std::slice::from_ref(new));
             }
             (Term::Element(_), Term::Sequence(after)) => {
-                self.occurrences_of(&name(new), (1, Some(1)), (new.min, new.max));
-                self.sequences(std::slice::from_ref(old), after);
+                self.occurrences_of(&name_part(new), (1, Some(1)), (new.min, new.max));
+                self.compare_sequences(std::slice::from_ref(old), after);
             }
-            _ => self.tell(ChangeEffect::BOTH, "has its elements in another kind of group"),
+            _ => self.report_change(ChangeEffect::BOTH, "has its elements in another kind of group"),
         }
     }
 
     /// A part on one side and a choice on the other: the part as often as it occurs, each time as the only choice.
-    fn moved(
+    fn compare_moved(
         &mut self,
         part: &Particle,
         choice: &Particle,
@@ -219,12 +226,12 @@ impl Comparison<'_> {
         let once = Particle { min: 1, max: Some(1), term: part.term.clone() };
         let (of_part, of_choice) = ((part.min, part.max), (choice.min, choice.max));
         let (before, after) = if is_new { (of_part, of_choice) } else { (of_choice, of_part) };
-        self.occurrences_of(&name(choice), before, after);
+        self.occurrences_of(&name_part(choice), before, after);
         compare(self, &once);
     }
 
-    fn occurrences(&mut self, old: &Particle, new: &Particle) {
-        self.occurrences_of(&name(new), (old.min, old.max), (new.min, new.max));
+    fn compare_occurrences(&mut self, old: &Particle, new: &Particle) {
+        self.occurrences_of(&name_part(new), (old.min, old.max), (new.min, new.max));
     }
 
     fn occurrences_of(&mut self, part: &str, old: (u32, Option<u32>), new: (u32, Option<u32>)) {
@@ -232,44 +239,49 @@ impl Comparison<'_> {
         let narrower = new.0 > old.0 || most(new.1) < most(old.1);
         let wider = new.0 < old.0 || most(new.1) > most(old.1);
         if narrower || wider {
-            let words = format!("was {} and is {}", occurs(old.0, old.1), occurs(new.0, new.1));
+            let words =
+                format!("was {} and is {}", describe_occurs(old.0, old.1), describe_occurs(new.0, new.1));
             self.tell_of(part, ChangeEffect { narrower, wider }, words);
         }
     }
 
     /// Compares groups whose parts come in order: equal parts are paired without crossing.
-    fn sequences(&mut self, old: &[Particle], new: &[Particle]) {
-        let (old_keys, new_keys) = (keys(old), keys(new));
-        let pairs = paired(&old_keys, &new_keys);
+    fn compare_sequences(&mut self, old: &[Particle], new: &[Particle]) {
+        let (old_keys, new_keys) = (make_keys(old), make_keys(new));
+        let pairs = pair_keys(&old_keys, &new_keys);
         for (at, part) in old.iter().enumerate().filter(|(at, _)| pairs.iter().all(|(one, _)| one != at)) {
             let is_moved = old_keys.get(at).is_some_and(|key| new_keys.contains(key));
             let effect = if part.may_be_absent() { ChangeEffect::NARROWER } else { ChangeEffect::BOTH };
-            self.tell_of(&name(bare(part)), effect, if is_moved { "is at another place" } else { "is gone" });
+            self.tell_of(
+                &name_part(strip_wrapping(part)),
+                effect,
+                if is_moved { "is at another place" } else { "is gone" },
+            );
         }
         for (at, part) in new.iter().enumerate() {
             if let Some((before, _)) = pairs.iter().find(|(_, one)| *one == at) {
                 if let Some(before) = old.get(*before) {
-                    self.particles(before, part);
+                    self.compare_particles(before, part);
                 }
                 continue;
             }
             let is_optional = part.may_be_absent();
             let effect = if is_optional { ChangeEffect::WIDER } else { ChangeEffect::BOTH };
             let words = if is_optional { "is new here and optional" } else { "is new here and required" };
-            self.tell_of(&name(bare(part)), effect, words);
+            self.tell_of(&name_part(strip_wrapping(part)), effect, words);
         }
     }
 
     /// Compares groups whose parts come in any order: choices, of which one occurs, and others, of which all do.
-    fn members(&mut self, old: &[Particle], new: &[Particle], is_choice: bool) {
-        let (old_keys, new_keys) = (keys(old), keys(new));
+    fn compare_members(&mut self, old: &[Particle], new: &[Particle], is_choice: bool) {
+        let (old_keys, new_keys) = (make_keys(old), make_keys(new));
         for (part, key) in old.iter().zip(&old_keys) {
             match new_keys.iter().position(|other| other == key).and_then(|at| new.get(at)) {
-                Some(after) => self.particles(part, after),
+                Some(after) => self.compare_particles(part, after),
                 None => {
                     let is_optional = is_choice || part.may_be_absent();
                     let effect = if is_optional { ChangeEffect::NARROWER } else { ChangeEffect::BOTH };
-                    self.tell_of(&name(bare(part)), effect, "is gone");
+                    self.tell_of(&name_part(strip_wrapping(part)), effect, "is gone");
                 }
             }
         }
@@ -277,13 +289,13 @@ impl Comparison<'_> {
             let is_optional = is_choice || part.may_be_absent();
             let effect = if is_optional { ChangeEffect::WIDER } else { ChangeEffect::BOTH };
             let words = if is_optional { "is new and optional" } else { "is new and required" };
-            self.tell_of(&name(bare(part)), effect, words);
+            self.tell_of(&name_part(strip_wrapping(part)), effect, words);
         }
     }
 }
 
 /// The places of equal keys, in order and without crossing.
-fn paired(old: &[String], new: &[String]) -> Vec<(usize, usize)> {
+fn pair_keys(old: &[String], new: &[String]) -> Vec<(usize, usize)> {
     let mut pairs = Vec::new();
     let (mut from, mut at) = (0, 0);
     // No key occurs twice, so the next equal one is the only one; what it skips counts as changed.

@@ -27,7 +27,7 @@ impl ChangeEffect {
     pub(crate) const WIDER: Self = Self { narrower: false, wider: true };
     pub(crate) const BOTH: Self = Self { narrower: true, wider: true };
 
-    fn and(self, other: Self) -> Self {
+    fn combine_with(self, other: Self) -> Self {
         Self { narrower: self.narrower || other.narrower, wider: self.wider || other.wider }
     }
 }
@@ -104,14 +104,14 @@ pub(crate) struct Comparison<'m> {
 }
 
 /// Compares the own global elements of two models; the texts are those that the models were read from.
-pub(crate) fn elements(
+pub(crate) fn compare_elements(
     (old, old_text): (&SchemaModel, &[u8]),
     (new, new_text): (&SchemaModel, &[u8]),
 ) -> Vec<ElementDiff> {
     let (old, new) = (&old.schema, &new.schema);
     let mut found = Vec::new();
-    for before in old.own() {
-        let Some(after) = new.global(&before.name) else {
+    for before in old.list_own() {
+        let Some(after) = new.find_global(&before.name) else {
             let (element, change) = (before.name.clone(), ElementChange::Removed);
             found.push(ElementDiff { element, change, parts: Vec::new() });
             continue;
@@ -125,9 +125,9 @@ pub(crate) fn elements(
             at: (None, None),
             parts: Vec::new(),
         };
-        comparison.declarations(before, after);
+        comparison.compare_declarations(before, after);
         let parts = comparison.parts;
-        let effect = parts.iter().fold(ChangeEffect::default(), |sum, part| sum.and(part.effect));
+        let effect = parts.iter().fold(ChangeEffect::default(), |sum, part| sum.combine_with(part.effect));
         let change = match (effect.narrower, effect.wider) {
             (false, false) => ElementChange::Same,
             (false, true) => ElementChange::Compatible,
@@ -136,7 +136,7 @@ pub(crate) fn elements(
         };
         found.push(ElementDiff { element: before.name.clone(), change, parts });
     }
-    for after in new.own().filter(|after| old.global(&after.name).is_none()) {
+    for after in new.list_own().filter(|after| old.find_global(&after.name).is_none()) {
         let (element, change) = (after.name.clone(), ElementChange::Added);
         found.push(ElementDiff { element, change, parts: Vec::new() });
     }
@@ -144,7 +144,7 @@ pub(crate) fn elements(
 }
 
 impl Comparison<'_> {
-    pub(crate) fn tell(&mut self, effect: ChangeEffect, words: impl Into<String>) {
+    pub(crate) fn report_change(&mut self, effect: ChangeEffect, words: impl Into<String>) {
         let line = |schema: &Schema, text: &[u8], at: Option<usize>| {
             // With imports the declaration may be in another document.
             at.filter(|_| schema.drawn_in.is_empty()).map(|at| tree::line_and_column(text, at).0)
@@ -161,33 +161,35 @@ impl Comparison<'_> {
     /// Tells a change of a part that only one of the schemas has, or of an attribute.
     pub(crate) fn tell_of(&mut self, part: &str, effect: ChangeEffect, words: impl Into<String>) {
         self.path.push(part.to_owned());
-        self.tell(effect, words);
+        self.report_change(effect, words);
         self.path.pop();
     }
 
     /// Compares two elements of the same name.
-    pub(crate) fn declarations(&mut self, old: &Declaration, new: &Declaration) {
+    pub(crate) fn compare_declarations(&mut self, old: &Declaration, new: &Declaration) {
         let before = std::mem::replace(&mut self.at, (Some(old.offset), Some(new.offset)));
         self.path.push(new.name.clone());
         if old.default != new.default {
             // The same payloads are valid; a reader gets other values.
-            self.tell(ChangeEffect::default(), "has another default");
+            self.report_change(ChangeEffect::default(), "has another default");
         }
-        self.types(old.of, new.of);
+        self.compare_types(old.of, new.of);
         self.path.pop();
         self.at = before;
     }
 
-    fn types(&mut self, old: TypeId, new: TypeId) {
+    fn compare_types(&mut self, old: TypeId, new: TypeId) {
         if !self.seen.insert((old.0, new.0)) {
             return;
         }
-        match (self.old.of(old), self.new.of(new)) {
+        match (self.old.find_type(old), self.new.find_type(new)) {
             (Type::Anything, Type::Anything) => {}
-            (_, Type::Anything) => self.tell(ChangeEffect::WIDER, "may now have any content"),
-            (Type::Anything, _) => self.tell(ChangeEffect::NARROWER, "could have any content before"),
-            (Type::Simple(old), Type::Simple(new)) => self.simples(old, new),
-            (Type::Complex(old), Type::Complex(new)) => self.complexes(old, new),
+            (_, Type::Anything) => self.report_change(ChangeEffect::WIDER, "may now have any content"),
+            (Type::Anything, _) => {
+                self.report_change(ChangeEffect::NARROWER, "could have any content before")
+            }
+            (Type::Simple(old), Type::Simple(new)) => self.compare_simples(old, new),
+            (Type::Complex(old), Type::Complex(new)) => self.compare_complexes(old, new),
             (Type::Simple(old), Type::Complex(new)) => {
                 self.of_simple_and_complex(old, new, (ChangeEffect::WIDER, ChangeEffect::BOTH));
             }

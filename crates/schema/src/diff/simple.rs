@@ -24,34 +24,39 @@ fn is_restricted(simple: &Simple) -> bool {
 }
 
 impl Comparison<'_> {
-    pub(super) fn simples(&mut self, old: &Simple, new: &Simple) {
+    pub(super) fn compare_simples(&mut self, old: &Simple, new: &Simple) {
         match (takes_all(old), takes_all(new)) {
             (true, true) => return,
-            (false, true) => return self.tell(ChangeEffect::WIDER, "may now be any text"),
+            (false, true) => return self.report_change(ChangeEffect::WIDER, "may now be any text"),
             (true, false) if new.values.is_empty() => {
-                let words = format!("could be any text before, and is now {}", word(new));
-                return self.tell(ChangeEffect::NARROWER, words);
+                let words = format!("could be any text before, and is now {}", name_simple(new));
+                return self.report_change(ChangeEffect::NARROWER, words);
             }
             _ => {}
         }
         match (&old.variety, &new.variety) {
             (Variety::Atomic(before), Variety::Atomic(after)) => {
-                if !self.bases(*before, *after) {
+                if !self.compare_bases(*before, *after) {
                     return;
                 }
-                self.bounds(*after, old, new);
+                self.compare_bounds(*after, old, new);
             }
-            (Variety::List(before), Variety::List(after)) => self.simples(before, after),
+            (Variety::List(before), Variety::List(after)) => self.compare_simples(before, after),
             (Variety::Union(before), Variety::Union(after)) if before.len() == after.len() => {
-                before.iter().zip(after).for_each(|(before, after)| self.simples(before, after));
+                before.iter().zip(after).for_each(|(before, after)| self.compare_simples(before, after));
             }
-            _ => return self.tell(ChangeEffect::BOTH, format!("was {} and is {}", word(old), word(new))),
+            _ => {
+                return self.report_change(
+                    ChangeEffect::BOTH,
+                    format!("was {} and is {}", name_simple(old), name_simple(new)),
+                );
+            }
         }
         if old.space != new.space && (is_restricted(old) || is_restricted(new)) {
-            self.tell(ChangeEffect::BOTH, "treats blanks in another way");
+            self.report_change(ChangeEffect::BOTH, "treats blanks in another way");
         }
-        self.values(old, new);
-        self.counts(old, new);
+        self.compare_values(old, new);
+        self.compare_counts(old, new);
         let patterns = |simple: &Simple| -> Vec<Vec<String>> {
             let step = |step: &Vec<Faceted<_>>| step.iter().map(|one| one.fragment.clone()).collect();
             simple.patterns.iter().map(step).collect()
@@ -59,17 +64,17 @@ impl Comparison<'_> {
         match (patterns(old), patterns(new)) {
             (before, after) if before == after => {}
             (before, after) if after.starts_with(&before) => {
-                self.tell(ChangeEffect::NARROWER, "has a new pattern")
+                self.report_change(ChangeEffect::NARROWER, "has a new pattern")
             }
             (before, after) if before.starts_with(&after) => {
-                self.tell(ChangeEffect::WIDER, "has no such pattern any more")
+                self.report_change(ChangeEffect::WIDER, "has no such pattern any more")
             }
-            _ => self.tell(ChangeEffect::BOTH, "has another pattern"),
+            _ => self.report_change(ChangeEffect::BOTH, "has another pattern"),
         }
     }
 
     /// Compares built-in types. Returns whether their facets can be compared.
-    fn bases(&mut self, old: Builtin, new: Builtin) -> bool {
+    fn compare_bases(&mut self, old: Builtin, new: Builtin) -> bool {
         if old == new {
             return true;
         }
@@ -78,23 +83,23 @@ impl Comparison<'_> {
         match (old.family(), new.family()) {
             (Family::Whole, Family::Whole) => true,
             (Family::Whole, Family::Decimal) => {
-                self.tell(ChangeEffect::WIDER, words);
+                self.report_change(ChangeEffect::WIDER, words);
                 true
             }
             (Family::Decimal, Family::Whole) => {
-                self.tell(ChangeEffect::NARROWER, words);
+                self.report_change(ChangeEffect::NARROWER, words);
                 true
             }
             _ if is_text(old) && is_text(new) => true,
             _ => {
-                self.tell(ChangeEffect::BOTH, words);
+                self.report_change(ChangeEffect::BOTH, words);
                 false
             }
         }
     }
 
     /// Compares the smallest and the largest value, with the limits of the built-in types themselves.
-    fn bounds(&mut self, base: Builtin, old: &Simple, new: &Simple) {
+    fn compare_bounds(&mut self, base: Builtin, old: &Simple, new: &Simple) {
         let limit = |simple: &Simple, is_least: bool| -> Option<Bound> {
             let Variety::Atomic(base) = simple.variety else { return None };
             let own = if is_least { &simple.least } else { &simple.most };
@@ -113,7 +118,7 @@ impl Comparison<'_> {
                 (None, None) => continue,
                 (None, Some(_)) => ChangeEffect::NARROWER,
                 (Some(_), None) => ChangeEffect::WIDER,
-                (Some(before), Some(after)) => match base.compare(&after.value, &before.value) {
+                (Some(before), Some(after)) => match base.compare_values(&after.value, &before.value) {
                     Some(Ordering::Equal) if before.inclusive == after.inclusive => continue,
                     Some(Ordering::Equal) if after.inclusive => ChangeEffect::WIDER,
                     Some(Ordering::Equal) => ChangeEffect::NARROWER,
@@ -127,39 +132,41 @@ impl Comparison<'_> {
                 Some(bound) if bound.inclusive => bound.value.clone(),
                 Some(bound) => format!("{} (excluded)", bound.value),
             };
-            self.tell(effect, format!("{what} was {} and is {}", told(&before), told(&after)));
+            self.report_change(effect, format!("{what} was {} and is {}", told(&before), told(&after)));
         }
     }
 
     /// Compares lists of allowed values.
-    fn values(&mut self, old: &Simple, new: &Simple) {
+    fn compare_values(&mut self, old: &Simple, new: &Simple) {
         let of = |simple: &Simple| -> Vec<String> {
             simple.values.iter().map(|value| value.value.clone()).collect()
         };
         let (before, after) = (of(old), of(new));
         match (before.is_empty(), after.is_empty()) {
             (true, true) => {}
-            (true, false) => {
-                self.tell(ChangeEffect::NARROWER, format!("must now be one of {}", listed(&after)))
-            }
-            (false, true) => self.tell(ChangeEffect::WIDER, "has no list of values any more"),
+            (true, false) => self
+                .report_change(ChangeEffect::NARROWER, format!("must now be one of {}", list_values(&after))),
+            (false, true) => self.report_change(ChangeEffect::WIDER, "has no list of values any more"),
             (false, false) => {
                 let gone: Vec<String> =
                     before.iter().filter(|value| !after.contains(value)).cloned().collect();
                 let fresh: Vec<String> =
                     after.iter().filter(|value| !before.contains(value)).cloned().collect();
                 if !gone.is_empty() {
-                    self.tell(ChangeEffect::NARROWER, format!("may not be {} any more", listed(&gone)));
+                    self.report_change(
+                        ChangeEffect::NARROWER,
+                        format!("may not be {} any more", list_values(&gone)),
+                    );
                 }
                 if !fresh.is_empty() {
-                    self.tell(ChangeEffect::WIDER, format!("may now be {}", listed(&fresh)));
+                    self.report_change(ChangeEffect::WIDER, format!("may now be {}", list_values(&fresh)));
                 }
             }
         }
     }
 
     /// Compares lengths and digits.
-    fn counts(&mut self, old: &Simple, new: &Simple) {
+    fn compare_counts(&mut self, old: &Simple, new: &Simple) {
         let value = |facet: &Option<Faceted<usize>>| facet.as_ref().map(|facet| facet.value);
         // An exact length is both a smallest and a largest one.
         let least = |simple: &Simple| value(&simple.length).or(value(&simple.min_length)).unwrap_or(0);
@@ -167,29 +174,29 @@ impl Comparison<'_> {
             |simple: &Simple| value(&simple.length).or(value(&simple.max_length)).unwrap_or(usize::MAX);
         let of = |facet: &Option<Faceted<usize>>| value(facet).unwrap_or(usize::MAX);
         let (before, after) = (least(old), least(new));
-        self.count("the smallest length", before, after, after > before);
+        self.compare_count("the smallest length", before, after, after > before);
         for (what, before, after) in [
             ("the largest length", most(old), most(new)),
             ("the number of digits", of(&old.total_digits), of(&new.total_digits)),
             ("the number of digits after the point", of(&old.fraction_digits), of(&new.fraction_digits)),
         ] {
-            self.count(what, before, after, after < before);
+            self.compare_count(what, before, after, after < before);
         }
     }
 
-    fn count(&mut self, what: &str, before: usize, after: usize, is_narrower: bool) {
+    fn compare_count(&mut self, what: &str, before: usize, after: usize, is_narrower: bool) {
         if before == after {
             return;
         }
         let effect = if is_narrower { ChangeEffect::NARROWER } else { ChangeEffect::WIDER };
         let told =
             |count: usize| if count == usize::MAX { "unlimited".to_owned() } else { count.to_string() };
-        self.tell(effect, format!("{what} was {} and is {}", told(before), told(after)));
+        self.report_change(effect, format!("{what} was {} and is {}", told(before), told(after)));
     }
 }
 
 /// A few values, quoted.
-fn listed(values: &[String]) -> String {
+fn list_values(values: &[String]) -> String {
     const NAMED: usize = 8;
     let mut text: Vec<String> = values.iter().take(NAMED).map(|value| format!("\"{value}\"")).collect();
     if values.len() > NAMED {
@@ -199,7 +206,7 @@ fn listed(values: &[String]) -> String {
 }
 
 /// A type in a word.
-fn word(simple: &Simple) -> String {
+fn name_simple(simple: &Simple) -> String {
     match &simple.variety {
         Variety::Atomic(base) if is_restricted(simple) => format!("a restricted xs:{}", base.name()),
         Variety::Atomic(base) => format!("xs:{}", base.name()),

@@ -7,39 +7,40 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use crate::judge::builtin::{Builtin, Family};
-use crate::judge::value::{MATCHED, admits, items};
-use crate::nearest::nearest;
+use crate::judge::value::{MATCHED, is_admitted, split_items};
+use crate::nearest::find_nearest;
 use crate::shape::{Bound, Simple, Variety};
 
 /// Longest list of items that a suggestion fixes or a sample contains.
 const ITEMS: usize = 100;
 
 /// A value to write instead: as close as possible to the intended value, and always one that fits.
-pub(crate) fn suggestion(simple: &Simple, value: &str) -> Option<String> {
+pub(crate) fn suggest_value(simple: &Simple, value: &str) -> Option<String> {
     let mut tries = Vec::new();
     if !value.is_empty() {
-        tries.extend(nearest(value, simple.values.iter().map(|v| v.value.as_str())).map(str::to_owned));
+        tries.extend(find_nearest(value, simple.values.iter().map(|v| v.value.as_str())).map(str::to_owned));
     }
     match &simple.variety {
         Variety::Atomic(base) => tries.extend(of_atomic(simple, *base, value)),
         Variety::List(item) => tries.extend(of_list(simple, item, value)),
         Variety::Union(members) => tries.extend(of_union(members, value)),
     }
-    tries.into_iter().find(|text| fits(simple, text)).or_else(|| sample(simple))
+    tries.into_iter().find(|text| can_fit(simple, text)).or_else(|| find_sample(simple))
 }
 
-fn fits(simple: &Simple, text: &str) -> bool {
-    admits(simple, &simple.space.normalize(text))
+fn can_fit(simple: &Simple, text: &str) -> bool {
+    is_admitted(simple, &simple.space.normalize_value(text))
 }
 
 /// The same list with its wrong items fixed and its surplus items removed.
 fn of_list(simple: &Simple, item: &Simple, value: &str) -> Option<String> {
     let most = simple.length.as_ref().or(simple.max_length.as_ref()).map_or(ITEMS, |most| most.value);
-    if items(value).nth(ITEMS).is_some() {
+    if split_items(value).nth(ITEMS).is_some() {
         return None;
     }
-    let repaired = |one: &str| if admits(item, one) { Some(one.to_owned()) } else { suggestion(item, one) };
-    let repaired: Option<Vec<String>> = items(value).take(most).map(repaired).collect();
+    let repaired =
+        |one: &str| if is_admitted(item, one) { Some(one.to_owned()) } else { suggest_value(item, one) };
+    let repaired: Option<Vec<String>> = split_items(value).take(most).map(repaired).collect();
     repaired.map(|all| all.join(" "))
 }
 
@@ -48,28 +49,29 @@ fn of_union(members: &[Arc<Simple>], value: &str) -> Vec<String> {
     let is_text = |member: &&Arc<Simple>| matches!(&member.variety, Variety::Atomic(base) if base.family() == Family::Text && !member.has_facets());
     let (texts, others): (Vec<_>, Vec<_>) = members.iter().partition(is_text);
     let near = |member: &Arc<Simple>| {
-        let value = member.space.normalize(value);
-        nearest(&value, member.values.iter().map(|v| v.value.as_str())).map(str::to_owned)
+        let value = member.space.normalize_value(value);
+        find_nearest(&value, member.values.iter().map(|v| v.value.as_str())).map(str::to_owned)
     };
     let named = others.iter().filter_map(|member| near(member));
-    let made = others.iter().chain(&texts).filter_map(|m| suggestion(m, &m.space.normalize(value)));
+    let made = others.iter().chain(&texts).filter_map(|m| suggest_value(m, &m.space.normalize_value(value)));
     let all: Vec<String> = named.chain(made).collect();
-    let nearest = nearest(value, all.iter().map(String::as_str)).map(str::to_owned);
+    let nearest = find_nearest(value, all.iter().map(String::as_str)).map(str::to_owned);
     nearest.into_iter().chain(all).collect()
 }
 
 fn of_atomic(simple: &Simple, base: Builtin, value: &str) -> Vec<String> {
     let mut tries = Vec::new();
     if !value.is_empty() {
-        tries.extend(respelt(base, value));
+        tries.extend(respell_value(base, value));
     }
     if let Some(most) = simple.length.as_ref().or(simple.max_length.as_ref()) {
         tries.push(value.chars().take(most.value).collect());
     }
     let inclusive = |bound: &Option<Bound>| bound.as_ref().filter(|b| b.inclusive).map(|b| b.value.clone());
     let above = |bound: &Option<Bound>| {
-        let spelt = base.spells(value);
-        spelt && bound.as_ref().is_some_and(|b| base.compare(value, &b.value) == Some(Ordering::Greater))
+        let spelt = base.can_spell(value);
+        spelt
+            && bound.as_ref().is_some_and(|b| base.compare_values(value, &b.value) == Some(Ordering::Greater))
     };
     if above(&simple.most) {
         tries.extend(inclusive(&simple.most));
@@ -78,8 +80,8 @@ fn of_atomic(simple: &Simple, base: Builtin, value: &str) -> Vec<String> {
         let kept: String = fraction.chars().take(most.value).collect();
         tries.push(format!("{whole}.{kept}").trim_end_matches('.').to_owned());
     }
-    if let (true, (_, Some(most))) = (base.spells(value), base.limits())
-        && base.compare(value, most) == Some(Ordering::Greater)
+    if let (true, (_, Some(most))) = (base.can_spell(value), base.limits())
+        && base.compare_values(value, most) == Some(Ordering::Greater)
     {
         tries.push(most.to_owned());
     }
@@ -87,7 +89,7 @@ fn of_atomic(simple: &Simple, base: Builtin, value: &str) -> Vec<String> {
 }
 
 /// Common spellings by people and models for a value that XSD spells differently.
-fn respelt(base: Builtin, value: &str) -> Option<String> {
+fn respell_value(base: Builtin, value: &str) -> Option<String> {
     let lower = value.to_ascii_lowercase();
     match base.family() {
         Family::Truth => match lower.as_str() {
@@ -122,23 +124,25 @@ fn respelt(base: Builtin, value: &str) -> Option<String> {
 }
 
 /// Some fitting value: the first of an enumeration, the shortest of a pattern, otherwise a plain value.
-pub(crate) fn sample(simple: &Simple) -> Option<String> {
+pub(crate) fn find_sample(simple: &Simple) -> Option<String> {
     let least = simple.length.as_ref().or(simple.min_length.as_ref()).map_or(0, |l| l.value);
     let mut tries: Vec<String> = simple.values.iter().map(|v| v.value.clone()).collect();
     for step in simple.patterns.iter().rev() {
-        tries.extend(step.iter().filter_map(|p| p.value.sample(least.max(1)).or_else(|| p.value.sample(0))));
+        tries.extend(
+            step.iter().filter_map(|p| p.value.find_sample(least.max(1)).or_else(|| p.value.find_sample(0))),
+        );
     }
     match &simple.variety {
         Variety::Atomic(base) => tries.extend(samples_of(simple, *base)),
         Variety::List(item) => {
             // One item is a better example than none, even if none is allowed.
             let count = least.max(1).min(simple.max_length.as_ref().map_or(usize::MAX, |most| most.value));
-            let one = sample(item).filter(|_| count <= ITEMS);
+            let one = find_sample(item).filter(|_| count <= ITEMS);
             tries.extend(one.map(|one| vec![one; count].join(" ")));
         }
-        Variety::Union(members) => tries.extend(members.iter().filter_map(|member| sample(member))),
+        Variety::Union(members) => tries.extend(members.iter().filter_map(|member| find_sample(member))),
     }
-    tries.into_iter().find(|text| fits(simple, text))
+    tries.into_iter().find(|text| can_fit(simple, text))
 }
 
 fn samples_of(simple: &Simple, base: Builtin) -> Vec<String> {
@@ -161,7 +165,7 @@ fn samples_of(simple: &Simple, base: Builtin) -> Vec<String> {
     };
     tries.extend(plain.iter().map(|p| (*p).to_owned()));
     tries.extend(simple.least.iter().chain(&simple.most).map(|bound| bound.value.clone()));
-    tries.extend(beside(&simple.least, 1.0).into_iter().chain(beside(&simple.most, -1.0)));
+    tries.extend(step_beside(&simple.least, 1.0).into_iter().chain(step_beside(&simple.most, -1.0)));
     if base.family() == Family::Text && least <= MATCHED {
         let most = simple.max_length.as_ref().map_or(usize::MAX, |most| most.value);
         tries.push("text".chars().cycle().take(least.max(4).min(most)).collect());
@@ -182,7 +186,7 @@ fn samples_of(simple: &Simple, base: Builtin) -> Vec<String> {
 }
 
 /// A number next to an exclusive bound.
-fn beside(bound: &Option<Bound>, step: f64) -> Option<String> {
+fn step_beside(bound: &Option<Bound>, step: f64) -> Option<String> {
     let value: f64 = bound.as_ref().filter(|b| !b.inclusive)?.value.parse().ok()?;
     Some((value + step).to_string())
 }

@@ -7,12 +7,12 @@ use crate::explain::{amend, describe, wording};
 use crate::finding::PayloadFinding;
 use crate::judge::check_value;
 use crate::judge::value::Wrong;
-use crate::nearest::nearest;
+use crate::nearest::find_nearest;
 use crate::shape::AttributeUse;
 use crate::tree::{Attribute, Element};
 
 impl Walk<'_> {
-    pub(crate) fn attributes(
+    pub(crate) fn check_attributes(
         &self,
         spot: &Spot<'_>,
         role: Role<'_>,
@@ -28,7 +28,7 @@ impl Walk<'_> {
             let Some(known) = known else {
                 return Some(self.unknown_attribute(spot, role, attribute, declared));
             };
-            if let Some(wrong) = check_value::check(&known.simple, &attribute.value) {
+            if let Some(wrong) = check_value::check_value(&known.simple, &attribute.value) {
                 return Some(self.wrong_attribute(spot, known, wrong));
             }
         }
@@ -49,8 +49,8 @@ impl Walk<'_> {
     ) -> PayloadFinding {
         let element = spot.element;
         let (name, key) = (attribute.name.local.as_str(), attribute.key.as_str());
-        let free = || declared.iter().filter(|d| element.attribute(&d.name).is_none());
-        let near = nearest(name, free().map(|d| d.name.as_str()));
+        let free = || declared.iter().filter(|d| element.find_attribute(&d.name).is_none());
+        let near = find_nearest(name, free().map(|d| d.name.as_str()));
         let mut message = format!("{}: the attribute {key} is not known", element.name.local);
         if let Some(near) = near {
             message.push_str(&format!(", did you mean {near}"));
@@ -60,8 +60,8 @@ impl Walk<'_> {
         if let (None, Some(missing)) = (near, instead) {
             message.push_str(&format!("; {} is missing", missing.name));
         }
-        let is_right = |d: &AttributeUse| check_value::check(&d.simple, &attribute.value).is_none();
-        let made = instead.filter(|d| !is_right(d)).and_then(|d| amend::sample(&d.simple));
+        let is_right = |d: &AttributeUse| check_value::check_value(&d.simple, &attribute.value).is_none();
+        let made = instead.filter(|d| !is_right(d)).and_then(|d| amend::find_sample(&d.simple));
         let edited = self.source.with_head(element, |attributes| match instead {
             None => attributes.retain(|(known, _)| known != key),
             Some(instead) => {
@@ -74,13 +74,13 @@ impl Walk<'_> {
         let expected = if declared.is_empty() {
             format!("{}: no attributes", element.name.local)
         } else {
-            let all: Vec<String> = declared.iter().map(wording::attribute).collect();
+            let all: Vec<String> = declared.iter().map(wording::name_attribute).collect();
             format!("attributes of {}: {}", element.name.local, all.join("; "))
         };
         let said = Said {
             message,
             expected,
-            received: self.source.shown(element),
+            received: self.source.show_element(element),
             schema: instead.map_or_else(|| role.declaration.fragment.clone(), |d| d.fragment.clone()),
             fix: edited.unwrap_or_else(|| match instead {
                 Some(instead) => {
@@ -90,7 +90,7 @@ impl Walk<'_> {
                 None => format!("leave the attribute {key} out"),
             }),
         };
-        self.finding(attribute_path(spot, key), self.source.attribute_offset(element, key), said)
+        self.make_finding(attribute_path(spot, key), self.source.attribute_offset(element, key), said)
     }
 
     fn wrong_attribute(&self, spot: &Spot<'_>, known: &AttributeUse, wrong: Wrong) -> PayloadFinding {
@@ -104,18 +104,18 @@ impl Walk<'_> {
         });
         let said = Said {
             message: format!("{}: {}", known.name, wrong.words),
-            expected: wording::attribute(known),
-            received: self.source.shown(element),
+            expected: wording::name_attribute(known),
+            received: self.source.show_element(element),
             schema: wrong.fragment.unwrap_or_else(|| known.fragment.clone()),
             fix: edited.unwrap_or_else(|| attribute_words(known, wrong.instead)),
         };
         let offset = self.source.attribute_offset(element, &known.name);
-        self.finding(attribute_path(spot, &known.name), offset, said)
+        self.make_finding(attribute_path(spot, &known.name), offset, said)
     }
 
     fn missing_attribute(&self, spot: &Spot<'_>, missing: &AttributeUse) -> PayloadFinding {
         let element = spot.element;
-        let sample = amend::sample(&missing.simple);
+        let sample = amend::find_sample(&missing.simple);
         let edited = sample.as_ref().and_then(|sample| {
             self.source.with_head(element, |attributes| {
                 attributes.push((missing.name.clone(), sample.clone()));
@@ -123,32 +123,32 @@ impl Walk<'_> {
         });
         let said = Said {
             message: format!("{}: the attribute {} is missing", element.name.local, missing.name),
-            expected: wording::attribute(missing),
-            received: self.source.shown(element),
+            expected: wording::name_attribute(missing),
+            received: self.source.show_element(element),
             schema: missing.fragment.clone(),
             fix: edited.unwrap_or_else(|| attribute_words(missing, sample)),
         };
-        self.finding(attribute_path(spot, &missing.name), element.span.start, said)
+        self.make_finding(attribute_path(spot, &missing.name), element.span.start, said)
     }
 
     /// The first element that chooses its own type. The judge refused the payload and nothing else is wrong with
     /// it, so the type is unknown, is not allowed here, or is violated.
     pub(crate) fn chosen_type(&self, spot: &Spot<'_>) -> Option<PayloadFinding> {
         let element = spot.element;
-        if let Some(chosen) = element.attributes.iter().find(|a| a.name.is(INSTANCE, "type")) {
+        if let Some(chosen) = element.attributes.iter().find(|a| a.name.is_named(INSTANCE, "type")) {
             let (name, key) = (&element.name.local, chosen.key.as_str());
-            let value = describe::quoted(&chosen.value);
+            let value = describe::quote_value(&chosen.value);
             let edited =
                 self.source.with_head(element, |attributes| attributes.retain(|(known, _)| known != key));
             let said = Said {
                 message: format!("{name}: {key}={value} does not fit: the schema says which type {name} has"),
                 expected: format!("{name} without {key}"),
-                received: self.source.shown(element),
+                received: self.source.show_element(element),
                 schema: String::new(),
                 fix: edited.unwrap_or_else(|| format!("leave the attribute {key} out")),
             };
             let offset = self.source.attribute_offset(element, key);
-            return Some(self.finding(attribute_path(spot, key), offset, said));
+            return Some(self.make_finding(attribute_path(spot, key), offset, said));
         }
         let siblings: Vec<&Element> = element.children().collect();
         siblings
@@ -158,14 +158,14 @@ impl Walk<'_> {
 }
 
 fn is_missing(element: &Element, declared: &AttributeUse) -> bool {
-    declared.required && element.attribute(&declared.name).is_none()
+    declared.required && element.find_attribute(&declared.name).is_none()
 }
 
 /// The fix of an attribute whose element is too long to repeat.
 fn attribute_words(attribute: &AttributeUse, value: Option<String>) -> String {
     match value {
         Some(value) => format!("write {}=\"{value}\"", attribute.name),
-        None => format!("give {} a value: {}", attribute.name, describe::describe(&attribute.simple)),
+        None => format!("give {} a value: {}", attribute.name, describe::describe_simple(&attribute.simple)),
     }
 }
 

@@ -17,16 +17,16 @@ pub(crate) const LISTED: usize = 24;
 pub(crate) const MEMBERS: usize = 12;
 
 /// The type in words: `whole number, 1 to 100`.
-pub(crate) fn describe(simple: &Simple) -> String {
+pub(crate) fn describe_simple(simple: &Simple) -> String {
     if !simple.values.is_empty() {
-        return join(&["one of ", &listed(simple)]);
+        return join_parts(&["one of ", &list_values(simple)]);
     }
     let mut words = match &simple.variety {
-        Variety::Atomic(base) => vec![kind(*base).to_owned()],
+        Variety::Atomic(base) => vec![name_kind(*base).to_owned()],
         // The number of items comes first: after the item's own words it would seem to belong to them.
         Variety::List(item) => {
             let count = length_words(simple).unwrap_or_else(|| "items".to_owned());
-            vec![join(&[&count, " parted by blanks, each: ", &bracketed(item)])]
+            vec![join_parts(&[&count, " parted by blanks, each: ", &bracket_range(item)])]
         }
         Variety::Union(members) => vec![union_words(members)],
     };
@@ -35,18 +35,20 @@ pub(crate) fn describe(simple: &Simple) -> String {
         words.extend(length_words(simple));
     }
     if let Some(most) = &simple.total_digits {
-        words.push(join(&["at most ", &most.value.to_string(), " digits"]));
+        words.push(join_parts(&["at most ", &most.value.to_string(), " digits"]));
     }
     if let Some(most) = &simple.fraction_digits {
-        words.push(join(&["at most ", &most.value.to_string(), " digits after the point"]));
+        words.push(join_parts(&["at most ", &most.value.to_string(), " digits after the point"]));
     }
     for step in &simple.patterns {
         let sources: Vec<&str> = step.iter().map(|p| p.value.source.as_str()).collect();
         match sources.as_slice() {
-            [source] if plain(source).is_some() => words.extend(plain(source).map(|plain| plain.to_owned())),
+            [source] if explain_pattern(source).is_some() => {
+                words.extend(explain_pattern(source).map(|plain| plain.to_owned()))
+            }
             // The description of `xs:boolean` does not mention its other spellings anyway.
             [TRUE_OR_FALSE] if matches!(simple.variety, Variety::Atomic(Builtin::Boolean)) => {}
-            _ => words.push(join(&["matching ", &sources.join(" or ")])),
+            _ => words.push(join_parts(&["matching ", &sources.join(" or ")])),
         }
     }
     words.join(", ")
@@ -56,7 +58,7 @@ pub(crate) fn describe(simple: &Simple) -> String {
 pub(crate) const TRUE_OR_FALSE: &str = "true|false";
 
 /// Plain words for a pattern, if there are some.
-pub(crate) fn plain(source: &str) -> Option<&'static str> {
+pub(crate) fn explain_pattern(source: &str) -> Option<&'static str> {
     match source {
         ".*" => Some("on one line"),
         "\\S*" => Some("without white space"),
@@ -66,7 +68,7 @@ pub(crate) fn plain(source: &str) -> Option<&'static str> {
 
 /// The members in order; they are tried in this order.
 fn union_words(members: &[Arc<Simple>]) -> String {
-    let mut words: Vec<String> = members.iter().take(MEMBERS).map(|member| bracketed(member)).collect();
+    let mut words: Vec<String> = members.iter().take(MEMBERS).map(|member| bracket_range(member)).collect();
     if members.len() > MEMBERS {
         words.push("more".to_owned());
     }
@@ -74,9 +76,9 @@ fn union_words(members: &[Arc<Simple>]) -> String {
 }
 
 /// In brackets if it would otherwise run into its neighbours.
-fn bracketed(simple: &Simple) -> String {
-    let words = describe(simple);
-    if [", ", ": "].iter().any(|part| words.contains(part)) { join(&["[", &words, "]"]) } else { words }
+fn bracket_range(simple: &Simple) -> String {
+    let words = describe_simple(simple);
+    if [", ", ": "].iter().any(|part| words.contains(part)) { join_parts(&["[", &words, "]"]) } else { words }
 }
 
 pub(crate) fn range_words(simple: &Simple, base: Builtin) -> Option<String> {
@@ -91,16 +93,16 @@ pub(crate) fn range_words(simple: &Simple, base: Builtin) -> Option<String> {
     let least = said(&simple.least).or_else(|| limit(low.filter(|low| small || *low == "0")));
     let most = said(&simple.most).or_else(|| limit(high.filter(|_| small)));
     let side = |bound: &Bound, inclusive: &str, exclusive: &str| {
-        join(&[if bound.inclusive { inclusive } else { exclusive }, &bound.value])
+        join_parts(&[if bound.inclusive { inclusive } else { exclusive }, &bound.value])
     };
     match (least, most) {
         (Some(least), Some(most)) if least.inclusive && most.inclusive => {
-            Some(join(&[&least.value, " to ", &most.value]))
+            Some(join_parts(&[&least.value, " to ", &most.value]))
         }
         (Some(least), Some(most)) => {
             let (low, high) =
                 (side(&least, "at least ", "more than "), side(&most, "at most ", "less than "));
-            Some(join(&[&low, " and ", &high]))
+            Some(join_parts(&[&low, " and ", &high]))
         }
         (Some(least), None) => Some(side(&least, "at least ", "more than ")),
         (None, Some(most)) => Some(side(&most, "at most ", "less than ")),
@@ -121,34 +123,34 @@ pub(crate) fn is_edge(base: Builtin, bound: &Bound) -> bool {
 }
 
 pub(crate) fn length_words(simple: &Simple) -> Option<String> {
-    let count = |n: usize| counted(simple, n);
+    let count = |n: usize| spell_count(simple, n);
     match (&simple.length, &simple.min_length, &simple.max_length) {
-        (Some(exact), ..) => Some(join(&["exactly ", &count(exact.value)])),
+        (Some(exact), ..) => Some(join_parts(&["exactly ", &count(exact.value)])),
         (None, Some(least), Some(most)) if least.value == most.value => {
-            Some(join(&["exactly ", &count(most.value)]))
+            Some(join_parts(&["exactly ", &count(most.value)]))
         }
         (None, Some(least), Some(most)) => {
-            Some(join(&[&least.value.to_string(), " to ", &count(most.value)]))
+            Some(join_parts(&[&least.value.to_string(), " to ", &count(most.value)]))
         }
-        (None, Some(least), None) => Some(join(&["at least ", &count(least.value)])),
-        (None, None, Some(most)) => Some(join(&["at most ", &count(most.value)])),
+        (None, Some(least), None) => Some(join_parts(&["at least ", &count(least.value)])),
+        (None, None, Some(most)) => Some(join_parts(&["at most ", &count(most.value)])),
         (None, None, None) => None,
     }
 }
 
-pub(crate) fn counted(simple: &Simple, count: usize) -> String {
+pub(crate) fn spell_count(simple: &Simple, count: usize) -> String {
     let unit = match &simple.variety {
         Variety::Atomic(base) if base.family() == Family::Bytes => " byte",
         Variety::Atomic(_) => " character",
         Variety::List(_) | Variety::Union(_) => " item",
     };
-    join(&[&count.to_string(), unit, if count == 1 { "" } else { "s" }])
+    join_parts(&[&count.to_string(), unit, if count == 1 { "" } else { "s" }])
 }
 
-pub(crate) fn listed(simple: &Simple) -> String {
+pub(crate) fn list_values(simple: &Simple) -> String {
     let mut values: Vec<&str> = simple.values.iter().take(LISTED).map(|v| v.value.as_str()).collect();
     let more = simple.values.len().saturating_sub(LISTED);
-    let tail = join(&["and ", &more.to_string(), " more"]);
+    let tail = join_parts(&["and ", &more.to_string(), " more"]);
     if more > 0 {
         values.push(&tail);
     }
@@ -156,7 +158,7 @@ pub(crate) fn listed(simple: &Simple) -> String {
 }
 
 /// A value for use in words: whole if it is short.
-pub(crate) fn quoted(value: &str) -> String {
+pub(crate) fn quote_value(value: &str) -> String {
     let mut shown: String = value.chars().take(QUOTED).collect();
     if shown.len() < value.len() {
         shown.push('…');
@@ -164,15 +166,15 @@ pub(crate) fn quoted(value: &str) -> String {
     shown
 }
 
-pub(crate) fn article(base: Builtin) -> &'static str {
+pub(crate) fn choose_article(base: Builtin) -> &'static str {
     match base.family() {
         Family::Truth | Family::Bytes => "",
-        _ if kind(base) == "text" => "",
+        _ if name_kind(base) == "text" => "",
         _ => "a ",
     }
 }
 
-pub(crate) fn kind(base: Builtin) -> &'static str {
+pub(crate) fn name_kind(base: Builtin) -> &'static str {
     match base {
         Builtin::String | Builtin::NormalizedString | Builtin::Token => "text",
         Builtin::NmToken => "word of letters, digits and . - _ :",
@@ -192,6 +194,6 @@ pub(crate) fn kind(base: Builtin) -> &'static str {
 }
 
 /// The parts as one text.
-pub(crate) fn join(parts: &[&str]) -> String {
+pub(crate) fn join_parts(parts: &[&str]) -> String {
     parts.concat()
 }

@@ -74,7 +74,7 @@ impl Edit<'_> {
 }
 
 /// The edit of a shortest list that is nearest to the child at which the match stopped.
-pub(crate) fn nearest<'m>(
+pub(crate) fn find_nearest<'m>(
     particle: &'m Particle,
     children: &[&Element],
     stop: usize,
@@ -82,7 +82,7 @@ pub(crate) fn nearest<'m>(
 ) -> Option<Edit<'m>> {
     let edits = match &particle.term {
         Term::All(parts) => in_any_order(parts, children, rewrite),
-        _ => Search::new(Graph::of(particle, children.len())?, children, stop, rewrite).run()?,
+        _ => Search::new(Graph::from_particle(particle, children.len())?, children, stop, rewrite).run()?,
     };
     edits.into_iter().min_by_key(|edit| edit.place().abs_diff(stop))
 }
@@ -97,7 +97,7 @@ fn in_any_order<'m>(
     let mut placed = HashSet::new();
     for part in parts {
         let Term::Element(declaration) = &part.term else { continue };
-        match children.iter().position(|c| c.name.is(&declaration.namespace, &declaration.name)) {
+        match children.iter().position(|c| c.name.is_named(&declaration.namespace, &declaration.name)) {
             Some(at) => drop(placed.insert(at)),
             None => absent.push((declaration, part.min > 0)),
         }
@@ -179,9 +179,9 @@ impl<'m, 'c> Search<'m, 'c> {
                 *known.entry((&*child.name.namespace, child.name.local.as_str())).or_insert_with(|| {
                     let takes = |term: &&Term| match term {
                         Term::Element(declaration) => {
-                            child.name.is(&declaration.namespace, &declaration.name)
+                            child.name.is_named(&declaration.namespace, &declaration.name)
                         }
-                        Term::Wildcard(wildcard) => wildcard.takes(&child.name.namespace),
+                        Term::Wildcard(wildcard) => wildcard.can_take(&child.name.namespace),
                         _ => false,
                     };
                     fits.push(graph.symbols.iter().map(takes).collect::<Vec<bool>>());
@@ -205,52 +205,52 @@ impl<'m, 'c> Search<'m, 'c> {
 
     fn run(mut self) -> Option<Vec<Edit<'m>>> {
         let start = State { child: 0, position: 0, taken: Vec::new(), owed: Vec::new(), done: false };
-        self.reach(start, 0, None);
+        self.reach_state(start, 0, None);
         for _ in 0..STATES.max(self.class_of.len().saturating_mul(2)) {
             let (Reverse(estimate), .., state) = self.open.pop()?;
             if state.done {
-                return Some(self.edits(state));
+                return Some(self.list_edits(state));
             }
             let cost = self.reached.get(&state)?.0;
-            if estimate == cost.saturating_add(self.rest(state.child)) {
-                self.expand(&state, cost);
+            if estimate == cost.saturating_add(self.count_rest(state.child)) {
+                self.expand_state(&state, cost);
             }
         }
         None
     }
 
     /// The least cost of the children from here on: every stranger needs an edit.
-    fn rest(&self, child: usize) -> u32 {
+    fn count_rest(&self, child: usize) -> u32 {
         self.strangers.get(child).copied().unwrap_or_default().saturating_mul(RENAME)
     }
 
-    fn reach(&mut self, state: State, cost: u32, by: Option<(State, Step)>) {
+    fn reach_state(&mut self, state: State, cost: u32, by: Option<(State, Step)>) {
         if self.reached.get(&state).is_none_or(|(known, _)| cost < *known) {
-            let estimate = cost.saturating_add(self.rest(state.child));
+            let estimate = cost.saturating_add(self.count_rest(state.child));
             self.open.push((Reverse(estimate), state.child, Reverse(state.position), state.clone()));
             self.reached.insert(state, (cost, by));
         }
     }
 
-    fn fit(&self, class: Class, symbol: Symbol) -> bool {
+    fn can_fit(&self, class: Class, symbol: Symbol) -> bool {
         let row = self.fits.get(usize::from(class));
         row.and_then(|row| row.get(usize::from(symbol))).copied().unwrap_or_default()
     }
 
-    fn expand(&mut self, state: &State, cost: u32) {
+    fn expand_state(&mut self, state: &State, cost: u32) {
         let child = self.class_of.get(state.child).copied();
         if child.is_none() && self.graph.may_end(state.position) {
-            let added = state.owed.iter().map(|owed| match self.graph.declaration(*owed) {
+            let added = state.owed.iter().map(|owed| match self.graph.find_declaration(*owed) {
                 Some(_) => ADD.saturating_sub(MOVE),
                 None => ADD_ANY.saturating_sub(MOVE),
             });
             let left = state.taken.iter().map(|_| LEAVE.saturating_sub(MOVE));
             let more = added.chain(left).fold(0_u32, u32::saturating_add);
-            self.go(state, cost, more, Step::Keep, |next| next.done = true);
+            self.go_to(state, cost, more, Step::Keep, |next| next.done = true);
         }
-        for at in 0..self.graph.follow(state.position).len() {
-            let Some(position) = self.graph.follow(state.position).get(at).copied() else { continue };
-            self.forward(state, cost, child, position);
+        for at in 0..self.graph.list_followers(state.position).len() {
+            let Some(position) = self.graph.list_followers(state.position).get(at).copied() else { continue };
+            self.step_forward(state, cost, child, position);
         }
         if let Some(class) = child {
             self.take_out(state, cost, class);
@@ -258,35 +258,35 @@ impl<'m, 'c> Search<'m, 'c> {
     }
 
     /// The steps to the next position of the content.
-    fn forward(&mut self, state: &State, cost: u32, child: Option<Class>, position: usize) {
-        let symbol = self.graph.symbol(position);
+    fn step_forward(&mut self, state: &State, cost: u32, child: Option<Class>, position: usize) {
+        let symbol = self.graph.find_symbol(position);
         match child {
-            Some(class) if self.fit(class, symbol) => {
-                self.go(state, cost, 0, Step::Keep, |next| {
+            Some(class) if self.can_fit(class, symbol) => {
+                self.go_to(state, cost, 0, Step::Keep, |next| {
                     next.child = next.child.saturating_add(1);
                     next.position = position;
                 });
             }
-            Some(_) => self.replace(state, cost, symbol, position),
+            Some(_) => self.replace_child(state, cost, symbol, position),
             None => {}
         }
         for (at, class) in state.taken.iter().enumerate() {
-            if self.fit(*class, symbol) {
-                self.go(state, cost, 0, Step::Put(symbol, Some(*class)), |next| {
+            if self.can_fit(*class, symbol) {
+                self.go_to(state, cost, 0, Step::Put(symbol, Some(*class)), |next| {
                     next.taken.remove(at);
                     next.position = position;
                 });
             }
         }
-        self.go(state, cost, MOVE, Step::Put(symbol, None), |next| {
+        self.go_to(state, cost, MOVE, Step::Put(symbol, None), |next| {
             let slot = next.owed.partition_point(|owed| *owed < symbol);
             next.owed.insert(slot, symbol);
             next.position = position;
         });
     }
 
-    fn replace(&mut self, state: &State, cost: u32, symbol: Symbol, position: usize) {
-        let Some(declaration) = self.graph.declaration(symbol) else { return };
+    fn replace_child(&mut self, state: &State, cost: u32, symbol: Symbol, position: usize) {
+        let Some(declaration) = self.graph.find_declaration(symbol) else { return };
         let rewrite = self.rewrite;
         let how =
             *self.rewrites.entry((state.child, symbol)).or_insert_with(|| rewrite(state.child, declaration));
@@ -295,7 +295,7 @@ impl<'m, 'c> Search<'m, 'c> {
             Rewrite::Fits => KEEP,
             Rewrite::Made => MAKE,
         };
-        self.go(state, cost, more, Step::Replace(symbol, how), |next| {
+        self.go_to(state, cost, more, Step::Replace(symbol, how), |next| {
             next.child = next.child.saturating_add(1);
             next.position = position;
         });
@@ -303,15 +303,15 @@ impl<'m, 'c> Search<'m, 'c> {
 
     fn take_out(&mut self, state: &State, cost: u32, class: Class) {
         for (at, owed) in state.owed.iter().enumerate() {
-            if self.fit(class, *owed) {
-                self.go(state, cost, 0, Step::Take(Some(*owed)), |next| {
+            if self.can_fit(class, *owed) {
+                self.go_to(state, cost, 0, Step::Take(Some(*owed)), |next| {
                     next.child = next.child.saturating_add(1);
                     next.owed.remove(at);
                 });
             }
         }
         let useful = self.fits.get(usize::from(class)).is_some_and(|row| row.contains(&true));
-        self.go(state, cost, if useful { MOVE } else { LEAVE }, Step::Take(None), |next| {
+        self.go_to(state, cost, if useful { MOVE } else { LEAVE }, Step::Take(None), |next| {
             next.child = next.child.saturating_add(1);
             if useful {
                 let slot = next.taken.partition_point(|taken| *taken < class);
@@ -320,16 +320,20 @@ impl<'m, 'c> Search<'m, 'c> {
         });
     }
 
-    fn go(&mut self, from: &State, cost: u32, more: u32, step: Step, change: impl FnOnce(&mut State)) {
+    fn go_to(&mut self, from: &State, cost: u32, more: u32, step: Step, change: impl FnOnce(&mut State)) {
         let mut next = from.clone();
         change(&mut next);
         let elsewhere = u32::from(more > 0 && from.child != self.stop);
-        self.reach(next, cost.saturating_add(more).saturating_add(elsewhere), Some((from.clone(), step)));
+        self.reach_state(
+            next,
+            cost.saturating_add(more).saturating_add(elsewhere),
+            Some((from.clone(), step)),
+        );
     }
 
     /// The edits on the way to a state, in the order of the children. A removed and reinserted child is a
     /// move; additions at one place are one edit.
-    fn edits(&self, end: State) -> Vec<Edit<'m>> {
+    fn list_edits(&self, end: State) -> Vec<Edit<'m>> {
         let mut way = Vec::new();
         let mut at = end;
         while let Some((_, Some((before, step)))) = self.reached.get(&at) {
@@ -342,7 +346,7 @@ impl<'m, 'c> Search<'m, 'c> {
             match step {
                 Step::Keep => {}
                 Step::Replace(symbol, how) => {
-                    let by = self.graph.declaration(symbol);
+                    let by = self.graph.find_declaration(symbol);
                     edits.extend(by.map(|by| Edit::Replace { child, by, how }));
                 }
                 Step::Take(None) => taken.push((child, self.class_of.get(child).copied())),
@@ -361,7 +365,7 @@ impl<'m, 'c> Search<'m, 'c> {
         }
         edits.extend(taken.into_iter().map(|(child, _)| Edit::Leave { child }));
         for (before, symbol) in owed {
-            match (self.graph.declaration(symbol), edits.last_mut()) {
+            match (self.graph.find_declaration(symbol), edits.last_mut()) {
                 (None, _) => edits.push(Edit::AddAny { before }),
                 (Some(one), Some(Edit::Add { elements, before: same })) if *same == before => {
                     elements.push(one)

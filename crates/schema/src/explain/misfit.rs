@@ -11,7 +11,7 @@ use crate::explain::{amend, describe, wording};
 use crate::finding::PayloadFinding;
 use crate::judge::check_value;
 use crate::judge::content::{Candidate, Stop, Taken};
-use crate::nearest::nearest;
+use crate::nearest::find_nearest;
 use crate::shape::{Declaration, Particle, Simple, Term};
 use crate::tree::{Element, Part};
 
@@ -22,10 +22,10 @@ const LISTED: usize = 12;
 pub(crate) fn unknown_root(walk: &Walk<'_>, spot: &Spot<'_>) -> PayloadFinding {
     let root = spot.element;
     let (name, target) = (root.name.local.as_str(), &*walk.schema.namespace);
-    let names = || walk.schema.own().map(|element| element.name.as_str());
+    let names = || walk.schema.list_own().map(|element| element.name.as_str());
     let ours = *root.name.namespace == *target;
-    let known = walk.schema.global(name);
-    let near = known.map(|d| d.name.as_str()).or_else(|| nearest(name, names()));
+    let known = walk.schema.find_global(name);
+    let near = known.map(|d| d.name.as_str()).or_else(|| find_nearest(name, names()));
     let message = match (ours, known.is_some(), near) {
         (false, true, _) => format!("{name}: {}, expected {target}", namespace_words(root)),
         (true, _, Some(near)) => format!("{name}: is not a known payload, did you mean {near}"),
@@ -36,32 +36,36 @@ pub(crate) fn unknown_root(walk: &Walk<'_>, spot: &Spot<'_>) -> PayloadFinding {
     };
     let listed: Vec<&str> = names().take(LISTED).collect();
     let fixed = near.and_then(|near| {
-        if ours { walk.source.renamed(root, &retagged(root, near)) } else { moved(walk, root, near, target) }
+        if ours {
+            walk.source.rename_element(root, &retag_element(root, near))
+        } else {
+            move_child(walk, root, near, target)
+        }
     });
-    let declared = near.and_then(|near| walk.schema.global(near));
+    let declared = near.and_then(|near| walk.schema.find_global(near));
     let said = Said {
         message,
         expected: format!("one of {} of the namespace {target}", listed.join(", ")),
-        received: walk.source.shown(root),
+        received: walk.source.show_element(root),
         schema: declared.map(|d| d.fragment.clone()).unwrap_or_default(),
         fix: fixed.unwrap_or_else(|| match near {
             Some(near) => started_anew(root, near, target),
             None => format!("write one of {}, with its xmlns, {target}", listed.join(", ")),
         }),
     };
-    walk.finding(spot.path(), root.span.start, said)
+    walk.make_finding(spot.path(), root.span.start, said)
 }
 
 fn namespace_words(element: &Element) -> String {
     if element.name.namespace.is_empty() {
         "it has no namespace".to_owned()
     } else {
-        format!("its namespace is {}", describe::quoted(&element.name.namespace))
+        format!("its namespace is {}", describe::quote_value(&element.name.namespace))
     }
 }
 
 /// The name with the element's current prefix.
-fn retagged(element: &Element, name: &str) -> String {
+fn retag_element(element: &Element, name: &str) -> String {
     match element.tag.split_once(':') {
         Some((prefix, _)) => format!("{prefix}:{name}"),
         None => name.to_owned(),
@@ -78,7 +82,7 @@ fn started_anew(element: &Element, name: &str, target: &str) -> String {
 
 /// The name of an element in another namespace, and the attribute that declares it.
 fn declared_as(element: &Element, name: &str, target: &str) -> (String, String) {
-    let tag = if target.is_empty() { name.to_owned() } else { retagged(element, name) };
+    let tag = if target.is_empty() { name.to_owned() } else { retag_element(element, name) };
     let key = match tag.split_once(':') {
         Some((prefix, _)) => format!("xmlns:{prefix}"),
         None => "xmlns".to_owned(),
@@ -88,7 +92,7 @@ fn declared_as(element: &Element, name: &str, target: &str) -> (String, String) 
 
 /// A copy of the element in the right namespace, declared on it under its current prefix. Without a namespace it
 /// loses the prefix too.
-fn moved(walk: &Walk<'_>, element: &Element, name: &str, target: &str) -> Option<String> {
+fn move_child(walk: &Walk<'_>, element: &Element, name: &str, target: &str) -> Option<String> {
     let (tag, key) = declared_as(element, name, target);
     let moved = walk.source.with_head(element, |attributes| {
         attributes.retain(|(known, _)| *known != key);
@@ -98,8 +102,8 @@ fn moved(walk: &Walk<'_>, element: &Element, name: &str, target: &str) -> Option
         return Some(moved);
     }
     // First the namespace is fixed, then the name in the copy, so that both are one replacement.
-    let copy = crate::tree::read(moved.as_bytes()).ok()?;
-    wording::Source::new(moved.as_bytes()).renamed(&copy, &tag)
+    let copy = crate::tree::read_tree(moved.as_bytes()).ok()?;
+    wording::Source::new(moved.as_bytes()).rename_element(&copy, &tag)
 }
 
 pub(crate) fn child_of_empty(
@@ -132,12 +136,12 @@ fn refused_child(
     let name = &child.name.local;
     let said = Said {
         message: format!("{name}: is not allowed, {words} inside <{}>", spot.element.name.local),
-        expected: wording::expected(walk.schema, role),
-        received: walk.source.shown(child),
+        expected: wording::describe_expected(walk.schema, role),
+        received: walk.source.show_element(child),
         schema: role.declaration.fragment.clone(),
         fix: format!("leave {name} out; write < as &lt; where it is meant as text"),
     };
-    walk.finding(at.path(), child.span.start, said)
+    walk.make_finding(at.path(), child.span.start, said)
 }
 
 /// A child inside an element that only takes a value. If the value is wrong even without the child, the fix is
@@ -151,18 +155,18 @@ pub(crate) fn child_in_value(
 ) -> PayloadFinding {
     let mut finding = child_in_text(walk, spot, role, child);
     let element = spot.element;
-    let fits = |text: &str| check_value::check(simple, text).is_none();
+    let fits = |text: &str| check_value::check_value(simple, text).is_none();
     if element.children().count() == 1 && fits(&element.text()) {
         return finding;
     }
     let all = text_of(element);
-    let whole = Some(all).filter(|all| fits(all)).or_else(|| amend::sample(simple));
+    let whole = Some(all).filter(|all| fits(all)).or_else(|| amend::find_sample(simple));
     let written = whole
-        .and_then(|text| example::plain(&element.tag, &walk.source.head_attributes(element), &text))
+        .and_then(|text| example::build_plain(&element.tag, &walk.source.head_attributes(element), &text))
         .filter(|written| wording::is_short(written));
     if let Some(written) = written {
         finding.path = spot.path();
-        finding.received = walk.source.shown(element);
+        finding.received = walk.source.show_element(element);
         finding.fix = written;
     }
     finding
@@ -189,7 +193,7 @@ struct Misfit<'a, 'm> {
     declared: Vec<&'m Declaration>,
 }
 
-pub(crate) fn stopped<'m>(
+pub(crate) fn explain_stop<'m>(
     walk: &Walk<'_>,
     spot: &Spot<'_>,
     role: Role<'m>,
@@ -199,33 +203,33 @@ pub(crate) fn stopped<'m>(
     stop: &Stop<'m>,
 ) -> PayloadFinding {
     let mut declared = Vec::new();
-    particle.term.elements(&mut declared);
+    particle.term.collect_elements(&mut declared);
     Misfit { walk, spot, role, particle, siblings, taken, stop, declared }.diagnose()
 }
 
 impl<'m> Misfit<'_, 'm> {
     fn diagnose(&self) -> PayloadFinding {
-        let rewrite = |child: usize, to: &Declaration| self.rewrite(child, to);
-        let edit = edits::nearest(self.particle, self.siblings, self.stop.at, &rewrite);
+        let rewrite = |child: usize, to: &Declaration| self.choose_rewrite(child, to);
+        let edit = edits::find_nearest(self.particle, self.siblings, self.stop.at, &rewrite);
         let said = match edit {
-            Some(Edit::Move { child, before }) => self.misplaced(child, before),
-            Some(Edit::Leave { child }) => self.siblings.get(child).map(|child| self.surplus(child)),
+            Some(Edit::Move { child, before }) => self.report_misplaced(child, before),
+            Some(Edit::Leave { child }) => self.siblings.get(child).map(|child| self.report_surplus(child)),
             Some(Edit::Replace { child, by, how }) => {
-                self.siblings.get(child).map(|child| self.replaced(child, by, how))
+                self.siblings.get(child).map(|child| self.suggest_replacement(child, by, how))
             }
-            Some(Edit::Add { elements, before }) => Some(self.missing(&elements, before)),
-            Some(Edit::AddAny { before }) => Some(self.missing(&[], before)),
+            Some(Edit::Add { elements, before }) => Some(self.report_missing(&elements, before)),
+            Some(Edit::AddAny { before }) => Some(self.report_missing(&[], before)),
             None => None,
         };
-        said.unwrap_or_else(|| self.unclear())
+        said.unwrap_or_else(|| self.report_unclear())
     }
 
     fn is_declared(&self, child: &Element) -> Option<&'m Declaration> {
-        self.declared.iter().copied().find(|d| child.name.is(&d.namespace, &d.name))
+        self.declared.iter().copied().find(|d| child.name.is_named(&d.namespace, &d.name))
     }
 
     /// How a child can become an element of this declaration.
-    fn rewrite(&self, child: usize, to: &Declaration) -> Rewrite {
+    fn choose_rewrite(&self, child: usize, to: &Declaration) -> Rewrite {
         let Some(element) = self.siblings.get(child) else { return Rewrite::Made };
         let ours = *element.name.namespace == *to.namespace;
         let name = element.name.local.as_str();
@@ -238,18 +242,18 @@ impl<'m> Misfit<'_, 'm> {
         }
         let at = Spot { up: Some(self.spot), element, siblings: self.siblings };
         let role = Role { declaration: to, min: 1, max: Some(1) };
-        if ours && self.walk.element(&at, role).is_none() { Rewrite::Fits } else { Rewrite::Made }
+        if ours && self.walk.check_element(&at, role).is_none() { Rewrite::Fits } else { Rewrite::Made }
     }
 
     /// Whether an undeclared name probably means this declaration: the nearest of the declarations possible at
     /// the stop, of those not used yet, or of all.
     fn is_meant(&self, name: &str, to: &Declaration) -> bool {
-        let free = self.declared.iter().filter(|d| self.count(&d.name) == 0);
+        let free = self.declared.iter().filter(|d| self.count_children(&d.name) == 0);
         let all = self.declared.iter();
         [
-            nearest(name, self.candidates().map(|(_, d)| d.name.as_str())),
-            nearest(name, free.map(|d| d.name.as_str())),
-            nearest(name, all.map(|d| d.name.as_str())),
+            find_nearest(name, self.candidates().map(|(_, d)| d.name.as_str())),
+            find_nearest(name, free.map(|d| d.name.as_str())),
+            find_nearest(name, all.map(|d| d.name.as_str())),
         ]
         .contains(&Some(to.name.as_str()))
     }
@@ -261,7 +265,7 @@ impl<'m> Misfit<'_, 'm> {
         })
     }
 
-    fn required(&self) -> Vec<&'m Declaration> {
+    fn list_required(&self) -> Vec<&'m Declaration> {
         self.candidates().filter(|(candidate, _)| candidate.required).map(|(_, d)| d).collect()
     }
 
@@ -277,17 +281,17 @@ impl<'m> Misfit<'_, 'm> {
 
     /// The same; if the first one is one of several alternatives, it names all of them.
     fn absent_words(&self, elements: &[&Declaration]) -> String {
-        let required = self.required();
+        let required = self.list_required();
         let is_first =
             |other: &&Declaration| elements.first().is_some_and(|first| std::ptr::eq(*other, *first));
         match self.is_alternative() && required.iter().any(is_first) {
-            true => self.absent(&required),
+            true => self.describe_absent(&required),
             false => self.absent_of(elements),
         }
     }
 
     /// `one of url, path is missing`.
-    fn absent(&self, required: &[&Declaration]) -> String {
+    fn describe_absent(&self, required: &[&Declaration]) -> String {
         let names: Vec<&str> = required.iter().take(LISTED).map(|d| d.name.as_str()).collect();
         match names.as_slice() {
             [] | [_] => self.absent_of(required),
@@ -299,12 +303,12 @@ impl<'m> Misfit<'_, 'm> {
         self.stop.candidates.iter().any(|candidate| candidate.required && candidate.alternative)
     }
 
-    fn count(&self, name: &str) -> usize {
+    fn count_children(&self, name: &str) -> usize {
         self.siblings.iter().filter(|sibling| sibling.name.local.as_str() == name).count()
     }
 
     /// A new element of this declaration, under the prefix that its parent has.
-    fn made(&self, declaration: &Declaration) -> Option<String> {
+    fn make_element(&self, declaration: &Declaration) -> Option<String> {
         let parent = self.spot.element;
         let prefix = parent.tag.split_once(':').map(|(prefix, _)| format!("{prefix}:"));
         let at = Surroundings {
@@ -312,7 +316,7 @@ impl<'m> Misfit<'_, 'm> {
             bound: &parent.name.namespace,
             default: &parent.default_namespace(),
         };
-        example::inner(self.walk.schema, declaration, at)
+        example::build_inner(self.walk.schema, declaration, at)
     }
 
     fn parent_name(&self) -> &str {
@@ -320,21 +324,21 @@ impl<'m> Misfit<'_, 'm> {
     }
 
     fn parent_expected(&self) -> String {
-        format!("{}: {}", self.parent_name(), wording::children(self.walk.schema, self.particle))
+        format!("{}: {}", self.parent_name(), wording::describe_children(self.walk.schema, self.particle))
     }
 
     fn expected_of(&self, declaration: &'m Declaration) -> String {
-        let (min, max) = occurs(&self.particle.term, declaration).unwrap_or((1, Some(1)));
-        wording::expected(self.walk.schema, Role { declaration, min, max })
+        let (min, max) = find_occurs(&self.particle.term, declaration).unwrap_or((1, Some(1)));
+        wording::describe_expected(self.walk.schema, Role { declaration, min, max })
     }
 
     fn at_child(&self, child: &Element, said: Said) -> PayloadFinding {
         let at = Spot { up: Some(self.spot), element: child, siblings: self.siblings };
-        self.walk.finding(at.path(), child.span.start, said)
+        self.walk.make_finding(at.path(), child.span.start, said)
     }
 
     /// The child has a different name than the content needs there.
-    fn replaced(&self, child: &Element, by: &'m Declaration, how: Rewrite) -> PayloadFinding {
+    fn suggest_replacement(&self, child: &Element, by: &'m Declaration, how: Rewrite) -> PayloadFinding {
         let name = &child.name.local;
         let parent = self.parent_name();
         let is_foreign = name.as_str() == by.name;
@@ -347,22 +351,24 @@ impl<'m> Misfit<'_, 'm> {
             _ if self.is_declared(child).is_some() => {
                 format!("{name}: is not allowed here; {}", self.absent_words(&[by]))
             }
-            _ => format!("{}; {}", self.stranger(child), self.absent_words(&[by])),
+            _ => format!("{}; {}", self.describe_stranger(child), self.absent_words(&[by])),
         };
         let fix = match how {
-            Rewrite::Made => match self.made(by) {
+            Rewrite::Made => match self.make_element(by) {
                 Some(made) => format!("{made} instead of <{name}>"),
                 None => format!("put an element {} in place of {name}", by.name),
             },
-            _ => self.rewritten(child, by).unwrap_or_else(|| match *by.namespace == *child.name.namespace {
-                true => format!("write <{}> instead of <{}>", retagged(child, &by.name), child.tag),
-                false => started_anew(child, &by.name, &by.namespace),
+            _ => self.rewrite_child(child, by).unwrap_or_else(|| {
+                match *by.namespace == *child.name.namespace {
+                    true => format!("write <{}> instead of <{}>", retag_element(child, &by.name), child.tag),
+                    false => started_anew(child, &by.name, &by.namespace),
+                }
             }),
         };
         let said = Said {
             message,
             expected: if how == Rewrite::Meant { self.expected_of(by) } else { self.parent_expected() },
-            received: self.walk.source.shown(child),
+            received: self.walk.source.show_element(child),
             schema: by.fragment.clone(),
             fix,
         };
@@ -370,16 +376,16 @@ impl<'m> Misfit<'_, 'm> {
     }
 
     /// A copy of a child as the element that was probably meant.
-    fn rewritten(&self, child: &Element, meant: &Declaration) -> Option<String> {
+    fn rewrite_child(&self, child: &Element, meant: &Declaration) -> Option<String> {
         if *meant.namespace == *child.name.namespace {
-            self.walk.source.renamed(child, &retagged(child, &meant.name))
+            self.walk.source.rename_element(child, &retag_element(child, &meant.name))
         } else {
-            moved(self.walk, child, &meant.name, &meant.namespace)
+            move_child(self.walk, child, &meant.name, &meant.namespace)
         }
     }
 
     /// The error of a child whose name the content does not have.
-    fn stranger(&self, child: &Element) -> String {
+    fn describe_stranger(&self, child: &Element) -> String {
         let name = &child.name.local;
         let wildcard = |candidate: &Candidate<'_>| matches!(candidate.particle.term, Term::Wildcard(_));
         let ours = *child.name.namespace == *self.spot.element.name.namespace;
@@ -393,38 +399,38 @@ impl<'m> Misfit<'_, 'm> {
     }
 
     /// The child must be removed.
-    fn surplus(&self, child: &Element) -> PayloadFinding {
+    fn report_surplus(&self, child: &Element) -> PayloadFinding {
         let Some(declaration) = self.is_declared(child) else {
             let fix = format!("leave {} out", child.name.local);
-            return self.order(child, self.role.declaration, self.stranger(child), fix);
+            return self.report_order(child, self.role.declaration, self.describe_stranger(child), fix);
         };
         let name = declaration.name.as_str();
-        if let Some(rival) = self.rival(name) {
+        if let Some(rival) = self.find_rival(name) {
             let message = format!("{name}: cannot be beside {rival}, only one of them is allowed");
-            return self.order(
+            return self.report_order(
                 child,
                 declaration,
                 message,
                 format!("leave {name} out, or leave {rival} out"),
             );
         }
-        let max = occurs(&self.particle.term, declaration).and_then(|(_, max)| max);
-        match max.filter(|max| usize::try_from(*max).is_ok_and(|max| self.count(name) > max)) {
+        let max = find_occurs(&self.particle.term, declaration).and_then(|(_, max)| max);
+        match max.filter(|max| usize::try_from(*max).is_ok_and(|max| self.count_children(name) > max)) {
             Some(max) => self.too_many(child, declaration, max),
             None => {
                 let message = format!("{name}: is not allowed here");
-                self.order(child, declaration, message, format!("leave {name} out here"))
+                self.report_order(child, declaration, message, format!("leave {name} out here"))
             }
         }
     }
 
     /// The name is right but the place is wrong.
-    fn misplaced(&self, at: usize, before: usize) -> Option<PayloadFinding> {
+    fn report_misplaced(&self, at: usize, before: usize) -> Option<PayloadFinding> {
         let child = *self.siblings.get(at)?;
         let name = &child.name.local;
         let is_late = before < at;
         let beside = *self.siblings.get(if is_late { before } else { before.checked_sub(1)? })?;
-        let (other, step) = (&beside.name.local, explain::step(beside, self.siblings));
+        let (other, step) = (&beside.name.local, explain::spell_step(beside, self.siblings));
         let (message, fix) = if is_late {
             let message = format!("{name}: comes too late, it belongs before {other}");
             (message, format!("move {name} before {step}"))
@@ -433,24 +439,24 @@ impl<'m> Misfit<'_, 'm> {
             (message, format!("move {name} behind {step}"))
         };
         let declaration = self.is_declared(child).unwrap_or(self.role.declaration);
-        Some(self.order(child, declaration, message, fix))
+        Some(self.report_order(child, declaration, message, fix))
     }
 
     /// There are too many errors for the search for edits: the finding lists what is expected, and a person
     /// decides.
-    fn unclear(&self) -> PayloadFinding {
+    fn report_unclear(&self) -> PayloadFinding {
         let Some(child) = self.siblings.get(self.stop.at) else {
-            return self.missing(&[], self.siblings.len());
+            return self.report_missing(&[], self.siblings.len());
         };
         let message = match self.is_declared(child) {
             Some(_) => format!("{}: is not allowed here", child.name.local),
-            None => self.stranger(child),
+            None => self.describe_stranger(child),
         };
         let fix = format!("bring the elements of <{}> into the form that is expected", self.spot.element.tag);
-        self.order(child, self.role.declaration, message, fix)
+        self.report_order(child, self.role.declaration, message, fix)
     }
 
-    fn order(
+    fn report_order(
         &self,
         child: &Element,
         declaration: &'m Declaration,
@@ -460,7 +466,7 @@ impl<'m> Misfit<'_, 'm> {
         let said = Said {
             message,
             expected: self.parent_expected(),
-            received: self.walk.source.shown(child),
+            received: self.walk.source.show_element(child),
             schema: declaration.fragment.clone(),
             fix,
         };
@@ -469,12 +475,12 @@ impl<'m> Misfit<'_, 'm> {
 
     fn too_many(&self, child: &Element, declaration: &'m Declaration, max: u32) -> PayloadFinding {
         let name = &declaration.name;
-        let all = self.count(name);
+        let all = self.count_children(name);
         let most = if max == 1 { "once is allowed".to_owned() } else { format!("{max} are allowed") };
         let said = Said {
             message: format!("{name}: comes {all} times, at most {most}"),
             expected: self.expected_of(declaration),
-            received: self.walk.source.shown(child),
+            received: self.walk.source.show_element(child),
             schema: declaration.fragment.clone(),
             fix: format!("leave {name} out here"),
         };
@@ -482,7 +488,7 @@ impl<'m> Misfit<'_, 'm> {
     }
 
     /// Another child that shares a choice with this one.
-    fn rival(&self, name: &str) -> Option<&'m str> {
+    fn find_rival(&self, name: &str) -> Option<&'m str> {
         let others: Vec<&str> = self.siblings.iter().map(|child| child.name.local.as_str()).collect();
         rival_in(self.particle, name, &others)
     }
@@ -490,10 +496,10 @@ impl<'m> Misfit<'_, 'm> {
     /// `query is missing`, or the message for elements that occur too rarely.
     fn missing_words(&self, elements: &[&Declaration]) -> String {
         let name = self.parent_name();
-        let first = elements.first().filter(|first| self.count(&first.name) > 0);
+        let first = elements.first().filter(|first| self.count_children(&first.name) > 0);
         let Some(repeated) = first else { return format!("{name}: {}", self.absent_words(elements)) };
-        let (min, _) = occurs(&self.particle.term, repeated).unwrap_or((1, None));
-        let (came, one) = (self.count(&repeated.name), &repeated.name);
+        let (min, _) = find_occurs(&self.particle.term, repeated).unwrap_or((1, None));
+        let (came, one) = (self.count_children(&repeated.name), &repeated.name);
         let times = if came == 1 { "once".to_owned() } else { format!("{came} times") };
         match usize::try_from(min).is_ok_and(|min| came < min) {
             true => format!("{name}: {one} comes {times}, at least {min} are needed"),
@@ -502,7 +508,7 @@ impl<'m> Misfit<'_, 'm> {
     }
 
     /// Missing required elements: before a child, or after the last one.
-    fn missing(&self, elements: &[&'m Declaration], at: usize) -> PayloadFinding {
+    fn report_missing(&self, elements: &[&'m Declaration], at: usize) -> PayloadFinding {
         let parent = self.spot.element;
         let before = self.siblings.get(at).copied();
         let offset = before
@@ -510,13 +516,14 @@ impl<'m> Misfit<'_, 'm> {
             .or_else(|| self.walk.source.end_tag(parent))
             .unwrap_or(parent.span.start);
         let first = elements.first().copied();
-        let made: Option<String> = elements.iter().map(|declaration| self.made(declaration)).collect();
+        let made: Option<String> =
+            elements.iter().map(|declaration| self.make_element(declaration)).collect();
         let made = made.filter(|made| !made.is_empty());
         let whole = made.as_ref().filter(|_| before.is_none());
         let fix = match (whole.and_then(|made| self.walk.source.with_last(parent, made)), &made, before) {
             (Some(parent), ..) => parent,
             (None, Some(made), Some(child)) => {
-                format!("add {made} before {}", explain::step(child, self.siblings))
+                format!("add {made} before {}", explain::spell_step(child, self.siblings))
             }
             (None, Some(made), None) => format!("add {made} at the end of <{}>", parent.tag),
             (None, None, _) => format!("write what is missing into <{}>", parent.tag),
@@ -524,20 +531,20 @@ impl<'m> Misfit<'_, 'm> {
         let said = Said {
             message: self.missing_words(elements),
             expected: first.map_or_else(|| self.parent_expected(), |first| self.expected_of(first)),
-            received: self.walk.source.shown(parent),
+            received: self.walk.source.show_element(parent),
             schema: first.unwrap_or(self.role.declaration).fragment.clone(),
             fix,
         };
-        self.walk.finding(self.spot.path(), offset, said)
+        self.walk.make_finding(self.spot.path(), offset, said)
     }
 }
 
 /// How often a declared element may occur, by its own particle.
-fn occurs(term: &Term, wanted: &Declaration) -> Option<(u32, Option<u32>)> {
+fn find_occurs(term: &Term, wanted: &Declaration) -> Option<(u32, Option<u32>)> {
     let (Term::Sequence(parts) | Term::Choice(parts) | Term::All(parts)) = term else { return None };
     parts.iter().find_map(|part| match &part.term {
         Term::Element(declaration) => std::ptr::eq(declaration, wanted).then_some((part.min, part.max)),
-        group => occurs(group, wanted),
+        group => find_occurs(group, wanted),
     })
 }
 
@@ -557,6 +564,6 @@ fn rival_in<'m>(particle: &'m Particle, name: &str, taken: &[&str]) -> Option<&'
 
 fn names_in(term: &Term) -> Vec<&str> {
     let mut all = Vec::new();
-    term.elements(&mut all);
+    term.collect_elements(&mut all);
     all.into_iter().map(|declaration| declaration.name.as_str()).collect()
 }

@@ -23,13 +23,13 @@ use crate::tree::{self, Element, Part, Text};
 pub(crate) const INSTANCE: &str = "http://www.w3.org/2001/XMLSchema-instance";
 
 /// The first finding. Malformed bytes give none: the gate refuses them with its own message.
-pub(crate) fn first(schema: &Schema, payload: &[u8]) -> Option<PayloadFinding> {
-    let root = tree::read(payload).ok()?;
+pub(crate) fn find_first(schema: &Schema, payload: &[u8]) -> Option<PayloadFinding> {
+    let root = tree::read_tree(payload).ok()?;
     let walk = Walk { schema, source: Source::new(payload), root: &root };
     let alone = [&root];
     let spot = Spot { up: None, element: &root, siblings: &alone };
-    match schema.global(&root.name.local).filter(|_| *root.name.namespace == *schema.namespace) {
-        Some(declaration) => walk.element(&spot, Role { declaration, min: 1, max: Some(1) }),
+    match schema.find_global(&root.name.local).filter(|_| *root.name.namespace == *schema.namespace) {
+        Some(declaration) => walk.check_element(&spot, Role { declaration, min: 1, max: Some(1) }),
         None => Some(misfit::unknown_root(&walk, &spot)),
     }
 }
@@ -37,8 +37,8 @@ pub(crate) fn first(schema: &Schema, payload: &[u8]) -> Option<PayloadFinding> {
 /// The first finding of a payload that the judge refused. Only the judge checks a type that the document itself
 /// chose; if nothing else is wrong, that choice is.
 pub(crate) fn of_refused(schema: &Schema, payload: &[u8]) -> Option<PayloadFinding> {
-    first(schema, payload).or_else(|| {
-        let root = tree::read(payload).ok()?;
+    find_first(schema, payload).or_else(|| {
+        let root = tree::read_tree(payload).ok()?;
         let walk = Walk { schema, source: Source::new(payload), root: &root };
         walk.chosen_type(&Spot { up: None, element: &root, siblings: &[&root] })
     })
@@ -56,13 +56,13 @@ impl Spot<'_> {
     /// `/order/line[2]`: numbered only among several of one name.
     pub(crate) fn path(&self) -> String {
         let up = self.up.map(Spot::path).unwrap_or_default();
-        format!("{up}/{}", step(self.element, self.siblings))
+        format!("{up}/{}", spell_step(self.element, self.siblings))
     }
 }
 
 /// `line[2]`: an element as the last step of its path; fixes name it the same way. Prefixes do not count: the
 /// number is among all siblings of the same local name.
-pub(crate) fn step(element: &Element, siblings: &[&Element]) -> String {
+pub(crate) fn spell_step(element: &Element, siblings: &[&Element]) -> String {
     let name = &element.name.local;
     let same = |other: &&&Element| other.name.local == element.name.local;
     if siblings.iter().filter(same).count() < 2 {
@@ -96,53 +96,53 @@ pub(crate) struct Walk<'w> {
 }
 
 impl Walk<'_> {
-    pub(crate) fn finding(&self, path: String, offset: usize, said: Said) -> PayloadFinding {
-        let (line, column) = self.source.place(offset);
+    pub(crate) fn make_finding(&self, path: String, offset: usize, said: Said) -> PayloadFinding {
+        let (line, column) = self.source.find_place(offset);
         let Said { message, expected, received, schema, fix } = said;
         let element = self.root.name.local.as_str().to_owned();
         PayloadFinding { element, path, offset, line, column, message, expected, received, schema, fix }
     }
 
-    pub(crate) fn element(&self, spot: &Spot<'_>, role: Role<'_>) -> Option<PayloadFinding> {
-        if spot.element.attributes.iter().any(|a| a.name.is(INSTANCE, "type")) {
+    pub(crate) fn check_element(&self, spot: &Spot<'_>, role: Role<'_>) -> Option<PayloadFinding> {
+        if spot.element.attributes.iter().any(|a| a.name.is_named(INSTANCE, "type")) {
             // The document chose another type: only the judge checks that.
             return None;
         }
-        match self.schema.of(role.declaration.of) {
+        match self.schema.find_type(role.declaration.of) {
             Type::Simple(simple) => {
-                self.attributes(spot, role, &[]).or_else(|| self.text(spot, role, simple))
+                self.check_attributes(spot, role, &[]).or_else(|| self.check_text(spot, role, simple))
             }
-            Type::Complex(complex) => {
-                self.attributes(spot, role, &complex.attributes).or_else(|| self.content(spot, role, complex))
-            }
-            Type::Anything => self.lax(spot),
+            Type::Complex(complex) => self
+                .check_attributes(spot, role, &complex.attributes)
+                .or_else(|| self.check_content(spot, role, complex)),
+            Type::Anything => self.check_lax(spot),
         }
     }
 
     /// Below a lax wildcard the walk examines only elements that the schema, or one that it imports, declares.
-    fn lax(&self, spot: &Spot<'_>) -> Option<PayloadFinding> {
+    fn check_lax(&self, spot: &Spot<'_>) -> Option<PayloadFinding> {
         let element = spot.element;
         match self.schema.global_of(&element.name.namespace, &element.name.local) {
-            Some(declaration) => self.element(spot, Role { declaration, min: 0, max: None }),
+            Some(declaration) => self.check_element(spot, Role { declaration, min: 0, max: None }),
             None => {
                 let siblings: Vec<&Element> = element.children().collect();
-                siblings
-                    .iter()
-                    .find_map(|child| self.lax(&Spot { up: Some(spot), element: child, siblings: &siblings }))
+                siblings.iter().find_map(|child| {
+                    self.check_lax(&Spot { up: Some(spot), element: child, siblings: &siblings })
+                })
             }
         }
     }
 
-    fn content(&self, spot: &Spot<'_>, role: Role<'_>, complex: &Complex) -> Option<PayloadFinding> {
+    fn check_content(&self, spot: &Spot<'_>, role: Role<'_>, complex: &Complex) -> Option<PayloadFinding> {
         match &complex.content {
-            Content::Empty => self.empty(spot, role),
+            Content::Empty => self.check_empty(spot, role),
             Content::Free => self.no_children(spot, role),
-            Content::Text(simple) => self.text(spot, role, simple),
-            Content::Children(particle) => self.children(spot, role, particle),
+            Content::Text(simple) => self.check_text(spot, role, simple),
+            Content::Children(particle) => self.check_children(spot, role, particle),
         }
     }
 
-    fn empty(&self, spot: &Spot<'_>, role: Role<'_>) -> Option<PayloadFinding> {
+    fn check_empty(&self, spot: &Spot<'_>, role: Role<'_>) -> Option<PayloadFinding> {
         let part = spot.element.parts.iter().find(|part| match part {
             // Blanks are text here: an element without content has no layout either.
             Part::Text(text) => !text.is_nothing(),
@@ -159,42 +159,42 @@ impl Walk<'_> {
         Some(misfit::child_in_text(self, spot, role, child))
     }
 
-    fn text(&self, spot: &Spot<'_>, role: Role<'_>, simple: &Simple) -> Option<PayloadFinding> {
+    fn check_text(&self, spot: &Spot<'_>, role: Role<'_>, simple: &Simple) -> Option<PayloadFinding> {
         if let Some(child) = spot.element.children().next() {
             return Some(misfit::child_in_value(self, spot, role, child, simple));
         }
-        let wrong = check_value::check(simple, &spot.element.text())?;
+        let wrong = check_value::check_value(simple, &spot.element.text())?;
         let Wrong { words, fragment, instead } = wrong;
         let element = spot.element;
         let name = &element.name.local;
         let optional = role.min == 0;
-        let written = instead
-            .as_ref()
-            .and_then(|value| example::plain(&element.tag, &self.source.head_attributes(element), value));
+        let written = instead.as_ref().and_then(|value| {
+            example::build_plain(&element.tag, &self.source.head_attributes(element), value)
+        });
         let cut = instead.filter(|value| element.text().starts_with(value));
         let mut fix = match (written.filter(|written| wording::is_short(written)), cut) {
             (Some(written), _) => written,
             (None, Some(cut)) => {
                 format!("cut the text of {name} to {} characters", cut.chars().count())
             }
-            (None, None) => format!("write {} in <{name}>", describe::describe(simple)),
+            (None, None) => format!("write {} in <{name}>", describe::describe_simple(simple)),
         };
         if optional {
             fix.push_str(&format!(", or leave {name} out"));
         }
         let said = Said {
             message: format!("{name}: {words}"),
-            expected: wording::expected(self.schema, role),
-            received: self.source.shown(element),
+            expected: wording::describe_expected(self.schema, role),
+            received: self.source.show_element(element),
             schema: fragment.unwrap_or_else(|| role.declaration.fragment.clone()),
             fix,
         };
-        Some(self.finding(spot.path(), element.span.start, said))
+        Some(self.make_finding(spot.path(), element.span.start, said))
     }
 
-    fn children(&self, spot: &Spot<'_>, role: Role<'_>, particle: &Particle) -> Option<PayloadFinding> {
+    fn check_children(&self, spot: &Spot<'_>, role: Role<'_>, particle: &Particle) -> Option<PayloadFinding> {
         let siblings: Vec<&Element> = spot.element.children().collect();
-        let laid = content::lay(particle, &siblings);
+        let laid = content::lay_children(particle, &siblings);
         let mut taken = laid.taken.iter();
         for part in &spot.element.parts {
             let child = match part {
@@ -206,9 +206,9 @@ impl Walk<'_> {
             let found = match taken.next() {
                 Some(Taken::Element(particle, declaration)) => {
                     let role = Role { declaration, min: particle.min, max: particle.max };
-                    self.element(&at, role)
+                    self.check_element(&at, role)
                 }
-                Some(Taken::Wildcard) => self.lax(&at),
+                Some(Taken::Wildcard) => self.check_lax(&at),
                 None => break,
             };
             if found.is_some() {
@@ -216,7 +216,7 @@ impl Walk<'_> {
             }
         }
         let stop = laid.stop?;
-        Some(misfit::stopped(self, spot, role, particle, &siblings, &laid.taken, &stop))
+        Some(misfit::explain_stop(self, spot, role, particle, &siblings, &laid.taken, &stop))
     }
 
     fn stray_text(&self, spot: &Spot<'_>, role: Role<'_>, text: &Text, allowed: &str) -> PayloadFinding {
@@ -228,15 +228,15 @@ impl Walk<'_> {
                 (format!("the text {written} stands"), written.to_owned())
             }
             // In this case nothing may be between the tags, not even layout.
-            (true, false) => ("blanks stand".to_owned(), self.source.shown(spot.element)),
+            (true, false) => ("blanks stand".to_owned(), self.source.show_element(spot.element)),
             (false, _) => {
-                let words = describe::quoted(text.value.trim());
+                let words = describe::quote_value(text.value.trim());
                 (format!("the text {words} stands"), words)
             }
         };
         let said = Said {
             message: format!("{name}: {what} where {allowed} allowed"),
-            expected: wording::expected(self.schema, role),
+            expected: wording::describe_expected(self.schema, role),
             received,
             schema: role.declaration.fragment.clone(),
             fix: match role_holds_elements(self.schema, role) {
@@ -250,10 +250,13 @@ impl Walk<'_> {
         // Layout before the text is part of the same value; the finding points at the first word.
         let words = text.value.trim_start().len();
         let layout = if blank { 0 } else { text.value.len().saturating_sub(words) };
-        self.finding(spot.path(), text.offset.saturating_add(layout), said)
+        self.make_finding(spot.path(), text.offset.saturating_add(layout), said)
     }
 }
 
 fn role_holds_elements(schema: &Schema, role: Role<'_>) -> bool {
-    matches!(schema.of(role.declaration.of), Type::Complex(Complex { content: Content::Children(_), .. }))
+    matches!(
+        schema.find_type(role.declaration.of),
+        Type::Complex(Complex { content: Content::Children(_), .. })
+    )
 }

@@ -17,10 +17,10 @@ const QUOTED: usize = 400;
 const LISTED: usize = 400;
 
 /// `limit: whole number, 1 to 100, may be left out`.
-pub(crate) fn expected(schema: &Schema, role: Role<'_>) -> String {
-    let of = of_type(schema, schema.of(role.declaration.of));
-    let mut words = format!("{}: {of}", named(schema, role.declaration));
-    if let Some(times) = times(role.min, role.max) {
+pub(crate) fn describe_expected(schema: &Schema, role: Role<'_>) -> String {
+    let of = of_type(schema, schema.find_type(role.declaration.of));
+    let mut words = format!("{}: {of}", name_declaration(schema, role.declaration));
+    if let Some(times) = describe_times(role.min, role.max) {
         words.push_str(", ");
         words.push_str(&times);
     }
@@ -28,7 +28,7 @@ pub(crate) fn expected(schema: &Schema, role: Role<'_>) -> String {
 }
 
 /// An element's name, with its namespace if that is not the schema's own.
-fn named(schema: &Schema, declaration: &Declaration) -> String {
+fn name_declaration(schema: &Schema, declaration: &Declaration) -> String {
     match &*declaration.namespace {
         namespace if *namespace == *schema.namespace => declaration.name.clone(),
         "" => format!("{} without a namespace", declaration.name),
@@ -36,56 +36,56 @@ fn named(schema: &Schema, declaration: &Declaration) -> String {
     }
 }
 
-pub(crate) fn attribute(attribute: &AttributeUse) -> String {
+pub(crate) fn name_attribute(attribute: &AttributeUse) -> String {
     let optional = if attribute.required { "" } else { ", may be left out" };
-    format!("{}=\"…\": {}{optional}", attribute.name, describe::describe(&attribute.simple))
+    format!("{}=\"…\": {}{optional}", attribute.name, describe::describe_simple(&attribute.simple))
 }
 
 pub(crate) fn of_type(schema: &Schema, of: &Type) -> String {
     match of {
-        Type::Simple(simple) => describe::describe(simple),
+        Type::Simple(simple) => describe::describe_simple(simple),
         Type::Complex(complex) => match &complex.content {
             Content::Empty => "no content".to_owned(),
             Content::Free => "text".to_owned(),
-            Content::Text(simple) => describe::describe(simple),
-            Content::Children(particle) => shorten(children(schema, particle)),
+            Content::Text(simple) => describe::describe_simple(simple),
+            Content::Children(particle) => shorten_words(describe_children(schema, particle)),
         },
         Type::Anything => "any element".to_owned(),
     }
 }
 
 /// `elements in any order: query, limit (may be left out)`.
-pub(crate) fn children(schema: &Schema, particle: &Particle) -> String {
+pub(crate) fn describe_children(schema: &Schema, particle: &Particle) -> String {
     let (lead, parts, glue) = match &particle.term {
         Term::All(parts) => ("elements in any order: ", parts, ", "),
         Term::Sequence(parts) if parts.len() > 1 => ("elements in this order: ", parts, ", "),
         Term::Sequence(parts) => ("elements: ", parts, ", "),
         Term::Choice(parts) => ("one element of: ", parts, " | "),
-        Term::Element(_) | Term::Wildcard(_) => return one(schema, particle),
+        Term::Element(_) | Term::Wildcard(_) => return describe_one(schema, particle),
     };
-    let parts: Vec<String> = parts.iter().map(|part| one(schema, part)).collect();
-    let group = times(particle.min, particle.max).map(|times| format!(" ({times})"));
+    let parts: Vec<String> = parts.iter().map(|part| describe_one(schema, part)).collect();
+    let group = describe_times(particle.min, particle.max).map(|times| format!(" ({times})"));
     [lead, &parts.join(glue), &group.unwrap_or_default()].concat()
 }
 
-fn one(schema: &Schema, particle: &Particle) -> String {
+fn describe_one(schema: &Schema, particle: &Particle) -> String {
     let inner = match &particle.term {
-        Term::Element(declaration) => named(schema, declaration),
+        Term::Element(declaration) => name_declaration(schema, declaration),
         Term::Wildcard(Wildcard::Any) => "any element".to_owned(),
         Term::Wildcard(Wildcard::Other(_)) => "an element of another namespace".to_owned(),
         group => {
             let alone = Particle { min: 1, max: Some(1), term: group.clone() };
-            format!("[{}]", children(schema, &alone))
+            format!("[{}]", describe_children(schema, &alone))
         }
     };
-    match times(particle.min, particle.max) {
+    match describe_times(particle.min, particle.max) {
         Some(times) => format!("{inner} ({times})"),
         None => inner,
     }
 }
 
 /// How often something may occur; exactly once needs no words.
-pub(crate) fn times(min: u32, max: Option<u32>) -> Option<String> {
+pub(crate) fn describe_times(min: u32, max: Option<u32>) -> Option<String> {
     let (least, most) = (min.to_string(), max.unwrap_or_default().to_string());
     match (min, max) {
         (1, Some(1)) => None,
@@ -99,7 +99,7 @@ pub(crate) fn times(min: u32, max: Option<u32>) -> Option<String> {
     }
 }
 
-fn shorten(mut words: String) -> String {
+fn shorten_words(mut words: String) -> String {
     if words.len() > LISTED {
         let end = (0..=LISTED).rev().find(|at| words.is_char_boundary(*at)).unwrap_or_default();
         words.truncate(end);
@@ -123,21 +123,21 @@ impl<'p> Source<'p> {
         Self { payload }
     }
 
-    pub(crate) fn place(&self, offset: usize) -> (u64, u64) {
+    pub(crate) fn find_place(&self, offset: usize) -> (u64, u64) {
         tree::line_and_column(self.payload, offset)
     }
 
     /// A piece of the payload. The tree was read from these bytes, so it is always UTF-8.
-    fn slice(&self, from: usize, to: usize) -> &'p str {
+    fn cut_slice(&self, from: usize, to: usize) -> &'p str {
         self.payload.get(from..to).and_then(|bytes| std::str::from_utf8(bytes).ok()).unwrap_or_default()
     }
 
-    pub(crate) fn whole(&self, element: &Element) -> &'p str {
-        self.slice(element.span.start, element.span.end)
+    pub(crate) fn cut_whole(&self, element: &Element) -> &'p str {
+        self.cut_slice(element.span.start, element.span.end)
     }
 
-    fn head(&self, element: &Element) -> &'p str {
-        self.slice(element.span.start, element.head_end)
+    fn cut_head(&self, element: &Element) -> &'p str {
+        self.cut_slice(element.span.start, element.head_end)
     }
 
     /// Whether a fix may repeat the element.
@@ -146,8 +146,8 @@ impl<'p> Source<'p> {
     }
 
     /// The element as written, shortened if it is long.
-    pub(crate) fn shown(&self, element: &Element) -> String {
-        shorten(self.whole(element).to_owned())
+    pub(crate) fn show_element(&self, element: &Element) -> String {
+        shorten_words(self.cut_whole(element).to_owned())
     }
 
     /// Where the end tag begins; an empty-element tag has none.
@@ -155,13 +155,13 @@ impl<'p> Source<'p> {
         if element.head_end == element.span.end {
             return None;
         }
-        let inside = self.slice(element.head_end, element.span.end);
+        let inside = self.cut_slice(element.head_end, element.span.end);
         Some(element.head_end.saturating_add(inside.rfind("</")?))
     }
 
     /// The attributes of a start tag as written, including namespace declarations.
     pub(crate) fn head_attributes(&self, element: &Element) -> Vec<(String, String)> {
-        tree::head_attributes(self.head(element))
+        tree::head_attributes(self.cut_head(element))
     }
 
     /// A copy of a short element with its attributes edited.
@@ -175,22 +175,23 @@ impl<'p> Source<'p> {
         }
         let mut attributes = self.head_attributes(element);
         edit(&mut attributes);
-        self.rebuilt(element, &element.tag, &attributes, "")
+        self.rebuild_element(element, &element.tag, &attributes, "")
     }
 
     /// A copy of a short element under another name.
-    pub(crate) fn renamed(&self, element: &Element, tag: &str) -> Option<String> {
-        self.is_short(element).then(|| self.rebuilt(element, tag, &self.head_attributes(element), ""))?
+    pub(crate) fn rename_element(&self, element: &Element, tag: &str) -> Option<String> {
+        self.is_short(element)
+            .then(|| self.rebuild_element(element, tag, &self.head_attributes(element), ""))?
     }
 
     /// A copy of a short element with more content at its end.
     pub(crate) fn with_last(&self, element: &Element, last: &str) -> Option<String> {
         self.is_short(element)
-            .then(|| self.rebuilt(element, &element.tag, &self.head_attributes(element), last))?
+            .then(|| self.rebuild_element(element, &element.tag, &self.head_attributes(element), last))?
     }
 
     /// Rewrites the start and end tag and keeps the content byte for byte.
-    fn rebuilt(
+    fn rebuild_element(
         &self,
         element: &Element,
         tag: &str,
@@ -199,7 +200,7 @@ impl<'p> Source<'p> {
     ) -> Option<String> {
         let mut start = BytesStart::new(tag);
         attributes.iter().for_each(|(key, value)| start.push_attribute((key.as_str(), value.as_str())));
-        let content = self.end_tag(element).map_or("", |end| self.slice(element.head_end, end));
+        let content = self.end_tag(element).map_or("", |end| self.cut_slice(element.head_end, end));
         let mut writer = Writer::new(Vec::new());
         if content.is_empty() && last.is_empty() {
             writer.write_event(Event::Empty(start)).ok()?;
@@ -217,7 +218,7 @@ impl<'p> Source<'p> {
     pub(crate) fn attribute_offset(&self, element: &Element, written: &str) -> usize {
         let mut quote = None;
         let mut name_start = None;
-        for (at, byte) in self.head(element).bytes().enumerate() {
+        for (at, byte) in self.cut_head(element).bytes().enumerate() {
             match (quote, byte) {
                 (Some(open), _) if byte == open => quote = None,
                 (Some(_), _) => {}
@@ -225,7 +226,7 @@ impl<'p> Source<'p> {
                 (None, b' ' | b'\t' | b'\r' | b'\n') => name_start = None,
                 (None, b'=') => {
                     let from = element.span.start.saturating_add(name_start.unwrap_or(at));
-                    let key = self.slice(from, element.span.start.saturating_add(at));
+                    let key = self.cut_slice(from, element.span.start.saturating_add(at));
                     if key == written {
                         return from;
                     }

@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::form::{ANY, Slot, is_same, lone, most};
+use crate::form::{ANY, Slot, count_most, find_lone, is_same};
 use crate::shape::{Declaration, Particle, Term};
 
 /// The rules of a record beyond the forms of its parts.
@@ -47,74 +47,76 @@ impl Rules {
 pub(crate) struct Keys<'s, 'm>(pub(crate) &'s [Slot<'m>]);
 
 impl Keys<'_, '_> {
-    fn of(&self, declaration: &Declaration) -> String {
+    fn find_key(&self, declaration: &Declaration) -> String {
         let slot = self.0.iter().find(|slot| is_same(slot.declaration, declaration));
         slot.map_or_else(|| declaration.name.clone(), |slot| slot.key.clone())
     }
 
     /// Adds the requirements of a required particle.
-    pub(crate) fn needed(&self, particle: &Particle, rules: &mut Rules) {
+    pub(crate) fn add_needed(&self, particle: &Particle, rules: &mut Rules) {
         if particle.min == 0 {
-            return self.optional(particle, rules);
+            return self.add_optional(particle, rules);
         }
         match &particle.term {
-            Term::Element(declaration) => rules.required.push(self.of(declaration)),
+            Term::Element(declaration) => rules.required.push(self.find_key(declaration)),
             Term::Wildcard(_) => rules.required.push(ANY.to_owned()),
             _ if particle.max != Some(1) => {
-                if let Some(only) = lone(particle).filter(|_| !particle.term.may_be_empty()) {
-                    rules.required.push(self.of(only));
+                if let Some(only) = find_lone(particle).filter(|_| !particle.term.may_be_empty()) {
+                    rules.required.push(self.find_key(only));
                 }
             }
             Term::Sequence(parts) | Term::All(parts) => {
-                parts.iter().for_each(|part| self.needed(part, rules));
+                parts.iter().for_each(|part| self.add_needed(part, rules));
             }
             Term::Choice(parts) => match parts.as_slice() {
-                [only] => self.needed(only, rules),
-                parts => rules.bonds.push(self.chosen(parts)),
+                [only] => self.add_needed(only, rules),
+                parts => rules.bonds.push(self.bind_choice(parts)),
             },
         }
     }
 
     /// Adds the rule of an optional group: none of it, or all that it needs.
-    fn optional(&self, particle: &Particle, rules: &mut Rules) {
+    fn add_optional(&self, particle: &Particle, rules: &mut Rules) {
         let is_group = !matches!(particle.term, Term::Element(_) | Term::Wildcard(_));
         if !is_group || particle.max != Some(1) {
             return;
         }
         let mut whole = Rules::default();
-        self.needed(&Particle { min: 1, ..particle.clone() }, &mut whole);
+        self.add_needed(&Particle { min: 1, ..particle.clone() }, &mut whole);
         if !whole.is_empty() {
             let mut needed = whole.words();
             if !whole.required.is_empty() {
                 needed.insert(0, format!("{} must be", whole.required.join(", ")));
             }
-            let names = self.names(particle, &whole.required).replace('?', "");
+            let names = self.join_names(particle, &whole.required).replace('?', "");
             let words = format!("if any of {names} is there, {}", needed.join(", and "));
-            let schema = json!({ "anyOf": [self.absent(&[particle]), whole.into_fields()] });
+            let schema = json!({ "anyOf": [self.forbid_keys(&[particle]), whole.into_fields()] });
             rules.bonds.push(Bond { schema, words });
         }
     }
 
     /// One of several, and none of the others.
-    fn chosen(&self, parts: &[Particle]) -> Bond {
+    fn bind_choice(&self, parts: &[Particle]) -> Bond {
         let alone = |part: &Particle| match &part.term {
-            Term::Element(declaration) if part.min > 0 => Some(json!({ "required": [self.of(declaration)] })),
+            Term::Element(declaration) if part.min > 0 => {
+                Some(json!({ "required": [self.find_key(declaration)] }))
+            }
             _ => None,
         };
         let rules_of = |part: &Particle| {
             let mut rules = Rules::default();
-            self.needed(part, &mut rules);
+            self.add_needed(part, &mut rules);
             rules
         };
         let named = |part: &Particle| {
             let rules = rules_of(part);
-            let (names, more) = (self.names(part, &rules.required), rules.words());
+            let (names, more) = (self.join_names(part, &rules.required), rules.words());
             if more.is_empty() { names } else { format!("{names} ({})", more.join("; ")) }
         };
         let branch = |(at, part): (usize, &Particle)| {
             let others = parts.iter().enumerate().filter(|(other, _)| *other != at);
             let mut branch = rules_of(part).into_fields();
-            branch.extend(self.absent(&others.map(|(_, part)| part).collect::<Vec<_>>()));
+            branch.extend(self.forbid_keys(&others.map(|(_, part)| part).collect::<Vec<_>>()));
             Value::Object(branch)
         };
         let each: Vec<String> = parts.iter().map(named).collect();
@@ -129,10 +131,10 @@ impl Keys<'_, '_> {
     }
 
     /// The keys of a particle, with a mark after the optional ones.
-    fn names(&self, particle: &Particle, required: &[String]) -> String {
+    fn join_names(&self, particle: &Particle, required: &[String]) -> String {
         let mut declared = Vec::new();
-        particle.term.elements(&mut declared);
-        let mut keys: Vec<String> = declared.iter().map(|declaration| self.of(declaration)).collect();
+        particle.term.collect_elements(&mut declared);
+        let mut keys: Vec<String> = declared.iter().map(|declaration| self.find_key(declaration)).collect();
         if has_wildcard(particle) {
             keys.push(ANY.to_owned());
         }
@@ -141,12 +143,12 @@ impl Keys<'_, '_> {
     }
 
     /// None of these.
-    fn absent(&self, particles: &[&Particle]) -> Map<String, Value> {
+    fn forbid_keys(&self, particles: &[&Particle]) -> Map<String, Value> {
         let mut keys = Map::new();
         for particle in particles {
             let mut declared = Vec::new();
-            particle.term.elements(&mut declared);
-            keys.extend(declared.iter().map(|declaration| (self.of(declaration), Value::from(false))));
+            particle.term.collect_elements(&mut declared);
+            keys.extend(declared.iter().map(|declaration| (self.find_key(declaration), Value::from(false))));
             if has_wildcard(particle) {
                 keys.insert(ANY.to_owned(), Value::from(false));
             }
@@ -156,5 +158,5 @@ impl Keys<'_, '_> {
 }
 
 fn has_wildcard(particle: &Particle) -> bool {
-    most(particle, &|term| matches!(term, Term::Wildcard(_))) != Some(0)
+    count_most(particle, &|term| matches!(term, Term::Wildcard(_))) != Some(0)
 }

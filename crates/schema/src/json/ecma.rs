@@ -11,9 +11,9 @@ use crate::judge::pattern::Tree;
 const SPACE: &str = " \\t\\n\\r";
 
 /// A pattern for the whole value.
-pub(crate) fn whole(tree: &Tree) -> String {
+pub(crate) fn write_whole(tree: &Tree) -> String {
     let mut out = "^(?:".to_owned();
-    expression(tree, &mut out);
+    write_expression(tree, &mut out);
     out.push_str(")$");
     out
 }
@@ -33,18 +33,18 @@ pub(crate) fn is_near(tree: &Tree) -> bool {
     }
 }
 
-fn expression(tree: &Tree, out: &mut String) {
+fn write_expression(tree: &Tree, out: &mut String) {
     match tree {
-        Tree::One(class) => out.push_str(&one(class)),
-        Tree::Row(parts) => parts.iter().for_each(|part| grouped(part, out)),
+        Tree::One(class) => out.push_str(&write_class(class)),
+        Tree::Row(parts) => parts.iter().for_each(|part| write_grouped(part, out)),
         Tree::Either(branches) => {
             for (at, branch) in branches.iter().enumerate() {
                 out.push_str(if at > 0 { "|" } else { "" });
-                expression(branch, out);
+                write_expression(branch, out);
             }
         }
         Tree::Repeat { what, least, most } => {
-            grouped(what, out);
+            write_grouped(what, out);
             match (least, most) {
                 (0, Some(1)) => out.push('?'),
                 (0, None) => out.push('*'),
@@ -63,30 +63,30 @@ fn expression(tree: &Tree, out: &mut String) {
 }
 
 /// A part with neighbours, or a repeated part.
-fn grouped(tree: &Tree, out: &mut String) {
+fn write_grouped(tree: &Tree, out: &mut String) {
     match tree {
-        Tree::One(_) | Tree::Repeat { .. } => expression(tree, out),
+        Tree::One(_) | Tree::Repeat { .. } => write_expression(tree, out),
         Tree::Row(_) | Tree::Either(_) => {
             out.push_str("(?:");
-            expression(tree, out);
+            write_expression(tree, out);
             out.push(')');
         }
     }
 }
 
-fn one(class: &Class) -> String {
+fn write_class(class: &Class) -> String {
     let without = match &class.without {
-        Some(without) => format!("(?!{})", one(without)),
+        Some(without) => format!("(?!{})", write_class(without)),
         None => String::new(),
     };
-    let plain: Option<String> = class.members.iter().map(|member| inside(*member)).collect();
+    let plain: Option<String> = class.members.iter().map(|member| write_inside(*member)).collect();
     let set = match (plain, class.members.as_slice(), class.negated) {
-        (_, [Member::Char(c)], false) => outside(*c),
+        (_, [Member::Char(c)], false) => escape_outside(*c),
         (Some(plain), _, false) => format!("[{plain}]"),
         (Some(plain), _, true) => format!("[^{plain}]"),
         // A class with a member that is written as a complement cannot be in brackets.
         (None, members, negated) => {
-            let each: Vec<String> = members.iter().map(|member| alone(*member)).collect();
+            let each: Vec<String> = members.iter().map(|member| write_alone(*member)).collect();
             let any = format!("(?:{})", each.join("|"));
             if negated { format!("(?:(?!{any})[\\s\\S])") } else { any }
         }
@@ -95,10 +95,10 @@ fn one(class: &Class) -> String {
 }
 
 /// A member between brackets; `None` for a member that is written as a complement.
-fn inside(member: Member) -> Option<String> {
+fn write_inside(member: Member) -> Option<String> {
     match member {
-        Member::Char(c) => Some(bracketed(c)),
-        Member::Range(low, high) => Some(format!("{}-{}", bracketed(low), bracketed(high))),
+        Member::Char(c) => Some(escape_bracketed(c)),
+        Member::Range(low, high) => Some(format!("{}-{}", escape_bracketed(low), escape_bracketed(high))),
         Member::Digit { negated: false } => Some("\\p{Nd}".to_owned()),
         Member::Digit { negated: true } => Some("\\P{Nd}".to_owned()),
         Member::Space { negated: false } => Some(SPACE.to_owned()),
@@ -112,7 +112,7 @@ fn inside(member: Member) -> Option<String> {
     }
 }
 
-fn alone(member: Member) -> String {
+fn write_alone(member: Member) -> String {
     let (member, negated) = match member {
         Member::Space { negated: true } => (Member::Space { negated: false }, true),
         Member::Word { negated: false } => (Member::Word { negated: true }, true),
@@ -121,29 +121,29 @@ fn alone(member: Member) -> String {
         other => (other, false),
     };
     let start = if negated { "[^" } else { "[" };
-    format!("{start}{}]", inside(member).unwrap_or_default())
+    format!("{start}{}]", write_inside(member).unwrap_or_default())
 }
 
 /// A character between brackets. In some dialects two `&` or `~` are an operator there.
-fn bracketed(c: char) -> String {
+fn escape_bracketed(c: char) -> String {
     match c {
         '\\' | ']' | '[' | '^' | '-' => format!("\\{c}"),
         '&' => "\\x26".to_owned(),
         '~' => "\\x7e".to_owned(),
-        _ => blank(c),
+        _ => escape_blank(c),
     }
 }
 
-fn outside(c: char) -> String {
+fn escape_outside(c: char) -> String {
     match c {
         '\\' | '^' | '$' | '.' | '|' | '?' | '*' | '+' | '(' | ')' | '[' | ']' | '{' | '}' | '/' => {
             format!("\\{c}")
         }
-        _ => blank(c),
+        _ => escape_blank(c),
     }
 }
 
-fn blank(c: char) -> String {
+fn escape_blank(c: char) -> String {
     match c {
         '\n' => "\\n".to_owned(),
         '\r' => "\\r".to_owned(),

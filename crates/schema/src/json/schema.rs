@@ -11,7 +11,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Map, Value, json};
 
 use crate::form::{
-    ANY, EntryMap, EntryValue, Form, Inside, OWN, Record, Slot, is_of, is_same, least, lone, most,
+    ANY, EntryMap, EntryValue, Form, Inside, OWN, Record, Slot, count_least, count_most, find_lone, is_of,
+    is_same,
 };
 use crate::json::bonds::{Keys, Rules};
 use crate::json::spelling;
@@ -36,7 +37,7 @@ pub struct JsonSchema {
     pub open: Vec<String>,
 }
 
-pub(crate) fn of(schema: &Schema, root: &Declaration) -> JsonSchema {
+pub(crate) fn draw_schema(schema: &Schema, root: &Declaration) -> JsonSchema {
     let mut drawing = Drawing {
         schema,
         open: Vec::new(),
@@ -45,15 +46,15 @@ pub(crate) fn of(schema: &Schema, root: &Declaration) -> JsonSchema {
         named: Vec::new(),
         parts: Map::new(),
     };
-    drawing.count(root.of, &mut Vec::new());
+    drawing.count_uses(root.of, &mut Vec::new());
     let record = Record::of_root(schema, root.of);
     let mut drawn = Map::new();
     drawn.insert("$schema".to_owned(), Value::from(DRAFT));
     drawn.insert("title".to_owned(), Value::from(root.name.as_str()));
-    let (object, bonds) = drawing.top(&record, &format!("/{}", root.name));
-    drawn.extend(described(schema, root));
+    let (object, bonds) = drawing.draw_top(&record, &format!("/{}", root.name));
+    drawn.extend(describe_root(schema, root));
     if !bonds.is_empty() {
-        let about = schema.about(root).map(|words| format!("{words} ")).unwrap_or_default();
+        let about = schema.find_about(root).map(|words| format!("{words} ")).unwrap_or_default();
         let words = format!("{about}Of the properties: {}", bonds.join("; "));
         drawn.insert("description".to_owned(), Value::from(words));
     }
@@ -66,8 +67,8 @@ pub(crate) fn of(schema: &Schema, root: &Declaration) -> JsonSchema {
     JsonSchema { schema: Value::Object(drawn), open }
 }
 
-fn described(schema: &Schema, declaration: &Declaration) -> Option<(String, Value)> {
-    let words = schema.about(declaration)?;
+fn describe_root(schema: &Schema, declaration: &Declaration) -> Option<(String, Value)> {
+    let words = schema.find_about(declaration)?;
     Some(("description".to_owned(), Value::from(words)))
 }
 
@@ -85,7 +86,7 @@ struct Drawing<'m> {
 
 impl<'m> Drawing<'m> {
     /// Counts the uses of a type; for the types inside it only the first time.
-    fn count(&mut self, id: TypeId, around: &mut Vec<usize>) {
+    fn count_uses(&mut self, id: TypeId, around: &mut Vec<usize>) {
         if around.contains(&id.0) {
             self.turning.insert(id.0);
         }
@@ -94,15 +95,15 @@ impl<'m> Drawing<'m> {
         if *uses > 1 {
             return;
         }
-        if let Type::Complex(_) = self.schema.of(id) {
+        if let Type::Complex(_) = self.schema.find_type(id) {
             let record = Record::of_root(self.schema, id);
             around.push(id.0);
-            record.slots().iter().for_each(|slot| self.count(slot.declaration.of, around));
+            record.slots().iter().for_each(|slot| self.count_uses(slot.declaration.of, around));
             around.pop();
         }
     }
 
-    fn note(&mut self, path: &str, open: Vec<String>) {
+    fn note_open(&mut self, path: &str, open: Vec<String>) {
         for words in open {
             let line = format!("{path}: {words}");
             if !self.open.contains(&line) {
@@ -111,24 +112,24 @@ impl<'m> Drawing<'m> {
         }
     }
 
-    fn simple(&mut self, simple: &Simple, path: &str) -> Value {
-        let Drawn { schema, open } = value::drawn(simple);
-        self.note(path, open);
+    fn draw_simple(&mut self, simple: &Simple, path: &str) -> Value {
+        let Drawn { schema, open } = value::draw_simple(simple);
+        self.note_open(path, open);
         schema
     }
 
     /// The schema of one element.
-    fn element(&mut self, declaration: &'m Declaration, path: &str) -> Value {
+    fn draw_element(&mut self, declaration: &'m Declaration, path: &str) -> Value {
         let path = &format!("{path}/{}", declaration.name);
-        let drawn = match Form::of(self.schema, declaration) {
-            Form::Value(simple) => self.simple(simple, path),
+        let drawn = match Form::from_declaration(self.schema, declaration) {
+            Form::Value(simple) => self.draw_simple(simple, path),
             Form::Text => json!({ "type": "string" }),
-            Form::Markup => self.markup(path),
+            Form::Markup => self.draw_markup(path),
             Form::Items(..) if !self.turning.contains(&declaration.of.0) => {
-                Value::Object(self.inner(declaration, path))
+                Value::Object(self.draw_inner(declaration, path))
             }
             Form::Json => {
-                self.note(path, vec![SPELT.to_owned()]);
+                self.note_open(path, vec![SPELT.to_owned()]);
                 json!({})
             }
             Form::Null => json!({ "type": "null" }),
@@ -140,36 +141,38 @@ impl<'m> Drawing<'m> {
             Value::Object(fields) => fields,
             other => return other,
         };
-        drawn.extend(described(self.schema, declaration));
-        drawn.extend(unfold::default(self.schema, declaration).map(|value| ("default".to_owned(), value)));
+        drawn.extend(describe_root(self.schema, declaration));
+        drawn.extend(
+            unfold::find_default(self.schema, declaration).map(|value| ("default".to_owned(), value)),
+        );
         Value::Object(drawn)
     }
 
-    fn markup(&mut self, path: &str) -> Value {
+    fn draw_markup(&mut self, path: &str) -> Value {
         let words =
             "whether it is one well-formed element of an allowed namespace, and valid if that is known";
-        self.note(path, vec![words.to_owned()]);
+        self.note_open(path, vec![words.to_owned()]);
         json!({ "type": "string", "description": "one element as XML, with its xmlns" })
     }
 
     /// The form of a type with children, without its name.
-    fn inner(&mut self, declaration: &'m Declaration, path: &str) -> Map<String, Value> {
-        let drawn = match Form::of(self.schema, declaration) {
+    fn draw_inner(&mut self, declaration: &'m Declaration, path: &str) -> Map<String, Value> {
+        let drawn = match Form::from_declaration(self.schema, declaration) {
             Form::Items(particle, item) => {
-                let inner = self.element(item, path);
-                listed(inner, particle.min, particle.max)
+                let inner = self.draw_element(item, path);
+                make_array(inner, particle.min, particle.max)
             }
-            Form::Map(map) => self.map(&map, path),
+            Form::Map(map) => self.draw_map(&map, path),
             Form::Choice(parts) => {
                 let mut each = Vec::new();
                 for part in parts {
                     if let Term::Element(branch) = &part.term {
-                        each.push(self.element(branch, path));
+                        each.push(self.draw_element(branch, path));
                     }
                 }
                 json!({ "anyOf": each })
             }
-            Form::Record(record) => return self.record(&record, path),
+            Form::Record(record) => return self.draw_record(&record, path),
             _ => json!({}),
         };
         match drawn {
@@ -179,22 +182,22 @@ impl<'m> Drawing<'m> {
     }
 
     /// An object with any keys.
-    fn map(&mut self, map: &EntryMap<'m>, path: &str) -> Value {
+    fn draw_map(&mut self, map: &EntryMap<'m>, path: &str) -> Value {
         let path = &format!("{path}/{}", map.entry.name);
         let value = match map.value {
-            EntryValue::Value(simple) => self.simple(simple, path),
+            EntryValue::Value(simple) => self.draw_simple(simple, path),
             EntryValue::Json => {
-                self.note(path, vec![SPELT.to_owned()]);
+                self.note_open(path, vec![SPELT.to_owned()]);
                 json!({})
             }
             EntryValue::Child(_, value) => {
-                let drawn = self.element(value, path);
+                let drawn = self.draw_element(value, path);
                 if value.marks.null == JsonNull::Never { drawn } else { or_null(drawn) }
             }
         };
         let mut fields = Map::from_iter([("type".to_owned(), Value::from("object"))]);
         fields.insert("additionalProperties".to_owned(), value);
-        let keys = self.simple(&map.key.simple, &format!("{path}/@{}", map.key.name));
+        let keys = self.draw_simple(&map.key.simple, &format!("{path}/@{}", map.key.name));
         if keys != json!({ "type": "string" }) {
             fields.insert("propertyNames".to_owned(), keys);
         }
@@ -210,7 +213,7 @@ impl<'m> Drawing<'m> {
     /// An inline form, or a reference to it if its type is used more than once or inside itself.
     fn named_or_inline(&mut self, declaration: &'m Declaration, path: &str) -> Value {
         if self.uses.get(&declaration.of.0).is_none_or(|uses| *uses < 2) {
-            return Value::Object(self.inner(declaration, path));
+            return Value::Object(self.draw_inner(declaration, path));
         }
         let known = self.named.iter().find(|(id, _)| *id == declaration.of).map(|(_, name)| name.clone());
         let name = known.unwrap_or_else(|| {
@@ -219,37 +222,37 @@ impl<'m> Drawing<'m> {
             let mut names = std::iter::once(declaration.name.clone()).chain(numbered);
             let name = names.find(|name| !taken(name)).unwrap_or_default();
             self.named.push((declaration.of, name.clone()));
-            let drawn = self.inner(declaration, &format!("…/{}", declaration.name));
+            let drawn = self.draw_inner(declaration, &format!("…/{}", declaration.name));
             self.parts.insert(name.clone(), Value::Object(drawn));
             name
         });
         json!({ "$ref": (format!("#/$defs/{name}")) })
     }
 
-    fn record(&mut self, record: &Record<'m>, path: &str) -> Map<String, Value> {
-        let (properties, rules) = self.parts(record, path);
-        object(properties, rules)
+    fn draw_record(&mut self, record: &Record<'m>, path: &str) -> Map<String, Value> {
+        let (properties, rules) = self.draw_parts(record, path);
+        make_object(properties, rules)
     }
 
     /// The record of a payload, and the words for the rules between its parts, which are left open.
-    fn top(&mut self, record: &Record<'m>, path: &str) -> (Map<String, Value>, Vec<String>) {
-        let (properties, mut rules) = self.parts(record, path);
+    fn draw_top(&mut self, record: &Record<'m>, path: &str) -> (Map<String, Value>, Vec<String>) {
+        let (properties, mut rules) = self.draw_parts(record, path);
         let words = rules.words();
-        self.note(path, words.clone());
+        self.note_open(path, words.clone());
         rules.bonds.clear();
-        (object(properties, rules), words)
+        (make_object(properties, rules), words)
     }
 
-    fn parts(&mut self, record: &Record<'m>, path: &str) -> (Map<String, Value>, Rules) {
+    fn draw_parts(&mut self, record: &Record<'m>, path: &str) -> (Map<String, Value>, Rules) {
         let (mut properties, mut rules) = (Map::new(), Rules::default());
         for attribute in record.attributes {
-            let key = record.key(attribute);
-            let mut drawn = self.simple(&attribute.simple, &format!("{path}/@{}", attribute.name));
+            let key = record.name_key(attribute);
+            let mut drawn = self.draw_simple(&attribute.simple, &format!("{path}/@{}", attribute.name));
             if let Value::Object(fields) = &mut drawn {
                 let about = attribute.documentation.as_deref();
                 fields.extend(about.map(|words| ("description".to_owned(), Value::from(words))));
                 let default =
-                    attribute.default.as_ref().map(|default| spelling::json(&attribute.simple, default));
+                    attribute.default.as_ref().map(|default| spelling::to_json(&attribute.simple, default));
                 fields.extend(default.map(|default| ("default".to_owned(), default)));
             }
             properties.insert(key.clone(), drawn);
@@ -259,25 +262,26 @@ impl<'m> Drawing<'m> {
         }
         match record.inside {
             Inside::Nothing => {}
-            Inside::Value(simple) => self.own(&mut properties, &mut rules, Some(simple), path),
-            Inside::Text => self.own(&mut properties, &mut rules, None, path),
+            Inside::Value(simple) => self.draw_own(&mut properties, &mut rules, Some(simple), path),
+            Inside::Text => self.draw_own(&mut properties, &mut rules, None, path),
             Inside::Named(particle) => {
                 for slot in record.slots() {
-                    let drawn = self.slot(particle, &slot, path);
+                    let drawn = self.draw_slot(particle, &slot, path);
                     properties.insert(slot.key, drawn);
                 }
                 if let Some(several) = record.wildcard() {
-                    let drawn = self.markup(&format!("{path}/{ANY}"));
+                    let drawn = self.draw_markup(&format!("{path}/{ANY}"));
                     let wild = |term: &Term| matches!(term, Term::Wildcard(_));
-                    let drawn = if several { listed(drawn, least(particle, &wild), None) } else { drawn };
+                    let drawn =
+                        if several { make_array(drawn, count_least(particle, &wild), None) } else { drawn };
                     properties.insert(ANY.to_owned(), drawn);
                 }
-                Keys(&record.slots()).needed(particle, &mut rules);
+                Keys(&record.slots()).add_needed(particle, &mut rules);
                 let nulls = record.slots().into_iter().filter(|slot| is_null_when_missing(slot));
                 rules.required.extend(nulls.map(|slot| slot.key));
             }
             Inside::Listed(particle) => {
-                let rows = self.rows(record, particle, path);
+                let rows = self.draw_rows(record, particle, path);
                 properties.insert(OWN.to_owned(), rows);
                 rules.required.push(OWN.to_owned());
             }
@@ -285,7 +289,7 @@ impl<'m> Drawing<'m> {
         (properties, rules)
     }
 
-    fn own(
+    fn draw_own(
         &mut self,
         properties: &mut Map<String, Value>,
         rules: &mut Rules,
@@ -293,7 +297,7 @@ impl<'m> Drawing<'m> {
         path: &str,
     ) {
         let mut drawn = match simple {
-            Some(simple) => self.simple(simple, path),
+            Some(simple) => self.draw_simple(simple, path),
             None => json!({ "type": "string" }),
         };
         if let Value::Object(fields) = &mut drawn {
@@ -304,23 +308,23 @@ impl<'m> Drawing<'m> {
     }
 
     /// The schema for the value of a child element's key.
-    fn slot(&mut self, content: &'m Particle, slot: &Slot<'m>, path: &str) -> Value {
-        let drawn = self.element(slot.declaration, path);
+    fn draw_slot(&mut self, content: &'m Particle, slot: &Slot<'m>, path: &str) -> Value {
+        let drawn = self.draw_element(slot.declaration, path);
         if !slot.many {
             let is_nullable = slot.declaration.marks.null != JsonNull::Never;
             return if is_nullable { or_null(drawn) } else { drawn };
         }
-        let Some(group) = repeated(content, slot.declaration) else {
-            return listed(drawn, slot.particle.min, slot.particle.max);
+        let Some(group) = find_repeated(content, slot.declaration) else {
+            return make_array(drawn, slot.particle.min, slot.particle.max);
         };
         let words = format!("which numbers of {} a group that repeats allows", slot.key);
-        self.note(path, vec![words]);
+        self.note_open(path, vec![words]);
         let is_it = |term: &Term| is_of(term, slot.declaration);
-        listed(drawn, least(group, &is_it), most(group, &is_it))
+        make_array(drawn, count_least(group, &is_it), count_most(group, &is_it))
     }
 
     /// Children whose order matters: a list of objects with one key each.
-    fn rows(&mut self, record: &Record<'m>, particle: &'m Particle, path: &str) -> Value {
+    fn draw_rows(&mut self, record: &Record<'m>, particle: &'m Particle, path: &str) -> Value {
         let mut kinds = Vec::new();
         let mut row = |key: &str, drawn: Value| {
             let properties = Map::from_iter([(key.to_owned(), drawn)]);
@@ -329,16 +333,17 @@ impl<'m> Drawing<'m> {
             }));
         };
         for slot in record.slots() {
-            row(&slot.key, self.element(slot.declaration, path));
+            row(&slot.key, self.draw_element(slot.declaration, path));
         }
         if record.wildcard().is_some() {
-            row(ANY, self.markup(&format!("{path}/{ANY}")));
+            row(ANY, self.draw_markup(&format!("{path}/{ANY}")));
         }
         let names: Vec<String> = record.slots().into_iter().map(|slot| slot.key).collect();
         let words = format!("the order and number of {}", names.join(", "));
-        self.note(path, vec![words]);
+        self.note_open(path, vec![words]);
         let any = |_: &Term| true;
-        let mut drawn = listed(json!({ "anyOf": kinds }), least(particle, &any), most(particle, &any));
+        let mut drawn =
+            make_array(json!({ "anyOf": kinds }), count_least(particle, &any), count_most(particle, &any));
         if let Value::Object(fields) = &mut drawn {
             let words = "the children in their order, each an object with one key";
             fields.insert("description".to_owned(), Value::from(words));
@@ -362,7 +367,7 @@ fn or_null(drawn: Value) -> Value {
     Value::Object(outer)
 }
 
-fn object(properties: Map<String, Value>, rules: Rules) -> Map<String, Value> {
+fn make_object(properties: Map<String, Value>, rules: Rules) -> Map<String, Value> {
     let mut drawn = Map::new();
     drawn.insert("type".to_owned(), Value::from("object"));
     drawn.insert("properties".to_owned(), Value::Object(properties));
@@ -371,7 +376,7 @@ fn object(properties: Map<String, Value>, rules: Rules) -> Map<String, Value> {
     drawn
 }
 
-fn listed(items: Value, least: u32, most: Option<u32>) -> Value {
+fn make_array(items: Value, least: u32, most: Option<u32>) -> Value {
     let mut list = Map::from_iter([("type".to_owned(), Value::from("array")), ("items".to_owned(), items)]);
     if least > 0 {
         list.insert("minItems".to_owned(), Value::from(least));
@@ -383,14 +388,14 @@ fn listed(items: Value, least: u32, most: Option<u32>) -> Value {
 }
 
 /// The repeating group around this only name.
-fn repeated<'m>(particle: &'m Particle, meant: &Declaration) -> Option<&'m Particle> {
+fn find_repeated<'m>(particle: &'m Particle, meant: &Declaration) -> Option<&'m Particle> {
     match &particle.term {
         Term::Element(_) | Term::Wildcard(_) => None,
         _ if particle.max != Some(1) => {
-            Some(particle).filter(|group| lone(group).is_some_and(|only| is_same(only, meant)))
+            Some(particle).filter(|group| find_lone(group).is_some_and(|only| is_same(only, meant)))
         }
         Term::Sequence(parts) | Term::Choice(parts) | Term::All(parts) => {
-            parts.iter().find_map(|part| repeated(part, meant))
+            parts.iter().find_map(|part| find_repeated(part, meant))
         }
     }
 }

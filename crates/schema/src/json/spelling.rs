@@ -44,7 +44,7 @@ pub(crate) enum Kind<'s> {
 }
 
 impl<'s> Kind<'s> {
-    pub(crate) fn of(simple: &'s Simple) -> Self {
+    pub(crate) fn from_simple(simple: &'s Simple) -> Self {
         let digits = simple.total_digits.as_ref().map_or(usize::MAX, |most| most.value);
         match &simple.variety {
             // A boolean that excludes 1 and 0 has one spelling for each value.
@@ -69,7 +69,7 @@ impl<'s> Kind<'s> {
     }
 
     /// The required form, in words.
-    fn needed(self) -> &'static str {
+    fn describe_needed(self) -> &'static str {
         match self {
             Self::Text(_) => "text",
             Self::Truth => "true or false",
@@ -83,7 +83,7 @@ impl<'s> Kind<'s> {
 
 /// Whether a boolean excludes 1 and 0.
 fn has_no_digits(simple: &Simple) -> bool {
-    !["1", "0"].iter().any(|digit| value::admits(simple, digit))
+    !["1", "0"].iter().any(|digit| value::is_admitted(simple, digit))
 }
 
 /// Whether every value of a whole type fits in 64 bits, signed or unsigned.
@@ -100,20 +100,20 @@ fn has_64_bits(simple: &Simple, base: Builtin) -> bool {
 }
 
 /// A value in JSON spelling.
-pub(crate) fn json(simple: &Simple, written: &str) -> Value {
-    let mut value = simple.space.normalize(written);
+pub(crate) fn to_json(simple: &Simple, written: &str) -> Value {
+    let mut value = simple.space.normalize_value(written);
     // One value has one form: that of the enumeration, if it is in one.
-    if let Some(listed) = simple.values.iter().find(|listed| value::same(simple, &listed.value, &value)) {
+    if let Some(listed) = simple.values.iter().find(|listed| value::is_same(simple, &listed.value, &value)) {
         value.clone_from(&listed.value);
     }
-    match Kind::of(simple) {
+    match Kind::from_simple(simple) {
         Kind::Truth => Value::Bool(matches!(value.as_str(), "true" | "1")),
-        Kind::Whole { .. } => Decimal::read(&value).map_or(Value::Null, |whole| whole.whole_number()),
-        Kind::Decimal { .. } => Decimal::read(&value).map_or(Value::Null, |decimal| decimal.number()),
-        Kind::Floating => floating(&value),
-        Kind::List(item) => value::items(&value).map(|one| json(item, one)).collect(),
-        Kind::Union(members) => match value::reader(members, &value) {
-            Some((member, value)) => json(member, &value),
+        Kind::Whole { .. } => Decimal::parse(&value).map_or(Value::Null, |whole| whole.whole_number()),
+        Kind::Decimal { .. } => Decimal::parse(&value).map_or(Value::Null, |decimal| decimal.to_number()),
+        Kind::Floating => write_floating(&value),
+        Kind::List(item) => value::split_items(&value).map(|one| to_json(item, one)).collect(),
+        Kind::Union(members) => match value::find_reader(members, &value) {
+            Some((member, value)) => to_json(member, &value),
             None => Value::String(value),
         },
         Kind::Text(Some(Builtin::Base64)) if simple.patterns.is_empty() => {
@@ -121,27 +121,27 @@ pub(crate) fn json(simple: &Simple, written: &str) -> Value {
             Value::String(value.chars().filter(known).collect())
         }
         Kind::Text(_) => Value::String(match &simple.variety {
-            Variety::Union(members) => value::reader(members, &value).map_or(value, |(_, value)| value),
+            Variety::Union(members) => value::find_reader(members, &value).map_or(value, |(_, value)| value),
             _ => value,
         }),
     }
 }
 
-pub(crate) fn floating(value: &str) -> Value {
+pub(crate) fn write_floating(value: &str) -> Value {
     let read: f64 = match value {
         "INF" => f64::INFINITY,
         "-INF" => f64::NEG_INFINITY,
         "NaN" => f64::NAN,
         _ => value.parse().unwrap_or(f64::NAN),
     };
-    let plain = Decimal::read(value).filter(|_| read != 0.0 || !value.starts_with('-'));
+    let plain = Decimal::parse(value).filter(|_| read != 0.0 || !value.starts_with('-'));
     match plain.filter(|plain| plain.digits() <= SAFE_DIGITS && plain.fraction.is_empty()) {
-        Some(whole) if read.is_finite() => whole.number(),
-        _ => Number::from_f64(read).map_or_else(|| Value::from(special(read)), Value::Number),
+        Some(whole) if read.is_finite() => whole.to_number(),
+        _ => Number::from_f64(read).map_or_else(|| Value::from(name_special(read)), Value::Number),
     }
 }
 
-fn special(value: f64) -> &'static str {
+fn name_special(value: f64) -> &'static str {
     match value {
         f64::INFINITY => "INF",
         f64::NEG_INFINITY => "-INF",
@@ -150,13 +150,13 @@ fn special(value: f64) -> &'static str {
 }
 
 /// A JSON value in XML spelling, or the form needed instead. Nothing is coerced.
-pub(crate) fn written(simple: &Simple, given: &Given) -> Result<String, String> {
+pub(crate) fn spell_given(simple: &Simple, given: &Given) -> Result<String, String> {
     let spelt = by_kind(simple, given)?;
     // A value of an enumeration has only the listed form.
-    let listed = simple.values.iter().find(|listed| value::same(simple, &listed.value, &spelt));
-    let form = |listed: &Faceted<String>| json(simple, &listed.value);
-    match (listed.map(form), plain(given)) {
-        (Some(form), given) if form != given && !matches!(Kind::of(simple), Kind::Floating) => {
+    let listed = simple.values.iter().find(|listed| value::is_same(simple, &listed.value, &spelt));
+    let form = |listed: &Faceted<String>| to_json(simple, &listed.value);
+    match (listed.map(form), to_plain(given)) {
+        (Some(form), given) if form != given && !matches!(Kind::from_simple(simple), Kind::Floating) => {
             Err(format!("exactly {form}"))
         }
         _ => Ok(spelt),
@@ -164,32 +164,34 @@ pub(crate) fn written(simple: &Simple, given: &Given) -> Result<String, String> 
 }
 
 fn by_kind(simple: &Simple, given: &Given) -> Result<String, String> {
-    let kind = Kind::of(simple);
+    let kind = Kind::from_simple(simple);
     let written = match (kind, given) {
-        (Kind::Text(base), Given::Text(text)) => return spelt(simple, base, text),
+        (Kind::Text(base), Given::Text(text)) => return spell_text(simple, base, text),
         (Kind::Truth, Given::Truth(truth)) => Some(truth.to_string()),
         (Kind::Whole { may_be_text }, Given::Number(number)) => {
-            let whole = Decimal::read(number).filter(|decimal| decimal.fraction.is_empty());
+            let whole = Decimal::parse(number).filter(|decimal| decimal.fraction.is_empty());
             if let Some(large) =
                 whole.as_ref().filter(|whole| whole.whole_number().is_string() && may_be_text)
             {
-                return Err(format!("the text \"{}\", which keeps every digit,", large.spelt()));
+                return Err(format!("the text \"{}\", which keeps every digit,", large.to_text()));
             }
-            whole.map(|whole| whole.spelt())
+            whole.map(|whole| whole.to_text())
         }
         (Kind::Whole { may_be_text: true }, Given::Text(text)) => {
-            let large = Decimal::read(text).filter(|whole| whole.spelt() == *text);
+            let large = Decimal::parse(text).filter(|whole| whole.to_text() == *text);
             large
                 .filter(|whole| whole.fraction.is_empty() && whole.whole_number().is_string())
-                .map(|w| w.spelt())
+                .map(|w| w.to_text())
         }
-        (Kind::Decimal { .. }, Given::Number(number)) => Decimal::read(number).map(|decimal| decimal.spelt()),
+        (Kind::Decimal { .. }, Given::Number(number)) => {
+            Decimal::parse(number).map(|decimal| decimal.to_text())
+        }
         (Kind::Decimal { may_be_text: true }, Given::Text(text)) => {
             let long = |decimal: &Decimal| decimal.all_digits() > SAFE_DIGITS && !text.starts_with('+');
             let spelt = text.starts_with(['-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9']);
             let spelt =
-                spelt && Builtin::Decimal.spells(text) && !text.ends_with('.') && !text.starts_with("-.");
-            Decimal::read(text).filter(|decimal| spelt && long(decimal)).map(|_| text.clone())
+                spelt && Builtin::Decimal.can_spell(text) && !text.ends_with('.') && !text.starts_with("-.");
+            Decimal::parse(text).filter(|decimal| spelt && long(decimal)).map(|_| text.clone())
         }
         (Kind::Floating, Given::Number(number)) => {
             if !number.parse::<f64>().is_ok_and(f64::is_finite) {
@@ -200,16 +202,16 @@ fn by_kind(simple: &Simple, given: &Given) -> Result<String, String> {
         (Kind::Floating, Given::Text(text)) if matches!(text.as_str(), "INF" | "-INF" | "NaN") => {
             Some(text.clone())
         }
-        (Kind::List(item), Given::List(parts)) => return list(item, parts),
-        (Kind::Union(members), given) => union(simple, members, given),
+        (Kind::List(item), Given::List(parts)) => return spell_list(item, parts),
+        (Kind::Union(members), given) => spell_union(simple, members, given),
         _ => None,
     };
-    written.ok_or_else(|| kind.needed().to_owned())
+    written.ok_or_else(|| kind.describe_needed().to_owned())
 }
 
 /// Text in its JSON form: without insignificant blanks.
-fn spelt(simple: &Simple, base: Option<Builtin>, text: &str) -> Result<String, String> {
-    if simple.space.normalize(text) != text {
+fn spell_text(simple: &Simple, base: Option<Builtin>, text: &str) -> Result<String, String> {
+    if simple.space.normalize_value(text) != text {
         return Err("text without blanks around it, or more than one inside,".to_owned());
     }
     let stray = |b: u8| !(b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'='));
@@ -219,10 +221,10 @@ fn spelt(simple: &Simple, base: Option<Builtin>, text: &str) -> Result<String, S
     Ok(text.to_owned())
 }
 
-fn list(item: &Simple, parts: &[Part]) -> Result<String, String> {
+fn spell_list(item: &Simple, parts: &[Part]) -> Result<String, String> {
     let mut items = Vec::with_capacity(parts.len());
     for part in parts {
-        let one = written(item, &part.given).map_err(|needed| format!("a list, each item {needed}"))?;
+        let one = spell_given(item, &part.given).map_err(|needed| format!("a list, each item {needed}"))?;
         if one.is_empty() || one.contains(is_white) {
             return Err("a list of texts that are not empty and have no blanks".to_owned());
         }
@@ -232,47 +234,47 @@ fn list(item: &Simple, parts: &[Part]) -> Result<String, String> {
 }
 
 /// The member that a value was meant for must be the member that reads it.
-fn union(simple: &Simple, members: &[Arc<Simple>], given: &Given) -> Option<String> {
-    let mut tried = members.iter().filter_map(|member| Some((member, written(member, given).ok()?)));
+fn spell_union(simple: &Simple, members: &[Arc<Simple>], given: &Given) -> Option<String> {
+    let mut tried = members.iter().filter_map(|member| Some((member, spell_given(member, given).ok()?)));
     let read_by = |member: &Simple, spelt: &str| {
-        value::reader(members, spelt).is_some_and(|(reader, _)| std::ptr::eq(reader, member))
+        value::find_reader(members, spelt).is_some_and(|(reader, _)| std::ptr::eq(reader, member))
     };
     let meant = tried.clone().find(|(member, spelt)| read_by(member, spelt));
     // A value that no member reads goes on unchanged, so that the error is reported.
     meant
-        .or_else(|| tried.find(|(_, spelt)| check_value::check(simple, spelt).is_some()))
+        .or_else(|| tried.find(|(_, spelt)| check_value::check_value(simple, spelt).is_some()))
         .map(|(_, spelt)| spelt)
 }
 
 /// The input as a JSON value.
-fn plain(given: &Given) -> Value {
+fn to_plain(given: &Given) -> Value {
     match given {
         Given::Null => Value::Null,
         Given::Truth(truth) => Value::Bool(*truth),
         Given::Number(number) => {
-            Decimal::read(number).map_or(Value::Null, |decimal| match decimal.number() {
+            Decimal::parse(number).map_or(Value::Null, |decimal| match decimal.to_number() {
                 Value::String(_) => decimal.whole_number(),
                 number => number,
             })
         }
         Given::Text(text) | Given::Xml(text) => Value::String(text.clone()),
-        Given::List(parts) => parts.iter().map(|part| plain(&part.given)).collect(),
+        Given::List(parts) => parts.iter().map(|part| to_plain(&part.given)).collect(),
         Given::Record(_) => Value::Object(Map::new()),
     }
 }
 
 /// The probable meaning of a value of another kind.
-pub(crate) fn meant(simple: &Simple, given: &Given) -> Option<String> {
+pub(crate) fn suggest_meant(simple: &Simple, given: &Given) -> Option<String> {
     let spelt = match given {
         Given::Text(text) | Given::Number(text) => text.clone(),
         Given::Truth(truth) => truth.to_string(),
         Given::List(parts) => match parts.as_slice() {
-            [only] => written(simple, &only.given).ok()?,
-            _ => return amend::sample(simple),
+            [only] => spell_given(simple, &only.given).ok()?,
+            _ => return amend::find_sample(simple),
         },
-        Given::Null | Given::Record(_) | Given::Xml(_) => return amend::sample(simple),
+        Given::Null | Given::Record(_) | Given::Xml(_) => return amend::find_sample(simple),
     };
-    match check_value::check(simple, &spelt) {
+    match check_value::check_value(simple, &spelt) {
         None => Some(spelt),
         Some(wrong) => wrong.instead,
     }
@@ -288,7 +290,7 @@ pub(crate) struct Decimal {
 
 impl Decimal {
     /// Reads an XML decimal or a JSON number; the exponent is unfolded.
-    pub(crate) fn read(spelt: &str) -> Option<Self> {
+    pub(crate) fn parse(spelt: &str) -> Option<Self> {
         let (mantissa, exponent) = match spelt.split_once(['e', 'E']) {
             Some((mantissa, exponent)) => (mantissa, exponent.trim_start_matches('+').parse::<i32>().ok()?),
             None => (spelt, 0),
@@ -332,7 +334,7 @@ impl Decimal {
     }
 
     /// The one spelling of this number.
-    pub(crate) fn spelt(&self) -> String {
+    pub(crate) fn to_text(&self) -> String {
         let sign = if self.negative { "-" } else { "" };
         let whole = if self.whole.is_empty() { "0" } else { &self.whole };
         let point = if self.fraction.is_empty() { "" } else { "." };
@@ -341,7 +343,7 @@ impl Decimal {
 
     /// A whole number in JSON: text if it has more than 64 bits.
     fn whole_number(&self) -> Value {
-        let spelt = self.spelt();
+        let spelt = self.to_text();
         match (spelt.parse::<i64>(), spelt.parse::<u64>()) {
             (Ok(number), _) => Value::from(number),
             (_, Ok(number)) => Value::from(number),
@@ -350,8 +352,8 @@ impl Decimal {
     }
 
     /// A decimal in JSON: text if a reader could lose digits.
-    pub(crate) fn number(&self) -> Value {
-        let spelt = self.spelt();
+    pub(crate) fn to_number(&self) -> Value {
+        let spelt = self.to_text();
         if self.digits() > SAFE_DIGITS {
             return Value::String(spelt);
         }

@@ -11,7 +11,7 @@ use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::build::given::{Given, Part, ValueSlip, shortened};
+use crate::build::given::{Given, Part, ValueSlip, shorten_text};
 use crate::tree::{DEPTH, line_and_column};
 use systole_wire::DocumentLimits;
 
@@ -19,35 +19,42 @@ use systole_wire::DocumentLimits;
 const NESTED: usize = 3 * DEPTH;
 
 /// Reads a text; `root` is the path of the value.
-pub(crate) fn text(json: &[u8], root: &str) -> Result<Part, Box<ValueSlip>> {
+pub(crate) fn read_text(json: &[u8], root: &str) -> Result<Part, Box<ValueSlip>> {
     let reading = Reading { json };
     let most = DocumentLimits::default().message_bytes;
     if json.len() > most {
         let message = format!("the JSON has {} bytes, the limit is {most}", json.len());
         let expected = format!("at most {most} bytes");
-        return Err(reading.slip(root, 0, message, expected, "send less".to_owned()));
+        return Err(reading.make_slip(root, 0, message, expected, "send less".to_owned()));
     }
     let utf8 = std::str::from_utf8(json).map_err(|error| {
         let message = "the JSON is not UTF-8".to_owned();
-        reading.slip(root, error.valid_up_to(), message, "UTF-8".to_owned(), "write it in UTF-8".to_owned())
+        reading.make_slip(
+            root,
+            error.valid_up_to(),
+            message,
+            "UTF-8".to_owned(),
+            "write it in UTF-8".to_owned(),
+        )
     })?;
-    let whole: &RawValue = serde_json::from_str(utf8).map_err(|error| reading.broken(root, 0, &error))?;
-    reading.part(whole.get(), root, 0)
+    let whole: &RawValue =
+        serde_json::from_str(utf8).map_err(|error| reading.report_broken(root, 0, &error))?;
+    reading.read_part(whole.get(), root, 0)
 }
 
 /// The value that a text spells. A repeated key is an error: readers differ in which of the values they take.
-pub(crate) fn spelt(json: &str) -> Result<Value, Box<ValueSlip>> {
-    text(json.as_bytes(), "")?;
+pub(crate) fn parse_text(json: &str) -> Result<Value, Box<ValueSlip>> {
+    read_text(json.as_bytes(), "")?;
     let reading = Reading { json: json.as_bytes() };
-    serde_json::from_str(json).map_err(|error| reading.broken("", 0, &error))
+    serde_json::from_str(json).map_err(|error| reading.report_broken("", 0, &error))
 }
 
 /// Takes a value in memory.
-pub(crate) fn value(value: &Value, root: &str) -> Result<Part, Box<ValueSlip>> {
-    taken(value, 0).ok_or_else(|| too_deep(root, None))
+pub(crate) fn read_value(value: &Value, root: &str) -> Result<Part, Box<ValueSlip>> {
+    take_value(value, 0).ok_or_else(|| too_deep(root, None))
 }
 
-fn taken(value: &Value, depth: usize) -> Option<Part> {
+fn take_value(value: &Value, depth: usize) -> Option<Part> {
     if depth > NESTED {
         return None;
     }
@@ -58,10 +65,10 @@ fn taken(value: &Value, depth: usize) -> Option<Part> {
         Value::Number(number) => Given::Number(number.to_string()),
         Value::String(text) => Given::Text(text.clone()),
         Value::Array(values) => {
-            Given::List(values.iter().map(|value| taken(value, deeper)).collect::<Option<_>>()?)
+            Given::List(values.iter().map(|value| take_value(value, deeper)).collect::<Option<_>>()?)
         }
         Value::Object(fields) => {
-            let field = |(key, value): (&String, &Value)| Some((key.clone(), taken(value, deeper)?));
+            let field = |(key, value): (&String, &Value)| Some((key.clone(), take_value(value, deeper)?));
             Given::Record(fields.iter().map(field).collect::<Option<_>>()?)
         }
     };
@@ -85,7 +92,7 @@ struct Reading<'j> {
 }
 
 impl<'j> Reading<'j> {
-    fn slip(
+    fn make_slip(
         &self,
         path: &str,
         offset: usize,
@@ -95,13 +102,13 @@ impl<'j> Reading<'j> {
     ) -> Box<ValueSlip> {
         let there = self.json.get(offset..).unwrap_or_default();
         let there = there.get(..there.len().min(160)).unwrap_or_default();
-        let received = shortened(String::from_utf8_lossy(there).trim_end_matches('\u{fffd}').to_owned());
+        let received = shorten_text(String::from_utf8_lossy(there).trim_end_matches('\u{fffd}').to_owned());
         let place = Some(line_and_column(self.json, offset));
         Box::new(ValueSlip { path: path.to_owned(), place, message, expected, received, fix })
     }
 
     /// The JSON reader's error, at its place in the whole text.
-    fn broken(&self, path: &str, from: usize, error: &serde_json::Error) -> Box<ValueSlip> {
+    fn report_broken(&self, path: &str, from: usize, error: &serde_json::Error) -> Box<ValueSlip> {
         let text = self.json.get(from..).unwrap_or_default();
         let before = text.split_inclusive(|b| *b == b'\n').take(error.line().saturating_sub(1));
         let start: usize = before.map(<[u8]>::len).sum();
@@ -109,26 +116,32 @@ impl<'j> Reading<'j> {
         let words = error.to_string();
         let words = words.split(" at line ").next().unwrap_or_default();
         let message = format!("the JSON cannot be read: {words}");
-        self.slip(path, offset, message, "one JSON object".to_owned(), "write well-formed JSON".to_owned())
+        self.make_slip(
+            path,
+            offset,
+            message,
+            "one JSON object".to_owned(),
+            "write well-formed JSON".to_owned(),
+        )
     }
 
-    fn part(&self, raw: &'j str, path: &str, depth: usize) -> Result<Part, Box<ValueSlip>> {
+    fn read_part(&self, raw: &'j str, path: &str, depth: usize) -> Result<Part, Box<ValueSlip>> {
         let offset = raw.as_ptr().addr().saturating_sub(self.json.as_ptr().addr());
         if depth > NESTED {
             return Err(too_deep(path, Some(line_and_column(self.json, offset))));
         }
-        let broken = |error: serde_json::Error| self.broken(path, offset, &error);
+        let broken = |error: serde_json::Error| self.report_broken(path, offset, &error);
         let deeper = depth.saturating_add(1);
         let given = match raw.bytes().next() {
             Some(b'{') => {
                 let Entries(entries) = serde_json::from_str(raw).map_err(broken)?;
-                Given::Record(self.record(entries, path, deeper)?)
+                Given::Record(self.read_record(entries, path, deeper)?)
             }
             Some(b'[') => {
                 let items: Vec<&RawValue> = serde_json::from_str(raw).map_err(broken)?;
                 let item = |(at, item): (usize, &&'j RawValue)| {
                     let path = format!("{path}[{}]", at.saturating_add(1));
-                    self.part(item.get(), &path, deeper)
+                    self.read_part(item.get(), &path, deeper)
                 };
                 Given::List(items.iter().enumerate().map(item).collect::<Result<_, _>>()?)
             }
@@ -141,7 +154,7 @@ impl<'j> Reading<'j> {
         Ok(Part { given, offset })
     }
 
-    fn record(
+    fn read_record(
         &self,
         entries: Vec<(String, &'j RawValue)>,
         path: &str,
@@ -153,11 +166,11 @@ impl<'j> Reading<'j> {
             let path = if key == crate::form::OWN { path.to_owned() } else { format!("{path}/{key}") };
             if !seen.insert(key.as_str()) {
                 let offset = raw.get().as_ptr().addr().saturating_sub(self.json.as_ptr().addr());
-                let message = format!("{}: the key comes twice in one object", shortened(key.clone()));
+                let message = format!("{}: the key comes twice in one object", shorten_text(key.clone()));
                 let fix = "keep one of them; several values of one name are a list".to_owned();
-                return Err(self.slip(&path, offset, message, "each key once".to_owned(), fix));
+                return Err(self.make_slip(&path, offset, message, "each key once".to_owned(), fix));
             }
-            fields.push((key.clone(), self.part(raw.get(), &path, depth)?));
+            fields.push((key.clone(), self.read_part(raw.get(), &path, depth)?));
         }
         Ok(fields)
     }

@@ -21,16 +21,18 @@ use crate::tree;
 use crate::tree::{Attribute, Element, Part};
 
 /// A payload as JSON.
-pub(crate) fn payload(schema: &Schema, payload: &[u8]) -> Result<Value, PayloadFinding> {
-    let unread = |words: &str| explain::first(schema, payload).unwrap_or_else(|| unfit(payload, words));
-    let root = tree::read(payload).map_err(|fault| unread(&fault.words))?;
-    let declaration = schema.global(&root.name.local).filter(|_| *root.name.namespace == *schema.namespace);
+pub(crate) fn unfold_payload(schema: &Schema, payload: &[u8]) -> Result<Value, PayloadFinding> {
+    let unread =
+        |words: &str| explain::find_first(schema, payload).unwrap_or_else(|| report_unfit(payload, words));
+    let root = tree::read_tree(payload).map_err(|fault| unread(&fault.words))?;
+    let declaration =
+        schema.find_global(&root.name.local).filter(|_| *root.name.namespace == *schema.namespace);
     let declaration = declaration.ok_or_else(|| unread("it is no payload of this schema"))?;
     let unfolding = Unfolding { schema, hitch: RefCell::new(None) };
-    let value = unfolding.record(&Record::of_root(schema, declaration.of), &root);
+    let value = unfolding.unfold_record(&Record::of_root(schema, declaration.of), &root);
     value.ok_or_else(|| match unfolding.hitch.take() {
-        Some(hitch) => hitch.finding(payload),
-        None if chooses(&root) => unread("its xsi:type names a type that holds more"),
+        Some(hitch) => hitch.into_finding(payload),
+        None if has_choice(&root) => unread("its xsi:type names a type that holds more"),
         None => unread("it does not follow the schema"),
     })
 }
@@ -38,15 +40,15 @@ pub(crate) fn payload(schema: &Schema, payload: &[u8]) -> Result<Value, PayloadF
 /// A global element as JSON.
 pub(crate) fn root_record(schema: &Schema, declaration: &Declaration, element: &Element) -> Option<Value> {
     let unfolding = Unfolding { schema, hitch: RefCell::new(None) };
-    unfolding.record(&Record::of_root(schema, declaration.of), element)
+    unfolding.unfold_record(&Record::of_root(schema, declaration.of), element)
 }
 
 /// An element inside a payload as JSON.
-pub(crate) fn element(schema: &Schema, declaration: &Declaration, element: &Element) -> Option<Value> {
-    Unfolding { schema, hitch: RefCell::new(None) }.element(declaration, element)
+pub(crate) fn unfold_element(schema: &Schema, declaration: &Declaration, element: &Element) -> Option<Value> {
+    Unfolding { schema, hitch: RefCell::new(None) }.unfold_element(declaration, element)
 }
 
-fn unfit(payload: &[u8], words: &str) -> PayloadFinding {
+fn report_unfit(payload: &[u8], words: &str) -> PayloadFinding {
     let words = words.to_owned();
     PayloadFinding {
         element: String::new(),
@@ -56,7 +58,7 @@ fn unfit(payload: &[u8], words: &str) -> PayloadFinding {
         column: 1,
         message: format!("the payload has no form as JSON: {words}"),
         expected: "a payload that its schema admits".to_owned(),
-        received: crate::build::given::shortened(String::from_utf8_lossy(payload).into_owned()),
+        received: crate::build::given::shorten_text(String::from_utf8_lossy(payload).into_owned()),
         schema: String::new(),
         fix: "fix the payload first".to_owned(),
     }
@@ -73,7 +75,7 @@ struct Hitch {
 }
 
 impl Hitch {
-    fn finding(self, payload: &[u8]) -> PayloadFinding {
+    fn into_finding(self, payload: &[u8]) -> PayloadFinding {
         let (line, column) = tree::line_and_column(payload, self.offset);
         PayloadFinding {
             path: format!("/{}", self.name),
@@ -83,7 +85,7 @@ impl Hitch {
             column,
             message: self.message,
             expected: self.expected.to_owned(),
-            received: crate::build::given::shortened(self.received),
+            received: crate::build::given::shorten_text(self.received),
             schema: String::new(),
             fix: self.fix,
         }
@@ -91,20 +93,20 @@ impl Hitch {
 }
 
 /// Whether any element chooses its own type.
-pub(crate) fn chooses(element: &Element) -> bool {
-    let is_type = |attribute: &Attribute| attribute.name.is(explain::INSTANCE, "type");
-    element.attributes.iter().any(is_type) || element.children().any(chooses)
+pub(crate) fn has_choice(element: &Element) -> bool {
+    let is_type = |attribute: &Attribute| attribute.name.is_named(explain::INSTANCE, "type");
+    element.attributes.iter().any(is_type) || element.children().any(has_choice)
 }
 
 /// Checks that an element has no attributes.
-pub(crate) fn plain(element: &Element) -> Option<()> {
-    attributes(element).next().is_none().then_some(())
+pub(crate) fn check_plain(element: &Element) -> Option<()> {
+    list_attributes(element).next().is_none().then_some(())
 }
 
 /// The attributes that the schema gives a payload. Any element may also have attributes that address the judge:
 /// schema locations, which are ignored, and its type. The content is laid out by the type that the schema gives; a
 /// value of a derived type is also a value of that type.
-pub(crate) fn attributes(element: &Element) -> impl Iterator<Item = &Attribute> {
+pub(crate) fn list_attributes(element: &Element) -> impl Iterator<Item = &Attribute> {
     let is_spoken = |attribute: &&Attribute| {
         let spoken = ["schemaLocation", "noNamespaceSchemaLocation", "type"];
         let name = &attribute.name;
@@ -120,39 +122,39 @@ struct Unfolding<'s> {
 }
 
 impl<'s> Unfolding<'s> {
-    fn element(&self, declaration: &Declaration, element: &Element) -> Option<Value> {
-        match Form::of(self.schema, declaration) {
-            Form::Value(simple) => plain(element).and_then(|()| own(simple, element)),
-            Form::Text => plain(element).and_then(|()| text(element)).map(Value::String),
+    fn unfold_element(&self, declaration: &Declaration, element: &Element) -> Option<Value> {
+        match Form::from_declaration(self.schema, declaration) {
+            Form::Value(simple) => check_plain(element).and_then(|()| unfold_own(simple, element)),
+            Form::Text => check_plain(element).and_then(|()| read_text(element)).map(Value::String),
             Form::Items(particle, _) => {
-                plain(element)?;
+                check_plain(element)?;
                 let whole = Record::of_root(self.schema, declaration.of);
                 let particle = whole.particle().unwrap_or(particle);
-                let items = self.children(&whole.slots(), particle, element)?;
+                let items = self.unfold_children(&whole.slots(), particle, element)?;
                 Some(Value::Array(items.into_iter().map(|(_, value)| value).collect()))
             }
-            Form::Record(form) => self.record(&form, element),
-            Form::Markup => markup::text(element).map(Value::String),
-            Form::Map(map) => self.map(declaration, &map, element),
+            Form::Record(form) => self.unfold_record(&form, element),
+            Form::Markup => markup::render_markup(element).map(Value::String),
+            Form::Map(map) => self.unfold_map(declaration, &map, element),
             Form::Choice(_) => {
-                plain(element)?;
+                check_plain(element)?;
                 let whole = Record::of_root(self.schema, declaration.of);
-                let mut chosen = self.children(&whole.slots(), whole.particle()?, element)?;
+                let mut chosen = self.unfold_children(&whole.slots(), whole.particle()?, element)?;
                 chosen.pop().map(|(_, value)| value)
             }
-            Form::Json => plain(element).and_then(|()| self.json(element)),
-            Form::Null => plain(element).map(|()| Value::Null),
+            Form::Json => check_plain(element).and_then(|()| self.unfold_json(element)),
+            Form::Null => check_plain(element).map(|()| Value::Null),
         }
     }
 
     /// The JSON that an element's text spells.
-    fn json(&self, element: &Element) -> Option<Value> {
-        let spelt = text(element)?;
-        match json_text::spelt(&spelt) {
+    fn unfold_json(&self, element: &Element) -> Option<Value> {
+        let spelt = read_text(element)?;
+        match json_text::parse_text(&spelt) {
             Ok(value) => Some(value),
             Err(slip) => {
                 let name = &element.name.local;
-                self.hitch(Hitch {
+                self.report_hitch(Hitch {
                     name: name.to_string(),
                     offset: element.span.start,
                     message: format!("{name}: {}", slip.message),
@@ -164,25 +166,25 @@ impl<'s> Unfolding<'s> {
         }
     }
 
-    fn hitch<T>(&self, hitch: Hitch) -> Option<T> {
+    fn report_hitch<T>(&self, hitch: Hitch) -> Option<T> {
         self.hitch.borrow_mut().get_or_insert(hitch);
         None
     }
 
-    fn map(&self, declaration: &Declaration, map: &EntryMap<'_>, element: &Element) -> Option<Value> {
-        plain(element)?;
+    fn unfold_map(&self, declaration: &Declaration, map: &EntryMap<'_>, element: &Element) -> Option<Value> {
+        check_plain(element)?;
         let whole = Record::of_root(self.schema, declaration.of);
         let mut fields = Map::new();
-        for (entry, _) in laid(whole.particle()?, element)? {
-            let key = entry.attribute(&map.key.name)?;
-            check_value::check(&map.key.simple, key).is_none().then_some(())?;
-            (attributes(entry).count() == 1).then_some(())?;
+        for (entry, _) in lay_children(whole.particle()?, element)? {
+            let key = entry.find_attribute(&map.key.name)?;
+            check_value::check_value(&map.key.simple, key).is_none().then_some(())?;
+            (list_attributes(entry).count() == 1).then_some(())?;
             let value = match map.value {
-                EntryValue::Value(simple) => own(simple, entry)?,
-                EntryValue::Json => self.json(entry)?,
+                EntryValue::Value(simple) => unfold_own(simple, entry)?,
+                EntryValue::Json => self.unfold_json(entry)?,
                 EntryValue::Child(particle, value) => {
                     let content = Record::of_root(self.schema, map.entry.of);
-                    let inside = self.children(&content.slots(), content.particle()?, entry)?;
+                    let inside = self.unfold_children(&content.slots(), content.particle()?, entry)?;
                     match inside.into_iter().next() {
                         Some((_, value)) => value,
                         None if particle.min == 0 && value.marks.null != JsonNull::Never => Value::Null,
@@ -191,7 +193,7 @@ impl<'s> Unfolding<'s> {
                 }
             };
             if fields.insert(key.to_owned(), value).is_some() {
-                return self.hitch(Hitch {
+                return self.report_hitch(Hitch {
                     name: entry.name.local.to_string(),
                     offset: entry.span.start,
                     message: format!("entry: the key {key} comes twice"),
@@ -204,31 +206,31 @@ impl<'s> Unfolding<'s> {
         Some(Value::Object(fields))
     }
 
-    fn record(&self, form: &Record<'_>, element: &Element) -> Option<Value> {
+    fn unfold_record(&self, form: &Record<'_>, element: &Element) -> Option<Value> {
         let mut fields = Map::new();
         for attribute in form.attributes {
-            if let Some(written) = element.attribute(&attribute.name) {
-                check_value::check(&attribute.simple, written).is_none().then_some(())?;
-                fields.insert(form.key(attribute), spelling::json(&attribute.simple, written));
+            if let Some(written) = element.find_attribute(&attribute.name) {
+                check_value::check_value(&attribute.simple, written).is_none().then_some(())?;
+                fields.insert(form.name_key(attribute), spelling::to_json(&attribute.simple, written));
             }
         }
-        if fields.len() != attributes(element).count() {
+        if fields.len() != list_attributes(element).count() {
             return None;
         }
         for attribute in form.attributes {
             if let Some(default) = &attribute.default {
-                let key = form.key(attribute);
-                fields.entry(key).or_insert_with(|| spelling::json(&attribute.simple, default));
+                let key = form.name_key(attribute);
+                fields.entry(key).or_insert_with(|| spelling::to_json(&attribute.simple, default));
             }
         }
         match form.inside {
             // Blanks are text here: an element without content has no layout either.
             Inside::Nothing => element.parts.iter().all(is_nothing).then_some(())?,
-            Inside::Value(simple) => drop(fields.insert(OWN.to_owned(), own(simple, element)?)),
-            Inside::Text => drop(fields.insert(OWN.to_owned(), Value::String(text(element)?))),
+            Inside::Value(simple) => drop(fields.insert(OWN.to_owned(), unfold_own(simple, element)?)),
+            Inside::Text => drop(fields.insert(OWN.to_owned(), Value::String(read_text(element)?))),
             Inside::Named(particle) => {
                 let slots = form.slots();
-                for (key, value) in self.children(&slots, particle, element)? {
+                for (key, value) in self.unfold_children(&slots, particle, element)? {
                     let several = match slots.iter().find(|slot| slot.key == key) {
                         Some(slot) => slot.many,
                         None => form.wildcard() == Some(true),
@@ -239,10 +241,10 @@ impl<'s> Unfolding<'s> {
                         _ => drop(fields.insert(key, value)),
                     }
                 }
-                supply(self.schema, particle, &slots, &mut fields);
+                supply_defaults(self.schema, particle, &slots, &mut fields);
             }
             Inside::Listed(particle) => {
-                let rows = self.children(&form.slots(), particle, element)?;
+                let rows = self.unfold_children(&form.slots(), particle, element)?;
                 let row = |(key, value)| Value::Object(Map::from_iter([(key, value)]));
                 fields.insert(OWN.to_owned(), Value::Array(rows.into_iter().map(row).collect()));
             }
@@ -251,7 +253,7 @@ impl<'s> Unfolding<'s> {
     }
 
     /// The children in order, each under its key.
-    fn children(
+    fn unfold_children(
         &self,
         slots: &[Slot<'_>],
         particle: &Particle,
@@ -260,21 +262,26 @@ impl<'s> Unfolding<'s> {
         let one = |(child, declaration): (&Element, Option<&Declaration>)| match declaration {
             Some(declaration) => {
                 let slot = slots.iter().find(|slot| is_same(slot.declaration, declaration))?;
-                self.element(declaration, child).map(|value| (slot.key.clone(), value))
+                self.unfold_element(declaration, child).map(|value| (slot.key.clone(), value))
             }
-            None => markup::text(child).map(|xml| (ANY.to_owned(), Value::String(xml))),
+            None => markup::render_markup(child).map(|xml| (ANY.to_owned(), Value::String(xml))),
         };
-        laid(particle, parent)?.into_iter().map(one).collect()
+        lay_children(particle, parent)?.into_iter().map(one).collect()
     }
 }
 
 /// Adds missing elements that have a default, or whose absence is `null`.
-fn supply(schema: &Schema, particle: &Particle, slots: &[Slot<'_>], fields: &mut Map<String, Value>) {
+fn supply_defaults(
+    schema: &Schema,
+    particle: &Particle,
+    slots: &[Slot<'_>],
+    fields: &mut Map<String, Value>,
+) {
     let mut defaults = Vec::new();
-    form::supplied(particle, &mut defaults);
+    form::collect_supplied(particle, &mut defaults);
     for declaration in defaults {
         let slot = slots.iter().find(|slot| is_same(slot.declaration, declaration));
-        if let (Some(slot), Some(value)) = (slot, default(schema, declaration)) {
+        if let (Some(slot), Some(value)) = (slot, find_default(schema, declaration)) {
             fields.entry(slot.key.clone()).or_insert(value);
         }
     }
@@ -284,12 +291,12 @@ fn supply(schema: &Schema, particle: &Particle, slots: &[Slot<'_>], fields: &mut
 }
 
 /// The default of an element as JSON.
-pub(crate) fn default(schema: &Schema, declaration: &Declaration) -> Option<Value> {
+pub(crate) fn find_default(schema: &Schema, declaration: &Declaration) -> Option<Value> {
     let default = declaration.default.as_deref()?;
-    match Form::of(schema, declaration) {
-        Form::Value(simple) => Some(spelling::json(simple, default)),
+    match Form::from_declaration(schema, declaration) {
+        Form::Value(simple) => Some(spelling::to_json(simple, default)),
         Form::Text => Some(Value::from(default)),
-        Form::Json => json_text::spelt(default).ok(),
+        Form::Json => json_text::parse_text(default).ok(),
         _ => None,
     }
 }
@@ -299,17 +306,17 @@ pub(crate) fn is_nothing(part: &Part) -> bool {
 }
 
 /// The text of an element without children.
-pub(crate) fn text(element: &Element) -> Option<String> {
+pub(crate) fn read_text(element: &Element) -> Option<String> {
     element.children().next().is_none().then(|| element.text())
 }
 
-fn own(simple: &Simple, element: &Element) -> Option<Value> {
-    let written = text(element)?;
-    check_value::check(simple, &written).is_none().then(|| spelling::json(simple, &written))
+fn unfold_own(simple: &Simple, element: &Element) -> Option<Value> {
+    let written = read_text(element)?;
+    check_value::check_value(simple, &written).is_none().then(|| spelling::to_json(simple, &written))
 }
 
 /// The children in order, each with its declaration; `None` for one that a wildcard admits.
-pub(crate) fn laid<'e, 'm>(
+pub(crate) fn lay_children<'e, 'm>(
     particle: &'m Particle,
     parent: &'e Element,
 ) -> Option<Vec<(&'e Element, Option<&'m Declaration>)>> {
@@ -318,7 +325,7 @@ pub(crate) fn laid<'e, 'm>(
         return None;
     }
     let siblings: Vec<&Element> = parent.children().collect();
-    let laid = content::lay(particle, &siblings);
+    let laid = content::lay_children(particle, &siblings);
     if laid.stop.is_some() {
         return None;
     }

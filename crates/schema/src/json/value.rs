@@ -21,41 +21,41 @@ pub(crate) struct Drawn {
 }
 
 /// A schema that leaves nothing open.
-fn exact(schema: Value) -> Drawn {
+fn draw_exact(schema: Value) -> Drawn {
     Drawn { schema, open: Vec::new() }
 }
 
-pub(crate) fn drawn(simple: &Simple) -> Drawn {
+pub(crate) fn draw_simple(simple: &Simple) -> Drawn {
     if !simple.values.is_empty() {
         let admitted =
-            simple.values.iter().filter(|listed| check_value::check(simple, &listed.value).is_none());
+            simple.values.iter().filter(|listed| check_value::check_value(simple, &listed.value).is_none());
         let mut values: Vec<Value> = Vec::new();
         for listed in admitted {
-            let value = spelling::json(simple, &listed.value);
+            let value = spelling::to_json(simple, &listed.value);
             if !values.contains(&value) {
                 values.push(value);
             }
         }
-        return exact(json!({ "enum": values }));
+        return draw_exact(json!({ "enum": values }));
     }
-    match (Kind::of(simple), &simple.variety) {
-        (Kind::Truth, _) => match [true, false].map(|truth| value::admits(simple, &truth.to_string())) {
-            [true, false] => exact(json!({ "enum": [true] })),
-            [false, true] => exact(json!({ "enum": [false] })),
-            _ => exact(json!({ "type": "boolean" })),
+    match (Kind::from_simple(simple), &simple.variety) {
+        (Kind::Truth, _) => match [true, false].map(|truth| value::is_admitted(simple, &truth.to_string())) {
+            [true, false] => draw_exact(json!({ "enum": [true] })),
+            [false, true] => draw_exact(json!({ "enum": [false] })),
+            _ => draw_exact(json!({ "type": "boolean" })),
         },
-        (Kind::Whole { may_be_text }, Variety::Atomic(base)) => whole(simple, *base, may_be_text),
-        (Kind::Decimal { may_be_text }, _) => decimal(simple, may_be_text),
-        (Kind::Floating, _) => floating(simple),
-        (Kind::List(item), _) => list(simple, item),
-        (Kind::Union(members), _) => union(members),
-        (Kind::Text(Some(base)), _) => text(simple, base),
+        (Kind::Whole { may_be_text }, Variety::Atomic(base)) => draw_whole(simple, *base, may_be_text),
+        (Kind::Decimal { may_be_text }, _) => draw_decimal(simple, may_be_text),
+        (Kind::Floating, _) => draw_floating(simple),
+        (Kind::List(item), _) => draw_list(simple, item),
+        (Kind::Union(members), _) => draw_union(members),
+        (Kind::Text(Some(base)), _) => draw_text(simple, base),
         (Kind::Text(None) | Kind::Whole { .. }, _) => spelt_as_a_whole(simple),
     }
 }
 
-fn list(simple: &Simple, item: &Simple) -> Drawn {
-    let Drawn { schema, mut open } = drawn(item);
+fn draw_list(simple: &Simple, item: &Simple) -> Drawn {
+    let Drawn { schema, mut open } = draw_simple(item);
     // Blanks separate the items, so no item has any.
     let blanks = json!({ "type": "string", "pattern": "[ \\t\\n\\r]|^$" });
     let items = if may_have_blanks(item) { json!({ "allOf": [schema, { "not": blanks }] }) } else { schema };
@@ -73,19 +73,19 @@ fn list(simple: &Simple, item: &Simple) -> Drawn {
 
 /// Whether the schema of an item would admit texts with blanks, or an empty text.
 fn may_have_blanks(item: &Simple) -> bool {
-    match Kind::of(item) {
+    match Kind::from_simple(item) {
         Kind::Text(_) => item.values.is_empty(),
         Kind::Union(members) => members.iter().any(|member| may_have_blanks(member)),
         _ => false,
     }
 }
 
-fn union(members: &[Arc<Simple>]) -> Drawn {
+fn draw_union(members: &[Arc<Simple>]) -> Drawn {
     let (mut each, mut open) = (Vec::new(), Vec::new());
     let mut texts = 0_usize;
     for member in members {
-        let drawn = drawn(member);
-        texts = texts.saturating_add(usize::from(matches!(Kind::of(member), Kind::Text(_))));
+        let drawn = draw_simple(member);
+        texts = texts.saturating_add(usize::from(matches!(Kind::from_simple(member), Kind::Text(_))));
         open.extend(drawn.open);
         if !each.contains(&drawn.schema) {
             each.push(drawn.schema);
@@ -99,21 +99,21 @@ fn union(members: &[Arc<Simple>]) -> Drawn {
 
 /// A list or a union whose patterns apply to the whole text.
 fn spelt_as_a_whole(simple: &Simple) -> Drawn {
-    let (mut schema, mut open) = (string(), Vec::new());
+    let (mut schema, mut open) = (make_string(), Vec::new());
     let mut patterns = Vec::new();
     facet_patterns(simple, &mut patterns, &mut open);
-    held(&mut schema, &patterns);
+    add_patterns(&mut schema, &patterns);
     let words = "a value whose whole spelling follows a pattern is text: its types and lengths";
     open.push(words.to_owned());
     Drawn { schema: Value::Object(schema), open }
 }
 
-fn string() -> Map<String, Value> {
+fn make_string() -> Map<String, Value> {
     Map::from_iter([("type".to_owned(), Value::from("string"))])
 }
 
 /// Requires a text to match all of these patterns.
-fn held(schema: &mut Map<String, Value>, patterns: &[String]) {
+fn add_patterns(schema: &mut Map<String, Value>, patterns: &[String]) {
     match patterns {
         [] => {}
         [only] => drop(schema.insert("pattern".to_owned(), Value::from(only.as_str()))),
@@ -126,7 +126,7 @@ fn held(schema: &mut Map<String, Value>, patterns: &[String]) {
 
 fn facet_patterns(simple: &Simple, patterns: &mut Vec<String>, open: &mut Vec<String>) {
     for step in &simple.patterns {
-        let each: Vec<String> = step.iter().map(|pattern| ecma::whole(&pattern.value.tree)).collect();
+        let each: Vec<String> = step.iter().map(|pattern| ecma::write_whole(&pattern.value.tree)).collect();
         patterns.push(each.join("|"));
         if step.iter().any(|pattern| ecma::is_near(&pattern.value.tree)) {
             open.push("which letters beyond ASCII \\w, \\i and \\c of the pattern mean".to_owned());
@@ -134,7 +134,7 @@ fn facet_patterns(simple: &Simple, patterns: &mut Vec<String>, open: &mut Vec<St
     }
 }
 
-fn whole(simple: &Simple, base: Builtin, may_be_text: bool) -> Drawn {
+fn draw_whole(simple: &Simple, base: Builtin, may_be_text: bool) -> Drawn {
     let (low, high) = base.limits();
     let limit = |limit: Option<&str>| limit.and_then(|limit| limit.parse::<i128>().ok());
     let bound = |bound: &Option<Bound>, step: i128| {
@@ -158,10 +158,10 @@ fn whole(simple: &Simple, base: Builtin, may_be_text: bool) -> Drawn {
     };
     let number = json!({ "type": "integer", "minimum": number(floor), "maximum": number(ceiling) });
     if !may_be_text {
-        return exact(number);
+        return draw_exact(number);
     }
     let sign = match (floor > least, ceiling < most) {
-        (true, true) => return exact(number),
+        (true, true) => return draw_exact(number),
         (true, false) => "",
         (false, true) => "-",
         (false, false) => "-?",
@@ -172,9 +172,9 @@ fn whole(simple: &Simple, base: Builtin, may_be_text: bool) -> Drawn {
     Drawn { schema, open: vec![open.to_owned()] }
 }
 
-fn decimal(simple: &Simple, may_be_text: bool) -> Drawn {
+fn draw_decimal(simple: &Simple, may_be_text: bool) -> Drawn {
     let mut open = Vec::new();
-    let mut schema = bounded(simple, &mut open);
+    let mut schema = draw_bounds(simple, &mut open);
     if simple.total_digits.is_some() || simple.fraction_digits.is_some() {
         open.push("how many digits a number has in all and behind the point".to_owned());
     }
@@ -191,7 +191,7 @@ fn decimal(simple: &Simple, may_be_text: bool) -> Drawn {
 }
 
 /// A number with the bounds that JSON can spell.
-fn bounded(simple: &Simple, open: &mut Vec<String>) -> Value {
+fn draw_bounds(simple: &Simple, open: &mut Vec<String>) -> Value {
     let mut schema = Map::from_iter([("type".to_owned(), Value::from("number"))]);
     for (bound, inclusive, exclusive) in
         [(&simple.least, "minimum", "exclusiveMinimum"), (&simple.most, "maximum", "exclusiveMaximum")]
@@ -202,9 +202,9 @@ fn bounded(simple: &Simple, open: &mut Vec<String>) -> Value {
             // Every number of JSON that can be read is within it.
             continue;
         }
-        let value = match Kind::of(simple) {
-            Kind::Floating => spelling::floating(&bound.value),
-            _ => spelling::Decimal::read(&bound.value).map_or(Value::Null, |bound| bound.number()),
+        let value = match Kind::from_simple(simple) {
+            Kind::Floating => spelling::write_floating(&bound.value),
+            _ => spelling::Decimal::parse(&bound.value).map_or(Value::Null, |bound| bound.to_number()),
         };
         if value.is_number() {
             let key = if bound.inclusive { inclusive } else { exclusive };
@@ -216,12 +216,12 @@ fn bounded(simple: &Simple, open: &mut Vec<String>) -> Value {
     Value::Object(schema)
 }
 
-fn floating(simple: &Simple) -> Drawn {
+fn draw_floating(simple: &Simple) -> Drawn {
     let mut open = Vec::new();
-    let number = bounded(simple, &mut open);
+    let number = draw_bounds(simple, &mut open);
     let special: Vec<&str> = ["INF", "-INF", "NaN"]
         .into_iter()
-        .filter(|value| check_value::check(simple, value).is_none())
+        .filter(|value| check_value::check_value(simple, value).is_none())
         .collect();
     if special.is_empty() {
         return Drawn { schema: number, open };
@@ -229,10 +229,10 @@ fn floating(simple: &Simple) -> Drawn {
     Drawn { schema: json!({ "anyOf": [number, { "enum": special }] }), open }
 }
 
-fn text(simple: &Simple, base: Builtin) -> Drawn {
+fn draw_text(simple: &Simple, base: Builtin) -> Drawn {
     let mut open = Vec::new();
     let mut patterns: Vec<String> = Vec::new();
-    spelt(base, &mut patterns, &mut open);
+    add_spelling(base, &mut patterns, &mut open);
     match simple.space {
         WhiteSpace::Preserve => {}
         WhiteSpace::Replace => patterns.push("^[^\\t\\n\\r]*$".to_owned()),
@@ -243,8 +243,8 @@ fn text(simple: &Simple, base: Builtin) -> Drawn {
         WhiteSpace::Collapse => {}
     }
     facet_patterns(simple, &mut patterns, &mut open);
-    let mut schema = string();
-    lengths(simple, base, &mut schema, &mut open);
+    let mut schema = make_string();
+    add_lengths(simple, base, &mut schema, &mut open);
     let bounded = simple.least.is_some() || simple.most.is_some();
     match base.family() {
         Family::Moment if bounded => open.push("days that a month does not have, and the bounds".to_owned()),
@@ -258,11 +258,11 @@ fn text(simple: &Simple, base: Builtin) -> Drawn {
         _ if base == Builtin::AnyUri => open.push("how a URI is spelt".to_owned()),
         _ => {}
     }
-    held(&mut schema, &patterns);
+    add_patterns(&mut schema, &patterns);
     Drawn { schema: Value::Object(schema), open }
 }
 
-fn lengths(simple: &Simple, base: Builtin, schema: &mut Map<String, Value>, open: &mut Vec<String>) {
+fn add_lengths(simple: &Simple, base: Builtin, schema: &mut Map<String, Value>, open: &mut Vec<String>) {
     let limit = |facet: &Option<crate::shape::Faceted<usize>>| facet.as_ref().map(|facet| facet.value);
     let (exact, least, most) = (limit(&simple.length), limit(&simple.min_length), limit(&simple.max_length));
     let (least, most) = (exact.or(least), exact.or(most));
@@ -286,7 +286,7 @@ const DAY: &str = "-?(?!0000)(?:[1-9][0-9]{4,}|[0-9]{4})-(?:0[1-9]|1[0-2])-(?:0[
 const CLOCK: &str = "(?:(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\\.[0-9]+)?|24:00:00(?:\\.0+)?)";
 
 /// The pattern of a built-in type that has its own spelling rule.
-fn spelt(base: Builtin, patterns: &mut Vec<String>, open: &mut Vec<String>) {
+fn add_spelling(base: Builtin, patterns: &mut Vec<String>, open: &mut Vec<String>) {
     let mut names = |pattern: &str| {
         open.push("which letters beyond ASCII a name may have".to_owned());
         Some(pattern.to_owned())

@@ -24,15 +24,15 @@ struct Graph {
 }
 
 /// Whether some text leads from a step back to itself in two ways; the ways then double with each turn.
-pub(crate) fn doubles(program: &Program) -> bool {
-    let graph = Graph::of(program);
+pub(crate) fn has_doubles(program: &Program) -> bool {
+    let graph = Graph::from_program(program);
     let mut left = STATES;
     (0..graph.follows.len()).any(|step| {
         // Two walks that separate at `step`, read the same text, and meet in `step` again.
         let mut seen = HashSet::new();
         let mut open = VecDeque::from([(step, step, false)]);
         while let Some((a, b, parted)) = open.pop_front() {
-            for next in graph.pairs(a, b) {
+            for next in graph.list_pairs(a, b) {
                 let parted = parted || next.0 != next.1;
                 if next == (step, step) && parted {
                     return true;
@@ -52,19 +52,19 @@ pub(crate) fn doubles(program: &Program) -> bool {
 
 /// Whether two consecutive repetitions can read the same text, so that every position is a possible border
 /// between them.
-pub(crate) fn overlaps(program: &Program) -> bool {
-    let graph = Graph::of(program);
+pub(crate) fn has_overlaps(program: &Program) -> bool {
+    let graph = Graph::from_program(program);
     let mut left = STATES;
-    let loops: Vec<usize> = (0..graph.follows.len()).filter(|step| graph.reaches(*step, *step)).collect();
+    let loops: Vec<usize> = (0..graph.follows.len()).filter(|step| graph.can_reach(*step, *step)).collect();
     let pairs = loops.iter().flat_map(|p| loops.iter().map(move |q| (*p, *q)));
-    pairs.filter(|(p, q)| p != q && graph.reaches(*p, *q)).any(|(p, q)| {
+    pairs.filter(|(p, q)| p != q && graph.can_reach(*p, *q)).any(|(p, q)| {
         // Three walks over one text: p to p, p to q, q to q.
         let mut seen = HashSet::new();
         let mut open = VecDeque::from([(p, p, q)]);
         while let Some((a, b, c)) = open.pop_front() {
-            for (a, b) in graph.pairs(a, b) {
-                for c in graph.follows(c).iter().copied() {
-                    if !graph.together(&[a, b, c]) {
+            for (a, b) in graph.list_pairs(a, b) {
+                for c in graph.list_followers(c).iter().copied() {
+                    if !graph.can_meet(&[a, b, c]) {
                         continue;
                     }
                     if (a, b, c) == (p, q, q) {
@@ -86,39 +86,39 @@ pub(crate) fn overlaps(program: &Program) -> bool {
 
 /// Whether some text leads to two steps at once. In that case libxml2 miscounts `{n,m}`, admitting `aa` for
 /// `(a{2}aa|a)`, and overlooks what `-[ ]` excludes, refusing `c` for `[a-c-[b]]*[^a]`.
-pub(crate) fn forks(program: &Program) -> bool {
-    let graph = Graph::of(program);
+pub(crate) fn has_forks(program: &Program) -> bool {
+    let graph = Graph::from_program(program);
     std::iter::once(&graph.starts).chain(&graph.follows).any(|next| {
         let pairs = next.iter().flat_map(|a| next.iter().map(move |b| (*a, *b)));
-        pairs.filter(|(a, b)| a < b).any(|(a, b)| graph.together(&[a, b]))
+        pairs.filter(|(a, b)| a < b).any(|(a, b)| graph.can_meet(&[a, b]))
     })
 }
 
 impl Graph {
-    fn of(program: &Program) -> Self {
+    fn from_program(program: &Program) -> Self {
         let steps = program.readers();
         let mut letters: Vec<char> = ('\0'..='\u{7f}').chain(OTHERS).collect();
-        steps.iter().for_each(|(_, class)| class.edges(&mut letters));
+        steps.iter().for_each(|(_, class)| class.collect_edges(&mut letters));
         letters.sort_unstable();
         letters.dedup();
         let number = |at: &usize| steps.iter().position(|(known, _)| known == at);
-        let reads = |class: &Class| letters.iter().map(|c| class.has(*c)).collect();
+        let reads = |class: &Class| letters.iter().map(|c| class.has_char(*c)).collect();
         Self {
             follows: steps
                 .iter()
-                .map(|(at, _)| program.after(*at).iter().filter_map(number).collect())
+                .map(|(at, _)| program.follow_from(*at).iter().filter_map(number).collect())
                 .collect(),
             starts: program.first().iter().filter_map(number).collect(),
             reads: steps.iter().map(|(_, class)| reads(class)).collect(),
         }
     }
 
-    fn follows(&self, step: usize) -> &[usize] {
+    fn list_followers(&self, step: usize) -> &[usize] {
         self.follows.get(step).map(Vec::as_slice).unwrap_or_default()
     }
 
     /// Whether one letter is read by all these steps.
-    fn together(&self, steps: &[usize]) -> bool {
+    fn can_meet(&self, steps: &[usize]) -> bool {
         let letters = self.reads.first().map_or(0, Vec::len);
         let reads = |step: &usize, letter: usize| {
             self.reads.get(*step).and_then(|reads| reads.get(letter)).copied().unwrap_or_default()
@@ -126,16 +126,17 @@ impl Graph {
         (0..letters).any(|letter| steps.iter().all(|step| reads(step, letter)))
     }
 
-    fn pairs(&self, a: usize, b: usize) -> Vec<(usize, usize)> {
-        let all = self.follows(a).iter().flat_map(|a| self.follows(b).iter().map(move |b| (*a, *b)));
-        all.filter(|(a, b)| self.together(&[*a, *b])).collect()
+    fn list_pairs(&self, a: usize, b: usize) -> Vec<(usize, usize)> {
+        let all =
+            self.list_followers(a).iter().flat_map(|a| self.list_followers(b).iter().map(move |b| (*a, *b)));
+        all.filter(|(a, b)| self.can_meet(&[*a, *b])).collect()
     }
 
-    fn reaches(&self, from: usize, to: usize) -> bool {
+    fn can_reach(&self, from: usize, to: usize) -> bool {
         let mut seen = HashSet::new();
         let mut open = vec![from];
         while let Some(step) = open.pop() {
-            for next in self.follows(step) {
+            for next in self.list_followers(step) {
                 if *next == to {
                     return true;
                 }

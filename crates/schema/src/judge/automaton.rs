@@ -28,7 +28,7 @@ pub(crate) enum Member {
 }
 
 impl Member {
-    fn has(self, c: char) -> bool {
+    fn has_char(self, c: char) -> bool {
         match self {
             Self::Char(only) => c == only,
             Self::Range(low, high) => (low..=high).contains(&c),
@@ -42,21 +42,21 @@ impl Member {
 }
 
 impl Class {
-    pub(crate) fn of(members: Vec<Member>) -> Self {
+    pub(crate) fn from_members(members: Vec<Member>) -> Self {
         Self { negated: false, members, without: None }
     }
 
-    pub(crate) fn not(members: Vec<Member>) -> Self {
+    pub(crate) fn from_excluded(members: Vec<Member>) -> Self {
         Self { negated: true, members, without: None }
     }
 
-    pub(crate) fn has(&self, c: char) -> bool {
-        let found = self.members.iter().any(|member| member.has(c)) != self.negated;
-        found && !self.without.as_ref().is_some_and(|without| without.has(c))
+    pub(crate) fn has_char(&self, c: char) -> bool {
+        let found = self.members.iter().any(|member| member.has_char(c)) != self.negated;
+        found && !self.without.as_ref().is_some_and(|without| without.has_char(c))
     }
 
     /// The characters at which the set begins or ends, and their neighbours.
-    pub(crate) fn edges(&self, into: &mut Vec<char>) {
+    pub(crate) fn collect_edges(&self, into: &mut Vec<char>) {
         for member in &self.members {
             let (low, high) = match member {
                 Member::Char(c) => (*c, *c),
@@ -69,7 +69,7 @@ impl Class {
             );
         }
         if let Some(without) = &self.without {
-            without.edges(into);
+            without.collect_edges(into);
         }
     }
 
@@ -81,11 +81,11 @@ impl Class {
         });
         let readable = ['a', 'A', '1', '0', '-', '_', '.', ' '].into_iter().chain('b'..='z').chain('B'..='Z');
         let all = readable.chain('2'..='9').chain(lows).chain('!'..='~');
-        let mut found = all.filter(|c| self.has(*c));
+        let mut found = all.filter(|c| self.has_char(*c));
         // For a set given as a range, its first character is a better sample than a letter that happens
         // to fit.
         let first = self.members.first().and_then(|member| match member {
-            Member::Range(low, _) if !self.negated && self.has(*low) => Some(*low),
+            Member::Range(low, _) if !self.negated && self.has_char(*low) => Some(*low),
             _ => None,
         });
         first.or_else(|| found.next())
@@ -112,16 +112,16 @@ impl Program {
         self.steps.len()
     }
 
-    pub(crate) fn class(&mut self, class: Class) {
+    pub(crate) fn push_class(&mut self, class: Class) {
         self.steps.push(Step::Class(class));
     }
 
-    pub(crate) fn split(&mut self) -> usize {
+    pub(crate) fn push_split(&mut self) -> usize {
         self.steps.push(Step::Split(0));
         self.steps.len().saturating_sub(1)
     }
 
-    pub(crate) fn jump(&mut self) -> usize {
+    pub(crate) fn push_jump(&mut self) -> usize {
         self.steps.push(Step::Jump(0));
         self.steps.len().saturating_sub(1)
     }
@@ -131,7 +131,7 @@ impl Program {
     }
 
     /// Sets the target of an earlier split or jump to the next step.
-    pub(crate) fn land(&mut self, step: usize) {
+    pub(crate) fn land_at(&mut self, step: usize) {
         let here = self.steps.len();
         if let Some(Step::Split(target) | Step::Jump(target)) = self.steps.get_mut(step) {
             *target = here;
@@ -153,20 +153,20 @@ impl Program {
 
     /// The steps that can come first.
     pub(crate) fn first(&self) -> Vec<usize> {
-        self.closure(vec![0])
+        self.close_over(vec![0])
     }
 
     /// The steps that can follow a step that reads a character.
-    pub(crate) fn after(&self, at: usize) -> Vec<usize> {
-        self.closure(vec![at.saturating_add(1)])
+    pub(crate) fn follow_from(&self, at: usize) -> Vec<usize> {
+        self.close_over(vec![at.saturating_add(1)])
     }
 
-    pub(crate) fn matches(&self, value: &str) -> bool {
-        let mut states = self.closure(vec![0]);
+    pub(crate) fn is_match(&self, value: &str) -> bool {
+        let mut states = self.close_over(vec![0]);
         for c in value.chars() {
             let next =
-                states.iter().filter(|at| self.takes(**at, c)).map(|at| at.saturating_add(1)).collect();
-            states = self.closure(next);
+                states.iter().filter(|at| self.can_take(**at, c)).map(|at| at.saturating_add(1)).collect();
+            states = self.close_over(next);
             if states.is_empty() {
                 return false;
             }
@@ -175,9 +175,9 @@ impl Program {
     }
 
     /// Searches breadth first, so the first value that ends is a shortest one.
-    pub(crate) fn sample(&self, least: usize) -> Option<String> {
+    pub(crate) fn find_sample(&self, least: usize) -> Option<String> {
         let mut layer: Vec<(usize, String)> =
-            self.closure(vec![0]).into_iter().map(|at| (at, String::new())).collect();
+            self.close_over(vec![0]).into_iter().map(|at| (at, String::new())).collect();
         for length in 0..=SAMPLE {
             if length >= least
                 && let Some((_, found)) = layer.iter().find(|(at, _)| self.is_done(*at))
@@ -191,7 +191,7 @@ impl Program {
                 let Some(c) = class.sample() else { continue };
                 let mut longer = text;
                 longer.push(c);
-                for state in self.closure(vec![at.saturating_add(1)]) {
+                for state in self.close_over(vec![at.saturating_add(1)]) {
                     if let Some(mark) = seen.get_mut(state).filter(|mark| !**mark) {
                         *mark = true;
                         next.push((state, longer.clone()));
@@ -203,8 +203,8 @@ impl Program {
         None
     }
 
-    fn takes(&self, at: usize, c: char) -> bool {
-        matches!(self.steps.get(at), Some(Step::Class(class)) if class.has(c))
+    fn can_take(&self, at: usize, c: char) -> bool {
+        matches!(self.steps.get(at), Some(Step::Class(class)) if class.has_char(c))
     }
 
     fn is_done(&self, at: usize) -> bool {
@@ -212,7 +212,7 @@ impl Program {
     }
 
     /// Follows splits and jumps until only steps are left that take a character or end.
-    fn closure(&self, mut open: Vec<usize>) -> Vec<usize> {
+    fn close_over(&self, mut open: Vec<usize>) -> Vec<usize> {
         let mut seen = vec![false; self.steps.len()];
         let mut states = Vec::new();
         open.reverse();

@@ -20,7 +20,7 @@ pub(crate) enum WhiteSpace {
 }
 
 impl WhiteSpace {
-    pub(crate) fn normalize(self, value: &str) -> String {
+    pub(crate) fn normalize_value(self, value: &str) -> String {
         let blank = |c: char| matches!(c, ' ' | '\t' | '\r' | '\n');
         match self {
             Self::Preserve => value.to_owned(),
@@ -52,7 +52,7 @@ macro_rules! builtins {
             pub(crate) const NAMES: &[&str] = &[$($name),+];
 
             /// The type of this local name, without prefix.
-            pub(crate) fn named(local: &str) -> Option<Self> {
+            pub(crate) fn from_name(local: &str) -> Option<Self> {
                 match local { $($name => Some(Self::$variant),)+ _ => None }
             }
 
@@ -136,7 +136,7 @@ impl Builtin {
     }
 
     /// Whether a normalized value has the spelling of this type; limits are not checked.
-    pub(crate) fn spells(self, value: &str) -> bool {
+    pub(crate) fn can_spell(self, value: &str) -> bool {
         match self {
             Self::String | Self::NormalizedString | Self::Token => true,
             Self::NmToken => !value.is_empty() && value.chars().all(is_name_char),
@@ -147,9 +147,9 @@ impl Builtin {
             Self::Boolean => matches!(value, "true" | "false" | "1" | "0"),
             Self::Decimal => is_decimal(value),
             Self::Double | Self::Float => is_floating(value),
-            Self::Date => calendar::date(value).is_some(),
+            Self::Date => calendar::parse_date(value).is_some(),
             Self::DateTime => calendar::date_time(value).is_some(),
-            Self::Time => calendar::time(value).is_some(),
+            Self::Time => calendar::parse_time(value).is_some(),
             Self::Duration => calendar::is_duration(value),
             Self::Base64 => base64_length(value).is_some(),
             Self::Hex => value.len().is_multiple_of(2) && value.bytes().all(|b| b.is_ascii_hexdigit()),
@@ -177,20 +177,20 @@ impl Builtin {
     }
 
     /// How two values of this type compare; `None` if they do not, or if no words are known.
-    pub(crate) fn compare(self, left: &str, right: &str) -> Option<Ordering> {
+    pub(crate) fn compare_values(self, left: &str, right: &str) -> Option<Ordering> {
         match self.family() {
             Family::Whole | Family::Decimal => Some(compare_decimals(left, right)),
-            Family::Floating => compare_floating(floating(left)?, floating(right)?),
+            Family::Floating => compare_floating(parse_floating(left)?, parse_floating(right)?),
             Family::Moment => compare_moments(self, left, right),
             Family::Text | Family::Truth | Family::Span | Family::Bytes => None,
         }
     }
 
     /// Whether two spellings are one value, as an enumeration compares them.
-    pub(crate) fn same(self, left: &str, right: &str) -> bool {
+    pub(crate) fn is_same(self, left: &str, right: &str) -> bool {
         match self.family() {
             Family::Whole | Family::Decimal | Family::Floating | Family::Moment => {
-                left == right || self.compare(left, right) == Some(Ordering::Equal)
+                left == right || self.compare_values(left, right) == Some(Ordering::Equal)
             }
             Family::Truth => matches!(left, "true" | "1") == matches!(right, "true" | "1"),
             Family::Bytes => match self {
@@ -203,7 +203,7 @@ impl Builtin {
     }
 
     /// The length that length facets count: characters of text, octets of binary values.
-    pub(crate) fn length(self, value: &str) -> usize {
+    pub(crate) fn measure_length(self, value: &str) -> usize {
         match self {
             Self::Hex => value.len() / 2,
             Self::Base64 => base64_length(value).unwrap_or_default(),
@@ -249,7 +249,7 @@ fn is_floating(value: &str) -> bool {
     !(whole.is_empty() && fraction.is_empty()) && digits(whole) && digits(fraction) && digits(exponent)
 }
 
-fn floating(value: &str) -> Option<f64> {
+fn parse_floating(value: &str) -> Option<f64> {
     match value {
         "INF" => Some(f64::INFINITY),
         "-INF" => Some(f64::NEG_INFINITY),
@@ -269,21 +269,21 @@ fn compare_floating(left: f64, right: f64) -> Option<Ordering> {
 /// The order of two moments of that type, if they compare.
 fn compare_moments(of: Builtin, left: &str, right: &str) -> Option<Ordering> {
     let read = match of {
-        Builtin::Date => calendar::date,
+        Builtin::Date => calendar::parse_date,
         Builtin::DateTime => calendar::date_time,
-        _ => calendar::time,
+        _ => calendar::parse_time,
     };
-    read(left)?.compare(&read(right)?)
+    read(left)?.compare_to(&read(right)?)
 }
 
 /// Compares two spellings of decimals exactly, whatever their length.
 fn compare_decimals(left: &str, right: &str) -> Ordering {
-    let (left, right) = (Digits::of(left), Digits::of(right));
+    let (left, right) = (Digits::from_text(left), Digits::from_text(right));
     match (left.negative, right.negative) {
         (false, true) => Ordering::Greater,
         (true, false) => Ordering::Less,
-        (false, false) => left.magnitude(&right),
-        (true, true) => right.magnitude(&left),
+        (false, false) => left.compare_magnitude(&right),
+        (true, true) => right.compare_magnitude(&left),
     }
 }
 
@@ -295,7 +295,7 @@ struct Digits<'a> {
 }
 
 impl<'a> Digits<'a> {
-    fn of(value: &'a str) -> Self {
+    fn from_text(value: &'a str) -> Self {
         let unsigned = value.strip_prefix(['+', '-']).unwrap_or(value);
         let (whole, fraction) = unsigned.split_once('.').unwrap_or((unsigned, ""));
         let whole = whole.trim_start_matches('0');
@@ -304,7 +304,7 @@ impl<'a> Digits<'a> {
         Self { negative: value.starts_with('-') && !zero, whole, fraction }
     }
 
-    fn magnitude(&self, other: &Self) -> Ordering {
+    fn compare_magnitude(&self, other: &Self) -> Ordering {
         (self.whole.len().cmp(&other.whole.len()))
             .then_with(|| self.whole.cmp(other.whole))
             .then_with(|| self.fraction.cmp(other.fraction))
@@ -313,7 +313,7 @@ impl<'a> Digits<'a> {
 
 /// All digits of a decimal and those after the point, as the digit facets count them.
 pub(crate) fn digit_counts(value: &str) -> (usize, usize) {
-    let digits = Digits::of(value);
+    let digits = Digits::from_text(value);
     let all = digits.whole.len().saturating_add(digits.fraction.len());
     (all.max(1), digits.fraction.len())
 }

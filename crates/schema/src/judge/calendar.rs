@@ -15,7 +15,7 @@ pub(crate) struct Moment {
 
 impl Moment {
     /// The order of two moments. Moments with and without a time zone do not compare.
-    pub(crate) fn compare(&self, other: &Moment) -> Option<Ordering> {
+    pub(crate) fn compare_to(&self, other: &Moment) -> Option<Ordering> {
         if self.zoned != other.zoned {
             return None;
         }
@@ -26,26 +26,26 @@ impl Moment {
 /// Most digits of a year here; the judge accepts a few more and then decides alone.
 const YEAR_DIGITS: usize = 9;
 
-pub(crate) fn date(value: &str) -> Option<Moment> {
+pub(crate) fn parse_date(value: &str) -> Option<Moment> {
     let (day, rest) = day_of(value)?;
     let zone = zone_minutes(rest)?;
-    Some(moment(day, 0.0, zone))
+    Some(make_moment(day, 0.0, zone))
 }
 
 pub(crate) fn date_time(value: &str) -> Option<Moment> {
     let (day, rest) = day_of(value)?;
     let (second, rest) = second_of(rest.strip_prefix('T')?)?;
     let zone = zone_minutes(rest)?;
-    Some(moment(day, second, zone))
+    Some(make_moment(day, second, zone))
 }
 
-pub(crate) fn time(value: &str) -> Option<Moment> {
+pub(crate) fn parse_time(value: &str) -> Option<Moment> {
     let (second, rest) = second_of(value)?;
     let zone = zone_minutes(rest)?;
-    Some(moment(0, second, zone))
+    Some(make_moment(0, second, zone))
 }
 
-fn moment(day: i64, second: f64, zone: Option<i32>) -> Moment {
+fn make_moment(day: i64, second: f64, zone: Option<i32>) -> Moment {
     let shifted = second - f64::from(zone.unwrap_or_default()) * 60.0;
     // A zone is at most 14 hours, so one day either way is enough.
     let (day, second) = match shifted {
@@ -152,12 +152,12 @@ pub(crate) fn is_duration(value: &str) -> bool {
 
 /// Whether two durations are the same value: months and seconds are, whatever the units. A month has no number of days.
 pub(crate) fn is_same_duration(one: &str, other: &str) -> bool {
-    one == other || duration(one).is_some_and(|read| duration(other) == Some(read))
+    one == other || parse_duration(one).is_some_and(|read| parse_duration(other) == Some(read))
 }
 
 /// The months and the seconds of a duration with their sign, and the fraction of a second, whose sign counts if there is
 /// no whole second. `None` if a number is too large.
-fn duration(value: &str) -> Option<(i128, i128, bool, &str)> {
+fn parse_duration(value: &str) -> Option<(i128, i128, bool, &str)> {
     let (sign, unsigned) = value.strip_prefix('-').map_or((1, value), |rest| (-1, rest));
     let body = unsigned.strip_prefix('P')?;
     let (date, clock) = body.split_once('T').unwrap_or((body, ""));

@@ -3,13 +3,15 @@
 //! A value as written comes in, its error and a value that fits go out. `amend` finds that value, and it is always
 //! checked against the same type.
 
-use crate::explain::amend::suggestion;
-use crate::judge::value::{Wrong, blanks_fault, fault};
+use crate::explain::amend::suggest_value;
+use crate::judge::value::{Wrong, blanks_fault, find_fault};
 use crate::shape::Simple;
 
 /// The error of a value, if it has one.
-pub(crate) fn check(simple: &Simple, written: &str) -> Option<Wrong> {
-    let value = simple.space.normalize(written);
-    let Some((words, fragment)) = fault(simple, &value) else { return blanks_fault(simple, written, value) };
-    Some(Wrong { words, fragment, instead: suggestion(simple, &value) })
+pub(crate) fn check_value(simple: &Simple, written: &str) -> Option<Wrong> {
+    let value = simple.space.normalize_value(written);
+    let Some((words, fragment)) = find_fault(simple, &value) else {
+        return blanks_fault(simple, written, value);
+    };
+    Some(Wrong { words, fragment, instead: suggest_value(simple, &value) })
 }

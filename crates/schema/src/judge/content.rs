@@ -37,9 +37,9 @@ pub(crate) struct Laid<'m> {
     pub(crate) stop: Option<Stop<'m>>,
 }
 
-pub(crate) fn lay<'m>(particle: &'m Particle, children: &[&Element]) -> Laid<'m> {
+pub(crate) fn lay_children<'m>(particle: &'m Particle, children: &[&Element]) -> Laid<'m> {
     let mut laying = Laying { children, taken: Vec::new(), candidates: Vec::new() };
-    let complete = laying.particle(particle) && laying.taken.len() == children.len();
+    let complete = laying.lay_particle(particle) && laying.taken.len() == children.len();
     let Laying { taken, candidates, .. } = laying;
     let stop = (!complete).then_some(Stop { at: taken.len(), candidates });
     Laid { taken, stop }
@@ -54,17 +54,17 @@ struct Laying<'m, 'c> {
 
 impl<'m> Laying<'m, '_> {
     /// Takes as many children as the particle can; `false` if it needs more than there are.
-    fn particle(&mut self, particle: &'m Particle) -> bool {
+    fn lay_particle(&mut self, particle: &'m Particle) -> bool {
         let mut count: u32 = 0;
         while particle.max.is_none_or(|max| count < max) {
-            if !self.starts(&particle.term) {
+            if !self.can_start(&particle.term) {
                 let satisfied = count >= particle.min || particle.term.may_be_empty();
-                self.missed(particle, !satisfied, false);
+                self.note_missed(particle, !satisfied, false);
                 return satisfied;
             }
             let taken = match &particle.term {
-                Term::Element(declaration) => self.take(Taken::Element(particle, declaration)),
-                group => self.term(group),
+                Term::Element(declaration) => self.take_child(Taken::Element(particle, declaration)),
+                group => self.lay_term(group),
             };
             if !taken {
                 return false;
@@ -75,60 +75,60 @@ impl<'m> Laying<'m, '_> {
     }
 
     /// Takes one round of a term that the current child starts.
-    fn term(&mut self, term: &'m Term) -> bool {
+    fn lay_term(&mut self, term: &'m Term) -> bool {
         match term {
-            Term::Wildcard(_) => self.take(Taken::Wildcard),
+            Term::Wildcard(_) => self.take_child(Taken::Wildcard),
             // `particle` takes single elements itself, because the particle is what is noted.
             Term::Element(_) => false,
-            Term::Sequence(parts) => parts.iter().all(|part| self.particle(part)),
-            Term::Choice(parts) => match parts.iter().find(|part| self.starts(&part.term)) {
-                Some(part) => self.particle(part),
+            Term::Sequence(parts) => parts.iter().all(|part| self.lay_particle(part)),
+            Term::Choice(parts) => match parts.iter().find(|part| self.can_start(&part.term)) {
+                Some(part) => self.lay_particle(part),
                 None => true,
             },
-            Term::All(parts) => self.all(parts),
+            Term::All(parts) => self.lay_all(parts),
         }
     }
 
-    fn all(&mut self, parts: &'m [Particle]) -> bool {
+    fn lay_all(&mut self, parts: &'m [Particle]) -> bool {
         let mut left: Vec<&'m Particle> = parts.iter().collect();
-        while let Some(at) = left.iter().position(|part| self.starts(&part.term)) {
+        while let Some(at) = left.iter().position(|part| self.can_start(&part.term)) {
             let part = left.remove(at);
-            if !self.particle(part) {
+            if !self.lay_particle(part) {
                 return false;
             }
         }
-        left.iter().for_each(|part| self.missed(part, part.min > 0, false));
+        left.iter().for_each(|part| self.note_missed(part, part.min > 0, false));
         left.iter().all(|part| part.min == 0)
     }
 
-    fn take(&mut self, taken: Taken<'m>) -> bool {
+    fn take_child(&mut self, taken: Taken<'m>) -> bool {
         self.taken.push(taken);
         self.candidates.clear();
         true
     }
 
-    fn starts(&self, term: &Term) -> bool {
+    fn can_start(&self, term: &Term) -> bool {
         let Some(child) = self.children.get(self.taken.len()) else { return false };
         can_start(term, child)
     }
 
     /// Notes the elements that a particle could have begun with here.
-    fn missed(&mut self, particle: &'m Particle, required: bool, alternative: bool) {
+    fn note_missed(&mut self, particle: &'m Particle, required: bool, alternative: bool) {
         match &particle.term {
             Term::Element(_) | Term::Wildcard(_) => {
                 self.candidates.push(Candidate { particle, required, alternative });
             }
             Term::Choice(parts) => {
                 let alternative = alternative || parts.len() > 1;
-                parts.iter().for_each(|part| self.missed(part, required, alternative));
+                parts.iter().for_each(|part| self.note_missed(part, required, alternative));
             }
             Term::All(parts) => {
-                parts.iter().for_each(|part| self.missed(part, required && part.min > 0, alternative));
+                parts.iter().for_each(|part| self.note_missed(part, required && part.min > 0, alternative));
             }
             Term::Sequence(parts) => {
                 for part in parts {
                     let absent = part.may_be_absent();
-                    self.missed(part, required && !absent, alternative);
+                    self.note_missed(part, required && !absent, alternative);
                     if !absent {
                         break;
                     }
@@ -140,8 +140,8 @@ impl<'m> Laying<'m, '_> {
 
 fn can_start(term: &Term, child: &Element) -> bool {
     match term {
-        Term::Element(declaration) => child.name.is(&declaration.namespace, &declaration.name),
-        Term::Wildcard(wildcard) => wildcard.takes(&child.name.namespace),
+        Term::Element(declaration) => child.name.is_named(&declaration.namespace, &declaration.name),
+        Term::Wildcard(wildcard) => wildcard.can_take(&child.name.namespace),
         Term::Choice(parts) | Term::All(parts) => parts.iter().any(|p| can_start(&p.term, child)),
         Term::Sequence(parts) => {
             for part in parts {

@@ -23,26 +23,26 @@ pub(crate) struct Pattern {
 
 impl Pattern {
     /// Reads a pattern or reports why it is refused.
-    pub(crate) fn read(source: &str) -> Result<Self, String> {
+    pub(crate) fn parse(source: &str) -> Result<Self, String> {
         let mut reader = Reader { rest: source.chars().collect::<Vec<_>>(), at: 0, nesting: 0 };
-        let tree = reader.alternatives()?;
+        let tree = reader.read_alternatives()?;
         match reader.peek() {
             None => {}
             Some(c) => return Err(format!("an unexpected {c}")),
         }
-        let program = tree.program()?;
+        let program = tree.to_program()?;
         if tree.has_starred_branch() {
             return Err("libxml2 runs an alternative that may repeat or be empty into its neighbours; \
                         write (a+|b)? instead of (a*|b)"
                 .to_owned());
         }
-        let looped = tree.looped().program()?;
-        if ambiguity::doubles(&looped) || ambiguity::overlaps(&looped) {
+        let looped = tree.to_loop().to_program()?;
+        if ambiguity::has_doubles(&looped) || ambiguity::has_overlaps(&looped) {
             return Err("its repetitions overlap, so that one value can be read in very many ways; \
                         let them read different characters, as [^@]+@[^@]+ instead of .+@.+"
                 .to_owned());
         }
-        if tree.is_delicate() && ambiguity::forks(&looped) {
+        if tree.is_delicate() && ambiguity::has_forks(&looped) {
             return Err(
                 "two parts can read the same character beside a { }, a -[ ] or a | with repetitions, and libxml2 errs \
                         there; \
@@ -59,13 +59,13 @@ impl Pattern {
     }
 
     /// Whether the whole value matches.
-    pub(crate) fn matches(&self, value: &str) -> bool {
-        self.program.matches(value)
+    pub(crate) fn is_match(&self, value: &str) -> bool {
+        self.program.is_match(value)
     }
 
     /// A shortest value of at least `least` characters that matches.
-    pub(crate) fn sample(&self, least: usize) -> Option<String> {
-        self.program.sample(least)
+    pub(crate) fn find_sample(&self, least: usize) -> Option<String> {
+        self.program.find_sample(least)
     }
 }
 
@@ -79,9 +79,9 @@ pub(crate) enum Tree {
 }
 
 impl Tree {
-    fn program(&self) -> Result<Program, String> {
+    fn to_program(&self) -> Result<Program, String> {
         let mut program = Program::default();
-        self.emit(&mut program)?;
+        self.emit_steps(&mut program)?;
         program.finish();
         Ok(program)
     }
@@ -94,7 +94,7 @@ impl Tree {
             Self::Row(parts) => parts.iter().any(Self::is_delicate),
             Self::Either(branches) => {
                 let several = branches.len() > 1;
-                branches.iter().any(|branch| branch.is_delicate() || (several && branch.repeats()))
+                branches.iter().any(|branch| branch.is_delicate() || (several && branch.has_repeats()))
             }
             Self::Repeat { what, least, most } => {
                 what.is_delicate() || *least > 1 || most.is_some_and(|most| most > 1)
@@ -124,70 +124,70 @@ impl Tree {
         }
     }
 
-    fn repeats(&self) -> bool {
+    fn has_repeats(&self) -> bool {
         match self {
             Self::One(_) => false,
-            Self::Row(parts) | Self::Either(parts) => parts.iter().any(Self::repeats),
-            Self::Repeat { what, most, .. } => what.repeats() || most.is_none_or(|most| most > 1),
+            Self::Row(parts) | Self::Either(parts) => parts.iter().any(Self::has_repeats),
+            Self::Repeat { what, most, .. } => what.has_repeats() || most.is_none_or(|most| most > 1),
         }
     }
 
     /// The same pattern with every count made a loop. libxml2 miscounts if one counted repetition can run
     /// into another, so they follow the same rule as loops.
-    fn looped(&self) -> Self {
-        let all = |trees: &[Self]| trees.iter().map(Self::looped).collect();
+    fn to_loop(&self) -> Self {
+        let all = |trees: &[Self]| trees.iter().map(Self::to_loop).collect();
         match self {
             Self::One(class) => Self::One(class.clone()),
             Self::Row(parts) => Self::Row(all(parts)),
             Self::Either(branches) => Self::Either(all(branches)),
             Self::Repeat { what, least, most } => {
-                let what = Box::new(what.looped());
+                let what = Box::new(what.to_loop());
                 let most = most.filter(|most| *most <= 1);
                 Self::Repeat { what, least: (*least).min(1), most }
             }
         }
     }
 
-    fn emit(&self, program: &mut Program) -> Result<(), String> {
+    fn emit_steps(&self, program: &mut Program) -> Result<(), String> {
         if program.len() > STEPS {
             return Err(format!("it unfolds into more than {STEPS} steps"));
         }
         match self {
-            Self::One(class) => program.class(class.clone()),
-            Self::Row(parts) => parts.iter().try_for_each(|part| part.emit(program))?,
+            Self::One(class) => program.push_class(class.clone()),
+            Self::Row(parts) => parts.iter().try_for_each(|part| part.emit_steps(program))?,
             Self::Either(branches) => {
                 let mut ends = Vec::new();
                 for (at, branch) in branches.iter().enumerate() {
                     if at.saturating_add(1) == branches.len() {
-                        branch.emit(program)?;
+                        branch.emit_steps(program)?;
                         break;
                     }
-                    let split = program.split();
-                    branch.emit(program)?;
-                    ends.push(program.jump());
-                    program.land(split);
+                    let split = program.push_split();
+                    branch.emit_steps(program)?;
+                    ends.push(program.push_jump());
+                    program.land_at(split);
                 }
-                ends.into_iter().for_each(|jump| program.land(jump));
+                ends.into_iter().for_each(|jump| program.land_at(jump));
             }
             Self::Repeat { what, least, most } => {
                 for _ in 0..*least {
-                    what.emit(program)?;
+                    what.emit_steps(program)?;
                 }
                 match most {
                     None => {
                         let start = program.len();
-                        let split = program.split();
-                        what.emit(program)?;
+                        let split = program.push_split();
+                        what.emit_steps(program)?;
                         program.jump_back(start);
-                        program.land(split);
+                        program.land_at(split);
                     }
                     Some(most) => {
                         let mut splits = Vec::new();
                         for _ in *least..*most {
-                            splits.push(program.split());
-                            what.emit(program)?;
+                            splits.push(program.push_split());
+                            what.emit_steps(program)?;
                         }
-                        splits.into_iter().for_each(|split| program.land(split));
+                        splits.into_iter().for_each(|split| program.land_at(split));
                     }
                 }
             }
@@ -213,7 +213,7 @@ impl Reader {
         Some(c)
     }
 
-    fn takes(&mut self, wanted: char) -> bool {
+    fn take_if(&mut self, wanted: char) -> bool {
         let found = self.peek() == Some(wanted);
         if found {
             self.at = self.at.saturating_add(1);
@@ -221,69 +221,69 @@ impl Reader {
         found
     }
 
-    fn deeper(&mut self) -> Result<(), String> {
+    fn enter_group(&mut self) -> Result<(), String> {
         self.nesting = self.nesting.saturating_add(1);
         if self.nesting > NESTING { Err("it is nested too deep".to_owned()) } else { Ok(()) }
     }
 
-    fn alternatives(&mut self) -> Result<Tree, String> {
-        self.deeper()?;
-        let mut branches = vec![self.row()?];
-        while self.takes('|') {
-            branches.push(self.row()?);
+    fn read_alternatives(&mut self) -> Result<Tree, String> {
+        self.enter_group()?;
+        let mut branches = vec![self.read_row()?];
+        while self.take_if('|') {
+            branches.push(self.read_row()?);
         }
         self.nesting = self.nesting.saturating_sub(1);
         Ok(Tree::Either(branches))
     }
 
-    fn row(&mut self) -> Result<Tree, String> {
+    fn read_row(&mut self) -> Result<Tree, String> {
         let mut parts = Vec::new();
         while let Some(c) = self.peek() {
             if matches!(c, '|' | ')') {
                 break;
             }
-            let atom = self.atom()?;
-            parts.push(self.repeated(atom)?);
+            let atom = self.read_atom()?;
+            parts.push(self.read_repetition(atom)?);
         }
         Ok(Tree::Row(parts))
     }
 
-    fn atom(&mut self) -> Result<Tree, String> {
+    fn read_atom(&mut self) -> Result<Tree, String> {
         match self.next() {
             Some('(') => {
-                let inner = self.alternatives()?;
-                if self.takes(')') { Ok(inner) } else { Err("a ( is never closed".to_owned()) }
+                let inner = self.read_alternatives()?;
+                if self.take_if(')') { Ok(inner) } else { Err("a ( is never closed".to_owned()) }
             }
-            Some('[') => Ok(Tree::One(self.class()?)),
-            Some('.') => Ok(Tree::One(Class::not(vec![Member::Char('\n'), Member::Char('\r')]))),
-            Some('\\') => Ok(Tree::One(Class::of(vec![self.escape()?]))),
+            Some('[') => Ok(Tree::One(self.read_class()?)),
+            Some('.') => Ok(Tree::One(Class::from_excluded(vec![Member::Char('\n'), Member::Char('\r')]))),
+            Some('\\') => Ok(Tree::One(Class::from_members(vec![self.read_escape()?]))),
             Some(c @ ('?' | '*' | '+' | '{' | '}' | ']')) => Err(format!("a {c} with nothing before it")),
-            Some(c) => Ok(Tree::One(Class::of(vec![Member::Char(c)]))),
+            Some(c) => Ok(Tree::One(Class::from_members(vec![Member::Char(c)]))),
             None => Err("it ends too early".to_owned()),
         }
     }
 
-    fn repeated(&mut self, atom: Tree) -> Result<Tree, String> {
+    fn read_repetition(&mut self, atom: Tree) -> Result<Tree, String> {
         let (least, most) = match self.peek() {
             Some('?') => (0, Some(1)),
             Some('*') => (0, None),
             Some('+') => (1, None),
-            Some('{') => return self.counted(atom),
+            Some('{') => return self.read_counts(atom),
             _ => return Ok(atom),
         };
         self.next();
         Ok(Tree::Repeat { what: Box::new(atom), least, most })
     }
 
-    fn counted(&mut self, atom: Tree) -> Result<Tree, String> {
+    fn read_counts(&mut self, atom: Tree) -> Result<Tree, String> {
         self.next();
-        let least = self.number()?;
+        let least = self.read_number()?;
         let most = match self.next() {
             Some('}') => Some(least),
-            Some(',') if self.takes('}') => None,
+            Some(',') if self.take_if('}') => None,
             Some(',') => {
-                let most = self.number()?;
-                if !self.takes('}') {
+                let most = self.read_number()?;
+                if !self.take_if('}') {
                     return Err("a { is never closed".to_owned());
                 }
                 Some(most)
@@ -296,7 +296,7 @@ impl Reader {
         Ok(Tree::Repeat { what: Box::new(atom), least, most })
     }
 
-    fn number(&mut self) -> Result<usize, String> {
+    fn read_number(&mut self) -> Result<usize, String> {
         let mut digits = String::new();
         while let Some(c) = self.peek().filter(char::is_ascii_digit) {
             digits.push(c);
@@ -306,9 +306,9 @@ impl Reader {
     }
 
     /// After the `[`: ranges and escapes, then optionally `-[...]`.
-    fn class(&mut self) -> Result<Class, String> {
-        self.deeper()?;
-        let negated = self.takes('^');
+    fn read_class(&mut self) -> Result<Class, String> {
+        self.enter_group()?;
+        let negated = self.take_if('^');
         let mut members = Vec::new();
         let mut without = None;
         loop {
@@ -317,18 +317,18 @@ impl Reader {
                 Some(']') if !members.is_empty() => break,
                 Some('-') if self.peek() == Some('[') => {
                     self.next();
-                    without = Some(Box::new(self.class()?));
-                    if !self.takes(']') {
+                    without = Some(Box::new(self.read_class()?));
+                    if !self.take_if(']') {
                         return Err("a [ is never closed".to_owned());
                     }
                     break;
                 }
                 Some('[') => return Err("a [ inside [ ] is written \\[".to_owned()),
                 Some('\\') => {
-                    let member = self.escape()?;
-                    members.push(self.ranged(member)?);
+                    let member = self.read_escape()?;
+                    members.push(self.read_range(member)?);
                 }
-                Some(c) => members.push(self.ranged(Member::Char(c))?),
+                Some(c) => members.push(self.read_range(Member::Char(c))?),
             }
         }
         self.nesting = self.nesting.saturating_sub(1);
@@ -336,7 +336,7 @@ impl Reader {
     }
 
     /// A single character, or a range if `-` and another character follow.
-    fn ranged(&mut self, from: Member) -> Result<Member, String> {
+    fn read_range(&mut self, from: Member) -> Result<Member, String> {
         let Member::Char(low) = from else { return Ok(from) };
         let after = self.rest.get(self.at.saturating_add(1)).copied();
         if self.peek() != Some('-') || matches!(after, None | Some(']' | '[')) {
@@ -344,7 +344,7 @@ impl Reader {
         }
         self.next();
         let high = match self.next() {
-            Some('\\') => match self.escape()? {
+            Some('\\') => match self.read_escape()? {
                 Member::Char(c) => c,
                 _ => return Err("a range ends in a class".to_owned()),
             },
@@ -354,7 +354,7 @@ impl Reader {
         if high < low { Err("a range runs backwards".to_owned()) } else { Ok(Member::Range(low, high)) }
     }
 
-    fn escape(&mut self) -> Result<Member, String> {
+    fn read_escape(&mut self) -> Result<Member, String> {
         let c = self.next().ok_or("it ends in a \\")?;
         Ok(match c {
             'n' => Member::Char('\n'),
@@ -393,11 +393,11 @@ mod tests {
             (r"^x$", "^x$", "x"),
         ];
         for (source, good, bad) in rows {
-            let pattern = Pattern::read(source).expect(source);
-            assert!(pattern.matches(good), "{source} takes {good}");
-            assert!(!pattern.matches(bad), "{source} refuses {bad}");
-            let sample = pattern.sample(0).expect(source);
-            assert!(pattern.matches(&sample), "{source} takes its sample {sample}");
+            let pattern = Pattern::parse(source).expect(source);
+            assert!(pattern.is_match(good), "{source} takes {good}");
+            assert!(!pattern.is_match(bad), "{source} refuses {bad}");
+            let sample = pattern.find_sample(0).expect(source);
+            assert!(pattern.is_match(&sample), "{source} takes its sample {sample}");
         }
     }
 
@@ -409,9 +409,9 @@ mod tests {
             (r"\i", ":_aé中", "-7ªー"),
             (r"\c", ":_a-.·7ー", "²½ "),
         ] {
-            let pattern = Pattern::read(class).expect(class);
-            inside.chars().for_each(|c| assert!(pattern.matches(&c.to_string()), "{class} takes {c:?}"));
-            outside.chars().for_each(|c| assert!(!pattern.matches(&c.to_string()), "{class} refuses {c:?}"));
+            let pattern = Pattern::parse(class).expect(class);
+            inside.chars().for_each(|c| assert!(pattern.is_match(&c.to_string()), "{class} takes {c:?}"));
+            outside.chars().for_each(|c| assert!(!pattern.is_match(&c.to_string()), "{class} refuses {c:?}"));
         }
     }
 
@@ -420,11 +420,11 @@ mod tests {
         for bad in
             ["(", "[a", "a{2,1}", "a{99999}", "(a{100}){100}", r"\p{L}", "*", "[z-a]", r"\q", "a{", ")"]
         {
-            assert!(Pattern::read(bad).is_err(), "{bad}");
+            assert!(Pattern::parse(bad).is_err(), "{bad}");
         }
-        assert!(Pattern::read(&"(".repeat(10_000)).is_err());
-        let long = Pattern::read("([a-z]{1,9}-)*X").expect("it is read");
-        assert!(!long.matches(&"a".repeat(20_000)));
+        assert!(Pattern::parse(&"(".repeat(10_000)).is_err());
+        let long = Pattern::parse("([a-z]{1,9}-)*X").expect("it is read");
+        assert!(!long.is_match(&"a".repeat(20_000)));
     }
 
     #[test]
@@ -441,7 +441,7 @@ mod tests {
             "([^a]..)*|a",
         ];
         for bomb in bombs {
-            assert!(Pattern::read(bomb).is_err(), "{bomb}");
+            assert!(Pattern::parse(bomb).is_err(), "{bomb}");
         }
     }
 }

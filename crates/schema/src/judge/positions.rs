@@ -34,7 +34,7 @@ struct Fragment {
 
 impl<'m> Graph<'m> {
     /// The graph of a content that currently has this many children.
-    pub(crate) fn of(particle: &'m Particle, children: usize) -> Option<Self> {
+    pub(crate) fn from_particle(particle: &'m Particle, children: usize) -> Option<Self> {
         let mut graph = Self {
             symbols: Vec::new(),
             symbol_of: vec![0],
@@ -42,8 +42,8 @@ impl<'m> Graph<'m> {
             ends: vec![false],
             children,
         };
-        let whole = graph.particle(particle)?;
-        graph.connect(&[0], &whole.first);
+        let whole = graph.add_particle(particle)?;
+        graph.connect_all(&[0], &whole.first);
         let ends = whole.last.iter().copied().chain(whole.nullable.then_some(0));
         for at in ends {
             if let Some(end) = graph.ends.get_mut(at) {
@@ -54,7 +54,7 @@ impl<'m> Graph<'m> {
     }
 
     /// The positions that can come after this one.
-    pub(crate) fn follow(&self, at: usize) -> &[usize] {
+    pub(crate) fn list_followers(&self, at: usize) -> &[usize] {
         self.follow.get(at).map(Vec::as_slice).unwrap_or_default()
     }
 
@@ -62,19 +62,19 @@ impl<'m> Graph<'m> {
         self.ends.get(at).copied().unwrap_or_default()
     }
 
-    pub(crate) fn symbol(&self, at: usize) -> Symbol {
+    pub(crate) fn find_symbol(&self, at: usize) -> Symbol {
         self.symbol_of.get(at).copied().unwrap_or_default()
     }
 
     /// The element of a symbol; `None` for a wildcard.
-    pub(crate) fn declaration(&self, symbol: Symbol) -> Option<&'m Declaration> {
+    pub(crate) fn find_declaration(&self, symbol: Symbol) -> Option<&'m Declaration> {
         match self.symbols.get(usize::from(symbol)) {
             Some(Term::Element(declaration)) => Some(declaration),
             _ => None,
         }
     }
 
-    fn particle(&mut self, particle: &'m Particle) -> Option<Fragment> {
+    fn add_particle(&mut self, particle: &'m Particle) -> Option<Fragment> {
         let bound = self.children.saturating_add(SPARE);
         let min = usize::try_from(particle.min).ok().filter(|min| *min <= bound)?;
         let max = particle.max.and_then(|max| usize::try_from(max).ok()).filter(|max| *max <= bound);
@@ -82,9 +82,9 @@ impl<'m> Graph<'m> {
         let mut whole = Fragment { nullable: min == 0, ..Fragment::default() };
         let mut before: Option<Fragment> = None;
         for copy in 1..=copies {
-            let part = self.term(&particle.term)?;
+            let part = self.add_term(&particle.term)?;
             match &before {
-                Some(before) => self.connect(&before.last, &part.first),
+                Some(before) => self.connect_all(&before.last, &part.first),
                 None => whole.first.clone_from(&part.first),
             }
             whole.nullable |= part.nullable;
@@ -94,19 +94,19 @@ impl<'m> Graph<'m> {
             before = Some(part);
         }
         if let (Some(last), None) = (&before, max) {
-            self.connect(&last.last, &last.first);
+            self.connect_all(&last.last, &last.first);
         }
         Some(whole)
     }
 
-    fn term(&mut self, term: &'m Term) -> Option<Fragment> {
+    fn add_term(&mut self, term: &'m Term) -> Option<Fragment> {
         match term {
-            Term::Element(_) | Term::Wildcard(_) => self.position(term),
+            Term::Element(_) | Term::Wildcard(_) => self.add_position(term),
             Term::Sequence(parts) => {
                 let mut whole = Fragment { nullable: true, ..Fragment::default() };
                 for part in parts {
-                    let part = self.particle(part)?;
-                    self.connect(&whole.last, &part.first);
+                    let part = self.add_particle(part)?;
+                    self.connect_all(&whole.last, &part.first);
                     if whole.nullable {
                         whole.first.extend(&part.first);
                     }
@@ -121,7 +121,7 @@ impl<'m> Graph<'m> {
             Term::Choice(parts) => {
                 let mut whole = Fragment { nullable: parts.is_empty(), ..Fragment::default() };
                 for part in parts {
-                    let part = self.particle(part)?;
+                    let part = self.add_particle(part)?;
                     whole.first.extend(&part.first);
                     whole.last.extend(&part.last);
                     whole.nullable |= part.nullable;
@@ -133,7 +133,7 @@ impl<'m> Graph<'m> {
         }
     }
 
-    fn position(&mut self, term: &'m Term) -> Option<Fragment> {
+    fn add_position(&mut self, term: &'m Term) -> Option<Fragment> {
         let at = self.symbol_of.len();
         if at > POSITIONS {
             return None;
@@ -149,7 +149,7 @@ impl<'m> Graph<'m> {
         Some(Fragment { first: vec![at], last: vec![at], nullable: false })
     }
 
-    fn connect(&mut self, from: &[usize], to: &[usize]) {
+    fn connect_all(&mut self, from: &[usize], to: &[usize]) {
         for at in from {
             let Some(follow) = self.follow.get_mut(*at) else { continue };
             for next in to {

@@ -4,7 +4,7 @@
 //! host or appear in a fragment, a relative reference has no colon in its first part.
 
 pub(crate) fn is_uri(value: &str) -> bool {
-    let plain: Vec<u8> = value.bytes().map(escaped).collect();
+    let plain: Vec<u8> = value.bytes().map(escape_byte).collect();
     let Ok(text) = std::str::from_utf8(&plain) else { return false };
     if let Some((scheme, rest)) = text.split_once(':')
         && scheme.starts_with(|c: char| c.is_ascii_alphabetic())
@@ -18,7 +18,7 @@ pub(crate) fn is_uri(value: &str) -> bool {
 }
 
 /// A character that XSD leaves unescaped counts as one harmless character per byte.
-fn escaped(byte: u8) -> u8 {
+fn escape_byte(byte: u8) -> u8 {
     let odd = !(32..127).contains(&byte) || b" <>\"{}|\\^`'".contains(&byte);
     if odd { b'_' } else { byte }
 }

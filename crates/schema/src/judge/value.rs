@@ -7,10 +7,13 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use crate::judge::builtin::{self, Builtin, Family};
-use crate::nearest::nearest;
+use crate::nearest::find_nearest;
 use crate::shape::{Simple, Variety};
 
-use crate::explain::describe::{TRUE_OR_FALSE, article, counted, describe, join, kind, listed, quoted};
+use crate::explain::describe::{
+    TRUE_OR_FALSE, choose_article, describe_simple, join_parts, list_values, name_kind, quote_value,
+    spell_count,
+};
 
 /// Longest value that patterns are tried on; for a longer one the judge's own message must do.
 pub(crate) const MATCHED: usize = 16 * 1024;
@@ -29,30 +32,32 @@ pub(crate) struct Wrong {
 type Fault = (String, Option<String>);
 
 /// Whether a normalized value breaks no rule.
-pub(crate) fn admits(simple: &Simple, value: &str) -> bool {
+pub(crate) fn is_admitted(simple: &Simple, value: &str) -> bool {
     // Without the words: a list asks this for every item, and finding the nearest of many values is
     // expensive.
     match &simple.variety {
         Variety::Atomic(base) => {
-            base.spells(value) && is_among(simple, value) && limits_fault(simple, *base, value).is_none()
+            base.can_spell(value) && is_among(simple, value) && limits_fault(simple, *base, value).is_none()
         }
-        Variety::List(item) => items(value).all(|one| admits(item, one)) && of_list(simple, value).is_none(),
+        Variety::List(item) => {
+            split_items(value).all(|one| is_admitted(item, one)) && of_list(simple, value).is_none()
+        }
         Variety::Union(members) => {
-            reader(members, value).is_some_and(|read| of_union(simple, &read).is_none())
+            find_reader(members, value).is_some_and(|read| of_union(simple, &read).is_none())
         }
     }
 }
 
 /// The items of a list whose white space is normalized.
-pub(crate) fn items(value: &str) -> impl Iterator<Item = &str> {
+pub(crate) fn split_items(value: &str) -> impl Iterator<Item = &str> {
     value.split(' ').filter(|item| !item.is_empty())
 }
 
 /// The member of a union that reads a value, and the value as that member normalizes it.
-pub(crate) fn reader<'m>(members: &'m [Arc<Simple>], value: &str) -> Option<(&'m Simple, String)> {
+pub(crate) fn find_reader<'m>(members: &'m [Arc<Simple>], value: &str) -> Option<(&'m Simple, String)> {
     members.iter().find_map(|member| {
-        let value = member.space.normalize(value);
-        admits(member, &value).then_some((member.as_ref(), value))
+        let value = member.space.normalize_value(value);
+        is_admitted(member, &value).then_some((member.as_ref(), value))
     })
 }
 
@@ -65,17 +70,17 @@ pub(super) fn blanks_fault(simple: &Simple, written: &str, value: String) -> Opt
         || (behind && !written.ends_with(value.chars().next_back()?));
     let met = simple.patterns.is_empty() && simple.values.is_empty();
     (blanks && met).then(|| {
-        let words = join(&[&quoted(&value), " has blanks around it, write it without"]);
+        let words = join_parts(&[&quote_value(&value), " has blanks around it, write it without"]);
         Wrong { words, fragment: None, instead: Some(value) }
     })
 }
 
 /// The first broken rule, and its facet.
-pub(super) fn fault(simple: &Simple, value: &str) -> Option<Fault> {
+pub(super) fn find_fault(simple: &Simple, value: &str) -> Option<Fault> {
     match &simple.variety {
         Variety::Atomic(base) => atomic_fault(simple, *base, value),
         Variety::List(item) => list_fault(simple, item, value),
-        Variety::Union(members) => match reader(members, value) {
+        Variety::Union(members) => match find_reader(members, value) {
             Some(read) => of_union(simple, &read),
             None => Some(union_fault(simple, members, value)),
         },
@@ -83,11 +88,11 @@ pub(super) fn fault(simple: &Simple, value: &str) -> Option<Fault> {
 }
 
 fn atomic_fault(simple: &Simple, base: Builtin, value: &str) -> Option<Fault> {
-    if !base.spells(value) {
+    if !base.can_spell(value) {
         let words = if value.is_empty() {
-            join(&["is empty, ", article(base), kind(base), " is needed"])
+            join_parts(&["is empty, ", choose_article(base), name_kind(base), " is needed"])
         } else {
-            join(&[&quoted(value), " is not ", article(base), kind(base)])
+            join_parts(&[&quote_value(value), " is not ", choose_article(base), name_kind(base)])
         };
         return Some((words, None));
     }
@@ -98,33 +103,33 @@ fn atomic_fault(simple: &Simple, base: Builtin, value: &str) -> Option<Fault> {
 fn limits_fault(simple: &Simple, base: Builtin, value: &str) -> Option<Fault> {
     bounds_fault(simple, base, value)
         .or_else(|| range_fault(base, value))
-        .or_else(|| length_fault(simple, base.length(value)))
+        .or_else(|| length_fault(simple, base.measure_length(value)))
         .or_else(|| digits_fault(simple, base, value))
         .or_else(|| pattern_fault(simple, value))
 }
 
 /// The first wrong item, otherwise the error of the list itself.
 fn list_fault(simple: &Simple, item: &Simple, value: &str) -> Option<Fault> {
-    let wrong = items(value).enumerate().find(|(_, one)| !admits(item, one));
+    let wrong = split_items(value).enumerate().find(|(_, one)| !is_admitted(item, one));
     let Some((at, one)) = wrong else { return of_list(simple, value) };
-    let (words, fragment) = fault(item, one)?;
-    Some((join(&["item ", &at.saturating_add(1).to_string(), ": ", &words]), fragment))
+    let (words, fragment) = find_fault(item, one)?;
+    Some((join_parts(&["item ", &at.saturating_add(1).to_string(), ": ", &words]), fragment))
 }
 
 /// The error of a list whose items are all right.
 fn of_list(simple: &Simple, value: &str) -> Option<Fault> {
     values_fault(simple, value)
-        .or_else(|| length_fault(simple, items(value).count()))
+        .or_else(|| length_fault(simple, split_items(value).count()))
         .or_else(|| pattern_fault(simple, value))
 }
 
 /// The error of a union for a value that one of its members reads.
 fn of_union(simple: &Simple, (member, value): &(&Simple, String)) -> Option<Fault> {
-    let single = if simple.values.is_empty() { None } else { atoms(member, value) };
+    let single = if simple.values.is_empty() { None } else { list_atoms(member, value) };
     if single
         .is_some_and(|single| !simple.values.iter().any(|known| is_read_as(simple, &known.value, &single)))
     {
-        return Some(unlisted(simple, value));
+        return Some(report_unlisted(simple, value));
     }
     pattern_fault(simple, value)
 }
@@ -132,22 +137,26 @@ fn of_union(simple: &Simple, (member, value): &(&Simple, String)) -> Option<Faul
 /// No member reads the value: the message of one member if only one is close, otherwise a message for
 /// all.
 fn union_fault(simple: &Simple, members: &[Arc<Simple>], value: &str) -> Fault {
-    let shown = if value.trim().is_empty() { "an empty value".to_owned() } else { quoted(value.trim()) };
+    let shown = if value.trim().is_empty() { "an empty value".to_owned() } else { quote_value(value.trim()) };
     let mut spelt = members.iter().filter(|member| is_spelt(member, value));
     if let (Some(meant), None) = (spelt.next(), spelt.next())
-        && let Some((words, fragment)) = fault(meant, &meant.space.normalize(value))
+        && let Some((words, fragment)) = find_fault(meant, &meant.space.normalize_value(value))
     {
         return (words, fragment);
     }
-    (join(&[&shown, " does not match what is allowed: ", &describe(simple)]), None)
+    (join_parts(&[&shown, " does not match what is allowed: ", &describe_simple(simple)]), None)
 }
 
 /// Whether a value has the form of this type; a number that is too large still has it.
 fn is_spelt(simple: &Simple, value: &str) -> bool {
     match &simple.variety {
         // Any text has the form of text, so that says nothing about the intent.
-        Variety::Atomic(base) => base.family() != Family::Text && base.spells(&simple.space.normalize(value)),
-        Variety::List(item) => items(&simple.space.normalize(value)).all(|one| is_spelt(item, one)),
+        Variety::Atomic(base) => {
+            base.family() != Family::Text && base.can_spell(&simple.space.normalize_value(value))
+        }
+        Variety::List(item) => {
+            split_items(&simple.space.normalize_value(value)).all(|one| is_spelt(item, one))
+        }
         Variety::Union(_) => false,
     }
 }
@@ -156,18 +165,18 @@ fn is_spelt(simple: &Simple, value: &str) -> bool {
 fn is_among(simple: &Simple, value: &str) -> bool {
     if simple.values.is_empty() || matches!(simple.variety, Variety::Atomic(_)) {
         return simple.values.is_empty()
-            || simple.values.iter().any(|known| same(simple, &known.value, value));
+            || simple.values.iter().any(|known| is_same(simple, &known.value, value));
     }
-    let single = atoms(simple, value);
+    let single = list_atoms(simple, value);
     single.is_some_and(|single| simple.values.iter().any(|known| is_read_as(simple, &known.value, &single)))
 }
 
 /// Whether two values that the type admits are the same value.
-pub(crate) fn same(simple: &Simple, left: &str, right: &str) -> bool {
+pub(crate) fn is_same(simple: &Simple, left: &str, right: &str) -> bool {
     match &simple.variety {
-        Variety::Atomic(base) => base.same(left, right),
+        Variety::Atomic(base) => base.is_same(left, right),
         Variety::List(_) | Variety::Union(_) => {
-            atoms(simple, left).is_some_and(|left| is_read_as(simple, right, &left))
+            list_atoms(simple, left).is_some_and(|left| is_read_as(simple, right, &left))
         }
     }
 }
@@ -175,10 +184,10 @@ pub(crate) fn same(simple: &Simple, left: &str, right: &str) -> bool {
 /// Whether a value has these single values: item by item, and only items of one kind can be the same. As in libxml2, a
 /// list of one item is the same as the item alone.
 fn is_read_as(simple: &Simple, value: &str, single: &[(Builtin, String)]) -> bool {
-    atoms(simple, value).is_some_and(|read| {
+    list_atoms(simple, value).is_some_and(|read| {
         let mut pairs = read.iter().zip(single);
         read.len() == single.len()
-            && pairs.all(|((a, left), (b, right))| is_kin(*a, *b) && a.same(left, right))
+            && pairs.all(|((a, left), (b, right))| is_kin(*a, *b) && a.is_same(left, right))
     })
 }
 
@@ -193,59 +202,61 @@ fn is_kin(one: Builtin, other: Builtin) -> bool {
 }
 
 /// The single values of a value, each with the built-in type that it was read as.
-fn atoms(simple: &Simple, value: &str) -> Option<Vec<(Builtin, String)>> {
+fn list_atoms(simple: &Simple, value: &str) -> Option<Vec<(Builtin, String)>> {
     match &simple.variety {
         Variety::Atomic(base) => Some(vec![(*base, value.to_owned())]),
         Variety::List(item) => {
-            let each = items(value).map(|one| atoms(item, one)).collect::<Option<Vec<_>>>()?;
+            let each = split_items(value).map(|one| list_atoms(item, one)).collect::<Option<Vec<_>>>()?;
             Some(each.concat())
         }
-        Variety::Union(members) => reader(members, value).and_then(|(member, value)| atoms(member, &value)),
+        Variety::Union(members) => {
+            find_reader(members, value).and_then(|(member, value)| list_atoms(member, &value))
+        }
     }
 }
 
 fn values_fault(simple: &Simple, value: &str) -> Option<Fault> {
-    (!is_among(simple, value)).then(|| unlisted(simple, value))
+    (!is_among(simple, value)).then(|| report_unlisted(simple, value))
 }
 
-fn unlisted(simple: &Simple, value: &str) -> Fault {
-    let near = nearest(value, simple.values.iter().map(|v| v.value.as_str()));
+fn report_unlisted(simple: &Simple, value: &str) -> Fault {
+    let near = find_nearest(value, simple.values.iter().map(|v| v.value.as_str()));
     let fragment = simple.values.iter().find(|v| Some(v.value.as_str()) == near).or(simple.values.first());
     let words = if value.is_empty() {
-        join(&["is empty, one of ", &listed(simple), " is needed"])
+        join_parts(&["is empty, one of ", &list_values(simple), " is needed"])
     } else {
-        join(&[&quoted(value), " is not one of ", &listed(simple)])
+        join_parts(&[&quote_value(value), " is not one of ", &list_values(simple)])
     };
     (words, fragment.map(|v| v.fragment.clone()))
 }
 
 fn bounds_fault(simple: &Simple, base: Builtin, value: &str) -> Option<Fault> {
-    let shown = quoted(value);
+    let shown = quote_value(value);
     let (below, above, smallest, largest) = if base.family() == Family::Moment {
         (" is before ", " after ", ", the earliest allowed", ", the latest allowed")
     } else {
         (" is less than ", " more than ", ", the smallest allowed", ", the largest allowed")
     };
     if let Some(least) = &simple.least {
-        let order = base.compare(value, &least.value)?;
+        let order = base.compare_values(value, &least.value)?;
         if order == Ordering::Less || (order == Ordering::Equal && !least.inclusive) {
             let words = if least.inclusive {
-                join(&[&shown, below, &least.value, smallest])
+                join_parts(&[&shown, below, &least.value, smallest])
             } else {
-                join(&[&shown, " is not", above, &least.value])
+                join_parts(&[&shown, " is not", above, &least.value])
             };
             return Some((words, Some(least.fragment.clone())));
         }
     }
     let most = simple.most.as_ref()?;
-    let order = base.compare(value, &most.value)?;
+    let order = base.compare_values(value, &most.value)?;
     if order == Ordering::Less || (order == Ordering::Equal && most.inclusive) {
         return None;
     }
     let words = if most.inclusive {
-        join(&[&shown, " is", above, &most.value, largest])
+        join_parts(&[&shown, " is", above, &most.value, largest])
     } else {
-        join(&[&shown, " is not", below.trim_start_matches(" is"), &most.value])
+        join_parts(&[&shown, " is not", below.trim_start_matches(" is"), &most.value])
     };
     Some((words, Some(most.fragment.clone())))
 }
@@ -253,30 +264,36 @@ fn bounds_fault(simple: &Simple, base: Builtin, value: &str) -> Option<Fault> {
 /// The range of a built-in type itself.
 fn range_fault(base: Builtin, value: &str) -> Option<Fault> {
     let (least, most) = base.limits();
-    let beyond =
-        |limit: Option<&'static str>, order| limit.filter(|limit| base.compare(value, limit) == Some(order));
+    let beyond = |limit: Option<&'static str>, order| {
+        limit.filter(|limit| base.compare_values(value, limit) == Some(order))
+    };
     if let Some(least) = beyond(least, Ordering::Less) {
-        return Some((join(&[&quoted(value), " is less than ", least, ", the smallest allowed"]), None));
+        return Some((
+            join_parts(&[&quote_value(value), " is less than ", least, ", the smallest allowed"]),
+            None,
+        ));
     }
     let most = beyond(most, Ordering::Greater)?;
-    Some((join(&[&quoted(value), " is more than ", most, ", the largest allowed"]), None))
+    Some((join_parts(&[&quote_value(value), " is more than ", most, ", the largest allowed"]), None))
 }
 
 fn length_fault(simple: &Simple, length: usize) -> Option<Fault> {
     let has = || {
-        if length == 0 { "is empty".to_owned() } else { join(&["has ", &counted(simple, length)]) }
+        if length == 0 { "is empty".to_owned() } else { join_parts(&["has ", &spell_count(simple, length)]) }
     };
     if let Some(exact) = simple.length.as_ref().filter(|exact| exact.value != length) {
-        let words = join(&[&has(), ", exactly ", &exact.value.to_string(), are_or_is(exact.value), "needed"]);
+        let words =
+            join_parts(&[&has(), ", exactly ", &exact.value.to_string(), are_or_is(exact.value), "needed"]);
         return Some((words, Some(exact.fragment.clone())));
     }
     if let Some(least) = simple.min_length.as_ref().filter(|least| length < least.value) {
-        let needed = counted(simple, least.value);
-        let words = join(&[&has(), ", at least ", &needed, are_or_is(least.value), "needed"]);
+        let needed = spell_count(simple, least.value);
+        let words = join_parts(&[&has(), ", at least ", &needed, are_or_is(least.value), "needed"]);
         return Some((words, Some(least.fragment.clone())));
     }
     let most = simple.max_length.as_ref().filter(|most| length > most.value)?;
-    let words = join(&[&has(), ", at most ", &most.value.to_string(), are_or_is(most.value), "allowed"]);
+    let words =
+        join_parts(&[&has(), ", at most ", &most.value.to_string(), are_or_is(most.value), "allowed"]);
     Some((words, Some(most.fragment.clone())))
 }
 
@@ -286,14 +303,14 @@ fn digits_fault(simple: &Simple, base: Builtin, value: &str) -> Option<Fault> {
     if number && read > builtin::DIGITS {
         let (read, most) = (read.to_string(), builtin::DIGITS.to_string());
         return Some((
-            join(&[&quoted(value), " has ", &read, " digits, at most ", &most, " are read"]),
+            join_parts(&[&quote_value(value), " has ", &read, " digits, at most ", &most, " are read"]),
             None,
         ));
     }
     let (all, behind) = builtin::digit_counts(value);
     let worded = |count: usize, which: &str, limit: usize| {
         let (count, limit) = (count.to_string(), limit.to_string());
-        join(&[&quoted(value), " has ", &count, which, ", at most ", &limit, " allowed"])
+        join_parts(&[&quote_value(value), " has ", &count, which, ", at most ", &limit, " allowed"])
     };
     if let Some(most) = simple.total_digits.as_ref().filter(|most| all > most.value) {
         return Some((worded(all, " digits", most.value), Some(most.fragment.clone())));
@@ -306,15 +323,15 @@ fn pattern_fault(simple: &Simple, value: &str) -> Option<Fault> {
     if value.len() > MATCHED {
         return None;
     }
-    let missed = simple.patterns.iter().find(|step| !step.iter().any(|p| p.value.matches(value)))?;
+    let missed = simple.patterns.iter().find(|step| !step.iter().any(|p| p.value.is_match(value)))?;
     let first = missed.first()?;
     let sources: Vec<&str> = missed.iter().map(|p| p.value.source.as_str()).collect();
-    let shown = if value.is_empty() { "an empty value".to_owned() } else { quoted(value) };
+    let shown = if value.is_empty() { "an empty value".to_owned() } else { quote_value(value) };
     let words = match sources.as_slice() {
-        [".*"] => join(&[&shown, " has a line break, and none is allowed"]),
-        ["\\S*"] => join(&[&shown, " has white space, and none is allowed"]),
-        [TRUE_OR_FALSE] => join(&[&shown, " is not true or false"]),
-        _ => join(&[&shown, " does not match the pattern ", &sources.join(" or ")]),
+        [".*"] => join_parts(&[&shown, " has a line break, and none is allowed"]),
+        ["\\S*"] => join_parts(&[&shown, " has white space, and none is allowed"]),
+        [TRUE_OR_FALSE] => join_parts(&[&shown, " is not true or false"]),
+        _ => join_parts(&[&shown, " does not match the pattern ", &sources.join(" or ")]),
     };
     Some((words, Some(first.fragment.clone())))
 }

@@ -10,7 +10,7 @@ use super::{
     PageForm, SHOWN_DEPTH, input, values,
 };
 use crate::explain::{describe, wording};
-use crate::form::{ANY, Form, Inside, OWN, Record, Slot, is_of, is_same, least, lone, most};
+use crate::form::{ANY, Form, Inside, OWN, Record, Slot, count_least, count_most, find_lone, is_of, is_same};
 use crate::shape::{Declaration, Particle, Schema, Simple, Term, TypeId};
 
 /// Longest documentation that is a label.
@@ -22,7 +22,7 @@ const NESTED: usize = 24;
 /// The key of the field that holds a whole element as XML.
 pub(super) const WHOLE: &str = ".xml";
 
-pub(super) fn form(schema: &Schema, declaration: &Declaration, values: &FormValues) -> PageForm {
+pub(super) fn draw_form(schema: &Schema, declaration: &Declaration, values: &FormValues) -> PageForm {
     let open = vec![declaration.of];
     let known = BTreeSet::new();
     let mut drawing = Drawing {
@@ -37,7 +37,7 @@ pub(super) fn form(schema: &Schema, declaration: &Declaration, values: &FormValu
     };
     let record = Record::of_root(schema, declaration.of);
     let path = format!("/{}", declaration.name);
-    let fields = drawing.record(declaration, &record, &path);
+    let fields = drawing.draw_record(declaration, &record, &path);
     let mut mistakes = std::mem::take(&mut drawing.mistakes);
     if drawing.is_cut {
         mistakes.push(values::too_large());
@@ -48,7 +48,7 @@ pub(super) fn form(schema: &Schema, declaration: &Declaration, values: &FormValu
         message: format!("the form has no field {name}, its value is {value:?}"),
         expected: "the fields that are shown".to_owned(),
     }));
-    let about = schema.about(declaration).unwrap_or_default().to_owned();
+    let about = schema.find_about(declaration).unwrap_or_default().to_owned();
     PageForm { element: declaration.name.clone(), about, fields, mistakes }
 }
 
@@ -85,30 +85,30 @@ struct Around<'r, 's> {
 }
 
 impl<'s> Drawing<'s> {
-    fn record(&mut self, owner: &'s Declaration, record: &Record<'s>, path: &str) -> Vec<FormField> {
+    fn draw_record(&mut self, owner: &'s Declaration, record: &Record<'s>, path: &str) -> Vec<FormField> {
         let mut fields = Vec::new();
         for attribute in record.attributes {
             let name = format!("{path}/@{}", attribute.name);
-            let mut field = self.field(&name, &attribute.name, attribute.documentation.as_deref());
+            let mut field = self.draw_field(&name, &attribute.name, attribute.documentation.as_deref());
             field.is_required = attribute.required;
-            field.limits = limits(describe::describe(&attribute.simple), attribute.required);
+            field.limits = describe_limits(describe::describe_simple(&attribute.simple), attribute.required);
             field.hint = input::attribute_hint(attribute);
-            field.input = input::of(&attribute.simple);
-            fields.push(FormField { key: record.key(attribute), ..field });
+            field.input = input::choose_input(&attribute.simple);
+            fields.push(FormField { key: record.name_key(attribute), ..field });
         }
         let around = Around { record, slots: record.slots(), path };
         match record.inside {
             Inside::Nothing => {}
-            Inside::Value(simple) => fields.push(self.own(owner, Some(simple), path)),
-            Inside::Text => fields.push(self.own(owner, None, path)),
-            Inside::Named(particle) => self.particle(particle, "", true, &around, &mut fields),
-            Inside::Listed(particle) => fields.push(self.rows(particle, &around)),
+            Inside::Value(simple) => fields.push(self.draw_own(owner, Some(simple), path)),
+            Inside::Text => fields.push(self.draw_own(owner, None, path)),
+            Inside::Named(particle) => self.draw_particle(particle, "", true, &around, &mut fields),
+            Inside::Listed(particle) => fields.push(self.draw_rows(particle, &around)),
         }
         fields
     }
 
     /// A field with the value posted for it.
-    fn field(&mut self, name: &str, term: &str, about: Option<&str>) -> FormField {
+    fn draw_field(&mut self, name: &str, term: &str, about: Option<&str>) -> FormField {
         self.drawn = self.drawn.saturating_add(1);
         let about = about.unwrap_or_default();
         let is_label = !about.is_empty() && about.chars().count() <= LABEL;
@@ -139,8 +139,8 @@ impl<'s> Drawing<'s> {
         field
     }
 
-    fn own(&mut self, owner: &Declaration, simple: Option<&Simple>, path: &str) -> FormField {
-        let mut field = self.field(&format!("{path}/{OWN}"), &owner.name, None);
+    fn draw_own(&mut self, owner: &Declaration, simple: Option<&Simple>, path: &str) -> FormField {
+        let mut field = self.draw_field(&format!("{path}/{OWN}"), &owner.name, None);
         field.is_required = true;
         self.filled_by(&mut field, simple, owner);
         field
@@ -150,26 +150,26 @@ impl<'s> Drawing<'s> {
         let default = declaration.default.as_deref();
         match simple {
             Some(simple) => {
-                field.limits = limits(describe::describe(simple), field.is_required);
-                field.hint = input::hint(simple, default);
-                field.input = input::of(simple);
+                field.limits = describe_limits(describe::describe_simple(simple), field.is_required);
+                field.hint = input::make_hint(simple, default);
+                field.input = input::choose_input(simple);
             }
-            None => field.limits = limits("text".to_owned(), field.is_required),
+            None => field.limits = describe_limits("text".to_owned(), field.is_required),
         }
     }
 
-    fn xml(&mut self, place: Place<'_>, declaration: Option<&Declaration>) -> FormField {
-        let about = declaration.and_then(|declaration| self.schema.about(declaration));
+    fn draw_xml(&mut self, place: Place<'_>, declaration: Option<&Declaration>) -> FormField {
+        let about = declaration.and_then(|declaration| self.schema.find_about(declaration));
         let (term, key) = match declaration {
             Some(declaration) => (declaration.name.as_str(), declaration.key()),
             None => ("any element", ANY),
         };
-        let mut field = self.field(place.name, term, about);
+        let mut field = self.draw_field(place.name, term, about);
         let words = match declaration {
             Some(declaration) => format!("the element {} as XML", declaration.name),
             None => "an element of another namespace as XML".to_owned(),
         };
-        field.limits = limits(words, place.is_required);
+        field.limits = describe_limits(words, place.is_required);
         field.is_required = place.is_required;
         field.input = FormInput::Xml;
         field.shape = if declaration.is_some() { FieldShape::Whole } else { FieldShape::Value };
@@ -177,43 +177,48 @@ impl<'s> Drawing<'s> {
     }
 
     /// One child element.
-    fn child(&mut self, declaration: &'s Declaration, place: Place<'_>) -> FormField {
+    fn draw_child(&mut self, declaration: &'s Declaration, place: Place<'_>) -> FormField {
         let (mut field, record) = match Form::of_type(self.schema, declaration.of) {
-            Form::Value(simple) => return self.leaf(declaration, Some(simple), place),
-            Form::Text => return self.leaf(declaration, None, place),
+            Form::Value(simple) => return self.draw_leaf(declaration, Some(simple), place),
+            Form::Text => return self.draw_leaf(declaration, None, place),
             Form::Record(record) if !self.is_too_deep(declaration, place.name) => {
-                (self.group(declaration, place), record)
+                (self.draw_group(declaration, place), record)
             }
             Form::Items(..) if !self.is_too_deep(declaration, place.name) => {
-                let group = FormField { shape: FieldShape::Items, ..self.group(declaration, place) };
+                let group = FormField { shape: FieldShape::Items, ..self.draw_group(declaration, place) };
                 (group, Record::of_root(self.schema, declaration.of))
             }
             _ => {
                 let name = format!("{}/{WHOLE}", place.name);
-                return self.xml(Place { name: &name, ..place }, Some(declaration));
+                return self.draw_xml(Place { name: &name, ..place }, Some(declaration));
             }
         };
         self.open.push(declaration.of);
         let is_certain = self.is_certain;
         self.is_certain &= place.is_required;
-        let inside = self.record(declaration, &record, place.name);
+        let inside = self.draw_record(declaration, &record, place.name);
         self.is_certain = is_certain;
         self.open.pop();
         field.input = FormInput::Group(inside);
         field
     }
 
-    fn leaf(&mut self, declaration: &'s Declaration, simple: Option<&Simple>, place: Place<'_>) -> FormField {
-        let about = self.schema.about(declaration);
-        let mut field = self.field(place.name, &declaration.name, about);
+    fn draw_leaf(
+        &mut self,
+        declaration: &'s Declaration,
+        simple: Option<&Simple>,
+        place: Place<'_>,
+    ) -> FormField {
+        let about = self.schema.find_about(declaration);
+        let mut field = self.draw_field(place.name, &declaration.name, about);
         field.is_required = place.is_required;
         self.filled_by(&mut field, simple, declaration);
         FormField { shape: FieldShape::Child, key: declaration.key().to_owned(), ..field }
     }
 
-    fn group(&mut self, declaration: &'s Declaration, place: Place<'_>) -> FormField {
-        let field = self.field(place.name, &declaration.name, self.schema.about(declaration));
-        let limits = wording::times(place.times.0, place.times.1).unwrap_or_default();
+    fn draw_group(&mut self, declaration: &'s Declaration, place: Place<'_>) -> FormField {
+        let field = self.draw_field(place.name, &declaration.name, self.schema.find_about(declaration));
+        let limits = wording::describe_times(place.times.0, place.times.1).unwrap_or_default();
         let key = declaration.key().to_owned();
         // A group has no value, only fields.
         self.known.remove(place.name);
@@ -241,7 +246,7 @@ impl<'s> Drawing<'s> {
     }
 
     /// The fields for a particle. Within an optional group nothing is certain, so groups ask whether they are sent.
-    fn particle(
+    fn draw_particle(
         &mut self,
         particle: &'s Particle,
         route: &str,
@@ -251,27 +256,27 @@ impl<'s> Drawing<'s> {
     ) {
         let is_required = is_certain && particle.min > 0;
         match &particle.term {
-            Term::Element(declaration) => fields.extend(self.slot(declaration, is_required, around)),
-            Term::Wildcard(_) => fields.push(self.wildcards(particle, is_required, around)),
+            Term::Element(declaration) => fields.extend(self.draw_slot(declaration, is_required, around)),
+            Term::Wildcard(_) => fields.push(self.draw_wildcards(particle, is_required, around)),
             _ if particle.max != Some(1) => {
-                let found = lone(particle);
-                fields.extend(found.and_then(|declaration| self.slot(declaration, is_required, around)));
+                let found = find_lone(particle);
+                fields.extend(found.and_then(|declaration| self.draw_slot(declaration, is_required, around)));
             }
             Term::Sequence(parts) | Term::All(parts) => {
                 let mut inner = Vec::new();
                 for (at, part) in parts.iter().enumerate() {
-                    self.particle(part, &format!("{route}.{at}"), is_required, around, &mut inner);
+                    self.draw_particle(part, &format!("{route}.{at}"), is_required, around, &mut inner);
                 }
                 fields.extend(inner);
             }
             Term::Choice(parts) => {
                 let is_required = is_required && !particle.term.may_be_empty();
-                fields.push(self.choice(parts, route, is_required, around));
+                fields.push(self.draw_choice(parts, route, is_required, around));
             }
         }
     }
 
-    fn choice(
+    fn draw_choice(
         &mut self,
         parts: &'s [Particle],
         route: &str,
@@ -280,12 +285,12 @@ impl<'s> Drawing<'s> {
     ) -> FormField {
         let mut alternatives = Vec::new();
         let is_certain = std::mem::replace(&mut self.is_certain, false);
-        let mut field = self.field(&format!("{}/?{route}", around.path), "", None);
+        let mut field = self.draw_field(&format!("{}/?{route}", around.path), "", None);
         for (at, part) in parts.iter().enumerate() {
             let mut fields = Vec::new();
-            self.particle(part, &format!("{route}.{at}"), true, around, &mut fields);
+            self.draw_particle(part, &format!("{route}.{at}"), true, around, &mut fields);
             let mut names = Vec::new();
-            part.term.elements(&mut names);
+            part.term.collect_elements(&mut names);
             let names: Vec<&str> = names.iter().take(4).map(|one| one.name.as_str()).collect();
             let label = if names.is_empty() { "any element".to_owned() } else { names.join(", ") };
             alternatives.push(FormAlternative { value: at.saturating_add(1).to_string(), label, fields });
@@ -313,7 +318,7 @@ impl<'s> Drawing<'s> {
     }
 
     /// The field, or the places, of all elements of one name.
-    fn slot(
+    fn draw_slot(
         &mut self,
         declaration: &Declaration,
         is_required: bool,
@@ -324,39 +329,45 @@ impl<'s> Drawing<'s> {
         let content = around.record.particle()?;
         let is_it = |term: &Term| is_of(term, declaration);
         // A particle of an optional group is needed only with the group, so its own count is the least.
-        let (fewest, largest) = (least(content, &is_it).max(slot.particle.min), most(content, &is_it));
+        let (fewest, largest) =
+            (count_least(content, &is_it).max(slot.particle.min), count_most(content, &is_it));
         if largest == Some(0) {
             return None;
         }
         if !slot.many {
             let times = (u32::from(is_required), Some(1));
-            return Some(self.child(slot.declaration, Place { name: &name, is_required, times }));
+            return Some(self.draw_child(slot.declaration, Place { name: &name, is_required, times }));
         }
-        let about = self.schema.about(slot.declaration);
+        let about = self.schema.find_about(slot.declaration);
         let fewest = if is_required { fewest } else { 0 };
-        let mut field = self.field(&name, &slot.declaration.name, about);
+        let mut field = self.draw_field(&name, &slot.declaration.name, about);
         let draw = |drawing: &mut Self, name: &str, is_required: bool| {
-            drawing.child(slot.declaration, Place { name, is_required, times: (1, Some(1)) })
+            drawing.draw_child(slot.declaration, Place { name, is_required, times: (1, Some(1)) })
         };
-        self.several(&mut field, (fewest, largest), draw);
+        self.draw_several(&mut field, (fewest, largest), draw);
         Some(FormField { key: slot.key.clone(), shape: FieldShape::Child, ..field })
     }
 
-    fn wildcards(&mut self, particle: &Particle, is_required: bool, around: &Around<'_, 's>) -> FormField {
+    fn draw_wildcards(
+        &mut self,
+        particle: &Particle,
+        is_required: bool,
+        around: &Around<'_, 's>,
+    ) -> FormField {
         let name = format!("{}/{ANY}", around.path);
         if particle.max == Some(1) {
-            return self.xml(Place { name: &name, is_required, times: (1, Some(1)) }, None);
+            return self.draw_xml(Place { name: &name, is_required, times: (1, Some(1)) }, None);
         }
-        let mut field = self.field(&name, "any element", None);
+        let mut field = self.draw_field(&name, "any element", None);
         let fewest = if is_required { particle.min } else { 0 };
         let draw = |drawing: &mut Self, name: &str, is_required: bool| {
-            drawing.xml(Place { name, is_required, times: (1, Some(1)) }, None)
+            drawing.draw_xml(Place { name, is_required, times: (1, Some(1)) }, None)
         };
-        self.several(&mut field, (fewest, particle.max), draw);
+        self.draw_several(&mut field, (fewest, particle.max), draw);
         FormField { key: ANY.to_owned(), ..field }
     }
 
-    fn several(
+    fn draw_several(
         &mut self,
         field: &mut FormField,
         (fewest, largest): (u32, Option<u32>),
@@ -364,8 +375,8 @@ impl<'s> Drawing<'s> {
     ) {
         let count = |count: u32| usize::try_from(count).unwrap_or(usize::MAX);
         let most = largest.map_or(super::PLACES, count).min(super::PLACES);
-        let filled = self.values.filled(&field.name);
-        let shown = self.values.places(&field.name, count(fewest)).min(most).max(filled);
+        let filled = self.values.count_filled(&field.name);
+        let shown = self.values.count_places(&field.name, count(fewest)).min(most).max(filled);
         self.known.remove(&field.name);
         let mut places = Vec::new();
         for at in 1..=shown {
@@ -377,15 +388,15 @@ impl<'s> Drawing<'s> {
             places.push(draw(self, &name, at <= count(fewest)));
         }
         field.is_required = fewest > 0;
-        field.limits = wording::times(fewest, largest).unwrap_or_default();
+        field.limits = wording::describe_times(fewest, largest).unwrap_or_default();
         field.value = String::new();
         field.input = FormInput::Several { places, may_add: shown < most };
     }
 
     /// Children whose order matters: rows, each with the choice of its element.
-    fn rows(&mut self, particle: &'s Particle, around: &Around<'_, 's>) -> FormField {
+    fn draw_rows(&mut self, particle: &'s Particle, around: &Around<'_, 's>) -> FormField {
         let name = format!("{}/{OWN}", around.path);
-        let mut field = self.field(&name, "content", None);
+        let mut field = self.draw_field(&name, "content", None);
         let mut needed = Vec::new();
         first_rows(particle, &mut needed);
         let fewest = u32::try_from(needed.len()).unwrap_or(u32::MAX);
@@ -393,22 +404,22 @@ impl<'s> Drawing<'s> {
         let draw = |drawing: &mut Self, name: &str, is_required: bool| {
             let at = name.rsplit_once('[').and_then(|(_, digits)| digits.trim_end_matches(']').parse().ok());
             let preset = at.and_then(|at: usize| needed.get(at.saturating_sub(1))).filter(|_| is_blank);
-            drawing.row(name, preset.copied(), is_required, around)
+            drawing.draw_row(name, preset.copied(), is_required, around)
         };
-        let total = most(particle, &|_| true);
-        self.several(&mut field, (fewest, total), draw);
+        let total = count_most(particle, &|_| true);
+        self.draw_several(&mut field, (fewest, total), draw);
         field.label = "Content, in order".to_owned();
         FormField { shape: FieldShape::Layout, ..field }
     }
 
-    fn row(
+    fn draw_row(
         &mut self,
         name: &str,
         preset: Option<&Declaration>,
         is_required: bool,
         around: &Around<'_, 's>,
     ) -> FormField {
-        let mut field = self.field(name, "", None);
+        let mut field = self.draw_field(name, "", None);
         if let Some(preset) = preset.filter(|_| field.value.is_empty()) {
             preset.name.clone_into(&mut field.value);
         }
@@ -417,13 +428,13 @@ impl<'s> Drawing<'s> {
         let times = (1, Some(1));
         for slot in &around.slots {
             let inner = format!("{name}/{}", slot.declaration.name);
-            let part = self.child(slot.declaration, Place { name: &inner, is_required: true, times });
+            let part = self.draw_child(slot.declaration, Place { name: &inner, is_required: true, times });
             let value = slot.declaration.name.clone();
             alternatives.push(FormAlternative { label: value.clone(), value, fields: vec![part] });
         }
         if around.record.wildcard().is_some() {
             let inner = format!("{name}/{ANY}");
-            let part = self.xml(Place { name: &inner, is_required: true, times }, None);
+            let part = self.draw_xml(Place { name: &inner, is_required: true, times }, None);
             let label = "any element".to_owned();
             alternatives.push(FormAlternative { value: ANY.to_owned(), label, fields: vec![part] });
         }
@@ -436,7 +447,7 @@ impl<'s> Drawing<'s> {
     }
 }
 
-fn limits(words: String, is_required: bool) -> String {
+fn describe_limits(words: String, is_required: bool) -> String {
     if is_required { words } else { format!("{words}, may be left out") }
 }
 

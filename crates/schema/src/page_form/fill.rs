@@ -4,7 +4,7 @@
 //! form cannot give back is a mistake, never a loss.
 
 use super::draw::WHOLE;
-use super::values::{FormValues, mistake, too_large};
+use super::values::{FormValues, make_mistake, too_large};
 use super::{FIELDS, FILLED_DEPTH, FormMistake, PLACES};
 use crate::build::markup;
 use crate::explain;
@@ -13,26 +13,27 @@ use crate::json::unfold;
 use crate::shape::{Declaration, Particle, Schema, Term};
 use crate::tree::{self, Element};
 
-pub(super) fn values(schema: &Schema, payload: &[u8]) -> Result<FormValues, FormMistake> {
+pub(super) fn fill_values(schema: &Schema, payload: &[u8]) -> Result<FormValues, FormMistake> {
     let unfit = |words: &str| {
-        let found = explain::first(schema, payload);
+        let found = explain::find_first(schema, payload);
         let expected = "a payload that its schema admits".to_owned();
-        mistake(&found.map_or_else(|| words.to_owned(), |finding| finding.message), expected)
+        make_mistake(&found.map_or_else(|| words.to_owned(), |finding| finding.message), expected)
     };
-    let root = tree::read(payload).map_err(|fault| unfit(&fault.words))?;
-    let declaration = schema.global(&root.name.local).filter(|_| *root.name.namespace == *schema.namespace);
+    let root = tree::read_tree(payload).map_err(|fault| unfit(&fault.words))?;
+    let declaration =
+        schema.find_global(&root.name.local).filter(|_| *root.name.namespace == *schema.namespace);
     let declaration = declaration.ok_or_else(|| unfit("it is no payload of this schema"))?;
-    if unfold::chooses(&root) {
+    if unfold::has_choice(&root) {
         let expected = "a payload without xsi:type".to_owned();
-        return Err(mistake("the payload chooses a type with xsi:type: change it as XML", expected));
+        return Err(make_mistake("the payload chooses a type with xsi:type: change it as XML", expected));
     }
     let mut filling = Filling { schema, values: FormValues::default(), is_large: false, has_return: false };
     let record = Record::of_root(schema, declaration.of);
-    let done = filling.record(&record, &root, &format!("/{}", declaration.name), 0);
+    let done = filling.fill_record(&record, &root, &format!("/{}", declaration.name), 0);
     if filling.has_return {
         let expected = "a payload without carriage returns".to_owned();
         let words = "a value has a carriage return, which a form cannot keep: change it as XML";
-        return Err(mistake(words, expected));
+        return Err(make_mistake(words, expected));
     }
     if filling.is_large || filling.values.len() > FIELDS {
         return Err(too_large());
@@ -49,7 +50,7 @@ struct Filling<'s> {
 }
 
 impl<'s> Filling<'s> {
-    fn put(&mut self, name: &str, value: &str) {
+    fn put_value(&mut self, name: &str, value: &str) {
         if value.is_empty() {
             self.values.put(&format!("{name}/+"), "yes");
         }
@@ -57,37 +58,45 @@ impl<'s> Filling<'s> {
         self.values.put(name, value);
     }
 
-    fn record(&mut self, record: &Record<'s>, element: &Element, path: &str, depth: usize) -> Option<()> {
+    fn fill_record(
+        &mut self,
+        record: &Record<'s>,
+        element: &Element,
+        path: &str,
+        depth: usize,
+    ) -> Option<()> {
         let mut known = 0_usize;
         for attribute in record.attributes {
-            if let Some(written) = element.attribute(&attribute.name) {
+            if let Some(written) = element.find_attribute(&attribute.name) {
                 known = known.saturating_add(1);
-                self.put(&format!("{path}/@{}", attribute.name), written);
+                self.put_value(&format!("{path}/@{}", attribute.name), written);
             }
         }
-        if unfold::attributes(element).count() != known {
+        if unfold::list_attributes(element).count() != known {
             return None;
         }
         match record.inside {
             Inside::Nothing => element.parts.iter().all(unfold::is_nothing).then_some(()),
             Inside::Value(_) | Inside::Text => {
-                self.put(&format!("{path}/{OWN}"), &unfold::text(element)?);
+                self.put_value(&format!("{path}/{OWN}"), &unfold::read_text(element)?);
                 Some(())
             }
-            Inside::Named(particle) => self.named(record, particle, element, path, depth),
+            Inside::Named(particle) => self.fill_elements(record, particle, element, path, depth),
             Inside::Listed(particle) => {
-                for (at, (child, declaration)) in unfold::laid(particle, element)?.into_iter().enumerate() {
-                    let row = format!("{path}/{OWN}[{}]", self.number(at));
+                for (at, (child, declaration)) in
+                    unfold::lay_children(particle, element)?.into_iter().enumerate()
+                {
+                    let row = format!("{path}/{OWN}[{}]", self.take_number(at));
                     let term = declaration.map_or(ANY, |declaration| declaration.name.as_str());
                     self.values.put(&row, term);
-                    self.part(declaration, child, &format!("{row}/{term}"), depth)?;
+                    self.fill_part(declaration, child, &format!("{row}/{term}"), depth)?;
                 }
                 Some(())
             }
         }
     }
 
-    fn named(
+    fn fill_elements(
         &mut self,
         record: &Record<'s>,
         particle: &'s Particle,
@@ -97,7 +106,7 @@ impl<'s> Filling<'s> {
     ) -> Option<()> {
         let slots = record.slots();
         let several = record.wildcard() == Some(true);
-        let laid = unfold::laid(particle, element)?;
+        let laid = unfold::lay_children(particle, element)?;
         let mut counts: std::collections::HashMap<&str, usize> = std::collections::HashMap::new();
         for (child, declaration) in &laid {
             let term = declaration.map_or(ANY, |declaration| declaration.name.as_str());
@@ -109,25 +118,25 @@ impl<'s> Filling<'s> {
             };
             let before = counts.entry(term).or_default();
             let name = match is_many {
-                true => format!("{path}/{term}[{}]", self.number(*before)),
+                true => format!("{path}/{term}[{}]", self.take_number(*before)),
                 false => format!("{path}/{term}"),
             };
             *before = before.saturating_add(1);
-            self.part(*declaration, child, &name, depth)?;
+            self.fill_part(*declaration, child, &name, depth)?;
         }
         let declared: Vec<&Declaration> = laid.iter().filter_map(|(_, declaration)| *declaration).collect();
         let has_any = laid.iter().any(|(_, declaration)| declaration.is_none());
-        self.choices(particle, "", path, &declared, has_any);
+        self.fill_choices(particle, "", path, &declared, has_any);
         Some(())
     }
 
     /// The number of a place, from 1.
-    fn number(&mut self, before: usize) -> usize {
+    fn take_number(&mut self, before: usize) -> usize {
         self.is_large |= before >= PLACES;
         before.saturating_add(1)
     }
 
-    fn part(
+    fn fill_part(
         &mut self,
         declaration: Option<&'s Declaration>,
         element: &Element,
@@ -135,25 +144,25 @@ impl<'s> Filling<'s> {
         depth: usize,
     ) -> Option<()> {
         let Some(declaration) = declaration else {
-            self.values.put(name, &markup::text(element)?);
+            self.values.put(name, &markup::render_markup(element)?);
             return Some(());
         };
         let inner = depth.saturating_add(1);
         match Form::of_type(self.schema, declaration.of) {
             Form::Value(_) | Form::Text => {
-                unfold::plain(element)?;
-                self.put(name, &unfold::text(element)?);
+                unfold::check_plain(element)?;
+                self.put_value(name, &unfold::read_text(element)?);
                 return Some(());
             }
             Form::Record(_) | Form::Items(..) if inner <= FILLED_DEPTH => {}
             _ => {
-                self.values.put(&format!("{name}/{WHOLE}"), &markup::text(element)?);
+                self.values.put(&format!("{name}/{WHOLE}"), &markup::render_markup(element)?);
                 return Some(());
             }
         }
         let before = self.values.len();
         let record = Record::of_root(self.schema, declaration.of);
-        self.record(&record, element, name, inner)?;
+        self.fill_record(&record, element, name, inner)?;
         if self.values.len() == before {
             self.values.put(&format!("{name}/+"), "yes");
         }
@@ -161,7 +170,7 @@ impl<'s> Filling<'s> {
     }
 
     /// Notes which alternative of each choice the children chose.
-    fn choices(
+    fn fill_choices(
         &mut self,
         particle: &Particle,
         route: &str,
@@ -174,7 +183,7 @@ impl<'s> Filling<'s> {
             _ if particle.max != Some(1) => return,
             Term::Sequence(parts) | Term::All(parts) => parts,
             Term::Choice(parts) => {
-                let chosen = parts.iter().position(|part| has(part, declared, has_any));
+                let chosen = parts.iter().position(|part| has_declared(part, declared, has_any));
                 if let Some(chosen) = chosen {
                     let number = chosen.saturating_add(1).to_string();
                     self.values.put(&format!("{path}/?{route}"), &number);
@@ -183,18 +192,18 @@ impl<'s> Filling<'s> {
             }
         };
         for (at, part) in parts.iter().enumerate() {
-            self.choices(part, &format!("{route}.{at}"), path, declared, has_any);
+            self.fill_choices(part, &format!("{route}.{at}"), path, declared, has_any);
         }
     }
 }
 
 /// Whether any of these elements, or one that a wildcard admitted, belongs to a particle.
-fn has(particle: &Particle, declared: &[&Declaration], has_any: bool) -> bool {
+fn has_declared(particle: &Particle, declared: &[&Declaration], has_any: bool) -> bool {
     match &particle.term {
         Term::Element(own) => declared.iter().any(|one| crate::form::is_same(one, own)),
         Term::Wildcard(_) => has_any,
         Term::Sequence(parts) | Term::Choice(parts) | Term::All(parts) => {
-            parts.iter().any(|part| has(part, declared, has_any))
+            parts.iter().any(|part| has_declared(part, declared, has_any))
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::build::given::{Given, Manner, Part, ValueSlip};
 use crate::form::{ANY, OWN};
 use crate::shape::{Declaration, Schema};
 
-pub(super) fn payload(
+pub(super) fn give_payload(
     schema: &Schema,
     declaration: &Declaration,
     form: &PageForm,
@@ -19,26 +19,26 @@ pub(super) fn payload(
     if !form.mistakes.is_empty() {
         return Err(form.mistakes.clone());
     }
-    let (giving, root) = given(form);
-    build::payload(schema, declaration, &root, Manner::Fields, None)
-        .map_err(|slips| slips.into_iter().map(|slip| giving.mistake(slip)).collect())
+    let (giving, root) = collect_given(form);
+    build::build_payload(schema, declaration, &root, Manner::Fields, None)
+        .map_err(|slips| slips.into_iter().map(|slip| giving.to_mistake(slip)).collect())
 }
 
 /// The posted name for a path of the payload.
-pub(super) fn place(form: &PageForm, path: &str) -> Option<String> {
-    given(form).0.name(path)
+pub(super) fn find_place(form: &PageForm, path: &str) -> Option<String> {
+    collect_given(form).0.find_name(path)
 }
 
-fn given(form: &PageForm) -> (Giving, Part) {
+fn collect_given(form: &PageForm) -> (Giving, Part) {
     let path = format!("/{}", form.element);
     let mut giving = Giving { names: BTreeMap::new() };
     let mut entries = Vec::new();
-    form.fields.iter().for_each(|field| giving.field(field, true, &path, &mut entries));
+    form.fields.iter().for_each(|field| giving.give_field(field, true, &path, &mut entries));
     giving.names.entry(path.clone()).or_insert(path);
-    (giving, part(Given::Record(entries)))
+    (giving, make_part(Given::Record(entries)))
 }
 
-fn part(given: Given) -> Part {
+fn make_part(given: Given) -> Part {
     Part { given, offset: 0 }
 }
 
@@ -52,7 +52,7 @@ struct Giving {
 
 impl Giving {
     /// Adds the values of a field; `is_needed` says whether the part around it is sent.
-    fn field(&mut self, field: &FormField, is_needed: bool, path: &str, entries: &mut Entries) {
+    fn give_field(&mut self, field: &FormField, is_needed: bool, path: &str, entries: &mut Entries) {
         match &field.input {
             FormInput::OneOf(alternatives) => {
                 let chosen = alternatives.iter().find(|one| one.value == field.value);
@@ -61,14 +61,14 @@ impl Giving {
                     let is_chosen = chosen.is_some_and(|chosen| chosen.value == one.value);
                     let is_meant = chosen.is_none() && one.fields.iter().any(FormField::has_values);
                     if is_chosen || is_meant {
-                        one.fields.iter().for_each(|inner| self.field(inner, is_needed, path, entries));
+                        one.fields.iter().for_each(|inner| self.give_field(inner, is_needed, path, entries));
                     }
                 }
                 self.names.entry(path.to_owned()).or_insert_with(|| field.name.clone());
             }
             FormInput::Several { places, .. } if field.shape == FieldShape::Layout => {
                 let mut counts: HashMap<&str, usize> = HashMap::new();
-                places.iter().for_each(|place| self.row(place, path, &mut counts, entries));
+                places.iter().for_each(|place| self.give_row(place, path, &mut counts, entries));
             }
             FormInput::Several { places, .. } => {
                 let mut parts = Vec::new();
@@ -81,19 +81,23 @@ impl Giving {
                     let is_blank = is_group(place) && !place.has_values();
                     let is_needed = !is_blank || short > 0;
                     short = short.saturating_sub(usize::from(is_blank));
-                    parts.extend(self.one(place, is_needed && is_group(place), &step(path, field, at)));
+                    parts.extend(self.give_one(
+                        place,
+                        is_needed && is_group(place),
+                        &spell_step(path, field, at),
+                    ));
                 }
-                self.names.entry(step(path, field, 1)).or_insert_with(|| field.name.clone());
+                self.names.entry(spell_step(path, field, 1)).or_insert_with(|| field.name.clone());
                 if field.key == ANY {
                     entries.extend(parts.into_iter().map(|part| (ANY.to_owned(), part)));
                 } else if !parts.is_empty() {
-                    entries.push((field.key.clone(), part(Given::List(parts))));
+                    entries.push((field.key.clone(), make_part(Given::List(parts))));
                 }
             }
             _ => {
-                if let Some(one) = self.one(field, is_needed, &step(path, field, 1)) {
+                if let Some(one) = self.give_one(field, is_needed, &spell_step(path, field, 1)) {
                     let is_child = field.shape != FieldShape::Value;
-                    let given = if is_child { part(Given::List(vec![one])) } else { one };
+                    let given = if is_child { make_part(Given::List(vec![one])) } else { one };
                     entries.push((field.key.clone(), given));
                 }
             }
@@ -101,7 +105,7 @@ impl Giving {
     }
 
     /// A row: the element that it chose, or the one that has values.
-    fn row<'f>(
+    fn give_row<'f>(
         &mut self,
         place: &'f FormField,
         path: &str,
@@ -118,16 +122,16 @@ impl Giving {
         {
             let count = counts.entry(&field.term).or_default();
             let number = count.saturating_add(1);
-            if let Some(one) = self.one(field, true, &step(path, field, number)) {
+            if let Some(one) = self.give_one(field, true, &spell_step(path, field, number)) {
                 *count = number;
-                let given = if field.key == ANY { one } else { part(Given::List(vec![one])) };
+                let given = if field.key == ANY { one } else { make_part(Given::List(vec![one])) };
                 entries.push((field.key.clone(), given));
             }
         }
     }
 
     /// One part, if it is sent.
-    fn one(&mut self, field: &FormField, is_needed: bool, path: &str) -> Option<Part> {
+    fn give_one(&mut self, field: &FormField, is_needed: bool, path: &str) -> Option<Part> {
         self.names.entry(path.to_owned()).or_insert_with(|| field.name.clone());
         let is_kept = field.presence == "yes";
         let FormInput::Group(fields) = &field.input else {
@@ -136,7 +140,7 @@ impl Giving {
                 !field.value.is_empty() || (is_text && (is_kept || (field.is_required && is_needed)));
             let text = field.value.clone();
             let is_whole = field.shape == FieldShape::Whole;
-            return is_sent.then(|| part(if is_whole { Given::Xml(text) } else { Given::Text(text) }));
+            return is_sent.then(|| make_part(if is_whole { Given::Xml(text) } else { Given::Text(text) }));
         };
         let is_out = field.presence == "no" && !field.is_required;
         let is_sent = is_kept || (is_needed && field.is_required) || field.has_values();
@@ -144,24 +148,24 @@ impl Giving {
             return None;
         }
         let mut entries = Vec::new();
-        fields.iter().for_each(|inner| self.field(inner, true, path, &mut entries));
+        fields.iter().for_each(|inner| self.give_field(inner, true, path, &mut entries));
         if field.shape != FieldShape::Items {
-            return Some(part(Given::Record(entries)));
+            return Some(make_part(Given::Record(entries)));
         }
         let items = entries.into_iter().flat_map(|(_, part)| match part.given {
             Given::List(parts) => parts,
             _ => Vec::new(),
         });
-        Some(part(Given::List(items.collect())))
+        Some(make_part(Given::List(items.collect())))
     }
 
-    fn mistake(&self, slip: ValueSlip) -> FormMistake {
-        let name = self.name(&slip.path).unwrap_or_default();
+    fn to_mistake(&self, slip: ValueSlip) -> FormMistake {
+        let name = self.find_name(&slip.path).unwrap_or_default();
         FormMistake { name, message: slip.message, expected: slip.expected }
     }
 
     /// The posted name at a path, or at the nearest path around it.
-    fn name(&self, path: &str) -> Option<String> {
+    fn find_name(&self, path: &str) -> Option<String> {
         let path = path.replace("[1]", "");
         let mut path = path.as_str();
         loop {
@@ -178,7 +182,7 @@ fn is_group(place: &FormField) -> bool {
 }
 
 /// The path of the part with that number among the sent parts of its name.
-fn step(path: &str, field: &FormField, number: usize) -> String {
+fn spell_step(path: &str, field: &FormField, number: usize) -> String {
     if field.shape == FieldShape::Value {
         let name = field.name.rsplit('/').next().unwrap_or_default();
         return if name == OWN { path.to_owned() } else { format!("{path}/{name}") };

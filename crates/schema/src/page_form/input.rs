@@ -15,9 +15,10 @@ const CHOICE: usize = 200;
 /// Texts that may be longer get an input of many lines.
 const LINE: usize = 120;
 
-pub(super) fn of(simple: &Simple) -> FormInput {
+pub(super) fn choose_input(simple: &Simple) -> FormInput {
     if (1..=CHOICE).contains(&simple.values.len()) {
-        let admitted = simple.values.iter().filter(|one| check_value::check(simple, &one.value).is_none());
+        let admitted =
+            simple.values.iter().filter(|one| check_value::check_value(simple, &one.value).is_none());
         return FormInput::Choice(admitted.map(|one| one.value.clone()).collect());
     }
     let Variety::Atomic(base) = simple.variety else { return FormInput::Line };
@@ -51,13 +52,13 @@ fn is_long(simple: &Simple) -> bool {
 }
 
 /// An example, or the default of a value that is left out.
-pub(super) fn hint(simple: &Simple, default: Option<&str>) -> String {
+pub(super) fn make_hint(simple: &Simple, default: Option<&str>) -> String {
     match default {
         Some(default) => format!("if left out: {default}"),
-        None if matches!(of(simple), FormInput::Text | FormInput::Choice(_) | FormInput::YesNo) => {
+        None if matches!(choose_input(simple), FormInput::Text | FormInput::Choice(_) | FormInput::YesNo) => {
             String::new()
         }
-        None => match amend::sample(simple) {
+        None => match amend::find_sample(simple) {
             // Any text would do.
             None => String::new(),
             Some(sample) if sample == "text" => String::new(),
@@ -67,5 +68,5 @@ pub(super) fn hint(simple: &Simple, default: Option<&str>) -> String {
 }
 
 pub(super) fn attribute_hint(attribute: &AttributeUse) -> String {
-    hint(&attribute.simple, attribute.default.as_deref())
+    make_hint(&attribute.simple, attribute.default.as_deref())
 }

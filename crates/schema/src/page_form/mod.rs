@@ -179,8 +179,8 @@ impl FormField {
 
 impl crate::SchemaModel {
     /// The form of a global element's payloads with these values. `None` if there is no such element.
-    pub fn form(&self, element: &str, values: &FormValues) -> Option<PageForm> {
-        self.schema.global(element).map(|declaration| draw::form(&self.schema, declaration, values))
+    pub fn draw_form(&self, element: &str, values: &FormValues) -> Option<PageForm> {
+        self.schema.find_global(element).map(|declaration| draw::draw_form(&self.schema, declaration, values))
     }
 
     /// The values with which the form of a payload's element gives the same payload.
@@ -188,7 +188,7 @@ impl crate::SchemaModel {
     /// # Errors
     /// If the payload does not follow the schema, chooses a type with `xsi:type`, or is too large for a form.
     pub fn form_values(&self, payload: &[u8]) -> Result<FormValues, FormMistake> {
-        fill::values(&self.schema, payload)
+        fill::fill_values(&self.schema, payload)
     }
 
     /// Builds a payload of a global element from posted values. `None` if there is no such element.
@@ -196,15 +196,19 @@ impl crate::SchemaModel {
     /// # Errors
     /// Every error, each with the posted name of its field.
     pub fn from_form(&self, element: &str, values: &FormValues) -> Option<Result<Vec<u8>, Vec<FormMistake>>> {
-        let declaration = self.schema.global(element)?;
-        Some(give::payload(&self.schema, declaration, &draw::form(&self.schema, declaration, values)))
+        let declaration = self.schema.find_global(element)?;
+        Some(give::give_payload(
+            &self.schema,
+            declaration,
+            &draw::draw_form(&self.schema, declaration, values),
+        ))
     }
 
     /// The posted name of the field at a path of the payload that these values make, such as `/order/line[2]/sku`, or
     /// of the nearest part around it.
     pub fn form_place(&self, element: &str, values: &FormValues, path: &str) -> Option<String> {
-        let declaration = self.schema.global(element)?;
-        give::place(&draw::form(&self.schema, declaration, values), path)
+        let declaration = self.schema.find_global(element)?;
+        give::find_place(&draw::draw_form(&self.schema, declaration, values), path)
     }
 }
 

@@ -26,12 +26,12 @@ const ORDER: &str = r###"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" 
 </xs:schema>"###;
 
 fn model() -> SchemaModel {
-    SchemaModel::read(ORDER.as_bytes()).unwrap()
+    SchemaModel::from_xsd(ORDER.as_bytes()).unwrap()
 }
 
 fn posted(pairs: &[(&str, &str)]) -> FormValues {
     let pairs = pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-    FormValues::posted(pairs).unwrap()
+    FormValues::from_pairs(pairs).unwrap()
 }
 
 fn built(pairs: &[(&str, &str)]) -> Result<String, Vec<FormMistake>> {
@@ -57,7 +57,7 @@ const GOOD: [(&str, &str); 6] = [
 
 #[test]
 fn a_blank_form_shows_every_kind_of_field() {
-    let form = model().form("order", &FormValues::default()).unwrap();
+    let form = model().draw_form("order", &FormValues::default()).unwrap();
     let names: Vec<&str> = form.fields.iter().map(|field| field.name.as_str()).collect();
     assert_eq!(names, ["/order/note", "/order/line", "/order/?.2", "/order/options", "/order/.any"]);
     let [note, line, pay, options, any] = form.fields.as_slice() else { panic!("{names:?}") };
@@ -134,7 +134,7 @@ fn a_chosen_alternative_and_a_part_without_values_are_sent() {
 #[test]
 fn one_more_place_is_offered_until_the_schema_allows_no_more() {
     let shown = |values: &FormValues| {
-        let form = model().form("order", values).unwrap();
+        let form = model().draw_form("order", values).unwrap();
         let line = form.fields.iter().find(|field| field.name == "/order/line").unwrap();
         let FormInput::Several { places, may_add } = &line.input else { panic!("{line:?}") };
         (places.len(), *may_add)
@@ -146,7 +146,7 @@ fn one_more_place_is_offered_until_the_schema_allows_no_more() {
 #[test]
 fn a_tree_inside_itself_ends_as_xml_and_comes_back() {
     let model = model();
-    let form = model.form("tree", &FormValues::default()).unwrap();
+    let form = model.draw_form("tree", &FormValues::default()).unwrap();
     assert!(format!("{form:?}").contains("/tree/tree[1]/tree[1]/tree[1]/.xml"), "{form:?}");
     for depth in [1, 5, 12, 13, 40] {
         let xml = ["<tree><leaf>l</leaf>".repeat(depth), "</tree>".repeat(depth)].concat();
@@ -160,7 +160,7 @@ fn a_tree_inside_itself_ends_as_xml_and_comes_back() {
 #[test]
 fn hostile_values_end_in_a_mistake() {
     let many = |count: usize, name: &dyn Fn(usize) -> String| {
-        FormValues::posted((0..count).map(|at| (name(at), "x".to_owned())))
+        FormValues::from_pairs((0..count).map(|at| (name(at), "x".to_owned())))
     };
     assert!(many(4_001, &|at| format!("/order/{at}")).is_err());
     assert!(many(2, &|_| "/order/note".to_owned()).is_err());

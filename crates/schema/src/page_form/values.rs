@@ -29,7 +29,7 @@ impl FormValues {
     ///
     /// # Errors
     /// If a name comes twice, or there is too much of anything.
-    pub fn posted(pairs: impl IntoIterator<Item = (String, String)>) -> Result<Self, FormMistake> {
+    pub fn from_pairs(pairs: impl IntoIterator<Item = (String, String)>) -> Result<Self, FormMistake> {
         let mut values = Self { is_posted: true, ..Self::default() };
         let (mut count, mut bytes, mut known) = (0_usize, 0_usize, BTreeSet::new());
         for (name, value) in pairs.into_iter().filter(|(name, _)| name.starts_with('/')) {
@@ -39,12 +39,12 @@ impl FormValues {
                 return Err(too_large());
             }
             if name.len() > NAME || name.matches('[').count() > FILLED_DEPTH.saturating_mul(2) {
-                return Err(mistake("the name of a field is too long", format!("at most {NAME} bytes")));
+                return Err(make_mistake("the name of a field is too long", format!("at most {NAME} bytes")));
             }
             // Browsers send line ends as two characters; XML reads them as one.
             values.put(&name, &value.replace("\r\n", "\n"));
             if !known.insert(name) {
-                return Err(mistake("a field comes twice", "each field once".to_owned()));
+                return Err(make_mistake("a field comes twice", "each field once".to_owned()));
             }
         }
         Ok(values)
@@ -92,14 +92,14 @@ impl FormValues {
     }
 
     /// How many places of a repeated part are shown, if `least` are needed.
-    pub(super) fn places(&self, name: &str, least: usize) -> usize {
+    pub(super) fn count_places(&self, name: &str, least: usize) -> usize {
         let known = self.places.get(name).copied().unwrap_or_default();
         let blank = usize::from(!(self.is_posted && known > 0) || self.more.contains(name));
         known.max(least).saturating_add(blank).min(PLACES)
     }
 
     /// The largest number of a repeated part that has a value, shown or not.
-    pub(super) fn filled(&self, name: &str) -> usize {
+    pub(super) fn count_filled(&self, name: &str) -> usize {
         let known = self.places.get(name).copied().unwrap_or_default();
         let has_value = |at: &usize| {
             let place = format!("{name}[{at}]");
@@ -118,11 +118,11 @@ impl FormValues {
     }
 }
 
-pub(super) fn mistake(message: &str, expected: String) -> FormMistake {
+pub(super) fn make_mistake(message: &str, expected: String) -> FormMistake {
     FormMistake { name: String::new(), message: message.to_owned(), expected }
 }
 
 pub(super) fn too_large() -> FormMistake {
     let expected = format!("at most {FIELDS} fields, {PLACES} of one name and {BYTES} bytes");
-    mistake("this is too large for a form: send it as XML", expected)
+    make_mistake("this is too large for a form: send it as XML", expected)
 }

@@ -7,36 +7,36 @@ use crate::judge::builtin::{Builtin, Family};
 use crate::judge::check_value;
 use crate::shape::{Simple, Variety};
 
-pub(crate) fn words(simple: &Simple) -> String {
+pub(crate) fn describe_simple(simple: &Simple) -> String {
     if !simple.values.is_empty() {
-        return listed(simple);
+        return list_values(simple);
     }
     match &simple.variety {
-        Variety::Atomic(base) => atomic(simple, *base),
+        Variety::Atomic(base) => describe_atomic(simple, *base),
         Variety::List(item) => {
             let count = describe::length_words(simple).unwrap_or_else(|| "any number of items".to_owned());
-            let whole = patterns(simple, &[]).map(|all| format!(", the whole {all}"));
-            format!("{count} parted by blanks, each {}{}", bracketed(item), whole.unwrap_or_default())
+            let whole = describe_patterns(simple, &[]).map(|all| format!(", the whole {all}"));
+            format!("{count} parted by blanks, each {}{}", bracket_range(item), whole.unwrap_or_default())
         }
         Variety::Union(members) => {
-            let mut each: Vec<String> = members.iter().take(MEMBERS).map(|one| bracketed(one)).collect();
+            let mut each: Vec<String> = members.iter().take(MEMBERS).map(|one| bracket_range(one)).collect();
             if members.len() > MEMBERS {
                 each.push("more".to_owned());
             }
-            let whole = patterns(simple, &[]).map(|all| format!(", {all}"));
+            let whole = describe_patterns(simple, &[]).map(|all| format!(", {all}"));
             format!("{}{}", each.join(" or "), whole.unwrap_or_default())
         }
     }
 }
 
 /// In brackets if it would otherwise run into its neighbours.
-fn bracketed(simple: &Simple) -> String {
-    let words = words(simple);
+fn bracket_range(simple: &Simple) -> String {
+    let words = describe_simple(simple);
     if words.contains(", ") || words.contains(" or ") { format!("[{words}]") } else { words }
 }
 
 /// The values, in quotes if one would blend into the words around it.
-fn listed(simple: &Simple) -> String {
+fn list_values(simple: &Simple) -> String {
     let values = simple.values.iter().map(|listed| listed.value.as_str());
     let plain = |c: char| c.is_alphanumeric() || "-_.:/+#@%".contains(c);
     let quote = values.clone().any(|value| value.is_empty() || !value.chars().all(plain));
@@ -52,8 +52,8 @@ fn listed(simple: &Simple) -> String {
     }
 }
 
-fn atomic(simple: &Simple, base: Builtin) -> String {
-    let is_text = describe::kind(base) == "text";
+fn describe_atomic(simple: &Simple, base: Builtin) -> String {
+    let is_text = describe::name_kind(base) == "text";
     let has = |wanted: &str| {
         simple.patterns.iter().any(|step| matches!(step.as_slice(), [one] if one.value.source == wanted))
     };
@@ -61,7 +61,7 @@ fn atomic(simple: &Simple, base: Builtin) -> String {
         true if has("\\S*") || has("\\S+") => ("word", &["\\S*", "\\S+", ".*"]),
         true if has(".*") => ("line of text", &[".*"]),
         true => ("text", &[]),
-        false => (describe::kind(base), &[TRUE_OR_FALSE]),
+        false => (describe::name_kind(base), &[TRUE_OR_FALSE]),
     };
     let mut words = vec![kind.to_owned()];
     if let Some(range) = describe::range_words(simple, base) {
@@ -81,17 +81,17 @@ fn atomic(simple: &Simple, base: Builtin) -> String {
             words.push(format!(", at most {}{what}", most.value));
         }
     }
-    if let Some(all) = patterns(simple, said) {
+    if let Some(all) = describe_patterns(simple, said) {
         words.push(format!(", {all}"));
     }
-    if is_text && check_value::check(simple, "").is_none() {
+    if is_text && check_value::check_value(simple, "").is_none() {
         words.push(", may be empty".to_owned());
     }
     words.concat()
 }
 
 /// The patterns that nothing else describes.
-fn patterns(simple: &Simple, said: &[&str]) -> Option<String> {
+fn describe_patterns(simple: &Simple, said: &[&str]) -> Option<String> {
     let steps = simple.patterns.iter().map(|step| {
         let sources: Vec<&str> = step.iter().map(|pattern| pattern.value.source.as_str()).collect();
         sources.join(" or ")

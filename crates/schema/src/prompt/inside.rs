@@ -7,8 +7,8 @@ use crate::shape::{Content, Declaration, Particle, Schema, Term, Type};
 
 /// Whether the element has an attribute of that name.
 pub(crate) fn has_attribute(schema: &Schema, element: &str, attribute: &str) -> bool {
-    let Some(declaration) = schema.global(element) else { return false };
-    match schema.of(declaration.of) {
+    let Some(declaration) = schema.find_global(element) else { return false };
+    match schema.find_type(declaration.of) {
         Type::Complex(complex) => complex.attributes.iter().any(|known| known.name == attribute),
         Type::Simple(_) | Type::Anything => false,
     }
@@ -16,16 +16,16 @@ pub(crate) fn has_attribute(schema: &Schema, element: &str, attribute: &str) -> 
 
 /// Whether its first possible child is in a namespace; true for an element without children.
 pub(crate) fn is_qualified(schema: &Schema, element: &str) -> bool {
-    let Some(declaration) = schema.global(element) else { return true };
-    let Type::Complex(complex) = schema.of(declaration.of) else { return true };
+    let Some(declaration) = schema.find_global(element) else { return true };
+    let Type::Complex(complex) = schema.find_type(declaration.of) else { return true };
     let Content::Children(particle) = &complex.content else { return true };
-    first(particle).is_none_or(|child| !child.namespace.is_empty())
+    find_first(particle).is_none_or(|child| !child.namespace.is_empty())
 }
 
-fn first(particle: &Particle) -> Option<&Declaration> {
+fn find_first(particle: &Particle) -> Option<&Declaration> {
     match &particle.term {
         Term::Element(declaration) => Some(declaration),
-        Term::Sequence(parts) | Term::All(parts) | Term::Choice(parts) => parts.iter().find_map(first),
+        Term::Sequence(parts) | Term::All(parts) | Term::Choice(parts) => parts.iter().find_map(find_first),
         Term::Wildcard(_) => None,
     }
 }

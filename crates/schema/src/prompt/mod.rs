@@ -19,7 +19,7 @@ use crate::shape::{
     Wildcard,
 };
 use crate::tree::DEPTH;
-use systole_wire::writer::{escape, visible};
+use systole_wire::writer::{escape, make_visible};
 
 /// Most nesting of elements and groups to describe: no payload is deeper, and no reader needs more.
 const NESTED: usize = 2 * DEPTH;
@@ -28,16 +28,17 @@ const NESTED: usize = 2 * DEPTH;
 const JSON: &str = "JSON, as text";
 
 /// `- <search>: Finds text. Parameters: <query>(text, required), <limit>(whole number 1 to 100, optional)`.
-pub(crate) fn line(schema: &Schema, element: &str) -> Option<String> {
-    let declaration = schema.global(element)?;
+pub(crate) fn write_line(schema: &Schema, element: &str) -> Option<String> {
+    let declaration = schema.find_global(element)?;
     let mut telling = Telling { schema, told: BTreeMap::new(), names: BTreeMap::new() };
     let at = At { namespace: &declaration.namespace, path: vec![&declaration.name], depth: 0 };
-    let about =
-        schema.about(declaration).map_or("No description.".to_owned(), |about| sentence(&escaped(about)));
-    let (parts, lead) = match schema.of(declaration.of) {
+    let about = schema
+        .find_about(declaration)
+        .map_or("No description.".to_owned(), |about| make_sentence(&escape_words(about)));
+    let (parts, lead) = match schema.find_type(declaration.of) {
         Type::Complex(complex) => {
-            telling.tell(declaration.of, &at);
-            (telling.root(complex, &at), in_order(&complex.content))
+            telling.describe_type(declaration.of, &at);
+            (telling.describe_root(complex, &at), in_order(&complex.content))
         }
         Type::Simple(simple) => (vec![own_text(&value_words(simple))], ""),
         Type::Anything => (Vec::new(), ""),
@@ -50,10 +51,11 @@ pub(crate) fn line(schema: &Schema, element: &str) -> Option<String> {
 }
 
 /// The line, and below it the smallest example, its special properties, and its required attributes.
-pub(crate) fn entry(schema: &Schema, element: &str) -> Option<String> {
-    let declaration = schema.global(element)?;
-    let mut entry = line(schema, element)?;
-    if let Some(example) = example::smallest(schema, element).and_then(|bytes| String::from_utf8(bytes).ok())
+pub(crate) fn write_entry(schema: &Schema, element: &str) -> Option<String> {
+    let declaration = schema.find_global(element)?;
+    let mut entry = write_line(schema, element)?;
+    if let Some(example) =
+        example::build_smallest(schema, element).and_then(|bytes| String::from_utf8(bytes).ok())
     {
         entry.extend(["\n  Example: ", &example_in_one_line(&example)]);
     }
@@ -65,7 +67,7 @@ pub(crate) fn entry(schema: &Schema, element: &str) -> Option<String> {
             "\n  Flags: together, so that all of one reply happen as one change set, the edits first",
         );
     }
-    if let Type::Complex(complex) = schema.of(declaration.of) {
+    if let Type::Complex(complex) = schema.find_type(declaration.of) {
         let required = complex.attributes.iter().filter(|attribute| attribute.required);
         let names: Vec<&str> = required.map(|attribute| attribute.name.as_str()).collect();
         if !names.is_empty() {
@@ -76,13 +78,13 @@ pub(crate) fn entry(schema: &Schema, element: &str) -> Option<String> {
 }
 
 /// Words as a sentence, so that the next words begin a new one.
-fn sentence(words: &str) -> String {
+fn make_sentence(words: &str) -> String {
     let ends = words.ends_with(['.', '!', '?', ':', '…']);
     if ends { words.to_owned() } else { format!("{words}.") }
 }
 
 /// Words of a schema, without markup.
-fn escaped(words: &str) -> String {
+fn escape_words(words: &str) -> String {
     let mut bytes = Vec::with_capacity(words.len());
     escape(&mut bytes, words, false);
     String::from_utf8_lossy(&bytes).into_owned()
@@ -90,17 +92,17 @@ fn escaped(words: &str) -> String {
 
 /// The words for a value. The values and patterns in them are the schema's.
 fn value_words(simple: &Simple) -> String {
-    escaped(&in_one_line(&brief::words(simple)))
+    escape_words(&in_one_line(&brief::describe_simple(simple)))
 }
 
 fn default_words(value: &str) -> String {
-    format!("{} if left out", escaped(&in_one_line(value)))
+    format!("{} if left out", escape_words(&in_one_line(value)))
 }
 
 /// Text with values of a schema, in which every hidden character, line break and tab is shown. Words are folded, but a
 /// folded value would be another value.
 fn in_one_line(text: &str) -> String {
-    visible(text).replace('\n', "\\u{a}").replace('\t', "\\u{9}")
+    make_visible(text).replace('\n', "\\u{a}").replace('\t', "\\u{9}")
 }
 
 /// An example in one line: a line break in one of its values becomes a reference, which XML reads as the same value.
@@ -136,7 +138,7 @@ struct At<'m> {
 }
 
 impl<'m> At<'m> {
-    fn deeper(&self) -> Self {
+    fn go_deeper(&self) -> Self {
         Self { path: self.path.clone(), depth: self.depth.saturating_add(1), ..*self }
     }
 }
@@ -150,10 +152,10 @@ struct Telling<'m> {
 }
 
 impl<'m> Telling<'m> {
-    fn root(&mut self, complex: &'m Complex, at: &At<'m>) -> Vec<String> {
-        let mut parts: Vec<String> = complex.attributes.iter().map(attribute).collect();
+    fn describe_root(&mut self, complex: &'m Complex, at: &At<'m>) -> Vec<String> {
+        let mut parts: Vec<String> = complex.attributes.iter().map(describe_attribute).collect();
         match &complex.content {
-            Content::Children(particle) => self.particle(particle, at, &mut parts),
+            Content::Children(particle) => self.describe_particle(particle, at, &mut parts),
             Content::Text(simple) => parts.push(own_text(&value_words(simple))),
             Content::Free => parts.push(own_text("any text")),
             Content::Empty => {}
@@ -161,7 +163,7 @@ impl<'m> Telling<'m> {
         parts
     }
 
-    fn tell(&mut self, id: TypeId, at: &At<'m>) {
+    fn describe_type(&mut self, id: TypeId, at: &At<'m>) {
         self.told.insert((id.0, at.namespace), at.path.clone());
         if let Some(name) = at.path.last() {
             let places = self.names.entry(name).or_default();
@@ -170,8 +172,8 @@ impl<'m> Telling<'m> {
     }
 
     /// Adds everything that a particle admits, in schema order.
-    fn particle(&mut self, particle: &'m Particle, at: &At<'m>, out: &mut Vec<String>) {
-        let at = &at.deeper();
+    fn describe_particle(&mut self, particle: &'m Particle, at: &At<'m>, out: &mut Vec<String>) {
+        let at = &at.go_deeper();
         if at.depth > NESTED {
             return out.push("…".to_owned());
         }
@@ -179,32 +181,32 @@ impl<'m> Telling<'m> {
         match &particle.term {
             Term::Element(declaration) => {
                 let how = if particle.min > 0 { "required" } else { "optional" };
-                out.push(self.element(declaration, &often(how, particle), at));
+                out.push(self.describe_element(declaration, &describe_often(how, particle), at));
             }
-            Term::Wildcard(wildcard) => out.push(stranger(wildcard, particle)),
+            Term::Wildcard(wildcard) => out.push(describe_wildcard(wildcard, particle)),
             Term::Sequence(parts) | Term::All(parts) if once => {
-                parts.iter().for_each(|part| self.particle(part, at, out));
+                parts.iter().for_each(|part| self.describe_particle(part, at, out));
             }
             Term::Sequence(parts) | Term::All(parts) => {
                 let mut inside = Vec::new();
-                parts.iter().for_each(|part| self.particle(part, at, &mut inside));
-                let lead = match wording::times(particle.min, particle.max) {
+                parts.iter().for_each(|part| self.describe_particle(part, at, &mut inside));
+                let lead = match wording::describe_times(particle.min, particle.max) {
                     Some(times) if particle.max != Some(1) => format!("{times} this group"),
                     _ => "optional, only together".to_owned(),
                 };
                 out.push(format!("{lead} [{}]", inside.join(", ")));
             }
-            Term::Choice(parts) => out.push(self.choice(particle, parts, at)),
+            Term::Choice(parts) => out.push(self.describe_choice(particle, parts, at)),
         }
     }
 
-    fn choice(&mut self, particle: &'m Particle, parts: &'m [Particle], at: &At<'m>) -> String {
-        let each: Vec<String> = parts.iter().map(|part| self.alternative(part, at)).collect();
+    fn describe_choice(&mut self, particle: &'m Particle, parts: &'m [Particle], at: &At<'m>) -> String {
+        let each: Vec<String> = parts.iter().map(|part| self.describe_alternative(part, at)).collect();
         let lead = match (particle.min, particle.max) {
             (1, Some(1)) if !particle.term.may_be_empty() => "exactly one of".to_owned(),
             (0 | 1, Some(1)) => "at most one of".to_owned(),
             (min, max) => {
-                let times = wording::times(min, max).unwrap_or_default();
+                let times = wording::describe_times(min, max).unwrap_or_default();
                 format!("{times}, each time one of")
             }
         };
@@ -212,47 +214,48 @@ impl<'m> Telling<'m> {
     }
 
     /// One of several: once chosen, it is obviously required.
-    fn alternative(&mut self, part: &'m Particle, at: &At<'m>) -> String {
+    fn describe_alternative(&mut self, part: &'m Particle, at: &At<'m>) -> String {
         match &part.term {
             Term::Element(declaration) => {
                 let how = if part.min > 0 { "" } else { "optional" };
-                self.element(declaration, &often(how, part), at)
+                self.describe_element(declaration, &describe_often(how, part), at)
             }
             _ => {
                 let mut inside = Vec::new();
-                self.particle(part, at, &mut inside);
+                self.describe_particle(part, at, &mut inside);
                 inside.join(", ")
             }
         }
     }
 
     /// `<limit>(whole number 1 to 100, optional; how many hits at most)`.
-    fn element(&mut self, declaration: &'m Declaration, often: &[String], at: &At<'m>) -> String {
+    fn describe_element(&mut self, declaration: &'m Declaration, often: &[String], at: &At<'m>) -> String {
         let mut heads = Vec::new();
         let mut more = Vec::new();
         let mut path = at.path.clone();
         path.push(&declaration.name);
         let inside = At { namespace: &declaration.namespace, path, depth: at.depth.saturating_add(1) };
-        match self.schema.of(declaration.of) {
+        match self.schema.find_type(declaration.of) {
             Type::Simple(_) if declaration.marks.shape == JsonShape::Text => heads.push(JSON.to_owned()),
             Type::Simple(simple) => heads.push(value_words(simple)),
             Type::Anything => heads.push("any element".to_owned()),
             Type::Complex(complex) => {
                 let shape = declaration.marks.shape;
-                self.complex((declaration.of, complex, shape), &inside, &mut heads, &mut more);
+                self.describe_complex((declaration.of, complex, shape), &inside, &mut heads, &mut more);
             }
         }
         heads.extend(often.iter().cloned());
         heads.extend(declaration.default.as_ref().map(|value| default_words(value)));
-        let about = self.schema.about(declaration).map(|about| escaped(about.trim_end_matches('.')));
+        let about =
+            self.schema.find_about(declaration).map(|about| escape_words(about.trim_end_matches('.')));
         let mut words: Vec<String> = Vec::new();
         words.extend((!heads.is_empty()).then(|| heads.join(", ")));
         words.extend(about);
         words.extend(more);
-        format!("{}({})", tag(declaration, at), words.join("; "))
+        format!("{}({})", spell_tag(declaration, at), words.join("; "))
     }
 
-    fn complex(
+    fn describe_complex(
         &mut self,
         (id, complex, shape): (TypeId, &'m Complex, JsonShape),
         at: &At<'m>,
@@ -274,25 +277,25 @@ impl<'m> Telling<'m> {
         if let Some(known) = self.told_as(id, at) {
             return more.push(format!("the same as in {known}"));
         }
-        self.tell(id, at);
-        let mut parts: Vec<String> = complex.attributes.iter().map(attribute).collect();
+        self.describe_type(id, at);
+        let mut parts: Vec<String> = complex.attributes.iter().map(describe_attribute).collect();
         let Content::Children(particle) = &complex.content else { return more.push(parts.join(", ")) };
-        if let Some((each, item)) = repeated(particle) {
-            parts.push(self.items(each, item, at));
+        if let Some((each, item)) = find_repeated(particle) {
+            parts.push(self.describe_items(each, item, at));
             return more.push(parts.join(", "));
         }
-        self.particle(particle, at, &mut parts);
+        self.describe_particle(particle, at, &mut parts);
         more.push(format!("of{}: {}", in_order(&complex.content), parts.join(", ")));
     }
 
     /// `1 or more <item> of: <sku>(word, required)`, or `1 to 10 <item>(word)`.
-    fn items(&mut self, each: &'m Particle, item: &'m Declaration, at: &At<'m>) -> String {
-        let count = count(each);
-        let written = self.element(item, &[], at);
+    fn describe_items(&mut self, each: &'m Particle, item: &'m Declaration, at: &At<'m>) -> String {
+        let count = describe_count(each);
+        let written = self.describe_element(item, &[], at);
         // Only the content: the brackets would add nothing.
-        let bare = format!("{}(of", tag(item, at));
+        let bare = format!("{}(of", spell_tag(item, at));
         match written.strip_prefix(&bare).and_then(|rest| rest.strip_suffix(')')) {
-            Some(rest) => format!("{count} {} of{rest}", tag(item, at)),
+            Some(rest) => format!("{count} {} of{rest}", spell_tag(item, at)),
             None => format!("{count} {written}"),
         }
     }
@@ -308,7 +311,7 @@ impl<'m> Telling<'m> {
 }
 
 /// An element's start tag, with its namespace if that differs from the surrounding element's.
-fn tag(declaration: &Declaration, at: &At<'_>) -> String {
+fn spell_tag(declaration: &Declaration, at: &At<'_>) -> String {
     let namespace = match &*declaration.namespace {
         namespace if *namespace == *at.namespace => String::new(),
         namespace => format!(" xmlns=\"{namespace}\""),
@@ -316,34 +319,34 @@ fn tag(declaration: &Declaration, at: &At<'_>) -> String {
     format!("<{}{namespace}>", declaration.name)
 }
 
-fn attribute(attribute: &AttributeUse) -> String {
+fn describe_attribute(attribute: &AttributeUse) -> String {
     let how = if attribute.required { ", required" } else { ", optional" };
     let default = attribute.default.as_ref().map(|value| format!(", {}", default_words(value)));
     let about = attribute.documentation.as_ref();
-    let about = about.map(|about| format!("; {}", escaped(about.trim_end_matches('.'))));
+    let about = about.map(|about| format!("; {}", escape_words(about.trim_end_matches('.'))));
     let words = value_words(&attribute.simple);
     let (default, about) = (default.unwrap_or_default(), about.unwrap_or_default());
     format!("attribute {}({words}{how}{default}{about})", attribute.name)
 }
 
 /// Whether it is required, and how often it may occur.
-fn often(how: &str, particle: &Particle) -> Vec<String> {
-    let times = wording::times(particle.min, particle.max).filter(|_| particle.max != Some(1));
+fn describe_often(how: &str, particle: &Particle) -> Vec<String> {
+    let times = wording::describe_times(particle.min, particle.max).filter(|_| particle.max != Some(1));
     let how = (!how.is_empty()).then(|| how.to_owned());
     how.into_iter().chain(times).collect()
 }
 
-fn stranger(wildcard: &Wildcard, particle: &Particle) -> String {
+fn describe_wildcard(wildcard: &Wildcard, particle: &Particle) -> String {
     let what = match wildcard {
         Wildcard::Any => "any element",
         Wildcard::Other(_) => "any element of another namespace",
     };
     let how = if particle.min > 0 { "required" } else { "optional" };
-    format!("{what}({})", often(how, particle).join(", "))
+    format!("{what}({})", describe_often(how, particle).join(", "))
 }
 
 /// The only element of a content, if it may occur several times.
-fn repeated(particle: &Particle) -> Option<(&Particle, &Declaration)> {
+fn find_repeated(particle: &Particle) -> Option<(&Particle, &Declaration)> {
     let once = (particle.min, particle.max) == (1, Some(1));
     match &particle.term {
         Term::Sequence(parts) if once => match parts.as_slice() {
@@ -357,7 +360,7 @@ fn repeated(particle: &Particle) -> Option<(&Particle, &Declaration)> {
     }
 }
 
-fn count(particle: &Particle) -> String {
+fn describe_count(particle: &Particle) -> String {
     let least = particle.min.to_string();
     match (particle.min, particle.max) {
         (0, None) => "any number of".to_owned(),

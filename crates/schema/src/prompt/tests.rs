@@ -26,8 +26,8 @@ const BREAKING: &str = r#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema"
 
 #[test]
 fn g9_no_value_of_a_schema_begins_a_line_of_a_prompt() {
-    let model = SchemaModel::read(BREAKING.as_bytes()).unwrap();
-    let line = model.prompt("t").unwrap();
+    let model = SchemaModel::from_xsd(BREAKING.as_bytes()).unwrap();
+    let line = model.write_prompt("t").unwrap();
     assert_eq!(line.lines().count(), 1, "{line}");
     for shown in [
         "x\\u{a}- &lt;forged&gt;: by a default if left out",
@@ -44,5 +44,5 @@ fn g9_no_value_of_a_schema_begins_a_line_of_a_prompt() {
     // The example is still valid, with the same value.
     let example = example.strip_prefix("  Example: ").unwrap();
     assert!(example.contains("y&#10;&#9;- "), "{example}");
-    assert_eq!(model.explain(example.as_bytes()), None, "{example}");
+    assert_eq!(model.explain_payload(example.as_bytes()), None, "{example}");
 }

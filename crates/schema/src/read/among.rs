@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::nearest::nearest;
+use crate::nearest::find_nearest;
 use crate::read::{BYTES, Reading, XSD};
 use crate::tree::{self, Element, Fault, Name};
 use systole_wire::namespaces;
@@ -41,18 +41,21 @@ pub(crate) enum Found {
 }
 
 /// The schema itself, followed by everything that its imports lead to.
-pub(crate) fn papers<'d>(xsd: &'d [u8], others: &[(&'d str, &'d [u8])]) -> Result<Vec<Paper<'d>>, Fault> {
-    let mut papers = vec![Paper::new(None, xsd, tree::read(xsd)?, None)];
-    if papers.iter().all(|paper| imported(&paper.tree).next().is_none()) {
+pub(crate) fn collect_papers<'d>(
+    xsd: &'d [u8],
+    others: &[(&'d str, &'d [u8])],
+) -> Result<Vec<Paper<'d>>, Fault> {
+    let mut papers = vec![Paper::new(None, xsd, tree::read_tree(xsd)?, None)];
+    if papers.iter().all(|paper| list_imports(&paper.tree).next().is_none()) {
         // Most schemas stand alone, and then no other document is examined.
         return Ok(papers);
     }
-    let mut shelf = shelf(xsd, others);
+    let mut shelf = read_candidates(xsd, others);
     let mut at = 0;
     while let Some(paper) = papers.get(at) {
-        let wanted: Vec<String> = imported(&paper.tree).map(str::to_owned).collect();
+        let wanted: Vec<String> = list_imports(&paper.tree).map(str::to_owned).collect();
         for namespace in wanted {
-            let found = find(&namespace, &mut papers, &mut shelf);
+            let found = find_paper(&namespace, &mut papers, &mut shelf);
             if let Some(paper) = papers.get_mut(at) {
                 paper.imports.insert(namespace, found);
             }
@@ -63,26 +66,26 @@ pub(crate) fn papers<'d>(xsd: &'d [u8], others: &[(&'d str, &'d [u8])]) -> Resul
 }
 
 /// The places of the papers among the offered documents.
-pub(crate) fn places(papers: &[Paper<'_>]) -> Vec<usize> {
+pub(crate) fn list_places(papers: &[Paper<'_>]) -> Vec<usize> {
     papers.iter().filter_map(|paper| paper.offered).collect()
 }
 
 impl<'d> Paper<'d> {
     fn new(name: Option<&'d str>, xsd: &'d [u8], tree: Element, offered: Option<usize>) -> Self {
-        let namespace = Arc::from(tree.attribute("targetNamespace").unwrap_or_default());
+        let namespace = Arc::from(tree.find_attribute("targetNamespace").unwrap_or_default());
         Self { name, xsd, tree, namespace, imports: HashMap::new(), offered }
     }
 }
 
 /// The namespaces that a document imports, in its order.
-pub(crate) fn imported(tree: &Element) -> impl Iterator<Item = &str> {
+pub(crate) fn list_imports(tree: &Element) -> impl Iterator<Item = &str> {
     tree.children()
-        .filter(|child| child.name.is(XSD, "import"))
-        .filter_map(|child| child.attribute("namespace"))
+        .filter(|child| child.name.is_named(XSD, "import"))
+        .filter_map(|child| child.find_attribute("namespace"))
 }
 
 /// The offered documents that can be read. Documents with the same bytes count as one.
-fn shelf<'d>(xsd: &[u8], others: &[(&'d str, &'d [u8])]) -> Vec<Option<Paper<'d>>> {
+fn read_candidates<'d>(xsd: &[u8], others: &[(&'d str, &'d [u8])]) -> Vec<Option<Paper<'d>>> {
     let mut seen = vec![xsd];
     let mut shelf = Vec::new();
     for (at, (name, other)) in others.iter().enumerate() {
@@ -90,13 +93,13 @@ fn shelf<'d>(xsd: &[u8], others: &[(&'d str, &'d [u8])]) -> Vec<Option<Paper<'d>
             continue;
         }
         seen.push(other);
-        let read = tree::read(other).ok().filter(|tree| tree.name.is(XSD, "schema"));
+        let read = tree::read_tree(other).ok().filter(|tree| tree.name.is_named(XSD, "schema"));
         shelf.extend(read.map(|tree| Some(Paper::new(Some(name), other, tree, Some(at)))));
     }
     shelf
 }
 
-fn find<'d>(namespace: &str, papers: &mut Vec<Paper<'d>>, shelf: &mut [Option<Paper<'d>>]) -> Found {
+fn find_paper<'d>(namespace: &str, papers: &mut Vec<Paper<'d>>, shelf: &mut [Option<Paper<'d>>]) -> Found {
     let of_it = |paper: &&Paper<'_>| *paper.namespace == *namespace;
     let drawn = papers.iter().position(|paper| *paper.namespace == *namespace);
     let offered: Vec<&Paper<'_>> = shelf.iter().flatten().filter(of_it).collect();
@@ -113,7 +116,7 @@ fn find<'d>(namespace: &str, papers: &mut Vec<Paper<'d>>, shelf: &mut [Option<Pa
     let mut known: Vec<String> = all().skip(1).map(str::to_owned).collect();
     known.sort();
     known.dedup();
-    let near = nearest(namespace, known.iter().map(String::as_str)).map(str::to_owned);
+    let near = find_nearest(namespace, known.iter().map(String::as_str)).map(str::to_owned);
     match shelf
         .iter_mut()
         .find(|slot| slot.as_ref().is_some_and(|paper| of_it(&paper)))
@@ -129,17 +132,17 @@ fn find<'d>(namespace: &str, papers: &mut Vec<Paper<'d>>, shelf: &mut [Option<Pa
 
 impl<'t> Reading<'t> {
     /// Checks one `xs:import`: it names no place, and it leads to one document.
-    pub(crate) fn import(&mut self, element: &'t Element) {
+    pub(crate) fn check_import(&mut self, element: &'t Element) {
         self.only_attributes(element, &["namespace", "schemaLocation"]);
-        self.members(element).into_iter().for_each(|member| {
+        self.list_members(element).into_iter().for_each(|member| {
             self.unfit_at(member, "xs:import is empty", "leave it out");
         });
-        if element.attribute("schemaLocation").is_some() {
+        if element.find_attribute("schemaLocation").is_some() {
             let fix =
                 "leave schemaLocation out; the namespace is looked for among the schemas named beside it";
             return self.unfit_at(element, "a location is never fetched", fix);
         }
-        let namespace = element.attribute("namespace").unwrap_or_default();
+        let namespace = element.find_attribute("namespace").unwrap_or_default();
         if namespace.is_empty() {
             self.unfit_at(element, "it names no namespace", "add namespace=\"…\"");
         } else if *namespace == *self.target() {
@@ -151,7 +154,7 @@ impl<'t> Reading<'t> {
         } else if HOUSE.contains(&namespace) || namespace.starts_with(HOUSE_URN) {
             self.of_the_house(element, namespace);
         } else {
-            self.found(element, namespace);
+            self.check_found(element, namespace);
         }
     }
 
@@ -161,7 +164,7 @@ impl<'t> Reading<'t> {
         self.unfit_at(element, &message, fix);
     }
 
-    fn found(&mut self, element: &Element, namespace: &str) {
+    fn check_found(&mut self, element: &Element, namespace: &str) {
         let (message, fix) = match self.paper().imports.get(namespace) {
             Some(Found::Paper(_)) | None => return,
             Some(Found::Several(names)) => (
@@ -206,13 +209,13 @@ impl<'t> Reading<'t> {
     }
 
     /// The document that defines a global type, or the error in its name.
-    pub(crate) fn defined(&mut self, element: &Element, written: &str, name: &Name) -> Option<usize> {
+    pub(crate) fn find_defined(&mut self, element: &Element, written: &str, name: &Name) -> Option<usize> {
         let at = self.paper_of(element, written, &name.namespace)?;
         if self.named.contains_key(&(at, name.local.as_str())) {
             return Some(at);
         }
         let known = self.named.keys().filter(|(paper, _)| *paper == at).map(|(_, known)| *known);
-        let fix = match nearest(&name.local, known) {
+        let fix = match find_nearest(&name.local, known) {
             Some(near) => format!("define it, or did you mean {near}"),
             None => "define it, or correct its name".to_owned(),
         };

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::read::beyond::construct_words;
 use crate::read::marks::is_sensitive;
-use crate::read::{Reading, documentation, mark_of_danger};
+use crate::read::{Reading, mark_of_danger, read_documentation};
 use crate::shape::{AttributeUse, Complex, Content, Declaration, Particle, Term, Wildcard};
 use crate::tree::{Element, Name};
 
@@ -16,20 +16,20 @@ use crate::tree::{Element, Name};
 const OCCURS: u32 = 10_000;
 
 impl<'t> Reading<'t> {
-    pub(crate) fn complex(&mut self, element: &'t Element) -> Option<Complex> {
-        let mixed = element.attribute("mixed").is_some_and(|mixed| matches!(mixed, "true" | "1"));
+    pub(crate) fn read_complex(&mut self, element: &'t Element) -> Option<Complex> {
+        let mixed = element.find_attribute("mixed").is_some_and(|mixed| matches!(mixed, "true" | "1"));
         let before = self.faults();
         let mut attributes = Vec::new();
         let mut content = None;
-        for member in self.members(element) {
+        for member in self.list_members(element) {
             match member.name.local.as_str() {
                 "sequence" | "choice" | "all" if content.is_none() => {
-                    content = self.particle(member, true).map(Content::Children);
+                    content = self.read_particle(member, true).map(Content::Children);
                 }
                 "simpleContent" if content.is_none() => {
                     content = self.simple_content(member, &mut attributes)
                 }
-                "attribute" => attributes.extend(self.attribute(member)),
+                "attribute" => attributes.extend(self.read_attribute(member)),
                 other => {
                     let (message, fix) = construct_words(other);
                     self.unfit_at(member, message, fix);
@@ -54,7 +54,7 @@ impl<'t> Reading<'t> {
                 return None;
             }
         };
-        let complex = Complex { documentation: documentation(element), attributes, content };
+        let complex = Complex { documentation: read_documentation(element), attributes, content };
         self.defaults_in_place(element, &complex);
         self.marks_in_place(element, &complex);
         (self.faults() == before).then_some(complex)
@@ -65,7 +65,7 @@ impl<'t> Reading<'t> {
         element: &'t Element,
         attributes: &mut Vec<AttributeUse>,
     ) -> Option<Content> {
-        let members = self.members(element);
+        let members = self.list_members(element);
         let [extension] = members.as_slice() else {
             self.unfit_at(element, "xs:simpleContent holds no xs:extension", "extend a simple type");
             return None;
@@ -76,58 +76,63 @@ impl<'t> Reading<'t> {
             return None;
         }
         self.only_attributes(extension, &["base"]);
-        for member in self.members(extension) {
+        for member in self.list_members(extension) {
             if member.name.local == "attribute" {
-                attributes.extend(self.attribute(member));
+                attributes.extend(self.read_attribute(member));
             } else {
                 let (message, fix) = construct_words(&member.name.local);
                 self.unfit_at(member, message, fix);
             }
         }
-        let base = extension.attribute("base").unwrap_or_default();
+        let base = extension.find_attribute("base").unwrap_or_default();
         self.simple_by_name(extension, base, 0).map(Content::Text)
     }
 
-    fn attribute(&mut self, element: &'t Element) -> Option<AttributeUse> {
+    fn read_attribute(&mut self, element: &'t Element) -> Option<AttributeUse> {
         self.only_attributes(element, &["name", "type", "use", "default"]);
-        let Some(name) = element.attribute("name") else {
+        let Some(name) = element.find_attribute("name") else {
             self.unfit_at(element, "an attribute has no name", "add name=\"…\"");
             return None;
         };
-        let required = match element.attribute("use") {
+        let required = match element.find_attribute("use") {
             None | Some("optional") => false,
             Some("required") => true,
             Some(_) => {
-                self.unfit(element.span.start, "use", "use is not optional or required", "leave it out");
+                self.report_unfit(
+                    element.span.start,
+                    "use",
+                    "use is not optional or required",
+                    "leave it out",
+                );
                 return None;
             }
         };
-        let members = self.members(element);
-        let simple = match (element.attribute("type"), members.as_slice()) {
+        let members = self.list_members(element);
+        let simple = match (element.find_attribute("type"), members.as_slice()) {
             (Some(written), []) => self.simple_by_name(element, written, 0)?,
-            (None, [inner]) if inner.name.local == "simpleType" => self.simple(inner, 0)?,
+            (None, [inner]) if inner.name.local == "simpleType" => self.read_simple(inner, 0)?,
             _ => {
                 self.unfit_at(element, "an attribute needs one simple type", "add type=\"xs:string\"");
                 return None;
             }
         };
         let default = self.attribute_default(element, &simple, required);
-        let fragment = self.fragment(element);
-        let (name, documentation) = (name.to_owned(), documentation(element));
+        let fragment = self.cut_fragment(element);
+        let (name, documentation) = (name.to_owned(), read_documentation(element));
         self.known_words(element);
         let sensitive = is_sensitive(element);
         Some(AttributeUse { name, documentation, simple, required, sensitive, default, fragment })
     }
 
-    fn particle(&mut self, element: &'t Element, outermost: bool) -> Option<Particle> {
-        let (min, max) = self.occurs(element)?;
+    fn read_particle(&mut self, element: &'t Element, outermost: bool) -> Option<Particle> {
+        let (min, max) = self.read_occurs(element)?;
         let term = match element.name.local.as_str() {
             "element" => Term::Element(self.local_element(element)?),
-            "any" => Term::Wildcard(self.wildcard(element)?),
-            "sequence" => Term::Sequence(self.group(element)),
-            "choice" => Term::Choice(self.group(element)),
+            "any" => Term::Wildcard(self.read_wildcard(element)?),
+            "sequence" => Term::Sequence(self.read_group(element)),
+            "choice" => Term::Choice(self.read_group(element)),
             "all" => {
-                let parts = self.group(element);
+                let parts = self.read_group(element);
                 self.all_rules(element, outermost, max, &parts);
                 Term::All(parts)
             }
@@ -140,23 +145,27 @@ impl<'t> Reading<'t> {
         if matches!(term, Term::Wildcard(_)) && (min > 1 || max.is_some_and(|max| max > 1)) {
             // libxml2 takes one element for a wildcard that is required twice.
             let fix = "use minOccurs 0 or 1 and maxOccurs 1 or unbounded";
-            self.unfit(element.span.start, "maxOccurs", "xs:any is not counted reliably", fix);
+            self.report_unfit(element.span.start, "maxOccurs", "xs:any is not counted reliably", fix);
         }
         let repeated = max.is_none_or(|max| max > 1);
         let counted = min > 1 || max.is_some();
         if repeated && counts_inside(&term, counted) {
             let fix = "give the inner elements a parent of their own, or use minOccurs 0 or 1 with unbounded";
             let message = "a repeated group holds a repetition (nested counters)";
-            self.unfit(element.span.start, "maxOccurs", message, fix);
+            self.report_unfit(element.span.start, "maxOccurs", message, fix);
         }
         Some(Particle { min, max, term })
     }
 
-    fn group(&mut self, element: &'t Element) -> Vec<Particle> {
+    fn read_group(&mut self, element: &'t Element) -> Vec<Particle> {
         self.only_attributes(element, &["minOccurs", "maxOccurs"]);
-        let members = self.members(element);
+        let members = self.list_members(element);
         // A particle that may occur at most zero times does not exist.
-        members.into_iter().filter_map(|m| self.particle(m, false)).filter(|p| p.max != Some(0)).collect()
+        members
+            .into_iter()
+            .filter_map(|m| self.read_particle(m, false))
+            .filter(|p| p.max != Some(0))
+            .collect()
     }
 
     fn all_rules(&mut self, element: &Element, outermost: bool, max: Option<u32>, parts: &[Particle]) {
@@ -176,53 +185,53 @@ impl<'t> Reading<'t> {
         self.no_part_is_dangerous(element);
         self.no_part_is_together(element);
         self.known_words(element);
-        if let Some(written) = element.attribute("ref") {
-            return self.referred(element, written);
+        if let Some(written) = element.find_attribute("ref") {
+            return self.read_reference(element, written);
         }
-        let Some(name) = element.attribute("name") else {
+        let Some(name) = element.find_attribute("name") else {
             self.unfit_at(element, "an element has neither name nor ref", "add name=\"…\"");
             return None;
         };
-        let namespace = match element.attribute("form") {
+        let namespace = match element.find_attribute("form") {
             None if self.is_qualified() => self.target(),
             None | Some("unqualified") => Arc::from(""),
             Some("qualified") => self.target(),
             Some(_) => {
                 let message = "form is neither qualified nor unqualified";
-                self.unfit(element.span.start, "form", message, "leave form out");
+                self.report_unfit(element.span.start, "form", message, "leave form out");
                 return None;
             }
         };
         let of = self.type_of(element)?;
         self.await_type(element, of);
-        Some(self.declaration(element, (namespace, name), of))
+        Some(self.make_declaration(element, (namespace, name), of))
     }
 
     /// A global element of this namespace or of an imported one, used in a content.
-    fn referred(&mut self, element: &'t Element, written: &str) -> Option<Declaration> {
-        let Some(name) = element.qualified(written) else {
+    fn read_reference(&mut self, element: &'t Element, written: &str) -> Option<Declaration> {
+        let Some(name) = element.resolve_name(written) else {
             let message = format!("the prefix of {written} is not declared");
-            self.unfit(element.span.start, "ref", &message, "declare the prefix on xs:schema");
+            self.report_unfit(element.span.start, "ref", &message, "declare the prefix on xs:schema");
             return None;
         };
-        if ["name", "type", "form"].iter().any(|other| element.attribute(other).is_some())
-            || !self.members(element).is_empty()
+        if ["name", "type", "form"].iter().any(|other| element.find_attribute(other).is_some())
+            || !self.list_members(element).is_empty()
         {
             let message = "beside ref only minOccurs and maxOccurs are allowed";
-            self.unfit(element.span.start, "ref", message, "leave the rest out, or leave ref out");
+            self.report_unfit(element.span.start, "ref", message, "leave the rest out, or leave ref out");
             return None;
         }
         self.paper_of(element, written, &name.namespace)?;
-        let global = self.global(&name.namespace, &name.local);
+        let global = self.find_global(&name.namespace, &name.local);
         let known = |global: &Declaration| (global.of, global.documentation.clone(), global.marks.sensitive);
         let Some((of, about, sensitive)) = global.map(known) else {
             let place = if *name.namespace == *self.target() { "this schema" } else { &*name.namespace };
             let message = format!("the element {written} is not declared in {place}");
-            self.unfit(element.span.start, "ref", &message, "declare it, or correct its name");
+            self.report_unfit(element.span.start, "ref", &message, "declare it, or correct its name");
             return None;
         };
         self.await_type(element, of);
-        let mut referred = self.declaration(element, (Arc::from(&*name.namespace), &name.local), of);
+        let mut referred = self.make_declaration(element, (Arc::from(&*name.namespace), &name.local), of);
         referred.documentation = referred.documentation.or(about);
         referred.marks.sensitive |= sensitive;
         Some(referred)
@@ -230,7 +239,7 @@ impl<'t> Reading<'t> {
 
     /// A person approves whole payloads. A dangerous part would pass without approval.
     fn no_part_is_dangerous(&mut self, element: &Element) {
-        let referred = element.attribute("ref").and_then(|written| element.qualified(written));
+        let referred = element.find_attribute("ref").and_then(|written| element.resolve_name(written));
         if mark_of_danger(element).is_some() {
             let message = "systole:dangerous is on a part of a payload; a person approves whole payloads";
             self.unfit_at(element, message, "put it on the global element that this is part of");
@@ -241,13 +250,13 @@ impl<'t> Reading<'t> {
     }
 
     fn is_dangerous(&self, name: &Name) -> bool {
-        self.global(&name.namespace, &name.local).is_some_and(|global| global.dangerous)
+        self.find_global(&name.namespace, &name.local).is_some_and(|global| global.dangerous)
     }
 
-    fn wildcard(&mut self, element: &Element) -> Option<Wildcard> {
+    fn read_wildcard(&mut self, element: &Element) -> Option<Wildcard> {
         self.only_attributes(element, &["namespace", "processContents", "minOccurs", "maxOccurs"]);
-        let lax = element.attribute("processContents") == Some("lax");
-        match element.attribute("namespace").unwrap_or("##any") {
+        let lax = element.find_attribute("processContents") == Some("lax");
+        match element.find_attribute("namespace").unwrap_or("##any") {
             "##any" if lax => Some(Wildcard::Any),
             "##other" if lax => Some(Wildcard::Other(self.target())),
             _ => {
@@ -258,16 +267,21 @@ impl<'t> Reading<'t> {
         }
     }
 
-    fn occurs(&mut self, element: &Element) -> Option<(u32, Option<u32>)> {
+    fn read_occurs(&mut self, element: &Element) -> Option<(u32, Option<u32>)> {
         let mut read = |name: &str| -> Result<Option<u32>, ()> {
-            match element.attribute(name) {
+            match element.find_attribute(name) {
                 None => Ok(Some(1)),
                 Some("unbounded") if name == "maxOccurs" => Ok(None),
                 Some(text) => match text.trim().parse::<u32>() {
                     Ok(count) if count <= OCCURS => Ok(Some(count)),
                     _ => {
                         let message = format!("{name} is {text}, more than 10000 or no count");
-                        self.unfit(element.span.start, name, &message, "use unbounded, or at most 10000");
+                        self.report_unfit(
+                            element.span.start,
+                            name,
+                            &message,
+                            "use unbounded, or at most 10000",
+                        );
                         Err(())
                     }
                 },
@@ -276,7 +290,7 @@ impl<'t> Reading<'t> {
         let (min, max) = (read("minOccurs"), read("maxOccurs"));
         let (min, max) = (min.ok()?.unwrap_or(1), max.ok()?);
         if max.is_some_and(|max| max < min) {
-            self.unfit(
+            self.report_unfit(
                 element.span.start,
                 "minOccurs",
                 "minOccurs is more than maxOccurs",
@@ -291,7 +305,7 @@ impl<'t> Reading<'t> {
     /// wildcard, and `##any` comes last, after elements whose number is fixed.
     fn one_wildcard(&mut self, element: &Element, particle: &Particle) {
         let (mut all, mut wildcards) = (Vec::new(), Vec::new());
-        particle.term.elements(&mut all);
+        particle.term.collect_elements(&mut all);
         wildcards_in(&particle.term, &mut wildcards);
         if wildcards.len() > 1 {
             self.unfit_at(element, "a content has more than one xs:any", "keep one, with its own maxOccurs");
@@ -301,7 +315,7 @@ impl<'t> Reading<'t> {
             let fix = "put the xs:any directly into one xs:sequence that comes once";
             self.unfit_at(element, "xs:any is in a choice, an inner group or a repeated one", fix);
         }
-        if wildcards.iter().any(|wildcard| competes(particle, wildcard)) {
+        if wildcards.iter().any(|wildcard| can_compete(particle, wildcard)) {
             let message = "xs:any would take elements beside it, whose number is not fixed";
             let fix =
                 "write ##other where they are of this namespace, or give the xs:any a parent of its own";
@@ -312,7 +326,7 @@ impl<'t> Reading<'t> {
     /// Two elements of one name in one content must be identical: the path alone must be unambiguous.
     fn same_name_same_type(&mut self, element: &Element, particle: &Particle) {
         let mut all = Vec::new();
-        particle.term.elements(&mut all);
+        particle.term.collect_elements(&mut all);
         let mut seen: HashMap<&str, &Declaration> = HashMap::new();
         for declaration in all {
             let first = *seen.entry(&declaration.name).or_insert(declaration);
@@ -353,13 +367,13 @@ fn has_direct_wildcard(particle: &Particle) -> bool {
 
 /// Whether a wildcard could take an element that another particle of its sequence needs. It cannot if all
 /// such elements come before it and occur a fixed number of times.
-fn competes(particle: &Particle, wildcard: &Wildcard) -> bool {
+fn can_compete(particle: &Particle, wildcard: &Wildcard) -> bool {
     let Term::Sequence(parts) = &particle.term else { return true };
     let mut before = true;
     parts.iter().any(|part| {
         let mut elements = Vec::new();
-        part.term.elements(&mut elements);
-        let is_wanted = elements.iter().any(|element| wildcard.takes(&element.namespace));
+        part.term.collect_elements(&mut elements);
+        let is_wanted = elements.iter().any(|element| wildcard.can_take(&element.namespace));
         before &= !matches!(part.term, Term::Wildcard(_));
         let is_fixed = before && matches!(part.term, Term::Element(_)) && part.max == Some(part.min);
         is_wanted && !is_fixed

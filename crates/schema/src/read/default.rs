@@ -5,7 +5,7 @@
 //! that are not text, and if the type does not admit it.
 
 use crate::explain::describe;
-use crate::form::{Form, supplied};
+use crate::form::{Form, collect_supplied};
 use crate::judge::check_value;
 use crate::read::Reading;
 use crate::read::marks::is_shaped;
@@ -21,15 +21,15 @@ pub(crate) struct Awaiting<'t> {
 }
 
 /// The default that an annotation gives.
-pub(crate) fn annotated(element: &Element) -> Option<&str> {
-    let found = element.attributes.iter().find(|attribute| attribute.name.is(SCHEMA, "default"))?;
+pub(crate) fn find_annotation(element: &Element) -> Option<&str> {
+    let found = element.attributes.iter().find(|attribute| attribute.name.is_named(SCHEMA, "default"))?;
     Some(&found.value)
 }
 
 impl<'t> Reading<'t> {
     /// A global element is a whole payload, which cannot be omitted.
     pub(crate) fn no_default(&mut self, element: &Element) {
-        if annotated(element).is_some() {
+        if find_annotation(element).is_some() {
             let message = "systole:default is on a whole payload, which is never left out";
             self.unfit_at(element, message, "leave it out, or put it on a part");
         }
@@ -37,7 +37,7 @@ impl<'t> Reading<'t> {
 
     /// Notes a default for a later check against its type.
     pub(crate) fn await_type(&mut self, element: &'t Element, of: TypeId) {
-        if annotated(element).is_some() || is_shaped(element) {
+        if find_annotation(element).is_some() || is_shaped(element) {
             self.defaults.push(Awaiting { paper: self.at, element, of });
         }
     }
@@ -45,23 +45,23 @@ impl<'t> Reading<'t> {
     /// Checks every default against its type, once all types are read.
     pub(crate) fn hold_defaults(&mut self) {
         for Awaiting { paper, element, of } in std::mem::take(&mut self.defaults) {
-            self.within(paper, |reading| reading.hold(element, of));
+            self.with_paper(paper, |reading| reading.hold_default(element, of));
         }
     }
 
-    fn hold(&mut self, element: &Element, of: TypeId) {
+    fn hold_default(&mut self, element: &Element, of: TypeId) {
         self.hold_shape(element, of);
-        let Some(default) = annotated(element) else { return };
+        let Some(default) = find_annotation(element) else { return };
         let wrong = match Form::of_type(self.read_so_far(), of) {
             Form::Text => None,
-            Form::Value(simple) => fault(simple, default),
+            Form::Value(simple) => find_fault(simple, default),
             _ => {
                 let message = "systole:default is on an element that is not one value";
                 Some((message.to_owned(), "leave it out, or put it on a part".to_owned()))
             }
         };
         if let Some((message, fix)) = wrong {
-            self.unfit(element.span.start, "default", &message, &fix);
+            self.report_unfit(element.span.start, "default", &message, &fix);
         }
     }
 
@@ -72,12 +72,17 @@ impl<'t> Reading<'t> {
         simple: &Simple,
         required: bool,
     ) -> Option<String> {
-        let default = annotated(element).or_else(|| element.attribute("default"))?;
+        let default = find_annotation(element).or_else(|| element.find_attribute("default"))?;
         if required {
             let message = "a default is on a required attribute";
-            self.unfit(element.span.start, "default", message, "leave use=\"required\" out, or the default");
-        } else if let Some((message, fix)) = fault(simple, default) {
-            self.unfit(element.span.start, "default", &message, &fix);
+            self.report_unfit(
+                element.span.start,
+                "default",
+                message,
+                "leave use=\"required\" out, or the default",
+            );
+        } else if let Some((message, fix)) = find_fault(simple, default) {
+            self.report_unfit(element.span.start, "default", &message, &fix);
         }
         Some(default.to_owned())
     }
@@ -86,21 +91,22 @@ impl<'t> Reading<'t> {
     pub(crate) fn defaults_in_place(&mut self, element: &Element, complex: &Complex) {
         let Content::Children(particle) = &complex.content else { return };
         let mut within_reach: Vec<&Declaration> = Vec::new();
-        supplied(particle, &mut within_reach);
+        collect_supplied(particle, &mut within_reach);
         let mut all = Vec::new();
-        particle.term.elements(&mut all);
+        particle.term.collect_elements(&mut all);
         for declaration in all.into_iter().filter(|declaration| declaration.default.is_some()) {
             if !within_reach.iter().any(|reached| std::ptr::eq(*reached, declaration)) {
                 let message = format!("{} has a default and is never supplied", declaration.name);
                 let fix = "give it minOccurs=\"0\" and put it directly into one xs:sequence or xs:all that comes once";
-                self.unfit(element.span.start, "default", &message, fix);
+                self.report_unfit(element.span.start, "default", &message, fix);
             }
         }
     }
 }
 
-fn fault(simple: &Simple, default: &str) -> Option<(String, String)> {
-    let wrong = check_value::check(simple, default)?;
-    let fix = wrong.instead.map_or_else(|| describe::describe(simple), |instead| format!("write {instead}"));
+fn find_fault(simple: &Simple, default: &str) -> Option<(String, String)> {
+    let wrong = check_value::check_value(simple, default)?;
+    let fix =
+        wrong.instead.map_or_else(|| describe::describe_simple(simple), |instead| format!("write {instead}"));
     Some((format!("the default {}", wrong.words), fix))
 }

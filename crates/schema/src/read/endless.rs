@@ -6,11 +6,11 @@
 use crate::shape::{Complex, Content, Particle, Schema, Term, Type, TypeId};
 
 /// For each type whether it has an instance that ends.
-pub(crate) fn ends(schema: &Schema) -> Vec<bool> {
+pub(crate) fn find_ends(schema: &Schema) -> Vec<bool> {
     let mut ends = vec![false; schema.types.len()];
     let mut waiting: Vec<Vec<usize>> = vec![Vec::new(); schema.types.len()];
     for (at, of) in schema.types.iter().enumerate() {
-        for wanted in wanted(of) {
+        for wanted in list_required(of) {
             if let Some(waiting) = waiting.get_mut(wanted.0) {
                 waiting.push(at);
             }
@@ -28,10 +28,10 @@ pub(crate) fn ends(schema: &Schema) -> Vec<bool> {
     ends
 }
 
-fn wanted(of: &Type) -> Vec<TypeId> {
+fn list_required(of: &Type) -> Vec<TypeId> {
     let Type::Complex(Complex { content: Content::Children(particle), .. }) = of else { return Vec::new() };
     let mut elements = Vec::new();
-    particle.term.elements(&mut elements);
+    particle.term.collect_elements(&mut elements);
     elements.into_iter().map(|element| element.of).collect()
 }
 

@@ -33,21 +33,28 @@ impl Reading<'_> {
         let has_least = named("minInclusive").or(named("minExclusive")).is_some();
         for facet in facets {
             let wrong = match &*facet.name.local {
-                "minInclusive" | "minExclusive" => outside(simple.least.as_ref(), base),
+                "minInclusive" | "minExclusive" => report_outside(simple.least.as_ref(), base),
                 "maxInclusive" | "maxExclusive" => {
                     let empty = has_least.then(|| nothing_between(simple)).flatten();
-                    empty.or_else(|| outside(simple.most.as_ref(), base))
+                    empty.or_else(|| report_outside(simple.most.as_ref(), base))
                 }
-                "length" => more(&simple.length, &base.max_length, "maxLength of its base")
-                    .or_else(|| less(&simple.length, &base.min_length, "minLength of its base")),
-                "minLength" => less(&simple.min_length, &base.min_length, "minLength of its base"),
-                "maxLength" => more(&simple.max_length, &base.max_length, "maxLength of its base"),
-                "totalDigits" => more(&simple.total_digits, &base.total_digits, "totalDigits of its base"),
+                "length" => report_more(&simple.length, &base.max_length, "maxLength of its base")
+                    .or_else(|| report_less(&simple.length, &base.min_length, "minLength of its base")),
+                "minLength" => report_less(&simple.min_length, &base.min_length, "minLength of its base"),
+                "maxLength" => report_more(&simple.max_length, &base.max_length, "maxLength of its base"),
+                "totalDigits" => {
+                    report_more(&simple.total_digits, &base.total_digits, "totalDigits of its base")
+                }
                 "fractionDigits" => {
-                    let own = named("totalDigits")
-                        .and_then(|_| more(&simple.fraction_digits, &simple.total_digits, "totalDigits"));
+                    let own = named("totalDigits").and_then(|_| {
+                        report_more(&simple.fraction_digits, &simple.total_digits, "totalDigits")
+                    });
                     own.or_else(|| {
-                        more(&simple.fraction_digits, &base.fraction_digits, "fractionDigits of its base")
+                        report_more(
+                            &simple.fraction_digits,
+                            &base.fraction_digits,
+                            "fractionDigits of its base",
+                        )
                     })
                 }
                 _ => None,
@@ -59,17 +66,17 @@ impl Reading<'_> {
     }
 }
 
-fn more(count: &Option<Faceted<usize>>, limit: &Option<Faceted<usize>>, of: &str) -> Option<String> {
+fn report_more(count: &Option<Faceted<usize>>, limit: &Option<Faceted<usize>>, of: &str) -> Option<String> {
     let (count, limit) = (count.as_ref()?.value, limit.as_ref()?.value);
     (count > limit).then(|| format!("{count} is more than {limit}, the {of}"))
 }
 
-fn less(count: &Option<Faceted<usize>>, limit: &Option<Faceted<usize>>, of: &str) -> Option<String> {
+fn report_less(count: &Option<Faceted<usize>>, limit: &Option<Faceted<usize>>, of: &str) -> Option<String> {
     let (count, limit) = (count.as_ref()?.value, limit.as_ref()?.value);
     (count < limit).then(|| format!("{count} is less than {limit}, the {of}"))
 }
 
-fn kind(simple: &Simple) -> Option<Builtin> {
+fn find_kind(simple: &Simple) -> Option<Builtin> {
     match simple.variety {
         Variety::Atomic(kind) => Some(kind),
         _ => None,
@@ -77,11 +84,11 @@ fn kind(simple: &Simple) -> Option<Builtin> {
 }
 
 /// A bound outside the base.
-fn outside(bound: Option<&Bound>, base: &Simple) -> Option<String> {
-    let (kind, bound) = (kind(base)?, bound?);
+fn report_outside(bound: Option<&Bound>, base: &Simple) -> Option<String> {
+    let (kind, bound) = (find_kind(base)?, bound?);
     let beyond = |limit: &Option<Bound>, order: Ordering| {
         let limit = limit.as_ref()?;
-        (kind.compare(&bound.value, &limit.value) == Some(order)).then(|| limit.value.clone())
+        (kind.compare_values(&bound.value, &limit.value) == Some(order)).then(|| limit.value.clone())
     };
     if let Some(most) = beyond(&base.most, Ordering::Greater) {
         return Some(format!("{} is more than {most}, the greatest value of its base", bound.value));
@@ -93,7 +100,7 @@ fn outside(bound: Option<&Bound>, base: &Simple) -> Option<String> {
 /// Two bounds without a value between them. Two exclusive bounds may be equal, as in libxml2.
 fn nothing_between(simple: &Simple) -> Option<String> {
     let (least, most) = (simple.least.as_ref()?, simple.most.as_ref()?);
-    let empty = match kind(simple)?.compare(&least.value, &most.value)? {
+    let empty = match find_kind(simple)?.compare_values(&least.value, &most.value)? {
         Ordering::Greater => true,
         Ordering::Equal => least.inclusive != most.inclusive,
         Ordering::Less => false,

@@ -21,37 +21,37 @@ const OF_PARTS: [&str; 3] = ["json", "json-form", "json-null"];
 const CHANGE_SET: &str = "change-set";
 
 /// The value of one of our annotations.
-fn mark<'e>(element: &'e Element, name: &str) -> Option<&'e str> {
-    let found = element.attributes.iter().find(|attribute| attribute.name.is(SCHEMA, name))?;
+fn find_mark<'e>(element: &'e Element, name: &str) -> Option<&'e str> {
+    let found = element.attributes.iter().find(|attribute| attribute.name.is_named(SCHEMA, name))?;
     Some(&found.value)
 }
 
 /// Whether a declaration marks its value as sensitive.
 pub(crate) fn is_sensitive(element: &Element) -> bool {
-    mark(element, "sensitive") == Some("true")
+    find_mark(element, "sensitive") == Some("true")
 }
 
 /// Whether an element names its JSON form.
 pub(crate) fn is_shaped(element: &Element) -> bool {
-    mark(element, "json-form").is_some()
+    find_mark(element, "json-form").is_some()
 }
 
 /// The marks of a declaration; unknown words are reported by `known_words`.
 pub(crate) fn marks_of(element: &Element) -> ElementMarks {
-    let null = match mark(element, "json-null") {
+    let null = match find_mark(element, "json-null") {
         Some("true") => JsonNull::Missing,
         Some("accepted") => JsonNull::Accepted,
         _ => JsonNull::Never,
     };
-    let shape = match mark(element, "json-form") {
+    let shape = match find_mark(element, "json-form") {
         Some("map") => JsonShape::Map,
         Some("choice") => JsonShape::Choice,
         Some("text") => JsonShape::Text,
         Some("null") => JsonShape::Null,
         _ => JsonShape::Usual,
     };
-    let text = |name| mark(element, name).map(str::to_owned);
-    let together = mark(element, "together") == Some(CHANGE_SET);
+    let text = |name| find_mark(element, name).map(str::to_owned);
+    let together = find_mark(element, "together") == Some(CHANGE_SET);
     ElementMarks {
         tool: text("tool"),
         key: text("json"),
@@ -65,17 +65,17 @@ pub(crate) fn marks_of(element: &Element) -> ElementMarks {
 impl Reading<'_> {
     /// A whole payload is always an object, and never missing.
     pub(crate) fn no_json_marks(&mut self, element: &Element) {
-        for name in OF_PARTS.into_iter().filter(|name| mark(element, name).is_some()) {
+        for name in OF_PARTS.into_iter().filter(|name| find_mark(element, name).is_some()) {
             let message = format!("systole:{name} is on a whole payload, whose JSON is always an object");
-            self.unfit(element.span.start, name, &message, "put it on a part");
+            self.report_unfit(element.span.start, name, &message, "put it on a part");
         }
     }
 
     /// Only whole payloads are put together.
     pub(crate) fn no_part_is_together(&mut self, element: &Element) {
-        if mark(element, "together").is_some() {
+        if find_mark(element, "together").is_some() {
             let message = "systole:together is on a part of a payload; only whole payloads are put together";
-            self.unfit(element.span.start, "together", message, "put it on the global element");
+            self.report_unfit(element.span.start, "together", message, "put it on the global element");
         }
     }
 
@@ -89,9 +89,9 @@ impl Reading<'_> {
             ("together", &[CHANGE_SET]),
         ];
         for (name, known) in words {
-            if let Some(other) = mark(element, name).filter(|value| !known.contains(value)) {
+            if let Some(other) = find_mark(element, name).filter(|value| !known.contains(value)) {
                 let fix = format!("write one of {}, or leave it out", known.join(", "));
-                self.unfit(element.span.start, name, &format!("systole:{name} is `{other}`"), &fix);
+                self.report_unfit(element.span.start, name, &format!("systole:{name} is `{other}`"), &fix);
             }
         }
     }
@@ -105,7 +105,7 @@ impl Reading<'_> {
         let schema = self.read_so_far();
         let probe = Declaration { marks: Box::new(marks_of(element)), of, ..Declaration::default() };
         let is_it = matches!(
-            (wanted, Form::of(schema, &probe)),
+            (wanted, Form::from_declaration(schema, &probe)),
             (JsonShape::Map, Form::Map(_))
                 | (JsonShape::Choice, Form::Choice(_))
                 | (JsonShape::Text, Form::Json)
@@ -130,20 +130,25 @@ impl Reading<'_> {
                 ("systole:json-form=\"text\" is on an element that is no text", "give it type=\"xs:string\"")
             }
         };
-        self.unfit(element.span.start, "json-form", message, fix);
+        self.report_unfit(element.span.start, "json-form", message, fix);
     }
 
     /// Reports two parts of one content with the same key, and `null` for a part that is never missing.
     pub(crate) fn marks_in_place(&mut self, element: &Element, complex: &Complex) {
         let Content::Children(particle) = &complex.content else { return };
         let mut all = Vec::new();
-        particle.term.elements(&mut all);
+        particle.term.collect_elements(&mut all);
         let mut keys: HashMap<&str, &str> = HashMap::new();
         for declaration in &all {
             let first = *keys.entry(declaration.key()).or_insert(&declaration.name);
             if first != declaration.name {
                 let message = format!("{first} and {} have the same key in JSON", declaration.name);
-                self.unfit(element.span.start, "json", &message, "give one of them another systole:json");
+                self.report_unfit(
+                    element.span.start,
+                    "json",
+                    &message,
+                    "give one of them another systole:json",
+                );
             }
         }
         let mut fixed = Vec::new();
@@ -152,7 +157,7 @@ impl Reading<'_> {
             let message =
                 format!("{} has systole:json-null and is never missing, or repeats", declaration.name);
             let fix = "give it minOccurs=\"0\" and put it directly into one xs:sequence or xs:all";
-            self.unfit(element.span.start, "json-null", &message, fix);
+            self.report_unfit(element.span.start, "json-null", &message, fix);
         }
     }
 }
@@ -168,6 +173,6 @@ fn never_missing<'m>(particle: &'m Particle, found: &mut Vec<&'m Declaration>) {
             parts.iter().for_each(|part| never_missing(part, found));
         }
         Term::Element(_) if (particle.min, particle.max) == (0, Some(1)) => {}
-        term => term.elements(found),
+        term => term.collect_elements(found),
     }
 }

@@ -19,10 +19,10 @@ use std::sync::Arc;
 
 use crate::ProfileViolation;
 use crate::judge::builtin::Builtin;
-use crate::nearest::nearest;
+use crate::nearest::find_nearest;
 use crate::read::among::Paper;
 use crate::read::beyond::{attribute_words, construct_words};
-use crate::read::default::{Awaiting, annotated};
+use crate::read::default::{Awaiting, find_annotation};
 use crate::read::marks::marks_of;
 use crate::shape::{Declaration, Schema, Simple, Type, TypeId};
 use crate::tree::{self, Element, Part};
@@ -44,16 +44,18 @@ const STEPS: usize = 200_000;
 /// Longest fragment of a schema that is quoted whole.
 const QUOTED: usize = 160;
 
-pub(crate) fn schema(xsd: &[u8], others: &[(&str, &[u8])]) -> Result<Schema, Vec<ProfileViolation>> {
-    let alone = |offset, message: &str, fix: &str| vec![unfit((None, xsd), offset, "document", message, fix)];
+pub(crate) fn read_schema(xsd: &[u8], others: &[(&str, &[u8])]) -> Result<Schema, Vec<ProfileViolation>> {
+    let alone = |offset, message: &str, fix: &str| {
+        vec![make_violation((None, xsd), offset, "document", message, fix)]
+    };
     if xsd.len() > BYTES {
         return Err(alone(0, "the schema is larger than 1 MiB", "split it over several listeners"));
     }
-    let papers = among::papers(xsd, others)
+    let papers = among::collect_papers(xsd, others)
         .map_err(|fault| alone(fault.offset, &fault.words, "write plain, well-formed UTF-8 XML"))?;
     let Some(first) = papers.first() else { return Ok(Schema::default()) };
     let mut reading = Reading::new(&papers, first);
-    reading.all();
+    reading.read_all();
     let Reading { schema, mut unfit, .. } = reading;
     // A named type that is unfit is found again at each use.
     unfit.sort_by(|a, b| (&a.document, a.line, a.column).cmp(&(&b.document, b.line, b.column)));
@@ -61,7 +63,7 @@ pub(crate) fn schema(xsd: &[u8], others: &[(&str, &[u8])]) -> Result<Schema, Vec
     if unfit.is_empty() { Ok(schema) } else { Err(unfit) }
 }
 
-fn unfit(
+fn make_violation(
     (document, xsd): (Option<&str>, &[u8]),
     offset: usize,
     construct: &str,
@@ -116,8 +118,8 @@ impl<'t> Reading<'t> {
     fn new(papers: &'t [Paper<'t>], paper: &'t Paper<'t>) -> Self {
         let mut schema = Schema::default();
         schema.namespace = Arc::clone(&paper.namespace);
-        schema.imports = among::imported(&paper.tree).map(Arc::from).collect();
-        schema.drawn_in = among::places(papers);
+        schema.imports = among::list_imports(&paper.tree).map(Arc::from).collect();
+        schema.drawn_in = among::list_places(papers);
         let (unfit, named, built_in, defaults) = (Vec::new(), HashMap::new(), Vec::new(), Vec::new());
         Self { papers, paper, at: 0, unfit, schema, named, built_in, steps: 0, defaults }
     }
@@ -128,7 +130,7 @@ impl<'t> Reading<'t> {
     }
 
     /// Runs `work` in another paper and comes back.
-    pub(crate) fn within<T>(&mut self, at: usize, work: impl FnOnce(&mut Self) -> T) -> T {
+    pub(crate) fn with_paper<T>(&mut self, at: usize, work: impl FnOnce(&mut Self) -> T) -> T {
         let was = (self.at, self.paper);
         if let Some(paper) = self.papers.get(at) {
             (self.at, self.paper) = (at, paper);
@@ -138,17 +140,17 @@ impl<'t> Reading<'t> {
         done
     }
 
-    pub(crate) fn unfit(&mut self, offset: usize, construct: &str, message: &str, fix: &str) {
+    pub(crate) fn report_unfit(&mut self, offset: usize, construct: &str, message: &str, fix: &str) {
         let paper = self.paper();
-        self.unfit.push(unfit((paper.name, paper.xsd), offset, construct, message, fix));
+        self.unfit.push(make_violation((paper.name, paper.xsd), offset, construct, message, fix));
     }
 
     pub(crate) fn unfit_at(&mut self, element: &Element, message: &str, fix: &str) {
-        self.unfit(element.span.start, &format!("xs:{}", element.name.local), message, fix);
+        self.report_unfit(element.span.start, &format!("xs:{}", element.name.local), message, fix);
     }
 
     /// The element as in the schema, or only its start tag if it is long.
-    pub(crate) fn fragment(&self, element: &Element) -> String {
+    pub(crate) fn cut_fragment(&self, element: &Element) -> String {
         let xsd = self.paper().xsd;
         let whole = xsd.get(element.span.clone()).unwrap_or_default();
         let head = xsd.get(element.span.start..element.head_end).unwrap_or_default();
@@ -161,24 +163,24 @@ impl<'t> Reading<'t> {
         for attribute in &element.attributes {
             let name = attribute.name.local.as_str();
             if *attribute.name.namespace == *SCHEMA && !ANNOTATIONS.contains(&name) {
-                let fix = nearest(name, ANNOTATIONS.iter().copied()).unwrap_or("leave it out");
-                self.unfit(element.span.start, name, "there is no such annotation", fix);
+                let fix = find_nearest(name, ANNOTATIONS.iter().copied()).unwrap_or("leave it out");
+                self.report_unfit(element.span.start, name, "there is no such annotation", fix);
             }
             if attribute.name.namespace.is_empty() && name != "id" && !known.contains(&name) {
                 let (message, fix) = attribute_words(name);
-                self.unfit(element.span.start, name, message, fix);
+                self.report_unfit(element.span.start, name, message, fix);
             }
         }
     }
 
     /// The children that matter: annotations are skipped, other vocabularies and stray text are unfit.
-    pub(crate) fn members(&mut self, element: &'t Element) -> Vec<&'t Element> {
+    pub(crate) fn list_members(&mut self, element: &'t Element) -> Vec<&'t Element> {
         let mut members = Vec::new();
         for part in &element.parts {
             match part {
                 Part::Element(child) if *child.name.namespace != *XSD => {
                     let message = "an element of another vocabulary is outside xs:appinfo";
-                    self.unfit(
+                    self.report_unfit(
                         child.span.start,
                         &child.tag,
                         message,
@@ -189,7 +191,12 @@ impl<'t> Reading<'t> {
                 Part::Element(child) => members.push(child),
                 Part::Text(text) if text.is_layout() => {}
                 Part::Text(text) => {
-                    self.unfit(text.offset, "text", "text is outside xs:documentation", "leave it out");
+                    self.report_unfit(
+                        text.offset,
+                        "text",
+                        "text is outside xs:documentation",
+                        "leave it out",
+                    );
                 }
             }
         }
@@ -198,15 +205,15 @@ impl<'t> Reading<'t> {
 
     /// Reads all papers. Global elements and types of every paper get their places first, so that a type
     /// may refer to them or to itself, and two schemas to one another.
-    fn all(&mut self) {
+    fn read_all(&mut self) {
         let mut globals = Vec::new();
         for at in 0..self.papers.len() {
-            let found = self.within(at, |reading| reading.root(&reading.paper().tree));
+            let found = self.with_paper(at, |reading| reading.read_root(&reading.paper().tree));
             globals.push(found);
         }
         self.read_named();
         for (at, found) in globals.iter().enumerate() {
-            self.within(at, |reading| reading.read_globals(found));
+            self.with_paper(at, |reading| reading.read_globals(found));
         }
         if self.unfit.is_empty() {
             self.no_endless(&globals);
@@ -217,7 +224,7 @@ impl<'t> Reading<'t> {
     /// A type that must contain itself is reported once, where the cycle enters the first document that has
     /// it.
     fn no_endless(&mut self, globals: &[Vec<(&'t Element, TypeId)>]) {
-        let ends = endless::ends(&self.schema);
+        let ends = endless::find_ends(&self.schema);
         let named = self.named.iter().map(|((at, _), named)| (*at, named.element, named.id));
         let globals = globals.iter().enumerate();
         let globals =
@@ -226,15 +233,15 @@ impl<'t> Reading<'t> {
         if let Some((at, element, _)) = endless.min_by_key(|(at, element, _)| (*at, element.span.start)) {
             let fix = "give the element that leads back minOccurs=\"0\", or put it into an xs:choice";
             let message = "it must contain itself, so no document of it ever ends";
-            self.within(at, |reading| reading.unfit_at(element, message, fix));
+            self.with_paper(at, |reading| reading.unfit_at(element, message, fix));
         }
     }
 
     /// Reads the head of one paper and returns its global elements.
-    fn root(&mut self, root: &'t Element) -> Vec<(&'t Element, TypeId)> {
-        if !root.name.is(XSD, "schema") {
+    fn read_root(&mut self, root: &'t Element) -> Vec<(&'t Element, TypeId)> {
+        if !root.name.is_named(XSD, "schema") {
             let message = "the root element is not xs:schema of XML Schema 1.0";
-            self.unfit(root.span.start, &root.tag, message, "begin with xs:schema");
+            self.report_unfit(root.span.start, &root.tag, message, "begin with xs:schema");
             return Vec::new();
         }
         let known = ["targetNamespace", "elementFormDefault", "attributeFormDefault", "version"];
@@ -242,21 +249,21 @@ impl<'t> Reading<'t> {
         if self.target().is_empty() {
             self.unfit_at(root, "there is no targetNamespace", "add targetNamespace=\"…\"");
         }
-        if !matches!(root.attribute("elementFormDefault"), Some("qualified" | "unqualified")) {
+        if !matches!(root.find_attribute("elementFormDefault"), Some("qualified" | "unqualified")) {
             let message = "elementFormDefault is neither \"qualified\" nor \"unqualified\"";
             self.unfit_at(root, message, "add elementFormDefault=\"qualified\"");
         }
-        if root.attribute("attributeFormDefault").is_some_and(|form| form != "unqualified") {
+        if root.find_attribute("attributeFormDefault").is_some_and(|form| form != "unqualified") {
             let fix = "leave attributeFormDefault out";
             self.unfit_at(root, "attributes of a namespace are not supported", fix);
         }
-        let members = self.members(root);
+        let members = self.list_members(root);
         for (at, member) in members.iter().enumerate() {
             match member.name.local.as_str() {
                 "import" if members.iter().take(at).any(|before| before.name.local != "import") => {
                     self.unfit_at(member, "it comes after a declaration", "move it to the top");
                 }
-                "import" => self.import(member),
+                "import" => self.check_import(member),
                 "element" => {}
                 "complexType" | "simpleType" => self.name_type(member),
                 other => {
@@ -275,11 +282,11 @@ impl<'t> Reading<'t> {
     }
 
     fn name_type(&mut self, element: &'t Element) {
-        let Some(name) = element.attribute("name") else {
+        let Some(name) = element.find_attribute("name") else {
             self.unfit_at(element, "a global type has no name", "add name=\"…\"");
             return;
         };
-        let id = self.reserve();
+        let id = self.reserve_type();
         if self.named.insert((self.at, name), Named { name, element, id, simple: Simply::Unread }).is_some() {
             self.unfit_at(element, &format!("the type {name} is defined twice"), "rename one of them");
         }
@@ -289,12 +296,12 @@ impl<'t> Reading<'t> {
         &self.schema
     }
 
-    fn reserve(&mut self) -> TypeId {
+    fn reserve_type(&mut self) -> TypeId {
         self.schema.types.push(Type::Anything);
         TypeId(self.schema.types.len().saturating_sub(1))
     }
 
-    fn settle(&mut self, id: TypeId, read: Type) {
+    fn settle_type(&mut self, id: TypeId, read: Type) {
         if let Some(slot) = self.schema.types.get_mut(id.0) {
             *slot = read;
         }
@@ -308,13 +315,13 @@ impl<'t> Reading<'t> {
             let read = if element.name.local == "simpleType" {
                 self.simple_named(at, name, 0).map(Type::Simple)
             } else {
-                self.within(at, |reading| {
+                self.with_paper(at, |reading| {
                     reading.only_attributes(element, &["name", "mixed"]);
-                    reading.complex(element).map(Type::Complex)
+                    reading.read_complex(element).map(Type::Complex)
                 })
             };
             if let Some(read) = read {
-                self.settle(id, read);
+                self.settle_type(id, read);
             }
         }
     }
@@ -326,16 +333,16 @@ impl<'t> Reading<'t> {
             self.no_default(global);
             self.no_json_marks(global);
             self.known_words(global);
-            let Some(name) = global.attribute("name") else {
+            let Some(name) = global.find_attribute("name") else {
                 self.unfit_at(global, "a global element has no name", "add name=\"…\"");
                 continue;
             };
-            let of = self.reserve();
+            let of = self.reserve_type();
             if let Some(other) = mark_of_danger(global).filter(|value| !matches!(*value, "true" | "false")) {
                 let message = format!("systole:dangerous is `{other}`");
                 self.unfit_at(global, &message, "systole:dangerous=\"true\", or leave it out");
             }
-            let declaration = self.declaration(global, (self.target(), name), of);
+            let declaration = self.make_declaration(global, (self.target(), name), of);
             if !self.schema.declare(declaration) {
                 self.unfit_at(global, &format!("the element {name} is declared twice"), "rename one");
             }
@@ -347,21 +354,21 @@ impl<'t> Reading<'t> {
     fn read_globals(&mut self, globals: &[(&'t Element, TypeId)]) {
         for (global, id) in globals {
             if let Some(read) = self.type_of(global) {
-                let read = self.schema.of(read).clone();
-                self.settle(*id, read);
+                let read = self.schema.find_type(read).clone();
+                self.settle_type(*id, read);
             }
         }
     }
 
-    pub(crate) fn declaration(
+    pub(crate) fn make_declaration(
         &self,
         element: &Element,
         (namespace, name): (Arc<str>, &str),
         of: TypeId,
     ) -> Declaration {
-        let (documentation, fragment) = (documentation(element), self.fragment(element));
+        let (documentation, fragment) = (read_documentation(element), self.cut_fragment(element));
         let dangerous = mark_of_danger(element) == Some("true");
-        let (offset, default) = (element.span.start, annotated(element).map(str::to_owned));
+        let (offset, default) = (element.span.start, find_annotation(element).map(str::to_owned));
         let marks = Box::new(marks_of(element));
         Declaration {
             name: name.to_owned(),
@@ -378,7 +385,7 @@ impl<'t> Reading<'t> {
 
     /// The type of an element: by name, or written inside it.
     pub(crate) fn type_of(&mut self, element: &'t Element) -> Option<TypeId> {
-        let mut members = self.members(element);
+        let mut members = self.list_members(element);
         // They are beside a type, which is still read.
         members.retain(|member| {
             let constraint = matches!(member.name.local.as_str(), "key" | "keyref" | "unique");
@@ -388,20 +395,20 @@ impl<'t> Reading<'t> {
             }
             !constraint
         });
-        match (element.attribute("type"), members.as_slice()) {
+        match (element.find_attribute("type"), members.as_slice()) {
             (Some(name), []) => self.type_named(element, name),
             (None, [inner]) if inner.name.local == "simpleType" => {
                 self.only_attributes(inner, &[]);
-                let read = self.simple(inner, 0)?;
-                let id = self.reserve();
-                self.settle(id, Type::Simple(read));
+                let read = self.read_simple(inner, 0)?;
+                let id = self.reserve_type();
+                self.settle_type(id, Type::Simple(read));
                 Some(id)
             }
             (None, [inner]) if inner.name.local == "complexType" => {
                 self.only_attributes(inner, &["mixed"]);
-                let read = self.complex(inner)?;
-                let id = self.reserve();
-                self.settle(id, Type::Complex(read));
+                let read = self.read_complex(inner)?;
+                let id = self.reserve_type();
+                self.settle_type(id, Type::Complex(read));
                 Some(id)
             }
             (None, []) => {
@@ -418,20 +425,20 @@ impl<'t> Reading<'t> {
     }
 
     fn type_named(&mut self, element: &'t Element, written: &str) -> Option<TypeId> {
-        let name = element.qualified(written);
+        let name = element.resolve_name(written);
         match name {
             Some(name) if *name.namespace == *XSD => {
                 let built_in = self.built_in(element, &name.local)?;
                 if let Some((_, id)) = self.built_in.iter().find(|(known, _)| *known == built_in) {
                     return Some(*id);
                 }
-                let id = self.reserve();
-                self.settle(id, Type::Simple(Arc::new(Simple::plain(built_in))));
+                let id = self.reserve_type();
+                self.settle_type(id, Type::Simple(Arc::new(Simple::new_plain(built_in))));
                 self.built_in.push((built_in, id));
                 Some(id)
             }
             Some(name) => {
-                let at = self.defined(element, written, &name)?;
+                let at = self.find_defined(element, written, &name)?;
                 self.named.get(&(at, name.local.as_str())).map(|named| named.id)
             }
             None => {
@@ -449,11 +456,11 @@ impl<'t> Reading<'t> {
 
     /// Whether local elements of this paper have its namespace by default.
     pub(crate) fn is_qualified(&self) -> bool {
-        self.paper().tree.attribute("elementFormDefault") != Some("unqualified")
+        self.paper().tree.find_attribute("elementFormDefault") != Some("unqualified")
     }
 
     /// Counts the steps of one more pattern; `false` if the total is too large.
-    pub(crate) fn unfolds(&mut self, steps: usize) -> bool {
+    pub(crate) fn can_unfold(&mut self, steps: usize) -> bool {
         self.steps = self.steps.saturating_add(steps);
         !self.is_unfolded()
     }
@@ -474,21 +481,22 @@ impl<'t> Reading<'t> {
     }
 
     /// A global element of any paper.
-    pub(crate) fn global(&self, namespace: &str, name: &str) -> Option<&Declaration> {
+    pub(crate) fn find_global(&self, namespace: &str, name: &str) -> Option<&Declaration> {
         self.schema.global_of(namespace, name)
     }
 }
 
 /// The value of an element's `systole:dangerous` annotation.
 pub(crate) fn mark_of_danger(element: &Element) -> Option<&str> {
-    let found = element.attributes.iter().find(|attribute| attribute.name.is(SCHEMA, "dangerous"))?;
+    let found = element.attributes.iter().find(|attribute| attribute.name.is_named(SCHEMA, "dangerous"))?;
     Some(&found.value)
 }
 
 /// The documentation of a schema element, with collapsed white space.
-pub(crate) fn documentation(element: &Element) -> Option<String> {
-    let annotations = element.children().filter(|child| child.name.is(XSD, "annotation"));
-    let texts = annotations.flat_map(Element::children).filter(|child| child.name.is(XSD, "documentation"));
+pub(crate) fn read_documentation(element: &Element) -> Option<String> {
+    let annotations = element.children().filter(|child| child.name.is_named(XSD, "annotation"));
+    let texts =
+        annotations.flat_map(Element::children).filter(|child| child.name.is_named(XSD, "documentation"));
     let words: Vec<String> =
         texts.map(|text| text.text().split_whitespace().collect::<Vec<_>>().join(" ")).collect();
     let joined = words.join(" ");

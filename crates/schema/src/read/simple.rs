@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crate::judge::builtin::{Builtin, Family, WhiteSpace};
 use crate::judge::pattern::Pattern;
 use crate::judge::value;
-use crate::nearest::nearest;
+use crate::nearest::find_nearest;
 use crate::read::beyond::construct_words;
 use crate::read::{Reading, Simply, XSD};
 use crate::shape::{Bound, Faceted, Simple, Variety};
@@ -21,9 +21,9 @@ const STEPS: usize = 32;
 impl<'t> Reading<'t> {
     /// The built-in type of this local name, if the profile has it.
     pub(crate) fn built_in(&mut self, element: &Element, local: &str) -> Option<Builtin> {
-        let found = Builtin::named(local);
+        let found = Builtin::from_name(local);
         if found.is_none() {
-            let near = nearest(local, Builtin::NAMES.iter().copied()).map(|near| format!("xs:{near}"));
+            let near = find_nearest(local, Builtin::NAMES.iter().copied()).map(|near| format!("xs:{near}"));
             let fix = match local {
                 "QName" | "NOTATION" => "use xs:string",
                 "ID" | "IDREF" | "IDREFS" | "ENTITY" | "ENTITIES" => {
@@ -37,7 +37,7 @@ impl<'t> Reading<'t> {
                 _ => near.as_deref().unwrap_or("use a built-in type of the profile, as xs:string"),
             };
             let message = format!("the type xs:{local} is not in the profile");
-            self.unfit(element.span.start, &format!("xs:{local}"), &message, fix);
+            self.report_unfit(element.span.start, &format!("xs:{local}"), &message, fix);
         }
         found
     }
@@ -49,12 +49,12 @@ impl<'t> Reading<'t> {
         written: &str,
         step: usize,
     ) -> Option<Arc<Simple>> {
-        match element.qualified(written) {
+        match element.resolve_name(written) {
             Some(name) if *name.namespace == *XSD => {
-                self.built_in(element, &name.local).map(|base| Arc::new(Simple::plain(base)))
+                self.built_in(element, &name.local).map(|base| Arc::new(Simple::new_plain(base)))
             }
             Some(name) => {
-                let at = self.defined(element, written, &name)?;
+                let at = self.find_defined(element, written, &name)?;
                 match self.named.get(&(at, name.local.as_str())) {
                     Some(named) if matches!(named.simple, Simply::Open) => {
                         let message = format!("the type {written} is part of itself");
@@ -87,9 +87,9 @@ impl<'t> Reading<'t> {
             Simply::Unread => named.simple = Simply::Open,
         }
         let element = named.element;
-        let read = self.within(at, |reading| {
+        let read = self.with_paper(at, |reading| {
             reading.only_attributes(element, &["name"]);
-            reading.simple(element, step.saturating_add(1))
+            reading.read_simple(element, step.saturating_add(1))
         });
         if let Some(named) = self.named.get_mut(&(at, name)) {
             named.simple = Simply::Read(read.clone());
@@ -97,22 +97,22 @@ impl<'t> Reading<'t> {
         read
     }
 
-    pub(crate) fn simple(&mut self, element: &'t Element, step: usize) -> Option<Arc<Simple>> {
+    pub(crate) fn read_simple(&mut self, element: &'t Element, step: usize) -> Option<Arc<Simple>> {
         if step > STEPS {
             let message = "the type restricts itself, or the chain of restrictions is longer than 32";
             self.unfit_at(element, message, "restrict a built-in type");
             return None;
         }
-        let members = self.members(element);
+        let members = self.list_members(element);
         let [made] = members.as_slice() else {
             let message = "a simple type is one xs:restriction, xs:list or xs:union";
             self.unfit_at(element, message, "restrict a built-in type");
             return None;
         };
         match made.name.local.as_str() {
-            "restriction" => self.restriction(made, step),
-            "list" => self.list(made, step),
-            "union" => self.union(made, step),
+            "restriction" => self.read_restriction(made, step),
+            "list" => self.read_list(made, step),
+            "union" => self.read_union(made, step),
             other => {
                 let (message, fix) = construct_words(other);
                 self.unfit_at(made, message, fix);
@@ -121,14 +121,14 @@ impl<'t> Reading<'t> {
         }
     }
 
-    fn restriction(&mut self, restriction: &'t Element, step: usize) -> Option<Arc<Simple>> {
+    fn read_restriction(&mut self, restriction: &'t Element, step: usize) -> Option<Arc<Simple>> {
         self.only_attributes(restriction, &["base"]);
-        let mut facets = self.members(restriction);
-        let base = match (restriction.attribute("base"), facets.first().copied()) {
+        let mut facets = self.list_members(restriction);
+        let base = match (restriction.find_attribute("base"), facets.first().copied()) {
             (Some(written), _) => self.simple_by_name(restriction, written, step)?,
             (None, Some(inner)) if inner.name.local == "simpleType" => {
                 facets.remove(0);
-                self.simple(inner, step.saturating_add(1))?
+                self.read_simple(inner, step.saturating_add(1))?
             }
             (None, _) => {
                 self.unfit_at(restriction, "a restriction has no base", "add base=\"xs:string\"");
@@ -136,32 +136,32 @@ impl<'t> Reading<'t> {
             }
         };
         let mut simple = Arc::unwrap_or_clone(Arc::clone(&base));
-        self.facets(&mut simple, &facets);
+        self.read_facets(&mut simple, &facets);
         self.facets_agree(&facets, &base, &simple);
         Some(Arc::new(simple))
     }
 
-    fn facets(&mut self, simple: &mut Simple, facets: &[&'t Element]) {
+    fn read_facets(&mut self, simple: &mut Simple, facets: &[&'t Element]) {
         let (mut patterns, mut values) = (Vec::new(), Vec::new());
         // White space first: it affects the values of all other facets.
         let (spaces, others): (Vec<_>, Vec<_>) = facets.iter().partition(|f| f.name.local == "whiteSpace");
         for facet in spaces.into_iter().chain(others) {
             self.only_attributes(facet, &["value"]);
             let name = facet.name.local.as_str();
-            if !applies(name, &simple.variety) {
+            if !can_apply(name, &simple.variety) {
                 let fix = "leave the facet out, or change the base";
                 self.unfit_at(facet, &format!("it does not apply to {}", base_name(simple)), fix);
                 continue;
             }
-            let value = facet.attribute("value").unwrap_or_default();
+            let value = facet.find_attribute("value").unwrap_or_default();
             match name {
-                "pattern" => patterns.extend(self.pattern(facet, value)),
-                "enumeration" => values.extend(self.enumerated(facet, simple, value)),
+                "pattern" => patterns.extend(self.read_pattern(facet, value)),
+                "enumeration" => values.extend(self.read_enumeration(facet, simple, value)),
                 "whiteSpace" => self.white_space(facet, simple, value),
                 "minInclusive" | "minExclusive" | "maxInclusive" | "maxExclusive" => {
-                    self.bound(facet, simple, value);
+                    self.read_bound(facet, simple, value);
                 }
-                _ => self.counted(facet, simple, value),
+                _ => self.read_count(facet, simple, value),
             }
         }
         if !patterns.is_empty() {
@@ -172,17 +172,17 @@ impl<'t> Reading<'t> {
         }
     }
 
-    fn pattern(&mut self, facet: &Element, value: &str) -> Option<Faceted<Pattern>> {
+    fn read_pattern(&mut self, facet: &Element, value: &str) -> Option<Faceted<Pattern>> {
         if self.is_unfolded() {
             return None;
         }
-        match Pattern::read(value) {
-            Ok(pattern) if !self.unfolds(pattern.steps()) => {
+        match Pattern::parse(value) {
+            Ok(pattern) if !self.can_unfold(pattern.steps()) => {
                 let message = "the patterns of this schema unfold into more than 200000 steps together";
                 self.unfit_at(facet, message, "write fewer patterns, or smaller counts");
                 None
             }
-            Ok(value) => Some(Faceted { value, fragment: self.fragment(facet) }),
+            Ok(value) => Some(Faceted { value, fragment: self.cut_fragment(facet) }),
             Err(reason) => {
                 let message = format!("the pattern {value} is not allowed: {reason}");
                 self.unfit_at(facet, &message, "write a simpler pattern");
@@ -191,11 +191,11 @@ impl<'t> Reading<'t> {
         }
     }
 
-    fn enumerated(&mut self, facet: &Element, simple: &Simple, value: &str) -> Option<Faceted<String>> {
-        let value = simple.space.normalize(value);
+    fn read_enumeration(&mut self, facet: &Element, simple: &Simple, value: &str) -> Option<Faceted<String>> {
+        let value = simple.space.normalize_value(value);
         let known = match &simple.variety {
-            Variety::Atomic(base) => base.spells(&value),
-            _ => value::admits(simple, &value),
+            Variety::Atomic(base) => base.can_spell(&value),
+            _ => value::is_admitted(simple, &value),
         };
         if !known {
             self.foreign_value(facet, simple, &value);
@@ -211,7 +211,7 @@ impl<'t> Reading<'t> {
             self.unfit_at(facet, "libxml2 cannot enumerate the empty list", fix);
             return None;
         }
-        Some(Faceted { value, fragment: self.fragment(facet) })
+        Some(Faceted { value, fragment: self.cut_fragment(facet) })
     }
 
     fn foreign_value(&mut self, facet: &Element, simple: &Simple, value: &str) {
@@ -231,15 +231,16 @@ impl<'t> Reading<'t> {
         };
     }
 
-    fn bound(&mut self, facet: &Element, simple: &mut Simple, value: &str) {
-        let value = simple.space.normalize(value);
-        let spelt = matches!(simple.variety, Variety::Atomic(base) if base.spells(&value));
+    fn read_bound(&mut self, facet: &Element, simple: &mut Simple, value: &str) {
+        let value = simple.space.normalize_value(value);
+        let spelt = matches!(simple.variety, Variety::Atomic(base) if base.can_spell(&value));
         if !spelt || value == "NaN" {
             self.foreign_value(facet, simple, &value);
             return;
         }
         let name = facet.name.local.as_str();
-        let bound = Bound { value, inclusive: name.ends_with("Inclusive"), fragment: self.fragment(facet) };
+        let bound =
+            Bound { value, inclusive: name.ends_with("Inclusive"), fragment: self.cut_fragment(facet) };
         if name.starts_with("min") {
             simple.least = Some(bound);
         } else {
@@ -247,12 +248,12 @@ impl<'t> Reading<'t> {
         }
     }
 
-    fn counted(&mut self, facet: &Element, simple: &mut Simple, value: &str) {
+    fn read_count(&mut self, facet: &Element, simple: &mut Simple, value: &str) {
         let Ok(count) = value.trim().parse::<u32>() else {
             self.unfit_at(facet, &format!("{value} is no count"), "write a whole number");
             return;
         };
-        let fragment = self.fragment(facet);
+        let fragment = self.cut_fragment(facet);
         let read = Some(Faceted { value: usize::try_from(count).unwrap_or(usize::MAX), fragment });
         match facet.name.local.as_str() {
             "length" => simple.length = read,
@@ -275,7 +276,7 @@ fn base_name(simple: &Simple) -> String {
     }
 }
 
-fn applies(facet: &str, variety: &Variety) -> bool {
+fn can_apply(facet: &str, variety: &Variety) -> bool {
     let family = match variety {
         Variety::Atomic(base) => base.family(),
         Variety::List(_) => {

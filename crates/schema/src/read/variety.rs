@@ -14,14 +14,14 @@ use crate::tree::Element;
 const MEMBERS: usize = 64;
 
 impl<'t> Reading<'t> {
-    pub(crate) fn list(&mut self, element: &'t Element, step: usize) -> Option<Arc<Simple>> {
+    pub(crate) fn read_list(&mut self, element: &'t Element, step: usize) -> Option<Arc<Simple>> {
         self.only_attributes(element, &["itemType"]);
-        let members = self.members(element);
-        let item = match (element.attribute("itemType"), members.as_slice()) {
+        let members = self.list_members(element);
+        let item = match (element.find_attribute("itemType"), members.as_slice()) {
             (Some(written), []) => self.simple_by_name(element, written, step)?,
             (None, [inner]) if inner.name.local == "simpleType" => {
                 self.only_attributes(inner, &[]);
-                self.simple(inner, step.saturating_add(1))?
+                self.read_simple(inner, step.saturating_add(1))?
             }
             _ => {
                 let message = "a list has one type of item, as itemType or as an xs:simpleType inside";
@@ -34,23 +34,23 @@ impl<'t> Reading<'t> {
             self.unfit_at(element, "an item of a list cannot be a list itself", fix);
             return None;
         }
-        Some(Arc::new(Simple::list(item)))
+        Some(Arc::new(Simple::new_list(item)))
     }
 
-    pub(crate) fn union(&mut self, element: &'t Element, step: usize) -> Option<Arc<Simple>> {
+    pub(crate) fn read_union(&mut self, element: &'t Element, step: usize) -> Option<Arc<Simple>> {
         self.only_attributes(element, &["memberTypes"]);
         let mut members = Vec::new();
-        for written in element.attribute("memberTypes").unwrap_or_default().split_whitespace() {
+        for written in element.find_attribute("memberTypes").unwrap_or_default().split_whitespace() {
             members.push(self.simple_by_name(element, written, step)?);
         }
-        for inner in self.members(element) {
+        for inner in self.list_members(element) {
             if inner.name.local != "simpleType" {
                 let message = "xs:union holds only xs:simpleType";
                 self.unfit_at(inner, message, "wrap it into an xs:simpleType");
                 return None;
             }
             self.only_attributes(inner, &[]);
-            members.push(self.simple(inner, step.saturating_add(1))?);
+            members.push(self.read_simple(inner, step.saturating_add(1))?);
         }
         let mut flat = Vec::new();
         for member in members {
@@ -74,7 +74,7 @@ impl<'t> Reading<'t> {
             self.unfit_at(element, &message, "use an xs:choice of elements");
             return None;
         }
-        Some(Arc::new(Simple::union(flat)))
+        Some(Arc::new(Simple::new_union(flat)))
     }
 }
 

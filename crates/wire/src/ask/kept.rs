@@ -5,7 +5,7 @@
 //! This module does not decide who may read the bytes. Bytes come in and a payload goes out, or the other way round.
 
 use crate::gate::{Gate, GateStep, Tag};
-use crate::journal::{count, needed};
+use crate::journal::{read_count, require_count};
 use crate::place::Fault;
 use crate::writer::{StartTag, XmlWriter};
 use crate::{DocumentLimits, Payload, QName, characters, codes, namespaces};
@@ -36,7 +36,7 @@ impl BytePage {
     /// Cuts a page of at most `most` bytes, beginning at `from`; `None` if `from` is past the end. Text is cut
     /// between characters, so a page of text may be a little shorter.
     #[must_use]
-    pub fn page(all: &[u8], from: u64, most: usize) -> Option<Self> {
+    pub fn cut_page(all: &[u8], from: u64, most: usize) -> Option<Self> {
         let start = usize::try_from(from).ok().filter(|start| *start < all.len() || *start == 0)?;
         let rest = all.get(start..)?;
         let mut end = rest.len().min(most);
@@ -52,7 +52,7 @@ impl BytePage {
 
     /// The payload of the answer that carries this page.
     #[must_use]
-    pub fn payload(&self, whose: ByteSource<'_>) -> Payload {
+    pub fn to_payload(&self, whose: ByteSource<'_>) -> Payload {
         let (name, attribute, value) = match whose {
             ByteSource::Schema(name) => ("schema", "name", name),
             ByteSource::Blob(hash) => ("blob", "hash", hash),
@@ -60,31 +60,35 @@ impl BytePage {
         };
         let next = self.next.map(|next| next.to_string());
         let mut writer = XmlWriter::with_capacity(256 + self.bytes.len() * 2);
-        let start =
-            writer.open(name).xmlns(namespaces::LISTENER).attr(attribute, value).number("total", self.total);
+        let start = writer
+            .open_tag(name)
+            .xmlns(namespaces::LISTENER)
+            .attr(attribute, value)
+            .number("total", self.total);
         write_bytes(start.attr_if("next", next.as_deref()), &self.bytes);
-        Payload::composed(writer.finish(), QName::new(namespaces::LISTENER, name))
+        Payload::from_composed(writer.finish(), QName::new(namespaces::LISTENER, name))
     }
 
     /// Reads the payload back.
     ///
     /// # Errors
     /// If the payload holds no schema, blob or configuration.
-    pub fn read(payload: &Payload) -> Result<Self, Fault> {
-        let mut gate = Gate::strict(payload.bytes(), &DocumentLimits::FROM_PUMP)?;
-        let tag = match gate.step()? {
+    pub fn from_payload(payload: &Payload) -> Result<Self, Fault> {
+        let mut gate = Gate::new_strict(payload.bytes(), &DocumentLimits::FROM_PUMP)?;
+        let tag = match gate.read_step()? {
             GateStep::Open(tag)
-                if gate.ns(&tag) == Some(namespaces::LISTENER)
+                if gate.find_namespace(&tag) == Some(namespaces::LISTENER)
                     && matches!(tag.local, "schema" | "blob" | "configuration") =>
             {
                 tag
             }
             _ => {
-                let fault = gate.fault(codes::INVALID, "the payload holds no bytes that were asked for", 0);
-                return Err(fault.expected("<schema>, <blob> or <configuration>"));
+                let fault =
+                    gate.make_fault(codes::INVALID, "the payload holds no bytes that were asked for", 0);
+                return Err(fault.with_expected("<schema>, <blob> or <configuration>"));
             }
         };
-        let (total, next) = (needed(&mut gate, &tag, "total")?, count(&mut gate, &tag, "next")?);
+        let (total, next) = (require_count(&mut gate, &tag, "total")?, read_count(&mut gate, &tag, "next")?);
         Ok(Self { total, next, bytes: read_bytes(&mut gate, &tag)? })
     }
 }
@@ -94,26 +98,26 @@ pub(super) fn write_bytes(start: StartTag<'_, '_>, bytes: &[u8]) {
     let text = std::str::from_utf8(bytes).ok();
     match text.filter(|text| text.chars().all(characters::is_legal)) {
         Some(text) => start.text(text),
-        None => start.attr("encoding", "hex").text(&hex(bytes)),
+        None => start.attr("encoding", "hex").text(&to_hex(bytes)),
     }
 }
 
 /// Reads the bytes inside the element that `gate` has just opened.
 pub(super) fn read_bytes<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>) -> Result<Vec<u8>, Fault> {
-    let is_hex = match gate.attribute("encoding").as_deref() {
+    let is_hex = match gate.find_attribute("encoding").as_deref() {
         None => false,
         Some("hex") => true,
         Some(other) => {
             let message = format!("attribute encoding of <{}> names no encoding that is known", tag.local);
-            let fault = gate.fault(codes::INVALID, message, tag.offset);
-            return Err(fault.expected("hex, or no encoding for text").received(other));
+            let fault = gate.make_fault(codes::INVALID, message, tag.offset);
+            return Err(fault.with_expected("hex, or no encoding for text").with_received(other));
         }
     };
     let text = gate.text_inside()?;
-    let bytes = if is_hex { unhex(&text) } else { Some(text.into_bytes()) };
+    let bytes = if is_hex { from_hex(&text) } else { Some(text.into_bytes()) };
     bytes.ok_or_else(|| {
         let message = format!("<{}> does not hold pairs of hex digits", tag.local);
-        gate.fault(codes::INVALID, message, tag.offset)
+        gate.make_fault(codes::INVALID, message, tag.offset)
     })
 }
 
@@ -129,38 +133,41 @@ pub struct StoredBlob {
 impl StoredBlob {
     /// The payload of the answer.
     #[must_use]
-    pub fn payload(&self) -> Payload {
+    pub fn to_payload(&self) -> Payload {
         let mut writer = XmlWriter::with_capacity(256);
-        let start = writer.open("blob").xmlns(namespaces::LISTENER);
+        let start = writer.open_tag("blob").xmlns(namespaces::LISTENER);
         start.attr("hash", &self.hash).number("total", self.total).empty();
-        Payload::composed(writer.finish(), QName::new(namespaces::LISTENER, "blob"))
+        Payload::from_composed(writer.finish(), QName::new(namespaces::LISTENER, "blob"))
     }
 
     /// Reads the payload back.
     ///
     /// # Errors
     /// If the payload does not confirm stored bytes.
-    pub fn read(payload: &Payload) -> Result<Self, Fault> {
-        let mut gate = Gate::strict(payload.bytes(), &DocumentLimits::FROM_PUMP)?;
-        match gate.step()? {
-            GateStep::Open(tag) if gate.ns(&tag) == Some(namespaces::LISTENER) && tag.local == "blob" => {
-                let hash = crate::required::attribute(&mut gate, &tag, "hash")?;
-                Ok(Self { hash, total: needed(&mut gate, &tag, "total")? })
+    pub fn from_payload(payload: &Payload) -> Result<Self, Fault> {
+        let mut gate = Gate::new_strict(payload.bytes(), &DocumentLimits::FROM_PUMP)?;
+        match gate.read_step()? {
+            GateStep::Open(tag)
+                if gate.find_namespace(&tag) == Some(namespaces::LISTENER) && tag.local == "blob" =>
+            {
+                let hash = crate::required::require_attribute(&mut gate, &tag, "hash")?;
+                Ok(Self { hash, total: require_count(&mut gate, &tag, "total")? })
             }
             _ => {
-                let fault = gate.fault(codes::INVALID, "the payload does not say that bytes are kept", 0);
-                Err(fault.expected("<blob>"))
+                let fault =
+                    gate.make_fault(codes::INVALID, "the payload does not say that bytes are kept", 0);
+                Err(fault.with_expected("<blob>"))
             }
         }
     }
 }
 
-fn hex(bytes: &[u8]) -> String {
+fn to_hex(bytes: &[u8]) -> String {
     let digit = |half: u8| char::from_digit(u32::from(half), 16).unwrap_or('0');
     bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
-fn unhex(text: &str) -> Option<Vec<u8>> {
+fn from_hex(text: &str) -> Option<Vec<u8>> {
     let digits: Option<Vec<u32>> = text.chars().map(|digit| digit.to_digit(16)).collect();
     let digits = digits.filter(|digits| digits.len().is_multiple_of(2))?;
     digits

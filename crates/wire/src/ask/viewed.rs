@@ -5,9 +5,9 @@
 //! the other way round.
 
 use crate::gate::{Gate, GateStep, Tag};
-use crate::journal::{count, needed};
+use crate::journal::{read_count, require_count};
 use crate::place::Fault;
-use crate::required::attribute;
+use crate::required::require_attribute;
 use crate::writer::XmlWriter;
 use crate::{DocumentLimits, Payload, QName, codes, namespaces};
 
@@ -111,18 +111,19 @@ impl MessageSpot {
         }
     }
 
-    fn read<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>) -> Result<Self, Fault> {
-        let sort = attribute(gate, tag, "sort")?;
-        let number = |gate: &mut Gate<'d>, name| needed(gate, tag, name).map(small);
+    fn from_tag<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>) -> Result<Self, Fault> {
+        let sort = require_attribute(gate, tag, "sort")?;
+        let number = |gate: &mut Gate<'d>, name| require_count(gate, tag, name).map(to_small);
         match sort.as_str() {
             "request" => Ok(Self::Request),
             "said" => Ok(Self::Said { turn: number(gate, "turn")?, ordinal: number(gate, "ordinal")? }),
             "answer" => Ok(Self::Answer { turn: number(gate, "turn")?, ordinal: number(gate, "ordinal")? }),
             "inbox" => Ok(Self::Inbox { turn: number(gate, "turn")? }),
-            "thread" => Ok(Self::Thread { turn: count(gate, tag, "turn")?.map(small) }),
+            "thread" => Ok(Self::Thread { turn: read_count(gate, tag, "turn")?.map(to_small) }),
             _ => {
-                let fault = gate.fault(codes::INVALID, "the message is of no sort of a view", tag.offset);
-                Err(fault.expected("request, said, answer, inbox or thread").received(&sort))
+                let fault =
+                    gate.make_fault(codes::INVALID, "the message is of no sort of a view", tag.offset);
+                Err(fault.with_expected("request, said, answer, inbox or thread").with_received(&sort))
             }
         }
     }
@@ -139,46 +140,48 @@ impl ViewedPage {
 
     /// The payload of the answer that carries this page.
     #[must_use]
-    pub fn payload(&self) -> Payload {
-        let bytes: usize = self.shown.iter().map(|shown| shown.bytes() + 128).sum();
+    pub fn to_payload(&self) -> Payload {
+        let bytes: usize = self.shown.iter().map(|shown| shown.count_bytes() + 128).sum();
         let mut writer = XmlWriter::with_capacity(256 + bytes);
         let next = self.next.map(|next| next.to_string());
-        let start = writer.open("view").xmlns(namespaces::LISTENER).number("count", self.count);
+        let start = writer.open_tag("view").xmlns(namespaces::LISTENER).number("count", self.count);
         let start =
             start.attr_if("next", next.as_deref()).attr("mark", &self.mark).attr("began", &self.began);
-        start.content(|inside| self.shown.iter().for_each(|shown| shown.write(inside)));
-        Payload::composed(writer.finish(), QName::new(namespaces::LISTENER, "view"))
+        start.content(|inside| self.shown.iter().for_each(|shown| shown.write_to(inside)));
+        Payload::from_composed(writer.finish(), QName::new(namespaces::LISTENER, "view"))
     }
 
     /// Reads the payload back.
     ///
     /// # Errors
     /// If the payload holds no view.
-    pub fn read(payload: &Payload) -> Result<Self, Fault> {
-        let mut gate = Gate::strict(payload.bytes(), &DocumentLimits::FROM_PUMP)?;
-        let mut viewed = match gate.step()? {
-            GateStep::Open(tag) if gate.ns(&tag) == Some(namespaces::LISTENER) && tag.local == "view" => {
+    pub fn from_payload(payload: &Payload) -> Result<Self, Fault> {
+        let mut gate = Gate::new_strict(payload.bytes(), &DocumentLimits::FROM_PUMP)?;
+        let mut viewed = match gate.read_step()? {
+            GateStep::Open(tag)
+                if gate.find_namespace(&tag) == Some(namespaces::LISTENER) && tag.local == "view" =>
+            {
                 Self {
-                    count: needed(&mut gate, &tag, "count")?,
-                    next: count(&mut gate, &tag, "next")?,
-                    mark: attribute(&mut gate, &tag, "mark")?,
-                    began: attribute(&mut gate, &tag, "began")?,
+                    count: require_count(&mut gate, &tag, "count")?,
+                    next: read_count(&mut gate, &tag, "next")?,
+                    mark: require_attribute(&mut gate, &tag, "mark")?,
+                    began: require_attribute(&mut gate, &tag, "began")?,
                     shown: Vec::new(),
                 }
             }
             _ => {
-                let fault = gate.fault(codes::INVALID, "the payload holds no view", 0);
-                return Err(fault.expected("<view>"));
+                let fault = gate.make_fault(codes::INVALID, "the payload holds no view", 0);
+                return Err(fault.with_expected("<view>"));
             }
         };
-        while let Some(tag) = gate.child()? {
+        while let Some(tag) = gate.read_child()? {
             let shown = match tag.local {
-                "message" => ViewEntry::Message(ViewedMessage::read(&mut gate, &tag)?),
-                "words" => ViewEntry::Words(ModelWords::read(&mut gate, &tag)?),
+                "message" => ViewEntry::Message(ViewedMessage::from_tag(&mut gate, &tag)?),
+                "words" => ViewEntry::Words(ModelWords::from_tag(&mut gate, &tag)?),
                 other => {
                     let message = format!("a view shows no <{other}>");
-                    let fault = gate.fault(codes::INVALID, message, tag.offset);
-                    return Err(fault.expected("<message> or <words>"));
+                    let fault = gate.make_fault(codes::INVALID, message, tag.offset);
+                    return Err(fault.with_expected("<message> or <words>"));
                 }
             };
             viewed.shown.push(shown);
@@ -189,28 +192,28 @@ impl ViewedPage {
 
 impl ViewEntry {
     /// The approximate size in bytes: that of the payload or the text.
-    fn bytes(&self) -> usize {
+    fn count_bytes(&self) -> usize {
         match self {
             Self::Message(message) => message.payload.bytes().len(),
             Self::Words(words) => words.text.len(),
         }
     }
 
-    fn write(&self, writer: &mut XmlWriter) {
+    fn write_to(&self, writer: &mut XmlWriter) {
         let number = |number: Option<u64>| number.map(|number| number.to_string());
         match self {
             Self::Message(ViewedMessage { seq, from, to, spot, payload }) => {
                 let (sort, turn, ordinal) = spot.parts();
-                let start = writer.open("message").number("seq", *seq).attr("from", from);
+                let start = writer.open_tag("message").number("seq", *seq).attr("from", from);
                 start
                     .attr_if("to", to.as_deref())
                     .attr("sort", sort)
                     .attr_if("turn", number(turn.map(u64::from)).as_deref())
                     .attr_if("ordinal", number(ordinal.map(u64::from)).as_deref())
-                    .payload(payload);
+                    .write_payload(payload);
             }
             Self::Words(ModelWords { turn, stop, tokens_in, tokens_out, text }) => writer
-                .open("words")
+                .open_tag("words")
                 .number("turn", u64::from(*turn))
                 .attr("stop", stop)
                 .attr_if("in", number(*tokens_in).as_deref())
@@ -221,34 +224,38 @@ impl ViewEntry {
 }
 
 impl ViewedMessage {
-    fn read<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>) -> Result<Self, Fault> {
-        let seq = needed(gate, tag, "seq")?;
-        let from = attribute(gate, tag, "from")?;
-        let to = gate.attribute("to").map(std::borrow::Cow::into_owned);
-        let spot = MessageSpot::read(gate, tag)?;
-        let Some(inside) = gate.child()? else {
-            return Err(gate.fault(codes::INVALID, "the message holds no payload", tag.offset));
+    fn from_tag<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>) -> Result<Self, Fault> {
+        let seq = require_count(gate, tag, "seq")?;
+        let from = require_attribute(gate, tag, "from")?;
+        let to = gate.find_attribute("to").map(std::borrow::Cow::into_owned);
+        let spot = MessageSpot::from_tag(gate, tag)?;
+        let Some(inside) = gate.read_child()? else {
+            return Err(gate.make_fault(codes::INVALID, "the message holds no payload", tag.offset));
         };
-        let payload = Payload::cut(gate, inside)?;
-        if let Some(more) = gate.child()? {
-            return Err(gate.fault(codes::INVALID, "the message holds more than one payload", more.offset));
+        let payload = Payload::cut_from(gate, inside)?;
+        if let Some(more) = gate.read_child()? {
+            return Err(gate.make_fault(
+                codes::INVALID,
+                "the message holds more than one payload",
+                more.offset,
+            ));
         }
         Ok(Self { seq, from, to, spot, payload })
     }
 }
 
 impl ModelWords {
-    fn read<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>) -> Result<Self, Fault> {
+    fn from_tag<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>) -> Result<Self, Fault> {
         Ok(Self {
-            turn: small(needed(gate, tag, "turn")?),
-            stop: attribute(gate, tag, "stop")?,
-            tokens_in: count(gate, tag, "in")?,
-            tokens_out: count(gate, tag, "out")?,
+            turn: to_small(require_count(gate, tag, "turn")?),
+            stop: require_attribute(gate, tag, "stop")?,
+            tokens_in: read_count(gate, tag, "in")?,
+            tokens_out: read_count(gate, tag, "out")?,
             text: gate.text_inside()?,
         })
     }
 }
 
-fn small(number: u64) -> u32 {
+fn to_small(number: u64) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }

@@ -38,56 +38,61 @@ struct Meta {
 
 impl Parts {
     /// Reads the envelope that `gate` has just opened, to its end.
-    pub(crate) fn read<'d>(gate: &mut Gate<'d>, tag: Tag<'d>, stamping: Stamping) -> Result<Self, Fault> {
+    pub(crate) fn from_tag<'d>(gate: &mut Gate<'d>, tag: Tag<'d>, stamping: Stamping) -> Result<Self, Fault> {
         if tag.local != "message" {
             let message = format!("<{}> is not an element of the envelope", tag.local);
-            let fault = gate.fault(codes::INVALID, message, tag.offset).expected("<message>");
-            return Err(fault.fix("write <message> around <meta> and the payload, or send the payload alone"));
+            let fault = gate.make_fault(codes::INVALID, message, tag.offset).with_expected("<message>");
+            return Err(
+                fault.with_fix("write <message> around <meta> and the payload, or send the payload alone")
+            );
         }
-        let meta = match gate.child()? {
-            Some(meta) if is_own(gate, &meta) && meta.local == "meta" => Meta::read(gate, stamping)?,
+        let meta = match gate.read_child()? {
+            Some(meta) if is_own(gate, &meta) && meta.local == "meta" => Meta::from_gate(gate, stamping)?,
             other => {
                 let offset = other.map_or(gate.offset(), |tag| tag.offset);
-                let fault = gate.fault(codes::INVALID, "the envelope does not begin with <meta>", offset);
+                let fault =
+                    gate.make_fault(codes::INVALID, "the envelope does not begin with <meta>", offset);
                 return Err(fault
-                    .expected("<meta>, then one payload")
-                    .fix("begin with <meta>, or send the payload alone"));
+                    .with_expected("<meta>, then one payload")
+                    .with_fix("begin with <meta>, or send the payload alone"));
             }
         };
-        let Some(first) = gate.child()? else {
+        let Some(first) = gate.read_child()? else {
             let offset = gate.offset();
-            let fault = gate.fault(codes::INVALID, "the envelope holds no payload", offset);
-            return Err(fault.expected("one payload after </meta>").fix("write the payload after </meta>"));
+            let fault = gate.make_fault(codes::INVALID, "the envelope holds no payload", offset);
+            return Err(fault
+                .with_expected("one payload after </meta>")
+                .with_fix("write the payload after </meta>"));
         };
         if is_own(gate, &first) {
             let message = format!("<{}> of the envelope's namespace is in place of a payload", first.local);
-            let fault = gate.fault(codes::FORBIDDEN_NAMESPACE, message, first.offset);
+            let fault = gate.make_fault(codes::FORBIDDEN_NAMESPACE, message, first.offset);
             return Err(fault
-                .expected("a payload in the namespace of its taker")
-                .fix("write the payload with an xmlns of its own"));
+                .with_expected("a payload in the namespace of its taker")
+                .with_fix("write the payload with an xmlns of its own"));
         }
-        let payload = Payload::cut(gate, first)?;
-        if let Some(second) = gate.child()? {
+        let payload = Payload::cut_from(gate, first)?;
+        if let Some(second) = gate.read_child()? {
             let message = format!("<{}> is a second payload in one envelope", second.local);
-            let fault = gate.fault(codes::INVALID, message, second.offset).expected("one payload");
-            return Err(fault.fix("send each payload in an envelope of its own"));
+            let fault = gate.make_fault(codes::INVALID, message, second.offset).with_expected("one payload");
+            return Err(fault.with_fix("send each payload in an envelope of its own"));
         }
         Ok(Self { from: meta.from, to: meta.to, thread: meta.thread, stamp: meta.stamp, payload })
     }
 }
 
 impl Meta {
-    fn read(gate: &mut Gate<'_>, stamping: Stamping) -> Result<Self, Fault> {
+    fn from_gate(gate: &mut Gate<'_>, stamping: Stamping) -> Result<Self, Fault> {
         let mut meta = Self::default();
-        while let Some(tag) = gate.child()? {
-            match gate.ns(&tag) {
+        while let Some(tag) = gate.read_child()? {
+            match gate.find_namespace(&tag) {
                 Some(namespaces::ENVELOPE) => meta.read_own(gate, tag)?,
                 Some(namespaces::STAMP) if stamping == Stamping::Read && tag.local == "stamp" => {
-                    meta.stamp = Some(Stamp::read(gate, tag.offset)?);
-                    gate.skip()?;
+                    meta.stamp = Some(Stamp::from_gate(gate, tag.offset)?);
+                    gate.skip_content()?;
                 }
-                Some(_) => gate.skip()?,
-                None => return Err(unknown(gate, &tag)),
+                Some(_) => gate.skip_content()?,
+                None => return Err(refuse_unknown(gate, &tag)),
             }
         }
         Ok(meta)
@@ -98,17 +103,21 @@ impl Meta {
             "from" => &mut self.from,
             "to" => &mut self.to,
             "thread" => &mut self.thread,
-            _ => return Err(unknown(gate, &tag)),
+            _ => return Err(refuse_unknown(gate, &tag)),
         };
         if slot.is_some() {
             let message = format!("<{}> appears twice in meta", tag.local);
-            return Err(gate.fault(codes::INVALID, message, tag.offset).fix("leave one of them out"));
+            return Err(gate
+                .make_fault(codes::INVALID, message, tag.offset)
+                .with_fix("leave one of them out"));
         }
         let text = gate.text_inside()?;
         let word = text.trim_matches(crate::characters::is_white);
         if word.is_empty() {
             let message = format!("<{}> is empty", tag.local);
-            return Err(gate.fault(codes::INVALID, message, tag.offset).expected("a name or an id"));
+            return Err(gate
+                .make_fault(codes::INVALID, message, tag.offset)
+                .with_expected("a name or an id"));
         }
         *slot = Some(word.to_owned());
         Ok(())
@@ -116,10 +125,10 @@ impl Meta {
 }
 
 fn is_own<'d>(gate: &Gate<'d>, tag: &Tag<'d>) -> bool {
-    gate.ns(tag) == Some(namespaces::ENVELOPE)
+    gate.find_namespace(tag) == Some(namespaces::ENVELOPE)
 }
 
-fn unknown<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>) -> Fault {
-    gate.fault(codes::INVALID, format!("<{}> is not known in meta", tag.local), tag.offset)
-        .expected("from, to, thread, or elements of another namespace")
+fn refuse_unknown<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>) -> Fault {
+    gate.make_fault(codes::INVALID, format!("<{}> is not known in meta", tag.local), tag.offset)
+        .with_expected("from, to, thread, or elements of another namespace")
 }

@@ -43,29 +43,29 @@ pub struct Stamp {
 
 impl Stamp {
     /// Reads the stamp that `gate` has just opened.
-    pub(super) fn read(gate: &mut Gate<'_>, offset: usize) -> Result<Self, Fault> {
+    pub(super) fn from_gate(gate: &mut Gate<'_>, offset: usize) -> Result<Self, Fault> {
         Ok(Self {
-            id: text(gate, "id"),
-            seq: number(gate, "seq", offset)?,
-            at: text(gate, "at"),
-            call: present(gate, "call", offset)?,
-            turn: number(gate, "turn", offset)?.unwrap_or(1),
-            cause: text(gate, "cause"),
-            delivery: present(gate, "delivery", offset)?,
-            attempt: number(gate, "attempt", offset)?.unwrap_or(1),
-            key: present(gate, "key", offset)?,
-            deadline: text(gate, "deadline"),
-            sha256: text(gate, "sha256"),
-            journal: number(gate, "journal", offset)?,
-            request: number(gate, "request", offset)?,
+            id: read_text(gate, "id"),
+            seq: read_number(gate, "seq", offset)?,
+            at: read_text(gate, "at"),
+            call: require_text(gate, "call", offset)?,
+            turn: read_number(gate, "turn", offset)?.unwrap_or(1),
+            cause: read_text(gate, "cause"),
+            delivery: require_text(gate, "delivery", offset)?,
+            attempt: read_number(gate, "attempt", offset)?.unwrap_or(1),
+            key: require_text(gate, "key", offset)?,
+            deadline: read_text(gate, "deadline"),
+            sha256: read_text(gate, "sha256"),
+            journal: read_number(gate, "journal", offset)?,
+            request: read_number(gate, "request", offset)?,
         })
     }
 
-    pub(super) fn write(&self, meta: &mut XmlWriter) {
+    pub(super) fn write_to(&self, meta: &mut XmlWriter) {
         let journal = self.journal.map(|entries| entries.to_string());
         let seq = self.seq.map(|seq| seq.to_string());
         let request = self.request.map(|seq| seq.to_string());
-        meta.open("stamp")
+        meta.open_tag("stamp")
             .xmlns(namespaces::STAMP)
             .attr_if("id", self.id.as_deref())
             .attr_if("seq", seq.as_deref())
@@ -84,22 +84,22 @@ impl Stamp {
     }
 }
 
-fn text(gate: &Gate<'_>, name: &str) -> Option<String> {
-    gate.attribute(name).map(std::borrow::Cow::into_owned)
+fn read_text(gate: &Gate<'_>, name: &str) -> Option<String> {
+    gate.find_attribute(name).map(std::borrow::Cow::into_owned)
 }
 
-fn present(gate: &mut Gate<'_>, name: &str, offset: usize) -> Result<String, Fault> {
-    text(gate, name)
-        .ok_or_else(|| gate.fault(codes::INVALID, format!("the stamp has no attribute {name}"), offset))
+fn require_text(gate: &mut Gate<'_>, name: &str, offset: usize) -> Result<String, Fault> {
+    read_text(gate, name)
+        .ok_or_else(|| gate.make_fault(codes::INVALID, format!("the stamp has no attribute {name}"), offset))
 }
 
-fn number<N: FromStr>(gate: &mut Gate<'_>, name: &str, offset: usize) -> Result<Option<N>, Fault> {
-    let Some(value) = text(gate, name) else { return Ok(None) };
+fn read_number<N: FromStr>(gate: &mut Gate<'_>, name: &str, offset: usize) -> Result<Option<N>, Fault> {
+    let Some(value) = read_text(gate, name) else { return Ok(None) };
     match value.parse() {
         Ok(number) => Ok(Some(number)),
         Err(_) => {
             let message = format!("attribute {name} of the stamp is not a whole number in range");
-            Err(gate.fault(codes::INVALID, message, offset).received(&value))
+            Err(gate.make_fault(codes::INVALID, message, offset).with_received(&value))
         }
     }
 }

@@ -18,16 +18,16 @@ pub fn line_form(document: &[u8]) -> Result<Cow<'_, [u8]>, Fault> {
     if is_one_line_already(document) {
         return Ok(Cow::Borrowed(document));
     }
-    let mut gate = Gate::strict(document, &DocumentLimits::FROM_PUMP)?;
+    let mut gate = Gate::new_strict(document, &DocumentLimits::FROM_PUMP)?;
     let mut line = Vec::with_capacity(document.len() + document.len() / 8);
     loop {
-        let step = gate.step()?;
-        let source = gate.source(gate.offset(), gate.end());
+        let step = gate.read_step()?;
+        let source = gate.cut_source(gate.offset(), gate.end());
         match step {
             GateStep::Done => return Ok(Cow::Owned(line)),
-            GateStep::Open(_) | GateStep::Close => markup(&mut line, source),
-            GateStep::Text(TextPiece::Plain(text)) => plain(&mut line, text),
-            GateStep::Text(TextPiece::Literal(text)) => literal(&mut line, text),
+            GateStep::Open(_) | GateStep::Close => write_markup(&mut line, source),
+            GateStep::Text(TextPiece::Plain(text)) => write_plain(&mut line, text),
+            GateStep::Text(TextPiece::Literal(text)) => write_literal(&mut line, text),
             GateStep::Text(TextPiece::Character(_)) => line.extend_from_slice(source.as_bytes()),
             // A strict gate refuses these.
             GateStep::Instruction => {}
@@ -43,14 +43,14 @@ fn is_one_line_already(document: &[u8]) -> bool {
 }
 
 /// A tag. Between attributes a blank is as good as a line break, and in a value a parser reads a blank for it.
-fn markup(line: &mut Vec<u8>, source: &str) {
+fn write_markup(line: &mut Vec<u8>, source: &str) {
     let source = characters::line_ends(source);
     line.extend(source.bytes().map(|byte| if byte == b'\n' { b' ' } else { byte }));
 }
 
 /// Text between markup. A `>` becomes a reference, because a comment left out before it may have separated it from
 /// `]]`.
-fn plain(line: &mut Vec<u8>, text: &str) {
+fn write_plain(line: &mut Vec<u8>, text: &str) {
     for byte in characters::line_ends(text).bytes() {
         match byte {
             b'\n' => line.extend_from_slice(b"&#10;"),
@@ -61,7 +61,7 @@ fn plain(line: &mut Vec<u8>, text: &str) {
 }
 
 /// The content of a CDATA section, as escaped text.
-fn literal(line: &mut Vec<u8>, text: &str) {
+fn write_literal(line: &mut Vec<u8>, text: &str) {
     let text = characters::line_ends(text);
     let mut parts = text.split('\n');
     writer::escape(line, parts.next().unwrap_or_default(), false);

@@ -11,9 +11,9 @@ impl<'d> Gate<'d> {
     ///
     /// # Errors
     /// If there is text between the children, or the reading ends.
-    pub fn child(&mut self) -> Result<Option<Tag<'d>>, Fault> {
+    pub fn read_child(&mut self) -> Result<Option<Tag<'d>>, Fault> {
         loop {
-            match self.step()? {
+            match self.read_step()? {
                 GateStep::Open(tag) => return Ok(Some(tag)),
                 GateStep::Close | GateStep::Done => return Ok(None),
                 GateStep::Text(text) if text.is_blank() => {}
@@ -31,12 +31,12 @@ impl<'d> Gate<'d> {
     pub fn text_inside(&mut self) -> Result<String, Fault> {
         let mut value = String::new();
         loop {
-            match self.step()? {
+            match self.read_step()? {
                 GateStep::Text(text) => text.append_to(&mut value),
                 GateStep::Close | GateStep::Done => return Ok(value),
                 GateStep::Open(tag) => {
                     let message = format!("<{}> is where only text is allowed", tag.local);
-                    return Err(self.fault(codes::INVALID, message, tag.offset).expected("text"));
+                    return Err(self.make_fault(codes::INVALID, message, tag.offset).with_expected("text"));
                 }
                 GateStep::Instruction => return Err(self.noted_here()),
             }
@@ -47,22 +47,22 @@ impl<'d> Gate<'d> {
     ///
     /// # Errors
     /// When the reading ends.
-    pub fn skip(&mut self) -> Result<(), Fault> {
+    pub fn skip_content(&mut self) -> Result<(), Fault> {
         self.skip_out_of(self.depth())
     }
 
     /// The fault for text that the last step read, if only elements are allowed.
     pub(crate) fn stray_text(&mut self) -> Fault {
-        let source = self.source(self.offset(), self.end());
+        let source = self.cut_source(self.offset(), self.end());
         let skipped = source.len() - source.trim_start().len();
-        self.fault(codes::INVALID, "text is where only elements are allowed", self.offset() + skipped)
-            .expected("elements, with nothing but white space and comments between them")
-            .received(source.trim())
-            .fix("leave the text out, or write it inside a payload")
+        self.make_fault(codes::INVALID, "text is where only elements are allowed", self.offset() + skipped)
+            .with_expected("elements, with nothing but white space and comments between them")
+            .with_received(source.trim())
+            .with_fix("leave the text out, or write it inside a payload")
     }
 
     fn noted_here(&mut self) -> Fault {
-        let place = self.place(self.offset());
-        self.take_fault().unwrap_or_else(|| super::words::instruction(place))
+        let place = self.find_place(self.offset());
+        self.take_fault().unwrap_or_else(|| super::words::refuse_instruction(place))
     }
 }

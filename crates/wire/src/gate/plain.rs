@@ -29,33 +29,33 @@ impl<'d> Gate<'d> {
                 if rest.get(end) != Some(&b';') {
                     return None;
                 }
-                self.pass(end.saturating_add(1));
-                Some(self.reference())
+                self.pass_over(end.saturating_add(1));
+                Some(self.read_reference())
             }
             _ => {
-                self.pass(memchr::memchr2(b'<', b'&', rest)?);
-                Some(self.unbracketed().map(|text| GateStep::Text(TextPiece::Plain(text))))
+                self.pass_over(memchr::memchr2(b'<', b'&', rest)?);
+                Some(self.read_cdata().map(|text| GateStep::Text(TextPiece::Plain(text))))
             }
         }
     }
 
     /// Takes the next bytes past the tokeniser.
-    fn pass(&mut self, length: usize) {
+    fn pass_over(&mut self, length: usize) {
         self.to = self.from.saturating_add(length);
         self.passed = self.passed.saturating_add(length);
         *self.reader.get_mut() = self.document.as_bytes().get(self.to..).unwrap_or_default();
     }
 
     fn plain_tag(&mut self) -> Option<Result<GateStep<'d>, Fault>> {
-        let (kind, name, length) = plain(self.document.get(self.from..)?)?;
+        let (kind, name, length) = read_plain_tag(self.document.get(self.from..)?)?;
         match kind {
             Kind::Closes if self.open.last() != Some(&name) => return None,
             _ if name.len() > self.limits.name_bytes => return None,
             _ => {}
         }
-        self.pass(length);
+        self.pass_over(length);
         if matches!(kind, Kind::Closes) {
-            return Some(Ok(self.close()));
+            return Some(Ok(self.close_element()));
         }
         self.closes_next = matches!(kind, Kind::Stands);
         Some(self.open_plain(name))
@@ -66,16 +66,16 @@ impl<'d> Gate<'d> {
         self.open.push(name);
         let (depth, most) = (self.open.len().saturating_sub(self.floor), self.limits.depth);
         if depth > most {
-            self.refuse(offset, |place| words::too_deep(most, place))?;
+            self.refuse_at(offset, |place| words::too_deep(most, place))?;
         }
         self.attributes.clear();
-        let binding = self.scope.find("");
+        let binding = self.scope.find_prefix("");
         Ok(GateStep::Open(Tag { prefix: "", local: name, offset, binding }))
     }
 }
 
 /// The tag at the beginning of a text, its name, and how many bytes it has.
-fn plain(text: &str) -> Option<(Kind, &str, usize)> {
+fn read_plain_tag(text: &str) -> Option<(Kind, &str, usize)> {
     let bytes = text.as_bytes();
     let from = match bytes {
         [b'<', b'/', ..] => 2,

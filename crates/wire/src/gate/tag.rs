@@ -10,45 +10,45 @@ use crate::{characters, name, namespaces};
 
 impl<'d> Gate<'d> {
     /// A start tag; `tail` is how many of its bytes follow the last attribute.
-    pub(super) fn open(&mut self, tail: usize) -> Result<GateStep<'d>, Fault> {
-        let content = self.source(self.from + 1, self.to - tail);
+    pub(super) fn open_element(&mut self, tail: usize) -> Result<GateStep<'d>, Fault> {
+        let content = self.cut_source(self.from + 1, self.to - tail);
         let (written, rest) = match content.find(characters::is_white) {
             Some(end) => content.split_at(end),
             None => (content, ""),
         };
         if self.open.is_empty() && self.root_seen {
-            let place = self.ruler.place(self.from);
-            return Err(words::outside_root(self.source(self.from, self.to), true, place));
+            let place = self.ruler.find_place(self.from);
+            return Err(words::outside_root(self.cut_source(self.from, self.to), true, place));
         }
         self.root_seen = true;
         let offset = self.from;
         // If there is no name at all, the fault is at the `<` itself.
-        let (prefix, local) = self.name(written, offset + usize::from(!written.is_empty()))?;
+        let (prefix, local) = self.check_name(written, offset + usize::from(!written.is_empty()))?;
         self.open.push(written);
         let (depth, most) = (self.open.len() - self.floor, self.limits.depth);
         if depth > most {
-            self.refuse(offset, |place| words::too_deep(most, place))?;
+            self.refuse_at(offset, |place| words::too_deep(most, place))?;
         }
         self.attributes.clear();
         self.read_attributes(rest, offset + 1 + written.len())?;
-        let binding = self.resolve(prefix, offset + 1)?;
+        let binding = self.resolve_prefix(prefix, offset + 1)?;
         self.resolve_attributes()?;
         Ok(GateStep::Open(Tag { prefix, local, offset, binding }))
     }
 
-    fn name(&mut self, written: &'d str, offset: usize) -> Result<(&'d str, &'d str), Fault> {
+    fn check_name(&mut self, written: &'d str, offset: usize) -> Result<(&'d str, &'d str), Fault> {
         let most = self.limits.name_bytes;
         if written.len() > most {
-            self.refuse(offset, |place| words::long_name(written, most, place))?;
+            self.refuse_at(offset, |place| words::long_name(written, most, place))?;
         }
-        name::split(written).ok_or_else(|| words::illegal_name(written, self.ruler.place(offset)))
+        name::split_prefix(written).ok_or_else(|| words::illegal_name(written, self.ruler.find_place(offset)))
     }
 
     fn read_attributes(&mut self, text: &'d str, offset: usize) -> Result<(), Fault> {
         let mut declared = 0;
         for written in AttributeWalk::new(text, offset) {
-            let written = written.map_err(|flaw| self.flawed(flaw))?;
-            let (prefix, local) = self.name(written.name, written.offset)?;
+            let written = written.map_err(|flaw| self.report_flaw(flaw))?;
+            let (prefix, local) = self.check_name(written.name, written.offset)?;
             let declares = match (prefix, local) {
                 ("", "xmlns") => Some(""),
                 ("xmlns", prefix) => Some(prefix),
@@ -60,21 +60,22 @@ impl<'d> Gate<'d> {
                 declared += 1;
                 let most = self.limits.declarations;
                 if declared > most {
-                    return self.refuse(written.offset, |place| words::too_many("declarations", most, place));
+                    return self
+                        .refuse_at(written.offset, |place| words::too_many("declarations", most, place));
                 }
-                self.declare(bound, written.raw, written.offset)?;
+                self.declare_prefix(bound, written.raw, written.offset)?;
                 continue;
             }
             let most = self.limits.attributes;
             if self.attributes.len() == most {
-                return self.refuse(written.offset, |place| words::too_many("attributes", most, place));
+                return self.refuse_at(written.offset, |place| words::too_many("attributes", most, place));
             }
-            let mark = attributes::mark(written.name);
+            let mark = attributes::mark_name(written.name);
             let is_same = |other: &TagAttribute<'_>| {
                 other.mark == mark && other.local == local && other.prefix == prefix
             };
             if self.attributes.iter().any(is_same) {
-                return Err(words::duplicate(written.name, self.ruler.place(written.offset)));
+                return Err(words::refuse_duplicate(written.name, self.ruler.find_place(written.offset)));
             }
             let attribute =
                 TagAttribute { prefix, local, raw: written.raw, offset: written.offset, binding: None, mark };
@@ -83,12 +84,12 @@ impl<'d> Gate<'d> {
         Ok(())
     }
 
-    fn declare(&mut self, prefix: &'d str, raw: &'d str, offset: usize) -> Result<(), Fault> {
+    fn declare_prefix(&mut self, prefix: &'d str, raw: &'d str, offset: usize) -> Result<(), Fault> {
         let depth = self.open.len();
-        let uri = characters::value(raw);
-        let already = self.scope.find(prefix).and_then(|number| self.scope.binding(number));
+        let uri = characters::unescape_value(raw);
+        let already = self.scope.find_prefix(prefix).and_then(|number| self.scope.find_binding(number));
         if already.is_some_and(|binding| binding.depth == depth) {
-            return Err(words::duplicate(&words::declared_as(prefix), self.ruler.place(offset)));
+            return Err(words::refuse_duplicate(&words::declared_as(prefix), self.ruler.find_place(offset)));
         }
         let forbidden = match prefix {
             "xml" => uri != namespaces::XML,
@@ -96,16 +97,16 @@ impl<'d> Gate<'d> {
             _ => uri == namespaces::XML || uri == namespaces::XMLNS || (uri.is_empty() && !prefix.is_empty()),
         };
         if forbidden {
-            return self.refuse(offset, |place| words::forbidden_binding(prefix, &uri, place));
+            return self.refuse_at(offset, |place| words::forbidden_binding(prefix, &uri, place));
         }
-        self.scope.declare(prefix, uri, depth);
+        self.scope.declare_prefix(prefix, uri, depth);
         Ok(())
     }
 
-    fn resolve(&mut self, prefix: &'d str, offset: usize) -> Result<Option<usize>, Fault> {
-        let binding = self.scope.find(prefix);
+    fn resolve_prefix(&mut self, prefix: &'d str, offset: usize) -> Result<Option<usize>, Fault> {
+        let binding = self.scope.find_prefix(prefix);
         if binding.is_none() && !prefix.is_empty() {
-            self.refuse(offset, |place| words::undeclared(prefix, place))?;
+            self.refuse_at(offset, |place| words::refuse_undeclared(prefix, place))?;
         }
         Ok(binding)
     }
@@ -119,7 +120,7 @@ impl<'d> Gate<'d> {
                 continue;
             };
             prefixed += 1;
-            let binding = self.resolve(attribute.prefix, attribute.offset)?;
+            let binding = self.resolve_prefix(attribute.prefix, attribute.offset)?;
             if let Some(place) = self.attributes.get_mut(index) {
                 place.binding = binding;
             }
@@ -130,17 +131,17 @@ impl<'d> Gate<'d> {
     /// Two attributes with different prefixes for the same namespace are the same attribute twice.
     fn expanded_twice(&mut self) -> Result<(), Fault> {
         let twice = self.attributes.iter().enumerate().find_map(|(index, attribute)| {
-            let ns = self.bound(attribute.binding)?;
+            let ns = self.resolve_binding(attribute.binding)?;
             let before = self.attributes.get(..index).unwrap_or_default();
             let same = |other: &&TagAttribute<'d>| {
-                other.local == attribute.local && self.bound(other.binding) == Some(ns)
+                other.local == attribute.local && self.resolve_binding(other.binding) == Some(ns)
             };
             before.iter().find(same).map(|_| *attribute)
         });
         match twice {
             None => Ok(()),
             Some(attribute) => {
-                self.refuse(attribute.offset, |place| words::same_expanded_name(attribute.local, place))
+                self.refuse_at(attribute.offset, |place| words::same_expanded_name(attribute.local, place))
             }
         }
     }

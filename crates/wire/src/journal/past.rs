@@ -3,7 +3,7 @@
 //! It does not decide whether a call is made again: it reports what is known. The answer to `<ask><journal/></ask>`
 //! comes in; the earlier outcome of each model call that is about to be made goes out.
 
-use super::{EntryLabel, JournalEntry, ModelCallOutcome, ModelStarted, count};
+use super::{EntryLabel, JournalEntry, ModelCallOutcome, ModelStarted, read_count};
 use crate::gate::{Gate, GateStep};
 use crate::place::Fault;
 use crate::writer::XmlWriter;
@@ -60,36 +60,38 @@ impl EarlierEntries {
 
     /// The payload of the answer that carries these entries.
     #[must_use]
-    pub fn payload(&self) -> Payload {
+    pub fn to_payload(&self) -> Payload {
         let mut writer = XmlWriter::with_capacity(512);
         let next = self.next.map(|next| next.to_string());
-        let start = writer.open("entries").xmlns(namespaces::LISTENER).attr_if("next", next.as_deref());
+        let start = writer.open_tag("entries").xmlns(namespaces::LISTENER).attr_if("next", next.as_deref());
         start.content(|inside| {
             for EarlierEntry { attempt, id, entry } in &self.entries {
-                entry.write(inside, EntryLabel { id: *id, delivery: None, attempt: Some(*attempt) });
+                entry.write_to(inside, EntryLabel { id: *id, delivery: None, attempt: Some(*attempt) });
             }
         });
-        Payload::composed(writer.finish(), QName::new(namespaces::LISTENER, "entries"))
+        Payload::from_composed(writer.finish(), QName::new(namespaces::LISTENER, "entries"))
     }
 
     /// Reads the payload back.
     ///
     /// # Errors
     /// If the payload holds no entries.
-    pub fn read(payload: &Payload) -> Result<Self, Fault> {
-        let mut gate = Gate::strict(payload.bytes(), &DocumentLimits::FROM_PUMP)?;
-        let next = match gate.step()? {
-            GateStep::Open(tag) if gate.ns(&tag) == Some(namespaces::LISTENER) && tag.local == "entries" => {
-                count(&mut gate, &tag, "next")?
+    pub fn from_payload(payload: &Payload) -> Result<Self, Fault> {
+        let mut gate = Gate::new_strict(payload.bytes(), &DocumentLimits::FROM_PUMP)?;
+        let next = match gate.read_step()? {
+            GateStep::Open(tag)
+                if gate.find_namespace(&tag) == Some(namespaces::LISTENER) && tag.local == "entries" =>
+            {
+                read_count(&mut gate, &tag, "next")?
             }
             _ => {
-                let fault = gate.fault(codes::INVALID, "the payload holds no journal entries", 0);
-                return Err(fault.expected("<entries>"));
+                let fault = gate.make_fault(codes::INVALID, "the payload holds no journal entries", 0);
+                return Err(fault.with_expected("<entries>"));
             }
         };
         let mut entries = Vec::new();
-        while let Some(tag) = gate.child()? {
-            let recalled = EarlierEntry::opened(&mut gate, &tag)?;
+        while let Some(tag) = gate.read_child()? {
+            let recalled = EarlierEntry::from_tag(&mut gate, &tag)?;
             entries.push(recalled);
         }
         Ok(Self { entries, next })
@@ -101,22 +103,22 @@ impl EarlierEntry {
     ///
     /// # Errors
     /// If the bytes are not a journal entry.
-    pub fn read(body: &[u8]) -> Result<Self, Fault> {
-        let mut gate = Gate::strict(body, &DocumentLimits::FROM_PUMP)?;
-        match gate.step()? {
-            GateStep::Open(tag) => Self::opened(&mut gate, &tag),
-            _ => Err(gate.fault(codes::INVALID, "the record holds no journal entry", 0)),
+    pub fn from_body(body: &[u8]) -> Result<Self, Fault> {
+        let mut gate = Gate::new_strict(body, &DocumentLimits::FROM_PUMP)?;
+        match gate.read_step()? {
+            GateStep::Open(tag) => Self::from_tag(&mut gate, &tag),
+            _ => Err(gate.make_fault(codes::INVALID, "the record holds no journal entry", 0)),
         }
     }
 
-    fn opened<'d>(gate: &mut Gate<'d>, tag: &crate::gate::Tag<'d>) -> Result<Self, Fault> {
-        if gate.ns(tag) != Some(namespaces::LISTENER) || tag.local != "journal" {
-            let fault = gate.fault(codes::INVALID, "this is not a journal entry", tag.offset);
-            return Err(fault.expected("<journal>"));
+    fn from_tag<'d>(gate: &mut Gate<'d>, tag: &crate::gate::Tag<'d>) -> Result<Self, Fault> {
+        if gate.find_namespace(tag) != Some(namespaces::LISTENER) || tag.local != "journal" {
+            let fault = gate.make_fault(codes::INVALID, "this is not a journal entry", tag.offset);
+            return Err(fault.with_expected("<journal>"));
         }
-        let attempt = super::needed(gate, tag, "attempt")?;
-        let id = super::needed(gate, tag, "id")?;
-        let entry = JournalEntry::read(gate, tag)?;
+        let attempt = super::require_count(gate, tag, "attempt")?;
+        let id = super::require_count(gate, tag, "id")?;
+        let entry = JournalEntry::from_tag(gate, tag)?;
         Ok(Self { attempt: u32::try_from(attempt).unwrap_or(u32::MAX), id, entry })
     }
 }

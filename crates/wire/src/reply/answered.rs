@@ -3,7 +3,7 @@
 //! A fault in a document leaves its number readable, because the sender waits for the answer. A gate that has just
 //! opened such a document comes in; the word goes out.
 
-use super::super::required::attribute;
+use super::super::required::require_attribute;
 use super::ListenerDocument;
 use crate::ask::PumpQuestion;
 use crate::codes;
@@ -12,25 +12,25 @@ use crate::journal::JournalEntry;
 use crate::place::Fault;
 
 /// Reads a `<journal>` or an `<ask>` to its end.
-pub(super) fn read<'d>(
+pub(super) fn read_answered<'d>(
     gate: &mut Gate<'d>,
     tag: &Tag<'d>,
     delivery: String,
 ) -> Result<ListenerDocument, Fault> {
-    let id = number(gate, tag)?;
+    let id = read_number(gate, tag)?;
     if tag.local == "ask" {
         // A text to store may be a prompt that holds several messages.
         let most = gate.limits().reply_bytes;
-        let question = whole(gate, most, |gate| PumpQuestion::read(gate, tag))?;
+        let question = read_whole(gate, most, |gate| PumpQuestion::from_tag(gate, tag))?;
         return Ok(ListenerDocument::Ask { delivery, id, question });
     }
     let most = gate.limits().message_bytes;
-    let entry = whole(gate, most, |gate| JournalEntry::read(gate, tag))?;
+    let entry = read_whole(gate, most, |gate| JournalEntry::from_tag(gate, tag))?;
     Ok(ListenerDocument::Journal { delivery, id, entry })
 }
 
 /// The content of the document, or the fault that affects it alone. Either way the document is read to its end.
-fn whole<'d, T>(
+fn read_whole<'d, T>(
     gate: &mut Gate<'d>,
     most: usize,
     read: impl FnOnce(&mut Gate<'d>) -> Result<T, Fault>,
@@ -45,8 +45,8 @@ fn whole<'d, T>(
     let noted = gate.take_fault();
     if length > most {
         let message = format!("the document has {length} bytes, the limit is {most}");
-        let fault = gate.fault(codes::TOO_LARGE, message, start);
-        return Ok(Err(fault.expected(format!("at most {most} bytes")).fix(crate::gate::SHORTER)));
+        let fault = gate.make_fault(codes::TOO_LARGE, message, start);
+        return Ok(Err(fault.with_expected(format!("at most {most} bytes")).with_fix(crate::gate::SHORTER)));
     }
     Ok(match noted {
         Some(fault) => Err(fault),
@@ -55,10 +55,10 @@ fn whole<'d, T>(
 }
 
 /// The number that the answer will carry.
-pub(super) fn number<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>) -> Result<u64, Fault> {
-    let value = attribute(gate, tag, "id")?;
+pub(super) fn read_number<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>) -> Result<u64, Fault> {
+    let value = require_attribute(gate, tag, "id")?;
     value.parse().map_err(|_| {
         let message = format!("attribute id of <{}> is not a whole number", tag.local);
-        gate.fault(codes::INVALID, message, tag.offset).received(&value)
+        gate.make_fault(codes::INVALID, message, tag.offset).with_received(&value)
     })
 }

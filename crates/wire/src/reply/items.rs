@@ -3,7 +3,7 @@
 //! A fault inside an item refuses only that item. Only a fault that breaks the structure of the document ends the
 //! reading. A gate that has just opened `<reply>` comes in; the content of the reply goes out.
 
-use super::super::required::attribute;
+use super::super::required::require_attribute;
 use super::{Item, ReplyContent};
 use crate::envelope::{Parts, Stamping};
 use crate::gate::{Gate, GateStep, Tag};
@@ -11,39 +11,39 @@ use crate::place::Fault;
 use crate::{Payload, codes, namespaces};
 
 /// Reads the items to the end of the reply.
-pub(super) fn read(gate: &mut Gate<'_>) -> Result<ReplyContent, Fault> {
+pub(super) fn read_items(gate: &mut Gate<'_>) -> Result<ReplyContent, Fault> {
     let mut items = Vec::with_capacity(1);
     let mut instead = None;
     // Consecutive parts of one stray text are one fault, not one fault for each reference in it.
     let mut in_stray_text = false;
     loop {
-        let step = gate.step()?;
+        let step = gate.read_step()?;
         let most = gate.limits().items;
         if items.len() > most {
             let offset = gate.offset();
             let message = format!("the reply has more than {most} items");
             return Err(gate
-                .fault(codes::TOO_MANY_ITEMS, message, offset)
-                .expected(format!("at most {most} items"))
-                .fix(format!("send {most} items at most, and the others in the next turn")));
+                .make_fault(codes::TOO_MANY_ITEMS, message, offset)
+                .with_expected(format!("at most {most} items"))
+                .with_fix(format!("send {most} items at most, and the others in the next turn")));
         }
         match step {
             GateStep::Close | GateStep::Done => break,
             GateStep::Text(text) => {
                 if !text.is_blank() && !in_stray_text {
-                    items.push(Item::refused(gate.stray_text()));
+                    items.push(Item::from_fault(gate.stray_text()));
                     in_stray_text = true;
                 }
                 continue;
             }
-            GateStep::Instruction => items.extend(gate.take_fault().map(Item::refused)),
-            GateStep::Open(tag) => match one(gate, tag)? {
+            GateStep::Instruction => items.extend(gate.take_fault().map(Item::from_fault)),
+            GateStep::Open(tag) => match read_item(gate, tag)? {
                 Entry::Item(item) => items.push(item),
                 Entry::Instead(said, fault) => {
                     if items.is_empty() && instead.is_none() {
                         instead = Some((said, fault));
                     } else {
-                        items.push(Item::refused(fault));
+                        items.push(Item::from_fault(fault));
                     }
                 }
             },
@@ -54,7 +54,7 @@ pub(super) fn read(gate: &mut Gate<'_>) -> Result<ReplyContent, Fault> {
         None => Ok(ReplyContent::Items(items)),
         Some((said, _)) if items.is_empty() => Ok(said),
         Some((_, fault)) => {
-            items.insert(0, Item::refused(fault));
+            items.insert(0, Item::from_fault(fault));
             Ok(ReplyContent::Items(items))
         }
     }
@@ -67,44 +67,44 @@ enum Entry {
     Instead(ReplyContent, Fault),
 }
 
-fn one<'d>(gate: &mut Gate<'d>, tag: Tag<'d>) -> Result<Entry, Fault> {
+fn read_item<'d>(gate: &mut Gate<'d>, tag: Tag<'d>) -> Result<Entry, Fault> {
     let depth = gate.depth();
-    let entry = match gate.ns(&tag) {
-        Some(namespaces::ENVELOPE) => Parts::read(gate, tag, Stamping::Ignored).map(|parts| {
+    let entry = match gate.find_namespace(&tag) {
+        Some(namespaces::ENVELOPE) => Parts::from_tag(gate, tag, Stamping::Ignored).map(|parts| {
             let Parts { from, to, thread, payload, .. } = parts;
             Entry::Item(Item { from, to, thread, payload: Ok(payload) })
         }),
-        Some(namespaces::LISTENER) => instead(gate, tag),
-        _ => Payload::cut(gate, tag).map(|payload| Entry::Item(Item::plain(payload))),
+        Some(namespaces::LISTENER) => read_instead(gate, tag),
+        _ => Payload::cut_from(gate, tag).map(|payload| Entry::Item(Item::from_payload(payload))),
     };
     match entry {
         Err(fault) if gate.is_broken() => Err(fault),
         Err(fault) => {
             gate.skip_out_of(depth)?;
             gate.take_fault();
-            Ok(Entry::Item(Item::refused(fault)))
+            Ok(Entry::Item(Item::from_fault(fault)))
         }
         Ok(entry) => Ok(entry),
     }
 }
 
-fn instead<'d>(gate: &mut Gate<'d>, tag: Tag<'d>) -> Result<Entry, Fault> {
+fn read_instead<'d>(gate: &mut Gate<'d>, tag: Tag<'d>) -> Result<Entry, Fault> {
     let said = match tag.local {
         "failure" => {
-            let code = attribute(gate, &tag, "code")?;
-            let retry = match gate.attribute("retry").as_deref() {
+            let code = require_attribute(gate, &tag, "code")?;
+            let retry = match gate.find_attribute("retry").as_deref() {
                 None | Some("false" | "0") => false,
                 Some("true" | "1") => true,
                 Some(other) => {
                     let message = "attribute retry of <failure> is neither true nor false";
-                    return Err(gate.fault(codes::INVALID, message, tag.offset).received(other));
+                    return Err(gate.make_fault(codes::INVALID, message, tag.offset).with_received(other));
                 }
             };
-            let outage = gate.attribute("outage").map(std::borrow::Cow::into_owned);
+            let outage = gate.find_attribute("outage").map(std::borrow::Cow::into_owned);
             if outage.as_deref() == Some("") {
                 let message = "attribute outage of <failure> is empty";
-                let fault = gate.fault(codes::INVALID, message, tag.offset);
-                return Err(fault.expected("one word that says who is away"));
+                let fault = gate.make_fault(codes::INVALID, message, tag.offset);
+                return Err(fault.with_expected("one word that says who is away"));
             }
             let words = gate.text_inside()?;
             match outage {
@@ -112,27 +112,33 @@ fn instead<'d>(gate: &mut Gate<'d>, tag: Tag<'d>) -> Result<Entry, Fault> {
                 None => ReplyContent::Failure { code, retry, words },
             }
         }
-        "again" => ReplyContent::Again { code: attribute(gate, &tag, "code")?, words: gate.text_inside()? },
+        "again" => {
+            ReplyContent::Again { code: require_attribute(gate, &tag, "code")?, words: gate.text_inside()? }
+        }
         other @ ("journal" | "ask" | "notice" | "progress") => {
             let message = format!("<{other}> of the listener protocol is inside a reply");
-            let fault = gate.fault(codes::INVALID, message, tag.offset);
-            let fault = fault.expected(format!("<{other}> as a document of its own, before the reply"));
-            return Err(fault.fix(
+            let fault = gate.make_fault(codes::INVALID, message, tag.offset);
+            let fault = fault.with_expected(format!("<{other}> as a document of its own, before the reply"));
+            return Err(fault.with_fix(
                 "leave it out if the program runs once for each message: only one that stays can send it",
             ));
         }
         other => {
             let message = format!("<{other}> of the listener protocol is in place of an item");
-            let fault = gate.fault(codes::INVALID, message, tag.offset).expected("a payload or an envelope");
+            let fault = gate
+                .make_fault(codes::INVALID, message, tag.offset)
+                .with_expected("a payload or an envelope");
             // The usual cause is a missing xmlns, so that the reply's own xmlns applied.
-            let fault = fault.path(format!("/{other}"));
-            return Err(fault.fix(format!("write <{other} xmlns=\"…\"> with the namespace of the payload")));
+            let fault = fault.with_path(format!("/{other}"));
+            return Err(
+                fault.with_fix(format!("write <{other} xmlns=\"…\"> with the namespace of the payload"))
+            );
         }
     };
     if let Some(fault) = gate.take_fault() {
         return Err(fault);
     }
     let message = format!("<{}> is beside other items of a reply", tag.local);
-    let fault = gate.fault(codes::INVALID, message, tag.offset);
-    Ok(Entry::Instead(said, fault.expected(format!("<{}> alone", tag.local))))
+    let fault = gate.make_fault(codes::INVALID, message, tag.offset);
+    Ok(Entry::Instead(said, fault.with_expected(format!("<{}> alone", tag.local))))
 }

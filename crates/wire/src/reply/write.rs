@@ -14,49 +14,50 @@ impl ListenerDocument {
     ///
     /// # Errors
     /// The fault of an item, an entry or a question that is already refused: there is nothing to send for it.
-    pub fn document(&self) -> Result<Vec<u8>, Fault> {
+    pub fn to_document(&self) -> Result<Vec<u8>, Fault> {
         let mut writer = XmlWriter::with_capacity(256);
         match self {
-            Self::Reply { delivery, said } => return reply(writer, delivery, said),
+            Self::Reply { delivery, said } => return write_reply(writer, delivery, said),
             Self::Notice { delivery, code, words } => {
                 writer
-                    .open("notice")
+                    .open_tag("notice")
                     .xmlns(LISTENER)
                     .attr("delivery", delivery)
                     .attr("code", code)
                     .text(words);
             }
             Self::Progress { delivery, words } => {
-                writer.open("progress").xmlns(LISTENER).attr("delivery", delivery).text(words);
+                writer.open_tag("progress").xmlns(LISTENER).attr("delivery", delivery).text(words);
             }
             Self::Journal { delivery, id, entry } => {
                 let entry = entry.as_ref().map_err(Clone::clone)?;
-                entry.write(&mut writer, EntryLabel { id: *id, delivery: Some(delivery), attempt: None });
+                entry.write_to(&mut writer, EntryLabel { id: *id, delivery: Some(delivery), attempt: None });
             }
             Self::Ask { delivery, id, question } => {
                 let question = question.as_ref().map_err(Clone::clone)?;
-                let start = writer.open("ask").xmlns(LISTENER).number("id", *id).attr("delivery", delivery);
-                start.content(|inside| question.write(inside));
+                let start =
+                    writer.open_tag("ask").xmlns(LISTENER).number("id", *id).attr("delivery", delivery);
+                start.content(|inside| question.write_to(inside));
             }
         }
         Ok(writer.finish())
     }
 }
 
-fn reply(mut writer: XmlWriter, delivery: &str, said: &ReplyContent) -> Result<Vec<u8>, Fault> {
+fn write_reply(mut writer: XmlWriter, delivery: &str, said: &ReplyContent) -> Result<Vec<u8>, Fault> {
     let mut refused = None;
-    writer.open("reply").xmlns(LISTENER).attr("delivery", delivery).content(|inside| match said {
+    writer.open_tag("reply").xmlns(LISTENER).attr("delivery", delivery).content(|inside| match said {
         ReplyContent::Items(items) => refused = items.iter().find_map(|item| write_item(inside, item).err()),
         ReplyContent::Failure { code, retry, words } => {
             let retry = if *retry { "true" } else { "false" };
-            inside.open("failure").attr("code", code).attr("retry", retry).text(words);
+            inside.open_tag("failure").attr("code", code).attr("retry", retry).text(words);
         }
         ReplyContent::Away { outage, code, retry, words } => {
             let retry = if *retry { "true" } else { "false" };
-            let failure = inside.open("failure").attr("code", code).attr("retry", retry);
+            let failure = inside.open_tag("failure").attr("code", code).attr("retry", retry);
             failure.attr("outage", outage).text(words);
         }
-        ReplyContent::Again { code, words } => inside.open("again").attr("code", code).text(words),
+        ReplyContent::Again { code, words } => inside.open_tag("again").attr("code", code).text(words),
     });
     match refused {
         Some(fault) => Err(fault),
@@ -67,7 +68,7 @@ fn reply(mut writer: XmlWriter, delivery: &str, said: &ReplyContent) -> Result<V
 fn write_item(writer: &mut XmlWriter, item: &Item) -> Result<(), Fault> {
     let payload = item.payload.as_ref().map_err(Clone::clone)?;
     if item.from.is_none() && item.to.is_none() && item.thread.is_none() {
-        writer.payload(payload);
+        writer.write_payload(payload);
     } else {
         let Item { from, to, thread, .. } = item;
         let address = EnvelopeAddress { from: from.as_deref(), to: to.as_deref(), thread: thread.as_deref() };

@@ -11,7 +11,7 @@ use std::borrow::Cow;
 /// Line feeds and tabs stay. A backslash that begins a look-alike of such an escape becomes `\u{5c}`, so that
 /// text cannot pretend to have held a control character.
 #[must_use]
-pub fn visible(text: &str) -> Cow<'_, str> {
+pub fn make_visible(text: &str) -> Cow<'_, str> {
     let pretends = text.contains("\\u{");
     if !pretends && !text.contains(is_hidden) {
         return Cow::Borrowed(text);

@@ -49,7 +49,7 @@ fn of_json(known: &ElementModel, json: &str) -> Result<Payload, (&'static str, S
         let words: Vec<String> = slips.iter().map(describe_slip).collect();
         ("json-schema", words.join("\n"))
     })?;
-    Payload::read(&bytes, &DocumentLimits::default()).map_err(|fault| ("json-schema", fault.to_string()))
+    Payload::parse(&bytes, &DocumentLimits::default()).map_err(|fault| ("json-schema", fault.to_string()))
 }
 
 /// The content of a code fence around the whole text, and whether there was one.
@@ -69,12 +69,12 @@ fn strip_fence(text: &str) -> (&str, bool) {
 pub(super) fn settle_goal(contracts: &AgentContracts, taken: &mut ReadAnswer) {
     let Some(goal) = &contracts.goal else { return };
     let Some(ending) = taken.ending.take() else { return };
-    if ending.name().is(namespaces::CORE, "final-report") {
+    if ending.name().is_named(namespaces::CORE, "final-report") {
         taken.ending = Some(ending);
         return;
     }
     let known = contracts.finals.iter().find(|known| known.element == *ending.name());
-    if let Some(finding) = known.and_then(|known| known.model.explain(ending.bytes())) {
+    if let Some(finding) = known.and_then(|known| known.model.explain_payload(ending.bytes())) {
         return refuse_final(taken, "goal-answer-invalid", &words_of(&finding, taken.ending_origin.as_ref()));
     }
     if let Some(words) = goal.supervision_fault(&ending) {

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use systole_kit::Payload;
-use systole_kit::schema::nearest;
+use systole_kit::schema::find_nearest;
 
 use super::{AnswerAction, ReadAnswer, goals, json_schema, together};
 use crate::contracts::AgentContracts;
@@ -50,7 +50,7 @@ pub(super) fn read_answer(agent: &AgentSpec, contracts: &AgentContracts, heard: 
         };
         match act {
             // A plan is recorded with the note and gets no other answer.
-            Ok(act) if act.payload.name().is(systole_kit::namespaces::CORE, PLAN) => {
+            Ok(act) if act.payload.name().is_named(systole_kit::namespaces::CORE, PLAN) => {
                 taken.planned_calls.push(call.id.clone());
                 taken.plans.push(act.payload);
             }
@@ -108,7 +108,7 @@ fn read_call(
 ) -> Result<AnswerAction, Option<AgentFailure>> {
     let Some(native) = tools.iter().find(|native| native.tool.name == call.name) else {
         let names: Vec<&str> = tools.iter().map(|native| native.tool.name.as_str()).collect();
-        let words = match nearest(&call.name, names.iter().copied()) {
+        let words = match find_nearest(&call.name, names.iter().copied()) {
             Some(near) => format!("`{}` is not a tool; did you mean `{near}`?", call.name),
             None => format!("`{}` is not a tool; there are: {}", call.name, names.join(", ")),
         };
@@ -152,7 +152,7 @@ fn read_call(
         }
         None => return Err(invalid(String::new())),
     };
-    let payload = Payload::read(&bytes, &systole_kit::DocumentLimits::default());
+    let payload = Payload::parse(&bytes, &systole_kit::DocumentLimits::default());
     let payload = payload.map_err(|fault| invalid(fault.to_string()))?;
     Ok(made(to.clone(), payload))
 }

@@ -22,7 +22,7 @@ use crate::primitives::{SPAWN, TASK};
 use crate::spec::AgentSpec;
 
 /// The schema of a task. It is part of the program, and its tests read it.
-static SCHEMA: LazyLock<Option<SchemaModel>> = LazyLock::new(|| SchemaModel::read(WORKFLOW_XSD).ok());
+static SCHEMA: LazyLock<Option<SchemaModel>> = LazyLock::new(|| SchemaModel::from_xsd(WORKFLOW_XSD).ok());
 
 /// Turns tasks into child threads. `given` tasks were given before.
 pub(super) fn settle_tasks(
@@ -74,7 +74,7 @@ pub(super) fn settle_tasks(
 fn find_task<'c>(contracts: &'c AgentContracts, act: &AnswerAction) -> Option<(&'c AskedGoal, &'c TaskRule)> {
     let goal = contracts.goal.as_ref()?;
     let tasks = goal.tasks.as_ref()?;
-    act.payload.name().is(namespaces::WORKFLOW, TASK).then_some((goal, tasks))
+    act.payload.name().is_named(namespaces::WORKFLOW, TASK).then_some((goal, tasks))
 }
 
 /// The child thread of a task.
@@ -85,7 +85,7 @@ fn build_thread(
     given: u32,
 ) -> Result<Payload, Option<AgentFailure>> {
     let invalid = |words: String| AgentFailure::from_slug("tool-payload-invalid", words);
-    let finding = SCHEMA.as_ref().and_then(|model| model.explain(act.payload.bytes()));
+    let finding = SCHEMA.as_ref().and_then(|model| model.explain_payload(act.payload.bytes()));
     if let Some(finding) = finding {
         return Err(invalid(words_of(&finding, act.origin.as_ref())));
     }
@@ -97,7 +97,7 @@ fn build_thread(
         let reason = AgentFailure::from_slug("too-many-tasks", words);
         return Err(reason.map(|reason| AgentFailure { about: Some(act.name.clone()), ..reason }));
     }
-    let (role, text) = (act.payload.attribute("role").unwrap_or_default(), act.payload.text());
+    let (role, text) = (act.payload.find_attribute("role").unwrap_or_default(), act.payload.text());
     let request = GoalRequest {
         workflow: &goal.workflow,
         gives: None,
@@ -110,9 +110,9 @@ fn build_thread(
     let request = request.to_payload().map_err(|fault| invalid(fault.to_string()))?;
     let mut writer = XmlWriter::new();
     let label = format!("task-{}", given + 1);
-    let start = writer.open(SPAWN).xmlns(namespaces::CORE).attr("suggested_sub_id", &label);
-    start.content(|inside| inside.open("initial-payload").attr("to", &tasks.by).payload(&request));
-    Payload::read(&writer.finish(), &DocumentLimits::default()).map_err(|fault| invalid(fault.to_string()))
+    let start = writer.open_tag(SPAWN).xmlns(namespaces::CORE).attr("suggested_sub_id", &label);
+    start.content(|inside| inside.open_tag("initial-payload").attr("to", &tasks.by).write_payload(&request));
+    Payload::parse(&writer.finish(), &DocumentLimits::default()).map_err(|fault| invalid(fault.to_string()))
 }
 
 /// Sends an action to the peer that the file names for it. The agents that take tasks may take the element as well,
@@ -127,16 +127,16 @@ fn address_act(
     }
     let action =
         |payload: &Payload| contracts.actions.iter().find(|action| action.known.element == *payload.name());
-    if !act.payload.name().is(namespaces::CORE, SPAWN) {
+    if !act.payload.name().is_named(namespaces::CORE, SPAWN) {
         if let (None, Some([taker])) = (&act.to, action(&act.payload).map(|action| action.takers.as_slice()))
         {
             act.to = Some(taker.clone());
         }
         return Ok(());
     }
-    let Ok(initial) = act.payload.child() else { return Ok(()) };
-    let to = initial.attribute("to");
-    let Ok(payload) = initial.child() else { return Ok(()) };
+    let Ok(initial) = act.payload.parse_child() else { return Ok(()) };
+    let to = initial.find_attribute("to");
+    let Ok(payload) = initial.parse_child() else { return Ok(()) };
     let is_taker = |takers: &[String]| to.as_ref().is_none_or(|to| takers.contains(to));
     if action(&payload).is_some_and(|action| is_taker(&action.takers)) {
         return Ok(());

@@ -60,10 +60,10 @@ pub(super) fn join_changes(contracts: &AgentContracts, taken: &mut ReadAnswer) {
 fn change_set(set: Vec<AnswerAction>) -> Option<AnswerAction> {
     let to = set.first()?.to.clone();
     let mut writer = XmlWriter::new();
-    writer.open(CHANGE_SET).xmlns(namespaces::WORKSPACE).content(|inside| {
-        set.iter().for_each(|act| inside.payload(&act.payload));
+    writer.open_tag(CHANGE_SET).xmlns(namespaces::WORKSPACE).content(|inside| {
+        set.iter().for_each(|act| inside.write_payload(&act.payload));
     });
-    let payload = Payload::trusted(writer.finish().into()).ok()?;
+    let payload = Payload::from_trusted(writer.finish().into()).ok()?;
     let parts = set.into_iter().map(|act| ActPart { name: act.name, call: act.call }).collect();
     let name = CHANGE_SET.to_owned();
     Some(AnswerAction { to, payload, name, call: None, thread: None, origin: None, is_task: false, parts })

@@ -110,7 +110,7 @@ pub(super) fn build_check(agent: &AgentSpec, contracts: &AgentContracts, only_fi
 
 /// Whether an action answers the agent's call.
 fn is_ending(action: &ExtractedAction) -> bool {
-    action.role == ElementRole::Returns || action.payload.name().is(namespaces::CORE, "final-report")
+    action.role == ElementRole::Returns || action.payload.name().is_named(namespaces::CORE, "final-report")
 }
 
 /// The names that mean something in the agent's text.
@@ -123,7 +123,7 @@ fn collect_names(agent: &AgentSpec, contracts: &AgentContracts) -> KnownNames {
         names = names.with_element(KnownElement::new(ElementRole::Thinking, "", THINK));
     }
     let report = KnownElement::new(ElementRole::Primitive, namespaces::CORE, "final-report");
-    names = names.with_element(report.with_texts(Some(TextElements::text())));
+    names = names.with_element(report.with_texts(Some(TextElements::new_text())));
     // Every extractor already knows plans.
     for primitive in primitives::list_known(agent, contracts).filter(|primitive| primitive.local != PLAN) {
         let known = KnownElement::new(ElementRole::Primitive, primitive.namespace, primitive.local);
@@ -160,12 +160,12 @@ fn fits_schema(contracts: &AgentContracts, event: &ExtractEvent) -> bool {
     };
     let actions = contracts.actions.iter().map(|action| &action.known);
     let known = actions.chain(&contracts.finals).find(|known| known.element == *action.payload.name());
-    known.is_some_and(|known| known.model.explain(action.payload.bytes()).is_none())
+    known.is_some_and(|known| known.model.explain_payload(action.payload.bytes()).is_none())
 }
 
 fn build_element(role: ElementRole, known: &crate::contracts::ElementModel) -> KnownElement {
     let made = KnownElement::new(role, &known.element.ns, &known.element.local);
-    let made = made.with_texts(known.model.texts(&known.element.local));
+    let made = made.with_texts(known.model.find_texts(&known.element.local));
     let made = if known.is_qualified() { made } else { made.without_namespace() };
     if known.has_attribute("to") { made.with_own_to() } else { made }
 }
@@ -237,7 +237,7 @@ impl<'a> EventReading<'a> {
     }
 
     fn take_action(&mut self, action: ExtractedAction) {
-        let is_report = action.payload.name().is(namespaces::CORE, "final-report");
+        let is_report = action.payload.name().is_named(namespaces::CORE, "final-report");
         if is_report {
             return self.take_ending(own_report(action.payload));
         }
@@ -319,8 +319,8 @@ impl<'a> EventReading<'a> {
 /// A report written by the model always names a model as its source. A report that does not follow its schema stays
 /// as it is and is refused.
 fn own_report(payload: Payload) -> Option<Payload> {
-    let told = |name: &str| payload.attribute(name);
-    match (told("source"), told("outcome"), payload.child()) {
+    let told = |name: &str| payload.find_attribute(name);
+    match (told("source"), told("outcome"), payload.parse_child()) {
         (Some(_), Some(outcome), Err(_)) => {
             write_report("model", &outcome, told("reason").as_deref(), &payload.text())
         }

@@ -170,7 +170,7 @@ fn read_json(
             let words: Vec<String> = slips.iter().map(crate::show::describe_slip).collect();
             ("json-schema", words.join("\n"))
         })?;
-        return Ok(systole_kit::Payload::read(&bytes, &systole_kit::DocumentLimits::default()).ok());
+        return Ok(systole_kit::Payload::parse(&bytes, &systole_kit::DocumentLimits::default()).ok());
     }
     Ok(in_words(contracts, &text, &status))
 }

@@ -208,7 +208,7 @@ impl Conversation {
         let failure = turn.answers.iter().find(|answer| is_own_failure(&answer.payload));
         self.unusable = if failure.is_some() { self.unusable + 1 } else { 0 };
         self.last_failure = failure.map(|answer| {
-            let said = |name| answer.payload.attribute(name).unwrap_or_default();
+            let said = |name| answer.payload.find_attribute(name).unwrap_or_default();
             format!("{}: {}", said("code"), said("message"))
         });
         self.said.push(turn.heard.as_ref().map(|heard| heard.parts.clone()));
@@ -268,13 +268,13 @@ impl Conversation {
 
 /// Whether an answer reports the start of a child thread.
 fn is_spawned(answer: &Payload) -> bool {
-    answer.name().is(systole_kit::namespaces::CORE, "thread-spawned")
+    answer.name().is_named(systole_kit::namespaces::CORE, "thread-spawned")
 }
 
 /// Whether an answer is the core's report that the output of the turn was unusable or missing.
 fn is_own_failure(answer: &Payload) -> bool {
-    let code = answer.attribute("code").unwrap_or_default();
+    let code = answer.find_attribute("code").unwrap_or_default();
     let is_own = code.starts_with("agent.") && find_failure(&code).is_some();
     let is_of_model = matches!(code.as_str(), "model.truncated" | "model.too-large");
-    answer.name().is(systole_kit::namespaces::CORE, "system-error") && (is_own || is_of_model)
+    answer.name().is_named(systole_kit::namespaces::CORE, "system-error") && (is_own || is_of_model)
 }

@@ -246,7 +246,7 @@ impl SegmentWriter<'_> {
     /// An answer as the result of a call: the text, and whether it is a failure.
     fn describe_answer(&self, answer: &AnsweredItem) -> (String, bool) {
         let payload = &answer.payload;
-        if payload.name().is(namespaces::CORE, "system-error") {
+        if payload.name().is_named(namespaces::CORE, "system-error") {
             return (self.mark.cover_mark(&read_failure(payload).words), true);
         }
         if *payload.name().ns == *namespaces::CORE && &*payload.name().local != "final-report" {
@@ -338,7 +338,7 @@ impl SegmentWriter<'_> {
         {
             return self.part_results(answer, act);
         }
-        let is_error = payload.name().is(namespaces::CORE, "system-error");
+        let is_error = payload.name().is_named(namespaces::CORE, "system-error");
         let is_core = *payload.name().ns == *namespaces::CORE && &*payload.name().local != "final-report";
         if is_core && !is_error {
             return write_block(self.mark, &core_words(payload, self.mark));
@@ -388,9 +388,9 @@ impl SegmentWriter<'_> {
         is_failure: bool,
     ) -> String {
         let origin = act.and_then(|(_, act)| act.origin.as_ref()).filter(|_| is_failure);
-        let number = |name: &str| payload.attribute(name)?.parse().ok();
+        let number = |name: &str| payload.find_attribute(name)?.parse().ok();
         let place = origin.and_then(|origin| {
-            let by_path = payload.attribute("path").and_then(|path| origin.place_of(&path));
+            let by_path = payload.find_attribute("path").and_then(|path| origin.place_of(&path));
             by_path.or_else(|| Some(origin.place_at(number("line")?, number("column")?)))
         });
         match place {
@@ -404,8 +404,8 @@ impl SegmentWriter<'_> {
 
     /// The core's report that the turn was unusable.
     fn write_unusable(&self, payload: &Payload) -> String {
-        let code = payload.attribute("code").unwrap_or_default();
-        let told = payload.attribute("message").unwrap_or_default();
+        let code = payload.find_attribute("code").unwrap_or_default();
+        let told = payload.find_attribute("message").unwrap_or_default();
         let words = format!("{}\n{told}", self.first_words(&code));
         if self.agent.dialect == Dialect::Xml {
             return self.plain_result(&words);
@@ -429,9 +429,9 @@ impl SegmentWriter<'_> {
         let mut answers = turn.answers.iter();
         let answer = answers.find(|answer| self.find_act(answer.ordinal).is_some_and(|(act, _)| act == at));
         answer.is_some_and(|answer| {
-            let code = answer.payload.attribute("code").unwrap_or_default();
+            let code = answer.payload.find_attribute("code").unwrap_or_default();
             let ran = code.starts_with("listener.") || code.starts_with("model.");
-            answer.payload.name().is(namespaces::CORE, "system-error") && !ran
+            answer.payload.name().is_named(namespaces::CORE, "system-error") && !ran
         })
     }
 
@@ -460,8 +460,8 @@ impl SegmentWriter<'_> {
     /// An unrequested payload. A remark of the agent about its own output is a result without a tool.
     fn write_arrival(&self, payload: &Payload, turn: &PastTurn) -> String {
         if is_own_failure(payload) {
-            let code = payload.attribute("code").unwrap_or_default();
-            let told = payload.attribute("message").unwrap_or_default();
+            let code = payload.find_attribute("code").unwrap_or_default();
+            let told = payload.find_attribute("message").unwrap_or_default();
             let words = match self.is_remark(&code) {
                 true if self.was_refused(&code, &told, turn) => format!("Note: {NOT_RUN}"),
                 true => format!("Note: {told}"),
@@ -487,7 +487,7 @@ fn shorten_text(words: String, most: usize) -> String {
 
 /// Whether a wait for tasks is over. The results of the tasks already say so.
 fn is_over(answer: &AnsweredItem) -> bool {
-    answer.payload.name().is(namespaces::CORE, "await-over")
+    answer.payload.name().is_named(namespaces::CORE, "await-over")
 }
 
 /// The first words about a failure whose subject is known.
@@ -541,7 +541,7 @@ pub(super) fn estimate_tokens(message: &PromptMessage) -> u64 {
 
 /// The text of a request for a goal, for a model: the inside, in its original layout.
 fn goal_text(request: &Payload, mark: &TextMark) -> String {
-    match request.child() {
+    match request.parse_child() {
         // A plain carriage return would be read as a line feed.
         Ok(workflow) => mark.cover_mark(&write_markup(&workflow)).replace('\r', "&#13;"),
         Err(_) => show_payload(request, mark),

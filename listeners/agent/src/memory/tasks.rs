@@ -13,23 +13,23 @@ pub(super) const RUNS: &str = "The task still runs. Its end reaches you as <thre
 
 /// The child thread that an answer reports as started.
 pub(super) fn read_started(answer: &Payload) -> Option<String> {
-    is_spawned(answer).then(|| answer.attribute("assigned_id"))?
+    is_spawned(answer).then(|| answer.find_attribute("assigned_id"))?
 }
 
 /// The child thread that ended.
 pub(super) fn read_ended(arrival: &Payload) -> Option<String> {
-    arrival.name().is(namespaces::CORE, "thread-finished").then(|| arrival.attribute("id"))?
+    arrival.name().is_named(namespaces::CORE, "thread-finished").then(|| arrival.find_attribute("id"))?
 }
 
 /// The result of a finished task, and whether the task failed.
 pub(super) fn read_result(end: &Payload, mark: &TextMark) -> (String, bool) {
-    let outcome = end.attribute("outcome").unwrap_or_default();
-    let inside = end.child().ok();
-    let is = |payload: &Payload, local: &str| payload.name().is(namespaces::CORE, local);
+    let outcome = end.find_attribute("outcome").unwrap_or_default();
+    let inside = end.parse_child().ok();
+    let is = |payload: &Payload, local: &str| payload.name().is_named(namespaces::CORE, local);
     let (words, failed) = match inside {
         Some(output) if outcome == "answered" && goal::is_output(output.name()) => (output.text(), false),
         Some(report) if outcome == "answered" && is(&report, "final-report") => {
-            let said = |name: &str, value: &str| report.attribute(name).as_deref() == Some(value);
+            let said = |name: &str, value: &str| report.find_attribute(name).as_deref() == Some(value);
             let is_answer = said("source", "model") && !said("outcome", "failure");
             (
                 if is_answer { report.text() } else { format!("Error: The task failed: {}", report.text()) },
@@ -37,8 +37,8 @@ pub(super) fn read_result(end: &Payload, mark: &TextMark) -> (String, bool) {
             )
         }
         Some(error) if is(&error, "system-error") => {
-            let code = error.attribute("code").unwrap_or_default();
-            let message = error.attribute("message").unwrap_or_default();
+            let code = error.find_attribute("code").unwrap_or_default();
+            let message = error.find_attribute("message").unwrap_or_default();
             (format!("Error: The task failed: {code}: {message}"), true)
         }
         Some(other) => (words_of(&other), outcome != "answered"),

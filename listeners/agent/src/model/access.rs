@@ -28,7 +28,7 @@ impl ModelAccess {
     ) -> Result<Self, AdapterFault> {
         let key =
             ModelKey::from_lookup(model, &read).map_err(|fault| AdapterFault::new(fault.to_string()))?;
-        let mut access = Self { proxies: Proxies::of(&read), ..Self::from(key) };
+        let mut access = Self { proxies: Proxies::from_environment(&read), ..Self::from(key) };
         for (name, variable) in &model.headers_env {
             let place = format!("models.{}.headers_env.{name}", model.name);
             let wrong =

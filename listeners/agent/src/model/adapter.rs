@@ -59,7 +59,7 @@ impl ModelAdapter {
         let to = form::build_address(form, model).map_err(AdapterFault::new)?;
         check_reserved(form, model, &model.params).map_err(AdapterFault::new)?;
         let roots = roots.unwrap_or_else(web_roots);
-        let via = proxies.to(&to).map_err(AdapterFault::new)?;
+        let via = proxies.choose_proxy(&to).map_err(AdapterFault::new)?;
         secrets.extend(via.as_ref().and_then(|proxy| proxy.secret.clone()).and_then(ModelKey::from_secret));
         let client = HttpClient::new(roots, via)
             .map_err(|fault| AdapterFault::new(format!("no TLS on this machine: {fault}")))?;
@@ -70,8 +70,12 @@ impl ModelAdapter {
         for (name, value) in further {
             headers.insert(name, value);
         }
-        let asked =
-            AskedProvider { provider: model.provider.word(), at: to.shown(), model: model.clone(), secrets };
+        let asked = AskedProvider {
+            provider: model.provider.word(),
+            at: to.to_text(),
+            model: model.clone(),
+            secrets,
+        };
         let limits = limits.of_model(&model.timeout);
         Ok(Self { inner: Arc::new(AdapterCore { form, client, to, headers, asked, limits }) })
     }
@@ -166,7 +170,7 @@ impl AdapterCore {
             let close = match answer.next(until).await {
                 BodyPart::Bytes(bytes) => {
                     silent &= bytes.is_empty();
-                    events.feed(&bytes);
+                    events.feed_bytes(&bytes);
                     while let Some(event) =
                         events.next_event().map_err(|fault| self.build_line_fault(fault, partial))?
                     {
@@ -248,7 +252,7 @@ impl AdapterCore {
         reading: &mut dyn AnswerReading,
         partial: &mut PartialAnswer,
     ) -> Result<(), ModelFault> {
-        while let Some(event) = events.left().map_err(|fault| self.build_line_fault(fault, partial))? {
+        while let Some(event) = events.take_left().map_err(|fault| self.build_line_fault(fault, partial))? {
             // Half an event, on a connection that may have ended too early, means nothing.
             if close == BodyClose::Unmeasured && !form::is_complete(&event) {
                 break;

@@ -102,8 +102,8 @@ pub(super) fn split_events(text: &str, partial: &PartialAnswer) -> Result<Vec<St
     for value in serde_json::Deserializer::from_str(text).into_iter::<&RawValue>() {
         let value = value.map_err(|fault| build_unread_fault(&fault, text, partial))?.get();
         match serde_json::from_str::<Vec<&RawValue>>(value) {
-            Ok(list) => events.extend(list.into_iter().map(|one| StreamEvent::of(one.get()))),
-            Err(_) => events.push(StreamEvent::of(value)),
+            Ok(list) => events.extend(list.into_iter().map(|one| StreamEvent::from_text(one.get()))),
+            Err(_) => events.push(StreamEvent::from_text(value)),
         }
     }
     Ok(events)
@@ -155,5 +155,5 @@ pub(super) fn build_address(form: &dyn ProviderForm, model: &spec::ModelSpec) ->
         let shown = url.rsplit_once('@').map_or(url, |(_, host)| host);
         format!("models.{}.url is {shown}, and {why}: write it as https://host/path", model.name)
     })?;
-    Ok(base.at(&form.build_path(base.path(), model)))
+    Ok(base.with_path(&form.build_path(base.path(), model)))
 }

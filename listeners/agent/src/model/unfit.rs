@@ -39,7 +39,7 @@ pub(super) async fn check_answer(
     // A page comes from a server in front of the provider.
     if answer.status == 200 && is_plain && stated != "text/html" {
         let is_typed = stated.is_empty() || types_of(framing).contains(&stated.as_str());
-        let begin = answer.begins(TELLING, until).await;
+        let begin = answer.read_begin(TELLING, until).await;
         let begin = begin.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&begin).trim_ascii_start();
         let is_json = begin.starts_with(b"{") || begin.starts_with(b"[");
         match framing {

@@ -64,9 +64,9 @@ impl PromptPrimitive {
     /// Which of its elements hold only text.
     pub(crate) fn text_elements(&self) -> Option<TextElements> {
         match self.local {
-            SPAWN => Some(TextElements::holding("initial-payload", TextElements::payload())),
-            TIMER => Some(TextElements::text()),
-            TASK => Some(TextElements::text()),
+            SPAWN => Some(TextElements::with_child("initial-payload", TextElements::new_payload())),
+            TIMER => Some(TextElements::new_text()),
+            TASK => Some(TextElements::new_text()),
             ASK => Some(TextElements::of_children(&["question", "show", "choice"])),
             _ => None,
         }
@@ -232,8 +232,8 @@ pub(crate) fn list_native(
 /// A wait for all open threads.
 pub(crate) fn await_all() -> Option<Payload> {
     let mut writer = XmlWriter::new();
-    writer.open(AWAIT).xmlns(namespaces::CORE).attr("mode", "all").empty();
-    Payload::trusted(writer.finish().into()).ok()
+    writer.open_tag(AWAIT).xmlns(namespaces::CORE).attr("mode", "all").empty();
+    Payload::from_trusted(writer.finish().into()).ok()
 }
 
 /// The actions that a thread may begin with, without a recipient.

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use systole_kit::gate::{Gate, GateStep};
-use systole_kit::schema::{SchemaModel, nearest};
+use systole_kit::schema::{SchemaModel, find_nearest};
 use systole_kit::writer::XmlWriter;
 use systole_kit::{DocumentLimits, Payload, namespaces};
 
@@ -46,7 +46,7 @@ pub(crate) fn build_tool(primitive: &PromptPrimitive, name: String, peers: &[&st
     let model = read_arguments_schema().ok()?;
     let schema = model.json_schema(element)?;
     // The rest is either in the schema's documentation, or models never write it.
-    let description = model.documentation(element).unwrap_or(primitive.about).to_owned();
+    let description = model.find_documentation(element).unwrap_or(primitive.about).to_owned();
     Some(Tool { name, description, parameters: schema.schema })
 }
 
@@ -96,7 +96,7 @@ pub(crate) fn build_payload(
 fn write_task(fields: &[Field]) -> XmlWriter {
     let text = |name| text_of(fields, name).unwrap_or_default();
     let mut writer = XmlWriter::new();
-    writer.open(TASK).xmlns(namespaces::WORKFLOW).attr("role", text("role")).text(text("text"));
+    writer.open_tag(TASK).xmlns(namespaces::WORKFLOW).attr("role", text("role")).text(text("text"));
     writer
 }
 
@@ -110,10 +110,10 @@ struct Field {
 
 impl Field {
     fn read_fields(bytes: &[u8]) -> Option<Vec<Self>> {
-        let mut gate = Gate::strict(bytes, &DocumentLimits::FROM_PUMP).ok()?;
+        let mut gate = Gate::new_strict(bytes, &DocumentLimits::FROM_PUMP).ok()?;
         let mut open = Vec::new();
         loop {
-            match gate.step().ok()? {
+            match gate.read_step().ok()? {
                 GateStep::Open(tag) => open.push(Self { name: tag.local.to_owned(), ..Self::default() }),
                 GateStep::Text(part) => part.append_to(&mut open.last_mut()?.text),
                 GateStep::Close => {
@@ -136,26 +136,26 @@ fn text_of<'f>(fields: &'f [Field], name: &str) -> Option<&'f str> {
 
 fn write_fields(primitive: &PromptPrimitive, fields: &[Field]) -> XmlWriter {
     let mut writer = XmlWriter::new();
-    let mut start = writer.open(primitive.local).xmlns(namespaces::CORE);
+    let mut start = writer.open_tag(primitive.local).xmlns(namespaces::CORE);
     for name in primitive.attributes {
         start = start.attr_if(*name, text_of(fields, name));
     }
     start.content(|inside| {
-        inside.text(text_of(fields, "note").unwrap_or_default());
+        inside.write_text(text_of(fields, "note").unwrap_or_default());
         for field in fields {
             match field.name.as_str() {
-                "threads" => inside.open("thread").attr("id", &field.text).empty(),
-                "question" => inside.open("question").text(&field.text),
+                "threads" => inside.open_tag("thread").attr("id", &field.text).empty(),
+                "question" => inside.open_tag("question").text(&field.text),
                 "shows" => {
                     let seq = text_of(&field.inside, "seq").unwrap_or_default();
                     let label = text_of(&field.inside, "label").unwrap_or_default();
-                    inside.open("show").attr("seq", seq).text(label);
+                    inside.open_tag("show").attr("seq", seq).text(label);
                 }
-                "choices" => inside.open("choice").text(&field.text),
+                "choices" => inside.open_tag("choice").text(&field.text),
                 "steps" => {
                     let done = text_of(&field.inside, "done").unwrap_or_default();
                     let text = text_of(&field.inside, "text").unwrap_or_default();
-                    inside.open("step").attr("done", done).text(text);
+                    inside.open_tag("step").attr("done", done).text(text);
                 }
                 _ => {}
             }
@@ -166,7 +166,7 @@ fn write_fields(primitive: &PromptPrimitive, fields: &[Field]) -> XmlWriter {
 
 /// Reads the written payload back, under the limits of a listener's messages.
 fn read_back(writer: XmlWriter) -> Result<Payload, String> {
-    Payload::read(&writer.finish(), &DocumentLimits::default()).map_err(|fault| fault.to_string())
+    Payload::parse(&writer.finish(), &DocumentLimits::default()).map_err(|fault| fault.to_string())
 }
 
 #[derive(Deserialize)]
@@ -188,7 +188,7 @@ fn build_spawn(arguments: &str, peers: &[(&str, &PeerAction)]) -> Result<Payload
     }
     let names = || peers.iter().map(|(name, _)| *name);
     let Some((_, action)) = peers.iter().find(|(name, _)| *name == wanted.tool) else {
-        let repair = nearest(&wanted.tool, names())
+        let repair = find_nearest(&wanted.tool, names())
             .map_or_else(|| names().collect::<Vec<_>>().join(" or "), str::to_owned);
         return Err(format!("/spawn_thread/tool: no thread begins with `{}`; try {repair}", wanted.tool));
     };
@@ -202,11 +202,11 @@ fn build_spawn(arguments: &str, peers: &[(&str, &PeerAction)]) -> Result<Payload
         None => return Err(within("its schema does not have the element")),
     };
     let initial =
-        Payload::read(&bytes, &DocumentLimits::default()).map_err(|fault| within(&fault.to_string()))?;
+        Payload::parse(&bytes, &DocumentLimits::default()).map_err(|fault| within(&fault.to_string()))?;
     let mut writer = XmlWriter::new();
     let start =
-        writer.open(SPAWN).xmlns(namespaces::CORE).attr_if("suggested_sub_id", wanted.label.as_deref());
-    start.content(|inside| inside.open("initial-payload").payload(&initial));
+        writer.open_tag(SPAWN).xmlns(namespaces::CORE).attr_if("suggested_sub_id", wanted.label.as_deref());
+    start.content(|inside| inside.open_tag("initial-payload").write_payload(&initial));
     read_back(writer)
 }
 

@@ -155,7 +155,7 @@ fn schema_lines(agent: &AgentSpec, contracts: &AgentContracts) -> Vec<String> {
 fn element_line(contracts: &AgentContracts) -> Option<String> {
     contracts.goal.as_ref()?.gives.as_ref()?;
     let known = contracts.finals.first()?;
-    let line = known.model.prompt(&known.element.local)?;
+    let line = known.model.write_prompt(&known.element.local)?;
     Some(format!("Your final is {}", line.trim_start_matches("- ")))
 }
 

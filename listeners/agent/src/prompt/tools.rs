@@ -21,7 +21,7 @@ pub(super) fn write_section(agent: &AgentSpec, contracts: &AgentContracts) -> Op
     let mut lines = Vec::new();
     for action in &contracts.actions {
         let local = &action.known.element.local;
-        let line = action.known.model.prompt(local).unwrap_or_else(|| format!("- <{local}>"));
+        let line = action.known.model.write_prompt(local).unwrap_or_else(|| format!("- <{local}>"));
         lines.push(line);
         if let [_, _, ..] = action.takers.as_slice() {
             let to: Vec<String> = action.takers.iter().map(|taker| format!("to=\"{taker}\"")).collect();
@@ -143,7 +143,7 @@ fn tool_name(name: &str) -> String {
 
 fn build_tool(known: &ElementModel, taker: &str, name: String) -> Tool {
     let local = &known.element.local;
-    let about = known.model.documentation(local).unwrap_or_default();
+    let about = known.model.find_documentation(local).unwrap_or_default();
     let about = if about.is_empty() { format!("Sends <{local}> to {taker}.") } else { about.to_owned() };
     let schema = known.model.json_schema(local);
     let (parameters, open) = match schema {

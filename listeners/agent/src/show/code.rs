@@ -20,7 +20,7 @@ pub(crate) fn code_words(payload: &Payload) -> Option<String> {
 
 /// Whether a payload says that a request of code has no result.
 pub(crate) fn is_code_error(payload: &Payload) -> bool {
-    payload.name().is(namespaces::CODE, "code-error")
+    payload.name().is_named(namespaces::CODE, "code-error")
 }
 
 /// The first hits of a long result, or `None` if it is short. A hit that does not fit is cut at a line, and its block
@@ -62,11 +62,11 @@ fn read_attributes(gate: &Gate<'_>) -> TagAttributes {
 }
 
 fn write_hits(payload: &Payload) -> Option<String> {
-    let mut gate = Gate::strict(payload.bytes(), &DocumentLimits::FROM_PUMP).ok()?;
-    let GateStep::Open(_) = gate.step().ok()? else { return None };
+    let mut gate = Gate::new_strict(payload.bytes(), &DocumentLimits::FROM_PUMP).ok()?;
+    let GateStep::Open(_) = gate.read_step().ok()? else { return None };
     let root = read_attributes(&gate);
     let mut blocks = Vec::new();
-    while let Some(tag) = gate.child().ok()? {
+    while let Some(tag) = gate.read_child().ok()? {
         let is_hit = tag.local == "hit";
         let of = read_attributes(&gate);
         let text = gate.text_inside().ok()?;
@@ -94,13 +94,13 @@ fn write_hits(payload: &Payload) -> Option<String> {
 }
 
 fn write_extract(payload: &Payload) -> String {
-    let get = |name: &str| payload.attribute(name).map(|value| (name.to_owned(), value));
+    let get = |name: &str| payload.find_attribute(name).map(|value| (name.to_owned(), value));
     let of: TagAttributes = ["file", "first", "last"].into_iter().filter_map(get).collect();
     let mut words = write_block(&of, &payload.text());
-    if let Some(lines) = payload.attribute("lines").filter(|lines| *lines != find_value(&of, "last")) {
+    if let Some(lines) = payload.find_attribute("lines").filter(|lines| *lines != find_value(&of, "last")) {
         words.push_str(&format!("\nThe file has {lines} lines."));
     }
-    if let Some(also) = payload.attribute("also") {
+    if let Some(also) = payload.find_attribute("also") {
         words.push_str(&format!("\nAlso defined in lines {}.", also.replace(' ', ", ")));
     }
     words
@@ -127,10 +127,12 @@ fn write_fault(payload: &Payload) -> String {
 }
 
 fn list_nearest(payload: &Payload) -> Vec<String> {
-    let Ok(mut gate) = Gate::strict(payload.bytes(), &DocumentLimits::FROM_PUMP) else { return Vec::new() };
+    let Ok(mut gate) = Gate::new_strict(payload.bytes(), &DocumentLimits::FROM_PUMP) else {
+        return Vec::new();
+    };
     let mut found = Vec::new();
-    if matches!(gate.step(), Ok(GateStep::Open(_))) {
-        while let Ok(Some(tag)) = gate.child() {
+    if matches!(gate.read_step(), Ok(GateStep::Open(_))) {
+        while let Ok(Some(tag)) = gate.read_child() {
             let is_name = tag.local == "nearest";
             let Ok(text) = gate.text_inside() else { break };
             found.extend(is_name.then_some(text.to_string()));
@@ -145,7 +147,7 @@ mod tests {
 
     fn payload(xml: &str) -> Payload {
         let xml = xml.replacen('>', " xmlns=\"https://xml-pipeline.org/ns/code/v1\">", 1);
-        Payload::trusted(xml.into_bytes().into()).unwrap()
+        Payload::from_trusted(xml.into_bytes().into()).unwrap()
     }
 
     #[test]
@@ -197,6 +199,9 @@ mod tests {
             code_words(&fault).unwrap(),
             "Error: File not found at path 'a'\nNearest: b.rs, c.rs\nTry: another path"
         );
-        assert_eq!(code_words(&Payload::write(namespaces::TALK, "ask", |inside| inside.text("x"))), None);
+        assert_eq!(
+            code_words(&Payload::write_element(namespaces::TALK, "ask", |inside| inside.write_text("x"))),
+            None
+        );
     }
 }

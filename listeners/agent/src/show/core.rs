@@ -28,8 +28,10 @@ pub(crate) fn core_words(payload: &Payload, mark: &TextMark) -> String {
 }
 
 fn read_attributes(payload: &Payload) -> Vec<(String, String)> {
-    let Ok(mut gate) = Gate::strict(payload.bytes(), &DocumentLimits::FROM_PUMP) else { return Vec::new() };
-    if !matches!(gate.step(), Ok(GateStep::Open(_))) {
+    let Ok(mut gate) = Gate::new_strict(payload.bytes(), &DocumentLimits::FROM_PUMP) else {
+        return Vec::new();
+    };
+    if !matches!(gate.read_step(), Ok(GateStep::Open(_))) {
         return Vec::new();
     }
     let all = gate.attributes().iter();
@@ -39,7 +41,7 @@ fn read_attributes(payload: &Payload) -> Vec<(String, String)> {
 
 /// A payload inside a core payload comes from others. Elements of the core inside it are read by their text.
 fn write_inside(payload: &Payload, mark: &TextMark) -> String {
-    match payload.child() {
+    match payload.parse_child() {
         Ok(child)
             if *child.name().ns == *namespaces::CORE && child.name().local.as_ref() != "final-report" =>
         {
@@ -52,14 +54,14 @@ fn write_inside(payload: &Payload, mark: &TextMark) -> String {
 
 /// Recalled messages, and other core elements inside: each by its attributes and its text.
 fn write_children(payload: &Payload, mark: &TextMark) -> String {
-    let Ok(mut gate) = Gate::strict(payload.bytes(), &DocumentLimits::FROM_PUMP) else {
+    let Ok(mut gate) = Gate::new_strict(payload.bytes(), &DocumentLimits::FROM_PUMP) else {
         return String::new();
     };
-    if !matches!(gate.step(), Ok(GateStep::Open(_))) {
+    if !matches!(gate.read_step(), Ok(GateStep::Open(_))) {
         return String::new();
     }
     let mut out = String::new();
-    while let Ok(Some(tag)) = gate.child() {
+    while let Ok(Some(tag)) = gate.read_child() {
         out.extend(["<", tag.local]);
         for attribute in gate.attributes().iter().filter(|a| a.prefix.is_empty() && a.local != "xmlns") {
             out.extend([

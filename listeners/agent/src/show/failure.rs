@@ -18,7 +18,7 @@ pub(crate) struct ShownFailure {
 
 /// Reads a failure.
 pub(crate) fn read_failure(error: &Payload) -> ShownFailure {
-    let told = |name: &str| error.attribute(name).filter(|value| !value.is_empty());
+    let told = |name: &str| error.find_attribute(name).filter(|value| !value.is_empty());
     let code = told("code").unwrap_or_default();
     let element = told("element");
     let mut words = first_words(&code, element.as_deref(), told("line").as_deref());

@@ -8,14 +8,14 @@ use systole_kit::{DocumentLimits, Payload};
 
 /// The text of a payload that holds nothing else, not even an attribute.
 pub(crate) fn only_text(payload: &Payload) -> Option<String> {
-    let mut gate = Gate::strict(payload.bytes(), &DocumentLimits::FROM_PUMP).ok()?;
-    let GateStep::Open(_) = gate.step().ok()? else { return None };
+    let mut gate = Gate::new_strict(payload.bytes(), &DocumentLimits::FROM_PUMP).ok()?;
+    let GateStep::Open(_) = gate.read_step().ok()? else { return None };
     if gate.attributes().iter().any(|attribute| !is_declaration(attribute)) {
         return None;
     }
     let mut text = String::new();
     loop {
-        match gate.step().ok()? {
+        match gate.read_step().ok()? {
             GateStep::Text(part) => part.append_to(&mut text),
             GateStep::Open(_) => return None,
             GateStep::Close | GateStep::Done => return Some(text),
@@ -30,10 +30,10 @@ pub(crate) fn write_markup(payload: &Payload) -> String {
 }
 
 fn try_markup(payload: &Payload) -> Option<String> {
-    let mut gate = Gate::strict(payload.bytes(), &DocumentLimits::FROM_PUMP).ok()?;
+    let mut gate = Gate::new_strict(payload.bytes(), &DocumentLimits::FROM_PUMP).ok()?;
     let (mut out, mut open) = (String::with_capacity(payload.bytes().len()), Vec::new());
     loop {
-        match gate.step().ok()? {
+        match gate.read_step().ok()? {
             GateStep::Open(tag) => {
                 close_start(&mut out, &open);
                 out.extend(["<", tag.local]);
@@ -67,10 +67,10 @@ fn try_markup(payload: &Payload) -> Option<String> {
 /// Everything in a payload that is not markup: names, values, and each text from one tag to the next. `None` if it
 /// cannot be read.
 pub(super) fn list_values(payload: &Payload) -> Option<Vec<String>> {
-    let mut gate = Gate::strict(payload.bytes(), &DocumentLimits::FROM_PUMP).ok()?;
+    let mut gate = Gate::new_strict(payload.bytes(), &DocumentLimits::FROM_PUMP).ok()?;
     let (mut values, mut text) = (Vec::new(), String::new());
     loop {
-        match gate.step().ok()? {
+        match gate.read_step().ok()? {
             GateStep::Open(tag) => {
                 values.extend([std::mem::take(&mut text), tag.local.to_owned()]);
                 for attribute in gate.attributes().iter() {
@@ -87,10 +87,10 @@ pub(super) fn list_values(payload: &Payload) -> Option<Vec<String>> {
 
 /// The local names of all elements of a payload. `None` if it cannot be read.
 pub(super) fn list_elements(payload: &Payload) -> Option<Vec<String>> {
-    let mut gate = Gate::strict(payload.bytes(), &DocumentLimits::FROM_PUMP).ok()?;
+    let mut gate = Gate::new_strict(payload.bytes(), &DocumentLimits::FROM_PUMP).ok()?;
     let mut names = Vec::new();
     loop {
-        match gate.step().ok()? {
+        match gate.read_step().ok()? {
             GateStep::Open(tag) => names.push(tag.local.to_owned()),
             GateStep::Text(_) | GateStep::Close | GateStep::Instruction => {}
             GateStep::Done => return Some(names),

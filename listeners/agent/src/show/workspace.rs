@@ -24,19 +24,19 @@ struct ShownResult {
 
 /// Reads the results of a change set. `None` for another payload.
 pub(crate) fn change_words(payload: &Payload) -> Option<ChangeWords> {
-    if !payload.name().is(namespaces::WORKSPACE, "change-result") {
+    if !payload.name().is_named(namespaces::WORKSPACE, "change-result") {
         return None;
     }
     let mut words = ChangeWords {
         reason: payload.text_of("reason"),
         results: Vec::new(),
         changed: Vec::new(),
-        is_done: payload.attribute("outcome").as_deref() == Some("done"),
-        change: payload.attribute("change").unwrap_or_default(),
+        is_done: payload.find_attribute("outcome").as_deref() == Some("done"),
+        change: payload.find_attribute("change").unwrap_or_default(),
     };
-    let mut gate = Gate::strict(payload.bytes(), &DocumentLimits::FROM_PUMP).ok()?;
-    let GateStep::Open(_) = gate.step().ok()? else { return None };
-    while let Some(tag) = gate.child().ok()? {
+    let mut gate = Gate::new_strict(payload.bytes(), &DocumentLimits::FROM_PUMP).ok()?;
+    let GateStep::Open(_) = gate.read_step().ok()? else { return None };
+    while let Some(tag) = gate.read_child().ok()? {
         let local = tag.local.to_owned();
         let value = |name: &str| {
             let found = gate.attributes().iter().find(|one| one.prefix.is_empty() && one.local == name);

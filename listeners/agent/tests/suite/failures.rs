@@ -247,9 +247,9 @@ async fn e7_an_agent_whose_model_gives_nothing_usable_ends_with_a_report() {
     let second = stage.again(&first).await;
     let third = stage.again(&second).await;
     let report = items(&third)[0];
-    assert!(report.name().is(systole_kit::namespaces::CORE, "final-report"));
-    assert_eq!(report.attribute("source").as_deref(), Some("synthetic"));
-    assert_eq!(report.attribute("outcome").as_deref(), Some("partial"));
+    assert!(report.name().is_named(systole_kit::namespaces::CORE, "final-report"));
+    assert_eq!(report.find_attribute("source").as_deref(), Some("synthetic"));
+    assert_eq!(report.find_attribute("outcome").as_deref(), Some("partial"));
     assert!(report.text().contains("Perhaps auth.rs."), "{}", report.text());
 }
 
@@ -260,7 +260,7 @@ async fn e7_on_the_last_turn_only_a_final_counts_and_without_one_there_is_a_repo
     stage.ask().await;
     let said = stage.wrap_up("budget.messages").await;
     let report = items(&said)[0];
-    assert!(report.name().is(systole_kit::namespaces::CORE, "final-report"), "{report:?}");
+    assert!(report.name().is_named(systole_kit::namespaces::CORE, "final-report"), "{report:?}");
     assert!(report.text().contains("This was the last turn"), "{}", report.text());
     let (_, _, header) = stage.prompt();
     assert!(
@@ -283,7 +283,7 @@ async fn e7_a_model_that_repeats_itself_is_warned_and_then_ended() {
     let third = stage.again(&second).await;
     let fourth = stage.again(&third).await;
     let fifth = stage.again(&fourth).await;
-    assert!(items(&fifth)[0].name().is(systole_kit::namespaces::CORE, "final-report"));
+    assert!(items(&fifth)[0].name().is_named(systole_kit::namespaces::CORE, "final-report"));
 }
 
 #[tokio::test]
@@ -298,14 +298,14 @@ async fn e6_the_five_classes_of_failures_begin_each_in_its_own_words() {
     ];
     for (code, first) in rows {
         let mut writer = systole_kit::writer::XmlWriter::new();
-        let start = writer.open("system-error").xmlns(systole_kit::namespaces::CORE).attr("code", code);
+        let start = writer.open_tag("system-error").xmlns(systole_kit::namespaces::CORE).attr("code", code);
         let start = start.attr("retry_allowed", "true").attr("element", "search").attr("line", "2");
         start.attr("message", "what happened").content(|inside| {
-            inside.open("expected").text("what may stand there");
-            inside.open("try").text("<limit>1</limit>");
+            inside.open_tag("expected").text("what may stand there");
+            inside.open_tag("try").text("<limit>1</limit>");
         });
         let error =
-            systole_kit::Payload::read(&writer.finish(), &systole_kit::DocumentLimits::FROM_PUMP).unwrap();
+            systole_kit::Payload::parse(&writer.finish(), &systole_kit::DocumentLimits::FROM_PUMP).unwrap();
         let mut stage = AgentStage::of(helper(Dialect::Xml), searches);
         stage.ask().await;
         stage.answer(vec![None, Some(error)], Vec::new()).await;
@@ -328,9 +328,9 @@ async fn e7_a_final_that_is_said_again_is_not_stuck() {
     let answers = format!("helper:\n{}", format!("  - say: {end}\n").repeat(2));
     let mut stage = AgentStage::of(helper(Dialect::Xml), &answers);
     stage.ask().await;
-    let open = systole_kit::Payload::write(systole_kit::namespaces::CORE, "handled", |_| {});
+    let open = systole_kit::Payload::write_element(systole_kit::namespaces::CORE, "handled", |_| {});
     let said = stage.answer(vec![None, Some(open)], Vec::new()).await;
-    assert!(items(&said)[1].name().is(systole_kit::namespaces::TALK, "answer"));
+    assert!(items(&said)[1].name().is_named(systole_kit::namespaces::TALK, "answer"));
     assert!(stage.heard.lock().unwrap().notices.is_empty());
 }
 

@@ -18,8 +18,8 @@ async fn report_of(mut stage: AgentStage) -> Payload {
     let second = stage.again(&first).await;
     let third = stage.again(&second).await;
     let [report] = items(&third)[..] else { panic!("{third:?}") };
-    assert!(report.name().is(namespaces::CORE, "final-report"), "{report:?}");
-    assert_eq!(SchemaModel::read(CORE).unwrap().explain(report.bytes()), None, "{report:?}");
+    assert!(report.name().is_named(namespaces::CORE, "final-report"), "{report:?}");
+    assert_eq!(SchemaModel::from_xsd(CORE).unwrap().explain_payload(report.bytes()), None, "{report:?}");
     report.clone()
 }
 
@@ -35,7 +35,7 @@ async fn e7_the_words_of_the_last_unusable_answer_are_in_the_report_and_are_no_a
         (["no", "no", "<search><query>cut"], "<search><query>cut"),
     ] {
         let report = report_of(says(Dialect::Xml, answers)).await;
-        let attribute = |name: &str| report.attribute(name).unwrap_or_default();
+        let attribute = |name: &str| report.find_attribute(name).unwrap_or_default();
         assert_eq!((&*attribute("source"), &*attribute("outcome")), ("synthetic", "partial"), "{answers:?}");
         let words = report.text();
         let (cause, rest) = words.split_once('\n').unwrap();
@@ -48,11 +48,11 @@ async fn e7_the_words_of_the_last_unusable_answer_are_in_the_report_and_are_no_a
         assert!(format!("\n{rest}").ends_with(&end), "{answers:?}: {words}");
     }
     let report = report_of(says(Dialect::Xml, ["One.", "Two.", "Three."])).await;
-    assert!(report.attribute("reason").unwrap().contains("Expected: one of <answer>"), "{report:?}");
+    assert!(report.find_attribute("reason").unwrap().contains("Expected: one of <answer>"), "{report:?}");
     assert!(report.text().contains("Try: `dialect: native`"), "{}", report.text());
     // What was not said is not made up.
     let report = report_of(says(Dialect::Native, ["", " ", ""])).await;
-    assert_eq!(report.attribute("outcome").as_deref(), Some("failure"));
+    assert_eq!(report.find_attribute("outcome").as_deref(), Some("failure"));
     assert!(!report.text().contains("Its last"), "{}", report.text());
 }
 
@@ -63,7 +63,7 @@ async fn e7_hostile_words_in_a_report_are_one_bounded_text() {
     for hostile in [long.as_str(), &markup] {
         let report = report_of(says(Dialect::Xml, ["no", "no", hostile])).await;
         let words = report.text();
-        assert!(report.child().is_err(), "it has no element: {words}");
+        assert!(report.parse_child().is_err(), "it has no element: {words}");
         assert!(report.bytes().len() < 20 << 10, "{} bytes", report.bytes().len());
         assert!(!words.contains(MARK) && !words.contains(['\u{1}', '\u{7}', '\u{1b}']), "{words}");
         assert_eq!(words.contains("(16383 of 1064961 bytes)"), hostile == long, "{words}");

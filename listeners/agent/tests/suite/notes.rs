@@ -90,8 +90,8 @@ async fn b3_a_note_in_the_last_turn_ends_with_a_report_that_says_why() {
     let (_, _, header) = stage.prompt();
     assert!(header.contains("Turn 2 of 2."), "{header}");
     let report = items(&said)[0];
-    assert_eq!(report.attribute("source").as_deref(), Some("synthetic"));
-    let reason = report.attribute("reason").unwrap();
+    assert_eq!(report.find_attribute("source").as_deref(), Some("synthetic"));
+    let reason = report.find_attribute("reason").unwrap();
     assert!(reason.starts_with("in its last turn (turns): agent.final-turn-no-report: "), "{reason}");
 }
 
@@ -101,7 +101,7 @@ async fn e7_a_report_names_the_cause_of_the_last_unusable_answer() {
     let first = stage.ask().await;
     let second = stage.again(&first).await;
     let third = stage.again(&second).await;
-    let reason = items(&third)[0].attribute("reason").unwrap();
+    let reason = items(&third)[0].find_attribute("reason").unwrap();
     assert!(
         reason.starts_with("no usable answer of the model in 3 attempts; the last one: agent.prose-only: "),
         "{reason}"
@@ -117,7 +117,7 @@ async fn e7_a_report_names_the_cause_of_the_last_unusable_answer() {
     let said = stage.answer(cut(), Vec::new()).await;
     let report = items(&said)[0];
     let cause = "model.truncated: the connection was cut after 12 bytes";
-    assert!(report.attribute("reason").unwrap().ends_with(cause), "{report:?}");
+    assert!(report.find_attribute("reason").unwrap().ends_with(cause), "{report:?}");
     assert!(report.text().contains(cause), "{}", report.text());
 }
 

@@ -60,9 +60,9 @@ struct Count {
 
 fn steer(words: &str) -> Payload {
     let mut writer = systole_kit::writer::XmlWriter::new();
-    let start = writer.open("steer").xmlns(namespaces::CORE).attr("from", "boss");
-    start.payload(&Payload::write(namespaces::TALK, "ask", |inside| inside.text(words)));
-    Payload::read(&writer.finish(), &DocumentLimits::FROM_PUMP).unwrap()
+    let start = writer.open_tag("steer").xmlns(namespaces::CORE).attr("from", "boss");
+    start.write_payload(&Payload::write_element(namespaces::TALK, "ask", |inside| inside.write_text(words)));
+    Payload::parse(&writer.finish(), &DocumentLimits::FROM_PUMP).unwrap()
 }
 
 /// The number of occurrences, ignoring case.
@@ -158,7 +158,7 @@ fn within_capabilities(said: &ReplyContent, what: &str) {
         };
         assert!(may, "{what}: <{local} xmlns=\"{ns}\"> goes out");
         if local == "final-report" {
-            let source = payload.attribute("source");
+            let source = payload.find_attribute("source");
             let is_own =
                 source.as_deref() == Some("synthetic") && payload.text().starts_with("helper ends without");
             assert!(is_own || source.as_deref() == Some("model"), "{what}: a report of {source:?}");
@@ -170,11 +170,11 @@ fn within_capabilities(said: &ReplyContent, what: &str) {
 
 /// Everything in a payload that a reader would see: names, values and text, without markup.
 fn decoded(payload: &Payload) -> String {
-    let mut gate =
-        systole_kit::gate::Gate::strict(payload.bytes(), &DocumentLimits::FROM_PUMP).expect("it was read");
+    let mut gate = systole_kit::gate::Gate::new_strict(payload.bytes(), &DocumentLimits::FROM_PUMP)
+        .expect("it was read");
     let mut out = String::new();
     loop {
-        match gate.step().expect("it was read") {
+        match gate.read_step().expect("it was read") {
             systole_kit::gate::GateStep::Open(tag) => {
                 out.extend([" ", tag.local, " "]);
                 gate.attributes().iter().for_each(|attribute| out.extend([&*attribute.value(), " "]));
@@ -257,10 +257,10 @@ fn told(block: &Block, stands: &dyn Fn(&str) -> bool) -> bool {
 
 fn is_end(item: &systole_kit::reply::Item) -> bool {
     let Ok(payload) = &item.payload else { return false };
-    let is_answer = payload.name().is(namespaces::TALK, "answer");
+    let is_answer = payload.name().is_named(namespaces::TALK, "answer");
     is_answer
-        || payload.name().is(namespaces::WORKFLOW, "goal-output")
-        || payload.name().is(namespaces::CORE, "final-report")
+        || payload.name().is_named(namespaces::WORKFLOW, "goal-output")
+        || payload.name().is_named(namespaces::CORE, "final-report")
 }
 
 /// The record of the model's last answer, with its parts read back.
@@ -358,7 +358,7 @@ async fn e14_an_injection_that_is_copied_into_an_action_is_text_or_nothing() {
         let acts: Vec<&Payload> = payloads.filter(|payload| &*payload.name().local != "helper").collect();
         let [act] = acts.as_slice() else { panic!("{text}: {acts:?}") };
         let query = act.text_of("query").unwrap_or_default();
-        assert!(act.name().is("https://xml-pipeline.org/ns/search/v1", "search"), "{text}: {act:?}");
+        assert!(act.name().is_named("https://xml-pipeline.org/ns/search/v1", "search"), "{text}: {act:?}");
         let is_whole = query == format!("a && {text}");
         assert!(is_whole || made.contains(&&*text) && query == "a && ", "{text}: {query}");
     }

@@ -157,8 +157,8 @@ async fn row_39_invalid_calls_get_a_reason_and_end_in_a_report() {
         assert!(stage.shown().starts_with(words), "{what}: {}", stage.shown());
         let last = stage.again(&second).await;
         let report = items(&last)[0];
-        assert!(report.name().is(namespaces::CORE, "final-report"), "{what}: {last:?}");
-        assert_eq!(report.attribute("outcome").as_deref(), Some("failure"), "{what}");
+        assert!(report.name().is_named(namespaces::CORE, "final-report"), "{what}: {last:?}");
+        assert_eq!(report.find_attribute("outcome").as_deref(), Some("failure"), "{what}");
     }
 }
 

@@ -160,7 +160,7 @@ impl AgentStage {
 
     fn playing(agent: Agent, question: &str) -> Self {
         let agent = Arc::new(agent);
-        let request = Payload::write(namespaces::TALK, "ask", |inside| inside.text(question));
+        let request = Payload::write_element(namespaces::TALK, "ask", |inside| inside.write_text(question));
         Self { agent, heard: Arc::default(), request, turn: 0 }
     }
 
@@ -300,14 +300,14 @@ impl AgentStage {
 /// `<system-error>`, as the pump writes it.
 pub(crate) fn system_error(code: &str, message: &str) -> Payload {
     let mut writer = systole_kit::writer::XmlWriter::new();
-    let start = writer.open("system-error").xmlns(namespaces::CORE).attr("code", code);
+    let start = writer.open_tag("system-error").xmlns(namespaces::CORE).attr("code", code);
     start.attr("retry_allowed", "true").attr("message", message).empty();
-    Payload::read(&writer.finish(), &DocumentLimits::FROM_PUMP).unwrap()
+    Payload::parse(&writer.finish(), &DocumentLimits::FROM_PUMP).unwrap()
 }
 
 /// The result of a search.
 pub(crate) fn found(text: &str) -> Payload {
-    Payload::write("https://xml-pipeline.org/ns/search/v1", "found", |inside| inside.text(text))
+    Payload::write_element("https://xml-pipeline.org/ns/search/v1", "found", |inside| inside.write_text(text))
 }
 
 /// The payloads of a reply.
@@ -340,7 +340,7 @@ impl Line for Kept {
                 let total = text.len() as u64;
                 heard.put.push(text.clone());
                 heard.documents.insert(hash.clone(), text);
-                Some(StoredBlob { hash, total }.payload())
+                Some(StoredBlob { hash, total }.to_payload())
             }
             LineRequest::Ask(PumpQuestion::View { from_seq, .. }) => {
                 heard.asked.push(from_seq);
@@ -364,7 +364,7 @@ impl Line for Kept {
                 let asked = (0..all.len()).filter(|at| with(*at) >= from_seq);
                 let shown: Vec<ViewEntry> = asked.map(|at| all[at].clone()).collect();
                 heard.views.push(shown.clone());
-                Some(ViewedPage { count, next: None, mark, began, shown }.payload())
+                Some(ViewedPage { count, next: None, mark, began, shown }.to_payload())
             }
             LineRequest::Ask(other) => panic!("the stage does not answer {other:?}"),
         };

@@ -68,31 +68,31 @@ fn carried(text: &str) -> String {
 /// `<system-error>` with these words in every place that holds text.
 fn error(words: &str) -> Payload {
     let mut writer = XmlWriter::new();
-    let start = writer.open("system-error").xmlns(namespaces::CORE).attr("code", "payload.invalid");
+    let start = writer.open_tag("system-error").xmlns(namespaces::CORE).attr("code", "payload.invalid");
     let start = start.attr("message", words).attr("element", words).attr("line", words).attr("path", words);
     start.content(|inside| {
-        inside.open("expected").text(words);
-        inside.open("try").text(words);
+        inside.open_tag("expected").text(words);
+        inside.open_tag("try").text(words);
     });
-    Payload::read(&writer.finish(), &DocumentLimits::FROM_PUMP).unwrap()
+    Payload::parse(&writer.finish(), &DocumentLimits::FROM_PUMP).unwrap()
 }
 
 /// A core payload with attributes, around a payload with attributes.
 fn steer(words: &str) -> Payload {
     let mut writer = XmlWriter::new();
-    let start = writer.open("steer").xmlns(namespaces::CORE).attr("from", words);
+    let start = writer.open_tag("steer").xmlns(namespaces::CORE).attr("from", words);
     start.content(|steer| {
-        let ask = steer.open("ask").xmlns(namespaces::TALK).attr("label", words);
-        ask.content(|ask| ask.open("part").attr("name", words).text(words));
+        let ask = steer.open_tag("ask").xmlns(namespaces::TALK).attr("label", words);
+        ask.content(|ask| ask.open_tag("part").attr("name", words).text(words));
     });
-    Payload::read(&writer.finish(), &DocumentLimits::FROM_PUMP).unwrap()
+    Payload::parse(&writer.finish(), &DocumentLimits::FROM_PUMP).unwrap()
 }
 
 /// A fired timer: a core payload that is only text.
 fn fired(words: &str) -> Payload {
     let mut writer = XmlWriter::new();
-    writer.open("timer-fired").xmlns(namespaces::CORE).attr("id", words).text(words);
-    Payload::read(&writer.finish(), &DocumentLimits::FROM_PUMP).unwrap()
+    writer.open_tag("timer-fired").xmlns(namespaces::CORE).attr("id", words).text(words);
+    Payload::parse(&writer.finish(), &DocumentLimits::FROM_PUMP).unwrap()
 }
 
 /// The blocks of all user messages in the newest prompt.
@@ -185,7 +185,7 @@ async fn said(words: &str) {
         ReplyContent::Items(_) => {
             for item in items(&said) {
                 let read =
-                    Payload::read(item.bytes(), &DocumentLimits::FROM_PUMP).expect("it is well-formed");
+                    Payload::parse(item.bytes(), &DocumentLimits::FROM_PUMP).expect("it is well-formed");
                 assert!(["helper", "search"].contains(&&*read.name().local), "{read:?}");
             }
             stage.answer(vec![None, Some(found("x"))], Vec::new()).await;

@@ -60,7 +60,7 @@ fn texts(said: &ReplyContent) -> Vec<String> {
 }
 
 fn payload(xml: &str) -> Payload {
-    Payload::read(xml.as_bytes(), &DocumentLimits::FROM_PUMP).unwrap()
+    Payload::parse(xml.as_bytes(), &DocumentLimits::FROM_PUMP).unwrap()
 }
 
 fn result() -> Payload {
@@ -90,7 +90,7 @@ async fn g2_marked_elements_of_one_answer_are_one_change_set_that_its_schema_all
         namespaces::WORKSPACE
     );
     let model = SchemaModel::read_among(WORKSPACE, &[("c", COMMANDS), ("p", PROPOSALS)]).unwrap();
-    assert_eq!(model.explain(set.as_bytes()), None);
+    assert_eq!(model.explain_payload(set.as_bytes()), None);
     for dialect in [Dialect::Xml, Dialect::Native] {
         let mut stage = Speaks::stage(coder(dialect, ActionLimit::Many), &[work(dialect)]);
         let said = stage.ask().await;

@@ -6,7 +6,7 @@ use crate::failure::{self, CodeFault};
 use crate::nearest::nearest_names;
 use crate::syntax::language::LanguageRow;
 use crate::text::scan::{FileFilter, FilterKind};
-use systole_folder::{FolderRoot, HiddenNames, PathFault, PathFaultKind, WalkedFiles, WorkBound, walk};
+use systole_folder::{FolderRoot, HiddenNames, PathFault, PathFaultKind, WalkedFiles, WorkBound, walk_files};
 
 /// The files below a path, or the file with that path.
 pub(crate) fn list_files(
@@ -15,11 +15,11 @@ pub(crate) fn list_files(
     bound: WorkBound<'_>,
 ) -> Result<WalkedFiles, CodeFault> {
     let Some(named) = path.map(str::trim).filter(|path| !path.is_empty()) else {
-        return Ok(walk(root, ".", HiddenNames::LeftOut, bound));
+        return Ok(walk_files(root, ".", HiddenNames::LeftOut, bound));
     };
     let found = root.has_folder(named).map_err(|fault| with_nearest(root, fault, named, bound))?;
-    if root.folder(&found).is_ok() {
-        return Ok(walk(root, &found, HiddenNames::LeftOut, bound));
+    if root.open_folder(&found).is_ok() {
+        return Ok(walk_files(root, &found, HiddenNames::LeftOut, bound));
     }
     Ok(WalkedFiles { paths: vec![found], is_partial: false })
 }
@@ -33,7 +33,7 @@ pub(crate) fn with_nearest(
 ) -> CodeFault {
     let is_missing = fault.kind == PathFaultKind::Missing;
     let fault = CodeFault::from(fault);
-    if is_missing { fault.with_nearest(root.nearest(named, bound)) } else { fault }
+    if is_missing { fault.with_nearest(root.find_nearest(named, bound)) } else { fault }
 }
 
 /// Checks the names of languages in filters.

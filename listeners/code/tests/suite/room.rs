@@ -44,8 +44,8 @@ impl Room {
     }
 
     pub(crate) async fn ask(&self, element: &'static str, fields: &[(&'static str, &str)]) -> Answer {
-        let payload = Payload::write(namespaces::CODE, element, |inside| {
-            fields.iter().for_each(|(name, value)| inside.open(*name).text(value));
+        let payload = Payload::write_element(namespaces::CODE, element, |inside| {
+            fields.iter().for_each(|(name, value)| inside.open_tag(*name).text(value));
         });
         match self.listener.clone().answer_to(payload).await {
             ReplyContent::Items(items) => {
@@ -72,7 +72,7 @@ pub(crate) fn write(path: &Path, bytes: &[u8]) {
 
 impl Answer {
     pub(crate) fn attribute(&self, name: &str) -> String {
-        self.payload.attribute(name).unwrap_or_default()
+        self.payload.find_attribute(name).unwrap_or_default()
     }
 
     pub(crate) fn text(&self) -> String {
@@ -101,12 +101,13 @@ impl Answer {
     }
 
     fn children(&self, local: &str) -> Vec<(String, String)> {
-        let mut gate = Gate::strict(self.payload.bytes(), &DocumentLimits::FROM_PUMP).unwrap();
-        assert!(matches!(gate.step(), Ok(GateStep::Open(_))));
+        let mut gate = Gate::new_strict(self.payload.bytes(), &DocumentLimits::FROM_PUMP).unwrap();
+        assert!(matches!(gate.read_step(), Ok(GateStep::Open(_))));
         let mut found = Vec::new();
-        while let Some(tag) = gate.child().unwrap() {
+        while let Some(tag) = gate.read_child().unwrap() {
             let is_meant = tag.local == local;
-            let get = |name: &str| gate.attribute(name).map(|value| value.into_owned()).unwrap_or_default();
+            let get =
+                |name: &str| gate.find_attribute(name).map(|value| value.into_owned()).unwrap_or_default();
             let place = format!("{}:{}-{}", get("file"), get("first"), get("last"));
             let text = gate.text_inside().unwrap();
             found.extend(is_meant.then_some((place, text)));

@@ -5,7 +5,7 @@ use systole_kit::schema::SchemaModel;
 
 #[test]
 fn g1_the_vocabulary_is_in_the_profile() {
-    let model = SchemaModel::read(CODE_XSD).unwrap();
+    let model = SchemaModel::from_xsd(CODE_XSD).unwrap();
     let elements: Vec<&str> = model.elements().collect();
     for element in
         ["search", "extract", "query", "search-result", "extract-result", "query-result", "code-error"]

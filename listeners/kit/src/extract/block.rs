@@ -216,7 +216,7 @@ impl Extractor {
 
     pub(super) fn not_utf8(&mut self, raw: &[u8], start: Place) {
         let valid = std::str::from_utf8(raw).err().map_or(0, |error| error.valid_up_to());
-        let place = start.after(raw.get(..valid).unwrap_or_default());
+        let place = start.move_past(raw.get(..valid).unwrap_or_default());
         let byte = raw.get(valid).copied().unwrap_or_default();
         let message = format!("byte 0x{byte:02x} does not belong to a UTF-8 character");
         self.emit(TextProblem::new(ProblemSlug::Malformed, place, message).with_fix("write UTF-8").into());

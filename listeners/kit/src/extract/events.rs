@@ -171,7 +171,7 @@ impl TextProblem {
     }
 
     pub(super) fn with_element(mut self, name: &str) -> Self {
-        self.element = Some(crate::place::excerpt(name));
+        self.element = Some(crate::place::cut_excerpt(name));
         self
     }
 

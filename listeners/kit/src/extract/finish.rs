@@ -119,7 +119,7 @@ impl Extractor {
         match verbatim::find_raw_signs(&self.names, &self.limits, raw, start) {
             VerbatimBlock::Taken(taken) => {
                 let element = taken.elements.first()?;
-                let place = start.after(raw.as_bytes().get(..element.raw).unwrap_or_default());
+                let place = start.move_past(raw.as_bytes().get(..element.raw).unwrap_or_default());
                 Some(Box::new(verbatim::describe_combined(&element.name, place, what)))
             }
             VerbatimBlock::Refused(problem) => Some(problem),
@@ -129,11 +129,11 @@ impl Extractor {
 
     /// Reports what else than an end tag is missing, or what is not well-formed.
     fn beyond_repairing(&mut self, block: &OpenBlock, raw: &str) {
-        match gate::check(raw.as_bytes(), &self.limits) {
+        match gate::check_document(raw.as_bytes(), &self.limits) {
             // A fault at the very end only says that the text ends.
             Err(fault) if fault.code == codes::MALFORMED && fault.place.offset < raw.len() => {
                 let offset = fault.place.offset;
-                let place = block.start.after(raw.as_bytes().get(..offset).unwrap_or_default());
+                let place = block.start.move_past(raw.as_bytes().get(..offset).unwrap_or_default());
                 let is_inside = block.start.offset + offset >= block.inside.offset;
                 self.emit(TextProblem::from_refusal(fault, place, &block.name, is_inside).into());
             }

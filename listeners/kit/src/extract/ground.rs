@@ -56,7 +56,7 @@ impl ContentGround {
             Self::Names => Self::of_element(names, tag),
             Self::Schema(texts, at) if texts.is_payload(*at) => Self::of_element(names, tag),
             Self::Schema(texts, at) => {
-                let child = ElementHead::read(tag).and_then(|head| texts.child(*at, head.local));
+                let child = ElementHead::read(tag).and_then(|head| texts.find_child(*at, head.local));
                 child.map_or(Self::Unknown, |child| Self::Schema(texts.clone(), child))
             }
             Self::Unknown | Self::Spoken => Self::Unknown,
@@ -74,6 +74,6 @@ impl ContentGround {
 
     /// Whether its schema allows a child element of that local name.
     pub(super) fn allows(&self, local: &str) -> bool {
-        matches!(self, Self::Schema(texts, at) if texts.allows(*at, local))
+        matches!(self, Self::Schema(texts, at) if texts.is_allowed(*at, local))
     }
 }

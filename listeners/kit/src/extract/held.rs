@@ -117,7 +117,7 @@ impl HeldText {
         } else {
             self.first
         };
-        self.reached = from.after(self.slice(from.offset, at));
+        self.reached = from.move_past(self.slice(from.offset, at));
         self.reached
     }
 

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::schema::{TextElements, nearest};
+use crate::schema::{TextElements, find_nearest};
 use crate::{Payload, characters, namespaces};
 
 /// What an element is for.
@@ -214,7 +214,7 @@ impl KnownNames {
     /// The names that every agent knows: `thinking`, `thought`, `todo-until`, `attempt_completion` and `message`.
     #[must_use]
     pub fn new() -> Self {
-        let plan = TextElements::holding("step", TextElements::text());
+        let plan = TextElements::with_child("step", TextElements::new_text());
         Self::default()
             .with_element(KnownElement::new(ElementRole::Thinking, "", "thinking"))
             .with_element(KnownElement::new(ElementRole::Thought, "", "thought"))
@@ -228,7 +228,7 @@ impl KnownNames {
     /// Sets that the result of an `attempt_completion` is only text.
     #[must_use]
     pub fn with_text_result(mut self) -> Self {
-        let texts = Arc::new(TextElements::holding("result", TextElements::text()));
+        let texts = Arc::new(TextElements::with_child("result", TextElements::new_text()));
         let known = self.groups.get_mut("attempt_completion").into_iter().flatten();
         known.for_each(|known| known.texts = Some(texts.clone()));
         self
@@ -260,8 +260,8 @@ impl KnownNames {
     /// Whether a person must approve a payload, or the initial payload of a new thread inside it.
     pub(super) fn needs_approval(&self, payload: &Payload) -> bool {
         let name = payload.name();
-        if name.is(namespaces::CORE, "spawn-thread") {
-            let initial = payload.child().and_then(|around| around.child());
+        if name.is_named(namespaces::CORE, "spawn-thread") {
+            let initial = payload.parse_child().and_then(|around| around.parse_child());
             return initial.is_ok_and(|initial| self.needs_approval(&initial));
         }
         let is_it = |known: &KnownElement| known.ns == *name.ns && known.needs_approval;
@@ -306,7 +306,7 @@ impl KnownNames {
     pub(super) fn find_nearest(&self, written: &str) -> Vec<String> {
         let mut left: Vec<&str> = self.actions().collect();
         let mut near = Vec::new();
-        while let Some(found) = nearest(written, left.iter().copied()).filter(|_| near.len() < NEAR) {
+        while let Some(found) = find_nearest(written, left.iter().copied()).filter(|_| near.len() < NEAR) {
             left.retain(|name| *name != found);
             near.push(found.to_owned());
         }

@@ -90,7 +90,7 @@ impl PayloadOrigin {
 
     fn of_raw(&self, offset: usize) -> Place {
         let offset = offset.min(self.raw.len());
-        self.start.after(self.raw.as_bytes().get(..offset).unwrap_or_default())
+        self.start.move_past(self.raw.as_bytes().get(..offset).unwrap_or_default())
     }
 
     /// The place of an offset in the payload's bytes.
@@ -118,8 +118,8 @@ impl PayloadOrigin {
     pub fn place_of(&self, path: &str) -> Option<Place> {
         let payload = self.payload.as_ref()?;
         let mut steps = path.strip_prefix('/')?.split('/');
-        let mut gate = Gate::strict(payload.bytes(), &DocumentLimits::FROM_PUMP).ok()?;
-        let GateStep::Open(root) = gate.step().ok()? else { return None };
+        let mut gate = Gate::new_strict(payload.bytes(), &DocumentLimits::FROM_PUMP).ok()?;
+        let GateStep::Open(root) = gate.read_step().ok()? else { return None };
         if steps.next()? != root.local {
             return None;
         }
@@ -168,7 +168,7 @@ impl PlaceMapping<'_> {
     /// Maps a place in the edited text.
     pub(super) fn map_place(&mut self, edited: Place) -> Place {
         let raw = self.map_offset(edited.offset.saturating_sub(self.origin.start.offset));
-        add_place(self.origin.start, self.ruler.place(raw))
+        add_place(self.origin.start, self.ruler.find_place(raw))
     }
 
     /// Maps a span in the edited text.
@@ -219,15 +219,15 @@ struct OffsetShift {
 fn enter_child(gate: &mut Gate<'_>, local: &str, number: usize) -> Option<usize> {
     let mut seen = 0;
     loop {
-        match gate.step().ok()? {
+        match gate.read_step().ok()? {
             GateStep::Open(tag) if tag.local == local => {
                 seen += 1;
                 if seen == number {
                     return Some(tag.offset);
                 }
-                gate.skip().ok()?;
+                gate.skip_content().ok()?;
             }
-            GateStep::Open(_) => gate.skip().ok()?,
+            GateStep::Open(_) => gate.skip_content().ok()?,
             GateStep::Close | GateStep::Done => return None,
             GateStep::Text(_) | GateStep::Instruction => {}
         }

@@ -60,7 +60,7 @@ impl<'r> ElementHead<'r> {
     /// The value of an attribute, as a parser reads it.
     pub(super) fn read_attribute(&self, name: &str) -> Option<Cow<'r, str>> {
         let (_, raw, _) = self.attributes.iter().find(|(other, ..)| *other == name)?;
-        Some(crate::characters::value(raw))
+        Some(crate::characters::unescape_value(raw))
     }
 
     /// The namespace that the tag declares for its own prefix.

@@ -16,7 +16,7 @@ pub(super) struct MarkupPiece<'r> {
 impl MarkupPiece<'_> {
     /// The place of an offset in it.
     pub(super) fn place_of(&self, offset: usize) -> Place {
-        self.start.after(self.raw.as_bytes().get(..offset).unwrap_or_default())
+        self.start.move_past(self.raw.as_bytes().get(..offset).unwrap_or_default())
     }
 
     pub(super) fn span(&self) -> TextSpan {

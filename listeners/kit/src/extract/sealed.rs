@@ -98,7 +98,7 @@ impl Extractor {
             return self.emit(problem.into());
         }
         let mut ruler = PlaceFinder::new(piece.raw.as_bytes());
-        let place = |element: &VerbatimElement| add_place(piece.start, ruler.place(element.raw));
+        let place = |element: &VerbatimElement| add_place(piece.start, ruler.find_place(element.raw));
         let places: Vec<Place> = elements.iter().map(place).collect();
         let names = elements.iter().map(|element| element.name.as_str());
         let places: Vec<(&str, Place)> = names.zip(places).collect();

@@ -233,7 +233,7 @@ impl<'n> BlockAnalysis<'n> {
         piece: &MarkupPiece<'_>,
         head: &ElementHead<'_>,
     ) -> Result<(), Box<TextProblem>> {
-        if let Err(fault) = gate::check(piece.raw.as_bytes(), self.limits) {
+        if let Err(fault) = gate::check_document(piece.raw.as_bytes(), self.limits) {
             let offset = fault.place.offset;
             let place = piece.place_of(offset);
             return Err(Box::new(TextProblem::from_refusal(fault, place, head.written, offset >= head.end)));
@@ -293,7 +293,7 @@ impl<'n> BlockAnalysis<'n> {
                 ContentPart::Text(range) => {
                     let raw = piece.raw.get(range.clone()).unwrap_or_default();
                     let lead = raw.len() - raw.trim_start_matches(characters::is_white).len();
-                    let start = add_place(piece.start, ruler.place(range.start + lead));
+                    let start = add_place(piece.start, ruler.find_place(range.start + lead));
                     let raw = raw.trim_matches(characters::is_white);
                     let span = TextSpan { start, end: start.offset + raw.len() };
                     self.events.push(ExtractEvent::Thought(Box::new(KeptThought {
@@ -302,7 +302,7 @@ impl<'n> BlockAnalysis<'n> {
                     })));
                 }
                 ContentPart::Element(range) => {
-                    let start = add_place(piece.start, ruler.place(range.start));
+                    let start = add_place(piece.start, ruler.find_place(range.start));
                     let raw = piece.raw.get(range).unwrap_or_default();
                     let child = MarkupPiece { raw, start, scope: scope.clone() };
                     self.take_element(&child, &MessageAddress::default(), depth + 1);
@@ -376,7 +376,7 @@ impl<'n> BlockAnalysis<'n> {
             self.initial_payload(piece, &mut graft)?;
         }
         let origin = graft.finish(piece.start);
-        let payload = Payload::read(origin.edited_markup().as_bytes(), self.limits).map_err(|fault| {
+        let payload = Payload::parse(origin.edited_markup().as_bytes(), self.limits).map_err(|fault| {
             let place = origin.of_edited(fault.place.offset);
             let is_inside = place.offset >= piece.start.offset + head.end;
             Box::new(TextProblem::from_refusal(fault, place, head.written, is_inside))
@@ -492,14 +492,14 @@ fn element_name(raw: &str) -> String {
 }
 
 fn part_span(piece: &MarkupPiece<'_>, range: &Range<usize>) -> TextSpan {
-    let start = piece.start.after(piece.raw.as_bytes().get(..range.start).unwrap_or_default());
+    let start = piece.start.move_past(piece.raw.as_bytes().get(..range.start).unwrap_or_default());
     TextSpan { start, end: piece.start.offset + range.end }
 }
 
 /// The text of an element that holds nothing else, with entities decoded.
 fn text_of(raw: &str) -> Option<String> {
-    let mut gate = Gate::strict(raw.as_bytes(), &DocumentLimits::FROM_PUMP).ok()?;
-    let GateStep::Open(_) = gate.step().ok()? else { return None };
+    let mut gate = Gate::new_strict(raw.as_bytes(), &DocumentLimits::FROM_PUMP).ok()?;
+    let GateStep::Open(_) = gate.read_step().ok()? else { return None };
     gate.text_inside().ok()
 }
 
@@ -512,7 +512,7 @@ pub(super) fn decode_entities(raw: &str) -> String {
         // The longest reference has ten characters. A later `;` belongs to something else.
         let name =
             after.char_indices().take(12).find(|(_, c)| *c == ';').and_then(|(end, _)| after.get(..end));
-        match name.and_then(|name| Some((characters::reference(name)?, name.len()))) {
+        match name.and_then(|name| Some((characters::resolve_reference(name)?, name.len()))) {
             Some((character, length)) => {
                 text.push(character);
                 rest = after.get(length + 1..).unwrap_or_default();

@@ -61,7 +61,7 @@ pub(super) fn find_raw_signs(
     let is_plain = match role {
         Some(ElementRole::Thinking | ElementRole::Thought) => true,
         // The markup in a result is its text if it can be read.
-        Some(ElementRole::Completion) => gate::check(raw.as_bytes(), limits).is_ok(),
+        Some(ElementRole::Completion) => gate::check_document(raw.as_bytes(), limits).is_ok(),
         _ => !raw.bytes().skip(1).any(|byte| matches!(byte, b'<' | b'&')),
     };
     if is_plain {
@@ -235,7 +235,7 @@ impl VerbatimWalk<'_> {
     }
 
     fn describe_refusal(&self, name: &str, at: usize, message: String) -> TextProblem {
-        let place = self.start.after(self.raw.as_bytes().get(..at).unwrap_or_default());
+        let place = self.start.move_past(self.raw.as_bytes().get(..at).unwrap_or_default());
         TextProblem::new(ProblemSlug::Malformed, place, message).with_element(name)
     }
 

@@ -14,7 +14,7 @@ pub(super) fn describe_malformed(
     limits: &DocumentLimits,
     name: &str,
 ) -> TextProblem {
-    match gate::check(piece.raw.as_bytes(), limits) {
+    match gate::check_document(piece.raw.as_bytes(), limits) {
         Err(fault) => {
             let place = piece.place_of(fault.place.offset);
             let is_inside = ElementHead::read(piece.raw).is_some_and(|head| fault.place.offset >= head.end);

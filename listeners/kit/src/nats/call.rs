@@ -52,7 +52,7 @@ struct CallLine {
 
 impl PumpLink for CallLine {
     fn write_document(&mut self, word: &ListenerDocument) -> io::Result<()> {
-        let document = word.document().map_err(as_io_error)?;
+        let document = word.to_document().map_err(as_io_error)?;
         if let ListenerDocument::Progress { .. } = word {
             self.runtime.block_on(self.held.send_progress(document));
             return Ok(());

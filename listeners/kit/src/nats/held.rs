@@ -144,7 +144,7 @@ impl HeldDelivery {
         if let ReplyContent::Failure { code, words, .. } = &said {
             self.house.counts.count_failure(&format!("{code}: {words}"));
         }
-        let written = ListenerDocument::Reply { delivery: self.delivery_id().to_owned(), said }.document();
+        let written = ListenerDocument::Reply { delivery: self.delivery_id().to_owned(), said }.to_document();
         let document =
             written.unwrap_or_else(|fault| self.build_failure("worker.unwritable", &fault.to_string()));
         self.send_reply(document).await
@@ -159,7 +159,7 @@ impl HeldDelivery {
         let said = ReplyContent::Failure { code: code.to_owned(), retry: true, words: words.to_owned() };
         // A message that no document can carry is left out: the code is what counts.
         let document = ListenerDocument::Reply { delivery: self.delivery_id().to_owned(), said }
-            .document()
+            .to_document()
             .unwrap_or_else(|fault| self.build_failure(code, &fault.to_string()));
         let _heard = until_answered(&self.house, &self.said, &document, Some(code)).await;
         self.house.acknowledge(&self.message, "+ACK").await;
@@ -184,7 +184,7 @@ impl HeldDelivery {
         });
         let said = ReplyContent::Failure { code: code.to_owned(), retry: false, words: words.to_owned() };
         ListenerDocument::Reply { delivery: self.delivery_id().to_owned(), said }
-            .document()
+            .to_document()
             .unwrap_or_default()
     }
 
@@ -228,7 +228,7 @@ impl WorkerState {
             return no("it has no Systole-Reply, or nothing to be acknowledged by");
         };
         let said = Subject::from(said.as_str());
-        match PumpDocument::read(&message.payload) {
+        match PumpDocument::parse(&message.payload) {
             Ok(PumpDocument::Delivery(asked)) => {
                 let (tell, called_back) = watch::channel(false);
                 let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
@@ -267,7 +267,7 @@ async fn until_answered(
         // No responder, no answer in time, a broken connection or an unreadable answer all mean the same: the
         // document is not known to be on disk.
         if let Ok(answer) = house.connection.client.send_request(subject.clone(), request).await
-            && let Ok(told) = PumpDocument::read(&answer.payload)
+            && let Ok(told) = PumpDocument::parse(&answer.payload)
             && matches!(told, PumpDocument::Answer(_) | PumpDocument::Receipt(_))
         {
             return told;

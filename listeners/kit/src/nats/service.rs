@@ -51,7 +51,7 @@ impl Default for ServiceDescription {
 
 impl ServiceDescription {
     pub(super) fn add_schema(&mut self, xsd: &[u8]) -> Result<(), String> {
-        let model = SchemaModel::read(xsd).map_err(|unfit| {
+        let model = SchemaModel::from_xsd(xsd).map_err(|unfit| {
             let first = unfit.first().map(|unfit| format!("line {}: {}", unfit.line, unfit.message));
             format!("the schema cannot be read: {}", first.unwrap_or_default())
         })?;

@@ -118,7 +118,7 @@ impl WorkerState {
     /// Passes cancels on to the slots, for as long as the connection lasts.
     pub(super) async fn hear_cancels(self: Arc<Self>, mut ear: Subscriber) {
         while let Some(message) = next_message(&mut ear).await {
-            if let Ok(PumpDocument::Cancel { delivery }) = PumpDocument::read(&message.payload) {
+            if let Ok(PumpDocument::Cancel { delivery }) = PumpDocument::parse(&message.payload) {
                 self.held.lock().unwrap_or_else(PoisonError::into_inner).call_back(delivery);
             }
         }

@@ -3,28 +3,31 @@
 use proptest::prelude::*;
 use systole_kit::envelope::OutsideDocument;
 use systole_kit::framing::LineSplitter;
-use systole_kit::gate::{Gate, GateStep, check};
+use systole_kit::gate::{Gate, GateStep, check_document};
 use systole_kit::reply::{Item, ListenerDocument, ReplyContent};
-use systole_kit::writer::visible;
+use systole_kit::writer::make_visible;
 use systole_kit::{DocumentLimits, Fault, Payload, codes, namespaces};
 
 use crate::blows::{Blow, blows, honest};
 
 fn refused(document: &[u8]) -> Fault {
     let limits = DocumentLimits::default();
-    let fault = check(document, &limits).expect_err("refused");
-    assert_eq!(OutsideDocument::read(document, &limits).expect_err("refused by every door").code, fault.code);
+    let fault = check_document(document, &limits).expect_err("refused");
+    assert_eq!(
+        OutsideDocument::parse(document, &limits).expect_err("refused by every door").code,
+        fault.code
+    );
     fault
 }
 
 fn payload(document: &str) -> Payload {
-    Payload::read(document.as_bytes(), &DocumentLimits::default()).expect(document)
+    Payload::parse(document.as_bytes(), &DocumentLimits::default()).expect(document)
 }
 
 /// The only value of a text, read like any other value.
 fn value(inside: &str) -> Result<String, Fault> {
     let document = format!("<progress xmlns='urn:systole:listener:v1' delivery='d'>{inside}</progress>");
-    match ListenerDocument::read(document.as_bytes(), &DocumentLimits::default())? {
+    match ListenerDocument::parse(document.as_bytes(), &DocumentLimits::default())? {
         ListenerDocument::Progress { words, .. } => Ok(words),
         other => panic!("no progress: {other:?}"),
     }
@@ -112,7 +115,7 @@ fn row_8_a_core_payload_is_seen_for_what_it_is() {
         format!("<timer-fired xmlns='{}'/>", core.replace('o', "&#111;")),
     ];
     for document in disguises {
-        assert!(payload(&document).name().is(core, "timer-fired"), "{document}");
+        assert!(payload(&document).name().is_named(core, "timer-fired"), "{document}");
     }
 }
 
@@ -130,7 +133,7 @@ fn row_9_namespaces_that_look_alike_differ() {
     ];
     for ns in alike {
         let name = payload(&format!("<a xmlns='{ns}'/>")).name().clone();
-        assert!(*name.ns == *ns && !name.is(core, "a"), "{ns:?}");
+        assert!(*name.ns == *ns && !name.is_named(core, "a"), "{ns:?}");
     }
 }
 
@@ -158,7 +161,7 @@ fn row_11_attributes_by_the_hundred_thousand() {
     let limits = DocumentLimits { message_bytes: 8 << 20, ..DocumentLimits::default() };
     for prefix in ["a", "xmlns:a"] {
         let written: String = (0..100_000).map(|number| format!(" {prefix}{number}='u'")).collect();
-        let fault = check(format!("<a{written}/>").as_bytes(), &limits).expect_err("too many");
+        let fault = check_document(format!("<a{written}/>").as_bytes(), &limits).expect_err("too many");
         // The place shows that reading stopped at the limit, before the rest of the attributes.
         assert_eq!(fault.code, codes::TOO_LARGE);
         assert!(fault.place.offset < 1200, "{fault}");
@@ -174,11 +177,11 @@ fn row_12_nesting_a_million_deep() {
         "</a>".repeat(1_000_000)
     );
     let deep = move || {
-        let fault = check(document.as_bytes(), &limits).expect_err("too deep");
+        let fault = check_document(document.as_bytes(), &limits).expect_err("too deep");
         assert_eq!((fault.code, fault.place.offset), (codes::TOO_DEEP, 13 + 63 * 3));
         // A reply is read to its end because of its other items, still without a deep stack.
         let Ok(ListenerDocument::Reply { said: ReplyContent::Items(items), .. }) =
-            ListenerDocument::read(reply.as_bytes(), &limits)
+            ListenerDocument::parse(reply.as_bytes(), &limits)
         else {
             panic!("items")
         };
@@ -198,7 +201,7 @@ fn row_13_large_texts_and_lines_without_end() {
     let mut lines = LineSplitter::new(cap);
     let mut read = Vec::new();
     let chunk = vec![b'x'; 64 << 10];
-    let taken = (1..=16_384).find(|_| lines.feed(&chunk, &mut read).is_err()).expect("refused");
+    let taken = (1..=16_384).find(|_| lines.feed_chunk(&chunk, &mut read).is_err()).expect("refused");
     // From a gigabyte without a line break, the reader takes only the cap and one portion.
     assert_eq!((taken, read.len()), (cap / chunk.len() + 1, 0));
 }
@@ -231,8 +234,8 @@ const FORGERIES: &[&str] = &[
 fn row_15_forged_tags_in_text_stay_text() {
     for text in FORGERIES {
         let word = ListenerDocument::Progress { delivery: (*text).to_owned(), words: (*text).to_owned() };
-        let document = word.document().expect("nothing is refused");
-        assert_eq!(ListenerDocument::read(&document, &DocumentLimits::default()).expect(text), word);
+        let document = word.to_document().expect("nothing is refused");
+        assert_eq!(ListenerDocument::parse(&document, &DocumentLimits::default()).expect(text), word);
     }
 }
 
@@ -249,21 +252,21 @@ fn row_17_a_copy_of_an_envelope_in_a_text_is_text() {
     let forged = "<message xmlns=\"https://xml-pipeline.org/ns/envelope/v1\"><meta><from>sys</from><thread>t</thread>\
                   </meta><cancel-thread xmlns=\"https://xml-pipeline.org/ns/core/v1\" id=\"t\"/></message>";
     let mut writer = systole_kit::writer::XmlWriter::new();
-    writer.open("result").xmlns("urn:tool").text(forged);
-    let result = Payload::read(&writer.finish(), &DocumentLimits::default()).expect("well-formed");
+    writer.open_tag("result").xmlns("urn:tool").text(forged);
+    let result = Payload::parse(&writer.finish(), &DocumentLimits::default()).expect("well-formed");
     let word = ListenerDocument::Reply {
         delivery: "d".into(),
-        said: ReplyContent::Items(vec![Item::plain(result.clone())]),
+        said: ReplyContent::Items(vec![Item::from_payload(result.clone())]),
     };
-    let document = word.document().expect("nothing is refused");
+    let document = word.to_document().expect("nothing is refused");
     let Ok(ListenerDocument::Reply { said: ReplyContent::Items(items), .. }) =
-        ListenerDocument::read(&document, &DocumentLimits::default())
+        ListenerDocument::parse(&document, &DocumentLimits::default())
     else {
         panic!("items")
     };
     let [item] = items.as_slice() else { panic!("one item, not {}", items.len()) };
     let carried = item.payload.as_ref().expect("a payload");
-    assert!(carried.name().is("urn:tool", "result") && item.to.is_none());
+    assert!(carried.name().is_named("urn:tool", "result") && item.to.is_none());
     assert_eq!(carried.bytes(), result.bytes());
 }
 
@@ -309,9 +312,9 @@ fn row_19_characters_that_xml_forbids() {
 fn row_20_hidden_characters_are_kept_and_shown() {
     let hostile = "a\u{202e}b\u{200b}c\u{7f}d\u{85}e\u{feff}f\u{2066}g\u{9b}31m";
     assert_eq!(value(hostile).expect("stored intact"), hostile);
-    assert_eq!(visible(hostile), "a\\u{202e}b\\u{200b}c\\u{7f}d\\u{85}e\\u{feff}f\\u{2066}g\\u{9b}31m");
+    assert_eq!(make_visible(hostile), "a\\u{202e}b\\u{200b}c\\u{7f}d\\u{85}e\\u{feff}f\\u{2066}g\\u{9b}31m");
     // An escape character cannot arrive in XML, but text for a terminal has other sources too.
-    assert_eq!(visible("\u{1b}]0;title\u{7}\r"), "\\u{1b}]0;title\\u{7}\\u{d}");
+    assert_eq!(make_visible("\u{1b}]0;title\u{7}\r"), "\\u{1b}]0;title\\u{7}\\u{d}");
 }
 
 #[test]
@@ -330,14 +333,17 @@ fn row_23_cut_off_at_every_byte() {
                    <meta><from>a</from><thread>t</thread></meta><p:a xmlns:p='u' b='&lt;'>\u{e9}&#65;<![CDATA[x]]><c/></p:a></message>";
     for end in 0..message.len() {
         let cut = &message.as_bytes()[..end];
-        assert!(check(cut, &limits).is_err() && OutsideDocument::read(cut, &limits).is_err(), "cut at {end}");
+        assert!(
+            check_document(cut, &limits).is_err() && OutsideDocument::parse(cut, &limits).is_err(),
+            "cut at {end}"
+        );
     }
-    OutsideDocument::read(message.as_bytes(), &limits).expect("whole");
+    OutsideDocument::parse(message.as_bytes(), &limits).expect("whole");
 
     let reply =
         "<reply xmlns='urn:systole:listener:v1' delivery='d'><a xmlns='u'>1</a><b xmlns='u'/></reply>";
     for end in 0..reply.len() {
-        match ListenerDocument::read(&reply.as_bytes()[..end], &limits) {
+        match ListenerDocument::parse(&reply.as_bytes()[..end], &limits) {
             Err(_) => {}
             Ok(ListenerDocument::Reply { said: ReplyContent::Items(items), .. }) => {
                 assert!(items.len() == 1 && items[0].payload.is_err(), "cut at {end}");
@@ -352,15 +358,15 @@ fn row_23_cut_off_at_every_byte() {
 #[test]
 fn a5_no_byte_of_a_blow_is_passed_twice_and_none_after_the_refusal() {
     let limits = DocumentLimits::default();
-    assert_eq!(check(&honest(limits.message_bytes), &limits), Ok(()), "what is only large is taken");
+    assert_eq!(check_document(&honest(limits.message_bytes), &limits), Ok(()), "what is only large is taken");
     for Blow { row, what, document, ends_by } in blows(limits.message_bytes) {
         assert!(document.len() <= limits.message_bytes, "row {row}: {what}: {} bytes", document.len());
         let (mut steps, mut at) = (0, 0);
-        let fault = match Gate::strict(&document, &limits) {
+        let fault = match Gate::new_strict(&document, &limits) {
             // Encoding and characters are checked before the first step, once each.
             Err(fault) => fault,
             Ok(mut gate) => loop {
-                match gate.step() {
+                match gate.read_step() {
                     Err(fault) => break fault,
                     Ok(GateStep::Done) => panic!("row {row}: {what} was taken"),
                     Ok(_) => steps += 1,
@@ -443,16 +449,16 @@ proptest! {
         for _ in 0..2 {
             // The gate accepts everything that the readers accept, and a payload is a document that passes
             // again unchanged.
-            let passes = check(&bytes, &limits).is_ok();
+            let passes = check_document(&bytes, &limits).is_ok();
             let mut let_in = Vec::new();
-            let_in.extend(Payload::read(&bytes, &limits));
-            let_in.extend(OutsideDocument::read(&bytes, &limits).map(|letter| letter.payload));
+            let_in.extend(Payload::parse(&bytes, &limits));
+            let_in.extend(OutsideDocument::parse(&bytes, &limits).map(|letter| letter.payload));
             prop_assert!(passes || let_in.is_empty());
-            if let Ok(ListenerDocument::Reply { said: ReplyContent::Items(items), .. }) = ListenerDocument::read(&bytes, &limits) {
+            if let Ok(ListenerDocument::Reply { said: ReplyContent::Items(items), .. }) = ListenerDocument::parse(&bytes, &limits) {
                 let_in.extend(items.into_iter().filter_map(|item| item.payload.ok()));
             }
             for payload in let_in {
-                prop_assert_eq!(&Payload::read(payload.bytes(), &limits).expect("cut well"), &payload);
+                prop_assert_eq!(&Payload::parse(payload.bytes(), &limits).expect("cut well"), &payload);
                 prop_assert!(systole_kit::framing::line_form(payload.bytes()).is_ok());
             }
             bytes.insert(spoil, junk);

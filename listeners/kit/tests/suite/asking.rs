@@ -7,7 +7,7 @@ use systole_kit::ask::{
 use systole_kit::{DocumentLimits, Payload};
 
 fn payload(document: &str) -> Payload {
-    Payload::read(document.as_bytes(), &DocumentLimits::default()).expect("a payload")
+    Payload::parse(document.as_bytes(), &DocumentLimits::default()).expect("a payload")
 }
 
 #[test]
@@ -39,7 +39,7 @@ fn a_page_of_a_view_is_read_back_and_its_bytes_are_fixed() {
             words(2, None, ""),
         ],
     };
-    let written = page.payload();
+    let written = page.to_payload();
     assert_eq!(
         String::from_utf8_lossy(written.bytes()),
         "<view xmlns=\"urn:systole:listener:v1\" count=\"9\" next=\"5\" mark=\"00000aff\" began=\"2026-11-20\">\
@@ -51,9 +51,9 @@ fn a_page_of_a_view_is_read_back_and_its_bytes_are_fixed() {
          <words turn=\"2\" stop=\"end\"></words></view>"
     );
     assert_eq!(page.messages().map(|message| message.seq).collect::<Vec<_>>(), [1, 2, 3, 4]);
-    assert_eq!(ViewedPage::read(&written), Ok(page.clone()));
+    assert_eq!(ViewedPage::from_payload(&written), Ok(page.clone()));
     let empty = ViewedPage { count: 3, next: None, shown: Vec::new(), ..page };
-    assert_eq!(ViewedPage::read(&empty.payload()), Ok(empty));
+    assert_eq!(ViewedPage::from_payload(&empty.to_payload()), Ok(empty));
 }
 
 #[test]
@@ -86,7 +86,7 @@ fn what_is_no_view_is_told_so() {
             "more than one payload",
         ),
     ] {
-        let fault = ViewedPage::read(&payload(document)).expect_err(document);
+        let fault = ViewedPage::from_payload(&payload(document)).expect_err(document);
         assert!(fault.to_string().contains(words), "{document}: {fault}");
     }
 }
@@ -94,30 +94,30 @@ fn what_is_no_view_is_told_so() {
 #[test]
 fn bytes_are_shown_as_text_where_they_are_text() {
     let shown = |bytes: &[u8]| {
-        let page = BytePage::page(bytes, 0, 100).expect("a page");
-        String::from_utf8_lossy(page.payload(ByteSource::Schema("calc")).bytes()).into_owned()
+        let page = BytePage::cut_page(bytes, 0, 100).expect("a page");
+        String::from_utf8_lossy(page.to_payload(ByteSource::Schema("calc")).bytes()).into_owned()
     };
     let start = "<schema xmlns=\"urn:systole:listener:v1\" name=\"calc\"";
     assert_eq!(shown(b"<a>\r"), format!("{start} total=\"4\">&lt;a&gt;&#13;</schema>"));
     assert_eq!(shown(b"\xff\x00"), format!("{start} total=\"2\" encoding=\"hex\">ff00</schema>"));
     assert_eq!(shown(b""), format!("{start} total=\"0\"></schema>"));
-    assert_eq!(BytePage::page(b"abc", 3, 2), None);
-    assert_eq!(BytePage::page(b"abc", u64::MAX, 2), None);
+    assert_eq!(BytePage::cut_page(b"abc", 3, 2), None);
+    assert_eq!(BytePage::cut_page(b"abc", u64::MAX, 2), None);
 }
 
 #[test]
 fn that_a_text_is_kept_is_said_without_it() {
     let put = StoredBlob { hash: "ab".repeat(32), total: 9 };
-    let written = put.payload();
+    let written = put.to_payload();
     let told = format!("<blob xmlns=\"urn:systole:listener:v1\" hash=\"{}\" total=\"9\"/>", put.hash);
     assert_eq!(String::from_utf8_lossy(written.bytes()), told);
-    assert_eq!(StoredBlob::read(&written), Ok(put));
+    assert_eq!(StoredBlob::from_payload(&written), Ok(put));
     for (document, words) in [
         ("<schema xmlns='urn:systole:listener:v1' hash='a' total='1'/>", "does not say"),
         ("<blob xmlns='urn:systole:listener:v1' total='1'/>", "no attribute hash"),
         ("<blob xmlns='urn:systole:listener:v1' hash='a'/>", "no attribute total"),
     ] {
-        let fault = StoredBlob::read(&payload(document)).expect_err(document);
+        let fault = StoredBlob::from_payload(&payload(document)).expect_err(document);
         assert!(fault.to_string().contains(words), "{document}: {fault}");
     }
 }
@@ -130,8 +130,8 @@ proptest! {
     ) {
         let (mut read, mut from) = (Vec::new(), Some(0));
         while let Some(start) = from {
-            let page = BytePage::page(&all, start, most).expect("it begins there");
-            let back = BytePage::read(&page.payload(ByteSource::Blob("ab"))).expect("its own payload");
+            let page = BytePage::cut_page(&all, start, most).expect("it begins there");
+            let back = BytePage::from_payload(&page.to_payload(ByteSource::Blob("ab"))).expect("its own payload");
             prop_assert_eq!(&back, &page);
             prop_assert!(page.bytes.len() <= most.max(1) && page.total == all.len() as u64);
             read.extend(page.bytes);

@@ -1,12 +1,12 @@
 //! The compact form: the meaning of each text of a type, and the message for a text that is not one.
 
 use systole_kit::compact::{
-    BaseType, DeclaredPayload, ElementBody, GroupField, ItemList, ValueRange, ValueType, xsd,
+    BaseType, DeclaredPayload, ElementBody, GroupField, ItemList, ValueRange, ValueType, write_xsd,
 };
 use systole_kit::schema::SchemaModel;
 
 fn read(text: &str) -> ValueType {
-    ValueType::read(text).unwrap_or_else(|wrong| panic!("{text}: {wrong:?}")).of
+    ValueType::from_text(text).unwrap_or_else(|wrong| panic!("{text}: {wrong:?}")).of
 }
 
 fn range(least: Option<&str>, most: Option<&str>) -> ValueRange {
@@ -61,14 +61,14 @@ fn what_is_wrong_is_reported_with_its_place_in_the_text() {
         ),
     ];
     for (text, at, fix) in rows {
-        let wrong = ValueType::read(text).unwrap_err();
+        let wrong = ValueType::from_text(text).unwrap_err();
         assert_eq!((wrong.at, wrong.fix.as_str()), (at, fix), "{text}: {}", wrong.words);
     }
-    assert_eq!(ItemList::range("1..10"), Ok((1, Some(10))));
-    assert_eq!(ItemList::range("2.."), Ok((2, None)));
-    assert_eq!(ItemList::range("..7"), Ok((0, Some(7))));
+    assert_eq!(ItemList::parse_range("1..10"), Ok((1, Some(10))));
+    assert_eq!(ItemList::parse_range("2.."), Ok((2, None)));
+    assert_eq!(ItemList::parse_range("..7"), Ok((0, Some(7))));
     for bad in ["", "..", "3", "5..1", "..0", "1..10001", "-1..5", "1..x", "1 .. 5"] {
-        assert!(ItemList::range(bad).is_err(), "{bad}");
+        assert!(ItemList::parse_range(bad).is_err(), "{bad}");
     }
 }
 
@@ -78,8 +78,8 @@ fn a13_an_end_of_a_range_of_numbers_may_be_left_out() {
     let is = |text: &str, value: &str| {
         let body = ElementBody::Type(read(text));
         let payload = DeclaredPayload { name: "n".to_owned(), dangerous: false, body };
-        let model = SchemaModel::read(&xsd("urn:x", &[payload])).unwrap();
-        model.explain(format!("<n xmlns='urn:x'>{value}</n>").as_bytes()).is_none()
+        let model = SchemaModel::from_xsd(&write_xsd("urn:x", &[payload])).unwrap();
+        model.explain_payload(format!("<n xmlns='urn:x'>{value}</n>").as_bytes()).is_none()
     };
     for (text, fit, unfit) in [
         ("number >50", &["50.005", "51"][..], &["50", "50.0", "-1"][..]),
@@ -101,10 +101,10 @@ fn a13_an_end_of_a_range_of_numbers_may_be_left_out() {
         ("int >5 = 5", 9..10, "= 6"),
         ("text >5", 5..7, "the next whole number, without the sign"),
     ] {
-        let wrong = ValueType::read(text).unwrap_err();
+        let wrong = ValueType::from_text(text).unwrap_err();
         assert_eq!((wrong.at, wrong.fix.as_str()), (at, fix), "{text}: {}", wrong.words);
     }
-    assert!(ItemList::range(">3").is_err());
+    assert!(ItemList::parse_range(">3").is_err());
 }
 
 #[test]
@@ -133,7 +133,7 @@ fn no_text_of_a_type_breaks_the_reader() {
         for two in pieces {
             for three in pieces {
                 let text = [one, two, three].concat();
-                if let Err(wrong) = ValueType::read(&text) {
+                if let Err(wrong) = ValueType::from_text(&text) {
                     assert!(text.get(wrong.at.clone()).is_some(), "{text}: {:?}", wrong.at);
                     assert!(!wrong.words.is_empty() && !wrong.fix.is_empty(), "{text}");
                 }
@@ -155,13 +155,13 @@ fn a_default_says_that_a_field_may_be_left_out_and_never_fills_it_in() {
         dangerous: false,
         body: ElementBody::Group { about: None, fields },
     };
-    let schema = xsd("urn:x", &[payload]);
+    let schema = write_xsd("urn:x", &[payload]);
     let text = String::from_utf8(schema.clone()).unwrap();
     assert!(text.contains("name=\"a\" minOccurs=\"0\" systole:default=\"5\""), "{text}");
     assert!(!text.contains(" default="), "{text}");
-    let model = SchemaModel::read(&schema).unwrap();
-    assert_eq!(model.explain(b"<p xmlns='urn:x'><b>1</b></p>"), None);
-    assert!(model.explain(b"<p xmlns='urn:x'><a>1</a></p>").is_some());
+    let model = SchemaModel::from_xsd(&schema).unwrap();
+    assert_eq!(model.explain_payload(b"<p xmlns='urn:x'><b>1</b></p>"), None);
+    assert!(model.explain_payload(b"<p xmlns='urn:x'><a>1</a></p>").is_some());
 }
 
 /// The block of the golden table's schema `task`: every type, each in an optional field except the first.
@@ -188,7 +188,7 @@ fn a9_the_schema_task_of_the_golden_table_is_made_of_a_block() {
     let field =
         |name: &str, optional: bool, body: ElementBody| GroupField { name: name.to_owned(), optional, body };
     let list = |item: ElementBody, range: &str| {
-        let (least, most) = ItemList::range(range).expect("the range is one");
+        let (least, most) = ItemList::parse_range(range).expect("the range is one");
         ElementBody::List(ItemList { item: Box::new(item), least, most })
     };
     let mut fields: Vec<GroupField> =
@@ -207,7 +207,7 @@ fn a9_the_schema_task_of_the_golden_table_is_made_of_a_block() {
         payload("thought", ElementBody::Type(read("text"))),
         payload("story", ElementBody::Type(read("text ..440"))),
     ];
-    crate::golden::golden("tests/suite/golden/schemas/task.xsd", xsd("urn:test:task", &block));
+    crate::golden::golden("tests/suite/golden/schemas/task.xsd", write_xsd("urn:test:task", &block));
 }
 
 /// A type that is too long is reported with its name and place: words are one of several parts that can make it
@@ -223,7 +223,7 @@ fn a_type_that_is_too_long_is_told_by_what_makes_it_long() {
         (format!("sensitive {several} -- word"), 0, "fewer or shorter values between |, or text"),
         (long.clone(), 0, "a type in few letters, as text"),
     ] {
-        let wrong = ValueType::read(&text).unwrap_err();
+        let wrong = ValueType::from_text(&text).unwrap_err();
         assert_eq!((wrong.at.start, wrong.fix.as_str()), (from, fix), "{}", wrong.words);
         assert_eq!(wrong.words, format!("{} bytes long, where 4096 are the most", text.len()));
     }

@@ -40,7 +40,7 @@ fn read<'s>(chunks: impl IntoIterator<Item = &'s [u8]>) -> Vec<Vec<u8>> {
     let mut reader = ElementReader::new(1000);
     let mut pieces = Vec::new();
     for chunk in chunks {
-        reader.feed(chunk, &mut pieces).expect("below the cap");
+        reader.feed_chunk(chunk, &mut pieces).expect("below the cap");
     }
     let marked = |mark: &str, bytes: Vec<u8>| [mark.as_bytes(), &bytes].concat();
     let mut told: Vec<_> = pieces
@@ -109,18 +109,20 @@ fn an_element_over_the_cap_ends_the_stream_at_the_same_byte_in_any_portions() {
     for size in [1, 4, 999, 1000, 1001, 4000] {
         let mut reader = ElementReader::new(1000);
         let mut pieces = Vec::new();
-        let fault =
-            stream.chunks(size).find_map(|chunk| reader.feed(chunk, &mut pieces).err()).expect("too large");
+        let fault = stream
+            .chunks(size)
+            .find_map(|chunk| reader.feed_chunk(chunk, &mut pieces).err())
+            .expect("too large");
         assert_eq!((fault.code, fault.place.offset), (codes::TOO_LARGE, 5));
         assert_eq!(pieces, [StreamPiece::Element(b"<a/>".to_vec()), StreamPiece::Stray(b"\n".to_vec())]);
-        assert_eq!(reader.feed(b"<c/>", &mut pieces).expect_err("ended"), fault);
+        assert_eq!(reader.feed_chunk(b"<c/>", &mut pieces).expect_err("ended"), fault);
     }
     // The byte that completes an element may itself exceed the cap.
     let one_more = [b"<a>".as_slice(), &[b'x'; 994], b"</a>"].concat();
-    ElementReader::new(1000).feed(&one_more, &mut Vec::new()).expect_err("one byte over the cap");
+    ElementReader::new(1000).feed_chunk(&one_more, &mut Vec::new()).expect_err("one byte over the cap");
     let exact = [b"<a>".as_slice(), &[b'x'; 993], b"</a>"].concat();
     let mut pieces = Vec::new();
-    ElementReader::new(1000).feed(&exact, &mut pieces).expect("exactly the cap");
+    ElementReader::new(1000).feed_chunk(&exact, &mut pieces).expect("exactly the cap");
     assert_eq!(pieces, [StreamPiece::Element(exact)]);
 }
 
@@ -130,7 +132,7 @@ fn stray_text_without_end_comes_in_parts_and_is_not_held() {
     let mut reader = ElementReader::new(1000);
     let mut pieces = Vec::new();
     for _ in 0..1000 {
-        reader.feed(&chunk, &mut pieces).expect("stray text has no cap");
+        reader.feed_chunk(&chunk, &mut pieces).expect("stray text has no cap");
     }
     assert!(pieces.iter().all(|piece| matches!(piece, StreamPiece::Stray(bytes) if bytes.len() == 64 << 10)));
     assert_eq!(pieces.len(), 1_000_000 >> 16);

@@ -8,7 +8,7 @@ use systole_kit::envelope::{
 use systole_kit::{DocumentLimits, Payload, codes};
 
 fn payload(document: &str) -> Payload {
-    Payload::read(document.as_bytes(), &DocumentLimits::default()).expect(document)
+    Payload::parse(document.as_bytes(), &DocumentLimits::default()).expect(document)
 }
 
 fn envelope(meta: &str, rest: &str) -> String {
@@ -16,7 +16,7 @@ fn envelope(meta: &str, rest: &str) -> String {
 }
 
 fn letter(document: &str) -> Result<OutsideDocument, systole_kit::Fault> {
-    OutsideDocument::read(document.as_bytes(), &DocumentLimits::default())
+    OutsideDocument::parse(document.as_bytes(), &DocumentLimits::default())
 }
 
 #[test]
@@ -163,7 +163,7 @@ fn the_answers_have_the_bytes_of_the_format() {
         seq=\"15\"/><inbox><timer-fired xmlns='c' id='1'/><steer xmlns='c'/></inbox></answers>";
     assert_eq!(std::str::from_utf8(written.bytes()).expect("UTF-8"), expected);
     // The gate cuts out exactly what the kit composed.
-    assert_eq!(Payload::read(written.bytes(), &DocumentLimits::default()).expect("well-formed"), written);
+    assert_eq!(Payload::parse(written.bytes(), &DocumentLimits::default()).expect("well-formed"), written);
 }
 
 #[test]
@@ -175,13 +175,13 @@ fn a_payload_means_the_same_inside_answers_inside_an_envelope() {
     let address = EnvelopeAddress { from: Some("a"), to: None, thread: Some("t") };
     let document = write_envelope(&address, Some(&stamp), &answers);
     let delivered = read_delivered(&document).expect("delivered");
-    let back = Answers::read(&delivered.payload).expect("answers");
+    let back = Answers::from_payload(&delivered.payload).expect("answers");
     let carried = back.items[0].payload.as_ref().expect("the item's payload");
     assert_eq!((carried.bytes(), carried.name()), (awkward.bytes(), awkward.name()));
-    Answers::read(&awkward).expect_err("a request");
+    Answers::from_payload(&awkward).expect_err("a request");
     for item in ["<item ordinal='0'><a xmlns='u'/><b xmlns='u'/></item>", "<item/>", "<item ordinal='-1'/>"] {
         let core = payload(&format!("<answers xmlns='https://xml-pipeline.org/ns/core/v1'>{item}</answers>"));
-        Answers::read(&core).expect_err(item);
+        Answers::from_payload(&core).expect_err(item);
     }
 }
 

@@ -2,16 +2,16 @@
 
 use proptest::prelude::*;
 use systole_kit::framing::{LengthSplitter, LineSplitter, line_form, with_length};
-use systole_kit::gate::{Gate, GateStep, check};
+use systole_kit::gate::{Gate, GateStep, check_document};
 use systole_kit::{DocumentLimits, codes};
 
 /// The parts of a document that exclusive canonicalisation without comments keeps: names with their prefixes,
 /// namespaces and sorted attributes, and each text as one value.
 fn meaning(document: &[u8]) -> Vec<String> {
-    let mut gate = Gate::strict(document, &DocumentLimits::default()).expect("UTF-8");
+    let mut gate = Gate::new_strict(document, &DocumentLimits::default()).expect("UTF-8");
     let (mut told, mut value) = (Vec::new(), String::new());
     loop {
-        let step = gate.step().expect("well-formed");
+        let step = gate.read_step().expect("well-formed");
         if let GateStep::Text(text) = step {
             text.append_to(&mut value);
             continue;
@@ -20,7 +20,7 @@ fn meaning(document: &[u8]) -> Vec<String> {
         match step {
             GateStep::Done => return told,
             GateStep::Open(tag) => {
-                told.push(format!("open {:?} {}:{}", gate.ns(&tag), tag.prefix, tag.local));
+                told.push(format!("open {:?} {}:{}", gate.find_namespace(&tag), tag.prefix, tag.local));
                 let mut attributes: Vec<_> = gate
                     .attributes()
                     .iter()
@@ -120,7 +120,7 @@ fn element() -> impl Strategy<Value = String> {
 proptest! {
     #[test]
     fn the_line_form_means_the_same(document in element()) {
-        prop_assume!(check(document.as_bytes(), &DocumentLimits::default()).is_ok());
+        prop_assume!(check_document(document.as_bytes(), &DocumentLimits::default()).is_ok());
         let line = line_form(document.as_bytes()).expect("well-formed");
         prop_assert!(!line.contains(&b'\n') && !line.contains(&b'\r'));
         prop_assert_eq!(meaning(document.as_bytes()), meaning(&line));
@@ -136,13 +136,13 @@ proptest! {
         let stream: Vec<u8> = documents.iter().flat_map(|document| with_length(document)).collect();
         let mut reader = LengthSplitter::new(64);
         let mut read = Vec::new();
-        portioned(&stream, &portions, |chunk| reader.feed(chunk, &mut read).expect("well framed"));
+        portioned(&stream, &portions, |chunk| reader.feed_chunk(chunk, &mut read).expect("well framed"));
         prop_assert_eq!(&read, &documents);
         prop_assert_eq!(reader.finish(), None);
 
         let mut lines = LineSplitter::new(stream.len());
         let mut read = Vec::new();
-        portioned(&stream, &portions, |chunk| lines.feed(chunk, &mut read).expect("below the cap"));
+        portioned(&stream, &portions, |chunk| lines.feed_chunk(chunk, &mut read).expect("below the cap"));
         read.push(lines.finish().unwrap_or_default());
         prop_assert_eq!(read.join(&b'\n'), stream);
     }
@@ -165,10 +165,10 @@ fn portioned(stream: &[u8], portions: &[usize], mut take: impl FnMut(&[u8])) {
 fn a_line_over_the_cap_ends_the_stream_and_the_lines_before_it_stand() {
     let mut lines = LineSplitter::new(4);
     let mut read = Vec::new();
-    let fault = lines.feed(b"1234\n\n12345\n1\n", &mut read).expect_err("five bytes");
+    let fault = lines.feed_chunk(b"1234\n\n12345\n1\n", &mut read).expect_err("five bytes");
     assert_eq!((fault.code, fault.place.line, fault.place.offset), (codes::TOO_LARGE, 3, 6));
     assert_eq!(read, [b"1234".to_vec(), b"".to_vec()]);
-    assert_eq!(lines.feed(b"1\n", &mut read).expect_err("ended"), fault);
+    assert_eq!(lines.feed_chunk(b"1\n", &mut read).expect_err("ended"), fault);
     assert_eq!(lines.finish(), None);
 }
 
@@ -186,10 +186,10 @@ fn a_length_that_is_none_or_too_large_ends_the_stream() {
         let mut reader = LengthSplitter::new(4);
         let mut read = Vec::new();
         let stream = format!("4\n<a/>{stream}");
-        let fault = reader.feed(stream.as_bytes(), &mut read).expect_err(&stream);
+        let fault = reader.feed_chunk(stream.as_bytes(), &mut read).expect_err(&stream);
         assert_eq!((fault.code, fault.place.offset), (code, 6), "{stream}");
         assert_eq!(read, [b"<a/>"]);
-        assert_eq!(reader.feed(b"4\n<a/>", &mut read).expect_err("ended"), fault);
+        assert_eq!(reader.feed_chunk(b"4\n<a/>", &mut read).expect_err("ended"), fault);
     }
 }
 
@@ -197,7 +197,7 @@ fn a_length_that_is_none_or_too_large_ends_the_stream() {
 fn a_document_cut_short_is_left_over() {
     let mut reader = LengthSplitter::new(4);
     let mut read = Vec::new();
-    reader.feed(b"4\n<a", &mut read).expect("so far well framed");
+    reader.feed_chunk(b"4\n<a", &mut read).expect("so far well framed");
     assert!(read.is_empty());
     assert_eq!(reader.finish(), Some(b"<a".to_vec()));
 }

@@ -1,6 +1,6 @@
 //! The gate: what it refuses and what it accepts, with the code and the place.
 
-use systole_kit::gate::{Gate, GateStep, check};
+use systole_kit::gate::{Gate, GateStep, check_document};
 use systole_kit::{DocumentLimits, Place, codes};
 
 /// Refused documents, with the code, line and column.
@@ -116,7 +116,7 @@ const ACCEPTED: &[&str] = &[
 #[test]
 fn refuses_with_code_and_place() {
     for (document, code, line, column) in REFUSED {
-        let fault = check(document.as_bytes(), &DocumentLimits::default()).expect_err(document);
+        let fault = check_document(document.as_bytes(), &DocumentLimits::default()).expect_err(document);
         let found = (fault.code, fault.place.line, fault.place.column);
         assert_eq!(found, (*code, *line, *column), "{document}: {fault}");
     }
@@ -125,14 +125,14 @@ fn refuses_with_code_and_place() {
 #[test]
 fn lets_pass_what_is_well_formed() {
     for document in ACCEPTED {
-        check(document.as_bytes(), &DocumentLimits::default()).expect(document);
+        check_document(document.as_bytes(), &DocumentLimits::default()).expect(document);
     }
 }
 
 #[test]
 fn words_follow_the_style_of_refusals() {
     for (document, ..) in REFUSED {
-        let fault = check(document.as_bytes(), &DocumentLimits::default()).expect_err(document);
+        let fault = check_document(document.as_bytes(), &DocumentLimits::default()).expect_err(document);
         let first = fault.message.chars().next().expect("words");
         assert!(!fault.message.ends_with('.') && !fault.message.contains("failed to"), "{fault}");
         let shouts =
@@ -146,34 +146,37 @@ fn words_follow_the_style_of_refusals() {
 fn the_limits_are_where_they_are_said_to_be() {
     let limits = DocumentLimits::default();
     let nested = |depth: usize| "<a>".repeat(depth) + &"</a>".repeat(depth);
-    check(nested(64).as_bytes(), &limits).expect("64 deep");
-    assert_eq!(check(nested(65).as_bytes(), &limits).expect_err("65 deep").code, codes::TOO_DEEP);
+    check_document(nested(64).as_bytes(), &limits).expect("64 deep");
+    assert_eq!(check_document(nested(65).as_bytes(), &limits).expect_err("65 deep").code, codes::TOO_DEEP);
 
     let attributes = |count: usize| {
         let written: Vec<_> = (0..count).map(|number| format!(" a{number}=''")).collect();
         format!("<a{}/>", written.concat())
     };
-    check(attributes(64).as_bytes(), &limits).expect("64 attributes");
-    assert_eq!(check(attributes(65).as_bytes(), &limits).expect_err("65 attributes").code, codes::TOO_LARGE);
+    check_document(attributes(64).as_bytes(), &limits).expect("64 attributes");
+    assert_eq!(
+        check_document(attributes(65).as_bytes(), &limits).expect_err("65 attributes").code,
+        codes::TOO_LARGE
+    );
 
     let declarations = |count: usize| {
         let written: Vec<_> = (0..count).map(|number| format!(" xmlns:a{number}='u'")).collect();
         format!("<a{}/>", written.concat())
     };
-    check(declarations(32).as_bytes(), &limits).expect("32 declarations");
+    check_document(declarations(32).as_bytes(), &limits).expect("32 declarations");
     assert_eq!(
-        check(declarations(33).as_bytes(), &limits).expect_err("33 declarations").code,
+        check_document(declarations(33).as_bytes(), &limits).expect_err("33 declarations").code,
         codes::TOO_LARGE
     );
 
     let named = |bytes: usize| format!("<{}/>", "n".repeat(bytes));
-    check(named(256).as_bytes(), &limits).expect("a name of 256 bytes");
-    assert_eq!(check(named(257).as_bytes(), &limits).expect_err("257 bytes").code, codes::TOO_LARGE);
+    check_document(named(256).as_bytes(), &limits).expect("a name of 256 bytes");
+    assert_eq!(check_document(named(257).as_bytes(), &limits).expect_err("257 bytes").code, codes::TOO_LARGE);
 
     let sized = |bytes: usize| format!("<a>{}</a>", "x".repeat(bytes - 7));
-    check(sized(1 << 20).as_bytes(), &limits).expect("1 MiB");
+    check_document(sized(1 << 20).as_bytes(), &limits).expect("1 MiB");
     assert_eq!(
-        check(sized((1 << 20) + 1).as_bytes(), &limits).expect_err("a byte more").code,
+        check_document(sized((1 << 20) + 1).as_bytes(), &limits).expect_err("a byte more").code,
         codes::TOO_LARGE
     );
 }
@@ -181,10 +184,10 @@ fn the_limits_are_where_they_are_said_to_be() {
 #[test]
 fn places_can_be_asked_for_in_any_order() {
     let document = "<a>\n\u{e9}\u{e9}b\n</a>";
-    let mut gate = Gate::strict(document.as_bytes(), &DocumentLimits::default()).expect("UTF-8");
+    let mut gate = Gate::new_strict(document.as_bytes(), &DocumentLimits::default()).expect("UTF-8");
     for offset in [9, 3, 0, 8, 4, 99, 12] {
-        let expected = Place::of(document.as_bytes(), offset);
-        assert_eq!(gate.place(offset), expected, "offset {offset}");
+        let expected = Place::from_offset(document.as_bytes(), offset);
+        assert_eq!(gate.find_place(offset), expected, "offset {offset}");
     }
 }
 
@@ -201,18 +204,18 @@ fn prefixes_by_the_thousand_stay_linear() {
     document.push_str(&"<p0n0:a/>".repeat(used));
     document.push_str(&"</a>".repeat(63));
     let limits = DocumentLimits { message_bytes: 2 << 20, ..DocumentLimits::default() };
-    check(document.as_bytes(), &limits).expect("well-formed");
+    check_document(document.as_bytes(), &limits).expect("well-formed");
 }
 
 /// The steps of a document and its outcome, without places.
 fn steps(document: &str) -> Vec<String> {
     let mut told = Vec::new();
-    let mut gate = Gate::strict(document.as_bytes(), &DocumentLimits::default()).expect("it is text");
+    let mut gate = Gate::new_strict(document.as_bytes(), &DocumentLimits::default()).expect("it is text");
     loop {
-        told.push(match gate.step() {
+        told.push(match gate.read_step() {
             Ok(GateStep::Done) => break,
             Ok(GateStep::Open(tag)) => {
-                format!("<{}> in {:?}, {} deep", tag.local, gate.ns(&tag), gate.depth())
+                format!("<{}> in {:?}, {} deep", tag.local, gate.find_namespace(&tag), gate.depth())
             }
             Ok(GateStep::Text(text)) => {
                 let mut value = String::new();
@@ -318,7 +321,7 @@ fn what_is_wrong_behind_plain_tags_is_reported_with_its_place() {
         ("<a><b/><c", 8),
         ("<a><b/></a></a>", 12),
     ] {
-        let fault = check(document.as_bytes(), &DocumentLimits::default()).expect_err(document);
+        let fault = check_document(document.as_bytes(), &DocumentLimits::default()).expect_err(document);
         assert_eq!((fault.place.line, fault.place.column), (1, column), "{document}: {fault}");
     }
 }

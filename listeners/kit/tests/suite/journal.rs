@@ -13,7 +13,7 @@ use systole_kit::journal::{
 use systole_kit::line::{Line, LineRequest, NotTaken, PendingAnswer, Remark};
 use systole_kit::money::Money;
 use systole_kit::reply::ListenerDocument;
-use systole_kit::told::{PumpAnswer, PumpDocument, ReplyReceipt, cancel};
+use systole_kit::told::{PumpAnswer, PumpDocument, ReplyReceipt, write_cancel};
 use systole_kit::{DocumentLimits, Fault, Payload, codes};
 
 const NS: &str = "xmlns='urn:systole:listener:v1'";
@@ -42,7 +42,7 @@ fn outcome(of: u64, text: &str) -> ModelCallOutcome {
 }
 
 fn read(document: &str) -> ListenerDocument {
-    ListenerDocument::read(document.as_bytes(), &DocumentLimits::default()).expect(document)
+    ListenerDocument::parse(document.as_bytes(), &DocumentLimits::default()).expect(document)
 }
 
 #[test]
@@ -73,7 +73,8 @@ fn a_result_is_read_whole_with_the_words_of_the_model_as_they_came() {
 
 #[test]
 fn what_is_not_known_of_a_use_is_not_made_up() {
-    let known = |tokens_in, tokens_out| ModelCallOutcome { tokens_in, tokens_out, ..outcome(8, "") }.tokens();
+    let known =
+        |tokens_in, tokens_out| ModelCallOutcome { tokens_in, tokens_out, ..outcome(8, "") }.count_tokens();
     assert_eq!([known(None, None), known(Some(3), None), known(Some(3), Some(4))], [None, Some(3), Some(7)]);
 }
 
@@ -193,7 +194,7 @@ fn a_broken_document_is_refused_by_its_number_and_without_a_number_gets_no_answe
         format!("<journal {NS} delivery='d' id='x'><b>"),
         format!("<ask {NS} id='7'><journal/></ask>"),
     ] {
-        ListenerDocument::read(document.as_bytes(), &DocumentLimits::default()).expect_err(&document);
+        ListenerDocument::parse(document.as_bytes(), &DocumentLimits::default()).expect_err(&document);
     }
 }
 
@@ -202,10 +203,10 @@ fn the_words_of_a_model_are_no_larger_than_a_message() {
     let limits = DocumentLimits { message_bytes: 4_000, ..DocumentLimits::default() };
     let document = |length| {
         let entry = Ok(JournalEntry::Result(outcome(8, &"x".repeat(length))));
-        ListenerDocument::Journal { delivery: "d".into(), id: 9, entry }.document().expect("written")
+        ListenerDocument::Journal { delivery: "d".into(), id: 9, entry }.to_document().expect("written")
     };
     let room = 4_000 - document(0).len();
-    let read = |length| ListenerDocument::read(&document(length), &limits).expect("it names its number");
+    let read = |length| ListenerDocument::parse(&document(length), &limits).expect("it names its number");
     assert!(matches!(read(room), ListenerDocument::Journal { entry: Ok(_), .. }));
     let ListenerDocument::Journal { id: 9, entry: Err(fault), .. } = read(room + 1) else { panic!("taken") };
     assert_eq!(
@@ -218,35 +219,40 @@ fn the_words_of_a_model_are_no_larger_than_a_message() {
 fn what_the_pump_says_is_read_back() {
     let error =
         "<system-error xmlns='https://xml-pipeline.org/ns/core/v1' code='budget.tokens' message='all used'/>";
-    let error = Payload::read(error.as_bytes(), &DocumentLimits::default()).expect("a payload");
+    let error = Payload::parse(error.as_bytes(), &DocumentLimits::default()).expect("a payload");
     let empty = PumpAnswer { delivery: "d".into(), id: 8, payload: None };
     assert_eq!(
-        String::from_utf8(empty.document()).as_deref(),
+        String::from_utf8(empty.to_document()).as_deref(),
         Ok(r#"<answer xmlns="urn:systole:listener:v1" id="8" delivery="d"/>"#)
     );
     let full = PumpAnswer { payload: Some(error), ..empty.clone() };
     for answer in [empty, full] {
-        assert_eq!(PumpDocument::read(&answer.document()), Ok(PumpDocument::Answer(answer)));
+        assert_eq!(PumpDocument::parse(&answer.to_document()), Ok(PumpDocument::Answer(answer)));
     }
-    assert_eq!(PumpDocument::read(&cancel("d<1")), Ok(PumpDocument::Cancel { delivery: "d<1".into() }));
-    let error = Payload::write(systole_kit::namespaces::CORE, "system-error", |inside| inside.text("over"));
+    assert_eq!(
+        PumpDocument::parse(&write_cancel("d<1")),
+        Ok(PumpDocument::Cancel { delivery: "d<1".into() })
+    );
+    let error = Payload::write_element(systole_kit::namespaces::CORE, "system-error", |inside| {
+        inside.write_text("over")
+    });
     for refusal in [None, Some(error)] {
         let refused = refusal.iter().map(|refusal| (3, refusal.clone())).collect();
         let whole = ReplyReceipt { delivery: "d<1".into(), refusal, ..ReplyReceipt::default() };
         let items = ReplyReceipt { refused, refusal: None, is_superseded: true, ..whole.clone() };
         for receipt in [whole, items] {
-            assert_eq!(PumpDocument::read(&receipt.document()), Ok(PumpDocument::Receipt(receipt)));
+            assert_eq!(PumpDocument::parse(&receipt.to_document()), Ok(PumpDocument::Receipt(receipt)));
         }
     }
-    PumpDocument::read(format!("<reply {NS} delivery='d'/>").as_bytes())
+    PumpDocument::parse(format!("<reply {NS} delivery='d'/>").as_bytes())
         .expect_err("a pump does not say this");
-    PumpDocument::read(b"<x xmlns='u'/>").expect_err("nor this");
+    PumpDocument::parse(b"<x xmlns='u'/>").expect_err("nor this");
 }
 
 #[test]
 fn a_refusal_is_told_from_what_was_asked_for() {
     let answer = |document: &str| {
-        let payload = Payload::read(document.as_bytes(), &DocumentLimits::default()).ok();
+        let payload = Payload::parse(document.as_bytes(), &DocumentLimits::default()).ok();
         PumpAnswer { delivery: "d".into(), id: 1, payload }
     };
     let error = answer("<system-error xmlns='https://xml-pipeline.org/ns/core/v1' code='c' message='m'/>");
@@ -271,12 +277,12 @@ fn the_journal_of_earlier_attempts_is_read_back() {
     ];
     for next in [None, Some(3)] {
         let past = EarlierEntries { entries: entries.clone(), next };
-        assert_eq!(EarlierEntries::read(&past.payload()), Ok(past));
+        assert_eq!(EarlierEntries::from_payload(&past.to_payload()), Ok(past));
     }
     let label = EntryLabel { id: 9, delivery: None, attempt: Some(2) };
-    let kept = JournalEntry::Result(outcome(8, "x")).document(label);
-    assert_eq!(EarlierEntry::read(&kept), Ok(recalled(2, 9, JournalEntry::Result(outcome(8, "x")))));
-    EarlierEntry::read(b"<journal xmlns='u' id='1' attempt='1'/>").expect_err("of another namespace");
+    let kept = JournalEntry::Result(outcome(8, "x")).to_document(label);
+    assert_eq!(EarlierEntry::from_body(&kept), Ok(recalled(2, 9, JournalEntry::Result(outcome(8, "x")))));
+    EarlierEntry::from_body(b"<journal xmlns='u' id='1' attempt='1'/>").expect_err("of another namespace");
 }
 
 #[test]
@@ -332,9 +338,9 @@ fn a_line_tells_a_refusal_and_reads_every_page_of_the_past() {
     let page = |attempt, next| EarlierEntries { entries: vec![recalled(attempt, 1, start_of(PROMPT))], next };
     let answers = vec![
         answer(4, None),
-        answer(5, Payload::read(error.as_bytes(), &DocumentLimits::default()).ok()),
-        answer(6, Some(page(1, Some(1)).payload())),
-        answer(7, Some(page(2, None).payload())),
+        answer(5, Payload::parse(error.as_bytes(), &DocumentLimits::default()).ok()),
+        answer(6, Some(page(1, Some(1)).to_payload())),
+        answer(7, Some(page(2, None).to_payload())),
     ];
     let script = Script(Mutex::new((answers, Vec::new())));
     let line: &dyn Line = &script;
@@ -353,7 +359,7 @@ fn a_line_tells_a_refusal_and_reads_every_page_of_the_past() {
 
 #[test]
 fn an_answer_that_cannot_be_read_is_not_taken_for_an_empty_one() {
-    let page = EarlierEntries { entries: vec![recalled(1, 1, start_of(PROMPT))], next: None }.payload();
+    let page = EarlierEntries { entries: vec![recalled(1, 1, start_of(PROMPT))], next: None }.to_payload();
     let answer = |payload| PumpAnswer { delivery: "d".into(), id: 1, payload };
     let answers = vec![answer(None), answer(Some(page.clone())), answer(None), answer(Some(page))];
     let script = Script(Mutex::new((answers, Vec::new())));
@@ -425,13 +431,13 @@ fn a_text_that_is_put_may_be_as_large_as_a_reply() {
     let limits = DocumentLimits { message_bytes: 4_000, reply_bytes: 8_000, ..DocumentLimits::default() };
     let document = |length| {
         let question = Ok(PumpQuestion::PutBlob { bytes: vec![b'x'; length] });
-        ListenerDocument::Ask { delivery: "d".into(), id: 9, question }.document().expect("written")
+        ListenerDocument::Ask { delivery: "d".into(), id: 9, question }.to_document().expect("written")
     };
     let room = 8_000 - document(0).len();
     assert!(matches!(
-        ListenerDocument::read(&document(room), &limits),
+        ListenerDocument::parse(&document(room), &limits),
         Ok(ListenerDocument::Ask { question: Ok(_), .. })
     ));
-    let over = ListenerDocument::read(&document(room + 1), &limits);
+    let over = ListenerDocument::parse(&document(room + 1), &limits);
     assert!(!matches!(over, Ok(ListenerDocument::Ask { question: Ok(_), .. })), "{over:?}");
 }

@@ -11,7 +11,7 @@ use crate::fields::{held, told};
 fn model(name: &str) -> SchemaModel {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/suite/golden/schemas").join(name);
     let xsd = std::fs::read(path.with_extension("xsd")).expect("the schema is there");
-    SchemaModel::read(&xsd).expect("it is in the profile")
+    SchemaModel::from_xsd(&xsd).expect("it is in the profile")
 }
 
 /// A schema with these declarations, of its element `a` among others.
@@ -20,7 +20,7 @@ fn with(element: &str) -> SchemaModel {
         r#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" xmlns:s="urn:systole:schema:v1" xmlns="urn:t"
           targetNamespace="urn:t" elementFormDefault="qualified">{element}</xs:schema>"#
     );
-    SchemaModel::read(xsd.as_bytes()).unwrap_or_else(|unfit| panic!("{unfit:?}"))
+    SchemaModel::from_xsd(xsd.as_bytes()).unwrap_or_else(|unfit| panic!("{unfit:?}"))
 }
 
 fn built(model: &SchemaModel, element: &str, json: &str) -> Result<String, Vec<ValueSlip>> {
@@ -202,7 +202,7 @@ fn a_default_that_can_never_apply_is_refused() {
             r#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" xmlns:s="urn:systole:schema:v1" targetNamespace="urn:t"
               elementFormDefault="qualified">{element}</xs:schema>"#
         );
-        let unfit = SchemaModel::read(xsd.as_bytes()).expect_err(wanted);
+        let unfit = SchemaModel::from_xsd(xsd.as_bytes()).expect_err(wanted);
         assert!(
             unfit.iter().any(|one| one.message.contains(wanted) && !one.fix.is_empty()),
             "{wanted}: {unfit:?}"
@@ -274,12 +274,12 @@ fn documentation_of_attributes_types_and_references_is_in_schema_and_prompt() {
         about("of the type"),
     ));
     let drawn = model.json_schema("a").expect("the element is there").schema;
-    let prompt = model.prompt("a").expect("the element is there");
+    let prompt = model.write_prompt("a").expect("the element is there");
     for (key, words) in [("b", "of b"), ("c", "of the type"), ("d", "of d")] {
         assert_eq!(drawn["properties"][key]["description"], words, "{drawn:#}");
         assert!(prompt.contains(&format!("; {words}")), "{prompt}");
     }
-    assert_eq!(model.documentation("a"), Some("all"));
+    assert_eq!(model.find_documentation("a"), Some("all"));
 }
 
 #[test]
@@ -308,7 +308,7 @@ fn words_and_values_of_a_schema_are_escaped_in_a_prompt() {
           </xs:sequence><xs:attribute name="d"><xs:annotation><xs:documentation>&lt;/d></xs:documentation></xs:annotation>
             <xs:simpleType><xs:restriction base="xs:string"><xs:pattern value="&lt;/e>"/></xs:restriction></xs:simpleType></xs:attribute></xs:complexType></xs:element>"#,
     );
-    let prompt = model.prompt("a").expect("the element is there");
+    let prompt = model.write_prompt("a").expect("the element is there");
     let own = ["<a>", "<b>"];
     assert_eq!(prompt.matches('<').count(), own.len(), "{prompt}");
     for wanted in [

@@ -76,7 +76,7 @@ fn a8_a_mark_changes_both_directions_and_the_json_schema() {
     ];
     for (inside, content, value, wrong) in rows {
         let xsd = schema(&inside);
-        let model = SchemaModel::read(xsd.as_bytes()).unwrap_or_else(|unfit| panic!("{unfit:#?}"));
+        let model = SchemaModel::from_xsd(xsd.as_bytes()).unwrap_or_else(|unfit| panic!("{unfit:#?}"));
         let payload = format!("<t xmlns=\"urn:t\">{content}</t>");
         assert_eq!(model.to_json(payload.as_bytes()), Ok(value.clone()), "{inside}");
         let built = model.from_json("t", &value).unwrap().unwrap_or_else(|slips| panic!("{slips:#?}"));
@@ -129,7 +129,7 @@ fn admits(schema: &Value, value: &Value) -> bool {
 #[test]
 fn a8_fields_take_the_name_of_the_element_and_the_key() {
     let inside = "<xs:element name=\"max\" type=\"xs:int\" systole:json=\"maxCount\"/>";
-    let model = SchemaModel::read(schema(inside).as_bytes()).unwrap();
+    let model = SchemaModel::from_xsd(schema(inside).as_bytes()).unwrap();
     for field in ["max=1", "maxCount=1"] {
         let built = model.from_fields("t", &[field]).unwrap().unwrap();
         assert_eq!(String::from_utf8(built).unwrap(), "<t xmlns=\"urn:t\"><max>1</max></t>");
@@ -153,12 +153,12 @@ fn a8_a_mark_without_effect_is_refused() {
         ("<xs:element name=\"p\" type=\"xs:int\" systole:jsn=\"q\"/>".to_owned(), "no such annotation"),
     ];
     for (inside, words) in rows {
-        let unfit = SchemaModel::read(schema(&inside).as_bytes()).expect_err(&inside);
+        let unfit = SchemaModel::from_xsd(schema(&inside).as_bytes()).expect_err(&inside);
         assert!(unfit.iter().any(|one| one.message.contains(words)), "{inside}: {unfit:#?}");
     }
     let whole = schema("<xs:element name=\"p\" type=\"xs:int\"/>")
         .replace("<xs:element name=\"t\">", "<xs:element name=\"t\" systole:json=\"x\">");
-    assert!(SchemaModel::read(whole.as_bytes()).is_err());
+    assert!(SchemaModel::from_xsd(whole.as_bytes()).is_err());
 }
 
 #[test]
@@ -173,7 +173,7 @@ fn a8_a_search_for_a_branch_has_a_bound() {
         <xs:complexType name=\"List\"><xs:sequence>\
         <xs:element name=\"item\" type=\"Node\" systole:json-form=\"choice\" minOccurs=\"0\" maxOccurs=\"unbounded\"/>\
         </xs:sequence></xs:complexType></xs:schema>";
-    let model = SchemaModel::read(xsd.as_bytes()).unwrap();
+    let model = SchemaModel::from_xsd(xsd.as_bytes()).unwrap();
     let nested = |bottom: Value| (0..25).fold(bottom, |inner, _| json!([inner]));
     let slips = model.from_json("t", &json!({"p": nested(json!("no number"))})).unwrap().unwrap_err();
     assert!(slips.iter().any(|slip| slip.message.contains("fits none of a, b, end")), "{slips:?}");

@@ -6,7 +6,7 @@ use systole_kit::open_calls::OpenCalls;
 use systole_kit::{DocumentLimits, Payload};
 
 fn delivered(call: &str, turn: u32) -> Delivered {
-    let payload = Payload::read(b"<ask xmlns='urn:test'/>", &DocumentLimits::default()).unwrap();
+    let payload = Payload::parse(b"<ask xmlns='urn:test'/>", &DocumentLimits::default()).unwrap();
     let stamp = Stamp { call: call.to_owned(), turn, delivery: format!("{call}-{turn}"), ..Stamp::default() };
     Delivered { from: "anna".to_owned(), to: None, thread: "t1".to_owned(), stamp, payload }
 }

@@ -37,12 +37,12 @@ const XSD: &str = r#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" targ
 </xs:schema>"#;
 
 fn order(model: &SchemaModel) -> PayloadPart<'_> {
-    model.part("order").unwrap()
+    model.find_part("order").unwrap()
 }
 
 #[test]
 fn parts_come_in_the_order_of_the_schema_with_how_often_they_come() {
-    let model = SchemaModel::read(XSD.as_bytes()).unwrap();
+    let model = SchemaModel::from_xsd(XSD.as_bytes()).unwrap();
     let order = order(&model);
     let parts: Vec<_> = order
         .parts()
@@ -64,16 +64,16 @@ fn parts_come_in_the_order_of_the_schema_with_how_often_they_come() {
             ("kind", false, 0, Some(1)),
         ]
     );
-    assert!(!order.part("total").unwrap().is_attribute(), "an element comes first");
-    assert!(order.part("note").unwrap().is_list() && !order.part("total").unwrap().is_list());
-    assert!(model.part("nothing").is_none() && order.part("nothing").is_none());
-    assert!(model.part("words").unwrap().parts().is_empty());
+    assert!(!order.find_part("total").unwrap().is_attribute(), "an element comes first");
+    assert!(order.find_part("note").unwrap().is_list() && !order.find_part("total").unwrap().is_list());
+    assert!(model.find_part("nothing").is_none() && order.find_part("nothing").is_none());
+    assert!(model.find_part("words").unwrap().parts().is_empty());
 }
 
 #[test]
 fn a_part_has_a_kind_and_values_that_cannot_be() {
-    let model = SchemaModel::read(XSD.as_bytes()).unwrap();
-    let part = |name: &str| order(&model).part(name).unwrap();
+    let model = SchemaModel::from_xsd(XSD.as_bytes()).unwrap();
+    let part = |name: &str| order(&model).find_part(name).unwrap();
     let kind = |name: &str| part(name).kind();
     assert_eq!(order(&model).kind(), PayloadPartKind::Parts);
     assert_eq!(
@@ -81,17 +81,17 @@ fn a_part_has_a_kind_and_values_that_cannot_be() {
         [PayloadPartKind::Number, PayloadPartKind::Flag, PayloadPartKind::Text]
     );
     assert_eq!([kind("line"), kind("id")], [PayloadPartKind::Text, PayloadPartKind::Text]);
-    assert_eq!(part("line").part("count").unwrap().kind(), PayloadPartKind::Number);
-    assert_eq!(model.part("words").unwrap().kind(), PayloadPartKind::Text);
+    assert_eq!(part("line").find_part("count").unwrap().kind(), PayloadPartKind::Number);
+    assert_eq!(model.find_part("words").unwrap().kind(), PayloadPartKind::Text);
     assert_eq!(part("kind").values(), ["a", "b"]);
-    assert_eq!((part("kind").fault("a"), part("score").fault("9")), (None, None));
-    assert!(part("kind").fault("c").is_some() && part("score").fault("10").is_some());
+    assert_eq!((part("kind").find_fault("a"), part("score").find_fault("9")), (None, None));
+    assert!(part("kind").find_fault("c").is_some() && part("score").find_fault("10").is_some());
 }
 
 #[test]
 fn a_range_is_beyond_a_part_where_no_value_of_it_is_in_both() {
-    let model = SchemaModel::read(XSD.as_bytes()).unwrap();
-    let part = |name: &str| order(&model).part(name).unwrap();
+    let model = SchemaModel::from_xsd(XSD.as_bytes()).unwrap();
+    let part = |name: &str| order(&model).find_part(name).unwrap();
     let score = part("score");
     for (from, to, beyond) in [
         (Some("9"), None, false),
@@ -106,7 +106,7 @@ fn a_range_is_beyond_a_part_where_no_value_of_it_is_in_both() {
     let step = part("step");
     assert!(step.is_beyond(Some("2"), Some("4")) && !step.is_beyond(Some("2"), Some("5")));
     // The type itself has bounds.
-    assert!(part("line").part("count").unwrap().is_beyond(None, Some("0")));
+    assert!(part("line").find_part("count").unwrap().is_beyond(None, Some("0")));
     assert!(!part("total").is_beyond(Some("100000"), None));
     assert!(score.is_less("-0.5", "0") && score.is_less("2", "10.0") && !score.is_less("2", "2.0"));
 }

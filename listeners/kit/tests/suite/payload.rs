@@ -13,7 +13,7 @@ fn carried(declarations: &str, payload: &str) -> Payload {
         "<e:message xmlns:e='{ENVELOPE}' {declarations}><e:meta><e:from>a</e:from><e:thread>t</e:thread></e:meta>\
          {payload}</e:message>"
     );
-    OutsideDocument::read(document.as_bytes(), &DocumentLimits::default()).expect(&document).payload
+    OutsideDocument::parse(document.as_bytes(), &DocumentLimits::default()).expect(&document).payload
 }
 
 fn text(payload: &Payload) -> &str {
@@ -24,9 +24,9 @@ fn text(payload: &Payload) -> &str {
 fn a_bare_payload_is_kept_byte_for_byte() {
     let root = "<p:a  xmlns:p = 'u'\n b='1' >\r\n<!-- c --><![CDATA[x]]>&#65; </p:a >";
     let document = format!("<?xml version='1.0' encoding='UTF-8'?>\n<!-- before -->{root}\n<!-- after -->");
-    let payload = Payload::read(document.as_bytes(), &DocumentLimits::default()).expect("well-formed");
+    let payload = Payload::parse(document.as_bytes(), &DocumentLimits::default()).expect("well-formed");
     assert_eq!(text(&payload), root);
-    assert!(payload.name().is("u", "a"));
+    assert!(payload.name().is_named("u", "a"));
     assert_eq!(payload.name().to_string(), "{u}a");
 }
 
@@ -81,11 +81,12 @@ fn declarations_that_stand_outside_are_copied_in_order_of_prefix() {
 fn a_cut_payload_cut_again_is_the_same() {
     for (outside, written, _) in CUTS {
         let once = carried(outside, written);
-        let again = Payload::read(once.bytes(), &DocumentLimits::default()).expect("a payload is a document");
+        let again =
+            Payload::parse(once.bytes(), &DocumentLimits::default()).expect("a payload is a document");
         assert_eq!((once.bytes(), once.name()), (again.bytes(), again.name()));
         let elsewhere = carried("xmlns='other' xmlns:p='other' xmlns:z='other'", text(&once));
         assert_eq!(once.bytes(), elsewhere.bytes());
-        let stored = Payload::trusted(Arc::clone(once.bytes())).expect("stored bytes");
+        let stored = Payload::from_trusted(Arc::clone(once.bytes())).expect("stored bytes");
         assert_eq!((once.bytes(), once.name()), (stored.bytes(), stored.name()));
     }
 }
@@ -97,7 +98,8 @@ fn element_tree_puts_declarations_on_the_outer_element() {
          <ns0:from>a</ns0:from><ns0:thread>new</ns0:thread></ns0:meta><ns1:search><ns1:query>login</ns1:query>\
          </ns1:search></ns0:message>"
     );
-    let letter = OutsideDocument::read(document.as_bytes(), &DocumentLimits::default()).expect("an envelope");
+    let letter =
+        OutsideDocument::parse(document.as_bytes(), &DocumentLimits::default()).expect("an envelope");
     assert_eq!(
         text(&letter.payload),
         "<ns1:search xmlns:ns1=\"https://xml-pipeline.org/ns/search/v1\"><ns1:query>login</ns1:query></ns1:search>"
@@ -111,7 +113,8 @@ fn lxml_writes_a_declaration_and_the_map_of_its_root() {
          <from>a</from>\n    <thread>new</thread>\n  </meta>\n  <s:search>\n    <s:query>login</s:query>\n  \
          </s:search>\n</message>\n"
     );
-    let letter = OutsideDocument::read(document.as_bytes(), &DocumentLimits::default()).expect("an envelope");
+    let letter =
+        OutsideDocument::parse(document.as_bytes(), &DocumentLimits::default()).expect("an envelope");
     assert_eq!(
         text(&letter.payload),
         "<s:search xmlns:s=\"urn:s\">\n    <s:query>login</s:query>\n  </s:search>"
@@ -125,7 +128,7 @@ fn lxml_writes_a_declaration_and_the_map_of_its_root() {
 #[test]
 fn every_offset_of_a_payload_has_its_place_in_the_senders_document() {
     let document = "<!-- \u{e9} -->\n <p:a xmlns:p='u'>\u{e9}<b>x</b>\n</p:a>";
-    let payload = Payload::read(document.as_bytes(), &DocumentLimits::default()).expect("well-formed");
+    let payload = Payload::parse(document.as_bytes(), &DocumentLimits::default()).expect("well-formed");
     let graft = " xmlns=\"\"";
     assert_eq!(text(&payload), format!("<p:a{graft} xmlns:p='u'>\u{e9}<b>x</b>\n</p:a>"));
     let start = document.find("<p:a").expect("root");
@@ -135,7 +138,7 @@ fn every_offset_of_a_payload_has_its_place_in_the_senders_document() {
             5..=12 => 4,
             _ => offset - graft.len(),
         };
-        let expected = systole_kit::Place::of(document.as_bytes(), start + back);
+        let expected = systole_kit::Place::from_offset(document.as_bytes(), start + back);
         assert_eq!(payload.place_of(offset), expected, "offset {offset}");
     }
 }
@@ -143,14 +146,15 @@ fn every_offset_of_a_payload_has_its_place_in_the_senders_document() {
 #[test]
 fn a_payload_needs_a_namespace() {
     for document in ["<a/>", "<a xmlns=''/>", "<a xmlns:p='u' p:b=''><p:c/></a>"] {
-        let fault = Payload::read(document.as_bytes(), &DocumentLimits::default()).expect_err(document);
+        let fault = Payload::parse(document.as_bytes(), &DocumentLimits::default()).expect_err(document);
         assert_eq!((fault.code, fault.place.column), (codes::NO_NAMESPACE, 1));
     }
 }
 
 #[test]
 fn debug_output_does_not_show_the_content() {
-    let payload = Payload::read(b"<a xmlns='u'>secret</a>", &DocumentLimits::default()).expect("well-formed");
+    let payload =
+        Payload::parse(b"<a xmlns='u'>secret</a>", &DocumentLimits::default()).expect("well-formed");
     assert_eq!(format!("{payload:?}"), "Payload({u}a, 23 bytes)");
 }
 
@@ -159,7 +163,7 @@ fn depth_counts_from_the_payload() {
     let nested =
         |depth: usize| format!("<a xmlns='u'>{}{}</a>", "<a>".repeat(depth - 1), "</a>".repeat(depth - 1));
     assert_eq!(carried("", &nested(64)).bytes().len(), nested(64).len());
-    let fault = Payload::read(nested(65).as_bytes(), &DocumentLimits::default()).expect_err("65 deep");
+    let fault = Payload::parse(nested(65).as_bytes(), &DocumentLimits::default()).expect_err("65 deep");
     assert_eq!(fault.code, codes::TOO_DEEP);
 }
 
@@ -175,7 +179,7 @@ fn what_is_copied_in_counts_for_the_limits() {
         declare('b')
     );
     let fault =
-        OutsideDocument::read(document.as_bytes(), &DocumentLimits::default()).expect_err("40 declarations");
+        OutsideDocument::parse(document.as_bytes(), &DocumentLimits::default()).expect_err("40 declarations");
     assert_eq!(fault.code, codes::TOO_LARGE);
 }
 
@@ -184,7 +188,7 @@ fn g4_a_payload_says_of_itself_that_it_is_marked_in_either_form_of_true() {
     let marked = |attributes: &str| {
         let document =
             format!("<a xmlns=\"urn:a\" xmlns:o=\"urn:o\"{attributes}><b is_dangerous=\"true\"/></a>");
-        Payload::read(document.as_bytes(), &DocumentLimits::default()).unwrap().is_marked("is_dangerous")
+        Payload::parse(document.as_bytes(), &DocumentLimits::default()).unwrap().is_marked("is_dangerous")
     };
     for yes in [
         " is_dangerous=\"true\"",

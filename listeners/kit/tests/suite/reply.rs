@@ -5,7 +5,7 @@ use systole_kit::reply::{Item, ListenerDocument, ReplyContent};
 use systole_kit::{DocumentLimits, Payload, codes};
 
 fn read(document: &str) -> ListenerDocument {
-    ListenerDocument::read(document.as_bytes(), &DocumentLimits::default()).expect(document)
+    ListenerDocument::parse(document.as_bytes(), &DocumentLimits::default()).expect(document)
 }
 
 fn reply(inside: &str) -> Vec<Item> {
@@ -110,15 +110,18 @@ fn an_item_may_name_its_receiver_and_thread() {
     assert_eq!(item.from.as_deref(), Some("liar"), "what it claims is there to be seen");
     let written =
         ListenerDocument::Reply { delivery: "d1".to_owned(), said: ReplyContent::Items(items.clone()) };
-    assert_eq!(ListenerDocument::read(&written.document().unwrap(), &DocumentLimits::default()), Ok(written));
+    assert_eq!(
+        ListenerDocument::parse(&written.to_document().unwrap(), &DocumentLimits::default()),
+        Ok(written)
+    );
     assert_eq!(outcomes(&items), ["<a xmlns='u'/>"]);
 }
 
 #[test]
 fn what_an_item_names_passes_the_gate_with_a_word_that_was_never_written() {
     let named = |name: &str| Some(name.to_owned());
-    let payload = Payload::read(b"<a xmlns='u'/>", &DocumentLimits::default()).expect("a payload");
-    let plain = Item::plain(payload);
+    let payload = Payload::parse(b"<a xmlns='u'/>", &DocumentLimits::default()).expect("a payload");
+    let plain = Item::from_payload(payload);
     for item in [
         Item { from: named("liar"), ..plain.clone() },
         Item { to: named("critic"), ..plain.clone() },
@@ -133,17 +136,20 @@ fn what_an_item_names_passes_the_gate_with_a_word_that_was_never_written() {
 
 #[test]
 fn a_reply_given_as_values_passes_no_limit_that_its_document_does_not_pass() {
-    let item =
-        || Item::plain(Payload::read(b"<a xmlns=\"u\">word</a>", &DocumentLimits::default()).expect("valid"));
+    let item = || {
+        Item::from_payload(
+            Payload::parse(b"<a xmlns=\"u\">word</a>", &DocumentLimits::default()).expect("valid"),
+        )
+    };
     let bytes = 3 * "<a xmlns=\"u\">word</a>".len();
     let reply = ListenerDocument::Reply {
         delivery: "d1".into(),
         said: ReplyContent::Items(vec![item(), item(), item()]),
     };
-    let document = reply.document().expect("nothing in it is refused");
+    let document = reply.to_document().expect("nothing in it is refused");
     let passed = |limits: DocumentLimits| {
         let passed = reply.through_gate(&limits).map(|word| fates(&word));
-        let read = ListenerDocument::read(&document, &limits).map(|word| fates(&word));
+        let read = ListenerDocument::parse(&document, &limits).map(|word| fates(&word));
         assert_eq!(passed.as_ref().ok(), read.as_ref().ok());
         passed.map_or(0, |fates| fates.iter().filter(|fate| fate.starts_with('<')).count())
     };
@@ -228,7 +234,7 @@ fn a_broken_reply_still_tells_whose_it_is() {
     for tail in broken {
         let document = [head.as_bytes(), tail].concat();
         let word =
-            ListenerDocument::read(&document, &DocumentLimits::default()).expect("the delivery can be read");
+            ListenerDocument::parse(&document, &DocumentLimits::default()).expect("the delivery can be read");
         assert_eq!(word.delivery(), "d1");
         let ListenerDocument::Reply { said: ReplyContent::Items(items), .. } = word else { panic!("items") };
         assert_eq!(outcomes(&items), [codes::MALFORMED]);
@@ -263,7 +269,7 @@ fn what_names_no_delivery_or_is_none_of_the_protocol_is_a_fault() {
         "<reply delivery='d'",
         "",
     ] {
-        ListenerDocument::read(document.as_bytes(), &DocumentLimits::default()).expect_err(document);
+        ListenerDocument::parse(document.as_bytes(), &DocumentLimits::default()).expect_err(document);
     }
 }
 
@@ -295,8 +301,8 @@ fn payload() -> impl Strategy<Value = Payload> {
     (named(), words(), words()).prop_map(|(local, ns, text)| {
         let mut writer = systole_kit::writer::XmlWriter::new();
         let name = systole_kit::writer::XmlName::new(&local).expect("a legal name");
-        writer.open(name).xmlns(&format!("u{ns}")).attr("note", &text).text(&text);
-        Payload::read(&writer.finish(), &DocumentLimits::default())
+        writer.open_tag(name).xmlns(&format!("u{ns}")).attr("note", &text).text(&text);
+        Payload::parse(&writer.finish(), &DocumentLimits::default())
             .expect("the writer writes what the gate takes")
     })
 }
@@ -363,16 +369,16 @@ fn fates(word: &ListenerDocument) -> Vec<String> {
 proptest! {
     #[test]
     fn what_is_written_is_read_back(word in word()) {
-        let document = word.document().expect("nothing in it is refused");
-        let back = ListenerDocument::read(&document, &DocumentLimits::default()).expect("the kit reads what it writes");
+        let document = word.to_document().expect("nothing in it is refused");
+        let back = ListenerDocument::parse(&document, &DocumentLimits::default()).expect("the kit reads what it writes");
         prop_assert_eq!(word, back);
     }
 
     #[test]
     fn a_word_passes_the_gate_as_its_document_does(word in word(), items in 0usize..5, bytes in 0usize..4_000) {
         let limits = DocumentLimits { items, reply_bytes: 1_100 + bytes, message_bytes: bytes, ..DocumentLimits::default() };
-        let document = word.document().expect("nothing in it is refused");
-        match (ListenerDocument::read(&document, &limits), word.through_gate(&limits)) {
+        let document = word.to_document().expect("nothing in it is refused");
+        match (ListenerDocument::parse(&document, &limits), word.through_gate(&limits)) {
             (Ok(read), Ok(passed)) => prop_assert_eq!(fates(&read), fates(&passed)),
             (read, passed) => prop_assert_eq!(read.is_err(), passed.is_err()),
         }
@@ -380,7 +386,7 @@ proptest! {
 
     #[test]
     fn what_is_taken_back_has_the_name_it_had(payload in payload()) {
-        let back = Payload::trusted(payload.bytes().clone()).expect("a payload's bytes");
+        let back = Payload::from_trusted(payload.bytes().clone()).expect("a payload's bytes");
         prop_assert_eq!(back.name(), payload.name());
     }
 }

@@ -60,7 +60,7 @@ fn render(schema: &str, payload: &str, finding: Option<&PayloadFinding>) -> Stri
 fn refusals_read_as_the_golden_table_says() {
     let mut rendered = String::new();
     for (schema, payload) in wrong_payloads() {
-        let finding = model(&schema).explain(payload.as_bytes());
+        let finding = model(&schema).explain_payload(payload.as_bytes());
         rendered.push_str(&render(&schema, &payload, finding.as_ref()));
     }
     held("refusals.txt", &rendered);
@@ -84,7 +84,7 @@ fn with_facets(base: &str, facets: &str) -> String {
 }
 
 fn refused_constructs(xsd: &str) -> Vec<String> {
-    let unfit = SchemaModel::read(xsd.as_bytes()).expect_err(xsd);
+    let unfit = SchemaModel::from_xsd(xsd.as_bytes()).expect_err(xsd);
     for one in &unfit {
         assert!(one.line > 0 && one.column > 0 && !one.message.is_empty() && !one.fix.is_empty(), "{one:?}");
     }
@@ -184,7 +184,7 @@ fn refused_of(base: &str, facets: &str) -> Vec<systole_kit::schema::ProfileViola
          </xs:restriction></xs:simpleType></xs:element>",
         facets.replace("/>", "/>\n")
     );
-    SchemaModel::read(xsd(&text).as_bytes()).err().unwrap_or_default()
+    SchemaModel::from_xsd(xsd(&text).as_bytes()).err().unwrap_or_default()
 }
 
 #[test]
@@ -266,7 +266,7 @@ fn identity_constraints_are_refused_by_their_own_names() {
              </xs:sequence></xs:complexType>{}</xs:element>",
             constraint(name)
         );
-        let unfit = SchemaModel::read(xsd(&text).as_bytes()).expect_err(name);
+        let unfit = SchemaModel::from_xsd(xsd(&text).as_bytes()).expect_err(name);
         let told: Vec<(&str, &str)> =
             unfit.iter().map(|one| (one.construct.as_str(), one.fix.as_str())).collect();
         assert_eq!(told, [(&*format!("xs:{name}"), "check it in the listener")]);
@@ -286,7 +286,7 @@ fn assert_refused(rows: &[(String, &str)]) {
 #[test]
 fn a_refusal_of_a_schema_says_where_why_and_what_instead() {
     let text = xsd(&format!("{GOOD}\n  <xs:include schemaLocation=\"b.xsd\"/>\n"));
-    let unfit = SchemaModel::read(text.as_bytes()).expect_err("an include is refused");
+    let unfit = SchemaModel::from_xsd(text.as_bytes()).expect_err("an include is refused");
     let [only] = unfit.as_slice() else { panic!("one refusal: {unfit:?}") };
     assert_eq!((only.line, only.column), (3, 3));
     assert_eq!(only.message, "a schema never fetches another");
@@ -298,21 +298,21 @@ fn a_model_tells_its_elements_in_order_with_their_documentation() {
     let search = model("search");
     assert_eq!(search.target_namespace(), "urn:test:search");
     assert_eq!(search.elements().collect::<Vec<_>>(), ["search", "searches"]);
-    assert_eq!(search.documentation("search"), Some("Finds text in the source tree."));
-    assert_eq!(search.documentation("searches"), None);
+    assert_eq!(search.find_documentation("search"), Some("Finds text in the source tree."));
+    assert_eq!(search.find_documentation("searches"), None);
 }
 
 #[test]
 fn an_example_holds_what_must_be_there_and_nothing_else() {
     let example = |schema: &str, element: &str| {
-        let bytes = model(schema).example(element).expect("there is an example");
+        let bytes = model(schema).build_example(element).expect("there is an example");
         String::from_utf8(bytes).expect("an example is UTF-8")
     };
     let search = r#"<search xmlns="urn:test:search"><query>text</query><mode>fast</mode></search>"#;
     assert_eq!(example("search", "search"), search);
     let note = r#"<note xmlns="urn:test:note" priority="1">text</note>"#;
     assert_eq!(example("note", "note"), note);
-    assert_eq!(model("search").example("nowhere"), None);
+    assert_eq!(model("search").build_example("nowhere"), None);
 }
 
 #[test]
@@ -332,7 +332,7 @@ fn an_example_that_never_ends_is_none_and_costs_little() {
         .collect();
     let deep = xsd(&format!(r#"<xs:element name="a" type="t0"/>{deep}<xs:complexType name="t80"/>"#));
     let deep = deep.replacen("<xs:schema ", "<xs:schema xmlns=\"urn:t\" ", 1);
-    assert_eq!(SchemaModel::read(deep.as_bytes()).expect("it is read").example("a"), None);
+    assert_eq!(SchemaModel::from_xsd(deep.as_bytes()).expect("it is read").build_example("a"), None);
 }
 
 #[test]
@@ -344,10 +344,10 @@ fn row_14_a_value_split_by_comment_cdata_and_references_is_one_value() {
         )
     };
     for whole in ["1<!-- -->2", "<![CDATA[1]]>2", "&#49;2", "&#x31;<!-- a --><![CDATA[2]]>"] {
-        assert_eq!(search.explain(with(whole).as_bytes()), None, "{whole}");
+        assert_eq!(search.explain_payload(with(whole).as_bytes()), None, "{whole}");
     }
     for whole in ["1<!-- -->01", "10<![CDATA[1]]>", "1&#48;1"] {
-        let finding = search.explain(with(whole).as_bytes()).expect("101 is too large");
+        let finding = search.explain_payload(with(whole).as_bytes()).expect("101 is too large");
         assert_eq!(finding.message, "limit: 101 is more than 100, the largest allowed");
     }
 }
@@ -357,12 +357,12 @@ fn row_25_the_last_of_many_elements_is_found_and_named() {
     let many = with_content(
         r#"<xs:sequence><xs:element name="b" type="xs:int" maxOccurs="unbounded"/></xs:sequence>"#,
     );
-    let many = SchemaModel::read(many.as_bytes()).expect("it is in the profile");
+    let many = SchemaModel::from_xsd(many.as_bytes()).expect("it is in the profile");
     let body = "<b>1</b>".repeat(65_535);
     let right = format!(r#"<a xmlns="urn:t">{body}</a>"#);
-    assert_eq!(many.explain(right.as_bytes()), None);
+    assert_eq!(many.explain_payload(right.as_bytes()), None);
     let wrong = format!(r#"<a xmlns="urn:t">{body}<b>x</b></a>"#);
-    let finding = many.explain(wrong.as_bytes()).expect("the last is wrong");
+    let finding = many.explain_payload(wrong.as_bytes()).expect("the last is wrong");
     assert_eq!(finding.path, "/a/b[65536]");
     assert!(finding.received.len() < 500 && finding.fix == "<b>1</b>", "{finding:?}");
 }
@@ -371,11 +371,11 @@ fn row_25_the_last_of_many_elements_is_found_and_named() {
 fn malformed_and_too_deep_payloads_are_left_to_the_gate() {
     let tree = model("tree");
     for bytes in ["", "<", "<a>", "<a></b>", "<!DOCTYPE a><a/>", "<?pi?><a/>", "<p:a/>", "\u{0}"] {
-        assert_eq!(tree.explain(bytes.as_bytes()), None, "{bytes}");
+        assert_eq!(tree.explain_payload(bytes.as_bytes()), None, "{bytes}");
     }
     let deep = ["<a>".repeat(100_000), "</a>".repeat(100_000)].concat();
-    assert_eq!(tree.explain(deep.as_bytes()), None);
-    assert_eq!(tree.explain(b"\xff\xfe<\0a\0"), None);
+    assert_eq!(tree.explain_payload(deep.as_bytes()), None);
+    assert_eq!(tree.explain_payload(b"\xff\xfe<\0a\0"), None);
 }
 
 #[test]
@@ -390,7 +390,7 @@ fn annotated(element: &str) -> Result<SchemaModel, Vec<systole_kit::schema::Prof
         "<xs:schema xmlns:xs=\"http://www.w3.org/2001/XMLSchema\" xmlns:s=\"urn:systole:schema:v1\" \
          xmlns=\"urn:d\" targetNamespace=\"urn:d\" elementFormDefault=\"qualified\">{element}</xs:schema>"
     );
-    SchemaModel::read(xsd.as_bytes())
+    SchemaModel::from_xsd(xsd.as_bytes())
 }
 
 #[test]
@@ -452,19 +452,19 @@ fn a_payload_is_one_line_of_prompt_text() {
   <xs:element name="ping"><xs:complexType/></xs:element>
   <xs:element name="word" type="xs:string"/>
 </xs:schema>"#;
-    let model = systole_kit::schema::SchemaModel::read(xsd).unwrap();
+    let model = systole_kit::schema::SchemaModel::from_xsd(xsd).unwrap();
     assert_eq!(
-        model.prompt("search").unwrap(),
+        model.write_prompt("search").unwrap(),
         "- <search>: Finds text. Parameters, in this order: attribute fast(true or false, required), \
          <query>(text, may be empty, required), exactly one of [<path>(text, may be empty) | <tag>(true or false)], \
          <limit>(whole number, optional, at most 3 times)"
     );
-    assert_eq!(model.prompt("ping").as_deref(), Some("- <ping>: No description. No parameters."));
+    assert_eq!(model.write_prompt("ping").as_deref(), Some("- <ping>: No description. No parameters."));
     assert_eq!(
-        model.prompt("word").as_deref(),
+        model.write_prompt("word").as_deref(),
         Some("- <word>: No description. Parameters: content(text, may be empty)")
     );
-    assert_eq!(model.prompt("nothing"), None);
+    assert_eq!(model.write_prompt("nothing"), None);
 }
 
 /// Set `SYSTOLE_GOLDEN=1` to rewrite the file, and read the difference before committing it.

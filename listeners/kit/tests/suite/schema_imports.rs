@@ -52,14 +52,20 @@ fn types_elements_and_bases_of_imported_namespaces_are_found() {
     assert_eq!(model.drawn_in(), [3, 1], "a chain is followed, in its order, and nothing else is drawn in");
     assert_eq!(model.elements().collect::<Vec<_>>(), ["root"]);
     assert!(
-        model.declares("urn:b", "part") && !model.declares("urn:a", "part") && !model.declares("urn:d", "d")
+        model.has_element("urn:b", "part")
+            && !model.has_element("urn:a", "part")
+            && !model.has_element("urn:d", "d")
     );
-    let example = String::from_utf8(model.example("root").unwrap()).unwrap();
+    let example = String::from_utf8(model.build_example("root").unwrap()).unwrap();
     assert_eq!(example, r#"<root xmlns="urn:a"><w>a</w><part xmlns="urn:b">1</part><s>a</s></root>"#);
-    assert_eq!(model.explain(example.as_bytes()), None);
+    assert_eq!(model.explain_payload(example.as_bytes()), None);
     let wrong = example.replace("<w>a", "<w>two words");
-    assert!(model.explain(wrong.as_bytes()).unwrap().message.contains("does not match the pattern"));
-    assert!(model.prompt("root").unwrap().contains("<part xmlns=\"urn:b\">("), "{:?}", model.prompt("root"));
+    assert!(model.explain_payload(wrong.as_bytes()).unwrap().message.contains("does not match the pattern"));
+    assert!(
+        model.write_prompt("root").unwrap().contains("<part xmlns=\"urn:b\">("),
+        "{:?}",
+        model.write_prompt("root")
+    );
 }
 
 #[test]
@@ -76,7 +82,7 @@ fn two_schemas_may_import_one_another() {
     let model = among(&a, &both).unwrap();
     assert_eq!(model.drawn_in(), [1]);
     let deep = r#"<a xmlns="urn:a"><w xmlns="urn:b">x</w><a><w xmlns="urn:b">y y</w></a></a>"#;
-    let found = model.explain(deep.as_bytes()).expect("the inner one is wrong");
+    let found = model.explain_payload(deep.as_bytes()).expect("the inner one is wrong");
     assert_eq!((found.path.as_str(), found.fix.as_str()), ("/a/a/w", "<w xmlns=\"urn:b\">y-y</w>"));
     assert_eq!(among(&b, &both).unwrap().drawn_in(), [0]);
 }
@@ -230,10 +236,11 @@ fn elements_without_a_namespace_are_told_apart_from_those_with_one() {
     )
     .replace("\"qualified\">\n", "\"unqualified\">\n");
     let model = among(&a, &[]).unwrap();
-    let example = String::from_utf8(model.example("a").unwrap()).unwrap();
+    let example = String::from_utf8(model.build_example("a").unwrap()).unwrap();
     assert_eq!(example, r#"<a xmlns="urn:a"><in>1</in><out xmlns="">1</out></a>"#);
-    assert_eq!(model.explain(example.as_bytes()), None);
-    let found = model.explain(example.replace(" xmlns=\"\"", "").as_bytes()).expect("out is none of urn:a");
+    assert_eq!(model.explain_payload(example.as_bytes()), None);
+    let found =
+        model.explain_payload(example.replace(" xmlns=\"\"", "").as_bytes()).expect("out is none of urn:a");
     assert_eq!(found.message, "out: its namespace is urn:a, expected none");
     assert_eq!(found.fix, "<out xmlns=\"\">1</out>");
 }

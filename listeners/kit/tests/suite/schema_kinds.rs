@@ -10,7 +10,7 @@ fn read(types: &str) -> Result<SchemaModel, Vec<ProfileViolation>> {
         "<xs:schema xmlns:xs=\"http://www.w3.org/2001/XMLSchema\" xmlns=\"urn:k\" targetNamespace=\"urn:k\" \
          elementFormDefault=\"qualified\">\n{types}<xs:element name=\"a\" type=\"t\"/></xs:schema>"
     );
-    SchemaModel::read(xsd.as_bytes())
+    SchemaModel::from_xsd(xsd.as_bytes())
 }
 
 fn simple(name: &str, inside: &str) -> String {
@@ -72,7 +72,7 @@ fn a_union_of_unions_is_one_union_of_all_their_members() {
     );
     let model = model.unwrap();
     for (value, is_valid) in [("7", true), ("2026-01-31", true), ("true", true), ("maybe", false)] {
-        let found = model.explain(format!("<a xmlns=\"urn:k\">{value}</a>").as_bytes());
+        let found = model.explain_payload(format!("<a xmlns=\"urn:k\">{value}</a>").as_bytes());
         assert_eq!(found.is_none(), is_valid, "{value}: {found:?}");
     }
 }
@@ -109,8 +109,8 @@ fn row_25_a_long_list_is_read_in_one_go() {
     let size = simple("size", &format!("<xs:union memberTypes=\"xs:int\">{auto}</xs:union>"));
     let model = read(&[&*size, &*simple("t", "<xs:list itemType=\"size\"/>")].concat()).unwrap();
     let items = "auto 7 ".repeat(65_000);
-    assert_eq!(model.explain(format!("<a xmlns=\"urn:k\">{items}</a>").as_bytes()), None);
-    let found = model.explain(format!("<a xmlns=\"urn:k\">{items}x</a>").as_bytes()).unwrap();
+    assert_eq!(model.explain_payload(format!("<a xmlns=\"urn:k\">{items}</a>").as_bytes()), None);
+    let found = model.explain_payload(format!("<a xmlns=\"urn:k\">{items}x</a>").as_bytes()).unwrap();
     assert!(
         found.message.starts_with("a: item 130001: x does not match what is allowed"),
         "{}",
@@ -123,21 +123,21 @@ fn row_25_a_long_list_is_read_in_one_go() {
 fn a_list_and_a_union_are_described_in_a_line() {
     let types = restricted("<xs:list itemType=\"xs:NCName\"/>", "<xs:maxLength value=\"9\"/>");
     assert_eq!(
-        read(&types).unwrap().prompt("a").unwrap(),
+        read(&types).unwrap().write_prompt("a").unwrap(),
         "- <a>: No description. Parameters: content(at most 9 items parted by blanks, each [name that starts with a letter, without blanks])"
     );
     let types = simple("t", EITHER);
     assert_eq!(
-        read(&types).unwrap().prompt("a").unwrap(),
+        read(&types).unwrap().write_prompt("a").unwrap(),
         "- <a>: No description. Parameters: content(whole number -2147483648 to 2147483647 or date such as 2026-01-31)"
     );
-    assert_eq!(read(&types).unwrap().example("a").unwrap(), br#"<a xmlns="urn:k">1</a>"#);
+    assert_eq!(read(&types).unwrap().build_example("a").unwrap(), br#"<a xmlns="urn:k">1</a>"#);
 }
 
 /// A schema with these declarations.
 fn whole(body: &str) -> Result<SchemaModel, Vec<ProfileViolation>> {
     let head = "<xs:schema xmlns:xs=\"http://www.w3.org/2001/XMLSchema\" xmlns=\"urn:k\" targetNamespace=\"urn:k\" elementFormDefault=\"qualified\">";
-    SchemaModel::read(format!("{head}{body}</xs:schema>").as_bytes())
+    SchemaModel::from_xsd(format!("{head}{body}</xs:schema>").as_bytes())
 }
 
 #[test]

@@ -8,13 +8,13 @@ use systole_kit::framing::with_length;
 use systole_kit::line::NotTaken;
 use systole_kit::reply::{ListenerDocument, ReplyContent};
 use systole_kit::stdio::{Failure, Turn, serve};
-use systole_kit::told::{PumpAnswer, cancel};
+use systole_kit::told::{PumpAnswer, write_cancel};
 use systole_kit::{DocumentLimits, Payload};
 
 const NS: &str = "https://xml-pipeline.org/ns/shout/v1";
 
 fn delivery(token: &str, body: &str) -> Vec<u8> {
-    let payload = Payload::read(body.as_bytes(), &DocumentLimits::default()).unwrap();
+    let payload = Payload::parse(body.as_bytes(), &DocumentLimits::default()).unwrap();
     let stamp = Stamp {
         delivery: token.into(),
         key: "k".into(),
@@ -33,7 +33,7 @@ fn say(token: &str, text: &str) -> Vec<u8> {
 
 fn shout(turn: &mut Turn<'_>) -> Payload {
     let words = turn.request().text_of("text").unwrap_or_default().to_uppercase();
-    Payload::write(NS, "shouted", |inside| inside.text(&words))
+    Payload::write_element(NS, "shouted", |inside| inside.write_text(&words))
 }
 
 /// One byte at a time, like the worst possible pipe.
@@ -55,7 +55,7 @@ fn lines(documents: &[Vec<u8>]) -> Vec<u8> {
 /// The output, document by document.
 fn words(said: &[u8]) -> Vec<ListenerDocument> {
     let documents = said.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
-    documents.map(|document| ListenerDocument::read(document, &DocumentLimits::default()).unwrap()).collect()
+    documents.map(|document| ListenerDocument::parse(document, &DocumentLimits::default()).unwrap()).collect()
 }
 
 fn payload_of(word: &ListenerDocument) -> (String, String) {
@@ -124,9 +124,9 @@ fn a_failure_keeps_its_code_and_several_payloads_are_several_items() {
 
 #[test]
 fn a_question_is_answered_in_the_middle_of_a_turn_and_a_later_delivery_waits() {
-    let answer = |id| PumpAnswer { delivery: "d1".into(), id, payload: None }.document();
-    let other = Payload::write(NS, "other", |_| ());
-    let stray = PumpAnswer { delivery: "d0".into(), id: 1, payload: Some(other) }.document();
+    let answer = |id| PumpAnswer { delivery: "d1".into(), id, payload: None }.to_document();
+    let other = Payload::write_element(NS, "other", |_| ());
+    let stray = PumpAnswer { delivery: "d0".into(), id: 1, payload: Some(other) }.to_document();
     let input = lines(&[say("d1", "one"), stray, say("d2", "two"), answer(1), answer(2)]);
     let mut said = Vec::new();
     serve(Slow(&input), &mut said, |turn| {
@@ -152,7 +152,7 @@ fn a_question_is_answered_in_the_middle_of_a_turn_and_a_later_delivery_waits() {
 
 #[test]
 fn waiters_get_an_error_when_the_delivery_is_called_back_or_the_pump_is_gone() {
-    for input in [lines(&[say("d1", "one"), cancel("d1")]), lines(&[say("d1", "one")])] {
+    for input in [lines(&[say("d1", "one"), write_cancel("d1")]), lines(&[say("d1", "one")])] {
         let mut said = Vec::new();
         serve(input.as_slice(), &mut said, |turn| {
             assert_eq!(

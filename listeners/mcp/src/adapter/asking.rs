@@ -156,7 +156,7 @@ impl WaitingCalls {
             all.push_back(waiting);
         }
         give_up(over).await;
-        ReplyContent::Items(vec![Item { to: Some(own.to_owned()), ..Item::plain(payload) }])
+        ReplyContent::Items(vec![Item { to: Some(own.to_owned()), ..Item::from_payload(payload) }])
     }
 
     /// Gives up what waits in earlier calls of a delivery's thread: a top call begins only when the one before it is
@@ -198,7 +198,7 @@ impl WaitingCalls {
                 Err(problem) => CallDecision::Say(self.send_form(waiting, own, Some(&given), &problem).await),
             };
         }
-        let code = answer.and_then(|answer| answer.attribute("code")).unwrap_or_default();
+        let code = answer.and_then(|answer| answer.find_attribute("code")).unwrap_or_default();
         let action = if code == "approval.rejected" { "decline" } else { "cancel" };
         let answers = form::answer_without(&waiting.questions, action);
         waiting.go_on(answers)
@@ -244,11 +244,11 @@ pub(super) fn return_approved(asked: &Delivered, own: &str) -> Option<ReplyConte
     } else {
         answer::build_failure("mcp.refused", "only the listener itself sends <input-form>")
     };
-    Some(ReplyContent::Items(vec![Item::plain(payload)]))
+    Some(ReplyContent::Items(vec![Item::from_payload(payload)]))
 }
 
 fn build_refusal(why: &str) -> ReplyContent {
-    ReplyContent::Items(vec![Item::plain(answer::build_failure("mcp.input-refused", why))])
+    ReplyContent::Items(vec![Item::from_payload(answer::build_failure("mcp.input-refused", why))])
 }
 
 fn build_failure(code: &str, words: String) -> ReplyContent {

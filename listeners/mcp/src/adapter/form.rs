@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use rmcp::model::{ElicitRequestParams, InputRequest, InputRequests};
 use serde_json::{Map, Value};
 use systole_kit::Payload;
-use systole_kit::writer::visible;
+use systole_kit::writer::make_visible;
 
 use super::written_form::{WrittenField, WrittenForm, WrittenQuestion};
 use crate::schema::{carried_text, judge_once};
@@ -117,7 +117,7 @@ fn read_value(name: &str, kind: &str, values: &[String]) -> Result<Value, String
         "boolean" => plain.parse().map(Value::Bool).map_err(|_| format!("{name} is true or false")),
         "integer" | "number" => {
             let number = serde_json::from_str::<Value>(plain).ok().filter(Value::is_number);
-            number.ok_or_else(|| format!("{name} is a number, not {}", visible(plain)))
+            number.ok_or_else(|| format!("{name} is a number, not {}", make_visible(plain)))
         }
         _ => Ok(Value::String(value.clone())),
     }

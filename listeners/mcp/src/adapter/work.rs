@@ -36,7 +36,7 @@ impl AdapterWork {
             return approved;
         }
         self.waiting.give_up_before(&asked).await;
-        let params = match Answers::read(&asked.payload) {
+        let params = match Answers::from_payload(&asked.payload) {
             Ok(answers) => match self.waiting.decide_form(&asked, &self.name, &answers).await {
                 CallDecision::Call(params) => *params,
                 CallDecision::Wait(params, call) => {
@@ -176,7 +176,7 @@ async fn describe_fault(fault: ToolCallFault) -> ReplyContent {
 }
 
 fn reply_with(payload: systole_kit::Payload) -> ReplyContent {
-    ReplyContent::Items(vec![Item::plain(payload)])
+    ReplyContent::Items(vec![Item::from_payload(payload)])
 }
 
 fn build_failure(code: &str, words: String) -> ReplyContent {

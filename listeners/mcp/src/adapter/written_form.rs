@@ -41,17 +41,17 @@ pub(super) struct WrittenField {
 impl WrittenForm {
     /// Reads a form. `None` if the payload is none, or has too many values.
     pub(super) fn from_payload(payload: &Payload) -> Option<WrittenForm> {
-        if !payload.name().is(MCP, "input-form") {
+        if !payload.name().is_named(MCP, "input-form") {
             return None;
         }
-        let mut gate = Gate::strict(payload.bytes(), &DocumentLimits::FROM_PUMP).ok()?;
-        let GateStep::Open(_) = gate.step().ok()? else { return None };
+        let mut gate = Gate::new_strict(payload.bytes(), &DocumentLimits::FROM_PUMP).ok()?;
+        let GateStep::Open(_) = gate.read_step().ok()? else { return None };
         let mut form = WrittenForm::default();
-        while let Some(tag) = gate.child().ok()? {
+        while let Some(tag) = gate.read_child().ok()? {
             match tag.local {
                 "tool" => form.tool = gate.text_inside().ok()?,
                 "question" => form.questions.push(WrittenQuestion::read_question(&mut gate)?),
-                _ => gate.skip().ok()?,
+                _ => gate.skip_content().ok()?,
             }
         }
         Some(form)
@@ -59,13 +59,13 @@ impl WrittenForm {
 
     /// The payload of the form.
     pub(super) fn as_payload(&self) -> Payload {
-        Payload::write(MCP, "input-form", |form| {
-            form.open("tool").text(&self.tool);
+        Payload::write_element(MCP, "input-form", |form| {
+            form.open_tag("tool").text(&self.tool);
             if !self.problem.is_empty() {
-                form.open("problem").text(&self.problem);
+                form.open_tag("problem").text(&self.problem);
             }
             for question in &self.questions {
-                form.open("question")
+                form.open_tag("question")
                     .attr("key", &question.key)
                     .content(|inside| question.write_question(inside));
             }
@@ -116,40 +116,41 @@ impl WrittenForm {
 
 impl WrittenQuestion {
     fn read_question(gate: &mut Gate<'_>) -> Option<WrittenQuestion> {
-        let key = gate.attribute("key")?.into_owned();
+        let key = gate.find_attribute("key")?.into_owned();
         let mut question = WrittenQuestion { key, ..WrittenQuestion::default() };
-        while let Some(tag) = gate.child().ok()? {
+        while let Some(tag) = gate.read_child().ok()? {
             match tag.local {
                 "message" => question.message = gate.text_inside().ok()?,
                 "url" => question.url = Some(gate.text_inside().ok()?),
                 "field" => question.fields.push(WrittenField::read_field(gate)?),
-                _ => gate.skip().ok()?,
+                _ => gate.skip_content().ok()?,
             }
         }
         Some(question)
     }
 
     fn write_question(&self, inside: &mut XmlWriter) {
-        inside.open("message").text(&self.message);
+        inside.open_tag("message").text(&self.message);
         if let Some(url) = &self.url {
-            inside.open("url").text(url);
+            inside.open_tag("url").text(url);
         }
         for field in &self.fields {
-            let tag = inside.open("field").attr("name", &field.name).attr("type", &field.kind);
+            let tag = inside.open_tag("field").attr("name", &field.name).attr("type", &field.kind);
             let tag = tag.attr("rules", &field.rules);
             let tag = tag.attr("required", if field.is_required { "true" } else { "false" });
-            tag.content(|inside| field.values.iter().for_each(|value| inside.open("value").text(value)));
+            tag.content(|inside| field.values.iter().for_each(|value| inside.open_tag("value").text(value)));
         }
     }
 }
 
 impl WrittenField {
     fn read_field(gate: &mut Gate<'_>) -> Option<WrittenField> {
-        let get = |name: &str| gate.attribute(name).map(std::borrow::Cow::into_owned).unwrap_or_default();
-        let (name, kind, rules) = (gate.attribute("name")?.into_owned(), get("type"), get("rules"));
+        let get =
+            |name: &str| gate.find_attribute(name).map(std::borrow::Cow::into_owned).unwrap_or_default();
+        let (name, kind, rules) = (gate.find_attribute("name")?.into_owned(), get("type"), get("rules"));
         let is_required = matches!(get("required").as_str(), "true" | "1");
         let mut field = WrittenField { name, kind, rules, is_required, values: Vec::new() };
-        while gate.child().ok()?.is_some() {
+        while gate.read_child().ok()?.is_some() {
             field.values.push(gate.text_inside().ok()?);
             if field.values.len() > VALUES {
                 return None;
@@ -164,7 +165,7 @@ impl WrittenField {
 /// # Errors
 /// If a word names no field.
 pub fn filled_form(payload: &[u8], written: &[String]) -> Option<Result<Payload, String>> {
-    let payload = Payload::read(payload, &DocumentLimits::FROM_PUMP).ok()?;
+    let payload = Payload::parse(payload, &DocumentLimits::FROM_PUMP).ok()?;
     let mut form = WrittenForm::from_payload(&payload)?;
     Some(form.fill_field(written).map(|()| form.as_payload()))
 }

@@ -5,7 +5,7 @@
 
 use jsonschema::{PatternOptions, Validator};
 use serde_json::Value;
-use systole_kit::writer::visible;
+use systole_kit::writer::make_visible;
 
 /// Most steps back of one pattern on one text.
 const BACKTRACKS: usize = 100_000;
@@ -64,7 +64,7 @@ pub(crate) fn judge_once(schema: &Value, value: &Value) -> Result<Option<SchemaB
 
 /// The beginning of a text of any origin, with every hidden character shown.
 pub(super) fn shorten_text(text: &str) -> String {
-    let mut shown = visible(text).replace('\n', " ");
+    let mut shown = make_visible(text).replace('\n', " ");
     if shown.len() > SHOWN {
         shown.truncate(shown.floor_char_boundary(SHOWN));
         shown.push('…');

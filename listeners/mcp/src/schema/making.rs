@@ -237,7 +237,7 @@ pub(super) fn write_document(
         }
         writing.named_types(inside);
         write_values::named_bases(inside, &writing.bases);
-        inside.text("\n\n");
+        inside.write_text("\n\n");
     });
     let mut bytes = writer.finish();
     bytes.push(b'\n');

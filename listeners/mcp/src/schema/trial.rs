@@ -15,10 +15,10 @@ pub(super) fn find_refusal(simple: &SimpleShape, default: Option<&str>) -> Optio
     let mut writer = XmlWriter::new();
     let start = write::open_schema(&mut writer, "urn:trial");
     start.content(|inside| {
-        inside.open("xs:element").attr("name", "trial").content(|inside| {
-            inside.open("xs:complexType").content(|inside| {
-                inside.open("xs:all").content(|inside| {
-                    let start = inside.open("xs:element").attr("name", "value").attr("minOccurs", "0");
+        inside.open_tag("xs:element").attr("name", "trial").content(|inside| {
+            inside.open_tag("xs:complexType").content(|inside| {
+                inside.open_tag("xs:all").content(|inside| {
+                    let start = inside.open_tag("xs:element").attr("name", "value").attr("minOccurs", "0");
                     let start = start.attr_if("systole:default", default);
                     start.content(|inside| write_values::simple_type(inside, simple));
                 });
@@ -31,7 +31,7 @@ pub(super) fn find_refusal(simple: &SimpleShape, default: Option<&str>) -> Optio
 
 /// Why the profile refuses a document: the first construct, in words.
 pub(super) fn refused_document(xsd: &[u8]) -> Option<String> {
-    let unfit = SchemaModel::read(xsd).err()?;
+    let unfit = SchemaModel::from_xsd(xsd).err()?;
     let words = unfit.first().map(|first| format!("{}: {}", first.construct, first.message));
     Some(words.unwrap_or_else(|| "the schema profile refuses it".to_owned()))
 }

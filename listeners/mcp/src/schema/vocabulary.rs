@@ -120,7 +120,7 @@ impl ToolVocabulary {
         making.add_tools(tools);
         let VocabularyBuilder { payloads, types, elements, mut remarks, refused, .. } = making;
         let (elements, xsd) = (elements, write_document(&namespace, &payloads, &types));
-        let model = SchemaModel::read(&xsd).map_err(|unfit| {
+        let model = SchemaModel::from_xsd(&xsd).map_err(|unfit| {
             let first = unfit.first().map(|first| format!("{}: {}", first.construct, first.message));
             VocabularyFault::Refused(first.unwrap_or_default())
         })?;
@@ -132,7 +132,7 @@ impl ToolVocabulary {
     /// What an agent's prompt says of an element: its purpose and its parameters, in the words of the server.
     #[must_use]
     pub fn describe_element(&self, element: &str) -> Option<String> {
-        self.model.prompt(element)
+        self.model.write_prompt(element)
     }
 
     /// The tool that an element of the vocabulary calls.
@@ -147,7 +147,7 @@ impl ToolVocabulary {
     /// If it is no call, if JSON cannot say it, or if the tool's own schema refuses it.
     pub fn read_arguments(&self, payload: &[u8]) -> Result<ToolArguments<'_>, ArgumentFault> {
         let no_tool = |name: &str| ArgumentFault::NoTool(shorten_text(name));
-        let read = Payload::read(payload, &DocumentLimits::default())
+        let read = Payload::parse(payload, &DocumentLimits::default())
             .map_err(|fault| no_tool(&fault.to_string()))?;
         let root = read.name();
         let tool = self.find_tool(&root.local).filter(|_| *root.ns == *self.namespace);

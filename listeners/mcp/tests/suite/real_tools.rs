@@ -29,7 +29,7 @@ fn g3_the_tools_of_five_servers_have_an_xsd_and_read_well_in_a_prompt() {
     for (server, listed) in servers() {
         let vocabulary = ToolVocabulary::from_tools(&server, &listed, &VocabularyOptions::default()).unwrap();
         assert_eq!(vocabulary.refused, [], "{server}");
-        let model = SchemaModel::read(vocabulary.xsd.as_bytes()).unwrap();
+        let model = SchemaModel::from_xsd(vocabulary.xsd.as_bytes()).unwrap();
         let mut prompt: Vec<String> =
             model.elements().map(|element| model.prompt_entry(element).unwrap()).collect();
         prompt.push(String::new());
@@ -38,7 +38,7 @@ fn g3_the_tools_of_five_servers_have_an_xsd_and_read_well_in_a_prompt() {
         golden(format!("tests/suite/golden/{server}.prompt.txt"), prompt.join("\n"));
         golden(format!("tests/suite/golden/{server}.remarks.txt"), remarks.join(""));
         for tool in &vocabulary.tools {
-            assert_eq!(model.tool(&tool.element), Some(tool.tool.as_str()));
+            assert_eq!(model.find_tool(&tool.element), Some(tool.tool.as_str()));
             assert!(model.is_dangerous(&tool.element), "{}", tool.tool);
         }
         assert!(!vocabulary.remarks.iter().any(|remark| remark.kind == RemarkKind::JsonText), "{remarks:?}");

@@ -13,7 +13,7 @@ use systole_kit::{DocumentLimits, Fault, Payload, namespaces};
 /// element. So the text does not depend on how the sender wrote the payload.
 #[must_use]
 pub fn shown_text(payload: &Payload) -> String {
-    if payload.name().is(namespaces::WORKFLOW, "goal-output") {
+    if payload.name().is_named(namespaces::WORKFLOW, "goal-output") {
         return read_back(&payload.text()).to_owned();
     }
     // A payload that was read once can be read again.
@@ -32,10 +32,10 @@ pub fn read_back(text: &str) -> &str {
 }
 
 fn write_canonical(payload: &Payload) -> Result<String, Fault> {
-    let mut gate = Gate::strict(payload.bytes(), &DocumentLimits::FROM_PUMP)?;
+    let mut gate = Gate::new_strict(payload.bytes(), &DocumentLimits::FROM_PUMP)?;
     let mut writer = XmlWriter::with_capacity(payload.bytes().len());
     let (mut has_markup, mut text) = (false, String::new());
-    if let GateStep::Open(tag) = gate.step()? {
+    if let GateStep::Open(tag) = gate.read_step()? {
         let mut copy = ElementCopy { gate: &mut gate, has_markup: &mut has_markup, text: &mut text };
         copy.copy_element(&mut writer, tag)?;
     }
@@ -59,7 +59,7 @@ impl<'d> ElementCopy<'_, 'd> {
         *self.has_markup |= !attributes.is_empty();
         // The gate accepts only legal names.
         let Some(name) = XmlName::new(tag.local) else { return Ok(()) };
-        let mut start = writer.open(name);
+        let mut start = writer.open_tag(name);
         for (local, value) in &attributes {
             if let Some(local) = XmlName::new(local) {
                 start = start.attr(local, value);
@@ -72,7 +72,7 @@ impl<'d> ElementCopy<'_, 'd> {
 
     fn copy_content(&mut self, writer: &mut XmlWriter) -> Result<(), Fault> {
         loop {
-            match self.gate.step()? {
+            match self.gate.read_step()? {
                 GateStep::Open(tag) => {
                     *self.has_markup = true;
                     self.copy_element(writer, tag)?;
@@ -80,7 +80,7 @@ impl<'d> ElementCopy<'_, 'd> {
                 GateStep::Text(part) => {
                     let mut text = String::new();
                     part.append_to(&mut text);
-                    writer.text(&text);
+                    writer.write_text(&text);
                     self.text.push_str(&text);
                 }
                 GateStep::Close | GateStep::Done => return Ok(()),

@@ -213,7 +213,7 @@ mod tests {
     }
 
     fn read(xml: &str) -> Payload {
-        Payload::read(xml.as_bytes(), &DocumentLimits::default()).unwrap()
+        Payload::parse(xml.as_bytes(), &DocumentLimits::default()).unwrap()
     }
 
     fn ended(id: &str) -> Payload {

@@ -115,7 +115,7 @@ impl WorkflowWalk<'_> {
         let item = |label: &str| Ok(items::spawn_child(label, agent, &request()?, &step.budget));
         match (self.try_item(step, key, item), gives) {
             (StartedUnit::Over(StepOutput::Payload(report)), Some(gives))
-                if report.name().is(namespaces::CORE, "final-report") =>
+                if report.name().is_named(namespaces::CORE, "final-report") =>
             {
                 let words = format!("{agent} gave a report and no <{}>: {}", gives.local, report.text());
                 StartedUnit::Over(StepOutput::Failed(StepFailure::new("agent.no-answer", words)))

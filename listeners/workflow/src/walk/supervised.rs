@@ -108,7 +108,7 @@ impl WorkflowWalk<'_> {
                 let words = (words, name_element("verdict"));
                 let key = format!("verdict:{}", round.key);
                 let verdict = self.request_goal(of, &key, name, Some(words), &shown, round.correction())?;
-                match verdict.attribute("value").as_deref() {
+                match verdict.find_attribute("value").as_deref() {
                     Some(supervision::CONTINUE) => return Ok(RoundDecision::Continue),
                     Some(supervision::REORIENT) if !round.is_last() => {
                         return Ok(RoundDecision::Reorient(WantedCorrection {
@@ -140,7 +140,7 @@ impl WorkflowWalk<'_> {
         }
         let said = take_output(self.find_answer(&format!("ask:{}", round.key), &question, &known))?;
         let note = said.text();
-        match said.attribute("choice").as_deref() {
+        match said.find_attribute("choice").as_deref() {
             Some(supervision::CONTINUE) => Ok(RoundDecision::Continue),
             Some(supervision::REORIENT) if !round.is_last() => {
                 let no_note = "A person wants this done again and wrote no note.";
@@ -228,7 +228,7 @@ mod tests {
 
     fn core(xml: &str) -> Payload {
         let (name, rest) = xml.split_once(' ').unwrap();
-        Payload::read(
+        Payload::parse(
             format!("<{name} xmlns='{}' {rest}", namespaces::CORE).as_bytes(),
             &DocumentLimits::default(),
         )
@@ -253,7 +253,7 @@ mod tests {
     fn turn(steps: Vec<Step>, facts: &RunFacts) -> WalkTurn {
         walk_workflow(
             &workflow(steps),
-            &Payload::read(b"<ask xmlns='urn:t'>Go.</ask>", &DocumentLimits::default()).unwrap(),
+            &Payload::parse(b"<ask xmlns='urn:t'>Go.</ask>", &DocumentLimits::default()).unwrap(),
             facts,
             2,
         )
@@ -291,7 +291,7 @@ mod tests {
             panic!("the timer is not cancelled")
         };
         assert_eq!(items.len(), 1);
-        assert!(items[0].name().is(namespaces::CORE, "cancel-timer"), "{items:?}");
+        assert!(items[0].name().is_named(namespaces::CORE, "cancel-timer"), "{items:?}");
         assert_eq!(note.starts, [], "the pause before the second try is in no reply");
     }
 

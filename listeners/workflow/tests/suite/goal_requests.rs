@@ -38,8 +38,8 @@ fn seen(id: &str, text: &str) -> EarlierOutput {
 /// The payload, after our model of the vocabulary accepted it.
 fn judged(request: &GoalRequest<'_>) -> Payload {
     let payload = request.to_payload().unwrap();
-    let model = SchemaModel::read(WORKFLOW_XSD).unwrap();
-    assert_eq!(model.explain(payload.bytes()), None, "{}", String::from_utf8_lossy(payload.bytes()));
+    let model = SchemaModel::from_xsd(WORKFLOW_XSD).unwrap();
+    assert_eq!(model.explain_payload(payload.bytes()), None, "{}", String::from_utf8_lossy(payload.bytes()));
     assert!(model.declares_all(payload.bytes()));
     payload
 }
@@ -92,7 +92,8 @@ fn f1_a_goal_that_may_converge_says_so_outside_of_what_is_shown() {
     ];
     let request = GoalRequest { converges: true, ..request(context, goal) };
     golden("converges.xml", &request);
-    let shown = String::from_utf8(request.to_payload().unwrap().child().unwrap().bytes().to_vec()).unwrap();
+    let shown =
+        String::from_utf8(request.to_payload().unwrap().parse_child().unwrap().bytes().to_vec()).unwrap();
     assert!(!shown.contains("converge"), "{shown}");
 }
 
@@ -139,10 +140,10 @@ fn f1_what_cannot_be_written_is_replaced_and_what_is_too_long_is_refused() {
 
 /// The texts of a request in order, read back.
 fn texts(payload: &Payload) -> Vec<String> {
-    let mut gate = Gate::strict(payload.bytes(), &DocumentLimits::FROM_PUMP).unwrap();
+    let mut gate = Gate::new_strict(payload.bytes(), &DocumentLimits::FROM_PUMP).unwrap();
     let (mut texts, mut text) = (Vec::new(), None);
     loop {
-        match gate.step().unwrap() {
+        match gate.read_step().unwrap() {
             GateStep::Open(tag) => {
                 let holds = matches!(tag.local, "goal" | "current-goal" | "task" | "correction");
                 text = holds.then(String::new);

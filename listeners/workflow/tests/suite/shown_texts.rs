@@ -4,7 +4,7 @@ use systole_kit::{DocumentLimits, Payload, namespaces};
 use systole_workflow::goal_request::{read_back, shown_text};
 
 fn shown(xml: &str) -> String {
-    shown_text(&Payload::read(xml.as_bytes(), &DocumentLimits::default()).unwrap())
+    shown_text(&Payload::parse(xml.as_bytes(), &DocumentLimits::default()).unwrap())
 }
 
 #[test]

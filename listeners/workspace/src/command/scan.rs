@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use rustix::fs::{FileType, OFlags, ResolveFlags, fstat};
-use systole_folder::{FolderRoot, HiddenNames, WorkBound, walk};
+use systole_folder::{FolderRoot, HiddenNames, WorkBound, walk_files};
 
 use crate::hash::hash_bytes;
 use crate::limits;
@@ -40,7 +40,7 @@ struct ScannedFile {
 impl FolderScan {
     /// Looks at the folder. Hashes of files that are as in an earlier look are taken from there.
     pub(crate) fn look(root: &FolderRoot, earlier: &FolderScan, bound: WorkBound<'_>) -> FolderScan {
-        let walked = walk(root, ".", HiddenNames::Listed, bound);
+        let walked = walk_files(root, ".", HiddenNames::Listed, bound);
         let mut scan =
             FolderScan { is_partial: walked.is_partial, hooks: list_hooks(root), ..FolderScan::default() };
         let mut hashed = 0;
@@ -110,7 +110,7 @@ type FileStamp = (i64, i64, u64, i64, u64, u64, u32);
 
 fn read_stamp(root: &FolderRoot, path: &str) -> Option<(FileStamp, u64)> {
     let flags = OFlags::PATH | OFlags::CLOEXEC;
-    let file = root.resolve(path, flags, ResolveFlags::NO_SYMLINKS).ok()?;
+    let file = root.resolve_path(path, flags, ResolveFlags::NO_SYMLINKS).ok()?;
     let stat = fstat(&file).ok()?;
     if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
         return None;
@@ -124,7 +124,8 @@ fn read_stamp(root: &FolderRoot, path: &str) -> Option<(FileStamp, u64)> {
 fn list_hooks(root: &FolderRoot) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     let mut names = vec![".git".to_owned(), ".git/config".to_owned(), ".git/info/attributes".to_owned()];
-    if let Some(entries) = root.folder(".git/hooks").ok().and_then(|folder| rustix::fs::Dir::new(folder).ok())
+    if let Some(entries) =
+        root.open_folder(".git/hooks").ok().and_then(|folder| rustix::fs::Dir::new(folder).ok())
     {
         for entry in entries.flatten().take(HOOKS) {
             names.extend(entry.file_name().to_str().ok().map(|name| format!(".git/hooks/{name}")));

@@ -92,7 +92,7 @@ impl CommandSessions {
         let kept = String::from_utf8(kept).ok()?;
         let below = Path::new(kept.trim_end_matches('\n')).strip_prefix(root_path).ok()?.to_str()?.to_owned();
         let below = if below.is_empty() { ".".to_owned() } else { below };
-        root.folder(&below).is_ok().then_some(below)
+        root.open_folder(&below).is_ok().then_some(below)
     }
 
     /// The variables that a session keeps, as the lines that set them. A command wrote them, so they are shown to

@@ -26,7 +26,7 @@ pub(crate) struct SwapPlace<'p> {
 impl<'p> SwapPlace<'p> {
     pub(crate) fn open(root: &FolderRoot, path: &'p str) -> Result<SwapPlace<'p>, Errno> {
         let (folder, name) = path.rsplit_once('/').unwrap_or((".", path));
-        Ok(SwapPlace { folder: root.folder(folder)?, name })
+        Ok(SwapPlace { folder: root.open_folder(folder)?, name })
     }
 
     /// Writes a new file beside it, on disk before this returns.

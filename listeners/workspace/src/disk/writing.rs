@@ -51,7 +51,7 @@ pub(crate) fn build_record(
     for change in changes.iter().filter(|change| change.after.is_some()) {
         let mut path = change.path.as_str();
         while let Some((above, _)) = path.rsplit_once('/') {
-            if root.folder(above).is_ok() || !folders.insert(above.to_owned()) {
+            if root.open_folder(above).is_ok() || !folders.insert(above.to_owned()) {
                 break;
             }
             path = above;

@@ -74,20 +74,20 @@ impl ChangeRequest {
         let name = payload.name();
         match (&*name.ns, &*name.local) {
             (namespaces::WORKSPACE, "undo") => {
-                Ok(Some(ChangeRequest::Undo(payload.attribute("change").unwrap_or_default())))
+                Ok(Some(ChangeRequest::Undo(payload.find_attribute("change").unwrap_or_default())))
             }
             (namespaces::WORKSPACE, "change-set") => {
-                let mut gate = Gate::strict(payload.bytes(), &DocumentLimits::FROM_PUMP)?;
-                gate.step()?;
+                let mut gate = Gate::new_strict(payload.bytes(), &DocumentLimits::FROM_PUMP)?;
+                gate.read_step()?;
                 let mut elements = Vec::new();
-                while let Some(tag) = gate.child()? {
+                while let Some(tag) = gate.read_child()? {
                     elements.push(read_element(&mut gate, &tag)?);
                 }
                 Ok(Some(ChangeRequest::Set(elements)))
             }
             (namespaces::COMMANDS | namespaces::PROPOSALS, _) => {
-                let mut gate = Gate::strict(payload.bytes(), &DocumentLimits::FROM_PUMP)?;
-                let GateStep::Open(tag) = gate.step()? else { return Ok(None) };
+                let mut gate = Gate::new_strict(payload.bytes(), &DocumentLimits::FROM_PUMP)?;
+                let GateStep::Open(tag) = gate.read_step()? else { return Ok(None) };
                 Ok(Some(ChangeRequest::Set(vec![read_element(&mut gate, &tag)?])))
             }
             _ => Ok(None),
@@ -115,7 +115,7 @@ impl ElementFields {
             written.attributes.push((attribute.local.to_owned(), attribute.value().into_owned()));
         }
         loop {
-            match gate.step()? {
+            match gate.read_step()? {
                 GateStep::Open(child) => {
                     let text = gate.text_inside()?;
                     match child.local {
@@ -134,7 +134,7 @@ impl ElementFields {
 
 /// Reads the element that `gate` has just opened, to its end.
 fn read_element<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>) -> Result<SetElement, Fault> {
-    let ns = gate.ns(tag).unwrap_or_default().to_owned();
+    let ns = gate.find_namespace(tag).unwrap_or_default().to_owned();
     let name = tag.local.to_owned();
     let written = ElementFields::read_element(gate)?;
     let is_known = matches!(&*ns, namespaces::COMMANDS | namespaces::PROPOSALS);

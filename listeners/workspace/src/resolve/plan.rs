@@ -103,12 +103,12 @@ impl<'r> EditPlan<'r> {
     /// Reads a file that is not planned yet. Returns where it really is.
     fn load_file(&mut self, named: &str) -> Result<String, ElementFault> {
         check_path(named)?;
-        let path = self.root.place(named)?;
+        let path = self.root.find_place(named)?;
         check_path(&path)?;
         if self.files.contains_key(&path) {
             return Ok(path);
         }
-        let planned = match self.root.read(&path) {
+        let planned = match self.root.read_file(&path) {
             Ok(file) => {
                 check_writable(&path, file.mode)?;
                 let same = self.files.iter().find(|(_, known)| known.identity == Some(file.identity));
@@ -228,7 +228,7 @@ impl<'r> EditPlan<'r> {
     }
 
     fn describe_missing(&self, named: &str) -> ElementFault {
-        let near = self.root.nearest(named, self.bound);
+        let near = self.root.find_nearest(named, self.bound);
         let hint =
             if near.is_empty() { String::new() } else { format!("; did you mean {}?", near.join(", ")) };
         ElementFault::new(fault::NOT_FOUND, format!("there is no file '{named}'{hint}"))

@@ -74,10 +74,10 @@ fn describe_change(path: &str, what: &str) -> ElementFault {
 /// A file as it is now.
 fn read_current(root: &FolderRoot, path: &str) -> Result<RealizedChange, ElementFault> {
     check_path(path)?;
-    if root.place(path)? != path {
+    if root.find_place(path)? != path {
         return Err(describe_change(path, "is reached by a link now"));
     }
-    let (bytes, mode) = match root.read(path) {
+    let (bytes, mode) = match root.read_file(path) {
         Ok(file) => {
             check_writable(path, file.mode)?;
             (Some(file.bytes), file.mode)

@@ -77,7 +77,7 @@ pub(crate) fn change_set(elements: &str) -> Payload {
 }
 
 pub(crate) fn payload(xml: &str) -> Payload {
-    Payload::read(xml.as_bytes(), &DocumentLimits::default()).unwrap()
+    Payload::parse(xml.as_bytes(), &DocumentLimits::default()).unwrap()
 }
 
 pub(crate) fn undo(change: &str) -> Payload {
@@ -91,14 +91,14 @@ pub(crate) fn models() -> [SchemaModel; 3] {
     let [commands, proposals] = [plain(COMMANDS_XSD), plain(PROPOSALS_XSD)];
     let others = [("commands.xsd", commands.as_bytes()), ("proposals.xsd", proposals.as_bytes())];
     let workspace = SchemaModel::read_among(WORKSPACE_XSD, &others).unwrap();
-    [SchemaModel::read(others[0].1).unwrap(), SchemaModel::read(others[1].1).unwrap(), workspace]
+    [SchemaModel::from_xsd(others[0].1).unwrap(), SchemaModel::from_xsd(others[1].1).unwrap(), workspace]
 }
 
 /// Fails if the payload does not fit its schema.
 pub(crate) fn judge(payload: &Payload) {
     static MODELS: std::sync::LazyLock<[SchemaModel; 3]> = std::sync::LazyLock::new(models);
     let model = MODELS.iter().find(|model| model.target_namespace() == &*payload.name().ns);
-    let found = model.unwrap().explain(payload.bytes());
+    let found = model.unwrap().explain_payload(payload.bytes());
     assert!(found.is_none(), "{found:?} {}", String::from_utf8_lossy(payload.bytes()));
 }
 
@@ -251,7 +251,7 @@ impl Said {
     }
 
     pub(crate) fn attribute(&self, name: &str) -> String {
-        self.payload.attribute(name).unwrap_or_default()
+        self.payload.find_attribute(name).unwrap_or_default()
     }
 
     pub(crate) fn outcome(&self) -> String {
@@ -276,7 +276,7 @@ impl Said {
     pub(crate) fn results(&self) -> Vec<(String, String, String, String)> {
         let mut found = Vec::new();
         self.children("result", |gate| {
-            let get = |name: &str| gate.attribute(name).map(|value| value.into_owned());
+            let get = |name: &str| gate.find_attribute(name).map(|value| value.into_owned());
             let code = get("code").or_else(|| get("exit")).unwrap_or_default();
             let row = (get("element").unwrap(), get("outcome").unwrap(), code);
             found.push((row.0, row.1, row.2, gate.text_inside().unwrap()));
@@ -288,8 +288,8 @@ impl Said {
     pub(crate) fn changed(&self) -> Vec<String> {
         let mut found = Vec::new();
         self.children("changed", |gate| {
-            found.push(gate.attribute("path").unwrap().into_owned());
-            gate.skip().unwrap();
+            found.push(gate.find_attribute("path").unwrap().into_owned());
+            gate.skip_content().unwrap();
         });
         found
     }
@@ -298,17 +298,17 @@ impl Said {
     pub(crate) fn each(&self, child: &str, attribute: &str) -> Vec<String> {
         let mut found = Vec::new();
         self.children(child, |gate| {
-            found.push(gate.attribute(attribute).map(|value| value.into_owned()).unwrap_or_default());
-            gate.skip().unwrap();
+            found.push(gate.find_attribute(attribute).map(|value| value.into_owned()).unwrap_or_default());
+            gate.skip_content().unwrap();
         });
         found
     }
 
     fn children(&self, local: &str, mut each: impl FnMut(&mut Gate<'_>)) {
-        let mut gate = Gate::strict(self.payload.bytes(), &DocumentLimits::FROM_PUMP).unwrap();
-        assert!(matches!(gate.step(), Ok(GateStep::Open(_))));
-        while let Some(tag) = gate.child().unwrap() {
-            if tag.local == local { each(&mut gate) } else { gate.skip().unwrap() }
+        let mut gate = Gate::new_strict(self.payload.bytes(), &DocumentLimits::FROM_PUMP).unwrap();
+        assert!(matches!(gate.read_step(), Ok(GateStep::Open(_))));
+        while let Some(tag) = gate.read_child().unwrap() {
+            if tag.local == local { each(&mut gate) } else { gate.skip_content().unwrap() }
         }
     }
 }

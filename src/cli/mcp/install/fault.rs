@@ -28,7 +28,7 @@ impl NotInstalled {
 
     /// A file or a folder was not written.
     pub(super) fn from_write_error(path: &Path, error: &std::io::Error) -> NotInstalled {
-        let fault = system::unwritten(path, "the installation", error);
+        let fault = system::report_unwritten(path, "the installation", error);
         NotInstalled::unavailable(fault.words, fault.fix)
     }
 }

@@ -19,7 +19,7 @@ use systole_carriers::InheritedVariables;
 use systole_config::{self as config, McpServer, RECORD, install_folder};
 use systole_core::types::composition::ListenerProgram;
 use systole_core::types::ids::Name;
-use systole_system::system::told;
+use systole_system::system::describe_error;
 
 pub(super) use fault::NotInstalled;
 use folder::NewFolder;
@@ -168,7 +168,7 @@ impl ServerToInstall<'_> {
             return Err(NotInstalled::from_failure(words, fix));
         }
         let text = fs::read_to_string(self.directory.join(&file))
-            .map_err(|error| NotInstalled::from_failure(format!("{file}: {}", told(&error)), &fix))?;
+            .map_err(|error| NotInstalled::from_failure(format!("{file}: {}", describe_error(&error)), &fix))?;
         let lock = PackageLock::from_stored(self.request, &text)
             .map_err(|fault| NotInstalled::from_failure(format!("{file}: {fault}"), &fix))?;
         match package_changes(&pin.packages, &lock.packages).first() {

@@ -190,7 +190,7 @@ fn read_bounded(path: &Path, most: u64) -> Result<String, NotInstalled> {
     match file {
         Ok(_bytes) => Ok(text),
         Err(error) => {
-            let words = format!("{}: {}", path.display(), systole_system::system::told(&error));
+            let words = format!("{}: {}", path.display(), systole_system::system::describe_error(&error));
             Err(NotInstalled::from_failure(words, "name another version of the package"))
         }
     }

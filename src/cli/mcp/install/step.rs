@@ -9,7 +9,7 @@ use systole_carriers::{InheritedVariables, output_of, sandbox_level};
 use systole_config::McpServer;
 use systole_core::types::composition::{ListenerProgram, ProgramSandbox};
 use systole_core::types::ids::Name;
-use systole_system::system::told;
+use systole_system::system::describe_error;
 
 /// How long one program may take.
 const LONGEST: Duration = Duration::from_secs(600);
@@ -106,7 +106,7 @@ impl StepRunner<'_> {
             sandbox,
         };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let runtime = runtime.map_err(|error| told(&error))?;
+        let runtime = runtime.map_err(|error| describe_error(&error))?;
         let names = (self.organism, &self.server.name);
         runtime.block_on(output_of(&program, names, &self.around, LONGEST))
     }

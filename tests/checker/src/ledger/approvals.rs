@@ -40,12 +40,12 @@ impl Ledger {
         self.firsts.get(&["approval", id])
     }
 
-    pub(super) fn asks(&mut self, step: &Step<'_>, call: &str) {
+    pub(super) fn note_request(&mut self, step: &Step<'_>, call: &str) {
         let Some(tag) = step.core_named("approval-requested") else { return };
-        let text = |name| tag.attribute(name).unwrap_or_default().to_owned();
+        let text = |name| tag.find_attribute(name).unwrap_or_default().to_owned();
         let (id, expires) = (text("id"), text("expires"));
         self.firsts.put(&["approval", &id], step.record.position);
-        let of_attempt = tag.attribute("unknown").is_some();
+        let of_attempt = tag.find_attribute("unknown").is_some();
         self.with_call(&step.record.thread, call, |call| {
             // For one call, several attempts may be asked about, one after another.
             if of_attempt {
@@ -56,9 +56,9 @@ impl Ledger {
         });
     }
 
-    pub(super) fn questions(&mut self, step: &Step<'_>, caller: &str, turn: u32, ordinal: u32) {
+    pub(super) fn note_question(&mut self, step: &Step<'_>, caller: &str, turn: u32, ordinal: u32) {
         let Some(tag) = step.core_named("person-asked") else { return };
-        let text = |name| tag.attribute(name).unwrap_or_default().to_owned();
+        let text = |name| tag.find_attribute(name).unwrap_or_default().to_owned();
         let (id, expires) = (text("id"), text("expires"));
         self.firsts.put(&["approval", &id], step.record.position);
         let pieces = tag.inside.split("<choice>").skip(1);
@@ -72,15 +72,15 @@ impl Ledger {
         });
     }
 
-    pub(super) fn amends(&mut self, step: &Step<'_>, call: &str) {
+    pub(super) fn note_amendment(&mut self, step: &Step<'_>, call: &str) {
         self.with_call(&step.record.thread, call, |call| {
             if let Some(approval) = &mut call.approval {
-                approval.amendment = Some(RecordHash::of(&step.record.body));
+                approval.amendment = Some(RecordHash::hash_bytes(&step.record.body));
             }
         });
     }
 
-    pub(super) fn decides(&mut self, step: &Step<'_>, call: &str) {
+    pub(super) fn note_decision(&mut self, step: &Step<'_>, call: &str) {
         self.with_call(&step.record.thread, call, |call| {
             if let Some(approval) = &mut call.approval {
                 approval.outcome = approval.outcome.take().or_else(|| step.record.code.clone());

@@ -10,7 +10,7 @@ use sha2::{Digest as _, Sha256};
 pub(super) struct Firsts(HashMap<[u8; 16], u64>);
 
 impl Firsts {
-    fn mark(parts: &[&str]) -> [u8; 16] {
+    fn mark_parts(parts: &[&str]) -> [u8; 16] {
         let hash = parts.iter().fold(Sha256::new(), |hash, part| {
             // The length before each part keeps ("a", "bc") and ("ab", "c") apart.
             hash.chain_update((part.len() as u64).to_be_bytes()).chain_update(part)
@@ -21,11 +21,11 @@ impl Firsts {
     }
 
     pub(super) fn get(&self, parts: &[&str]) -> Option<u64> {
-        self.0.get(&Firsts::mark(parts)).copied()
+        self.0.get(&Firsts::mark_parts(parts)).copied()
     }
 
     pub(super) fn put(&mut self, parts: &[&str], position: u64) {
-        self.0.entry(Firsts::mark(parts)).or_insert(position);
+        self.0.entry(Firsts::mark_parts(parts)).or_insert(position);
     }
 }
 

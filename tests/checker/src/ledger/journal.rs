@@ -23,61 +23,65 @@ pub(crate) struct Bought {
 }
 
 impl Bought {
-    pub(crate) fn and(self, other: Bought) -> Bought {
+    pub(crate) fn sum_with(self, other: Bought) -> Bought {
         let tokens = self.tokens.saturating_add(other.tokens);
         Bought { tokens, micros: self.micros.saturating_add(other.micros) }
     }
 
-    fn without(self, other: Bought) -> Bought {
+    fn subtract_use(self, other: Bought) -> Bought {
         let tokens = self.tokens.saturating_sub(other.tokens);
         Bought { tokens, micros: self.micros.saturating_sub(other.micros) }
     }
 }
 
 impl Ledger {
-    pub(super) fn writes(&mut self, step: &Step<'_>, call: &str) {
-        let Some(tag) = tag::entry(&step.record.body) else { return };
+    pub(super) fn note_entry(&mut self, step: &Step<'_>, call: &str) {
+        let Some(tag) = tag::parse_entry(&step.record.body) else { return };
         let thread = &step.record.thread;
-        let id = tag.large("id").unwrap_or_default();
+        let id = tag.read_large("id").unwrap_or_default();
         if step.record.code.as_deref() == Some("model-started") {
-            let tokens = tag.large("reserve-tokens").unwrap_or(0);
-            let kept = Bought { tokens, micros: tag.micros("reserve-money").unwrap_or(0) };
+            let tokens = tag.read_large("reserve-tokens").unwrap_or(0);
+            let kept = Bought { tokens, micros: tag.read_micros("reserve-money").unwrap_or(0) };
             self.with_call(thread, call, |call| {
                 call.journal.push(Entry { id, kept: Some(kept), is_start: true });
             });
-            self.spends(thread, Bought::default(), kept);
+            self.replace_spent(thread, Bought::default(), kept);
             return;
         }
         let mut kept = None;
         self.with_call(thread, call, |call| {
-            let of = tag.large("of");
+            let of = tag.read_large("of");
             let start = call.journal.iter_mut().find(|entry| entry.is_start && Some(entry.id) == of);
             kept = start.and_then(|start| start.kept.take());
             call.journal.push(Entry { id, kept: None, is_start: false });
         });
         let Some(kept) = kept else { return };
-        let tokens = match (tag.large("in"), tag.large("out")) {
+        let tokens = match (tag.read_large("in"), tag.read_large("out")) {
             (None, None) => kept.tokens,
             (read, written) => read.unwrap_or(0).saturating_add(written.unwrap_or(0)),
         };
-        self.spends(thread, kept, Bought { tokens, micros: tag.micros("money").unwrap_or(kept.micros) });
+        self.replace_spent(
+            thread,
+            kept,
+            Bought { tokens, micros: tag.read_micros("money").unwrap_or(kept.micros) },
+        );
     }
 
     /// Adds the use of an ended child to a thread; its tree already counted it.
-    pub(super) fn buys(&mut self, thread: &str, bought: Bought) {
+    pub(super) fn note_purchase(&mut self, thread: &str, bought: Bought) {
         if let Some(thread) = self.threads.get_mut(thread) {
-            thread.bought = thread.bought.and(bought);
+            thread.bought = thread.bought.sum_with(bought);
         }
     }
 
-    fn spends(&mut self, thread: &str, instead_of: Bought, bought: Bought) {
+    fn replace_spent(&mut self, thread: &str, instead_of: Bought, bought: Bought) {
         if let Some(thread) = self.threads.get_mut(thread) {
-            thread.bought = thread.bought.without(instead_of).and(bought);
+            thread.bought = thread.bought.subtract_use(instead_of).sum_with(bought);
         }
-        let Some(root) = self.threads.get_mut(path::root(thread)) else { return };
+        let Some(root) = self.threads.get_mut(path::find_root(thread)) else { return };
         let budget_use = root.budget_use_at_work().and_then(|number| root.budget_uses.get_mut(&number));
         if let Some(budget_use) = budget_use {
-            budget_use.bought = budget_use.bought.without(instead_of).and(bought);
+            budget_use.bought = budget_use.bought.subtract_use(instead_of).sum_with(bought);
         }
     }
 }

@@ -47,8 +47,8 @@ pub(crate) struct Step<'r> {
 
 impl<'r> Step<'r> {
     pub(crate) fn new(record: &'r LogLine, act: Option<Act<'r>>) -> Step<'r> {
-        let core = if record.from == "core" { tag::root(&record.body) } else { None };
-        Step { record, act, leaf: record.leaf(), core }
+        let core = if record.from == "core" { tag::parse_root(&record.body) } else { None };
+        Step { record, act, leaf: record.hash_leaf(), core }
     }
 
     /// The core payload of that name.
@@ -58,7 +58,7 @@ impl<'r> Step<'r> {
 
     /// Whether it is an attempt after one that died with the pump.
     pub(crate) fn tells_of_a_death_of_the_pump(&self) -> bool {
-        self.core_named("attempt").and_then(|tag| tag.attribute("with_pump")) == Some("true")
+        self.core_named("attempt").and_then(|tag| tag.find_attribute("with_pump")) == Some("true")
     }
 }
 
@@ -85,25 +85,25 @@ pub(crate) struct Ledger {
 }
 
 impl Ledger {
-    pub(crate) fn thread(&self, id: &str) -> Option<&Thread> {
+    pub(crate) fn find_thread(&self, id: &str) -> Option<&Thread> {
         self.threads.get(id)
     }
 
-    pub(crate) fn call(&self, thread: &str, call: &str) -> Option<&Call> {
-        self.thread(thread)?.calls.get(call)
+    pub(crate) fn find_call(&self, thread: &str, call: &str) -> Option<&Call> {
+        self.find_thread(thread)?.calls.get(call)
     }
 
     /// The open call that a record belongs to.
     pub(crate) fn call_of(&self, step: &Step<'_>) -> Option<&Call> {
-        self.call(&step.record.thread, step.act?.call()?)
+        self.find_call(&step.record.thread, step.act?.call()?)
     }
 
     /// The head that a record of this thread continues.
-    pub(crate) fn head(&self, thread: &str) -> RecordHash {
-        self.thread(thread).map_or_else(|| head_zero(thread), |thread| thread.head)
+    pub(crate) fn find_head(&self, thread: &str) -> RecordHash {
+        self.find_thread(thread).map_or_else(|| head_zero(thread), |thread| thread.head)
     }
 
-    pub(crate) fn place(&self, id: RecordId) -> Option<Place> {
+    pub(crate) fn find_place(&self, id: RecordId) -> Option<Place> {
         self.ids.get(&id).copied()
     }
 
@@ -129,17 +129,17 @@ impl Ledger {
 
     /// Whether a child has not ended; a child that never began is not running.
     pub(crate) fn is_running(&self, child: &str) -> bool {
-        self.thread(child).is_some_and(|child| child.ended.is_none())
+        self.find_thread(child).is_some_and(|child| child.ended.is_none())
     }
 
     /// Skips a row that is not a record.
-    pub(crate) fn skip(&mut self, position: u64) {
+    pub(crate) fn skip_to(&mut self, position: u64) {
         self.position = self.position.max(position);
         self.records += 1;
     }
 
     /// Takes a record.
-    pub(crate) fn apply(&mut self, step: &Step<'_>) {
+    pub(crate) fn apply_step(&mut self, step: &Step<'_>) {
         let record = step.record;
         self.position = record.position;
         self.records += 1;
@@ -168,46 +168,46 @@ impl Ledger {
             }
         }
         match step.act {
-            Some(Act::Opens { call, to, by }) => self.opens(step, call, to, by),
-            Some(Act::Item { call, turn, ordinal, sort }) => self.item(step, call, turn, ordinal, sort),
-            Some(act @ Act::Takes { .. }) => self.takes(step, act),
-            Some(Act::Answer { caller, turn, ordinal }) => self.answered(step, caller, turn, ordinal),
+            Some(Act::Opens { call, to, by }) => self.note_open(step, call, to, by),
+            Some(Act::Item { call, turn, ordinal, sort }) => self.note_item(step, call, turn, ordinal, sort),
+            Some(act @ Act::Takes { .. }) => self.note_takers(step, act),
+            Some(Act::Answer { caller, turn, ordinal }) => self.note_answer(step, caller, turn, ordinal),
             Some(Act::Inbox { call }) => {
-                self.told(step);
-                self.warned(step, call);
+                self.note_notice(step);
+                self.note_warning(step, call);
             }
             Some(Act::Wraps { call }) => self.with_call(&record.thread, call, |call| {
                 call.wraps_up.get_or_insert(record.position);
             }),
-            Some(Act::Fires { call }) => self.fired(step, call),
-            Some(Act::Unset { .. }) => self.unset(step),
-            Some(Act::Clocks { call }) => self.clocked(step, call),
-            Some(Act::Asks { call }) => self.asks(step, call),
-            Some(Act::Questions { caller, turn, ordinal }) => self.questions(step, caller, turn, ordinal),
-            Some(Act::Tell { call, to, .. }) => self.open(record, call.to_owned(), to),
-            Some(Act::Amends { call }) => self.amends(step, call),
+            Some(Act::Fires { call }) => self.note_firing(step, call),
+            Some(Act::Unset { .. }) => self.remove_timer(step),
+            Some(Act::Clocks { call }) => self.note_time(step, call),
+            Some(Act::Asks { call }) => self.note_request(step, call),
+            Some(Act::Questions { caller, turn, ordinal }) => self.note_question(step, caller, turn, ordinal),
+            Some(Act::Tell { call, to, .. }) => self.open_call(record, call.to_owned(), to),
+            Some(Act::Amends { call }) => self.note_amendment(step, call),
             Some(Act::Decides { call }) => {
-                self.decides(step, call);
-                self.moved(&record.thread, call);
+                self.note_decision(step, call);
+                self.note_move(&record.thread, call);
             }
-            Some(Act::Steers { call }) => self.steered(step, call),
-            Some(Act::Outcome { call }) => self.close(step, call),
+            Some(Act::Steers { call }) => self.note_steer(step, call),
+            Some(Act::Outcome { call }) => self.close_call(step, call),
             Some(Act::DeadLetter { call, .. }) => {
                 self.with_call(&record.thread, call, |call| call.is_dead = true);
             }
-            Some(Act::Attempt { call, .. }) => self.attempted(step, call),
-            Some(Act::Writes { call, .. }) => self.writes(step, call),
-            Some(Act::Terminal) => self.end(step),
-            Some(Act::Pauses) => self.pauses(&record.thread, Some(record.position)),
-            Some(Act::Resumes) => self.pauses(&record.thread, None),
+            Some(Act::Attempt { call, .. }) => self.note_attempt(step, call),
+            Some(Act::Writes { call, .. }) => self.note_entry(step, call),
+            Some(Act::Terminal) => self.end_thread(step),
+            Some(Act::Pauses) => self.set_pause(&record.thread, Some(record.position)),
+            Some(Act::Resumes) => self.set_pause(&record.thread, None),
             Some(Act::Aside) if record.thread == "sys" => self.starts_or_ends(step),
             Some(Act::Marks { call }) => self.take_mark(step, call),
             Some(Act::Denies { .. } | Act::Aside) | None => {}
         }
     }
 
-    fn attempted(&mut self, step: &Step<'_>, call: &str) {
-        let number = step.core_named("attempt").and_then(|tag| tag.number("number"));
+    fn note_attempt(&mut self, step: &Step<'_>, call: &str) {
+        let number = step.core_named("attempt").and_then(|tag| tag.read_number("number"));
         let lost = u32::from(step.tells_of_a_death_of_the_pump());
         self.with_call(&step.record.thread, call, |call| {
             call.deaths_on_record += if call.attempts.is_some() { lost } else { 0 };
@@ -216,7 +216,7 @@ impl Ledger {
             call.lost_with_pump += lost;
             call.waits_no_more();
         });
-        self.moved(&step.record.thread, call);
+        self.note_move(&step.record.thread, call);
     }
 
     fn with_call(&mut self, thread: &str, call: &str, change: impl FnOnce(&mut Call)) {
@@ -225,12 +225,12 @@ impl Ledger {
         }
     }
 
-    fn open(&mut self, record: &LogLine, path: String, listener: &str) {
+    fn open_call(&mut self, record: &LogLine, path: String, listener: &str) {
         let call = Call {
             listener: listener.to_owned(),
             caller: record.from.clone(),
             timer: None,
-            request: RecordHash::of(&record.body),
+            request: RecordHash::hash_bytes(&record.body),
             approval: None,
             position: record.position,
             seq: record.seq,
@@ -261,18 +261,19 @@ impl Ledger {
         }
     }
 
-    fn opens(&mut self, step: &Step<'_>, call: &str, to: &str, by: By) {
+    fn note_open(&mut self, step: &Step<'_>, call: &str, to: &str, by: By) {
         let record = step.record;
-        self.open(record, call.to_owned(), to);
+        self.open_call(record, call.to_owned(), to);
         if by != By::Spawn {
             self.gives_budget_use(step, call);
         }
         let Some(thread) = self.threads.get_mut(&record.thread) else { return };
-        thread.top_calls = thread.top_calls.max(path::top(call));
+        thread.top_calls = thread.top_calls.max(path::find_top(call));
         if by == By::Timer {
-            let id = step.core_named("timer-fired").and_then(|tag| tag.attribute("id")).map(str::to_owned);
+            let id =
+                step.core_named("timer-fired").and_then(|tag| tag.find_attribute("id")).map(str::to_owned);
             self.with_call(&record.thread, call, |call| call.timer = id);
-            return self.fired(step, call);
+            return self.note_firing(step, call);
         }
         if by != By::Spawn || !record.thread.contains('.') || thread.child.is_some() {
             return;
@@ -297,7 +298,7 @@ impl Ledger {
         }
     }
 
-    fn item(&mut self, step: &Step<'_>, call: &str, turn: u32, ordinal: u32, sort: Sort<'_>) {
+    fn note_item(&mut self, step: &Step<'_>, call: &str, turn: u32, ordinal: u32, sort: Sort<'_>) {
         let record = step.record;
         self.firsts.put(&["item", &record.thread, &path::of_item(call, turn, ordinal)], record.position);
         let boot = self.starts.boot;
@@ -306,9 +307,9 @@ impl Ledger {
             if turn > call.settled {
                 call.outlived = boot.filter(|boot| call.moved < *boot);
             }
-            call.settle(turn);
+            call.settle_turn(turn);
             call.moved = record.position;
-            if turn == call.settled && call.item(turn, ordinal).is_none() {
+            if turn == call.settled && call.find_item(turn, ordinal).is_none() {
                 call.items.push(Item {
                     ordinal,
                     is_note: sort == Sort::Note,
@@ -331,9 +332,9 @@ impl Ledger {
         });
         match sort {
             Sort::Call { to } => {
-                self.uses(&record.thread, 1, 0);
-                self.charge(&record.thread, 1, 0);
-                self.open(record, path::of_item(call, turn, ordinal), to);
+                self.add_use(&record.thread, 1, 0);
+                self.charge_use(&record.thread, 1, 0);
+                self.open_call(record, path::of_item(call, turn, ordinal), to);
             }
             Sort::Spawn => {
                 let spawn = Spawn {
@@ -347,7 +348,7 @@ impl Ledger {
                 };
                 self.spawns.insert(record.id, spawn);
             }
-            Sort::Final => self.close(step, call),
+            Sort::Final => self.close_call(step, call),
             Sort::Wait
             | Sort::End
             | Sort::Steer
@@ -362,7 +363,7 @@ impl Ledger {
         }
     }
 
-    fn answer(&mut self, thread: &str, caller: &str, turn: u32, ordinal: u32) {
+    fn count_answer(&mut self, thread: &str, caller: &str, turn: u32, ordinal: u32) {
         let position = self.position;
         self.with_call(thread, caller, |call| {
             if let Some(item) = call.item_mut(turn, ordinal) {
@@ -372,60 +373,63 @@ impl Ledger {
         });
     }
 
-    fn answered(&mut self, step: &Step<'_>, caller: &str, turn: u32, ordinal: u32) {
+    fn note_answer(&mut self, step: &Step<'_>, caller: &str, turn: u32, ordinal: u32) {
         let thread = &step.record.thread;
-        self.answer(thread, caller, turn, ordinal);
+        self.count_answer(thread, caller, turn, ordinal);
         self.answered_timer(step, caller, turn, ordinal);
-        if let Some(to) = step.core_named("context-cleared").and_then(|tag| tag.large("to_seq")) {
+        if let Some(to) = step.core_named("context-cleared").and_then(|tag| tag.read_large("to_seq")) {
             self.with_call(thread, caller, |call| call.cleared = call.cleared.max(to));
         }
         let Some(tag) = step.core_named("thread-spawned") else { return };
-        let item = self.call(thread, caller).and_then(|call| call.item(turn, ordinal));
+        let item = self.find_call(thread, caller).and_then(|call| call.find_item(turn, ordinal));
         let Some(spawned_by) = item.and_then(|item| item.spawn) else { return };
-        self.uses(thread, 1, 1);
-        self.charge(thread, 1, 1);
+        self.add_use(thread, 1, 1);
+        self.charge_use(thread, 1, 1);
         // A spawn that is confirmed too early still waits for its child.
         let has_child = self.spawns.get(&spawned_by).is_some_and(|spawn| spawn.child.is_some());
         let spawn = if has_child { self.spawns.remove(&spawned_by) } else { None };
         let child = spawn.and_then(|spawn| spawn.child).and_then(|child| self.threads.get_mut(&child));
         if let Some(child) = child.and_then(|thread| thread.child.as_mut()) {
             child.is_confirmed = true;
-            child.ceiling = tag.number("messages");
+            child.ceiling = tag.read_number("messages");
         }
     }
 
-    fn told(&mut self, step: &Step<'_>) {
-        let child = step.core_named("thread-finished").and_then(|tag| tag.attribute("id"));
+    fn note_notice(&mut self, step: &Step<'_>) {
+        let child = step.core_named("thread-finished").and_then(|tag| tag.find_attribute("id"));
         let child = child.and_then(|id| self.threads.get_mut(id)).and_then(|thread| thread.child.as_mut());
         if let Some(child) = child {
             child.told.get_or_insert(step.record.position);
         }
         if let Some(tag) = step.core_named("thread-finished") {
-            let number = |name| tag.number(name).unwrap_or(0);
-            self.uses(&step.record.thread, number("messages"), number("children"));
-            let (tokens, micros) = (tag.large("tokens").unwrap_or(0), tag.micros("money").unwrap_or(0));
-            self.buys(&step.record.thread, Bought { tokens, micros });
+            let number = |name| tag.read_number(name).unwrap_or(0);
+            self.add_use(&step.record.thread, number("messages"), number("children"));
+            let (tokens, micros) =
+                (tag.read_large("tokens").unwrap_or(0), tag.read_micros("money").unwrap_or(0));
+            self.note_purchase(&step.record.thread, Bought { tokens, micros });
         }
     }
 
     /// Counts the use in a thread.
-    fn uses(&mut self, thread: &str, messages: u32, children: u32) {
+    fn add_use(&mut self, thread: &str, messages: u32, children: u32) {
         if let Some(thread) = self.threads.get_mut(thread) {
             let (before, below) = thread.used;
             thread.used = (before.saturating_add(messages), below.saturating_add(children));
         }
     }
 
-    fn warned(&mut self, step: &Step<'_>, call: &str) {
+    fn note_warning(&mut self, step: &Step<'_>, call: &str) {
         let Some(tag) = step.core_named("budget-warning") else { return };
-        let (Some(what), Some(limit)) = (tag.attribute("what"), tag.attribute("limit")) else { return };
+        let (Some(what), Some(limit)) = (tag.find_attribute("what"), tag.find_attribute("limit")) else {
+            return;
+        };
         let (what, limit) = (what.to_owned(), limit.to_owned());
         self.with_call(&step.record.thread, call, |call| {
             call.warned.push(Warning { what, limit, settled: call.settled });
         });
     }
 
-    fn steered(&mut self, step: &Step<'_>, call: &str) {
+    fn note_steer(&mut self, step: &Step<'_>, call: &str) {
         let record = step.record;
         self.with_call(&record.thread, call, |call| call.steered = Some(call.settled));
         let Some((parent, _)) = record.thread.rsplit_once('.') else { return };
@@ -435,23 +439,23 @@ impl Ledger {
         }
     }
 
-    fn close(&mut self, step: &Step<'_>, call: &str) {
+    fn close_call(&mut self, step: &Step<'_>, call: &str) {
         let record = step.record;
         self.firsts.put(&["outcome", &record.thread, call], record.position);
-        match (path::item(call), path::taker(call)) {
-            (Some(item), Some(number)) => self.took(&record.thread, item, number),
-            (Some((caller, turn, ordinal)), None) => self.answer(&record.thread, caller, turn, ordinal),
+        match (path::split_item(call), path::find_taker(call)) {
+            (Some(item), Some(number)) => self.note_taken(&record.thread, item, number),
+            (Some((caller, turn, ordinal)), None) => self.count_answer(&record.thread, caller, turn, ordinal),
             (None, _) => {}
         }
         let Some(thread) = self.threads.get_mut(&record.thread) else { return };
         let Some(closed) = thread.calls.remove(call) else { return };
         if path::is_top(call) {
             // A top call is due when those before it are over; a later one may close while it is at work.
-            let behind = |other: &&str| path::is_top(other) && path::top(other) > path::top(call);
+            let behind = |other: &&str| path::is_top(other) && path::find_top(other) > path::find_top(call);
             let behind = thread.calls.iter_mut().filter(|(other, _)| behind(&other.as_str()));
             behind.for_each(|(_, call)| call.moved = record.position);
         }
-        thread.timers.values_mut().for_each(|timer| timer.closed(call, closed.settled));
+        thread.timers.values_mut().for_each(|timer| timer.note_close(call, closed.settled));
         // The rule on open calls below has reported them; they are removed with the call.
         thread.calls.retain(|other, _| !path::is_below(other, call));
         if thread.calls.is_empty() {
@@ -465,18 +469,18 @@ impl Ledger {
         });
         thread.forget_budget_uses();
         if path::is_top(call) && thread.child.is_some() {
-            self.end(step);
+            self.end_thread(step);
         }
     }
 
-    fn end(&mut self, step: &Step<'_>) {
+    fn end_thread(&mut self, step: &Step<'_>) {
         let Some(thread) = self.threads.get_mut(&step.record.thread) else { return };
         (thread.calls, thread.timers) = (BTreeMap::new(), BTreeMap::new());
         thread.ended.get_or_insert(step.record.position);
         if let Some(child) = &mut thread.child {
-            let outcome = outcome(step);
+            let outcome = name_outcome(step);
             let says = step.act != Some(Act::Terminal) && outcome != "handled";
-            let payload = says.then(|| RecordHash::of(&step.record.body));
+            let payload = says.then(|| RecordHash::hash_bytes(&step.record.body));
             child.end.get_or_insert(End { outcome, payload });
         }
     }
@@ -488,7 +492,7 @@ pub(crate) fn is_nudge(record: &LogLine) -> bool {
 }
 
 /// The word that tells a parent how its child ended.
-fn outcome(step: &Step<'_>) -> &'static str {
+fn name_outcome(step: &Step<'_>) -> &'static str {
     match (step.act, step.record.code.as_deref()) {
         (Some(Act::Item { .. }), _) => "answered",
         (Some(Act::Terminal), _) | (_, Some("thread.cancelled")) => "cancelled",

@@ -14,9 +14,9 @@ pub(crate) struct Wait {
 
 impl Wait {
     /// The wait that a record begins, or the one that it ends.
-    pub(crate) fn read(tag: &Tag<'_>) -> Option<Wait> {
-        let outage = tag.attribute("outage")?.to_owned();
-        let is_sent = tag.attribute("code").is_none() && is_with_broker(&outage);
+    pub(crate) fn from_tag(tag: &Tag<'_>) -> Option<Wait> {
+        let outage = tag.find_attribute("outage")?.to_owned();
+        let is_sent = tag.find_attribute("code").is_none() && is_with_broker(&outage);
         Some(Wait { outage, is_sent })
     }
 }
@@ -42,9 +42,9 @@ impl Ledger {
     pub(super) fn take_mark(&mut self, step: &Step<'_>, call: &str) {
         let Some(tag) = step.core_named("attempt") else { return };
         let (thread, time_ms) = (&step.record.thread, step.record.time_ms);
-        let next = tag.number("number").filter(|_| tag.attribute("code").is_some());
-        let wait = Wait::read(tag);
-        let is_over = tag.attribute("over").is_some();
+        let next = tag.read_number("number").filter(|_| tag.find_attribute("code").is_some());
+        let wait = Wait::from_tag(tag);
+        let is_over = tag.find_attribute("over").is_some();
         self.with_call(thread, call, |call| match wait {
             None => call.waits_no_more(),
             // A model or a program may still be away: the attempt only looks.
@@ -63,7 +63,7 @@ impl Ledger {
                 call.journal.clear();
                 call.away += 1;
             });
-            self.moved(thread, call);
+            self.note_move(thread, call);
         }
     }
 }

@@ -19,9 +19,10 @@ pub(crate) struct Starts {
 impl Ledger {
     pub(super) fn starts_or_ends(&mut self, step: &Step<'_>) {
         let position = step.record.position;
-        if let Some(tag) = step.core_named("shutdown").filter(|tag| tag.attribute("mode") == Some("drained"))
+        if let Some(tag) =
+            step.core_named("shutdown").filter(|tag| tag.find_attribute("mode") == Some("drained"))
         {
-            self.starts.said = Some((position, tag.large("out").unwrap_or(0)));
+            self.starts.said = Some((position, tag.read_large("out").unwrap_or(0)));
         } else if step.core_named("boot").is_some() {
             // The statement holds as long as no record follows it.
             let said = self.starts.said.filter(|(at, _)| at + 1 == position);

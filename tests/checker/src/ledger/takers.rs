@@ -9,13 +9,13 @@ use crate::record::RecordHash;
 
 impl Ledger {
     /// Takes a call to one of the takers.
-    pub(super) fn takes(&mut self, step: &Step<'_>, act: Act<'_>) {
+    pub(super) fn note_takers(&mut self, step: &Step<'_>, act: Act<'_>) {
         let Act::Takes { caller, turn, ordinal, call: path, to, first_is_enough } = act else { return };
-        let (record, Some(number)) = (step.record, path::taker(path)) else { return };
+        let (record, Some(number)) = (step.record, path::find_taker(path)) else { return };
         self.firsts.put(&["item", &record.thread, &path::of_item(caller, turn, ordinal)], record.position);
         let mut is_new = true;
         self.with_call(&record.thread, caller, |call| {
-            call.settle(turn);
+            call.settle_turn(turn);
             call.moved = record.position;
             if turn != call.settled {
                 return;
@@ -26,7 +26,7 @@ impl Ledger {
                 is_new = takers.all.iter().all(|known| known.number != number);
                 return takers.all.extend(is_new.then_some(taker));
             }
-            let request = RecordHash::of(&record.body);
+            let request = RecordHash::hash_bytes(&record.body);
             call.items.push(Item {
                 ordinal,
                 is_note: false,
@@ -47,15 +47,20 @@ impl Ledger {
             });
         });
         if is_new {
-            self.uses(&record.thread, 1, 0);
-            self.charge(&record.thread, 1, 0);
-            self.open(record, path.to_owned(), to);
+            self.add_use(&record.thread, 1, 0);
+            self.charge_use(&record.thread, 1, 0);
+            self.open_call(record, path.to_owned(), to);
         }
     }
 
     /// The call to one of the takers has closed.
-    pub(super) fn took(&mut self, thread: &str, (caller, turn, ordinal): (&str, u32, u32), number: u32) {
-        self.moved(thread, caller);
+    pub(super) fn note_taken(
+        &mut self,
+        thread: &str,
+        (caller, turn, ordinal): (&str, u32, u32),
+        number: u32,
+    ) {
+        self.note_move(thread, caller);
         self.with_call(thread, caller, |call| {
             let Some(item) = call.item_mut(turn, ordinal) else { return };
             let Some(takers) = &mut item.takers else { return };

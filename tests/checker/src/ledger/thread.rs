@@ -212,7 +212,7 @@ pub(crate) struct Firing {
 impl Timer {
     /// Notes that a call closed after that turn. A firing that came while a turn was out is shown by the
     /// next turn at the latest.
-    pub(super) fn closed(&mut self, call: &str, turn: u32) {
+    pub(super) fn note_close(&mut self, call: &str, turn: u32) {
         if let Some(firing) = self.fired.as_mut().filter(|firing| firing.call == call)
             && firing.settled.is_some_and(|then| turn > then.saturating_add(1))
         {
@@ -240,7 +240,7 @@ impl Call {
     }
 
     /// The reply to that turn is recorded: the earlier turn is over.
-    pub(crate) fn settle(&mut self, turn: u32) {
+    pub(crate) fn settle_turn(&mut self, turn: u32) {
         if turn > self.settled {
             (self.settled, self.attempts, self.is_dead) = (turn, None, false);
             (self.lost_with_pump, self.away, self.deaths_on_record) = (0, 0, 0);
@@ -255,7 +255,7 @@ impl Call {
         self.items.iter_mut().find(|item| settled == turn && item.ordinal == ordinal)
     }
 
-    pub(crate) fn item(&self, turn: u32, ordinal: u32) -> Option<&Item> {
+    pub(crate) fn find_item(&self, turn: u32, ordinal: u32) -> Option<&Item> {
         self.items.iter().find(|item| self.settled == turn && item.ordinal == ordinal)
     }
 }
@@ -263,6 +263,6 @@ impl Call {
 impl Thread {
     /// The number of the current top call: the lowest open one.
     pub(crate) fn first_top(&self) -> Option<u32> {
-        self.calls.keys().map(|call| path::top(call)).min()
+        self.calls.keys().map(|call| path::find_top(call)).min()
     }
 }

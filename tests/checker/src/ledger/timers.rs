@@ -10,16 +10,17 @@ impl Ledger {
     /// Takes an answer to an item that sets or cancels a timer.
     pub(super) fn answered_timer(&mut self, step: &Step<'_>, caller: &str, turn: u32, ordinal: u32) {
         let thread = &step.record.thread;
-        let item = self.call(thread, caller).and_then(|call| Some((call, call.item(turn, ordinal)?)));
+        let item =
+            self.find_call(thread, caller).and_then(|call| Some((call, call.find_item(turn, ordinal)?)));
         let Some((call, item)) = item else { return };
         if let (Some(set), Some(tag)) = (item.sets, step.core_named("timer-set")) {
-            let due = tag.attribute("due").and_then(read_moment);
-            let (Some(id), Some(due_ms)) = (tag.attribute("id"), due) else { return };
+            let due = tag.find_attribute("due").and_then(read_moment);
+            let (Some(id), Some(due_ms)) = (tag.find_attribute("id"), due) else { return };
             let timer = Timer {
                 set,
                 call: caller.to_owned(),
                 listener: call.listener.clone(),
-                budget_use: self.thread(thread).and_then(Thread::budget_use_at_work).unwrap_or_default(),
+                budget_use: self.find_thread(thread).and_then(Thread::budget_use_at_work).unwrap_or_default(),
                 span_ms: due_ms.saturating_sub(item.time_ms),
                 due_ms,
                 fired: None,
@@ -29,19 +30,19 @@ impl Ledger {
                 thread.timers.insert(id, timer);
             }
         } else if item.is_cancel {
-            self.unset(step);
+            self.remove_timer(step);
         }
     }
 
     /// Takes a firing. The next moment is then one span later for each span that passed, or one span
     /// from now if the clock was set.
-    pub(super) fn fired(&mut self, step: &Step<'_>, call: &str) {
+    pub(super) fn note_firing(&mut self, step: &Step<'_>, call: &str) {
         let record = step.record;
         let Some(tag) = step.core_named("timer-fired") else { return };
-        let missed = tag.number("missed").map_or(0, u64::from);
+        let missed = tag.read_number("missed").map_or(0, u64::from);
         let Some(thread) = self.threads.get_mut(&record.thread) else { return };
         let settled = thread.calls.get(call).map(|call| call.settled);
-        let Some(timer) = tag.attribute("id").and_then(|id| thread.timers.get_mut(id)) else { return };
+        let Some(timer) = tag.find_attribute("id").and_then(|id| thread.timers.get_mut(id)) else { return };
         let is_told = timer.call == call;
         timer.fired = Some(Firing { call: call.to_owned(), settled: settled.filter(|_| is_told) });
         let latest = record.time_ms.saturating_add(timer.span_ms);
@@ -53,8 +54,8 @@ impl Ledger {
     }
 
     /// Takes the cancel of a timer.
-    pub(super) fn unset(&mut self, step: &Step<'_>) {
-        let id = step.core_named("timer-cancelled").and_then(|tag| tag.attribute("id"));
+    pub(super) fn remove_timer(&mut self, step: &Step<'_>) {
+        let id = step.core_named("timer-cancelled").and_then(|tag| tag.find_attribute("id"));
         if let (Some(id), Some(thread)) = (id, self.threads.get_mut(&step.record.thread)) {
             thread.timers.remove(id);
         }
@@ -63,9 +64,9 @@ impl Ledger {
 
 impl Clocked {
     /// Reads a `<budget-time>`.
-    pub(crate) fn read(tag: &Tag<'_>) -> Option<Clocked> {
-        let ms = |name| span_ms(tag.attribute(name)?);
-        let runs = tag.attribute("runs")?;
+    pub(crate) fn from_tag(tag: &Tag<'_>) -> Option<Clocked> {
+        let ms = |name| span_ms(tag.find_attribute(name)?);
+        let runs = tag.find_attribute("runs")?;
         let runs = ["true", "false"].contains(&runs).then_some(runs == "true")?;
         Some(Clocked { runs, used_ms: ms("used")?, limit_ms: ms("limit")? })
     }
@@ -87,8 +88,8 @@ fn span_ms(text: &str) -> Option<u64> {
 
 impl Ledger {
     /// Takes a record on the time of a message from outside.
-    pub(super) fn clocked(&mut self, step: &Step<'_>, call: &str) {
-        let said = step.core_named("budget-time").and_then(|tag| Clocked::read(tag));
+    pub(super) fn note_time(&mut self, step: &Step<'_>, call: &str) {
+        let said = step.core_named("budget-time").and_then(|tag| Clocked::from_tag(tag));
         if let (Some(thread), Some(said)) = (self.threads.get_mut(&step.record.thread), said) {
             thread.clocks.insert(call.to_owned(), said);
         }

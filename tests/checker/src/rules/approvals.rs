@@ -4,30 +4,30 @@ use super::RunSettings;
 use crate::ledger::{Approval, Call, Item, Ledger, Step};
 use crate::meaning::Act;
 use crate::path;
-use crate::record::{RecordHash, moment};
+use crate::record::{RecordHash, write_moment};
 
 /// A request for approval is made once for a call that nothing has moved yet, or for a call whose attempt is
 /// over and reported as unknown. It is about the bytes of the call, has one outcome, bound to its id and to
 /// the bytes that go out, and does not expire early. Nothing moves the call before it is approved or
 /// amended, except the end of its message's time. One more attempt cannot be amended, and a rejected request
 /// closes as rejected.
-pub(crate) fn approval(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Option<String> {
+pub(crate) fn check_approval(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Option<String> {
     let act = step.act?;
     let call = before.call_of(step);
     match act {
-        Act::Asks { .. } => asks(before, call?, step),
+        Act::Asks { .. } => check_request(before, call?, step),
         Act::Tell { call: told, .. } => {
-            let is_there = before.call(&step.record.thread, told).is_some();
+            let is_there = before.find_call(&step.record.thread, told).is_some();
             let waits = call.and_then(|call| call.approval.as_ref()).is_some_and(|a| a.outcome.is_none());
             let waits = waits || call.is_some_and(|call| call.items.iter().any(is_open));
-            let first = path::item(told).is_some_and(|(_, turn, _)| turn == 0);
+            let first = path::split_item(told).is_some_and(|(_, turn, _)| turn == 0);
             (is_there || !waits || !first).then(|| format!("call {told} tells of nothing that waits"))
         }
-        Act::Amends { .. } => {
-            waiting(call?).err().or_else(|| (step.record.from == "core").then(|| "the core amends".into()))
-        }
-        Act::Decides { .. } => decides(call?, step),
-        _ => moves(before, call?, act, step),
+        Act::Amends { .. } => find_waiting(call?)
+            .err()
+            .or_else(|| (step.record.from == "core").then(|| "the core amends".into())),
+        Act::Decides { .. } => check_decision(call?, step),
+        _ => check_move(before, call?, act, step),
     }
 }
 
@@ -36,16 +36,16 @@ fn is_open(item: &Item) -> bool {
     item.question.is_some() && !item.is_answered
 }
 
-fn asks(before: &Ledger, call: &Call, step: &Step<'_>) -> Option<String> {
+fn check_request(before: &Ledger, call: &Call, step: &Step<'_>) -> Option<String> {
     let Some(tag) = step.core_named("approval-requested") else {
         return Some("the record does not say what is asked for".into());
     };
-    let id = tag.attribute("id").unwrap_or_default();
+    let id = tag.find_attribute("id").unwrap_or_default();
     if let Some(first) = before.first_approval(id) {
         return Some(format!("approval {id} was asked for before, at position {first}"));
     }
     let waits = call.approval.as_ref().is_some_and(|approval| approval.outcome.is_none());
-    let fault = match tag.attribute("unknown") {
+    let fault = match tag.find_attribute("unknown") {
         Some(_) if waits || call.attempts.is_none() || call.is_dead => {
             "of an attempt that was not made, or twice"
         }
@@ -58,11 +58,11 @@ fn asks(before: &Ledger, call: &Call, step: &Step<'_>) -> Option<String> {
         return Some(format!("approval {id} is asked for {fault}"));
     }
     let carried = call.request.to_string();
-    (tag.attribute("hash") != Some(&carried))
+    (tag.find_attribute("hash") != Some(&carried))
         .then(|| format!("approval {id} is of other bytes than {carried}"))
 }
 
-fn waiting(call: &Call) -> Result<&Approval, String> {
+fn find_waiting(call: &Call) -> Result<&Approval, String> {
     match &call.approval {
         None => Err("no approval was asked for".into()),
         Some(Approval { id, outcome: Some(outcome), .. }) => {
@@ -72,8 +72,8 @@ fn waiting(call: &Call) -> Result<&Approval, String> {
     }
 }
 
-fn decides(call: &Call, step: &Step<'_>) -> Option<String> {
-    let approval = match waiting(call) {
+fn check_decision(call: &Call, step: &Step<'_>) -> Option<String> {
+    let approval = match find_waiting(call) {
         Ok(approval) => approval,
         Err(words) => return Some(words),
     };
@@ -84,7 +84,7 @@ fn decides(call: &Call, step: &Step<'_>) -> Option<String> {
     if approval.of_attempt && outcome == Some("amended") {
         return Some(format!("approval {} is about an attempt, which cannot be amended", approval.id));
     }
-    if tag.attribute("id") != Some(&approval.id) || tag.attribute("outcome") != outcome {
+    if tag.find_attribute("id") != Some(&approval.id) || tag.find_attribute("outcome") != outcome {
         return Some(format!("the record does not say the same of approval {} as its code", approval.id));
     }
     let goes_out: Option<RecordHash> = match outcome {
@@ -96,22 +96,22 @@ fn decides(call: &Call, step: &Step<'_>) -> Option<String> {
         _ => None,
     };
     let goes_out = goes_out.map(|hash| hash.to_string());
-    if tag.attribute("hash") != goes_out.as_deref() {
+    if tag.find_attribute("hash") != goes_out.as_deref() {
         return Some(format!("approval {} is bound to other bytes than those that go out", approval.id));
     }
-    let is_set_back = tag.attribute("note").is_some();
-    let early = moment(step.record.time_ms) < approval.expires && !is_set_back;
+    let is_set_back = tag.find_attribute("note").is_some();
+    let early = write_moment(step.record.time_ms) < approval.expires && !is_set_back;
     (outcome == Some("expired") && early).then(|| format!("approval {} expires early", approval.id))
 }
 
 /// Whether the time of a message is over in the tree of a record's thread.
 fn is_out_of_time(before: &Ledger, step: &Step<'_>) -> bool {
-    let root = before.thread(path::root(&step.record.thread));
+    let root = before.find_thread(path::find_root(&step.record.thread));
     root.is_some_and(|root| root.clocks.values().any(|said| said.used_ms >= said.limit_ms))
 }
 
 /// The fault, if a call moves that waits for a person or was rejected.
-fn moves(before: &Ledger, call: &Call, act: Act<'_>, step: &Step<'_>) -> Option<String> {
+fn check_move(before: &Ledger, call: &Call, act: Act<'_>, step: &Step<'_>) -> Option<String> {
     let approval = call.approval.as_ref()?;
     let code = step.record.code.as_deref().unwrap_or_default();
     let (id, outcome) = (&approval.id, approval.outcome.as_deref());

@@ -7,7 +7,7 @@ use crate::meaning::{Act, Sort};
 use crate::path;
 
 /// A message from outside begins, in all its threads, no more and no deeper than allowed.
-pub(crate) fn budget(before: &Ledger, step: &Step<'_>, terms: &RunSettings) -> Option<String> {
+pub(crate) fn check_budget(before: &Ledger, step: &Step<'_>, terms: &RunSettings) -> Option<String> {
     let thread = &step.record.thread;
     let (call, children) = match step.act? {
         Act::Item { call, sort: Sort::Call { .. }, .. } => (call, 0),
@@ -32,14 +32,14 @@ pub(crate) fn budget(before: &Ledger, step: &Step<'_>, terms: &RunSettings) -> O
 
 /// The use of a child that its parent sees is the use of the child and of everything below it. Logs from
 /// before budgets say nothing about it.
-pub(crate) fn used(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Option<String> {
+pub(crate) fn check_use(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Option<String> {
     let tag = step.core_named("thread-finished")?;
-    let id = tag.attribute("id")?;
-    let (messages, children) = (tag.number("messages"), tag.number("children"));
+    let id = tag.find_attribute("id")?;
+    let (messages, children) = (tag.read_number("messages"), tag.read_number("children"));
     if messages.is_none() && children.is_none() {
         return None;
     }
-    let thread = before.thread(id)?;
+    let thread = before.find_thread(id)?;
     let used = thread.used;
     let ceiling = thread.child.as_ref().and_then(|child| child.ceiling);
     if let Some(ceiling) = ceiling.filter(|ceiling| used.0 > *ceiling) {
@@ -55,7 +55,7 @@ pub(crate) fn used(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Option<
 /// A call is warned of each limit once.
 pub(crate) fn warned_once(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Option<String> {
     let tag = step.core_named("budget-warning")?;
-    let (what, limit) = (tag.attribute("what")?, tag.attribute("limit")?);
+    let (what, limit) = (tag.find_attribute("what")?, tag.find_attribute("limit")?);
     let call = before.call_of(step)?;
     let is_known = call.warned.iter().any(|known| known.what == what && known.limit == limit);
     is_known.then(|| format!("it was warned of the limit of {limit} {what} before"))
@@ -78,12 +78,12 @@ pub(crate) fn wrap_up(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Opti
 /// The records on the time of one message from outside are in its root and follow from one another: the
 /// time stops only if it ran, the used time grows only while it runs and never beyond the limit, and after
 /// the limit no record follows.
-pub(crate) fn time(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Option<String> {
+pub(crate) fn check_time(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Option<String> {
     let Act::Clocks { call } = step.act? else { return None };
-    let Some(said) = step.core_named("budget-time").and_then(|tag| Clocked::read(tag)) else {
+    let Some(said) = step.core_named("budget-time").and_then(|tag| Clocked::from_tag(tag)) else {
         return Some("the record does not say how much time is used".into());
     };
-    let thread = before.thread(&step.record.thread)?;
+    let thread = before.find_thread(&step.record.thread)?;
     if thread.child.is_some() || !path::is_top(call) {
         return Some("time is kept elsewhere than in the root of a tree".into());
     }

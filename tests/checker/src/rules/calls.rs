@@ -9,27 +9,27 @@ use crate::path;
 pub(crate) fn call_open(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Option<String> {
     let act = step.act?;
     let (path, thread) = (act.call()?, &step.record.thread);
-    if before.thread(thread).is_some_and(|thread| thread.ended.is_some()) {
+    if before.find_thread(thread).is_some_and(|thread| thread.ended.is_some()) {
         return None;
     }
-    let Some(call) = before.call(thread, path) else {
+    let Some(call) = before.find_call(thread, path) else {
         return match before.first_outcome(thread, path) {
             // Another rule finds a second outcome of one call.
-            Some(_) if act.closes().is_some() => None,
+            Some(_) if act.find_closed().is_some() => None,
             Some(_) if goes_with_its_time(before, step) => None,
             Some(over) => Some(format!("call {path} is over since position {over}")),
             None => Some(format!("call {path} was never opened")),
         };
     };
     let Act::Answer { turn, ordinal, .. } = act else { return None };
-    let is_there = call.item(turn, ordinal).is_some();
+    let is_there = call.find_item(turn, ordinal).is_some();
     (!is_there).then(|| format!("no item {} waits for an answer", path::of_item(path, turn, ordinal)))
 }
 
 /// Whether the record cancels a timer that its call left, because the time of its message is over.
 fn goes_with_its_time(before: &Ledger, step: &Step<'_>) -> bool {
-    let id = step.core_named("timer-cancelled").and_then(|tag| tag.attribute("id"));
-    let thread = before.thread(&step.record.thread);
+    let id = step.core_named("timer-cancelled").and_then(|tag| tag.find_attribute("id"));
+    let thread = before.find_thread(&step.record.thread);
     let timer = id.and_then(|id| Some((thread?, thread?.timers.get(id)?)));
     matches!(step.act, Some(Act::Unset { .. }))
         && timer.is_some_and(|(thread, timer)| timers::is_out_of_time(thread, timer.budget_use))
@@ -39,10 +39,10 @@ fn goes_with_its_time(before: &Ledger, step: &Step<'_>) -> bool {
 pub(crate) fn top_order(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Option<String> {
     let act = step.act?;
     let record = step.record;
-    let thread = before.thread(&record.thread);
+    let thread = before.find_thread(&record.thread);
     if let Act::Opens { call, by, .. } = act {
         let due = thread.map_or(0, |thread| thread.top_calls).saturating_add(1);
-        if !path::is_top(call) || path::top(call) != due {
+        if !path::is_top(call) || path::find_top(call) != due {
             return Some(format!("call {call} is opened, where call {due} is due"));
         }
         let is_child = record.thread.contains('.');
@@ -74,7 +74,7 @@ pub(crate) fn top_order(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Op
     // News may reach a call that waits for its turn, and another rule finds a call that is not open.
     let moves = !matches!(act, Act::Inbox { .. } | Act::Fires { .. }) && before.call_of(step).is_some();
     let (path, first) = (act.call().filter(|_| moves)?, thread?.first_top()?);
-    (path::top(path) > first).then(|| format!("call {path} moves while call {first} is open"))
+    (path::find_top(path) > first).then(|| format!("call {path} moves while call {first} is open"))
 }
 
 /// Whether a call that has not begun ends, because a timer opened it and the time of its message is over.
@@ -83,34 +83,34 @@ fn ends_unbegun(thread: &Thread, call: &Call) -> bool {
 }
 
 /// Nothing is appended to a thread that has ended.
-pub(crate) fn ended(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Option<String> {
-    let over = before.thread(&step.record.thread)?.ended?;
+pub(crate) fn check_end(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Option<String> {
+    let over = before.find_thread(&step.record.thread)?.ended?;
     Some(format!("the thread ended at position {over}"))
 }
 
 /// When a call closes or a thread ends, nothing below it is left open.
 pub(crate) fn closed_below(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Option<String> {
     let act = step.act?;
-    let thread = before.thread(&step.record.thread)?;
+    let thread = before.find_thread(&step.record.thread)?;
     let running = |call: &Call| call.children.iter().find(|child| before.is_running(child)).cloned();
     if act == Act::Terminal {
         return thread.calls.values().find_map(running).map(|child| format!("child {child} still runs"));
     }
-    let closes = act.closes()?;
+    let closes = act.find_closed()?;
     let call = thread.calls.get(closes)?;
-    if let Some(below) = below(thread, closes) {
+    if let Some(below) = find_below(thread, closes) {
         return Some(format!("call {below} is still open under call {closes}"));
     }
     running(call).map(|child| format!("child {child} of call {closes} still runs"))
 }
 
-fn below<'t>(thread: &'t Thread, call: &str) -> Option<&'t str> {
+fn find_below<'t>(thread: &'t Thread, call: &str) -> Option<&'t str> {
     thread.calls.keys().map(String::as_str).find(|other| path::is_below(other, call))
 }
 
 /// Records have the right sender and receiver: an item comes from the listener of its call, an outcome
 /// goes to its caller, and core messages come from the core.
-pub(crate) fn party(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Option<String> {
+pub(crate) fn check_party(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Option<String> {
     let act = step.act?;
     let call = before.call_of(step);
     let (from, to) = (step.record.from.as_str(), step.record.to.as_deref());

@@ -6,18 +6,18 @@ use crate::meaning::{Act, By};
 
 /// The cause of a record is earlier in the log. A record of a call was caused by something in its
 /// thread, and by nothing older than the call: an item is an answer to what its call saw.
-pub(crate) fn cause(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Option<String> {
+pub(crate) fn check_cause(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Option<String> {
     let record = step.record;
     let Some(cause) = record.cause else {
         return needs_cause(step.act?).then(|| "the record names no cause".into());
     };
-    let Some(place) = before.place(cause) else {
+    let Some(place) = before.find_place(cause) else {
         return Some(format!("no record before this one is its cause {cause}"));
     };
     if !stays_in_thread(step.act?) {
         return None;
     }
-    let thread = before.thread(&record.thread).map(|thread| thread.number);
+    let thread = before.find_thread(&record.thread).map(|thread| thread.number);
     if thread != Some(place.thread) {
         return Some(format!("its cause {cause} stands in another thread"));
     }

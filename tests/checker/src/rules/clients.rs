@@ -63,7 +63,7 @@ struct Outcome {
 
 impl Clients {
     /// Merges the histories.
-    pub(crate) fn of(histories: &[ClientHistory]) -> Clients {
+    pub(crate) fn from_histories(histories: &[ClientHistory]) -> Clients {
         let mut clients = Clients::default();
         for sent in histories.iter().flat_map(|history| &history.sent) {
             let message = clients.messages.entry((sent.client.clone(), sent.key.clone())).or_default();
@@ -85,38 +85,38 @@ impl Clients {
     }
 
     /// Takes a record.
-    pub(crate) fn see(&mut self, step: &Step<'_>) {
+    pub(crate) fn note_step(&mut self, step: &Step<'_>) {
         let record = step.record;
         match step.act {
             Some(Act::Opens { call, by: By::Client, .. }) => {
-                if let Some(name) = self.store(step, &record.body, false) {
+                if let Some(name) = self.note_message(step, &record.body, false) {
                     self.asked.entry(record.thread.clone()).or_default().insert(call.to_owned(), name);
                 }
             }
             Some(Act::Steers { .. }) => {
                 // The core records the sender; the inner payload is the sender's.
-                let word = tag::root(&record.body).map_or("", |word| word.inside);
-                self.store(step, word.as_bytes(), true);
+                let word = tag::parse_root(&record.body).map_or("", |word| word.inside);
+                self.note_message(step, word.as_bytes(), true);
             }
             Some(Act::Terminal) => {
                 let over = self.asked.remove(&record.thread).unwrap_or_default();
-                over.into_values().for_each(|name| self.close(step, &name));
+                over.into_values().for_each(|name| self.note_close(step, &name));
             }
             Some(act) => {
-                let Some(call) = act.closes().filter(|call| path::is_top(call)) else { return };
+                let Some(call) = act.find_closed().filter(|call| path::is_top(call)) else { return };
                 let Some(open) = self.asked.get_mut(&record.thread) else { return };
                 let name = open.remove(call);
                 if open.is_empty() {
                     self.asked.remove(&record.thread);
                 }
-                name.into_iter().for_each(|name| self.close(step, &name));
+                name.into_iter().for_each(|name| self.note_close(step, &name));
             }
             None => {}
         }
     }
 
     /// Takes the record of a message. Returns its name if it is new.
-    fn store(&mut self, step: &Step<'_>, payload: &[u8], is_word: bool) -> Option<(String, String)> {
+    fn note_message(&mut self, step: &Step<'_>, payload: &[u8], is_word: bool) -> Option<(String, String)> {
         let record = step.record;
         let name = (record.from.clone(), record.key.clone()?);
         let message = self.messages.get_mut(&name)?;
@@ -127,11 +127,11 @@ impl Clients {
         let RecordId(id) = record.id;
         let (thread, seq, position) = (record.thread.clone(), record.seq, record.position);
         let place = HistoryReceipt { thread, seq, id: RecordId(id), position };
-        message.stored = Some(Stored { place, sha256: RecordHash::of(payload), is_word });
+        message.stored = Some(Stored { place, sha256: RecordHash::hash_bytes(payload), is_word });
         Some(name)
     }
 
-    fn close(&mut self, step: &Step<'_>, name: &(String, String)) {
+    fn note_close(&mut self, step: &Step<'_>, name: &(String, String)) {
         let record = step.record;
         let Some(message) = self.messages.get_mut(name) else { return };
         let is_final = matches!(step.act, Some(Act::Item { .. }));
@@ -139,7 +139,7 @@ impl Clients {
         message.outcome = Some(Outcome {
             position: record.position,
             seq: record.seq,
-            sha256: RecordHash::of(&record.body),
+            sha256: RecordHash::hash_bytes(&record.body),
             is_answer: is_final || record.code.as_deref() == Some("handled"),
             is_final,
             has_token: token.is_empty() || record.body.windows(token.len()).any(|window| window == token),
@@ -147,22 +147,22 @@ impl Clients {
     }
 
     /// Judges every message, and counts the outcomes.
-    pub(crate) fn judge(&self, report: &mut CheckReport) {
+    pub(crate) fn judge_messages(&self, report: &mut CheckReport) {
         for ((client, key), message) in &self.messages {
-            message.count(&mut report.counts);
+            message.add_counts(&mut report.counts);
             let findings = [
-                ("kept", message.kept()),
-                ("receipt", message.receipt()),
-                ("doubled", message.doubled()),
-                ("refused", message.refused()),
-                ("seen", message.seen()),
-                ("token", message.token()),
+                ("kept", message.check_kept()),
+                ("receipt", message.check_receipt()),
+                ("doubled", message.check_doubled()),
+                ("refused", message.check_refused()),
+                ("seen", message.check_seen()),
+                ("token", message.check_token()),
             ];
             for (rule, found) in findings {
                 let Some((place, words)) = found else { continue };
                 let words = format!("key {key} of {client}: {words}");
                 let HistoryReceipt { thread, seq, position, .. } = place;
-                report.add(CheckFinding { rule, position, thread, seq, words });
+                report.add_finding(CheckFinding { rule, position, thread, seq, words });
             }
         }
     }
@@ -172,7 +172,7 @@ impl Clients {
 type Found = Option<(HistoryReceipt, String)>;
 
 impl Message {
-    fn count(&self, counts: &mut ReportCounts) {
+    fn add_counts(&self, counts: &mut ReportCounts) {
         counts.doubled += u64::from(self.times_stored > 1);
         if self.acked.is_none() {
             return;
@@ -188,7 +188,7 @@ impl Message {
     }
 
     /// An acknowledged message is in the log, at the acknowledged place and with its bytes.
-    fn kept(&self) -> Found {
+    fn check_kept(&self) -> Found {
         let (receipt, sha256) = self.acked.as_ref()?;
         let Some(stored) = &self.stored else {
             return Some((receipt.clone(), "was acknowledged and is not in the log".into()));
@@ -205,19 +205,19 @@ impl Message {
     }
 
     /// A repeated message gets its first receipt again.
-    fn receipt(&self) -> Found {
+    fn check_receipt(&self) -> Found {
         let other = self.other.clone()?;
         Some((other, "a second receipt differs from the first, or is for other bytes".into()))
     }
 
     /// A key has one message.
-    fn doubled(&self) -> Found {
+    fn check_doubled(&self) -> Found {
         let stored = self.stored.as_ref().filter(|_| self.times_stored > 1)?;
         Some((stored.place.clone(), format!("has {} messages in the log", self.times_stored)))
     }
 
     /// A refused message is not in the log, unless the same bytes were also sent with another result.
-    fn refused(&self) -> Found {
+    fn check_refused(&self) -> Found {
         let stored = self.stored.as_ref()?;
         let was_sent_again = self.unknown.contains(&stored.sha256)
             || self.acked.as_ref().is_some_and(|(_, sha256)| *sha256 == stored.sha256);
@@ -226,7 +226,7 @@ impl Message {
     }
 
     /// An answer that a client saw is the outcome of its call.
-    fn seen(&self) -> Found {
+    fn check_seen(&self) -> Found {
         let seen = self.seen.first()?;
         let place = self
             .stored
@@ -234,7 +234,10 @@ impl Message {
             .map(|stored| &stored.place)
             .or(self.acked.as_ref().map(|(receipt, _)| receipt));
         let Some(place) = place else {
-            return Some((nowhere(), "the client saw an answer to a message that was never taken".into()));
+            return Some((
+                make_nowhere(),
+                "the client saw an answer to a message that was never taken".into(),
+            ));
         };
         let fits = |seen: &SeenAnswer| {
             self.outcome
@@ -250,7 +253,7 @@ impl Message {
     }
 
     /// An answer has the token of its own question.
-    fn token(&self) -> Found {
+    fn check_token(&self) -> Found {
         let (outcome, token) = (self.outcome.as_ref()?, self.token.as_ref()?);
         if !outcome.is_final || outcome.has_token {
             return None;
@@ -261,6 +264,6 @@ impl Message {
     }
 }
 
-fn nowhere() -> HistoryReceipt {
+fn make_nowhere() -> HistoryReceipt {
     HistoryReceipt { thread: String::new(), seq: 0, id: RecordId([0; 16]), position: 0 }
 }

@@ -8,10 +8,10 @@ use crate::tag::{self, Tag};
 
 /// An entry belongs to the due attempt and has a number that no other entry of it has; a result replaces one
 /// start of that attempt. An attempt that follows a start without result says that its outcome is unknown.
-pub(crate) fn journal(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Option<String> {
+pub(crate) fn check_journal(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Option<String> {
     let call = before.call_of(step)?;
     match step.act? {
-        Act::Writes { turn, .. } => writes(call, turn, step),
+        Act::Writes { turn, .. } => check_entry(call, turn, step),
         Act::Attempt { .. } => {
             let open = call.journal.iter().find(|entry| entry.kept.is_some())?;
             let code = step.record.code.as_deref();
@@ -23,28 +23,28 @@ pub(crate) fn journal(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Opti
     }
 }
 
-fn writes(call: &Call, turn: u32, step: &Step<'_>) -> Option<String> {
-    let Some(tag) = tag::entry(&step.record.body) else {
+fn check_entry(call: &Call, turn: u32, step: &Step<'_>) -> Option<String> {
+    let Some(tag) = tag::parse_entry(&step.record.body) else {
         return Some("the record holds no journal entry".into());
     };
-    if tag.attribute("kind") != step.record.code.as_deref() {
+    if tag.find_attribute("kind") != step.record.code.as_deref() {
         return Some("the entry does not say the same as its code".into());
     }
-    let Some(id) = tag.large("id") else { return Some("the entry has no number".into()) };
+    let Some(id) = tag.read_large("id") else { return Some("the entry has no number".into()) };
     let (due, attempt) = (call.settled.saturating_add(1), call.attempts.unwrap_or(1));
     if turn != due || call.open_items() > 0 || call.is_dead {
         return Some(format!("entry {id} stands in turn {turn}, which is not out"));
     }
-    if tag.number("attempt") != Some(attempt) {
+    if tag.read_number("attempt") != Some(attempt) {
         return Some(format!("entry {id} is not of attempt {attempt}, which is due"));
     }
     if call.journal.iter().any(|entry| entry.id == id) {
         return Some(format!("entry {id} stands in this attempt already"));
     }
-    if tag.attribute("kind") == Some("model-started") {
+    if tag.find_attribute("kind") == Some("model-started") {
         return None;
     }
-    let of = tag.large("of");
+    let of = tag.read_large("of");
     let start = call.journal.iter().find(|entry| entry.is_start && Some(entry.id) == of);
     let is_none = start.is_none_or(|start| start.kept.is_none());
     is_none.then(|| format!("entry {id} is the result of no start"))
@@ -52,12 +52,13 @@ fn writes(call: &Call, turn: u32, step: &Step<'_>) -> Option<String> {
 
 /// The model use in the tree of one message from outside is reserved before the calls, and the sum passes no
 /// limit. A call that may only answer may pass a limit that was not passed before.
-pub(crate) fn models(before: &Ledger, step: &Step<'_>, terms: &RunSettings) -> Option<String> {
+pub(crate) fn check_models(before: &Ledger, step: &Step<'_>, terms: &RunSettings) -> Option<String> {
     let Act::Writes { .. } = step.act? else { return None };
-    let tag = tag::entry(&step.record.body).filter(|tag| tag.attribute("kind") == Some("model-started"))?;
+    let tag = tag::parse_entry(&step.record.body)
+        .filter(|tag| tag.find_attribute("kind") == Some("model-started"))?;
     let used = before.budget_use(&step.record.thread)?.bought;
     let is_last = before.call_of(step)?.wraps_up.is_some();
-    let then = used.and(kept(&tag));
+    let then = used.sum_with(read_kept(&tag));
     let passes = |used: u64, then: u64, most: u64| then > most && (!is_last || used > most);
     if let Some(most) = terms.tokens.filter(|most| passes(used.tokens, then.tokens, *most)) {
         return Some(format!("its message from outside uses {} tokens, of {most} allowed", then.tokens));
@@ -66,17 +67,20 @@ pub(crate) fn models(before: &Ledger, step: &Step<'_>, terms: &RunSettings) -> O
     Some(format!("its message from outside costs {} millionths, of {most} allowed", then.micros))
 }
 
-fn kept(tag: &Tag<'_>) -> Bought {
-    let tokens = tag.large("reserve-tokens").unwrap_or(0);
-    Bought { tokens, micros: tag.micros("reserve-money").unwrap_or(0) }
+fn read_kept(tag: &Tag<'_>) -> Bought {
+    let tokens = tag.read_large("reserve-tokens").unwrap_or(0);
+    Bought { tokens, micros: tag.read_micros("reserve-money").unwrap_or(0) }
 }
 
 /// The model use of a child that its parent sees is the real use.
-pub(crate) fn bought(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Option<String> {
+pub(crate) fn check_bought(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Option<String> {
     let tag = step.core_named("thread-finished")?;
-    let id = tag.attribute("id")?;
-    let told = Bought { tokens: tag.large("tokens").unwrap_or(0), micros: tag.micros("money").unwrap_or(0) };
-    let used = before.thread(id)?.bought;
+    let id = tag.find_attribute("id")?;
+    let told = Bought {
+        tokens: tag.read_large("tokens").unwrap_or(0),
+        micros: tag.read_micros("money").unwrap_or(0),
+    };
+    let used = before.find_thread(id)?.bought;
     (told != used).then(|| {
         let (tokens, micros) = (told.tokens, told.micros);
         format!("models of {id} used {used:?}, and {tokens} tokens and {micros} millionths are told")

@@ -75,30 +75,30 @@ type OnEnd = fn(&Ledger, &RunSettings) -> Vec<CheckFinding>;
 
 /// The rules on single records.
 pub(crate) const ON_RECORD: &[OnRecord] = &[
-    ("position", chain::position),
-    ("seq", chain::seq),
-    ("head", chain::head),
-    ("id", chain::id),
-    ("cause", causes::cause),
-    ("spawn", spawns::spawn),
-    ("finished", spawns::finished),
-    ("end", waits::end),
-    ("steer", steers::steer),
-    ("wait", waits::wait),
-    ("takers", takers::takers),
-    ("timer", timers::timer),
-    ("view", views::view),
-    ("approval", approvals::approval),
-    ("question", questions::question),
-    ("paused", pauses::paused),
-    ("budget", budgets::budget),
-    ("used", budgets::used),
+    ("position", chain::check_position),
+    ("seq", chain::check_seq),
+    ("head", chain::check_head),
+    ("id", chain::check_id),
+    ("cause", causes::check_cause),
+    ("spawn", spawns::check_spawn),
+    ("finished", spawns::check_finish),
+    ("end", waits::check_end),
+    ("steer", steers::check_steer),
+    ("wait", waits::check_wait),
+    ("takers", takers::check_takers),
+    ("timer", timers::check_timer),
+    ("view", views::check_view),
+    ("approval", approvals::check_approval),
+    ("question", questions::check_question),
+    ("paused", pauses::check_pause),
+    ("budget", budgets::check_budget),
+    ("used", budgets::check_use),
     ("warned-once", budgets::warned_once),
     ("wrap-up", budgets::wrap_up),
-    ("time", budgets::time),
-    ("journal", journal::journal),
-    ("models", journal::models),
-    ("bought", journal::bought),
+    ("time", budgets::check_time),
+    ("journal", journal::check_journal),
+    ("models", journal::check_models),
+    ("bought", journal::check_bought),
     ("item-once", once::item_once),
     ("key-once", once::key_once),
     ("outcome-once", once::outcome_once),
@@ -106,21 +106,21 @@ pub(crate) const ON_RECORD: &[OnRecord] = &[
     ("turn-due", once::turn_due),
     ("nudge-once", once::nudge_once),
     ("final-alone", once::final_alone),
-    ("attempt", once::attempt),
-    ("outage", outages::outage),
-    ("outlives", outlives::outlives),
+    ("attempt", once::check_attempt),
+    ("outage", outages::check_outage),
+    ("outlives", outlives::check_outlives),
     ("call-open", calls::call_open),
     ("top-order", calls::top_order),
-    ("ended", calls::ended),
+    ("ended", calls::check_end),
     ("closed-below", calls::closed_below),
-    ("party", calls::party),
+    ("party", calls::check_party),
 ];
 
 /// The rules on what is left at the end.
-pub(crate) const ON_END: &[OnEnd] = &[spawns::unconfirmed, spawns::untold, rest::rest];
+pub(crate) const ON_END: &[OnEnd] = &[spawns::list_unconfirmed, spawns::list_unreported, rest::check_rest];
 
 /// The names of all rules: of reading, on single records, on the end, on clients.
-pub fn names() -> impl Iterator<Item = &'static str> {
+pub fn list_names() -> impl Iterator<Item = &'static str> {
     let on_record = ON_RECORD.iter().map(|(name, _)| *name);
     ["row", "meaning"].into_iter().chain(on_record).chain(["rest"]).chain(clients::NAMES)
 }

@@ -25,7 +25,7 @@ pub(crate) fn key_once(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Opt
 
 /// A call has one outcome.
 pub(crate) fn outcome_once(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Option<String> {
-    let call = step.act?.closes()?;
+    let call = step.act?.find_closed()?;
     let first = before.first_outcome(&step.record.thread, call)?;
     Some(format!("call {call} already has its outcome, at position {first}"))
 }
@@ -35,12 +35,12 @@ pub(crate) fn answer_once(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> 
     let act = step.act?;
     let (caller, turn, ordinal) = match act {
         Act::Answer { caller, turn, ordinal } => (caller, turn, ordinal),
-        _ => path::item(act.closes()?)?,
+        _ => path::split_item(act.find_closed()?)?,
     };
-    let item = before.call(&step.record.thread, caller)?.item(turn, ordinal)?;
+    let item = before.find_call(&step.record.thread, caller)?.find_item(turn, ordinal)?;
     // Another rule finds a second outcome of one call.
     let is_second =
-        act.closes().is_some_and(|call| before.first_outcome(&step.record.thread, call).is_some());
+        act.find_closed().is_some_and(|call| before.first_outcome(&step.record.thread, call).is_some());
     (item.is_answered && !is_second)
         .then(|| format!("item {} already has its answer", path::of_item(caller, turn, ordinal)))
 }
@@ -95,11 +95,11 @@ const DEATHS_OF_THE_PUMP: u32 = 5;
 
 /// Attempts at a turn ascend by one and pass no limit. The first is in the log only if it had to be
 /// recorded before it was made, so the first recorded attempt is 1 or 2.
-pub(crate) fn attempt(before: &Ledger, step: &Step<'_>, terms: &RunSettings) -> Option<String> {
+pub(crate) fn check_attempt(before: &Ledger, step: &Step<'_>, terms: &RunSettings) -> Option<String> {
     let call = before.call_of(step)?;
     match step.act? {
         Act::Attempt { .. } => {
-            let Some(number) = step.core_named("attempt").and_then(|tag| tag.number("number")) else {
+            let Some(number) = step.core_named("attempt").and_then(|tag| tag.read_number("number")) else {
                 return Some("the record does not say which attempt it is".into());
             };
             let fits = match call.attempts {
@@ -125,13 +125,13 @@ pub(crate) fn attempt(before: &Ledger, step: &Step<'_>, terms: &RunSettings) -> 
         }
         Act::Marks { .. } => {
             let tag = step.core_named("attempt")?;
-            let is_next = u32::from(tag.attribute("code").is_some());
-            let (number, last) = (tag.number("number")?, call.attempts.unwrap_or(1));
+            let is_next = u32::from(tag.find_attribute("code").is_some());
+            let (number, last) = (tag.read_number("number")?, call.attempts.unwrap_or(1));
             (number != last + is_next)
                 .then(|| format!("what happens to attempt {number} is recorded after attempt {last}"))
         }
         Act::DeadLetter { .. } => {
-            let told = step.core_named("dead-letter").and_then(|tag| tag.number("attempts"));
+            let told = step.core_named("dead-letter").and_then(|tag| tag.read_number("attempts"));
             let made = call.attempts.unwrap_or(1);
             (told != Some(made))
                 .then(|| format!("the dead letter does not tell of {made} attempts, as many as were made"))

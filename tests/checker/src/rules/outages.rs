@@ -7,11 +7,13 @@ use crate::meaning::Act;
 /// A wait has one record when it begins and one when it ends. In between its listener has nothing to say, unless the
 /// delivery is with the broker. It begins only after an attempt that was out, or before one that goes out. If the terms
 /// limit it, it lasts so long, and no longer.
-pub(crate) fn outage(before: &Ledger, step: &Step<'_>, terms: &RunSettings) -> Option<String> {
+pub(crate) fn check_outage(before: &Ledger, step: &Step<'_>, terms: &RunSettings) -> Option<String> {
     let (act, call) = (step.act?, before.call_of(step)?);
     let waits = call.waits.as_ref();
     match act {
-        Act::Marks { .. } => marks(before, step, call).or_else(|| lasts(before, step, call, terms)),
+        Act::Marks { .. } => {
+            check_mark(before, step, call).or_else(|| check_duration(before, step, call, terms))
+        }
         Act::DeadLetter { .. } => {
             let (waited_ms, least_ms) = (waited_ms(step, call)?, terms.outage_ms?);
             waits.filter(|wait| !wait.is_sent)?;
@@ -31,12 +33,12 @@ pub(crate) fn outage(before: &Ledger, step: &Step<'_>, terms: &RunSettings) -> O
 }
 
 /// Whether the record begins, or ends, what can begin or end.
-fn marks(before: &Ledger, step: &Step<'_>, call: &Call) -> Option<String> {
+fn check_mark(before: &Ledger, step: &Step<'_>, call: &Call) -> Option<String> {
     let tag = step.core_named("attempt")?;
-    let (wait, known) = (Wait::read(tag)?, call.waits.as_ref());
-    if tag.attribute("over").is_some() {
+    let (wait, known) = (Wait::from_tag(tag)?, call.waits.as_ref());
+    if tag.find_attribute("over").is_some() {
         let is_it = known.is_some_and(|known| known.outage == wait.outage);
-        let halted = before.halted(&step.record.thread).filter(|_| is_it);
+        let halted = before.find_halt(&step.record.thread).filter(|_| is_it);
         return match halted {
             Some(since) => Some(format!("an attempt goes on, though all is halted since {since}")),
             None => (!is_it).then(|| format!("an attempt goes on that does not wait for {}", wait.outage)),
@@ -44,7 +46,7 @@ fn marks(before: &Ledger, step: &Step<'_>, call: &Call) -> Option<String> {
     }
     let known = known?;
     let is_again = known.outage == wait.outage;
-    let has_failed = tag.attribute("code").is_some() && !known.is_sent;
+    let has_failed = tag.find_attribute("code").is_some() && !known.is_sent;
     (is_again || has_failed).then(|| format!("an attempt waits for {}, and waits again", known.outage))
 }
 
@@ -55,11 +57,11 @@ fn waited_ms(step: &Step<'_>, call: &Call) -> Option<u64> {
 
 /// Whether it waits for longer than it may, although this pump began before the end of its time. A wait that no failure
 /// begins may begin after that time, and then ends the call at once.
-fn lasts(before: &Ledger, step: &Step<'_>, call: &Call, terms: &RunSettings) -> Option<String> {
+fn check_duration(before: &Ledger, step: &Step<'_>, call: &Call, terms: &RunSettings) -> Option<String> {
     let (most_ms, waited_ms) = (terms.outage_ms?, waited_ms(step, call)?);
-    let tag = step.core_named("attempt").filter(|tag| tag.attribute("outage").is_some())?;
-    tag.attribute("over").or(tag.attribute("code"))?;
-    Wait::read(tag).filter(|wait| !wait.is_in_queue())?;
+    let tag = step.core_named("attempt").filter(|tag| tag.find_attribute("outage").is_some())?;
+    tag.find_attribute("over").or(tag.find_attribute("code"))?;
+    Wait::from_tag(tag).filter(|wait| !wait.is_in_queue())?;
     let end_ms = call.away_since_ms?.saturating_add(most_ms);
     let is_late = waited_ms > most_ms && before.starts.boot_ms.is_none_or(|boot| boot < end_ms);
     is_late.then(|| format!("an attempt waits after {waited_ms} ms, and {most_ms} are the most"))

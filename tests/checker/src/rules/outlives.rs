@@ -8,16 +8,18 @@ use crate::meaning::Act;
 /// An attempt that outlives a pump has one reply: it is not also lost with the pump, and no second reply follows. Only
 /// attempts that were due before the start can be lost with an earlier pump, and none after a pump that said that
 /// nothing is out. No pump says that more is out than is due.
-pub(crate) fn outlives(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Option<String> {
+pub(crate) fn check_outlives(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Option<String> {
     match step.act? {
-        Act::Attempt { call, turn } if step.tells_of_a_death_of_the_pump() => lost(before, step, call, turn),
+        Act::Attempt { call, turn } if step.tells_of_a_death_of_the_pump() => {
+            check_loss(before, step, call, turn)
+        }
         Act::Item { turn, .. } => second_reply(before, step, turn),
         Act::Aside if step.record.thread == "sys" => said_out(before, step),
         _ => None,
     }
 }
 
-fn lost(before: &Ledger, step: &Step<'_>, path: &str, turn: u32) -> Option<String> {
+fn check_loss(before: &Ledger, step: &Step<'_>, path: &str, turn: u32) -> Option<String> {
     let thread = &step.record.thread;
     let reply = before.first_item(thread, path, turn, 0).or_else(|| before.first_outcome(thread, path));
     if let Some(reply) = reply {
@@ -46,7 +48,7 @@ fn second_reply(before: &Ledger, step: &Step<'_>, turn: u32) -> Option<String> {
 }
 
 fn said_out(before: &Ledger, step: &Step<'_>) -> Option<String> {
-    let out = step.core_named("shutdown")?.attribute("out")?;
+    let out = step.core_named("shutdown")?.find_attribute("out")?;
     let Some(out) = out.parse::<usize>().ok().filter(|out| *out > 0) else {
         return Some(format!("out=\"{out}\" is no number of deliveries"));
     };

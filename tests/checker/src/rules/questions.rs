@@ -4,34 +4,36 @@ use super::RunSettings;
 use crate::ledger::{Call, Item, Ledger, Question, Step};
 use crate::meaning::Act;
 use crate::path;
-use crate::record::moment;
+use crate::record::write_moment;
 
 /// A question is recorded once, after its item and before its answer, under its own id. Its answer is what a person
 /// said, which is one of the choices if there are any, or its expiry, not early; or it is withdrawn, if its call may
 /// only answer. Nothing else is answered like this.
-pub(crate) fn question(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Option<String> {
+pub(crate) fn check_question(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Option<String> {
     match step.act? {
         Act::Questions { caller, turn, ordinal } => {
-            let item = before.call(&step.record.thread, caller).and_then(|call| call.item(turn, ordinal));
-            asked(before, item, step, &path::of_item(caller, turn, ordinal))
+            let item =
+                before.find_call(&step.record.thread, caller).and_then(|call| call.find_item(turn, ordinal));
+            check_asked(before, item, step, &path::of_item(caller, turn, ordinal))
         }
         Act::Answer { caller, turn, ordinal } => {
-            let call = before.call(&step.record.thread, caller)?;
-            answered(call, call.item(turn, ordinal)?, step)
+            let call = before.find_call(&step.record.thread, caller)?;
+            check_answer(call, call.find_item(turn, ordinal)?, step)
         }
         _ => None,
     }
 }
 
-fn asked(before: &Ledger, item: Option<&Item>, step: &Step<'_>, place: &str) -> Option<String> {
+fn check_asked(before: &Ledger, item: Option<&Item>, step: &Step<'_>, place: &str) -> Option<String> {
     let Some(tag) = step.core_named("person-asked") else {
         return Some("the record does not say what is asked".into());
     };
-    let id = tag.attribute("id").unwrap_or_default();
+    let id = tag.find_attribute("id").unwrap_or_default();
     if let Some(first) = before.first_approval(id) {
         return Some(format!("request {id} was made before, at position {first}"));
     }
-    if tag.attribute("call") != Some(place) || tag.attribute("thread") != Some(&step.record.thread) {
+    if tag.find_attribute("call") != Some(place) || tag.find_attribute("thread") != Some(&step.record.thread)
+    {
         return Some(format!("question {id} does not name the item that asks it"));
     }
     match item {
@@ -43,7 +45,7 @@ fn asked(before: &Ledger, item: Option<&Item>, step: &Step<'_>, place: &str) -> 
     }
 }
 
-fn answered(call: &Call, item: &Item, step: &Step<'_>) -> Option<String> {
+fn check_answer(call: &Call, item: &Item, step: &Step<'_>) -> Option<String> {
     let said = step.core_named("person-said");
     if !item.is_person {
         return said.map(|_| "a person answers what no person was asked".into());
@@ -53,25 +55,25 @@ fn answered(call: &Call, item: &Item, step: &Step<'_>) -> Option<String> {
     };
     let Some(tag) = said else {
         let withdrawn = call.wraps_up.is_some()
-            && step.core_named("system-error").and_then(|tag| tag.attribute("code"))
+            && step.core_named("system-error").and_then(|tag| tag.find_attribute("code"))
                 == Some("thread.cancelled");
         return (!withdrawn).then(|| format!("question {} is answered by no person", question.id));
     };
     let Question { id, expires, choices } = question;
-    let choice = tag.attribute("choice");
-    match tag.attribute("outcome") {
-        Some("chosen") if tag.attribute("by").is_none() => {
+    let choice = tag.find_attribute("choice");
+    match tag.find_attribute("outcome") {
+        Some("chosen") if tag.find_attribute("by").is_none() => {
             Some(format!("the answer to question {id} does not say who gave it"))
         }
         Some("chosen") => {
             let fits = choice.map_or(choices.is_empty(), |choice| choices.iter().any(|one| one == choice));
             (!fits).then(|| format!("the answer to question {id} is none of its choices"))
         }
-        Some("expired") if choice.is_some() || tag.attribute("by").is_some() => {
+        Some("expired") if choice.is_some() || tag.find_attribute("by").is_some() => {
             Some(format!("question {id} expires with an answer"))
         }
         Some("expired") => {
-            let early = moment(step.record.time_ms) < *expires && tag.attribute("clock").is_none();
+            let early = write_moment(step.record.time_ms) < *expires && tag.find_attribute("clock").is_none();
             early.then(|| format!("question {id} expires early"))
         }
         _ => Some(format!("question {id} has no known outcome")),

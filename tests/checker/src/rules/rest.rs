@@ -18,7 +18,7 @@ pub(crate) fn open_calls(end: &Ledger) -> Vec<OpenCall> {
             seq: call.seq,
             since_ms: call.since_ms,
             waits_for: match (call.open_items(), call.attempts) {
-                _ if thread.first_top().is_some_and(|first| path::top(name) > first) => {
+                _ if thread.first_top().is_some_and(|first| path::find_top(name) > first) => {
                     "an earlier call".into()
                 }
                 (0, None) if call.approval.as_ref().is_some_and(|a| a.outcome.is_none()) => "a person".into(),
@@ -33,7 +33,7 @@ pub(crate) fn open_calls(end: &Ledger) -> Vec<OpenCall> {
 }
 
 /// At the end of a drained run no call is open.
-pub(crate) fn rest(end: &Ledger, terms: &RunSettings) -> Vec<CheckFinding> {
+pub(crate) fn check_rest(end: &Ledger, terms: &RunSettings) -> Vec<CheckFinding> {
     if terms.running {
         return Vec::new();
     }

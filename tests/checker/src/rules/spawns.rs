@@ -8,12 +8,14 @@ use crate::report::CheckFinding;
 
 /// A child begins because of a spawn in its parent. The parent confirms it after its first record
 /// and before its second, and the confirmation names it and its head.
-pub(crate) fn spawn(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Option<String> {
+pub(crate) fn check_spawn(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Option<String> {
     let record = step.record;
-    let child = record.thread.contains('.').then(|| before.thread(&record.thread)).flatten();
+    let child = record.thread.contains('.').then(|| before.find_thread(&record.thread)).flatten();
     match step.act {
-        Some(Act::Answer { caller, turn, ordinal }) => confirmed(before, step, caller, turn, ordinal),
-        Some(Act::Opens { by: By::Spawn, .. }) => begins(before, step),
+        Some(Act::Answer { caller, turn, ordinal }) => {
+            check_confirmation(before, step, caller, turn, ordinal)
+        }
+        Some(Act::Opens { by: By::Spawn, .. }) => check_begin(before, step),
         _ if record.thread.contains('.') && record.seq == 1 => {
             Some("a child's first record is not the one that begins it".into())
         }
@@ -24,7 +26,7 @@ pub(crate) fn spawn(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Option
     }
 }
 
-fn begins(before: &Ledger, step: &Step<'_>) -> Option<String> {
+fn check_begin(before: &Ledger, step: &Step<'_>) -> Option<String> {
     let record = step.record;
     // Without a cause, the rule on causes reports it.
     let cause = record.cause?;
@@ -44,9 +46,15 @@ fn begins(before: &Ledger, step: &Step<'_>) -> Option<String> {
     None
 }
 
-fn confirmed(before: &Ledger, step: &Step<'_>, caller: &str, turn: u32, ordinal: u32) -> Option<String> {
+fn check_confirmation(
+    before: &Ledger,
+    step: &Step<'_>,
+    caller: &str,
+    turn: u32,
+    ordinal: u32,
+) -> Option<String> {
     let record = step.record;
-    let item = before.call(&record.thread, caller)?.item(turn, ordinal)?;
+    let item = before.find_call(&record.thread, caller)?.find_item(turn, ordinal)?;
     let tag = step.core_named("thread-spawned");
     let Some(spawned_by) = item.spawn else {
         return tag.map(|_| "it confirms a spawn, but its item asked for none".into());
@@ -58,22 +66,25 @@ fn confirmed(before: &Ledger, step: &Step<'_>, caller: &str, turn: u32, ordinal:
         return Some("the confirmation is not caused by its spawn".into());
     }
     let Some(id) = &spawn.child else { return Some("the spawn is confirmed before its child begins".into()) };
-    let thread = before.thread(id)?;
+    let thread = before.find_thread(id)?;
     let child = thread.child.as_ref()?;
-    if tag.attribute("assigned_id") != Some(id) || tag.attribute("parent_id") != Some(&record.thread) {
+    if tag.find_attribute("assigned_id") != Some(id)
+        || tag.find_attribute("parent_id") != Some(&record.thread)
+    {
         return Some(format!("the confirmation does not name {id} and its parent"));
     }
-    let told = tag.attribute("head").and_then(RecordHash::parse);
+    let told = tag.find_attribute("head").and_then(RecordHash::parse);
     (told != Some(child.first_head))
         .then(|| format!("the confirmation does not name {}, the child's first head", child.first_head))
 }
 
 /// A parent gets one notice about each ended child, with its last head, its outcome and its answer.
-pub(crate) fn finished(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Option<String> {
+pub(crate) fn check_finish(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Option<String> {
     let Some(Act::Inbox { call }) = step.act else { return None };
     let tag = step.core_named("thread-finished")?;
-    let id = tag.attribute("id").unwrap_or_default();
-    let Some((thread, child)) = before.thread(id).and_then(|thread| Some((thread, thread.child.as_ref()?)))
+    let id = tag.find_attribute("id").unwrap_or_default();
+    let Some((thread, child)) =
+        before.find_thread(id).and_then(|thread| Some((thread, thread.child.as_ref()?)))
     else {
         return Some(format!("it reports the end of {id}, and no such child began"));
     };
@@ -82,24 +93,24 @@ pub(crate) fn finished(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Opt
     }
     let record = step.record;
     let is_own =
-        before.call(&record.thread, call).is_some_and(|call| call.children.iter().any(|own| own == id));
+        before.find_call(&record.thread, call).is_some_and(|call| call.children.iter().any(|own| own == id));
     if !is_own {
         return Some(format!("it reports the end of {id} to a call that did not spawn {id}"));
     }
     let Some(end) = &child.end else { return Some(format!("it reports the end of {id}, which still runs")) };
-    if tag.attribute("head").and_then(RecordHash::parse) != Some(thread.head) {
+    if tag.find_attribute("head").and_then(RecordHash::parse) != Some(thread.head) {
         return Some(format!("the last head of {id} is {}, and it reports another", thread.head));
     }
-    if tag.attribute("outcome") != Some(end.outcome) {
-        let told = tag.attribute("outcome").unwrap_or("none");
+    if tag.find_attribute("outcome") != Some(end.outcome) {
+        let told = tag.find_attribute("outcome").unwrap_or("none");
         return Some(format!("{id} ended as {}, and it reports {told}", end.outcome));
     }
-    let told = (!tag.inside.is_empty()).then(|| RecordHash::of(tag.inside.as_bytes()));
+    let told = (!tag.inside.is_empty()).then(|| RecordHash::hash_bytes(tag.inside.as_bytes()));
     (told != end.payload).then(|| format!("it reports another answer than that of {id}"))
 }
 
 /// Every spawn is confirmed.
-pub(crate) fn unconfirmed(end: &Ledger, _: &RunSettings) -> Vec<CheckFinding> {
+pub(crate) fn list_unconfirmed(end: &Ledger, _: &RunSettings) -> Vec<CheckFinding> {
     let finding = |spawn: &crate::ledger::Spawn| CheckFinding {
         rule: "spawn",
         position: spawn.position,
@@ -114,7 +125,7 @@ pub(crate) fn unconfirmed(end: &Ledger, _: &RunSettings) -> Vec<CheckFinding> {
 }
 
 /// Every ended child was reported to its parent.
-pub(crate) fn untold(end: &Ledger, _: &RunSettings) -> Vec<CheckFinding> {
+pub(crate) fn list_unreported(end: &Ledger, _: &RunSettings) -> Vec<CheckFinding> {
     let ended = end
         .threads
         .iter()

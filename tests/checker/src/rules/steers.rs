@@ -7,11 +7,11 @@ use crate::meaning::Act;
 
 /// A steering message joins a child because of one item of the call that spawned it, once; one for a
 /// root comes from outside, under a key. A steering item is handled after its message has joined.
-pub(crate) fn steer(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Option<String> {
+pub(crate) fn check_steer(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Option<String> {
     match step.act? {
-        Act::Steers { .. } => joins(before, step),
+        Act::Steers { .. } => check_join(before, step),
         Act::Answer { caller, turn, ordinal } => {
-            let item = before.call(&step.record.thread, caller)?.item(turn, ordinal)?;
+            let item = before.find_call(&step.record.thread, caller)?.find_item(turn, ordinal)?;
             match (item.steers, step.core_named("handled")) {
                 (Some((_, true)), Some(_)) | (None, None) => None,
                 (Some((_, false)), Some(_)) => Some("a word is handled that joined no thread".into()),
@@ -23,12 +23,12 @@ pub(crate) fn steer(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Option
     }
 }
 
-fn joins(before: &Ledger, step: &Step<'_>) -> Option<String> {
+fn check_join(before: &Ledger, step: &Step<'_>) -> Option<String> {
     let record = step.record;
     let Some((parent, _)) = record.thread.rsplit_once('.') else {
         return record.key.is_none().then(|| "a word for a root has no key".into());
     };
-    let calls = before.thread(parent).into_iter().flat_map(|thread| thread.calls.values());
+    let calls = before.find_thread(parent).into_iter().flat_map(|thread| thread.calls.values());
     for call in calls.filter(|call| call.children.contains(&record.thread)) {
         let word = call.items.iter().filter_map(|item| item.steers).find(|(id, _)| Some(*id) == record.cause);
         match word {

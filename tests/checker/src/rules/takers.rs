@@ -9,11 +9,11 @@ use crate::record::RecordHash;
 
 /// The takers of an item count from 0, all differ, and all get the same bytes on the same terms. When one
 /// gives the answer that is enough, the calls to the others are closed before it.
-pub(crate) fn takers(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Option<String> {
+pub(crate) fn check_takers(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Option<String> {
     match step.act? {
         Act::Takes { caller, turn, ordinal, call, to, first_is_enough } => {
-            let number = path::taker(call)?;
-            let item = before.call(&step.record.thread, caller)?.item(turn, ordinal);
+            let number = path::find_taker(call)?;
+            let item = before.find_call(&step.record.thread, caller)?.find_item(turn, ordinal);
             let name = path::of_item(caller, turn, ordinal);
             let Some(item) = item else {
                 return (number > 0).then(|| format!("taker {number} of item {name} comes first"));
@@ -28,13 +28,13 @@ pub(crate) fn takers(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Optio
                 return Some(format!("item {name} goes to {to} twice"));
             }
             let is_same = (takers.first_is_enough, takers.request)
-                == (first_is_enough, RecordHash::of(&step.record.body));
+                == (first_is_enough, RecordHash::hash_bytes(&step.record.body));
             (!is_same).then(|| format!("item {name} is not the same to all"))
         }
         act => {
-            let closes = act.closes()?;
-            let (number, (caller, turn, ordinal)) = (path::taker(closes)?, path::item(closes)?);
-            let item = before.call(&step.record.thread, caller)?.item(turn, ordinal)?;
+            let closes = act.find_closed()?;
+            let (number, (caller, turn, ordinal)) = (path::find_taker(closes)?, path::split_item(closes)?);
+            let item = before.find_call(&step.record.thread, caller)?.find_item(turn, ordinal)?;
             let takers = item.takers.as_ref().filter(|takers| takers.first_is_enough)?;
             if !is_enough(act, step) {
                 return None;

@@ -12,25 +12,25 @@ const LEAST_MS: u64 = 1_000;
 /// The answer to its item sets or cancels a timer. It fires in its call or, once that call is over, into a new top
 /// call of its root; never before it is due, and not again before a turn has shown its last firing. It is
 /// cancelled with its call, unless that is a root's top call.
-pub(crate) fn timer(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Option<String> {
+pub(crate) fn check_timer(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Option<String> {
     let act = step.act?;
-    let thread = before.thread(&step.record.thread);
-    if let Some(closes) = act.closes() {
-        return left(thread?, closes).map(|id| format!("timer {id} of call {closes} is still set"));
+    let thread = before.find_thread(&step.record.thread);
+    if let Some(closes) = act.find_closed() {
+        return find_left(thread?, closes).map(|id| format!("timer {id} of call {closes} is still set"));
     }
     match act {
         Act::Answer { caller, turn, ordinal } => {
             let call = thread?.calls.get(caller)?;
-            answered(thread?, call, step, turn, ordinal)
+            check_answer(thread?, call, step, turn, ordinal)
         }
-        Act::Fires { call } => fires(thread?, step, call, false),
+        Act::Fires { call } => check_firing(thread?, step, call, false),
         Act::Opens { call, by: By::Timer, .. } => match thread {
             None => Some("a timer opens a thread".into()),
-            Some(thread) => fires(thread, step, call, true),
+            Some(thread) => check_firing(thread, step, call, true),
         },
-        Act::Opens { by: By::Tell, .. } => tells(thread, step),
+        Act::Opens { by: By::Tell, .. } => check_notice(thread, step),
         Act::Unset { call } => {
-            let Some(id) = step.core_named("timer-cancelled").and_then(|tag| tag.attribute("id")) else {
+            let Some(id) = step.core_named("timer-cancelled").and_then(|tag| tag.find_attribute("id")) else {
                 return Some("the record does not say which timer is cancelled".into());
             };
             let is_its = thread?.timers.get(id).is_some_and(|timer| timer.call == call);
@@ -48,7 +48,7 @@ pub(crate) fn is_out_of_time(thread: &Thread, budget_use: u32) -> bool {
 }
 
 /// A timer that a closing call would leave behind. A timer that has fired may be over.
-fn left<'t>(thread: &'t Thread, closes: &str) -> Option<&'t str> {
+fn find_left<'t>(thread: &'t Thread, closes: &str) -> Option<&'t str> {
     let keeps = |timer: &Timer| thread.child.is_none() && path::is_top(&timer.call);
     let left = thread
         .timers
@@ -57,22 +57,22 @@ fn left<'t>(thread: &'t Thread, closes: &str) -> Option<&'t str> {
     left.map(|(id, _)| id.as_str())
 }
 
-fn answered(thread: &Thread, call: &Call, step: &Step<'_>, turn: u32, ordinal: u32) -> Option<String> {
-    let item = call.item(turn, ordinal)?;
+fn check_answer(thread: &Thread, call: &Call, step: &Step<'_>, turn: u32, ordinal: u32) -> Option<String> {
+    let item = call.find_item(turn, ordinal)?;
     let (set, cancelled) = (step.core_named("timer-set"), step.core_named("timer-cancelled"));
     match (item.sets.is_some(), item.is_cancel, set, cancelled) {
         (true, _, Some(tag), _) => {
-            let id = tag.attribute("id").unwrap_or_default();
+            let id = tag.find_attribute("id").unwrap_or_default();
             // A timer that has fired may be over.
             if thread.timers.get(id).is_some_and(|timer| timer.fired.is_none()) {
                 return Some(format!("timer {id} is set, and is set again"));
             }
-            let due = tag.attribute("due").and_then(crate::record::read_moment);
+            let due = tag.find_attribute("due").and_then(crate::record::read_moment);
             let is_long = due.is_some_and(|due| due.saturating_sub(item.time_ms) >= LEAST_MS);
             (!is_long).then(|| format!("timer {id} is due less than a second after it was set"))
         }
         (_, true, _, Some(tag)) => {
-            let id = tag.attribute("id").unwrap_or_default();
+            let id = tag.find_attribute("id").unwrap_or_default();
             (!thread.timers.contains_key(id)).then(|| format!("timer {id} is cancelled, and was not set"))
         }
         (true, ..) | (_, true, ..) => Some("an item about a timer is not answered by a word on it".into()),
@@ -81,9 +81,9 @@ fn answered(thread: &Thread, call: &Call, step: &Step<'_>, turn: u32, ordinal: u
     }
 }
 
-fn fires(thread: &Thread, step: &Step<'_>, call: &str, opens: bool) -> Option<String> {
+fn check_firing(thread: &Thread, step: &Step<'_>, call: &str, opens: bool) -> Option<String> {
     let Some(tag) = step.core_named("timer-fired") else { return Some("no timer fires in it".into()) };
-    let id = tag.attribute("id").unwrap_or_default();
+    let id = tag.find_attribute("id").unwrap_or_default();
     let Some(timer) = thread.timers.get(id) else { return Some(format!("timer {id} fires and is not set")) };
     if step.record.cause != Some(timer.set) {
         return Some(format!("the firing of timer {id} is not caused by its setting"));
@@ -108,31 +108,32 @@ fn fires(thread: &Thread, step: &Step<'_>, call: &str, opens: bool) -> Option<St
             return Some(format!("timer {id} fires again before its last firing was shown"));
         }
     }
-    early(timer, tag, id, step.record.time_ms, opens)
+    check_early(timer, tag, id, step.record.time_ms, opens)
 }
 
 /// News of an outcome is about a call that a timer opened and that is still open: it closes in the same commit.
 /// The news names the timer and the listener of that call.
-fn tells(thread: Option<&Thread>, step: &Step<'_>) -> Option<String> {
+fn check_notice(thread: Option<&Thread>, step: &Step<'_>) -> Option<String> {
     let Some(tag) = step.core_named("timer-finished") else {
         return Some("it tells of no outcome of a timer".into());
     };
-    let about = tag.attribute("call").unwrap_or_default();
+    let about = tag.find_attribute("call").unwrap_or_default();
     let call = thread.and_then(|thread| thread.calls.get(about));
     let Some((call, timer)) = call.and_then(|call| Some((call, call.timer.as_ref()?))) else {
         return Some(format!("it tells of call {about}, which no timer opened or which is over"));
     };
-    let is_its = tag.attribute("id") == Some(timer) && tag.attribute("listener") == Some(&call.listener);
-    let is_here = tag.attribute("thread") == Some(&step.record.thread);
+    let is_its =
+        tag.find_attribute("id") == Some(timer) && tag.find_attribute("listener") == Some(&call.listener);
+    let is_here = tag.find_attribute("thread") == Some(&step.record.thread);
     (!is_its || !is_here).then(|| format!("it does not tell of call {about} as it is"))
 }
 
 /// A firing that is early by its own time must say that the clock was set back. A firing that a call got but never
 /// showed opens another call before its next moment.
-fn early(timer: &Timer, tag: &Tag<'_>, id: &str, time_ms: u64, opens: bool) -> Option<String> {
+fn check_early(timer: &Timer, tag: &Tag<'_>, id: &str, time_ms: u64, opens: bool) -> Option<String> {
     let told_and_lost = opens && timer.fired.as_ref().is_some_and(|fired| fired.settled.is_some());
     let is_early = time_ms < timer.due_ms;
-    match (is_early, tag.attribute("clock") == Some("set-back")) {
+    match (is_early, tag.find_attribute("clock") == Some("set-back")) {
         (true, false) if !told_and_lost => {
             Some(format!("timer {id} fires {} ms too early", timer.due_ms - time_ms))
         }

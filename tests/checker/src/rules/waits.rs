@@ -7,10 +7,10 @@ use crate::meaning::Act;
 
 /// The answer to a wait is its end and nothing else, and nothing else has such an answer. Its end
 /// counts no more than there is; it is done only with a finished child, or with none open.
-pub(crate) fn wait(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Option<String> {
+pub(crate) fn check_wait(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Option<String> {
     let Act::Answer { caller, turn, ordinal } = step.act? else { return None };
-    let call = before.call(&step.record.thread, caller)?;
-    let item = call.item(turn, ordinal)?;
+    let call = before.find_call(&step.record.thread, caller)?;
+    let item = call.find_item(turn, ordinal)?;
     let tag = step.core_named("await-over");
     let Some(tag) = tag.filter(|_| item.is_wait) else {
         return match (tag, item.is_wait) {
@@ -21,7 +21,7 @@ pub(crate) fn wait(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Option<
     };
     let running = call.children.iter().filter(|child| before.is_running(child)).count();
     let ended = call.children.len().saturating_sub(running);
-    let count = |name| tag.number(name).and_then(|n| usize::try_from(n).ok());
+    let count = |name| tag.read_number(name).and_then(|n| usize::try_from(n).ok());
     let (Some(finished), Some(open)) = (count("finished"), count("open")) else {
         return Some("the end of a wait counts nothing".into());
     };
@@ -29,7 +29,7 @@ pub(crate) fn wait(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Option<
         let counts = format!("it counts {finished} finished and {open} open children");
         return Some(format!("{counts} of a call with {ended} and {running}"));
     }
-    match tag.attribute("reason") {
+    match tag.find_attribute("reason") {
         Some("done") if finished == 0 && open > 0 => {
             Some("a wait is done before any child has finished".into())
         }
@@ -54,10 +54,10 @@ pub(crate) fn wait(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Option<
 }
 
 /// A call that ends a child gets the answer once the child has ended, and for no other child.
-pub(crate) fn end(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Option<String> {
+pub(crate) fn check_end(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Option<String> {
     let Act::Answer { caller, turn, ordinal } = step.act? else { return None };
-    let call = before.call(&step.record.thread, caller)?;
-    let item = call.item(turn, ordinal)?;
+    let call = before.find_call(&step.record.thread, caller)?;
+    let item = call.find_item(turn, ordinal)?;
     let tag = step.core_named("thread-cancelled");
     let Some(tag) = tag.filter(|_| item.is_end) else {
         return match (tag, item.is_end) {
@@ -66,7 +66,7 @@ pub(crate) fn end(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Option<S
             _ => None,
         };
     };
-    let id = tag.attribute("id").unwrap_or_default();
+    let id = tag.find_attribute("id").unwrap_or_default();
     if !call.children.iter().any(|child| child == id) {
         return Some(format!("{id} is cancelled by a call that did not spawn it"));
     }

@@ -9,9 +9,9 @@ use rusqlite::{Connection, params};
 use sha2::{Digest as _, Sha256};
 use systole_checker::history::ClientHistory;
 use systole_checker::log::LogSnapshot;
-use systole_checker::record::{RecordHash, RecordId, moment};
+use systole_checker::record::{RecordHash, RecordId, write_moment};
 use systole_checker::report::CheckReport;
-use systole_checker::{RunSettings, check, check_under};
+use systole_checker::{RunSettings, check_log, check_under};
 
 use crate::script::{Line, Script};
 
@@ -95,7 +95,7 @@ impl SealedBook {
     }
 
     pub(crate) fn log(&self) -> LogSnapshot {
-        LogSnapshot::read(&self.path).unwrap()
+        LogSnapshot::open_file(&self.path).unwrap()
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -103,7 +103,7 @@ impl SealedBook {
     }
 
     pub(crate) fn check(&self) -> CheckReport {
-        check(&self.log(), &[])
+        check_log(&self.log(), &[])
     }
 
     pub(crate) fn check_under(&self, terms: RunSettings) -> CheckReport {
@@ -111,7 +111,7 @@ impl SealedBook {
     }
 
     pub(crate) fn check_with(&self, history: &str) -> CheckReport {
-        check(&self.log(), &[ClientHistory::parse(history).unwrap()])
+        check_log(&self.log(), &[ClientHistory::parse(history).unwrap()])
     }
 
     /// The history line of the client that sent this record.
@@ -121,7 +121,7 @@ impl SealedBook {
         Told {
             client: client.into(),
             key: key.into(),
-            sha256: RecordHash::of(record.body.as_bytes()),
+            sha256: RecordHash::hash_bytes(record.body.as_bytes()),
             place: Some((thread, seq, record.id, position)),
             refused: None,
             answer: None,
@@ -162,7 +162,7 @@ impl Told {
 
     pub(crate) fn answered(mut self, book: &SealedBook, name: &str) -> Told {
         let record = &book.sealed[name];
-        self.answer = Some((record.seq, RecordHash::of(record.body.as_bytes())));
+        self.answer = Some((record.seq, RecordHash::hash_bytes(record.body.as_bytes())));
         self
     }
 
@@ -214,7 +214,7 @@ fn seal(
         cause(line, sealed).map_or(String::new(), |id| uuid(&id)),
         line.key.unwrap_or("").to_owned(),
         origin(line, sealed).map_or(String::new(), |leaf| hex(&leaf)),
-        moment(line.time_ms),
+        write_moment(line.time_ms),
         "0".repeat(64),
         line.code.unwrap_or("").to_owned(),
         body.len().to_string(),

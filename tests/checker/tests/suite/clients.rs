@@ -83,8 +83,8 @@ fn a_refused_message_in_the_log_is_found() {
 #[test]
 fn an_answer_that_the_log_does_not_have_is_found() {
     assert_eq!(bob(|told| told.answer = Some((2, RecordHash([1; 32])))), ["seen"]);
-    assert_eq!(bob(|told| told.answer = Some((3, RecordHash::of(b"<r>token-b</r>")))), ["seen"]);
-    assert_eq!(bob(|told| told.answer = Some((2, RecordHash::of(b"<r>token-b</r>")))), [""; 0]);
+    assert_eq!(bob(|told| told.answer = Some((3, RecordHash::hash_bytes(b"<r>token-b</r>")))), ["seen"]);
+    assert_eq!(bob(|told| told.answer = Some((2, RecordHash::hash_bytes(b"<r>token-b</r>")))), [""; 0]);
 }
 
 #[test]
@@ -140,7 +140,7 @@ fn a_word_that_joined_is_kept_by_what_it_says() {
     };
     let told = |book: &SealedBook, says: &str| {
         let mut told = book.sent("word", "bob", "k-w");
-        told.sha256 = RecordHash::of(says.as_bytes());
+        told.sha256 = RecordHash::hash_bytes(says.as_bytes());
         told.json()
     };
     let book = steered(WORD);

@@ -107,11 +107,12 @@ pub(crate) const MILD: &str = "<q>mild</q>";
 pub(crate) fn requested(id: &str, payload: &str) -> String {
     r#"<approval-requested xmlns="https://xml-pipeline.org/ns/core/v1" id="ID" hash="HASH" expires="2026-11-20T08:00:00.000Z"/>"#
         .replace("ID", id)
-        .replace("HASH", &RecordHash::of(payload.as_bytes()).to_string())
+        .replace("HASH", &RecordHash::hash_bytes(payload.as_bytes()).to_string())
 }
 
 pub(crate) fn decided(id: &str, outcome: &str, payload: Option<&str>) -> String {
-    let hash = payload.map_or(String::new(), |p| format!(" hash=\"{}\"", RecordHash::of(p.as_bytes())));
+    let hash =
+        payload.map_or(String::new(), |p| format!(" hash=\"{}\"", RecordHash::hash_bytes(p.as_bytes())));
     r#"<approval-decided xmlns="https://xml-pipeline.org/ns/core/v1" id="ID" outcome="OUT" by="pia"HASH/>"#
         .replace("ID", id)
         .replace("OUT", outcome)

@@ -122,7 +122,8 @@ fn asked() -> (Script, String) {
     let mut first = first.says(&attempt(1)).turn(1);
     first.code = None;
     script.after("b-ask", first);
-    let hash = systole_checker::record::RecordHash::of(script.line("b-ask").body.as_bytes()).to_string();
+    let hash =
+        systole_checker::record::RecordHash::hash_bytes(script.line("b-ask").body.as_bytes()).to_string();
     script.after("starts-again", asks(&hash, "a9"));
     (script, hash)
 }

@@ -4,7 +4,7 @@ use rusqlite::Connection;
 use systole_checker::history::ClientHistory;
 use systole_checker::log::LogSnapshot;
 use systole_checker::record::{
-    LAST_MOMENT_MS, LogLine, RecordHash, RecordId, Seal, head_after, head_zero, moment,
+    LAST_MOMENT_MS, LogLine, RecordHash, RecordId, Seal, head_after, head_zero, write_moment,
 };
 
 use crate::book::{SealedBook, fresh_path};
@@ -37,9 +37,12 @@ fn hashes_are_those_of_the_format() {
     };
     let zero = head_zero("sess-1f0c9a2b77d1");
     assert_eq!(zero.to_string(), "288f1798b1cf47c9cc198d03d971602dbf69addf64fbe2e1d92bb54eb368ede2");
-    assert_eq!(record.leaf().to_string(), "8aca3aa0318926f0b3ba8c689c9ba20f43d2480b5ac8214f8423176873b6dfd0");
     assert_eq!(
-        head_after(zero, record.leaf()).to_string(),
+        record.hash_leaf().to_string(),
+        "8aca3aa0318926f0b3ba8c689c9ba20f43d2480b5ac8214f8423176873b6dfd0"
+    );
+    assert_eq!(
+        head_after(zero, record.hash_leaf()).to_string(),
         "ac0b6ad7ff5f79b7e8658e62cc0025db4ab0e46f07e5a3867fa05e39fb7a9946"
     );
 }
@@ -55,7 +58,7 @@ fn a_moment_has_one_text_form() {
         (4_107_542_400_000, "2100-03-01T00:00:00.000Z"),
         (LAST_MOMENT_MS, "9999-12-31T23:59:59.999Z"),
     ] {
-        assert_eq!(moment(ms), text);
+        assert_eq!(write_moment(ms), text);
     }
 }
 
@@ -78,9 +81,13 @@ fn a_log_is_read_beside_its_writer_and_as_it_stood() {
     book.run(&format!("BEGIN IMMEDIATE; DELETE FROM record WHERE pos = {RECORDS}"));
     assert!(book.check().is_clean(), "what is not committed is not there");
     let log = book.log();
-    assert_eq!(systole_checker::check(&log, &[]).counts.records, RECORDS);
+    assert_eq!(systole_checker::check_log(&log, &[]).counts.records, RECORDS);
     book.run("COMMIT");
-    assert_eq!(systole_checker::check(&log, &[]).counts.records, RECORDS, "the same log says the same again");
+    assert_eq!(
+        systole_checker::check_log(&log, &[]).counts.records,
+        RECORDS,
+        "the same log says the same again"
+    );
     assert_eq!(book.check().counts.records, RECORDS - 1);
 }
 
@@ -112,7 +119,7 @@ fn a_log_of_format_1_has_every_body_in_its_record() {
 #[test]
 fn what_is_no_log_is_refused() {
     let path = fresh_path();
-    let said = || LogSnapshot::read(&path).err().unwrap().to_string();
+    let said = || LogSnapshot::open_file(&path).err().unwrap().to_string();
     assert!(said().starts_with("the file cannot be read"), "a file that is not there is not made");
     assert!(!path.exists());
     let other = Connection::open(&path).unwrap();
@@ -209,5 +216,5 @@ fn the_reference_names_every_rule_in_order() {
         std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/checker.md"))
             .unwrap();
     let rows = page.lines().filter_map(|row| row.strip_prefix("| `")?.split('`').next());
-    assert_eq!(rows.collect::<Vec<_>>(), systole_checker::names().collect::<Vec<_>>());
+    assert_eq!(rows.collect::<Vec<_>>(), systole_checker::list_names().collect::<Vec<_>>());
 }

@@ -48,7 +48,7 @@ pub(crate) enum Thing {
 impl Thing {
     fn item(&self) -> JudgedItem {
         let admitted = |what, payload: &Payload| {
-            JudgedItem::Admitted(Admitted::new(what, Verdict::sworn(payload.clone())))
+            JudgedItem::Admitted(Admitted::new(what, Verdict::from_valid(payload.clone())))
         };
         match self {
             Thing::Note(payload) => admitted(PayloadKind::Note, payload),
@@ -69,13 +69,14 @@ impl Thing {
                 JudgedItem::ForThread { thread: thread.clone(), payload: payload.bytes().clone(), judged }
             }
             Thing::Steers(thread, to, payload) => {
-                let judged = Admitted::new(PayloadKind::For(to.clone()), Verdict::sworn(payload.clone()));
+                let judged =
+                    Admitted::new(PayloadKind::For(to.clone()), Verdict::from_valid(payload.clone()));
                 let (thread, payload) = (thread.clone(), payload.bytes().clone());
                 JudgedItem::ForThread { thread, payload, judged: Box::new(Ok(judged)) }
             }
             Thing::Primitive(found, payload) => admitted(PayloadKind::Primitive(found.clone()), payload),
             Thing::ForEach(gather, takers, payload) => {
-                let verdict = |to: &Name| (to.clone(), Verdict::sworn(payload.clone()));
+                let verdict = |to: &Name| (to.clone(), Verdict::from_valid(payload.clone()));
                 let admitted = Admitted::for_each(*gather, takers.iter().map(verdict).collect());
                 let refusal = || Refusal::new(Code::NotAPeer, "no listener takes it");
                 let refused = || JudgedItem::Refused(Refused { refusal: refusal(), kept: None });

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use systole_core::pump::fold::apply;
+use systole_core::pump::fold::apply_record;
 use systole_core::pump::state::{PumpState, Thread, ThreadState};
 use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::{LogBatch, LogReader as _, Position};
@@ -24,7 +24,7 @@ impl Folds {
         let mut touched: Vec<&ThreadId> = batch.records.iter().map(|r| &r.header.thread).collect();
         touched.sort();
         touched.dedup();
-        self.ahead = touched.into_iter().filter_map(|id| state.thread(id)).cloned().collect();
+        self.ahead = touched.into_iter().filter_map(|id| state.find_thread(id)).cloned().collect();
     }
 
     /// That batch is on disk.
@@ -46,12 +46,12 @@ impl Folds {
     pub(crate) fn differs_from_log(&self, log: &MemoryLog) -> Vec<String> {
         let mut state = PumpState::default();
         // Reading memory cannot fail.
-        for (_, record) in log.after(Position(0), usize::MAX).unwrap_or_default() {
-            apply(&mut state, &record);
+        for (_, record) in log.read_after(Position(0), usize::MAX).unwrap_or_default() {
+            apply_record(&mut state, &record);
         }
         let mut wrong = Vec::new();
         for (id, thread) in &self.durable {
-            wrong.extend(difference(thread, state.thread(id)));
+            wrong.extend(difference(thread, state.find_thread(id)));
         }
         if state.threads.len() != self.durable.len() {
             let (stored, known) = (state.threads.len(), self.durable.len());
@@ -64,7 +64,7 @@ impl Folds {
     pub(crate) fn differs_from_start(&self, state: &PumpState) -> Vec<String> {
         let mut wrong = Vec::new();
         for (id, thread) in &self.durable {
-            match state.thread(id) {
+            match state.find_thread(id) {
                 None if thread.life() == ThreadState::Working => {
                     wrong.push(format!("{id} was at work and is not in memory"));
                 }

@@ -28,7 +28,7 @@ pub(crate) fn stranded(threads: &BTreeMap<ThreadId, Thread>) -> Vec<String> {
                     continue;
                 }
                 if let PendingItem::Person(question) = &item.pending {
-                    if thread.person_request(&path.item(call.settled, item.ordinal)).is_none() {
+                    if thread.person_request(&path.append_item(call.settled, item.ordinal)).is_none() {
                         wrong.push(format!(
                             "{} waits for an answer to {}, which has no open request",
                             place(),
@@ -37,11 +37,11 @@ pub(crate) fn stranded(threads: &BTreeMap<ThreadId, Thread>) -> Vec<String> {
                     }
                     continue;
                 }
-                let nested = path.item(call.settled, item.ordinal);
+                let nested = path.append_item(call.settled, item.ordinal);
                 let waits_for = match &item.pending {
                     PendingItem::Takers(takers) => {
                         let open = (0..).zip(&takers.answers).filter(|(_, answer)| answer.is_none());
-                        open.map(|(taker, _)| nested.taker(taker)).collect()
+                        open.map(|(taker, _)| nested.append_taker(taker)).collect()
                     }
                     _ => vec![nested],
                 };

@@ -43,17 +43,18 @@ impl World {
         }
         self.count("pumps that woke when another had taken over");
         let steps = self.outside.pauses_steps();
-        held.engine.tick();
+        held.engine.run_tick();
         self.judges_ousted(&mut held);
         for input in self.said_to(&held) {
-            held.engine.input(input);
-            held.engine.tick();
+            held.engine.take_input(input);
+            held.engine.run_tick();
             self.judges_ousted(&mut held);
         }
         // Its writer cannot write any more.
         if held.scribe.is_some() || held.engine.next_batch().is_some() {
-            held.engine
-                .input(PumpInput::Written(WriteReport::Broken("another pump has the log".to_owned().into())));
+            held.engine.take_input(PumpInput::Written(WriteReport::Broken(
+                "another pump has the log".to_owned().into(),
+            )));
             self.judges_ousted(&mut held);
         }
         self.outside.resumes_steps(steps);
@@ -62,7 +63,7 @@ impl World {
     /// What reaches the pump that woke: the replies of workers, reports that one is silent, an order to cancel.
     fn said_to(&mut self, held: &Life) -> Vec<PumpInput> {
         let replies = self.remote.workers.iter().filter_map(|(token, worker)| Some((token, worker.reply()?)));
-        let replies = replies.filter_map(|(token, said)| Some((held.leases.find(&token.0)?, said)));
+        let replies = replies.filter_map(|(token, said)| Some((held.leases.find_lease(&token.0)?, said)));
         let judged = |(lease, said)| {
             PumpInput::Judged(JudgedDocument { lease, said, claimed: None, ticket: Some(NO_TICKET) })
         };
@@ -75,7 +76,7 @@ impl World {
             PumpInput::Gone { token, code, words }
         }));
         let working = self.folds.durable().keys().find(|id| !id.is_sys());
-        let (ticket, by) = (NO_TICKET, Name::operator());
+        let (ticket, by) = (NO_TICKET, Name::new_operator());
         inputs.extend(
             working.map(|id| PumpInput::Ordered(ClientOrder::Cancel { ticket, by, thread: id.clone() })),
         );
@@ -106,7 +107,7 @@ impl World {
     /// It may still send deliveries, which its successor finds, until the successor puts its fence.
     fn ousted_sends(&mut self, life: u64, delivery: Delivery) {
         let (listener, now_ms) = (delivery.lease.listener.clone(), self.agenda.now_ms());
-        let bytes = Digest::of(&delivery.document().unwrap_or_default());
+        let bytes = Digest::hash_bytes(&delivery.document().unwrap_or_default());
         let stored = StoredDelivery { delivery, bytes, stored_ms: now_ms };
         match self.remote.broker.publish(stored, life) {
             Published::Stored(_) => {

@@ -47,7 +47,7 @@ impl World {
         self.outside.live(dies);
         let forgets_rows = self.plant == Some(Plant::ForgottenRows);
         let glass = Glass { log: self.disk.log().clone(), is_blind: false, forgets_rows };
-        let recovered = wake::recover(&glass, &*self.outside);
+        let recovered = wake::recover_log(&glass, &*self.outside);
         if self.outside.is_dead() {
             self.count("deaths during recovery");
             return self.starts_later();
@@ -79,10 +79,10 @@ impl World {
         };
         let mut engine = Engine::new(recovered, ports, self.disk.last());
         // Before anything is heard: workers may be about to answer an earlier life.
-        engine.adopt();
+        engine.adopt_listeners();
         let (kept, expected) = (kept_listeners(engine.state()), self.outside.take());
         let carriers = self.remote_carriers(self.lives, expected, &kept);
-        engine.boot();
+        engine.boot_organism();
         self.life = Some(Life {
             number: self.lives,
             engine,
@@ -194,7 +194,7 @@ impl World {
         let number = life.number;
         if life.drained_ms.is_none() {
             life.drained_ms = Some(now_ms + GRACE_MS);
-            life.engine.input(PumpInput::Stop);
+            life.engine.take_input(PumpInput::Stop);
             self.agenda.after(GRACE_MS, Due::Drains { life: number });
         }
         self.settles();
@@ -207,7 +207,7 @@ impl World {
         let Some(until_ms) = life.drained_ms else { return false };
         if !life.has_said_farewell && (life.engine.is_quiet() || now_ms >= until_ms) {
             life.has_said_farewell = true;
-            life.engine.input(PumpInput::Farewell);
+            life.engine.take_input(PumpInput::Farewell);
             life.engine.checkpoint_soon();
         }
         life.has_said_farewell && life.engine.is_flushed()

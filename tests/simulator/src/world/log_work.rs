@@ -3,7 +3,7 @@
 
 use sha2::Digest as _;
 
-use systole_core::pump::engine::{PumpInput, WriteReport, answer};
+use systole_core::pump::engine::{PumpInput, WriteReport, answer_lookup};
 use systole_core::types::ids::CallPath;
 use systole_core::types::ports::{LogReader as _, Position};
 use systole_core::types::record::{MessageRole, RecordCode, RecordKind};
@@ -18,7 +18,7 @@ impl World {
     /// Gives the engine an input, sends out what may go, and settles.
     pub(super) fn input(&mut self, input: PumpInput) {
         let Some(life) = &mut self.life else { return };
-        life.engine.input(input);
+        life.engine.take_input(input);
         // The loop takes all pending input before it sends anything out.
         if self.throws.disk.permille(300) {
             let life = life.number;
@@ -33,7 +33,7 @@ impl World {
             && life.drained_ms.is_none()
             && !self.outside.is_dead()
         {
-            life.engine.tick();
+            life.engine.run_tick();
         }
         self.settles();
     }
@@ -54,7 +54,7 @@ impl World {
         self.hands_over();
         let now_ms = self.agenda.now_ms();
         let Some(life) = &mut self.life else { return };
-        if let Some(stop) = life.engine.broken() {
+        if let Some(stop) = life.engine.find_stop() {
             let words = stop.words.clone();
             if self.weather.is_calm() {
                 self.find("broken", words);
@@ -152,7 +152,7 @@ impl World {
         }
         let is_blind = dice.permille(self.weather.blind);
         let glass = Glass { log: self.disk.log().clone(), is_blind, forgets_rows: false };
-        life.answers.push_back(answer(&glass, &mut life.begun, lookup));
+        life.answers.push_back(answer_lookup(&glass, &mut life.begun, lookup));
         let (number, after_ms) = (life.number, dice.delay_ms(self.look_ms));
         self.agenda.after(after_ms, Due::Finds { life: number });
         if is_blind {
@@ -195,7 +195,7 @@ impl World {
 
     /// Clients continue to read the log, up to what is on disk, and see the outcomes of their calls.
     fn clients_read(&mut self) {
-        let new = self.disk.log().after(self.read, usize::MAX).unwrap_or_default();
+        let new = self.disk.log().read_after(self.read, usize::MAX).unwrap_or_default();
         for (position, record) in new {
             self.read = position;
             self.judges_loss(&record);

@@ -60,7 +60,7 @@ impl World {
     /// Judges the run.
     pub(super) fn judged(mut self, plans: u64) -> Outcome {
         // Reading memory cannot fail.
-        let records = self.disk.log().after(Position(0), usize::MAX).unwrap_or_default();
+        let records = self.disk.log().read_after(Position(0), usize::MAX).unwrap_or_default();
         let twice = once::twice(&records);
         self.find_all("once", twice);
         let mut log = Sha256::new();

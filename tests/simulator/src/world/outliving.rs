@@ -43,7 +43,7 @@ impl World {
         // If no listener has the name now, only the configuration that its call began with keeps a carrier.
         let pinned = self.compositions.iter().find(|page| page.hash == h.config);
         let is_home = |listener: &Name| {
-            let own = self.current.listener(listener).or_else(|| pinned?.listener(listener));
+            let own = self.current.find_listener(listener).or_else(|| pinned?.find_listener(listener));
             own.is_some_and(|own| !own.reach.is_over_broker())
         };
         let now_ms = self.agenda.now_ms();
@@ -54,7 +54,7 @@ impl World {
                 // The broker no longer hears a worker that has acknowledged.
                 let is_silent = now_ms - since_ms >= self.silence_ms(listener);
                 // What is not found may have been with a program, if a program is the listener somewhere.
-                let mut pages = self.compositions.iter().filter_map(|page| page.listener(listener));
+                let mut pages = self.compositions.iter().filter_map(|page| page.find_listener(listener));
                 let is_unsure = pages.any(|own| !own.reach.is_over_broker());
                 let is_doubtful = self.remote.doubtful.contains(&token);
                 let is_excused =

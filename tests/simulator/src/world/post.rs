@@ -7,7 +7,7 @@ use sha2::Digest as _;
 
 use systole_core::pump::engine::PumpInput;
 use systole_core::pump::event::PumpNotice;
-use systole_core::pump::pausing::halted;
+use systole_core::pump::pausing::find_halt;
 use systole_core::types::codes::Code;
 use systole_core::types::composition::OnUnknown;
 use systole_core::types::flow::{JudgedDocument, PayloadKind, Receipt, Refused, Ticket, UnmatchedDocument};
@@ -138,9 +138,9 @@ impl World {
         self.count("deliveries");
         let lease = &delivery.lease;
         let on_disk = self.folds.durable().get(&lease.id.thread);
-        let seated = self.current.listener(&lease.listener);
+        let seated = self.current.find_listener(&lease.listener);
         let page = self.compositions.iter().find(|page| page.hash == lease.config);
-        let pinned = page.and_then(|page| page.listener(&lease.listener));
+        let pinned = page.and_then(|page| page.find_listener(&lease.listener));
         let carrier = self.life.as_ref().and_then(|life| life.carriers.get(&lease.listener));
         let way = match carrier {
             Some(carrier) if carrier.has_found(&lease.token) => Way::TakenUp,
@@ -157,7 +157,7 @@ impl World {
             || way == Way::TakenUp
             || self.deliveries.is_promised(&lease.token);
         wrong.into_iter().for_each(|(rule, words)| self.find(rule, words));
-        let halted = halted(|id| self.folds.durable().get(id), &lease.id.thread);
+        let halted = find_halt(|id| self.folds.durable().get(id), &lease.id.thread);
         if let Some((by, _)) = halted.filter(|_| !is_promised) {
             self.find("paused", format!("{} goes out, and {by} is paused on disk", lease.token.0));
         }
@@ -217,7 +217,7 @@ impl World {
         let (Ok(turn), Ok(attempt)) = (turn.parse(), attempt.parse()) else { return };
         let is_there = call
             .filter(|call| call.is_due(turn, attempt))
-            .is_none_or(|call| call.journal.entry(answer.id).is_some());
+            .is_none_or(|call| call.journal.find_entry(answer.id).is_some());
         if !is_there {
             let words = format!("entry {} of {} is confirmed, and not on disk", answer.id, answer.delivery);
             self.find("confirmed", words);
@@ -274,7 +274,7 @@ impl World {
         if is_own && !was_running && !is_undead {
             return;
         }
-        let known = now.leases.find(&lease.token.0).filter(|known| known.listener == lease.listener);
+        let known = now.leases.find_lease(&lease.token.0).filter(|known| known.listener == lease.listener);
         if is_last && self.running.remove(&lease.token).is_some() {
             self.deliveries.over(&lease.token);
         } else if is_last {

@@ -290,7 +290,7 @@ impl World {
     pub(super) fn reaches(&mut self, life: u64, delivery: &Delivery) {
         let lease = &delivery.lease;
         let (listener, token) = (lease.listener.clone(), lease.token.clone());
-        let bytes = Digest::of(&delivery.document().unwrap_or_default());
+        let bytes = Digest::hash_bytes(&delivery.document().unwrap_or_default());
         let (is_cut, now_ms) = (self.is_cut(), self.agenda.now_ms());
         if let Some(carrier) = self.carrier(life, &listener) {
             match carrier.take_up(&token, &bytes) {
@@ -470,7 +470,7 @@ impl World {
     /// How many deliveries workers elsewhere may have, if the log ends with a statement about that.
     pub(super) fn said_out(&self) -> Option<u64> {
         let before = Position(self.disk.last().0.checked_sub(1)?);
-        let (_, record) = self.disk.log().after(before, 1).ok()?.pop()?;
+        let (_, record) = self.disk.log().read_after(before, 1).ok()?.pop()?;
         let (mode, out) = core_payload::read_shutdown(&record.body)?;
         (mode == core_payload::DRAINED).then_some(out)
     }

@@ -147,7 +147,7 @@ impl World {
     }
 
     pub(super) fn silence_ms(&self, listener: &Name) -> u64 {
-        self.current.listener(listener).and_then(|own| own.idle_ms).unwrap_or(SILENCE_MS)
+        self.current.find_listener(listener).and_then(|own| own.idle_ms).unwrap_or(SILENCE_MS)
     }
 
     /// A worker takes the next delivery, and runs its script.
@@ -267,7 +267,7 @@ impl World {
             self.deliveries.over(token);
         }
         let Some(life) = &self.life else { return };
-        let (number, known) = (life.number, life.leases.find(&token.0));
+        let (number, known) = (life.number, life.leases.find_lease(&token.0));
         let ticket = speech.is_last().then(|| self.ticket(token));
         let is_dropped = self.plant == Some(Plant::DroppedReply) && number > since;
         let Some(lease) = known.filter(|known| known.listener == listener && !is_dropped) else {

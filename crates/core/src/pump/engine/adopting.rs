@@ -50,7 +50,7 @@ impl Elsewhere {
     }
 
     /// Whether the call has such a delivery.
-    pub(super) fn has(&self, thread: &ThreadId, call: &CallPath) -> bool {
+    pub(super) fn has_call(&self, thread: &ThreadId, call: &CallPath) -> bool {
         !self.by_call.is_empty() && self.by_call.contains_key(&(thread.clone(), call.clone()))
     }
 
@@ -60,7 +60,7 @@ impl Elsewhere {
     }
 
     /// Its carrier says that it is gone, or that it will not be answered.
-    pub(super) fn gone(&mut self, token: &LeaseToken) -> Option<Arc<Lease>> {
+    pub(super) fn remove_lease(&mut self, token: &LeaseToken) -> Option<Arc<Lease>> {
         let Adopted { lease, .. } = self.adopted.remove(token)?;
         self.by_call.remove(&(lease.id.thread.clone(), lease.id.call.clone()));
         Some(lease)
@@ -68,7 +68,7 @@ impl Elsewhere {
 
     /// It is answered. Returns whether it was among them.
     pub(super) fn is_over(&mut self, token: &LeaseToken) -> bool {
-        !self.adopted.is_empty() && self.gone(token).is_some()
+        !self.adopted.is_empty() && self.remove_lease(token).is_some()
     }
 
     /// It is handed over again.
@@ -94,8 +94,8 @@ pub fn kept_listeners(state: &PumpState) -> Vec<Listener> {
     let Some(current) = state.book.current() else { return kept };
     for call in state.threads.values().flat_map(|thread| thread.calls.values()) {
         let name = &call.listener;
-        let is_known = current.listener(name).is_some() || kept.iter().any(|one| one.name == *name);
-        let own = state.book.listener(call.config, name).filter(|own| own.reach.is_over_broker());
+        let is_known = current.find_listener(name).is_some() || kept.iter().any(|one| one.name == *name);
+        let own = state.book.find_listener(call.config, name).filter(|own| own.reach.is_over_broker());
         kept.extend(own.filter(|_| !is_known).cloned());
     }
     kept
@@ -111,7 +111,7 @@ pub(super) fn may_be_out(call: &Call, listener: Option<&Listener>, now: Millis, 
         return false;
     }
     // Its pause is not over, so it was not sent. A pause longer than the longest comes from a clock that was set back.
-    let pause_ms = call.not_before.since(now);
+    let pause_ms = call.not_before.count_since(now);
     let paused = pause_ms > 0 && pause_ms <= longest_ms;
     // If attempts are recorded before they are sent, the record says whether one was sent.
     let was_out = if recorded { call.attempts > 0 } else { unrecorded };
@@ -122,7 +122,7 @@ pub(super) fn may_be_out(call: &Call, listener: Option<&Listener>, now: Millis, 
 impl Engine {
     /// Whether a listener is on other machines now.
     pub(super) fn is_elsewhere(&self, own: &Listener) -> bool {
-        let current = self.state.book.current().and_then(|current| current.listener(&own.name));
+        let current = self.state.book.current().and_then(|current| current.find_listener(&own.name));
         current.unwrap_or(own).reach.is_over_broker()
     }
 
@@ -134,21 +134,23 @@ impl Engine {
     }
 
     /// Names the deliveries that workers on other machines may have, before anything is heard from there.
-    pub fn adopt(&mut self) {
+    pub fn adopt_listeners(&mut self) {
         if self.still {
             return;
         }
         let now = self.now();
         for (thread, path) in wake::ready_calls(&self.state) {
-            let Some(call) = self.state.thread(&thread).and_then(|t| t.calls.get(&path)) else { continue };
-            let own = self.state.book.listener(call.config, &call.listener);
+            let Some(call) = self.state.find_thread(&thread).and_then(|t| t.calls.get(&path)) else {
+                continue;
+            };
+            let own = self.state.book.find_listener(call.config, &call.listener);
             let Some(own) = own.filter(|own| self.is_elsewhere(own)) else { continue };
             if !may_be_out(call, Some(own), now, self.is_out_elsewhere) {
                 continue;
             }
             let id = AttemptId { turn: call.settled + 1, attempt: call.attempts.max(1), thread, call: path };
             let lease = Arc::new(Lease {
-                token: self.ports.tokens.token(&id),
+                token: self.ports.tokens.make_token(&id),
                 listener: call.listener.clone(),
                 id: id.clone(),
                 config: call.config,
@@ -157,11 +159,11 @@ impl Engine {
             let since = call.ready_at.max(call.not_before).max(call.went_on);
             // In another configuration a program is the listener, and it may have died with the pump.
             let book = &self.state.book;
-            let is_always = book.versions(&call.listener).all(|one| one.reach.is_over_broker());
+            let is_always = book.list_versions(&call.listener).all(|one| one.reach.is_over_broker());
             let is_surely_elsewhere = self.was_drained || is_always;
             let lost = (!is_surely_elsewhere).then(|| DIED_WITH_PUMP.to_owned());
-            self.ports.leases.put(lease.clone());
-            self.ports.carrier.expect(&lease);
+            self.ports.leases.put_lease(lease.clone());
+            self.ports.carrier.expect_reply(&lease);
             self.elsewhere.put(Adopted { lease, work, since, is_found: false, lost });
         }
     }
@@ -170,23 +172,23 @@ impl Engine {
     /// looks for what may be out.
     pub(super) fn seat_elsewhere(&mut self) {
         for listener in kept_listeners(&self.state) {
-            self.dispatch_queue.seat(&listener.name, listener.in_flight);
+            self.dispatch_queue.set_slots(&listener.name, listener.in_flight);
         }
         for listener in self.elsewhere.unseen.keys() {
-            self.dispatch_queue.seat(listener, 0);
+            self.dispatch_queue.set_slots(listener, 0);
         }
     }
 
     /// The carrier of a listener has looked for the deliveries that may be out. Those it found keep their slot; the
     /// others wait for one, before all later work.
-    pub(super) fn adopted(&mut self, listener: &Name, found: Vec<LeaseToken>, lost: Option<String>) {
+    pub(super) fn finish_adoption(&mut self, listener: &Name, found: Vec<LeaseToken>, lost: Option<String>) {
         let Some(unseen) = self.elsewhere.unseen.remove(listener) else { return };
         for token in found {
             if let Some(adopted) = self.elsewhere.adopted.get_mut(&token) {
                 adopted.is_found = true;
                 let work = adopted.work.clone();
-                self.dispatch_queue.adopt(listener);
-                self.send(&work, None);
+                self.dispatch_queue.adopt_listener(listener);
+                self.send_turn(&work, None);
             }
         }
         for token in unseen {
@@ -195,12 +197,12 @@ impl Engine {
                 self.dispatch_queue.take_first(adopted.work.clone());
             }
         }
-        self.dispatch_queue.seat(listener, self.slots_of(listener));
-        self.dispatch();
+        self.dispatch_queue.set_slots(listener, self.slots_of(listener));
+        self.dispatch_ready();
     }
 
     fn slots_of(&self, listener: &Name) -> usize {
-        let current = self.state.book.current().and_then(|current| current.listener(listener));
+        let current = self.state.book.current().and_then(|current| current.find_listener(listener));
         let kept = || kept_listeners(&self.state).into_iter().find(|kept| kept.name == *listener);
         current.map(|one| one.in_flight).or_else(|| kept().map(|one| one.in_flight)).unwrap_or(1)
     }
@@ -209,7 +211,7 @@ impl Engine {
     /// deliveries it had.
     pub(super) fn lost_elsewhere(&mut self, work: &ReadyTurn) -> Option<String> {
         let adopted = self.elsewhere.of_call(&work.id.thread, &work.id.call)?;
-        let is_old = self.now().since(adopted.since) > limits::BROKER_REMEMBERS_MS;
+        let is_old = self.now().count_since(adopted.since) > limits::BROKER_REMEMBERS_MS;
         let words = match &adopted.lost {
             _ if adopted.is_found => return None,
             Some(words) => words.clone(),
@@ -228,8 +230,8 @@ impl Engine {
     pub(super) fn forget_elsewhere(&mut self, work: &ReadyTurn) {
         let adopted = self.elsewhere.of_call(&work.id.thread, &work.id.call);
         if let Some(token) = adopted.map(|adopted| adopted.lease.token.clone()) {
-            self.elsewhere.gone(&token);
-            self.ports.leases.retire(&token);
+            self.elsewhere.remove_lease(&token);
+            self.ports.leases.retire_lease(&token);
         }
     }
 
@@ -243,37 +245,37 @@ impl Engine {
     }
 
     /// A worker on another machine has taken a delivery, so its time runs.
-    pub(super) fn taken(&mut self, token: &LeaseToken, age_ms: u64, (now, has_waited): (Millis, bool)) {
-        let Some(id) = self.dispatch_queue.lease(token).map(|lease| lease.id.clone()) else { return };
+    pub(super) fn note_taken(&mut self, token: &LeaseToken, age_ms: u64, (now, has_waited): (Millis, bool)) {
+        let Some(id) = self.dispatch_queue.find_lease(token).map(|lease| lease.id.clone()) else { return };
         let Some(call) = self.state.due_call(&id) else { return };
         let has_waited = has_waited || call.waits.is_some();
         let age_ms = match call.taken {
-            Some(at) => now.since(at),
+            Some(at) => now.count_since(at),
             // Nothing was on its way to a worker for so long.
             None if has_waited => 0,
             None => age_ms,
         };
         let is_news = call.taken.is_none() && has_waited;
         let tick = self.ticks();
-        if self.dispatch_queue.taken(token, age_ms, tick) && is_news {
-            self.happened(EventKind::Attempting { id, state: AttemptState::Taken(now) });
+        if self.dispatch_queue.note_taken(token, age_ms, tick) && is_news {
+            self.take_event(EventKind::Attempting { id, state: AttemptState::Taken(now) });
         }
     }
 
     /// A delivery lies with the broker, and no worker takes it.
-    pub(super) fn untaken(&mut self, token: &LeaseToken) {
-        if let Some(id) = self.dispatch_queue.lease(token).map(|lease| lease.id.clone()) {
+    pub(super) fn note_untaken(&mut self, token: &LeaseToken) {
+        if let Some(id) = self.dispatch_queue.find_lease(token).map(|lease| lease.id.clone()) {
             let words = "no worker takes it".to_owned();
-            self.waits(id, (limits::WORKER_AWAY, limits::BEHIND_WORKER), words);
+            self.note_waiting(id, (limits::WORKER_AWAY, limits::BEHIND_WORKER), words);
         }
     }
 
     /// A delivery for another machine cannot be brought to the broker.
-    pub(super) fn unreached(&mut self, token: &LeaseToken, words: String) {
-        let Some(lease) = self.dispatch_queue.lease(token).cloned() else { return };
-        let own = self.state.book.listener(lease.config, &lease.listener);
+    pub(super) fn note_unreached(&mut self, token: &LeaseToken, words: String) {
+        let Some(lease) = self.dispatch_queue.find_lease(token).cloned() else { return };
+        let own = self.state.book.find_listener(lease.config, &lease.listener);
         if own.is_some_and(|own| self.is_elsewhere(own)) {
-            self.waits(lease.id.clone(), (limits::BROKER_AWAY, limits::BEHIND_BROKER), words);
+            self.note_waiting(lease.id.clone(), (limits::BROKER_AWAY, limits::BEHIND_BROKER), words);
         }
     }
 
@@ -282,17 +284,17 @@ impl Engine {
         let goes_on = matches!(state, AttemptState::GoesOn(_));
         let not_before = self.state.due_call(&id).map_or(Millis(0), |call| call.not_before);
         let listener = self.state.due_call(&id).map(|call| call.listener.clone());
-        self.happened(EventKind::Attempting { id: id.clone(), state });
+        self.take_event(EventKind::Attempting { id: id.clone(), state });
         if let Some(listener) = listener.filter(|_| goes_on) {
-            self.dispatch_queue.withdraw(&listener, &id);
-            self.follows(Effect::Ready(ReadyTurn { listener, not_before, id }));
+            self.dispatch_queue.withdraw_attempt(&listener, &id);
+            self.follow_effect(Effect::Ready(ReadyTurn { listener, not_before, id }));
         }
     }
 
-    fn waits(&mut self, id: AttemptId, (outage, behind): (&str, &'static str), words: String) {
+    fn note_waiting(&mut self, id: AttemptId, (outage, behind): (&str, &'static str), words: String) {
         let listener = self.state.due_call(&id).map(|call| call.listener.clone());
         let state = AttemptState::Waits { outage: outage.to_owned(), after: None, words };
-        self.happened(EventKind::Attempting { id, state });
+        self.take_event(EventKind::Attempting { id, state });
         if let Some(listener) = listener {
             let state = &self.state;
             let waits = |id: &AttemptId| state.due_call(id).is_none_or(|call| call.waits.is_some());

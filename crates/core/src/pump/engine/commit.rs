@@ -39,13 +39,13 @@ pub(super) struct Filling {
 
 impl Filling {
     /// Adds a record.
-    pub(super) fn record(&mut self, record: Arc<Record>) {
+    pub(super) fn add_record(&mut self, record: Arc<Record>) {
         self.bytes += record.body.len() + RECORD_BYTES;
         self.batch.records.push(record);
     }
 
     /// Adds a document that a record names.
-    pub(super) fn document(&mut self, document: StoredDocument) {
+    pub(super) fn add_document(&mut self, document: StoredDocument) {
         self.bytes += document.bytes.len();
         self.batch.documents.push(document);
     }
@@ -100,7 +100,7 @@ impl Engine {
             self.since_checkpoint = 0;
             filling.batch.checkpoint = true;
             let dirty = std::mem::take(&mut self.dirty);
-            let rows = dirty.iter().filter_map(|id| self.state.thread(id)).map(|t| t.to_row());
+            let rows = dirty.iter().filter_map(|id| self.state.find_thread(id)).map(|t| t.to_row());
             filling.batch.rows = rows.collect();
             // A set has no order, and the written bytes must not depend on how it stores its elements.
             filling.batch.rows.sort_unstable_by(|a, b| a.thread.cmp(&b.thread));
@@ -108,7 +108,7 @@ impl Engine {
         let batch = filling.batch;
         let ends_a_child = batch.records.iter().any(|record| is_news_of_a_child(record));
         if ends_a_child {
-            self.ports.steps.passed(PumpStep::ChildEnding);
+            self.ports.steps.note_step(PumpStep::ChildEnding);
         }
         self.writing = Some(Writing {
             records: batch.records.len(),
@@ -148,28 +148,28 @@ impl Engine {
     /// Takes the writer's report. Its effects wait for `route_recorded`.
     pub fn hear_writer(&mut self, written: WriteReport) {
         match written {
-            WriteReport::Committed(last) => self.committed(last),
-            WriteReport::Stalled(words) => self.stall(words),
+            WriteReport::Committed(last) => self.finish_commit(last),
+            WriteReport::Stalled(words) => self.stall_log(words),
             WriteReport::Broken(stop) => self.broken = Some(stop),
         }
     }
 
-    fn committed(&mut self, last: Position) {
+    fn finish_commit(&mut self, last: Position) {
         let Some(Writing { records, settles_a_turn, ends_a_child, rows, effects }) = self.writing.take()
         else {
             return;
         };
         self.stalled = None;
         self.last = last;
-        self.ports.steps.passed(PumpStep::Stored);
+        self.ports.steps.note_step(PumpStep::Stored);
         let before = last.0.saturating_sub(records as u64);
         let position = |n: usize| Position(before + 1 + n as u64);
         let effects = effects.into_iter().map(|(effect, place)| (effect, place.map(position))).collect();
         if settles_a_turn {
-            self.ports.steps.passed(PumpStep::ReplyStored);
+            self.ports.steps.note_step(PumpStep::ReplyStored);
         }
         if ends_a_child {
-            self.ports.steps.passed(PumpStep::ChildEnded);
+            self.ports.steps.note_step(PumpStep::ChildEnded);
         }
         self.unload_resting(rows);
         self.recorded.push_back(Recorded { effects });
@@ -179,7 +179,7 @@ impl Engine {
     /// the writer can get its next batch first and works while this batch is routed.
     pub fn route_recorded(&mut self) {
         while let Some(recorded) = self.recorded.pop_front() {
-            self.route(recorded);
+            self.route_records(recorded);
         }
     }
 
@@ -189,7 +189,7 @@ impl Engine {
     fn unload_resting(&mut self, rows: Vec<(ThreadId, u64)>) {
         for (id, seq) in rows {
             let rests = |t: &Thread| t.seq == seq && t.life() != ThreadState::Working && !id.is_sys();
-            if !self.state.thread(&id).is_some_and(rests) {
+            if !self.state.find_thread(&id).is_some_and(rests) {
                 continue;
             }
             if !self.parked.is_empty() && self.parked.contains_key(&id.stem()) {
@@ -202,7 +202,7 @@ impl Engine {
 
     /// There is no room: everyone who waits for an answer is refused now. If the batch is written later
     /// after all, the same key gets its receipt, or the same bytes get the same refusal.
-    fn stall(&mut self, words: String) {
+    fn stall_log(&mut self, words: String) {
         let mut waiting = take_tickets(&mut self.filling.effects);
         if let Some(writing) = &mut self.writing {
             waiting.extend(take_tickets(&mut writing.effects));
@@ -228,7 +228,7 @@ impl Engine {
         let words = self.is_closed().unwrap_or_else(|| "nothing can be taken at the moment".to_owned());
         let refusal =
             Refusal::new(Code::IngressUnavailable, words).fixed_by("send it again later, with the same key");
-        self.ports.askers.refused(ticket, refusal);
+        self.ports.askers.send_refusal(ticket, refusal);
     }
 }
 

@@ -52,33 +52,33 @@ impl Fresh {
 
 impl Engine {
     /// Routes what is on disk.
-    pub(super) fn route(&mut self, recorded: Recorded) {
+    pub(super) fn route_records(&mut self, recorded: Recorded) {
         // The first record of a run is always that the run began.
         self.unannounced = false;
         for (effect, position) in recorded.into_effects() {
             match effect {
-                Effect::Ready(work) => self.ready(work, true),
+                Effect::Ready(work) => self.make_ready(work, true),
                 Effect::Wait { thread, timer, until } => self.wait_for(thread, timer, until),
                 Effect::CallBack { thread, call, why } => self.call_back(&thread, &call, why),
                 Effect::LetGo { listener, token } => self.ports.carrier.let_go(&listener, &token),
                 Effect::Expires { .. } => self.await_person(effect),
-                Effect::Recall(recall) => self.recall(recall),
-                Effect::Answer { listener, answer } => self.ports.carrier.answer(&listener, *answer),
+                Effect::Recall(recall) => self.recall_journal(recall),
+                Effect::Answer { listener, answer } => self.ports.carrier.send_answer(&listener, *answer),
                 Effect::Runs { runs, left } => {
                     let now = self.ticks();
                     self.state.running.put(runs, left, now);
                 }
                 Effect::Resumed(thread) => self.take_up_aside(&thread),
                 Effect::Receipt { ticket, receipt } => {
-                    self.ports.askers.receipt(ticket, receipt, position);
-                    self.ports.steps.passed(PumpStep::Acknowledged);
+                    self.ports.askers.send_receipt(ticket, receipt, position);
+                    self.ports.steps.note_step(PumpStep::Acknowledged);
                 }
-                Effect::Refused { ticket, refusal } => self.ports.askers.refused(ticket, *refusal),
-                Effect::Done { ticket } => self.ports.askers.done(ticket),
-                Effect::Taken { ticket, taken } => self.ports.askers.taken(ticket, *taken),
+                Effect::Refused { ticket, refusal } => self.ports.askers.send_refusal(ticket, *refusal),
+                Effect::Done { ticket } => self.ports.askers.finish_sender(ticket),
+                Effect::Taken { ticket, taken } => self.ports.askers.note_taken(ticket, *taken),
             }
         }
-        self.dispatch();
+        self.dispatch_ready();
     }
 
     /// Takes up the work that recovery found. If the previous run did not end in order, every ready turn may
@@ -87,15 +87,17 @@ impl Engine {
     pub(super) fn take_up(&mut self) {
         let now = self.now();
         for (thread, path) in wake::ready_calls(&self.state) {
-            let Some(call) = self.state.thread(&thread).and_then(|t| t.calls.get(&path)) else { continue };
-            if self.elsewhere.has(&thread, &path) {
+            let Some(call) = self.state.find_thread(&thread).and_then(|t| t.calls.get(&path)) else {
+                continue;
+            };
+            if self.elsewhere.has_call(&thread, &path) {
                 continue;
             }
             // The configuration that a call began with decides what happens to its attempts.
-            let listener = self.state.book.listener(call.config, &call.listener);
+            let listener = self.state.book.find_listener(call.config, &call.listener);
             // Where the earlier run reached it, only that run's configuration says.
             let book = &self.state.book;
-            let was_elsewhere = book.versions(&call.listener).any(|one| one.reach.is_over_broker());
+            let was_elsewhere = book.list_versions(&call.listener).any(|one| one.reach.is_over_broker());
             let unrecorded = if was_elsewhere { self.is_out_elsewhere } else { !self.was_drained };
             if may_be_out(call, listener, now, unrecorded) {
                 self.suspects.insert((thread.clone(), path.clone()));
@@ -105,19 +107,19 @@ impl Engine {
                 not_before: call.not_before,
                 id: AttemptId { turn: call.settled + 1, attempt: call.attempts.max(1), thread, call: path },
             };
-            self.ready(work, false);
+            self.make_ready(work, false);
         }
-        self.dispatch();
+        self.dispatch_ready();
     }
 
     /// Takes a turn that may go out. `is_new` says whether a record made it ready just now.
-    pub(super) fn ready(&mut self, work: ReadyTurn, is_new: bool) {
+    pub(super) fn make_ready(&mut self, work: ReadyTurn, is_new: bool) {
         // Both sets are almost always empty, and a delivery must not pay for them.
         if !self.reserved.is_empty() && self.reserved.remove(&(work.id.thread.clone(), work.id.call.clone()))
         {
             // This also happens while the organism stops: the attempt is on record, so it already counts as
             // out.
-            return self.send(&work, None);
+            return self.send_turn(&work, None);
         }
         if self.waits_out(&work, is_new) {
             return;
@@ -125,24 +127,27 @@ impl Engine {
         let (wall, now) = (self.now(), self.ticks());
         // A pause is counted from now on, and is never longer than the listener's longest pause, even if the
         // clock that recorded its end was set.
-        let config =
-            self.state.thread(&work.id.thread).and_then(|t| t.calls.get(&work.id.call)).map(|c| c.config);
-        let listener = config.and_then(|config| self.state.book.listener(config, &work.listener));
+        let config = self
+            .state
+            .find_thread(&work.id.thread)
+            .and_then(|t| t.calls.get(&work.id.call))
+            .map(|c| c.config);
+        let listener = config.and_then(|config| self.state.book.find_listener(config, &work.listener));
         let longest_ms = listener.map_or(0, |l| l.retry.longest_ms);
-        let due = now.plus(work.not_before.since(wall).min(longest_ms));
-        let Err(work) = self.dispatch_queue.take(work, due, now) else { return };
+        let due = now.add_ms(work.not_before.count_since(wall).min(longest_ms));
+        let Err(work) = self.dispatch_queue.take_turn(work, due, now) else { return };
         // An earlier listener of that name may have had it.
         if self.suspects.remove(&(work.id.thread.clone(), work.id.call.clone())) {
             let words = DIED_WITH_PUMP.to_owned();
-            self.attempt_lost(LostAttempt::of(&work.id, Code::ListenerLost, words, true));
+            self.attempt_lost(LostAttempt::new(&work.id, Code::ListenerLost, words, true));
         } else if !self.waits_for_listener(&work) {
             let words = format!("{} is not part of the running organism", work.listener.as_str());
-            self.attempt_lost(LostAttempt::of(&work.id, Code::Unavailable, words, false));
+            self.attempt_lost(LostAttempt::new(&work.id, Code::Unavailable, words, false));
         }
     }
 
     /// Sends what may go out.
-    pub fn dispatch(&mut self) {
+    pub fn dispatch_ready(&mut self) {
         if self.holds_back() || self.broken.is_some() {
             return;
         }
@@ -151,17 +156,18 @@ impl Engine {
             let state = &self.state;
             let due = |work: &ReadyTurn| state.due_call(&work.id).is_some();
             // Work that could not be begun goes before work that waits: it has its slot.
-            let Some(work) = self.dispatch_queue.again(now).or_else(|| self.dispatch_queue.next(now, due))
+            let Some(work) =
+                self.dispatch_queue.take_retry(now).or_else(|| self.dispatch_queue.next(now, due))
             else {
                 break;
             };
             if self.is_paused(&work.id.thread) || !self.may_send(&work) {
-                self.dispatch_queue.unused(&work.listener);
+                self.dispatch_queue.free_slot(&work.listener);
                 self.lay_aside(work);
             } else if self.state.due_call(&work.id).is_some_and(waits_without_slot) {
                 self.begins_again(work);
             } else if !self.is_diverted(&work) {
-                self.send(&work, None);
+                self.send_turn(&work, None);
             }
         }
         self.wait_in_queues();
@@ -169,9 +175,9 @@ impl Engine {
 
     /// Sends a turn whose slot is taken. `looked` are the records read from the log, if it was asked: a turn
     /// may show more than memory holds.
-    pub(super) fn send(&mut self, work: &ReadyTurn, looked: Option<&HashMap<u64, Arc<Record>>>) {
+    pub(super) fn send_turn(&mut self, work: &ReadyTurn, looked: Option<&HashMap<u64, Arc<Record>>>) {
         if self.ended {
-            return self.dispatch_queue.unused(&work.listener);
+            return self.dispatch_queue.free_slot(&work.listener);
         }
         if !self.suspects.is_empty() && self.suspects.remove(&(work.id.thread.clone(), work.id.call.clone()))
         {
@@ -181,24 +187,24 @@ impl Engine {
             return self.send_under_new_number(work, words);
         }
         let Some(call) = self.state.due_call(&work.id) else {
-            return self.dispatch_queue.unused(&work.listener);
+            return self.dispatch_queue.free_slot(&work.listener);
         };
-        let Some(listener) = self.state.book.listener(call.config, &work.listener) else {
+        let Some(listener) = self.state.book.find_listener(call.config, &work.listener) else {
             let words = "the configuration of this call has no such listener";
-            return self.undeliverable(work, Code::Unavailable, words);
+            return self.report_undeliverable(work, Code::Unavailable, words);
         };
         if listener.on_unknown != OnUnknown::Retry && call.attempts == 0 {
             let AttemptId { thread, call, turn, .. } = work.id.clone();
             self.reserved.insert((thread.clone(), call.clone()));
-            return self.happened(EventKind::Sending { thread, call, turn });
+            return self.take_event(EventKind::Sending { thread, call, turn });
         }
-        let token = self.ports.tokens.token(&work.id);
+        let token = self.ports.tokens.make_token(&work.id);
         // A worker has answered it since an earlier life, and its reply waits for the log.
         if self.has_parked_reply(&work.id.thread.stem(), &token) {
-            return self.dispatch_queue.unused(&work.listener);
+            return self.dispatch_queue.free_slot(&work.listener);
         }
         let is_elsewhere = self.is_elsewhere(listener);
-        let deadline = (!is_elsewhere).then(|| self.now().plus(listener.timeout_ms));
+        let deadline = (!is_elsewhere).then(|| self.now().add_ms(listener.timeout_ms));
         let lease = Arc::new(Lease {
             token,
             listener: work.listener.clone(),
@@ -209,7 +215,7 @@ impl Engine {
             Some(records) => records.get(&seq).cloned(),
             None => self.fresh.get(&work.id.thread, seq),
         };
-        let turn = turn_records::of(call, deadline, found);
+        let turn = turn_records::collect_turn(call, deadline, found);
         if let Some(element) = turn.as_ref().and_then(|turn| self.untaken_element(call, turn)) {
             return self.waits_for_element(work, &element);
         }
@@ -220,20 +226,20 @@ impl Engine {
                 let runs = if is_elsewhere { TimeRuns::WhenTaken } else { TimeRuns::Now };
                 let timeout = (listener.timeout_ms, runs);
                 self.elsewhere.is_handed(&work.id);
-                self.ports.leases.put(lease.clone());
+                self.ports.leases.put_lease(lease.clone());
                 let now = self.ticks();
-                self.dispatch_queue.sent(lease.clone(), now, timeout, idle_ms);
+                self.dispatch_queue.note_sent(lease.clone(), now, timeout, idle_ms);
                 let turn = DeliveredTurn::Recorded(Arc::new(turn));
-                self.ports.carrier.hand(Delivery { lease, turn });
-                self.ports.steps.passed(PumpStep::Delivered);
+                self.ports.carrier.send_delivery(Delivery { lease, turn });
+                self.ports.steps.note_step(PumpStep::Delivered);
             }
             None if looked.is_none() => {
-                let seqs = turn_records::shown(call);
+                let seqs = turn_records::list_shown(call);
                 self.lookups.push_back(Lookup::Records { work: work.clone(), seqs });
             }
             None => {
                 let words = "a record that this turn shows cannot be read";
-                self.undeliverable(work, Code::DamagedThread, words);
+                self.report_undeliverable(work, Code::DamagedThread, words);
             }
         }
     }
@@ -243,18 +249,18 @@ impl Engine {
     pub(super) fn send_under_new_number(&mut self, work: &ReadyTurn, words: String) {
         let key = (work.id.thread.clone(), work.id.call.clone());
         self.reserved.insert(key.clone());
-        self.attempt_lost(LostAttempt::of(&work.id, Code::ListenerLost, words, true));
+        self.attempt_lost(LostAttempt::new(&work.id, Code::ListenerLost, words, true));
         let next = AttemptId { attempt: work.id.attempt + 1, ..work.id.clone() };
         if self.state.due_call(&next).is_none() {
             // The call ended, or a person is asked first.
             self.reserved.remove(&key);
-            self.dispatch_queue.unused(&work.listener);
+            self.dispatch_queue.free_slot(&work.listener);
         }
     }
 
     /// Gives the slot back and closes the call, because records that it would show are damaged or missing.
-    pub(super) fn undeliverable(&mut self, work: &ReadyTurn, code: Code, words: &str) {
-        self.dispatch_queue.unused(&work.listener);
-        self.attempt_lost(LostAttempt::of(&work.id, code, words.to_owned(), false));
+    pub(super) fn report_undeliverable(&mut self, work: &ReadyTurn, code: Code, words: &str) {
+        self.dispatch_queue.free_slot(&work.listener);
+        self.attempt_lost(LostAttempt::new(&work.id, code, words.to_owned(), false));
     }
 }

@@ -3,7 +3,7 @@
 
 use super::{Engine, Lookup};
 use crate::pump::event::{Effect, EventKind, LostAttempt, ReadyTurn};
-use crate::pump::pausing::halted;
+use crate::pump::pausing::find_halt;
 use crate::types::composition::OnUnknown;
 use crate::types::ids::{CallPath, ThreadId};
 use crate::types::person::PersonRequestId;
@@ -40,42 +40,42 @@ impl Engine {
         let Effect::Expires { thread, place, request, at, most_ms } = effect else { return };
         // However the wall clock was set while nothing ran, a request never waits longer than first
         // announced.
-        let left_ms = at.since(self.now()).min(most_ms);
-        let tick = self.ticks().plus(left_ms);
+        let left_ms = at.count_since(self.now()).min(most_ms);
+        let tick = self.ticks().add_ms(left_ms);
         self.expiries.put(tick, Overdue { request, thread, place });
     }
 
     /// Ends the requests that have waited for a person too long.
-    pub(super) fn expire(&mut self) {
+    pub(super) fn expire_requests(&mut self) {
         let now = self.ticks();
-        while let Some((_, Overdue { request, thread, place })) = self.expiries.due(now) {
-            self.happened(EventKind::Expired { thread, place, request });
+        while let Some((_, Overdue { request, thread, place })) = self.expiries.take_due(now) {
+            self.take_event(EventKind::Expired { thread, place, request });
         }
     }
 
     /// An attempt ended without a reply. If a person may have to decide about it, the request is looked
     /// up first, because the decision names the payload by its hash.
     pub(super) fn attempt_lost(&mut self, lost: LostAttempt) {
-        let Some(seq) = self.shown_to_a_person(&lost) else { return self.happened(EventKind::Lost(lost)) };
+        let Some(seq) = self.shown_to_a_person(&lost) else { return self.take_event(EventKind::Lost(lost)) };
         match self.fresh.get(&lost.id.thread, seq) {
-            Some(request) => self.happened(EventKind::Lost(LostAttempt { request: Some(request), ..lost })),
+            Some(request) => self.take_event(EventKind::Lost(LostAttempt { request: Some(request), ..lost })),
             None => self.lookups.push_back(Lookup::Request { lost, seq }),
         }
     }
 
     fn shown_to_a_person(&self, lost: &LostAttempt) -> Option<u64> {
-        let call = self.state.thread(&lost.id.thread)?.calls.get(&lost.id.call)?;
-        let listener = self.state.book.listener(call.config, &call.listener)?;
+        let call = self.state.find_thread(&lost.id.thread)?.calls.get(&lost.id.call)?;
+        let listener = self.state.book.find_listener(call.config, &call.listener)?;
         (listener.on_unknown == OnUnknown::Ask).then_some(call.request)
     }
 
     /// Whether nothing new of a thread may go out: the thread is paused, or its resume is not on disk
     /// yet.
     pub(super) fn is_paused(&self, thread: &ThreadId) -> bool {
-        halted(|id| self.state.thread(id), thread).is_some() || self.resumes(thread)
+        find_halt(|id| self.state.find_thread(id), thread).is_some() || self.can_resume(thread)
     }
 
-    fn resumes(&self, thread: &ThreadId) -> bool {
+    fn can_resume(&self, thread: &ThreadId) -> bool {
         let above = || std::iter::successors(Some(thread.clone()), ThreadId::parent);
         self.resuming.iter().any(|id| id.is_sys() || above().any(|one| one == *id))
     }
@@ -103,7 +103,7 @@ impl Engine {
     /// Takes up all work that was laid aside. What still may not go out is laid aside again.
     pub(super) fn take_up_held(&mut self) {
         for work in std::mem::take(&mut self.aside) {
-            self.ready(work, false);
+            self.make_ready(work, false);
         }
     }
 }

@@ -12,7 +12,7 @@ use crate::types::ids::{AttemptId, Name, ThreadId};
 use crate::types::limits;
 use crate::types::ports::{CallBack, LeaseToken, PumpStep};
 use crate::types::refusal::Refusal;
-use crate::types::time::{Millis, spoken};
+use crate::types::time::{Millis, spell_duration};
 
 /// The pause before a delivery that its carrier could not begin is handed over again.
 const NOT_NOW_MS: u64 = 1_000;
@@ -106,13 +106,13 @@ pub enum PumpInput {
 
 impl Engine {
     /// Takes an input.
-    pub fn input(&mut self, input: PumpInput) {
+    pub fn take_input(&mut self, input: PumpInput) {
         match input {
             PumpInput::Written(written) => {
                 self.hear_writer(written);
                 self.route_recorded();
             }
-            PumpInput::Many(inputs) => inputs.into_iter().for_each(|input| self.input(input)),
+            PumpInput::Many(inputs) => inputs.into_iter().for_each(|input| self.take_input(input)),
             input if self.ended => self.too_late(&input),
             input => self.take_in(input),
         }
@@ -121,39 +121,39 @@ impl Engine {
     fn take_in(&mut self, input: PumpInput) {
         match input {
             PumpInput::Many(_) | PumpInput::Written(_) | PumpInput::Ripe(_) => {}
-            PumpInput::Asked(asked) => self.asked(asked, None),
-            PumpInput::Judged(judged) => self.judged(judged),
-            PumpInput::Stray(stray) => self.happened(EventKind::Stray(stray)),
-            PumpInput::Noticed(notice) => self.happened(EventKind::Noticed(notice)),
-            PumpInput::Ordered(order) => self.order(order),
-            PumpInput::Gone { token, code, words } => self.gone(&token, (code, words), None),
+            PumpInput::Asked(asked) => self.take_message(asked, None),
+            PumpInput::Judged(judged) => self.take_judged(judged),
+            PumpInput::Stray(stray) => self.take_event(EventKind::Stray(stray)),
+            PumpInput::Noticed(notice) => self.take_event(EventKind::Noticed(notice)),
+            PumpInput::Ordered(order) => self.take_order(order),
+            PumpInput::Gone { token, code, words } => self.note_gone(&token, (code, words), None),
             PumpInput::Away { token, words } => {
-                self.gone(&token, (Code::ListenerDown, words), Some(limits::PROGRAM_AWAY));
+                self.note_gone(&token, (Code::ListenerDown, words), Some(limits::PROGRAM_AWAY));
             }
             PumpInput::NotNow { token, words } => {
-                self.unreached(&token, words);
-                self.dispatch_queue.put_off(&token, self.ticks().plus(NOT_NOW_MS));
+                self.note_unreached(&token, words);
+                self.dispatch_queue.put_off(&token, self.ticks().add_ms(NOT_NOW_MS));
             }
-            PumpInput::Adopted { listener, found, lost } => self.adopted(&listener, found, lost),
+            PumpInput::Adopted { listener, found, lost } => self.finish_adoption(&listener, found, lost),
             PumpInput::Taken { token, age_ms, now, has_waited } => {
-                self.taken(&token, age_ms, (now, has_waited));
+                self.note_taken(&token, age_ms, (now, has_waited));
             }
-            PumpInput::Untaken { token } => self.untaken(&token),
+            PumpInput::Untaken { token } => self.note_untaken(&token),
             PumpInput::Attempting { id, state } => self.goes_through(id, state),
             PumpInput::Found(answered) => {
                 self.looking = self.looking.saturating_sub(1);
-                self.found(answered);
+                self.take_answer(answered);
             }
             // The inputs it was working on would be waited for forever. The next start knows what is owed.
             PumpInput::Fallen { who } => self.broken = Some(format!("{} panicked", who.as_str()).into()),
             PumpInput::Stop => self.stopping = true,
             PumpInput::Farewell => {
-                for telling in self.state.buckets.rest() {
-                    self.happened(EventKind::Noticed(PumpNotice::Throttled(telling)));
+                for telling in self.state.buckets.take_rest() {
+                    self.take_event(EventKind::Noticed(PumpNotice::Throttled(telling)));
                 }
                 let mode = if self.is_drained() { core_payload::DRAINED } else { core_payload::DRAIN };
                 let out = self.due_elsewhere();
-                self.happened(EventKind::Stopping { mode, out });
+                self.take_event(EventKind::Stopping { mode, out });
                 self.ended = true;
                 self.turn_away_parked();
             }
@@ -183,24 +183,24 @@ impl Engine {
     }
 
     /// Decides on an order as soon as its thread is in memory.
-    fn order(&mut self, order: ClientOrder) {
+    fn take_order(&mut self, order: ClientOrder) {
         let is_here =
-            |id: &&ThreadId| self.state.thread(id).is_some() && !self.parked.contains_key(&id.stem());
+            |id: &&ThreadId| self.state.find_thread(id).is_some() && !self.parked.contains_key(&id.stem());
         let absent = order.thread().filter(|id| !is_here(id)).cloned();
         match absent {
             _ if self.stalled.is_some() => self.turn_away(order.asker().0),
-            Some(thread) => self.park(Lookup::Line(thread), PumpInput::Ordered(order)),
-            None => self.happened(EventKind::Ordered(order)),
+            Some(thread) => self.park_input(Lookup::Line(thread), PumpInput::Ordered(order)),
+            None => self.take_event(EventKind::Ordered(order)),
         }
     }
 
     /// `looked` is the log's answer, once the log was asked.
-    pub(super) fn asked(&mut self, asked: DoorMessage, looked: Option<Option<BoundKey>>) {
+    pub(super) fn take_message(&mut self, asked: DoorMessage, looked: Option<Option<BoundKey>>) {
         if self.is_closed().is_some() {
             return self.turn_away(asked.ticket);
         }
         if let Some(bound) = looked {
-            return self.happened(EventKind::Asked { asked, bound });
+            return self.take_event(EventKind::Asked { asked, bound });
         }
         // A refused message concerns a thread too: its refusal is recorded there if the thread is alive.
         let lookup = match &asked.thread {
@@ -211,21 +211,23 @@ impl Engine {
                 client: asked.client.clone(),
                 key: asked.key.clone(),
             },
-            None if asked.payload.is_err() => return self.happened(EventKind::Asked { asked, bound: None }),
+            None if asked.payload.is_err() => {
+                return self.take_event(EventKind::Asked { asked, bound: None });
+            }
             None => {
-                let organism = self.state.book.current().map_or_else(Name::core, |c| c.organism.clone());
-                let id = ThreadId::root(&organism, &asked.client, &asked.key, 12);
-                let known = self.state.thread(&id).and_then(|t| t.opener.as_ref());
+                let organism = self.state.book.current().map_or_else(Name::new_core, |c| c.organism.clone());
+                let id = ThreadId::new_root(&organism, &asked.client, &asked.key, 12);
+                let known = self.state.find_thread(&id).and_then(|t| t.opener.as_ref());
                 if known.is_some_and(|o| o.sender == asked.client && o.key.as_ref() == Some(&asked.key)) {
-                    return self.happened(EventKind::Asked { asked, bound: None });
+                    return self.take_event(EventKind::Asked { asked, bound: None });
                 }
                 Lookup::Root { organism, client: asked.client.clone(), key: asked.key.clone() }
             }
         };
-        self.park(lookup, PumpInput::Asked(asked));
+        self.park_input(lookup, PumpInput::Asked(asked));
     }
 
-    fn judged(&mut self, mut judged: JudgedDocument) {
+    fn take_judged(&mut self, mut judged: JudgedDocument) {
         let token = judged.lease.token.clone();
         let is_last = judged.said.is_reply();
         if let JudgedContent::Ask { question, .. } = &mut judged.said {
@@ -234,29 +236,30 @@ impl Engine {
         if is_last {
             self.heard_from(&judged);
             // A repeated reply ends nothing any more.
-            if self.dispatch_queue.over(&token).is_some() || self.elsewhere.is_over(&token) {
-                self.ports.leases.retire(&token);
-                self.ports.steps.passed(PumpStep::Released);
+            if self.dispatch_queue.end_lease(&token).is_some() || self.elsewhere.is_over(&token) {
+                self.ports.leases.retire_lease(&token);
+                self.ports.steps.note_step(PumpStep::Released);
             }
         } else {
             let now = self.ticks();
-            self.dispatch_queue.renewed(&token, now);
+            self.dispatch_queue.renew_lease(&token, now);
         }
         // An open call is in memory. Apart from replies that need their view, only two wait for the log: a late
         // reply, because the log says where to record it, and a reply behind a parked document of the same
         // delivery.
         let thread = judged.lease.id.thread.clone();
-        let comes_again =
-            judged.ticket.is_some() && is_last && self.state.replies.has(&token.0, &judged.lease.listener);
+        let comes_again = judged.ticket.is_some()
+            && is_last
+            && self.state.replies.has_reply(&token.0, &judged.lease.listener);
         if comes_again {
             // Its content does not count, so nothing has to be read for it.
-            self.happened(EventKind::Replied(judged));
+            self.take_event(EventKind::Replied(judged));
         } else if let Some(lookup) = self.view_wanted(&judged) {
-            self.park(lookup, PumpInput::Judged(judged));
+            self.park_input(lookup, PumpInput::Judged(judged));
         } else if self.has_line(&thread) && !(is_last && self.has_parked_word(&thread.stem(), &token)) {
-            self.happened(EventKind::Replied(judged));
+            self.take_event(EventKind::Replied(judged));
         } else if is_last || judged.said.waits_for().is_some() || judged.ticket.is_some() {
-            self.park(Lookup::Line(thread), PumpInput::Judged(judged));
+            self.park_input(Lookup::Line(thread), PumpInput::Judged(judged));
         }
     }
 
@@ -268,7 +271,7 @@ impl Engine {
         {
             return;
         }
-        if self.dispatch_queue.asks(token) > limits::ASKS {
+        if self.dispatch_queue.count_asks(token) > limits::ASKS {
             let words = "64 questions were asked in this delivery, the most allowed";
             let refusal = Refusal::new(Code::TooManyItems, words).fixed_by("answer with what you know");
             *question = Err(Refused { refusal, kept: None });
@@ -277,11 +280,11 @@ impl Engine {
 
     /// Reports refusals that were only counted, in the thread they belong to.
     fn tell_counts(&mut self, now: Millis) {
-        for telling in self.state.buckets.due(now) {
+        for telling in self.state.buckets.take_due(now) {
             if self.has_line(&telling.place) {
-                self.happened(EventKind::Noticed(PumpNotice::Throttled(telling)));
+                self.take_event(EventKind::Noticed(PumpNotice::Throttled(telling)));
             } else {
-                self.park(
+                self.park_input(
                     Lookup::Line(telling.place.clone()),
                     PumpInput::Noticed(PumpNotice::Throttled(telling)),
                 );
@@ -293,7 +296,7 @@ impl Engine {
     fn has_line(&self, thread: &ThreadId) -> bool {
         let mut next = Some(thread.clone());
         while let Some(id) = next {
-            match self.state.thread(&id) {
+            match self.state.find_thread(&id) {
                 None => return false,
                 Some(thread) => next = thread.ended.then(|| id.parent()).flatten(),
             }
@@ -301,43 +304,44 @@ impl Engine {
         true
     }
 
-    fn gone(&mut self, token: &LeaseToken, (code, words): (Code, String), outage: Option<&str>) {
-        let Some(lease) = self.dispatch_queue.over(token).or_else(|| self.elsewhere.gone(token)) else {
+    fn note_gone(&mut self, token: &LeaseToken, (code, words): (Code, String), outage: Option<&str>) {
+        let Some(lease) = self.dispatch_queue.end_lease(token).or_else(|| self.elsewhere.remove_lease(token))
+        else {
             return;
         };
-        self.ports.leases.retire(token);
-        let own = self.state.book.listener(lease.config, &lease.listener);
+        self.ports.leases.retire_lease(token);
+        let own = self.state.book.find_listener(lease.config, &lease.listener);
         let then = own
             .filter(|own| self.is_elsewhere(own))
             .map(|_| Effect::LetGo { listener: lease.listener.clone(), token: token.clone() })
             .map(Box::new);
-        let lost = LostAttempt::of(&lease.id, code, words, false);
+        let lost = LostAttempt::new(&lease.id, code, words, false);
         self.attempt_lost(LostAttempt { then, outage: outage.map(str::to_owned), ..lost });
     }
 
     /// Time has passed: attempts past their deadline end, timers fire, and work whose pause is over may go out.
-    pub fn tick(&mut self) {
+    pub fn run_tick(&mut self) {
         let now = self.ticks();
-        for (lease, silent) in self.dispatch_queue.overdue(now) {
-            let listener = self.state.book.listener(lease.config, &lease.listener);
+        for (lease, silent) in self.dispatch_queue.take_overdue(now) {
+            let listener = self.state.book.find_listener(lease.config, &lease.listener);
             let words = match listener {
                 Some(l) if silent => {
-                    format!("no sign of life for {}", spoken(l.idle_ms.unwrap_or(l.timeout_ms)))
+                    format!("no sign of life for {}", spell_duration(l.idle_ms.unwrap_or(l.timeout_ms)))
                 }
-                Some(l) => format!("no reply within {}", spoken(l.timeout_ms)),
+                Some(l) => format!("no reply within {}", spell_duration(l.timeout_ms)),
                 None => "no reply".to_owned(),
             };
             // Its worker hears of it once it is on disk: a pump that was ousted must call nothing back.
             let AttemptId { thread, call, .. } = lease.id.clone();
             let then = Some(Box::new(Effect::CallBack { thread, call, why: CallBack::TimedOut }));
-            let lost = LostAttempt::of(&lease.id, Code::ListenerTimeout, words, false);
+            let lost = LostAttempt::new(&lease.id, Code::ListenerTimeout, words, false);
             self.attempt_lost(LostAttempt { then, ..lost });
         }
-        self.expire();
-        self.elapse();
+        self.expire_requests();
+        self.elapse_budgets();
         self.tell_counts(now);
         self.fire_ripe();
         self.try_waiting();
-        self.dispatch();
+        self.dispatch_ready();
     }
 }

@@ -74,7 +74,7 @@ impl Lookup {
     pub(super) fn stem(&self) -> ThreadId {
         match self {
             Lookup::Line(thread) | Lookup::Key { thread, .. } | Lookup::Timer { thread, .. } => thread.stem(),
-            Lookup::Root { organism, client, key } => ThreadId::root(organism, client, key, 12),
+            Lookup::Root { organism, client, key } => ThreadId::new_root(organism, client, key, 12),
             Lookup::View { whose, .. } => whose.thread.stem(),
             Lookup::Records { work, .. } => work.id.thread.stem(),
             Lookup::Journal(recall) => recall.lease.id.thread.stem(),

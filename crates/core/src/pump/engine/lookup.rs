@@ -24,34 +24,34 @@ pub(super) const AGAIN_MS: u64 = 10_000;
 
 /// Answers a question from the log, with views that were begun earlier. Blocks: call it only where reading
 /// may block.
-pub fn answer(reader: &dyn LogReader, begun: &mut BegunViews, lookup: Lookup) -> LogAnswer {
-    let found = read(reader, begun, &lookup);
+pub fn answer_lookup(reader: &dyn LogReader, begun: &mut BegunViews, lookup: Lookup) -> LogAnswer {
+    let found = read_lookup(reader, begun, &lookup);
     LogAnswer { lookup, found }
 }
 
-fn read(reader: &dyn LogReader, begun: &mut BegunViews, lookup: &Lookup) -> Result<Found, LogFault> {
+fn read_lookup(reader: &dyn LogReader, begun: &mut BegunViews, lookup: &Lookup) -> Result<Found, LogFault> {
     match lookup {
         Lookup::Line(thread) => Ok(Found::Threads(wake::wake_line(reader, thread)?, None)),
         Lookup::Root { organism, client, key } => {
             Ok(Found::Threads(wake::wake_root(reader, organism, client, key)?, None))
         }
         Lookup::Key { thread, client, key, line } => {
-            let bound = reader.by_key(thread, client, key)?.map(|(_, record)| bound(&record));
+            let bound = reader.by_key(thread, client, key)?.map(|(_, record)| bind_key(&record));
             let threads = if *line { wake::wake_line(reader, thread)? } else { Vec::new() };
             Ok(Found::Threads(threads, bound))
         }
         Lookup::Timer { thread, set } => {
             let record = reader.of_thread(thread, *set, 1)?.pop().map(|(_, record)| Arc::new(record));
-            Ok(Found::Timer(wake::wake(reader, thread)?, record))
+            Ok(Found::Timer(wake::wake_thread(reader, thread)?, record))
         }
-        Lookup::View { whose, wanted } => Ok(Found::View(view::look(reader, begun, whose, wanted)?)),
-        Lookup::Records { work, seqs } => records(reader, &work.id.thread, seqs),
-        Lookup::Journal(recall) => journal(reader, recall),
-        Lookup::Request { lost, seq } => records(reader, &lost.id.thread, &[*seq]),
+        Lookup::View { whose, wanted } => Ok(Found::View(view::read_requests(reader, begun, whose, wanted)?)),
+        Lookup::Records { work, seqs } => read_records(reader, &work.id.thread, seqs),
+        Lookup::Journal(recall) => read_journal(reader, recall),
+        Lookup::Request { lost, seq } => read_records(reader, &lost.id.thread, &[*seq]),
     }
 }
 
-fn records(reader: &dyn LogReader, thread: &ThreadId, seqs: &[u64]) -> Result<Found, LogFault> {
+fn read_records(reader: &dyn LogReader, thread: &ThreadId, seqs: &[u64]) -> Result<Found, LogFault> {
     Ok(Found::Records(by_place(reader, thread, seqs)?))
 }
 
@@ -68,15 +68,15 @@ fn by_place(
     Ok(records)
 }
 
-fn journal(reader: &dyn LogReader, recall: &JournalRecall) -> Result<Found, LogFault> {
+fn read_journal(reader: &dyn LogReader, recall: &JournalRecall) -> Result<Found, LogFault> {
     let records = by_place(reader, &recall.lease.id.thread, &recall.seqs)?;
     let with_words = |outcome| view::with_words(reader, outcome);
-    Ok(Found::Journal(recalling::page(recall, &records, with_words)?))
+    Ok(Found::Journal(recalling::make_page(recall, &records, with_words)?))
 }
 
-fn bound(record: &Record) -> BoundKey {
+fn bind_key(record: &Record) -> BoundKey {
     let h = &record.header;
-    let call = h.call.clone().unwrap_or_else(|| CallPath::top(1));
+    let call = h.call.clone().unwrap_or_else(|| CallPath::new_top(1));
     let receipt = Receipt {
         thread: h.thread.clone(),
         seq: h.seq,
@@ -86,52 +86,54 @@ fn bound(record: &Record) -> BoundKey {
         repeated: true,
         claimed: None,
     };
-    BoundKey { receipt, body: Digest::of(&record.body) }
+    BoundKey { receipt, body: Digest::hash_bytes(&record.body) }
 }
 
 impl Engine {
     /// Parks an input until its question is answered. Inputs that are already parked stay before it.
-    pub(super) fn park(&mut self, lookup: Lookup, input: PumpInput) {
+    pub(super) fn park_input(&mut self, lookup: Lookup, input: PumpInput) {
         self.parked.entry(lookup.stem()).or_default().push_back(input);
         self.lookups.push_back(lookup);
     }
 
-    pub(super) fn found(&mut self, answered: LogAnswer) {
+    pub(super) fn take_answer(&mut self, answered: LogAnswer) {
         let LogAnswer { lookup, found } = answered;
         match (found, lookup) {
-            (_, Lookup::Records { work, .. }) if self.stopping => self.dispatch_queue.unused(&work.listener),
+            (_, Lookup::Records { work, .. }) if self.stopping => {
+                self.dispatch_queue.free_slot(&work.listener)
+            }
             // The records were asked for before the pause, but nothing has gone out, except what a worker on another
             // machine has since an earlier life: its time runs.
             (_, Lookup::Records { work, .. })
                 if self.is_paused(&work.id.thread)
                     && !self.elsewhere.is_found(&work.id.thread, &work.id.call) =>
             {
-                self.dispatch_queue.unused(&work.listener);
+                self.dispatch_queue.free_slot(&work.listener);
                 self.lay_aside(work);
             }
             (Ok(Found::Records(records)), Lookup::Records { work, .. }) => {
-                self.send(&work, Some(&records));
+                self.send_turn(&work, Some(&records));
             }
             (Ok(Found::Threads(threads, bound)), lookup) => {
-                self.awaken(threads);
-                self.unpark(&lookup.stem(), bound);
+                self.wake_threads(threads);
+                self.unpark_inputs(&lookup.stem(), bound);
             }
             (Ok(Found::Timer(thread, set)), lookup) => {
-                self.awaken(thread);
+                self.wake_threads(thread);
                 self.fire_parked(&lookup.stem(), set);
             }
-            (Ok(Found::View(seen)), lookup) => self.looked(&lookup.stem(), Ok(seen)),
-            (Ok(Found::Journal(past)), Lookup::Journal(recall)) => self.recalled(&recall, past),
+            (Ok(Found::View(seen)), lookup) => self.take_results(&lookup.stem(), Ok(seen)),
+            (Ok(Found::Journal(past)), Lookup::Journal(recall)) => self.answer_recall(&recall, past),
             (Ok(Found::Records(mut records)), Lookup::Request { lost, seq }) => {
-                self.happened(EventKind::Lost(LostAttempt { request: records.remove(&seq), ..lost }));
+                self.take_event(EventKind::Lost(LostAttempt { request: records.remove(&seq), ..lost }));
             }
             (Ok(Found::Records(_) | Found::Journal(_)), _) => {}
-            (Err(fault), lookup) => self.unreadable(&lookup, &fault),
+            (Err(fault), lookup) => self.report_unreadable(&lookup, &fault),
         }
     }
 
     /// Takes threads into memory. A thread in memory is never older than the one that was read.
-    fn awaken(&mut self, threads: impl IntoIterator<Item = Thread>) {
+    fn wake_threads(&mut self, threads: impl IntoIterator<Item = Thread>) {
         for thread in threads {
             if let Entry::Vacant(place) = self.state.threads.entry(thread.id.clone()) {
                 self.since_checkpoint += 1;
@@ -152,13 +154,13 @@ impl Engine {
         input
     }
 
-    fn unpark(&mut self, stem: &ThreadId, bound: Option<BoundKey>) {
+    fn unpark_inputs(&mut self, stem: &ThreadId, bound: Option<BoundKey>) {
         match self.first_parked(stem) {
-            Some(PumpInput::Asked(asked)) => self.asked(asked, Some(bound)),
-            Some(PumpInput::Judged(judged)) => self.happened(EventKind::Replied(judged)),
+            Some(PumpInput::Asked(asked)) => self.take_message(asked, Some(bound)),
+            Some(PumpInput::Judged(judged)) => self.take_event(EventKind::Replied(judged)),
             // `input` would park the order again while others wait behind it.
-            Some(PumpInput::Ordered(order)) => self.happened(EventKind::Ordered(order)),
-            Some(other) => self.input(other),
+            Some(PumpInput::Ordered(order)) => self.take_event(EventKind::Ordered(order)),
+            Some(other) => self.take_input(other),
             None => {}
         }
     }
@@ -166,45 +168,45 @@ impl Engine {
     /// The log could not be read for a turn that has not gone out: the turn is tried again, and the
     /// failure is recorded in `sys`.
     fn put_off(&mut self, work: ReadyTurn, words: String) {
-        self.dispatch_queue.unused(&work.listener);
+        self.dispatch_queue.free_slot(&work.listener);
         let now = self.ticks();
         // Its listener has a queue, since the work had a slot.
-        let _seated = self.dispatch_queue.take(work, now.plus(AGAIN_MS), now);
+        let _seated = self.dispatch_queue.take_turn(work, now.add_ms(AGAIN_MS), now);
         self.tell_sys(Refusal::new(Code::IngressUnavailable, words));
     }
 
     /// Records in `sys` a failure of the pump that concerns no particular sender.
     pub(super) fn tell_sys(&mut self, refusal: Refusal) {
         let refused = Refused { refusal, kept: None };
-        let listener = Name::core();
+        let listener = Name::new_core();
         let stray = UnmatchedDocument { listener, refused, waits: None, replies_to: None, ticket: None };
-        self.happened(EventKind::Stray(stray));
+        self.take_event(EventKind::Stray(stray));
     }
 
     /// The log could not be read: no one is left waiting, and nothing is decided from half a thread.
     /// Inputs that are parked behind get their own answer.
-    fn unreadable(&mut self, lookup: &Lookup, fault: &LogFault) {
+    fn report_unreadable(&mut self, lookup: &Lookup, fault: &LogFault) {
         let words = fault.to_string();
         let refusal = match (lookup, fault) {
             (Lookup::Records { work, .. }, LogFault::Damaged { .. }) => {
-                return self.undeliverable(work, Code::DamagedThread, &words);
+                return self.report_undeliverable(work, Code::DamagedThread, &words);
             }
             (Lookup::Records { work, .. }, _) => return self.put_off(work.clone(), words),
             // A person cannot decide about a request that cannot be shown: the call fails as if no person
             // were to be asked.
-            (Lookup::Request { lost, .. }, _) => return self.happened(EventKind::Lost(lost.clone())),
+            (Lookup::Request { lost, .. }, _) => return self.take_event(EventKind::Lost(lost.clone())),
             (Lookup::Journal(recall), LogFault::Damaged { .. }) => {
-                return self.unrecalled(recall, Code::DamagedThread, &words);
+                return self.refuse_recall(recall, Code::DamagedThread, &words);
             }
             (Lookup::Journal(recall), _) => {
-                return self.unrecalled(recall, Code::IngressUnavailable, &words);
+                return self.refuse_recall(recall, Code::IngressUnavailable, &words);
             }
             (_, LogFault::Damaged { .. }) => Refusal::new(Code::DamagedThread, words),
             _ => Refusal::new(Code::IngressUnavailable, words)
                 .fixed_by("send it again later, with the same key"),
         };
         if let Lookup::View { .. } = lookup {
-            return self.looked(&lookup.stem(), Err(refusal));
+            return self.take_results(&lookup.stem(), Err(refusal));
         }
         let (to, ticket) = match self.first_parked(&lookup.stem()) {
             Some(PumpInput::Asked(asked)) => (asked.client, Some(asked.ticket)),
@@ -213,16 +215,16 @@ impl Engine {
                 (by.clone(), Some(ticket))
             }
             Some(PumpInput::Judged(judged)) => (judged.lease.listener.clone(), judged.ticket),
-            Some(PumpInput::Ripe(ripe)) => return self.misfired(ripe, refusal),
+            Some(PumpInput::Ripe(ripe)) => return self.refuse_firing(ripe, refusal),
             // The thread cannot be read, so the count is reported in `sys`.
-            Some(PumpInput::Noticed(notice)) => return self.happened(EventKind::Noticed(notice)),
+            Some(PumpInput::Noticed(notice)) => return self.take_event(EventKind::Noticed(notice)),
             _ => return,
         };
         let refused = Refused { refusal: refusal.clone(), kept: None };
         let stray = UnmatchedDocument { listener: to, refused, waits: None, replies_to: None, ticket: None };
-        self.happened(EventKind::Stray(stray));
+        self.take_event(EventKind::Stray(stray));
         if let Some(ticket) = ticket {
-            self.follows(Effect::Refused { ticket, refusal: Box::new(refusal) });
+            self.follow_effect(Effect::Refused { ticket, refusal: Box::new(refusal) });
         }
     }
 }

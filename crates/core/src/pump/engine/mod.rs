@@ -21,7 +21,7 @@ pub use adopting::kept_listeners;
 pub use commit::{Recorded, WriteReport};
 pub use input::PumpInput;
 pub use looked_up::{LogAnswer, Lookup};
-pub use lookup::answer;
+pub use lookup::answer_lookup;
 
 use super::dispatch_queue::DispatchQueue;
 use super::event::{Decision, Effect, Event, EventKind, ReadyTurn};
@@ -129,7 +129,7 @@ impl Engine {
     pub fn new(recovered: RecoveredLog, ports: Ports, last: Position) -> Engine {
         let RecoveredLog { mut state, since_checkpoint, was_drained, is_out_elsewhere, replied } = recovered;
         for RepliedDelivery { listener, id } in replied {
-            state.replies.put(ports.tokens.token(&id), listener, None);
+            state.replies.put(ports.tokens.make_token(&id), listener, None);
         }
         let mut engine = Engine {
             state,
@@ -193,7 +193,7 @@ impl Engine {
 
     /// The same engine, which records in `sys` that the log continues without those positions. It is unknown what was
     /// out after them, so the log's statement that nothing was out does not count.
-    pub fn without(self, given_up: Option<LostRange>) -> Engine {
+    pub fn with_loss(self, given_up: Option<LostRange>) -> Engine {
         let was_drained = self.was_drained && given_up.is_none();
         let is_out_elsewhere = self.is_out_elsewhere || given_up.is_some();
         Engine { given_up, was_drained, is_out_elsewhere, unannounced: was_drained, ..self }
@@ -205,22 +205,22 @@ impl Engine {
     }
 
     /// Opens a queue for each listener, records the start in `sys`, and takes up the work that recovery found.
-    pub fn boot(&mut self) {
+    pub fn boot_organism(&mut self) {
         let current = self.state.book.current().cloned();
         let mut listeners = Vec::new();
         for listener in current.iter().flat_map(|c| c.listeners.values()) {
-            self.dispatch_queue.seat(&listener.name, listener.in_flight);
+            self.dispatch_queue.set_slots(&listener.name, listener.in_flight);
             listeners.push(listener.name.clone());
         }
         self.seat_elsewhere();
         if let Some(page) = current {
-            self.filling.document(StoredDocument { hash: page.hash, bytes: page.source.clone() });
+            self.filling.add_document(StoredDocument { hash: page.hash, bytes: page.source.clone() });
         }
         if let Some(given_up) = self.given_up.take() {
-            self.happened(EventKind::GaveUp(given_up));
+            self.take_event(EventKind::GaveUp(given_up));
         }
         let program = self.program;
-        self.happened(EventKind::Booted { listeners, program });
+        self.take_event(EventKind::Booted { listeners, program });
         self.await_persons();
         self.take_up_timers();
         self.take_up_running();
@@ -229,18 +229,18 @@ impl Engine {
     }
 
     /// Decides on an event, and takes what follows.
-    fn happened(&mut self, what: EventKind) {
-        let (at, tick, seed) = (self.now(), self.ticks(), self.ports.seeds.draw());
-        let decision = super::decide::decide(&mut self.state, Event { at, tick, seed, what });
-        self.ports.steps.passed(PumpStep::Decided);
-        self.take(decision);
+    fn take_event(&mut self, what: EventKind) {
+        let (at, tick, seed) = (self.now(), self.ticks(), self.ports.seeds.draw_seed());
+        let decision = super::decide::decide_event(&mut self.state, Event { at, tick, seed, what });
+        self.ports.steps.note_step(PumpStep::Decided);
+        self.take_decision(decision);
     }
 
-    fn take(&mut self, decision: Decision) {
+    fn take_decision(&mut self, decision: Decision) {
         let Decision { facts, touched, documents, effects, toll, replied } = decision;
         if let Some(toll) = toll {
             let tick = self.ticks();
-            self.state.buckets.take(toll, tick);
+            self.state.buckets.take_toll(toll, tick);
         }
         if let Some((token, listener, print)) = replied {
             self.state.replies.put(token, listener, Some(print));
@@ -254,10 +254,10 @@ impl Engine {
                 self.ends_wait(&fact.header.thread, call);
             }
             self.fresh.put(fact.clone());
-            self.filling.record(fact);
+            self.filling.add_record(fact);
         }
         self.dirty.extend(touched);
-        documents.into_iter().for_each(|document| self.filling.document(document));
+        documents.into_iter().for_each(|document| self.filling.add_document(document));
         let first_new = |effect: &Effect, records: &[Arc<Record>]| match effect {
             Effect::Receipt { receipt, .. } if !receipt.repeated => {
                 records.iter().skip(base).position(|r| r.header.id == receipt.id).map(|n| base + n)
@@ -274,7 +274,7 @@ impl Engine {
     }
 
     /// Lets an effect wait until everything decided so far is on disk.
-    fn follows(&mut self, effect: Effect) {
+    fn follow_effect(&mut self, effect: Effect) {
         self.filling.effects.push((effect, None));
     }
 
@@ -303,7 +303,7 @@ impl Engine {
     }
 
     /// Why the pump must stop at once; `None` if it need not.
-    pub fn broken(&self) -> Option<&LogStop> {
+    pub fn find_stop(&self) -> Option<&LogStop> {
         self.broken.as_ref()
     }
 

@@ -42,10 +42,10 @@ impl Engine {
     }
 
     /// Handles messages from outside that have used most of their time, or all of it.
-    pub(super) fn elapse(&mut self) {
+    pub(super) fn elapse_budgets(&mut self) {
         let now = self.ticks();
-        while let Some(runs) = self.state.running.due(now).filter(|_| !self.stopping) {
-            self.happened(EventKind::Elapsed(runs));
+        while let Some(runs) = self.state.running.take_due(now).filter(|_| !self.stopping) {
+            self.take_event(EventKind::Elapsed(runs));
         }
     }
 
@@ -55,14 +55,14 @@ impl Engine {
             return;
         }
         let now = self.ticks();
-        while let Some(ripe) = self.timers.ripe(now) {
-            let is_awake = self.state.thread(&ripe.thread).is_some();
+        while let Some(ripe) = self.timers.take_ripe(now) {
+            let is_awake = self.state.find_thread(&ripe.thread).is_some();
             let is_first = !self.parked.contains_key(&ripe.thread.stem());
             match self.fresh.get(&ripe.thread, ripe.set) {
-                Some(set) if is_awake && is_first => self.fire(ripe, set),
+                Some(set) if is_awake && is_first => self.fire_timer(ripe, set),
                 _ => {
                     let lookup = Lookup::Timer { thread: ripe.thread.clone(), set: ripe.set };
-                    self.park(lookup, PumpInput::Ripe(ripe));
+                    self.park_input(lookup, PumpInput::Ripe(ripe));
                 }
             }
         }
@@ -72,26 +72,26 @@ impl Engine {
     pub(super) fn fire_parked(&mut self, stem: &ThreadId, set: Option<Arc<Record>>) {
         match (self.first_parked(stem), set) {
             (Some(PumpInput::Ripe(_)), _) if self.stopping => {}
-            (Some(PumpInput::Ripe(ripe)), Some(set)) => self.fire(ripe, set),
+            (Some(PumpInput::Ripe(ripe)), Some(set)) => self.fire_timer(ripe, set),
             (Some(PumpInput::Ripe(ripe)), None) => {
                 let words = "the record that set a timer is not in the log".to_owned();
-                self.misfired(ripe, Refusal::new(Code::DamagedThread, words));
+                self.refuse_firing(ripe, Refusal::new(Code::DamagedThread, words));
             }
             _ => {}
         }
     }
 
-    fn fire(&mut self, ripe: DueTimer, set: Arc<Record>) {
+    fn fire_timer(&mut self, ripe: DueTimer, set: Arc<Record>) {
         let DueTimer { thread, timer, late_ms, .. } = ripe;
-        self.happened(EventKind::Due { thread, timer, set, late_ms });
+        self.take_event(EventKind::Due { thread, timer, set, late_ms });
     }
 
     /// The log could not be read for a timer: this is recorded in `sys`, and the timer is tried again
     /// if that may help.
-    pub(super) fn misfired(&mut self, ripe: DueTimer, refusal: Refusal) {
+    pub(super) fn refuse_firing(&mut self, ripe: DueTimer, refusal: Refusal) {
         if refusal.code != Code::DamagedThread {
-            let at = self.ticks().plus(AGAIN_MS);
-            self.timers.again(ripe.thread, ripe.timer, at);
+            let at = self.ticks().add_ms(AGAIN_MS);
+            self.timers.put_again(ripe.thread, ripe.timer, at);
         }
         self.tell_sys(refusal);
     }

@@ -22,7 +22,7 @@ impl Engine {
         let wanted = match &judged.said {
             JudgedContent::Items(items) => of_items(items, |id| call.may_have_ended(&lease.id.thread, id)),
             JudgedContent::Ask { question: Ok(question), .. } => {
-                let mark = || self.ports.tokens.mark(&lease.id.thread, &lease.id.call);
+                let mark = || self.ports.tokens.make_mark(&lease.id.thread, &lease.id.call);
                 of_question(question, call.cleared, mark)
             }
             _ => ReadRequests::new(),
@@ -37,7 +37,7 @@ impl Engine {
             sees: self
                 .state
                 .book
-                .listener(call.config, &call.listener)
+                .find_listener(call.config, &call.listener)
                 .map_or(ViewScope::Call, |own| own.sees),
             up_to: call.ready_seq,
         };
@@ -61,12 +61,12 @@ impl Engine {
     }
 
     /// Continues with the document that waited for this view, or for the answer that the view cannot be read.
-    pub(super) fn looked(&mut self, stem: &ThreadId, seen: Result<ReadResults, Refusal>) {
+    pub(super) fn take_results(&mut self, stem: &ThreadId, seen: Result<ReadResults, Refusal>) {
         if let Some(PumpInput::Judged(judged)) = self.first_parked(stem) {
             if let Some(next) = seen.as_ref().ok().and_then(|seen| seen.next) {
                 self.dispatch_queue.read_on(&judged.lease.token, next);
             }
-            self.happened(EventKind::Looked { judged, seen });
+            self.take_event(EventKind::Looked { judged, seen });
         }
     }
 }
@@ -74,11 +74,11 @@ impl Engine {
 /// What the items of a reply need from the log; nothing if no item asks for the view or names a thread that may
 /// have been a child.
 fn of_items(items: &[JudgedItem], may_have_ended: impl Fn(&ThreadId) -> bool) -> ReadRequests {
-    let named = children::named(items).into_iter().filter(may_have_ended);
+    let named = children::list_named(items).into_iter().filter(may_have_ended);
     let mut wanted: ReadRequests = named.map(|id| (0, ReadRequest::Child(id))).collect();
     for (ordinal, item) in (0u32..).zip(items) {
         let JudgedItem::Admitted(admitted) = item else { continue };
-        if let Some(one) = primitives::of(admitted) {
+        if let Some(one) = primitives::find_primitive(admitted) {
             wanted.extend((one.wants)(admitted.bytes()).into_iter().map(|pending| (ordinal, pending)));
         }
     }

@@ -34,7 +34,7 @@ impl Engine {
             // Whatever else it waits for: it cannot be tried.
             self.waits_for_listener(work)
         } else if !limits::is_queued(&outage) && outage != limits::ELEMENT_AWAY {
-            self.keep(work.clone(), outage, has_failed);
+            self.keep_waiting(work.clone(), outage, has_failed);
             true
         } else {
             if !self.outages.is_recorded() {
@@ -44,16 +44,16 @@ impl Engine {
         }
     }
 
-    fn keep(&mut self, work: ReadyTurn, word: String, has_failed: bool) {
-        let (now, seed) = (self.ticks(), self.ports.seeds.draw());
+    fn keep_waiting(&mut self, work: ReadyTurn, word: String, has_failed: bool) {
+        let (now, seed) = (self.ticks(), self.ports.seeds.draw_seed());
         let party = AwayParty { listener: self.own_words(&work), word };
-        self.outages.waits(party, work, has_failed, now, seed);
+        self.outages.add_waiting(party, work, has_failed, now, seed);
     }
 
     /// The listener, unless it is an agent: only agents share their words.
     fn own_words(&self, work: &ReadyTurn) -> Option<Name> {
         let config = self.state.due_call(&work.id).map(|call| call.config);
-        let page = config.and_then(|config| self.state.book.page(config));
+        let page = config.and_then(|config| self.state.book.find_composition(config));
         let section = page.and_then(|page| page.sections.get(&work.listener));
         let is_agent = section.is_some_and(|section| section.path.starts_with("agents."));
         (!is_agent).then(|| work.listener.clone())
@@ -64,7 +64,7 @@ impl Engine {
         if self.outages.is_empty() {
             return false;
         }
-        let Some(word) = self.outages.away(&work.listener).map(|party| party.word.clone()) else {
+        let Some(word) = self.outages.find_away(&work.listener).map(|party| party.word.clone()) else {
             return false;
         };
         if self.may_have_been_out(work) {
@@ -72,18 +72,18 @@ impl Engine {
         }
         let now = self.now();
         let has_time = |call: &Call| {
-            let waited_ms = call.away_since.map_or(0, |since| now.since(since));
+            let waited_ms = call.away_since.map_or(0, |since| now.count_since(since));
             waited_ms < self.outage_ms(call)
         };
         // One that has waited for as long as it may asks once more.
         if !self.state.due_call(&work.id).is_some_and(has_time) {
             return false;
         }
-        self.dispatch_queue.unused(&work.listener);
+        self.dispatch_queue.free_slot(&work.listener);
         let words = outage_words(&word, &work.listener);
         let state = AttemptState::Waits { outage: word.clone(), after: None, words };
-        self.happened(EventKind::Attempting { id: work.id.clone(), state });
-        self.keep(work.clone(), word, false);
+        self.take_event(EventKind::Attempting { id: work.id.clone(), state });
+        self.keep_waiting(work.clone(), word, false);
         true
     }
 
@@ -95,7 +95,7 @@ impl Engine {
         let outage = limits::LISTENER_AWAY.to_owned();
         let words = outage_words(&outage, &work.listener);
         let state = AttemptState::Waits { outage, after: None, words };
-        self.happened(EventKind::Attempting { id: work.id.clone(), state });
+        self.take_event(EventKind::Attempting { id: work.id.clone(), state });
         true
     }
 
@@ -108,22 +108,22 @@ impl Engine {
         if path.is_some_and(|path| self.elsewhere.is_found(thread, path)) {
             return None;
         }
-        let listener = current.listener(&call.listener).filter(|_| self.outage_ms(call) > 0)?;
-        let payload = Payload::trusted(request.body.clone()).ok()?;
+        let listener = current.find_listener(&call.listener).filter(|_| self.outage_ms(call) > 0)?;
+        let payload = Payload::from_trusted(request.body.clone()).ok()?;
         let (name, is_core) = (payload.name(), *payload.name().ns == *namespaces::CORE);
-        (!is_core && listener.accepted(name).is_none()).then(|| name.local.to_string())
+        (!is_core && listener.find_accepted(name).is_none()).then(|| name.local.to_string())
     }
 
     /// A turn waits until a configuration takes its element, and its slot is free.
     pub(super) fn waits_for_element(&mut self, work: &ReadyTurn, element: &str) {
-        if self.elsewhere.has(&work.id.thread, &work.id.call) {
+        if self.elsewhere.has_call(&work.id.thread, &work.id.call) {
             self.forget_elsewhere(work);
             return self.send_under_new_number(work, DIED_WITH_PUMP.to_owned());
         }
-        self.dispatch_queue.unused(&work.listener);
+        self.dispatch_queue.free_slot(&work.listener);
         let words = format!("{} does not take <{element}>", work.listener.as_str());
         let state = AttemptState::Waits { outage: limits::ELEMENT_AWAY.to_owned(), after: None, words };
-        self.happened(EventKind::Attempting { id: work.id.clone(), state });
+        self.take_event(EventKind::Attempting { id: work.id.clone(), state });
     }
 
     /// Work that queues behind deliveries that wait themselves waits too.
@@ -135,25 +135,25 @@ impl Engine {
             }
             let words = outage_words(behind, &work.listener);
             let state = AttemptState::Waits { outage: behind.to_owned(), after: None, words };
-            self.happened(EventKind::Attempting { id: work.id, state });
+            self.take_event(EventKind::Attempting { id: work.id, state });
         }
     }
 
     /// Whether an earlier life of the pump may have sent a turn, so that it gets its new number before anything else.
     fn may_have_been_out(&self, work: &ReadyTurn) -> bool {
         let key = (work.id.thread.clone(), work.id.call.clone());
-        self.suspects.contains(&key) || self.elsewhere.has(&key.0, &key.1)
+        self.suspects.contains(&key) || self.elsewhere.has_call(&key.0, &key.1)
     }
 
     fn outage_ms(&self, call: &Call) -> u64 {
-        self.state.book.page(call.config).map_or(0, |page| page.outage_ms)
+        self.state.book.find_composition(call.config).map_or(0, |page| page.outage_ms)
     }
 
     /// Lets a waiting turn queue for a slot.
     fn goes_on(&mut self, work: ReadyTurn) {
         let now = self.ticks();
         // Only calls whose listener has a queue are kept here, and a queue lasts as long as the engine.
-        let _has_queue = self.dispatch_queue.take(work, now, now);
+        let _has_queue = self.dispatch_queue.take_turn(work, now, now);
     }
 
     /// A waiting turn has a slot. If it may go on, that is recorded first, and the slot is kept for it.
@@ -162,14 +162,14 @@ impl Engine {
         let waits = self.state.due_call(&work.id).and_then(|call| call.waits.clone());
         let outage = waits.map(|wait| wait.outage);
         let outage = outage.filter(|outage| {
-            limits::is_queued(outage) || outage == limits::ELEMENT_AWAY || self.outages.begins(&key)
+            limits::is_queued(outage) || outage == limits::ELEMENT_AWAY || self.outages.begin_trial(&key)
         });
         // In a replay the record lets it go on.
         let outage = outage.filter(|_| !self.outages.is_recorded());
-        let Some(outage) = outage else { return self.dispatch_queue.unused(&work.listener) };
+        let Some(outage) = outage else { return self.dispatch_queue.free_slot(&work.listener) };
         self.reserved.insert(key);
-        self.happened(EventKind::Attempting { id: work.id.clone(), state: AttemptState::GoesOn(outage) });
-        self.follows(Effect::Ready(work));
+        self.take_event(EventKind::Attempting { id: work.id.clone(), state: AttemptState::GoesOn(outage) });
+        self.follow_effect(Effect::Ready(work));
     }
 
     /// A listener has replied: if that shows that no one is away, some who wait go on.
@@ -179,7 +179,7 @@ impl Engine {
             return;
         }
         let call = (id.thread.clone(), id.call.clone());
-        let (now, seed) = (self.ticks(), self.ports.seeds.draw());
+        let (now, seed) = (self.ticks(), self.ports.seeds.draw_seed());
         for work in self.outages.let_go_on(&judged.lease.listener, &call, now, seed) {
             self.goes_on(work);
         }
@@ -192,16 +192,16 @@ impl Engine {
         }
         let now = self.ticks();
         while !self.outages.is_empty() {
-            let seed = self.ports.seeds.draw();
+            let seed = self.ports.seeds.draw_seed();
             let mut outages = std::mem::take(&mut self.outages);
-            let work = outages.trial(now, seed, |party, work| self.find_trial_room(party, work));
+            let work = outages.take_trial(now, seed, |party, work| self.find_trial_room(party, work));
             self.outages = outages;
             let Some(work) = work else { break };
             self.goes_on(work);
         }
-        while let Some((_, (thread, call, since))) = self.outage_ends.due(now) {
+        while let Some((_, (thread, call, since))) = self.outage_ends.take_due(now) {
             if self.waits_for_slot_alone(&thread, &call) {
-                self.outage_ends.put(now.plus(limits::TRIAL_MOST_MS), (thread, call, since));
+                self.outage_ends.put(now.add_ms(limits::TRIAL_MOST_MS), (thread, call, since));
             } else {
                 self.end_wait(&thread, &call, since);
             }
@@ -215,7 +215,7 @@ impl Engine {
         let waits_for_another = call.waits.as_ref().is_some_and(|wait| wait.outage != party.word);
         if waits_for_another || self.is_paused(&work.id.thread) {
             TrialRoom::Blocked
-        } else if self.dispatch_queue.behind(&work.listener).is_some() {
+        } else if self.dispatch_queue.explain_wait(&work.listener).is_some() {
             TrialRoom::Queued
         } else {
             TrialRoom::Open
@@ -224,32 +224,33 @@ impl Engine {
 
     /// Whether a call waits behind others that are not kept waiting any more.
     fn waits_for_slot_alone(&self, thread: &ThreadId, path: &CallPath) -> bool {
-        let call = self.state.thread(thread).and_then(|t| t.calls.get(path));
+        let call = self.state.find_thread(thread).and_then(|t| t.calls.get(path));
         let wait = call.and_then(|call| Some((call.waits.as_ref()?, &call.listener)));
         wait.is_some_and(|(wait, listener)| {
             let is_behind = limits::is_queued(&wait.outage) && wait.outage != limits::LISTENER_AWAY;
-            is_behind && self.dispatch_queue.behind(listener).is_none()
+            is_behind && self.dispatch_queue.explain_wait(listener).is_none()
         })
     }
 
     fn end_wait(&mut self, thread: &ThreadId, path: &CallPath, since: Millis) {
-        let Some(call) = self.state.thread(thread).and_then(|t| t.calls.get(path)) else { return };
+        let Some(call) = self.state.find_thread(thread).and_then(|t| t.calls.get(path)) else { return };
         let Some(wait) = &call.waits else { return };
         let words = outage_words(&wait.outage, &call.listener);
         let (turn, attempt) = (call.settled + 1, call.attempts.max(1));
         let id = AttemptId { turn, attempt, thread: thread.clone(), call: path.clone() };
-        self.happened(EventKind::Waited { id, since, words });
+        self.take_event(EventKind::Waited { id, since, words });
     }
 
     /// Notes when a wait that was just recorded ends at the latest. From now on the monotonic clock counts, so a clock
     /// that is set back makes no wait longer.
     pub(super) fn ends_wait(&mut self, thread: &ThreadId, path: &CallPath) {
-        let Some(call) = self.state.thread(thread).and_then(|t| t.calls.get(path)) else { return };
+        let Some(call) = self.state.find_thread(thread).and_then(|t| t.calls.get(path)) else { return };
         let Some(since) = call.away_since.filter(|_| call.waits.is_some()) else { return };
-        let most_ms = longest_wait_ms(self.state.book.page(call.config).map(|page| &**page), call);
+        let most_ms =
+            longest_wait_ms(self.state.book.find_composition(call.config).map(|page| &**page), call);
         if most_ms > 0 {
-            let left_ms = most_ms.saturating_sub(self.now().since(since));
-            self.outage_ends.put(self.ticks().plus(left_ms.max(1)), (thread.clone(), path.clone(), since));
+            let left_ms = most_ms.saturating_sub(self.now().count_since(since));
+            self.outage_ends.put(self.ticks().add_ms(left_ms.max(1)), (thread.clone(), path.clone(), since));
         }
     }
 

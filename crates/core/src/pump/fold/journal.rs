@@ -11,40 +11,44 @@ use crate::types::ids::{CallPath, Digest};
 use crate::types::record::Record;
 
 /// Takes an entry.
-pub(super) fn entry(thread: &mut Thread, record: &Record) {
+pub(super) fn fold_entry(thread: &mut Thread, record: &Record) {
     let h = &record.header;
-    let (Some(path), Ok(EarlierEntry { id, entry, .. })) = (&h.call, EarlierEntry::read(&record.body)) else {
+    let (Some(path), Ok(EarlierEntry { id, entry, .. })) = (&h.call, EarlierEntry::from_body(&record.body))
+    else {
         return;
     };
     let sort = match entry {
         JournalEntry::Started(started) => {
             let tokens = started.reserve_tokens.unwrap_or(0);
-            let kept =
-                UsedAmounts { tokens, spent: MoneySpent::of(started.reserve_money), ..UsedAmounts::NOTHING };
-            thread.charge(path, kept);
+            let kept = UsedAmounts {
+                tokens,
+                spent: MoneySpent::from_money(started.reserve_money),
+                ..UsedAmounts::NOTHING
+            };
+            thread.charge_call(path, kept);
             EntryKind::Open(kept)
         }
         JournalEntry::Result(outcome) => {
-            result(thread, path, &outcome);
+            fold_result(thread, path, &outcome);
             EntryKind::Result
         }
     };
     if let Some(call) = thread.calls.get_mut(path) {
-        call.journal.own.push(AttemptEntry { seq: h.seq, id, body: Digest::of(&record.body), sort });
+        call.journal.own.push(AttemptEntry { seq: h.seq, id, body: Digest::hash_bytes(&record.body), sort });
     }
 }
 
 /// Takes the result of a model call. If its use is not fully known, the reservation counts for the unknown
 /// part.
-fn result(thread: &mut Thread, path: &CallPath, outcome: &ModelCallOutcome) {
+fn fold_result(thread: &mut Thread, path: &CallPath, outcome: &ModelCallOutcome) {
     let call = thread.calls.get_mut(path);
     let Some(start) = call.and_then(|call| call.journal.own.iter_mut().find(|e| e.id == outcome.of)) else {
         return;
     };
     let EntryKind::Open(kept) = std::mem::replace(&mut start.sort, EntryKind::Answered) else { return };
-    let tokens = outcome.tokens().unwrap_or(kept.tokens);
-    let spent = outcome.money.map_or(kept.spent, |money| MoneySpent::of(Some(money)));
-    thread.settle(path, kept, UsedAmounts { tokens, spent, ..UsedAmounts::NOTHING });
+    let tokens = outcome.count_tokens().unwrap_or(kept.tokens);
+    let spent = outcome.money.map_or(kept.spent, |money| MoneySpent::from_money(Some(money)));
+    thread.settle_use(path, kept, UsedAmounts { tokens, spent, ..UsedAmounts::NOTHING });
 }
 
 /// A further attempt begins: it can ask for what the previous attempt wrote.

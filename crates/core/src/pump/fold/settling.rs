@@ -8,18 +8,18 @@ use crate::types::record::{Header, Record};
 use crate::types::time::Millis;
 
 /// Takes an item that waits for its answer.
-pub(in crate::pump) fn unanswered(thread: &mut Thread, record: &Record) {
-    settle(thread, &record.header, ItemAnswer::Open);
+pub(in crate::pump) fn settle_unanswered(thread: &mut Thread, record: &Record) {
+    take_item(thread, &record.header, ItemAnswer::Open);
 }
 
 /// Takes an item whose record is its answer, with the todo lists in it.
-pub(in crate::pump) fn kept(thread: &mut Thread, record: &Record) {
-    settle(thread, &record.header, ItemAnswer::Recorded);
-    todos(thread, record);
+pub(in crate::pump) fn settle_kept(thread: &mut Thread, record: &Record) {
+    take_item(thread, &record.header, ItemAnswer::Recorded);
+    fold_todos(thread, record);
 }
 
 /// Takes an item of a reply, which its record names by call, turn and ordinal.
-pub(super) fn settle(thread: &mut Thread, h: &Header, answer: ItemAnswer) {
+pub(super) fn take_item(thread: &mut Thread, h: &Header, answer: ItemAnswer) {
     if let (Some(path), Some(turn), Some(ordinal)) = (&h.call, h.turn, h.ordinal) {
         settle_item(thread, (path, turn, ordinal), h, answer);
     }
@@ -56,7 +56,7 @@ pub(super) fn settle_item(
     });
     call.ready_after(h.seq, h.id, h.time);
     if is_first && !thread.timers.is_empty() {
-        timers::shown(thread, path, shown);
+        timers::fold_shown(thread, path, shown);
     }
 }
 
@@ -69,14 +69,14 @@ fn forget_shown_ends(call: &mut Call, shown: u64) {
 }
 
 /// Takes the todo lists of a note, or a single list. The newest list replaces an older one with the same condition.
-fn todos(thread: &mut Thread, record: &Record) {
-    let Ok(lists) = todo::read(&record.body) else { return };
+fn fold_todos(thread: &mut Thread, record: &Record) {
+    let Ok(lists) = todo::read_lists(&record.body) else { return };
     let Some(call) = record.header.call.as_ref().and_then(|path| thread.calls.get_mut(path)) else { return };
     for list in lists {
         let done = list.steps.iter().filter(|step| step.is_done).count() as u64;
         let total = list.steps.len() as u64;
         let steps = StepCount { open: total - done, total };
-        call.todos.insert(Digest::of(list.condition.as_bytes()), steps);
+        call.todos.insert(Digest::hash_bytes(list.condition.as_bytes()), steps);
     }
 }
 

@@ -2,7 +2,7 @@
 //! decides nothing: the records say how many takers there are and whether the first answer is enough.
 
 use super::settling::settle_item;
-use super::{budget_use_of, open};
+use super::{budget_use_of, open_call};
 use crate::pump::state::{ItemAnswer, ItemState, OpenedBy, PendingItem, TakerState, Thread};
 use crate::rules::core_payload;
 use crate::types::budget::UsedAmounts;
@@ -10,7 +10,7 @@ use crate::types::ids::CallPath;
 use crate::types::record::{Record, RecordCode, RecordKind};
 
 /// Opens the call to one of the takers of an item. The first such record counts as the item's own record.
-pub(super) fn taken(thread: &mut Thread, record: &Record, first_is_enough: bool) {
+pub(super) fn fold_taken(thread: &mut Thread, record: &Record, first_is_enough: bool) {
     let h = &record.header;
     let Some((path, turn, ordinal)) = h.call.as_ref().and_then(CallPath::caller) else { return };
     let Some(call) = thread.calls.get(&path) else { return };
@@ -18,8 +18,8 @@ pub(super) fn taken(thread: &mut Thread, record: &Record, first_is_enough: bool)
     if !is_begun {
         settle_item(thread, (&path, turn, ordinal), h, ItemAnswer::Open);
     }
-    open(thread, h, h.call.clone(), OpenedBy::Request, false, budget_use_of(thread, Some(&path)));
-    thread.charge(&path, UsedAmounts::CALL);
+    open_call(thread, h, h.call.clone(), OpenedBy::Request, false, budget_use_of(thread, Some(&path)));
+    thread.charge_call(&path, UsedAmounts::CALL);
     let Some(call) = thread.calls.get_mut(&path) else { return };
     if let Some(item) = call.items.last_mut() {
         match &mut item.pending {
@@ -28,12 +28,12 @@ pub(super) fn taken(thread: &mut Thread, record: &Record, first_is_enough: bool)
         }
     }
     if let Some(to) = &h.to {
-        call.rounds.made(h.turn.unwrap_or(0), to, &record.body);
+        call.rounds.note_call(h.turn.unwrap_or(0), to, &record.body);
     }
 }
 
 /// Takes the answer of one taker.
-pub(super) fn answered(item: &mut ItemState, number: u32, record: &Record) {
+pub(super) fn fold_answer(item: &mut ItemState, number: u32, record: &Record) {
     let PendingItem::Takers(takers) = &mut item.pending else { return };
     let h = &record.header;
     let place = usize::try_from(number).ok().and_then(|number| takers.answers.get_mut(number));

@@ -7,14 +7,14 @@ use std::collections::BTreeSet;
 use systole_wire::DocumentLimits;
 use systole_wire::gate::Gate;
 
-use super::recall::seen;
-use super::{Decided, FieldValue, Primitive, ShownItem, Turns, item};
+use super::recall::find_seen;
+use super::{Decided, FieldValue, Primitive, ShownItem, Turns, make_item};
 use crate::pump::decision_builder::DecisionBuilder;
 use crate::pump::requests::{self, Asking};
 use crate::pump::turn::Turn;
 use crate::pump::view::{ReadRequest, View};
 use crate::rules::admit::Reading;
-use crate::rules::core_payload::attributes;
+use crate::rules::core_payload::read_attributes;
 use crate::rules::question::{self, PersonSaid};
 use crate::rules::refusing::refusal_of;
 use crate::types::codes::Code;
@@ -28,16 +28,16 @@ use crate::types::refusal::Refusal;
 use crate::types::time::stretch_ms;
 
 pub(super) static ROW: Primitive = Primitive {
-    wants,
+    wants: list_reads,
     is_for_person: true,
-    shows: Some(shows),
+    shows: Some(show_item),
     turns: Turns::Another,
-    ..item(
+    ..make_item(
         "ask-person",
         RecordCode::Role(MessageRole::AskPerson),
         "asks a person, item",
-        Reading::Plain(|body| read(body).map(drop)),
-        decide,
+        Reading::Plain(|body| read_ask(body).map(drop)),
+        decide_item,
     )
 };
 
@@ -63,15 +63,15 @@ struct ShowRequest {
     label: String,
 }
 
-fn read(body: &[u8]) -> Result<AskPerson, Refusal> {
-    let [expires] = attributes(body, "ask-person", ["expires"]).unwrap_or_default();
+fn read_ask(body: &[u8]) -> Result<AskPerson, Refusal> {
+    let [expires] = read_attributes(body, "ask-person", ["expires"]).unwrap_or_default();
     let expires_ms = expires_of(expires.as_deref())?;
     let mut asks = AskPerson { expires_ms, ..AskPerson::default() };
-    let mut gate = Gate::strict(body, &DocumentLimits::FROM_PUMP).map_err(|fault| refusal_of(&fault))?;
+    let mut gate = Gate::new_strict(body, &DocumentLimits::FROM_PUMP).map_err(|fault| refusal_of(&fault))?;
     let fault = |fault: systole_wire::Fault| refusal_of(&fault);
-    gate.step().map_err(fault)?;
-    while let Some(tag) = gate.child().map_err(fault)? {
-        let number = gate.attribute("seq").map(|seq| seq.trim().parse().unwrap_or(u64::MAX));
+    gate.read_step().map_err(fault)?;
+    while let Some(tag) = gate.read_child().map_err(fault)? {
+        let number = gate.find_attribute("seq").map(|seq| seq.trim().parse().unwrap_or(u64::MAX));
         let words = gate.text_inside().map_err(fault)?.trim().to_owned();
         match tag.local {
             "question" => asks.words = words,
@@ -86,7 +86,7 @@ fn read(body: &[u8]) -> Result<AskPerson, Refusal> {
 fn expires_of(written: Option<&str>) -> Result<u64, Refusal> {
     let wrong = |words: &str, instead: &str| {
         Refusal::new(Code::Invalid, format!("expires{words}"))
-            .expecting("1s to 365d, with one of the units ms, s, m, h, d")
+            .with_expected("1s to 365d, with one of the units ms, s, m, h, d")
             .fixed_by(format!("expires=\"{instead}\""))
             .in_place("/ask-person/@expires")
     };
@@ -141,10 +141,10 @@ fn is_fit(asks: &AskPerson) -> Result<(), Refusal> {
             let most = limits::CHOICE_CHARACTERS;
             let shown: String = choice.chars().take(80).collect();
             return Err(wrong(format!("choice {number} is not a word that a person can type"), &place)
-                .expecting(format!(
+                .with_expected(format!(
                     "a letter or digit, then letters, digits, - _ or .; at most {most} characters"
                 ))
-                .receiving(shown)
+                .with_received(shown)
                 .fixed_by("one short word for each choice, as in <choice>go</choice>"));
         }
         if !known.insert(choice) {
@@ -164,29 +164,29 @@ fn is_choice(choice: &str) -> bool {
 }
 
 /// The view if a message is shown, and the hash of each such message.
-fn wants(body: &[u8]) -> Vec<ReadRequest> {
-    let shows = read(body).map_or_else(|_| Vec::new(), |asks| asks.shows);
+fn list_reads(body: &[u8]) -> Vec<ReadRequest> {
+    let shows = read_ask(body).map_or_else(|_| Vec::new(), |asks| asks.shows);
     let view = shows.first().map(|_| ReadRequest::Whole);
     view.into_iter().chain(shows.iter().map(|show| ReadRequest::Hash(show.number))).collect()
 }
 
 /// Takes a question: its item, and the request in the same commit.
-fn decide(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, ordinal: u32, admitted: &Admitted) -> Decided {
-    let wanted = read(admitted.bytes())?;
-    let shows = (1..).zip(&wanted.shows).map(|(nth, show)| shown(turn, nth, show));
+fn decide_item(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, ordinal: u32, admitted: &Admitted) -> Decided {
+    let wanted = read_ask(admitted.bytes())?;
+    let shows = (1..).zip(&wanted.shows).map(|(nth, show)| show_message(turn, nth, show));
     let shows = shows.collect::<Result<Vec<_>, _>>()?;
-    let mut fact = turn.item(
+    let mut fact = turn.make_fact(
         ordinal,
         RecordKind::Message,
         RecordCode::Role(MessageRole::AskPerson),
         admitted.bytes().clone(),
     );
     fact.from = turn.sender.clone();
-    let (_, cause) = d.record(turn.thread, fact.to(&Name::person()));
-    let (id, place) = (requests::next_id(d), turn.path.item(turn.number, ordinal));
-    let body = question::asked(&QuestionRequest {
+    let (_, cause) = d.add_record(turn.thread, fact.with_addressee(&Name::new_person()));
+    let (id, place) = (requests::next_id(d), turn.path.append_item(turn.number, ordinal));
+    let body = question::write_question(&QuestionRequest {
         id,
-        expires: d.at().plus(wanted.expires_ms),
+        expires: d.at().add_ms(wanted.expires_ms),
         thread: turn.thread.clone(),
         call: place.clone(),
         from: turn.sender.clone(),
@@ -207,16 +207,16 @@ fn decide(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, ordinal: u32, admitted: 
         is_first: false,
         body,
     };
-    requests::request(d, id, asking);
+    requests::open_request(d, id, asking);
     Ok(None)
 }
 
 /// A message of the view, with the hash of its bytes.
-fn shown(turn: &Turn<'_>, nth: usize, show: &ShowRequest) -> Result<ShownMessage, Refusal> {
+fn show_message(turn: &Turn<'_>, nth: usize, show: &ShowRequest) -> Result<ShownMessage, Refusal> {
     let ShowRequest { number, label } = show;
-    let seen = seen(turn)?;
+    let seen = find_seen(turn)?;
     let view = seen.view.as_ref();
-    let message = view.and_then(|view| view.range(*number, *number).next()).filter(|_| *number > 0);
+    let message = view.and_then(|view| view.list_range(*number, *number).next()).filter(|_| *number > 0);
     let Some(((_, message), hash)) = message.zip(seen.hashes.get(number)) else {
         let last = view.map_or(0, View::count);
         let words = match number {
@@ -226,29 +226,29 @@ fn shown(turn: &Turn<'_>, nth: usize, show: &ShowRequest) -> Result<ShownMessage
         return Err(Refusal::new(Code::Invalid, words)
             .of_element("ask-person")
             .in_place(format!("/ask-person/show[{nth}]/@seq"))
-            .expecting(format!("1 to {last}"))
-            .receiving(number.to_string())
+            .with_expected(format!("1 to {last}"))
+            .with_received(number.to_string())
             .fixed_by(format!("seq=\"{last}\", or the number of an earlier message")));
     };
     Ok(ShownMessage { number: *number, record: message.seq, hash: *hash, label: label.clone() })
 }
 
-fn shows(answer: Option<&[u8]>) -> ShownItem {
+fn show_item(answer: Option<&[u8]>) -> ShownItem {
     let Some(said) = answer.and_then(question::read_said) else {
-        return ShownItem::of("asked a person")
-            .with("asked", FieldValue::True)
-            .with("said", FieldValue::Null);
+        return ShownItem::new("asked a person")
+            .with_field("asked", FieldValue::True)
+            .with_field("said", FieldValue::Null);
     };
     let PersonSaid { outcome, choice, by, note } = said;
     let words = match &by {
-        None => ShownItem::of("asked a person, who did not answer in time"),
+        None => ShownItem::new("asked a person, who did not answer in time"),
         Some(by) => {
-            let words = ShownItem::of("asked a person, ").quoted(by);
+            let words = ShownItem::new("asked a person, ").with_quote(by);
             let words = match &choice {
-                Some(choice) => words.words(" chose ").quoted(choice),
-                None => words.words(" answered"),
+                Some(choice) => words.with_words(" chose ").with_quote(choice),
+                None => words.with_words(" answered"),
             };
-            if note.is_empty() { words } else { words.words(": ").quoted(&note) }
+            if note.is_empty() { words } else { words.with_words(": ").with_quote(&note) }
         }
     };
     let fields = vec![
@@ -257,7 +257,7 @@ fn shows(answer: Option<&[u8]>) -> ShownItem {
         ("by", by.into()),
         ("note", FieldValue::Text(note)),
     ];
-    words.with("asked", FieldValue::True).with("said", FieldValue::Fields(fields))
+    words.with_field("asked", FieldValue::True).with_field("said", FieldValue::Fields(fields))
 }
 
 #[cfg(test)]
@@ -266,7 +266,7 @@ mod tests {
 
     fn written(attributes: &str, inside: &str) -> Result<AskPerson, Refusal> {
         let ns = systole_wire::namespaces::CORE;
-        read(format!("<ask-person xmlns=\"{ns}\" {attributes}>{inside}</ask-person>").as_bytes())
+        read_ask(format!("<ask-person xmlns=\"{ns}\" {attributes}>{inside}</ask-person>").as_bytes())
     }
 
     const GO: &str = "<question> Go?\n</question><choice>go</choice><choice> stop </choice>";

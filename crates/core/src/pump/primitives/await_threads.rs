@@ -6,11 +6,11 @@ use std::collections::BTreeSet;
 use systole_wire::DocumentLimits;
 use systole_wire::gate::{Gate, GateStep};
 
-use super::{Decided, Primitive, ShownItem, Turns, item, taken};
+use super::{Decided, Primitive, ShownItem, Turns, make_item, record_taken};
 use crate::pump::awaiting;
-use crate::pump::children::{Kinship, kinship};
+use crate::pump::children::{Kinship, find_kinship};
 use crate::pump::decision_builder::DecisionBuilder;
-use crate::pump::fold::settling::unanswered;
+use crate::pump::fold::settling::settle_unanswered;
 use crate::pump::state::{AwaitedChildren, PendingItem, Thread};
 use crate::pump::turn::{Turn, no_thread};
 use crate::rules::admit::Reading;
@@ -23,17 +23,17 @@ use crate::types::record::{MessageRole, Record, RecordCode};
 use crate::types::refusal::Refusal;
 
 pub(super) static ROW: Primitive = Primitive {
-    names: |body| read(body).map_or_else(|_| Vec::new(), |wanted| wanted.threads),
-    shows: Some(shows),
+    names: |body| read_await(body).map_or_else(|_| Vec::new(), |wanted| wanted.threads),
+    shows: Some(show_item),
     comes_last: true,
     turns: Turns::Several,
-    fold,
-    ..item(
+    fold: fold_item,
+    ..make_item(
         "await-threads",
         RecordCode::Role(MessageRole::Await),
         "waits, item",
-        Reading::Plain(|body| read(body).map(drop)),
-        decide,
+        Reading::Plain(|body| read_await(body).map(drop)),
+        decide_item,
     )
 };
 
@@ -59,7 +59,7 @@ enum AwaitMode {
 
 impl AwaitMode {
     /// How many of `threads` threads must have finished.
-    fn of(self, threads: usize) -> usize {
+    fn count_needed(self, threads: usize) -> usize {
         match self {
             AwaitMode::All => threads,
             AwaitMode::Any => threads.min(1),
@@ -68,18 +68,18 @@ impl AwaitMode {
     }
 }
 
-fn read(body: &[u8]) -> Result<Await, Refusal> {
+fn read_await(body: &[u8]) -> Result<Await, Refusal> {
     let mut mode = None;
     let (mut threads, mut known) = (Vec::new(), BTreeSet::new());
-    let mut gate = Gate::strict(body, &DocumentLimits::FROM_PUMP).map_err(|fault| refusal_of(&fault))?;
+    let mut gate = Gate::new_strict(body, &DocumentLimits::FROM_PUMP).map_err(|fault| refusal_of(&fault))?;
     loop {
-        match gate.step().map_err(|fault| refusal_of(&fault))? {
+        match gate.read_step().map_err(|fault| refusal_of(&fault))? {
             GateStep::Open(_) if mode.is_none() => {
-                let written = gate.attribute("mode").unwrap_or_default();
+                let written = gate.find_attribute("mode").unwrap_or_default();
                 mode = Some(read_mode(&written)?);
             }
             GateStep::Open(_) => {
-                let written = gate.attribute("id").unwrap_or_default();
+                let written = gate.find_attribute("id").unwrap_or_default();
                 let id = ThreadId::parse(&written)
                     .map_err(|words| Refusal::new(Code::Invalid, words.to_string()))?;
                 if known.insert(id.clone()) {
@@ -100,50 +100,50 @@ fn read_mode(written: &str) -> Result<AwaitMode, Refusal> {
         number => match number.parse() {
             Ok(count) if count > 0 => Ok(AwaitMode::Count(count)),
             _ => Err(Refusal::new(Code::Invalid, "mode: a wait needs at least one thread")
-                .expecting("all, any, or a whole number from 1")
-                .receiving(number)),
+                .with_expected("all, any, or a whole number from 1")
+                .with_received(number)),
         },
     }
 }
 
 /// Takes a wait, and answers it at once if it is already over. A wait for a thread that is no child of this call is
 /// refused. A child that has ended counts as finished, because the sender cannot know earlier.
-fn decide(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, ordinal: u32, admitted: &Admitted) -> Decided {
+fn decide_item(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, ordinal: u32, admitted: &Admitted) -> Decided {
     let item = admitted.bytes();
-    for id in &read(item)?.threads {
-        match kinship(d, turn, id.as_str()) {
+    for id in &read_await(item)?.threads {
+        match find_kinship(d, turn, id.as_str()) {
             Kinship::Running(_) | Kinship::Ended => {}
             Kinship::Foreign => return Ok(Some(no_thread(d, turn, ordinal, id.as_str(), false, item))),
             Kinship::Unread(refusal) => return Err(refusal),
         }
     }
-    taken(d, turn, ordinal, &ROW, item);
-    awaiting::arrived(d, turn.thread, turn.path);
+    record_taken(d, turn, ordinal, &ROW, item);
+    awaiting::note_arrival(d, turn.thread, turn.path);
     Ok(None)
 }
 
 /// Notes which children a wait is for: those it names, else all that its call can know to be open.
-fn fold(thread: &mut Thread, record: &Record) {
-    unanswered(thread, record);
+fn fold_item(thread: &mut Thread, record: &Record) {
+    settle_unanswered(thread, record);
     let Some(call) = record.header.call.as_ref().and_then(|path| thread.calls.get_mut(path)) else { return };
-    let Ok(wanted) = read(&record.body) else { return };
+    let Ok(wanted) = read_await(&record.body) else { return };
     let threads = match wanted.threads {
         none if none.is_empty() => call.seen_open().cloned().collect(),
         named => named,
     };
-    let enough = wanted.mode.of(threads.len());
+    let enough = wanted.mode.count_needed(threads.len());
     if let Some(item) = call.items.last_mut() {
         item.pending = PendingItem::Threads(AwaitedChildren { threads, enough });
     }
 }
 
-fn shows(answer: Option<&[u8]>) -> ShownItem {
+fn show_item(answer: Option<&[u8]>) -> ShownItem {
     let reason = answer.and_then(core_payload::await_reason);
     let words = match &reason {
         None => "waits for its threads".to_owned(),
         Some(reason) => format!("waited for its threads, until {reason}"),
     };
-    ShownItem::of(words).with("await", reason)
+    ShownItem::new(words).with_field("await", reason)
 }
 
 #[cfg(test)]
@@ -156,7 +156,7 @@ mod tests {
             (0..30_000).rev().map(|n| format!("<thread id=\"{}\"/>", id(n % 29_999))).collect();
         let core = systole_wire::namespaces::CORE;
         let body = format!("<await-threads xmlns=\"{core}\" mode=\"all\">{threads}</await-threads>");
-        let wanted = super::read(body.as_bytes()).unwrap().threads;
+        let wanted = super::read_await(body.as_bytes()).unwrap().threads;
         assert_eq!(wanted.len(), 29_999);
         assert_eq!((wanted[0].as_str(), wanted[1].as_str()), (&*id(0), &*id(29_998)));
     }

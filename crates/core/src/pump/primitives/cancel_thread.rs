@@ -1,8 +1,8 @@
 //! `<cancel-thread>`: a call ends one of its children and everything below it, in one commit with the answer. The
 //! child's end reaches the inbox like any other end.
 
-use super::{Decided, Primitive, ShownItem, answered, item, taken};
-use crate::pump::children::{Kinship, kinship};
+use super::{Decided, Primitive, ShownItem, make_item, record_answer, record_taken};
+use crate::pump::children::{Kinship, find_kinship};
 use crate::pump::closing::end_thread;
 use crate::pump::decision_builder::DecisionBuilder;
 use crate::pump::turn::{Turn, no_thread};
@@ -15,42 +15,42 @@ use crate::types::record::{MessageRole, RecordCode};
 use crate::types::refusal::Refusal;
 
 pub(super) static ROW: Primitive = Primitive {
-    names: |body| read(body).into_iter().collect(),
+    names: |body| read_thread(body).into_iter().collect(),
     ends_threads: true,
-    shows: Some(shows),
-    ..item(
+    shows: Some(show_item),
+    ..make_item(
         "cancel-thread",
         RecordCode::Role(MessageRole::CancelThread),
         "cancels a thread, item",
-        Reading::Plain(|body| read(body).map(drop)),
-        decide,
+        Reading::Plain(|body| read_thread(body).map(drop)),
+        decide_item,
     )
 };
 
 /// The thread that it names.
-fn read(body: &[u8]) -> Result<ThreadId, Refusal> {
-    let [id] = core_payload::attributes(body, "cancel-thread", ["id"]).unwrap_or_default();
+fn read_thread(body: &[u8]) -> Result<ThreadId, Refusal> {
+    let [id] = core_payload::read_attributes(body, "cancel-thread", ["id"]).unwrap_or_default();
     ThreadId::parse(&id.unwrap_or_default()).map_err(|words| Refusal::new(Code::Invalid, words.to_string()))
 }
 
 /// Cancels a child of this call. A child of another call or thread is unknown here.
-fn decide(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, ordinal: u32, admitted: &Admitted) -> Decided {
+fn decide_item(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, ordinal: u32, admitted: &Admitted) -> Decided {
     let item = admitted.bytes();
-    let id = read(item)?;
-    match kinship(d, turn, id.as_str()) {
+    let id = read_thread(item)?;
+    match find_kinship(d, turn, id.as_str()) {
         Kinship::Running(_) => {}
         Kinship::Ended => return Ok(Some(no_thread(d, turn, ordinal, id.as_str(), true, item))),
         Kinship::Foreign => return Ok(Some(no_thread(d, turn, ordinal, id.as_str(), false, item))),
         Kinship::Unread(refusal) => return Err(refusal),
     }
-    let cause = taken(d, turn, ordinal, &ROW, item);
+    let cause = record_taken(d, turn, ordinal, &ROW, item);
     let threads = end_thread(d, &id, &turn.sender);
-    answered(d, turn, ordinal, cause, core_payload::thread_cancelled(&id, threads));
+    record_answer(d, turn, ordinal, cause, core_payload::thread_cancelled(&id, threads));
     Ok(None)
 }
 
-fn shows(answer: Option<&[u8]>) -> ShownItem {
+fn show_item(answer: Option<&[u8]>) -> ShownItem {
     let id = answer.and_then(core_payload::cancelled_thread);
     let whom = id.as_ref().map_or("a thread", ThreadId::as_str);
-    ShownItem::of(format!("cancelled {whom}")).with("cancelled", id.as_ref().map(ThreadId::as_str))
+    ShownItem::new(format!("cancelled {whom}")).with_field("cancelled", id.as_ref().map(ThreadId::as_str))
 }

@@ -86,7 +86,7 @@ pub struct Primitive {
 }
 
 /// A primitive with the parts that every one has. The others keep their defaults.
-const fn item(
+const fn make_item(
     element: &'static str,
     mark: RecordCode,
     says: &'static str,
@@ -104,7 +104,7 @@ const fn item(
         names: |_| Vec::new(),
         ends_threads: false,
         wants: |_| Vec::new(),
-        fold: settling::unanswered,
+        fold: settling::settle_unanswered,
         is_kept: false,
         comes_last: false,
         turns: Turns::Any,
@@ -129,33 +129,33 @@ pub static TABLE: [&Primitive; 11] = [
 ];
 
 /// How the door reads that element. `None` if the pump does not answer it.
-pub fn reading(element: &QName) -> Option<Reading> {
-    TABLE.iter().find(|one| element.is(one.namespace, one.element)).map(|one| one.reading)
+pub fn find_reading(element: &QName) -> Option<Reading> {
+    TABLE.iter().find(|one| element.is_named(one.namespace, one.element)).map(|one| one.reading)
 }
 
 /// The primitive of a record. `<describe>` stands for both questions about payloads, because they have the same mark.
-pub fn recorded(header: &Header) -> Option<&'static Primitive> {
+pub fn find_recorded(header: &Header) -> Option<&'static Primitive> {
     TABLE.iter().copied().find(|one| one.kind == header.kind && Some(one.mark) == header.code)
 }
 
 /// The primitive with that local name.
-pub fn named(element: &str) -> Option<&'static Primitive> {
+pub fn find_named(element: &str) -> Option<&'static Primitive> {
     TABLE.iter().copied().find(|one| one.element == element)
 }
 
 /// The primitive of an admitted payload.
-pub fn of(admitted: &Admitted) -> Option<&'static Primitive> {
-    if matches!(admitted.what(), PayloadKind::Primitive(_)) { named(admitted.element()) } else { None }
+pub fn find_primitive(admitted: &Admitted) -> Option<&'static Primitive> {
+    if matches!(admitted.what(), PayloadKind::Primitive(_)) { find_named(admitted.element()) } else { None }
 }
 
 /// Answers an item, now or later; returns the refusal if there is one.
-pub(super) fn answer(
+pub(super) fn answer_item(
     d: &mut DecisionBuilder<'_>,
     turn: &Turn<'_>,
     ordinal: u32,
     admitted: &Admitted,
 ) -> Option<Refusal> {
-    let decided = of(admitted).ok_or_else(unread).and_then(|one| match one.turns {
+    let decided = find_primitive(admitted).ok_or_else(refuse_unread).and_then(|one| match one.turns {
         Turns::Several if turn.is_single() => Err(no_turn_left()),
         Turns::Another if turn.is_last() => Err(no_turn_left()),
         _ => (one.decide)(d, turn, ordinal, admitted),
@@ -164,35 +164,41 @@ pub(super) fn answer(
 }
 
 /// What the door or a look into the log should have found is missing.
-fn unread() -> Refusal {
+fn refuse_unread() -> Refusal {
     Refusal::new(Code::IngressUnavailable, "this was not read from the log")
 }
 
 /// Records an item.
-fn taken(
+fn record_taken(
     d: &mut DecisionBuilder<'_>,
     turn: &Turn<'_>,
     ordinal: u32,
     one: &Primitive,
     item: &Arc<[u8]>,
 ) -> MessageId {
-    let mut fact = turn.item(ordinal, one.kind, one.mark, item.clone());
+    let mut fact = turn.make_fact(ordinal, one.kind, one.mark, item.clone());
     fact.from = turn.sender.clone();
-    d.record(turn.thread, fact).1
+    d.add_record(turn.thread, fact).1
 }
 
 /// Records the core's answer to an item.
-fn answered(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, ordinal: u32, cause: MessageId, answer: Arc<[u8]>) {
-    let fact = Fact::core(RecordKind::Message, RecordCode::Role(MessageRole::Answer), answer)
-        .to(&turn.sender)
-        .on(&turn.path.item(turn.number, ordinal))
-        .because(cause)
-        .under(turn.config);
-    d.record(turn.thread, fact);
+fn record_answer(
+    d: &mut DecisionBuilder<'_>,
+    turn: &Turn<'_>,
+    ordinal: u32,
+    cause: MessageId,
+    answer: Arc<[u8]>,
+) {
+    let fact = Fact::from_core(RecordKind::Message, RecordCode::Role(MessageRole::Answer), answer)
+        .with_addressee(&turn.sender)
+        .with_call(&turn.path.append_item(turn.number, ordinal))
+        .with_cause(cause)
+        .with_config(turn.config);
+    d.add_record(turn.thread, fact);
 }
 
 /// Records an item and the core's answer to it.
-fn told(
+fn record_exchange(
     d: &mut DecisionBuilder<'_>,
     turn: &Turn<'_>,
     ordinal: u32,
@@ -200,8 +206,8 @@ fn told(
     item: &Arc<[u8]>,
     answer: Arc<[u8]>,
 ) {
-    let cause = taken(d, turn, ordinal, one, item);
-    answered(d, turn, ordinal, cause, answer);
+    let cause = record_taken(d, turn, ordinal, one, item);
+    record_answer(d, turn, ordinal, cause, answer);
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::{Decided, FieldValue, Primitive, ShownItem, Turns, item, told, unread};
+use super::{Decided, FieldValue, Primitive, ShownItem, Turns, make_item, record_exchange, refuse_unread};
 use crate::pump::decision_builder::DecisionBuilder;
 use crate::pump::turn::Turn;
 use crate::pump::view::{ReadRequest, ReadResults};
@@ -16,23 +16,23 @@ use crate::types::record::{MessageRole, RecordCode};
 use crate::types::refusal::Refusal;
 
 pub(super) static ROW: Primitive = Primitive {
-    wants: |body| vec![ReadRequest::Recall(read(body))],
-    shows: Some(|answer| shown("recalled", answer, view_payload::recalled_range)),
+    wants: |body| vec![ReadRequest::Recall(read_recall(body))],
+    shows: Some(|answer| show_range("recalled", answer, view_payload::recalled_range)),
     turns: Turns::Several,
-    ..item(
+    ..make_item(
         "recall",
         RecordCode::Role(MessageRole::Recall),
         "reads its view again, item",
         Reading::Plain(|_| Ok(())),
-        decide,
+        decide_item,
     )
 };
 
 /// Only the pump knows whether these messages exist.
-fn read(body: &[u8]) -> Recall {
+fn read_recall(body: &[u8]) -> Recall {
     let names = ["from_seq", "to_seq", "offset", "length"];
-    let [from, to, offset, length] = core_payload::attributes(body, "recall", names).unwrap_or_default();
-    let number = |written: Option<String>| written.as_deref().map(whole);
+    let [from, to, offset, length] = core_payload::read_attributes(body, "recall", names).unwrap_or_default();
+    let number = |written: Option<String>| written.as_deref().map(read_whole);
     Recall {
         from: number(from).unwrap_or(0),
         to: number(to).unwrap_or(0),
@@ -43,7 +43,7 @@ fn read(body: &[u8]) -> Recall {
 
 /// A whole number in the schema's syntax, signs included. A number that is too large becomes the largest one,
 /// which means more messages than exist.
-pub(super) fn whole(written: &str) -> u64 {
+pub(super) fn read_whole(written: &str) -> u64 {
     let digits = written.trim().trim_start_matches('+');
     match digits.strip_prefix('-') {
         Some(_) => 0,
@@ -52,25 +52,25 @@ pub(super) fn whole(written: &str) -> u64 {
 }
 
 /// Answers with messages of the view.
-fn decide(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, ordinal: u32, admitted: &Admitted) -> Decided {
+fn decide_item(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, ordinal: u32, admitted: &Admitted) -> Decided {
     let answer = answer_of(turn, ordinal)?;
-    told(d, turn, ordinal, &ROW, admitted.bytes(), answer);
+    record_exchange(d, turn, ordinal, &ROW, admitted.bytes(), answer);
     Ok(None)
 }
 
 /// What was read from the view for that item, or for a question.
 pub(in crate::pump) fn answer_of(turn: &Turn<'_>, ordinal: u32) -> Result<Arc<[u8]>, Refusal> {
-    seen(turn)?.answers.get(&ordinal).cloned().unwrap_or_else(|| Err(unread()))
+    find_seen(turn)?.answers.get(&ordinal).cloned().unwrap_or_else(|| Err(refuse_unread()))
 }
 
 /// What was looked up for this reply. It is missing if the caller of `decide` did no look-up.
-pub(super) fn seen<'s>(turn: &Turn<'s>) -> Result<&'s ReadResults, Refusal> {
+pub(super) fn find_seen<'s>(turn: &Turn<'s>) -> Result<&'s ReadResults, Refusal> {
     let unseen = || Err(Refusal::new(Code::IngressUnavailable, "the view of this call was not read"));
     turn.seen.map_or_else(unseen, |seen| seen.as_ref().map_err(Clone::clone))
 }
 
 /// What happened to a part of the view, from the range in the core's answer.
-pub(super) fn shown(
+pub(super) fn show_range(
     way: &'static str,
     answer: Option<&[u8]>,
     range: fn(&[u8]) -> Option<(u64, u64)>,
@@ -81,5 +81,6 @@ pub(super) fn shown(
         Some((_, 0)) => format!("{way} nothing of its view"),
         Some((from, to)) => format!("{way} messages {from} to {to} of its view"),
     };
-    ShownItem::of(words).with(way, range.map_or(FieldValue::Null, |(from, to)| FieldValue::Range(from, to)))
+    ShownItem::new(words)
+        .with_field(way, range.map_or(FieldValue::Null, |(from, to)| FieldValue::Range(from, to)))
 }

@@ -3,11 +3,11 @@
 
 use std::collections::BTreeSet;
 
-use super::{Decided, FieldValue, Primitive, ShownItem, item, told};
+use super::{Decided, FieldValue, Primitive, ShownItem, make_item, record_exchange};
 use crate::pump::decision_builder::DecisionBuilder;
-use crate::pump::fold::settling::unanswered;
+use crate::pump::fold::settling::settle_unanswered;
 use crate::pump::state::{PendingItem, Thread};
-use crate::pump::timers::standing;
+use crate::pump::timers::list_standing;
 use crate::pump::turn::Turn;
 use crate::rules::admit::Reading;
 use crate::rules::core_payload;
@@ -22,14 +22,14 @@ use crate::types::time::stretch_ms;
 
 pub(super) static ROW: Primitive = Primitive {
     kind: RecordKind::Timer,
-    shows: Some(shows),
-    fold,
-    ..item(
+    shows: Some(show_item),
+    fold: fold_item,
+    ..make_item(
         "set-timer",
         RecordCode::Timing(TimerEffect::Set),
         "sets a timer, item",
-        Reading::Plain(|body| read(body).map(drop)),
-        decide,
+        Reading::Plain(|body| read_timer(body).map(drop)),
+        decide_item,
     )
 };
 
@@ -43,9 +43,9 @@ struct SetTimer {
     pace: TimerPace,
 }
 
-fn read(body: &[u8]) -> Result<SetTimer, Refusal> {
+fn read_timer(body: &[u8]) -> Result<SetTimer, Refusal> {
     let [id, after, every] =
-        core_payload::attributes(body, "set-timer", ["id", "after", "every"]).unwrap_or_default();
+        core_payload::read_attributes(body, "set-timer", ["id", "after", "every"]).unwrap_or_default();
     let id = id.map(|id| timer_id(&id)).transpose()?;
     let (name, written, repeats) = match (after, every) {
         (Some(after), None) => ("after", after, false),
@@ -56,7 +56,7 @@ fn read(body: &[u8]) -> Result<SetTimer, Refusal> {
     let wrong = |words: &str, instead: &str| {
         let message = format!("{name}: {written}{words}");
         Refusal::new(Code::Invalid, message)
-            .expecting("1s to 3650d, with one of the units ms, s, m, h, d")
+            .with_expected("1s to 3650d, with one of the units ms, s, m, h, d")
             .fixed_by(format!("{name}=\"{instead}\""))
             .in_place(format!("/set-timer/@{name}"))
     };
@@ -72,7 +72,7 @@ fn read(body: &[u8]) -> Result<SetTimer, Refusal> {
 
 fn one_of_two(message: &'static str) -> Refusal {
     Refusal::new(Code::Invalid, message)
-        .expecting("after to fire once, or every to fire again and again")
+        .with_expected("after to fire once, or every to fire again and again")
         .fixed_by("after=\"10m\", or every=\"10m\"")
         .in_place("/set-timer")
 }
@@ -82,10 +82,10 @@ pub(super) fn timer_id(written: &str) -> Result<TimerId, Refusal> {
 }
 
 /// Sets a timer, and tells the sender its id and its time.
-fn decide(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, ordinal: u32, admitted: &Admitted) -> Decided {
-    let wanted = read(admitted.bytes())?;
-    let Some(thread) = d.thread(turn.thread) else { return Ok(None) };
-    let timers: BTreeSet<&TimerId> = standing(thread, turn).map(|(id, _)| id).collect();
+fn decide_item(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, ordinal: u32, admitted: &Admitted) -> Decided {
+    let wanted = read_timer(admitted.bytes())?;
+    let Some(thread) = d.find_thread(turn.thread) else { return Ok(None) };
+    let timers: BTreeSet<&TimerId> = list_standing(thread, turn).map(|(id, _)| id).collect();
     let refusal = match &wanted.id {
         Some(id) if timers.contains(id) => Some(
             Refusal::new(Code::Invalid, format!("a timer {} is set in this thread", id.as_str()))
@@ -102,27 +102,29 @@ fn decide(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, ordinal: u32, admitted: 
     if let Some(refusal) = refusal {
         return Err(refusal);
     }
-    let id = wanted.id.unwrap_or_else(|| TimerId::free(|id| timers.contains(id)));
-    let due = d.at().plus(wanted.pace.span_ms);
-    told(d, turn, ordinal, &ROW, admitted.bytes(), core_payload::timer_set(&id, due));
+    let id = wanted.id.unwrap_or_else(|| TimerId::find_free(|id| timers.contains(id)));
+    let due = d.at().add_ms(wanted.pace.span_ms);
+    record_exchange(d, turn, ordinal, &ROW, admitted.bytes(), core_payload::timer_set(&id, due));
     Ok(None)
 }
 
 /// Notes when the timer of an item fires. The answer says whether it is set.
-fn fold(thread: &mut Thread, record: &Record) {
-    unanswered(thread, record);
+fn fold_item(thread: &mut Thread, record: &Record) {
+    settle_unanswered(thread, record);
     let item = record.header.call.as_ref().and_then(|path| thread.calls.get_mut(path)?.items.last_mut());
-    if let (Some(item), Ok(wanted)) = (item, read(&record.body)) {
+    if let (Some(item), Ok(wanted)) = (item, read_timer(&record.body)) {
         item.pending = PendingItem::Timer(wanted.pace);
     }
 }
 
-fn shows(answer: Option<&[u8]>) -> ShownItem {
+fn show_item(answer: Option<&[u8]>) -> ShownItem {
     let Some((id, due)) = answer.and_then(core_payload::read_timer_set) else {
-        return ShownItem::of("set a timer").with("timer", FieldValue::Null).with("due", FieldValue::Null);
+        return ShownItem::new("set a timer")
+            .with_field("timer", FieldValue::Null)
+            .with_field("due", FieldValue::Null);
     };
-    let words = ShownItem::of(format!("set timer {}, due at ", id.as_str())).at(due);
-    words.with("timer", Some(id.as_str())).with("due", Some(due))
+    let words = ShownItem::new(format!("set timer {}, due at ", id.as_str())).with_time(due);
+    words.with_field("timer", Some(id.as_str())).with_field("due", Some(due))
 }
 
 #[cfg(test)]
@@ -131,7 +133,7 @@ mod tests {
     fn a_span_is_read_or_refused_with_the_fix() {
         let core = systole_wire::namespaces::CORE;
         let read = |attributes: &str| {
-            super::read(format!("<set-timer xmlns=\"{core}\" {attributes}>x</set-timer>").as_bytes())
+            super::read_timer(format!("<set-timer xmlns=\"{core}\" {attributes}>x</set-timer>").as_bytes())
         };
         let pace = |attributes: &str| read(attributes).unwrap().pace;
         assert_eq!((pace("after='1500ms'").span_ms, pace("after='1500ms'").repeats), (1_500, false));

@@ -48,26 +48,26 @@ impl<T: ToString> From<Option<T>> for FieldValue {
 }
 
 impl ShownItem {
-    pub(super) fn of(words: impl Into<String>) -> ShownItem {
+    pub(super) fn new(words: impl Into<String>) -> ShownItem {
         ShownItem { words: vec![ShownPiece::Words(words.into())], ..ShownItem::default() }
     }
 
-    pub(super) fn words(mut self, words: impl Into<String>) -> ShownItem {
+    pub(super) fn with_words(mut self, words: impl Into<String>) -> ShownItem {
         self.words.push(ShownPiece::Words(words.into()));
         self
     }
 
-    pub(super) fn quoted(mut self, words: impl Into<String>) -> ShownItem {
+    pub(super) fn with_quote(mut self, words: impl Into<String>) -> ShownItem {
         self.words.push(ShownPiece::Quoted(words.into()));
         self
     }
 
-    pub(super) fn at(mut self, moment: Millis) -> ShownItem {
+    pub(super) fn with_time(mut self, moment: Millis) -> ShownItem {
         self.words.push(ShownPiece::At(moment));
         self
     }
 
-    pub(super) fn with(mut self, name: &'static str, value: impl Into<FieldValue>) -> ShownItem {
+    pub(super) fn with_field(mut self, name: &'static str, value: impl Into<FieldValue>) -> ShownItem {
         self.fields.push((name, value.into()));
         self
     }

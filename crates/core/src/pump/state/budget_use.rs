@@ -40,7 +40,7 @@ impl BudgetUse {
     }
 
     /// Takes a record about its time, made at that moment.
-    pub fn clocked(&mut self, clocked: &RecordedTime, at: Millis) {
+    pub fn add_time(&mut self, clocked: &RecordedTime, at: Millis) {
         self.ran_ms = clocked.used_ms;
         self.runs = clocked.runs.then_some(at);
         self.is_over = clocked.used_ms >= clocked.limit_ms;
@@ -68,7 +68,7 @@ pub fn used_under<'t>(
     let calls = thread.calls.values().filter(|call| call.budget_use == budget_use);
     let children = calls.flat_map(|call| call.running()).filter_map(of);
     // A child has one request, so it has one budget use.
-    children.fold(own, |sum, child| sum.and(used_under(of, child, CHILD)))
+    children.fold(own, |sum, child| sum.sum_with(used_under(of, child, CHILD)))
 }
 
 /// The number of a child's budget use.
@@ -76,23 +76,23 @@ pub const CHILD: u32 = 1;
 
 impl Thread {
     /// Counts what a call has begun.
-    pub fn charge(&mut self, call: &CallPath, used: UsedAmounts) {
+    pub fn charge_call(&mut self, call: &CallPath, used: UsedAmounts) {
         let Some(number) = self.calls.get(call).map(|call| call.budget_use) else { return };
         if let Some(budget_use) = self.budget_uses.get_mut(&number) {
-            budget_use.used = budget_use.used.and(used);
+            budget_use.used = budget_use.used.sum_with(used);
         }
     }
 
     /// Replaces the reservation of a model call with its result.
-    pub fn settle(&mut self, call: &CallPath, kept: UsedAmounts, used: UsedAmounts) {
+    pub fn settle_use(&mut self, call: &CallPath, kept: UsedAmounts, used: UsedAmounts) {
         let Some(number) = self.calls.get(call).map(|call| call.budget_use) else { return };
         if let Some(budget_use) = self.budget_uses.get_mut(&number) {
-            budget_use.used = budget_use.used.without(kept).and(used);
+            budget_use.used = budget_use.used.subtract_use(kept).sum_with(used);
         }
     }
 
     /// Notes that a call was warned of a limit.
-    pub fn warned(&mut self, call: &CallPath, of: (Measure, String)) {
+    pub fn note_warning(&mut self, call: &CallPath, of: (Measure, String)) {
         let Some(number) = self.calls.get(call).map(|call| call.budget_use) else { return };
         if let Some(budget_use) =
             self.budget_uses.get_mut(&number).filter(|budget_use| !budget_use.warned.contains(&of))

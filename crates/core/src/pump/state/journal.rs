@@ -41,7 +41,7 @@ pub enum EntryKind {
 
 impl Journal {
     /// The entry of the due attempt with that number.
-    pub fn entry(&self, id: u64) -> Option<&AttemptEntry> {
+    pub fn find_entry(&self, id: u64) -> Option<&AttemptEntry> {
         self.own.iter().find(|entry| entry.id == id)
     }
 

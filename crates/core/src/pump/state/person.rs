@@ -72,8 +72,8 @@ impl PersonRequest<'_> {
     /// How long it waits at most, in milliseconds.
     pub fn most_ms(&self) -> u64 {
         match self {
-            PersonRequest::Approval(approval) => approval.expires.since(approval.asked),
-            PersonRequest::Question(question) => question.expires.since(question.asked),
+            PersonRequest::Approval(approval) => approval.expires.count_since(approval.asked),
+            PersonRequest::Question(question) => question.expires.count_since(question.asked),
         }
     }
 }
@@ -95,7 +95,7 @@ impl Thread {
     pub fn person_requests(&self) -> impl Iterator<Item = (CallPath, PersonRequest<'_>)> {
         self.calls.iter().flat_map(|(path, call)| {
             let approval = call.approval.iter().map(|one| (path.clone(), PersonRequest::Approval(one)));
-            let place = |item: &ItemState| path.item(call.settled, item.ordinal);
+            let place = |item: &ItemState| path.append_item(call.settled, item.ordinal);
             let questions =
                 call.questions().map(move |(item, one)| (place(item), PersonRequest::Question(one)));
             approval.chain(questions)

@@ -53,8 +53,8 @@ impl Timer {
     /// spans apart, unless the clock was set: then they are counted from this firing.
     pub fn due_after(&self, now: Millis, missed: u64) -> Millis {
         let span_ms = self.pace.span_ms;
-        let next = self.due.plus(span_ms.saturating_mul(missed.saturating_add(1)));
-        let latest = now.plus(span_ms);
+        let next = self.due.add_ms(span_ms.saturating_mul(missed.saturating_add(1)));
+        let latest = now.add_ms(span_ms);
         if now < next && next <= latest { next } else { latest }
     }
 }
@@ -96,7 +96,7 @@ impl Thread {
     }
 
     /// Whether a timer outlives the call that set it. It does not if the time of its message is over.
-    pub fn keeps(&self, timer: &Timer) -> bool {
+    pub fn can_keep(&self, timer: &Timer) -> bool {
         let is_over = self.budget_uses.get(&timer.budget_use).is_some_and(|budget_use| budget_use.is_over);
         self.id.parent().is_none() && timer.call.depth() == 0 && !is_over
     }

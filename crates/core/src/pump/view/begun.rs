@@ -19,17 +19,17 @@ pub struct BegunViews {
 
 impl BegunViews {
     /// Removes and returns the view of that call as far as it was read, so that it can be read on.
-    pub(super) fn take(&mut self, whose: &ViewOwner) -> ViewReading {
+    pub(super) fn take_reading(&mut self, whose: &ViewOwner) -> ViewReading {
         let goes_on = |reading: &ViewReading| reading.is_before(whose);
         let found = self.kept.iter().position(goes_on).and_then(|at| self.kept.remove(at));
         match found {
             Some(reading) => reading.up_to(whose.up_to),
-            None => ViewReading::of(whose.clone()),
+            None => ViewReading::new(whose.clone()),
         }
     }
 
     /// Keeps a view if it is likely to be read on.
-    pub(super) fn keep(&mut self, reading: ViewReading) {
+    pub(super) fn keep_reading(&mut self, reading: ViewReading) {
         if reading.is_read_on {
             self.kept.push_back(reading);
             while self.kept.len() > KEPT {

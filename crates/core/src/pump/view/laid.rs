@@ -34,7 +34,7 @@ impl Laid {
     /// Adds a message.
     pub(super) fn put(&mut self, placed: &Placed<'_>, noted: &Noted) {
         let mut placing = std::mem::take(&mut self.placing);
-        self.view.put(&mut placing, placed, noted);
+        self.view.put_message(&mut placing, placed, noted);
         self.placing = placing;
     }
 
@@ -47,7 +47,7 @@ impl Laid {
         due: &'t Turn,
         noted: &mut HashMap<u64, Noted>,
     ) -> Option<()> {
-        self.view.cut(self.settled);
+        self.view.cut_to(self.settled);
         if self.turns.is_none() {
             for told in earlier {
                 for (number, turn) in (0u32..).zip(&told.turns) {
@@ -67,7 +67,7 @@ impl Laid {
         (self.turns, self.settled) = (Some(own.turns.len()), self.view.messages.len());
         let mut placing = self.placing.clone();
         for placed in of_turn(own, due, true, true) {
-            self.view.put(&mut placing, &placed, noted.get(&placed.seq)?);
+            self.view.put_message(&mut placing, &placed, noted.get(&placed.seq)?);
         }
         Some(())
     }
@@ -92,7 +92,7 @@ fn of_turn<'t>(
 
 impl View {
     /// Adds a message at the end.
-    fn put(&mut self, placing: &mut Placing, placed: &Placed<'_>, noted: &Noted) {
+    fn put_message(&mut self, placing: &mut Placing, placed: &Placed<'_>, noted: &Noted) {
         let Placed { seq, spot, shown, begins, told, is_whose } = *placed;
         let number = self.messages.len() as u64 + 1;
         if is_whose && spot == MessageSpot::Request {
@@ -101,8 +101,11 @@ impl View {
         // If a person amended a request, it is still its caller's.
         let from = if spot == MessageSpot::Request { &told.caller } else { &noted.from }.clone();
         // A listener may not read the bytes of others just because the core named those bytes to them.
-        let (to, names) =
-            if told.is_own { (None, noted.names) } else { (Some(told.whom(spot, noted.to.as_ref())), None) };
+        let (to, names) = if told.is_own {
+            (None, noted.names)
+        } else {
+            (Some(told.find_whom(spot, noted.to.as_ref())), None)
+        };
         let Noted { leaf, characters, is_note, .. } = *noted;
         self.messages.push(ViewMessage {
             seq,
@@ -115,11 +118,11 @@ impl View {
             names,
             begins,
         });
-        placing.message(number, shown, told, &mut self.spoken);
+        placing.place_message(number, shown, told, &mut self.spoken);
     }
 
     /// Removes all messages after the first `count`.
-    fn cut(&mut self, count: usize) {
+    fn cut_to(&mut self, count: usize) {
         self.messages.truncate(count);
         // Words of a model before a removed message are removed too.
         self.spoken.split_off(&(count as u64 + 1));

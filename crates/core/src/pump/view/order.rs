@@ -35,7 +35,7 @@ pub(super) struct Placed<'t> {
 pub(super) type Open = HashMap<CallPath, Turn>;
 
 /// What the open calls add; `None` if one of them is no longer open.
-pub(super) fn open(
+pub(super) fn find_open(
     thread: &Thread,
     whose: &ViewOwner,
     is_watched: impl Fn(&CallPath) -> bool,
@@ -58,7 +58,7 @@ pub(super) fn open(
 }
 
 /// Puts every record in its place.
-pub(super) fn placed<'t>(
+pub(super) fn place_calls<'t>(
     calls: &'t BTreeMap<Key, Told>,
     open: &'t Open,
     whose: &'t CallPath,
@@ -75,7 +75,7 @@ pub(super) fn placed<'t>(
     let mut outer = Vec::new();
     for (key, told) in calls {
         match key.1.caller() {
-            Some((caller, turn, ordinal)) if calls.contains_key(&super::key(&caller)) => {
+            Some((caller, turn, ordinal)) if calls.contains_key(&super::make_key(&caller)) => {
                 if told.is_own {
                     order.own.insert((caller.clone(), turn, ordinal));
                 }
@@ -85,7 +85,7 @@ pub(super) fn placed<'t>(
         }
     }
     for key in outer {
-        order.call(key, None, &HashSet::new());
+        order.place_call(key, None, &HashSet::new());
     }
     order.placed
 }
@@ -105,7 +105,7 @@ struct Order<'t> {
 impl<'t> Order<'t> {
     /// Places a call. `within` is the turn of the listener's own call that contains it, and `later` are the records
     /// that belong among the answers of its asker.
-    fn call(&mut self, key: &'t Key, within: Option<u32>, later: &HashSet<u64>) {
+    fn place_call(&mut self, key: &'t Key, within: Option<u32>, later: &HashSet<u64>) {
         let Some(told) = self.calls.get(key) else { return };
         let path = &key.1;
         let is_whose = path == self.whose;
@@ -123,22 +123,22 @@ impl<'t> Order<'t> {
                 let is_elsewhere = matches!(spot, MessageSpot::Said { turn, ordinal }
                     if self.own.contains(&(path.clone(), *turn, *ordinal)));
                 if !is_elsewhere {
-                    self.place(told, (*spot, *seq), within, later, &mut begins);
+                    self.place_message(told, (*spot, *seq), within, later, &mut begins);
                 }
             }
             let answers = since.iter().filter(|(spot, _)| matches!(spot, MessageSpot::Answer { .. }));
             let answers: HashSet<u64> = answers.map(|(_, seq)| *seq).collect();
             let inside = if told.is_own { Some(number) } else { within };
             for inner in self.inside.remove(&(path.clone(), number)).unwrap_or_default() {
-                self.call(inner, inside, &answers);
+                self.place_call(inner, inside, &answers);
             }
             for (spot, seq) in since {
-                self.place(told, (*spot, *seq), within, later, &mut begins);
+                self.place_message(told, (*spot, *seq), within, later, &mut begins);
             }
         }
     }
 
-    fn place(
+    fn place_message(
         &mut self,
         told: &'t Told,
         (spot, seq): (MessageSpot, u64),

@@ -23,7 +23,7 @@ use crate::types::record::Record;
 use crate::types::refusal::Refusal;
 
 /// Reads what is wanted.
-pub fn look(
+pub fn read_requests(
     reader: &dyn LogReader,
     begun: &mut BegunViews,
     whose: &ViewOwner,
@@ -40,10 +40,10 @@ pub fn look(
     if !needs_view {
         return Ok(seen);
     }
-    let mut reading = read(reader, begun, whose)?;
+    let mut reading = read_view(reader, begun, whose)?;
     reading.is_read_on |=
         wanted.iter().any(|(_, wish)| matches!(wish, ReadRequest::Page(ViewPage { from: 2.., .. })));
-    let view = reading.lay_out().ok_or_else(|| gone(whose))?;
+    let view = reading.lay_out().ok_or_else(|| report_gone(whose))?;
     for (ordinal, wish) in wanted {
         let answer = match wish {
             ReadRequest::Child(_) => continue,
@@ -52,22 +52,22 @@ pub fn look(
                 continue;
             }
             ReadRequest::Hash(number) => {
-                if let Some((_, message)) = view.range(*number, *number).next().filter(|_| *number > 0) {
-                    seen.hashes.insert(*number, Digest::of(&body(reader, whose, message.seq)?));
+                if let Some((_, message)) = view.list_range(*number, *number).next().filter(|_| *number > 0) {
+                    seen.hashes.insert(*number, Digest::hash_bytes(&read_body(reader, whose, message.seq)?));
                 }
                 continue;
             }
-            ReadRequest::Recall(recall) => recalled(reader, whose, view, recall)?,
+            ReadRequest::Recall(recall) => recall_part(reader, whose, view, recall)?,
             ReadRequest::Page(wanted) => {
-                let page = page(reader, whose, view, wanted)?;
+                let page = read_page(reader, whose, view, wanted)?;
                 seen.next = page.next;
-                Ok(page.payload().bytes().clone())
+                Ok(page.to_payload().bytes().clone())
             }
-            ReadRequest::Blob { hash, from } => blob(reader, view, *hash, *from)?,
+            ReadRequest::Blob { hash, from } => read_blob(reader, view, *hash, *from)?,
         };
         seen.answers.insert(*ordinal, answer);
     }
-    begun.keep(reading);
+    begun.keep_reading(reading);
     Ok(seen)
 }
 
@@ -75,7 +75,7 @@ pub fn look(
 /// item that spawned it.
 fn was_child(reader: &dyn LogReader, whose: &ViewOwner, id: &ThreadId) -> Result<bool, LogFault> {
     let Some((position, first)) = reader.of_thread(id, 1, 1)?.pop() else { return Ok(false) };
-    let spawn = reader.after(Position(position.0.saturating_sub(2)), 1)?.pop();
+    let spawn = reader.read_after(Position(position.0.saturating_sub(2)), 1)?.pop();
     Ok(spawn.is_some_and(|(_, spawn)| {
         let h = &spawn.header;
         first.header.cause == Some(h.id) && h.thread == whose.thread && h.call.as_ref() == Some(&whose.call)
@@ -85,12 +85,16 @@ fn was_child(reader: &dyn LogReader, whose: &ViewOwner, id: &ThreadId) -> Result
 /// An answer, or why there is none.
 type Told = Result<Arc<[u8]>, Refusal>;
 
-fn read(reader: &dyn LogReader, begun: &mut BegunViews, whose: &ViewOwner) -> Result<ViewReading, LogFault> {
-    let mut reading = begun.take(whose);
+fn read_view(
+    reader: &dyn LogReader,
+    begun: &mut BegunViews,
+    whose: &ViewOwner,
+) -> Result<ViewReading, LogFault> {
+    let mut reading = begun.take_reading(whose);
     let Some(next) = reading.next() else { return Ok(reading) };
     for placed in reader.records_of(&whose.thread, next) {
         let (position, record) = placed?;
-        reading.take(&record, position)?;
+        reading.take_record(&record, position)?;
         if reading.next().is_none() {
             break;
         }
@@ -99,50 +103,54 @@ fn read(reader: &dyn LogReader, begun: &mut BegunViews, whose: &ViewOwner) -> Re
 }
 
 /// A record that was there a moment ago.
-fn record(reader: &dyn LogReader, whose: &ViewOwner, seq: u64) -> Result<Record, LogFault> {
+fn read_record(reader: &dyn LogReader, whose: &ViewOwner, seq: u64) -> Result<Record, LogFault> {
     let found = reader.of_thread(&whose.thread, seq, 1)?.pop();
     match found.filter(|(_, record)| record.header.seq == seq) {
         Some((_, record)) => Ok(record),
-        None => Err(gone(whose)),
+        None => Err(report_gone(whose)),
     }
 }
 
 /// Its body. One that was erased whole has signs in place of the text.
-fn body(reader: &dyn LogReader, whose: &ViewOwner, seq: u64) -> Result<Arc<[u8]>, LogFault> {
-    Ok(record(reader, whose, seq)?.body)
+fn read_body(reader: &dyn LogReader, whose: &ViewOwner, seq: u64) -> Result<Arc<[u8]>, LogFault> {
+    Ok(read_record(reader, whose, seq)?.body)
 }
 
 /// Its payload. An `<erased-body>` stands for a body that was erased whole.
-fn payload(whose: &ViewOwner, record: Record) -> Result<Payload, LogFault> {
+fn to_payload(whose: &ViewOwner, record: Record) -> Result<Payload, LogFault> {
     let is_erased = record.parts.rest.is_erased();
     let body = if is_erased { core_payload::erased_body() } else { record.body };
-    Payload::trusted(body).map_err(|_| gone(whose))
+    Payload::from_trusted(body).map_err(|_| report_gone(whose))
 }
 
-fn recalled(
+fn recall_part(
     reader: &dyn LogReader,
     whose: &ViewOwner,
     view: &View,
     wanted: &Recall,
 ) -> Result<Told, LogFault> {
-    let cut = match text::cut(view, wanted) {
+    let cut = match text::cut_view(view, wanted) {
         Ok(cut) => cut,
         Err(refusal) => return Ok(Err(refusal)),
     };
     let mut messages = Vec::with_capacity(cut.pieces.len());
     for piece in &cut.pieces {
         // Systole never writes bodies that are not valid text.
-        let body = body(reader, whose, piece.message.seq)?;
-        messages.push((piece.number, piece.message.from.clone(), piece.of(&String::from_utf8_lossy(&body))));
+        let body = read_body(reader, whose, piece.message.seq)?;
+        messages.push((
+            piece.number,
+            piece.message.from.clone(),
+            piece.cut_from(&String::from_utf8_lossy(&body)),
+        ));
     }
     let range = (wanted.from, wanted.to);
     let part = RecallPart { range, total: cut.total, offset: wanted.offset, next: cut.next, messages };
-    Ok(Ok(view_payload::recalled(&part)))
+    Ok(Ok(view_payload::write_recalled(&part)))
 }
 
 /// The kept messages from a number on: as many as a page holds, and at least one. What a model said is on the page
 /// of the message that follows it.
-fn page(
+fn read_page(
     reader: &dyn LogReader,
     whose: &ViewOwner,
     view: &View,
@@ -153,21 +161,22 @@ fn page(
         let is_shown = items || message.is_note || !matches!(message.spot, MessageSpot::Said { .. });
         is_shown && (number > cleared || number == view.request())
     };
-    let (mark, began) = (mark.to_string(), view.began().date());
+    let (mark, began) = (mark.to_string(), view.began().to_date());
     let mut page = ViewedPage { count: view.count(), mark, began, ..ViewedPage::default() };
     let mut bytes = 0;
-    for (number, message) in view.range(from, u64::MAX).filter(|(number, message)| is_kept(*number, message))
+    for (number, message) in
+        view.list_range(from, u64::MAX).filter(|(number, message)| is_kept(*number, message))
     {
         let spoken = view.spoken_before(number).filter(|spoken| words && spoken.with > cleared);
         let said = spoken.map(|spoken| model_words(reader, whose, spoken)).transpose()?;
-        let record = record(reader, whose, message.seq)?;
+        let record = read_record(reader, whose, message.seq)?;
         bytes += record.body.len() + said.as_ref().map_or(0, |said| said.text.len());
         if bytes > limits::ANSWER_BYTES && !page.shown.is_empty() {
             page.next = Some(number);
             break;
         }
         page.shown.extend(said.map(ViewEntry::Words));
-        let payload = payload(whose, record)?;
+        let payload = to_payload(whose, record)?;
         let (from, to) = (message.from.to_string(), message.to.as_ref().map(Name::to_string));
         let spot = message.spot;
         page.shown.push(ViewEntry::Message(asking::ViewedMessage { seq: number, from, to, spot, payload }));
@@ -181,18 +190,18 @@ fn model_words(
     whose: &ViewOwner,
     spoken: PrecedingWords,
 ) -> Result<ModelWords, LogFault> {
-    let record = record(reader, whose, spoken.seq)?;
+    let record = read_record(reader, whose, spoken.seq)?;
     if record.parts.rest.is_erased() {
         let (stop, text) = ("erased".to_owned(), ERASED_TEXT.to_owned());
         return Ok(ModelWords { turn: spoken.turn, stop, tokens_in: None, tokens_out: None, text });
     }
-    match EarlierEntry::read(&record.body) {
+    match EarlierEntry::from_body(&record.body) {
         Ok(EarlierEntry { entry: JournalEntry::Result(outcome), .. }) => {
-            let outcome = with_words(reader, outcome)?.ok_or_else(|| gone(whose))?;
+            let outcome = with_words(reader, outcome)?.ok_or_else(|| report_gone(whose))?;
             let ModelCallOutcome { stop, tokens_in, tokens_out, text, .. } = outcome;
             Ok(ModelWords { turn: spoken.turn, stop, tokens_in, tokens_out, text })
         }
-        _ => Err(gone(whose)),
+        _ => Err(report_gone(whose)),
     }
 }
 
@@ -203,7 +212,7 @@ pub fn with_words(
 ) -> Result<Option<ModelCallOutcome>, LogFault> {
     for hash in std::mem::take(&mut outcome.blobs) {
         let bytes = match Digest::parse(&hash) {
-            Ok(hash) => reader.document(hash)?,
+            Ok(hash) => reader.read_document(hash)?,
             Err(_) => None,
         };
         let Some(bytes) = bytes else { return Ok(None) };
@@ -215,20 +224,20 @@ pub fn with_words(
 
 /// A document that a message of the view names. A hash that no message names, a document that is not stored and
 /// text that is no hash all get the same refusal.
-fn blob(reader: &dyn LogReader, view: &View, hash: Option<Digest>, from: u64) -> Result<Told, LogFault> {
+fn read_blob(reader: &dyn LogReader, view: &View, hash: Option<Digest>, from: u64) -> Result<Told, LogFault> {
     let named = hash.filter(|hash| view.messages().iter().any(|message| message.names == Some(*hash)));
     let stored = match named {
-        Some(hash) => reader.document(hash)?.map(|bytes| (hash, bytes)),
+        Some(hash) => reader.read_document(hash)?.map(|bytes| (hash, bytes)),
         None => None,
     };
     let Some((hash, bytes)) = stored else { return Ok(Err(view_payload::no_such_blob())) };
-    Ok(match BytePage::page(&bytes, from, limits::ANSWER_BYTES) {
-        Some(page) => Ok(page.payload(asking::ByteSource::Blob(&hash.to_string())).bytes().clone()),
+    Ok(match BytePage::cut_page(&bytes, from, limits::ANSWER_BYTES) {
+        Some(page) => Ok(page.to_payload(asking::ByteSource::Blob(&hash.to_string())).bytes().clone()),
         None => Err(view_payload::past_the_end(from, bytes.len())),
     })
 }
 
-fn gone(whose: &ViewOwner) -> LogFault {
+fn report_gone(whose: &ViewOwner) -> LogFault {
     let why = format!("the records of call {} are not all there", whose.call.as_str());
     LogFault::Damaged { path: "the log".into(), position: Position::default(), why }
 }

@@ -74,7 +74,7 @@ impl View {
     }
 
     /// The messages from one number to another, with their numbers.
-    pub fn range(&self, from: u64, to: u64) -> impl Iterator<Item = (u64, &ViewMessage)> {
+    pub fn list_range(&self, from: u64, to: u64) -> impl Iterator<Item = (u64, &ViewMessage)> {
         let skipped = usize::try_from(from.saturating_sub(1)).unwrap_or(usize::MAX);
         let rest = self.messages.get(skipped..).unwrap_or_default();
         (from.max(1)..).zip(rest).take_while(move |(number, _)| *number <= to)

@@ -38,18 +38,18 @@ pub(super) struct Bought {
 impl Bought {
     /// Takes a record of the call that is about to be folded; `turn` is the turn of the reply that the record
     /// belongs to.
-    pub(super) fn take(&mut self, call: &Call, h: &Header, turn: Option<u32>) {
+    pub(super) fn take_record(&mut self, call: &Call, h: &Header, turn: Option<u32>) {
         let is_new = |turn: &u32| *turn > call.settled;
         match (h.kind, h.code) {
             (RecordKind::Journal, Some(RecordCode::Journaling(JournalEffect::Result))) => {
                 self.newest = Some(h.seq)
             }
             (RecordKind::Outcome, Some(RecordCode::Handled)) => {
-                self.last = h.turn.filter(is_new).zip(self.used(call));
+                self.last = h.turn.filter(is_new).zip(self.find_used(call));
             }
             _ => {
                 if let Some(turn) = turn.filter(is_new) {
-                    let used = self.used(call);
+                    let used = self.find_used(call);
                     self.taken.extend(used.map(|seq| (turn, seq)));
                     self.newest = None;
                 }
@@ -58,7 +58,7 @@ impl Bought {
     }
 
     /// The result that the due attempt uses.
-    fn used(&self, call: &Call) -> Option<u64> {
+    fn find_used(&self, call: &Call) -> Option<u64> {
         let own = &call.journal.own;
         let is_result = |sort: &EntryKind| *sort == EntryKind::Result;
         let bought = || own.iter().rev().find(|entry| is_result(&entry.sort)).map(|entry| entry.seq);
@@ -79,7 +79,7 @@ pub(super) struct Placing {
 impl Placing {
     /// Takes the next message of the view, of that call. Words that come before the message are stored under its
     /// number.
-    pub(super) fn message(
+    pub(super) fn place_message(
         &mut self,
         number: u64,
         spot: MessageSpot,

@@ -30,30 +30,30 @@ pub(super) struct Piece<'v> {
 
 impl Piece<'_> {
     /// The piece of that text.
-    pub(super) fn of(&self, text: &str) -> String {
+    pub(super) fn cut_from(&self, text: &str) -> String {
         let count = |characters: u64| usize::try_from(characters).unwrap_or(usize::MAX);
         text.chars().skip(count(self.skip)).take(count(self.take)).collect()
     }
 }
 
 /// The part that answers a `<recall>`.
-pub(super) fn cut<'v>(view: &'v View, wanted: &Recall) -> Result<Cut<'v>, Refusal> {
+pub(super) fn cut_view<'v>(view: &'v View, wanted: &Recall) -> Result<Cut<'v>, Refusal> {
     check_range(view, wanted)?;
-    let total = view.range(wanted.from, wanted.to).map(|(_, message)| message.characters).sum();
+    let total = view.list_range(wanted.from, wanted.to).map(|(_, message)| message.characters).sum();
     if wanted.offset >= total {
         let words = format!(
             "offset: {} is past the end of these messages, which have {total} characters",
             wanted.offset
         );
         return Err(no_part(words, "offset")
-            .expecting(format!("0 to less than {total}"))
+            .with_expected(format!("0 to less than {total}"))
             .fixed_by("offset=\"0\", or leave it out"));
     }
     let most = wanted.length.unwrap_or(u64::MAX).min(limits::RECALL_CHARACTERS);
     let end = wanted.offset.saturating_add(most).min(total);
     let mut pieces = Vec::new();
     let mut before = 0;
-    for (number, message) in view.range(wanted.from, wanted.to) {
+    for (number, message) in view.list_range(wanted.from, wanted.to) {
         let after = before + message.characters;
         let (start, stop) = (wanted.offset.max(before), end.min(after));
         if start < stop {
@@ -77,8 +77,8 @@ fn check_range(view: &View, wanted: &Recall) -> Result<(), Refusal> {
     };
     let fix = format!("from_seq=\"1\" to_seq=\"{last}\", or any range in it");
     Err(no_part(words, attribute)
-        .expecting(format!("1 to {last}"))
-        .receiving(format!("{} to {to}", from.as_str()))
+        .with_expected(format!("1 to {last}"))
+        .with_received(format!("{} to {to}", from.as_str()))
         .fixed_by(fix))
 }
 

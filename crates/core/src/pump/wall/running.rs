@@ -51,7 +51,7 @@ impl RunningBudgets {
             self.wheel.remove(known.until, runs.clone());
         }
         let Some(TimeLeft { ran_ms, until_ms }) = left else { return };
-        let until = tick.plus(until_ms);
+        let until = tick.add_ms(until_ms);
         self.wheel.put(until, runs.clone());
         self.entries.insert(runs, Entry { from: tick, before_ms: ran_ms, until });
     }
@@ -59,12 +59,12 @@ impl RunningBudgets {
     /// How long it has run since the last record; `None` if ticks did not measure it.
     pub fn ran_ms(&self, runs: &RunningBudget, tick: Millis) -> Option<u64> {
         let entry = self.entries.get(runs)?;
-        Some(entry.before_ms.saturating_add(tick.since(entry.from)))
+        Some(entry.before_ms.saturating_add(tick.count_since(entry.from)))
     }
 
     /// The next budget that has reached its mark. Each is returned once, until it is put here again.
-    pub fn due(&mut self, tick: Millis) -> Option<RunningBudget> {
-        self.wheel.due(tick).map(|(_, runs)| runs)
+    pub fn take_due(&mut self, tick: Millis) -> Option<RunningBudget> {
+        self.wheel.take_due(tick).map(|(_, runs)| runs)
     }
 
     /// The tick at which the first budget reaches its mark.

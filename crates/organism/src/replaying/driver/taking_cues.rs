@@ -25,7 +25,7 @@ impl ReplayDriver<'_> {
                 if let Some(call) = sent {
                     let engine = &mut self.current_run()?.engine;
                     engine.send_only((!goes_out).then(|| HashSet::from([call])));
-                    engine.dispatch();
+                    engine.dispatch_ready();
                     self.settle_run()?;
                 }
                 // What a listener said then comes before what was due by time.
@@ -43,7 +43,7 @@ impl ReplayDriver<'_> {
                 return self.settle_run();
             }
             CueKind::Outside(outside) => {
-                let message = admit::message(
+                let message = admit::admit_message(
                     &page.composition,
                     &outside.client,
                     &outside.document,
@@ -63,7 +63,8 @@ impl ReplayDriver<'_> {
             }
             CueKind::Ruled(ruled) => {
                 let state = self.current_run()?.engine.state();
-                let request = state.thread(&ruled.thread).and_then(|one| one.person_request(&ruled.place));
+                let request =
+                    state.find_thread(&ruled.thread).and_then(|one| one.person_request(&ruled.place));
                 let Some(request) = request.map(|request| request.id()) else { return Ok(()) };
                 let page = self.shelf.open_page(self.reader, ruled.config)?;
                 let schemas = &mut self.shelf.schemas;

@@ -220,7 +220,7 @@ impl AnthropicReader {
     }
 
     fn begin_block(&mut self, block: &str, partial: &mut PartialAnswer) -> Result<(), EventFault> {
-        let event = StreamEvent::of(block);
+        let event = StreamEvent::from_text(block);
         let Kind { kind } = read_json(&event, partial)?;
         match kind.as_ref() {
             "text" => {

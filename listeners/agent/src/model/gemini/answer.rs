@@ -158,7 +158,7 @@ impl Used {
 }
 
 fn read_part(raw: &str, partial: &mut PartialAnswer) -> Result<(), EventFault> {
-    let event = StreamEvent::of(raw);
+    let event = StreamEvent::from_text(raw);
     let part: Part<'_> = read_json(&event, partial)?;
     if let Some(function) = part.function_call {
         if let Some(signature) = part.thought_signature {

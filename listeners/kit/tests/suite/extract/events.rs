@@ -14,7 +14,11 @@ fn actions(events: Vec<ExtractEvent>) -> Vec<ExtractedAction> {
 
 /// The text at a place.
 fn from(text: &str, place: Place) -> &str {
-    assert_eq!(Place::of(text.as_bytes(), place.offset), place, "line and column belong to the offset");
+    assert_eq!(
+        Place::from_offset(text.as_bytes(), place.offset),
+        place,
+        "line and column belong to the offset"
+    );
     &text[place.offset..]
 }
 
@@ -30,7 +34,7 @@ fn e3_a_place_in_a_payload_leads_back_to_the_model_s_text() {
         let offset = bytes.find(part).unwrap_or_else(|| panic!("{part} in {bytes}"));
         let written = part.replace("</s:s", "</s:S");
         assert!(from(text, search.origin.find_place(offset)).starts_with(&written), "{part}");
-        let place = Place::of(bytes.as_bytes(), offset);
+        let place = Place::from_offset(bytes.as_bytes(), offset);
         let back = search.origin.place_at(place.line.into(), place.column.into());
         assert_eq!(back, search.origin.find_place(offset), "{part}");
     }

@@ -30,15 +30,15 @@ const OWN: &str = "https://xml-pipeline.org/ns/researcher/v1";
 fn names() -> Arc<KnownNames> {
     static NAMES: LazyLock<Arc<KnownNames>> = LazyLock::new(|| {
         let texts = |ns: &str, local: &str| {
-            MODELS.iter().find(|model| model.declares(ns, local)).and_then(|model| model.texts(local))
+            MODELS.iter().find(|model| model.has_element(ns, local)).and_then(|model| model.find_texts(local))
         };
         let peer = |ns: &str, local: &str, peer: &str| {
             KnownElement::new(ElementRole::Peer, ns, local).taken_by(peer).with_texts(texts(ns, local))
         };
         let primitive = |local: &str| {
             let texts = match local {
-                "set-timer" => TextElements::text(),
-                _ => TextElements::holding("initial-payload", TextElements::payload()),
+                "set-timer" => TextElements::new_text(),
+                _ => TextElements::with_child("initial-payload", TextElements::new_payload()),
             };
             KnownElement::new(ElementRole::Primitive, CORE, local).with_texts(Some(texts))
         };
@@ -70,7 +70,8 @@ static MODELS: LazyLock<Vec<SchemaModel>> = LazyLock::new(|| {
     ["search", "talk", "commands"]
         .map(|name| {
             let path = folder().join("schemas").join(name).with_extension("xsd");
-            SchemaModel::read(&std::fs::read(path).expect("the schema is there")).expect("the schema is fit")
+            SchemaModel::from_xsd(&std::fs::read(path).expect("the schema is there"))
+                .expect("the schema is fit")
         })
         .into()
 });
@@ -82,8 +83,8 @@ fn is_valid(event: &ExtractEvent) -> bool {
         _ => return false,
     };
     let name = payload.name();
-    let judge = MODELS.iter().find(|model| model.declares(&name.ns, &name.local));
-    judge.is_some_and(|model| model.explain(payload.bytes()).is_none())
+    let judge = MODELS.iter().find(|model| model.has_element(&name.ns, &name.local));
+    judge.is_some_and(|model| model.explain_payload(payload.bytes()).is_none())
 }
 
 fn folder() -> PathBuf {

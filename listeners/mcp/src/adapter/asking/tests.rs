@@ -42,7 +42,7 @@ async fn server(stream: DuplexStream, heard: &Heard, ends: bool) {
 }
 
 fn delivered(thread: &str, call: &str) -> Delivered {
-    let payload = Payload::read(b"<ask xmlns='u'/>", &DocumentLimits::default()).unwrap();
+    let payload = Payload::parse(b"<ask xmlns='u'/>", &DocumentLimits::default()).unwrap();
     let stamp = Stamp { call: call.to_owned(), turn: 1, ..Stamp::default() };
     Delivered { from: "a".to_owned(), to: None, thread: thread.to_owned(), stamp, payload }
 }

@@ -48,7 +48,7 @@ impl ServerAddress {
         let key = key.map(ServerKey::from_text).transpose()?;
         // The path of an MCP server is one place, not the beginning of several.
         let path = if to.path().is_empty() { "/".to_owned() } else { to.path().to_owned() };
-        Ok(ServerAddress { to: to.at(&path), key, roots: web_roots() })
+        Ok(ServerAddress { to: to.with_path(&path), key, roots: web_roots() })
     }
 
     /// The same with these roots of certificates in place of those that the web trusts.
@@ -68,7 +68,7 @@ impl ServerAddress {
 
 impl fmt::Debug for ServerAddress {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_tuple("ServerAddress").field(&self.to.shown()).finish()
+        out.debug_tuple("ServerAddress").field(&self.to.to_text()).finish()
     }
 }
 

@@ -61,7 +61,7 @@ impl BoundedHttp {
     }
 
     fn build_fault(&self, words: &str) -> TransportFault {
-        TransportFault::Client(HttpFault(format!("{}: {}", self.at.to.shown(), self.at.hide_key(words))))
+        TransportFault::Client(HttpFault(format!("{}: {}", self.at.to.to_text(), self.at.hide_key(words))))
     }
 
     /// Sends a request, and refuses what no server may answer.
@@ -86,15 +86,16 @@ impl BoundedHttp {
         if let Some(key) = &self.at.key {
             headers.insert(AUTHORIZATION, key.sent.clone());
         }
-        let answer = self.client.send(&self.at.to, request, CONNECT, HEAD).await.map_err(|fault| {
-            self.build_fault(&match fault {
-                Unanswered::NoConnection(why) => format!("no connection: {why}"),
-                Unanswered::NotSent(why) => format!("the connection ended: {why}"),
-                Unanswered::NoHead(why) => format!("the request was sent, and no answer came: {why}"),
-                Unanswered::TooLate => "the request was sent, and no answer came in time".to_owned(),
-                Unanswered::Unwritable(why) => format!("the request cannot be written: {why}"),
-            })
-        })?;
+        let answer =
+            self.client.send_request(&self.at.to, request, CONNECT, HEAD).await.map_err(|fault| {
+                self.build_fault(&match fault {
+                    Unanswered::NoConnection(why) => format!("no connection: {why}"),
+                    Unanswered::NotSent(why) => format!("the connection ended: {why}"),
+                    Unanswered::NoHead(why) => format!("the request was sent, and no answer came: {why}"),
+                    Unanswered::TooLate => "the request was sent, and no answer came in time".to_owned(),
+                    Unanswered::Unwritable(why) => format!("the request cannot be written: {why}"),
+                })
+            })?;
         match answer.status {
             300..=399 => {
                 let to = answer.headers.get(LOCATION).map(|to| show_line(to.as_bytes())).unwrap_or_default();

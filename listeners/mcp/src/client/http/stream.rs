@@ -61,7 +61,7 @@ impl ServerEvents {
                         if self.quiet > 2 * LINE_BYTES {
                             return Err(describe_unreadable(LineFault::TooLong));
                         }
-                        self.reader.feed(&bytes);
+                        self.reader.feed_bytes(&bytes);
                         continue;
                     }
                     BodyPart::TooLate => return Err("its stream fell silent".to_owned()),

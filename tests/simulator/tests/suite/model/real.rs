@@ -7,9 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use systole_core::pump::children;
-use systole_core::pump::decide::decide;
+use systole_core::pump::decide::decide_event;
 use systole_core::pump::event::{ClientOrder, Decision, Effect, Event, EventKind, LostAttempt, PauseOrder};
-use systole_core::pump::pausing::halted;
+use systole_core::pump::pausing::find_halt;
 use systole_core::pump::state::{Call, CallState, CompositionBook, PumpState, ThreadState, used_under};
 use systole_core::pump::turn_records;
 use systole_core::pump::view::ReadResults;
@@ -153,7 +153,7 @@ impl Real {
         self.events += 1;
         let (tick, at) = self.now;
         let event = Event { at, tick, seed: Seed(u128::from(self.events).to_be_bytes()), what };
-        let Decision { facts, effects, .. } = decide(&mut self.state, event);
+        let Decision { facts, effects, .. } = decide_event(&mut self.state, event);
         for fact in facts {
             self.closed.extend(closing(&fact));
             self.clocked.extend(shown::clocking(&fact));
@@ -201,12 +201,12 @@ impl Real {
 
     pub(crate) fn root_of(&self, key: &str) -> String {
         let organism = Name::parse("walked").unwrap();
-        ThreadId::root(&organism, &Name::operator(), &Key::parse(key).unwrap(), 12).to_string()
+        ThreadId::new_root(&organism, &Name::new_operator(), &Key::parse(key).unwrap(), 12).to_string()
     }
 
     pub(crate) fn asks(&mut self, thread: Option<&str>, key: &str, party: Party, number: u64) {
         let what = PayloadKind::For(Name::parse(party.name).unwrap());
-        self.hears(thread, key, Admitted::new(what, Verdict::sworn(payload(party.name, number))));
+        self.hears(thread, key, Admitted::new(what, Verdict::from_valid(payload(party.name, number))));
     }
 
     /// A steering message from outside.
@@ -214,15 +214,19 @@ impl Real {
         let inside = payload(party.name, number);
         let inner = String::from_utf8_lossy(inside.bytes()).into_owned();
         let document = format!("<steer xmlns=\"{CORE}\">{inner}</steer>");
-        let document = Payload::read(document.as_bytes(), &DocumentLimits::default()).unwrap();
+        let document = Payload::parse(document.as_bytes(), &DocumentLimits::default()).unwrap();
         let to = Name::parse(party.name).unwrap();
-        self.hears(Some(thread), key, Admitted::steer(to, Verdict::sworn(inside), Verdict::sworn(document)));
+        self.hears(
+            Some(thread),
+            key,
+            Admitted::new_steer(to, Verdict::from_valid(inside), Verdict::from_valid(document)),
+        );
     }
 
     fn hears(&mut self, thread: Option<&str>, key: &str, admitted: Admitted) {
         let asked = DoorMessage {
             ticket: Ticket(1),
-            client: Name::operator(),
+            client: Name::new_operator(),
             key: Key::parse(key).unwrap(),
             thread: thread.map(|id| ThreadId::parse(id).unwrap()),
             payload: Ok(admitted),
@@ -235,19 +239,19 @@ impl Real {
         let thread = ThreadId::parse(thread).unwrap();
         self.happens(EventKind::Ordered(ClientOrder::End {
             ticket: Ticket(1),
-            by: Name::operator(),
+            by: Name::new_operator(),
             thread,
         }));
     }
 
     pub(crate) fn pauses(&mut self, thread: Option<&str>, halts: bool) {
         let thread = thread.map(|id| ThreadId::parse(id).unwrap());
-        let (ticket, by, note) = (Ticket(1), Name::operator(), None);
+        let (ticket, by, note) = (Ticket(1), Name::new_operator(), None);
         self.happens(EventKind::Ordered(ClientOrder::Pause(PauseOrder { ticket, by, thread, halts, note })));
     }
 
     pub(crate) fn is_halted(&self, thread: &str) -> bool {
-        halted(|id| self.state.thread(id), &ThreadId::parse(thread).unwrap()).is_some()
+        find_halt(|id| self.state.find_thread(id), &ThreadId::parse(thread).unwrap()).is_some()
     }
 
     pub(crate) fn told(&self) -> Option<&str> {
@@ -276,7 +280,8 @@ impl Real {
     fn looked_up(&self, lease: &Lease, said: &JudgedContent) -> Option<ReadResults> {
         let JudgedContent::Items(items) = said else { return None };
         let call = self.call(lease.id.thread.as_str(), lease.id.call.as_str())?;
-        let asked = children::named(items).into_iter().filter(|id| call.may_have_ended(&lease.id.thread, id));
+        let asked =
+            children::list_named(items).into_iter().filter(|id| call.may_have_ended(&lease.id.thread, id));
         let is_own = |id: &ThreadId| {
             let first = self.records.get(&(id.clone(), 1))?;
             let spawn = self.records.values().find(|record| Some(record.header.id) == first.header.cause)?;
@@ -315,7 +320,7 @@ impl Real {
 
     /// The next message whose time has reached a mark.
     pub(crate) fn marked(&mut self) -> Option<Payer> {
-        let runs = self.state.running.due(self.now.0)?;
+        let runs = self.state.running.take_due(self.now.0)?;
         Some((runs.thread.to_string(), runs.budget_use.to_string()))
     }
 
@@ -329,7 +334,7 @@ impl Real {
         let root = self.state.threads.get(payer.0.as_str())?;
         let budget_use = payer.1.parse().unwrap();
         let UsedAmounts { messages, children, tokens, spent } =
-            used_under(&|id| self.state.thread(id), root, budget_use);
+            used_under(&|id| self.state.find_thread(id), root, budget_use);
         Some([messages, children, tokens, spent.micros].map(|of| of.to_string()).join("/"))
     }
 
@@ -369,7 +374,7 @@ impl Real {
         let words = "as drawn".to_owned();
         self.happens(EventKind::Lost(LostAttempt {
             request,
-            ..LostAttempt::of(&id, code, words, with_pump)
+            ..LostAttempt::new(&id, code, words, with_pump)
         }));
     }
 
@@ -382,7 +387,7 @@ impl Real {
         let thread = ThreadId::parse(thread).unwrap();
         self.happens(EventKind::Ordered(ClientOrder::Cancel {
             ticket: Ticket(1),
-            by: Name::operator(),
+            by: Name::new_operator(),
             thread,
         }));
     }
@@ -398,7 +403,7 @@ impl Real {
                 let other = payload(listener.as_str(), number);
                 PersonDecision::Amend(Box::new(Ok(Admitted::new(
                     PayloadKind::For(listener),
-                    Verdict::sworn(other),
+                    Verdict::from_valid(other),
                 ))))
             }
             naive::Verdict::Expired => {
@@ -407,7 +412,7 @@ impl Real {
             }
         };
         let note = Some("as drawn".to_owned());
-        let ruling = Ruling { ticket: Ticket(1), by: Name::operator(), request, hash: None, note, says };
+        let ruling = Ruling { ticket: Ticket(1), by: Name::new_operator(), request, hash: None, note, says };
         self.happens(EventKind::Ordered(ClientOrder::Ruled(ruling)));
     }
 
@@ -416,14 +421,14 @@ impl Real {
         let call = self.call(thread, path).unwrap();
         let (settled, ordinal) = (call.settled, u32::try_from(ordinal).unwrap());
         let thread = ThreadId::parse(thread).unwrap();
-        let place = CallPath::parse(path).unwrap().item(settled, ordinal);
+        let place = CallPath::parse(path).unwrap().append_item(settled, ordinal);
         let request = self.state.threads[&thread].person_request(&place).unwrap().id();
         let choice = match said {
             naive::Said::Expired => return self.happens(EventKind::Expired { thread, place, request }),
             naive::Said::Chosen => "go",
             naive::Said::Wrong => "perhaps",
         };
-        let (says, by) = (PersonDecision::Choose(Some(choice.to_owned())), Name::operator());
+        let (says, by) = (PersonDecision::Choose(Some(choice.to_owned())), Name::new_operator());
         let ruling = Ruling { ticket: Ticket(1), by, request, hash: None, note: None, says };
         self.happens(EventKind::Ordered(ClientOrder::Ruled(ruling)));
     }
@@ -483,7 +488,9 @@ impl Real {
         let (lease, call) = (self.lease(thread, path), self.call(thread, path).unwrap());
         let thread = &self.state.threads[thread];
         let found = |seq| self.records.get(&(thread.id.clone(), seq)).cloned();
-        let turn = DeliveredTurn::Recorded(Arc::new(turn_records::of(call, Some(Millis(0)), found).unwrap()));
+        let turn = DeliveredTurn::Recorded(Arc::new(
+            turn_records::collect_turn(call, Some(Millis(0)), found).unwrap(),
+        ));
         let envelope = Delivery { lease, turn }.envelope().unwrap();
         let past = envelope.stamp.journal.map(|entries| format!("journal {entries}"));
         past.into_iter().chain(shown::lines(&envelope.payload)).collect()
@@ -511,5 +518,5 @@ fn closing(record: &Record) -> Option<(String, String, String)> {
 
 /// Whether a call ended with its last turn, without a refusal for lack of turns.
 fn is_report(record: &Record) -> bool {
-    Payload::trusted(record.body.clone()).is_ok_and(|body| &*body.name().local == "final-report")
+    Payload::from_trusted(record.body.clone()).is_ok_and(|body| &*body.name().local == "final-report")
 }

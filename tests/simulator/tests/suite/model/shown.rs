@@ -9,7 +9,7 @@ use systole_kit::{DocumentLimits, Payload};
 
 /// The lines of a delivery's payload.
 pub(crate) fn lines(payload: &Payload) -> Vec<String> {
-    let Ok(answers) = Answers::read(payload) else { return vec![word(payload)] };
+    let Ok(answers) = Answers::from_payload(payload) else { return vec![word(payload)] };
     let items = answers.items.iter().map(|item| {
         let shown = item.payload.as_ref().map_or_else(|| "-".to_owned(), word);
         format!("{}: {shown}", item.ordinal)
@@ -20,17 +20,18 @@ pub(crate) fn lines(payload: &Payload) -> Vec<String> {
 
 /// A payload in one word, or in a few.
 fn word(payload: &Payload) -> String {
-    let attribute = |name| payload.attribute(name).unwrap_or_default();
+    let attribute = |name| payload.find_attribute(name).unwrap_or_default();
     match &*payload.name().local {
         "thread-spawned" => {
-            let told = |name| payload.attribute(name).map_or_else(|| "-".to_owned(), |told| amount(&told));
+            let told =
+                |name| payload.find_attribute(name).map_or_else(|| "-".to_owned(), |told| amount(&told));
             let ceiling = ["messages", "tokens", "money"].map(told).join("/");
             format!("spawned {} {ceiling}", attribute("assigned_id"))
         }
         "system-error" | "system-thread-error" => attribute("code"),
         "thread-finished" => {
             let inner = child(payload).map_or(String::new(), |inner| format!(" {}", word(&inner)));
-            let told = |name| amount(&payload.attribute(name).unwrap_or_else(|| "0".to_owned()));
+            let told = |name| amount(&payload.find_attribute(name).unwrap_or_else(|| "0".to_owned()));
             let used = ["messages", "children", "tokens", "money"].map(told).join("/");
             format!("finished {} {}{inner} {used}", attribute("id"), attribute("outcome"))
         }
@@ -74,16 +75,16 @@ fn amount(told: &str) -> String {
 pub(crate) fn clocking(record: &Record) -> Option<String> {
     let h = &record.header;
     let is_word = h.kind == RecordKind::Timer && h.code == Some(RecordCode::Timing(TimerEffect::Wall));
-    let body = Payload::trusted(record.body.clone()).ok().filter(|_| is_word)?;
-    let told = |name| amount(&body.attribute(name).unwrap_or_default());
+    let body = Payload::from_trusted(record.body.clone()).ok().filter(|_| is_word)?;
+    let told = |name| amount(&body.find_attribute(name).unwrap_or_default());
     let top = h.call.as_ref().map(ToString::to_string).unwrap_or_default();
     Some(format!("{} {top} {} {}/{}", h.thread, told("runs"), told("used"), told("limit")))
 }
 
 /// The payload directly inside another.
 fn child(payload: &Payload) -> Option<Payload> {
-    let mut gate = Gate::strict(payload.bytes(), &DocumentLimits::FROM_PUMP).ok()?;
-    let Ok(GateStep::Open(_)) = gate.step() else { return None };
-    let tag = gate.child().ok()??;
-    Payload::cut(&mut gate, tag).ok()
+    let mut gate = Gate::new_strict(payload.bytes(), &DocumentLimits::FROM_PUMP).ok()?;
+    let Ok(GateStep::Open(_)) = gate.read_step() else { return None };
+    let tag = gate.read_child().ok()??;
+    Payload::cut_from(&mut gate, tag).ok()
 }

@@ -15,13 +15,13 @@ use super::super::naive::{Amount, Enough, Party, Thrown, Written};
 
 pub(super) fn payload(local: &str, number: u64) -> Payload {
     let document = format!("<{local} xmlns=\"urn:walked\" n=\"{number}\"/>");
-    Payload::read(document.as_bytes(), &DocumentLimits::default()).unwrap()
+    Payload::parse(document.as_bytes(), &DocumentLimits::default()).unwrap()
 }
 
 /// A payload of the core, as the door admits it.
 fn primitive(document: &str) -> JudgedItem {
-    let payload = Payload::read(document.as_bytes(), &DocumentLimits::default()).unwrap();
-    JudgedItem::Admitted(Admitted::new(PayloadKind::Primitive(Found::Nothing), Verdict::sworn(payload)))
+    let payload = Payload::parse(document.as_bytes(), &DocumentLimits::default()).unwrap();
+    JudgedItem::Admitted(Admitted::new(PayloadKind::Primitive(Found::Nothing), Verdict::from_valid(payload)))
 }
 
 fn await_threads(enough: Enough, named: &[String]) -> String {
@@ -42,7 +42,7 @@ fn question() -> JudgedItem {
 }
 
 pub(super) fn item(thrown: &Thrown) -> JudgedItem {
-    let admitted = |what, payload| JudgedItem::Admitted(Admitted::new(what, Verdict::sworn(payload)));
+    let admitted = |what, payload| JudgedItem::Admitted(Admitted::new(what, Verdict::from_valid(payload)));
     match thrown {
         Thrown::Note => admitted(PayloadKind::Note, payload("thought", 0)),
         Thrown::Final(number) => admitted(PayloadKind::Final, payload("done", *number)),
@@ -54,7 +54,7 @@ pub(super) fn item(thrown: &Thrown) -> JudgedItem {
             let to = Name::parse(party.name).unwrap();
             let found = Found::Child { label: label.map(str::to_owned), to, initial };
             let core = b"<spawn-thread xmlns=\"https://xml-pipeline.org/ns/core/v1\"/>";
-            admitted(PayloadKind::Primitive(found), Payload::read(core, &DocumentLimits::default()).unwrap())
+            admitted(PayloadKind::Primitive(found), Payload::parse(core, &DocumentLimits::default()).unwrap())
         }
         Thrown::Refused => {
             JudgedItem::Refused(Refused { refusal: Refusal::new(Code::Invalid, "wrong"), kept: None })
@@ -71,13 +71,14 @@ pub(super) fn item(thrown: &Thrown) -> JudgedItem {
         Thrown::Steers(thread, to, number) => {
             let word = payload(to.name, *number);
             let (thread, bytes) = (thread.clone(), word.bytes().clone());
-            let judged = Admitted::new(PayloadKind::For(Name::parse(to.name).unwrap()), Verdict::sworn(word));
+            let judged =
+                Admitted::new(PayloadKind::For(Name::parse(to.name).unwrap()), Verdict::from_valid(word));
             JudgedItem::ForThread { thread, payload: bytes, judged: Box::new(Ok(judged)) }
         }
         Thrown::Cast(takers, is_first_enough, number) => {
             let gather = if *is_first_enough { GatherRule::First } else { GatherRule::All };
             let verdict =
-                |to: &Party| (Name::parse(to.name).unwrap(), Verdict::sworn(payload("cast", *number)));
+                |to: &Party| (Name::parse(to.name).unwrap(), Verdict::from_valid(payload("cast", *number)));
             JudgedItem::Admitted(Admitted::for_each(gather, takers.iter().map(verdict).collect()).unwrap())
         }
         Thrown::Wait(enough, named) => primitive(&await_threads(*enough, named)),
