@@ -46,7 +46,7 @@ pub(crate) fn first_delivery(folder: &Path) {
     let given: Vec<&str> = names.iter().map(String::as_str).collect();
     let listener: Arc<dyn InlineListener> = from_answer(|asked| {
         println!("delivered 1");
-        async move { ReplyContent::Items(vec![Item::from_payload(asked.payload)]) }
+        async move { ReplyContent::Items(vec![Item::plain(asked.payload)]) }
     });
     let inline: BTreeMap<_, _> = names.iter().map(|n| (Name::parse(n).unwrap(), listener.clone())).collect();
     walk::runtime().block_on(async {

@@ -64,7 +64,7 @@ fn bad(course: &Arc<Course>, beside: Beside, came: &Arc<AtomicUsize>) -> Arc<dyn
             } else {
                 course.called_home().await;
             }
-            ReplyContent::Items(vec![Item::from_payload(asked.payload)])
+            ReplyContent::Items(vec![Item::plain(asked.payload)])
         }
     })
 }

@@ -23,8 +23,7 @@ fn spec() -> CodeSpec {
 
 /// How long the answer takes.
 fn ours(listener: &Arc<CodeListener>, query: &str) -> f64 {
-    let payload =
-        Payload::write_element(namespaces::CODE, "search", |inside| inside.open_tag("query").text(query));
+    let payload = Payload::write(namespaces::CODE, "search", |inside| inside.open("query").text(query));
     let work = || walk::runtime().block_on(listener.clone().answer_to(payload));
     let (took, said) = seconds(work);
     assert!(matches!(said, ReplyContent::Items(_)), "{said:?}");

@@ -24,14 +24,14 @@ use crate::walk::{self, Course, Stage, TOOLS, filled};
 const LOOK: Duration = Duration::from_secs(10);
 
 fn item(document: &[u8]) -> Item {
-    Item::from_payload(Payload::parse(document, &DocumentLimits::default()).unwrap())
+    Item::plain(Payload::parse(document, &DocumentLimits::default()).unwrap())
 }
 
 fn primitive(name: &'static str, attribute: (&'static str, &str), initial: Option<&Payload>) -> Item {
     let mut writer = XmlWriter::new();
-    writer.open_tag(name).xmlns(namespaces::CORE).attr(attribute.0, attribute.1).content(|within| {
+    writer.open(name).xmlns(namespaces::CORE).attr(attribute.0, attribute.1).content(|within| {
         if let Some(payload) = initial {
-            within.open_tag("initial-payload").write_payload(payload);
+            within.open("initial-payload").write_payload(payload);
         }
     });
     item(&writer.finish())
@@ -45,7 +45,7 @@ fn waiter() -> Arc<dyn InlineListener> {
         let wait = primitive("await-threads", ("mode", "all"), None);
         let items = match asked.thread.bytes().last().map_or(0, |b| b % 3) {
             0 => vec![primitive("set-timer", ("after", "1h"), None), wait],
-            1 => vec![Item::from_payload(held)],
+            1 => vec![Item::plain(held)],
             _ => vec![primitive("spawn-thread", ("suggested_sub_id", "c"), Some(&held)), wait],
         };
         async move { ReplyContent::Items(items) }

@@ -101,9 +101,9 @@ pub(crate) const MARKUP: usize = 88;
 /// A payload of a tool.
 pub(crate) fn filled(ns: &'static str, name: &'static str, text: &str) -> Vec<u8> {
     let mut writer = XmlWriter::with_capacity(text.len() + 128);
-    writer.open_tag(name).xmlns(ns).content(|inside| {
-        inside.open_tag("number").text("1");
-        inside.open_tag("text").text(text);
+    writer.open(name).xmlns(ns).content(|inside| {
+        inside.open("number").text("1");
+        inside.open("text").text(text);
     });
     writer.finish()
 }
@@ -111,14 +111,14 @@ pub(crate) fn filled(ns: &'static str, name: &'static str, text: &str) -> Vec<u8
 /// A payload of the walker: leading zeros change its length but not its value.
 fn counted(name: &'static str, length: usize) -> Vec<u8> {
     let mut writer = XmlWriter::with_capacity(length + 128);
-    writer.open_tag(name).xmlns(WALKER).content(|inside| {
-        inside.open_tag("steps").text(&format!("{}1", "0".repeat(length)));
+    writer.open(name).xmlns(WALKER).content(|inside| {
+        inside.open("steps").text(&format!("{}1", "0".repeat(length)));
     });
     writer.finish()
 }
 
 fn item(document: &[u8]) -> Item {
-    Item::from_payload(Payload::parse(document, &DocumentLimits::default()).unwrap())
+    Item::plain(Payload::parse(document, &DocumentLimits::default()).unwrap())
 }
 
 /// Payloads of the same length, more than an organism remembers: a repeated payload would count as a

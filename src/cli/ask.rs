@@ -207,7 +207,7 @@ enum AskedOrganism {
 
 impl QuestionSender {
     fn build_parcel(&self, question: &str, thread: Option<String>) -> Result<OutgoingParcel, CommandExit> {
-        let payload = Payload::write_element(namespaces::TALK, "ask", |inside| inside.write_text(question));
+        let payload = Payload::write(namespaces::TALK, "ask", |inside| inside.text(question));
         let key = draw_key().map_err(|words| self.screen.fail(CommandExit::Unavailable, words))?;
         let mut parcel = OutgoingParcel::from_document(payload.bytes().to_vec(), key);
         (parcel.to, parcel.thread, parcel.spoken) = (self.to.clone(), thread, true);

@@ -10,7 +10,7 @@ use super::exit::CommandExit;
 use super::here;
 use super::place::{Place, quoted};
 use super::screen::Screen;
-use systole_bus::Credentials;
+use systole_bus::BrokerCredentials;
 use systole_config::{self as config, OrganismFile};
 use systole_core::types::ports::LogFault;
 use systole_log::nats::{CopyStage, CurrentCopy, OldCopy};
@@ -83,7 +83,7 @@ impl CopyCommand {
         &self,
         screen: Screen,
         file: &OrganismFile,
-    ) -> Result<Option<Credentials>, CommandExit> {
+    ) -> Result<Option<BrokerCredentials>, CommandExit> {
         let read = |name: &str| std::env::var(name).ok();
         match (&self.key_env, &file.bus_key) {
             (Some(name), _) => config::named_key(name, read).map(Some).map_err(|why| {

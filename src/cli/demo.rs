@@ -78,7 +78,7 @@ fn play_scenes(page: &DemoPage) -> Result<(), DemoFault> {
     let mut actor = DemoOrganism::start(&stage).map_err(DemoFault::Stage)?;
 
     page.print_heading("1. You ask a question");
-    let question = Payload::write_element(namespaces::TALK, "ask", |inside| inside.write_text(QUESTION));
+    let question = Payload::write(namespaces::TALK, "ask", |inside| inside.text(QUESTION));
     page.print_fact(LineStyle::Plain, "you ask", &glance(question.bytes()).words);
     let client = DoorClient::from_run_file(&actor.run_file());
     let letter = OutgoingMessage { key: "demo-question", to: None, thread: None, document: question.bytes() };

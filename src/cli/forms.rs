@@ -11,7 +11,7 @@ use std::path::Path;
 use serde::Serialize;
 use serde_json::Value;
 use systole_kit::DocumentLimits;
-use systole_kit::gate::{Gate, GateStep};
+use systole_kit::gate::{GateStep, XmlGate};
 use systole_kit::payload::Payload;
 use systole_kit::schema::SchemaModel;
 use systole_kit::writer::visible_again;
@@ -89,7 +89,7 @@ fn models(reader: &dyn LogReader, config: Digest) -> Vec<SchemaModel> {
 
 /// The text in a payload: exactly, if it has only text; otherwise the texts of its elements, separated by blanks.
 fn text(payload: &[u8]) -> Option<String> {
-    let mut gate = Gate::new_strict(payload, &DocumentLimits::FROM_PUMP).ok()?;
+    let mut gate = XmlGate::new_strict(payload, &DocumentLimits::FROM_PUMP).ok()?;
     let (mut texts, mut elements, mut is_open) = (Vec::<String>::new(), 0, false);
     loop {
         match gate.read_step().ok()? {

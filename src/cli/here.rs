@@ -19,7 +19,7 @@ use systole_config::{OrganismFile, ProofSettings};
 use systole_core::types::codes::Code;
 use systole_core::types::ids::Name;
 use systole_core::types::ports::{LogFault, LogStop, LostRange};
-use systole_http::Proxies;
+use systole_http::ProxySettings;
 use systole_organism::plan::{BusAccess, LogPlace, RunPlan, StandbyReporter, StartFault};
 use systole_organism::proving::{ProofPlan, SigningFault};
 use systole_organism::pump_loop::{LoopEnd, StopWait};
@@ -163,7 +163,7 @@ fn proof_plan(screen: Screen, proof: &ProofSettings, log: &Path) -> Result<Proof
 
 /// Asks witnesses through the proxies that the environment names.
 pub(super) fn witness_client() -> WitnessClient {
-    WitnessClient::new(Proxies::from_environment(&|name| std::env::var(name).ok()))
+    WitnessClient::new(ProxySettings::from_environment(&|name| std::env::var(name).ok()))
 }
 
 /// The agents of the file as listeners of this process.

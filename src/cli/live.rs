@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use systole_kit::gate::{Gate, GateStep};
+use systole_kit::gate::{GateStep, XmlGate};
 use systole_kit::payload::Payload;
 use systole_kit::{DocumentLimits, namespaces};
 
@@ -243,7 +243,7 @@ fn summary(body: &str) -> String {
         // A core answer has its content in attributes; in one line its name is enough.
         return text;
     }
-    let Ok(mut gate) = Gate::new_strict(body.as_bytes(), &DocumentLimits::FROM_PUMP) else { return text };
+    let Ok(mut gate) = XmlGate::new_strict(body.as_bytes(), &DocumentLimits::FROM_PUMP) else { return text };
     loop {
         match gate.read_step() {
             Ok(GateStep::Text(part)) => {

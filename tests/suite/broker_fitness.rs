@@ -9,7 +9,7 @@ use std::time::Duration;
 use async_nats::jetstream::stream::{Config, DiscardPolicy, Info, RetentionPolicy};
 use async_nats::jetstream::{self, Context};
 use async_nats::{Client, ConnectOptions};
-use systole_bus::{Broker, BrokerFault, Credentials};
+use systole_bus::{Broker, BrokerCredentials, BrokerFault};
 use systole_core::types::codes::Code;
 use systole_core::types::ids::Name;
 
@@ -29,13 +29,13 @@ fn pump(rights: &str) -> String {
 }
 
 /// The pump's credentials.
-fn key() -> Option<Credentials> {
-    Some(Credentials::from_seed(KEY.0))
+fn key() -> Option<BrokerCredentials> {
+    Some(BrokerCredentials::from_seed(KEY.0))
 }
 
 async fn connect(
     url: &str,
-    credentials: Option<Credentials>,
+    credentials: Option<BrokerCredentials>,
     patience: Duration,
 ) -> Result<Broker, BrokerFault> {
     Broker::connect(&name("hello"), url, credentials.as_ref(), patience).await
@@ -242,7 +242,7 @@ async fn wrong_credentials_are_told_without_them() {
     let no = |tried, words: &str| refused(tried, Code::BusForbidden, words, "credentials of a user");
     no(connect(&url, None, PATIENCE).await, "does not let in a client without credentials");
     no(connect(&url, key(), PATIENCE).await, "does not let in a client with this nkey");
-    let unreadable = Credentials::from_seed(SECRET);
+    let unreadable = BrokerCredentials::from_seed(SECRET);
     assert_eq!(format!("{unreadable:?}"), "Credentials(…)");
     let tried = connect(&url, Some(unreadable), PATIENCE).await;
     refused(tried, Code::ConfigValue, "the broker's credentials are not the seed of an nkey", "with SU");

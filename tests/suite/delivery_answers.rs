@@ -109,7 +109,7 @@ async fn a_rust_listener_is_told_the_hash_of_what_it_put() {
 async fn two_deliveries_of_a_rust_listener_have_a_line_each() {
     let listener = from_conversation(|asked, line: Arc<dyn Line>| async move {
         let number = line.journal(start()).await.unwrap();
-        ReplyContent::Items(if number == 1 { vec![Item::from_payload(asked.payload)] } else { Vec::new() })
+        ReplyContent::Items(if number == 1 { vec![Item::plain(asked.payload)] } else { Vec::new() })
     });
     let mut stage = inline(listener).start().joined().await;
     stage.hand("d1");

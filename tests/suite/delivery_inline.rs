@@ -23,7 +23,7 @@ struct Echo;
 
 impl InlineListener for Echo {
     fn answer_delivery(self: Arc<Self>, asked: Delivered, _: Arc<dyn Line>) -> ReplyFuture {
-        Box::pin(async move { ReplyContent::Items(vec![Item::from_payload(asked.payload)]) })
+        Box::pin(async move { ReplyContent::Items(vec![Item::plain(asked.payload)]) })
     }
 }
 

@@ -7,7 +7,7 @@ use std::path::Path;
 use async_nats::ConnectOptions;
 use rustix::process::Signal;
 use serde_json::{Value, json};
-use systole_bus::{Broker, Credentials};
+use systole_bus::{Broker, BrokerCredentials};
 use systole_kit::nats::Worker;
 use tokio::time::Instant;
 
@@ -55,7 +55,7 @@ impl ClusterHouse {
     /// Waits until each node sees all the others: before that no stream of three copies can be created.
     fn is_fit(&self) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let (url, key) = (self.cluster.nodes[0].url(), Credentials::from_seed(self.key.clone()));
+        let (url, key) = (self.cluster.nodes[0].url(), BrokerCredentials::from_seed(self.key.clone()));
         let (shop, end) = (name("shop"), Instant::now() + PATIENCE);
         let tried = || runtime.block_on(Broker::connect_to_cluster(&shop, &url, Some(&key), 3, PATIENCE));
         while let Err(unusable) = tried().map(drop) {

@@ -8,7 +8,7 @@ use async_nats::jetstream::message::StreamMessage;
 use async_nats::jetstream::stream::RawMessage;
 use rustix::process::Signal;
 use serde_json::{Value, json};
-use systole_bus::{Broker, Credentials, LogStream};
+use systole_bus::{Broker, BrokerCredentials, LogStream};
 use systole_core::types::ids::Digest;
 
 use crate::broker::NatsServer;
@@ -172,7 +172,7 @@ fn apart_hash(text: &str) -> String {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn d6_the_written_rights_suffice_for_what_is_much_too_large_for_a_message() {
     let house = LogRightsHouse::open();
-    let (shop, credentials) = (name("shop"), Credentials::from_seed(house.key.clone()));
+    let (shop, credentials) = (name("shop"), BrokerCredentials::from_seed(house.key.clone()));
     let broker = Broker::connect(&shop, &house.server.url(), Some(&credentials), PATIENCE).await.unwrap();
     let stream = LogStream::find_or_make(broker.into(), &shop, 1).await.unwrap();
     let bytes: Vec<u8> = (0..60_000_000_u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect();

@@ -13,7 +13,7 @@ use async_nats::{
     Client, ConnectErrorKind, ConnectOptions, Event, HeaderMap, Message, ServerError, Subscriber,
 };
 use futures_core::Stream;
-use systole_bus::{Broker, Credentials};
+use systole_bus::{Broker, BrokerCredentials};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
@@ -59,7 +59,7 @@ impl PartyHouse {
 
     /// The pump, with its stream, a consumer for each listener, and a subscription to all messages of listeners.
     async fn pump(&self) -> Pump {
-        let credentials = Credentials::from_seed(self.seed("_pump"));
+        let credentials = BrokerCredentials::from_seed(self.seed("_pump"));
         let broker = Broker::connect(&name("shop"), &self.server.url(), Some(&credentials), PATIENCE).await;
         drop(broker.unwrap());
         let someone = self.as_of("_pump", "_INBOX_pump_shop").await;

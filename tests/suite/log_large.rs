@@ -13,7 +13,7 @@ use systole_core::types::ports::{
     Commit, LogBatch, LogFault, LogReader as _, LogWriter as _, Position, StoredDocument,
 };
 use systole_core::types::record::{FORMAT, Record};
-use systole_log::sqlite::{self, Erasure};
+use systole_log::sqlite::{self, LogErasure};
 
 use crate::log_format::{fixture, sharing};
 use crate::log_records::{Author, Folder, batch, root};
@@ -165,7 +165,7 @@ fn c10_documents_made_of_fields_share_their_pieces_and_an_erased_one_takes_only_
     );
     assert_eq!(sqlite::verify_all(&folder.log()).unwrap().documents, 2);
 
-    let erasure = Erasure { documents: vec![first.hash], ..Erasure::default() };
+    let erasure = LogErasure { documents: vec![first.hash], ..LogErasure::default() };
     let record = batch([author.note(&root(1), 20)]);
     assert!(matches!(opened.writer.erase_values(&erasure, &record), Commit::Committed(_)));
     opened.writer.rewrite_file().unwrap();

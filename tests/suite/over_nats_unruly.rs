@@ -55,8 +55,8 @@ fn bosses(turn: &Turn<'_>) -> ReplyContent {
     let before = if told.is_empty() { turn.request().text() } else { told.join("+") };
     let item = |question: usize| {
         let words = format!("({before}.{question})");
-        let asked = systole_kit::Payload::write_element(TALK, "ask", |inside| inside.write_text(&words));
-        Item { to: Some("echo".to_owned()), ..Item::from_payload(asked) }
+        let asked = systole_kit::Payload::write(TALK, "ask", |inside| inside.text(&words));
+        Item { to: Some("echo".to_owned()), ..Item::plain(asked) }
     };
     ReplyContent::Items((0..QUESTIONS).map(item).collect())
 }

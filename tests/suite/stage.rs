@@ -17,7 +17,7 @@ use systole_core::types::delivery::{DeliveredTurn, RecordedTurn, ShownRecords};
 use systole_core::types::ids::{AttemptId, CallPath, Digest, Name, ThreadId};
 use systole_core::types::ports::{CallBack, Carrier, CarrierReport, Delivery, Lease, LeaseToken, NoObserver};
 use systole_core::types::time::Millis;
-use systole_kit::envelope::{EnvelopeAddress, Stamp, read_delivered, write_envelope};
+use systole_kit::envelope::{EnvelopeAddress, EnvelopeStamp, read_delivered, write_envelope};
 use systole_kit::writer::XmlWriter;
 use systole_kit::{DocumentLimits, Payload, namespaces};
 use tokio::sync::mpsc;
@@ -289,15 +289,15 @@ pub(crate) fn delivery(listener: &str, token_text: &str, words: &str) -> Deliver
 /// A request as a listener gets it: `<ask>` with that text.
 fn request(delivery: &str, text: &str) -> Vec<u8> {
     let mut ask = XmlWriter::new();
-    ask.open_tag("ask").xmlns(namespaces::TALK).text(text);
+    ask.open("ask").xmlns(namespaces::TALK).text(text);
     let ask = Payload::parse(&ask.finish(), &DocumentLimits::default()).unwrap();
-    let stamp = Stamp {
+    let stamp = EnvelopeStamp {
         call: "1".into(),
         turn: 1,
         delivery: delivery.into(),
         attempt: 1,
         key: "k".into(),
-        ..Stamp::default()
+        ..EnvelopeStamp::default()
     };
     let address =
         EnvelopeAddress { from: Some("operator"), to: Some("echo"), thread: Some("sess-1f0c9a2b77d1") };

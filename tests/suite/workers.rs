@@ -309,7 +309,7 @@ impl Serving {
 }
 
 pub(crate) fn answer(words: &str) -> Payload {
-    Payload::write_element(TALK, "answer", |inside| inside.write_text(words))
+    Payload::write(TALK, "answer", |inside| inside.text(words))
 }
 
 /// A gate in an author's function: it reports each arrival, and lets one pass for each signal.

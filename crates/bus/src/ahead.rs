@@ -12,12 +12,12 @@ use super::unusable::BrokerFault;
 /// The most questions under way at once. Their answers are held in memory, and a message may have 900 KB.
 const MOST: usize = 16;
 
-type Answer = Result<Option<StoredMessage>, BrokerFault>;
+type ReadAhead = Result<Option<StoredMessage>, BrokerFault>;
 
 /// A question for the first message from a place on.
-enum Asked<'a> {
-    UnderWay(Pin<Box<dyn Future<Output = Answer> + Send + 'a>>),
-    Answered(Answer),
+enum AskedMessage<'a> {
+    UnderWay(Pin<Box<dyn Future<Output = ReadAhead> + Send + 'a>>),
+    Answered(ReadAhead),
 }
 
 /// The messages of a subject from a place on.
@@ -26,7 +26,7 @@ pub struct MessagesAhead<'a> {
     stream: &'a str,
     subject: String,
     /// In the order of the places that they ask for.
-    asked: VecDeque<Asked<'a>>,
+    asked: VecDeque<AskedMessage<'a>>,
     /// The place of the next question.
     to_ask: u64,
     /// The lowest place that was not returned yet.
@@ -54,7 +54,7 @@ impl<'a> MessagesAhead<'a> {
     }
 
     /// The next message; `None` if the stream has no further one.
-    pub async fn next(&mut self) -> Answer {
+    pub async fn next(&mut self) -> ReadAhead {
         loop {
             self.ask_next();
             match std::future::poll_fn(|cx| self.poll_first(cx)).await? {
@@ -81,22 +81,22 @@ impl<'a> MessagesAhead<'a> {
         }
         while self.asked.len() < self.most {
             let question = self.source.read_first(self.stream, self.subject.clone(), self.to_ask);
-            self.asked.push_back(Asked::UnderWay(Box::pin(question)));
+            self.asked.push_back(AskedMessage::UnderWay(Box::pin(question)));
             self.to_ask += 1;
         }
     }
 
     /// Drives every question, and returns the first one's answer.
-    fn poll_first(&mut self, cx: &mut Context<'_>) -> Poll<Answer> {
+    fn poll_first(&mut self, cx: &mut Context<'_>) -> Poll<ReadAhead> {
         for asked in &mut self.asked {
-            if let Asked::UnderWay(question) = asked
+            if let AskedMessage::UnderWay(question) = asked
                 && let Poll::Ready(answer) = question.as_mut().poll(cx)
             {
-                *asked = Asked::Answered(answer);
+                *asked = AskedMessage::Answered(answer);
             }
         }
         match self.asked.pop_front() {
-            Some(Asked::Answered(answer)) => Poll::Ready(answer),
+            Some(AskedMessage::Answered(answer)) => Poll::Ready(answer),
             Some(under_way) => {
                 self.asked.push_front(under_way);
                 Poll::Pending

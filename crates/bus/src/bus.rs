@@ -13,7 +13,7 @@ use serde_json::json;
 
 use super::subjects::BrokerSubjects;
 use super::unusable::{BrokerFault, make_line};
-use super::wire::Wire;
+use super::wire::BrokerWire;
 use systole_core::types::ids::Name;
 
 /// How long the broker knows which deliveries it had.
@@ -23,7 +23,7 @@ const ORGANISM_KEY: &str = "systole.organism";
 const FORMAT_KEY: &str = "systole.format";
 
 /// The owner of a stream.
-enum Owner {
+enum StreamOwner {
     /// This organism, with the format number in the metadata.
     Ours(String),
     /// Someone else, with the evidence.
@@ -31,13 +31,13 @@ enum Owner {
 }
 
 /// The owner that a stream's metadata names.
-fn find_owner(config: &Config, organism: &Name) -> Owner {
+fn find_owner(config: &Config, organism: &Name) -> StreamOwner {
     match (config.metadata.get(ORGANISM_KEY), config.metadata.get(FORMAT_KEY)) {
-        (Some(name), Some(format)) if name == organism.as_str() => Owner::Ours(format.clone()),
+        (Some(name), Some(format)) if name == organism.as_str() => StreamOwner::Ours(format.clone()),
         (Some(name), _) if name != organism.as_str() => {
-            Owner::Other(make_line(&format!("it belongs to the organism {name:?}")))
+            StreamOwner::Other(make_line(&format!("it belongs to the organism {name:?}")))
         }
-        _ => Owner::Other("it was not made by systole".to_owned()),
+        _ => StreamOwner::Other("it was not made by systole".to_owned()),
     }
 }
 
@@ -60,7 +60,7 @@ fn make_config(organism: &Name, subjects: &BrokerSubjects, copies: usize) -> Con
 /// Finds the stream of deliveries, or makes it. Returns the most bytes that a message may have, if the stream limits
 /// that.
 pub(super) async fn find_or_make(
-    wire: &Wire,
+    wire: &BrokerWire,
     organism: &Name,
     subjects: &BrokerSubjects,
     copies: usize,
@@ -79,7 +79,7 @@ pub(super) fn find_largest(config: &Config) -> Option<usize> {
 
 /// The stream's description; the stream is made if there is none.
 pub(super) async fn found_or_made(
-    wire: &Wire,
+    wire: &BrokerWire,
     organism: &Name,
     wanted: &Config,
     format: u32,
@@ -103,7 +103,7 @@ fn make_metadata(organism: &Name, format: u32) -> std::collections::HashMap<Stri
 }
 
 /// Makes a stream. If the stream already exists as we would make it, that one is used.
-async fn make_stream(wire: &Wire, wanted: &Config) -> Result<Info, BrokerFault> {
+async fn make_stream(wire: &BrokerWire, wanted: &Config) -> Result<Info, BrokerFault> {
     let (stream, address) = (wanted.name.clone(), wire.address.clone());
     let what = format!("the stream {stream} was made");
     match wire.ask_api::<Info>(&what, &format!("STREAM.CREATE.{stream}"), wanted).await? {
@@ -125,7 +125,7 @@ async fn make_stream(wire: &Wire, wanted: &Config) -> Result<Info, BrokerFault> 
 /// Brings our stream up to what this version wants: the number of its format, so that older versions refuse it, at
 /// least as many copies, and at least as long a memory of what it had. More is an operator's choice.
 pub(super) async fn bring_up(
-    wire: &Wire,
+    wire: &BrokerWire,
     found: &Config,
     wanted: &Config,
     format: u32,
@@ -148,7 +148,7 @@ pub(super) async fn bring_up(
 }
 
 /// Why a stream was not made.
-fn explain_unmade(wire: &Wire, what: &str, error: &jetstream::Error, wanted: &Config) -> BrokerFault {
+fn explain_unmade(wire: &BrokerWire, what: &str, error: &jetstream::Error, wanted: &Config) -> BrokerFault {
     match error.error_code() {
         ErrorCode::STREAM_REPLICAS_NOT_SUPPORTED
         | ErrorCode::CLUSTER_NO_PEERS
@@ -163,7 +163,7 @@ fn explain_unmade(wire: &Wire, what: &str, error: &jetstream::Error, wanted: &Co
 }
 
 /// The checks that differ between the streams of deliveries and of the log, with the text for each.
-pub(super) struct Held {
+pub(super) struct HeldMessages {
     /// The number of the stream's format; a reader checks it first.
     pub(super) format: u32,
     /// The text for a different retention.
@@ -179,7 +179,7 @@ pub(super) struct Held {
 }
 
 /// The stream of deliveries.
-const DELIVERIES: Held = Held {
+const DELIVERIES: HeldMessages = HeldMessages {
     format: 1,
     retention: "its retention is not a work queue",
     share: "for each listener",
@@ -190,11 +190,11 @@ const DELIVERIES: Held = Held {
 
 /// Compares an existing stream with what we would make.
 pub(super) fn judge_config(
-    wire: &Wire,
+    wire: &BrokerWire,
     organism: &Name,
     wanted: &Config,
     found: &Config,
-    held: &Held,
+    held: &HeldMessages,
 ) -> Result<(), BrokerFault> {
     is_ours(wire, organism, found, held.format)?;
     let changes = list_altered(wanted, found, held);
@@ -206,18 +206,25 @@ pub(super) fn judge_config(
 }
 
 /// Whether an existing stream is this organism's, and of a format that this version knows.
-pub(super) fn is_ours(wire: &Wire, organism: &Name, found: &Config, known: u32) -> Result<(), BrokerFault> {
+pub(super) fn is_ours(
+    wire: &BrokerWire,
+    organism: &Name,
+    found: &Config,
+    known: u32,
+) -> Result<(), BrokerFault> {
     let (stream, address) = (found.name.clone(), wire.address.clone());
     match find_owner(found, organism) {
-        Owner::Other(why) => Err(BrokerFault::Foreign { address, stream, why }),
-        Owner::Ours(format) if format.parse::<u32>().is_ok_and(|number| number <= known) => Ok(()),
-        Owner::Ours(format) => Err(BrokerFault::Newer { address, stream, found: make_line(&format), known }),
+        StreamOwner::Other(why) => Err(BrokerFault::Foreign { address, stream, why }),
+        StreamOwner::Ours(format) if format.parse::<u32>().is_ok_and(|number| number <= known) => Ok(()),
+        StreamOwner::Ours(format) => {
+            Err(BrokerFault::Newer { address, stream, found: make_line(&format), known })
+        }
     }
 }
 
 /// Settings of a stream that would lose its messages or send them elsewhere. Settings that an operator may choose are
 /// not checked: copies, placement, compression, and room, because a full stream refuses.
-fn list_altered(wanted: &Config, found: &Config, held: &Held) -> Vec<String> {
+fn list_altered(wanted: &Config, found: &Config, held: &HeldMessages) -> Vec<String> {
     let subjects =
         || format!("it takes {} in place of {}", found.subjects.join(", "), wanted.subjects.join(", "));
     let said: [(bool, &dyn Fn() -> String); 10] = [

@@ -6,12 +6,12 @@ use async_nats::ConnectOptions;
 
 /// Credentials of the pump: the seed of an nkey.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Credentials(String);
+pub struct BrokerCredentials(String);
 
-impl Credentials {
+impl BrokerCredentials {
     /// The key of this seed.
-    pub fn from_seed(seed: impl Into<String>) -> Credentials {
-        Credentials(seed.into())
+    pub fn from_seed(seed: impl Into<String>) -> BrokerCredentials {
+        BrokerCredentials(seed.into())
     }
 
     /// Adds them to a connection that is about to be made.
@@ -20,7 +20,7 @@ impl Credentials {
     }
 }
 
-impl fmt::Debug for Credentials {
+impl fmt::Debug for BrokerCredentials {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Credentials(…)")
     }

@@ -62,7 +62,7 @@ impl ReplyRoute {
 }
 
 /// The messages of clients, as they come.
-pub struct FailedLogins {
+pub struct LoginFailures {
     heard: Subscriber,
     client: Client,
     largest: usize,
@@ -70,16 +70,16 @@ pub struct FailedLogins {
 
 impl Broker {
     /// Takes the messages of clients from now on.
-    pub async fn failed_logins(&self) -> Result<FailedLogins, String> {
+    pub async fn failed_logins(&self) -> Result<LoginFailures, String> {
         let client = self.client().clone();
         let heard = client.subscribe(self.subjects().all_asked()).await.map_err(|error| error.to_string())?;
         // The broker's answer to this request shows that it has processed the subscription.
         fitness::check_jetstream(&self.wire).await.map_err(|unusable| unusable.to_string())?;
-        Ok(FailedLogins { heard, largest: client.max_payload(), client })
+        Ok(LoginFailures { heard, largest: client.max_payload(), client })
     }
 }
 
-impl FailedLogins {
+impl LoginFailures {
     /// The next message; `None` if the broker ended the subscription. May be dropped while it waits: nothing is lost.
     pub async fn next(&mut self) -> Option<UnreadMessage> {
         let message = poll_fn(|cx| Pin::new(&mut self.heard).poll_next(cx)).await?;

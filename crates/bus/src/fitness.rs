@@ -10,10 +10,10 @@ use serde_json::{Value, json};
 
 use super::subjects::BrokerSubjects;
 use super::unusable::BrokerFault;
-use super::wire::Wire;
+use super::wire::BrokerWire;
 
 /// Whether the server is new enough. Older servers accept settings that they then ignore.
-pub(super) fn check_version(wire: &Wire) -> Result<(), BrokerFault> {
+pub(super) fn check_version(wire: &BrokerWire) -> Result<(), BrokerFault> {
     if wire.client.is_server_compatible(2, 12, 0) {
         return Ok(());
     }
@@ -22,7 +22,7 @@ pub(super) fn check_version(wire: &Wire) -> Result<(), BrokerFault> {
 }
 
 /// Whether it has JetStream, and offers it to this account.
-pub(super) async fn check_jetstream(wire: &Wire) -> Result<(), BrokerFault> {
+pub(super) async fn check_jetstream(wire: &BrokerWire) -> Result<(), BrokerFault> {
     let what = "it was asked for its JetStream";
     match wire.ask_api::<Account>(what, "INFO", &json!({})).await? {
         Response::Ok(_) => Ok(()),
@@ -41,7 +41,10 @@ pub(super) async fn check_jetstream(wire: &Wire) -> Result<(), BrokerFault> {
 /// Whether a message with a stale expectation is refused and not stored. This is tried on the stream of deliveries
 /// itself, under a subject that no listener has: a separate stream that was made and removed may come back with its
 /// messages.
-pub(super) async fn check_expectation(wire: &Wire, subjects: &BrokerSubjects) -> Result<(), BrokerFault> {
+pub(super) async fn check_expectation(
+    wire: &BrokerWire,
+    subjects: &BrokerSubjects,
+) -> Result<(), BrokerFault> {
     clear_stream(wire, subjects).await?;
     let tried = try_stream(wire, subjects).await;
     let cleared = clear_stream(wire, subjects).await;
@@ -49,7 +52,7 @@ pub(super) async fn check_expectation(wire: &Wire, subjects: &BrokerSubjects) ->
 }
 
 /// Removes the messages of the trial, and those that an interrupted trial has left.
-async fn clear_stream(wire: &Wire, subjects: &BrokerSubjects) -> Result<(), BrokerFault> {
+async fn clear_stream(wire: &BrokerWire, subjects: &BrokerSubjects) -> Result<(), BrokerFault> {
     let what = "the messages of a trial were removed";
     let api = format!("STREAM.PURGE.{}", subjects.bus_stream());
     match wire.ask_api::<Value>(what, &api, &json!({ "filter": subjects.check() })).await? {
@@ -60,7 +63,7 @@ async fn clear_stream(wire: &Wire, subjects: &BrokerSubjects) -> Result<(), Brok
 
 /// Another pump may run the same trial and remove what this one has stored. So the trial expects a state that was
 /// true once and cannot become true again.
-async fn try_stream(wire: &Wire, subjects: &BrokerSubjects) -> Result<(), BrokerFault> {
+async fn try_stream(wire: &BrokerWire, subjects: &BrokerSubjects) -> Result<(), BrokerFault> {
     let (subject, what) = (subjects.check(), "a message was published to try it");
     let publish = |expected| wire.publish_message(what, &subject, "systole".into(), expected);
     let mut first = None;

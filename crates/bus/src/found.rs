@@ -21,7 +21,7 @@ const ANSWERS: Duration = Duration::from_millis(500);
 const MOST: usize = 10_000;
 
 #[derive(Deserialize)]
-struct Pong {
+struct ServicePong {
     id: String,
 }
 
@@ -53,7 +53,7 @@ impl Broker {
             let of = number.and_then(|number| found.get_mut(number)).filter(|of| of.len() < MOST);
             let is_answer = message.status.is_none_or(|status| status == StatusCode::OK);
             if let (Some(of), true, Ok(pong)) =
-                (of, is_answer, serde_json::from_slice::<Pong>(&message.payload))
+                (of, is_answer, serde_json::from_slice::<ServicePong>(&message.payload))
             {
                 of.insert(pong.id);
             }

@@ -25,7 +25,7 @@ pub enum ObjectFault {
 
 /// An object store's description of what it keeps under a name.
 #[derive(Deserialize)]
-struct Kept {
+struct KeptObjects {
     nuid: String,
     size: usize,
     #[serde(default)]
@@ -89,8 +89,8 @@ impl LogSource {
             return Ok(FoundObject::Partial);
         };
         let (nuid, size) = match serde_json::from_slice(&said.bytes) {
-            Ok(Kept { deleted: true, .. }) => return Ok(FoundObject::Removed),
-            Ok(Kept { nuid, size, .. }) => (nuid, size),
+            Ok(KeptObjects { deleted: true, .. }) => return Ok(FoundObject::Removed),
+            Ok(KeptObjects { nuid, size, .. }) => (nuid, size),
             Err(_) => return Ok(FoundObject::Partial),
         };
         let mut parts = MessagesAhead::new(self, &self.apart, self.subjects.name_parts(&make_line(&nuid)), 1);

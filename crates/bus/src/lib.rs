@@ -33,8 +33,8 @@ use tokio::time::Instant;
 
 pub use ahead::MessagesAhead;
 pub use confirmed::ConfirmedPlaces;
-pub use credentials::Credentials;
-pub use door::{FailedLogins, ReplyRoute, UnreadMessage};
+pub use credentials::BrokerCredentials;
+pub use door::{LoginFailures, ReplyRoute, UnreadMessage};
 pub use large_objects::ObjectFault;
 pub use log::{AppendResult, LogStream};
 pub use refusals::{RefusedConnection, RefusedConnections};
@@ -45,7 +45,7 @@ pub use unusable::BrokerFault;
 pub use wire::{ConnectionState, LogCaller};
 
 use systole_core::types::ids::Name;
-use wire::Wire;
+use wire::BrokerWire;
 
 /// How long the broker may take to let the pump in, and for each answer after that.
 pub const PATIENCE: Duration = Duration::from_secs(5);
@@ -64,7 +64,7 @@ pub struct WriterTerm {
 
 /// A broker that was checked and is fit for use.
 pub struct Broker {
-    wire: Arc<Wire>,
+    wire: Arc<BrokerWire>,
     organism: Name,
     copies: usize,
     subjects: BrokerSubjects,
@@ -82,7 +82,7 @@ impl Broker {
     pub async fn connect(
         organism: &Name,
         url: &str,
-        credentials: Option<&Credentials>,
+        credentials: Option<&BrokerCredentials>,
         patience: Duration,
     ) -> Result<Broker, BrokerFault> {
         Broker::connect_to_cluster(organism, url, credentials, 1, patience).await
@@ -93,11 +93,12 @@ impl Broker {
     pub async fn connect_to_cluster(
         organism: &Name,
         url: &str,
-        credentials: Option<&Credentials>,
+        credentials: Option<&BrokerCredentials>,
         copies: usize,
         patience: Duration,
     ) -> Result<Broker, BrokerFault> {
-        let wire = Arc::new(Wire::lay_wire(organism, LogCaller::Pump, url, credentials, patience).await?);
+        let wire =
+            Arc::new(BrokerWire::lay_wire(organism, LogCaller::Pump, url, credentials, patience).await?);
         let subjects = BrokerSubjects::new(organism);
         fitness::check_version(&wire)?;
         fitness::check_jetstream(&wire).await?;

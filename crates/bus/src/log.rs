@@ -18,7 +18,7 @@ use serde_json::json;
 
 use super::source::{LogSource, RECORDS, make_config};
 use super::unusable::BrokerFault;
-use super::wire::Wire;
+use super::wire::BrokerWire;
 use super::{Broker, PATIENCE, WriterTerm, bus, source};
 use systole_core::types::ids::{Digest, Name};
 
@@ -197,7 +197,7 @@ impl Deref for LogStream {
     }
 }
 
-async fn open_bucket(wire: &Wire, bucket: String, replicas: usize) -> Result<ObjectStore, BrokerFault> {
+async fn open_bucket(wire: &BrokerWire, bucket: String, replicas: usize) -> Result<ObjectStore, BrokerFault> {
     let what = format!("the object store {bucket} was looked for");
     let found = async {
         match wire.jetstream.get_object_store(&bucket).await {

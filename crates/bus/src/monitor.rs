@@ -6,19 +6,19 @@ use std::time::Duration;
 use serde::Deserialize;
 
 use super::unusable::{BrokerFault, make_line};
-use super::wire::Wire;
+use super::wire::BrokerWire;
 
 /// Bytes of a page that are read.
 const PAGE_BYTES: u64 = 1 << 20;
 
 #[derive(Deserialize)]
-struct Page {
+struct MonitorPage {
     server_id: String,
-    config: Option<Configured>,
+    config: Option<ConfiguredSync>,
 }
 
 #[derive(Deserialize)]
-struct Configured {
+struct ConfiguredSync {
     #[serde(default)]
     sync_always: bool,
 }
@@ -27,7 +27,7 @@ struct Configured {
 /// that are kept, and the connected server must be among them. One server of a cluster that is down prevents no
 /// start: what most servers have is not lost with it.
 pub(super) async fn check_syncs(
-    wire: &Wire,
+    wire: &BrokerWire,
     pages: &[String],
     copies: usize,
     patience: Duration,
@@ -68,7 +68,7 @@ pub(super) async fn check_syncs(
     Err(BrokerFault::Unseen { page: pages.join(", "), why })
 }
 
-fn read_page(page: &str, patience: Duration) -> Result<Page, String> {
+fn read_page(page: &str, patience: Duration) -> Result<MonitorPage, String> {
     let agent: ureq::Agent = ureq::Agent::config_builder().timeout_global(Some(patience)).build().into();
     let address = format!("http://{page}/jsz?config=1");
     let mut answer = agent.get(&address).call().map_err(|error| error.to_string())?;

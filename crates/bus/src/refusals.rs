@@ -29,13 +29,13 @@ pub struct RefusedConnection {
 pub struct RefusedConnections(Subscriber);
 
 #[derive(Deserialize)]
-struct Word {
+struct AdvisoryWord {
     r#type: String,
-    client: Client,
+    client: AdvisoryClient,
 }
 
 #[derive(Deserialize)]
-struct Client {
+struct AdvisoryClient {
     #[serde(default)]
     host: String,
 }
@@ -66,7 +66,7 @@ impl RefusedConnections {
 
 fn read_refusal(bytes: &[u8]) -> Option<RefusedConnection> {
     let bytes = Some(bytes).filter(|bytes| bytes.len() <= MOST)?;
-    let word: Word = serde_json::from_slice(bytes).ok()?;
+    let word: AdvisoryWord = serde_json::from_slice(bytes).ok()?;
     (word.r#type == KIND).then(|| RefusedConnection { from: word.client.host.parse().ok() })
 }
 

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::subjects::BrokerSubjects;
 use super::unusable::BrokerFault;
-use super::wire::Wire;
+use super::wire::BrokerWire;
 use super::{Broker, bus, source};
 use systole_core::types::ids::Name;
 use systole_core::types::time::Millis;
@@ -35,11 +35,11 @@ impl WorkerSilence {
     /// Reads the broker's advisory.
     pub fn parse(advisory: &[u8]) -> Option<WorkerSilence> {
         #[derive(Deserialize)]
-        struct Advisory {
+        struct SilenceAdvisory {
             stream_seq: u64,
             timestamp: String,
         }
-        let Advisory { stream_seq: place, timestamp } = serde_json::from_slice(advisory).ok()?;
+        let SilenceAdvisory { stream_seq: place, timestamp } = serde_json::from_slice(advisory).ok()?;
         Some(WorkerSilence { place, said: Millis::parse(&timestamp)? })
     }
 }
@@ -61,7 +61,7 @@ fn stream_config(organism: &Name, subjects: &BrokerSubjects, copies: usize) -> C
 
 /// Finds the stream, or makes it.
 pub(super) async fn find_or_make(
-    wire: &Wire,
+    wire: &BrokerWire,
     organism: &Name,
     subjects: &BrokerSubjects,
     copies: usize,

@@ -11,10 +11,10 @@ use async_nats::jetstream::stream::{Config, DiscardPolicy, Info, RawMessage, Ret
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::credentials::Credentials;
+use super::credentials::BrokerCredentials;
 use super::subjects::BrokerSubjects;
 use super::unusable::BrokerFault;
-use super::wire::{LogCaller, Wire};
+use super::wire::{BrokerWire, LogCaller};
 use super::{bus, fitness};
 use systole_core::types::ids::Name;
 
@@ -23,7 +23,7 @@ use systole_core::types::ids::Name;
 pub const LEFT_BEHIND: Duration = Duration::from_secs(10);
 
 /// The stream of a log.
-pub(super) const RECORDS: bus::Held = bus::Held {
+pub(super) const RECORDS: bus::HeldMessages = bus::HeldMessages {
     format: 2,
     retention: "messages leave it when they were read",
     share: "of a partition",
@@ -52,7 +52,7 @@ pub struct StreamExtent {
 
 /// The stream of a log, and what is too large for it.
 pub struct LogSource {
-    pub(super) wire: Arc<Wire>,
+    pub(super) wire: Arc<BrokerWire>,
     pub(super) subjects: BrokerSubjects,
     organism: Name,
     pub(super) stream: String,
@@ -68,7 +68,7 @@ impl LogSource {
     pub async fn find_log(
         organism: &Name,
         url: &str,
-        credentials: Option<&Credentials>,
+        credentials: Option<&BrokerCredentials>,
         first: LogCaller,
         patience: Duration,
     ) -> Result<LogSource, BrokerFault> {
@@ -87,11 +87,11 @@ impl LogSource {
     async fn find_as(
         organism: &Name,
         url: &str,
-        credentials: Option<&Credentials>,
+        credentials: Option<&BrokerCredentials>,
         caller: LogCaller,
         patience: Duration,
     ) -> Result<LogSource, BrokerFault> {
-        let wire = Wire::lay_wire(organism, caller, url, credentials, patience).await?;
+        let wire = BrokerWire::lay_wire(organism, caller, url, credentials, patience).await?;
         fitness::check_version(&wire)?;
         let subjects = BrokerSubjects::new(organism);
         let stream = subjects.log_stream();
@@ -110,7 +110,7 @@ impl LogSource {
     }
 
     /// The stream of that organism, which is known to exist with this many copies.
-    pub(super) fn new(wire: Arc<Wire>, organism: &Name, copies: usize) -> LogSource {
+    pub(super) fn new(wire: Arc<BrokerWire>, organism: &Name, copies: usize) -> LogSource {
         let subjects = BrokerSubjects::new(organism);
         let (stream, apart) = (subjects.log_stream(), subjects.apart_stream());
         LogSource { wire, subjects, organism: organism.clone(), stream, apart, copies }
@@ -194,7 +194,7 @@ pub(super) fn make_config(organism: &Name, subjects: &BrokerSubjects, replicas: 
 }
 
 /// A stream's description; `None` if there is no such stream.
-pub(super) async fn told_of(wire: &Wire, stream: &str) -> Result<Option<Info>, BrokerFault> {
+pub(super) async fn told_of(wire: &BrokerWire, stream: &str) -> Result<Option<Info>, BrokerFault> {
     let what = format!("the stream {stream} was looked for");
     match wire.ask_api::<Info>(&what, &format!("STREAM.INFO.{stream}"), &json!({})).await? {
         Response::Ok(info) => Ok(Some(info)),
@@ -205,16 +205,16 @@ pub(super) async fn told_of(wire: &Wire, stream: &str) -> Result<Option<Info>, B
 
 /// One message of a stream, as its leader has it.
 pub(super) async fn read_message(
-    wire: &Wire,
+    wire: &BrokerWire,
     what: &str,
     stream: &str,
     asked: Value,
 ) -> Result<Option<StoredMessage>, BrokerFault> {
     #[derive(Deserialize)]
-    struct Found {
+    struct FoundMessage {
         message: RawMessage,
     }
-    match wire.ask_api::<Found>(what, &format!("STREAM.MSG.GET.{stream}"), &asked).await? {
+    match wire.ask_api::<FoundMessage>(what, &format!("STREAM.MSG.GET.{stream}"), &asked).await? {
         Response::Ok(found) => {
             let message = StreamMessage::try_from(found.message);
             let message = message.map_err(|error| wire.report_refused(what, &error.to_string()))?;

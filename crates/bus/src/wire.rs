@@ -21,7 +21,7 @@ use serde::de::DeserializeOwned;
 use tokio::sync::watch;
 use tokio::time::timeout;
 
-use super::credentials::Credentials;
+use super::credentials::BrokerCredentials;
 use super::subjects::BrokerSubjects;
 use super::unusable::{BrokerFault, make_line};
 use systole_core::types::ids::Name;
@@ -45,12 +45,12 @@ pub struct ConnectionState {
 
 /// The last thing that the broker forbade.
 #[derive(Clone, Default)]
-struct Forbidden {
+struct ForbiddenSubject {
     times: u64,
     words: String,
 }
 
-impl Forbidden {
+impl ForbiddenSubject {
     /// Whether no question can be answered at all: the broker reports that once, and never again.
     fn concerns_all(&self) -> bool {
         self.words.to_lowercase().contains("subscription")
@@ -99,7 +99,7 @@ impl LogCaller {
 }
 
 /// A connection, and what the broker forbade on it.
-pub(super) struct Wire {
+pub(super) struct BrokerWire {
     pub(super) client: Client,
     pub(super) jetstream: Context,
     pub(super) address: String,
@@ -107,22 +107,22 @@ pub(super) struct Wire {
     caller: LogCaller,
     /// Whether it showed the broker any credentials.
     pub(super) shows_key: bool,
-    forbidden: watch::Receiver<Forbidden>,
+    forbidden: watch::Receiver<ForbiddenSubject>,
     pub(super) link: watch::Receiver<ConnectionState>,
 }
 
-impl Wire {
+impl BrokerWire {
     /// Connects and shows the credentials.
     pub(super) async fn lay_wire(
         organism: &Name,
         caller: LogCaller,
         url: &str,
-        credentials: Option<&Credentials>,
+        credentials: Option<&BrokerCredentials>,
         patience: Duration,
-    ) -> Result<Wire, BrokerFault> {
+    ) -> Result<BrokerWire, BrokerFault> {
         let servers = parse_servers(url)?;
         let address = servers.iter().map(write_address).collect::<Vec<_>>().join(", ");
-        let (forbid, forbidden) = watch::channel(Forbidden::default());
+        let (forbid, forbidden) = watch::channel(ForbiddenSubject::default());
         // A broker need not grant this subscription; questions are answered all the same.
         let unheard =
             format!("subscription to \"{}\"", BrokerSubjects::new(organism).name_refused()).to_lowercase();
@@ -146,7 +146,7 @@ impl Wire {
                         if words.to_lowercase().contains("permissions violation") =>
                     {
                         let words = make_line(&words);
-                        forbid.send_modify(|last| *last = Forbidden { times: last.times + 1, words });
+                        forbid.send_modify(|last| *last = ForbiddenSubject { times: last.times + 1, words });
                     }
                     Event::Connected => links.send_modify(|link| link.stands = true),
                     Event::Disconnected => links.send_modify(|link| {
@@ -171,7 +171,7 @@ impl Wire {
         };
         let mut jetstream = caller.make_context(organism, client.clone());
         jetstream.set_timeout(patience);
-        Ok(Wire { client, jetstream, address, patience, caller, shows_key, forbidden, link })
+        Ok(BrokerWire { client, jetstream, address, patience, caller, shows_key, forbidden, link })
     }
 
     /// Asks the broker's own interface. `what` says what the pump did, as in `it was asked for its streams`. Every

@@ -5,7 +5,7 @@
 use systole_kit::DocumentLimits;
 use systole_kit::reply::ListenerDocument;
 
-use super::process::{Root, root_of};
+use super::process::{ProgramRoot, root_of};
 
 /// The kind of a document.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -52,11 +52,11 @@ impl DocumentKind {
 /// The kind of a document.
 pub fn document_kind(word: &[u8]) -> DocumentKind {
     match root_of(word) {
-        Root::Reply { delivery } => DocumentKind::Reply { delivery },
-        Root::Stray => DocumentKind::Other,
+        ProgramRoot::Reply { delivery } => DocumentKind::Reply { delivery },
+        ProgramRoot::Stray => DocumentKind::Other,
         // An unreadable document counts as nothing: the door might find a reply in it, which would then end no
         // delivery.
-        Root::Other => match ListenerDocument::parse(word, &DocumentLimits::default()) {
+        ProgramRoot::Other => match ListenerDocument::parse(word, &DocumentLimits::default()) {
             Ok(ListenerDocument::Reply { delivery, .. }) => DocumentKind::Reply { delivery },
             Ok(
                 ListenerDocument::Journal { delivery, id, .. } | ListenerDocument::Ask { delivery, id, .. },

@@ -23,11 +23,11 @@ use super::mailbox::MailboxItem;
 use super::post::{Post, UNSENT, called_back, describe_damage};
 use systole_core::types::codes::Code;
 use systole_core::types::ports::{ArrivedDocument, Delivery, LeaseToken};
-use systole_system::tasks::{self, Caught, PanicMessage, RunningTask, TaskKind};
+use systole_system::tasks::{self, CaughtTask, PanicMessage, RunningTask, TaskKind};
 
 mod line;
 
-use line::Board;
+use line::AnswerBoard;
 
 /// The future of a listener's final answer.
 pub type ReplyFuture = Pin<Box<dyn Future<Output = ReplyContent> + Send>>;
@@ -44,7 +44,7 @@ pub type ReplyFuture = Pin<Box<dyn Future<Output = ReplyContent> + Send>>;
 /// struct Echo;
 ///
 /// impl InlineListener for Echo {
-///     fn answer(self: Arc<Self>, asked: Delivered, _: Arc<dyn Line>) -> ReplyFuture {
+///     fn answer_delivery(self: Arc<Self>, asked: Delivered, _: Arc<dyn Line>) -> ReplyFuture {
 ///         Box::pin(async move { ReplyContent::Items(vec![Item::plain(asked.payload)]) })
 ///     }
 /// }
@@ -72,12 +72,12 @@ where
     F: Fn(Delivered, Arc<dyn Line>) -> A + Send + Sync + 'static,
     A: Future<Output = ReplyContent> + Send + 'static,
 {
-    Arc::new(Closure(answer))
+    Arc::new(ClosureListener(answer))
 }
 
-struct Closure<F>(F);
+struct ClosureListener<F>(F);
 
-impl<F, A> InlineListener for Closure<F>
+impl<F, A> InlineListener for ClosureListener<F>
 where
     F: Fn(Delivered, Arc<dyn Line>) -> A + Send + Sync + 'static,
     A: Future<Output = ReplyContent> + Send + 'static,
@@ -97,7 +97,7 @@ pub(super) fn start_carrier(post: &Post, listener: Arc<dyn InlineListener>) -> R
 async fn serve_listener(post: Post, listener: Arc<dyn InlineListener>) {
     // Nothing is ever sent on this channel. It closes when the last delivery that holds an end of it is over.
     let (running, mut all_over) = mpsc::channel::<Infallible>(1);
-    let board = Arc::new(Board::default());
+    let board = Arc::new(AnswerBoard::default());
     post.report_joined().await;
     loop {
         while let Some(item) = post.mailbox.next_now() {
@@ -128,7 +128,7 @@ async fn bring_delivery(
     delivery: &Delivery,
     post: &Post,
     listener: &Arc<dyn InlineListener>,
-    board: &Arc<Board>,
+    board: &Arc<AnswerBoard>,
     running: &mpsc::Sender<Infallible>,
 ) {
     let token = delivery.lease.token.clone();
@@ -139,7 +139,7 @@ async fn bring_delivery(
     };
     let listener = listener.clone();
     let (line, hung_up) = line::open_line(post, board, &token);
-    let mut answer = Caught::new(Box::pin(async move {
+    let mut answer = CaughtTask::new(Box::pin(async move {
         let _hung_up = hung_up;
         listener.answer_delivery(asked, line).await
     }));
@@ -160,7 +160,7 @@ async fn bring_delivery(
     }
 }
 
-async fn wait_for_answer(post: Post, token: LeaseToken, answer: Caught<ReplyContent>) {
+async fn wait_for_answer(post: Post, token: LeaseToken, answer: CaughtTask<ReplyContent>) {
     let grace = Duration::from_millis(post.pace.eof_ms.saturating_add(post.pace.term_ms));
     let last_moment = async {
         post.wait_for_stop().await;

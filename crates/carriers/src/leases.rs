@@ -21,17 +21,17 @@ const TOKEN_DIGITS: usize = 32;
 /// Leases by token.
 #[derive(Default)]
 pub struct LeaseTable {
-    inside: Mutex<Inside>,
+    inside: Mutex<LeaseRows>,
 }
 
 #[derive(Default)]
-struct Inside {
+struct LeaseRows {
     leases: FastMap<LeaseToken, Arc<Lease>>,
     over: VecDeque<LeaseToken>,
 }
 
 impl LeaseTable {
-    fn with_lock<T>(&self, work: impl FnOnce(&mut Inside) -> T) -> T {
+    fn with_lock<T>(&self, work: impl FnOnce(&mut LeaseRows) -> T) -> T {
         work(&mut self.inside.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
@@ -74,9 +74,9 @@ impl HmacTokens {
 }
 
 /// Takes text without a copy of it.
-struct Keyed(Hmac<Sha256>);
+struct KeyedHash(Hmac<Sha256>);
 
-impl fmt::Write for Keyed {
+impl fmt::Write for KeyedHash {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         self.0.update(text.as_bytes());
         Ok(())
@@ -86,7 +86,7 @@ impl fmt::Write for Keyed {
 impl HmacTokens {
     /// The code of these fields. No field contains a line break.
     fn make_code(&self, fields: &[&dyn Display]) -> [u8; 32] {
-        let mut keyed = Keyed(self.keyed.clone());
+        let mut keyed = KeyedHash(self.keyed.clone());
         for field in fields {
             // Adding to a hash cannot fail.
             let _infallible = writeln!(keyed, "{field}");

@@ -31,9 +31,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use systole_kit::told::PumpAnswer;
 use tokio::sync::{mpsc, watch};
 
-use mailbox::{Mailbox, Refused};
+use mailbox::{Mailbox, RefusedDelivery};
 use post::Post;
-use process::Workplace;
+use process::ProgramPlace;
 use systole_bus::Broker;
 use systole_core::types::codes::Code;
 use systole_core::types::composition::{Composition, Listener, Reach};
@@ -100,14 +100,14 @@ pub fn check_sandboxes(composition: &Composition, is_still: bool) -> Result<(), 
 }
 
 /// The start of one carrier.
-type Beginning = Box<dyn FnOnce() -> RunningTask + Send>;
+type CarrierStart = Box<dyn FnOnce() -> RunningTask + Send>;
 
 /// The carriers of one organism, one for each of its listeners.
 pub struct Carriers {
     posts: BTreeMap<Name, Post>,
     reports: mpsc::Sender<CarrierReport>,
     stop: watch::Sender<bool>,
-    beginnings: Mutex<Vec<Beginning>>,
+    beginnings: Mutex<Vec<CarrierStart>>,
     tasks: Mutex<Vec<RunningTask>>,
 }
 
@@ -125,7 +125,7 @@ impl Carriers {
         let around = Arc::new(surroundings);
         let (stop, is_stopped) = watch::channel(false);
         let mut posts = BTreeMap::new();
-        let mut beginnings: Vec<Beginning> = Vec::new();
+        let mut beginnings: Vec<CarrierStart> = Vec::new();
         for listener in composition.listeners.values().chain(kept) {
             let name = &listener.name;
             let post = Post {
@@ -146,12 +146,12 @@ impl Carriers {
                 }
                 Reach::Process(program) => {
                     let badge = (composition.organism.clone(), name.clone());
-                    let place = Workplace::new(program.clone(), badge, around.clone());
+                    let place = ProgramPlace::new(program.clone(), badge, around.clone());
                     Box::new(move || process::start_carrier(&post, place))
                 }
                 Reach::Nats | Reach::Hosted => match &broker {
                     Some(broker) => {
-                        let (broker, terms) = (broker.clone(), nats::Terms::from_listener(listener));
+                        let (broker, terms) = (broker.clone(), nats::CarrierTerms::from_listener(listener));
                         Box::new(move || nats::start_carrier(&post, broker, terms))
                     }
                     None if is_still => continue,
@@ -216,10 +216,10 @@ impl Carrier for Carriers {
         };
         match post.mailbox.put_delivery(delivery) {
             Ok(()) => {}
-            Err((delivery, Refused::Closed)) => {
+            Err((delivery, RefusedDelivery::Closed)) => {
                 self.report_gone(&delivery, Code::ListenerDown, "the listener was stopped");
             }
-            Err((delivery, Refused::Full)) => {
+            Err((delivery, RefusedDelivery::Full)) => {
                 self.report_gone(&delivery, Code::ListenerThrottled, Code::ListenerThrottled.meaning());
             }
         }

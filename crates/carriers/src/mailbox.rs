@@ -32,18 +32,18 @@ pub(super) enum MailboxItem {
 
 /// Something other than a delivery to bring to the listener.
 #[derive(Debug)]
-pub(super) enum Side {
+pub(super) enum MailboxSide {
     /// A note that an answer is no longer wanted.
     Cancel(LeaseToken),
     /// The answer to a journal entry or a question.
     Answer(PumpAnswer),
 }
 
-impl From<Side> for MailboxItem {
-    fn from(side: Side) -> MailboxItem {
+impl From<MailboxSide> for MailboxItem {
+    fn from(side: MailboxSide) -> MailboxItem {
         match side {
-            Side::Cancel(token) => MailboxItem::Cancel(token),
-            Side::Answer(answer) => MailboxItem::Answer(answer),
+            MailboxSide::Cancel(token) => MailboxItem::Cancel(token),
+            MailboxSide::Answer(answer) => MailboxItem::Answer(answer),
         }
     }
 }
@@ -54,7 +54,7 @@ const ANSWERS: usize = 2 * (limits::ASKS + limits::JOURNAL);
 
 /// Why a delivery was not taken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Refused {
+pub(super) enum RefusedDelivery {
     /// The listener was stopped.
     Closed,
     /// The listener already has as many deliveries as it may have.
@@ -67,15 +67,15 @@ const DEAD: usize = 16;
 
 pub(super) struct Mailbox {
     room: usize,
-    papers: Mutex<Papers>,
+    papers: Mutex<MailboxPapers>,
     arrived: Notify,
     recalled: Notify,
 }
 
 #[derive(Default)]
-struct Papers {
+struct MailboxPapers {
     waiting: VecDeque<Delivery>,
-    out: HashMap<Arc<str>, Option<Recall>>,
+    out: HashMap<Arc<str>, Option<RecalledDelivery>>,
     /// Those of them that an earlier life of the pump handed over, until they are found or handed over again.
     expected: HashSet<Arc<str>>,
     cancels: VecDeque<LeaseToken>,
@@ -90,13 +90,13 @@ struct Papers {
 }
 
 #[derive(Clone, Copy)]
-struct Recall {
+struct RecalledDelivery {
     why: CallBack,
     at: Instant,
 }
 
 impl Mailbox {
-    fn lock_papers(&self) -> MutexGuard<'_, Papers> {
+    fn lock_papers(&self) -> MutexGuard<'_, MailboxPapers> {
         // Every change below is complete before anything can panic, so the mailbox is valid even if the lock is
         // poisoned.
         self.papers.lock().unwrap_or_else(PoisonError::into_inner)
@@ -116,10 +116,10 @@ impl Mailbox {
     }
 
     /// Puts a delivery on the mailbox.
-    pub(super) fn put_delivery(&self, delivery: Delivery) -> Result<(), (Delivery, Refused)> {
+    pub(super) fn put_delivery(&self, delivery: Delivery) -> Result<(), (Delivery, RefusedDelivery)> {
         let mut papers = self.lock_papers();
         if papers.closed {
-            return Err((delivery, Refused::Closed));
+            return Err((delivery, RefusedDelivery::Closed));
         }
         // One that is out already takes no further place, also while it waits to be handed over again.
         let is_out = papers.out.contains_key(&delivery.lease.token.0);
@@ -130,7 +130,7 @@ impl Mailbox {
         let waiting = papers.waiting.iter().filter(takes_place).count();
         let places = waiting + papers.unsent.len() + papers.out.len() - papers.expected.len();
         if !is_out && places >= self.room {
-            return Err((delivery, Refused::Full));
+            return Err((delivery, RefusedDelivery::Full));
         }
         papers.waiting.push_back(delivery);
         drop(papers);
@@ -148,7 +148,7 @@ impl Mailbox {
         if waiting.is_some() && !papers.out.contains_key(&token.0) {
             papers.unsent.push_back((token.clone(), why));
         } else if let Some(recall @ None) = papers.out.get_mut(&token.0) {
-            *recall = Some(Recall { why, at: Instant::now() });
+            *recall = Some(RecalledDelivery { why, at: Instant::now() });
             papers.cancels.push_back(token.clone());
         } else {
             return;
@@ -193,10 +193,10 @@ impl Mailbox {
     }
 
     /// The next thing already here that is no delivery.
-    pub(super) fn next_aside(&self) -> Option<Side> {
+    pub(super) fn next_aside(&self) -> Option<MailboxSide> {
         let mut papers = self.lock_papers();
-        let cancel = papers.cancels.pop_front().map(Side::Cancel);
-        cancel.or_else(|| papers.answers.pop_front().map(Side::Answer))
+        let cancel = papers.cancels.pop_front().map(MailboxSide::Cancel);
+        cancel.or_else(|| papers.answers.pop_front().map(MailboxSide::Answer))
     }
 
     /// The end of a delivery that was reported gone is on disk.
@@ -338,7 +338,7 @@ impl Mailbox {
 mod tests {
     use std::sync::Arc;
 
-    use systole_kit::envelope::{Delivered, Stamp};
+    use systole_kit::envelope::{Delivered, EnvelopeStamp};
     use systole_kit::{DocumentLimits, Payload};
 
     use super::*;
@@ -354,7 +354,7 @@ mod tests {
             config: Digest::hash_bytes(b""),
         };
         let payload = Payload::parse(b"<ask xmlns=\"urn:test\"/>", &DocumentLimits::default()).unwrap();
-        let (from, thread, stamp) = (String::new(), String::new(), Stamp::default());
+        let (from, thread, stamp) = (String::new(), String::new(), EnvelopeStamp::default());
         Delivery {
             lease: Arc::new(lease),
             turn: DeliveredTurn::Composed(Box::new(Delivered { from, to: None, thread, stamp, payload })),
@@ -433,11 +433,11 @@ mod tests {
     fn a_desk_has_room_for_one_more_than_its_listener() {
         let mailbox = mailbox(&["a"], 1);
         assert!(mailbox.put_delivery(delivery("b")).is_ok());
-        assert!(matches!(mailbox.put_delivery(delivery("c")), Err((_, Refused::Full))));
+        assert!(matches!(mailbox.put_delivery(delivery("c")), Err((_, RefusedDelivery::Full))));
         assert!(mailbox.settle_delivery("a"));
         assert!(mailbox.put_delivery(delivery("c")).is_ok());
         mailbox.close_mailbox();
-        assert!(matches!(mailbox.put_delivery(delivery("d")), Err((_, Refused::Closed))));
+        assert!(matches!(mailbox.put_delivery(delivery("d")), Err((_, RefusedDelivery::Closed))));
     }
 
     #[tokio::test]
@@ -462,6 +462,6 @@ mod tests {
             mailbox.put_delivery(delivery("b")).is_ok(),
             "the pump counts the slot of a as free a moment before"
         );
-        assert!(matches!(mailbox.put_delivery(delivery("c")), Err((_, Refused::Full))));
+        assert!(matches!(mailbox.put_delivery(delivery("c")), Err((_, RefusedDelivery::Full))));
     }
 }

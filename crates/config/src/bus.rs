@@ -9,7 +9,7 @@ use super::names::variable;
 use super::secrets;
 use super::tree::{Node, Span, Value};
 use super::value::{self, Fields, fields};
-use systole_bus::Credentials;
+use systole_bus::BrokerCredentials;
 use systole_core::types::codes::Code;
 
 /// The content of the section `bus`.
@@ -56,10 +56,13 @@ pub struct BusKeyFault {
 impl BusKey {
     /// The pump's credentials. `read` returns the value of a variable. Line breaks and spaces around the seed are
     /// removed, because they come from the file it was read from.
-    pub fn credentials(&self, read: impl FnOnce(&str) -> Option<String>) -> Result<Credentials, BusKeyFault> {
+    pub fn credentials(
+        &self,
+        read: impl FnOnce(&str) -> Option<String>,
+    ) -> Result<BrokerCredentials, BusKeyFault> {
         let seed = read(&self.variable).map(|seed| seed.trim().to_owned()).filter(|seed| !seed.is_empty());
         match seed {
-            Some(seed) if secrets::is_seed(&seed) => Ok(Credentials::from_seed(seed)),
+            Some(seed) if secrets::is_seed(&seed) => Ok(BrokerCredentials::from_seed(seed)),
             Some(_) => Err(self.without("holds none")),
             None => Err(self.without("is not set")),
         }
@@ -76,13 +79,13 @@ impl BusKey {
 pub fn named_key(
     variable: &str,
     read: impl FnOnce(&str) -> Option<String>,
-) -> Result<Credentials, &'static str> {
+) -> Result<BrokerCredentials, &'static str> {
     if secrets::looks_like_key(variable) || secrets::is_seed(variable) {
         return Err("this looks like a key itself, and is not repeated; write the name of a variable");
     }
     let seed = read(variable).map(|seed| seed.trim().to_owned()).filter(|seed| !seed.is_empty());
     match seed {
-        Some(seed) if secrets::is_seed(&seed) => Ok(Credentials::from_seed(seed)),
+        Some(seed) if secrets::is_seed(&seed) => Ok(BrokerCredentials::from_seed(seed)),
         Some(_) => Err("the variable of that name holds no seed of an nkey, which begins with SU"),
         None => Err("the variable of that name is not set"),
     }

@@ -18,7 +18,7 @@ use super::inbound::{find_earlier, key_of, refuse_larger};
 use super::message_bounds::MessageBounds;
 use super::outcome::{outcome_within, read_wait};
 use super::request_refusals::{describe_stopping, unfit_request};
-use systole_bus::{Broker, FailedLogins, ReplyRoute, UnreadMessage, to_token};
+use systole_bus::{Broker, LoginFailures, ReplyRoute, UnreadMessage, to_token};
 use systole_core::types::codes::Code;
 use systole_core::types::ids::Name;
 use systole_core::types::refusal::Refusal;
@@ -75,7 +75,7 @@ impl WireDoor {
 async fn serve_messages(
     state: Arc<WireState>,
     broker: Weak<Broker>,
-    mut opened: Result<FailedLogins, String>,
+    mut opened: Result<LoginFailures, String>,
 ) {
     let mut closed = state.closed.clone();
     let mut is_deaf = false;
@@ -108,7 +108,7 @@ async fn serve_messages(
 /// Takes messages until this opening ends; returns whether the door was closed.
 async fn take_messages(
     state: &Arc<WireState>,
-    mut failed_logins: FailedLogins,
+    mut failed_logins: LoginFailures,
     closed: &mut watch::Receiver<bool>,
 ) -> bool {
     loop {

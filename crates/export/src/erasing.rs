@@ -18,7 +18,7 @@ use systole_core::types::record::{
     ApprovalEffect, MessageRole, Record, RecordCode, RecordKind, SteerEffect, TimerEffect,
 };
 use systole_kit::journal::{EarlierEntry, JournalEntry};
-use systole_log::sqlite::{Erasure, SqliteReader};
+use systole_log::sqlite::{LogErasure, SqliteReader};
 use systole_queries::glance::attribute;
 
 pub use need::ThreadNeed;
@@ -40,7 +40,7 @@ pub enum ErasureScope {
 #[derive(Debug, Default)]
 pub struct ErasurePlan {
     /// What the log loses.
-    pub erasure: Erasure,
+    pub erasure: LogErasure,
     /// The numbers of the parts that go, for each record.
     pub parts: BTreeMap<Position, Vec<usize>>,
     /// Positions of records that were named and have lost everything before.

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use systole_kit::DocumentLimits;
-use systole_kit::gate::{Gate, GateStep};
+use systole_kit::gate::{GateStep, XmlGate};
 
 use super::holes::HoleReason;
 use super::record_line::parse_digest;
@@ -330,7 +330,7 @@ impl NamedHashes {
 
 /// The values of all attributes of a payload, each of its texts, and all of its text.
 fn list_texts(body: &[u8]) -> Option<Vec<String>> {
-    let mut gate = Gate::new_strict(body, &DocumentLimits::FROM_PUMP).ok()?;
+    let mut gate = XmlGate::new_strict(body, &DocumentLimits::FROM_PUMP).ok()?;
     let (mut found, mut whole) = (Vec::new(), String::new());
     loop {
         match gate.read_step().ok()? {

@@ -4,7 +4,7 @@
 use std::io::Write;
 
 use systole_kit::DocumentLimits;
-use systole_kit::gate::{Gate, GateStep};
+use systole_kit::gate::{GateStep, XmlGate};
 
 use super::record_line::hex_of;
 use super::{ExportFault, ExportScope};
@@ -81,7 +81,7 @@ pub(super) fn is_left_out(record: &Record) -> bool {
 
 /// Whether the bytes are one element, so that they can be part of a document.
 fn is_payload(body: &[u8]) -> bool {
-    let Ok(mut gate) = Gate::new_strict(body, &DocumentLimits::FROM_PUMP) else { return false };
+    let Ok(mut gate) = XmlGate::new_strict(body, &DocumentLimits::FROM_PUMP) else { return false };
     loop {
         match gate.read_step() {
             Ok(GateStep::Done) => return body.first() == Some(&b'<') && !body.starts_with(b"<?"),

@@ -54,8 +54,14 @@ const RULES: [&str; 2] = [".gitignore", ".ignore"];
 /// Lists the files below `from`, which is `.` or a path below the root.
 #[must_use]
 pub fn walk_files(root: &FolderRoot, from: &str, hidden: HiddenNames, bound: WorkBound<'_>) -> WalkedFiles {
-    let mut walking =
-        Walking { root, hidden, bound, found: WalkedFiles::default(), rules: Vec::new(), has_unread: false };
+    let mut walking = FolderWalk {
+        root,
+        hidden,
+        bound,
+        found: WalkedFiles::default(),
+        rules: Vec::new(),
+        has_unread: false,
+    };
     let from = if from == "." { "" } else { from };
     // The rules of the folders above the first one count as well.
     let mut above = String::new();
@@ -68,7 +74,7 @@ pub fn walk_files(root: &FolderRoot, from: &str, hidden: HiddenNames, bound: Wor
     walking.found
 }
 
-struct Walking<'w> {
+struct FolderWalk<'w> {
     root: &'w FolderRoot,
     hidden: HiddenNames,
     bound: WorkBound<'w>,
@@ -78,7 +84,7 @@ struct Walking<'w> {
     has_unread: bool,
 }
 
-impl Walking<'_> {
+impl FolderWalk<'_> {
     fn walk_folder(&mut self, path: &str, depth: usize) {
         if depth > limits::FOLDERS || self.bound.is_over() {
             self.found.is_partial = true;

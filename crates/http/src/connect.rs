@@ -14,11 +14,11 @@ use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 
 use super::address::HttpAddress;
-use super::proxy::Proxy;
+use super::proxy::ProxyAddress;
 
 /// A stream of bytes both ways.
-pub(super) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
-impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
+pub(super) trait HttpStream: AsyncRead + AsyncWrite + Send + Unpin {}
+impl<S: AsyncRead + AsyncWrite + Send + Unpin> HttpStream for S {}
 
 /// Why there is no connection.
 #[derive(Debug, thiserror::Error)]
@@ -49,11 +49,11 @@ pub enum ConnectFault {
 
 /// Opens connections.
 #[derive(Clone)]
-pub(super) struct Connector {
+pub(super) struct StreamConnector {
     tls: Arc<ClientConfig>,
 }
 
-impl Connector {
+impl StreamConnector {
     /// With those roots for TLS.
     pub(super) fn new(roots: RootCertStore) -> Result<Self, rustls::Error> {
         let ring = Arc::new(rustls::crypto::ring::default_provider());
@@ -68,21 +68,21 @@ impl Connector {
     pub(super) async fn open_stream(
         &self,
         to: &HttpAddress,
-        via: Option<&Proxy>,
+        via: Option<&ProxyAddress>,
         within: Duration,
-    ) -> Result<Box<dyn Stream>, ConnectFault> {
+    ) -> Result<Box<dyn HttpStream>, ConnectFault> {
         let opening = async {
             let stream = match via {
                 None => connect_tcp(to, within).await?,
                 Some(proxy) => connect_through(proxy, to, within).await?,
             };
             if !to.tls {
-                return Ok(Box::new(stream) as Box<dyn Stream>);
+                return Ok(Box::new(stream) as Box<dyn HttpStream>);
             }
             let wrong = |fault| ConnectFault::Tls(io::Error::new(io::ErrorKind::InvalidInput, fault));
             let name = ServerName::try_from(to.host.clone()).map_err(wrong)?;
             let tls = TlsConnector::from(self.tls.clone()).connect(name, stream).await;
-            Ok(Box::new(tls.map_err(ConnectFault::Tls)?) as Box<dyn Stream>)
+            Ok(Box::new(tls.map_err(ConnectFault::Tls)?) as Box<dyn HttpStream>)
         };
         timeout(within, opening).await.unwrap_or(Err(ConnectFault::TooLate(within)))
     }
@@ -90,7 +90,7 @@ impl Connector {
 
 /// A connection to the proxy, and for TLS through it to the address itself. Without TLS the proxy reads the request.
 async fn connect_through(
-    proxy: &Proxy,
+    proxy: &ProxyAddress,
     to: &HttpAddress,
     within: Duration,
 ) -> Result<TcpStream, ConnectFault> {

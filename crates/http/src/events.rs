@@ -1,7 +1,7 @@
 //! Events of a stream: server-sent events, or one line of JSON each. Any split of the bytes gives the same events.
 //! Comments and unused fields are ignored. It knows no provider.
 
-use super::lines::{Ending, LineFault, Lines};
+use super::lines::{LineEnding, LineFault, LineReader};
 
 /// How a stream is cut into events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +32,7 @@ impl StreamEvent {
 #[derive(Debug)]
 pub struct EventReader {
     framing: StreamFraming,
-    lines: Lines,
+    lines: LineReader,
     most: usize,
     open: StreamEvent,
     /// Whether the open event has any text, even an empty one.
@@ -44,10 +44,16 @@ impl EventReader {
     #[must_use]
     pub fn new(framing: StreamFraming, most: usize) -> Self {
         let ending = match framing {
-            StreamFraming::Events => Ending::Any,
-            StreamFraming::Lines => Ending::LineFeed,
+            StreamFraming::Events => LineEnding::Any,
+            StreamFraming::Lines => LineEnding::LineFeed,
         };
-        Self { framing, lines: Lines::new(ending, most), most, open: StreamEvent::default(), says: false }
+        Self {
+            framing,
+            lines: LineReader::new(ending, most),
+            most,
+            open: StreamEvent::default(),
+            says: false,
+        }
     }
 
     /// Takes the next bytes. Read all events before feeding more.

@@ -28,11 +28,11 @@ use tokio::time::{Instant, timeout_at};
 
 pub use address::HttpAddress;
 pub use connect::ConnectFault;
-use connect::{Connector, Stream};
+use connect::{HttpStream, StreamConnector};
 pub use events::{EventReader, StreamEvent, StreamFraming};
 pub use lines::LineFault;
 pub use patience::{retry_after_ms, seconds_ms};
-pub use proxy::{Proxies, Proxy};
+pub use proxy::{ProxyAddress, ProxySettings};
 pub use rustls::RootCertStore;
 
 /// The most bytes of the head of an answer, and of one read.
@@ -40,7 +40,7 @@ const HEAD_BYTES: usize = 64 << 10;
 
 /// Why a request has no answer at all.
 #[derive(Debug)]
-pub enum Unanswered {
+pub enum RequestFault {
     /// There is no connection, so it was not sent.
     NoConnection(ConnectFault),
     /// The connection ended before it was sent.
@@ -56,8 +56,8 @@ pub enum Unanswered {
 /// Sends requests.
 #[derive(Clone)]
 pub struct HttpClient {
-    connector: Connector,
-    via: Option<Proxy>,
+    connector: StreamConnector,
+    via: Option<ProxyAddress>,
 }
 
 /// The roots of certificates that the web trusts.
@@ -66,7 +66,7 @@ pub fn web_roots() -> RootCertStore {
     RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() }
 }
 
-type Driving = Pin<Box<http1::Connection<TokioIo<Box<dyn Stream>>, Full<Bytes>>>>;
+type DrivingTask = Pin<Box<http1::Connection<TokioIo<Box<dyn HttpStream>>, Full<Bytes>>>>;
 
 /// An incoming answer.
 pub struct HttpAnswer {
@@ -75,7 +75,7 @@ pub struct HttpAnswer {
     /// Its headers.
     pub headers: HeaderMap,
     body: Incoming,
-    driving: Option<Driving>,
+    driving: Option<DrivingTask>,
     /// Parts that were already looked at and are still to be read.
     held: VecDeque<BodyPart>,
 }
@@ -97,8 +97,8 @@ pub enum BodyPart {
 
 impl HttpClient {
     /// A client that trusts these roots and uses that proxy.
-    pub fn new(roots: RootCertStore, via: Option<Proxy>) -> Result<Self, rustls::Error> {
-        Ok(Self { connector: Connector::new(roots)?, via })
+    pub fn new(roots: RootCertStore, via: Option<ProxyAddress>) -> Result<Self, rustls::Error> {
+        Ok(Self { connector: StreamConnector::new(roots)?, via })
     }
 
     /// Posts `body` and waits for the head of the answer, until `first` has passed.
@@ -112,7 +112,7 @@ impl HttpClient {
         body: Vec<u8>,
         connect: Duration,
         first: Duration,
-    ) -> Result<HttpAnswer, Unanswered> {
+    ) -> Result<HttpAnswer, RequestFault> {
         let mut request = Request::new(Full::new(Bytes::from(body)));
         *request.method_mut() = Method::POST;
         *request.headers_mut() = headers;
@@ -128,7 +128,7 @@ impl HttpClient {
         to: &HttpAddress,
         connect: Duration,
         first: Duration,
-    ) -> Result<HttpAnswer, Unanswered> {
+    ) -> Result<HttpAnswer, RequestFault> {
         self.send_request(to, Request::new(Full::new(Bytes::new())), connect, first).await
     }
 
@@ -143,18 +143,20 @@ impl HttpClient {
         mut request: Request<Full<Bytes>>,
         connect: Duration,
         first: Duration,
-    ) -> Result<HttpAnswer, Unanswered> {
+    ) -> Result<HttpAnswer, RequestFault> {
         let via = self.via.as_ref();
-        let stream = self.connector.open_stream(to, via, connect).await.map_err(Unanswered::NoConnection)?;
+        let stream =
+            self.connector.open_stream(to, via, connect).await.map_err(RequestFault::NoConnection)?;
         let host =
-            HeaderValue::from_str(&to.authority).map_err(|fault| Unanswered::Unwritable(fault.into()))?;
+            HeaderValue::from_str(&to.authority).map_err(|fault| RequestFault::Unwritable(fault.into()))?;
         // A proxy that reads the request needs the whole address.
         let read_on_the_way = via.filter(|_| !to.tls);
         let uri = match read_on_the_way {
             Some(_) => format!("http://{}{}", to.authority, to.path),
             None => to.path.clone(),
         };
-        *request.uri_mut() = uri.parse().map_err(|fault: InvalidUri| Unanswered::Unwritable(fault.into()))?;
+        *request.uri_mut() =
+            uri.parse().map_err(|fault: InvalidUri| RequestFault::Unwritable(fault.into()))?;
         request.headers_mut().insert(HOST, host);
         if let Some(value) = read_on_the_way.and_then(|proxy| proxy.authorization.clone()) {
             request.headers_mut().insert(PROXY_AUTHORIZATION, value);
@@ -163,7 +165,7 @@ impl HttpClient {
             .max_buf_size(HEAD_BYTES)
             .handshake(TokioIo::new(stream))
             .await
-            .map_err(Unanswered::NotSent)?;
+            .map_err(RequestFault::NotSent)?;
         let mut driving = Some(Box::pin(driving));
         let mut sending = std::pin::pin!(sender.send_request(request));
         let sent = std::future::poll_fn(|cx| {
@@ -171,9 +173,9 @@ impl HttpClient {
             sending.as_mut().poll(cx)
         });
         match timeout_at(Instant::now() + first, sent).await {
-            Err(_) => Err(Unanswered::TooLate),
-            Ok(Err(fault)) if fault.is_canceled() => Err(Unanswered::NotSent(fault)),
-            Ok(Err(fault)) => Err(Unanswered::NoHead(fault)),
+            Err(_) => Err(RequestFault::TooLate),
+            Ok(Err(fault)) if fault.is_canceled() => Err(RequestFault::NotSent(fault)),
+            Ok(Err(fault)) => Err(RequestFault::NoHead(fault)),
             Ok(Ok(answer)) => {
                 let (head, body) = answer.into_parts();
                 Ok(HttpAnswer {
@@ -189,7 +191,7 @@ impl HttpClient {
 }
 
 /// Lets the connection make progress. Its outcome shows at the future that waits for it.
-fn drive_connection(driving: &mut Option<Driving>, cx: &mut Context<'_>) {
+fn drive_connection(driving: &mut Option<DrivingTask>, cx: &mut Context<'_>) {
     if let Some(connection) = driving
         && connection.as_mut().poll(cx).is_ready()
     {

@@ -3,7 +3,7 @@
 
 /// What ends a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ending {
+pub(crate) enum LineEnding {
     /// CR, LF or both, as in server-sent events.
     Any,
     /// LF, with or without a CR before it, as in lines of JSON.
@@ -21,8 +21,8 @@ pub enum LineFault {
 
 /// The reader.
 #[derive(Debug)]
-pub(crate) struct Lines {
-    ending: Ending,
+pub(crate) struct LineReader {
+    ending: LineEnding,
     most: usize,
     held: Vec<u8>,
     /// Bytes at the front of `held` that were already returned.
@@ -35,8 +35,8 @@ pub(crate) struct Lines {
     begun: bool,
 }
 
-impl Lines {
-    pub(crate) fn new(ending: Ending, most: usize) -> Self {
+impl LineReader {
+    pub(crate) fn new(ending: LineEnding, most: usize) -> Self {
         Self { ending, most, held: Vec::new(), given: 0, looked: 0, after_cr: false, begun: false }
     }
 
@@ -55,7 +55,7 @@ impl Lines {
         }
         let rest = self.held.get(self.given..).unwrap_or_default();
         self.after_cr &= rest.is_empty();
-        let is_end = |byte: &u8| *byte == b'\n' || (*byte == b'\r' && self.ending == Ending::Any);
+        let is_end = |byte: &u8| *byte == b'\n' || (*byte == b'\r' && self.ending == LineEnding::Any);
         let unseen = rest.get(self.looked..).unwrap_or_default();
         let Some(at) = unseen.iter().position(is_end).map(|at| at + self.looked) else {
             self.looked = rest.len();
@@ -86,7 +86,7 @@ impl Lines {
     }
 
     fn decode_line(&self, line: &[u8]) -> Result<String, LineFault> {
-        let line = line.strip_suffix(b"\r").filter(|_| self.ending == Ending::LineFeed).unwrap_or(line);
+        let line = line.strip_suffix(b"\r").filter(|_| self.ending == LineEnding::LineFeed).unwrap_or(line);
         let text = std::str::from_utf8(line).map_err(|_| LineFault::NotUtf8)?;
         let text = if self.begun { text } else { text.strip_prefix('\u{feff}').unwrap_or(text) };
         Ok(text.to_owned())
@@ -98,11 +98,11 @@ mod tests {
     use super::*;
 
     fn read(
-        ending: Ending,
+        ending: LineEnding,
         most: usize,
         pieces: &[&[u8]],
     ) -> (Vec<String>, Result<Option<String>, LineFault>) {
-        let (mut lines, mut found) = (Lines::new(ending, most), Vec::new());
+        let (mut lines, mut found) = (LineReader::new(ending, most), Vec::new());
         for piece in pieces {
             lines.feed_bytes(piece);
             loop {
@@ -121,8 +121,8 @@ mod tests {
     fn any_split_gives_the_same_lines() {
         let text = "\u{feff}a: é\r\n\r\nb\rc\n\u{feff}d\n\r\u{1f9e0}".as_bytes();
         for (ending, lines) in [
-            (Ending::Any, vec!["a: é", "", "b", "c", "\u{feff}d", ""]),
-            (Ending::LineFeed, vec!["a: é", "", "b\rc", "\u{feff}d"]),
+            (LineEnding::Any, vec!["a: é", "", "b", "c", "\u{feff}d", ""]),
+            (LineEnding::LineFeed, vec!["a: é", "", "b\rc", "\u{feff}d"]),
         ] {
             let whole = read(ending, 100, &[text]);
             assert_eq!(whole.0, lines);
@@ -140,16 +140,19 @@ mod tests {
         for text in ["ok\n12345", "ok\n12345\n", "ok\n12345\nok\n"] {
             for at in 0..=text.len() {
                 let (begin, end) = text.as_bytes().split_at(at);
-                let found = read(Ending::Any, 4, &[begin, end]);
+                let found = read(LineEnding::Any, 4, &[begin, end]);
                 assert_eq!(found, (vec!["ok".to_owned()], Err(LineFault::TooLong)), "{text:?} at {at}");
             }
         }
-        assert_eq!(read(Ending::Any, 4, &[b"1234\n"]).0, ["1234"]);
+        assert_eq!(read(LineEnding::Any, 4, &[b"1234\n"]).0, ["1234"]);
     }
 
     #[test]
     fn what_ends_within_a_character_is_a_fault() {
-        assert_eq!(read(Ending::Any, 9, &[b"a\n\xc3"]), (vec!["a".to_owned()], Err(LineFault::NotUtf8)));
-        assert_eq!(read(Ending::Any, 9, &[b"a\n\xc3\n"]), (vec!["a".to_owned()], Err(LineFault::NotUtf8)));
+        assert_eq!(read(LineEnding::Any, 9, &[b"a\n\xc3"]), (vec!["a".to_owned()], Err(LineFault::NotUtf8)));
+        assert_eq!(
+            read(LineEnding::Any, 9, &[b"a\n\xc3\n"]),
+            (vec!["a".to_owned()], Err(LineFault::NotUtf8))
+        );
     }
 }

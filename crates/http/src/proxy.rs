@@ -13,7 +13,7 @@ const HEAD_BYTES: usize = 8 << 10;
 
 /// The environment's proxy settings.
 #[derive(Clone, Default)]
-pub struct Proxies {
+pub struct ProxySettings {
     https: Option<String>,
     http: Option<String>,
     no: String,
@@ -21,7 +21,7 @@ pub struct Proxies {
 
 /// A proxy.
 #[derive(Clone)]
-pub struct Proxy {
+pub struct ProxyAddress {
     pub(super) at: HttpAddress,
     /// The variable that names it.
     pub(super) variable: &'static str,
@@ -31,7 +31,7 @@ pub struct Proxy {
     pub secret: Option<String>,
 }
 
-impl Proxies {
+impl ProxySettings {
     /// Reads the variables. Lowercase names take precedence, as in other programs.
     pub fn from_environment(read: &dyn Fn(&str) -> Option<String>) -> Self {
         let variable = |name: &str| {
@@ -46,7 +46,7 @@ impl Proxies {
     }
 
     /// The proxy for requests to that address. `None` if they go there directly.
-    pub fn choose_proxy(&self, to: &HttpAddress) -> Result<Option<Proxy>, String> {
+    pub fn choose_proxy(&self, to: &HttpAddress) -> Result<Option<ProxyAddress>, String> {
         let (variable, named) =
             if to.tls { ("HTTPS_PROXY", &self.https) } else { ("HTTP_PROXY", &self.http) };
         match named {
@@ -58,7 +58,7 @@ impl Proxies {
     }
 }
 
-fn parse_proxy(variable: &'static str, named: &str) -> Result<Proxy, String> {
+fn parse_proxy(variable: &'static str, named: &str) -> Result<ProxyAddress, String> {
     let wrong = |why: &str| format!("{variable} {why}: write it as http://host:port");
     let rest = match named.split_once("://") {
         Some((scheme, rest)) if scheme.eq_ignore_ascii_case("http") => rest,
@@ -80,10 +80,10 @@ fn parse_proxy(variable: &'static str, named: &str) -> Result<Proxy, String> {
         }
         None => None,
     };
-    Ok(Proxy { at, variable, authorization, secret })
+    Ok(ProxyAddress { at, variable, authorization, secret })
 }
 
-impl Proxy {
+impl ProxyAddress {
     /// Asks for a tunnel to that address. The error says why there is none.
     pub(super) async fn open_tunnel<S: AsyncRead + AsyncWrite + Unpin>(
         &self,
@@ -198,8 +198,8 @@ fn encode_base64(bytes: &[u8]) -> String {
 mod tests {
     use super::*;
 
-    fn proxies(given: &[(&str, &str)]) -> Proxies {
-        Proxies::from_environment(&|name| {
+    fn proxies(given: &[(&str, &str)]) -> ProxySettings {
+        ProxySettings::from_environment(&|name| {
             given.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned())
         })
     }

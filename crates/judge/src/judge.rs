@@ -14,7 +14,7 @@ use libxml::schemas::{SchemaParserContext, SchemaValidationContext};
 use systole_kit::schema::{ProfileViolation, SchemaModel};
 use thiserror::Error;
 
-use super::shelf::{Document, Shelf};
+use super::shelf::{SchemaFile, SealedSchemas};
 
 /// libxml2's code for an internal fault, as opposed to a fault of the document.
 const INTERNAL_FAULT: i32 = 1818;
@@ -104,7 +104,7 @@ impl LibxmlJudge {
             begun(at);
             match judge.compile_one(at) {
                 Ok(context) => judge.compiled.push(Some(context)),
-                Err(Uncompiled { line, words }) => {
+                Err(CompileFault { line, words }) => {
                     return Err(SchemaSetError::Uncompiled { name: source.name.clone(), line, words });
                 }
             }
@@ -162,28 +162,28 @@ impl LibxmlJudge {
 
     /// Compiles one source with what it imports, and nothing else. A lax wildcard accepts what is unknown, so
     /// libxml2 must know exactly what the model knows.
-    fn compile_one(&self, at: usize) -> Result<SchemaValidationContext, Uncompiled> {
+    fn compile_one(&self, at: usize) -> Result<SchemaValidationContext, CompileFault> {
         let document = |at: usize| {
             let namespace = self.models.get(at)?.target_namespace();
-            Some(Document { namespace, xsd: &self.sources.get(at)?.xsd })
+            Some(SchemaFile { namespace, xsd: &self.sources.get(at)?.xsd })
         };
         let drawn_in = self.models.get(at).map(SchemaModel::drawn_in).unwrap_or_default();
-        let documents: Vec<Document<'_>> =
+        let documents: Vec<SchemaFile<'_>> =
             std::iter::once(at).chain(drawn_in.iter().copied()).filter_map(document).collect();
         guard_panic(|| compile_schema(&self.parser, &documents))
-            .unwrap_or_else(|| Err(Uncompiled::from_words(PANICKED)))
+            .unwrap_or_else(|| Err(CompileFault::from_words(PANICKED)))
     }
 }
 
 const PANICKED: &str = "libxml2's wrapper panicked";
 
 /// Why one schema does not compile.
-struct Uncompiled {
+struct CompileFault {
     line: Option<u64>,
     words: String,
 }
 
-impl Uncompiled {
+impl CompileFault {
     fn from_words(words: &str) -> Self {
         Self { line: None, words: words.to_owned() }
     }
@@ -211,14 +211,14 @@ fn read_models(
 /// Compiles the first of these documents; the others are its imports.
 fn compile_schema(
     parser: &Parser,
-    documents: &[Document<'_>],
-) -> Result<SchemaValidationContext, Uncompiled> {
+    documents: &[SchemaFile<'_>],
+) -> Result<SchemaValidationContext, CompileFault> {
     for document in documents {
         // The schema compiler prints faults of form to stderr, so a strict parse collects them first.
         let parsed = parser.parse_string_with_diagnostics(document.xsd, make_options());
-        parsed.map_err(|failure| Uncompiled::from_words(&parse_words(&failure)))?;
+        parsed.map_err(|failure| CompileFault::from_words(&parse_words(&failure)))?;
     }
-    let uncompiled = |errors: Vec<StructuredError>, alone: bool| Uncompiled {
+    let uncompiled = |errors: Vec<StructuredError>, alone: bool| CompileFault {
         line: errors
             .first()
             .filter(|_| alone)
@@ -231,8 +231,8 @@ fn compile_schema(
         let compiled = SchemaValidationContext::from_parser(&mut compiler);
         return compiled.map_err(|errors| uncompiled(errors, true));
     }
-    let shelf =
-        Shelf::from_documents(documents).map_err(|error| Uncompiled::from_words(&error.to_string()))?;
+    let shelf = SealedSchemas::from_documents(documents)
+        .map_err(|error| CompileFault::from_words(&error.to_string()))?;
     let mut compiler = SchemaParserContext::from_buffer(&shelf.driver);
     let compiled = SchemaValidationContext::from_parser(&mut compiler);
     compiled.map_err(|errors| uncompiled(errors, false))

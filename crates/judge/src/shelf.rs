@@ -15,20 +15,20 @@ const XSD: &str = "http://www.w3.org/2001/XMLSchema";
 
 /// A schema document and the namespace that it declares.
 #[derive(Clone, Copy)]
-pub(super) struct Document<'d> {
+pub(super) struct SchemaFile<'d> {
     pub(super) namespace: &'d str,
     pub(super) xsd: &'d [u8],
 }
 
 /// Documents in memory, and the schema that imports them all. They exist as long as this value.
-pub(super) struct Shelf {
+pub(super) struct SealedSchemas {
     pub(super) driver: Vec<u8>,
     _documents: Vec<OwnedFd>,
 }
 
-impl Shelf {
+impl SealedSchemas {
     /// Puts the documents into memory.
-    pub(super) fn from_documents(documents: &[Document<'_>]) -> std::io::Result<Shelf> {
+    pub(super) fn from_documents(documents: &[SchemaFile<'_>]) -> std::io::Result<SealedSchemas> {
         let mut kept = Vec::with_capacity(documents.len());
         let mut paths = Vec::with_capacity(documents.len());
         for document in documents {
@@ -37,13 +37,13 @@ impl Shelf {
             kept.push(sealed);
         }
         let mut writer = XmlWriter::with_capacity(256);
-        writer.open_tag("schema").xmlns(XSD).content(|inside| {
+        writer.open("schema").xmlns(XSD).content(|inside| {
             for (document, path) in documents.iter().zip(&paths) {
-                let import = inside.open_tag("import").attr("namespace", document.namespace);
+                let import = inside.open("import").attr("namespace", document.namespace);
                 import.attr("schemaLocation", path).empty();
             }
         });
-        Ok(Shelf { driver: writer.finish(), _documents: kept })
+        Ok(SealedSchemas { driver: writer.finish(), _documents: kept })
     }
 }
 

@@ -46,7 +46,7 @@ impl TrialLimits {
 
 /// One line from the other process.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) enum Line {
+pub(super) enum TrialLine {
     /// The program knows this work: an older version would say something else.
     Ready,
     /// It begins with the source at this place.
@@ -169,19 +169,19 @@ fn ended_by(
 }
 
 fn read_verdict(said: &str, status: ExitStatus, in_time: bool) -> Option<Result<(), FailedTrial>> {
-    let mut lines = said.lines().map_while(|line| serde_json::from_str::<Line>(line).ok());
-    let Some(Line::Ready) = lines.next() else {
+    let mut lines = said.lines().map_while(|line| serde_json::from_str::<TrialLine>(line).ok());
+    let Some(TrialLine::Ready) = lines.next() else {
         return None;
     };
     let mut begun = None;
     for line in lines {
         match line {
-            Line::Begun(at) => begun = Some(at),
-            Line::Refused { line, words } => {
+            TrialLine::Begun(at) => begun = Some(at),
+            TrialLine::Refused { line, words } => {
                 return Some(Err(FailedTrial { at: begun?, line, why: TrialOutcome::Refused(words) }));
             }
-            Line::Compiled | Line::Unfit => return Some(Ok(())),
-            Line::Ready => {}
+            TrialLine::Compiled | TrialLine::Unfit => return Some(Ok(())),
+            TrialLine::Ready => {}
         }
     }
     // If it ended before it began with any source, no source was at fault.

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use rustix::process::{Resource, Rlimit, Signal, getrlimit, set_parent_process_death_signal, setrlimit};
 
 use super::judge::{LibxmlJudge, SchemaSetError, SchemaSource};
-use super::trial::Line;
+use super::trial::TrialLine;
 
 /// The most bytes that it writes: a verdict is small.
 const WRITTEN: u64 = 1 << 20;
@@ -16,7 +16,7 @@ const WRITTEN: u64 = 1 << 20;
 pub fn run(mut arguments: impl Iterator<Item = String>) -> ExitCode {
     let caps = (next_number(&mut arguments), next_number(&mut arguments));
     let (Some(memory_bytes), Some(processor_s)) = caps else { return ExitCode::from(2) };
-    if write_line(&Line::Ready).is_none() || set_cap(memory_bytes, processor_s).is_none() {
+    if write_line(&TrialLine::Ready).is_none() || set_cap(memory_bytes, processor_s).is_none() {
         return ExitCode::from(2);
     }
     if let Some(fault) = arguments.next().filter(|_| cfg!(debug_assertions)) {
@@ -28,12 +28,12 @@ pub fn run(mut arguments: impl Iterator<Item = String>) -> ExitCode {
     drop(input);
     let compiled = LibxmlJudge::compile_each(&sources, |at| {
         // The parent looks at the last line. If nothing can be written, nothing is lost.
-        let _said = write_line(&Line::Begun(at));
+        let _said = write_line(&TrialLine::Begun(at));
     });
     let last = match compiled {
-        Ok(_) => Line::Compiled,
-        Err(SchemaSetError::Uncompiled { line, words, .. }) => Line::Refused { line, words },
-        Err(SchemaSetError::Unfit { .. }) => Line::Unfit,
+        Ok(_) => TrialLine::Compiled,
+        Err(SchemaSetError::Uncompiled { line, words, .. }) => TrialLine::Refused { line, words },
+        Err(SchemaSetError::Unfit { .. }) => TrialLine::Unfit,
     };
     let said = write_line(&last);
     if said.is_some() { ExitCode::SUCCESS } else { ExitCode::from(2) }
@@ -62,7 +62,7 @@ pub(super) fn set_cap(memory_bytes: u64, processor_s: u64) -> Option<()> {
     hard(Resource::Fsize, WRITTEN)
 }
 
-fn write_line(line: &Line) -> Option<()> {
+fn write_line(line: &TrialLine) -> Option<()> {
     let mut text = serde_json::to_vec(line).ok()?;
     text.push(b'\n');
     let mut stdout = std::io::stdout().lock();
@@ -93,7 +93,7 @@ pub(super) fn take_field<'s>(rest: &mut &'s [u8]) -> Option<&'s [u8]> {
 /// `spin` uses the processor, `eat` takes memory as long as there is any.
 fn fail_as(fault: &str) {
     // As in the real work, the parent knows which schema was begun.
-    let _said = write_line(&Line::Begun(0));
+    let _said = write_line(&TrialLine::Begun(0));
     match fault {
         "hang" => loop {
             std::thread::park();

@@ -19,7 +19,7 @@ use systole_core::types::record::Header;
 /// The uniqueness rules that every log enforces. They make sure that an effect happens only once, so
 /// the log checks them too, although the pump should never break them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Rule {
+enum BatchRule {
     /// A thread's records are numbered from 1 without a gap. The variant holds the thread's last
     /// number.
     Sequence {
@@ -33,24 +33,24 @@ enum Rule {
 }
 
 /// A rule and the record that would break it, in words for the operator.
-struct Breach<'a>(Rule, &'a Header);
+struct RuleBreach<'a>(BatchRule, &'a Header);
 
-impl fmt::Display for Breach<'_> {
+impl fmt::Display for RuleBreach<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Breach(rule, header) = self;
+        let RuleBreach(rule, header) = self;
         let thread = &header.thread;
         match rule {
-            Rule::Sequence { last } => {
+            BatchRule::Sequence { last } => {
                 write!(f, "thread {thread}: record {} does not follow record {last}", header.seq)
             }
-            Rule::Item => write!(
+            BatchRule::Item => write!(
                 f,
                 "thread {thread}: item {} of turn {} of call {} is already recorded",
                 header.ordinal.unwrap_or_default(),
                 header.turn.unwrap_or_default(),
                 header.call.as_ref().map_or("-", |c| c.as_str()),
             ),
-            Rule::Key => write!(
+            BatchRule::Key => write!(
                 f,
                 "thread {thread}: key {} of {} is already recorded",
                 header.key.as_ref().map_or("-", |k| k.as_str()),

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::ops::Bound;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::{Breach, Rule};
+use super::{BatchRule, RuleBreach};
 use systole_core::types::ids::{CallPath, Digest, Key, Name, ThreadId};
 use systole_core::types::ports::{
     Commit, FoldRow, LogBatch, LogFault, LogOpening, LogReader, LogWriter, Position, ReadBack,
@@ -28,33 +28,33 @@ pub enum CommitFailure {
     NotNow,
 }
 
-type Item = (ThreadId, CallPath, u32, u32);
-type Keyed = (ThreadId, Name, Key);
+type ItemKey = (ThreadId, CallPath, u32, u32);
+type MessageKey = (ThreadId, Name, Key);
 
-fn item_of(header: &Header) -> Option<Item> {
+fn item_of(header: &Header) -> Option<ItemKey> {
     Some((header.thread.clone(), header.call.clone()?, header.turn?, header.ordinal?))
 }
 
-fn keyed_of(header: &Header) -> Option<Keyed> {
+fn keyed_of(header: &Header) -> Option<MessageKey> {
     Some((header.thread.clone(), header.from.clone(), header.key.clone()?))
 }
 
 /// A log in memory. Clones are handles to the same log: one writes, any number read.
 #[derive(Clone, Default)]
 pub struct MemoryLog {
-    held: Arc<Mutex<Held>>,
+    held: Arc<Mutex<HeldRecords>>,
 }
 
 #[derive(Default)]
-struct Held {
+struct HeldRecords {
     /// Position n is at index n - 1.
     records: Vec<Arc<Record>>,
     /// Indexes into `records`, in the order of the thread: seq n is at index n - 1.
     threads: BTreeMap<ThreadId, Vec<usize>>,
     /// Threads in the order of their first record.
     born: Vec<ThreadId>,
-    items: HashSet<Item>,
-    keys: HashMap<Keyed, usize>,
+    items: HashSet<ItemKey>,
+    keys: HashMap<MessageKey, usize>,
     rows: BTreeMap<ThreadId, FoldRow>,
     documents: HashMap<Digest, Arc<[u8]>>,
     checkpoint: usize,
@@ -72,14 +72,14 @@ impl MemoryLog {
         self.lock_held().endings.extend(endings);
     }
 
-    fn lock_held(&self) -> MutexGuard<'_, Held> {
+    fn lock_held(&self) -> MutexGuard<'_, HeldRecords> {
         // A reader that panicked while it held the lock cannot have left a batch half stored: only
         // `store` changes anything, and it does not panic.
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Held {
+impl HeldRecords {
     fn last(&self) -> Position {
         Position(self.records.len() as u64)
     }
@@ -97,16 +97,16 @@ impl Held {
             let header = &record.header;
             let last = seqs.entry(&header.thread).or_insert_with(|| self.last_seq(&header.thread));
             let rule = if header.seq != *last + 1 {
-                Some(Rule::Sequence { last: *last })
+                Some(BatchRule::Sequence { last: *last })
             } else if item_of(header).is_some_and(|i| self.items.contains(&i) || !items.insert(i)) {
-                Some(Rule::Item)
+                Some(BatchRule::Item)
             } else if keyed_of(header).is_some_and(|k| self.keys.contains_key(&k) || !keys.insert(k)) {
-                Some(Rule::Key)
+                Some(BatchRule::Key)
             } else {
                 None
             };
             if let Some(rule) = rule {
-                return Some(Breach(rule, header).to_string());
+                return Some(RuleBreach(rule, header).to_string());
             }
             *last = header.seq;
         }

@@ -52,13 +52,13 @@ struct PendingBatch {
 }
 
 /// What the thread shares with its handle.
-struct Shared {
+struct SharedLog {
     log: Mutex<Box<dyn LogWriter>>,
     /// How many batches were handed over and not reported yet.
     waiting: AtomicUsize,
 }
 
-impl Shared {
+impl SharedLog {
     fn commit_batch(&self, batch: &LogBatch) -> Commit {
         // If a thread panicked while it held the lock, the organism ends with that thread and nothing comes
         // here again.
@@ -77,7 +77,7 @@ impl Shared {
 /// The handle of the writer's thread.
 pub struct WriterHandle {
     batches: SyncSender<PendingBatch>,
-    shared: Arc<Shared>,
+    shared: Arc<SharedLog>,
     is_far: bool,
     // Nothing is ever sent: the drop is the signal, and waiting for it can serve as a pause.
     stop: SyncSender<()>,
@@ -96,7 +96,7 @@ impl WriterHandle {
         // Nothing is sent, so no room is needed.
         let (stop, stopped) = sync_channel(0);
         let is_far = log.is_far();
-        let shared = Arc::new(Shared { log: Mutex::new(log), waiting: AtomicUsize::new(0) });
+        let shared = Arc::new(SharedLog { log: Mutex::new(log), waiting: AtomicUsize::new(0) });
         let mut writer = WriterThread { shared: shared.clone(), alarms, report, stopped };
         let thread =
             thread::Builder::new().name("log-writer".into()).spawn(move || writer.write_batches(waiting))?;
@@ -146,7 +146,7 @@ impl WriterHandle {
 
 /// What the thread works with.
 struct WriterThread<R> {
-    shared: Arc<Shared>,
+    shared: Arc<SharedLog>,
     alarms: LogAlarms,
     report: R,
     stopped: Receiver<()>,

@@ -11,7 +11,7 @@ use tokio::sync::mpsc;
 use super::permissions::{self, BrokerParty};
 use super::plan::StartFault;
 use systole_bus::managed::{BrokerFolder, BrokerStartFault, KnownParty, ManagedBroker, ServerProgram};
-use systole_bus::{Broker, Credentials, PATIENCE};
+use systole_bus::{Broker, BrokerCredentials, PATIENCE};
 use systole_carriers::InheritedVariables;
 use systole_core::pump::engine::PumpInput;
 use systole_core::pump::event::PumpNotice;
@@ -140,7 +140,7 @@ fn configure(
     folder: &BrokerFolder,
     listen: SocketAddr,
     parties: &[BrokerParty],
-) -> Result<(Vec<KnownParty>, Credentials), BrokerStartFault> {
+) -> Result<(Vec<KnownParty>, BrokerCredentials), BrokerStartFault> {
     let store = folder.store();
     let shown = store.display().to_string();
     let Some(store) = store.to_str().filter(|store| !store.contains(char::is_control)) else {
@@ -163,7 +163,7 @@ fn configure(
     let known = known.collect();
     let pump = parties.first().map_or("_pump", |party| party.key.as_str());
     let seed = keyfiles::read_seed(&keyfiles::to_path(&folder.keys(), pump)).map_err(wrap_key_fault)?;
-    Ok((known, Credentials::from_seed(seed)))
+    Ok((known, BrokerCredentials::from_seed(seed)))
 }
 
 fn wrap_key_fault(keyless: KeyFilesFault) -> BrokerStartFault {

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::plan::StartFault;
-use systole_bus::{BrokerFault, BrokerSubjects, Credentials, LogCaller, LogSource, PATIENCE};
+use systole_bus::{BrokerCredentials, BrokerFault, BrokerSubjects, LogCaller, LogSource, PATIENCE};
 use systole_core::pump::wake;
 use systole_core::types::ids::Name;
 use systole_core::types::ports::LogFault;
@@ -19,7 +19,7 @@ pub struct CopyRequest<'a> {
     /// The broker.
     pub url: &'a str,
     /// The reader's credentials. `None` if the broker needs none.
-    pub credentials: Option<Credentials>,
+    pub credentials: Option<BrokerCredentials>,
     /// Whether to try an auditor's rights before the pump's.
     pub by_auditor: bool,
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::plan::StartFault;
-use systole_bus::{Broker, Credentials, LogStream, PATIENCE};
+use systole_bus::{Broker, BrokerCredentials, LogStream, PATIENCE};
 use systole_core::pump::wake;
 use systole_core::types::ids::Name;
 use systole_core::types::ports::LogFault;
@@ -13,7 +13,7 @@ use systole_log::nats::{self, OpenNatsLog, TakeOverMode};
 pub async fn open_for_erasing(
     organism: &Name,
     url: &str,
-    credentials: Option<&Credentials>,
+    credentials: Option<&BrokerCredentials>,
     replicas: usize,
     copy: &Path,
 ) -> Result<OpenNatsLog, StartFault> {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::proving::{ProofPlan, SigningFault};
 use systole_bus::managed::BrokerStartFault;
-use systole_bus::{BrokerFault, Credentials};
+use systole_bus::{BrokerCredentials, BrokerFault};
 use systole_carriers::{InheritedVariables, InlineListener};
 use systole_config::LogKept;
 use systole_core::types::composition::Composition;
@@ -52,7 +52,7 @@ pub struct BusAccess {
     /// Its address.
     pub url: String,
     /// `None` if the broker needs no credentials.
-    pub credentials: Option<Credentials>,
+    pub credentials: Option<BrokerCredentials>,
 }
 
 /// Why an organism does not start.

@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 
 use super::tail::LogEnd;
-use systole_core::pump::engine::{Engine, Lookup, PumpInput, WriteReport};
+use systole_core::pump::engine::{Engine, LogLookup, PumpInput, WriteReport};
 use systole_core::types::ports::{Clock, LogBatch, LogStop, Position};
 use systole_core::types::time::Millis;
 
@@ -34,7 +34,7 @@ pub struct LoopChannels {
     /// Hands a batch to the writer, one at a time.
     pub batches: Box<dyn Fn(LogBatch, HandoverMode) -> BatchHandover + Send>,
     /// To the reader.
-    pub lookups: SyncSender<Lookup>,
+    pub lookups: SyncSender<LogLookup>,
     /// Gives the log's followers what is on disk.
     pub tail: LogEnd,
     /// Asks for the end, with what it waits for.

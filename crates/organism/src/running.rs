@@ -29,7 +29,7 @@ use systole_carriers::{
 };
 use systole_config as config;
 use systole_core::pump::engine::{
-    Engine, Lookup, Ports, PumpInput, WriteReport, answer_lookup, kept_listeners,
+    Engine, EnginePorts, LogLookup, PumpInput, WriteReport, answer_lookup, kept_listeners,
 };
 use systole_core::pump::event::PumpNotice;
 use systole_core::pump::state::{CompositionBook, PumpState};
@@ -95,10 +95,10 @@ fn build_ports(
     leases: Arc<dyn Leases>,
     (carrier, askers): (Arc<Carriers>, Arc<WaitingRoom>),
     (steps, clock): (Arc<dyn StepObserver>, Arc<dyn Clock>),
-) -> Result<Ports, StartFault> {
+) -> Result<EnginePorts, StartFault> {
     let seeds = Arc::new(KernelSeeds::new().map_err(wrap_io_error)?);
     let tokens = Arc::new(HmacTokens::new(secret));
-    Ok(Ports { clock, seeds, tokens, leases, carrier, askers, steps })
+    Ok(EnginePorts { clock, seeds, tokens, leases, carrier, askers, steps })
 }
 
 /// The configurations of open calls, and the current one.
@@ -443,7 +443,7 @@ fn hand_to(writer: Arc<WriterHandle>) -> Box<dyn Fn(LogBatch, HandoverMode) -> B
 fn start_reader(
     reader: Arc<dyn LogReader>,
     pump: mpsc::Sender<PumpInput>,
-) -> Result<std::sync::mpsc::SyncSender<Lookup>, StartFault> {
+) -> Result<std::sync::mpsc::SyncSender<LogLookup>, StartFault> {
     let (lookups, asked) = std::sync::mpsc::sync_channel(LOOKUPS);
     std::thread::Builder::new()
         .name("log-reader".into())

@@ -18,11 +18,11 @@ pub fn build_question(text: &str) -> Payload {
 }
 
 fn wrap_said(said: &Payload) -> Payload {
-    Payload::write_element(namespaces::CORE, "steer", |inside| inside.write_payload(said))
+    Payload::write(namespaces::CORE, "steer", |inside| inside.write_payload(said))
 }
 
 fn write_question(text: &str) -> Payload {
-    Payload::write_element(namespaces::TALK, "ask", |inside| inside.write_text(text))
+    Payload::write(namespaces::TALK, "ask", |inside| inside.text(text))
 }
 
 fn write_element(composition: &Composition, listener: &Listener, text: &str) -> Result<Payload, String> {

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use systole_kit::Payload;
-use systole_kit::envelope::{Delivered, Stamp};
+use systole_kit::envelope::{Delivered, EnvelopeStamp};
 use systole_kit::told;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -26,7 +26,9 @@ use systole_core::rules::{admit, core_payload};
 use systole_core::types::codes::Code;
 use systole_core::types::composition::{Composition, Listener};
 use systole_core::types::delivery::DeliveredTurn;
-use systole_core::types::flow::{Admitted, Found, JudgedContent, JudgedDocument, JudgedItem, PayloadKind};
+use systole_core::types::flow::{
+    Admitted, FoundAnswer, JudgedContent, JudgedDocument, JudgedItem, PayloadKind,
+};
 use systole_core::types::ids::{AttemptId, CallPath, Digest, MessageId, Name, ThreadId};
 use systole_core::types::ports::{
     CallBack, Carrier as _, CarrierReport, Clock as _, Delivery, Lease, LeaseToken, NoObserver,
@@ -233,7 +235,7 @@ fn build_delivery(
     let mut random = [0; 10];
     random.iter_mut().zip(Digest::hash_bytes(token.as_bytes()).0).for_each(|(to, from)| *to = from);
     let payload = Payload::from_trusted(admitted.bytes().clone()).map_err(|fault| fault.to_string())?;
-    let stamp = Stamp {
+    let stamp = EnvelopeStamp {
         id: Some(MessageId::new(now.0, &random).to_string()),
         seq: Some(1),
         at: Some(now.to_string()),
@@ -245,7 +247,7 @@ fn build_delivery(
         deadline: Some(now.add_ms(timeout_ms.unwrap_or(listener.timeout_ms)).to_string()),
         sha256: Some(Digest::hash_bytes(admitted.bytes()).to_string()),
         request: Some(1),
-        ..Stamp::default()
+        ..EnvelopeStamp::default()
     };
     let lease = Lease {
         token: LeaseToken(token.into()),
@@ -396,7 +398,7 @@ impl TrialJudging<'_> {
                     PayloadKind::Steer { .. } | PayloadKind::Primitive(_) => ItemKind::ForPump,
                 };
                 let needs_person = match admitted.what() {
-                    PayloadKind::For(to) | PayloadKind::Primitive(Found::Child { to, .. }) => {
+                    PayloadKind::For(to) | PayloadKind::Primitive(FoundAnswer::Child { to, .. }) => {
                         admitted.is_dangerous() || self.is_guarded(to)
                     }
                     PayloadKind::ForEach { takers, .. } => {

@@ -4,7 +4,7 @@
 //! the text around it: each of its lines begins with a bar.
 
 use systole_core::types::ids::Digest;
-use systole_kit::gate::{Gate, GateStep};
+use systole_kit::gate::{GateStep, XmlGate};
 use systole_kit::{DocumentLimits, namespaces};
 
 use super::exposed::{MarkedCharacters, escape_unusual};
@@ -30,7 +30,7 @@ impl ChangeElement {
         if !body.windows(name.len()).any(|here| here == name) {
             return None;
         }
-        let mut gate = Gate::new_strict(body, &DocumentLimits::FROM_PUMP).ok()?;
+        let mut gate = XmlGate::new_strict(body, &DocumentLimits::FROM_PUMP).ok()?;
         let mut open: Vec<ChangeElement> = Vec::new();
         loop {
             match gate.read_step().ok()? {

@@ -4,7 +4,7 @@
 //! Nothing is left out or shortened. Payload content cannot pass for the text around it: each of its lines begins
 //! with a bar, and a wrapped continuation begins with a dotted bar. Stored bytes come in; lines go out.
 
-use systole_kit::gate::{Gate, GateStep, Tag};
+use systole_kit::gate::{GateStep, XmlGate, XmlTag};
 use systole_kit::{DocumentLimits, namespaces};
 
 use super::exposed::{self, MarkedCharacters, escape_unusual};
@@ -116,7 +116,7 @@ enum Inside {
 }
 
 fn read(body: &[u8], marked: &mut MarkedCharacters) -> Option<Element> {
-    let mut gate = Gate::new_strict(body, &DocumentLimits::FROM_PUMP).ok()?;
+    let mut gate = XmlGate::new_strict(body, &DocumentLimits::FROM_PUMP).ok()?;
     let mut open: Vec<(Element, Option<String>)> = Vec::new();
     loop {
         match gate.read_step().ok()? {
@@ -152,8 +152,8 @@ fn read(body: &[u8], marked: &mut MarkedCharacters) -> Option<Element> {
 
 /// A start tag without its end: the namespace if it differs from the surrounding one, then its attributes.
 fn opened(
-    gate: &Gate<'_>,
-    tag: &Tag<'_>,
+    gate: &XmlGate<'_>,
+    tag: &XmlTag<'_>,
     ns: Option<Option<&str>>,
     marked: &mut MarkedCharacters,
 ) -> Element {

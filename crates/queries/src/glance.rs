@@ -5,7 +5,7 @@
 //! print goes out, even for bytes that are not a payload.
 
 use systole_core::types::body_parts::{ERASED_TEXT, LEFT_OUT_TEXT};
-use systole_kit::gate::{Gate, GateStep, Tag};
+use systole_kit::gate::{GateStep, XmlGate, XmlTag};
 use systole_kit::{DocumentLimits, namespaces};
 
 use super::goal;
@@ -88,7 +88,7 @@ pub fn stand_in(body: &[u8]) -> Option<&'static str> {
 }
 
 fn read(body: &[u8]) -> Option<PayloadGlance> {
-    let mut gate = Gate::new_strict(body, &DocumentLimits::FROM_PUMP).ok()?;
+    let mut gate = XmlGate::new_strict(body, &DocumentLimits::FROM_PUMP).ok()?;
     let mut seen = PayloadGlance::default();
     let most = most(VALUE);
     let mut open: Vec<Open> = Vec::new();
@@ -157,7 +157,7 @@ fn inward(above: &str, local: &str) -> String {
 }
 
 impl PayloadGlance {
-    fn open(&mut self, gate: &Gate<'_>, tag: &Tag<'_>, name: String) -> Open {
+    fn open(&mut self, gate: &XmlGate<'_>, tag: &XmlTag<'_>, name: String) -> Open {
         let mut element = Open { name, text: String::new(), lost: 0, is_empty: true, step: None };
         let is_core = gate.find_namespace(tag) == Some(namespaces::CORE);
         let is_root = element.name.is_empty();
@@ -200,7 +200,7 @@ impl PayloadGlance {
 
     /// Whether an element belongs to the note of a workflow: it is in the namespace of the root, which has the
     /// workflow's name.
-    fn is_of_workflow(&self, gate: &Gate<'_>, tag: &Tag<'_>) -> bool {
+    fn is_of_workflow(&self, gate: &XmlGate<'_>, tag: &XmlTag<'_>) -> bool {
         let namespace = format!("https://xml-pipeline.org/ns/{}/v1", self.element);
         gate.find_namespace(tag) == Some(namespace.as_str()) && gate.find_attribute("key").is_some()
     }
@@ -334,7 +334,7 @@ pub struct SystemError {
 
 /// Reads a `<system-error>` or `<system-thread-error>`; `None` for any other payload.
 pub fn told(body: &[u8]) -> Option<SystemError> {
-    let mut gate = Gate::new_strict(body, &DocumentLimits::FROM_PUMP).ok()?;
+    let mut gate = XmlGate::new_strict(body, &DocumentLimits::FROM_PUMP).ok()?;
     let Ok(GateStep::Open(root)) = gate.read_step() else { return None };
     let is_error = matches!(root.local, "system-error" | "system-thread-error");
     if !is_error || gate.find_namespace(&root) != Some(namespaces::CORE) {
@@ -376,7 +376,7 @@ pub fn told(body: &[u8]) -> Option<SystemError> {
 
 /// An attribute of a core payload's root, if the root has that name.
 pub fn attribute(body: &[u8], element: &str, name: &str) -> Option<String> {
-    let mut gate = Gate::new_strict(body, &DocumentLimits::FROM_PUMP).ok()?;
+    let mut gate = XmlGate::new_strict(body, &DocumentLimits::FROM_PUMP).ok()?;
     let Ok(GateStep::Open(root)) = gate.read_step() else { return None };
     let is_it = root.local == element && gate.find_namespace(&root) == Some(namespaces::CORE);
     is_it.then(|| gate.find_attribute(name).map(std::borrow::Cow::into_owned))?

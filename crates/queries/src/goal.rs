@@ -5,15 +5,15 @@
 
 use std::borrow::Cow;
 
-use systole_kit::gate::{Gate, GateStep};
+use systole_kit::gate::{GateStep, XmlGate};
 
 /// The goal in the `<goal-request>` that the gate has just opened. The gate is after it when this returns.
-pub(super) fn told(gate: &mut Gate<'_>) -> Option<String> {
+pub(super) fn told(gate: &mut XmlGate<'_>) -> Option<String> {
     let (mut shown, mut words) = (Vec::new(), String::new());
     let (mut goal, mut pass, mut depth, mut is_goal) = (String::new(), None, 1, false);
     // The earlier pass of a loop whose outputs are shown, and how deep it is.
     let mut earlier: Option<(String, usize)> = None;
-    let value = |gate: &Gate<'_>, name: &str| gate.find_attribute(name).map(Cow::into_owned);
+    let value = |gate: &XmlGate<'_>, name: &str| gate.find_attribute(name).map(Cow::into_owned);
     while depth > 0 {
         match gate.read_step().ok()? {
             GateStep::Open(tag) => {

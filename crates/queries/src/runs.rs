@@ -10,7 +10,7 @@ use std::rc::Rc;
 
 use serde_json::{Value, json};
 use systole_kit::DocumentLimits;
-use systole_kit::gate::{Gate, GateStep};
+use systole_kit::gate::{GateStep, XmlGate};
 
 use super::glance::attribute;
 use super::whole::LogState;
@@ -331,7 +331,9 @@ type NotedDecisions = Vec<(String, String, bool)>;
 /// The items that a note of that workflow starts, and what it decides.
 fn note_parts(body: &[u8], workflow: &Name) -> (NotedStarts, NotedDecisions) {
     let (mut starts, mut decided) = (Vec::new(), Vec::new());
-    let Ok(mut gate) = Gate::new_strict(body, &DocumentLimits::FROM_PUMP) else { return (starts, decided) };
+    let Ok(mut gate) = XmlGate::new_strict(body, &DocumentLimits::FROM_PUMP) else {
+        return (starts, decided);
+    };
     let (namespace, mut depth) = (format!("https://xml-pipeline.org/ns/{workflow}/v1"), 0_u32);
     while let Ok(step) = gate.read_step() {
         match step {
@@ -363,7 +365,7 @@ fn note_parts(body: &[u8], workflow: &Name) -> (NotedStarts, NotedDecisions) {
 
 /// The number of elements at the end of that path in a child's answer.
 fn count(body: &[u8], way: &[String]) -> Option<usize> {
-    let mut gate = Gate::new_strict(body, &DocumentLimits::FROM_PUMP).ok()?;
+    let mut gate = XmlGate::new_strict(body, &DocumentLimits::FROM_PUMP).ok()?;
     let mut open: Vec<String> = Vec::new();
     let mut count = 0;
     loop {

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use serde_json::{Value, json};
 use systole_kit::DocumentLimits;
-use systole_kit::gate::{Gate, GateStep};
+use systole_kit::gate::{GateStep, XmlGate};
 use systole_kit::journal::{EarlierEntry, JournalEntry};
 
 use super::causes::PlacedRecord;
@@ -131,7 +131,7 @@ impl SearchText {
         if raw.contains(&self.typed) {
             return true;
         }
-        let Ok(mut gate) = Gate::new_strict(body, &DocumentLimits::FROM_PUMP) else { return false };
+        let Ok(mut gate) = XmlGate::new_strict(body, &DocumentLimits::FROM_PUMP) else { return false };
         let mut text = String::with_capacity(body.len());
         while let Ok(step) = gate.read_step() {
             match step {

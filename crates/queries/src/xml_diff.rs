@@ -3,7 +3,7 @@
 //! Two texts come in; lines go out, of which a reader sees what is only in one of them.
 
 use systole_kit::DocumentLimits;
-use systole_kit::gate::{Gate, GateStep};
+use systole_kit::gate::{GateStep, XmlGate};
 
 /// Equal lines that are shown before and after a difference.
 const AROUND: usize = 2;
@@ -151,7 +151,7 @@ fn laid_out(text: &str) -> Vec<String> {
 }
 
 fn xml_lines(text: &str) -> Option<Vec<String>> {
-    let mut gate = Gate::new_strict(text.as_bytes(), &DocumentLimits::FROM_PUMP).ok()?;
+    let mut gate = XmlGate::new_strict(text.as_bytes(), &DocumentLimits::FROM_PUMP).ok()?;
     let mut lines: Vec<String> = Vec::new();
     let mut open: Vec<(String, usize)> = Vec::new();
     let mut words = String::new();

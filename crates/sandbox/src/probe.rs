@@ -10,7 +10,7 @@ use std::process::{Child, Stdio};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
-use crate::entering::{Attempted, TRY, TrialOrder, WORD, landlock_abi};
+use crate::entering::{TRY, TrialAttempt, TrialOrder, WORD, landlock_abi};
 use crate::policy::{SandboxLevel, SandboxPolicy};
 use crate::private::private_folder;
 use crate::start::SandboxStart;
@@ -111,7 +111,7 @@ fn try_level(helper: &Path, level: SandboxLevel) -> Result<Vec<ProbeAttempt>, St
 }
 
 /// What a trial says. It has a time limit.
-fn read_attempts(mut trial: Child) -> Result<Vec<Attempted>, String> {
+fn read_attempts(mut trial: Child) -> Result<Vec<TrialAttempt>, String> {
     let pid = i32::try_from(trial.id()).ok().and_then(Pid::from_raw);
     let ended = pid.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok()).is_some_and(|handle| {
         let waited =
@@ -137,12 +137,12 @@ fn read_attempts(mut trial: Child) -> Result<Vec<Attempted>, String> {
 fn judge_attempts(
     level: SandboxLevel,
     abi: i32,
-    attempts: Vec<Attempted>,
+    attempts: Vec<TrialAttempt>,
 ) -> Result<Vec<ProbeAttempt>, String> {
     let may_succeed = |what: &str| {
         level == SandboxLevel::Landlock && (REMAINS.contains(&what) || (what == SIGNALS.0 && abi < SIGNALS.1))
     };
-    for Attempted { what, succeeded } in &attempts {
+    for TrialAttempt { what, succeeded } in &attempts {
         if what == MUST_WORK && !succeeded {
             return Err(format!("a program in it cannot {what}"));
         }
@@ -151,15 +151,15 @@ fn judge_attempts(
         }
     }
     let attempts = attempts.into_iter().filter(|attempted| attempted.what != MUST_WORK);
-    Ok(attempts.map(|Attempted { what, succeeded }| ProbeAttempt { what, succeeded }).collect())
+    Ok(attempts.map(|TrialAttempt { what, succeeded }| ProbeAttempt { what, succeeded }).collect())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn attempted(what: &str, succeeded: bool) -> Attempted {
-        Attempted { what: what.to_owned(), succeeded }
+    fn attempted(what: &str, succeeded: bool) -> TrialAttempt {
+        TrialAttempt { what: what.to_owned(), succeeded }
     }
 
     #[test]

@@ -9,7 +9,8 @@
 //! None of these can be the name of an element, because no name begins with a dot.
 
 use crate::shape::{
-    AttributeUse, Complex, Content, Declaration, JsonShape, Particle, Schema, Simple, Term, Type, TypeId,
+    AttributeUse, ComplexContent, ComplexType, ContentParticle, ElementDeclaration, JsonShape, ParticleTerm,
+    SchemaShape, SimpleType, TypeId, TypeShape,
 };
 
 /// The key of an element's own text, and of children whose order matters.
@@ -27,21 +28,21 @@ const KEY: &str = "key";
 const VALUE: &str = "value";
 
 /// The form of an element.
-pub(crate) enum Form<'m> {
+pub(crate) enum JsonForm<'m> {
     /// One value of a simple type.
-    Value(&'m Simple),
+    Value(&'m SimpleType),
     /// Any text.
     Text,
     /// A list with the form of each `<item>`, the only content.
-    Items(&'m Particle, &'m Declaration),
+    Items(&'m ContentParticle, &'m ElementDeclaration),
     /// Named parts.
-    Record(Record<'m>),
+    Record(JsonRecord<'m>),
     /// XML, unchanged.
     Markup,
     /// An object with any keys.
     Map(EntryMap<'m>),
     /// The form of the one element inside, which is one of these.
-    Choice(&'m [Particle]),
+    Choice(&'m [ContentParticle]),
     /// JSON, spelled as text.
     Json,
     /// Nothing: `null`.
@@ -50,8 +51,8 @@ pub(crate) enum Form<'m> {
 
 /// Elements called `entry`, each with a key.
 pub(crate) struct EntryMap<'m> {
-    pub(crate) particle: &'m Particle,
-    pub(crate) entry: &'m Declaration,
+    pub(crate) particle: &'m ContentParticle,
+    pub(crate) entry: &'m ElementDeclaration,
     pub(crate) key: &'m AttributeUse,
     pub(crate) value: EntryValue<'m>,
 }
@@ -60,35 +61,35 @@ pub(crate) struct EntryMap<'m> {
 #[derive(Clone, Copy)]
 pub(crate) enum EntryValue<'m> {
     /// Its own text.
-    Value(&'m Simple),
+    Value(&'m SimpleType),
     /// Its own text, which spells JSON.
     Json,
     /// The element inside it.
-    Child(&'m Particle, &'m Declaration),
+    Child(&'m ContentParticle, &'m ElementDeclaration),
 }
 
 /// Named parts: attributes and the content.
-pub(crate) struct Record<'m> {
+pub(crate) struct JsonRecord<'m> {
     pub(crate) attributes: &'m [AttributeUse],
-    pub(crate) inside: Inside<'m>,
+    pub(crate) inside: ElementInside<'m>,
 }
 
 /// The content of an element.
-pub(crate) enum Inside<'m> {
+pub(crate) enum ElementInside<'m> {
     Nothing,
-    Value(&'m Simple),
+    Value(&'m SimpleType),
     Text,
     /// Children whose names are enough to restore their order.
-    Named(&'m Particle),
+    Named(&'m ContentParticle),
     /// Children whose order carries information.
-    Listed(&'m Particle),
+    Listed(&'m ContentParticle),
 }
 
 /// A place for child elements of one name.
 #[derive(Clone)]
-pub(crate) struct Slot<'m> {
-    pub(crate) particle: &'m Particle,
-    pub(crate) declaration: &'m Declaration,
+pub(crate) struct RecordSlot<'m> {
+    pub(crate) particle: &'m ContentParticle,
+    pub(crate) declaration: &'m ElementDeclaration,
     /// Its key in JSON, which is its local name if no annotation says otherwise: no content has two elements of one
     /// name in two namespaces.
     pub(crate) key: String,
@@ -96,10 +97,10 @@ pub(crate) struct Slot<'m> {
     pub(crate) many: bool,
 }
 
-impl<'m> Form<'m> {
+impl<'m> JsonForm<'m> {
     /// The JSON form of an element inside a payload. If the type does not have the form that an annotation names,
     /// the form is that of the type.
-    pub(crate) fn from_declaration(schema: &'m Schema, declaration: &Declaration) -> Self {
+    pub(crate) fn from_declaration(schema: &'m SchemaShape, declaration: &ElementDeclaration) -> Self {
         let named = match declaration.marks.shape {
             JsonShape::Usual => None,
             JsonShape::Map => entry_map(schema, declaration.of).map(Self::Map),
@@ -111,16 +112,16 @@ impl<'m> Form<'m> {
     }
 
     /// The form of a type: that of command-line fields, and of JSON if no annotation names another.
-    pub(crate) fn of_type(schema: &'m Schema, of: TypeId) -> Self {
+    pub(crate) fn of_type(schema: &'m SchemaShape, of: TypeId) -> Self {
         match schema.find_type(of) {
-            Type::Simple(simple) => Self::Value(simple),
-            Type::Anything => Self::Markup,
-            Type::Complex(complex) => {
-                let record = Record::from_complex(complex);
+            TypeShape::Simple(simple) => Self::Value(simple),
+            TypeShape::Anything => Self::Markup,
+            TypeShape::Complex(complex) => {
+                let record = JsonRecord::from_complex(complex);
                 match (&record.inside, record.attributes) {
-                    (Inside::Value(simple), []) => Self::Value(simple),
-                    (Inside::Text, []) => Self::Text,
-                    (Inside::Named(particle), []) => match find_items(particle) {
+                    (ElementInside::Value(simple), []) => Self::Value(simple),
+                    (ElementInside::Text, []) => Self::Text,
+                    (ElementInside::Named(particle), []) => match find_items(particle) {
                         Some((particle, declaration)) => Self::Items(particle, declaration),
                         None => Self::Record(record),
                     },
@@ -131,49 +132,49 @@ impl<'m> Form<'m> {
     }
 }
 
-impl<'m> Record<'m> {
+impl<'m> JsonRecord<'m> {
     /// The form of a whole payload, which is always a record.
-    pub(crate) fn of_root(schema: &'m Schema, of: TypeId) -> Self {
+    pub(crate) fn of_root(schema: &'m SchemaShape, of: TypeId) -> Self {
         match schema.find_type(of) {
-            Type::Simple(simple) => Self { attributes: &[], inside: Inside::Value(simple) },
-            Type::Complex(complex) => Self::from_complex(complex),
-            Type::Anything => Self { attributes: &[], inside: Inside::Text },
+            TypeShape::Simple(simple) => Self { attributes: &[], inside: ElementInside::Value(simple) },
+            TypeShape::Complex(complex) => Self::from_complex(complex),
+            TypeShape::Anything => Self { attributes: &[], inside: ElementInside::Text },
         }
     }
 
-    fn from_complex(complex: &'m Complex) -> Self {
+    fn from_complex(complex: &'m ComplexType) -> Self {
         let inside = match &complex.content {
-            Content::Empty => Inside::Nothing,
-            Content::Text(simple) => Inside::Value(simple),
-            Content::Free => Inside::Text,
-            Content::Children(particle) if is_told_by_names(particle, &mut Vec::new()) => {
-                Inside::Named(particle)
+            ComplexContent::Empty => ElementInside::Nothing,
+            ComplexContent::Text(simple) => ElementInside::Value(simple),
+            ComplexContent::Free => ElementInside::Text,
+            ComplexContent::Children(particle) if is_told_by_names(particle, &mut Vec::new()) => {
+                ElementInside::Named(particle)
             }
-            Content::Children(particle) => Inside::Listed(particle),
+            ComplexContent::Children(particle) => ElementInside::Listed(particle),
         };
         Self { attributes: &complex.attributes, inside }
     }
 
-    pub(crate) fn particle(&self) -> Option<&'m Particle> {
+    pub(crate) fn particle(&self) -> Option<&'m ContentParticle> {
         match self.inside {
-            Inside::Named(particle) | Inside::Listed(particle) => Some(particle),
-            Inside::Nothing | Inside::Value(_) | Inside::Text => None,
+            ElementInside::Named(particle) | ElementInside::Listed(particle) => Some(particle),
+            ElementInside::Nothing | ElementInside::Value(_) | ElementInside::Text => None,
         }
     }
 
     /// Whether it has its own text.
     pub(crate) fn has_text(&self) -> bool {
-        matches!(self.inside, Inside::Value(_) | Inside::Text)
+        matches!(self.inside, ElementInside::Value(_) | ElementInside::Text)
     }
 
     /// The places for child elements, each name once, in schema order.
-    pub(crate) fn slots(&self) -> Vec<Slot<'m>> {
-        let mut found: Vec<Slot<'m>> = Vec::new();
+    pub(crate) fn slots(&self) -> Vec<RecordSlot<'m>> {
+        let mut found: Vec<RecordSlot<'m>> = Vec::new();
         let Some(content) = self.particle() else { return found };
         each_element(content, &mut |particle, declaration| {
             if !found.iter().any(|slot| is_same(slot.declaration, declaration)) {
                 let many = count_most(content, &|term| is_of(term, declaration)).is_none_or(|n| n > 1);
-                found.push(Slot { particle, declaration, key: declaration.key().to_owned(), many });
+                found.push(RecordSlot { particle, declaration, key: declaration.key().to_owned(), many });
             }
         });
         found
@@ -181,7 +182,7 @@ impl<'m> Record<'m> {
 
     /// Whether it has a wildcard, and whether that admits several elements.
     pub(crate) fn wildcard(&self) -> Option<bool> {
-        let most = count_most(self.particle()?, &|term| matches!(term, Term::Wildcard(_)));
+        let most = count_most(self.particle()?, &|term| matches!(term, ParticleTerm::Wildcard(_)));
         match most {
             Some(0) => None,
             Some(1) => Some(false),
@@ -202,33 +203,36 @@ impl<'m> Record<'m> {
 }
 
 /// Whether two declarations have the same name.
-pub(crate) fn is_same(one: &Declaration, other: &Declaration) -> bool {
+pub(crate) fn is_same(one: &ElementDeclaration, other: &ElementDeclaration) -> bool {
     one.name == other.name && one.namespace == other.namespace
 }
 
-pub(crate) fn is_of(term: &Term, meant: &Declaration) -> bool {
-    matches!(term, Term::Element(declaration) if is_same(declaration, meant))
+pub(crate) fn is_of(term: &ParticleTerm, meant: &ElementDeclaration) -> bool {
+    matches!(term, ParticleTerm::Element(declaration) if is_same(declaration, meant))
 }
 
-fn each_element<'m>(particle: &'m Particle, found: &mut impl FnMut(&'m Particle, &'m Declaration)) {
+fn each_element<'m>(
+    particle: &'m ContentParticle,
+    found: &mut impl FnMut(&'m ContentParticle, &'m ElementDeclaration),
+) {
     match &particle.term {
-        Term::Element(declaration) => found(particle, declaration),
-        Term::Wildcard(_) => {}
-        Term::Sequence(parts) | Term::Choice(parts) | Term::All(parts) => {
+        ParticleTerm::Element(declaration) => found(particle, declaration),
+        ParticleTerm::Wildcard(_) => {}
+        ParticleTerm::Sequence(parts) | ParticleTerm::Choice(parts) | ParticleTerm::All(parts) => {
             parts.iter().for_each(|part| each_element(part, found));
         }
     }
 }
 
 /// How many matching terms may occur in total; `None` for any number.
-pub(crate) fn count_most(particle: &Particle, meant: &impl Fn(&Term) -> bool) -> Option<u32> {
+pub(crate) fn count_most(particle: &ContentParticle, meant: &impl Fn(&ParticleTerm) -> bool) -> Option<u32> {
     let once = match &particle.term {
-        term @ (Term::Element(_) | Term::Wildcard(_)) => Some(u32::from(meant(term))),
-        Term::Sequence(parts) | Term::All(parts) => parts
+        term @ (ParticleTerm::Element(_) | ParticleTerm::Wildcard(_)) => Some(u32::from(meant(term))),
+        ParticleTerm::Sequence(parts) | ParticleTerm::All(parts) => parts
             .iter()
             .map(|part| count_most(part, meant))
             .try_fold(0_u32, |sum, part| part.map(|part| sum.saturating_add(part))),
-        Term::Choice(parts) => parts
+        ParticleTerm::Choice(parts) => parts
             .iter()
             .map(|part| count_most(part, meant))
             .try_fold(0_u32, |largest, part| part.map(|part| largest.max(part))),
@@ -241,40 +245,48 @@ pub(crate) fn count_most(particle: &Particle, meant: &impl Fn(&Term) -> bool) ->
 }
 
 /// How many matching terms must occur at least.
-pub(crate) fn count_least(particle: &Particle, meant: &impl Fn(&Term) -> bool) -> u32 {
+pub(crate) fn count_least(particle: &ContentParticle, meant: &impl Fn(&ParticleTerm) -> bool) -> u32 {
     let once = match &particle.term {
-        term @ (Term::Element(_) | Term::Wildcard(_)) => u32::from(meant(term)),
-        Term::Sequence(parts) | Term::All(parts) => {
+        term @ (ParticleTerm::Element(_) | ParticleTerm::Wildcard(_)) => u32::from(meant(term)),
+        ParticleTerm::Sequence(parts) | ParticleTerm::All(parts) => {
             parts.iter().map(|part| count_least(part, meant)).fold(0, u32::saturating_add)
         }
-        Term::Choice(parts) => parts.iter().map(|part| count_least(part, meant)).min().unwrap_or(0),
+        ParticleTerm::Choice(parts) => parts.iter().map(|part| count_least(part, meant)).min().unwrap_or(0),
     };
     once.saturating_mul(particle.min)
 }
 
 /// The elements that are supplied if they are missing: those with a default that occur at most once, and whose
 /// absence no choice and no inner group explains.
-pub(crate) fn collect_supplied<'m>(particle: &'m Particle, found: &mut Vec<&'m Declaration>) {
+pub(crate) fn collect_supplied<'m>(particle: &'m ContentParticle, found: &mut Vec<&'m ElementDeclaration>) {
     match &particle.term {
-        Term::Element(declaration) => {
+        ParticleTerm::Element(declaration) => {
             if declaration.default.is_some() && (particle.min, particle.max) == (0, Some(1)) {
                 found.push(declaration);
             }
         }
-        Term::Sequence(parts) | Term::All(parts) if (particle.min, particle.max) == (1, Some(1)) => {
+        ParticleTerm::Sequence(parts) | ParticleTerm::All(parts)
+            if (particle.min, particle.max) == (1, Some(1)) =>
+        {
             parts.iter().for_each(|part| collect_supplied(part, found));
         }
-        Term::Sequence(_) | Term::All(_) | Term::Choice(_) | Term::Wildcard(_) => {}
+        ParticleTerm::Sequence(_)
+        | ParticleTerm::All(_)
+        | ParticleTerm::Choice(_)
+        | ParticleTerm::Wildcard(_) => {}
     }
 }
 
 /// Whether each name has one place, so that names are enough to restore the order of children. A repeated group has
 /// only one name, or its rounds would be lost.
-fn is_told_by_names<'m>(particle: &'m Particle, seen: &mut Vec<Option<&'m Declaration>>) -> bool {
+fn is_told_by_names<'m>(
+    particle: &'m ContentParticle,
+    seen: &mut Vec<Option<&'m ElementDeclaration>>,
+) -> bool {
     let parts = match &particle.term {
-        Term::Element(declaration) => return is_new(Some(declaration), seen),
-        Term::Wildcard(_) => return is_new(None, seen),
-        Term::Sequence(parts) | Term::Choice(parts) | Term::All(parts) => parts,
+        ParticleTerm::Element(declaration) => return is_new(Some(declaration), seen),
+        ParticleTerm::Wildcard(_) => return is_new(None, seen),
+        ParticleTerm::Sequence(parts) | ParticleTerm::Choice(parts) | ParticleTerm::All(parts) => parts,
     };
     if particle.max.is_some_and(|max| max <= 1) {
         return parts.iter().all(|part| is_told_by_names(part, seen));
@@ -283,8 +295,8 @@ fn is_told_by_names<'m>(particle: &'m Particle, seen: &mut Vec<Option<&'m Declar
 }
 
 /// Notes a declaration, or a wildcard.
-fn is_new<'m>(met: Option<&'m Declaration>, seen: &mut Vec<Option<&'m Declaration>>) -> bool {
-    let same = |known: &Option<&Declaration>| match (known, met) {
+fn is_new<'m>(met: Option<&'m ElementDeclaration>, seen: &mut Vec<Option<&'m ElementDeclaration>>) -> bool {
+    let same = |known: &Option<&ElementDeclaration>| match (known, met) {
         (Some(known), Some(met)) => is_same(known, met),
         (None, None) => true,
         _ => false,
@@ -295,76 +307,84 @@ fn is_new<'m>(met: Option<&'m Declaration>, seen: &mut Vec<Option<&'m Declaratio
 }
 
 /// The declaration of all elements of a group, if they have one name and there is no wildcard.
-pub(crate) fn find_lone(particle: &Particle) -> Option<&Declaration> {
-    let mut found: Vec<&Declaration> = Vec::new();
+pub(crate) fn find_lone(particle: &ContentParticle) -> Option<&ElementDeclaration> {
+    let mut found: Vec<&ElementDeclaration> = Vec::new();
     each_element(particle, &mut |_, declaration| found.push(declaration));
-    let wild = count_most(particle, &|term| matches!(term, Term::Wildcard(_))) != Some(0);
+    let wild = count_most(particle, &|term| matches!(term, ParticleTerm::Wildcard(_))) != Some(0);
     let (first, others) = found.split_first()?;
     (!wild && others.iter().all(|other| is_same(first, other))).then_some(*first)
 }
 
 /// The element of a list in the compact form: a sequence of only `item`.
-fn find_items(particle: &Particle) -> Option<(&Particle, &Declaration)> {
+fn find_items(particle: &ContentParticle) -> Option<(&ContentParticle, &ElementDeclaration)> {
     find_only(particle, ITEM)
 }
 
 /// The only element of a sequence that comes once, if it has this name.
-fn find_only<'m>(particle: &'m Particle, name: &str) -> Option<(&'m Particle, &'m Declaration)> {
+fn find_only<'m>(
+    particle: &'m ContentParticle,
+    name: &str,
+) -> Option<(&'m ContentParticle, &'m ElementDeclaration)> {
     let inner = match &particle.term {
-        Term::Sequence(parts) if (particle.min, particle.max) == (1, Some(1)) => match parts.as_slice() {
-            [only] => only,
-            _ => return None,
-        },
+        ParticleTerm::Sequence(parts) if (particle.min, particle.max) == (1, Some(1)) => {
+            match parts.as_slice() {
+                [only] => only,
+                _ => return None,
+            }
+        }
         _ => return None,
     };
     match &inner.term {
-        Term::Element(declaration) if declaration.name == name => Some((inner, declaration)),
+        ParticleTerm::Element(declaration) if declaration.name == name => Some((inner, declaration)),
         _ => None,
     }
 }
 
 /// A type whose content is only `<entry key="…">`.
-fn entry_map(schema: &Schema, of: TypeId) -> Option<EntryMap<'_>> {
-    let Type::Complex(map) = schema.find_type(of) else { return None };
-    let (Content::Children(content), []) = (&map.content, map.attributes.as_slice()) else { return None };
+fn entry_map(schema: &SchemaShape, of: TypeId) -> Option<EntryMap<'_>> {
+    let TypeShape::Complex(map) = schema.find_type(of) else { return None };
+    let (ComplexContent::Children(content), []) = (&map.content, map.attributes.as_slice()) else {
+        return None;
+    };
     let (particle, entry) = find_only(content, ENTRY)?;
-    let Type::Complex(inside) = schema.find_type(entry.of) else { return None };
+    let TypeShape::Complex(inside) = schema.find_type(entry.of) else { return None };
     let key = match inside.attributes.as_slice() {
         [key] if key.name == KEY && key.required => key,
         _ => return None,
     };
     let value = match &inside.content {
-        Content::Text(_) if entry.marks.shape == JsonShape::Text => EntryValue::Json,
-        Content::Text(simple) => EntryValue::Value(simple),
-        Content::Children(content) => {
+        ComplexContent::Text(_) if entry.marks.shape == JsonShape::Text => EntryValue::Json,
+        ComplexContent::Text(simple) => EntryValue::Value(simple),
+        ComplexContent::Children(content) => {
             let (particle, value) = find_only(content, VALUE)?;
             (particle.max == Some(1)).then_some(EntryValue::Child(particle, value))?
         }
-        Content::Empty | Content::Free => return None,
+        ComplexContent::Empty | ComplexContent::Free => return None,
     };
     Some(EntryMap { particle, entry, key, value })
 }
 
 /// A type whose content is exactly one of several elements.
-fn list_branches(schema: &Schema, of: TypeId) -> Option<&[Particle]> {
-    let Type::Complex(complex) = schema.find_type(of) else { return None };
-    let (Content::Children(content), []) = (&complex.content, complex.attributes.as_slice()) else {
+fn list_branches(schema: &SchemaShape, of: TypeId) -> Option<&[ContentParticle]> {
+    let TypeShape::Complex(complex) = schema.find_type(of) else { return None };
+    let (ComplexContent::Children(content), []) = (&complex.content, complex.attributes.as_slice()) else {
         return None;
     };
     let parts = match &content.term {
-        Term::Choice(parts) if (content.min, content.max) == (1, Some(1)) => parts,
+        ParticleTerm::Choice(parts) if (content.min, content.max) == (1, Some(1)) => parts,
         _ => return None,
     };
-    let is_one =
-        |part: &Particle| (part.min, part.max) == (1, Some(1)) && matches!(part.term, Term::Element(_));
+    let is_one = |part: &ContentParticle| {
+        (part.min, part.max) == (1, Some(1)) && matches!(part.term, ParticleTerm::Element(_))
+    };
     parts.iter().all(is_one).then_some(parts)
 }
 
-fn is_text(schema: &Schema, of: TypeId) -> bool {
-    matches!(Form::of_type(schema, of), Form::Value(_) | Form::Text)
+fn is_text(schema: &SchemaShape, of: TypeId) -> bool {
+    matches!(JsonForm::of_type(schema, of), JsonForm::Value(_) | JsonForm::Text)
 }
 
-fn is_empty(schema: &Schema, of: TypeId) -> bool {
-    matches!(schema.find_type(of), Type::Complex(complex)
-        if complex.attributes.is_empty() && matches!(complex.content, Content::Empty))
+fn is_empty(schema: &SchemaShape, of: TypeId) -> bool {
+    matches!(schema.find_type(of), TypeShape::Complex(complex)
+        if complex.attributes.is_empty() && matches!(complex.content, ComplexContent::Empty))
 }

@@ -62,7 +62,7 @@ pub struct KnownPayload {
 /// Everything that one schema document allows, with the documents that it imports.
 #[derive(Clone, Debug)]
 pub struct SchemaModel {
-    schema: shape::Schema,
+    schema: shape::SchemaShape,
 }
 
 impl SchemaModel {
@@ -137,7 +137,7 @@ impl SchemaModel {
 
     /// The model of a schema that declares nothing.
     pub fn new_empty() -> Self {
-        Self { schema: shape::Schema::default() }
+        Self { schema: shape::SchemaShape::default() }
     }
 
     /// What a change from this model to another one does to the payloads of each global element. The texts are the
@@ -210,7 +210,7 @@ impl SchemaModel {
         let declaration = self.schema.find_global(element)?;
         let given = build::fields::read_fields(&self.schema, declaration, arguments);
         Some(given.and_then(|given| {
-            build::build_payload(&self.schema, declaration, &given, build::given::Manner::Fields, None)
+            build::build_payload(&self.schema, declaration, &given, build::given::ValueManner::Fields, None)
         }))
     }
 
@@ -235,7 +235,7 @@ impl SchemaModel {
         let declaration = self.schema.find_global(element)?;
         let given = json::text::read_value(value, &format!("/{element}"));
         Some(given.map_err(|slip| vec![*slip]).and_then(|given| {
-            build::build_payload(&self.schema, declaration, &given, build::given::Manner::Json, None)
+            build::build_payload(&self.schema, declaration, &given, build::given::ValueManner::Json, None)
         }))
     }
 
@@ -268,7 +268,13 @@ impl SchemaModel {
         let declaration = self.schema.find_global(element)?;
         let given = json::text::read_text(json, &format!("/{element}"));
         Some(given.map_err(|slip| vec![*slip]).and_then(|given| {
-            build::build_payload(&self.schema, declaration, &given, build::given::Manner::Json, Some(json))
+            build::build_payload(
+                &self.schema,
+                declaration,
+                &given,
+                build::given::ValueManner::Json,
+                Some(json),
+            )
         }))
     }
 

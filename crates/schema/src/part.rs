@@ -7,26 +7,26 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use crate::explain::amend;
-use crate::form::{Inside, Record, count_least, count_most, is_of};
-use crate::judge::builtin::Family;
+use crate::form::{ElementInside, JsonRecord, count_least, count_most, is_of};
+use crate::judge::builtin::TypeFamily;
 use crate::judge::check_value;
-use crate::shape::{Bound, Declaration, Schema, Simple, TypeId, Variety};
+use crate::shape::{ElementDeclaration, SchemaShape, SimpleType, SimpleVariety, TypeId, ValueBound};
 
 /// A part of a payload.
 #[derive(Clone, Debug)]
 pub struct PayloadPart<'m> {
-    schema: &'m Schema,
+    schema: &'m SchemaShape,
     name: &'m str,
-    holds: Holds<'m>,
+    holds: PartContent<'m>,
     is_attribute: bool,
     least: u32,
     most: Option<u32>,
 }
 
 #[derive(Clone, Debug)]
-enum Holds<'m> {
+enum PartContent<'m> {
     Element(TypeId),
-    Attribute(&'m Arc<Simple>),
+    Attribute(&'m Arc<SimpleType>),
 }
 
 /// The content of a part.
@@ -44,8 +44,8 @@ pub enum PayloadPartKind {
 
 impl<'m> PayloadPart<'m> {
     /// A global element.
-    pub(crate) fn of_global(schema: &'m Schema, element: &'m Declaration) -> Self {
-        let holds = Holds::Element(element.of);
+    pub(crate) fn of_global(schema: &'m SchemaShape, element: &'m ElementDeclaration) -> Self {
+        let holds = PartContent::Element(element.of);
         Self { schema, name: &element.name, holds, is_attribute: false, least: 1, most: Some(1) }
     }
 
@@ -77,12 +77,14 @@ impl<'m> PayloadPart<'m> {
     /// The kind of its content.
     pub fn kind(&self) -> PayloadPartKind {
         match self.inside() {
-            Some(Inside::Text) => PayloadPartKind::Text,
-            Some(Inside::Value(simple)) => kind_of(simple),
-            Some(Inside::Nothing | Inside::Named(_) | Inside::Listed(_)) => PayloadPartKind::Parts,
+            Some(ElementInside::Text) => PayloadPartKind::Text,
+            Some(ElementInside::Value(simple)) => kind_of(simple),
+            Some(ElementInside::Nothing | ElementInside::Named(_) | ElementInside::Listed(_)) => {
+                PayloadPartKind::Parts
+            }
             None => match &self.holds {
-                Holds::Attribute(simple) => kind_of(simple),
-                Holds::Element(_) => PayloadPartKind::Parts,
+                PartContent::Attribute(simple) => kind_of(simple),
+                PartContent::Element(_) => PayloadPartKind::Parts,
             },
         }
     }
@@ -93,7 +95,7 @@ impl<'m> PayloadPart<'m> {
         let attributes = record.attributes.iter().map(|attribute| PayloadPart {
             schema: self.schema,
             name: &attribute.name,
-            holds: Holds::Attribute(&attribute.simple),
+            holds: PartContent::Attribute(&attribute.simple),
             is_attribute: true,
             least: u32::from(attribute.required),
             most: Some(1),
@@ -105,7 +107,7 @@ impl<'m> PayloadPart<'m> {
             parts.push(PayloadPart {
                 schema: self.schema,
                 name: &slot.declaration.name,
-                holds: Holds::Element(slot.declaration.of),
+                holds: PartContent::Element(slot.declaration.of),
                 is_attribute: false,
                 least: count_least(content, &is_it),
                 most: count_most(content, &is_it),
@@ -140,7 +142,7 @@ impl<'m> PayloadPart<'m> {
     /// Whether none of its values lies in this range. Both ends belong to the range; a missing end is open.
     pub fn is_beyond(&self, from: Option<&str>, to: Option<&str>) -> bool {
         let Some(simple) = self.simple() else { return false };
-        let Variety::Atomic(base) = simple.variety else { return false };
+        let SimpleVariety::Atomic(base) = simple.variety else { return false };
         let below = |one: &str, other: &str| base.compare_values(one, other) == Some(Ordering::Less);
         if !simple.values.is_empty() {
             let fits = |value: &str| {
@@ -149,10 +151,10 @@ impl<'m> PayloadPart<'m> {
             return !simple.values.iter().any(|value| fits(&value.value));
         }
         let (smallest, largest) = base.limits();
-        let before = |end: &str, bound: &Bound| {
+        let before = |end: &str, bound: &ValueBound| {
             below(end, &bound.value) || (!bound.inclusive && base.is_same(end, &bound.value))
         };
-        let behind = |end: &str, bound: &Bound| {
+        let behind = |end: &str, bound: &ValueBound| {
             below(&bound.value, end) || (!bound.inclusive && base.is_same(end, &bound.value))
         };
         let too_small = |to: &str| {
@@ -169,41 +171,43 @@ impl<'m> PayloadPart<'m> {
     /// Whether one value is less than the other.
     pub fn is_less(&self, one: &str, other: &str) -> bool {
         let atomic = self.simple().and_then(|simple| match simple.variety {
-            Variety::Atomic(base) => Some(base),
-            Variety::List(_) | Variety::Union(_) => None,
+            SimpleVariety::Atomic(base) => Some(base),
+            SimpleVariety::List(_) | SimpleVariety::Union(_) => None,
         });
         atomic.is_some_and(|base| base.compare_values(one, other) == Some(Ordering::Less))
     }
 
-    fn record(&self) -> Option<Record<'m>> {
+    fn record(&self) -> Option<JsonRecord<'m>> {
         match self.holds {
-            Holds::Element(of) => Some(Record::of_root(self.schema, of)),
-            Holds::Attribute(_) => None,
+            PartContent::Element(of) => Some(JsonRecord::of_root(self.schema, of)),
+            PartContent::Attribute(_) => None,
         }
     }
 
-    fn inside(&self) -> Option<Inside<'m>> {
+    fn inside(&self) -> Option<ElementInside<'m>> {
         self.record().map(|record| record.inside)
     }
 
-    fn simple(&self) -> Option<&'m Simple> {
+    fn simple(&self) -> Option<&'m SimpleType> {
         match (&self.holds, self.inside()) {
-            (Holds::Attribute(simple), _) => Some(simple),
-            (_, Some(Inside::Value(simple))) => Some(simple),
+            (PartContent::Attribute(simple), _) => Some(simple),
+            (_, Some(ElementInside::Value(simple))) => Some(simple),
             _ => None,
         }
     }
 }
 
-fn kind_of(simple: &Simple) -> PayloadPartKind {
+fn kind_of(simple: &SimpleType) -> PayloadPartKind {
     match simple.variety {
-        Variety::Atomic(base) => match base.family() {
-            Family::Truth => PayloadPartKind::Flag,
-            Family::Whole | Family::Decimal => PayloadPartKind::Number,
-            Family::Text | Family::Floating | Family::Moment | Family::Span | Family::Bytes => {
-                PayloadPartKind::Text
-            }
+        SimpleVariety::Atomic(base) => match base.family() {
+            TypeFamily::Truth => PayloadPartKind::Flag,
+            TypeFamily::Whole | TypeFamily::Decimal => PayloadPartKind::Number,
+            TypeFamily::Text
+            | TypeFamily::Floating
+            | TypeFamily::Moment
+            | TypeFamily::Span
+            | TypeFamily::Bytes => PayloadPartKind::Text,
         },
-        Variety::List(_) | Variety::Union(_) => PayloadPartKind::Text,
+        SimpleVariety::List(_) | SimpleVariety::Union(_) => PayloadPartKind::Text,
     }
 }

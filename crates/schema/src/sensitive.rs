@@ -7,15 +7,15 @@ use std::ops::Range;
 
 use systole_wire::attributes::AttributeWalk;
 
-use crate::shape::{AttributeUse, Content, Declaration, Schema, Type};
-use crate::tree::{self, Element};
+use crate::shape::{AttributeUse, ComplexContent, ElementDeclaration, SchemaShape, TypeShape};
+use crate::tree::{self, XmlElement};
 
 /// The ranges, in document order. A schema without marks costs nothing.
-pub(crate) fn find_places(schema: &Schema, payload: &[u8]) -> Vec<Range<usize>> {
+pub(crate) fn find_places(schema: &SchemaShape, payload: &[u8]) -> Vec<Range<usize>> {
     if !schema.has_sensitive {
         return Vec::new();
     }
-    let mut walk = Walk { schema, payload, found: Vec::new() };
+    let mut walk = SensitiveWalk { schema, payload, found: Vec::new() };
     if let Ok(root) = tree::read_tree(payload)
         && let Some(declaration) = schema.global_of(&root.name.namespace, &root.name.local)
     {
@@ -24,18 +24,18 @@ pub(crate) fn find_places(schema: &Schema, payload: &[u8]) -> Vec<Range<usize>> 
     walk.found
 }
 
-struct Walk<'w> {
-    schema: &'w Schema,
+struct SensitiveWalk<'w> {
+    schema: &'w SchemaShape,
     payload: &'w [u8],
     found: Vec<Range<usize>>,
 }
 
-impl Walk<'_> {
+impl SensitiveWalk<'_> {
     /// The recursion is bounded: the tree is never deeper than its reader allows.
-    fn visit_element(&mut self, declaration: &Declaration, element: &Element) {
+    fn visit_element(&mut self, declaration: &ElementDeclaration, element: &XmlElement) {
         let complex = match self.schema.find_type(declaration.of) {
-            Type::Complex(complex) => Some(complex),
-            Type::Simple(_) | Type::Anything => None,
+            TypeShape::Complex(complex) => Some(complex),
+            TypeShape::Simple(_) | TypeShape::Anything => None,
         };
         if let Some(complex) = complex {
             self.visit_attributes(&complex.attributes, element);
@@ -45,7 +45,7 @@ impl Walk<'_> {
             return;
         }
         let mut declared = Vec::new();
-        if let Some(Content::Children(particle)) = complex.map(|complex| &complex.content) {
+        if let Some(ComplexContent::Children(particle)) = complex.map(|complex| &complex.content) {
             particle.term.collect_elements(&mut declared);
         }
         for child in element.children() {
@@ -62,13 +62,13 @@ impl Walk<'_> {
     }
 
     /// What is between the tags; `None` if that is nothing.
-    fn find_content(&self, element: &Element) -> Option<Range<usize>> {
+    fn find_content(&self, element: &XmlElement) -> Option<Range<usize>> {
         let behind = self.payload.get(element.head_end..element.span.end)?;
         let end = element.head_end + behind.windows(2).rposition(|two| two == b"</")?;
         (end > element.head_end).then_some(element.head_end..end)
     }
 
-    fn visit_attributes(&mut self, declared: &[AttributeUse], element: &Element) {
+    fn visit_attributes(&mut self, declared: &[AttributeUse], element: &XmlElement) {
         if !declared.iter().any(|attribute| attribute.sensitive) {
             return;
         }

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::judge::builtin::{Builtin, WhiteSpace};
-use crate::judge::pattern::Pattern;
+use crate::judge::pattern::CompiledPattern;
 
 /// A type by its place in the table of the schema.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -15,48 +15,48 @@ pub(crate) struct TypeId(pub(crate) usize);
 
 /// A schema document, read together with the documents that it imports.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Schema {
+pub(crate) struct SchemaShape {
     pub(crate) namespace: Arc<str>,
     /// The namespaces that the document itself imports, in its order.
     pub(crate) imports: Vec<Arc<str>>,
     /// The documents drawn in by imports of imports, by their place among the offered documents.
     pub(crate) drawn_in: Vec<usize>,
     /// The global elements of all these documents, its own first.
-    pub(crate) elements: Vec<Declaration>,
-    pub(crate) types: Vec<Type>,
+    pub(crate) elements: Vec<ElementDeclaration>,
+    pub(crate) types: Vec<TypeShape>,
     /// Whether any value is marked as sensitive.
     pub(crate) has_sensitive: bool,
     /// The place of a global element in `elements`, by namespace and local name.
     places: HashMap<Arc<str>, HashMap<String, usize>>,
 }
 
-impl Schema {
+impl SchemaShape {
     /// A global element of the document's own namespace.
-    pub(crate) fn find_global(&self, local: &str) -> Option<&Declaration> {
+    pub(crate) fn find_global(&self, local: &str) -> Option<&ElementDeclaration> {
         self.global_of(&self.namespace, local)
     }
 
     /// A global element of this namespace or of an imported one.
-    pub(crate) fn global_of(&self, namespace: &str, local: &str) -> Option<&Declaration> {
+    pub(crate) fn global_of(&self, namespace: &str, local: &str) -> Option<&ElementDeclaration> {
         self.elements.get(*self.places.get(namespace)?.get(local)?)
     }
 
     /// The global elements of the document's own namespace, in its order.
-    pub(crate) fn list_own(&self) -> impl Iterator<Item = &Declaration> {
+    pub(crate) fn list_own(&self) -> impl Iterator<Item = &ElementDeclaration> {
         self.elements.iter().filter(|element| element.namespace == self.namespace)
     }
 
     /// The purpose of an element, from its own documentation or that of its type.
-    pub(crate) fn find_about<'m>(&'m self, declaration: &'m Declaration) -> Option<&'m str> {
+    pub(crate) fn find_about<'m>(&'m self, declaration: &'m ElementDeclaration) -> Option<&'m str> {
         let of_type = || match self.find_type(declaration.of) {
-            Type::Complex(complex) => complex.documentation.as_deref(),
-            Type::Simple(_) | Type::Anything => None,
+            TypeShape::Complex(complex) => complex.documentation.as_deref(),
+            TypeShape::Simple(_) | TypeShape::Anything => None,
         };
         declaration.documentation.as_deref().or_else(of_type)
     }
 
     /// Adds a global element; `false` if there is one of this name already.
-    pub(crate) fn declare(&mut self, declaration: Declaration) -> bool {
+    pub(crate) fn declare(&mut self, declaration: ElementDeclaration) -> bool {
         let places = self.places.entry(Arc::clone(&declaration.namespace)).or_default();
         let is_new = places.insert(declaration.name.clone(), self.elements.len()).is_none();
         self.elements.push(declaration);
@@ -65,14 +65,14 @@ impl Schema {
 
     /// The type behind an id. Ids come from reading the same schema, so every id is known. An unknown id
     /// would allow anything, which leaves the decision to libxml2.
-    pub(crate) fn find_type(&self, id: TypeId) -> &Type {
-        self.types.get(id.0).unwrap_or(&Type::Anything)
+    pub(crate) fn find_type(&self, id: TypeId) -> &TypeShape {
+        self.types.get(id.0).unwrap_or(&TypeShape::Anything)
     }
 }
 
 /// An element as declared, global or local.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Declaration {
+pub(crate) struct ElementDeclaration {
     pub(crate) name: String,
     /// The namespace that its instances have; empty for none.
     pub(crate) namespace: Arc<str>,
@@ -89,7 +89,7 @@ pub(crate) struct Declaration {
     pub(crate) fragment: String,
 }
 
-impl Declaration {
+impl ElementDeclaration {
     /// Its key in JSON.
     pub(crate) fn key(&self) -> &str {
         self.marks.key.as_deref().unwrap_or(&self.name)
@@ -140,36 +140,36 @@ pub(crate) enum JsonShape {
 }
 
 #[derive(Clone, Debug)]
-pub(crate) enum Type {
-    Simple(Arc<Simple>),
-    Complex(Complex),
+pub(crate) enum TypeShape {
+    Simple(Arc<SimpleType>),
+    Complex(ComplexType),
     /// The type of content that a lax wildcard admits unchecked.
     Anything,
 }
 
 #[derive(Clone, Debug)]
-pub(crate) struct Complex {
+pub(crate) struct ComplexType {
     /// The purpose of the type: the words for its elements without their own.
     pub(crate) documentation: Option<String>,
     pub(crate) attributes: Vec<AttributeUse>,
-    pub(crate) content: Content,
+    pub(crate) content: ComplexContent,
 }
 
 #[derive(Clone, Debug)]
-pub(crate) enum Content {
+pub(crate) enum ComplexContent {
     Empty,
     /// Text of a simple type, with optional attributes.
-    Text(Arc<Simple>),
+    Text(Arc<SimpleType>),
     /// Any text and no elements, with optional attributes.
     Free,
-    Children(Particle),
+    Children(ContentParticle),
 }
 
 #[derive(Clone, Debug)]
 pub(crate) struct AttributeUse {
     pub(crate) name: String,
     pub(crate) documentation: Option<String>,
-    pub(crate) simple: Arc<Simple>,
+    pub(crate) simple: Arc<SimpleType>,
     pub(crate) required: bool,
     /// Whether its value can be erased from the record.
     pub(crate) sensitive: bool,
@@ -180,30 +180,30 @@ pub(crate) struct AttributeUse {
 
 /// A term and how often it may occur; no `max` is `unbounded`.
 #[derive(Clone, Debug)]
-pub(crate) struct Particle {
+pub(crate) struct ContentParticle {
     pub(crate) min: u32,
     pub(crate) max: Option<u32>,
-    pub(crate) term: Term,
+    pub(crate) term: ParticleTerm,
 }
 
 #[derive(Clone, Debug)]
-pub(crate) enum Term {
-    Element(Declaration),
-    Sequence(Vec<Particle>),
-    Choice(Vec<Particle>),
-    All(Vec<Particle>),
-    Wildcard(Wildcard),
+pub(crate) enum ParticleTerm {
+    Element(ElementDeclaration),
+    Sequence(Vec<ContentParticle>),
+    Choice(Vec<ContentParticle>),
+    All(Vec<ContentParticle>),
+    Wildcard(ElementWildcard),
 }
 
 /// `xs:any`, always lax.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Wildcard {
+pub(crate) enum ElementWildcard {
     Any,
     /// Any namespace except this one, which is that of its own document, and except none.
     Other(Arc<str>),
 }
 
-impl Wildcard {
+impl ElementWildcard {
     pub(crate) fn can_take(&self, namespace: &str) -> bool {
         match self {
             Self::Any => true,
@@ -212,24 +212,24 @@ impl Wildcard {
     }
 }
 
-impl Particle {
+impl ContentParticle {
     /// Whether it is satisfied by nothing at all.
     pub(crate) fn may_be_absent(&self) -> bool {
         self.min == 0 || self.term.may_be_empty()
     }
 }
 
-impl Term {
+impl ParticleTerm {
     pub(crate) fn may_be_empty(&self) -> bool {
         match self {
             Self::Element(_) | Self::Wildcard(_) => false,
-            Self::Sequence(parts) | Self::All(parts) => parts.iter().all(Particle::may_be_absent),
-            Self::Choice(parts) => parts.iter().any(Particle::may_be_absent),
+            Self::Sequence(parts) | Self::All(parts) => parts.iter().all(ContentParticle::may_be_absent),
+            Self::Choice(parts) => parts.iter().any(ContentParticle::may_be_absent),
         }
     }
 
     /// Every element of this term, in order, at any depth of groups.
-    pub(crate) fn collect_elements<'a>(&'a self, found: &mut Vec<&'a Declaration>) {
+    pub(crate) fn collect_elements<'a>(&'a self, found: &mut Vec<&'a ElementDeclaration>) {
         match self {
             Self::Element(declaration) => found.push(declaration),
             Self::Wildcard(_) => {}
@@ -242,43 +242,43 @@ impl Term {
 
 /// The base of a simple type.
 #[derive(Clone, Debug)]
-pub(crate) enum Variety {
+pub(crate) enum SimpleVariety {
     Atomic(Builtin),
     /// Items separated by blanks, all of this type, which is not a list.
-    List(Arc<Simple>),
+    List(Arc<SimpleType>),
     /// The first member that admits a value reads it. No member is a union.
-    Union(Vec<Arc<Simple>>),
+    Union(Vec<Arc<SimpleType>>),
 }
 
 /// A restriction of a built-in type, a list or a union, all derivation steps folded into one.
 #[derive(Clone, Debug)]
-pub(crate) struct Simple {
-    pub(crate) variety: Variety,
+pub(crate) struct SimpleType {
+    pub(crate) variety: SimpleVariety,
     pub(crate) space: WhiteSpace,
     /// One entry per derivation step that has patterns: in each step one pattern must match.
-    pub(crate) patterns: Vec<Vec<Faceted<Pattern>>>,
-    pub(crate) values: Vec<Faceted<String>>,
-    pub(crate) length: Option<Faceted<usize>>,
-    pub(crate) min_length: Option<Faceted<usize>>,
-    pub(crate) max_length: Option<Faceted<usize>>,
-    pub(crate) total_digits: Option<Faceted<usize>>,
-    pub(crate) fraction_digits: Option<Faceted<usize>>,
-    pub(crate) least: Option<Bound>,
-    pub(crate) most: Option<Bound>,
+    pub(crate) patterns: Vec<Vec<FacetValue<CompiledPattern>>>,
+    pub(crate) values: Vec<FacetValue<String>>,
+    pub(crate) length: Option<FacetValue<usize>>,
+    pub(crate) min_length: Option<FacetValue<usize>>,
+    pub(crate) max_length: Option<FacetValue<usize>>,
+    pub(crate) total_digits: Option<FacetValue<usize>>,
+    pub(crate) fraction_digits: Option<FacetValue<usize>>,
+    pub(crate) least: Option<ValueBound>,
+    pub(crate) most: Option<ValueBound>,
 }
 
-impl Simple {
+impl SimpleType {
     pub(crate) fn new_plain(base: Builtin) -> Self {
-        Self::from_variety(Variety::Atomic(base), base.white_space())
+        Self::from_variety(SimpleVariety::Atomic(base), base.white_space())
     }
 
-    pub(crate) fn new_list(item: Arc<Simple>) -> Self {
-        Self::from_variety(Variety::List(item), WhiteSpace::Collapse)
+    pub(crate) fn new_list(item: Arc<SimpleType>) -> Self {
+        Self::from_variety(SimpleVariety::List(item), WhiteSpace::Collapse)
     }
 
     /// The member that reads a value handles its white space.
-    pub(crate) fn new_union(members: Vec<Arc<Simple>>) -> Self {
-        Self::from_variety(Variety::Union(members), WhiteSpace::Preserve)
+    pub(crate) fn new_union(members: Vec<Arc<SimpleType>>) -> Self {
+        Self::from_variety(SimpleVariety::Union(members), WhiteSpace::Preserve)
     }
 
     /// Whether restrictions have added anything to the variety.
@@ -287,7 +287,7 @@ impl Simple {
         !self.patterns.is_empty() || !self.values.is_empty() || counted.iter().any(|facet| facet.is_some())
     }
 
-    fn from_variety(variety: Variety, space: WhiteSpace) -> Self {
+    fn from_variety(variety: SimpleVariety, space: WhiteSpace) -> Self {
         Self {
             variety,
             space,
@@ -306,14 +306,14 @@ impl Simple {
 
 /// A facet's value, with the facet as written in the schema.
 #[derive(Clone, Debug)]
-pub(crate) struct Faceted<T> {
+pub(crate) struct FacetValue<T> {
     pub(crate) value: T,
     pub(crate) fragment: String,
 }
 
 /// A smallest or largest value; `inclusive` says whether the bound itself is allowed.
 #[derive(Clone, Debug)]
-pub(crate) struct Bound {
+pub(crate) struct ValueBound {
     pub(crate) value: String,
     pub(crate) inclusive: bool,
     pub(crate) fragment: String,

@@ -11,7 +11,7 @@ use quick_xml::XmlVersion;
 use quick_xml::events::{BytesRef, BytesStart, Event};
 use quick_xml::reader::Reader;
 
-use crate::word::{Word, Words};
+use crate::word::{InternedWord, WordTable};
 
 /// Most nesting of elements, including the root. The gate has the same limit.
 pub(crate) const DEPTH: usize = 64;
@@ -20,49 +20,49 @@ const XML_NAMESPACE: &str = "http://www.w3.org/XML/1998/namespace";
 
 /// Why the bytes are not a tree, and where.
 #[derive(Debug)]
-pub(crate) struct Fault {
+pub(crate) struct ParseFault {
     pub(crate) offset: usize,
     pub(crate) words: String,
 }
 
 /// A name with its namespace; the empty namespace is no namespace.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Name {
+pub(crate) struct NodeName {
     pub(crate) namespace: Rc<str>,
-    pub(crate) local: Word,
+    pub(crate) local: InternedWord,
 }
 
-impl Name {
+impl NodeName {
     pub(crate) fn is_named(&self, namespace: &str, local: &str) -> bool {
         &*self.namespace == namespace && *self.local == *local
     }
 }
 
 #[derive(Debug)]
-pub(crate) struct Attribute {
-    pub(crate) name: Name,
+pub(crate) struct ElementAttribute {
+    pub(crate) name: NodeName,
     /// The name as written, with its prefix.
-    pub(crate) key: Word,
+    pub(crate) key: InternedWord,
     pub(crate) value: String,
 }
 
 /// The content of an element, in document order.
 #[derive(Debug)]
-pub(crate) enum Part {
-    Element(Element),
+pub(crate) enum ElementPart {
+    Element(XmlElement),
     /// One value, regardless of how many comments, references and CDATA sections split it.
-    Text(Text),
+    Text(ElementText),
 }
 
 #[derive(Debug)]
-pub(crate) struct Text {
+pub(crate) struct ElementText {
     pub(crate) value: String,
     pub(crate) offset: usize,
     /// Some of it came in a CDATA section, which is never just layout.
     pub(crate) quoted: bool,
 }
 
-impl Text {
+impl ElementText {
     /// Nothing at all: even an empty CDATA section counts as something.
     pub(crate) fn is_nothing(&self) -> bool {
         !self.quoted && self.value.is_empty()
@@ -75,24 +75,24 @@ impl Text {
 }
 
 #[derive(Debug)]
-pub(crate) struct Element {
-    pub(crate) name: Name,
+pub(crate) struct XmlElement {
+    pub(crate) name: NodeName,
     /// The name as written, with its prefix.
-    pub(crate) tag: Word,
-    pub(crate) attributes: Vec<Attribute>,
-    pub(crate) parts: Vec<Part>,
+    pub(crate) tag: InternedWord,
+    pub(crate) attributes: Vec<ElementAttribute>,
+    pub(crate) parts: Vec<ElementPart>,
     /// From the `<` of the start tag to the end of the end tag.
     pub(crate) span: Range<usize>,
     /// Where the start tag ends.
     pub(crate) head_end: usize,
-    scope: Option<Rc<Binding>>,
+    scope: Option<Rc<PrefixBinding>>,
 }
 
-impl Element {
-    pub(crate) fn children(&self) -> impl Iterator<Item = &Element> {
+impl XmlElement {
+    pub(crate) fn children(&self) -> impl Iterator<Item = &XmlElement> {
         self.parts.iter().filter_map(|part| match part {
-            Part::Element(element) => Some(element),
-            Part::Text(_) => None,
+            ElementPart::Element(element) => Some(element),
+            ElementPart::Text(_) => None,
         })
     }
 
@@ -101,8 +101,8 @@ impl Element {
         self.parts
             .iter()
             .filter_map(|part| match part {
-                Part::Text(text) => Some(text.value.as_str()),
-                Part::Element(_) => None,
+                ElementPart::Text(text) => Some(text.value.as_str()),
+                ElementPart::Element(_) => None,
             })
             .collect()
     }
@@ -118,23 +118,23 @@ impl Element {
     }
 
     /// Reads `prefix:local` from an attribute value of this element.
-    pub(crate) fn resolve_name(&self, value: &str) -> Option<Name> {
+    pub(crate) fn resolve_name(&self, value: &str) -> Option<NodeName> {
         let value = value.trim_matches([' ', '\t', '\r', '\n']);
         let (prefix, local) = value.split_once(':').unwrap_or(("", value));
         let namespace = resolve_prefix(self.scope.as_ref(), prefix)?;
-        Some(Name { namespace, local: Word::from_text(local) })
+        Some(NodeName { namespace, local: InternedWord::from_text(local) })
     }
 }
 
 /// One namespace declaration, linked to the outer ones.
 #[derive(Debug)]
-struct Binding {
+struct PrefixBinding {
     prefix: String,
     uri: Rc<str>,
-    outer: Option<Rc<Binding>>,
+    outer: Option<Rc<PrefixBinding>>,
 }
 
-fn resolve_prefix(scope: Option<&Rc<Binding>>, prefix: &str) -> Option<Rc<str>> {
+fn resolve_prefix(scope: Option<&Rc<PrefixBinding>>, prefix: &str) -> Option<Rc<str>> {
     if prefix == "xml" {
         return Some(Rc::from(XML_NAMESPACE));
     }
@@ -150,14 +150,14 @@ fn resolve_prefix(scope: Option<&Rc<Binding>>, prefix: &str) -> Option<Rc<str>> 
 }
 
 /// Reads one document.
-pub(crate) fn read_tree(bytes: &[u8]) -> Result<Element, Fault> {
+pub(crate) fn read_tree(bytes: &[u8]) -> Result<XmlElement, ParseFault> {
     let text = std::str::from_utf8(bytes)
-        .map_err(|e| Fault { offset: e.valid_up_to(), words: "the bytes are not UTF-8".to_owned() })?;
-    let mut building = Building { open: Vec::new(), root: None, words: Words::default() };
+        .map_err(|e| ParseFault { offset: e.valid_up_to(), words: "the bytes are not UTF-8".to_owned() })?;
+    let mut building = TreeBuilder { open: Vec::new(), root: None, words: WordTable::default() };
     let mut reader = Reader::from_str(text);
     loop {
         let offset = to_position(reader.buffer_position());
-        let event = reader.read_event().map_err(|error| Fault {
+        let event = reader.read_event().map_err(|error| ParseFault {
             offset: to_position(reader.error_position()),
             words: error.to_string(),
         })?;
@@ -173,14 +173,14 @@ fn to_position(count: u64) -> usize {
     usize::try_from(count).unwrap_or(usize::MAX)
 }
 
-struct Building {
-    open: Vec<Element>,
-    root: Option<Element>,
-    words: Words,
+struct TreeBuilder {
+    open: Vec<XmlElement>,
+    root: Option<XmlElement>,
+    words: WordTable,
 }
 
-impl Building {
-    fn take_event(&mut self, event: Event<'_>, offset: usize, end: usize) -> Result<(), Fault> {
+impl TreeBuilder {
+    fn take_event(&mut self, event: Event<'_>, offset: usize, end: usize) -> Result<(), ParseFault> {
         match event {
             Event::Start(start) => self.open_element(&start, offset..end),
             Event::Empty(start) => {
@@ -195,7 +195,7 @@ impl Building {
             Event::Text(text) => self.add_text(&text.xml10_content(), offset, false),
             Event::CData(text) => self.add_text(&text.xml10_content(), offset, true),
             Event::GeneralRef(reference) => {
-                let value = resolve_reference(&reference).ok_or_else(|| Fault {
+                let value = resolve_reference(&reference).ok_or_else(|| ParseFault {
                     offset,
                     words: format!("&{}; is not one of the five entities", &*reference),
                 })?;
@@ -205,7 +205,7 @@ impl Building {
             Event::PI(_) => Err(make_fault(offset, "a processing instruction is not allowed")),
             Event::Decl(declaration) => match declaration.encoding() {
                 Some(Ok(name)) if !name.eq_ignore_ascii_case("utf-8") => {
-                    Err(Fault { offset, words: format!("the encoding is {name}, only UTF-8 is read") })
+                    Err(ParseFault { offset, words: format!("the encoding is {name}, only UTF-8 is read") })
                 }
                 Some(Err(_)) => Err(make_fault(offset, "the XML declaration cannot be read")),
                 _ => Ok(()),
@@ -214,13 +214,13 @@ impl Building {
         }
     }
 
-    fn open_element(&mut self, start: &BytesStart<'_>, head: Range<usize>) -> Result<(), Fault> {
+    fn open_element(&mut self, start: &BytesStart<'_>, head: Range<usize>) -> Result<(), ParseFault> {
         let offset = head.start;
         if self.root.is_some() {
             return Err(make_fault(offset, "there is a second root element"));
         }
         if self.open.len() >= DEPTH {
-            return Err(Fault { offset, words: format!("elements are nested deeper than {DEPTH}") });
+            return Err(ParseFault { offset, words: format!("elements are nested deeper than {DEPTH}") });
         }
         let mut scope = self.open.last().and_then(|parent| parent.scope.clone());
         let mut raw = Vec::new();
@@ -230,12 +230,13 @@ impl Building {
             match declared {
                 Some(prefix) => {
                     let uri = Rc::from(value);
-                    scope = Some(Rc::new(Binding { prefix: prefix.to_owned(), uri, outer: scope }));
+                    scope = Some(Rc::new(PrefixBinding { prefix: prefix.to_owned(), uri, outer: scope }));
                 }
                 None => raw.push((key, value)),
             }
         }
-        let unbound = |name: &str| Fault { offset, words: format!("the prefix of {name} is not declared") };
+        let unbound =
+            |name: &str| ParseFault { offset, words: format!("the prefix of {name} is not declared") };
         let tag = start.name().into_inner();
         let words = &mut self.words;
         let name = make_name(words, scope.as_ref(), tag, true).ok_or_else(|| unbound(tag))?;
@@ -243,11 +244,11 @@ impl Building {
         for (key, value) in raw {
             let name = make_name(words, scope.as_ref(), key, false).ok_or_else(|| unbound(key))?;
             let key = if *name.local == *key { name.local.clone() } else { words.intern_word(key) };
-            attributes.push(Attribute { name, key, value });
+            attributes.push(ElementAttribute { name, key, value });
         }
         let tag = if *name.local == *tag { name.local.clone() } else { words.intern_word(tag) };
         let head_end = head.end;
-        self.open.push(Element { name, tag, attributes, parts: Vec::new(), span: head, head_end, scope });
+        self.open.push(XmlElement { name, tag, attributes, parts: Vec::new(), span: head, head_end, scope });
         Ok(())
     }
 
@@ -255,12 +256,12 @@ impl Building {
         let Some(mut element) = self.open.pop() else { return };
         element.span.end = end;
         match self.open.last_mut() {
-            Some(parent) => parent.parts.push(Part::Element(element)),
+            Some(parent) => parent.parts.push(ElementPart::Element(element)),
             None => self.root = Some(element),
         }
     }
 
-    fn add_text(&mut self, value: &str, offset: usize, quoted: bool) -> Result<(), Fault> {
+    fn add_text(&mut self, value: &str, offset: usize, quoted: bool) -> Result<(), ParseFault> {
         let Some(parent) = self.open.last_mut() else {
             let blank = value.trim_matches([' ', '\t', '\r', '\n', '\u{feff}']).is_empty();
             return if blank {
@@ -270,50 +271,52 @@ impl Building {
             };
         };
         match parent.parts.last_mut() {
-            Some(Part::Text(text)) => {
+            Some(ElementPart::Text(text)) => {
                 text.value.push_str(value);
                 text.quoted |= quoted;
             }
-            _ => parent.parts.push(Part::Text(Text { value: value.to_owned(), offset, quoted })),
+            _ => {
+                parent.parts.push(ElementPart::Text(ElementText { value: value.to_owned(), offset, quoted }))
+            }
         }
         Ok(())
     }
 
-    fn finish(self, offset: usize) -> Result<Element, Fault> {
+    fn finish(self, offset: usize) -> Result<XmlElement, ParseFault> {
         if let Some(open) = self.open.last() {
             let words = format!("<{}> is never closed", open.name.local.as_str());
-            return Err(Fault { offset: open.span.start, words });
+            return Err(ParseFault { offset: open.span.start, words });
         }
         self.root.ok_or_else(|| make_fault(offset, "there is no root element"))
     }
 }
 
-fn make_fault(offset: usize, words: &str) -> Fault {
-    Fault { offset, words: words.to_owned() }
+fn make_fault(offset: usize, words: &str) -> ParseFault {
+    ParseFault { offset, words: words.to_owned() }
 }
 
 /// Attributes without a prefix have no namespace; elements without a prefix have the default
 /// namespace.
 fn make_name(
-    words: &mut Words,
-    scope: Option<&Rc<Binding>>,
+    words: &mut WordTable,
+    scope: Option<&Rc<PrefixBinding>>,
     qualified: &str,
     default_applies: bool,
-) -> Option<Name> {
+) -> Option<NodeName> {
     let (namespace, local) = match qualified.split_once(':') {
         Some((prefix, local)) => (resolve_prefix(scope, prefix)?, local),
         None if default_applies => (resolve_prefix(scope, "")?, qualified),
         None => (Rc::from(""), qualified),
     };
-    Some(Name { namespace, local: words.intern_word(local) })
+    Some(NodeName { namespace, local: words.intern_word(local) })
 }
 
 /// The attributes of a start tag as written, including namespace declarations, with their values.
 fn read_attributes<'s>(
     start: &'s BytesStart<'_>,
     offset: usize,
-) -> impl Iterator<Item = Result<(&'s str, String), Fault>> {
-    let wrong = move |words: String| Fault { offset, words };
+) -> impl Iterator<Item = Result<(&'s str, String), ParseFault>> {
+    let wrong = move |words: String| ParseFault { offset, words };
     start.attributes().map(move |attribute| {
         let attribute = attribute.map_err(|error| wrong(error.to_string()))?;
         let value = attribute.normalized_value(XmlVersion::Explicit1_0);

@@ -12,9 +12,9 @@ const RECENT: usize = 8;
 
 /// A part of a name, shared.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Word(Rc<str>);
+pub(crate) struct InternedWord(Rc<str>);
 
-impl Word {
+impl InternedWord {
     pub(crate) fn from_text(text: &str) -> Self {
         Self(Rc::from(text))
     }
@@ -24,7 +24,7 @@ impl Word {
     }
 }
 
-impl Deref for Word {
+impl Deref for InternedWord {
     type Target = str;
 
     fn deref(&self) -> &str {
@@ -32,19 +32,19 @@ impl Deref for Word {
     }
 }
 
-impl fmt::Display for Word {
+impl fmt::Display for InternedWord {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         to.write_str(&self.0)
     }
 }
 
-impl PartialEq<str> for Word {
+impl PartialEq<str> for InternedWord {
     fn eq(&self, other: &str) -> bool {
         *self.0 == *other
     }
 }
 
-impl PartialEq<&str> for Word {
+impl PartialEq<&str> for InternedWord {
     fn eq(&self, other: &&str) -> bool {
         *self.0 == **other
     }
@@ -52,17 +52,17 @@ impl PartialEq<&str> for Word {
 
 /// The words that a document used most recently.
 #[derive(Default)]
-pub(crate) struct Words {
-    recent: Vec<Word>,
+pub(crate) struct WordTable {
+    recent: Vec<InternedWord>,
     next: usize,
 }
 
-impl Words {
-    pub(crate) fn intern_word(&mut self, text: &str) -> Word {
+impl WordTable {
+    pub(crate) fn intern_word(&mut self, text: &str) -> InternedWord {
         if let Some(known) = self.recent.iter().find(|known| *known.0 == *text) {
             return known.clone();
         }
-        let word = Word::from_text(text);
+        let word = InternedWord::from_text(text);
         match self.recent.get_mut(self.next) {
             Some(oldest) => *oldest = word.clone(),
             None => self.recent.push(word.clone()),

@@ -105,7 +105,7 @@ impl SkippingClock {
             number = *changes;
         });
         self.lock_asleep().insert(number, until);
-        let _awake = Awake { clock: self, number };
+        let _awake = AwakeGuard { clock: self, number };
         self.changes.send_modify(|changes| *changes += 1);
         loop {
             let left = until.count_since(self.ticks());
@@ -122,12 +122,12 @@ impl SkippingClock {
 }
 
 /// Removes a sleeper from the list, even if it was dropped.
-struct Awake<'c> {
+struct AwakeGuard<'c> {
     clock: &'c SkippingClock,
     number: u64,
 }
 
-impl Drop for Awake<'_> {
+impl Drop for AwakeGuard<'_> {
     fn drop(&mut self) {
         self.clock.lock_asleep().remove(&self.number);
         self.clock.changes.send_modify(|changes| *changes += 1);

@@ -36,7 +36,7 @@ impl TalliedEvent {
         "the broker refused a login without a key, or with one that it does not know";
 }
 
-struct Count {
+struct EventCount {
     told: Option<Instant>,
     untold: u64,
     example: String,
@@ -44,14 +44,14 @@ struct Count {
 
 /// The counts of all events.
 #[derive(Default)]
-pub struct EventTally(BTreeMap<(Code, String), Count>);
+pub struct EventTally(BTreeMap<(Code, String), EventCount>);
 
 impl EventTally {
     /// Counts one.
     pub fn count_event(&mut self, event: TalliedEvent) {
         let TalliedEvent { code, what, example } = event;
         let known = self.0.entry((code, what));
-        let known = known.or_insert_with(|| Count { told: None, untold: 0, example: String::new() });
+        let known = known.or_insert_with(|| EventCount { told: None, untold: 0, example: String::new() });
         known.untold += 1;
         known.example = example;
     }
@@ -70,7 +70,7 @@ impl EventTally {
                 (many, Some(_)) => format!(", {many} times since this was last reported"),
             };
             if tell(*code, format!("{what}{times}{}", count.example)) {
-                *count = Count { told: Some(now), untold: 0, example: String::new() };
+                *count = EventCount { told: Some(now), untold: 0, example: String::new() };
             }
         }
     }

@@ -78,10 +78,10 @@ impl PanicMessage {
 
 /// A running task. Dropping this does not stop it.
 #[must_use = "a task is drained only if a caller waits for it"]
-pub struct RunningTask(Over);
+pub struct RunningTask(TaskEnd);
 
 /// How the end of a task is noticed.
-enum Over {
+enum TaskEnd {
     Among(tokio::task::JoinHandle<()>),
     // Nothing is ever sent: the signal is that the thread drops its end.
     Apart(oneshot::Receiver<Infallible>),
@@ -93,12 +93,12 @@ impl RunningTask {
         match self.0 {
             // The only error left is that the runtime was shut down around the task: a panic was caught
             // inside it, and no one has a handle to abort it.
-            Over::Among(task) => {
+            TaskEnd::Among(task) => {
                 if let Err(end) = task.await {
                     tracing::debug!(why = %end, "a task ended with its runtime");
                 }
             }
-            Over::Apart(over) => {
+            TaskEnd::Apart(over) => {
                 let Err(_let_go) = over.await;
             }
         }
@@ -114,7 +114,7 @@ where
     G: Future<Output = ()> + Send + 'static,
 {
     #[expect(clippy::disallowed_methods, reason = "this is the one place where tasks start")]
-    RunningTask(Over::Among(tokio::spawn(run_whole(kind, work, fallen))))
+    RunningTask(TaskEnd::Among(tokio::spawn(run_whole(kind, work, fallen))))
 }
 
 /// Starts a task on a separate thread, so that it may block on the disk without delaying other tasks. The
@@ -145,7 +145,7 @@ where
         anchor.abort();
         drop(running);
     })?;
-    Ok(RunningTask(Over::Apart(over)))
+    Ok(RunningTask(TaskEnd::Apart(over)))
 }
 
 async fn run_whole<W, F, G>(kind: TaskKind, work: W, fallen: F)
@@ -154,7 +154,7 @@ where
     F: FnOnce(PanicMessage) -> G + Send + 'static,
     G: Future<Output = ()> + Send,
 {
-    match Caught::new(Box::pin(work)).await {
+    match CaughtTask::new(Box::pin(work)).await {
         Ok(()) => tracing::trace!("{kind} ended"),
         Err(panicked) => {
             let fix = "systole stop, then systole run: nothing acknowledged is lost; and report these words";
@@ -165,17 +165,17 @@ where
 }
 
 /// A future whose panic is a value.
-pub struct Caught<T>(Pin<Box<dyn Future<Output = T> + Send>>);
+pub struct CaughtTask<T>(Pin<Box<dyn Future<Output = T> + Send>>);
 
-impl<T> Caught<T> {
+impl<T> CaughtTask<T> {
     /// Wraps a future. The future is dropped with the panic and never polled again, so no one sees what the
     /// panic left half done.
-    pub fn new(work: Pin<Box<dyn Future<Output = T> + Send>>) -> Caught<T> {
-        Caught(work)
+    pub fn new(work: Pin<Box<dyn Future<Output = T> + Send>>) -> CaughtTask<T> {
+        CaughtTask(work)
     }
 }
 
-impl<T> Future for Caught<T> {
+impl<T> Future for CaughtTask<T> {
     type Output = Result<T, PanicMessage>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {

@@ -4,7 +4,7 @@
 //! last reply, and the inbox keeps the order of the pump. A value comes in and a payload goes out, or the other way
 //! round.
 
-use crate::gate::{Gate, GateStep, Tag};
+use crate::gate::{GateStep, XmlGate, XmlTag};
 use crate::place::Fault;
 use crate::writer::XmlWriter;
 use crate::{DocumentLimits, Payload, QName, codes, namespaces};
@@ -42,7 +42,7 @@ pub fn write_answers(answers: &Answers) -> Payload {
     let mut writer =
         XmlWriter::with_capacity(256 + carried.map(|payload| payload.bytes().len() + 64).sum::<usize>());
     writer
-        .open_tag("answers")
+        .open("answers")
         .xmlns(namespaces::CORE)
         .number("turn", u64::from(answers.turn))
         .attr_if("wrap-up", answers.wrap_up.as_deref())
@@ -50,7 +50,7 @@ pub fn write_answers(answers: &Answers) -> Payload {
             for item in &answers.items {
                 let seq = item.seq.map(|seq| seq.to_string());
                 let start = inside
-                    .open_tag("item")
+                    .open("item")
                     .number("ordinal", u64::from(item.ordinal))
                     .attr_if("from", item.from.as_deref())
                     .attr_if("seq", seq.as_deref());
@@ -60,7 +60,7 @@ pub fn write_answers(answers: &Answers) -> Payload {
                 }
             }
             inside
-                .open_tag("inbox")
+                .open("inbox")
                 .content(|inbox| answers.inbox.iter().for_each(|payload| inbox.write_payload(payload)));
         });
     Payload::from_composed(writer.finish(), QName::new(namespaces::CORE, "answers"))
@@ -72,7 +72,7 @@ impl Answers {
     /// # Errors
     /// If the payload is not `<answers>`, so it is a request.
     pub fn from_payload(payload: &Payload) -> Result<Self, Fault> {
-        let mut gate = Gate::new_strict(payload.bytes(), &DocumentLimits::FROM_PUMP)?;
+        let mut gate = XmlGate::new_strict(payload.bytes(), &DocumentLimits::FROM_PUMP)?;
         match gate.read_step()? {
             GateStep::Open(tag)
                 if gate.find_namespace(&tag) == Some(namespaces::CORE) && tag.local == "answers" => {}
@@ -100,7 +100,7 @@ impl Answers {
     }
 }
 
-fn read_item<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>) -> Result<Answer, Fault> {
+fn read_item<'d>(gate: &mut XmlGate<'d>, tag: &XmlTag<'d>) -> Result<Answer, Fault> {
     let ordinal = read_number(gate, "ordinal")?;
     let from = read_text(gate, "from");
     let seq = read_number(gate, "seq")?;
@@ -117,11 +117,11 @@ fn read_item<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>) -> Result<Answer, Fault> {
     Ok(Answer { ordinal, from, seq, payload })
 }
 
-fn read_text(gate: &Gate<'_>, name: &str) -> Option<String> {
+fn read_text(gate: &XmlGate<'_>, name: &str) -> Option<String> {
     gate.find_attribute(name).map(std::borrow::Cow::into_owned)
 }
 
-fn read_number<N: std::str::FromStr>(gate: &mut Gate<'_>, name: &str) -> Result<Option<N>, Fault> {
+fn read_number<N: std::str::FromStr>(gate: &mut XmlGate<'_>, name: &str) -> Result<Option<N>, Fault> {
     let Some(value) = read_text(gate, name) else { return Ok(None) };
     let offset = gate.offset();
     value.parse().map(Some).map_err(|_| {

@@ -9,7 +9,7 @@ mod viewed;
 pub use kept::{BytePage, ByteSource, StoredBlob};
 pub use viewed::{MessageSpot, ModelWords, ViewEntry, ViewedMessage, ViewedPage};
 
-use crate::gate::{Gate, Tag};
+use crate::gate::{XmlGate, XmlTag};
 use crate::journal::read_count;
 use crate::place::Fault;
 use crate::writer::{StartTag, XmlWriter};
@@ -81,7 +81,7 @@ impl PumpQuestion {
 
     /// Writes the question as the content of `<ask>`.
     pub(crate) fn write_to(&self, writer: &mut XmlWriter) {
-        let start = writer.open_tag(self.name());
+        let start = writer.open(self.name());
         match self {
             Self::View { from_seq, words, items } => {
                 let (words, items) = (words.then_some("true"), (!items).then_some("false"));
@@ -98,7 +98,7 @@ impl PumpQuestion {
     }
 
     /// Reads the one question inside the element that `gate` has just opened, to the end of that element.
-    pub(crate) fn from_tag<'d>(gate: &mut Gate<'d>, ask: &Tag<'d>) -> Result<Self, Fault> {
+    pub(crate) fn from_tag<'d>(gate: &mut XmlGate<'d>, ask: &XmlTag<'d>) -> Result<Self, Fault> {
         let Some(tag) = gate.read_child()? else {
             return Err(gate
                 .make_fault(codes::INVALID, "<ask> asks nothing", ask.offset)
@@ -115,7 +115,7 @@ impl PumpQuestion {
         }
     }
 
-    fn read_one<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>) -> Result<Self, Fault> {
+    fn read_one<'d>(gate: &mut XmlGate<'d>, tag: &XmlTag<'d>) -> Result<Self, Fault> {
         let is_own = gate.find_namespace(tag) == Some(namespaces::LISTENER);
         let question = match tag.local {
             "view" if is_own => Self::View {
@@ -159,7 +159,12 @@ fn write_since(start: StartTag<'_, '_>, from: u64) {
 }
 
 /// An attribute that is true or false.
-fn read_flag<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>, name: &str, left_out: bool) -> Result<bool, Fault> {
+fn read_flag<'d>(
+    gate: &mut XmlGate<'d>,
+    tag: &XmlTag<'d>,
+    name: &str,
+    left_out: bool,
+) -> Result<bool, Fault> {
     match gate.find_attribute(name).as_deref() {
         None => Ok(left_out),
         Some("false" | "0") => Ok(false),
@@ -171,6 +176,6 @@ fn read_flag<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>, name: &str, left_out: bool)
     }
 }
 
-fn read_start<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>) -> Result<u64, Fault> {
+fn read_start<'d>(gate: &mut XmlGate<'d>, tag: &XmlTag<'d>) -> Result<u64, Fault> {
     Ok(read_count(gate, tag, "from")?.unwrap_or(0))
 }

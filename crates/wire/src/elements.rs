@@ -29,7 +29,7 @@ pub enum StreamRest {
 
 /// What the next byte belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum ReaderState {
     Text,
     /// After `<`.
     Less,
@@ -66,7 +66,7 @@ pub struct ElementReader {
     /// How many of the held bytes are text before the `<` under examination, outside any element.
     before: usize,
     depth: usize,
-    state: State,
+    state: ReaderState,
     passed: usize,
     ended: Option<Fault>,
 }
@@ -75,7 +75,7 @@ impl ElementReader {
     /// A reader for elements of at most `cap` bytes.
     #[must_use]
     pub fn new(cap: usize) -> Self {
-        Self { cap, held: Vec::new(), before: 0, depth: 0, state: State::Text, passed: 0, ended: None }
+        Self { cap, held: Vec::new(), before: 0, depth: 0, state: ReaderState::Text, passed: 0, ended: None }
     }
 
     /// Takes a portion of the stream and adds the pieces that it completes.
@@ -89,7 +89,7 @@ impl ElementReader {
         let mut taken = 0;
         for (at, byte) in chunk.iter().enumerate() {
             let cut = self.advance_by(*byte, self.held.len() + at - taken);
-            if cut == Cut::None {
+            if cut == StreamCut::None {
                 continue;
             }
             self.held.extend_from_slice(chunk.get(taken..=at).unwrap_or_default());
@@ -105,89 +105,91 @@ impl ElementReader {
     pub fn finish(self) -> StreamRest {
         match self.state {
             _ if self.held.is_empty() => StreamRest::Nothing,
-            State::Start(_) | State::Quoted(_) => StreamRest::Open(self.held),
+            ReaderState::Start(_) | ReaderState::Quoted(_) => StreamRest::Open(self.held),
             _ if self.depth > 0 => StreamRest::Open(self.held),
             _ => StreamRest::Stray(self.held),
         }
     }
 
     /// Takes the byte that follows `length` others since the last piece.
-    fn advance_by(&mut self, byte: u8, length: usize) -> Cut {
+    fn advance_by(&mut self, byte: u8, length: usize) -> StreamCut {
         let outside = self.depth == 0;
-        let mut cut = Cut::None;
+        let mut cut = StreamCut::None;
         self.state = match (self.state, byte) {
             // A `<` that continues nothing begins anew, even after another `<` that was only text.
-            (State::Text | State::Less | State::Bang(_) | State::Hyphen, b'<') => {
+            (ReaderState::Text | ReaderState::Less | ReaderState::Bang(_) | ReaderState::Hyphen, b'<') => {
                 self.before = length;
-                State::Less
+                ReaderState::Less
             }
-            (State::Less, b'!') => State::Bang(0),
-            (State::Less, b'?') => State::Instruction(false),
-            (State::Less, b'/') if !outside => State::End,
-            (State::Less, first) if begins_name(first) => {
+            (ReaderState::Less, b'!') => ReaderState::Bang(0),
+            (ReaderState::Less, b'?') => ReaderState::Instruction(false),
+            (ReaderState::Less, b'/') if !outside => ReaderState::End,
+            (ReaderState::Less, first) if begins_name(first) => {
                 if outside && self.before > 0 {
-                    cut = Cut::Before;
+                    cut = StreamCut::Before;
                 }
-                State::Start(false)
+                ReaderState::Start(false)
             }
-            (State::Bang(0), b'-') => State::Hyphen,
-            (State::Hyphen, b'-') => State::Comment(0),
-            (State::Bang(seen), byte) if CDATA.get(seen) == Some(&byte) => {
+            (ReaderState::Bang(0), b'-') => ReaderState::Hyphen,
+            (ReaderState::Hyphen, b'-') => ReaderState::Comment(0),
+            (ReaderState::Bang(seen), byte) if CDATA.get(seen) == Some(&byte) => {
                 if seen + 1 == CDATA.len() {
-                    State::Literal(0)
+                    ReaderState::Literal(0)
                 } else {
-                    State::Bang(seen + 1)
+                    ReaderState::Bang(seen + 1)
                 }
             }
-            (State::Comment(2), b'>') | (State::Literal(2), b'>') | (State::Instruction(true), b'>') => {
-                State::Text
-            }
-            (State::Comment(seen), b'-') => State::Comment((seen + 1).min(2)),
-            (State::Comment(_), _) => State::Comment(0),
-            (State::Literal(seen), b']') => State::Literal((seen + 1).min(2)),
-            (State::Literal(_), _) => State::Literal(0),
-            (State::Instruction(_), byte) => State::Instruction(byte == b'?'),
-            (State::Start(_), b'"' | b'\'') => State::Quoted(byte),
-            (State::Quoted(quote), byte) if byte == quote => State::Start(false),
-            (State::Quoted(quote), _) => State::Quoted(quote),
+            (ReaderState::Comment(2), b'>')
+            | (ReaderState::Literal(2), b'>')
+            | (ReaderState::Instruction(true), b'>') => ReaderState::Text,
+            (ReaderState::Comment(seen), b'-') => ReaderState::Comment((seen + 1).min(2)),
+            (ReaderState::Comment(_), _) => ReaderState::Comment(0),
+            (ReaderState::Literal(seen), b']') => ReaderState::Literal((seen + 1).min(2)),
+            (ReaderState::Literal(_), _) => ReaderState::Literal(0),
+            (ReaderState::Instruction(_), byte) => ReaderState::Instruction(byte == b'?'),
+            (ReaderState::Start(_), b'"' | b'\'') => ReaderState::Quoted(byte),
+            (ReaderState::Quoted(quote), byte) if byte == quote => ReaderState::Start(false),
+            (ReaderState::Quoted(quote), _) => ReaderState::Quoted(quote),
             // No tag contains a `<`, so the apparent start of an element was text such as `a <b`.
-            (State::Start(_), b'<') if outside => {
+            (ReaderState::Start(_), b'<') if outside => {
                 self.before = length;
-                State::Less
+                ReaderState::Less
             }
-            (State::Start(slash), b'>') => {
+            (ReaderState::Start(slash), b'>') => {
                 self.depth += usize::from(!slash);
-                cut = if self.depth == 0 { Cut::Element } else { Cut::None };
-                State::Text
+                cut = if self.depth == 0 { StreamCut::Element } else { StreamCut::None };
+                ReaderState::Text
             }
-            (State::Start(_), byte) => State::Start(byte == b'/'),
-            (State::End, b'>') => {
+            (ReaderState::Start(_), byte) => ReaderState::Start(byte == b'/'),
+            (ReaderState::End, b'>') => {
                 self.depth -= 1;
-                cut = if self.depth == 0 { Cut::Element } else { Cut::None };
-                State::Text
+                cut = if self.depth == 0 { StreamCut::Element } else { StreamCut::None };
+                ReaderState::Text
             }
-            (State::End, _) => State::End,
+            (ReaderState::End, _) => ReaderState::End,
             // Everything that begins no tag, comment or CDATA section is text.
-            (State::Text | State::Less | State::Bang(_) | State::Hyphen, _) => State::Text,
+            (ReaderState::Text | ReaderState::Less | ReaderState::Bang(_) | ReaderState::Hyphen, _) => {
+                ReaderState::Text
+            }
         };
-        if cut == Cut::None { self.cut_by_size(byte, length + 1) } else { cut }
+        if cut == StreamCut::None { self.cut_by_size(byte, length + 1) } else { cut }
     }
 
-    fn cut_by_size(&self, byte: u8, length: usize) -> Cut {
-        let stray = self.depth == 0 && !matches!(self.state, State::Start(_) | State::Quoted(_));
+    fn cut_by_size(&self, byte: u8, length: usize) -> StreamCut {
+        let stray = self.depth == 0 && !matches!(self.state, ReaderState::Start(_) | ReaderState::Quoted(_));
         if !stray {
-            return if length > self.cap { Cut::TooLarge } else { Cut::None };
+            return if length > self.cap { StreamCut::TooLarge } else { StreamCut::None };
         }
-        let undecided = matches!(self.state, State::Less | State::Bang(_) | State::Hyphen);
-        let line = byte == b'\n' && self.state == State::Text;
-        if line || (length >= STRAY_BYTES && !undecided) { Cut::Stray } else { Cut::None }
+        let undecided = matches!(self.state, ReaderState::Less | ReaderState::Bang(_) | ReaderState::Hyphen);
+        let line = byte == b'\n' && self.state == ReaderState::Text;
+        if line || (length >= STRAY_BYTES && !undecided) { StreamCut::Stray } else { StreamCut::None }
     }
 
-    fn apply_cut(&mut self, cut: Cut, pieces: &mut Vec<StreamPiece>) -> Result<(), Fault> {
-        let rest = if cut == Cut::Before { self.held.split_off(self.before) } else { Vec::new() };
+    fn apply_cut(&mut self, cut: StreamCut, pieces: &mut Vec<StreamPiece>) -> Result<(), Fault> {
+        let rest = if cut == StreamCut::Before { self.held.split_off(self.before) } else { Vec::new() };
         let piece = std::mem::replace(&mut self.held, rest);
         self.before = 0;
-        if cut == Cut::TooLarge || (cut == Cut::Element && piece.len() > self.cap) {
+        if cut == StreamCut::TooLarge || (cut == StreamCut::Element && piece.len() > self.cap) {
             let place = Place { offset: self.passed, ..Place::START };
             let message = format!("an element has more than {} bytes", self.cap);
             let fault = Fault::new(codes::TOO_LARGE, message, place).with_fix(crate::gate::SHORTER);
@@ -195,7 +197,7 @@ impl ElementReader {
             return Err(fault);
         }
         self.passed = self.passed.saturating_add(piece.len());
-        pieces.push(if cut == Cut::Element {
+        pieces.push(if cut == StreamCut::Element {
             StreamPiece::Element(piece)
         } else {
             StreamPiece::Stray(piece)
@@ -206,7 +208,7 @@ impl ElementReader {
 
 /// Where the stream is cut after a byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Cut {
+enum StreamCut {
     None,
     /// Before the `<` that begins an element.
     Before,

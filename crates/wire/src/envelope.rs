@@ -4,7 +4,7 @@
 //! This module never trusts an outsider's `from`: it passes the value on only so that a receipt can report the
 //! replacement. A document comes in and a [`OutsideDocument`] or a [`Delivered`] goes out, or the other way round.
 
-use crate::gate::{Gate, GateStep};
+use crate::gate::{GateStep, XmlGate};
 use crate::place::Fault;
 use crate::writer::XmlWriter;
 use crate::{DocumentLimits, Payload, codes, namespaces};
@@ -12,8 +12,8 @@ use crate::{DocumentLimits, Payload, codes, namespaces};
 mod parts;
 mod stamp;
 
-pub(crate) use parts::{Parts, Stamping};
-pub use stamp::Stamp;
+pub(crate) use parts::{EnvelopeParts, StampRule};
+pub use stamp::EnvelopeStamp;
 
 /// A document from an outside sender: a bare payload, or a payload in the plain form of the envelope.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,13 +34,13 @@ impl OutsideDocument {
     /// # Errors
     /// The first error in the document or in the shape of its envelope.
     pub fn parse(document: &[u8], limits: &DocumentLimits) -> Result<Self, Fault> {
-        let mut gate = Gate::new_strict(document, limits)?;
+        let mut gate = XmlGate::new_strict(document, limits)?;
         let GateStep::Open(tag) = gate.read_step()? else {
             return Err(gate.make_fault(codes::MALFORMED, "the document holds no element", 0));
         };
         let letter = match gate.find_namespace(&tag) {
             Some(namespaces::ENVELOPE) => {
-                let parts = Parts::from_tag(&mut gate, tag, Stamping::Ignored)?;
+                let parts = EnvelopeParts::from_tag(&mut gate, tag, StampRule::Ignored)?;
                 let closed = gate.offset();
                 Self {
                     from: Some(require_part(&mut gate, parts.from, "from", closed)?),
@@ -71,7 +71,7 @@ fn is_nearly_envelope(ns: &str) -> bool {
 }
 
 fn require_part(
-    gate: &mut Gate<'_>,
+    gate: &mut XmlGate<'_>,
     part: Option<String>,
     name: &str,
     offset: usize,
@@ -93,7 +93,7 @@ pub struct Delivered {
     /// The thread.
     pub thread: String,
     /// The pump's stamp.
-    pub stamp: Stamp,
+    pub stamp: EnvelopeStamp,
     /// The request; from the second turn on, `<answers>`.
     pub payload: Payload,
 }
@@ -103,7 +103,7 @@ pub struct Delivered {
 /// # Errors
 /// If it is not a stamped envelope, so it did not come from a pump.
 pub fn read_delivered(document: &[u8]) -> Result<Delivered, Fault> {
-    let mut gate = Gate::new_strict(document, &DocumentLimits::FROM_PUMP)?;
+    let mut gate = XmlGate::new_strict(document, &DocumentLimits::FROM_PUMP)?;
     let tag = match gate.read_step()? {
         GateStep::Open(tag) if gate.find_namespace(&tag) == Some(namespaces::ENVELOPE) => tag,
         _ => {
@@ -111,7 +111,7 @@ pub fn read_delivered(document: &[u8]) -> Result<Delivered, Fault> {
             return Err(fault.with_expected(namespaces::ENVELOPE));
         }
     };
-    let parts = Parts::from_tag(&mut gate, tag, Stamping::Read)?;
+    let parts = EnvelopeParts::from_tag(&mut gate, tag, StampRule::Read)?;
     let closed = gate.offset();
     let from = require_part(&mut gate, parts.from, "from", closed)?;
     let thread = require_part(&mut gate, parts.thread, "thread", closed)?;
@@ -135,7 +135,11 @@ pub struct EnvelopeAddress<'a> {
 
 /// Writes an envelope: the pump's form with a stamp, the plain form without one.
 #[must_use]
-pub fn write_envelope(address: &EnvelopeAddress<'_>, stamp: Option<&Stamp>, payload: &Payload) -> Vec<u8> {
+pub fn write_envelope(
+    address: &EnvelopeAddress<'_>,
+    stamp: Option<&EnvelopeStamp>,
+    payload: &Payload,
+) -> Vec<u8> {
     // The wrapping with a full stamp takes about 700 bytes.
     let mut writer = XmlWriter::with_capacity(payload.bytes().len() + 768);
     write_envelope_into(&mut writer, address, stamp, payload);
@@ -145,19 +149,19 @@ pub fn write_envelope(address: &EnvelopeAddress<'_>, stamp: Option<&Stamp>, payl
 pub(crate) fn write_envelope_into(
     writer: &mut XmlWriter,
     address: &EnvelopeAddress<'_>,
-    stamp: Option<&Stamp>,
+    stamp: Option<&EnvelopeStamp>,
     payload: &Payload,
 ) {
-    writer.open_tag("message").xmlns(namespaces::ENVELOPE).content(|message| {
-        message.open_tag("meta").content(|meta| {
+    writer.open("message").xmlns(namespaces::ENVELOPE).content(|message| {
+        message.open("meta").content(|meta| {
             if let Some(from) = address.from {
-                meta.open_tag("from").text(from);
+                meta.open("from").text(from);
             }
             if let Some(to) = address.to {
-                meta.open_tag("to").text(to);
+                meta.open("to").text(to);
             }
             if let Some(thread) = address.thread {
-                meta.open_tag("thread").text(thread);
+                meta.open("thread").text(thread);
             }
             if let Some(stamp) = stamp {
                 stamp.write_to(meta);

@@ -38,13 +38,13 @@ impl<E: std::error::Error> From<E> for Failure {
 
 impl From<Payload> for ReplyContent {
     fn from(payload: Payload) -> Self {
-        Self::Items(vec![Item::from_payload(payload)])
+        Self::Items(vec![Item::plain(payload)])
     }
 }
 
 impl From<Vec<Payload>> for ReplyContent {
     fn from(payloads: Vec<Payload>) -> Self {
-        Self::Items(payloads.into_iter().map(Item::from_payload).collect())
+        Self::Items(payloads.into_iter().map(Item::plain).collect())
     }
 }
 

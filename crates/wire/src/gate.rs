@@ -10,7 +10,7 @@ use quick_xml::reader::Reader;
 
 use crate::attributes::{TagAttribute, TagFlaw};
 use crate::place::{Fault, Place, PlaceFinder, cut_excerpt};
-use crate::scope::{Binding, Scope};
+use crate::scope::{NamespaceBinding, NamespaceScope};
 use crate::{DocumentLimits, characters, codes};
 
 mod content;
@@ -26,7 +26,7 @@ pub(crate) use doorstep::SHORTER;
 /// # Errors
 /// The first error in it.
 pub fn check_document(document: &[u8], limits: &DocumentLimits) -> Result<(), Fault> {
-    let mut gate = Gate::new_strict(document, limits)?;
+    let mut gate = XmlGate::new_strict(document, limits)?;
     while gate.read_step()? != GateStep::Done {}
     Ok(())
 }
@@ -34,12 +34,12 @@ pub fn check_document(document: &[u8], limits: &DocumentLimits) -> Result<(), Fa
 /// One step of the reading. The gate skips comments, since no value depends on them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GateStep<'d> {
-    /// An element begins; its attributes are at [`Gate::attributes`] until the next step.
-    Open(Tag<'d>),
+    /// An element begins; its attributes are at [`XmlGate::attributes`] until the next step.
+    Open(XmlTag<'d>),
     /// The innermost open element ends.
     Close,
     /// A part of a text. One value may come in many parts.
-    Text(TextPiece<'d>),
+    Text(GateText<'d>),
     /// A processing instruction; only from a lenient gate, which has noted the fault.
     Instruction,
     /// The document has ended as it should.
@@ -48,7 +48,7 @@ pub enum GateStep<'d> {
 
 /// A part of a text, as written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TextPiece<'d> {
+pub enum GateText<'d> {
     /// Plain text between markup.
     Plain(&'d str),
     /// The content of a CDATA section.
@@ -57,7 +57,7 @@ pub enum TextPiece<'d> {
     Character(char),
 }
 
-impl TextPiece<'_> {
+impl GateText<'_> {
     /// Adds this part as a parser reads it.
     pub fn append_to(&self, value: &mut String) {
         match self {
@@ -78,7 +78,7 @@ impl TextPiece<'_> {
 
 /// The start of an element.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Tag<'d> {
+pub struct XmlTag<'d> {
     /// The prefix, empty if there is none.
     pub prefix: &'d str,
     /// The local name.
@@ -88,7 +88,7 @@ pub struct Tag<'d> {
     pub(crate) binding: Option<usize>,
 }
 
-impl Tag<'_> {
+impl XmlTag<'_> {
     /// Where its name ends, in bytes of the document.
     pub(crate) fn name_end(&self) -> usize {
         let colon = usize::from(!self.prefix.is_empty());
@@ -102,7 +102,7 @@ impl Tag<'_> {
 /// limit, a processing instruction, a namespace mistake) and reads on. So the reader of the reply can refuse one
 /// item alone. A fault that breaks the structure ends a lenient gate too.
 #[derive(Debug)]
-pub struct Gate<'d> {
+pub struct XmlGate<'d> {
     document: &'d str,
     limits: DocumentLimits,
     reader: Reader<&'d [u8]>,
@@ -110,7 +110,7 @@ pub struct Gate<'d> {
     /// allowed right after a text, because the tokeniser then expects markup.
     passed: usize,
     may_pass: bool,
-    scope: Scope<'d>,
+    scope: NamespaceScope<'d>,
     attributes: Vec<TagAttribute<'d>>,
     /// The names of the open elements, outermost first.
     open: Vec<&'d str>,
@@ -126,7 +126,7 @@ pub struct Gate<'d> {
     broken: bool,
 }
 
-impl<'d> Gate<'d> {
+impl<'d> XmlGate<'d> {
     /// A gate that ends at the first fault.
     ///
     /// # Errors
@@ -156,7 +156,7 @@ impl<'d> Gate<'d> {
             reader,
             passed: 0,
             may_pass: false,
-            scope: Scope::new(),
+            scope: NamespaceScope::new(),
             attributes: Vec::new(),
             open: Vec::with_capacity(8),
             floor: 0,
@@ -198,7 +198,7 @@ impl<'d> Gate<'d> {
 
     /// The namespace of an element while it is open; `None` if it is in none.
     #[must_use]
-    pub fn find_namespace(&self, tag: &Tag<'d>) -> Option<&str> {
+    pub fn find_namespace(&self, tag: &XmlTag<'d>) -> Option<&str> {
         self.resolve_binding(tag.binding)
     }
 
@@ -245,7 +245,7 @@ impl<'d> Gate<'d> {
         self.document.get(from..to).unwrap_or_default()
     }
 
-    pub(crate) fn read_binding(&self, number: usize) -> Option<&Binding<'d>> {
+    pub(crate) fn read_binding(&self, number: usize) -> Option<&NamespaceBinding<'d>> {
         self.scope.find_binding(number)
     }
 
@@ -331,7 +331,7 @@ impl<'d> Gate<'d> {
                 }
                 Event::CData(_) => {
                     // Nine bytes of `<![CDATA[` before it and three of `]]>` after it.
-                    let text = TextPiece::Literal(self.cut_source(self.from + 9, self.to - 3));
+                    let text = GateText::Literal(self.cut_source(self.from + 9, self.to - 3));
                     return self.check_inside(text);
                 }
                 Event::GeneralRef(_) => return self.read_reference(),
@@ -383,18 +383,18 @@ impl<'d> Gate<'d> {
     }
 
     /// Text between markup. Outside the root only white space is allowed, and it has no meaning.
-    fn read_plain(&mut self) -> Result<Option<TextPiece<'d>>, Fault> {
+    fn read_plain(&mut self) -> Result<Option<GateText<'d>>, Fault> {
         let text = self.read_cdata()?;
         if self.open.is_empty() && text.chars().all(characters::is_white) {
             return Ok(None);
         }
-        match self.check_inside(TextPiece::Plain(text))? {
+        match self.check_inside(GateText::Plain(text))? {
             GateStep::Text(text) => Ok(Some(text)),
             _ => Ok(None),
         }
     }
 
-    fn check_inside(&mut self, text: TextPiece<'d>) -> Result<GateStep<'d>, Fault> {
+    fn check_inside(&mut self, text: GateText<'d>) -> Result<GateStep<'d>, Fault> {
         if self.open.is_empty() {
             let source = self.cut_source(self.from, self.to);
             let skipped = source.len() - source.trim_start_matches(characters::is_white).len();
@@ -407,7 +407,7 @@ impl<'d> Gate<'d> {
     fn read_reference(&mut self) -> Result<GateStep<'d>, Fault> {
         let written = self.cut_source(self.from + 1, self.to - 1);
         match characters::resolve_reference(written) {
-            Some(character) => self.check_inside(TextPiece::Character(character)),
+            Some(character) => self.check_inside(GateText::Character(character)),
             None => Err(words::unknown_reference(written, self.ruler.find_place(self.from))),
         }
     }

@@ -4,7 +4,7 @@
 //! already bought, and sees a call whose outcome is unknown. This module does not decide what follows from that. A
 //! start tag that the gate has just opened comes in and an [`JournalEntry`] goes out, or the other way round.
 
-use crate::gate::{Gate, Tag};
+use crate::gate::{XmlGate, XmlTag};
 use crate::money::Money;
 use crate::place::Fault;
 use crate::writer::XmlWriter;
@@ -103,7 +103,7 @@ impl JournalEntry {
         let number = |number: Option<u64>| number.map(|number| number.to_string());
         let attempt = number(label.attempt.map(u64::from));
         let start = writer
-            .open_tag("journal")
+            .open("journal")
             .xmlns(namespaces::LISTENER)
             .number("id", label.id)
             .attr_if("delivery", label.delivery)
@@ -128,7 +128,7 @@ impl JournalEntry {
     }
 
     /// Reads the entry that `gate` has just opened, to its end.
-    pub(crate) fn from_tag<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>) -> Result<Self, Fault> {
+    pub(crate) fn from_tag<'d>(gate: &mut XmlGate<'d>, tag: &XmlTag<'d>) -> Result<Self, Fault> {
         let kind = super::required::require_attribute(gate, tag, "kind")?;
         match kind.as_str() {
             "model-started" => {
@@ -165,7 +165,7 @@ impl JournalEntry {
     }
 }
 
-fn read_word<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>, name: &str) -> Result<String, Fault> {
+fn read_word<'d>(gate: &mut XmlGate<'d>, tag: &XmlTag<'d>, name: &str) -> Result<String, Fault> {
     let value = super::required::require_attribute(gate, tag, name)?;
     if value.len() > WORD_BYTES {
         let message = format!(
@@ -179,13 +179,13 @@ fn read_word<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>, name: &str) -> Result<Strin
     Ok(value)
 }
 
-fn read_hash<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>, name: &str) -> Result<String, Fault> {
+fn read_hash<'d>(gate: &mut XmlGate<'d>, tag: &XmlTag<'d>, name: &str) -> Result<String, Fault> {
     let value = super::required::require_attribute(gate, tag, name)?;
     if is_hash(&value) { Ok(value) } else { Err(no_hash(gate, tag, name, &value)) }
 }
 
 /// Hashes with a blank between them; empty if the attribute is missing.
-fn read_hashes<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>, name: &str) -> Result<Vec<String>, Fault> {
+fn read_hashes<'d>(gate: &mut XmlGate<'d>, tag: &XmlTag<'d>, name: &str) -> Result<Vec<String>, Fault> {
     let Some(value) = gate.find_attribute(name).map(std::borrow::Cow::into_owned) else {
         return Ok(Vec::new());
     };
@@ -200,20 +200,24 @@ fn is_hash(value: &str) -> bool {
     value.len() == 64 && value.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
-fn no_hash<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>, name: &str, value: &str) -> Fault {
+fn no_hash<'d>(gate: &mut XmlGate<'d>, tag: &XmlTag<'d>, name: &str, value: &str) -> Fault {
     let message = format!("attribute {name} of <{}> is not a SHA-256", tag.local);
     gate.make_fault(codes::INVALID, message, tag.offset)
         .with_expected("64 hex digits, a to f small")
         .with_received(value)
 }
 
-pub(crate) fn require_count<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>, name: &str) -> Result<u64, Fault> {
+pub(crate) fn require_count<'d>(gate: &mut XmlGate<'d>, tag: &XmlTag<'d>, name: &str) -> Result<u64, Fault> {
     super::required::require_attribute(gate, tag, name)?;
     read_count(gate, tag, name).map(Option::unwrap_or_default)
 }
 
 /// A whole number, if the attribute is present.
-pub(crate) fn read_count<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>, name: &str) -> Result<Option<u64>, Fault> {
+pub(crate) fn read_count<'d>(
+    gate: &mut XmlGate<'d>,
+    tag: &XmlTag<'d>,
+    name: &str,
+) -> Result<Option<u64>, Fault> {
     let Some(value) = gate.find_attribute(name) else { return Ok(None) };
     let digits = value.bytes().all(|byte| byte.is_ascii_digit());
     match value.parse().ok().filter(|_| digits) {
@@ -225,7 +229,7 @@ pub(crate) fn read_count<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>, name: &str) -> 
     }
 }
 
-fn read_money<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>, name: &str) -> Result<Option<Money>, Fault> {
+fn read_money<'d>(gate: &mut XmlGate<'d>, tag: &XmlTag<'d>, name: &str) -> Result<Option<Money>, Fault> {
     let Some(value) = gate.find_attribute(name) else { return Ok(None) };
     match Money::parse(&value) {
         Some(money) => Ok(Some(money)),

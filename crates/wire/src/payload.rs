@@ -11,7 +11,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::attributes::{AttributeWalk, TagAttribute};
-use crate::gate::{Gate, GateStep, Tag};
+use crate::gate::{GateStep, XmlGate, XmlTag};
 use crate::place::{Fault, Place};
 use crate::{DocumentLimits, QName, codes, namespaces, writer};
 
@@ -50,7 +50,7 @@ impl Payload {
     /// # Errors
     /// The first error in the document.
     pub fn parse(document: &[u8], limits: &DocumentLimits) -> Result<Self, Fault> {
-        let mut gate = Gate::new_strict(document, limits)?;
+        let mut gate = XmlGate::new_strict(document, limits)?;
         let payload = match gate.read_step()? {
             GateStep::Open(tag) => Self::cut_from(&mut gate, tag)?,
             _ => return Err(gate.make_fault(codes::MALFORMED, "the document holds no element", 0)),
@@ -108,7 +108,7 @@ impl Payload {
     /// The value of an attribute of the root element that is in no namespace.
     #[must_use]
     pub fn find_attribute(&self, local: &str) -> Option<String> {
-        let mut gate = Gate::new_strict(&self.bytes, &DocumentLimits::FROM_PUMP).ok()?;
+        let mut gate = XmlGate::new_strict(&self.bytes, &DocumentLimits::FROM_PUMP).ok()?;
         gate.read_step().ok()?;
         gate.find_attribute(local).map(std::borrow::Cow::into_owned)
     }
@@ -128,13 +128,9 @@ impl Payload {
 
     /// Writes a payload: an element in a namespace, with the content that `inside` writes.
     #[must_use]
-    pub fn write_element(
-        ns: &str,
-        element: &'static str,
-        inside: impl FnOnce(&mut writer::XmlWriter),
-    ) -> Self {
+    pub fn write(ns: &str, element: &'static str, inside: impl FnOnce(&mut writer::XmlWriter)) -> Self {
         let mut writer = writer::XmlWriter::with_capacity(256);
-        writer.open_tag(element).xmlns(ns).content(inside);
+        writer.open(element).xmlns(ns).content(inside);
         Self::from_composed(writer.finish(), QName::new(ns, element))
     }
 
@@ -151,7 +147,7 @@ impl Payload {
     }
 
     fn text_at(&self, child: Option<&str>) -> Option<String> {
-        let mut gate = Gate::new_strict(&self.bytes, &DocumentLimits::FROM_PUMP).ok()?;
+        let mut gate = XmlGate::new_strict(&self.bytes, &DocumentLimits::FROM_PUMP).ok()?;
         gate.read_step().ok()?;
         if let Some(child) = child {
             loop {
@@ -188,7 +184,7 @@ impl Payload {
 
     /// The first element at that depth.
     fn parse_below(&self, depth: u32) -> Result<Self, Fault> {
-        let mut gate = Gate::new_strict(&self.bytes, &DocumentLimits::FROM_PUMP)?;
+        let mut gate = XmlGate::new_strict(&self.bytes, &DocumentLimits::FROM_PUMP)?;
         let mut opened = 0;
         loop {
             match gate.read_step()? {
@@ -213,7 +209,7 @@ impl Payload {
     ///
     /// # Errors
     /// The first error in it.
-    pub fn cut_from<'d>(gate: &mut Gate<'d>, tag: Tag<'d>) -> Result<Self, Fault> {
+    pub fn cut_from<'d>(gate: &mut XmlGate<'d>, tag: XmlTag<'d>) -> Result<Self, Fault> {
         let root = gate.depth();
         let start = gate.find_place(tag.offset);
         gate.set_floor(root - 1);
@@ -225,7 +221,7 @@ impl Payload {
             }
         };
         let declared = gate.declared_here();
-        let mut outside = Outside::new(root);
+        let mut outside = OutsideNames::new(root);
         outside.note_tag(gate, tag);
         while gate.depth() >= root {
             if let GateStep::Open(tag) = gate.read_step()? {
@@ -297,7 +293,7 @@ fn plain_name(bytes: &[u8]) -> Option<QName> {
 
 /// The name of the first element of stored bytes.
 fn first_name(bytes: &[u8]) -> Result<QName, Fault> {
-    let mut gate = Gate::new_strict(bytes, &DocumentLimits::FROM_PUMP)?;
+    let mut gate = XmlGate::new_strict(bytes, &DocumentLimits::FROM_PUMP)?;
     let GateStep::Open(tag) = gate.read_step()? else {
         return Err(gate.make_fault(codes::MALFORMED, "the stored bytes begin with no element", 0));
     };
@@ -314,7 +310,7 @@ fn no_namespace(local: &str, place: Place) -> Fault {
 }
 
 /// The outer declarations that a payload uses.
-struct Outside {
+struct OutsideNames {
     /// The depth of the payload's own element in the carrier.
     root: usize,
     /// The bindings that it uses and that were declared further out.
@@ -323,7 +319,7 @@ struct Outside {
     bare: bool,
 }
 
-impl Outside {
+impl OutsideNames {
     fn new(root: usize) -> Self {
         Self { root, used: Vec::new(), bare: false }
     }
@@ -334,7 +330,7 @@ impl Outside {
     }
 
     /// Notes what the element just opened uses: its own name, its attributes' names, and the name in `xsi:type`.
-    fn note_tag(&mut self, gate: &Gate<'_>, tag: Tag<'_>) {
+    fn note_tag(&mut self, gate: &XmlGate<'_>, tag: XmlTag<'_>) {
         self.note_name(gate, tag.prefix, tag.binding);
         for attribute in gate.attributes().iter().filter(|attribute| !attribute.prefix.is_empty()) {
             self.note_name(gate, attribute.prefix, attribute.binding);
@@ -344,13 +340,13 @@ impl Outside {
         }
     }
 
-    fn note_type(&mut self, gate: &Gate<'_>, attribute: &TagAttribute<'_>) {
+    fn note_type(&mut self, gate: &XmlGate<'_>, attribute: &TagAttribute<'_>) {
         let value = attribute.value();
         let prefix = value.trim().split_once(':').map_or("", |(prefix, _)| prefix);
         self.note_name(gate, prefix, gate.find_binding(prefix));
     }
 
-    fn note_name(&mut self, gate: &Gate<'_>, prefix: &str, binding: Option<usize>) {
+    fn note_name(&mut self, gate: &XmlGate<'_>, prefix: &str, binding: Option<usize>) {
         let Some((number, bound)) = binding.and_then(|number| Some((number, gate.read_binding(number)?)))
         else {
             self.bare |= prefix.is_empty();
@@ -367,7 +363,7 @@ impl Outside {
     }
 
     /// The source with the declarations written in at `at`, and how many bytes they take.
-    fn written_into(&mut self, gate: &Gate<'_>, source: &str, at: usize) -> (Arc<[u8]>, usize) {
+    fn written_into(&mut self, gate: &XmlGate<'_>, source: &str, at: usize) -> (Arc<[u8]>, usize) {
         if self.count_declarations() == 0 {
             return (Arc::from(source.as_bytes()), 0);
         }

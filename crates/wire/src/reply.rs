@@ -4,7 +4,7 @@
 //! does. A document comes in and a [`ListenerDocument`] goes out, or the other way round.
 
 use crate::ask::PumpQuestion;
-use crate::gate::{Gate, GateStep};
+use crate::gate::{GateStep, XmlGate};
 use crate::journal::JournalEntry;
 use crate::place::Fault;
 use crate::required::require_attribute;
@@ -111,7 +111,7 @@ pub struct Item {
 impl Item {
     /// An item that names neither receiver nor thread.
     #[must_use]
-    pub fn from_payload(payload: Payload) -> Self {
+    pub fn plain(payload: Payload) -> Self {
         Self { from: None, to: None, thread: None, payload: Ok(payload) }
     }
 
@@ -130,7 +130,7 @@ impl ListenerDocument {
     /// # Errors
     /// If there is no one to answer: the document is not part of the protocol, or names no delivery.
     pub fn parse(document: &[u8], limits: &DocumentLimits) -> Result<Self, Fault> {
-        read_whole(document, limits).or_else(|fault| match Broken::parse(document, limits) {
+        read_whole(document, limits).or_else(|fault| match BrokenReply::parse(document, limits) {
             Some(broken) => Ok(broken.with_fault(fault)),
             None => Err(fault),
         })
@@ -146,7 +146,7 @@ impl ListenerDocument {
             Some(payloads) => {
                 let items = payloads.into_iter().map(|payload| {
                     let read = Payload::parse(payload.bytes(), limits);
-                    read.map_or_else(Item::from_fault, Item::from_payload)
+                    read.map_or_else(Item::from_fault, Item::plain)
                 });
                 let said = ReplyContent::Items(items.collect());
                 Ok(Self::Reply { delivery: self.delivery().to_owned(), said })
@@ -186,7 +186,7 @@ fn do_fit(payloads: &[&Payload], limits: &DocumentLimits) -> bool {
 const REPLY_TAGS: usize = 1 << 10;
 
 fn read_whole(document: &[u8], limits: &DocumentLimits) -> Result<ListenerDocument, Fault> {
-    let mut gate = Gate::new_lenient(document, limits)?;
+    let mut gate = XmlGate::new_lenient(document, limits)?;
     let tag = match gate.read_step()? {
         GateStep::Open(tag) if gate.find_namespace(&tag) == Some(namespaces::LISTENER) => tag,
         _ => return Err(not_protocol(&mut gate)),
@@ -212,7 +212,7 @@ fn read_whole(document: &[u8], limits: &DocumentLimits) -> Result<ListenerDocume
     }
 }
 
-fn not_protocol(gate: &mut Gate<'_>) -> Fault {
+fn not_protocol(gate: &mut XmlGate<'_>) -> Fault {
     let offset = gate.offset();
     let fault = gate.make_fault(codes::INVALID, "the document is not part of the listener protocol", offset);
     fault.with_expected("reply, notice, progress, journal or ask, in urn:systole:listener:v1")
@@ -222,18 +222,18 @@ fn not_protocol(gate: &mut Gate<'_>) -> Fault {
 const SALVAGE_BYTES: usize = 64 << 10;
 
 /// The content of the start tag of a document that could not be read whole.
-struct Broken {
+struct BrokenReply {
     delivery: String,
-    of: Salvaged,
+    of: SalvagedReply,
 }
 
-enum Salvaged {
+enum SalvagedReply {
     Reply,
     Journal(u64),
     Ask(u64),
 }
 
-impl Broken {
+impl BrokenReply {
     fn parse(document: &[u8], limits: &DocumentLimits) -> Option<Self> {
         let head = document.get(..SALVAGE_BYTES.min(document.len()))?;
         let readable = match std::str::from_utf8(head) {
@@ -241,15 +241,15 @@ impl Broken {
             Err(error) => std::str::from_utf8(head.get(..error.valid_up_to())?).ok()?,
         };
         let legal = crate::characters::first_illegal(readable).map_or(readable.len(), |(at, _)| at);
-        let mut gate = Gate::new_lenient(readable.as_bytes().get(..legal)?, limits).ok()?;
+        let mut gate = XmlGate::new_lenient(readable.as_bytes().get(..legal)?, limits).ok()?;
         let GateStep::Open(tag) = gate.read_step().ok()? else { return None };
         if gate.find_namespace(&tag) != Some(namespaces::LISTENER) {
             return None;
         }
         let of = match tag.local {
-            "reply" => Salvaged::Reply,
-            "journal" => Salvaged::Journal(answered::read_number(&mut gate, &tag).ok()?),
-            "ask" => Salvaged::Ask(answered::read_number(&mut gate, &tag).ok()?),
+            "reply" => SalvagedReply::Reply,
+            "journal" => SalvagedReply::Journal(answered::read_number(&mut gate, &tag).ok()?),
+            "ask" => SalvagedReply::Ask(answered::read_number(&mut gate, &tag).ok()?),
             _ => return None,
         };
         Some(Self { delivery: require_attribute(&mut gate, &tag, "delivery").ok()?, of })
@@ -258,11 +258,11 @@ impl Broken {
     fn with_fault(self, fault: Fault) -> ListenerDocument {
         let delivery = self.delivery;
         match self.of {
-            Salvaged::Reply => {
+            SalvagedReply::Reply => {
                 ListenerDocument::Reply { delivery, said: ReplyContent::Items(vec![Item::from_fault(fault)]) }
             }
-            Salvaged::Journal(id) => ListenerDocument::Journal { delivery, id, entry: Err(fault) },
-            Salvaged::Ask(id) => ListenerDocument::Ask { delivery, id, question: Err(fault) },
+            SalvagedReply::Journal(id) => ListenerDocument::Journal { delivery, id, entry: Err(fault) },
+            SalvagedReply::Ask(id) => ListenerDocument::Ask { delivery, id, question: Err(fault) },
         }
     }
 }

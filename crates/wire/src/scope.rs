@@ -11,7 +11,7 @@ use crate::namespaces;
 
 /// One declaration in scope.
 #[derive(Debug)]
-pub(crate) struct Binding<'d> {
+pub(crate) struct NamespaceBinding<'d> {
     /// The prefix, empty for the default namespace.
     pub(crate) prefix: &'d str,
     /// The namespace; empty if the default is undeclared.
@@ -23,16 +23,17 @@ pub(crate) struct Binding<'d> {
 
 /// The declarations in scope, innermost last.
 #[derive(Debug)]
-pub(crate) struct Scope<'d> {
-    bindings: Vec<Binding<'d>>,
+pub(crate) struct NamespaceScope<'d> {
+    bindings: Vec<NamespaceBinding<'d>>,
     /// The default namespace. Kept apart from the others, because nearly every element asks for it.
     default: Option<usize>,
     innermost: BTreeMap<&'d str, usize>,
 }
 
-impl<'d> Scope<'d> {
+impl<'d> NamespaceScope<'d> {
     pub(crate) fn new() -> Self {
-        let xml = Binding { prefix: "xml", uri: Cow::Borrowed(namespaces::XML), depth: 0, shadows: None };
+        let xml =
+            NamespaceBinding { prefix: "xml", uri: Cow::Borrowed(namespaces::XML), depth: 0, shadows: None };
         let mut bindings = Vec::with_capacity(4);
         bindings.push(xml);
         Self { bindings, default: None, innermost: BTreeMap::new() }
@@ -40,7 +41,7 @@ impl<'d> Scope<'d> {
 
     pub(crate) fn declare_prefix(&mut self, prefix: &'d str, uri: Cow<'d, str>, depth: usize) {
         let shadows = self.bind_prefix(prefix, Some(self.bindings.len()));
-        self.bindings.push(Binding { prefix, uri, depth, shadows });
+        self.bindings.push(NamespaceBinding { prefix, uri, depth, shadows });
     }
 
     /// Forgets the declarations of elements at `depth` and deeper.
@@ -66,7 +67,7 @@ impl<'d> Scope<'d> {
         if prefix.is_empty() { self.default } else { self.innermost.get(prefix).copied().or_else(built_in) }
     }
 
-    pub(crate) fn find_binding(&self, number: usize) -> Option<&Binding<'d>> {
+    pub(crate) fn find_binding(&self, number: usize) -> Option<&NamespaceBinding<'d>> {
         self.bindings.get(number)
     }
 

@@ -4,7 +4,7 @@
 //! It does not decide how to react. A document comes in and a [`PumpDocument`] goes out, or the other way round.
 
 use crate::envelope::{Delivered, read_delivered};
-use crate::gate::{Gate, GateStep};
+use crate::gate::{GateStep, XmlGate};
 use crate::journal::read_count;
 use crate::place::Fault;
 use crate::writer::XmlWriter;
@@ -55,14 +55,14 @@ impl ReplyReceipt {
     #[must_use]
     pub fn to_document(&self) -> Vec<u8> {
         let mut writer = XmlWriter::with_capacity(128);
-        let start = writer.open_tag("receipt").xmlns(namespaces::LISTENER).attr("delivery", &self.delivery);
+        let start = writer.open("receipt").xmlns(namespaces::LISTENER).attr("delivery", &self.delivery);
         let start = start.attr_if("outcome", self.is_superseded.then_some(SUPERSEDED));
         match &self.refusal {
             Some(refusal) => start.write_payload(refusal),
             None if self.refused.is_empty() => start.empty(),
             None => start.content(|inside| {
                 for (ordinal, refusal) in &self.refused {
-                    inside.open_tag("refused").number("ordinal", *ordinal).write_payload(refusal);
+                    inside.open("refused").number("ordinal", *ordinal).write_payload(refusal);
                 }
             }),
         }
@@ -85,7 +85,7 @@ impl PumpAnswer {
     pub fn to_document(&self) -> Vec<u8> {
         let mut writer = XmlWriter::with_capacity(256);
         let start = writer
-            .open_tag("answer")
+            .open("answer")
             .xmlns(namespaces::LISTENER)
             .number("id", self.id)
             .attr("delivery", &self.delivery);
@@ -104,7 +104,7 @@ const SUPERSEDED: &str = "superseded";
 #[must_use]
 pub fn write_cancel(delivery: &str) -> Vec<u8> {
     let mut writer = XmlWriter::new();
-    writer.open_tag("cancel").xmlns(namespaces::LISTENER).attr("delivery", delivery).empty();
+    writer.open("cancel").xmlns(namespaces::LISTENER).attr("delivery", delivery).empty();
     writer.finish()
 }
 
@@ -114,7 +114,7 @@ impl PumpDocument {
     /// # Errors
     /// If it is not a document of the pump.
     pub fn parse(document: &[u8]) -> Result<Self, Fault> {
-        let mut gate = Gate::new_strict(document, &DocumentLimits::FROM_PUMP)?;
+        let mut gate = XmlGate::new_strict(document, &DocumentLimits::FROM_PUMP)?;
         let tag = match gate.read_step()? {
             GateStep::Open(tag) if gate.find_namespace(&tag) == Some(namespaces::LISTENER) => tag,
             _ => return read_delivered(document).map(|delivered| Self::Delivery(Box::new(delivered))),

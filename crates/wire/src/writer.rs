@@ -49,7 +49,7 @@ impl XmlWriter {
     }
 
     /// Opens an element. The returned value takes its attributes and then its content, and always closes it.
-    pub fn open_tag<'w, 'n>(&'w mut self, name: impl Into<XmlName<'n>>) -> StartTag<'w, 'n> {
+    pub fn open<'w, 'n>(&'w mut self, name: impl Into<XmlName<'n>>) -> StartTag<'w, 'n> {
         let name = name.into();
         self.bytes.push(b'<');
         self.bytes.extend_from_slice(name.0.as_bytes());
@@ -57,7 +57,7 @@ impl XmlWriter {
     }
 
     /// Writes text, escaped.
-    pub fn write_text(&mut self, text: &str) {
+    pub fn text(&mut self, text: &str) {
         escape(&mut self.bytes, text, false);
     }
 
@@ -138,7 +138,7 @@ impl StartTag<'_, '_> {
 
     /// Closes it around escaped text.
     pub fn text(self, text: &str) {
-        self.content(|inside| inside.write_text(text));
+        self.content(|inside| inside.text(text));
     }
 
     /// Closes it around the output of `write`.

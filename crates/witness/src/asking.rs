@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use systole_http::{BodyPart, HttpAddress, HttpClient, Proxies, Unanswered, web_roots};
+use systole_http::{BodyPart, HttpAddress, HttpClient, ProxySettings, RequestFault, web_roots};
 use systole_proof::checkpoint::SignedCheckpoint;
 use systole_proof::witness::AddCheckpoint;
 use tokio::time::{Instant, timeout_at};
@@ -18,7 +18,7 @@ const ANSWER: usize = 64 << 10;
 /// Asks witnesses.
 #[derive(Clone)]
 pub struct WitnessClient {
-    proxies: Proxies,
+    proxies: ProxySettings,
 }
 
 /// What a witness answers.
@@ -32,7 +32,7 @@ pub enum WitnessReply {
 
 impl WitnessClient {
     /// A client that goes through these proxies.
-    pub fn new(proxies: Proxies) -> WitnessClient {
+    pub fn new(proxies: ProxySettings) -> WitnessClient {
         WitnessClient { proxies }
     }
 
@@ -114,11 +114,11 @@ impl WitnessClient {
         };
         let mut answer = sent.map_err(|fault| {
             none(match fault {
-                Unanswered::NoConnection(why) => format!("no connection to {}: {why}", to.to_text()),
-                Unanswered::NotSent(why) => format!("the connection ended: {why}"),
-                Unanswered::NoHead(why) => format!("the request was sent, and the connection ended: {why}"),
-                Unanswered::TooLate => "the request was sent, and nothing came in time".to_owned(),
-                Unanswered::Unwritable(why) => format!("the request cannot be written: {why}"),
+                RequestFault::NoConnection(why) => format!("no connection to {}: {why}", to.to_text()),
+                RequestFault::NotSent(why) => format!("the connection ended: {why}"),
+                RequestFault::NoHead(why) => format!("the request was sent, and the connection ended: {why}"),
+                RequestFault::TooLate => "the request was sent, and nothing came in time".to_owned(),
+                RequestFault::Unwritable(why) => format!("the request cannot be written: {why}"),
             })
         })?;
         let mut body = Vec::new();

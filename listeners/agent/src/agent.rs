@@ -288,16 +288,16 @@ impl Agent {
             line.notice(&reason.code(), &reason.describe()).await?;
         }
         let mut items: Vec<Item> =
-            dialect::write_note(&self.spec.name, &taken).into_iter().map(Item::from_payload).collect();
+            dialect::write_note(&self.spec.name, &taken).into_iter().map(Item::plain).collect();
         let waits = taken.has_tasks();
         items.extend(taken.acts.into_iter().map(|act| Item {
             to: act.to,
             thread: act.thread,
-            ..Item::from_payload(act.payload)
+            ..Item::plain(act.payload)
         }));
         // The next turn begins when the tasks have ended.
-        items.extend(waits.then(primitives::await_all).flatten().map(Item::from_payload));
-        items.extend(taken.ending.map(Item::from_payload));
+        items.extend(waits.then(primitives::await_all).flatten().map(Item::plain));
+        items.extend(taken.ending.map(Item::plain));
         Ok(ReplyContent::Items(items))
     }
 
@@ -346,7 +346,7 @@ impl Agent {
         let mark = &conversation.mark;
         let (reason, words) = (mark.cover_mark(&in_last_turn(why)), mark.cover_mark(&words));
         let report = dialect::write_report("synthetic", outcome, Some(&reason), &words);
-        ReplyContent::Items(report.into_iter().map(Item::from_payload).collect())
+        ReplyContent::Items(report.into_iter().map(Item::plain).collect())
     }
 }
 

@@ -175,7 +175,7 @@ impl ElementModel {
     pub(crate) fn wrap_text(&self, text: &str) -> Option<systole_kit::Payload> {
         let name = systole_kit::writer::XmlName::new(&self.element.local)?;
         let mut writer = systole_kit::writer::XmlWriter::new();
-        writer.open_tag(name).xmlns(&self.element.ns).text(text);
+        writer.open(name).xmlns(&self.element.ns).text(text);
         systole_kit::Payload::from_trusted(writer.finish().into()).ok()
     }
 

@@ -3,7 +3,7 @@
 //! A request or a text comes in; a goal, or a payload, goes out. The contracts of the call say what the
 //! goal's payload must be.
 
-use systole_kit::gate::{Gate, GateStep};
+use systole_kit::gate::{GateStep, XmlGate};
 use systole_kit::writer::XmlWriter;
 use systole_kit::{DocumentLimits, Payload, QName, namespaces};
 use systole_workflow::spec::TaskRule;
@@ -61,7 +61,7 @@ impl AskedGoal {
             at_most.zip(payload.find_attribute("tasks-by")).map(|(at_most, by)| TaskRule { by, at_most });
         let mut goal =
             Self { gives, converges: payload.is_marked("converges"), pass: 1, tasks, ..Self::default() };
-        let mut gate = Gate::new_strict(payload.bytes(), &DocumentLimits::FROM_PUMP).ok()?;
+        let mut gate = XmlGate::new_strict(payload.bytes(), &DocumentLimits::FROM_PUMP).ok()?;
         loop {
             match gate.read_step().ok()? {
                 GateStep::Open(tag) if tag.local == "workflow" => {
@@ -121,7 +121,7 @@ impl AskedGoal {
     /// The output in words.
     pub(crate) fn write_output(&self, text: &str, converged: bool) -> Option<Payload> {
         let mut writer = XmlWriter::new();
-        let start = writer.open_tag(OUTPUT).xmlns(namespaces::WORKFLOW).attr("id", &self.id);
+        let start = writer.open(OUTPUT).xmlns(namespaces::WORKFLOW).attr("id", &self.id);
         start.attr_if("converged", converged.then_some("true")).text(text.trim());
         Payload::from_trusted(writer.finish().into()).ok()
     }

@@ -62,7 +62,7 @@ pub(crate) struct PatternAnswer {
 impl SearchAnswer {
     pub(crate) fn to_payload(&self) -> Option<Payload> {
         let mut writer = XmlWriter::new();
-        let tag = writer.open_tag("search-result").xmlns(namespaces::CODE);
+        let tag = writer.open("search-result").xmlns(namespaces::CODE);
         let kind = if self.kind == HitKind::Plain { "plain" } else { "ranked" };
         let tag = tag.attr("kind", kind).attr("found", &self.found.to_string());
         let tag =
@@ -75,7 +75,7 @@ impl SearchAnswer {
 impl PatternAnswer {
     pub(crate) fn to_payload(&self) -> Option<Payload> {
         let mut writer = XmlWriter::new();
-        let tag = writer.open_tag("query-result").xmlns(namespaces::CODE);
+        let tag = writer.open("query-result").xmlns(namespaces::CODE);
         let tag = tag.attr("found", &self.found.to_string()).attr("files", &self.files.to_string());
         let tag = tag.attr_if("partial", self.is_partial.then_some("true"));
         tag.content(|inside| self.hits.iter().for_each(|hit| hit.write_hit(inside)));
@@ -89,7 +89,7 @@ impl ExtractAnswer {
             self.also.iter().map(|range| format!("{}-{}", range.first, range.last)).collect();
         let also = also.join(" ");
         let mut writer = XmlWriter::new();
-        let tag = self.hit.add_place(writer.open_tag("extract-result").xmlns(namespaces::CODE));
+        let tag = self.hit.add_place(writer.open("extract-result").xmlns(namespaces::CODE));
         let tag = tag.attr("lines", &self.lines.to_string());
         tag.attr_if("also", (!also.is_empty()).then_some(also.as_str())).text(&self.hit.text);
         read_payload(writer)
@@ -98,7 +98,7 @@ impl ExtractAnswer {
 
 impl CodeHit {
     fn write_hit(&self, inside: &mut XmlWriter) {
-        self.add_place(inside.open_tag("hit")).text(&self.text);
+        self.add_place(inside.open("hit")).text(&self.text);
     }
 
     fn add_place<'w, 'n>(&self, tag: StartTag<'w, 'n>) -> StartTag<'w, 'n> {
@@ -112,15 +112,15 @@ impl CodeFault {
     pub(crate) fn to_payload(&self, element: &str) -> Option<Payload> {
         let mut writer = XmlWriter::new();
         let tag = writer
-            .open_tag("code-error")
+            .open("code-error")
             .xmlns(namespaces::CODE)
             .attr("code", self.code)
             .attr("element", element);
         tag.content(|inside| {
-            inside.open_tag("message").text(&self.message);
-            self.nearest.iter().for_each(|name| inside.open_tag("nearest").text(name));
+            inside.open("message").text(&self.message);
+            self.nearest.iter().for_each(|name| inside.open("nearest").text(name));
             if let Some(fix) = &self.fix {
-                inside.open_tag("fix").text(fix);
+                inside.open("fix").text(fix);
             }
         });
         read_payload(writer)

@@ -99,7 +99,7 @@ impl CodeListener {
         };
         let answer = answer.unwrap_or_else(|fault| fault.to_payload(request.element()));
         match answer {
-            Some(answer) => ReplyContent::Items(vec![Item::from_payload(answer)]),
+            Some(answer) => ReplyContent::Items(vec![Item::plain(answer)]),
             None => build_failure("code.failed", false, "its answer cannot be written"),
         }
     }

@@ -11,6 +11,6 @@ pub(crate) fn main() -> std::process::ExitCode {
     let worker = Worker::from_environment().version("1.0.0").description("Says what it was asked");
     worker.accepts(TALK, &["ask"]).returns(TALK, &["answer"]).answer_each(|turn| {
         let words = format!("You said: {}", turn.request().text());
-        Payload::write_element(TALK, "answer", |inside| inside.write_text(&words))
+        Payload::write(TALK, "answer", |inside| inside.text(&words))
     })
 }

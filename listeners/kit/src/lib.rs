@@ -14,11 +14,11 @@
 //! # fn main() -> Result<(), Fault> {
 //! let mut found = XmlWriter::new();
 //! found.open("found").xmlns("https://xml-pipeline.org/ns/search/v1").text("a < b && c");
-//! let found = Payload::read(&found.finish(), &DocumentLimits::default())?;
+//! let found = Payload::parse(&found.finish(), &DocumentLimits::default())?;
 //! let reply = ListenerDocument::Reply { delivery: "d1".to_owned(), said: ReplyContent::Items(vec![Item::plain(found)]) };
-//! assert_eq!(ListenerDocument::read(&reply.document()?, &DocumentLimits::default())?, reply);
+//! assert_eq!(ListenerDocument::parse(&reply.to_document()?, &DocumentLimits::default())?, reply);
 //!
-//! let fault = Payload::read(b"<found xmlns='u'>a < b</found>", &DocumentLimits::default()).unwrap_err();
+//! let fault = Payload::parse(b"<found xmlns='u'>a < b</found>", &DocumentLimits::default()).unwrap_err();
 //! assert_eq!(fault.to_string(), "a < begins no tag at line 1, column 20");
 //! assert_eq!(fault.fix.as_deref(), Some("write &lt; for <"));
 //! # Ok(())

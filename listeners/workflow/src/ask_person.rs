@@ -26,14 +26,14 @@ pub(crate) fn ask_person(
         shows.push((facts.number_of(payload).ok_or_else(unseen)?, path.text()));
     }
     Ok(build_core(|writer| {
-        let start = writer.open_tag("ask-person").xmlns(namespaces::CORE);
+        let start = writer.open("ask-person").xmlns(namespaces::CORE);
         start.attr("expires", &format_duration(question.expires_ms)).content(|inside| {
-            inside.open_tag("question").text(&question.words);
+            inside.open("question").text(&question.words);
             for (number, label) in &shows {
-                inside.open_tag("show").number("seq", *number).text(label);
+                inside.open("show").number("seq", *number).text(label);
             }
             for choice in &question.choices {
-                inside.open_tag("choice").text(choice);
+                inside.open("choice").text(choice);
             }
         });
     }))

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use systole_kit::gate::{Gate, GateStep};
+use systole_kit::gate::{GateStep, XmlGate};
 use systole_kit::writer::{XmlName, XmlWriter};
 use systole_kit::{DocumentLimits, Payload, namespaces};
 
@@ -22,8 +22,7 @@ fn build_payload(write: impl FnOnce(&mut XmlWriter)) -> Payload {
     let mut writer = XmlWriter::new();
     write(&mut writer);
     let bytes: Arc<[u8]> = writer.finish().into();
-    Payload::from_trusted(bytes)
-        .unwrap_or_else(|_| Payload::write_element(namespaces::CORE, "handled", |_| {}))
+    Payload::from_trusted(bytes).unwrap_or_else(|_| Payload::write(namespaces::CORE, "handled", |_| {}))
 }
 
 /// The label of a child that is started under a key: `review[3]` is `review-3`.
@@ -39,36 +38,36 @@ pub(crate) fn label_child(key: &str) -> String {
 pub(crate) fn spawn_child(label: &str, to: &str, payload: &Payload, budget: &Budget) -> Payload {
     let number = |most: Option<u64>| most.map(|most| most.to_string());
     build_core(|writer| {
-        let start = writer.open_tag("spawn-thread").xmlns(namespaces::CORE).attr("suggested_sub_id", label);
+        let start = writer.open("spawn-thread").xmlns(namespaces::CORE).attr("suggested_sub_id", label);
         let start = start.attr_if("messages", number(budget.messages).as_deref());
         let start = start.attr_if("tokens", number(budget.tokens).as_deref());
         start.attr_if("money", budget.money.as_deref()).content(|inside| {
-            inside.open_tag("initial-payload").attr("to", to).write_payload(payload);
+            inside.open("initial-payload").attr("to", to).write_payload(payload);
         });
     })
 }
 
 /// A wait for whatever comes first.
 pub(crate) fn wait_for_any() -> Payload {
-    build_core(|writer| writer.open_tag("await-threads").xmlns(namespaces::CORE).attr("mode", "any").empty())
+    build_core(|writer| writer.open("await-threads").xmlns(namespaces::CORE).attr("mode", "any").empty())
 }
 
 /// A timer that fires once.
 pub(crate) fn start_timer(id: &str, ms: u64) -> Payload {
     build_core(|writer| {
-        let start = writer.open_tag("set-timer").xmlns(namespaces::CORE).attr("id", id);
+        let start = writer.open("set-timer").xmlns(namespaces::CORE).attr("id", id);
         start.attr("after", &format_duration(ms)).empty();
     })
 }
 
 /// The end of a timer.
 pub(crate) fn cancel_timer(id: &str) -> Payload {
-    build_core(|writer| writer.open_tag("cancel-timer").xmlns(namespaces::CORE).attr("id", id).empty())
+    build_core(|writer| writer.open("cancel-timer").xmlns(namespaces::CORE).attr("id", id).empty())
 }
 
 /// The end of a child.
 pub(crate) fn cancel_thread(id: &str) -> Payload {
-    build_core(|writer| writer.open_tag("cancel-thread").xmlns(namespaces::CORE).attr("id", id).empty())
+    build_core(|writer| writer.open("cancel-thread").xmlns(namespaces::CORE).attr("id", id).empty())
 }
 
 /// A span in its largest whole unit.
@@ -102,7 +101,7 @@ pub fn call_payload(call: &CallStep, values: &[(&PayloadField, Vec<String>)]) ->
         values.iter().filter(move |(field, _)| is_part(field)).map(|(field, texts)| (&*field.name, texts))
     };
     let mut writer = XmlWriter::new();
-    let mut start = writer.open_tag(XmlName::new(&call.element.local)?).xmlns(&call.element.namespace);
+    let mut start = writer.open(XmlName::new(&call.element.local)?).xmlns(&call.element.namespace);
     for (name, texts) in of(|field| field.is_attribute) {
         start = start.attr_if(XmlName::new(name)?, texts.first().map(String::as_str));
     }
@@ -116,7 +115,7 @@ pub fn call_payload(call: &CallStep, values: &[(&PayloadField, Vec<String>)]) ->
             for (name, text) in
                 elements.iter().flat_map(|(name, texts)| texts.iter().map(|text| (*name, text)))
             {
-                let start = inside.open_tag(name);
+                let start = inside.open(name);
                 if call.is_qualified { start.text(text) } else { start.xmlns("").text(text) }
             }
         }),
@@ -151,7 +150,7 @@ pub(crate) fn build_branch(
     let within: Vec<String> = known.within.iter().map(|(name, pass)| format!("{name}.{pass}")).collect();
     let within = within.join(" ");
     build_payload(|writer| {
-        let start = writer.open_tag("branch").xmlns(namespaces::WORKFLOW).attr("step", &step.id);
+        let start = writer.open("branch").xmlns(namespaces::WORKFLOW).attr("step", &step.id);
         let start = start.attr_if("item", item.map(number).as_deref());
         let start = start.attr_if("terms", (terms != BranchTerms::from_item(item)).then_some("outside"));
         start.attr_if("within", (!within.is_empty()).then_some(&within)).content(|inside| {
@@ -172,7 +171,7 @@ fn write_entry(writer: &mut XmlWriter, entry: &KnownEntry, pass: Option<(u32, us
         StepOutput::Failed(failure) => Some(failure),
         StepOutput::Payload(_) => None,
     };
-    let start = writer.open_tag("known").attr("id", &entry.id);
+    let start = writer.open("known").attr("id", &entry.id);
     let start = start.attr_if("item", entry.item.map(|item| item.to_string()).as_deref());
     let start = start.attr_if("agent", entry.agent.as_deref());
     let start = start.attr_if("list", entry.narrowed.as_ref().map(|list| list.join("/")).as_deref());
@@ -189,9 +188,10 @@ fn write_entry(writer: &mut XmlWriter, entry: &KnownEntry, pass: Option<(u32, us
 
 /// The step of a branch, who keeps its terms, and what is known there.
 pub(crate) fn branch_read(request: &Payload) -> Option<(String, BranchTerms, KnownOutputs)> {
-    let mut gate = Gate::new_strict(request.bytes(), &DocumentLimits::FROM_PUMP).ok()?;
+    let mut gate = XmlGate::new_strict(request.bytes(), &DocumentLimits::FROM_PUMP).ok()?;
     let GateStep::Open(_) = gate.read_step().ok()? else { return None };
-    let attribute = |gate: &Gate<'_>, name: &str| gate.find_attribute(name).map(std::borrow::Cow::into_owned);
+    let attribute =
+        |gate: &XmlGate<'_>, name: &str| gate.find_attribute(name).map(std::borrow::Cow::into_owned);
     let id = attribute(&gate, "step")?;
     let is_outside = attribute(&gate, "item").is_some() || attribute(&gate, "terms").is_some();
     let terms = if is_outside { BranchTerms::Outside } else { BranchTerms::Inside };
@@ -205,8 +205,9 @@ pub(crate) fn branch_read(request: &Payload) -> Option<(String, BranchTerms, Kno
 }
 
 /// The outputs that stand in the element that was opened last.
-fn read_parts(gate: &mut Gate<'_>) -> Option<Vec<KnownPart>> {
-    let attribute = |gate: &Gate<'_>, name: &str| gate.find_attribute(name).map(std::borrow::Cow::into_owned);
+fn read_parts(gate: &mut XmlGate<'_>) -> Option<Vec<KnownPart>> {
+    let attribute =
+        |gate: &XmlGate<'_>, name: &str| gate.find_attribute(name).map(std::borrow::Cow::into_owned);
     let (mut parts, mut last_part) = (Vec::new(), None);
     while let Some(_tag) = gate.read_child().ok()? {
         let mut entry =
@@ -251,7 +252,7 @@ pub(crate) fn branch_output(known: &KnownOutputs, before: usize, of_all: bool) -
     };
     let last = entries().next_back().map(|last| last.id.clone());
     build_payload(|writer| {
-        writer.open_tag("branch-output").xmlns(namespaces::WORKFLOW).content(|inside| {
+        writer.open("branch-output").xmlns(namespaces::WORKFLOW).content(|inside| {
             let shown = entries().filter(|entry| of_all || Some(&entry.id) == last.as_ref());
             shown.for_each(|entry| write_entry(inside, entry, None));
         });
@@ -261,7 +262,7 @@ pub(crate) fn branch_output(known: &KnownOutputs, before: usize, of_all: bool) -
 /// The outputs in a branch's request or final; none in any other payload.
 pub(crate) fn read_outputs(payload: &Payload) -> Vec<KnownEntry> {
     let read = || {
-        let mut gate = Gate::new_strict(payload.bytes(), &DocumentLimits::FROM_PUMP).ok()?;
+        let mut gate = XmlGate::new_strict(payload.bytes(), &DocumentLimits::FROM_PUMP).ok()?;
         let GateStep::Open(_) = gate.read_step().ok()? else { return None };
         read_parts(&mut gate)
     };
@@ -280,7 +281,7 @@ pub(crate) fn person_said(said: &Payload, question: &QuestionStep) -> Option<Pay
     }
     let otherwise = question.otherwise.as_ref()?;
     Some(build_core(|writer| {
-        let start = writer.open_tag("person-said").xmlns(namespaces::CORE).attr("outcome", "expired");
+        let start = writer.open("person-said").xmlns(namespaces::CORE).attr("outcome", "expired");
         start.attr("choice", otherwise).empty();
     }))
 }
@@ -299,7 +300,7 @@ pub(crate) fn build_final(workflow: &Workflow, last: Option<&KnownEntry>) -> Res
         return missing(format!("the last step gave <{}>, and <{local}> is wanted", payload.name().local));
     };
     let text = shown_text(payload);
-    Ok(build_payload(|writer| writer.open_tag(name).xmlns(namespace).text(&text)))
+    Ok(build_payload(|writer| writer.open(name).xmlns(namespace).text(&text)))
 }
 
 /// Whether a goal's answer can end its loop: it is the last of the steps that are repeated until they converge.

@@ -102,11 +102,11 @@ impl WorkflowListener {
             WalkTurn::Items(note, items) => {
                 let Some(words) = note.to_payload(&self.name) else { return Ok(describe_unwritten()) };
                 self.kept.keep(asked, KeptRun { run, note });
-                ReplyContent::Items([words].into_iter().chain(items).map(Item::from_payload).collect())
+                ReplyContent::Items([words].into_iter().chain(items).map(Item::plain).collect())
             }
             WalkTurn::Final(note, payload) => {
                 let Some(words) = note.to_payload(&self.name) else { return Ok(describe_unwritten()) };
-                ReplyContent::Items([words, payload].map(Item::from_payload).into())
+                ReplyContent::Items([words, payload].map(Item::plain).into())
             }
             WalkTurn::Failed(failure) => build_failure(failure),
             WalkTurn::NeedsNumbers => {

@@ -3,7 +3,7 @@
 //!
 //! A note goes out as a payload in the workflow's own root tag, and comes back from the view of its call.
 
-use systole_kit::gate::{Gate, GateStep};
+use systole_kit::gate::{GateStep, XmlGate};
 use systole_kit::writer::{XmlName, XmlWriter};
 use systole_kit::{DocumentLimits, Payload};
 
@@ -57,16 +57,15 @@ impl TurnNote {
         let name = XmlName::new(workflow)?;
         let mut writer = XmlWriter::new();
         let namespace = format!("https://xml-pipeline.org/ns/{workflow}/v1");
-        writer.open_tag(name).xmlns(&namespace).content(|note| {
+        writer.open(name).xmlns(&namespace).content(|note| {
             for one in &self.decided {
                 let answer = if one.answer { "yes" } else { "no" };
-                let start = note.open_tag("decided").attr("key", &one.key);
+                let start = note.open("decided").attr("key", &one.key);
                 start.attr("question", &one.question).attr("answer", answer).empty();
             }
             for one in &self.starts {
                 let again = (one.number > 1).then(|| one.number.to_string());
-                let start =
-                    note.open_tag("start").number("ordinal", one.ordinal.into()).attr("key", &one.key);
+                let start = note.open("start").number("ordinal", one.ordinal.into()).attr("key", &one.key);
                 start.attr_if("try", again.as_deref()).empty();
             }
             for one in &self.reconciled {
@@ -79,7 +78,9 @@ impl TurnNote {
     /// Reads a note.
     pub(crate) fn from_payload(payload: &Payload) -> Self {
         let mut note = Self::default();
-        let Ok(mut gate) = Gate::new_strict(payload.bytes(), &DocumentLimits::FROM_PUMP) else { return note };
+        let Ok(mut gate) = XmlGate::new_strict(payload.bytes(), &DocumentLimits::FROM_PUMP) else {
+            return note;
+        };
         let mut is_trigger = false;
         while let Ok(step) = gate.read_step() {
             let tag = match step {

@@ -49,11 +49,11 @@ pub(crate) fn find_triggers(commitment: &Payload, assessment: &Payload) -> Vec<S
 /// The comparison as a payload.
 pub(crate) fn write_comparison(goal: &str, triggers: &[String]) -> Payload {
     let mut writer = XmlWriter::new();
-    writer.open_tag("reconcile").xmlns(namespaces::WORKFLOW).attr("goal", goal).content(|inside| {
-        triggers.iter().for_each(|trigger| inside.open_tag("trigger").text(trigger));
+    writer.open("reconcile").xmlns(namespaces::WORKFLOW).attr("goal", goal).content(|inside| {
+        triggers.iter().for_each(|trigger| inside.open("trigger").text(trigger));
     });
     Payload::parse(&writer.finish(), &DocumentLimits::FROM_PUMP)
-        .unwrap_or_else(|_| Payload::write_element(namespaces::WORKFLOW, "reconcile", |_| {}))
+        .unwrap_or_else(|_| Payload::write(namespaces::WORKFLOW, "reconcile", |_| {}))
 }
 
 /// The question to a person about a goal. `by` says who asks for it. If `is_last`, the goal was corrected before and

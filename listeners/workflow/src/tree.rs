@@ -2,7 +2,7 @@
 //!
 //! A payload comes in; values, or the same tree with one item of a list, go out. It judges nothing.
 
-use systole_kit::gate::{Gate, GateStep};
+use systole_kit::gate::{GateStep, XmlGate};
 use systole_kit::writer::{XmlName, XmlWriter};
 use systole_kit::{DocumentLimits, Payload};
 
@@ -32,7 +32,7 @@ pub(crate) enum PathValue<'n> {
 impl TreeNode {
     /// The tree of a payload. `None` if it cannot be read.
     pub(crate) fn from_payload(payload: &Payload) -> Option<Self> {
-        let mut gate = Gate::new_strict(payload.bytes(), &DocumentLimits::FROM_PUMP).ok()?;
+        let mut gate = XmlGate::new_strict(payload.bytes(), &DocumentLimits::FROM_PUMP).ok()?;
         let mut open: Vec<Self> = Vec::new();
         loop {
             match gate.read_step().ok()? {
@@ -155,7 +155,7 @@ impl TreeNode {
 
     fn write(&self, writer: &mut XmlWriter, around: Option<&str>) {
         let Some(name) = XmlName::new(&self.local) else { return };
-        let mut start = writer.open_tag(name);
+        let mut start = writer.open(name);
         if self.namespace.as_deref() != around {
             start = start.xmlns(self.namespace.as_deref().unwrap_or_default());
         }
@@ -174,7 +174,7 @@ impl TreeNode {
         for part in &self.content {
             match part {
                 NodePart::Node(child) => child.write(writer, self.namespace.as_deref()),
-                NodePart::Text(text) => writer.write_text(text),
+                NodePart::Text(text) => writer.text(text),
             }
         }
     }

@@ -4,7 +4,7 @@
 //! A value comes in and a payload goes out, or the other way round. A payload that says something twice or leaves
 //! something out is no order.
 
-use systole_kit::gate::{Gate, GateStep};
+use systole_kit::gate::{GateStep, XmlGate};
 use systole_kit::writer::XmlWriter;
 use systole_kit::{DocumentLimits, Payload, namespaces};
 
@@ -67,17 +67,17 @@ impl OrderedEdit {
     }
 
     fn write_edit(&self, inside: &mut XmlWriter) {
-        let tag = inside.open_tag("edit").attr("of", &self.of.to_string()).attr("path", &self.path);
+        let tag = inside.open("edit").attr("of", &self.of.to_string()).attr("path", &self.path);
         let tag = tag.attr("kind", self.kind()).attr_if("before", self.before.as_deref());
         let tag = tag.attr_if("after", self.after.as_deref());
         let is_executable = self.is_executable && self.before.is_none();
         let tag = tag.attr_if("executable", is_executable.then_some("true"));
         tag.attr_if("repaired", self.repaired.as_deref()).content(|inside| {
             for piece in &self.pieces {
-                inside.open_tag("piece").attr("line", &piece.line.to_string()).content(|inside| {
+                inside.open("piece").attr("line", &piece.line.to_string()).content(|inside| {
                     for (name, text) in [("was", &piece.was), ("now", &piece.now)] {
                         if !text.is_empty() {
-                            inside.open_tag(name).text(text);
+                            inside.open(name).text(text);
                         }
                     }
                 });
@@ -85,7 +85,7 @@ impl OrderedEdit {
         });
     }
 
-    fn read_edit(gate: &mut Gate<'_>) -> Option<OrderedEdit> {
+    fn read_edit(gate: &mut XmlGate<'_>) -> Option<OrderedEdit> {
         let kind = read_attribute(gate, "kind")?;
         let mut edit = OrderedEdit {
             of: read_number(gate, "of")?,
@@ -119,12 +119,12 @@ impl OrderedEdit {
 impl OrderedCommand {
     fn write_command(&self, inside: &mut XmlWriter) {
         let kind = if self.is_install { "install" } else { "shell" };
-        let tag = inside.open_tag("command").attr("of", &self.of.to_string()).attr("folder", &self.folder);
+        let tag = inside.open("command").attr("of", &self.of.to_string()).attr("folder", &self.folder);
         let tag = tag.attr_if("session", self.session.as_deref());
         tag.attr_if("variables", self.variables.as_deref()).attr("kind", kind).text(&self.text);
     }
 
-    fn read_command(gate: &mut Gate<'_>) -> Option<OrderedCommand> {
+    fn read_command(gate: &mut XmlGate<'_>) -> Option<OrderedCommand> {
         let (of, folder) = (read_number(gate, "of")?, read_attribute(gate, "folder")?);
         let (session, kind) = (read_attribute(gate, "session"), read_attribute(gate, "kind")?);
         let variables = read_attribute(gate, "variables");
@@ -136,7 +136,7 @@ impl OrderedCommand {
 impl ApplyOrder {
     pub(crate) fn to_payload(&self) -> Option<Payload> {
         let mut writer = XmlWriter::new();
-        let tag = writer.open_tag("apply").xmlns(namespaces::WORKSPACE).attr("change", &self.change);
+        let tag = writer.open("apply").xmlns(namespaces::WORKSPACE).attr("change", &self.change);
         let tag = tag.attr_if("summary", self.summary.as_deref()).attr("elements", &self.elements.join(" "));
         let tag = tag.attr("is_dangerous", if self.is_dangerous { "true" } else { "false" });
         tag.content(|inside| {
@@ -157,7 +157,7 @@ impl ApplyOrder {
         if &*name.ns != namespaces::WORKSPACE || &*name.local != "apply" {
             return None;
         }
-        let mut gate = Gate::new_strict(payload.bytes(), &DocumentLimits::FROM_PUMP).ok()?;
+        let mut gate = XmlGate::new_strict(payload.bytes(), &DocumentLimits::FROM_PUMP).ok()?;
         let GateStep::Open(_) = gate.read_step().ok()? else { return None };
         let elements = read_attribute(&gate, "elements")?;
         let mut order = ApplyOrder {
@@ -187,10 +187,10 @@ pub(crate) fn is_change(text: &str) -> bool {
     rest.len() == 12 && rest.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
-fn read_attribute(gate: &Gate<'_>, name: &str) -> Option<String> {
+fn read_attribute(gate: &XmlGate<'_>, name: &str) -> Option<String> {
     gate.find_attribute(name).map(std::borrow::Cow::into_owned)
 }
 
-fn read_number(gate: &Gate<'_>, name: &str) -> Option<usize> {
+fn read_number(gate: &XmlGate<'_>, name: &str) -> Option<usize> {
     read_attribute(gate, name)?.parse().ok().filter(|number| *number > 0)
 }

@@ -85,20 +85,19 @@ impl ChangeOutcome {
 
     pub(crate) fn to_payload(&self) -> Option<Payload> {
         let mut writer = XmlWriter::new();
-        let tag = writer.open_tag("change-result").xmlns(namespaces::WORKSPACE).attr("change", &self.change);
+        let tag = writer.open("change-result").xmlns(namespaces::WORKSPACE).attr("change", &self.change);
         tag.attr("outcome", self.outcome.word()).content(|inside| {
             let mut room = limits::RESULT_BYTES;
             if let Some(reason) = &self.reason {
-                inside.open_tag("reason").text(&fit_text(reason, &mut room));
+                inside.open("reason").text(&fit_text(reason, &mut room));
             }
             for (of, result) in (1_u64..).zip(&self.results) {
-                let tag = inside.open_tag("result").number("of", of).attr("element", &result.element);
+                let tag = inside.open("result").number("of", of).attr("element", &result.element);
                 let tag = tag.attr("outcome", result.outcome.word()).attr_if("code", result.code.as_deref());
                 tag.attr_if("exit", result.exit.as_deref()).text(&fit_text(&result.text, &mut room));
             }
             for file in &self.changed {
-                let tag =
-                    inside.open_tag("changed").attr("of", &file.of.to_string()).attr("path", &file.path);
+                let tag = inside.open("changed").attr("of", &file.of.to_string()).attr("path", &file.path);
                 tag.attr_if("before", file.before.as_deref()).attr_if("after", file.after.as_deref()).empty();
             }
         });

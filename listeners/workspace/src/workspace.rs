@@ -148,7 +148,7 @@ impl Workspace {
                 .reply_with(&ChangeOutcome::new(&order.change, OutcomeKind::Refused).with_reason(reason));
         }
         let to = Some(self.spec.name.clone());
-        ReplyContent::Items(vec![Item { to, ..Item::from_payload(payload) }])
+        ReplyContent::Items(vec![Item { to, ..Item::plain(payload) }])
     }
 
     /// Carries out an order, if it comes from the workspace itself.
@@ -171,7 +171,7 @@ impl Workspace {
         }
         let Some(order) = order else { return refused("the <apply> cannot be read: it was changed") };
         match self.apply(&order, &asked.thread, is_cancelled, progress) {
-            Ok(payload) => ReplyContent::Items(vec![Item::from_payload(payload)]),
+            Ok(payload) => ReplyContent::Items(vec![Item::plain(payload)]),
             Err(reason) => build_failure(&reason),
         }
     }
@@ -183,7 +183,7 @@ impl Workspace {
             &*payload.name().ns == namespaces::WORKSPACE && &*payload.name().local == "change-result"
         };
         if let Some(result) = answer.filter(is_result) {
-            return ReplyContent::Items(vec![Item::from_payload(result.clone())]);
+            return ReplyContent::Items(vec![Item::plain(result.clone())]);
         }
         let field = |name: &str| {
             answer.and_then(|answer| answer.find_attribute(name)).filter(|text| !text.is_empty())
@@ -195,7 +195,7 @@ impl Workspace {
         };
         match self.journal.read_result(change) {
             Ok(Some(bytes)) => match Payload::from_trusted(bytes.into()) {
-                Ok(payload) => ReplyContent::Items(vec![Item::from_payload(payload)]),
+                Ok(payload) => ReplyContent::Items(vec![Item::plain(payload)]),
                 Err(fault) => build_failure(&format!("the journal is damaged: {fault}")),
             },
             Ok(None) => match self.find_outcome(change, &reason) {
@@ -209,7 +209,7 @@ impl Workspace {
     /// A result as a reply. If files were left that could not be taken back, it says so.
     fn reply_with(&self, outcome: &ChangeOutcome) -> ReplyContent {
         match self.result_payload(outcome) {
-            Ok(payload) => ReplyContent::Items(vec![Item::from_payload(payload)]),
+            Ok(payload) => ReplyContent::Items(vec![Item::plain(payload)]),
             Err(reason) => build_failure(&reason),
         }
     }

@@ -4,7 +4,7 @@
 
 use rustix::termios::tcgetwinsize;
 use systole_kit::DocumentLimits;
-use systole_kit::gate::{Gate, GateStep};
+use systole_kit::gate::{GateStep, XmlGate};
 use systole_kit::writer::make_visible;
 
 use crate::cli::screen::Screen;
@@ -98,7 +98,7 @@ impl DemoPage {
 
 /// An attribute of a core payload's root.
 pub(super) fn find_attribute(body: &str, name: &str) -> Option<String> {
-    let mut gate = Gate::new_strict(body.as_bytes(), &DocumentLimits::FROM_PUMP).ok()?;
+    let mut gate = XmlGate::new_strict(body.as_bytes(), &DocumentLimits::FROM_PUMP).ok()?;
     match gate.read_step() {
         Ok(GateStep::Open(_)) => gate.find_attribute(name).map(std::borrow::Cow::into_owned),
         _ => None,

@@ -77,7 +77,7 @@ impl StandingIn {
         }
         match &answer.says {
             Ok(document) => match Payload::parse(document, &DocumentLimits::FROM_PUMP) {
-                Ok(payload) => ReplyContent::Items(vec![Item::from_payload(payload)]),
+                Ok(payload) => ReplyContent::Items(vec![Item::plain(payload)]),
                 Err(fault) => {
                     let words = fault.message.to_string();
                     ReplyContent::Failure { code: CODE.to_owned(), retry: false, words }

@@ -21,11 +21,11 @@ mod rules;
 mod tag;
 
 use crate::history::ClientHistory;
-use crate::ledger::{Ledger, Step};
+use crate::ledger::{CheckLedger, LedgerStep};
 use crate::log::{LogFileFault, LogSnapshot, UnreadRow};
 use crate::record::LogLine;
 use crate::report::{CheckFinding, CheckReport};
-use crate::rules::clients::Clients;
+use crate::rules::clients::ClientRules;
 pub use crate::rules::{RunSettings, list_names};
 
 /// Judges the log of a drained run, and its clients' histories.
@@ -60,15 +60,15 @@ pub fn check_records(
 /// A check in progress: what was read so far, and what was found.
 struct LogCheck<'t> {
     terms: &'t RunSettings,
-    ledger: Ledger,
-    clients: Clients,
+    ledger: CheckLedger,
+    clients: ClientRules,
     report: CheckReport,
 }
 
 impl<'t> LogCheck<'t> {
     fn new(histories: &[ClientHistory], terms: &'t RunSettings) -> LogCheck<'t> {
-        let clients = Clients::from_histories(histories);
-        LogCheck { terms, ledger: Ledger::default(), clients, report: CheckReport::default() }
+        let clients = ClientRules::from_histories(histories);
+        LogCheck { terms, ledger: CheckLedger::default(), clients, report: CheckReport::default() }
     }
 
     fn take_record(&mut self, record: &LogLine) {
@@ -81,7 +81,7 @@ impl<'t> LogCheck<'t> {
             report.add_finding(CheckFinding { rule, position, thread, seq, words });
         };
         let act = meaning::read_act(record);
-        let step = Step::new(record, act.as_ref().ok().copied());
+        let step = LedgerStep::new(record, act.as_ref().ok().copied());
         if let Err(words) = act {
             find("meaning", words);
         }

@@ -12,7 +12,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::types::{FromSql, ValueRef};
 use rusqlite::{Connection, OpenFlags, Row};
 
-use crate::record::{LAST_MOMENT_MS, LogLine, RecordHash, RecordId, Seal};
+use crate::record::{LAST_MOMENT_MS, LogLine, PartHash, RecordHash, RecordId};
 
 /// SQLite's application id in a log's header: "syst".
 const APPLICATION_ID: u32 = 0x7379_7374;
@@ -157,7 +157,7 @@ fn read_record(row: &Row<'_>) -> Result<LogLine, String> {
         config: RecordHash(require_value(read_optional(row, 15, "config")?, "config")?),
         code: read_text(row, 17, "code")?,
         seal: require_value(
-            read_optional::<Vec<u8>>(row, 18, "salt")?.as_deref().and_then(Seal::from_bytes),
+            read_optional::<Vec<u8>>(row, 18, "salt")?.as_deref().and_then(PartHash::from_bytes),
             "salt",
         )?,
         values: read_values(row)?,
@@ -167,14 +167,14 @@ fn read_record(row: &Row<'_>) -> Result<LogLine, String> {
 }
 
 /// The sensitive values, in order and apart, as the format has them.
-fn read_values(row: &Row<'_>) -> Result<Vec<(u64, u64, Seal)>, String> {
+fn read_values(row: &Row<'_>) -> Result<Vec<(u64, u64, PartHash)>, String> {
     let mut values = Vec::new();
     let mut end = 0;
     for part in read_text(row, 21, "part")?.iter().flat_map(|list| list.split(',')) {
         let mut words = part.split(' ');
         let mut number = || words.next().and_then(|word| word.parse::<u64>().ok());
         let (at, length) = (require_value(number(), "part")?, require_value(number(), "part")?);
-        let seal = words.next().and_then(|hex| Seal::from_bytes(&decode_hex(hex)?));
+        let seal = words.next().and_then(|hex| PartHash::from_bytes(&decode_hex(hex)?));
         if at < end || length == 0 {
             return Err(format!("part: the value at {at} overlaps another one, or is empty"));
         }

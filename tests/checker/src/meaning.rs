@@ -7,11 +7,11 @@ use crate::record::LogLine;
 
 /// What a record does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Act<'r> {
+pub(crate) enum RecordAct<'r> {
     /// Opens a top call.
-    Opens { call: &'r str, to: &'r str, by: By },
+    Opens { call: &'r str, to: &'r str, by: OpenedThrough },
     /// One item of a reply.
-    Item { call: &'r str, turn: u32, ordinal: u32, sort: Sort<'r> },
+    Item { call: &'r str, turn: u32, ordinal: u32, sort: ItemSort<'r> },
     /// One of several calls that an item makes: the call to that taker.
     Takes { caller: &'r str, turn: u32, ordinal: u32, call: &'r str, to: &'r str, first_is_enough: bool },
     /// An answer of the core to an item that made no call.
@@ -62,7 +62,7 @@ pub(crate) enum Act<'r> {
 
 /// The origin of a top call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum By {
+pub(crate) enum OpenedThrough {
     /// A client.
     Client,
     /// A spawn: it is the first record of a child.
@@ -75,7 +75,7 @@ pub(crate) enum By {
 
 /// What an item is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Sort<'r> {
+pub(crate) enum ItemSort<'r> {
     /// Makes a nested call to a peer.
     Call { to: &'r str },
     /// Makes a child.
@@ -106,134 +106,134 @@ pub(crate) enum Sort<'r> {
     Final,
 }
 
-impl<'r> Act<'r> {
+impl<'r> RecordAct<'r> {
     /// The open call that the record belongs to; for an answer, the call of the item that it
     /// answers.
     pub(crate) fn call(self) -> Option<&'r str> {
         match self {
-            Act::Item { call, .. }
-            | Act::Takes { caller: call, .. }
-            | Act::Answer { caller: call, .. }
-            | Act::Inbox { call }
-            | Act::Wraps { call }
-            | Act::Fires { call }
-            | Act::Unset { call }
-            | Act::Asks { call }
-            | Act::Questions { caller: call, .. }
-            | Act::Tell { caller: call, .. }
-            | Act::Amends { call }
-            | Act::Decides { call }
-            | Act::Steers { call }
-            | Act::Outcome { call }
-            | Act::DeadLetter { call, .. }
-            | Act::Writes { call, .. }
-            | Act::Marks { call }
-            | Act::Denies { call }
-            | Act::Attempt { call, .. } => Some(call),
-            Act::Opens { .. } | Act::Clocks { .. } | Act::Terminal => None,
-            Act::Pauses | Act::Resumes | Act::Aside => None,
+            RecordAct::Item { call, .. }
+            | RecordAct::Takes { caller: call, .. }
+            | RecordAct::Answer { caller: call, .. }
+            | RecordAct::Inbox { call }
+            | RecordAct::Wraps { call }
+            | RecordAct::Fires { call }
+            | RecordAct::Unset { call }
+            | RecordAct::Asks { call }
+            | RecordAct::Questions { caller: call, .. }
+            | RecordAct::Tell { caller: call, .. }
+            | RecordAct::Amends { call }
+            | RecordAct::Decides { call }
+            | RecordAct::Steers { call }
+            | RecordAct::Outcome { call }
+            | RecordAct::DeadLetter { call, .. }
+            | RecordAct::Writes { call, .. }
+            | RecordAct::Marks { call }
+            | RecordAct::Denies { call }
+            | RecordAct::Attempt { call, .. } => Some(call),
+            RecordAct::Opens { .. } | RecordAct::Clocks { .. } | RecordAct::Terminal => None,
+            RecordAct::Pauses | RecordAct::Resumes | RecordAct::Aside => None,
         }
     }
 
     /// The call that the record closes.
     pub(crate) fn find_closed(self) -> Option<&'r str> {
         match self {
-            Act::Outcome { call } | Act::Item { call, sort: Sort::Final, .. } => Some(call),
+            RecordAct::Outcome { call } | RecordAct::Item { call, sort: ItemSort::Final, .. } => Some(call),
             _ => None,
         }
     }
 }
 
 /// What a record does, or why it has no known meaning.
-pub(crate) fn read_act(record: &LogLine) -> Result<Act<'_>, String> {
+pub(crate) fn read_act(record: &LogLine) -> Result<RecordAct<'_>, String> {
     let code = record.code.as_deref();
     match (record.kind.as_str(), code) {
         ("message", Some("request")) => {
             record.key.as_ref().ok_or("a request has no key")?;
-            read_open(record, By::Client)
+            read_open(record, OpenedThrough::Client)
         }
-        ("message", Some("begin")) => read_open(record, By::Spawn),
-        ("message", Some("call")) => read_item(record, Sort::Call { to: read_addressee(record)? }),
+        ("message", Some("begin")) => read_open(record, OpenedThrough::Spawn),
+        ("message", Some("call")) => read_item(record, ItemSort::Call { to: read_addressee(record)? }),
         ("message", Some("to-all")) => read_taking(record, false),
         ("message", Some("to-first")) => read_taking(record, true),
-        ("message", Some("spawn")) => read_item(record, Sort::Spawn),
-        ("message", Some("cancel-thread")) => read_item(record, Sort::End),
-        ("message", Some("steer")) => read_item(record, Sort::Steer),
-        ("message", Some("introspect")) => read_item(record, Sort::Asks),
-        ("message", Some("clear")) => read_item(record, Sort::Clear),
-        ("message", Some("ask-person")) => read_item(record, Sort::Person),
-        ("message", Some("recall")) => read_item(record, Sort::Recall),
-        ("message", Some("await")) => read_item(record, Sort::Wait),
-        ("message", Some("note" | "todo")) => read_item(record, Sort::Note),
-        ("message", Some("final")) => read_item(record, Sort::Final),
+        ("message", Some("spawn")) => read_item(record, ItemSort::Spawn),
+        ("message", Some("cancel-thread")) => read_item(record, ItemSort::End),
+        ("message", Some("steer")) => read_item(record, ItemSort::Steer),
+        ("message", Some("introspect")) => read_item(record, ItemSort::Asks),
+        ("message", Some("clear")) => read_item(record, ItemSort::Clear),
+        ("message", Some("ask-person")) => read_item(record, ItemSort::Person),
+        ("message", Some("recall")) => read_item(record, ItemSort::Recall),
+        ("message", Some("await")) => read_item(record, ItemSort::Wait),
+        ("message", Some("note" | "todo")) => read_item(record, ItemSort::Note),
+        ("message", Some("final")) => read_item(record, ItemSort::Final),
         ("message", Some("answer")) => {
             let (caller, turn, ordinal) =
                 path::split_item(read_call(record)?).ok_or("it answers a top call, which is no item")?;
-            Ok(Act::Answer { caller, turn, ordinal })
+            Ok(RecordAct::Answer { caller, turn, ordinal })
         }
-        ("message", Some("inbox")) => Ok(Act::Inbox { call: read_call(record)? }),
-        ("message", Some("wrap-up")) => Ok(Act::Wraps { call: read_call(record)? }),
-        ("message", Some("told")) => Ok(Act::Aside),
-        ("steer", Some("steered")) => Ok(Act::Steers { call: read_call(record)? }),
-        ("timer", Some("set")) => read_item(record, Sort::Set),
-        ("timer", Some("cancel")) => read_item(record, Sort::Cancel),
-        ("timer", Some("fired")) => Ok(Act::Fires { call: read_call(record)? }),
-        ("timer", Some("opens")) => read_open(record, By::Timer),
-        ("timer", Some("cancelled")) => Ok(Act::Unset { call: read_call(record)? }),
-        ("timer", Some("wall")) => Ok(Act::Clocks { call: read_call(record)? }),
+        ("message", Some("inbox")) => Ok(RecordAct::Inbox { call: read_call(record)? }),
+        ("message", Some("wrap-up")) => Ok(RecordAct::Wraps { call: read_call(record)? }),
+        ("message", Some("told")) => Ok(RecordAct::Aside),
+        ("steer", Some("steered")) => Ok(RecordAct::Steers { call: read_call(record)? }),
+        ("timer", Some("set")) => read_item(record, ItemSort::Set),
+        ("timer", Some("cancel")) => read_item(record, ItemSort::Cancel),
+        ("timer", Some("fired")) => Ok(RecordAct::Fires { call: read_call(record)? }),
+        ("timer", Some("opens")) => read_open(record, OpenedThrough::Timer),
+        ("timer", Some("cancelled")) => Ok(RecordAct::Unset { call: read_call(record)? }),
+        ("timer", Some("wall")) => Ok(RecordAct::Clocks { call: read_call(record)? }),
         ("message", Some("tell")) => match path::split_item(read_call(record)?) {
             Some((caller, ..)) => {
-                Ok(Act::Tell { caller, call: read_call(record)?, to: read_addressee(record)? })
+                Ok(RecordAct::Tell { caller, call: read_call(record)?, to: read_addressee(record)? })
             }
-            None => read_open(record, By::Tell),
+            None => read_open(record, OpenedThrough::Tell),
         },
         // In `sys` requests are counted over the whole log.
-        ("approval", Some("requested" | "asked")) if record.thread == "sys" => Ok(Act::Aside),
+        ("approval", Some("requested" | "asked")) if record.thread == "sys" => Ok(RecordAct::Aside),
         ("approval", Some("asked")) => {
             let (caller, turn, ordinal) =
                 path::split_item(read_call(record)?).ok_or("a top call asks, which is no item")?;
-            Ok(Act::Questions { caller, turn, ordinal })
+            Ok(RecordAct::Questions { caller, turn, ordinal })
         }
-        ("approval", Some("requested")) => Ok(Act::Asks { call: read_call(record)? }),
-        ("approval", Some("amendment")) => Ok(Act::Amends { call: read_call(record)? }),
+        ("approval", Some("requested")) => Ok(RecordAct::Asks { call: read_call(record)? }),
+        ("approval", Some("amendment")) => Ok(RecordAct::Amends { call: read_call(record)? }),
         ("approval", Some("approved" | "amended" | "rejected" | "expired")) => {
-            Ok(Act::Decides { call: read_call(record)? })
+            Ok(RecordAct::Decides { call: read_call(record)? })
         }
-        ("steer", Some("paused")) => Ok(Act::Pauses),
-        ("steer", Some("resumed")) => Ok(Act::Resumes),
+        ("steer", Some("paused")) => Ok(RecordAct::Pauses),
+        ("steer", Some("resumed")) => Ok(RecordAct::Resumes),
         ("journal", Some("model-started" | "model-result")) => {
-            Ok(Act::Writes { call: read_call(record)?, turn: read_turn(record)? })
+            Ok(RecordAct::Writes { call: read_call(record)?, turn: read_turn(record)? })
         }
         ("refusal", Some(_)) if record.call.is_some() && record.ordinal.is_none() => {
-            Ok(Act::Denies { call: read_call(record)? })
+            Ok(RecordAct::Denies { call: read_call(record)? })
         }
-        ("refusal", Some(_)) if record.call.is_some() => read_item(record, Sort::Refused),
-        ("refusal", Some(_)) => Ok(Act::Aside),
+        ("refusal", Some(_)) if record.call.is_some() => read_item(record, ItemSort::Refused),
+        ("refusal", Some(_)) => Ok(RecordAct::Aside),
         ("outcome", Some("dead-letter")) => {
-            Ok(Act::DeadLetter { call: read_call(record)?, turn: read_turn(record)? })
+            Ok(RecordAct::DeadLetter { call: read_call(record)?, turn: read_turn(record)? })
         }
-        ("outcome", Some(_)) => Ok(Act::Outcome { call: read_call(record)? }),
-        ("attempt", Some("waits" | "goes-on" | "taken")) => Ok(Act::Marks { call: read_call(record)? }),
-        ("attempt", _) => Ok(Act::Attempt { call: read_call(record)?, turn: read_turn(record)? }),
-        ("terminal", Some(_)) => Ok(Act::Terminal),
+        ("outcome", Some(_)) => Ok(RecordAct::Outcome { call: read_call(record)? }),
+        ("attempt", Some("waits" | "goes-on" | "taken")) => Ok(RecordAct::Marks { call: read_call(record)? }),
+        ("attempt", _) => Ok(RecordAct::Attempt { call: read_call(record)?, turn: read_turn(record)? }),
+        ("terminal", Some(_)) => Ok(RecordAct::Terminal),
         (kind, code) => Err(format!("kind {kind} with code {} has no meaning here", code.unwrap_or("none"))),
     }
 }
 
-fn read_open(record: &LogLine, by: By) -> Result<Act<'_>, String> {
-    Ok(Act::Opens { call: read_call(record)?, to: read_addressee(record)?, by })
+fn read_open(record: &LogLine, by: OpenedThrough) -> Result<RecordAct<'_>, String> {
+    Ok(RecordAct::Opens { call: read_call(record)?, to: read_addressee(record)?, by })
 }
 
-fn read_taking(record: &LogLine, first_is_enough: bool) -> Result<Act<'_>, String> {
+fn read_taking(record: &LogLine, first_is_enough: bool) -> Result<RecordAct<'_>, String> {
     let call = read_call(record)?;
     path::find_taker(call).ok_or("it goes to several and does not say to which")?;
     let (caller, turn, ordinal) = path::split_item(call).ok_or("it is made by no item")?;
-    Ok(Act::Takes { caller, turn, ordinal, call, to: read_addressee(record)?, first_is_enough })
+    Ok(RecordAct::Takes { caller, turn, ordinal, call, to: read_addressee(record)?, first_is_enough })
 }
 
-fn read_item<'r>(record: &'r LogLine, sort: Sort<'r>) -> Result<Act<'r>, String> {
+fn read_item<'r>(record: &'r LogLine, sort: ItemSort<'r>) -> Result<RecordAct<'r>, String> {
     let ordinal = record.ordinal.ok_or("an item has no ordinal")?;
-    Ok(Act::Item { call: read_call(record)?, turn: read_turn(record)?, ordinal, sort })
+    Ok(RecordAct::Item { call: read_call(record)?, turn: read_turn(record)?, ordinal, sort })
 }
 
 fn read_call(record: &LogLine) -> Result<&str, String> {

@@ -76,24 +76,24 @@ fn decode_hex<const N: usize>(text: &str) -> Option<[u8; N]> {
 
 /// What the log keeps of one part of a body besides its bytes.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Seal {
+pub enum PartHash {
     /// Its salt: the bytes are in the body.
     Salt([u8; 16]),
     /// Its commitment: the bytes are erased.
     Commitment(RecordHash),
 }
 
-impl Seal {
+impl PartHash {
     /// Reads the stored form: 16 or 32 bytes.
-    pub fn from_bytes(bytes: &[u8]) -> Option<Seal> {
-        let salt = <[u8; 16]>::try_from(bytes).map(Seal::Salt);
-        salt.or_else(|_| bytes.try_into().map(|hash| Seal::Commitment(RecordHash(hash)))).ok()
+    pub fn from_bytes(bytes: &[u8]) -> Option<PartHash> {
+        let salt = <[u8; 16]>::try_from(bytes).map(PartHash::Salt);
+        salt.or_else(|_| bytes.try_into().map(|hash| PartHash::Commitment(RecordHash(hash)))).ok()
     }
 
     fn hash_part(&self, part: &[u8]) -> RecordHash {
         match self {
-            Seal::Salt(salt) => hash_tagged(3, &[salt, part]),
-            Seal::Commitment(hash) => *hash,
+            PartHash::Salt(salt) => hash_tagged(3, &[salt, part]),
+            PartHash::Commitment(hash) => *hash,
         }
     }
 }
@@ -134,9 +134,9 @@ pub struct LogLine {
     /// What it means.
     pub code: Option<String>,
     /// What is known of part 0 of the body.
-    pub seal: Seal,
+    pub seal: PartHash,
     /// The sensitive values in the body: first byte, length, and what is known of each.
-    pub values: Vec<(u64, u64, Seal)>,
+    pub values: Vec<(u64, u64, PartHash)>,
     /// The head that the row claims for its thread after this record.
     pub head: RecordHash,
     /// The payload.
@@ -147,7 +147,7 @@ impl LogLine {
     /// Whether a part of its body is erased.
     pub fn has_erased(&self) -> bool {
         let mut seals = std::iter::once(&self.seal).chain(self.values.iter().map(|(_, _, seal)| seal));
-        seals.any(|seal| matches!(seal, Seal::Commitment(_)))
+        seals.any(|seal| matches!(seal, PartHash::Commitment(_)))
     }
 
     /// The header as it is hashed.

@@ -34,7 +34,7 @@ impl fmt::Display for CheckFinding {
 
 /// A call that is open at the end of the log.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct OpenCall {
+pub struct UnfinishedCall {
     /// Its thread.
     pub thread: String,
     /// Its path in the thread.
@@ -51,7 +51,7 @@ pub struct OpenCall {
     pub waits_for: String,
 }
 
-impl fmt::Display for OpenCall {
+impl fmt::Display for UnfinishedCall {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let since = write_moment(self.since_ms);
         write!(
@@ -103,7 +103,7 @@ pub struct CheckReport {
     /// How often each rule found something, stored or not.
     pub found: BTreeMap<&'static str, u64>,
     /// The calls that are open, oldest first.
-    pub open: Vec<OpenCall>,
+    pub open: Vec<UnfinishedCall>,
     /// The amounts.
     pub counts: ReportCounts,
     /// The roots of the threads with erased records.

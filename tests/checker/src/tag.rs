@@ -13,7 +13,7 @@ const LISTENER: &str = "urn:systole:listener:v1";
 
 /// The root element of a core payload.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Tag<'b> {
+pub(crate) struct BodyTag<'b> {
     /// Its local name.
     pub(crate) name: &'b str,
     attributes: Vec<(&'b str, String)>,
@@ -21,7 +21,7 @@ pub(crate) struct Tag<'b> {
     pub(crate) inside: &'b str,
 }
 
-impl Tag<'_> {
+impl BodyTag<'_> {
     /// The value of an attribute.
     pub(crate) fn find_attribute(&self, name: &str) -> Option<&str> {
         self.attributes.iter().find(|(found, _)| *found == name).map(|(_, value)| value.as_str())
@@ -47,16 +47,16 @@ impl Tag<'_> {
 }
 
 /// Reads the root of a body; none if it is not a core payload in the form that the core writes.
-pub(crate) fn parse_root(body: &[u8]) -> Option<Tag<'_>> {
+pub(crate) fn parse_root(body: &[u8]) -> Option<BodyTag<'_>> {
     root_in(CORE, body)
 }
 
 /// Reads a journal entry, which the core records for its listener.
-pub(crate) fn parse_entry(body: &[u8]) -> Option<Tag<'_>> {
+pub(crate) fn parse_entry(body: &[u8]) -> Option<BodyTag<'_>> {
     root_in(LISTENER, body).filter(|tag| tag.name == "journal")
 }
 
-fn root_in<'b>(ns: &str, body: &'b [u8]) -> Option<Tag<'b>> {
+fn root_in<'b>(ns: &str, body: &'b [u8]) -> Option<BodyTag<'b>> {
     let text = std::str::from_utf8(body).ok()?.strip_prefix('<')?;
     let end = text.find([' ', '/', '>'])?;
     let (name, mut rest) = text.split_at_checked(end)?;
@@ -74,7 +74,7 @@ fn root_in<'b>(ns: &str, body: &'b [u8]) -> Option<Tag<'b>> {
         attributes.push((attribute, unescape_value(value)?));
         rest = after;
     };
-    let tag = Tag { name, attributes, inside };
+    let tag = BodyTag { name, attributes, inside };
     (tag.find_attribute("xmlns") == Some(ns)).then_some(tag)
 }
 

@@ -184,14 +184,14 @@ pub(crate) fn token(number: u64) -> String {
 /// A payload of that name and conversation, with its own number.
 pub(crate) fn payload(local: &'static str, token: &str, number: u64) -> Option<Payload> {
     let mut writer = XmlWriter::with_capacity(96);
-    writer.open_tag(local).xmlns(NS).attr("token", token).number("n", number).empty();
+    writer.open(local).xmlns(NS).attr("token", token).number("n", number).empty();
     Payload::from_trusted(Arc::from(writer.finish())).ok()
 }
 
 /// A payload for a listener. Its root element has the listener's name.
 pub(crate) fn request(to: &Name, token: &str, number: u64) -> Option<Payload> {
     let mut writer = XmlWriter::with_capacity(96);
-    let start = writer.open_tag(writer::XmlName::new(to.as_str())?);
+    let start = writer.open(writer::XmlName::new(to.as_str())?);
     start.xmlns(NS).attr("token", token).number("n", number).empty();
     Payload::from_trusted(Arc::from(writer.finish())).ok()
 }
@@ -199,8 +199,8 @@ pub(crate) fn request(to: &Name, token: &str, number: u64) -> Option<Payload> {
 /// A `<spawn-thread>` around the first payload of a child.
 pub(crate) fn spawn(label: Option<&str>, initial: &Payload) -> Option<Payload> {
     let mut writer = XmlWriter::with_capacity(256);
-    let start = writer.open_tag("spawn-thread").xmlns(namespaces::CORE).attr_if("suggested_sub_id", label);
-    start.content(|inside| inside.open_tag("initial-payload").write_payload(initial));
+    let start = writer.open("spawn-thread").xmlns(namespaces::CORE).attr_if("suggested_sub_id", label);
+    start.content(|inside| inside.open("initial-payload").write_payload(initial));
     Payload::from_trusted(Arc::from(writer.finish())).ok()
 }
 
@@ -248,7 +248,7 @@ pub(crate) fn fired(document: &[u8]) -> impl Iterator<Item = &str> {
 /// work.
 pub(crate) fn word(to: &Name, number: u64) -> Option<Payload> {
     let mut writer = XmlWriter::with_capacity(96);
-    writer.open_tag(writer::XmlName::new(to.as_str())?).xmlns(NS).number("n", number).empty();
+    writer.open(writer::XmlName::new(to.as_str())?).xmlns(NS).number("n", number).empty();
     Payload::from_trusted(Arc::from(writer.finish())).ok()
 }
 

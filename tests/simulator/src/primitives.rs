@@ -4,13 +4,13 @@
 use std::sync::Arc;
 
 use systole_core::pump::primitives;
-use systole_core::rules::admit::Reading;
-use systole_core::types::flow::Found;
+use systole_core::rules::admit::ItemReading;
+use systole_core::types::flow::FoundAnswer;
 use systole_kit::writer::XmlWriter;
 use systole_kit::{Payload, namespaces};
 
 /// A primitive as it is sent.
-pub(crate) type Sent = Option<(Found, Payload)>;
+pub(crate) type Sent = Option<(FoundAnswer, Payload)>;
 
 fn payload(writer: XmlWriter) -> Option<Payload> {
     Payload::from_trusted(Arc::from(writer.finish())).ok()
@@ -19,16 +19,16 @@ fn payload(writer: XmlWriter) -> Option<Payload> {
 /// A payload that the door reads, if the door takes it.
 fn sent(writer: XmlWriter) -> Sent {
     let payload = payload(writer)?;
-    let Some(Reading::Plain(read)) = primitives::find_reading(payload.name()) else { return None };
+    let Some(ItemReading::Plain(read)) = primitives::find_reading(payload.name()) else { return None };
     read(payload.bytes()).ok()?;
-    Some((Found::Nothing, payload))
+    Some((FoundAnswer::Nothing, payload))
 }
 
 /// A wait for these threads, or for all open ones.
 pub(crate) fn waits(mode: &str, threads: &[String]) -> Sent {
     let mut writer = XmlWriter::with_capacity(160);
-    writer.open_tag("await-threads").xmlns(namespaces::CORE).attr("mode", mode).content(|inside| {
-        threads.iter().for_each(|id| inside.open_tag("thread").attr("id", id).empty());
+    writer.open("await-threads").xmlns(namespaces::CORE).attr("mode", mode).content(|inside| {
+        threads.iter().for_each(|id| inside.open("thread").attr("id", id).empty());
     });
     sent(writer)
 }
@@ -38,7 +38,7 @@ pub(crate) fn timer(id: Option<&str>, after_ms: u64, repeats: bool, token: &str)
     let span = format!("{after_ms}ms");
     let pace = if repeats { "every" } else { "after" };
     let mut writer = XmlWriter::with_capacity(160);
-    let start = writer.open_tag("set-timer").xmlns(namespaces::CORE).attr_if("id", id).attr(pace, &span);
+    let start = writer.open("set-timer").xmlns(namespaces::CORE).attr_if("id", id).attr(pace, &span);
     start.text(&format!("for token=\"{token}\""));
     sent(writer)
 }
@@ -46,14 +46,14 @@ pub(crate) fn timer(id: Option<&str>, after_ms: u64, repeats: bool, token: &str)
 /// A cancel of a timer.
 pub(crate) fn no_timer(id: &str) -> Sent {
     let mut writer = XmlWriter::with_capacity(96);
-    writer.open_tag("cancel-timer").xmlns(namespaces::CORE).attr("id", id).empty();
+    writer.open("cancel-timer").xmlns(namespaces::CORE).attr("id", id).empty();
     sent(writer)
 }
 
 /// A cancel of a child.
 pub(crate) fn no_thread(id: &str) -> Sent {
     let mut writer = XmlWriter::with_capacity(128);
-    writer.open_tag("cancel-thread").xmlns(namespaces::CORE).attr("id", id).empty();
+    writer.open("cancel-thread").xmlns(namespaces::CORE).attr("id", id).empty();
     sent(writer)
 }
 
@@ -61,8 +61,8 @@ pub(crate) fn no_thread(id: &str) -> Sent {
 pub(crate) fn todo(condition: &str, is_done: bool) -> Sent {
     let mut writer = XmlWriter::with_capacity(160);
     let done = if is_done { "true" } else { "false" };
-    writer.open_tag("todo-until").xmlns(namespaces::CORE).attr("condition", condition).content(|inside| {
-        inside.open_tag("step").attr("done", done).text("look again");
+    writer.open("todo-until").xmlns(namespaces::CORE).attr("condition", condition).content(|inside| {
+        inside.open("step").attr("done", done).text("look again");
     });
     sent(writer)
 }
@@ -70,15 +70,14 @@ pub(crate) fn todo(condition: &str, is_done: bool) -> Sent {
 /// A clear of a view, except for its last messages.
 pub(crate) fn clears(keep: u64) -> Sent {
     let mut writer = XmlWriter::with_capacity(96);
-    writer.open_tag("clear-context").xmlns(namespaces::CORE).number("keep", keep).empty();
+    writer.open("clear-context").xmlns(namespaces::CORE).number("keep", keep).empty();
     sent(writer)
 }
 
 /// A recall of a range of messages, with a part of their text.
 pub(crate) fn recalls((from, to): (u64, u64), offset: u64, length: Option<u64>) -> Sent {
     let mut writer = XmlWriter::with_capacity(160);
-    let start =
-        writer.open_tag("recall").xmlns(namespaces::CORE).number("from_seq", from).number("to_seq", to);
+    let start = writer.open("recall").xmlns(namespaces::CORE).number("from_seq", from).number("to_seq", to);
     let length = length.map(|length| length.to_string());
     start.number("offset", offset).attr_if("length", length.as_deref()).empty();
     sent(writer)
@@ -88,10 +87,10 @@ pub(crate) fn recalls((from, to): (u64, u64), offset: u64, length: Option<u64>) 
 pub(crate) fn question(shows: &[u64], choices: &[&str], expires_ms: u64) -> Sent {
     let mut writer = XmlWriter::with_capacity(256);
     let expires = format!("{expires_ms}ms");
-    writer.open_tag("ask-person").xmlns(namespaces::CORE).attr("expires", &expires).content(|inside| {
-        inside.open_tag("question").text("Shall it go on?");
-        shows.iter().for_each(|number| inside.open_tag("show").number("seq", *number).text("what was said"));
-        choices.iter().for_each(|choice| inside.open_tag("choice").text(choice));
+    writer.open("ask-person").xmlns(namespaces::CORE).attr("expires", &expires).content(|inside| {
+        inside.open("question").text("Shall it go on?");
+        shows.iter().for_each(|number| inside.open("show").number("seq", *number).text("what was said"));
+        choices.iter().for_each(|choice| inside.open("choice").text(choice));
     });
     sent(writer)
 }
@@ -99,15 +98,15 @@ pub(crate) fn question(shows: &[u64], choices: &[&str], expires_ms: u64) -> Sent
 /// A question about payloads, with a short answer.
 pub(crate) fn asks() -> Sent {
     let mut writer = XmlWriter::with_capacity(96);
-    writer.open_tag("list-capabilities").xmlns(namespaces::META).empty();
+    writer.open("list-capabilities").xmlns(namespaces::META).empty();
     let mut answer = XmlWriter::with_capacity(96);
-    answer.open_tag("capabilities").xmlns(namespaces::META).empty();
-    Some((Found::Answer(Arc::from(answer.finish())), payload(writer)?))
+    answer.open("capabilities").xmlns(namespaces::META).empty();
+    Some((FoundAnswer::Answer(Arc::from(answer.finish())), payload(writer)?))
 }
 
 /// A steering message from outside around this payload.
 pub(crate) fn steer(word: &Payload) -> Option<Payload> {
     let mut writer = XmlWriter::with_capacity(160);
-    writer.open_tag("steer").xmlns(namespaces::CORE).content(|inside| inside.write_payload(word));
+    writer.open("steer").xmlns(namespaces::CORE).content(|inside| inside.write_payload(word));
     payload(writer)
 }

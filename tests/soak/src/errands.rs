@@ -199,7 +199,7 @@ impl Drawer {
 /// A steering message, with its payload inside.
 pub(crate) fn steering(word: &Message) -> Vec<u8> {
     let mut writer = XmlWriter::new();
-    writer.open_tag("steer").xmlns(CORE).content(|inside| write_errand(inside, &word.token, "go"));
+    writer.open("steer").xmlns(CORE).content(|inside| write_errand(inside, &word.token, "go"));
     writer.finish()
 }
 
@@ -221,9 +221,9 @@ fn document(listener: &str, element: &'static str, fields: &[(&'static str, &str
 
 fn write(writer: &mut XmlWriter, listener: &str, element: &'static str, fields: &[(&'static str, &str)]) {
     let namespace = format!("https://xml-pipeline.org/ns/{listener}/v1");
-    writer.open_tag(element).xmlns(&namespace).content(|inside| {
+    writer.open(element).xmlns(&namespace).content(|inside| {
         for (name, text) in fields {
-            inside.open_tag(*name).text(text);
+            inside.open(*name).text(text);
         }
     });
 }

@@ -114,7 +114,7 @@ pub(crate) fn record(thread: &str, kind: &str, code: &str, body: &str) -> LogLin
         time_ms: 0,
         config: RecordHash([0; 32]),
         code: Some(code.into()),
-        seal: systole_checker::record::Seal::Salt([0; 16]),
+        seal: systole_checker::record::PartHash::Salt([0; 16]),
         values: Vec::new(),
         head: RecordHash([0; 32]),
         body: body.into(),

@@ -110,7 +110,7 @@ fn folder() -> tempfile::TempDir {
 }
 
 fn item(document: &str) -> Item {
-    Item::from_payload(Payload::parse(document.as_bytes(), &DocumentLimits::default()).unwrap())
+    Item::plain(Payload::parse(document.as_bytes(), &DocumentLimits::default()).unwrap())
 }
 
 /// A leader that was told to walk calls the others in that many turns. One that is told to dig spawns a thread below its

@@ -27,7 +27,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use systole_carriers::leases::LeaseTable;
-use systole_core::pump::engine::{Engine, LogAnswer, Lookup, Ports, PumpInput, WriteReport, answer_lookup};
+use systole_core::pump::engine::{
+    Engine, EnginePorts, LogAnswer, LogLookup, PumpInput, WriteReport, answer_lookup,
+};
 use systole_core::pump::event::{ClientOrder, PumpNotice};
 use systole_core::pump::state::CompositionBook;
 use systole_core::pump::view::BegunViews;
@@ -175,7 +177,7 @@ impl Rig {
         let mut book = CompositionBook::open_at(Arc::new(current));
         older.into_iter().for_each(|page| book.add(Arc::new(page)));
         state.state.book = book;
-        let ports = Ports {
+        let ports = EnginePorts {
             clock: outside.clone(),
             seeds: outside.clone(),
             tokens: outside.clone(),
@@ -385,7 +387,7 @@ impl Rig {
         self.engine.state().find_thread(thread).is_some()
     }
 
-    pub(crate) fn lookup(&mut self) -> Option<Lookup> {
+    pub(crate) fn lookup(&mut self) -> Option<LogLookup> {
         self.engine.next_lookup()
     }
 }

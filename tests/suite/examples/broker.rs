@@ -1,7 +1,7 @@
 //! The messages when an organism starts and its broker is not there, does not know the pump, or is too old.
 
 use systole_bus::managed;
-use systole_bus::{Broker, BrokerFault, Credentials};
+use systole_bus::{Broker, BrokerCredentials, BrokerFault};
 use systole_core::rules::{admit, core_payload};
 use systole_core::types::codes::Code;
 use systole_core::types::ports::ArrivedDocument;
@@ -19,7 +19,7 @@ use crate::stage::name;
 pub(super) async fn show(book: &mut ExampleBook) {
     let mut server = NatsServer::with("authorization { users: [{user: pump, password: right}] }");
     let url = server.url();
-    let unknown = Credentials::from_seed(KEY.0);
+    let unknown = BrokerCredentials::from_seed(KEY.0);
     write(book, Code::BusForbidden, "a key that the broker does not know", &url, Some(&unknown)).await;
     server.stop();
     write(book, Code::BusUnreachable, "a broker that does not run", &url, None).await;
@@ -41,7 +41,13 @@ pub(super) fn show_refusal(book: &mut ExampleBook) {
     book.write(Code::WrongSubject, "a notice on the subject of progress, over a broker", &text);
 }
 
-async fn write(book: &mut ExampleBook, code: Code, done: &str, url: &str, credentials: Option<&Credentials>) {
+async fn write(
+    book: &mut ExampleBook,
+    code: Code,
+    done: &str,
+    url: &str,
+    credentials: Option<&BrokerCredentials>,
+) {
     let tried = Broker::connect(&name("hello"), url, credentials, PATIENCE).await;
     let refusal = tried.map(|broker| format!("{broker:?}")).unwrap_err();
     assert_eq!(refusal.code(), code, "{refusal:?}");

@@ -91,9 +91,9 @@ fn works(kind: &str, turn: &Turn<'_>, book: &Path) -> ReplyContent {
     };
     let say = |ns: &str, element: &'static str, parts: &[(&'static str, String)]| {
         let ns = format!("https://xml-pipeline.org/ns/{ns}/v1");
-        ReplyContent::from(Payload::write_element(&ns, element, |inside| {
+        ReplyContent::from(Payload::write(&ns, element, |inside| {
             for (name, text) in parts {
-                inside.open_tag(*name).text(text);
+                inside.open(*name).text(text);
             }
         }))
     };

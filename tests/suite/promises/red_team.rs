@@ -214,11 +214,9 @@ async fn open() -> (PlanHouse, Vec<Arc<Obeys>>, Arc<AtomicUsize>) {
             }
             found => {
                 let words = found.map_or_else(|| "nothing".to_owned(), |(_, words)| words);
-                ReplyContent::Items(vec![Item::from_payload(Payload::write_element(
-                    OWN,
-                    "found",
-                    |inside| inside.write_text(&words),
-                ))])
+                ReplyContent::Items(vec![Item::plain(Payload::write(OWN, "found", |inside| {
+                    inside.text(&words)
+                }))])
             }
         })
     });
@@ -226,11 +224,9 @@ async fn open() -> (PlanHouse, Vec<Arc<Obeys>>, Arc<AtomicUsize>) {
     let counted = reached.clone();
     let vault = from_answer(move |_| {
         counted.fetch_add(1, Ordering::SeqCst);
-        std::future::ready(ReplyContent::Items(vec![Item::from_payload(Payload::write_element(
-            OWN,
-            "found",
-            |it| it.write_text("the keys"),
-        ))]))
+        std::future::ready(ReplyContent::Items(vec![Item::plain(Payload::write(OWN, "found", |it| {
+            it.text("the keys")
+        }))]))
     });
     inline.extend([(Name::parse("search").unwrap(), search), (Name::parse("vault").unwrap(), vault)]);
     let organism = start_with(folder.path(), |composition, cast| {
@@ -332,8 +328,7 @@ async fn tried(chosen: impl Fn(&str) -> bool) {
         for (number, (name, words)) in all.iter().enumerate() {
             for place in ["result", "error", "question"].into_iter().filter(|_| chosen(name)) {
                 let question = if place == "question" { words.clone() } else { format!("{place} {number}") };
-                let ask =
-                    Payload::write_element(namespaces::TALK, "ask", |inside| inside.write_text(&question));
+                let ask = Payload::write(namespaces::TALK, "ask", |inside| inside.text(&question));
                 let document = String::from_utf8(ask.bytes().to_vec()).unwrap();
                 let key = format!("{agent}-{place}-{number}");
                 let receipt = house.send(&key, &document, Some(agent), None).await;

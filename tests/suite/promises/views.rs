@@ -214,7 +214,7 @@ async fn a_listener_in_this_process_reads_its_view_and_its_schema() {
         let keeps = keeps.clone();
         async move {
             let item = |document: &str| {
-                Item::from_payload(Payload::parse(document.as_bytes(), &DocumentLimits::default()).unwrap())
+                Item::plain(Payload::parse(document.as_bytes(), &DocumentLimits::default()).unwrap())
             };
             let turn = asked.stamp.turn;
             let ns = "xmlns=\"https://xml-pipeline.org/ns/inner/v1\"";
@@ -323,7 +323,7 @@ fn thinker(seen: &Seen) -> Arc<dyn systole_carriers::InlineListener> {
                 };
             }
             let ns = "https://xml-pipeline.org/ns/inner/v1";
-            Payload::write_element(ns, "said", |inside| inside.open_tag("text").text("done")).into()
+            Payload::write(ns, "said", |inside| inside.open("text").text("done")).into()
         }
     })
 }
@@ -411,7 +411,7 @@ fn counter(turns: u32, heard: &Arc<Mutex<Vec<u64>>>) -> Arc<dyn systole_carriers
                 }
                 _ => say("echo", &turn.to_string()),
             };
-            reply::ReplyContent::Items(vec![Item::from_payload(
+            reply::ReplyContent::Items(vec![Item::plain(
                 Payload::parse(document.as_bytes(), &DocumentLimits::default()).unwrap(),
             )])
         }

@@ -92,7 +92,8 @@ fn later_calls(stage: &mut DecideStage, step: &mut Step<'_>) {
         drop(s.replies("3", 2, vec![set_timer("after=\"1m\"", ""), spawn(Some("led"), "agent")]))
     });
     step(stage, &mut |s| {
-        let question = item(PayloadKind::Primitive(Found::Answer(payload("it").bytes().clone())), "describe");
+        let question =
+            item(PayloadKind::Primitive(FoundAnswer::Answer(payload("it").bytes().clone())), "describe");
         let led = for_thread(root().make_child("led").unwrap().as_str(), PayloadKind::Note, "thought");
         drop(s.looks("3", 3, vec![led, question, clear(1), recall("from_seq=\"1\" to_seq=\"2\"")]))
     });

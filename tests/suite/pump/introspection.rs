@@ -4,7 +4,7 @@ use super::*;
 
 fn question() -> JudgedItem {
     let answer = payload("capabilities").bytes().clone();
-    item(PayloadKind::Primitive(Found::Answer(answer)), "list-capabilities")
+    item(PayloadKind::Primitive(FoundAnswer::Answer(answer)), "list-capabilities")
 }
 
 #[test]

@@ -41,7 +41,7 @@ use systole_core::pump::fold::apply_to;
 use systole_core::pump::primitives;
 use systole_core::pump::state::{Call, CompositionBook, PumpState, Thread};
 use systole_core::pump::turn_records;
-use systole_core::rules::admit::Reading;
+use systole_core::rules::admit::ItemReading;
 use systole_core::types::codes::Code;
 use systole_core::types::composition::{
     ApprovalRule, Composition, DeliveryRetry, DescribeScope, ElementSchema, GatherRule, Listener, OnUnknown,
@@ -49,8 +49,8 @@ use systole_core::types::composition::{
 };
 use systole_core::types::delivery::{DeliveredTurn, Delivery};
 use systole_core::types::flow::{
-    Admitted, DoorMessage, Found, JudgedContent, JudgedDocument, JudgedItem, PayloadKind, Refused, Ticket,
-    Verdict,
+    Admitted, DoorMessage, FoundAnswer, JudgedContent, JudgedDocument, JudgedItem, PayloadKind, Refused,
+    Ticket, Verdict,
 };
 use systole_core::types::ids::{AttemptId, CallPath, Digest, Key, Name, ThreadId, TimerId};
 use systole_core::types::ports::{Lease, LeaseToken, Seed};
@@ -169,7 +169,7 @@ pub(crate) fn spawn(label: Option<&str>, to: &str) -> JudgedItem {
     let initial = payload(to).bytes().clone();
     let core = "<spawn-thread xmlns=\"https://xml-pipeline.org/ns/core/v1\"/>";
     let spawn = Payload::parse(core.as_bytes(), &DocumentLimits::default()).unwrap();
-    let found = Found::Child { label: label.map(str::to_owned), to: name(to), initial };
+    let found = FoundAnswer::Child { label: label.map(str::to_owned), to: name(to), initial };
     JudgedItem::Admitted(Admitted::new(PayloadKind::Primitive(found), Verdict::from_valid(spawn)))
 }
 
@@ -177,11 +177,14 @@ pub(crate) fn spawn(label: Option<&str>, to: &str) -> JudgedItem {
 pub(crate) fn primitive(body: &str) -> JudgedItem {
     let body = body.replacen(' ', " xmlns=\"https://xml-pipeline.org/ns/core/v1\" ", 1);
     let payload = Payload::parse(body.as_bytes(), &DocumentLimits::default()).unwrap();
-    let Some(Reading::Plain(read)) = primitives::find_reading(payload.name()) else {
+    let Some(ItemReading::Plain(read)) = primitives::find_reading(payload.name()) else {
         panic!("the door knows it")
     };
     read(payload.bytes()).expect("the door reads it");
-    JudgedItem::Admitted(Admitted::new(PayloadKind::Primitive(Found::Nothing), Verdict::from_valid(payload)))
+    JudgedItem::Admitted(Admitted::new(
+        PayloadKind::Primitive(FoundAnswer::Nothing),
+        Verdict::from_valid(payload),
+    ))
 }
 
 pub(crate) fn wait(mode: &str, labels: &[&str]) -> JudgedItem {

@@ -10,7 +10,7 @@ use systole_kit::ask::{
     BytePage, ByteSource, MessageSpot, ModelWords, PumpQuestion, StoredBlob, ViewEntry, ViewedMessage,
     ViewedPage,
 };
-use systole_kit::envelope::{EnvelopeAddress, Stamp, write_envelope};
+use systole_kit::envelope::{EnvelopeAddress, EnvelopeStamp, write_envelope};
 use systole_kit::journal::{EarlierEntries, EarlierEntry, JournalEntry, ModelCallOutcome, ModelStarted};
 use systole_kit::money::Money;
 use systole_kit::namespaces::{CORE, LISTENER, SCHEMA, STAMP};
@@ -40,7 +40,7 @@ fn written(ns: &str, documents: &[Vec<u8>]) -> Told {
 }
 
 fn payload() -> Payload {
-    Payload::write_element("urn:p", "p", |inside| inside.write_text("words"))
+    Payload::write("urn:p", "p", |inside| inside.text("words"))
 }
 
 fn text(words: &str) -> String {
@@ -90,7 +90,7 @@ fn words() -> Vec<ListenerDocument> {
         ListenerDocument::Notice { delivery: delivery(), code: text("c"), words: text("w") },
         ListenerDocument::Progress { delivery: delivery(), words: text("w") },
     ];
-    let item = Item::from_payload(payload());
+    let item = Item::plain(payload());
     for said in [
         ReplyContent::Items(vec![item]),
         ReplyContent::Failure { code: text("c"), retry: true, words: text("w") },
@@ -168,7 +168,7 @@ fn answered() -> Vec<Vec<u8>> {
     let answer = |payload| PumpAnswer { delivery: text("d"), id: 1, payload }.to_document();
     let mut documents: Vec<Vec<u8>> = payloads.into_iter().map(|payload| answer(Some(payload))).collect();
     let receipt = ReplyReceipt { delivery: text("d"), ..ReplyReceipt::default() };
-    let error = Payload::write_element(CORE, "system-error", |inside| inside.write_text("no"));
+    let error = Payload::write(CORE, "system-error", |inside| inside.text("no"));
     let items = ReplyReceipt { is_superseded: true, refused: vec![(0, error)], ..receipt.clone() };
     documents.extend([answer(None), receipt.to_document(), items.to_document(), write_cancel("d")]);
     documents
@@ -234,9 +234,9 @@ fn is_refused(read: &Result<ListenerDocument, systole_kit::Fault>) -> bool {
     }
 }
 
-fn stamp(whole: bool) -> Stamp {
+fn stamp(whole: bool) -> EnvelopeStamp {
     let some = || Some(text("s")).filter(|_| whole);
-    Stamp {
+    EnvelopeStamp {
         id: some(),
         seq: Some(1).filter(|_| whole),
         at: some(),

@@ -34,15 +34,15 @@ const LAST: Duration = Duration::from_secs(5);
 const REPEATED: usize = 200;
 
 /// A request to the keeper. If no sender is left, the keeper ends.
-pub(super) enum Order {
+pub(super) enum KeeperOrder {
     /// Report what was counted.
     Settle(oneshot::Sender<()>),
 }
 
 /// The caller that waits until the server is ready.
-pub(super) type Waits = oneshot::Sender<Result<(), BrokerStartFault>>;
+pub(super) type StartWaiter = oneshot::Sender<Result<(), BrokerStartFault>>;
 
-pub(super) struct Keeper {
+pub(super) struct ServerKeeper {
     server: ServerProgram,
     lock: PathBuf,
     configuration: PathBuf,
@@ -52,33 +52,33 @@ pub(super) struct Keeper {
 }
 
 /// How a life of the server ended.
-enum End {
+enum ServerEnd {
     /// We ended it.
     Stopped,
     /// By itself, or killed by someone else.
     Died { words: String, was_ready: bool },
 }
 
-impl Keeper {
+impl ServerKeeper {
     pub(super) fn new(
         server: ServerProgram,
         folder: &BrokerFolder,
         known: Vec<KnownParty>,
         tell: BrokerReporter,
-    ) -> Keeper {
+    ) -> ServerKeeper {
         let (lock, configuration) = (folder.lock(), folder.configuration());
-        Keeper { server, lock, configuration, known, tally: EventTally::default(), tell }
+        ServerKeeper { server, lock, configuration, known, tally: EventTally::default(), tell }
     }
 
     /// Keeps the server until it is no longer wanted. If the server does not become ready at first, it is not tried
     /// again.
-    pub(super) async fn keep_running(mut self, waits: Waits, mut orders: mpsc::Receiver<Order>) {
+    pub(super) async fn keep_running(mut self, waits: StartWaiter, mut orders: mpsc::Receiver<KeeperOrder>) {
         let (mut waits, mut deaths) = (Some(waits), 0);
         loop {
             let began = Instant::now();
             let (words, was_ready) = match self.live_once(&mut waits, &mut orders).await {
-                End::Stopped => return,
-                End::Died { words, was_ready } => (words, was_ready),
+                ServerEnd::Stopped => return,
+                ServerEnd::Died { words, was_ready } => (words, was_ready),
             };
             if let Some(waits) = waits.take() {
                 // If the organism is already stopped, no one waits.
@@ -97,7 +97,7 @@ impl Keeper {
     async fn pause_start(
         &mut self,
         deaths: u32,
-        orders: &mut mpsc::Receiver<Order>,
+        orders: &mut mpsc::Receiver<KeeperOrder>,
     ) -> std::ops::ControlFlow<()> {
         let doubled = FIRST_PAUSE.saturating_mul(1 << deaths.saturating_sub(1).min(16));
         let mut over = pin!(tokio::time::sleep(doubled.min(LONGEST_PAUSE)));
@@ -125,10 +125,14 @@ impl Keeper {
     }
 
     /// One life of the server, from its start to its end.
-    async fn live_once(&mut self, waits: &mut Option<Waits>, orders: &mut mpsc::Receiver<Order>) -> End {
+    async fn live_once(
+        &mut self,
+        waits: &mut Option<StartWaiter>,
+        orders: &mut mpsc::Receiver<KeeperOrder>,
+    ) -> ServerEnd {
         let (mut child, stderr) = match self.start_server() {
             Ok(started) => started,
-            Err(error) => return End::Died { words: system::describe_error(&error), was_ready: false },
+            Err(error) => return ServerEnd::Died { words: system::describe_error(&error), was_ready: false },
         };
         let (mut lines, mut look) = (BufReader::new(stderr).split(b'\n'), tokio::time::interval(LOOK));
         let (mut was_ready, mut last) = (false, None::<String>);
@@ -155,7 +159,7 @@ impl Keeper {
                     Some(order) => self.obey_order(order),
                     None => {
                         end_server(&mut child).await;
-                        return End::Stopped;
+                        return ServerEnd::Stopped;
                     }
                 },
             }
@@ -167,11 +171,11 @@ impl Keeper {
         };
         let how = describe_end(status);
         let words = last.map_or_else(|| how.clone(), |last| format!("{how}; it said: {last}"));
-        End::Died { words, was_ready }
+        ServerEnd::Died { words, was_ready }
     }
 
-    fn obey_order(&mut self, order: Order) {
-        let Order::Settle(settled) = order;
+    fn obey_order(&mut self, order: KeeperOrder) {
+        let KeeperOrder::Settle(settled) = order;
         self.tally.report_events(Instant::now(), true, &*self.tell);
         // A caller that left does not wait.
         let _gone = settled.send(());

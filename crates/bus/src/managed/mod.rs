@@ -23,7 +23,7 @@ pub use folder::BrokerFolder;
 pub use unstarted::BrokerStartFault;
 pub use violation::KnownParty;
 
-use keeping::{Keeper, Order};
+use keeping::{KeeperOrder, ServerKeeper};
 use systole_core::types::codes::Code;
 use systole_system::system;
 use systole_system::tally::BrokerReporter;
@@ -53,7 +53,7 @@ impl ServerProgram {
 
 /// A server that runs.
 pub struct ManagedBroker {
-    orders: mpsc::Sender<Order>,
+    orders: mpsc::Sender<KeeperOrder>,
     task: RunningTask,
 }
 
@@ -75,7 +75,7 @@ impl ManagedBroker {
     ) -> Result<ManagedBroker, BrokerStartFault> {
         let (ready, is_ready) = oneshot::channel();
         let (orders, ordered) = mpsc::channel(ORDERS);
-        let keeper = Keeper::new(server, folder, known, tell.clone());
+        let keeper = ServerKeeper::new(server, folder, known, tell.clone());
         let work = keeper.keep_running(ready, ordered);
         // A caller that waits for it to be ready sees the channel close; a later report says why it is gone for good.
         let fallen = async move |panicked: tasks::PanicMessage| {
@@ -101,7 +101,7 @@ impl ManagedBroker {
     pub async fn wait_until_settled(&self) {
         let (settled, is_settled) = oneshot::channel();
         // A server that is gone has nothing to report.
-        if self.orders.send(Order::Settle(settled)).await.is_ok() {
+        if self.orders.send(KeeperOrder::Settle(settled)).await.is_ok() {
             let _gone = is_settled.await;
         }
     }

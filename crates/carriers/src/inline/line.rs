@@ -18,12 +18,12 @@ use systole_core::types::ports::{ArrivedDocument, LeaseToken};
 
 /// Who waits for which answer, over all deliveries of a listener.
 #[derive(Default)]
-pub(super) struct Board(Mutex<Waiting>);
+pub(super) struct AnswerBoard(Mutex<WaitingAnswers>);
 
-type Waiting = HashMap<Arc<str>, HashMap<u64, oneshot::Sender<PumpAnswer>>>;
+type WaitingAnswers = HashMap<Arc<str>, HashMap<u64, oneshot::Sender<PumpAnswer>>>;
 
-impl Board {
-    fn lock_waiting(&self) -> MutexGuard<'_, Waiting> {
+impl AnswerBoard {
+    fn lock_waiting(&self) -> MutexGuard<'_, WaitingAnswers> {
         // Every change below is one step, so the board is valid even if the lock is poisoned.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -39,17 +39,25 @@ impl Board {
 }
 
 /// Opens the line of a delivery. The line is dead once the returned guard is dropped.
-pub(super) fn open_line(post: &Post, board: &Arc<Board>, token: &LeaseToken) -> (Arc<dyn Line>, HungUp) {
+pub(super) fn open_line(
+    post: &Post,
+    board: &Arc<AnswerBoard>,
+    token: &LeaseToken,
+) -> (Arc<dyn Line>, HungUp) {
     board.lock_waiting().insert(token.0.clone(), HashMap::new());
     let hung_up = HungUp { board: board.clone(), token: token.clone() };
-    let line =
-        Wire { post: post.clone(), board: board.clone(), token: token.clone(), said: AtomicU64::new(0) };
+    let line = InlineLine {
+        post: post.clone(),
+        board: board.clone(),
+        token: token.clone(),
+        said: AtomicU64::new(0),
+    };
     (Arc::new(line), hung_up)
 }
 
 /// Ends a line: nothing waits on it any more.
 pub(super) struct HungUp {
-    board: Arc<Board>,
+    board: Arc<AnswerBoard>,
     token: LeaseToken,
 }
 
@@ -59,14 +67,14 @@ impl Drop for HungUp {
     }
 }
 
-struct Wire {
+struct InlineLine {
     post: Post,
-    board: Arc<Board>,
+    board: Arc<AnswerBoard>,
     token: LeaseToken,
     said: AtomicU64,
 }
 
-impl Line for Wire {
+impl Line for InlineLine {
     fn say(&self, what: LineRequest) -> PendingAnswer<'_, Result<PumpAnswer, NotTaken>> {
         Box::pin(async move {
             let id = self.said.fetch_add(1, Ordering::Relaxed) + 1;

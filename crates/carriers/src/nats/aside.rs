@@ -30,18 +30,18 @@ pub(super) async fn in_time<T, E: std::fmt::Display>(
 }
 
 /// Hears which delivery has its answer on disk.
-pub(super) type Answered = Box<dyn FnOnce(&str) + Send>;
+pub(super) type AnswerNote = Box<dyn FnOnce(&str) + Send>;
 
 /// Sends to a listener's workers, and to askers.
 #[derive(Clone)]
-pub(super) struct Aside {
+pub(super) struct AsideTasks {
     broker: Arc<Broker>,
     listener: Name,
 }
 
-impl Aside {
-    pub(super) fn new(broker: &Arc<Broker>, listener: &Name) -> Aside {
-        Aside { broker: broker.clone(), listener: listener.clone() }
+impl AsideTasks {
+    pub(super) fn new(broker: &Arc<Broker>, listener: &Name) -> AsideTasks {
+        AsideTasks { broker: broker.clone(), listener: listener.clone() }
     }
 
     /// There are never many at once: one for each delivery that ends, and one for each document that is answered.
@@ -91,7 +91,7 @@ impl Aside {
         reply: Option<Subject>,
         delivery: String,
         decided: ReceiptFuture,
-        answered: Option<Answered>,
+        answered: Option<AnswerNote>,
     ) {
         let (client, listener) = (self.broker.client().clone(), self.listener.clone());
         self.run_apart(async move {
@@ -124,7 +124,7 @@ fn write_answer(answer: &told::PumpAnswer, most: usize) -> Vec<u8> {
     let words = format!("the answer has {bytes} bytes, and the broker takes {most}");
     let mut refusal = XmlWriter::new();
     refusal
-        .open_tag("system-error")
+        .open("system-error")
         .xmlns(namespaces::CORE)
         .attr("code", Code::TooLarge.as_str())
         .attr("retry_allowed", "false")

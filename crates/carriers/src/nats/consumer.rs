@@ -34,7 +34,7 @@ const TERM: &str = "systole.term";
 const SERVER: &str = "systole.server";
 
 /// The consumer of a listener.
-pub(super) struct Consumer {
+pub(super) struct DeliveryConsumer {
     name: String,
     /// The id in its metadata. A consumer that was deleted or made by someone else does not have it; a restart of the
     /// broker keeps it.
@@ -70,7 +70,7 @@ struct SequencePlace {
 }
 
 /// How far a consumer has come.
-pub(super) struct Progress {
+pub(super) struct ConsumerProgress {
     /// The last place in the stream that it handed out.
     pub(super) handed_out: u64,
     /// Everything up to that place is acknowledged.
@@ -84,7 +84,7 @@ pub(super) struct Progress {
 /// What a look at the consumer found.
 pub(super) enum ConsumerState {
     /// It is the one that was made.
-    Ours(Progress),
+    Ours(ConsumerProgress),
     /// A pump that was ousted before has changed its settings. It still has its deliveries.
     ChangedLate,
     /// It is another one or gone, for this reason.
@@ -95,14 +95,14 @@ pub(super) enum ConsumerState {
     Unanswered,
 }
 
-impl Consumer {
+impl DeliveryConsumer {
     /// Makes the consumer, or gives it the settings of this pump.
     pub(super) async fn make_consumer(
         broker: &Broker,
         listener: &Name,
         stream: &Stream<()>,
         (room, silence): (usize, Duration),
-    ) -> Result<Consumer, String> {
+    ) -> Result<DeliveryConsumer, String> {
         let drawn: [u8; 16] = random_bytes().map_err(|error| format!("no id for the consumer: {error}"))?;
         let mark = format!("{:032x}", u128::from_be_bytes(drawn));
         let mut metadata = HashMap::from([
@@ -133,7 +133,7 @@ impl Consumer {
             ..pull::Config::default()
         };
         let (config, made) = create_consumer(stream, config).await?;
-        Ok(Consumer { name: part(listener), mark, config: Mutex::new(config), made, is_same_server })
+        Ok(DeliveryConsumer { name: part(listener), mark, config: Mutex::new(config), made, is_same_server })
     }
 
     /// Asks the broker for it.
@@ -143,7 +143,7 @@ impl Consumer {
         match told {
             Ok(Response::Ok(info)) => {
                 if info.config.metadata.get(MARK) == Some(&self.mark) {
-                    return ConsumerState::Ours(Progress {
+                    return ConsumerState::Ours(ConsumerProgress {
                         handed_out: info.delivered.stream_seq,
                         acknowledged: info.ack_floor.stream_seq,
                         is_idle: info.num_pending == 0 && info.num_ack_pending == 0,

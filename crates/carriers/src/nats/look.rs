@@ -7,7 +7,7 @@ use async_nats::jetstream::stream::{DeleteMessageErrorKind, LastRawMessageErrorK
 use systole_kit::envelope::read_delivered;
 
 use super::aside::in_time;
-use super::places::Place;
+use super::places::DeliveryPlace;
 use systole_bus::Broker;
 use systole_core::types::ids::{Digest, Name};
 use systole_core::types::time::Millis;
@@ -18,7 +18,7 @@ pub(super) async fn list_deliveries(
     listener: &Name,
     (stream, fence): (&Stream<()>, u64),
     is_ours: impl Fn(&str) -> bool,
-) -> Result<Vec<(Arc<str>, Place)>, String> {
+) -> Result<Vec<(Arc<str>, DeliveryPlace)>, String> {
     let deliveries = broker.subjects().name_delivery(listener);
     let (mut found, mut from) = (Vec::new(), 1);
     loop {
@@ -34,8 +34,11 @@ pub(super) async fn list_deliveries(
         from = message.sequence + 1;
         let token = read_delivered(&message.payload).ok().map(|read| read.stamp.delivery.to_string());
         if let Some(token) = token.filter(|token| is_ours(token)) {
-            let place =
-                Place::new_found(message.sequence, read_time(&message), Digest::hash_bytes(&message.payload));
+            let place = DeliveryPlace::new_found(
+                message.sequence,
+                read_time(&message),
+                Digest::hash_bytes(&message.payload),
+            );
             found.push((token.into(), place));
             continue;
         }

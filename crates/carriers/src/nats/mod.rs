@@ -28,10 +28,10 @@ use tokio::sync::watch;
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
 use super::document_kind::{DocumentKind, document_kind};
-use super::mailbox::Side;
+use super::mailbox::MailboxSide;
 use super::post::{Post, UNSENT, called_back};
-use aside::{Answered, Aside};
-use outbox::{Look, Outbox, Sent};
+use aside::{AnswerNote, AsideTasks};
+use outbox::{DeliveryOutbox, SentDelivery, StreamLook};
 use places::TakenDelivery;
 use systole_bus::{Broker, ConnectionState};
 use systole_core::types::codes::Code;
@@ -39,7 +39,7 @@ use systole_core::types::composition::{Listener, OnUnknown, Reach};
 use systole_core::types::ports::{ArrivedDocument, LeaseToken};
 use systole_core::types::time::spell_duration;
 use systole_system::tasks::{self, RunningTask, TaskKind};
-use words::{Asking, Gone};
+use words::{GoneDelivery, WaitingQuestions};
 
 /// How long a worker may go without a sign of life if the file does not say.
 const SILENCE: Duration = Duration::from_secs(30);
@@ -57,22 +57,22 @@ fn compute_silence(listener: &Listener) -> Duration {
 
 /// What the carrier must know of its listener.
 #[derive(Clone, Copy)]
-pub(super) struct Terms {
+pub(super) struct CarrierTerms {
     /// How long a worker may go without a sign of life.
     silence: Duration,
     /// Whether work of unknown outcome may be done again.
     may_repeat: bool,
 }
 
-impl Terms {
-    pub(super) fn from_listener(listener: &Listener) -> Terms {
+impl CarrierTerms {
+    pub(super) fn from_listener(listener: &Listener) -> CarrierTerms {
         let may_repeat = listener.on_unknown == OnUnknown::Retry;
-        Terms { silence: compute_silence(listener), may_repeat }
+        CarrierTerms { silence: compute_silence(listener), may_repeat }
     }
 }
 
 /// Starts the task that brings a listener its deliveries over the broker.
-pub(super) fn start_carrier(post: &Post, broker: Arc<Broker>, terms: Terms) -> RunningTask {
+pub(super) fn start_carrier(post: &Post, broker: Arc<Broker>, terms: CarrierTerms) -> RunningTask {
     let kind = TaskKind::Listener(post.listener.clone());
     let fallen = post.clone();
     let attended = serve_listener(post.clone(), broker, terms);
@@ -82,11 +82,11 @@ pub(super) fn start_carrier(post: &Post, broker: Arc<Broker>, terms: Terms) -> R
 /// Serves the listener until the carrier is stopped. If the stream or the consumer is gone, the deliveries that were
 /// out are reported, and both are made again. If the broker refuses what is needed, the listener is down, and the
 /// broker is asked again.
-async fn serve_listener(post: Post, broker: Arc<Broker>, terms: Terms) {
+async fn serve_listener(post: Post, broker: Arc<Broker>, terms: CarrierTerms) {
     let mut is_down = false;
     loop {
         let opened = tokio::select! {
-            opened = Line::open_line(&post, &broker, terms.silence) => opened,
+            opened = BrokerLine::open_line(&post, &broker, terms.silence) => opened,
             () = post.wait_for_stop() => break,
         };
         let words = match opened {
@@ -143,10 +143,10 @@ async fn take_next(subscriber: &mut Subscriber) -> Option<async_nats::Message> {
 }
 
 /// Work that runs while messages are heard; `None` if there is nothing to do.
-type Beside<T> = Option<Pin<Box<dyn Future<Output = T> + Send>>>;
+type BesideTask<T> = Option<Pin<Box<dyn Future<Output = T> + Send>>>;
 
 /// The end of such work, which is then removed; waits forever if there is none. May be dropped while it waits.
-async fn take_result<T>(beside: &mut Beside<T>) -> T {
+async fn take_result<T>(beside: &mut BesideTask<T>) -> T {
     let Some(work) = beside else { return std::future::pending().await };
     let done = work.await;
     *beside = None;
@@ -154,31 +154,31 @@ async fn take_result<T>(beside: &mut Beside<T>) -> T {
 }
 
 /// One delivery on its way to the broker.
-type Sending = Pin<Box<dyn Future<Output = (LeaseToken, Sent)> + Send>>;
+type SendingTask = Pin<Box<dyn Future<Output = (LeaseToken, SentDelivery)> + Send>>;
 
 /// The subjects of one listener, subscribed to.
-struct Line {
-    outbox: Arc<Outbox>,
-    aside: Aside,
+struct BrokerLine {
+    outbox: Arc<DeliveryOutbox>,
+    aside: AsideTasks,
     said: Subscriber,
     live: Subscriber,
     silent: Subscriber,
-    asking: Asking,
+    asking: WaitingQuestions,
     silence: Duration,
     link: watch::Receiver<ConnectionState>,
     look: Interval,
     /// The deliveries that are being sent.
-    sending: FuturesUnordered<Sending>,
+    sending: FuturesUnordered<SendingTask>,
     /// The check whether stream and consumer are there.
-    looking: Beside<Result<Look, String>>,
+    looking: BesideTask<Result<StreamLook, String>>,
     /// Whether it was reported that the broker cannot be reached.
     is_cut: bool,
     /// The hosts that wait until it is on disk that a delivery will not be answered.
     gave_up: HashMap<Arc<str>, async_nats::Subject>,
 }
 
-impl Line {
-    async fn open_line(post: &Post, broker: &Arc<Broker>, silence: Duration) -> Result<Line, String> {
+impl BrokerLine {
+    async fn open_line(post: &Post, broker: &Arc<Broker>, silence: Duration) -> Result<BrokerLine, String> {
         let (subjects, listener) = (broker.subjects(), &post.listener);
         let taken = |subject: String| {
             let client = broker.client().clone();
@@ -190,11 +190,11 @@ impl Line {
         let said = taken(subjects.name_said(listener, "*")).await?;
         let live = taken(subjects.name_live(listener)).await?;
         let silent = taken(subjects.name_silence(listener)).await?;
-        let outbox = Arc::new(Outbox::open_outbox(broker, listener, &post.mailbox, silence).await?);
+        let outbox = Arc::new(DeliveryOutbox::open_outbox(broker, listener, &post.mailbox, silence).await?);
         let mut look = interval(LOOK);
         look.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let (aside, asking) = (Aside::new(broker, listener), Asking::default());
-        Ok(Line {
+        let (aside, asking) = (AsideTasks::new(broker, listener), WaitingQuestions::default());
+        Ok(BrokerLine {
             outbox,
             aside,
             said,
@@ -285,14 +285,14 @@ impl Line {
         }
     }
 
-    async fn run_item(&mut self, item: Side, post: &Post) {
+    async fn run_item(&mut self, item: MailboxSide, post: &Post) {
         match item {
-            Side::Answer(answer) => {
+            MailboxSide::Answer(answer) => {
                 if let Some(reply) = self.asking.take_reply(&answer) {
                     self.aside.send_answer(reply, &answer);
                 }
             }
-            Side::Cancel(token) => {
+            MailboxSide::Cancel(token) => {
                 let why = post.mailbox.recall_of(&token).await;
                 self.aside.send_cancel(&token);
                 // The order to call it back is on disk.
@@ -304,26 +304,26 @@ impl Line {
     }
 
     /// Handles the result of sending a delivery; returns the reason if the listener cannot be served any further.
-    async fn note_sent(&mut self, token: LeaseToken, sent: Sent, post: &Post) -> Option<String> {
+    async fn note_sent(&mut self, token: LeaseToken, sent: SentDelivery, post: &Post) -> Option<String> {
         match sent {
-            Sent::Stored => {
+            SentDelivery::Stored => {
                 post.note_brought();
                 self.note_reached(post).await;
             }
             // Its worker may have had it for long.
-            Sent::Found => self.look_now(),
-            Sent::Refused(code, words) => report_gone(token, code, words, post).await,
+            SentDelivery::Found => self.look_now(),
+            SentDelivery::Refused(code, words) => report_gone(token, code, words, post).await,
             // A worker may have had it.
-            Sent::Doubtful(words) => report_gone(token, Code::ListenerLost, words, post).await,
-            Sent::Barred(words) => {
+            SentDelivery::Doubtful(words) => report_gone(token, Code::ListenerLost, words, post).await,
+            SentDelivery::Barred(words) => {
                 report_gone(token, Code::ListenerLost, words.clone(), post).await;
                 self.cut_line(&words, post).await;
             }
-            Sent::Homeless(words) => {
+            SentDelivery::Homeless(words) => {
                 not_now(token, words.clone(), post).await;
                 return Some(words);
             }
-            Sent::Unreached(words) => {
+            SentDelivery::Unreached(words) => {
                 not_now(token, words.clone(), post).await;
                 self.cut_line(&words, post).await;
             }
@@ -374,14 +374,14 @@ impl Line {
         let is_reply = matches!(kind, DocumentKind::Reply { .. });
         let outbox = is_reply.then(|| self.outbox.clone());
         let answered =
-            outbox.map(|outbox| Box::new(move |token: &str| outbox.is_answered(token)) as Answered);
+            outbox.map(|outbox| Box::new(move |token: &str| outbox.is_answered(token)) as AnswerNote);
         self.aside.send_receipt(message.reply, delivery, decided, answered);
     }
 
     /// The host of the listener says that a delivery will not be answered. The host learns that this was heard when it
     /// is on disk.
-    async fn gives_up(&mut self, gave: Gone, reply: Option<async_nats::Subject>, post: &Post) {
-        let Gone { token, code, words, is_unstarted } = gave;
+    async fn gives_up(&mut self, gave: GoneDelivery, reply: Option<async_nats::Subject>, post: &Post) {
+        let GoneDelivery { token, code, words, is_unstarted } = gave;
         if let Some(reply) = reply {
             self.gave_up.insert(token.0.clone(), reply);
         }
@@ -409,9 +409,9 @@ impl Line {
 
     /// Handles the result of a look at stream and consumer; returns the reason if the listener cannot be served any
     /// further.
-    async fn take_look(&mut self, looked: Result<Look, String>, post: &Post) -> Option<String> {
+    async fn take_look(&mut self, looked: Result<StreamLook, String>, post: &Post) -> Option<String> {
         match looked {
-            Ok(Look::There(lying, taken, untaken)) => {
+            Ok(StreamLook::There(lying, taken, untaken)) => {
                 self.note_reached(post).await;
                 for TakenDelivery { token, age_ms, now, has_waited } in taken {
                     post.report_taken(token, age_ms, now, has_waited).await;
@@ -424,7 +424,7 @@ impl Line {
                 }
                 None
             }
-            Ok(Look::Unanswered) => None,
+            Ok(StreamLook::Unanswered) => None,
             Err(words) => Some(words),
         }
     }

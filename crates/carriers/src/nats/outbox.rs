@@ -14,12 +14,12 @@ use async_nats::jetstream::context::{PublishError, PublishErrorKind};
 use async_nats::jetstream::stream::{LastRawMessageErrorKind, Stream};
 use tokio::time::Instant;
 
-use super::aside::{Aside, in_time};
-use super::consumer::{Consumer, ConsumerState, Progress};
+use super::aside::{AsideTasks, in_time};
+use super::consumer::{ConsumerProgress, ConsumerState, DeliveryConsumer};
 use super::fence::{self, FenceFault};
 use super::look;
-use super::places::{Place, Places, TakenDelivery};
-use super::unheard::Unheard;
+use super::places::{DeliveryPlace, DeliveryPlaces, TakenDelivery};
+use super::unheard::UnheardSilences;
 use crate::mailbox::Mailbox;
 use crate::post::describe_damage;
 use systole_bus::{Broker, PATIENCE, WorkerSilence};
@@ -33,7 +33,7 @@ const FENCE_SUBJECT: &str = "Nats-Expected-Last-Subject-Sequence-Subject";
 
 /// The result of sending a delivery.
 #[derive(Debug)]
-pub(super) enum Sent {
+pub(super) enum SentDelivery {
     /// It is in the stream, or a worker already has it.
     Stored,
     /// The same, since an earlier life of the pump.
@@ -51,7 +51,7 @@ pub(super) enum Sent {
 }
 
 /// The result of a look at stream and consumer.
-pub(super) enum Look {
+pub(super) enum StreamLook {
     /// Both are there. No worker has the first deliveries any more; the next were taken, and the last lie there untaken.
     There(Vec<Arc<str>>, Vec<TakenDelivery>, Vec<LeaseToken>),
     /// The broker did not answer.
@@ -80,7 +80,7 @@ enum NoFence {
 }
 
 /// The result of one try.
-enum Tried {
+enum PublishTrial {
     At {
         place: u64,
         /// Whether the broker had it before.
@@ -93,18 +93,18 @@ enum Tried {
     Unknown(String),
 }
 
-pub(super) struct Outbox {
+pub(super) struct DeliveryOutbox {
     broker: Arc<Broker>,
     listener: Name,
     mailbox: Arc<Mailbox>,
-    aside: Aside,
+    aside: AsideTasks,
     stream: Stream<()>,
-    consumer: Consumer,
+    consumer: DeliveryConsumer,
     /// Where the deliveries are that are out.
-    places: Mutex<Places>,
+    places: Mutex<DeliveryPlaces>,
     /// The places of deliveries that were answered, with the time: their workers should acknowledge them.
     answered: Mutex<Vec<(u64, Instant)>>,
-    unheard: Unheard,
+    unheard: UnheardSilences,
     /// The deliveries on their way to the broker, and what is known of their replies.
     on_the_way: Mutex<HashMap<Arc<str>, ReplyState>>,
     /// The current fence before deliveries; `None` if a new one is needed.
@@ -117,7 +117,7 @@ pub(super) struct Outbox {
     silence: Duration,
 }
 
-impl Outbox {
+impl DeliveryOutbox {
     /// Makes the listener's consumer, finds the deliveries that are still out, and deletes all others. Those of an
     /// earlier life that are still on their way are refused from now on.
     pub(super) async fn open_outbox(
@@ -125,7 +125,7 @@ impl Outbox {
         listener: &Name,
         mailbox: &Arc<Mailbox>,
         silence: Duration,
-    ) -> Result<Outbox, String> {
+    ) -> Result<DeliveryOutbox, String> {
         let (jetstream, subjects) = (broker.jetstream(), broker.subjects());
         let breaks = broker.watch_link().borrow().breaks;
         broker.make_again().await.map_err(|unusable| unusable.to_string())?;
@@ -141,17 +141,17 @@ impl Outbox {
         let found = found.map_err(|words| format!("old deliveries: {words}"))?;
         let room = (mailbox.room(), silence);
         let consumer =
-            in_time("the consumer", Consumer::make_consumer(broker, listener, &stream, room)).await?;
-        let outbox = Outbox {
+            in_time("the consumer", DeliveryConsumer::make_consumer(broker, listener, &stream, room)).await?;
+        let outbox = DeliveryOutbox {
             broker: broker.clone(),
             listener: listener.clone(),
             mailbox: mailbox.clone(),
-            aside: Aside::new(broker, listener),
+            aside: AsideTasks::new(broker, listener),
             consumer,
             stream,
             places: Mutex::default(),
             answered: Mutex::default(),
-            unheard: Unheard::new(breaks, &found),
+            unheard: UnheardSilences::new(breaks, &found),
             on_the_way: Mutex::default(),
             fence: Mutex::new(Some(fence)),
             renewing: tokio::sync::Mutex::default(),
@@ -179,7 +179,7 @@ impl Outbox {
         self.lock_places().list_taken(0, None, Instant::now()).1
     }
 
-    fn lock_places(&self) -> MutexGuard<'_, Places> {
+    fn lock_places(&self) -> MutexGuard<'_, DeliveryPlaces> {
         // Every change of it is complete before anything can panic.
         self.places.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -205,15 +205,15 @@ impl Outbox {
     }
 
     /// Puts a delivery where a worker can pull it.
-    pub(super) async fn send_delivery(&self, delivery: &Delivery) -> Sent {
+    pub(super) async fn send_delivery(&self, delivery: &Delivery) -> SentDelivery {
         let document = match delivery.document() {
             Ok(document) => document,
-            Err(fault) => return Sent::Refused(Code::DamagedThread, describe_damage(&fault)),
+            Err(fault) => return SentDelivery::Refused(Code::DamagedThread, describe_damage(&fault)),
         };
         let token = &delivery.lease.token;
         if let Some(is_same) = self.lock_places().take_up(&token.0, &Digest::hash_bytes(&document)) {
             let words = "the broker has another delivery under its name: the log or its secret went back";
-            return if is_same { Sent::Found } else { Sent::Doubtful(words.to_owned()) };
+            return if is_same { SentDelivery::Found } else { SentDelivery::Doubtful(words.to_owned()) };
         }
         self.on_the_way().insert(token.0.clone(), ReplyState::None);
         let sent = self.send_in_rounds(token, document).await;
@@ -221,40 +221,40 @@ impl Outbox {
         sent
     }
 
-    async fn send_in_rounds(&self, token: &LeaseToken, document: Vec<u8>) -> Sent {
+    async fn send_in_rounds(&self, token: &LeaseToken, document: Vec<u8>) -> SentDelivery {
         let most = self.broker.largest_message();
         if document.len() + 1024 > most {
             let words = format!(
                 "the delivery has {} bytes, and the broker takes {most} with their headers",
                 document.len()
             );
-            return Sent::Refused(Code::ListenerDown, words);
+            return SentDelivery::Refused(Code::ListenerDown, words);
         }
-        let mut last = Sent::Refused(Code::ListenerDown, fence::CONTESTED.to_owned());
+        let mut last = SentDelivery::Refused(Code::ListenerDown, fence::CONTESTED.to_owned());
         for _ in 0..fence::ROUNDS {
             let fence = match self.require_fence().await {
                 Ok(fence) => fence,
-                Err(NoFence::Cut(words)) => return Sent::Unreached(words),
-                Err(NoFence::Barred(words)) => return Sent::Unreached(words.to_owned()),
-                Err(NoFence::Lost) => return Sent::Homeless(LOST.to_owned()),
+                Err(NoFence::Cut(words)) => return SentDelivery::Unreached(words),
+                Err(NoFence::Barred(words)) => return SentDelivery::Unreached(words.to_owned()),
+                Err(NoFence::Lost) => return SentDelivery::Homeless(LOST.to_owned()),
             };
             // Whatever the broker stores from now on gets a higher place.
             let after = self.broker.confirmed().find_highest();
             match self.publish_document(token, document.clone(), fence).await {
-                Tried::At { place, is_again: false } => {
+                PublishTrial::At { place, is_again: false } => {
                     self.broker.confirmed().note_place(place);
-                    self.note_place(&token.0, Place::stored_now(place));
-                    return Sent::Stored;
+                    self.note_place(&token.0, DeliveryPlace::stored_now(place));
+                    return SentDelivery::Stored;
                 }
-                Tried::At { place, is_again: true } => return self.note_sent(token, place).await,
-                Tried::Again => self.drop_fence(fence),
-                Tried::Refused(words) => return Sent::Refused(Code::ListenerDown, words),
-                Tried::Homeless => return Sent::Homeless(self.no_stream()),
-                Tried::Unknown(words) => {
+                PublishTrial::At { place, is_again: true } => return self.note_sent(token, place).await,
+                PublishTrial::Again => self.drop_fence(fence),
+                PublishTrial::Refused(words) => return SentDelivery::Refused(Code::ListenerDown, words),
+                PublishTrial::Homeless => return SentDelivery::Homeless(self.no_stream()),
+                PublishTrial::Unknown(words) => {
                     self.drop_fence(fence);
                     match self.find_sent(token, after, words).await {
                         Some(found) => return found,
-                        None => last = Sent::Unreached(self.breaks_again()),
+                        None => last = SentDelivery::Unreached(self.breaks_again()),
                     }
                 }
             }
@@ -264,33 +264,33 @@ impl Outbox {
 
     /// The broker had the delivery before. If it is no longer in the stream, a worker has it that acknowledged too
     /// early, and is waited for.
-    async fn note_sent(&self, token: &LeaseToken, place: u64) -> Sent {
+    async fn note_sent(&self, token: &LeaseToken, place: u64) -> SentDelivery {
         match in_time("a place in the stream", self.is_there(place)).await {
-            Ok(true) => self.note_place(&token.0, Place::stored_now(place)),
+            Ok(true) => self.note_place(&token.0, DeliveryPlace::stored_now(place)),
             Ok(false) => self.lock_places().is_silent(&token.0),
-            Err(words) => return Sent::Doubtful(words),
+            Err(words) => return SentDelivery::Doubtful(words),
         }
-        Sent::Stored
+        SentDelivery::Stored
     }
 
     /// Finds out what happened to a delivery, as soon as the broker can be reached. `None` if the broker never had it.
-    async fn find_sent(&self, token: &LeaseToken, after: u64, words: String) -> Option<Sent> {
+    async fn find_sent(&self, token: &LeaseToken, after: u64, words: String) -> Option<SentDelivery> {
         let fence = loop {
             match self.require_fence().await {
                 Ok(fence) => break fence,
-                Err(NoFence::Lost) => return Some(Sent::Doubtful(format!("{words}; {LOST}"))),
-                Err(NoFence::Barred(more)) => return Some(Sent::Barred(format!("{words}; {more}"))),
-                Err(NoFence::Cut(_)) if !self.mailbox.is_out(&token.0) => return Some(Sent::Stored),
+                Err(NoFence::Lost) => return Some(SentDelivery::Doubtful(format!("{words}; {LOST}"))),
+                Err(NoFence::Barred(more)) => return Some(SentDelivery::Barred(format!("{words}; {more}"))),
+                Err(NoFence::Cut(_)) if !self.mailbox.is_out(&token.0) => return Some(SentDelivery::Stored),
                 Err(NoFence::Cut(_)) => tokio::time::sleep(AGAIN).await,
             }
         };
         if self.lock_places().has_token(&token.0) || !self.mailbox.is_out(&token.0) {
-            return Some(Sent::Stored);
+            return Some(SentDelivery::Stored);
         }
         match self.is_anything_gone(after, fence).await {
             Ok(false) => None,
-            Ok(true) => Some(Sent::Doubtful(format!("{words}; it is no longer in the stream"))),
-            Err(more) => Some(Sent::Doubtful(format!("{words}; {more}"))),
+            Ok(true) => Some(SentDelivery::Doubtful(format!("{words}; it is no longer in the stream"))),
+            Err(more) => Some(SentDelivery::Doubtful(format!("{words}; {more}"))),
         }
     }
 
@@ -390,12 +390,12 @@ impl Outbox {
     }
 
     /// One try to get a delivery stored behind that fence.
-    async fn publish_document(&self, token: &LeaseToken, document: Vec<u8>, fence: u64) -> Tried {
+    async fn publish_document(&self, token: &LeaseToken, document: Vec<u8>, fence: u64) -> PublishTrial {
         let (jetstream, subjects) = (self.broker.jetstream(), self.broker.subjects());
         let mut link = self.broker.watch_link();
         let before = *link.borrow_and_update();
         if !before.stands {
-            return Tried::Again;
+            return PublishTrial::Again;
         }
         let mut headers = HeaderMap::new();
         // An embedded log has one partition.
@@ -410,18 +410,18 @@ impl Outbox {
         tokio::select! {
             biased;
             told = tokio::time::timeout(PATIENCE, stored) => match told {
-                Ok(Ok(ack)) => Tried::At { place: ack.sequence, is_again: ack.duplicate },
+                Ok(Ok(ack)) => PublishTrial::At { place: ack.sequence, is_again: ack.duplicate },
                 Ok(Err(error)) => explain_refusal(&error),
-                Err(_) => Tried::Unknown(UNANSWERED.to_owned()),
+                Err(_) => PublishTrial::Unknown(UNANSWERED.to_owned()),
             },
             // The answer would have come over the connection that broke.
-            _ = link.wait_for(|now| now.breaks != before.breaks) => Tried::Unknown(BROKE.to_owned()),
+            _ = link.wait_for(|now| now.breaks != before.breaks) => PublishTrial::Unknown(BROKE.to_owned()),
         }
     }
 
     /// Notes the place of a delivery. If the delivery was answered or called back before its place was known, it is
     /// over.
-    fn note_place(&self, token: &Arc<str>, place: Place) {
+    fn note_place(&self, token: &Arc<str>, place: DeliveryPlace) {
         self.lock_places().put(token, place);
         if self.mailbox.is_out(token) {
             return;
@@ -503,13 +503,13 @@ impl Outbox {
     }
 
     /// Whether the stream and the consumer are still those that were made; an error says which is not.
-    pub(super) async fn list_stream(&self) -> Result<Look, String> {
+    pub(super) async fn list_stream(&self) -> Result<StreamLook, String> {
         let before = Instant::now();
         let Ok(state) = tokio::time::timeout(PATIENCE, self.consumer.read_state(&self.broker)).await else {
-            return Ok(Look::Unanswered);
+            return Ok(StreamLook::Unanswered);
         };
         match state {
-            ConsumerState::Ours(Progress { handed_out: last, acknowledged, is_idle, now }) => {
+            ConsumerState::Ours(ConsumerProgress { handed_out: last, acknowledged, is_idle, now }) => {
                 match self.has_lost_nothing().await {
                     Ok(()) => {
                         self.remove_unacknowledged(acknowledged);
@@ -518,7 +518,7 @@ impl Outbox {
                         }
                     }
                     Err(NoFence::Lost) => return Err(LOST.to_owned()),
-                    Err(NoFence::Cut(_) | NoFence::Barred(_)) => return Ok(Look::Unanswered),
+                    Err(NoFence::Cut(_) | NoFence::Barred(_)) => return Ok(StreamLook::Unanswered),
                 }
                 let mut silent = self.silent_unheard(now).await;
                 let (out, (taken, untaken)) = {
@@ -529,19 +529,19 @@ impl Outbox {
                 if is_idle {
                     silent.extend(self.left_in_stream(out, now.unwrap_or_default()).await);
                 }
-                Ok(Look::There(silent, taken, untaken))
+                Ok(StreamLook::There(silent, taken, untaken))
             }
             ConsumerState::ChangedLate => {
                 if let Err(words) = in_time("the consumer", self.consumer.take_back(&self.stream)).await {
                     let listener = &self.listener;
                     tracing::debug!(%listener, why = words, "a consumer did not get its settings back yet");
-                    return Ok(Look::Unanswered);
+                    return Ok(StreamLook::Unanswered);
                 }
-                Ok(Look::There(Vec::new(), Vec::new(), Vec::new()))
+                Ok(StreamLook::There(Vec::new(), Vec::new(), Vec::new()))
             }
             ConsumerState::Lost(words) => Err(words),
             ConsumerState::NoStream => Err(self.no_stream()),
-            ConsumerState::Unanswered => Ok(Look::Unanswered),
+            ConsumerState::Unanswered => Ok(StreamLook::Unanswered),
         }
     }
 
@@ -590,17 +590,17 @@ const UNANSWERED: &str = "the broker did not say within 5 s whether it took the 
 const BROKE: &str = "the connection broke before the broker said whether it took the delivery";
 
 /// What an error says about a delivery that was sent.
-fn explain_refusal(error: &PublishError) -> Tried {
+fn explain_refusal(error: &PublishError) -> PublishTrial {
     let words = format!("the broker took no delivery: {error}");
     let said = error.source().and_then(|source| source.downcast_ref::<Error>()).map(Error::error_code);
     match (error.kind(), said) {
-        (PublishErrorKind::StreamNotFound, _) => Tried::Homeless,
-        _ if fence::is_stale(error) => Tried::Again,
+        (PublishErrorKind::StreamNotFound, _) => PublishTrial::Homeless,
+        _ if fence::is_stale(error) => PublishTrial::Again,
         // The broker refused it, or was never asked.
         (_, Some(_)) | (PublishErrorKind::MaxAckPending | PublishErrorKind::MaxPayloadExceeded, _) => {
-            Tried::Refused(words)
+            PublishTrial::Refused(words)
         }
-        (PublishErrorKind::TimedOut, _) => Tried::Unknown(UNANSWERED.to_owned()),
-        _ => Tried::Unknown(words),
+        (PublishErrorKind::TimedOut, _) => PublishTrial::Unknown(UNANSWERED.to_owned()),
+        _ => PublishTrial::Unknown(words),
     }
 }

@@ -16,7 +16,7 @@ const AT_ONCE: Duration = Duration::from_secs(2);
 
 /// Where a delivery came into the stream from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Origin {
+enum PlaceOrigin {
     /// This life of the pump stored it, at that moment.
     Own(Instant),
     /// An earlier life did, at that time of the broker, and this life has not handed it over yet. The hash is that of
@@ -28,9 +28,9 @@ enum Origin {
 
 /// The place of a delivery in the stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Place {
+pub(super) struct DeliveryPlace {
     sequence: u64,
-    origin: Origin,
+    origin: PlaceOrigin,
     /// Whether it was seen there for longer than a worker needs to take it.
     has_waited: bool,
     /// Whether it was reported that a worker has it.
@@ -51,43 +51,53 @@ pub(super) struct TakenDelivery {
 
 /// The deliveries of one listener that are out.
 #[derive(Default)]
-pub(super) struct Places {
-    places: HashMap<Arc<str>, Place>,
+pub(super) struct DeliveryPlaces {
+    places: HashMap<Arc<str>, DeliveryPlace>,
     /// Deliveries whose workers the broker does not hear, with their last sign of life.
     silent: HashMap<Arc<str>, Instant>,
 }
 
-impl Place {
+impl DeliveryPlace {
     /// A delivery that was stored now.
-    pub(super) fn stored_now(sequence: u64) -> Place {
-        Place { sequence, origin: Origin::Own(Instant::now()), has_waited: false, is_taken: false }
+    pub(super) fn stored_now(sequence: u64) -> DeliveryPlace {
+        DeliveryPlace {
+            sequence,
+            origin: PlaceOrigin::Own(Instant::now()),
+            has_waited: false,
+            is_taken: false,
+        }
     }
 
     /// The same delivery, if this life handed it over.
-    pub(super) fn handed_over(self) -> Place {
+    pub(super) fn handed_over(self) -> DeliveryPlace {
         match self.origin {
-            Origin::Found(stored, _) => Place { origin: Origin::TakenUp(stored), ..self },
-            Origin::Own(_) | Origin::TakenUp(_) => self,
+            PlaceOrigin::Found(stored, _) => DeliveryPlace { origin: PlaceOrigin::TakenUp(stored), ..self },
+            PlaceOrigin::Own(_) | PlaceOrigin::TakenUp(_) => self,
         }
     }
 
     /// When an earlier life stored it, by the time of the broker.
     pub(super) fn read_time(&self) -> Option<Millis> {
         match self.origin {
-            Origin::Found(stored, _) | Origin::TakenUp(stored) => stored,
-            Origin::Own(_) => None,
+            PlaceOrigin::Found(stored, _) | PlaceOrigin::TakenUp(stored) => stored,
+            PlaceOrigin::Own(_) => None,
         }
     }
 
     /// A delivery that lies in the stream since that time of the broker.
-    pub(super) fn new_found(sequence: u64, stored: Option<Millis>, bytes: Digest) -> Place {
-        Place { sequence, origin: Origin::Found(stored, bytes), has_waited: false, is_taken: false }
+    pub(super) fn new_found(sequence: u64, stored: Option<Millis>, bytes: Digest) -> DeliveryPlace {
+        DeliveryPlace {
+            sequence,
+            origin: PlaceOrigin::Found(stored, bytes),
+            has_waited: false,
+            is_taken: false,
+        }
     }
 }
 
-impl Places {
+impl DeliveryPlaces {
     /// Notes a place. One that is known stays as it is.
-    pub(super) fn put(&mut self, token: &Arc<str>, place: Place) {
+    pub(super) fn put(&mut self, token: &Arc<str>, place: DeliveryPlace) {
         self.places.entry(token.clone()).or_insert(place);
     }
 
@@ -109,7 +119,7 @@ impl Places {
 
     /// The deliveries of an earlier life that were not handed over again, with their places.
     pub(super) fn list_found(&self) -> HashMap<Arc<str>, u64> {
-        let found = self.places.iter().filter(|(_, place)| matches!(place.origin, Origin::Found(..)));
+        let found = self.places.iter().filter(|(_, place)| matches!(place.origin, PlaceOrigin::Found(..)));
         found.map(|(token, place)| (token.clone(), place.sequence)).collect()
     }
 
@@ -117,8 +127,8 @@ impl Places {
     /// found.
     pub(super) fn take_up(&mut self, token: &str, bytes: &Digest) -> Option<bool> {
         let place = self.places.get_mut(token)?;
-        let Origin::Found(stored, found) = place.origin else { return None };
-        place.origin = Origin::TakenUp(stored);
+        let PlaceOrigin::Found(stored, found) = place.origin else { return None };
+        place.origin = PlaceOrigin::TakenUp(stored);
         Some(found == *bytes)
     }
 
@@ -169,11 +179,11 @@ impl Places {
         let now = now.unwrap_or_default();
         for (token, place) in &mut self.places {
             let age = match place.origin {
-                Origin::Own(stored) => at.saturating_duration_since(stored),
-                Origin::TakenUp(stored) => {
+                PlaceOrigin::Own(stored) => at.saturating_duration_since(stored),
+                PlaceOrigin::TakenUp(stored) => {
                     Duration::from_millis(stored.map_or(0, |stored| now.count_since(stored)))
                 }
-                Origin::Found(..) => continue,
+                PlaceOrigin::Found(..) => continue,
             };
             if place.sequence > last {
                 if !place.is_taken && age >= AT_ONCE && !std::mem::replace(&mut place.has_waited, true) {
@@ -195,10 +205,10 @@ mod tests {
 
     #[test]
     fn a_delivery_that_was_never_handed_out_is_with_no_worker_and_not_lost() {
-        let mut places = Places::default();
-        places.put(&"with a worker".into(), Place::stored_now(7));
-        places.put(&"on its way".into(), Place::stored_now(9));
-        let out = |places: &Places, last| {
+        let mut places = DeliveryPlaces::default();
+        places.put(&"with a worker".into(), DeliveryPlace::stored_now(7));
+        places.put(&"on its way".into(), DeliveryPlace::stored_now(9));
+        let out = |places: &DeliveryPlaces, last| {
             let mut out: Vec<u64> = places.handed_out(last).into_iter().map(|(_, place)| place).collect();
             out.sort_unstable();
             out
@@ -210,10 +220,10 @@ mod tests {
 
     #[tokio::test]
     async fn the_time_of_a_delivery_runs_since_a_worker_took_it() {
-        let mut places = Places::default();
+        let mut places = DeliveryPlaces::default();
         let (a, b): (Arc<str>, Arc<str>) = ("a".into(), "b".into());
-        places.put(&a, Place::stored_now(1));
-        places.put(&b, Place::stored_now(2));
+        places.put(&a, DeliveryPlace::stored_now(1));
+        places.put(&b, DeliveryPlace::stored_now(2));
         let (now, later) = (Some(Millis(9_000)), Instant::now() + Duration::from_secs(5));
         let (told, untaken) = places.list_taken(1, now, later);
         assert_eq!(untaken, [LeaseToken(b.clone())]);
@@ -226,9 +236,9 @@ mod tests {
 
     #[test]
     fn a_delivery_of_an_earlier_life_is_the_same_only_with_the_same_bytes() {
-        let mut places = Places::default();
+        let mut places = DeliveryPlaces::default();
         let token: Arc<str> = "a".into();
-        places.put(&token, Place::new_found(4, Some(Millis(1_000)), Digest::hash_bytes(b"one")));
+        places.put(&token, DeliveryPlace::new_found(4, Some(Millis(1_000)), Digest::hash_bytes(b"one")));
         assert_eq!(places.list_found().len(), 1);
         assert_eq!(places.list_taken(4, Some(Millis(3_000)), Instant::now()).0, [], "it is not handed over");
         assert_eq!(places.take_up("a", &Digest::hash_bytes(b"two")), Some(false));

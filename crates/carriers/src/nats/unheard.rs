@@ -4,7 +4,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::places::Place;
+use super::places::DeliveryPlace;
 use systole_bus::{Broker, WorkerSilence};
 use systole_core::types::ids::Name;
 use systole_core::types::time::Millis;
@@ -18,11 +18,11 @@ const ON_ITS_WAY: u64 = 60_000;
 const CHECKS_AGAIN: u64 = 5_000;
 
 /// What there is to ask for.
-pub(super) struct Unheard {
-    asking: Mutex<Asking>,
+pub(super) struct UnheardSilences {
+    asking: Mutex<SilenceAsking>,
 }
 
-struct Asking {
+struct SilenceAsking {
     /// How often the connection had broken when that was last looked at.
     breaks: u64,
     /// How many looks still ask.
@@ -33,15 +33,15 @@ struct Asking {
     back: Option<Millis>,
 }
 
-impl Unheard {
+impl UnheardSilences {
     /// For a pump that subscribed on the connection after that many breaks, and found these deliveries.
-    pub(super) fn new(breaks: u64, found: &[(Arc<str>, Place)]) -> Unheard {
+    pub(super) fn new(breaks: u64, found: &[(Arc<str>, DeliveryPlace)]) -> UnheardSilences {
         let since = found.iter().filter_map(|(_, place)| place.read_time()).min();
         let looks = if found.is_empty() { 0 } else { LOOKS };
-        Unheard { asking: Mutex::new(Asking { breaks, looks, since, back: None }) }
+        UnheardSilences { asking: Mutex::new(SilenceAsking { breaks, looks, since, back: None }) }
     }
 
-    fn lock_asking(&self) -> MutexGuard<'_, Asking> {
+    fn lock_asking(&self) -> MutexGuard<'_, SilenceAsking> {
         // Every change of it is complete before anything can panic.
         self.asking.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -14,7 +14,7 @@ use systole_core::types::limits;
 use systole_core::types::ports::LeaseToken;
 
 /// A host of listeners says that a delivery will not be answered, as carriers here say about their programs.
-pub(super) struct Gone {
+pub(super) struct GoneDelivery {
     pub(super) token: LeaseToken,
     pub(super) code: Code,
     pub(super) words: String,
@@ -32,7 +32,7 @@ const SAID_OF_IT: [Code; 5] = [
 ];
 
 /// Reads what a host says about a delivery; returns `None` for a document of a listener.
-pub(super) fn read_gone(message: &Message) -> Option<Gone> {
+pub(super) fn read_gone(message: &Message) -> Option<GoneDelivery> {
     let code = message.headers.as_ref()?.get(GONE)?;
     let is_unstarted = code.as_str() == UNSTARTED;
     let known = SAID_OF_IT.into_iter().find(|known| known.as_str() == code.as_str());
@@ -43,7 +43,7 @@ pub(super) fn read_gone(message: &Message) -> Option<Gone> {
         return None;
     };
     words.truncate(words.floor_char_boundary(limits::OWN_WORDS_BYTES));
-    Some(Gone { token: LeaseToken(delivery.into()), code, words, is_unstarted })
+    Some(GoneDelivery { token: LeaseToken(delivery.into()), code, words, is_unstarted })
 }
 
 /// The most questions whose askers are remembered; the oldest unanswered question is forgotten first.
@@ -51,12 +51,12 @@ const ASKERS: usize = 4096;
 
 /// The askers that wait for answers.
 #[derive(Default)]
-pub(super) struct Asking {
+pub(super) struct WaitingQuestions {
     waiting: HashMap<(String, u64), Subject>,
     order: VecDeque<(String, u64)>,
 }
 
-impl Asking {
+impl WaitingQuestions {
     /// Someone waits. If the same question is asked again, the answer goes to the last asker.
     pub(super) fn put_question(&mut self, delivery: String, id: u64, reply: Subject) {
         let key = (delivery, id);

@@ -2,7 +2,7 @@
 //! hashed, so that the log says which bytes they had.
 //!
 //! This is what the operator's machine says, and no more. The bytes are read beside the start, and what an interpreter
-//! loads by itself is not among them. In: a `Workplace`. Out: paths with hashes. Nothing but ordinary files is opened.
+//! loads by itself is not among them. In: a `ProgramPlace`. Out: paths with hashes. Nothing but ordinary files is opened.
 
 use std::collections::HashMap;
 use std::fs::{File, Metadata};
@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use rustix::fs::{Mode, OFlags};
 use sha2::{Digest as _, Sha256};
 
-use super::Workplace;
+use super::ProgramPlace;
 use super::program;
 use systole_core::types::ids::Digest;
 use systole_core::types::ports::ProgramFile;
@@ -30,22 +30,22 @@ const KNOWN: usize = 256;
 const CHUNK: usize = 64 << 10;
 
 /// What tells one state of a file from another: device, inode, size, the times of the last writing and change.
-type FileState = (u64, u64, u64, (i64, i64), (i64, i64));
+type FileStamp = (u64, u64, u64, (i64, i64), (i64, i64));
 
 /// The hash of one state of a file. Listeners that share a program wait for one hash, and hash nothing twice.
 type SharedHash = Arc<OnceLock<Option<Digest>>>;
 
 /// The hashes of files that have not changed since.
-static KNOWN_HASHES: Mutex<Option<HashMap<FileState, SharedHash>>> = Mutex::new(None);
+static KNOWN_HASHES: Mutex<Option<HashMap<FileStamp, SharedHash>>> = Mutex::new(None);
 
 /// The files of a program, in the order of its command line.
-pub(super) async fn list_files(place: &Arc<Workplace>) -> Vec<ProgramFile> {
+pub(super) async fn list_files(place: &Arc<ProgramPlace>) -> Vec<ProgramFile> {
     let place = place.clone();
     // If reading panics, the log says nothing about files.
     tokio::task::spawn_blocking(move || find_files(&place)).await.unwrap_or_default()
 }
 
-fn find_files(place: &Workplace) -> Vec<ProgramFile> {
+fn find_files(place: &ProgramPlace) -> Vec<ProgramFile> {
     let program = &place.program;
     let own = system::own_program().filter(|_| !program.adapter.is_empty());
     let executable = program::find_executable(program, &place.badge, &place.around);

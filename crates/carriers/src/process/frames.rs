@@ -31,18 +31,18 @@ pub(super) fn frame_delivery(delivery: &Delivery, by_length: bool) -> Result<Vec
 }
 
 /// Splits a program's output into frames.
-pub(super) enum Frames {
+pub(super) enum FrameSplitter {
     Lines(LineSplitter),
-    Lengths(Lengths),
+    Lengths(LengthFrames),
 }
 
-impl Frames {
+impl FrameSplitter {
     /// Frames of at most `cap` bytes.
-    pub(super) fn new(by_length: bool, cap: usize) -> Frames {
+    pub(super) fn new(by_length: bool, cap: usize) -> FrameSplitter {
         if by_length {
-            Frames::Lengths(Lengths { cap, held: Vec::new(), wanted: None })
+            FrameSplitter::Lengths(LengthFrames { cap, held: Vec::new(), wanted: None })
         } else {
-            Frames::Lines(LineSplitter::new(cap))
+            FrameSplitter::Lines(LineSplitter::new(cap))
         }
     }
 
@@ -50,31 +50,31 @@ impl Frames {
     /// read, and the error says what the program did. Frames that were added before it are whole.
     pub(super) fn feed_chunk(&mut self, chunk: &[u8], frames: &mut Vec<Vec<u8>>) -> Result<(), String> {
         match self {
-            Frames::Lines(lines) => lines
+            FrameSplitter::Lines(lines) => lines
                 .feed_chunk(chunk, frames)
                 .map_err(|fault| format!("its output cannot be read: {}", fault.message)),
-            Frames::Lengths(lengths) => lengths.feed_chunk(chunk, frames),
+            FrameSplitter::Lengths(lengths) => lengths.feed_chunk(chunk, frames),
         }
     }
 
     /// What is left at the end.
     pub(super) fn finish(self) -> Vec<u8> {
         match self {
-            Frames::Lines(lines) => lines.finish().unwrap_or_default(),
-            Frames::Lengths(lengths) => lengths.held,
+            FrameSplitter::Lines(lines) => lines.finish().unwrap_or_default(),
+            FrameSplitter::Lengths(lengths) => lengths.held,
         }
     }
 }
 
 /// Splits by lengths. A line that is no length, where one should be, is a frame by itself: a program
 /// that prints a greeting does nothing worse than that.
-pub(super) struct Lengths {
+pub(super) struct LengthFrames {
     cap: usize,
     held: Vec<u8>,
     wanted: Option<usize>,
 }
 
-impl Lengths {
+impl LengthFrames {
     fn feed_chunk(&mut self, mut chunk: &[u8], frames: &mut Vec<Vec<u8>>) -> Result<(), String> {
         loop {
             let take = match self.wanted {
@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     fn split(by_length: bool, chunks: &[&[u8]]) -> (Vec<String>, Result<(), String>, String) {
-        let mut splitter = Frames::new(by_length, 9);
+        let mut splitter = FrameSplitter::new(by_length, 9);
         let mut frames = Vec::new();
         let fed = chunks.iter().try_for_each(|chunk| splitter.feed_chunk(chunk, &mut frames));
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();

@@ -31,11 +31,11 @@ const SPARE: usize = 8;
 
 /// The wardens of a listener that have no program now. They end with this value.
 #[derive(Clone, Debug, Default)]
-pub(super) struct SpareWardens(Arc<Mutex<Vec<Warden>>>);
+pub(super) struct SpareWardens(Arc<Mutex<Vec<SpareWarden>>>);
 
 /// A warden's process and the way to it.
 #[derive(Debug)]
-struct Warden {
+struct SpareWarden {
     process: Box<dyn ChildWrapper>,
     said: Lines<BufReader<OwnedReadHalf>>,
     orders: OwnedWriteHalf,
@@ -44,14 +44,14 @@ struct Warden {
 /// A program that a warden has started.
 pub(super) struct GuardedStart {
     pub(super) pipes: (ChildStdin, ChildStdout, ChildStderr),
-    pub(super) guard: Guard,
+    pub(super) guard: ProgramGuard,
 }
 
 /// The way to a program through its warden.
 #[derive(Debug)]
-pub(super) struct Guard {
+pub(super) struct ProgramGuard {
     /// Until the program has ended.
-    warden: Option<Warden>,
+    warden: Option<SpareWarden>,
     program: Pid,
     spare: SpareWardens,
 }
@@ -70,7 +70,7 @@ pub(super) async fn start_guarded(
     let theirs = [their_stdin.into(), their_stdout.into(), their_stderr.into()];
     let mut warden = match spare.take_warden() {
         Some(warden) => warden,
-        None => Warden::start_warden(own, around)?,
+        None => SpareWarden::start_warden(own, around)?,
     };
     hand_over(&warden.orders, &theirs)?;
     drop(theirs);
@@ -84,7 +84,7 @@ pub(super) async fn start_guarded(
         _ => None,
     };
     let Some(program) = program else {
-        let Warden { mut process, orders, .. } = warden;
+        let SpareWarden { mut process, orders, .. } = warden;
         drop(orders);
         let ended = process.inner_mut().wait().await?;
         return Err(io::Error::other(format!("its warden ended with {ended}")));
@@ -94,12 +94,12 @@ pub(super) async fn start_guarded(
         ChildStdout::from_std(OwnedFd::from(stdout).into())?,
         ChildStderr::from_std(OwnedFd::from(stderr).into())?,
     );
-    Ok(GuardedStart { pipes, guard: Guard { warden: Some(warden), program, spare: spare.clone() } })
+    Ok(GuardedStart { pipes, guard: ProgramGuard { warden: Some(warden), program, spare: spare.clone() } })
 }
 
 impl SpareWardens {
     /// One that still lives.
-    fn take_warden(&self) -> Option<Warden> {
+    fn take_warden(&self) -> Option<SpareWarden> {
         let mut wardens = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
             let mut warden = wardens.pop()?;
@@ -109,7 +109,7 @@ impl SpareWardens {
         }
     }
 
-    fn give_warden(&self, warden: Warden) {
+    fn give_warden(&self, warden: SpareWarden) {
         let mut wardens = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if wardens.len() < SPARE {
             wardens.push(warden);
@@ -117,15 +117,15 @@ impl SpareWardens {
     }
 }
 
-impl Warden {
-    fn start_warden(own: &Path, around: &InheritedVariables) -> io::Result<Warden> {
+impl SpareWarden {
+    fn start_warden(own: &Path, around: &InheritedVariables) -> io::Result<SpareWarden> {
         let (line, theirs) = UnixStream::pair()?;
         line.set_nonblocking(true)?;
         let (said, orders) = tokio::net::UnixStream::from_std(line)?.into_split();
         let process = spawn_warden(own, theirs, around)?;
         // Its programs inherit it, and it has none yet.
         descriptors::give_back(process.id());
-        Ok(Warden { process, said: BufReader::new(said).lines(), orders })
+        Ok(SpareWarden { process, said: BufReader::new(said).lines(), orders })
     }
 
     /// What it says next. `None` if it is gone.
@@ -179,7 +179,7 @@ fn hand_over(orders: &OwnedWriteHalf, files: &[OwnedFd; 3]) -> io::Result<()> {
     Ok(())
 }
 
-impl Guard {
+impl ProgramGuard {
     /// Waits until the program has ended. May be dropped while it waits.
     pub(super) async fn wait_for_end(&mut self) -> io::Result<ExitStatus> {
         let Some(warden) = &mut self.warden else { return Err(io::ErrorKind::NotFound.into()) };

@@ -12,21 +12,21 @@ use systole_kit::elements::{ElementReader, StreamPiece, StreamRest};
 use tokio::process::ChildStdout;
 use tokio::sync::Notify;
 
-use super::frames::Frames;
+use super::frames::FrameSplitter;
 use super::last_words::LastWords;
-use super::pipe::Pipe;
-use super::root::{Root, root_of};
+use super::pipe::ProgramPipe;
+use super::root::{ProgramRoot, root_of};
 use crate::post::Post;
 use systole_core::types::ports::ArrivedDocument;
 
 /// Whether a life of the program has answered anything.
 #[derive(Default)]
-pub(super) struct Answered {
+pub(super) struct AnsweredFlag {
     once: AtomicBool,
     rang: Notify,
 }
 
-impl Answered {
+impl AnsweredFlag {
     fn note_answer(&self) {
         if !self.once.swap(true, Ordering::Relaxed) {
             self.rang.notify_one();
@@ -44,11 +44,11 @@ impl Answered {
 
 /// Hears a program until its output ends. An error says how the program broke the framing.
 pub(super) async fn read_documents(
-    mut pipe: Pipe<ChildStdout>,
-    mut frames: Frames,
+    mut pipe: ProgramPipe<ChildStdout>,
+    mut frames: FrameSplitter,
     post: &Post,
     words: &LastWords,
-    answered: &Answered,
+    answered: &AnsweredFlag,
 ) -> Result<(), String> {
     let mut complete = Vec::new();
     loop {
@@ -81,18 +81,18 @@ fn is_whole(rest: &[u8]) -> bool {
         && matches!(pieces.last(), Some(StreamPiece::Element(_)))
 }
 
-async fn report_frame(frame: Vec<u8>, post: &Post, words: &LastWords, answered: &Answered) {
+async fn report_frame(frame: Vec<u8>, post: &Post, words: &LastWords, answered: &AnsweredFlag) {
     match root_of(&frame) {
-        Root::Stray => {
+        ProgramRoot::Stray => {
             post.ear.note_stray(&frame);
             return words.hear_line(&frame);
         }
-        Root::Reply { delivery } => {
+        ProgramRoot::Reply { delivery } => {
             if post.mailbox.settle_delivery(&delivery) {
                 answered.note_answer();
             }
         }
-        Root::Other => {}
+        ProgramRoot::Other => {}
     }
     post.report_document(ArrivedDocument::Bytes(frame)).await;
 }

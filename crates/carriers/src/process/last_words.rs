@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::process::ChildStderr;
 use tokio::sync::watch;
 
-use super::pipe::Pipe;
+use super::pipe::ProgramPipe;
 use crate::ear::ProgramEar;
 use systole_core::types::limits::LAST_WORDS_BYTES;
 use systole_core::types::time::spell_duration;
@@ -48,7 +48,7 @@ impl LastWords {
     /// Listens to a pipe until it ends, or until a moment after the program is over. It reads
     /// everything that waits, so a program never blocks on its stderr.
     pub(super) async fn read_stderr(&self, pipe: ChildStderr, over: watch::Receiver<bool>, rest_ms: u64) {
-        let mut pipe = Pipe::new(pipe, over, rest_ms);
+        let mut pipe = ProgramPipe::new(pipe, over, rest_ms);
         loop {
             match pipe.read_chunk().await {
                 [] => return,

@@ -31,7 +31,7 @@ pub use commands::{CommandSandbox, ReadyCommand};
 pub use files::own_hash;
 pub use output::output_of;
 pub use program::{ADAPTER_WORD, COMMANDS_WORD};
-pub(super) use root::{Root, root_of};
+pub(super) use root::{ProgramRoot, root_of};
 pub use sandboxed::sandbox_level;
 pub use try_start::{StartCheck, try_start};
 pub use variables::InheritedVariables;
@@ -47,27 +47,27 @@ use systole_system::tasks::{self, RunningTask, TaskKind};
 
 /// What a program runs with.
 #[derive(Clone, Debug)]
-pub(super) struct Workplace {
+pub(super) struct ProgramPlace {
     pub(super) program: ListenerProgram,
-    pub(super) badge: program::Badge,
+    pub(super) badge: program::ProgramBadge,
     pub(super) around: Arc<InheritedVariables>,
     /// The most bytes a program may say at once.
     pub(super) output_bytes: usize,
     spare: SpareWardens,
 }
 
-impl Workplace {
+impl ProgramPlace {
     pub(super) fn new(
         program: ListenerProgram,
         (organism, listener): (Name, Name),
         around: Arc<InheritedVariables>,
-    ) -> Workplace {
+    ) -> ProgramPlace {
         // A reply that the judge could accept must reach the judge, who tells the sender which part of
         // it is too large. The program is killed only for more than any reply may have.
         let output_bytes = DocumentLimits::default().reply_bytes;
-        Workplace {
+        ProgramPlace {
             program,
-            badge: program::Badge { organism, listener },
+            badge: program::ProgramBadge { organism, listener },
             around,
             output_bytes,
             spare: SpareWardens::default(),
@@ -76,7 +76,7 @@ impl Workplace {
 }
 
 /// Starts the task that tends a program.
-pub(super) fn start_carrier(post: &Post, place: Workplace) -> RunningTask {
+pub(super) fn start_carrier(post: &Post, place: ProgramPlace) -> RunningTask {
     let kind = TaskKind::Listener(post.listener.clone());
     let fallen = post.clone();
     let place = Arc::new(place);

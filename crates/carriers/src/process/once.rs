@@ -20,12 +20,12 @@ use tokio::io::AsyncWriteExt;
 use tokio::process::{ChildStdin, ChildStdout};
 use tokio::sync::{mpsc, oneshot, watch};
 
-use super::Workplace;
+use super::ProgramPlace;
 use super::files;
 use super::frames;
 use super::last_words::{LastWords, describe_end};
-use super::pipe::Pipe;
-use super::program::{self, Group, Ladder, Started, Unstarted};
+use super::pipe::ProgramPipe;
+use super::program::{self, EndLadder, ProgramGroup, ProgramStartFault, StartedProgram};
 use super::sandboxed::level_of;
 use crate::mailbox::MailboxItem;
 use crate::post::{Post, UNSENT, called_back};
@@ -35,7 +35,7 @@ use systole_core::types::time::spell_duration;
 use systole_system::tasks::{self, PanicMessage, TaskKind};
 
 /// Starts a program for each delivery until the carrier is stopped.
-pub(super) async fn serve_mailbox(post: Post, place: Arc<Workplace>) {
+pub(super) async fn serve_mailbox(post: Post, place: Arc<ProgramPlace>) {
     // Nothing is ever sent on this channel. It closes when the last delivery that holds an end of it is over.
     let (running, mut all_over) = mpsc::channel::<Infallible>(1);
     // Whether it was reported that the machine has no room to start the program.
@@ -90,7 +90,7 @@ pub(super) async fn serve_mailbox(post: Post, place: Arc<Workplace>) {
 
 fn begin_run(
     post: &Post,
-    place: &Arc<Workplace>,
+    place: &Arc<ProgramPlace>,
     delivery: Delivery,
     running: &mpsc::Sender<Infallible>,
     short: &Arc<AtomicBool>,
@@ -100,7 +100,7 @@ fn begin_run(
         let (post, token) = (post.clone(), token.clone());
         async move |panicked: PanicMessage| {
             let words = format!("the carrier panicked: {}", panicked.0);
-            settle_run(&post, token, Outcome::Gone(Code::ListenerLost, words)).await;
+            settle_run(&post, token, RunOutcome::Gone(Code::ListenerLost, words)).await;
         }
     };
     let kind = TaskKind::Delivery(post.listener.clone());
@@ -115,26 +115,26 @@ fn begin_run(
 }
 
 /// The result of a delivery.
-enum Outcome {
+enum RunOutcome {
     Said(Vec<u8>),
     Gone(Code, String),
     Away(String),
     NotNow(String),
 }
 
-async fn settle_run(post: &Post, token: LeaseToken, outcome: Outcome) {
+async fn settle_run(post: &Post, token: LeaseToken, outcome: RunOutcome) {
     if post.mailbox.settle_delivery(&token.0) {
         match outcome {
-            Outcome::Said(document) => post.report_document(ArrivedDocument::Bytes(document)).await,
-            Outcome::Gone(code, words) => post.report_gone(token, code, words).await,
-            Outcome::Away(words) => post.report_away(token, words).await,
-            Outcome::NotNow(words) => post.not_now(token, words).await,
+            RunOutcome::Said(document) => post.report_document(ArrivedDocument::Bytes(document)).await,
+            RunOutcome::Gone(code, words) => post.report_gone(token, code, words).await,
+            RunOutcome::Away(words) => post.report_away(token, words).await,
+            RunOutcome::NotNow(words) => post.not_now(token, words).await,
         }
     }
 }
 
 /// Why a program is over, or must end.
-enum Cause {
+enum RunCause {
     Exited(Option<ExitStatus>),
     Broke(String),
     Recalled(CallBack),
@@ -144,22 +144,22 @@ enum Cause {
 async fn carry_delivery(
     delivery: &Delivery,
     post: &Post,
-    place: &Arc<Workplace>,
+    place: &Arc<ProgramPlace>,
     short: &AtomicBool,
-) -> Outcome {
+) -> RunOutcome {
     let document = match frames::frame_delivery(delivery, place.program.by_length) {
         Ok(document) => document,
-        Err((code, words)) => return Outcome::Gone(code, words),
+        Err((code, words)) => return RunOutcome::Gone(code, words),
     };
-    let Started { stdin, stdout, stderr, mut group, sandbox } =
+    let StartedProgram { stdin, stdout, stderr, mut group, sandbox } =
         match program::start_program(&place.program, &place.badge, &place.around, &place.spare).await {
             Ok(started) => started,
-            Err(Unstarted::Never(words)) => return Outcome::Away(words),
-            Err(Unstarted::NotNow(words)) => {
+            Err(ProgramStartFault::Never(words)) => return RunOutcome::Away(words),
+            Err(ProgramStartFault::NotNow(words)) => {
                 if !short.swap(true, Ordering::Relaxed) {
                     post.report_left(&words).await;
                 }
-                return Outcome::NotNow(words);
+                return RunOutcome::NotNow(words);
             }
         };
     if short.swap(false, Ordering::Relaxed) {
@@ -172,10 +172,10 @@ async fn carry_delivery(
     let watching = async {
         let cause = wait_for_cause(stdin, &document, &mut group, post, token, breaking).await;
         let ladder = match cause {
-            Cause::Exited(_) => None,
-            Cause::Broke(_) => Some(Ladder::new_kill()),
-            Cause::Recalled(_) => Some(Ladder::new_term(&post.pace)),
-            Cause::Stop => Some(Ladder::new_drain(&post.pace)),
+            RunCause::Exited(_) => None,
+            RunCause::Broke(_) => Some(EndLadder::new_kill()),
+            RunCause::Recalled(_) => Some(EndLadder::new_term(&post.pace)),
+            RunCause::Stop => Some(EndLadder::new_drain(&post.pace)),
         };
         let status = match ladder {
             Some(ladder) => group.end_group(ladder).await,
@@ -184,13 +184,13 @@ async fn carry_delivery(
         over.send_replace(true);
         match cause {
             // It was asked to end only by the end of its stdin, so it may still have answered in time.
-            Cause::Stop if !group.was_signalled() => Cause::Exited(status),
+            RunCause::Stop if !group.was_signalled() => RunCause::Exited(status),
             cause => cause,
         }
     };
-    let pipe = Pipe::new(stdout, is_over.clone(), post.pace.rest_ms);
+    let pipe = ProgramPipe::new(stdout, is_over.clone(), post.pace.rest_ms);
     let hearing = async {
-        let mut reply = Reply::default();
+        let mut reply = CollectedReply::default();
         if let Err(why) = reply.read_output(pipe, place.output_bytes, &words).await {
             // Nothing listens any more if the program has ended by itself.
             let _ended_already = broke.send(why.clone());
@@ -200,7 +200,7 @@ async fn carry_delivery(
     };
     let (cause, reply, ()) =
         tokio::join!(watching, hearing, words.read_stderr(stderr, is_over, post.pace.rest_ms));
-    if let Cause::Exited(status) = &cause {
+    if let RunCause::Exited(status) = &cause {
         post.ear.note_end(&describe_end(*status, group.age_ms(), false), group.was_signalled());
     }
     judge_end(cause, reply, &group, &words, token)
@@ -209,11 +209,11 @@ async fn carry_delivery(
 async fn wait_for_cause(
     mut stdin: ChildStdin,
     document: &[u8],
-    group: &mut Group,
+    group: &mut ProgramGroup,
     post: &Post,
     token: &LeaseToken,
     breaking: oneshot::Receiver<String>,
-) -> Cause {
+) -> RunCause {
     let mut bringing = pin!(async move {
         // A program may answer without reading its request.
         if stdin.write_all(document).await.is_ok() {
@@ -224,54 +224,54 @@ async fn wait_for_cause(
     let (mut brought, mut heard) = (false, false);
     loop {
         tokio::select! {
-            status = group.wait_for_exit() => return Cause::Exited(status),
+            status = group.wait_for_exit() => return RunCause::Exited(status),
             () = &mut bringing, if !brought => brought = true,
             broke = &mut breaking, if !heard => match broke {
-                Ok(words) => return Cause::Broke(words),
+                Ok(words) => return RunCause::Broke(words),
                 Err(_) => heard = true,
             },
-            why = post.mailbox.recall_of(token) => return Cause::Recalled(why),
-            () = post.wait_for_stop() => return Cause::Stop,
+            why = post.mailbox.recall_of(token) => return RunCause::Recalled(why),
+            () = post.wait_for_stop() => return RunCause::Stop,
         }
     }
 }
 
 fn judge_end(
-    cause: Cause,
-    reply: Result<Reply, String>,
-    group: &Group,
+    cause: RunCause,
+    reply: Result<CollectedReply, String>,
+    group: &ProgramGroup,
     words: &LastWords,
     token: &LeaseToken,
-) -> Outcome {
+) -> RunOutcome {
     let age = group.age_ms();
     let stopped = |because: &str| format!("stopped after {} because {because}", spell_duration(age));
     let (code, sentence) = match (cause, reply) {
-        (Cause::Exited(Some(status)), Ok(reply)) if status.success() => {
-            return Outcome::Said(reply.into_document(token));
+        (RunCause::Exited(Some(status)), Ok(reply)) if status.success() => {
+            return RunOutcome::Said(reply.into_document(token));
         }
-        (Cause::Broke(why), _) | (Cause::Exited(_), Err(why)) => (Code::ListenerFailed, stopped(&why)),
-        (Cause::Exited(status), Ok(_)) => {
+        (RunCause::Broke(why), _) | (RunCause::Exited(_), Err(why)) => (Code::ListenerFailed, stopped(&why)),
+        (RunCause::Exited(status), Ok(_)) => {
             let exited = status.is_some_and(|status| status.code().is_some());
             let code = if exited { Code::ListenerFailed } else { Code::ListenerLost };
             (code, describe_end(status, age, false))
         }
-        (Cause::Recalled(why), _) => (called_back(why), stopped("it was called back")),
-        (Cause::Stop, _) => (Code::ListenerLost, stopped("the organism stops")),
+        (RunCause::Recalled(why), _) => (called_back(why), stopped("it was called back")),
+        (RunCause::Stop, _) => (Code::ListenerLost, stopped("the organism stops")),
     };
-    Outcome::Gone(code, words.append_to(&sentence))
+    RunOutcome::Gone(code, words.append_to(&sentence))
 }
 
 /// The reply made from a program's output.
 #[derive(Default)]
-struct Reply {
+struct CollectedReply {
     elements: Vec<u8>,
 }
 
-impl Reply {
+impl CollectedReply {
     /// Reads a program's output to its end; text outside its elements goes to its last words.
     async fn read_output(
         &mut self,
-        mut pipe: Pipe<ChildStdout>,
+        mut pipe: ProgramPipe<ChildStdout>,
         cap: usize,
         words: &LastWords,
     ) -> Result<(), String> {
@@ -312,7 +312,7 @@ impl Reply {
         let mut writer = XmlWriter::with_capacity(self.elements.len() + 256);
         // The prefix is unique, so an element that forgot its own namespace does not get this one.
         writer
-            .open_tag("systole-once:reply")
+            .open("systole-once:reply")
             .attr("xmlns:systole-once", namespaces::LISTENER)
             .attr("delivery", &token.0)
             .content(|_| ());

@@ -9,8 +9,8 @@ use tokio::sync::watch;
 
 use super::guarded::SpareWardens;
 use super::last_words::{LastWords, describe_end};
-use super::pipe::Pipe;
-use super::program::{self, Badge, Ladder, Started};
+use super::pipe::ProgramPipe;
+use super::program::{self, EndLadder, ProgramBadge, StartedProgram};
 use super::try_start::explain_start;
 use super::variables::InheritedVariables;
 use crate::{CarrierWaits, NoEar};
@@ -30,12 +30,12 @@ pub async fn output_of(
     around: &InheritedVariables,
     longest: Duration,
 ) -> Result<Vec<u8>, String> {
-    let badge = Badge { organism: organism.clone(), listener: listener.clone() };
+    let badge = ProgramBadge { organism: organism.clone(), listener: listener.clone() };
     if let Some(words) = program::find_missing(program, &badge, around) {
         return Err(words);
     }
     let pace = CarrierWaits::default();
-    let Started { stdin, stdout, stderr, mut group, .. } =
+    let StartedProgram { stdin, stdout, stderr, mut group, .. } =
         explain_start(program::start_program(program, &badge, around, &SpareWardens::default()).await)?;
     let words = LastWords::heard_by(Arc::new(NoEar));
     let (over, is_over) = watch::channel(false);
@@ -45,7 +45,7 @@ pub async fn output_of(
             Ok(Some(status)) if status.success() => Ok(()),
             Ok(status) => Err(describe_end(status, group.age_ms(), false)),
             Err(_too_long) => {
-                group.end_group(Ladder::new_kill()).await;
+                group.end_group(EndLadder::new_kill()).await;
                 Err(format!("stopped after {} s, the most that it may take", longest.as_secs()))
             }
         };
@@ -53,7 +53,7 @@ pub async fn output_of(
         over.send_replace(true);
         ended
     };
-    let mut out = Pipe::new(stdout, is_over.clone(), pace.rest_ms);
+    let mut out = ProgramPipe::new(stdout, is_over.clone(), pace.rest_ms);
     let reading = async {
         let mut all = Vec::new();
         loop {

@@ -15,7 +15,7 @@ const CHUNK_BYTES: usize = 64 << 10;
 
 /// Reads one pipe to its end. After the program is over, it reads only a moment longer, because a
 /// process that left the process group may hold the pipe open forever.
-pub(super) struct Pipe<P> {
+pub(super) struct ProgramPipe<P> {
     pipe: P,
     over: watch::Receiver<bool>,
     rest: Duration,
@@ -23,10 +23,10 @@ pub(super) struct Pipe<P> {
     buffer: Vec<u8>,
 }
 
-impl<P: AsyncRead + Unpin> Pipe<P> {
-    pub(super) fn new(pipe: P, over: watch::Receiver<bool>, rest_ms: u64) -> Pipe<P> {
+impl<P: AsyncRead + Unpin> ProgramPipe<P> {
+    pub(super) fn new(pipe: P, over: watch::Receiver<bool>, rest_ms: u64) -> ProgramPipe<P> {
         let rest = Duration::from_millis(rest_ms);
-        Pipe { pipe, over, rest, until: None, buffer: vec![0; CHUNK_BYTES] }
+        ProgramPipe { pipe, over, rest, until: None, buffer: vec![0; CHUNK_BYTES] }
     }
 
     /// The next bytes; empty at the end.

@@ -1,8 +1,8 @@
 //! Starts a program under a warden or in a sandbox, and ends it with everything it started.
 //!
 //! It never touches a process it did not start, and gives a program no variable that the reference
-//! does not name. In: a `ListenerProgram`, the variables of our own process. Out: its pipes and its `Group`.
-//! The end of the `Group`, by `Group::end_group` or by a drop, is the end of the program and of everything
+//! does not name. In: a `ListenerProgram`, the variables of our own process. Out: its pipes and its `ProgramGroup`.
+//! The end of the `ProgramGroup`, by `ProgramGroup::end_group` or by a drop, is the end of the program and of everything
 //! it started.
 
 use std::ffi::{OsStr, OsString};
@@ -16,7 +16,7 @@ use systole_sandbox::{PrivateFolder, SandboxLevel};
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 use tokio::time::Instant;
 
-use super::guarded::{self, Guard, GuardedStart, SpareWardens};
+use super::guarded::{self, GuardedStart, ProgramGuard, SpareWardens};
 use super::sandboxed::{self, NoSandbox, SandboxedCommand};
 use super::script;
 use super::variables::InheritedVariables;
@@ -33,26 +33,26 @@ pub const COMMANDS_WORD: &str = "--commands-in";
 
 /// What a program is started with beyond its own description.
 #[derive(Clone, Debug)]
-pub(crate) struct Badge {
+pub(crate) struct ProgramBadge {
     pub(super) organism: Name,
     pub(super) listener: Name,
 }
 
 /// A running program.
-pub(super) struct Started {
+pub(super) struct StartedProgram {
     pub(super) stdin: ChildStdin,
     pub(super) stdout: ChildStdout,
     pub(super) stderr: ChildStderr,
-    pub(super) group: Group,
+    pub(super) group: ProgramGroup,
     /// The level of its sandbox.
     pub(super) sandbox: Option<SandboxLevel>,
 }
 
 /// The pipes of a program.
-type Pipes = (ChildStdin, ChildStdout, ChildStderr);
+type ProgramPipes = (ChildStdin, ChildStdout, ChildStderr);
 
 /// Why a program was not started, in words that name what was tried.
-pub(super) enum Unstarted {
+pub(super) enum ProgramStartFault {
     /// It cannot be started.
     Never(String),
     /// The machine has no room for it just now, and may have room in a moment.
@@ -62,11 +62,11 @@ pub(super) enum Unstarted {
 /// Starts a program.
 pub(super) async fn start_program(
     program: &ListenerProgram,
-    badge: &Badge,
+    badge: &ProgramBadge,
     around: &InheritedVariables,
     spare: &SpareWardens,
-) -> Result<Started, Unstarted> {
-    let (path, arguments) = command_line(program).map_err(Unstarted::Never)?;
+) -> Result<StartedProgram, ProgramStartFault> {
+    let (path, arguments) = command_line(program).map_err(ProgramStartFault::Never)?;
     let environment = make_environment(program, badge, around);
     let plain = || {
         let mut command = std::process::Command::new(&path);
@@ -77,45 +77,48 @@ pub(super) async fn start_program(
     let (command, sandbox, private, warden) = match &program.sandbox {
         None => (plain(), None, None, system::own_program()),
         Some(sandbox) if sandbox.is_for_commands => {
-            let level = sandboxed::sandbox_level().map_err(Unstarted::Never)?;
+            let level = sandboxed::sandbox_level().map_err(ProgramStartFault::Never)?;
             let policy = serde_json::to_string(&sandboxed::make_policy(sandbox));
-            let policy = policy.map_err(|_| Unstarted::Never("a path is not UTF-8".to_owned()))?;
+            let policy = policy.map_err(|_| ProgramStartFault::Never("a path is not UTF-8".to_owned()))?;
             let mut command = plain();
             command.args([COMMANDS_WORD, &policy]);
             (command, Some(level), None, system::own_program())
         }
         Some(sandbox) => match sandboxed::make_command(program, (&path, &arguments), sandbox, &environment) {
             Ok(SandboxedCommand { command, level, private }) => (command, Some(level), private, None),
-            Err(NoSandbox::Because(words)) => return Err(Unstarted::Never(words)),
+            Err(NoSandbox::Because(words)) => return Err(ProgramStartFault::Never(words)),
             Err(NoSandbox::NoProgram) => {
                 let missing = std::io::ErrorKind::NotFound.into();
-                return Err(Unstarted::Never(cannot_start(program, &environment, &missing)));
+                return Err(ProgramStartFault::Never(cannot_start(program, &environment, &missing)));
             }
         },
     };
     let spawned = match warden {
         Some(own) => guarded::start_guarded(command, &own, around, spare)
             .await
-            .map(|GuardedStart { pipes, guard }| (pipes, Reached::Guarded(guard))),
-        None => start_unguarded(command).map(|(pipes, child)| (pipes, Reached::Child(child))),
+            .map(|GuardedStart { pipes, guard }| (pipes, LadderStep::Guarded(guard))),
+        None => start_unguarded(command).map(|(pipes, child)| (pipes, LadderStep::Child(child))),
     };
     let ((stdin, stdout, stderr), reached) = spawned.map_err(|error| {
         if descriptors::are_short(&error) {
             let name = program.run.first().map_or("systole", String::as_str);
             let why = system::describe_error(&error);
-            Unstarted::NotNow(format!(
+            ProgramStartFault::NotNow(format!(
                 "cannot start {name}: {why}; it is tried again as soon as there is room"
             ))
         } else {
-            Unstarted::Never(cannot_start(program, &environment, &error))
+            ProgramStartFault::Never(cannot_start(program, &environment, &error))
         }
     })?;
-    let group = Group { reached, began: Instant::now(), over: false, signalled: false, _private: private };
-    Ok(Started { stdin, stdout, stderr, group, sandbox })
+    let group =
+        ProgramGroup { reached, began: Instant::now(), over: false, signalled: false, _private: private };
+    Ok(StartedProgram { stdin, stdout, stderr, group, sandbox })
 }
 
 /// Starts the helper of a sandbox, or a program where there is no `systole` to be its warden.
-fn start_unguarded(mut command: std::process::Command) -> std::io::Result<(Pipes, Box<dyn ChildWrapper>)> {
+fn start_unguarded(
+    mut command: std::process::Command,
+) -> std::io::Result<(ProgramPipes, Box<dyn ChildWrapper>)> {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut command = CommandWrap::from(tokio::process::Command::from(command));
     command.wrap(ProcessGroup::leader());
@@ -153,7 +156,7 @@ fn command_line(program: &ListenerProgram) -> Result<(PathBuf, Vec<&str>), Strin
 /// found.
 pub(super) fn find_missing(
     program: &ListenerProgram,
-    badge: &Badge,
+    badge: &ProgramBadge,
     around: &InheritedVariables,
 ) -> Option<String> {
     let environment = make_environment(program, badge, around);
@@ -188,7 +191,7 @@ fn list_places(program: &ListenerProgram, name: &str, environment: &InheritedVar
 /// The file of the program that is started, if it can be found.
 pub(super) fn find_executable(
     program: &ListenerProgram,
-    badge: &Badge,
+    badge: &ProgramBadge,
     around: &InheritedVariables,
 ) -> Option<PathBuf> {
     let places = list_places(program, program.run.first()?, &make_environment(program, badge, around));
@@ -221,7 +224,7 @@ fn cannot_start(
 /// passed, what names the listener to itself, what the organism's file sets.
 fn make_environment(
     program: &ListenerProgram,
-    badge: &Badge,
+    badge: &ProgramBadge,
     around: &InheritedVariables,
 ) -> InheritedVariables {
     let plain = ["PATH", "HOME", "LANG", "TZ"];
@@ -239,8 +242,8 @@ fn make_environment(
 
 /// A program and everything it started.
 #[derive(Debug)]
-pub(super) struct Group {
-    reached: Reached,
+pub(super) struct ProgramGroup {
+    reached: LadderStep,
     began: Instant,
     over: bool,
     signalled: bool,
@@ -250,14 +253,14 @@ pub(super) struct Group {
 
 /// How a program is reached.
 #[derive(Debug)]
-enum Reached {
+enum LadderStep {
     /// Through its warden.
-    Guarded(Guard),
+    Guarded(ProgramGuard),
     /// As our own child: the helper of a sandbox, or the program itself.
     Child(Box<dyn ChildWrapper>),
 }
 
-impl Group {
+impl ProgramGroup {
     /// How long ago it was started.
     pub(super) fn age_ms(&self) -> u64 {
         u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX)
@@ -272,10 +275,10 @@ impl Group {
     /// while it waits.
     pub(super) async fn wait_for_exit(&mut self) -> Option<ExitStatus> {
         let status = match &mut self.reached {
-            Reached::Guarded(guard) => guard.wait_for_end().await,
+            LadderStep::Guarded(guard) => guard.wait_for_end().await,
             // Waits only for the leader: if we are process 1, its orphans become our children, and
             // waiting for the group would wait for them before they are killed.
-            Reached::Child(child) => child.inner_mut().wait().await,
+            LadderStep::Child(child) => child.inner_mut().wait().await,
         };
         self.kill_what_is_left();
         let unknown = |error: &std::io::Error| {
@@ -296,8 +299,8 @@ impl Group {
 
     fn send_signal(&self, signal: Signal) {
         let sent = match &self.reached {
-            Reached::Guarded(guard) => guard.send_signal(signal),
-            Reached::Child(child) => child.signal(signal.as_raw()),
+            LadderStep::Guarded(guard) => guard.send_signal(signal),
+            LadderStep::Child(child) => child.signal(signal.as_raw()),
         };
         if let Err(error) = sent {
             tracing::debug!(why = %error, ?signal, "a program's process group had ended before its signal");
@@ -306,7 +309,7 @@ impl Group {
 
     /// Ends the group: waits for it to end by itself, then TERM, then KILL. A wait of 0 is skipped
     /// together with what it waits for.
-    pub(super) async fn end_group(&mut self, ladder: Ladder) -> Option<ExitStatus> {
+    pub(super) async fn end_group(&mut self, ladder: EndLadder) -> Option<ExitStatus> {
         for (wait_ms, next) in [(ladder.alone_ms, Signal::TERM), (ladder.term_ms, Signal::KILL)] {
             if wait_ms > 0 {
                 let wait = Duration::from_millis(wait_ms);
@@ -323,7 +326,7 @@ impl Group {
     }
 }
 
-impl Drop for Group {
+impl Drop for ProgramGroup {
     fn drop(&mut self) {
         // The runtime reaps the zombie; this line makes sure that there is one.
         self.kill_what_is_left();
@@ -332,27 +335,27 @@ impl Drop for Group {
 
 /// How gently a group is ended.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Ladder {
+pub(super) struct EndLadder {
     alone_ms: u64,
     term_ms: u64,
 }
 
-impl Ladder {
+impl EndLadder {
     /// The steps at a drain: stdin is closed already, then time alone, TERM, time, KILL.
-    pub(super) fn new_drain(pace: &CarrierWaits) -> Ladder {
-        Ladder { alone_ms: pace.eof_ms, term_ms: pace.term_ms }
+    pub(super) fn new_drain(pace: &CarrierWaits) -> EndLadder {
+        EndLadder { alone_ms: pace.eof_ms, term_ms: pace.term_ms }
     }
     /// For a program whose answer is no longer wanted: TERM, time, KILL.
-    pub(super) fn new_term(pace: &CarrierWaits) -> Ladder {
-        Ladder { alone_ms: 0, term_ms: pace.term_ms }
+    pub(super) fn new_term(pace: &CarrierWaits) -> EndLadder {
+        EndLadder { alone_ms: 0, term_ms: pace.term_ms }
     }
     /// For a program that closed a pipe: it may be about to exit, and its exit code is worth a short
     /// wait.
-    pub(super) fn new_rest(pace: &CarrierWaits) -> Ladder {
-        Ladder { alone_ms: pace.rest_ms, term_ms: 0 }
+    pub(super) fn new_rest(pace: &CarrierWaits) -> EndLadder {
+        EndLadder { alone_ms: pace.rest_ms, term_ms: 0 }
     }
     /// For a program that broke the protocol: KILL.
-    pub(super) fn new_kill() -> Ladder {
-        Ladder { alone_ms: 0, term_ms: 0 }
+    pub(super) fn new_kill() -> EndLadder {
+        EndLadder { alone_ms: 0, term_ms: 0 }
     }
 }

@@ -2,14 +2,14 @@
 //! delivery does it answer.
 //!
 //! It judges nothing. It says `Reply` only if the kit's reader, given the whole document, finds the same
-//! delivery, because this result ends the delivery. In: one frame. Out: a `Root`.
+//! delivery, because this result ends the delivery. In: one frame. Out: a `ProgramRoot`.
 
 use systole_kit::reply::ListenerDocument;
 use systole_kit::{DocumentLimits, namespaces};
 
 /// The kind of a frame, by its start tag.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Root {
+pub(crate) enum ProgramRoot {
     /// A `<reply>` to this delivery.
     Reply {
         /// The delivery it names.
@@ -22,37 +22,37 @@ pub(crate) enum Root {
 }
 
 /// The kind of a frame. Looks at nothing after its start tag.
-pub(crate) fn root_of(frame: &[u8]) -> Root {
-    let Some((head, name)) = start_tag(frame) else { return Root::Stray };
+pub(crate) fn root_of(frame: &[u8]) -> ProgramRoot {
+    let Some((head, name)) = start_tag(frame) else { return ProgramRoot::Stray };
     if name.starts_with(['!', '?']) {
         return behind_a_prologue(frame);
     }
     let local = name.split_once(':').map_or(name, |(_, local)| local);
     if !matches!(local, "reply" | "notice" | "progress" | "journal" | "ask") {
-        return Root::Stray;
+        return ProgramRoot::Stray;
     }
     // The kit reads the delivery of a reply that breaks off after its start tag as it reads that of a
     // whole one.
     match ListenerDocument::parse(head.as_bytes(), &DocumentLimits::default()) {
-        Ok(ListenerDocument::Reply { delivery, .. }) => Root::Reply { delivery },
-        Ok(_) => Root::Other,
+        Ok(ListenerDocument::Reply { delivery, .. }) => ProgramRoot::Reply { delivery },
+        Ok(_) => ProgramRoot::Other,
         // A missing namespace is the most common slip; the judge tells the sender.
-        Err(_) if head.contains(namespaces::LISTENER) || !head.contains("xmlns") => Root::Other,
-        Err(_) => Root::Stray,
+        Err(_) if head.contains(namespaces::LISTENER) || !head.contains("xmlns") => ProgramRoot::Other,
+        Err(_) => ProgramRoot::Stray,
     }
 }
 
 /// A document that begins with a comment, or with something that is never accepted there: the first
 /// answers its delivery, and the sender of the second must get a refusal. Anything else is text, such as
 /// a page of HTML.
-fn behind_a_prologue(frame: &[u8]) -> Root {
+fn behind_a_prologue(frame: &[u8]) -> ProgramRoot {
     let head = frame.get(..START_TAG_BYTES).unwrap_or(frame);
     if !head.windows(namespaces::LISTENER.len()).any(|bytes| bytes == namespaces::LISTENER.as_bytes()) {
-        return Root::Stray;
+        return ProgramRoot::Stray;
     }
     match ListenerDocument::parse(head, &DocumentLimits::default()) {
-        Ok(ListenerDocument::Reply { delivery, .. }) => Root::Reply { delivery },
-        _ => Root::Other,
+        Ok(ListenerDocument::Reply { delivery, .. }) => ProgramRoot::Reply { delivery },
+        _ => ProgramRoot::Other,
     }
 }
 
@@ -100,7 +100,11 @@ mod tests {
             r#"<?xml version='1.0' encoding='utf-8'?> <reply delivery='d1' xmlns='urn:systole:listener:v1'>"#,
             r#"<ns0:reply xmlns:ns0="urn:systole:listener:v1" delivery = "d1" note=">">x</broken"#,
         ] {
-            assert_eq!(root_of(frame.as_bytes()), Root::Reply { delivery: "d1".to_owned() }, "{frame}");
+            assert_eq!(
+                root_of(frame.as_bytes()),
+                ProgramRoot::Reply { delivery: "d1".to_owned() },
+                "{frame}"
+            );
         }
     }
 
@@ -117,8 +121,8 @@ mod tests {
             r#"<notice xmlns="urn:systole:listener:v1" delivery="d1" code="x">y</notice>"#,
         ] {
             let judged = match ListenerDocument::parse(frame.as_bytes(), &DocumentLimits::default()) {
-                Ok(ListenerDocument::Reply { delivery, .. }) => Root::Reply { delivery },
-                _ => Root::Other,
+                Ok(ListenerDocument::Reply { delivery, .. }) => ProgramRoot::Reply { delivery },
+                _ => ProgramRoot::Other,
             };
             assert_eq!(root_of(frame.as_bytes()), judged, "{frame}");
         }
@@ -132,7 +136,7 @@ mod tests {
             r#"<reply xmlns="urn:systole:listener:v1" delivery="d1"#,
             "<reply",
         ] {
-            assert_eq!(root_of(frame.as_bytes()), Root::Other, "{frame}");
+            assert_eq!(root_of(frame.as_bytes()), ProgramRoot::Other, "{frame}");
         }
     }
 
@@ -140,11 +144,11 @@ mod tests {
     fn row_1_what_stands_before_a_document_does_not_hide_it() {
         let reply = r#"<reply xmlns="urn:systole:listener:v1" delivery="d1"><x/></reply>"#;
         let behind = |before: &str| root_of([before, reply].concat().as_bytes());
-        assert_eq!(behind("<!-- a comment > -->"), Root::Reply { delivery: "d1".to_owned() });
+        assert_eq!(behind("<!-- a comment > -->"), ProgramRoot::Reply { delivery: "d1".to_owned() });
         for before in ["<!DOCTYPE reply>", "<!DOCTYPE reply [<!ENTITY e '>'>]>", "<?php ?>", "<!"] {
-            assert_eq!(behind(before), Root::Other, "{before}");
+            assert_eq!(behind(before), ProgramRoot::Other, "{before}");
         }
-        assert_eq!(root_of(b"<!DOCTYPE html><html><reply/></html>"), Root::Stray);
+        assert_eq!(root_of(b"<!DOCTYPE html><html><reply/></html>"), ProgramRoot::Stray);
     }
 
     #[test]
@@ -158,8 +162,8 @@ mod tests {
             "<?xml version='1.0'",
             "\u{1b}[1m<reply/>",
         ] {
-            assert_eq!(root_of(frame.as_bytes()), Root::Stray, "{frame}");
+            assert_eq!(root_of(frame.as_bytes()), ProgramRoot::Stray, "{frame}");
         }
-        assert_eq!(root_of(b"\xff\xfe<reply/>"), Root::Stray);
+        assert_eq!(root_of(b"\xff\xfe<reply/>"), ProgramRoot::Stray);
     }
 }

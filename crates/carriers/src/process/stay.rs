@@ -15,13 +15,13 @@ use tokio::io::AsyncWriteExt;
 use tokio::process::ChildStdin;
 use tokio::sync::{oneshot, watch};
 
-use super::Workplace;
+use super::ProgramPlace;
 use super::files;
-use super::frames::{self, Frames};
-use super::hearing::{Answered, read_documents};
+use super::frames::{self, FrameSplitter};
+use super::hearing::{AnsweredFlag, read_documents};
 use super::last_words::{LastWords, describe_end};
-use super::pipe::Pipe;
-use super::program::{self, Group, Ladder, Started, Unstarted};
+use super::pipe::ProgramPipe;
+use super::program::{self, EndLadder, ProgramGroup, ProgramStartFault, StartedProgram};
 use crate::mailbox::MailboxItem;
 use crate::post::{Post, UNSENT, called_back};
 use systole_core::types::codes::Code;
@@ -32,7 +32,7 @@ use systole_core::types::time::spell_duration;
 const LONGEST_TRIES: u32 = 4;
 
 /// Tends the program until the carrier is stopped.
-pub(super) async fn serve_mailbox(post: Post, place: Arc<Workplace>) {
+pub(super) async fn serve_mailbox(post: Post, place: Arc<ProgramPlace>) {
     let mut deaths = 0;
     let mut down = false;
     // The files of the program that left a cancel unanswered.
@@ -44,7 +44,7 @@ pub(super) async fn serve_mailbox(post: Post, place: Arc<Workplace>) {
         };
         let end = match started {
             Ok(started) => live_once(started, &post, &place, down, left_cancel.as_deref()).await,
-            Err(words) => End {
+            Err(words) => LifeEnd {
                 words,
                 answered: false,
                 joined: false,
@@ -81,15 +81,15 @@ pub(super) async fn serve_mailbox(post: Post, place: Arc<Workplace>) {
 /// deliveries are put off, and the start is tried again until there is room or the carrier is stopped.
 async fn begin_life(
     post: &Post,
-    place: &Workplace,
-) -> std::ops::ControlFlow<String, Result<Started, String>> {
+    place: &ProgramPlace,
+) -> std::ops::ControlFlow<String, Result<StartedProgram, String>> {
     let mut tries = 0;
     loop {
         let words =
             match program::start_program(&place.program, &place.badge, &place.around, &place.spare).await {
                 Ok(started) => return std::ops::ControlFlow::Continue(Ok(started)),
-                Err(Unstarted::Never(words)) => return std::ops::ControlFlow::Continue(Err(words)),
-                Err(Unstarted::NotNow(words)) => words,
+                Err(ProgramStartFault::Never(words)) => return std::ops::ControlFlow::Continue(Err(words)),
+                Err(ProgramStartFault::NotNow(words)) => words,
             };
         if tries == 0 {
             post.report_left(&words).await;
@@ -128,7 +128,7 @@ async fn pause_after_death(
 }
 
 /// How one life of the program ended.
-struct End {
+struct LifeEnd {
     words: String,
     /// Whether it answered a delivery.
     answered: bool,
@@ -143,7 +143,7 @@ struct End {
 }
 
 /// What is known of a program when it begins.
-struct Beginning {
+struct LifeStart {
     sandbox: Option<&'static str>,
     files: Vec<ProgramFile>,
     /// Whether it may still answer a delivery that was called back: not if it once left a cancel unanswered.
@@ -151,7 +151,7 @@ struct Beginning {
 }
 
 /// Why a life must end, or has ended.
-enum Cause {
+enum EndCause {
     Exited(Option<ExitStatus>),
     Unplugged,
     Broke(String),
@@ -163,18 +163,18 @@ enum Cause {
 }
 
 async fn live_once(
-    started: Started,
+    started: StartedProgram,
     post: &Post,
-    place: &Arc<Workplace>,
+    place: &Arc<ProgramPlace>,
     was_down: bool,
     left_cancel: Option<&[ProgramFile]>,
-) -> End {
-    let Started { stdin, stdout, stderr, mut group, sandbox } = started;
+) -> LifeEnd {
+    let StartedProgram { stdin, stdout, stderr, mut group, sandbox } = started;
     let files = files::list_files(place).await;
     let has_grace = left_cancel != Some(files.as_slice());
-    let up = Beginning { sandbox: sandbox.map(SandboxLevel::as_str), files, has_grace };
+    let up = LifeStart { sandbox: sandbox.map(SandboxLevel::as_str), files, has_grace };
     let words = LastWords::heard_by(post.ear.clone());
-    let answered = Answered::default();
+    let answered = AnsweredFlag::default();
     let (over, is_over) = watch::channel(false);
     let (broke, breaking) = oneshot::channel();
     let mut joined = !was_down;
@@ -184,14 +184,14 @@ async fn live_once(
     let watching = async {
         let cause =
             wait_for_cause(stdin, &mut group, post, place, &answered, breaking, (&mut joined, &up)).await;
-        let is_overdue = matches!(cause, Cause::Overdue { .. });
+        let is_overdue = matches!(cause, EndCause::Overdue { .. });
         let fate = finish_life(cause, &mut group, post).await;
         over.send_replace(true);
         (fate, is_overdue)
     };
-    let pipe = Pipe::new(stdout, is_over.clone(), post.pace.rest_ms);
+    let pipe = ProgramPipe::new(stdout, is_over.clone(), post.pace.rest_ms);
     let hearing = async {
-        let frames = Frames::new(place.program.by_length, place.output_bytes);
+        let frames = FrameSplitter::new(place.program.by_length, place.output_bytes);
         let heard = read_documents(pipe, frames, post, &words, &answered).await;
         // Nothing listens any more if the program has ended by itself.
         let _ended_already = broke.send(heard);
@@ -206,34 +206,34 @@ async fn live_once(
         let code = recall.map_or(Code::ListenerLost, called_back);
         post.report_gone(token, code, words.clone()).await;
     }
-    let stopped = matches!(fate, Fate::Stopped(_));
+    let stopped = matches!(fate, ProgramFate::Stopped(_));
     let left_cancel = is_overdue.then_some(up.files);
-    End { words, answered: answered.so_far(), joined, hopeless: false, stopped, left_cancel }
+    LifeEnd { words, answered: answered.so_far(), joined, hopeless: false, stopped, left_cancel }
 }
 
 /// Brings the program what is on the mailbox until there is a reason to stop; then its stdin is closed.
 async fn wait_for_cause(
     stdin: ChildStdin,
-    group: &mut Group,
+    group: &mut ProgramGroup,
     post: &Post,
-    place: &Workplace,
-    answered: &Answered,
+    place: &ProgramPlace,
+    answered: &AnsweredFlag,
     mut breaking: oneshot::Receiver<Result<(), String>>,
-    (joined, up): (&mut bool, &Beginning),
-) -> Cause {
+    (joined, up): (&mut bool, &LifeStart),
+) -> EndCause {
     let grace = if up.has_grace { Duration::from_millis(post.pace.called_back_ms) } else { Duration::ZERO };
     let mut bringing = pin!(bring_deliveries(stdin, post, place));
     let mut proof = pin!(tokio::time::sleep(Duration::from_millis(post.pace.proof_ms)));
     loop {
         let proven = tokio::select! {
-            status = group.wait_for_exit() => return Cause::Exited(status),
-            () = &mut bringing => return Cause::Unplugged,
+            status = group.wait_for_exit() => return EndCause::Exited(status),
+            () = &mut bringing => return EndCause::Unplugged,
             heard = &mut breaking => return match heard {
-                Ok(Err(words)) => Cause::Broke(words),
-                _ => Cause::Unplugged,
+                Ok(Err(words)) => EndCause::Broke(words),
+                _ => EndCause::Unplugged,
             },
-            () = post.mailbox.wait_until_overdue(grace) => return Cause::Overdue { had_grace: up.has_grace },
-            () = post.wait_for_stop() => return Cause::Stop,
+            () = post.mailbox.wait_until_overdue(grace) => return EndCause::Overdue { had_grace: up.has_grace },
+            () = post.wait_for_stop() => return EndCause::Stop,
             (token, why) = post.mailbox.take_unsent() => {
                 post.report_gone(token, called_back(why), UNSENT.to_owned()).await;
                 false
@@ -249,7 +249,7 @@ async fn wait_for_cause(
 }
 
 /// Writes items to the program; returns when the program takes no more.
-async fn bring_deliveries(mut stdin: ChildStdin, post: &Post, place: &Workplace) {
+async fn bring_deliveries(mut stdin: ChildStdin, post: &Post, place: &ProgramPlace) {
     loop {
         let by_length = place.program.by_length;
         let item = post.mailbox.next().await;
@@ -279,30 +279,30 @@ async fn bring_deliveries(mut stdin: ChildStdin, post: &Post, place: &Workplace)
 }
 
 /// Ends the program as the cause requires.
-async fn finish_life(cause: Cause, group: &mut Group, post: &Post) -> Fate {
+async fn finish_life(cause: EndCause, group: &mut ProgramGroup, post: &Post) -> ProgramFate {
     let (ladder, because) = match cause {
-        Cause::Exited(status) => return Fate::Ended(status),
-        Cause::Unplugged => {
-            (Ladder::new_rest(&post.pace), "it closed its stdin or stdout and kept running".to_owned())
+        EndCause::Exited(status) => return ProgramFate::Ended(status),
+        EndCause::Unplugged => {
+            (EndLadder::new_rest(&post.pace), "it closed its stdin or stdout and kept running".to_owned())
         }
-        Cause::Broke(words) => (Ladder::new_kill(), words),
-        Cause::Overdue { had_grace: true } => {
-            (Ladder::new_kill(), "it kept a delivery that was called back".to_owned())
+        EndCause::Broke(words) => (EndLadder::new_kill(), words),
+        EndCause::Overdue { had_grace: true } => {
+            (EndLadder::new_kill(), "it kept a delivery that was called back".to_owned())
         }
-        Cause::Overdue { had_grace: false } => {
+        EndCause::Overdue { had_grace: false } => {
             let words = "a delivery was called back, and it left an earlier cancel unanswered";
-            (Ladder::new_kill(), words.to_owned())
+            (EndLadder::new_kill(), words.to_owned())
         }
-        Cause::Stop => {
-            return Fate::Stopped(group.end_group(Ladder::new_drain(&post.pace)).await);
+        EndCause::Stop => {
+            return ProgramFate::Stopped(group.end_group(EndLadder::new_drain(&post.pace)).await);
         }
     };
     let status = group.end_group(ladder).await;
-    if group.was_signalled() { Fate::Killed(because) } else { Fate::Ended(status) }
+    if group.was_signalled() { ProgramFate::Killed(because) } else { ProgramFate::Ended(status) }
 }
 
 /// How a life ended.
-enum Fate {
+enum ProgramFate {
     /// By itself, or killed by someone else.
     Ended(Option<ExitStatus>),
     /// Killed by us, for this reason.
@@ -311,21 +311,21 @@ enum Fate {
     Stopped(Option<ExitStatus>),
 }
 
-impl Fate {
+impl ProgramFate {
     /// How it ended, regardless of what it owed.
     fn describe_any_end(&self, age_ms: u64) -> String {
         match self {
-            Fate::Ended(status) | Fate::Stopped(status) => describe_end(*status, age_ms, false),
-            Fate::Killed(_) => self.describe_end(age_ms, false),
+            ProgramFate::Ended(status) | ProgramFate::Stopped(status) => describe_end(*status, age_ms, false),
+            ProgramFate::Killed(_) => self.describe_end(age_ms, false),
         }
     }
 
     fn describe_end(&self, age_ms: u64, owes: bool) -> String {
         let after = spell_duration(age_ms);
         match self {
-            Fate::Ended(status) => describe_end(*status, age_ms, owes),
-            Fate::Killed(because) => format!("stopped after {after} because {because}"),
-            Fate::Stopped(_) => format!("stopped with the organism after {after}"),
+            ProgramFate::Ended(status) => describe_end(*status, age_ms, owes),
+            ProgramFate::Killed(because) => format!("stopped after {after} because {because}"),
+            ProgramFate::Stopped(_) => format!("stopped with the organism after {after}"),
         }
     }
 }

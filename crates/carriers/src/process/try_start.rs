@@ -11,8 +11,8 @@ use tokio::sync::watch;
 
 use super::guarded::SpareWardens;
 use super::last_words::{LastWords, describe_end};
-use super::pipe::Pipe;
-use super::program::{self, Badge, Ladder, Started, Unstarted};
+use super::pipe::ProgramPipe;
+use super::program::{self, EndLadder, ProgramBadge, ProgramStartFault, StartedProgram};
 use super::variables::InheritedVariables;
 use crate::{CarrierWaits, NoEar};
 use systole_core::types::composition::ListenerProgram;
@@ -33,8 +33,10 @@ pub enum StartCheck {
 }
 
 /// Why a program cannot be started, in words.
-pub(super) fn explain_start(started: Result<Started, Unstarted>) -> Result<Started, String> {
-    started.map_err(|(Unstarted::Never(words) | Unstarted::NotNow(words))| words)
+pub(super) fn explain_start(
+    started: Result<StartedProgram, ProgramStartFault>,
+) -> Result<StartedProgram, String> {
+    started.map_err(|(ProgramStartFault::Never(words) | ProgramStartFault::NotNow(words))| words)
 }
 
 /// Tries a program.
@@ -46,7 +48,7 @@ pub async fn try_start(
     (organism, listener): (&Name, &Name),
     around: &InheritedVariables,
 ) -> Result<StartCheck, String> {
-    let badge = Badge { organism: organism.clone(), listener: listener.clone() };
+    let badge = ProgramBadge { organism: organism.clone(), listener: listener.clone() };
     if let Some(words) = program::find_missing(program, &badge, around) {
         return Err(words);
     }
@@ -54,7 +56,7 @@ pub async fn try_start(
         return Ok(StartCheck::Found);
     }
     let pace = CarrierWaits::default();
-    let Started { stdin, stdout, stderr, mut group, sandbox: _ } =
+    let StartedProgram { stdin, stdout, stderr, mut group, sandbox: _ } =
         explain_start(program::start_program(program, &badge, around, &SpareWardens::default()).await)?;
     let words = LastWords::heard_by(Arc::new(NoEar));
     let (over, is_over) = watch::channel(false);
@@ -64,14 +66,14 @@ pub async fn try_start(
             Ok(status) => Err(describe_end(status, group.age_ms(), false)),
             Err(_still_lives) => {
                 drop(stdin);
-                group.end_group(Ladder::new_drain(&pace)).await;
+                group.end_group(EndLadder::new_drain(&pace)).await;
                 Ok(if group.was_signalled() { StartCheck::Killed } else { StartCheck::Stayed })
             }
         };
         over.send_replace(true);
         found
     };
-    let mut out = Pipe::new(stdout, is_over.clone(), pace.rest_ms);
+    let mut out = ProgramPipe::new(stdout, is_over.clone(), pace.rest_ms);
     let reading = async { while !out.read_chunk().await.is_empty() {} };
     let (found, (), ()) = tokio::join!(watching, words.read_stderr(stderr, is_over, pace.rest_ms), reading);
     found.map_err(|sentence| words.append_to(&sentence))

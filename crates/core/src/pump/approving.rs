@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use systole_wire::payload::Payload;
 
-use super::closing::{Outcome, close_call};
-use super::decision_builder::{DecisionBuilder, Fact};
+use super::closing::{CallOutcome, close_call};
+use super::decision_builder::{DecisionBuilder, RecordFact};
 use super::failing;
-use super::requests::{self, Asking, to_refused};
+use super::requests::{self, PersonAsking, to_refused};
 use super::state::Approval;
 use crate::rules::{approval_payload, core_payload};
 use crate::types::codes::Code;
@@ -73,7 +73,7 @@ fn hold_for_approval(
         element: element.to_owned(),
         unknown,
     };
-    let asking = Asking {
+    let asking = PersonAsking {
         thread,
         call: path,
         place: path,
@@ -135,7 +135,7 @@ pub(super) fn rule_approval(
             };
             let refusal = Refusal::new(Code::RejectedApproval, words)
                 .fixed_by("change what the note says, or do without; a fixed one is asked about again");
-            close_rejected(d, (thread, path), approval, Outcome::Rejected, &refusal);
+            close_rejected(d, (thread, path), approval, CallOutcome::Rejected, &refusal);
         }
         // An approval has no choices; a person who chooses one is refused earlier.
         PersonDecision::Choose(_) => {}
@@ -193,7 +193,7 @@ fn amend_call(
     let config = d.find_call(thread, path).map_or_else(|| d.current_config(), |call| call.config);
     let hash = Digest::hash_bytes(amendment.bytes());
     let what = RecordCode::Approving(ApprovalEffect::Amendment);
-    let mut fact = Fact::from_core(RecordKind::Approval, what, amendment.bytes().clone())
+    let mut fact = RecordFact::from_core(RecordKind::Approval, what, amendment.bytes().clone())
         .with_addressee(listener)
         .with_call(path);
     fact.from = by.clone();
@@ -217,7 +217,7 @@ pub(super) fn expire_approval(
         false => "it needed a person's approval, and no one decided in time",
     };
     let refusal = Refusal::new(Code::ExpiredApproval, words).fixed_by("do without it, or ask for less");
-    close_rejected(d, (thread, path), approval, Outcome::Expired, &refusal);
+    close_rejected(d, (thread, path), approval, CallOutcome::Expired, &refusal);
 }
 
 fn record_decision(
@@ -238,7 +238,7 @@ fn record_decision(
         ApprovalOutcome::Expired => ApprovalEffect::Expired,
     };
     let body = approval_payload::write_decision(approval.id, outcome, by, hash, note);
-    let fact = Fact::from_core(RecordKind::Approval, RecordCode::Approving(what), body)
+    let fact = RecordFact::from_core(RecordKind::Approval, RecordCode::Approving(what), body)
         .with_addressee(by)
         .with_call(path);
     d.add_record(thread, fact.with_cause(cause).with_config(config));
@@ -249,14 +249,14 @@ fn close_rejected(
     d: &mut DecisionBuilder<'_>,
     (thread, path): (&ThreadId, &CallPath),
     approval: &Approval,
-    outcome: Outcome,
+    outcome: CallOutcome,
     refusal: &Refusal,
 ) {
     if approval.of_attempt {
         failing::dead_letter(d, thread, path);
     }
     let Some(call) = d.find_call(thread, path) else { return };
-    let fact = Fact::from_core(
+    let fact = RecordFact::from_core(
         RecordKind::Outcome,
         RecordCode::Code(refusal.code),
         core_payload::system_error(refusal),

@@ -3,7 +3,7 @@
 //! recorded.
 
 use super::approving::hold_if_due;
-use super::decision_builder::{DecisionBuilder, Fact};
+use super::decision_builder::{DecisionBuilder, RecordFact};
 use super::event::{BoundKey, Effect};
 use super::refusing::{may_act, refuse_asker};
 use super::state::{ThreadOpener, ThreadState};
@@ -129,7 +129,7 @@ fn go_on(
     }
     if let Some(word) = word {
         let call = steering::check_room(d, thread, &word)?;
-        let (seq, id) = steering::join_inbox(d, thread, &call, word, steering::Origin::Outside(key));
+        let (seq, id) = steering::join_inbox(d, thread, &call, word, steering::SteeringOrigin::Outside(key));
         let receipt = Receipt {
             thread: thread.clone(),
             seq,
@@ -158,7 +158,7 @@ fn open_request(
     admitted: &Admitted,
 ) -> Receipt {
     let call = CallPath::new_top(d.find_thread(thread).map_or(0, |t| t.top_calls) + 1);
-    let mut fact = Fact::from_core(
+    let mut fact = RecordFact::from_core(
         RecordKind::Message,
         RecordCode::Role(MessageRole::Request),
         admitted.bytes().clone(),

@@ -2,7 +2,7 @@
 //! something arrives that must wake its sender. Results arrive in the inbox whether they are awaited or not; the answer
 //! only says why the wait is over. An item never waits for news that its sender already has.
 
-use super::decision_builder::{DecisionBuilder, Fact};
+use super::decision_builder::{DecisionBuilder, RecordFact};
 use super::state::{AwaitedChildren, Call, Sort, Thread};
 use crate::rules::core_payload;
 use crate::types::ids::{CallPath, ThreadId};
@@ -24,10 +24,11 @@ pub(super) fn note_arrival(d: &mut DecisionBuilder<'_>, thread: &ThreadId, path:
         .collect();
     for (ordinal, why, finished, open) in over {
         let body = core_payload::await_over(why, finished, open);
-        let mut fact = Fact::from_core(RecordKind::Message, RecordCode::Role(MessageRole::Answer), body)
-            .with_addressee(&to)
-            .with_call(&path.append_item(turn, ordinal))
-            .with_config(config);
+        let mut fact =
+            RecordFact::from_core(RecordKind::Message, RecordCode::Role(MessageRole::Answer), body)
+                .with_addressee(&to)
+                .with_call(&path.append_item(turn, ordinal))
+                .with_config(config);
         fact.cause = cause;
         d.add_record(thread, fact);
     }

@@ -58,7 +58,7 @@ pub struct DueReport {
 }
 
 #[derive(Default, Debug)]
-struct Bucket {
+struct ReportBucket {
     /// When it will be full again.
     full_at: Millis,
     counts: BTreeMap<ThreadId, RefusalCount>,
@@ -69,9 +69,9 @@ struct Bucket {
 /// The buckets. A sender gets an entry with its first refusal. Names come from credentials and
 /// connections, so there are at most as many entries as the organism's file declares names.
 #[derive(Default, Debug)]
-pub struct Buckets(HashMap<Name, Bucket>);
+pub struct ReportBuckets(HashMap<Name, ReportBucket>);
 
-impl Buckets {
+impl ReportBuckets {
     /// Whether one more refusal of that sender is recorded.
     pub fn has_room(&self, sender: &Name, at: Millis) -> bool {
         let full_at = self.0.get(sender).map_or(at, |bucket| bucket.full_at);
@@ -108,7 +108,7 @@ impl Buckets {
         self.take_reports(|_| true)
     }
 
-    fn take_reports(&mut self, is_due: impl Fn(&Bucket) -> bool) -> Vec<DueReport> {
+    fn take_reports(&mut self, is_due: impl Fn(&ReportBucket) -> bool) -> Vec<DueReport> {
         let mut told = Vec::new();
         for (sender, bucket) in self.0.iter_mut().filter(|(_, bucket)| is_due(bucket)) {
             let counts = std::mem::take(&mut bucket.counts).into_iter();
@@ -139,8 +139,8 @@ mod tests {
     }
 
     /// Refuses at that moment while there is room, and returns how often.
-    fn drain(buckets: &mut Buckets, at: u64) -> usize {
-        let room = |buckets: &Buckets| buckets.has_room(&mallory(), Millis(at));
+    fn drain(buckets: &mut ReportBuckets, at: u64) -> usize {
+        let room = |buckets: &ReportBuckets| buckets.has_room(&mallory(), Millis(at));
         (0..1_000)
             .take_while(|_| {
                 room(buckets) && {
@@ -153,7 +153,7 @@ mod tests {
 
     #[test]
     fn twenty_at_once_then_one_a_second_and_never_more_than_twenty() {
-        let mut buckets = Buckets::default();
+        let mut buckets = ReportBuckets::default();
         assert_eq!(drain(&mut buckets, 100_000), 20);
         assert_eq!(drain(&mut buckets, 100_999), 0);
         assert_eq!(drain(&mut buckets, 101_000), 1);
@@ -165,7 +165,7 @@ mod tests {
 
     #[test]
     fn a_clock_that_is_set_back_costs_nobody_more_than_twenty_seconds() {
-        let mut buckets = Buckets::default();
+        let mut buckets = ReportBuckets::default();
         assert_eq!(drain(&mut buckets, 9_000_000), 20);
         assert_eq!(drain(&mut buckets, 1_000), 0);
         buckets.take_toll(toll(1_000, Some("sys")), Millis(0));
@@ -174,7 +174,7 @@ mod tests {
 
     #[test]
     fn withheld_refusals_are_reported_every_ten_seconds_with_the_first_and_last() {
-        let mut buckets = Buckets::default();
+        let mut buckets = ReportBuckets::default();
         assert_eq!(buckets.next_moment(), None);
         for n in 0..5_000 {
             buckets.take_toll(toll(70_000 + n, Some("sys")), Millis(n));
@@ -189,7 +189,7 @@ mod tests {
 
     #[test]
     fn threads_are_counted_apart_up_to_a_bound_and_the_end_tells_the_rest() {
-        let mut buckets = Buckets::default();
+        let mut buckets = ReportBuckets::default();
         for n in 0..100 {
             buckets.take_toll(toll(n, Some(&format!("sess-0123456789ab.c{n}"))), Millis(n));
         }

@@ -7,7 +7,7 @@
 use smallvec::SmallVec;
 
 use super::awaiting;
-use super::decision_builder::{DecisionBuilder, Fact};
+use super::decision_builder::{DecisionBuilder, RecordFact};
 use super::state::{CHILD, used_under};
 use crate::rules::budget_payload;
 use crate::types::budget::{Budgets, Ceiling, ExceededLimit, Measure, MoneySpent, UsedAmounts};
@@ -18,7 +18,7 @@ use crate::types::record::{MessageRole, RecordCode, RecordKind};
 use crate::types::refusal::Refusal;
 
 /// A limit, and how much of it is used.
-pub(super) struct Limit {
+pub(super) struct BudgetLimit {
     /// The thread that holds it: the root, or the child whose ceiling it is.
     thread: ThreadId,
     /// The budget use of that thread.
@@ -27,10 +27,10 @@ pub(super) struct Limit {
 }
 
 /// The limits of a call: those of the message from outside, and the ceilings of the threads above.
-pub(super) type Limits = SmallVec<[Limit; 2]>;
+pub(super) type BudgetLimits = SmallVec<[BudgetLimit; 2]>;
 
 /// A place in a tree: a thread, and one of its budget uses.
-type Place = (ThreadId, u32);
+type BudgetPlace = (ThreadId, u32);
 
 /// The limits of the message from outside that a call belongs to; `None` if the call began before there were
 /// limits.
@@ -43,7 +43,7 @@ pub(super) fn find_budgets<'a>(
     budgets_of(d, &root)
 }
 
-fn budgets_of<'a>(d: &DecisionBuilder<'a>, (root, budget_use): &Place) -> Option<&'a Budgets> {
+fn budgets_of<'a>(d: &DecisionBuilder<'a>, (root, budget_use): &BudgetPlace) -> Option<&'a Budgets> {
     let config = d.find_thread(root)?.budget_uses.get(budget_use)?.config;
     d.find_composition(config)?.budgets.as_ref()
 }
@@ -54,7 +54,7 @@ fn list_ceilings(
     d: &DecisionBuilder<'_>,
     thread: &ThreadId,
     path: &CallPath,
-) -> SmallVec<[(Place, Option<Ceiling>); 2]> {
+) -> SmallVec<[(BudgetPlace, Option<Ceiling>); 2]> {
     let mut line = SmallVec::new();
     let Some(mut budget_use) = d.find_call(thread, path).map(|call| call.budget_use) else { return line };
     let mut id = thread.clone();
@@ -85,8 +85,8 @@ pub(super) fn count_used(d: &DecisionBuilder<'_>, thread: &ThreadId, budget_use:
 }
 
 /// The limits that a new use by a call would count against.
-pub(super) fn collect_limits(d: &DecisionBuilder<'_>, thread: &ThreadId, path: &CallPath) -> Limits {
-    let mut limits = Limits::new();
+pub(super) fn collect_limits(d: &DecisionBuilder<'_>, thread: &ThreadId, path: &CallPath) -> BudgetLimits {
+    let mut limits = BudgetLimits::new();
     let line = list_ceilings(d, thread, path);
     let root = line.last().map(|(place, _)| place.clone());
     let Some((root, budgets)) = root.and_then(|root| Some((root.clone(), budgets_of(d, &root)?))) else {
@@ -97,7 +97,7 @@ pub(super) fn collect_limits(d: &DecisionBuilder<'_>, thread: &ThreadId, path: &
         let is_root = place == root;
         let mut limit = |what, used, limit| {
             let of = ExceededLimit { what, used, limit };
-            limits.push(Limit { thread: place.0.clone(), budget_use: place.1, of });
+            limits.push(BudgetLimit { thread: place.0.clone(), budget_use: place.1, of });
         };
         let most = if is_root { of_message(budgets) } else { ceiling.unwrap_or_default() };
         if let Some(most) = most.messages {
@@ -122,7 +122,7 @@ fn of_message(budgets: &Budgets) -> Ceiling {
     Ceiling { messages: Some(budgets.messages), tokens: budgets.tokens, spent }
 }
 
-impl Limit {
+impl BudgetLimit {
     /// The limit, with what is used of it.
     pub(super) fn to_exceeded(&self) -> ExceededLimit {
         self.of
@@ -155,7 +155,7 @@ impl Limit {
 }
 
 /// The first limit that has no room for this much more.
-pub(super) fn find_exceeded(limits: &[Limit], more: UsedAmounts) -> Option<ExceededLimit> {
+pub(super) fn find_exceeded(limits: &[BudgetLimit], more: UsedAmounts) -> Option<ExceededLimit> {
     let full = limits.iter().find(|limit| {
         let then = limit.with_use(more);
         then.used > limit.of.used && then.used > then.limit
@@ -202,7 +202,7 @@ pub(super) fn used_up(
 
 /// The ceiling of a child that is about to be spawned: its share of what is left after the spawn itself is
 /// counted.
-pub(super) fn compute_ceiling(limits: &[Limit], share_percent: u64) -> Ceiling {
+pub(super) fn compute_ceiling(limits: &[BudgetLimit], share_percent: u64) -> Ceiling {
     let share = |is_it: fn(Measure) -> bool| {
         let left = limits.iter().filter(|limit| is_it(limit.of.what)).map(|limit| {
             let then = limit.with_use(UsedAmounts::SPAWN);
@@ -224,28 +224,36 @@ pub(super) fn compute_ceiling(limits: &[Limit], share_percent: u64) -> Ceiling {
 
 /// Something new began and used this much. If it brought a limit to the warning mark, every open call under
 /// that limit is warned. A call without a further turn is not, because no turn could show the warning.
-pub(super) fn warn_limits(d: &mut DecisionBuilder<'_>, limits: &[Limit], more: UsedAmounts) {
+pub(super) fn warn_limits(d: &mut DecisionBuilder<'_>, limits: &[BudgetLimit], more: UsedAmounts) {
     for (limit, then) in list_crossed(limits, more) {
         report_limit(d, limit, &then);
     }
 }
 
 /// Tells every open call under a limit that most of it is used.
-pub(super) fn report_limit(d: &mut DecisionBuilder<'_>, limit: &Limit, then: &ExceededLimit) {
+pub(super) fn report_limit(d: &mut DecisionBuilder<'_>, limit: &BudgetLimit, then: &ExceededLimit) {
     for (thread, path) in calls_under(d, &limit.thread, limit.budget_use) {
         warn_call(d, &thread, &path, then);
     }
 }
 
 /// Like `warn`, for the call of a child that was just begun, which its parent did not know of before.
-pub(super) fn warn_child(d: &mut DecisionBuilder<'_>, limits: &[Limit], more: UsedAmounts, child: &ThreadId) {
+pub(super) fn warn_child(
+    d: &mut DecisionBuilder<'_>,
+    limits: &[BudgetLimit],
+    more: UsedAmounts,
+    child: &ThreadId,
+) {
     for (_, then) in list_crossed(limits, more) {
         warn_call(d, child, &CallPath::new_top(1), &then);
     }
 }
 
 /// The limits that this much more use brings to the warning mark, each with its use after that.
-fn list_crossed(limits: &[Limit], more: UsedAmounts) -> impl Iterator<Item = (&Limit, ExceededLimit)> {
+fn list_crossed(
+    limits: &[BudgetLimit],
+    more: UsedAmounts,
+) -> impl Iterator<Item = (&BudgetLimit, ExceededLimit)> {
     let with = limits.iter().map(move |limit| (limit, limit.with_use(more)));
     with.filter(|(limit, then)| !is_mostly_used(&limit.of) && is_mostly_used(then))
 }
@@ -255,7 +263,7 @@ fn warn_call(d: &mut DecisionBuilder<'_>, thread: &ThreadId, path: &CallPath, of
     if d.find_listener(call.config, &call.listener).is_none_or(|listener| listener.turns <= 1) {
         return;
     }
-    let fact = Fact::from_core(
+    let fact = RecordFact::from_core(
         RecordKind::Message,
         RecordCode::Role(MessageRole::Inbox),
         budget_payload::write_warning(of),

@@ -29,7 +29,7 @@ pub fn list_named(items: &[JudgedItem]) -> Vec<ThreadId> {
 }
 
 /// How a named thread is related to the call that names it.
-pub(super) enum Kinship {
+pub(super) enum ChildKinship {
     /// A child of the call that has not ended.
     Running(ThreadId),
     /// A child of the call that has ended.
@@ -41,29 +41,33 @@ pub(super) enum Kinship {
 }
 
 /// Looks up a thread by the id that the sender wrote.
-pub(super) fn find_kinship(d: &DecisionBuilder<'_>, turn: &Turn<'_>, id: &str) -> Kinship {
-    let Some(call) = d.find_call(turn.thread, turn.path) else { return Kinship::Foreign };
+pub(super) fn find_kinship(d: &DecisionBuilder<'_>, turn: &Turn<'_>, id: &str) -> ChildKinship {
+    let Some(call) = d.find_call(turn.thread, turn.path) else { return ChildKinship::Foreign };
     if let Some(child) = call.children.iter().find(|child| child.id.as_str() == id) {
-        return if child.ended.is_none() { Kinship::Running(child.id.clone()) } else { Kinship::Ended };
+        return if child.ended.is_none() {
+            ChildKinship::Running(child.id.clone())
+        } else {
+            ChildKinship::Ended
+        };
     }
-    let Ok(id) = ThreadId::parse(id) else { return Kinship::Foreign };
+    let Ok(id) = ThreadId::parse(id) else { return ChildKinship::Foreign };
     if turn.ended.contains(&id) {
-        return Kinship::Ended;
+        return ChildKinship::Ended;
     }
     if !call.may_have_ended(turn.thread, &id) {
-        return Kinship::Foreign;
+        return ChildKinship::Foreign;
     }
     let was_child = match turn.seen {
         Some(Ok(seen)) => seen.was_child.get(&id).copied(),
-        Some(Err(refusal)) => return Kinship::Unread(refusal.clone()),
+        Some(Err(refusal)) => return ChildKinship::Unread(refusal.clone()),
         None => None,
     };
     match was_child {
-        Some(true) => Kinship::Ended,
-        Some(false) => Kinship::Foreign,
+        Some(true) => ChildKinship::Ended,
+        Some(false) => ChildKinship::Foreign,
         None => {
             let words = format!("whether {id} was a child of this call was not read from the log");
-            Kinship::Unread(Refusal::new(Code::IngressUnavailable, words))
+            ChildKinship::Unread(Refusal::new(Code::IngressUnavailable, words))
         }
     }
 }

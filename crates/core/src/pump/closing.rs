@@ -5,7 +5,7 @@
 
 use super::awaiting;
 use super::budget_use;
-use super::decision_builder::{DecisionBuilder, Fact};
+use super::decision_builder::{DecisionBuilder, RecordFact};
 use super::event::Effect;
 use super::fold::is_failure;
 use super::state::{CHILD, OpenedBy, PendingItem, ThreadState};
@@ -19,7 +19,7 @@ use crate::types::refusal::Refusal;
 
 /// How a child's call ended, as the parent reads it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Outcome {
+pub(super) enum CallOutcome {
     Answered,
     Handled,
     Failed,
@@ -29,16 +29,16 @@ pub(super) enum Outcome {
     Budget,
 }
 
-impl Outcome {
+impl CallOutcome {
     const fn as_str(self) -> &'static str {
         match self {
-            Outcome::Answered => "answered",
-            Outcome::Handled => "handled",
-            Outcome::Failed => "failed",
-            Outcome::Rejected => "rejected",
-            Outcome::Expired => "expired",
-            Outcome::Cancelled => "cancelled",
-            Outcome::Budget => "budget",
+            CallOutcome::Answered => "answered",
+            CallOutcome::Handled => "handled",
+            CallOutcome::Failed => "failed",
+            CallOutcome::Rejected => "rejected",
+            CallOutcome::Expired => "expired",
+            CallOutcome::Cancelled => "cancelled",
+            CallOutcome::Budget => "budget",
         }
     }
 }
@@ -48,14 +48,14 @@ pub(super) fn close_call(
     d: &mut DecisionBuilder<'_>,
     thread: &ThreadId,
     path: &CallPath,
-    outcome: Outcome,
-    fact: Fact,
+    outcome: CallOutcome,
+    fact: RecordFact,
 ) {
     let by = Name::new_core();
     cancel_below(d, thread, path, &by);
     settle_item(d, thread, path, &fact);
     let body = fact.body.clone();
-    let payload = (outcome != Outcome::Handled).then_some(&*body);
+    let payload = (outcome != CallOutcome::Handled).then_some(&*body);
     tell_of_timer(d, thread, path, outcome, payload);
     d.add_record(thread, fact);
     if path.depth() == 0 && thread.parent().is_some() {
@@ -69,7 +69,7 @@ fn tell_of_timer(
     d: &mut DecisionBuilder<'_>,
     thread: &ThreadId,
     path: &CallPath,
-    outcome: Outcome,
+    outcome: CallOutcome,
     payload: Option<&[u8]>,
 ) {
     let Some(call) = d.find_call(thread, path) else { return };
@@ -80,9 +80,10 @@ fn tell_of_timer(
     let body = core_payload::timer_finished(timer, (thread, path, &listener), outcome.as_str(), payload);
     for to in tell {
         let next = CallPath::new_top(d.find_thread(thread).map_or(0, |thread| thread.top_calls) + 1);
-        let news = Fact::from_core(RecordKind::Message, RecordCode::Role(MessageRole::Tell), body.clone())
-            .with_addressee(to)
-            .with_call(&next);
+        let news =
+            RecordFact::from_core(RecordKind::Message, RecordCode::Role(MessageRole::Tell), body.clone())
+                .with_addressee(to)
+                .with_call(&next);
         d.add_record(thread, news.with_cause(cause).with_config(config));
     }
 }
@@ -95,7 +96,7 @@ pub(super) fn close_failed(
     refusal: &Refusal,
 ) {
     if let Some(fact) = refused_outcome(d, thread, path, refusal) {
-        close_call(d, thread, path, Outcome::Failed, fact);
+        close_call(d, thread, path, CallOutcome::Failed, fact);
     }
 }
 
@@ -112,7 +113,7 @@ pub(super) fn close_cancelled(
             call: path.clone(),
             why: CallBack::Cancelled,
         });
-        close_call(d, thread, path, Outcome::Cancelled, fact);
+        close_call(d, thread, path, CallOutcome::Cancelled, fact);
     }
 }
 
@@ -122,10 +123,10 @@ fn refused_outcome(
     thread: &ThreadId,
     path: &CallPath,
     refusal: &Refusal,
-) -> Option<Fact> {
+) -> Option<RecordFact> {
     let call = d.find_call(thread, path)?;
     let body = core_payload::system_error(refusal);
-    let fact = Fact::from_core(RecordKind::Outcome, RecordCode::Code(refusal.code), body);
+    let fact = RecordFact::from_core(RecordKind::Outcome, RecordCode::Code(refusal.code), body);
     Some(
         fact.with_addressee(&call.caller.clone())
             .with_call(path)
@@ -218,16 +219,16 @@ pub(super) fn end_thread(d: &mut DecisionBuilder<'_>, thread: &ThreadId, by: &Na
     let body = core_payload::thread_cancelled(thread, threads);
     d.add_record(
         thread,
-        Fact::from_core(RecordKind::Terminal, RecordCode::Code(Code::CancelledThread), body)
+        RecordFact::from_core(RecordKind::Terminal, RecordCode::Code(Code::CancelledThread), body)
             .with_addressee(by)
             .with_config(config),
     );
-    tell_parent(d, thread, Outcome::Cancelled, None);
+    tell_parent(d, thread, CallOutcome::Cancelled, None);
     threads
 }
 
 /// Puts `<thread-finished>` into the parent's chain and the inbox of the call that spawned the child.
-fn tell_parent(d: &mut DecisionBuilder<'_>, child: &ThreadId, outcome: Outcome, payload: Option<&[u8]>) {
+fn tell_parent(d: &mut DecisionBuilder<'_>, child: &ThreadId, outcome: CallOutcome, payload: Option<&[u8]>) {
     let Some((parent, state)) = child.parent().and_then(|id| Some((id.clone(), d.find_thread(&id)?))) else {
         return;
     };
@@ -240,7 +241,7 @@ fn tell_parent(d: &mut DecisionBuilder<'_>, child: &ThreadId, outcome: Outcome, 
     let used = budget_use::count_used(d, child, CHILD);
     let cause = d.last_id();
     let body = core_payload::thread_finished(child, outcome.as_str(), head, used, payload);
-    let mut fact = Fact::from_core(RecordKind::Message, RecordCode::Role(MessageRole::Inbox), body)
+    let mut fact = RecordFact::from_core(RecordKind::Message, RecordCode::Role(MessageRole::Inbox), body)
         .with_addressee(&listener)
         .with_call(&path)
         .with_config(config);
@@ -251,7 +252,7 @@ fn tell_parent(d: &mut DecisionBuilder<'_>, child: &ThreadId, outcome: Outcome, 
 
 /// A call is about to close with that fact. If one answer is enough and this is the first, the other calls
 /// are cancelled.
-fn settle_item(d: &mut DecisionBuilder<'_>, thread: &ThreadId, path: &CallPath, fact: &Fact) {
+fn settle_item(d: &mut DecisionBuilder<'_>, thread: &ThreadId, path: &CallPath, fact: &RecordFact) {
     if path.taker_number().is_none() || is_failure(fact.kind, fact.code, &fact.body) {
         return;
     }

@@ -4,7 +4,7 @@
 //! this one.
 
 use super::buckets::DueReport;
-use super::decision_builder::{DecisionBuilder, Fact};
+use super::decision_builder::{DecisionBuilder, RecordFact};
 use super::event::{ClientOrder, Decision, Effect, Event, EventKind, PumpNotice};
 use super::finishing::finish_decision;
 use super::fold::apply_to;
@@ -83,7 +83,7 @@ fn take_order(d: &mut DecisionBuilder<'_>, order: ClientOrder) {
 }
 
 fn tell_sys(d: &mut DecisionBuilder<'_>, body: std::sync::Arc<[u8]>) {
-    let fact = Fact::from_core(RecordKind::Message, RecordCode::Role(MessageRole::Told), body)
+    let fact = RecordFact::from_core(RecordKind::Message, RecordCode::Role(MessageRole::Told), body)
         .with_config(d.current_config());
     d.add_record(&ThreadId::new_sys(), fact);
 }
@@ -93,7 +93,7 @@ fn record_throttling(d: &mut DecisionBuilder<'_>, telling: &DueReport) {
     let DueReport { sender, place, count } = telling;
     let body = core_payload::write_throttling(count.count, count.first, count.last);
     let code = RecordCode::Code(throttled_code(d, sender));
-    let fact = Fact::from_core(RecordKind::Refusal, code, body)
+    let fact = RecordFact::from_core(RecordKind::Refusal, code, body)
         .with_addressee(sender)
         .with_config(d.current_config());
     d.add_record(&find_living(d, Some(place)), fact);
@@ -108,7 +108,7 @@ fn record_failed_logins(d: &mut DecisionBuilder<'_>, source: std::net::IpAddr, c
 
 fn refuse_in_sys(d: &mut DecisionBuilder<'_>, refusal: &Refusal) {
     let body = core_payload::system_error(refusal);
-    let fact = Fact::from_core(RecordKind::Refusal, RecordCode::Code(refusal.code), body)
+    let fact = RecordFact::from_core(RecordKind::Refusal, RecordCode::Code(refusal.code), body)
         .with_config(d.current_config());
     d.add_record(&ThreadId::new_sys(), fact);
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use sha2::{Digest as _, Sha256};
 use smallvec::SmallVec;
 
-use super::buckets::{Buckets, RefusalCost};
+use super::buckets::{RefusalCost, ReportBuckets};
 use super::event::{Decision, Effect};
 use super::replies::RecentReplies;
 use super::state::{BudgetUse, Call, CompositionBook, PumpState, Thread};
@@ -25,7 +25,7 @@ use crate::types::record::{Header, MessageRole, Record, RecordCode, RecordKind};
 use crate::types::time::Millis;
 
 /// A fact before it has its place, id and hashes.
-pub(super) struct Fact {
+pub(super) struct RecordFact {
     pub(super) kind: RecordKind,
     pub(super) code: Option<RecordCode>,
     pub(super) from: Name,
@@ -40,10 +40,10 @@ pub(super) struct Fact {
     pub(super) body: Arc<[u8]>,
 }
 
-impl Fact {
+impl RecordFact {
     /// A fact of the core, with only kind, mark and body.
-    pub(super) fn from_core(kind: RecordKind, code: RecordCode, body: Arc<[u8]>) -> Fact {
-        Fact {
+    pub(super) fn from_core(kind: RecordKind, code: RecordCode, body: Arc<[u8]>) -> RecordFact {
+        RecordFact {
             kind,
             code: Some(code),
             from: Name::new_core(),
@@ -59,27 +59,27 @@ impl Fact {
         }
     }
 
-    pub(super) fn with_addressee(mut self, to: &Name) -> Fact {
+    pub(super) fn with_addressee(mut self, to: &Name) -> RecordFact {
         self.to = Some(to.clone());
         self
     }
 
-    pub(super) fn with_call(mut self, call: &CallPath) -> Fact {
+    pub(super) fn with_call(mut self, call: &CallPath) -> RecordFact {
         self.call = Some(call.clone());
         self
     }
 
-    pub(super) fn with_turn(mut self, turn: u32, ordinal: u32) -> Fact {
+    pub(super) fn with_turn(mut self, turn: u32, ordinal: u32) -> RecordFact {
         (self.turn, self.ordinal) = (Some(turn), Some(ordinal));
         self
     }
 
-    pub(super) fn with_cause(mut self, cause: MessageId) -> Fact {
+    pub(super) fn with_cause(mut self, cause: MessageId) -> RecordFact {
         self.cause = Some(cause);
         self
     }
 
-    pub(super) fn with_config(mut self, config: Digest) -> Fact {
+    pub(super) fn with_config(mut self, config: Digest) -> RecordFact {
         self.config = config;
         self
     }
@@ -89,7 +89,7 @@ impl Fact {
 pub(super) struct DecisionBuilder<'a> {
     pub(super) threads: &'a mut FastMap<ThreadId, Thread>,
     pub(super) book: &'a CompositionBook,
-    buckets: &'a Buckets,
+    buckets: &'a ReportBuckets,
     running: &'a RunningBudgets,
     replies: &'a RecentReplies,
     pub(super) at: Millis,
@@ -218,7 +218,7 @@ impl<'a> DecisionBuilder<'a> {
     }
 
     /// Seals a fact at the end of a thread's chain and folds it in.
-    pub(super) fn add_record(&mut self, thread: &ThreadId, fact: Fact) -> (u64, MessageId) {
+    pub(super) fn add_record(&mut self, thread: &ThreadId, fact: RecordFact) -> (u64, MessageId) {
         let at = self.at;
         let (random, salt) = self.draw_random();
         let parts = self.seal_parts(&fact.body, salt);

@@ -19,7 +19,7 @@ use crate::types::time::Millis;
 
 /// Work that waits for a listener, and the number of its deliveries that are out.
 #[derive(Debug, Default)]
-struct Queue {
+struct ListenerQueue {
     /// Further attempts, and those of an earlier life of the pump. They go first, in their order.
     first: VecDeque<ReadyTurn>,
     waiting: VecDeque<ReadyTurn>,
@@ -29,7 +29,7 @@ struct Queue {
     behind: Option<&'static str>,
 }
 
-impl Queue {
+impl ListenerQueue {
     fn put(&mut self, work: ReadyTurn) {
         let is_first = work.id.attempt > 1;
         if is_first { self.first.push_back(work) } else { self.waiting.push_back(work) }
@@ -51,7 +51,7 @@ pub enum TimeRuns {
 
 /// A delivery that is out.
 #[derive(Debug)]
-struct Out {
+struct DispatchedTurn {
     lease: Arc<Lease>,
     /// Whether it is on another machine.
     is_elsewhere: bool,
@@ -70,7 +70,7 @@ struct Out {
     read_to: u64,
 }
 
-impl Out {
+impl DispatchedTurn {
     fn ends(&self) -> Option<Millis> {
         let hard = self.deadline?;
         Some(self.idle_until.map_or(hard, |idle| idle.min(hard)))
@@ -80,12 +80,12 @@ impl Out {
 /// Waiting work and deliveries that are out.
 #[derive(Debug, Default)]
 pub struct DispatchQueue {
-    queues: FastMap<Name, Queue>,
+    queues: FastMap<Name, ListenerQueue>,
     later: BTreeMap<(Millis, u64), ReadyTurn>,
     /// Work that its carrier could not begin. It keeps its slot until it is due.
     put_off: BTreeMap<(Millis, u64), ReadyTurn>,
     arrivals: u64,
-    out: FastMap<LeaseToken, Out>,
+    out: FastMap<LeaseToken, DispatchedTurn>,
     by_call: FastMap<(ThreadId, CallPath), LeaseToken>,
     ends: BTreeSet<(Millis, LeaseToken)>,
     woken: BTreeSet<Name>,
@@ -224,7 +224,7 @@ impl DispatchQueue {
         };
         let (is_elsewhere, asks, next_page, read_to) = (runs == TimeRuns::WhenTaken, 0, None, 0);
         let lease_of = lease.clone();
-        let out = Out {
+        let out = DispatchedTurn {
             lease: lease_of,
             is_elsewhere,
             when_taken_ms,
@@ -303,7 +303,7 @@ impl DispatchQueue {
     }
 
     /// Removes a delivery from those that are out.
-    fn take_in(&mut self, token: &LeaseToken) -> Option<Out> {
+    fn take_in(&mut self, token: &LeaseToken) -> Option<DispatchedTurn> {
         let out = self.out.remove(token)?;
         if let Some(end) = out.ends() {
             self.ends.remove(&(end, token.clone()));
@@ -318,7 +318,7 @@ impl DispatchQueue {
     /// A delivery that its carrier could not begin: it is no longer out, keeps its slot, and is due again at that
     /// moment.
     pub fn put_off(&mut self, token: &LeaseToken, due: Millis) {
-        let Some(Out { lease, .. }) = self.take_in(token) else { return };
+        let Some(DispatchedTurn { lease, .. }) = self.take_in(token) else { return };
         self.arrivals += 1;
         let work = ReadyTurn {
             listener: lease.listener.clone(),

@@ -2,7 +2,7 @@
 //! with it. A thread at work can only be cancelled, with the command for that.
 
 use super::closing::not_alive;
-use super::decision_builder::{DecisionBuilder, Fact};
+use super::decision_builder::{DecisionBuilder, RecordFact};
 use super::event::Effect;
 use super::refusing::{may_act, refuse_asker};
 use super::state::{Thread, ThreadState};
@@ -29,7 +29,8 @@ pub(super) fn end_thread(d: &mut DecisionBuilder<'_>, ticket: Ticket, by: &Name,
     if let Some(refusal) = refusal {
         return refuse_asker(d, ticket, by, Some(thread), Refused { refusal, kept: None });
     }
-    let fact = Fact::from_core(RecordKind::Terminal, RecordCode::Ended, core_payload::thread_ended(thread));
+    let fact =
+        RecordFact::from_core(RecordKind::Terminal, RecordCode::Ended, core_payload::thread_ended(thread));
     let fact = fact.with_addressee(by).with_config(d.current_config());
     d.add_record(thread, fact);
     d.add_effect(Effect::Done { ticket });

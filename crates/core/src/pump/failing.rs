@@ -2,7 +2,7 @@
 //! dead letter and a failed call, whose caller gets the reason.
 
 use super::closing::close_failed;
-use super::decision_builder::{DecisionBuilder, Fact};
+use super::decision_builder::{DecisionBuilder, RecordFact};
 use super::event::Effect;
 use super::state::Call;
 use super::wrapping;
@@ -59,7 +59,7 @@ pub(super) fn dead_letter(d: &mut DecisionBuilder<'_>, thread: &ThreadId, path: 
     let Some(call) = d.find_call(thread, path) else { return };
     let (turn, attempt) = (call.settled + 1, call.attempts.max(1));
     let body = core_payload::dead_letter(&work_key(thread, path, turn), attempt);
-    let letter = Fact::from_core(RecordKind::Outcome, RecordCode::DeadLetter, body)
+    let letter = RecordFact::from_core(RecordKind::Outcome, RecordCode::DeadLetter, body)
         .with_addressee(&call.listener.clone())
         .with_call(path);
     let mut letter = letter.with_cause(call.ready_cause).with_config(call.config);
@@ -100,7 +100,7 @@ pub(super) fn goes_through(d: &mut DecisionBuilder<'_>, id: &AttemptId, state: &
     let number = id.attempt + u32::from(is_next);
     let body = core_payload::attempt_state(number, call.not_before, state);
     let code = RecordCode::Attempting(state.effect());
-    let mut fact = Fact::from_core(RecordKind::Attempt, code, body)
+    let mut fact = RecordFact::from_core(RecordKind::Attempt, code, body)
         .with_addressee(&call.listener.clone())
         .with_call(&id.call)
         .with_cause(call.ready_cause)
@@ -171,7 +171,7 @@ fn record_attempt(
     let Some(call) = d.find_call(thread, path) else { return };
     let mark = attempt.code.map(RecordCode::Code);
     let mut fact =
-        Fact::from_core(RecordKind::Attempt, RecordCode::Handled, core_payload::write_attempt(attempt))
+        RecordFact::from_core(RecordKind::Attempt, RecordCode::Handled, core_payload::write_attempt(attempt))
             .with_addressee(&call.listener.clone())
             .with_call(path)
             .with_cause(call.ready_cause)

@@ -5,7 +5,7 @@
 
 use super::approving::hold_if_due;
 use super::budget_use;
-use super::decision_builder::{DecisionBuilder, Fact};
+use super::decision_builder::{DecisionBuilder, RecordFact};
 use super::looping;
 use super::turn::Turn;
 use crate::types::budget::UsedAmounts;
@@ -39,11 +39,12 @@ pub(super) fn begin_gathering(
         .map(|(number, (to, is_dangerous))| (item.append_taker(number), to, *is_dangerous))
         .collect();
     for (path, to, _) in &calls {
-        let mut fact = Fact::from_core(RecordKind::Message, RecordCode::Role(role), admitted.bytes().clone())
-            .with_addressee(to)
-            .with_call(path)
-            .with_cause(turn.cause)
-            .with_config(turn.config);
+        let mut fact =
+            RecordFact::from_core(RecordKind::Message, RecordCode::Role(role), admitted.bytes().clone())
+                .with_addressee(to)
+                .with_call(path)
+                .with_cause(turn.cause)
+                .with_config(turn.config);
         fact.from = turn.sender.clone();
         d.add_record(turn.thread, fact);
     }

@@ -8,7 +8,7 @@ use systole_wire::journal::{EntryLabel, JournalEntry, ModelCallOutcome};
 use systole_wire::payload::Payload;
 use systole_wire::told::PumpAnswer;
 
-use super::decision_builder::{DecisionBuilder, Fact};
+use super::decision_builder::{DecisionBuilder, RecordFact};
 use super::event::{Effect, JournalRecall};
 use super::primitives::recall;
 use super::reserving;
@@ -61,7 +61,7 @@ pub(super) fn take_entry(
         JournalEntry::Result(_) => JournalEffect::Result,
     };
     let mut fact =
-        Fact::from_core(RecordKind::Journal, RecordCode::Journaling(mark), body).with_call(turn.path);
+        RecordFact::from_core(RecordKind::Journal, RecordCode::Journaling(mark), body).with_call(turn.path);
     fact.from = turn.sender.clone();
     fact.turn = Some(turn.number);
     d.add_record(turn.thread, fact.with_cause(turn.cause).with_config(turn.config));
@@ -155,7 +155,7 @@ fn refuse_entry(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, lease: &Lease, id:
         d.charge_refusal(&turn.sender, None);
         refusal.hash = kept.map(|bytes| d.keep_document(&bytes));
         let body = core_payload::system_error(&refusal);
-        let fact = Fact::from_core(RecordKind::Refusal, RecordCode::Code(refusal.code), body)
+        let fact = RecordFact::from_core(RecordKind::Refusal, RecordCode::Code(refusal.code), body)
             .with_addressee(&turn.sender)
             .with_call(turn.path);
         d.add_record(turn.thread, fact.with_cause(turn.cause).with_config(turn.config));

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use super::decision_builder::{DecisionBuilder, Fact};
+use super::decision_builder::{DecisionBuilder, RecordFact};
 use super::turn::Turn;
 use crate::rules::core_payload;
 use crate::types::codes::Code;
@@ -54,7 +54,7 @@ pub(super) fn report_loop(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, to: &Nam
     let refusal =
         Refusal::new(Code::RepeatedCall, words).fixed_by("use an answer, or ask for something else");
     let body = core_payload::system_error(&refusal);
-    let fact = Fact::from_core(RecordKind::Message, RecordCode::Role(MessageRole::Inbox), body)
+    let fact = RecordFact::from_core(RecordKind::Message, RecordCode::Role(MessageRole::Inbox), body)
         .with_call(turn.path)
         .with_addressee(&turn.sender);
     d.add_record(turn.thread, fact.with_cause(turn.cause).with_config(turn.config));

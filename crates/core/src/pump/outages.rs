@@ -37,7 +37,7 @@ pub enum TrialRoom {
 
 /// The calls that wait for the same.
 #[derive(Debug, Default)]
-struct Outage {
+struct PartyOutage {
     waiting: VecDeque<ReadyTurn>,
     /// Those that may go on, and have no slot yet.
     going: Vec<ReadyTurn>,
@@ -59,7 +59,7 @@ struct Outage {
     next: Option<Millis>,
 }
 
-impl Outage {
+impl PartyOutage {
     fn is_trial(&self, call: &(ThreadId, CallPath)) -> bool {
         self.tries.as_ref().is_some_and(|tried| is_of(tried, call))
     }
@@ -100,13 +100,13 @@ impl Outage {
 
 /// All outages that calls wait for without a slot.
 #[derive(Debug, Default)]
-pub struct Outages {
-    all: BTreeMap<AwayParty, Outage>,
+pub struct OutageTable {
+    all: BTreeMap<AwayParty, PartyOutage>,
     /// Whether no call goes on by itself, since the log says when it did.
     is_recorded: bool,
 }
 
-impl Outages {
+impl OutageTable {
     /// Lets no call go on by itself.
     pub fn follow_record(&mut self) {
         self.is_recorded = true;

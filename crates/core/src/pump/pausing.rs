@@ -3,7 +3,7 @@
 //! recorded as usual.
 
 use super::closing;
-use super::decision_builder::{DecisionBuilder, Fact};
+use super::decision_builder::{DecisionBuilder, RecordFact};
 use super::event::{Effect, PauseOrder};
 use super::refusing::{may_act, refuse_asker};
 use super::state::Thread;
@@ -36,7 +36,7 @@ pub(super) fn apply_pause(d: &mut DecisionBuilder<'_>, pause: &PauseOrder) {
             true => (SteerEffect::Paused, approval_payload::write_pause(by, note.as_deref())),
             false => (SteerEffect::Resumed, approval_payload::write_resume(by)),
         };
-        let fact = Fact::from_core(RecordKind::Steer, RecordCode::Steering(what), body)
+        let fact = RecordFact::from_core(RecordKind::Steer, RecordCode::Steering(what), body)
             .with_addressee(by)
             .with_config(config);
         d.add_record(&place, fact);

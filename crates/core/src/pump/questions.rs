@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::decision_builder::{DecisionBuilder, Fact};
+use super::decision_builder::{DecisionBuilder, RecordFact};
 use super::state::Question;
 use crate::rules::core_payload;
 use crate::rules::question::{self, QuestionOutcome};
@@ -83,7 +83,7 @@ fn answer_question(d: &mut DecisionBuilder<'_>, thread: &ThreadId, place: &CallP
     let Some(call) = d.find_call(thread, &caller) else { return };
     let Some(item) = call.items.iter().find(|item| item.ordinal == ordinal) else { return };
     let (to, cause, config) = (call.listener.clone(), item.id, call.config);
-    let fact = Fact::from_core(RecordKind::Message, RecordCode::Role(MessageRole::Answer), body)
+    let fact = RecordFact::from_core(RecordKind::Message, RecordCode::Role(MessageRole::Answer), body)
         .with_addressee(&to)
         .with_call(place);
     d.add_record(thread, fact.with_cause(cause).with_config(config));

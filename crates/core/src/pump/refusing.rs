@@ -1,6 +1,6 @@
 //! Deciding on refusals that belong to no call, and whether a client may act on a thread.
 
-use super::decision_builder::{DecisionBuilder, Fact};
+use super::decision_builder::{DecisionBuilder, RecordFact};
 use super::event::Effect;
 use super::state::ThreadState;
 use crate::rules::admit::cut_excerpt;
@@ -38,7 +38,7 @@ pub(super) fn refuse_outside_calls(
     }
     let body = core_payload::system_error(&refusal);
     let config = d.current_config();
-    let fact = Fact::from_core(RecordKind::Refusal, RecordCode::Code(refusal.code), body)
+    let fact = RecordFact::from_core(RecordKind::Refusal, RecordCode::Code(refusal.code), body)
         .with_addressee(to)
         .with_config(config);
     d.add_record(&place, fact);

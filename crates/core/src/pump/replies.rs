@@ -60,10 +60,10 @@ pub struct RepliedDelivery {
 }
 
 /// A turn of a call.
-type Turn = (ThreadId, CallPath, u32);
+type ReplyTurn = (ThreadId, CallPath, u32);
 
 /// A record that settled a turn.
-struct Settled {
+struct SettledReply {
     listener: Name,
     /// The record after which the turn could be delivered: every attempt at it is recorded later.
     cause: MessageId,
@@ -72,10 +72,10 @@ struct Settled {
 
 /// The replies that the newest records show. The records may be read in any order.
 #[derive(Default)]
-struct Newest {
+struct NewestReplies {
     seen: HashSet<MessageId>,
-    attempts: HashMap<Turn, u32>,
-    settled: HashMap<Turn, Settled>,
+    attempts: HashMap<ReplyTurn, u32>,
+    settled: HashMap<ReplyTurn, SettledReply>,
     /// Attempts that were followed by another because their listener reported a failure.
     failed: Vec<RepliedDelivery>,
     /// Turns whose last attempt failed, by their call.
@@ -88,7 +88,7 @@ struct Newest {
 /// left out: a reply without items that leaves its call unanswered, and a failure after a model call whose
 /// outcome is unknown.
 pub fn on_record(reader: &dyn LogReader, last: Position) -> Result<Vec<RepliedDelivery>, LogFault> {
-    let mut newest = Newest::default();
+    let mut newest = NewestReplies::default();
     let mut left = limits::REPLIES_READ_BYTES;
     let oldest = last.0.saturating_sub(limits::REPLIES_READ);
     let mut end = last.0;
@@ -103,7 +103,7 @@ pub fn on_record(reader: &dyn LogReader, last: Position) -> Result<Vec<RepliedDe
     }
     newest.close_newest();
     let mut found = newest.failed;
-    for ((thread, call, turn), Settled { listener, cause, seq }) in newest.settled {
+    for ((thread, call, turn), SettledReply { listener, cause, seq }) in newest.settled {
         let place = (thread, call, turn);
         let attempt = if newest.seen.contains(&cause) {
             Some(newest.attempts.get(&place).copied().unwrap_or(1))
@@ -121,7 +121,7 @@ pub fn on_record(reader: &dyn LogReader, last: Position) -> Result<Vec<RepliedDe
     Ok(found)
 }
 
-impl Newest {
+impl NewestReplies {
     fn read_record(&mut self, record: &Record) {
         let h = &record.header;
         self.seen.insert(h.id);
@@ -174,7 +174,7 @@ impl Newest {
         if let (true, Some((call, turn)), Some(listener), Some(cause)) =
             (is_of_reply, place, listener, h.cause)
         {
-            let settled = Settled { listener, cause, seq: h.seq };
+            let settled = SettledReply { listener, cause, seq: h.seq };
             self.settled.entry((h.thread.clone(), call, turn)).or_insert(settled);
         }
     }
@@ -184,7 +184,7 @@ impl Newest {
         for (place, cause, seq) in std::mem::take(&mut self.closed) {
             if let Some((turn, listener)) = self.dead.remove(&place) {
                 let (thread, call) = place;
-                let settled = Settled { listener, cause, seq };
+                let settled = SettledReply { listener, cause, seq };
                 self.settled.entry((thread, call, turn)).or_insert(settled);
             }
         }
@@ -195,7 +195,7 @@ impl Newest {
 /// due; returns `None` if that is too far back.
 fn look_back(
     reader: &dyn LogReader,
-    (thread, call, turn): &Turn,
+    (thread, call, turn): &ReplyTurn,
     cause: MessageId,
     seq: u64,
     left: &mut usize,

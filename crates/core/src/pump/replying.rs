@@ -5,8 +5,8 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use super::approving::hold_if_due;
 use super::budget_use;
-use super::closing::{Outcome, close_call, close_failed};
-use super::decision_builder::{DecisionBuilder, Fact};
+use super::closing::{CallOutcome, close_call, close_failed};
+use super::decision_builder::{DecisionBuilder, RecordFact};
 use super::event::Effect;
 use super::failing::{self, fail_attempt};
 use super::gathering;
@@ -187,7 +187,7 @@ fn false_sender(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, claimed: String) {
 
 /// Puts a core payload into the inbox that the sender's next turn shows.
 fn tell_later(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, body: std::sync::Arc<[u8]>) {
-    let fact = Fact::from_core(RecordKind::Message, RecordCode::Role(MessageRole::Inbox), body)
+    let fact = RecordFact::from_core(RecordKind::Message, RecordCode::Role(MessageRole::Inbox), body)
         .with_call(turn.path)
         .with_addressee(&turn.sender);
     d.add_record(turn.thread, fact.with_cause(turn.cause).with_config(turn.config));
@@ -254,14 +254,15 @@ pub fn not_alone() -> Refusal {
 }
 
 fn record_handled(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>) {
-    let mut fact = Fact::from_core(RecordKind::Outcome, RecordCode::Handled, core_payload::write_handled())
-        .with_addressee(&turn.caller)
-        .with_call(turn.path)
-        .with_cause(turn.cause)
-        .with_config(turn.config);
+    let mut fact =
+        RecordFact::from_core(RecordKind::Outcome, RecordCode::Handled, core_payload::write_handled())
+            .with_addressee(&turn.caller)
+            .with_call(turn.path)
+            .with_cause(turn.cause)
+            .with_config(turn.config);
     fact.from = turn.sender.clone();
     fact.turn = Some(turn.number);
-    close_call(d, turn.thread, turn.path, Outcome::Handled, fact);
+    close_call(d, turn.thread, turn.path, CallOutcome::Handled, fact);
 }
 
 fn refuse_silent(turn: &Turn<'_>) -> Refusal {
@@ -382,7 +383,7 @@ fn take_final(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, ordinal: u32, admitt
         )
         .with_addressee(&turn.caller);
     fact.from = turn.sender.clone();
-    close_call(d, turn.thread, turn.path, Outcome::Answered, fact);
+    close_call(d, turn.thread, turn.path, CallOutcome::Answered, fact);
 }
 
 /// Records one item that is no final; returns the refusal if there is one.

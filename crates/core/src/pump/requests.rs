@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::decision_builder::{DecisionBuilder, Fact};
+use super::decision_builder::{DecisionBuilder, RecordFact};
 use super::event::Effect;
 use crate::types::composition::ApprovalRule;
 use crate::types::flow::Refused;
@@ -12,7 +12,7 @@ use crate::types::record::{ApprovalEffect, MessageRole, RecordCode, RecordKind};
 use crate::types::refusal::Refusal;
 
 /// A request that is about to be recorded.
-pub(super) struct Asking<'a> {
+pub(super) struct PersonAsking<'a> {
     pub(super) thread: &'a ThreadId,
     /// The call that waits.
     pub(super) call: &'a CallPath,
@@ -43,10 +43,10 @@ pub(super) fn count_made(d: &DecisionBuilder<'_>) -> u64 {
 }
 
 /// Records a request, counts it in `sys`, sends the news to its listeners, and waits for its expiry.
-pub(super) fn open_request(d: &mut DecisionBuilder<'_>, id: PersonRequestId, asking: Asking<'_>) {
-    let Asking { thread, call, place, what, config, cause, rule, expires_ms, is_first, body } = asking;
+pub(super) fn open_request(d: &mut DecisionBuilder<'_>, id: PersonRequestId, asking: PersonAsking<'_>) {
+    let PersonAsking { thread, call, place, what, config, cause, rule, expires_ms, is_first, body } = asking;
     let fact = || {
-        Fact::from_core(RecordKind::Approval, RecordCode::Approving(what), body.clone())
+        RecordFact::from_core(RecordKind::Approval, RecordCode::Approving(what), body.clone())
             .with_addressee(&Name::new_person())
             .with_config(config)
     };
@@ -55,11 +55,12 @@ pub(super) fn open_request(d: &mut DecisionBuilder<'_>, id: PersonRequestId, ask
     let first = if is_first { 0 } else { u32::try_from(seq).unwrap_or(u32::MAX) };
     for (ordinal, listener) in (first..).zip(&rule.tell) {
         // Turn 0 has no items, so the outcome of this call answers no one.
-        let tell = Fact::from_core(RecordKind::Message, RecordCode::Role(MessageRole::Tell), body.clone())
-            .with_addressee(listener)
-            .with_call(&call.append_item(0, ordinal))
-            .with_cause(asked)
-            .with_config(config);
+        let tell =
+            RecordFact::from_core(RecordKind::Message, RecordCode::Role(MessageRole::Tell), body.clone())
+                .with_addressee(listener)
+                .with_call(&call.append_item(0, ordinal))
+                .with_cause(asked)
+                .with_config(config);
         d.add_record(thread, tell);
     }
     let (thread, place, at) = (thread.clone(), place.clone(), d.at().add_ms(expires_ms));

@@ -8,7 +8,7 @@
 use systole_wire::journal::{JournalEntry, ModelStarted};
 use systole_wire::money::{Currency, Money};
 
-use super::budget_use::{self, Limit};
+use super::budget_use::{self, BudgetLimit};
 use super::decision_builder::DecisionBuilder;
 use super::turn::Turn;
 use super::wrapping;
@@ -25,7 +25,7 @@ pub(super) fn find_refusal(
 ) -> Option<(ExceededLimit, Refusal)> {
     let wanted = count_wanted(started);
     let limits = list_limits(d, turn.thread, turn.path);
-    let has_no_room = |limit: &&Limit| {
+    let has_no_room = |limit: &&BudgetLimit| {
         let of = limit.to_exceeded();
         // A call that does not say what it may use needs at least something.
         limit.with_use(wanted).used > of.limit || wanted_of(started, limit).is_none() && of.used >= of.limit
@@ -91,13 +91,13 @@ fn count_wanted(started: &ModelStarted) -> UsedAmounts {
 }
 
 /// How much of a limit a start says it may use; `None` if it does not say.
-fn wanted_of(started: &ModelStarted, limit: &Limit) -> Option<u64> {
+fn wanted_of(started: &ModelStarted, limit: &BudgetLimit) -> Option<u64> {
     match limit.to_exceeded().what {
         Measure::Tokens => started.reserve_tokens,
         _ => started.reserve_money.map(|money| money.micros),
     }
 }
 
-fn list_limits(d: &DecisionBuilder<'_>, thread: &ThreadId, path: &CallPath) -> Vec<Limit> {
-    budget_use::collect_limits(d, thread, path).into_iter().filter(Limit::is_of_models).collect()
+fn list_limits(d: &DecisionBuilder<'_>, thread: &ThreadId, path: &CallPath) -> Vec<BudgetLimit> {
+    budget_use::collect_limits(d, thread, path).into_iter().filter(BudgetLimit::is_of_models).collect()
 }

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::budget_use::{BudgetUse, CHILD, WrapUp, used_under};
 pub use self::timer::{FiringTarget, Timer, TimerFiring};
-use super::buckets::Buckets;
+use super::buckets::ReportBuckets;
 use super::replies::RecentReplies;
 use super::wall::RunningBudgets;
 use crate::rules::loops::LoopMemory;
@@ -40,7 +40,7 @@ pub struct PumpState {
     pub book: CompositionBook,
     /// How many more refusals of each sender are recorded one by one. Not a fold: the buckets are full at each
     /// start.
-    pub buckets: Buckets,
+    pub buckets: ReportBuckets,
     /// The running time budgets. Not a fold: filled again from the fold at each start.
     pub running: RunningBudgets,
     /// The deliveries that have their reply. Not a fold: the newest are read from the log at each start.

@@ -6,8 +6,8 @@
 use std::sync::Arc;
 
 use super::awaiting;
-use super::children::{Kinship, find_kinship};
-use super::decision_builder::{DecisionBuilder, Fact, first_top_call};
+use super::children::{ChildKinship, find_kinship};
+use super::decision_builder::{DecisionBuilder, RecordFact, first_top_call};
 use super::state::{Call, CallState, Sort};
 use super::turn::{Turn, no_thread, refuse_item};
 use crate::rules::core_payload;
@@ -31,7 +31,7 @@ pub(super) struct SteeringMessage<'a> {
 }
 
 /// The origin of a message.
-pub(super) enum Origin<'a> {
+pub(super) enum SteeringOrigin<'a> {
     /// From outside, with that key.
     Outside(&'a Key),
     /// From the call that spawned the thread: the record of the item.
@@ -56,10 +56,10 @@ pub(super) fn steer_item(
     judged: Result<Admitted, Refused>,
 ) -> Option<Refusal> {
     let child = &match find_kinship(d, turn, thread) {
-        Kinship::Running(child) => child,
-        Kinship::Ended => return Some(no_thread(d, turn, ordinal, thread, true, payload)),
-        Kinship::Foreign => return Some(no_thread(d, turn, ordinal, thread, false, payload)),
-        Kinship::Unread(refusal) => return Some(refuse_item(d, turn, ordinal, refusal, Some(payload))),
+        ChildKinship::Running(child) => child,
+        ChildKinship::Ended => return Some(no_thread(d, turn, ordinal, thread, true, payload)),
+        ChildKinship::Foreign => return Some(no_thread(d, turn, ordinal, thread, false, payload)),
+        ChildKinship::Unread(refusal) => return Some(refuse_item(d, turn, ordinal, refusal, Some(payload))),
     };
     let admitted = match judged {
         Ok(admitted) => admitted,
@@ -81,7 +81,7 @@ pub(super) fn steer_item(
         turn.make_fact(ordinal, RecordKind::Message, RecordCode::Role(MessageRole::Steer), payload.clone());
     fact.from = turn.sender.clone();
     let (_, cause) = d.add_record(turn.thread, fact);
-    let handled = Fact::from_core(
+    let handled = RecordFact::from_core(
         RecordKind::Message,
         RecordCode::Role(MessageRole::Answer),
         core_payload::write_handled(),
@@ -90,7 +90,7 @@ pub(super) fn steer_item(
     .with_call(&turn.path.append_item(turn.number, ordinal))
     .with_cause(cause)
     .with_config(turn.config);
-    join_inbox(d, child, &path, message, Origin::Item(cause));
+    join_inbox(d, child, &path, message, SteeringOrigin::Item(cause));
     d.add_record(turn.thread, handled);
     None
 }
@@ -171,20 +171,20 @@ pub(super) fn join_inbox(
     thread: &ThreadId,
     path: &CallPath,
     message: SteeringMessage<'_>,
-    origin: Origin<'_>,
+    origin: SteeringOrigin<'_>,
 ) -> (u64, MessageId) {
     let (listener, config) = d
         .find_call(thread, path)
         .map_or_else(|| (Name::new_core(), d.current_config()), |call| (call.listener.clone(), call.config));
     let mark = RecordCode::Steering(SteerEffect::Steered);
-    let mut fact = Fact::from_core(RecordKind::Steer, mark, message.body)
+    let mut fact = RecordFact::from_core(RecordKind::Steer, mark, message.body)
         .with_addressee(&listener)
         .with_call(path)
         .with_config(config);
     fact.from = message.from;
     (fact.key, fact.cause) = match origin {
-        Origin::Outside(key) => (Some(key.clone()), None),
-        Origin::Item(cause) => (None, Some(cause)),
+        SteeringOrigin::Outside(key) => (Some(key.clone()), None),
+        SteeringOrigin::Item(cause) => (None, Some(cause)),
     };
     let placed = d.add_record(thread, fact);
     awaiting::note_arrival(d, thread, path);

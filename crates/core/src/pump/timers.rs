@@ -7,7 +7,7 @@
 //! early.
 
 use super::awaiting;
-use super::decision_builder::{DecisionBuilder, Fact};
+use super::decision_builder::{DecisionBuilder, RecordFact};
 use super::event::{Effect, Effects};
 use super::state::{Thread, Timer};
 use super::thread_before::ThreadBefore;
@@ -45,7 +45,7 @@ pub(super) fn fire_due(
         Some(call) => (TimerEffect::Fired, setter, call.config),
         None => (TimerEffect::Opens, CallPath::new_top(state.top_calls + 1), d.current_config()),
     };
-    let fact = Fact::from_core(RecordKind::Timer, RecordCode::Timing(timing), body)
+    let fact = RecordFact::from_core(RecordKind::Timer, RecordCode::Timing(timing), body)
         .with_addressee(&listener)
         .with_call(&path)
         .with_config(config);
@@ -73,7 +73,7 @@ pub(super) fn cancel_with(d: &mut DecisionBuilder<'_>, thread: &ThreadId, path: 
     let over: Vec<TimerId> =
         state.timers_of(path).filter(|(_, timer)| !state.can_keep(timer)).map(|(id, _)| id.clone()).collect();
     for id in over {
-        let fact = Fact::from_core(
+        let fact = RecordFact::from_core(
             RecordKind::Timer,
             RecordCode::Timing(TimerEffect::Cancelled),
             core_payload::timer_cancelled(&id),
@@ -91,7 +91,7 @@ pub(super) fn cancel_left(d: &mut DecisionBuilder<'_>, root: &ThreadId, budget_u
     let left = state.timers.iter().filter(|(_, timer)| is_left(timer));
     let left: Vec<(TimerId, CallPath)> = left.map(|(id, timer)| (id.clone(), timer.call.clone())).collect();
     for (id, setter) in left {
-        let fact = Fact::from_core(
+        let fact = RecordFact::from_core(
             RecordKind::Timer,
             RecordCode::Timing(TimerEffect::Cancelled),
             core_payload::timer_cancelled(&id),

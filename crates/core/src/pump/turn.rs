@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::decision_builder::{DecisionBuilder, Fact};
+use super::decision_builder::{DecisionBuilder, RecordFact};
 use super::view::ReadResults;
 use crate::rules::core_payload;
 use crate::types::budget::Measure;
@@ -66,8 +66,8 @@ impl Turn<'_> {
         kind: RecordKind,
         mark: RecordCode,
         body: Arc<[u8]>,
-    ) -> Fact {
-        Fact::from_core(kind, mark, body)
+    ) -> RecordFact {
+        RecordFact::from_core(kind, mark, body)
             .with_call(self.path)
             .with_turn(self.number, ordinal)
             .with_cause(self.cause)

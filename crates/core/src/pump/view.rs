@@ -24,8 +24,8 @@ pub use reading::{read_requests, with_words};
 pub use seen::{ReadRequest, ReadRequests, ReadResults, View, ViewMessage, ViewPage};
 pub use spoken::PrecedingWords;
 
-use laid::Laid;
-use spoken::Bought;
+use laid::LaidView;
+use spoken::BoughtTokens;
 use systole_wire::ask::MessageSpot;
 
 use super::state::{Call, CallState, ItemAnswer, ItemState, Thread};
@@ -53,17 +53,17 @@ pub struct ViewOwner {
 }
 
 /// What was said in one call, turn by turn; the request comes first.
-struct Told {
+struct ViewedCall {
     path: CallPath,
     caller: Name,
     listener: Name,
     /// Whether it is a call of the view's listener, and shown as such.
     is_own: bool,
-    turns: Vec<Turn>,
-    bought: Bought,
+    turns: Vec<ViewedTurn>,
+    bought: BoughtTokens,
 }
 
-impl Told {
+impl ViewedCall {
     /// The receiver of what was said at that place; `to` is what its record says.
     fn find_whom(&self, spot: MessageSpot, to: Option<&Name>) -> Name {
         match spot {
@@ -75,10 +75,10 @@ impl Told {
 }
 
 /// The records of a turn in the order of the view.
-type Turn = Vec<(MessageSpot, u64)>;
+type ViewedTurn = Vec<(MessageSpot, u64)>;
 
 /// What is kept of a record that may become a message.
-struct Noted {
+struct NotedWords {
     from: Name,
     to: Option<Name>,
     leaf: Digest,
@@ -88,9 +88,9 @@ struct Noted {
 }
 
 /// The position of a call in the order of the view.
-type Key = (Vec<(u32, u32, u32)>, CallPath);
+type CallOrder = (Vec<(u32, u32, u32)>, CallPath);
 
-fn make_key(path: &CallPath) -> Key {
+fn make_key(path: &CallPath) -> CallOrder {
     (path.steps(), path.clone())
 }
 
@@ -99,9 +99,9 @@ pub struct ViewReading {
     whose: ViewOwner,
     thread: Thread,
     /// The calls that belong to the view, in the order in which they were asked for.
-    calls: BTreeMap<Key, Told>,
-    noted: HashMap<u64, Noted>,
-    laid: Laid,
+    calls: BTreeMap<CallOrder, ViewedCall>,
+    noted: HashMap<u64, NotedWords>,
+    laid: LaidView,
     /// Whether it is looked at again and again, and so is worth keeping.
     is_read_on: bool,
 }
@@ -111,7 +111,7 @@ impl ViewReading {
     pub fn new(whose: ViewOwner) -> ViewReading {
         let thread = Thread::new_blank(whose.thread.clone());
         let is_read_on = whose.sees == ViewScope::Thread;
-        let (calls, noted, laid) = (BTreeMap::new(), HashMap::new(), Laid::default());
+        let (calls, noted, laid) = (BTreeMap::new(), HashMap::new(), LaidView::default());
         ViewReading { whose, thread, calls, noted, laid, is_read_on }
     }
 
@@ -142,7 +142,7 @@ impl ViewReading {
             let (leaf, characters) = (record.leaf, count_characters(&record.body));
             let is_note = matches!(h.code, Some(RecordCode::Role(MessageRole::Note)));
             let (from, to) = (h.from.clone(), h.to.clone());
-            self.noted.insert(h.seq, Noted { from, to, leaf, characters, is_note, names });
+            self.noted.insert(h.seq, NotedWords { from, to, leaf, characters, is_note, names });
         }
         Ok(())
     }
@@ -214,8 +214,8 @@ impl ViewReading {
         };
         if is_own || self.whose.sees == ViewScope::Thread && is_over() {
             let (caller, listener) = (call.caller.clone(), call.listener.clone());
-            let (turns, bought) = (Vec::new(), Bought::default());
-            self.calls.insert(make_key(&path), Told { path, caller, listener, is_own, turns, bought });
+            let (turns, bought) = (Vec::new(), BoughtTokens::default());
+            self.calls.insert(make_key(&path), ViewedCall { path, caller, listener, is_own, turns, bought });
         }
     }
 
@@ -258,14 +258,14 @@ fn count_characters(body: &[u8]) -> u64 {
 
 /// The turns of a call that end with a record about to be folded: what was said and shown up to the record, and the
 /// record itself if it is the call's final.
-fn ends_of_turns(call: &Call, h: &Header, turn: Option<u32>) -> Option<Vec<Turn>> {
+fn ends_of_turns(call: &Call, h: &Header, turn: Option<u32>) -> Option<Vec<ViewedTurn>> {
     let is_new = turn.is_some_and(|turn| turn > call.settled);
     match (h.kind, h.code) {
         (RecordKind::Message, Some(RecordCode::Role(MessageRole::Final))) => {
             let said = MessageSpot::Said { turn: h.turn?, ordinal: h.ordinal? };
             let before = is_new.then(|| turn_before(call, true));
             // Notes of the same reply were recorded before it.
-            let mut last = if is_new { Turn::new() } else { turn_before(call, false) };
+            let mut last = if is_new { ViewedTurn::new() } else { turn_before(call, false) };
             let after = |(spot, _): &(MessageSpot, u64)| !matches!(spot, MessageSpot::Said { ordinal, .. } if Some(*ordinal) < h.ordinal);
             let place = last.iter().position(after).unwrap_or(last.len());
             last.insert(place, (said, h.seq));
@@ -284,7 +284,7 @@ fn ends_of_turns(call: &Call, h: &Header, turn: Option<u32>) -> Option<Vec<Turn>
 /// What the view shows before the due turn's reply and after what was already told of the call: at first the request,
 /// later the last reply with its answers, and the inbox if the due turn has shown it. A refused item has no record of
 /// its own.
-fn turn_before(call: &Call, is_shown: bool) -> Turn {
+fn turn_before(call: &Call, is_shown: bool) -> ViewedTurn {
     if call.settled == 0 {
         return vec![(MessageSpot::Request, call.request)];
     }

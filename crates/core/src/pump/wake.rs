@@ -36,7 +36,7 @@ pub fn wake_thread(reader: &dyn LogReader, id: &ThreadId) -> Result<Option<Threa
         Some(row) => read_kept(reader, &row)?,
         None => None,
     };
-    if let Some(Kept { thread, next: None }) = kept {
+    if let Some(KeptFold { thread, next: None }) = kept {
         return Ok(Some(thread));
     }
     let mut thread = kept.map_or_else(|| Thread::new_blank(id.clone()), |kept| kept.thread);
@@ -48,19 +48,19 @@ pub fn wake_thread(reader: &dyn LogReader, id: &ThreadId) -> Result<Option<Threa
 }
 
 /// A thread from its row.
-struct Kept {
+struct KeptFold {
     thread: Thread,
     /// The position of its next record, if there is one.
     next: Option<Position>,
 }
 
 /// The thread of a row; `None` if the row has another encoding, or its head differs from the head in the log.
-fn read_kept(reader: &dyn LogReader, row: &FoldRow) -> Result<Option<Kept>, LogFault> {
+fn read_kept(reader: &dyn LogReader, row: &FoldRow) -> Result<Option<KeptFold>, LogFault> {
     let Some(thread) = Thread::from_row(row) else { return Ok(None) };
     let mut found = reader.of_thread(&thread.id, thread.seq, 2)?.into_iter();
     let fits = found.next().is_some_and(|(_, r)| r.header.seq == thread.seq && r.head == thread.head);
     let next = found.next().map(|(position, _)| position);
-    Ok(fits.then_some(Kept { thread, next }))
+    Ok(fits.then_some(KeptFold { thread, next }))
 }
 
 /// A thread and, if it has ended, its ancestors up to the first living one: these decide where late messages are
@@ -217,7 +217,7 @@ fn at_checkpoint(
     checkpoint: Position,
 ) -> Result<Option<Thread>, LogFault> {
     match read_kept(reader, row)? {
-        Some(Kept { thread, next }) if next.is_none_or(|next| next > checkpoint) => Ok(Some(thread)),
+        Some(KeptFold { thread, next }) if next.is_none_or(|next| next > checkpoint) => Ok(Some(thread)),
         // The first record after the row comes before the checkpoint, so the row is old.
         _ => wake_thread(reader, &row.thread),
     }

@@ -10,7 +10,7 @@ pub use running::{RunningBudget, RunningBudgets, TimeLeft};
 use smallvec::SmallVec;
 
 use super::awaiting;
-use super::decision_builder::{DecisionBuilder, Fact};
+use super::decision_builder::{DecisionBuilder, RecordFact};
 use super::event::{Effect, Effects};
 use super::pausing::find_halt;
 use super::state::{BudgetUse, CHILD, Call, CallState, CompositionBook, OpenedBy, PumpState, Thread};
@@ -121,7 +121,7 @@ fn record_elapsed(
 ) -> Option<MessageId> {
     let config = d.find_thread(&runs.thread)?.budget_uses.get(&runs.budget_use)?.config;
     let body = budget_payload::write_time(clocked);
-    let fact = Fact::from_core(RecordKind::Timer, RecordCode::Timing(TimerEffect::Wall), body)
+    let fact = RecordFact::from_core(RecordKind::Timer, RecordCode::Timing(TimerEffect::Wall), body)
         .with_call(&CallPath::new_top(runs.budget_use));
     Some(d.add_record(&runs.thread, fact.with_config(config)).1)
 }
@@ -222,7 +222,7 @@ fn warn_budget(d: &mut DecisionBuilder<'_>, thread: &ThreadId, budget_use: u32, 
         let open = d.find_call(thread, &path).filter(|call| !is_single(d, call));
         let told = open.map(|call| (call.listener.clone(), call.ready_cause, call.config));
         if let Some((listener, cause, config)) = told {
-            let fact = Fact::from_core(
+            let fact = RecordFact::from_core(
                 RecordKind::Message,
                 RecordCode::Role(MessageRole::Inbox),
                 budget_payload::write_warning(of),

@@ -27,15 +27,15 @@ pub struct TimerDue {
 
 /// Things that wait. An entry that is no longer wanted may stay here: when its tick comes, it is ignored.
 #[derive(Debug)]
-pub struct Wheel<T>(BTreeSet<(Millis, T)>);
+pub struct TimerWheel<T>(BTreeSet<(Millis, T)>);
 
-impl<T> Default for Wheel<T> {
-    fn default() -> Wheel<T> {
-        Wheel(BTreeSet::new())
+impl<T> Default for TimerWheel<T> {
+    fn default() -> TimerWheel<T> {
+        TimerWheel(BTreeSet::new())
     }
 }
 
-impl<T: Ord> Wheel<T> {
+impl<T: Ord> TimerWheel<T> {
     /// Lets something wait for a tick.
     pub fn put(&mut self, tick: Millis, what: T) {
         self.0.insert((tick, what));
@@ -72,7 +72,7 @@ pub struct DueTimer {
 }
 
 #[derive(Debug)]
-struct Entry {
+struct WheelEntry {
     until: TimerDue,
     /// The tick at which it is due.
     tick: Millis,
@@ -82,13 +82,13 @@ struct Entry {
 
 /// Timers that wait, including those that may not fire yet.
 #[derive(Debug, Default)]
-pub struct Timers {
-    entries: HashMap<(ThreadId, TimerId), Entry>,
+pub struct WaitingTimers {
+    entries: HashMap<(ThreadId, TimerId), WheelEntry>,
     /// Those that may fire.
-    wheel: Wheel<(ThreadId, TimerId)>,
+    wheel: TimerWheel<(ThreadId, TimerId)>,
 }
 
-impl Timers {
+impl WaitingTimers {
     /// Starts to wait for a timer, or stops. If only its permission to fire changed, the timer keeps its
     /// tick.
     pub fn put(
@@ -114,7 +114,7 @@ impl Timers {
         if until.may_fire {
             self.wheel.put(tick, key.clone());
         }
-        self.entries.insert(key, Entry { until, tick, late_ms });
+        self.entries.insert(key, WheelEntry { until, tick, late_ms });
     }
 
     /// The next timer that is due. Each is returned once, until it is put here again.
@@ -146,11 +146,11 @@ mod tests {
     use super::*;
 
     /// A timer of one second, set at wall clock 1,000 and tick 0.
-    struct Tea(Timers);
+    struct Tea(WaitingTimers);
 
     impl Tea {
         fn set() -> Tea {
-            let mut tea = Tea(Timers::default());
+            let mut tea = Tea(WaitingTimers::default());
             tea.put(Some(Tea::until(7, 2_000, true)), 1_000, 0);
             tea
         }

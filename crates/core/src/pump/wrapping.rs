@@ -3,8 +3,8 @@
 //! final is taken. Without a final the call closes with a report that the core writes.
 
 use super::awaiting;
-use super::closing::{self, Outcome};
-use super::decision_builder::{DecisionBuilder, Fact};
+use super::closing::{self, CallOutcome};
+use super::decision_builder::{DecisionBuilder, RecordFact};
 use super::questions;
 use super::state::{Call, ItemAnswer, StepCount};
 use crate::rules::{budget_payload, core_payload};
@@ -23,7 +23,7 @@ pub(super) fn begin_wrapping(
     after: Option<u32>,
 ) {
     let Some(call) = d.find_call(thread, path).filter(|call| call.wrap_up.is_none()) else { return };
-    let mut fact = Fact::from_core(
+    let mut fact = RecordFact::from_core(
         RecordKind::Message,
         RecordCode::Role(MessageRole::WrapUp),
         budget_payload::write_exceeded(of),
@@ -44,13 +44,13 @@ pub(super) fn close_wrapping(d: &mut DecisionBuilder<'_>, thread: &ThreadId, pat
     let Some(call) = d.find_call(thread, path) else { return };
     let code = call.wrap_up.map_or(Code::MessagesBudget, |of| of.what.code());
     let body = core_payload::final_report("synthetic", "failure", code.as_str(), &write_report(call));
-    let mut fact = Fact::from_core(RecordKind::Outcome, RecordCode::Code(code), body)
+    let mut fact = RecordFact::from_core(RecordKind::Outcome, RecordCode::Code(code), body)
         .with_addressee(&call.caller.clone())
         .with_call(path)
         .with_cause(call.ready_cause)
         .with_config(call.config);
     fact.turn = Some(turn);
-    closing::close_call(d, thread, path, Outcome::Budget, fact);
+    closing::close_call(d, thread, path, CallOutcome::Budget, fact);
 }
 
 /// A report for a call that gave none itself. The state has no bodies, so the report names the call's last

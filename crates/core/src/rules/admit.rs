@@ -14,7 +14,7 @@ use super::{classify, todo};
 use crate::types::codes::Code;
 use crate::types::composition::{Composition, GatherRule, Listener, SchemaId};
 use crate::types::flow::{
-    Admitted, Found, Judge, JudgedContent, JudgedDocument, JudgedItem, PayloadKind, Refused,
+    Admitted, FoundAnswer, Judge, JudgedContent, JudgedDocument, JudgedItem, PayloadKind, Refused,
     UnmatchedDocument, Verdict,
 };
 use crate::types::ids::{Name, ThreadId};
@@ -27,7 +27,7 @@ pub const NEWEST: &str = "reply once, and with the delivery of the newest messag
 
 /// How the door reads a payload that the pump answers.
 #[derive(Clone, Copy)]
-pub enum Reading {
+pub enum ItemReading {
     /// The core's schema judges it. After that, this function refuses what a schema cannot check.
     Plain(fn(&[u8]) -> Result<(), Refusal>),
     /// This function judges it.
@@ -35,7 +35,7 @@ pub enum Reading {
 }
 
 /// How the payloads that the pump answers are read, by their element. The pump has the table.
-pub type Known = fn(&QName) -> Option<Reading>;
+pub type FindReading = fn(&QName) -> Option<ItemReading>;
 
 /// The door for the items of one sender.
 pub struct Door<'a> {
@@ -44,7 +44,7 @@ pub struct Door<'a> {
     /// The sender.
     pub sender: &'a Listener,
     /// The payloads that the pump answers.
-    pub known: Known,
+    pub known: FindReading,
     /// The judge.
     pub judge: &'a mut dyn Judge,
 }
@@ -140,7 +140,7 @@ pub fn judge_word(
     lease: Arc<Lease>,
     word: ListenerDocument,
     speech: &ArrivedDocument,
-    known: Known,
+    known: FindReading,
     judge: &mut dyn Judge,
 ) -> JudgedDocument {
     let claimed = false_name(&word, &lease.listener);
@@ -250,12 +250,12 @@ fn no_taker() -> Refused {
 
 fn admit_item(door: &mut Door<'_>, to: Option<&str>, payload: Payload) -> Result<Admitted, Refused> {
     match (door.known)(payload.name()) {
-        Some(Reading::Own(admit)) => return admit(door, payload),
-        Some(Reading::Plain(read)) => {
+        Some(ItemReading::Own(admit)) => return admit(door, payload),
+        Some(ItemReading::Plain(read)) => {
             let (bytes, element) = (payload.bytes().clone(), payload.name().local.to_string());
             let verdict = door.judge_payload(SchemaId::CORE, payload)?;
             read(&bytes).map_err(|refusal| to_refused(refusal.of_element(element)))?;
-            return Ok(Admitted::new(PayloadKind::Primitive(Found::Nothing), verdict));
+            return Ok(Admitted::new(PayloadKind::Primitive(FoundAnswer::Nothing), verdict));
         }
         None => {}
     }

@@ -1,6 +1,6 @@
 //! `<attempt>`: the begin of an attempt, and what happens to it until its end.
 
-use super::element::{Body, read_attributes, read_text, write_element};
+use super::element::{PayloadBytes, read_attributes, read_text, write_element};
 use crate::types::codes::Code;
 use crate::types::record::AttemptEffect;
 use crate::types::time::Millis;
@@ -50,7 +50,7 @@ impl AttemptState {
 }
 
 /// `<attempt>` that begins none: what happens to the one with this number.
-pub fn attempt_state(number: u32, due: Millis, state: &AttemptState) -> Body {
+pub fn attempt_state(number: u32, due: Millis, state: &AttemptState) -> PayloadBytes {
     let (outage, over, taken, after, words) = match state {
         AttemptState::Waits { outage, after, words } => (Some(&**outage), None, None, *after, &**words),
         AttemptState::GoesOn(outage) => (Some(&**outage), Some("true"), None, None, ""),
@@ -83,7 +83,7 @@ pub fn read_attempt_state(body: &[u8]) -> Option<AttemptState> {
 }
 
 /// `<attempt>`: recorded before the attempt is made.
-pub fn write_attempt(attempt: &AttemptRecord) -> Body {
+pub fn write_attempt(attempt: &AttemptRecord) -> PayloadBytes {
     write_element("attempt", |start| {
         start
             .number("number", u64::from(attempt.number))

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use systole_wire::gate::{Gate, GateStep};
+use systole_wire::gate::{GateStep, XmlGate};
 use systole_wire::money::Money;
 use systole_wire::payload::Payload;
 use systole_wire::writer::StartTag;
@@ -16,7 +16,7 @@ use crate::types::ports::{LostRange, Position, ProgramFile};
 use crate::types::refusal::Refusal;
 use crate::types::time::Millis;
 
-use super::element::Body;
+use super::element::PayloadBytes;
 pub use super::element::{read_attributes, read_text, write_element};
 
 pub use super::attempt_payload::{
@@ -33,7 +33,7 @@ pub fn write_boot(
     at: Millis,
     listeners: &[Name],
     program: Option<Digest>,
-) -> Body {
+) -> PayloadBytes {
     let listeners: Vec<&str> = listeners.iter().map(Name::as_str).collect();
     let program = program.map(|hash| hash.to_string());
     write_element("boot", |boot| {
@@ -54,7 +54,7 @@ pub fn read_boot(body: &[u8]) -> Option<(Digest, Option<String>)> {
 }
 
 /// `<loss-accepted>`: the log continues without these acknowledged positions, which are missing.
-pub fn loss_accepted(given_up: LostRange) -> Body {
+pub fn loss_accepted(given_up: LostRange) -> PayloadBytes {
     let LostRange { first, last } = given_up;
     write_element("loss-accepted", |lost| lost.number("first", first.0).number("last", last.0).empty())
 }
@@ -66,7 +66,7 @@ pub fn write_erasure(
     reason: Option<&str>,
     records: &[(Position, Vec<usize>)],
     documents: &[ErasedDocument],
-) -> Body {
+) -> PayloadBytes {
     write_element("erased", |erased| {
         erased_parts(erased.attr("by", by).attr_if("reason", reason), records, documents);
     })
@@ -74,7 +74,7 @@ pub fn write_erasure(
 
 /// `<erased forked="true">`: what the log lacks that this one was forked from, with the positions of this log. The
 /// `<erased>` records before it were copied and name positions of that log.
-pub fn erased_before_fork(records: &[(Position, Vec<usize>)], documents: &[ErasedDocument]) -> Body {
+pub fn erased_before_fork(records: &[(Position, Vec<usize>)], documents: &[ErasedDocument]) -> PayloadBytes {
     write_element("erased", |erased| erased_parts(erased.attr("forked", "true"), records, documents))
 }
 
@@ -86,11 +86,11 @@ fn erased_parts(
     erased.attr("complete", "true").content(|inside| {
         for (position, parts) in records {
             let parts: Vec<String> = parts.iter().map(ToString::to_string).collect();
-            inside.open_tag("record").number("position", position.0).attr("parts", &parts.join(" ")).empty();
+            inside.open("record").number("position", position.0).attr("parts", &parts.join(" ")).empty();
         }
         for ErasedDocument { hash, before } in documents {
             let before = before.map(|before| before.to_string());
-            let document = inside.open_tag("document").attr("hash", &hash.to_string());
+            let document = inside.open("document").attr("hash", &hash.to_string());
             document.attr_if("before", before.as_deref()).empty();
         }
     });
@@ -124,7 +124,7 @@ pub fn read_erased(body: &[u8]) -> Option<NamedErasure> {
     let [forked, complete] = read_attributes(body, "erased", ["forked", "complete"])?;
     let [is_of_fork, is_complete] = [forked, complete].map(|value| value.as_deref() == Some("true"));
     let mut named = NamedErasure { is_of_fork, is_complete, ..NamedErasure::default() };
-    let mut gate = Gate::new_strict(body, &DocumentLimits::FROM_PUMP).ok()?;
+    let mut gate = XmlGate::new_strict(body, &DocumentLimits::FROM_PUMP).ok()?;
     loop {
         match gate.read_step().ok()? {
             GateStep::Open(tag) if gate.find_namespace(&tag) == Some(namespaces::CORE) => match tag.local {
@@ -164,12 +164,12 @@ pub fn erasure_words(body: &[u8]) -> Option<ErasureWords> {
 }
 
 /// `<erased-body>`: what a listener is shown in place of a body that was erased whole.
-pub fn erased_body() -> Body {
+pub fn erased_body() -> PayloadBytes {
     write_element("erased-body", |body| body.text(ERASED_TEXT))
 }
 
 /// `<forked>`: the first record of a fork. It continues the thread at the beginning of that turn of that call.
-pub fn write_fork(call: &CallPath, turn: u32) -> Body {
+pub fn write_fork(call: &CallPath, turn: u32) -> PayloadBytes {
     write_element("forked", |forked| {
         forked.attr("call", call.as_str()).number("turn", u64::from(turn)).empty()
     })
@@ -181,7 +181,7 @@ pub const DRAIN: &str = "drain";
 pub const DRAINED: &str = "drained";
 
 /// `<shutdown>`: the organism stops, and workers on other machines may have so many deliveries.
-pub fn write_shutdown(mode: &str, out: usize) -> Body {
+pub fn write_shutdown(mode: &str, out: usize) -> PayloadBytes {
     let out = (out > 0).then(|| out.to_string());
     write_element("shutdown", |shutdown| shutdown.attr("mode", mode).attr_if("out", out.as_deref()).empty())
 }
@@ -193,7 +193,7 @@ pub fn read_shutdown(body: &[u8]) -> Option<(String, u64)> {
 }
 
 /// `<listener-joined>`: a listener is ready, with the level of its program's sandbox and the files of its program.
-pub fn listener_joined(name: &Name, sandbox: Option<&str>, files: &[ProgramFile]) -> Body {
+pub fn listener_joined(name: &Name, sandbox: Option<&str>, files: &[ProgramFile]) -> PayloadBytes {
     write_element("listener-joined", |joined| {
         let joined = joined.attr("name", name.as_str()).attr_if("sandbox", sandbox);
         if files.is_empty() {
@@ -202,7 +202,7 @@ pub fn listener_joined(name: &Name, sandbox: Option<&str>, files: &[ProgramFile]
         joined.content(|inside| {
             for ProgramFile { path, hash } in files {
                 let hash = hash.map(|hash| hash.to_string());
-                inside.open_tag("file").attr("path", path).attr_if("sha256", hash.as_deref()).empty();
+                inside.open("file").attr("path", path).attr_if("sha256", hash.as_deref()).empty();
             }
         });
     })
@@ -211,7 +211,7 @@ pub fn listener_joined(name: &Name, sandbox: Option<&str>, files: &[ProgramFile]
 /// The listener in a `<listener-joined>`, and the files of its program. Older logs name no files.
 pub fn read_listener_joined(body: &[u8]) -> Option<(String, Vec<ProgramFile>)> {
     let [name] = read_attributes(body, "listener-joined", ["name"])?;
-    let mut gate = Gate::new_strict(body, &DocumentLimits::FROM_PUMP).ok()?;
+    let mut gate = XmlGate::new_strict(body, &DocumentLimits::FROM_PUMP).ok()?;
     let mut files = Vec::new();
     loop {
         match gate.read_step().ok()? {
@@ -229,12 +229,12 @@ pub fn read_listener_joined(body: &[u8]) -> Option<(String, Vec<ProgramFile>)> {
 }
 
 /// `<listener-left>`: a listener's program ended or does not start.
-pub fn listener_left(name: &Name, reason: &str) -> Body {
+pub fn listener_left(name: &Name, reason: &str) -> PayloadBytes {
     write_element("listener-left", |left| left.attr("name", name.as_str()).attr("reason", reason).empty())
 }
 
 /// `<throttled>`: the number of refusals of one sender between two moments that were counted but not recorded.
-pub fn write_throttling(count: u64, first: Millis, last: Millis) -> Body {
+pub fn write_throttling(count: u64, first: Millis, last: Millis) -> PayloadBytes {
     write_element("throttled", |throttled| {
         let start = throttled.number("count", count).attr("first", &first.to_string());
         start.attr("last", &last.to_string()).empty();
@@ -242,12 +242,12 @@ pub fn write_throttling(count: u64, first: Millis, last: Millis) -> Body {
 }
 
 /// `<handled>`: the call closed without a payload.
-pub fn write_handled() -> Body {
+pub fn write_handled() -> PayloadBytes {
     write_element("handled", |handled| handled.empty())
 }
 
 /// `<thread-spawned>`: the confirmation, with the child's head after its first record and the child's limits, if any.
-pub fn thread_spawned(child: &ThreadId, parent: &ThreadId, head: Digest, ceiling: &Ceiling) -> Body {
+pub fn thread_spawned(child: &ThreadId, parent: &ThreadId, head: Digest, ceiling: &Ceiling) -> PayloadBytes {
     let [messages, tokens] = [ceiling.messages, ceiling.tokens].map(|most| most.map(|most| most.to_string()));
     let money = ceiling.spent.and_then(MoneySpent::money).map(|money| money.to_string());
     write_element("thread-spawned", |spawned| {
@@ -286,7 +286,7 @@ pub fn thread_finished(
     head: Digest,
     used: UsedAmounts,
     payload: Option<&[u8]>,
-) -> Body {
+) -> PayloadBytes {
     let some = |number: u64| (number > 0).then(|| number.to_string());
     let (messages, children, tokens) = (some(used.messages), some(used.children), some(used.tokens));
     let money = used.spent.money().map(|money| money.to_string());
@@ -304,7 +304,7 @@ pub fn thread_finished(
 }
 
 /// `<steer>`: a message from a party that may steer the thread, for the thread's current call.
-pub fn write_steer(from: &Name, payload: &[u8]) -> Body {
+pub fn write_steer(from: &Name, payload: &[u8]) -> PayloadBytes {
     let payload = Payload::from_trusted(Arc::from(payload)).ok();
     write_element("steer", |steer| {
         let start = steer.attr("from", from.as_str());
@@ -316,21 +316,27 @@ pub fn write_steer(from: &Name, payload: &[u8]) -> Body {
 }
 
 /// `<await-over>`: a wait for children ended, with the reason and the numbers of finished and open children.
-pub fn await_over(reason: &str, finished: usize, open: usize) -> Body {
+pub fn await_over(reason: &str, finished: usize, open: usize) -> PayloadBytes {
     write_element("await-over", |over| {
         over.attr("reason", reason).number("finished", finished as u64).number("open", open as u64).empty();
     })
 }
 
 /// `<timer-set>`: the timer's id and when it fires.
-pub fn timer_set(id: &TimerId, due: Millis) -> Body {
+pub fn timer_set(id: &TimerId, due: Millis) -> PayloadBytes {
     write_element("timer-set", |set| set.attr("id", id.as_str()).attr("due", &due.to_string()).empty())
 }
 
 /// `<timer-fired>`: with the timer's note, the number of firings missed before this one, and whether the wall clock
 /// was set back so that it shows a time before the due time. `away` says who keeps work waiting that its call has given
 /// away.
-pub fn timer_fired(id: &TimerId, missed: u64, is_set_back: bool, away: Option<&str>, note: &str) -> Body {
+pub fn timer_fired(
+    id: &TimerId,
+    missed: u64,
+    is_set_back: bool,
+    away: Option<&str>,
+    note: &str,
+) -> PayloadBytes {
     let missed = (missed > 0).then(|| missed.to_string());
     write_element("timer-fired", |fired| {
         fired
@@ -354,7 +360,7 @@ pub fn timer_finished(
     (thread, call, listener): (&ThreadId, &CallPath, &Name),
     outcome: &str,
     payload: Option<&[u8]>,
-) -> Body {
+) -> PayloadBytes {
     let payload = payload.and_then(|bytes| Payload::from_trusted(Arc::from(bytes)).ok());
     write_element("timer-finished", |finished| {
         let start = finished.attr("id", id.as_str()).attr("outcome", outcome).attr("note", note);
@@ -368,34 +374,34 @@ pub fn timer_finished(
 }
 
 /// `<timer-cancelled>`: the timer will not fire again.
-pub fn timer_cancelled(id: &TimerId) -> Body {
+pub fn timer_cancelled(id: &TimerId) -> PayloadBytes {
     write_element("timer-cancelled", |cancelled| cancelled.attr("id", id.as_str()).empty())
 }
 
 /// `<thread-cancelled>`: a thread was cancelled, with the number of threads that this ended.
-pub fn thread_cancelled(thread: &ThreadId, threads: usize) -> Body {
+pub fn thread_cancelled(thread: &ThreadId, threads: usize) -> PayloadBytes {
     write_element("thread-cancelled", |cancelled| {
         cancelled.attr("id", thread.as_str()).number("threads", threads as u64).empty();
     })
 }
 
 /// `<thread-ended>`: the thread takes no more records.
-pub fn thread_ended(thread: &ThreadId) -> Body {
+pub fn thread_ended(thread: &ThreadId) -> PayloadBytes {
     write_element("thread-ended", |ended| ended.attr("id", thread.as_str()).empty())
 }
 
 /// `<children-open>`: a final came while children were running.
-pub fn children_open(count: usize) -> Body {
+pub fn children_open(count: usize) -> PayloadBytes {
     write_element("children-open", |open| open.number("count", count as u64).empty())
 }
 
 /// `<todo-open>`: a final came while steps were open.
-pub fn todo_open(open: u64, total: u64) -> Body {
+pub fn todo_open(open: u64, total: u64) -> PayloadBytes {
     write_element("todo-open", |todo| todo.number("open", open).number("total", total).empty())
 }
 
 /// `<system-thread-error>`: an item named a thread that it cannot reach.
-pub fn system_thread_error(thread: &str, ended: bool, message: &str) -> Body {
+pub fn system_thread_error(thread: &str, ended: bool, message: &str) -> PayloadBytes {
     let shown: String = thread.chars().take(200).collect();
     let code = if ended { "thread_ended" } else { "unknown_thread" };
     write_element("system-thread-error", |error| {
@@ -404,31 +410,31 @@ pub fn system_thread_error(thread: &str, ended: bool, message: &str) -> Body {
 }
 
 /// `<dead-letter>`: a delivery that will not be retried.
-pub fn dead_letter(delivery: &str, attempts: u32) -> Body {
+pub fn dead_letter(delivery: &str, attempts: u32) -> PayloadBytes {
     write_element("dead-letter", |letter| {
         letter.attr("delivery", delivery).number("attempts", u64::from(attempts)).empty();
     })
 }
 
 /// `<final-report>`, made by the core when a call ends without its listener's final.
-pub fn final_report(source: &str, outcome: &str, reason: &str, text: &str) -> Body {
+pub fn final_report(source: &str, outcome: &str, reason: &str, text: &str) -> PayloadBytes {
     write_element("final-report", |report| {
         report.attr("source", source).attr("outcome", outcome).attr("reason", reason).text(text);
     })
 }
 
 /// `<system-error>`: every other refusal or failure.
-pub fn system_error(refusal: &Refusal) -> Body {
+pub fn system_error(refusal: &Refusal) -> PayloadBytes {
     write_coded(refusal.code.as_str(), refusal.code.retry_allowed(), refusal)
 }
 
 /// `<system-error>` with a listener's own code, about its own output. The listener may send a corrected version in
 /// its next turn.
-pub fn listener_error(code: &str, refusal: &Refusal) -> Body {
+pub fn listener_error(code: &str, refusal: &Refusal) -> PayloadBytes {
     write_coded(code, true, refusal)
 }
 
-fn write_coded(code: &str, retry_allowed: bool, refusal: &Refusal) -> Body {
+fn write_coded(code: &str, retry_allowed: bool, refusal: &Refusal) -> PayloadBytes {
     let (line, column) = refusal.at.map_or((None, None), |(l, c)| (Some(l.to_string()), Some(c.to_string())));
     let again = if retry_allowed { "true" } else { "false" };
     let hash = refusal.hash.map(|h| h.to_string());
@@ -454,7 +460,7 @@ fn write_coded(code: &str, retry_allowed: bool, refusal: &Refusal) -> Body {
         start.content(|inside| {
             for (name, text) in parts {
                 if let Some(text) = text {
-                    inside.open_tag(name).text(text);
+                    inside.open(name).text(text);
                 }
             }
         });

@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
-use systole_wire::gate::{Gate, GateStep};
+use systole_wire::gate::{GateStep, XmlGate};
 use systole_wire::writer::{StartTag, XmlWriter};
 use systole_wire::{DocumentLimits, namespaces};
 
-pub(super) type Body = Arc<[u8]>;
+pub(super) type PayloadBytes = Arc<[u8]>;
 
 /// A payload of the core: an element in its namespace.
-pub fn write_element(name: &'static str, write: impl FnOnce(StartTag<'_, 'static>)) -> Body {
+pub fn write_element(name: &'static str, write: impl FnOnce(StartTag<'_, 'static>)) -> PayloadBytes {
     let mut writer = XmlWriter::with_capacity(512);
-    write(writer.open_tag(name).xmlns(namespaces::CORE));
+    write(writer.open(name).xmlns(namespaces::CORE));
     Arc::from(writer.finish())
 }
 
@@ -21,7 +21,7 @@ pub fn read_attributes<const N: usize>(
     name: &str,
     wanted: [&str; N],
 ) -> Option<[Option<String>; N]> {
-    let mut gate = Gate::new_strict(body, &DocumentLimits::FROM_PUMP).ok()?;
+    let mut gate = XmlGate::new_strict(body, &DocumentLimits::FROM_PUMP).ok()?;
     let Ok(GateStep::Open(tag)) = gate.read_step() else { return None };
     if tag.local != name || gate.find_namespace(&tag) != Some(namespaces::CORE) {
         return None;
@@ -31,7 +31,7 @@ pub fn read_attributes<const N: usize>(
 
 /// The text inside a core payload without children.
 pub fn read_text(body: &[u8]) -> Option<String> {
-    let mut gate = Gate::new_strict(body, &DocumentLimits::FROM_PUMP).ok()?;
+    let mut gate = XmlGate::new_strict(body, &DocumentLimits::FROM_PUMP).ok()?;
     let mut words = String::new();
     loop {
         match gate.read_step().ok()? {

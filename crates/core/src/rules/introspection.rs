@@ -35,7 +35,7 @@ pub fn describe_element(
         return Err(refuse_unknown(composition, sender));
     }
     let mut writer = XmlWriter::with_capacity(1024);
-    let start = writer.open_tag("description").xmlns(namespaces::META).attr("element", element);
+    let start = writer.open("description").xmlns(namespaces::META).attr("element", element);
     start.content(|inside| {
         for (taker, element) in told {
             write_payload(composition, taker, element, inside);
@@ -58,14 +58,14 @@ fn write_payload(
     let example = model.as_ref().and_then(|model| model.build_example(&name.local));
     let example = example.and_then(|bytes| String::from_utf8(bytes).ok());
     writer
-        .open_tag("payload")
+        .open("payload")
         .attr("to", taker.name.as_str())
         .attr("namespace", &name.ns)
         .attr("schema", &Digest::hash_bytes(&xsd).to_string())
         .content(|inside| {
-            inside.open_tag("text").text(&text);
+            inside.open("text").text(&text);
             if let Some(example) = example {
-                inside.open_tag("example").text(&example);
+                inside.open("example").text(&example);
             }
         });
 }
@@ -84,7 +84,7 @@ pub fn list_capabilities(composition: &Composition, sender: &Listener) -> Result
         return Err(Refusal::new(Code::NotAPeer, "nothing is described to this listener"));
     }
     let mut writer = XmlWriter::with_capacity(1024);
-    writer.open_tag("capabilities").xmlns(namespaces::META).content(|inside| {
+    writer.open("capabilities").xmlns(namespaces::META).content(|inside| {
         let mut models: BTreeMap<SchemaId, Option<SchemaModel>> = BTreeMap::new();
         for taker in list_peers(composition, sender) {
             for ElementSchema { name, schema } in &taker.accepts {
@@ -94,7 +94,7 @@ pub fn list_capabilities(composition: &Composition, sender: &Listener) -> Result
                 });
                 let about = model.as_ref().and_then(|model| model.find_documentation(&name.local));
                 inside
-                    .open_tag("capability")
+                    .open("capability")
                     .attr("element", &name.local)
                     .attr("to", taker.name.as_str())
                     .attr("namespace", &name.ns)

@@ -11,15 +11,15 @@ const REMEMBERED: usize = 16;
 
 /// A hash of a payload and its party. It is fast, because every hop computes it, and not collision-proof: a listener
 /// that constructs a collision only triggers loop detection in its own call.
-type Mark = u64;
+type PayloadMark = u64;
 
 /// The memory of one call.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct LoopMemory {
     /// Calls made, with their counts, latest last.
-    made: Vec<(Mark, u32)>,
+    made: Vec<(PayloadMark, u32)>,
     /// Answers received, latest last.
-    heard: Vec<Mark>,
+    heard: Vec<PayloadMark>,
     /// The turn of the latest calls.
     turn: u32,
     /// Whether that turn brought a new call or a new answer, with any party.
@@ -30,7 +30,7 @@ pub struct LoopMemory {
     stale: Vec<(Name, u32)>,
 }
 
-fn mark_payload(party: &Name, payload: &[u8]) -> Mark {
+fn mark_payload(party: &Name, payload: &[u8]) -> PayloadMark {
     // The odd number nearest to 2^64 divided by the golden ratio. The multiplication spreads every bit upwards, and
     // the shift brings the upper half down again.
     const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;

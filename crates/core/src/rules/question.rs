@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use systole_wire::DocumentLimits;
-use systole_wire::gate::{Gate, GateStep};
+use systole_wire::gate::{GateStep, XmlGate};
 
 use super::core_payload::{read_attributes, read_text, write_element};
 use crate::types::ids::{CallPath, Digest, Name, ThreadId};
@@ -21,16 +21,16 @@ pub fn write_question(question: &QuestionRequest) -> Arc<[u8]> {
             .attr("call", question.call.as_str())
             .attr("from", question.from.as_str())
             .content(|inside| {
-                inside.open_tag("question").text(&question.words);
+                inside.open("question").text(&question.words);
                 for show in &question.shows {
                     inside
-                        .open_tag("show")
+                        .open("show")
                         .number("seq", show.number)
                         .number("record", show.record)
                         .attr("hash", &show.hash.to_string())
                         .text(&show.label);
                 }
-                question.choices.iter().for_each(|choice| inside.open_tag("choice").text(choice));
+                question.choices.iter().for_each(|choice| inside.open("choice").text(choice));
             });
     })
 }
@@ -49,7 +49,7 @@ pub fn read_asked(body: &[u8]) -> Option<QuestionRequest> {
         shows: Vec::new(),
         choices: Vec::new(),
     };
-    let mut gate = Gate::new_strict(body, &DocumentLimits::FROM_PUMP).ok()?;
+    let mut gate = XmlGate::new_strict(body, &DocumentLimits::FROM_PUMP).ok()?;
     let Ok(GateStep::Open(_)) = gate.read_step() else { return None };
     while let Some(tag) = gate.read_child().ok()? {
         let number = |name: &str| gate.find_attribute(name)?.parse().ok();

@@ -2,7 +2,7 @@
 //! belongs to its author and does not know the core's elements, so this module checks the form of a
 //! list. Input: bytes. Output: the lists, or the refusal of the first bad one.
 
-use systole_wire::gate::{Gate, GateStep};
+use systole_wire::gate::{GateStep, XmlGate};
 use systole_wire::{DocumentLimits, namespaces};
 
 use super::refusing::refusal_of;
@@ -19,7 +19,8 @@ pub fn read_lists(body: &[u8]) -> Result<Vec<TodoList>, Refusal> {
     if !std::str::from_utf8(body).is_ok_and(|text| text.contains(LIST)) {
         return Ok(Vec::new());
     }
-    let mut gate = Gate::new_strict(body, &DocumentLimits::FROM_PUMP).map_err(|fault| refusal_of(&fault))?;
+    let mut gate =
+        XmlGate::new_strict(body, &DocumentLimits::FROM_PUMP).map_err(|fault| refusal_of(&fault))?;
     let (mut lists, mut depth) = (Vec::new(), 0usize);
     loop {
         match gate.read_step().map_err(|fault| refusal_of(&fault))? {
@@ -37,7 +38,7 @@ pub fn read_lists(body: &[u8]) -> Result<Vec<TodoList>, Refusal> {
 }
 
 /// Reads one list, from after its start tag to its end.
-fn read_list(gate: &mut Gate<'_>) -> Result<TodoList, Refusal> {
+fn read_list(gate: &mut XmlGate<'_>) -> Result<TodoList, Refusal> {
     let condition = gate.find_attribute("condition").map(|value| value.into_owned());
     let mut list = TodoList {
         condition: condition.ok_or_else(|| refuse_wrong("a list has no condition"))?,

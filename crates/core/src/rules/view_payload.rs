@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use sha2::{Digest as _, Sha256};
-use systole_wire::gate::{Gate, GateStep};
+use systole_wire::gate::{GateStep, XmlGate};
 use systole_wire::{DocumentLimits, namespaces};
 
 use super::core_payload::{read_attributes, write_element};
@@ -81,7 +81,7 @@ pub fn write_recalled(part: &RecallPart) -> Arc<[u8]> {
         let start = start.number("total", part.total).number("offset", part.offset);
         start.attr_if("next", next.as_deref()).content(|inside| {
             for (number, from, text) in &part.messages {
-                inside.open_tag("message").number("seq", *number).attr("from", from.as_str()).text(text);
+                inside.open("message").number("seq", *number).attr("from", from.as_str()).text(text);
             }
         });
     })
@@ -89,7 +89,7 @@ pub fn write_recalled(part: &RecallPart) -> Arc<[u8]> {
 
 /// The hash of the refused bytes that a `<system-error>` names, alone or as the end of a child.
 pub fn refused_bytes(body: &[u8]) -> Option<Digest> {
-    let mut gate = Gate::new_strict(body, &DocumentLimits::FROM_PUMP).ok()?;
+    let mut gate = XmlGate::new_strict(body, &DocumentLimits::FROM_PUMP).ok()?;
     let mut tag = core_tag(&mut gate)?;
     if tag == "thread-finished" {
         tag = core_tag(&mut gate)?;
@@ -99,7 +99,7 @@ pub fn refused_bytes(body: &[u8]) -> Option<Digest> {
 }
 
 /// The name of the next opening element, if it belongs to the core.
-fn core_tag<'d>(gate: &mut Gate<'d>) -> Option<&'d str> {
+fn core_tag<'d>(gate: &mut XmlGate<'d>) -> Option<&'d str> {
     match gate.read_step() {
         Ok(GateStep::Open(tag)) if gate.find_namespace(&tag) == Some(namespaces::CORE) => Some(tag.local),
         _ => None,

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 use systole_wire::Fault;
 use systole_wire::answers::{self, Answers, write_answers};
-use systole_wire::envelope::{Delivered, EnvelopeAddress, Stamp, write_envelope};
+use systole_wire::envelope::{Delivered, EnvelopeAddress, EnvelopeStamp, write_envelope};
 use systole_wire::payload::Payload;
 
 use super::codes::Code;
@@ -105,7 +105,7 @@ impl RecordedTurn {
     /// What a listener gets under this lease.
     fn make_envelope(&self, lease: &Lease) -> Result<Delivered, Fault> {
         let id = &lease.id;
-        let stamp = Stamp {
+        let stamp = EnvelopeStamp {
             call: id.call.to_string(),
             turn: id.turn,
             attempt: id.attempt,
@@ -114,7 +114,7 @@ impl RecordedTurn {
             deadline: self.deadline.map(|deadline| deadline.to_string()),
             journal: self.journal,
             request: Some(self.request),
-            ..Stamp::default()
+            ..EnvelopeStamp::default()
         };
         let (from, stamp, payload) = match &self.shows {
             // If a person amended the payload, that person wrote the record, but the request is still the caller's.
@@ -135,9 +135,9 @@ impl RecordedTurn {
 }
 
 /// The stamp with what it says of the record that is delivered.
-fn of_record(stamp: Stamp, record: &Record) -> Stamp {
+fn of_record(stamp: EnvelopeStamp, record: &Record) -> EnvelopeStamp {
     let h = &record.header;
-    Stamp {
+    EnvelopeStamp {
         id: Some(h.id.to_string()),
         seq: Some(h.seq),
         at: Some(h.time.to_string()),

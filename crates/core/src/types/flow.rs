@@ -85,12 +85,12 @@ pub enum PayloadKind {
         payload: Arc<[u8]>,
     },
     /// A payload that the pump answers. Its element says which one it is.
-    Primitive(Found),
+    Primitive(FoundAnswer),
 }
 
 /// What the door found out for a payload that the pump answers, as far as its bytes do not say it.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Found {
+pub enum FoundAnswer {
     /// Nothing: the bytes say everything.
     Nothing,
     /// The answer, which depends only on the configuration.
@@ -160,7 +160,7 @@ impl Admitted {
 
     /// Admits a `<spawn-thread>` with the verdict on its inner payload, which is the one that goes out.
     pub fn new_spawn(label: Option<String>, to: Name, initial: Verdict, verdict: Verdict) -> Admitted {
-        let found = Found::Child { label, to, initial: initial.payload.bytes().clone() };
+        let found = FoundAnswer::Child { label, to, initial: initial.payload.bytes().clone() };
         let sensitive = [&verdict, &initial].into_iter().filter_map(Verdict::sensitive).collect();
         Admitted {
             what: PayloadKind::Primitive(found),

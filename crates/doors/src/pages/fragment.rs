@@ -5,7 +5,7 @@
 //! first.
 
 use systole_kit::DocumentLimits;
-use systole_kit::gate::{Gate, GateStep, Tag};
+use systole_kit::gate::{GateStep, XmlGate, XmlTag};
 
 use super::shorten::shortened;
 use systole_queries::exposed::{MarkedCharacters, escape_unusual};
@@ -83,7 +83,7 @@ fn element_at(text: &str, path: &str) -> Option<(usize, usize)> {
         None => (step, 1),
     });
     let (mut name, mut number) = steps.next()?;
-    let mut gate = Gate::new_strict(text.as_bytes(), &DocumentLimits::FROM_PUMP).ok()?;
+    let mut gate = XmlGate::new_strict(text.as_bytes(), &DocumentLimits::FROM_PUMP).ok()?;
     // How many open elements are those of the path, how many are open, and how many siblings have the wanted name.
     let (mut matched, mut open, mut same) = (0, 0, 0);
     loop {
@@ -111,7 +111,12 @@ fn element_at(text: &str, path: &str) -> Option<(usize, usize)> {
 }
 
 /// The part of an element to mark, right after its start tag was read.
-fn part_of(text: &str, mut gate: Gate<'_>, tag: Tag<'_>, attribute: Option<&str>) -> Option<(usize, usize)> {
+fn part_of(
+    text: &str,
+    mut gate: XmlGate<'_>,
+    tag: XmlTag<'_>,
+    attribute: Option<&str>,
+) -> Option<(usize, usize)> {
     let named = gate.attributes().iter().find(|one| Some(one.local) == attribute);
     if let Some(found) = named {
         let value = found.offset + text.get(found.offset..)?.find(['"', '\''])? + 1;

@@ -10,10 +10,10 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::time::Instant;
 
-use super::bundle::{Sealed, Stands};
-use super::bundle_writer::{BundleWriter, Written};
+use super::bundle::{FoldStanding, SealedBundle};
+use super::bundle_writer::{BundleWriter, WrittenBundle};
 use super::lead::LogOwnership;
-use crate::sqlite::Erasure;
+use crate::sqlite::LogErasure;
 use systole_bus::LEFT_BEHIND;
 use systole_core::types::body_parts::PartSeal;
 use systole_core::types::ids::MessageId;
@@ -28,7 +28,7 @@ pub struct NatsAppender {
     lead: LogOwnership,
     runtime: Handle,
     /// The bundle that may have been sent, with the last record of its batch.
-    doubt: Option<(Option<MessageId>, Sealed)>,
+    doubt: Option<(Option<MessageId>, SealedBundle)>,
     /// Since when the stream shows less than was stored.
     behind: Option<Instant>,
 }
@@ -40,26 +40,30 @@ impl NatsAppender {
     }
 
     /// The bundle of a batch, and whether it may have been sent before.
-    fn seal_batch(&mut self, batch: &LogBatch) -> (Sealed, bool) {
+    fn seal_batch(&mut self, batch: &LogBatch) -> (SealedBundle, bool) {
         let of = last_of(batch);
         match &self.doubt {
             Some((known, sealed)) if *known == of => (sealed.clone(), true),
-            _ => (self.bundle_writer.seal_batch(batch, Stands::Owned), false),
+            _ => (self.bundle_writer.seal_batch(batch, FoldStanding::Owned), false),
         }
     }
 }
 
 impl NatsAppender {
     /// If a stream shows less than was stored for long enough, it has lost that.
-    fn note_written(&mut self, written: Written) -> Written {
+    fn note_written(&mut self, written: WrittenBundle) -> WrittenBundle {
         match written {
-            Written::Behind(words) => {
+            WrittenBundle::Behind(words) => {
                 let since = *self.behind.get_or_insert_with(Instant::now);
-                if since.elapsed() < LEFT_BEHIND { Written::Behind(words) } else { Written::Lost(words) }
+                if since.elapsed() < LEFT_BEHIND {
+                    WrittenBundle::Behind(words)
+                } else {
+                    WrittenBundle::Lost(words)
+                }
             }
-            Written::At(followed) => {
+            WrittenBundle::At(followed) => {
                 self.behind = None;
-                Written::At(followed)
+                WrittenBundle::At(followed)
             }
             other => other,
         }
@@ -87,8 +91,8 @@ impl LogWriter for NatsAppender {
         };
         let written = self.runtime.block_on(self.bundle_writer.make_upload().write_bundle(&sealed, in_doubt));
         match self.note_written(written) {
-            Written::At(followed) => {
-                let kept = self.bundle_writer.keep_prepared(followed, Stands::Owned);
+            WrittenBundle::At(followed) => {
+                let kept = self.bundle_writer.keep_prepared(followed, FoldStanding::Owned);
                 self.doubt = match kept {
                     Commit::Committed(_) => None,
                     // It is in the stream and not in the copy.
@@ -96,12 +100,12 @@ impl LogWriter for NatsAppender {
                 };
                 kept
             }
-            Written::NotYet(words) | Written::Behind(words) => {
+            WrittenBundle::NotYet(words) | WrittenBundle::Behind(words) => {
                 self.bundle_writer.follower.copy.drop_prepared();
                 self.doubt = Some((last_of(batch), sealed));
                 Commit::NotNow(words)
             }
-            Written::Lost(words) => {
+            WrittenBundle::Lost(words) => {
                 self.bundle_writer.follower.copy.drop_prepared();
                 self.lead.lose_lead(&words);
                 Commit::Conflict(self.lead.find_loss().unwrap_or(words))
@@ -148,7 +152,7 @@ impl LogWriter for NatsAppender {
 impl NatsAppender {
     /// Removes the objects of sensitive values from the store, and the values from the copy, after the batch that says
     /// so is stored. What else the erasure names is in bundles, and stays. The error says what is left to do.
-    pub fn erase_values(&mut self, erasure: &Erasure, batch: &LogBatch) -> Result<(), String> {
+    pub fn erase_values(&mut self, erasure: &LogErasure, batch: &LogBatch) -> Result<(), String> {
         match self.commit_batch(batch) {
             Commit::Committed(_) => {}
             Commit::Conflict(why) | Commit::NotNow(why) | Commit::Unknown(why) => return Err(why),
@@ -177,7 +181,7 @@ impl Drop for NatsAppender {
         if self.lead.find_loss().is_some() || self.doubt.is_some() {
             return;
         }
-        let sealed = self.bundle_writer.seal_batch(&LogBatch::default(), Stands::Free);
+        let sealed = self.bundle_writer.seal_batch(&LogBatch::default(), FoldStanding::Free);
         let (upload, runtime, to_write) =
             (self.bundle_writer.make_upload(), self.runtime.clone(), sealed.clone());
         // On a separate thread: this one may belong to a runtime, which may not block.
@@ -187,9 +191,9 @@ impl Drop for NatsAppender {
             runtime.block_on(letting_go).ok()
         };
         let written = thread::spawn(write).join().ok().flatten();
-        if let Some(Written::At(followed)) = written {
+        if let Some(WrittenBundle::At(followed)) = written {
             // What the copy does not keep is read again.
-            let _kept = self.bundle_writer.keep_batch(&LogBatch::default(), followed, Stands::Free);
+            let _kept = self.bundle_writer.keep_batch(&LogBatch::default(), followed, FoldStanding::Free);
         }
     }
 }

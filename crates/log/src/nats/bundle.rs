@@ -26,41 +26,41 @@ const KNOWN: u8 = b'd';
 
 /// Whether the partition has an owner after a bundle.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Stands {
+pub(super) enum FoldStanding {
     /// Its writer continues.
     Owned,
     /// Its writer has let go: the next one need not wait.
     Free,
 }
 
-impl Stands {
+impl FoldStanding {
     const fn as_str(self) -> &'static str {
         match self {
-            Stands::Owned => "owned",
-            Stands::Free => "free",
+            FoldStanding::Owned => "owned",
+            FoldStanding::Free => "free",
         }
     }
 
-    fn parse(text: &str) -> Option<Stands> {
-        [Stands::Owned, Stands::Free].into_iter().find(|stands| stands.as_str() == text)
+    fn parse(text: &str) -> Option<FoldStanding> {
+        [FoldStanding::Owned, FoldStanding::Free].into_iter().find(|stands| stands.as_str() == text)
     }
 }
 
 /// One copy of the log, and the process that has this copy open.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Node(pub(super) [u8; 16]);
+pub(super) struct WriterNode(pub(super) [u8; 16]);
 
 /// The part before the records.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Head {
+pub(super) struct BundleHead {
     /// The partition of these records. There is one partition, with all records.
     pub(super) partition: u32,
     /// How often the partition has been taken over: each take-over writes a higher epoch.
     pub(super) epoch: u64,
     /// The writer.
-    pub(super) node: Node,
+    pub(super) node: WriterNode,
     /// Whether the writer continues.
-    pub(super) stands: Stands,
+    pub(super) stands: FoldStanding,
     /// The hash of the partition's bundle before this one.
     pub(super) previous: Option<Digest>,
     /// The number of records in the partition before this bundle's first.
@@ -69,8 +69,8 @@ pub(super) struct Head {
 
 /// A bundle.
 #[derive(Clone, Debug)]
-pub(super) struct Bundle {
-    pub(super) head: Head,
+pub(super) struct RecordBundle {
+    pub(super) head: BundleHead,
     /// Documents that the log did not hold before.
     pub(super) documents: Vec<StoredDocument>,
     pub(super) records: Vec<Arc<Record>>,
@@ -78,7 +78,7 @@ pub(super) struct Bundle {
 
 /// The bytes of a bundle, and its hash.
 #[derive(Clone, Debug)]
-pub(super) struct Sealed {
+pub(super) struct SealedBundle {
     pub(super) bytes: Vec<u8>,
     pub(super) hash: Digest,
     /// The sensitive values of its records, which are stored as objects and not in the stream.
@@ -94,13 +94,13 @@ pub(super) struct ValueObject {
     pub(super) bytes: Vec<u8>,
 }
 
-impl Bundle {
+impl RecordBundle {
     /// Its bytes. If `is_known` says that the log holds a body's bytes as a document, the body is stored as its hash.
-    pub(super) fn seal_bundle(&self, is_known: impl Fn(Digest) -> bool) -> Sealed {
+    pub(super) fn seal_bundle(&self, is_known: impl Fn(Digest) -> bool) -> SealedBundle {
         let bodies: usize = self.records.iter().map(|record| record.body.len() + 1024).sum();
         let documents: usize = self.documents.iter().map(|document| document.bytes.len() + 128).sum();
         let mut out = Vec::with_capacity(bodies + documents + 512);
-        let Head { partition, epoch, node, stands, previous, before } = &self.head;
+        let BundleHead { partition, epoch, node, stands, previous, before } = &self.head;
         write_field(&mut out, FORM);
         number_field(&mut out, Some(u64::from(*partition)));
         number_field(&mut out, Some(*epoch));
@@ -141,14 +141,14 @@ impl Bundle {
             write_field(&mut out, commitments.as_flattened());
         }
         let hash = Digest::hash_bytes(&out);
-        Sealed { bytes: out, hash, values }
+        SealedBundle { bytes: out, hash, values }
     }
 
     /// Reads a bundle. `document` returns what the log already held.
     pub(super) fn from_bytes(
         bytes: &[u8],
         document: impl Fn(Digest) -> Result<Option<Arc<[u8]>>, String>,
-    ) -> Result<Bundle, String> {
+    ) -> Result<RecordBundle, String> {
         let mut fields = FieldReader::new(bytes);
         let (has_parts, head) = read_head(&mut fields)?;
         let mut documents = Vec::new();
@@ -165,11 +165,11 @@ impl Bundle {
             records.push(Arc::new(read_record(&mut fields, has_parts, &held)?));
         }
         fields.check_end()?;
-        Ok(Bundle { head, documents, records })
+        Ok(RecordBundle { head, documents, records })
     }
 }
 
-impl Sealed {
+impl SealedBundle {
     /// A message for bytes that are too many for one message: they are stored apart, under their hash.
     pub(super) fn list_apart(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(128);
@@ -180,23 +180,23 @@ impl Sealed {
 }
 
 /// The kind of a message in the stream.
-pub(super) enum Message {
+pub(super) enum BundleMessage {
     /// A bundle, by its hash.
     Bundle(Digest),
     /// The hash of a bundle that is stored apart.
     Apart(Digest),
 }
 
-impl Message {
+impl BundleMessage {
     /// The kind of these bytes; does not look at what a bundle holds.
-    pub(super) fn from_bytes(bytes: &[u8]) -> Result<Message, String> {
+    pub(super) fn from_bytes(bytes: &[u8]) -> Result<BundleMessage, String> {
         let mut fields = FieldReader::new(bytes);
         match fields.take_field()? {
-            FORM | FORM_BEFORE => Ok(Message::Bundle(Digest::hash_bytes(bytes))),
+            FORM | FORM_BEFORE => Ok(BundleMessage::Bundle(Digest::hash_bytes(bytes))),
             APART => {
                 let hash = fields.take_parsed("hash", Digest::parse)?;
                 fields.check_end()?;
-                Ok(Message::Apart(hash))
+                Ok(BundleMessage::Apart(hash))
             }
             _ => Err("it is not a bundle of this version".to_owned()),
         }
@@ -252,22 +252,22 @@ pub(super) fn with_values(
 }
 
 /// Reads only the head.
-pub(super) fn head_of(bytes: &[u8]) -> Result<Head, String> {
+pub(super) fn head_of(bytes: &[u8]) -> Result<BundleHead, String> {
     read_head(&mut FieldReader::new(bytes)).map(|(_, head)| head)
 }
 
 /// The head, and whether the bodies of this form have parts.
-fn read_head(fields: &mut FieldReader<'_>) -> Result<(bool, Head), String> {
+fn read_head(fields: &mut FieldReader<'_>) -> Result<(bool, BundleHead), String> {
     let has_parts = match fields.take_field()? {
         FORM => true,
         FORM_BEFORE => false,
         _ => return Err("it is not a bundle of this version".to_owned()),
     };
-    let head = Head {
+    let head = BundleHead {
         partition: fields.take_parsed("partition", str::parse)?,
         epoch: fields.take_number("epoch")?,
-        node: Node(fields.take_exact("node")?),
-        stands: fields.take_known("whether it is owned", Stands::parse)?,
+        node: WriterNode(fields.take_exact("node")?),
+        stands: fields.take_known("whether it is owned", FoldStanding::parse)?,
         previous: fields.take_optional("the bundle before", Digest::parse)?,
         before: fields.take_number("records before")?,
     };
@@ -364,7 +364,7 @@ mod tests {
         }
     }
 
-    fn bundle() -> Bundle {
+    fn bundle() -> RecordBundle {
         let mut head = head_zero(&note(1).thread);
         let mut sealed = |seq: u64, body: &[u8]| {
             let record = note(seq).seal_record(Arc::from(body), [9; 16], head);
@@ -373,12 +373,12 @@ mod tests {
         };
         let records = vec![sealed(1, b"<a/>"), sealed(2, &[b'x'; 100_000]), sealed(3, b"1:0\n")];
         let document = Arc::from(&b"a document"[..]);
-        Bundle {
-            head: Head {
+        RecordBundle {
+            head: BundleHead {
                 partition: 0,
                 epoch: 3,
-                node: Node([5; 16]),
-                stands: Stands::Owned,
+                node: WriterNode([5; 16]),
+                stands: FoldStanding::Owned,
                 previous: Some(Digest([8; 32])),
                 before: 41,
             },
@@ -395,17 +395,17 @@ mod tests {
     fn a_bundle_comes_apart_into_what_it_was_made_of() {
         let bundle = bundle();
         let sealed = bundle.seal_bundle(|_| false);
-        let read = Bundle::from_bytes(&sealed.bytes, nothing).unwrap();
+        let read = RecordBundle::from_bytes(&sealed.bytes, nothing).unwrap();
         assert_eq!((&read.head, &read.records), (&bundle.head, &bundle.records));
         assert_eq!(read.documents.len(), 1);
         assert_eq!(read.documents[0].hash, bundle.documents[0].hash);
         assert_eq!(head_of(&sealed.bytes), Ok(bundle.head.clone()));
         assert_eq!(read.seal_bundle(|_| false).bytes, sealed.bytes);
         assert!(
-            matches!(Message::from_bytes(&sealed.bytes), Ok(Message::Bundle(hash)) if hash == sealed.hash)
+            matches!(BundleMessage::from_bytes(&sealed.bytes), Ok(BundleMessage::Bundle(hash)) if hash == sealed.hash)
         );
         assert!(
-            matches!(Message::from_bytes(&sealed.list_apart()), Ok(Message::Apart(hash)) if hash == sealed.hash)
+            matches!(BundleMessage::from_bytes(&sealed.list_apart()), Ok(BundleMessage::Apart(hash)) if hash == sealed.hash)
         );
     }
 
@@ -415,22 +415,22 @@ mod tests {
         let large = bundle.records[1].body.clone();
         let sealed = bundle.seal_bundle(|hash| hash == Digest::hash_bytes(&large));
         assert!(sealed.bytes.len() < 4096, "{}", sealed.bytes.len());
-        let read = Bundle::from_bytes(&sealed.bytes, |_| Ok(Some(large.clone()))).unwrap();
+        let read = RecordBundle::from_bytes(&sealed.bytes, |_| Ok(Some(large.clone()))).unwrap();
         assert_eq!(read.records, bundle.records);
-        let absent = Bundle::from_bytes(&sealed.bytes, nothing).unwrap_err();
+        let absent = RecordBundle::from_bytes(&sealed.bytes, nothing).unwrap_err();
         assert_eq!(absent, "record 2 of thread sess-1f0c9a2b77d1: its body is a document that is not there");
     }
 
     const PAY: &[u8] = b"<pay iban=\"DE02\"><name>Ann Lee, Oslo</name></pay>";
 
     /// A bundle of one record with two sensitive values.
-    fn with_two_values() -> Bundle {
+    fn with_two_values() -> RecordBundle {
         let hole = |at: usize, length| BodyHole::from_range(at..at + length).unwrap();
         let kept = |hole, n| (hole, PartSeal::Kept([n; 16]));
         let values = vec![kept(hole(11, 4), 1), kept(hole(23, 13), 2)];
         let parts = BodyParts { rest: PartSeal::Kept([9; 16]), values };
         let record = note(1).seal_record(Arc::from(PAY), parts, head_zero(&note(1).thread));
-        Bundle { documents: Vec::new(), records: vec![Arc::new(record)], ..bundle() }
+        RecordBundle { documents: Vec::new(), records: vec![Arc::new(record)], ..bundle() }
     }
 
     #[test]
@@ -447,7 +447,7 @@ mod tests {
         let [iban, name] = &sealed.values[..] else { panic!("{:?}", sealed.values) };
         let commitments = whole.parts.commit_parts(PAY);
         assert_eq!([iban.commitment, name.commitment], commitments[1..]);
-        let read = Bundle::from_bytes(&sealed.bytes, nothing).unwrap();
+        let read = RecordBundle::from_bytes(&sealed.bytes, nothing).unwrap();
         let bare = &*read.records[0];
         assert_eq!(&*bare.body, b"<pay iban=\"****\"><name>[erased]*****</name></pay>");
         assert_eq!((bare.leaf, bare.head), (whole.leaf, whole.head));
@@ -470,7 +470,7 @@ mod tests {
     #[test]
     fn d1_another_object_under_the_name_of_a_value_is_refused() {
         let sealed = with_two_values().seal_bundle(|_| false);
-        let read = Bundle::from_bytes(&sealed.bytes, nothing).unwrap();
+        let read = RecordBundle::from_bytes(&sealed.bytes, nothing).unwrap();
         let [iban, name] = &sealed.values[..] else { panic!("{:?}", sealed.values) };
         let mut changed = iban.bytes.clone();
         changed[17] ^= 1;
@@ -492,7 +492,7 @@ mod tests {
         for count in [0_usize, 31, 32, 63, 65, 96] {
             let mut bytes = before.to_vec();
             write_field(&mut bytes, &vec![7; count]);
-            let refused = Bundle::from_bytes(&bytes, nothing).unwrap_err();
+            let refused = RecordBundle::from_bytes(&bytes, nothing).unwrap_err();
             assert!(refused.contains("a commitment for each place"), "{count}: {refused}");
         }
         // A bundle of the first form has no such field, so its records have no places either.
@@ -500,7 +500,7 @@ mod tests {
         let mut bytes = Vec::new();
         write_field(&mut bytes, older.as_bytes());
         bytes.extend_from_slice(&sealed.bytes[bytes.len()..text]);
-        let refused = Bundle::from_bytes(&bytes, nothing).unwrap_err();
+        let refused = RecordBundle::from_bytes(&bytes, nothing).unwrap_err();
         assert!(refused.contains("a commitment for each place"), "{refused}");
     }
 
@@ -511,7 +511,7 @@ mod tests {
         let sealed = bundle.seal_bundle(|_| false);
         for end in 0..sealed.bytes.len() {
             assert!(
-                Bundle::from_bytes(sealed.bytes.get(..end).unwrap(), nothing).is_err(),
+                RecordBundle::from_bytes(sealed.bytes.get(..end).unwrap(), nothing).is_err(),
                 "cut after {end}"
             );
         }
@@ -519,13 +519,13 @@ mod tests {
             let mut other = sealed.bytes.clone();
             other[at] ^= 1;
             // It is refused, or its hash makes it a different bundle: none passes for this one.
-            if Bundle::from_bytes(&other, nothing).is_ok() {
+            if RecordBundle::from_bytes(&other, nothing).is_ok() {
                 assert_ne!(Digest::hash_bytes(&other), sealed.hash);
             }
         }
         for word in ["", "systole", "18:systole bundle v2\n", "99999999999999999999:", "1:", "01:a\n"] {
-            assert!(Bundle::from_bytes(word.as_bytes(), nothing).is_err(), "{word:?}");
-            assert!(Message::from_bytes(word.as_bytes()).is_err(), "{word:?}");
+            assert!(RecordBundle::from_bytes(word.as_bytes(), nothing).is_err(), "{word:?}");
+            assert!(BundleMessage::from_bytes(word.as_bytes()).is_err(), "{word:?}");
         }
     }
 }

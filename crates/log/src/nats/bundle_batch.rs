@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::bundle::{Bundle, Head};
+use super::bundle::{BundleHead, RecordBundle};
 use crate::sqlite::LastBundle;
 use systole_core::types::ids::Digest;
 use systole_core::types::limits;
@@ -16,13 +16,13 @@ const RECORDS: usize = 1024;
 const BYTES: usize = 1 << 20;
 
 /// A bundle, and its place.
-pub(super) struct Read {
+pub(super) struct ReadBundle {
     pub(super) followed: LastBundle,
-    pub(super) bundle: Bundle,
+    pub(super) bundle: RecordBundle,
 }
 
-impl Read {
-    pub(super) fn head(&self) -> &Head {
+impl ReadBundle {
+    pub(super) fn head(&self) -> &BundleHead {
         &self.bundle.head
     }
 
@@ -35,7 +35,7 @@ impl Read {
 /// Bundles in the order of the stream.
 #[derive(Default)]
 pub(super) struct BundleBatch {
-    bundles: Vec<Read>,
+    bundles: Vec<ReadBundle>,
     records: usize,
     bytes: usize,
     /// Documents of these bundles, which later bundles may name by hash.
@@ -44,10 +44,10 @@ pub(super) struct BundleBatch {
 
 impl BundleBatch {
     /// Adds a bundle of that many bytes.
-    pub(super) fn add_bundle(&mut self, read: Read, bytes: usize) {
+    pub(super) fn add_bundle(&mut self, read: ReadBundle, bytes: usize) {
         self.records += read.bundle.records.len();
         self.bytes += bytes;
-        let Bundle { documents, records, .. } = &read.bundle;
+        let RecordBundle { documents, records, .. } = &read.bundle;
         self.documents.extend(documents.iter().map(|document| (document.hash, document.bytes.clone())));
         let large = records.iter().filter(|record| record.body.len() > limits::LARGE_BODY);
         self.documents.extend(large.map(|record| (Digest::hash_bytes(&record.body), record.body.clone())));
@@ -60,7 +60,7 @@ impl BundleBatch {
     }
 
     /// The last one.
-    pub(super) fn last(&self) -> Option<&Read> {
+    pub(super) fn last(&self) -> Option<&ReadBundle> {
         self.bundles.last()
     }
 
@@ -70,13 +70,13 @@ impl BundleBatch {
     }
 
     /// Removes and returns all of them.
-    pub(super) fn take_bundles(&mut self) -> Vec<Read> {
+    pub(super) fn take_bundles(&mut self) -> Vec<ReadBundle> {
         std::mem::take(self).bundles
     }
 }
 
 /// The content of these bundles, as one batch.
-pub(super) fn join_batch(bundles: &[Read]) -> LogBatch {
+pub(super) fn join_batch(bundles: &[ReadBundle]) -> LogBatch {
     let records = bundles.iter().flat_map(|read| read.bundle.records.iter().cloned()).collect();
     let documents = bundles.iter().flat_map(|read| read.bundle.documents.iter().cloned()).collect();
     LogBatch { records, documents, ..LogBatch::default() }

@@ -7,8 +7,8 @@
 use std::sync::Arc;
 
 use super::PARTITION;
-use super::bundle::{Bundle, Head, Node, Sealed, Stands};
-use super::follow::{Follower, Unfollowed, Unwhole, read_whole};
+use super::bundle::{BundleHead, FoldStanding, RecordBundle, SealedBundle, WriterNode};
+use super::follow::{CopyFollower, FollowFault, UnwholeBundle, read_whole};
 use crate::sqlite::LastBundle;
 use systole_bus::{AppendResult, LogStream};
 use systole_core::types::ports::{Commit, LogBatch};
@@ -18,7 +18,7 @@ use systole_core::types::ports::{Commit, LogBatch};
 const TRIES: usize = 2;
 
 /// The result of a write.
-pub(super) enum Written {
+pub(super) enum WrittenBundle {
     /// It is stored there.
     At(LastBundle),
     /// Nothing else can be written until it is known whether the bundle is stored; the same bytes may be sent again.
@@ -32,18 +32,18 @@ pub(super) enum Written {
 /// The writer of the partition's bundles.
 pub(super) struct BundleWriter {
     pub(super) stream: Arc<LogStream>,
-    pub(super) follower: Follower,
+    pub(super) follower: CopyFollower,
     /// Its epoch; it writes in no other.
     pub(super) epoch: u64,
 }
 
 impl BundleWriter {
     /// The next bundle.
-    pub(super) fn seal_batch(&self, batch: &LogBatch, stands: Stands) -> Sealed {
-        let Follower { copy, node, tail, .. } = &self.follower;
+    pub(super) fn seal_batch(&self, batch: &LogBatch, stands: FoldStanding) -> SealedBundle {
+        let CopyFollower { copy, node, tail, .. } = &self.follower;
         let new = |document: &&systole_core::types::ports::StoredDocument| !copy.has_document(document.hash);
-        let bundle = Bundle {
-            head: Head {
+        let bundle = RecordBundle {
+            head: BundleHead {
                 partition: PARTITION,
                 epoch: self.epoch,
                 node: *node,
@@ -59,12 +59,17 @@ impl BundleWriter {
 
     /// Returns the upload for the next bundle.
     pub(super) fn make_upload(&self) -> BundleUpload {
-        let Follower { node, tail, .. } = &self.follower;
+        let CopyFollower { node, tail, .. } = &self.follower;
         BundleUpload { stream: self.stream.clone(), node: *node, after: tail.followed.sequence }
     }
 
     /// Writes into the copy what is stored in the stream.
-    pub(super) fn keep_batch(&mut self, batch: &LogBatch, followed: LastBundle, stands: Stands) -> Commit {
+    pub(super) fn keep_batch(
+        &mut self,
+        batch: &LogBatch,
+        followed: LastBundle,
+        stands: FoldStanding,
+    ) -> Commit {
         if let Err(commit) = self.follower.copy.prepare_batch(batch) {
             return commit;
         }
@@ -72,7 +77,7 @@ impl BundleWriter {
     }
 
     /// Keeps what was prepared in the copy.
-    pub(super) fn keep_prepared(&mut self, followed: LastBundle, stands: Stands) -> Commit {
+    pub(super) fn keep_prepared(&mut self, followed: LastBundle, stands: FoldStanding) -> Commit {
         let kept = self.follower.copy.keep_batch(Some(&followed));
         if matches!(kept, Commit::Committed(_)) {
             let (tail, node) = (&mut self.follower.tail, self.follower.node);
@@ -84,31 +89,31 @@ impl BundleWriter {
     /// Brings the copy up to what the stream holds; an error says why not.
     pub(super) async fn catch_up(&mut self) -> Result<(), String> {
         let caught_up = self.follower.catch_up().await;
-        caught_up.map(drop).map_err(|unfollowed: Unfollowed| unfollowed.to_string())
+        caught_up.map(drop).map_err(|unfollowed: FollowFault| unfollowed.to_string())
     }
 }
 
 /// Writes one bundle.
 pub(super) struct BundleUpload {
     stream: Arc<LogStream>,
-    node: Node,
+    node: WriterNode,
     /// The place of the bundle before it.
     after: u64,
 }
 
 impl BundleUpload {
     /// Writes it. `in_doubt` says that it may have been sent before.
-    pub(super) async fn write_bundle(&self, sealed: &Sealed, mut in_doubt: bool) -> Written {
+    pub(super) async fn write_bundle(&self, sealed: &SealedBundle, mut in_doubt: bool) -> WrittenBundle {
         let stream = &self.stream;
         // A reader of the bundle looks for its values, so they are stored first.
         for value in &sealed.values {
             if let Err(words) = stream.put_large(value.commitment, &value.bytes).await {
-                return Written::NotYet(words);
+                return WrittenBundle::NotYet(words);
             }
         }
         let bytes = if sealed.bytes.len() > stream.largest() {
             if let Err(words) = stream.put_large(sealed.hash, &sealed.bytes).await {
-                return Written::NotYet(words);
+                return WrittenBundle::NotYet(words);
             }
             sealed.list_apart()
         } else {
@@ -119,35 +124,37 @@ impl BundleUpload {
                 match self.find_written(sealed).await {
                     Ok(None) => {}
                     Ok(Some(written)) => return written,
-                    Err(words) => return Written::NotYet(words),
+                    Err(words) => return WrittenBundle::NotYet(words),
                 }
             }
             match stream.append_bundle(PARTITION, bytes.clone(), self.after).await {
                 AppendResult::At(sequence) => {
-                    return Written::At(LastBundle { sequence, bundle: sealed.hash });
+                    return WrittenBundle::At(LastBundle { sequence, bundle: sealed.hash });
                 }
                 AppendResult::Stale => in_doubt = true,
                 // The caller gets this result first; the next try asks what the stream holds.
-                AppendResult::Refused(words) | AppendResult::Unknown(words) => return Written::NotYet(words),
+                AppendResult::Refused(words) | AppendResult::Unknown(words) => {
+                    return WrittenBundle::NotYet(words);
+                }
             }
         }
-        Written::NotYet("the log was changed while it was written".to_owned())
+        WrittenBundle::NotYet("the log was changed while it was written".to_owned())
     }
 
     /// The meaning of a stream that holds less than it held: if there are several replicas, the one that answered may
     /// lag behind.
-    fn report_behind(&self, left: &str) -> Written {
+    fn report_behind(&self, left: &str) -> WrittenBundle {
         let (name, after) = (self.stream.name(), self.after.to_string());
         let words = format!("the log {name} has lost what was stored at {after}: it holds {left}");
-        if self.stream.may_lag() { Written::Behind(words) } else { Written::Lost(words) }
+        if self.stream.may_lag() { WrittenBundle::Behind(words) } else { WrittenBundle::Lost(words) }
     }
 
     /// What the stream says about a doubtful bundle; `None` if it is not stored, or not yet.
-    async fn find_written(&self, sealed: &Sealed) -> Result<Option<Written>, String> {
+    async fn find_written(&self, sealed: &SealedBundle) -> Result<Option<WrittenBundle>, String> {
         let last = self.stream.read_last(PARTITION).await.map_err(|unusable| unusable.to_string())?;
         let lost = |by: &str| {
             let words = format!("the log {} was taken over by {by}", self.stream.name());
-            Ok(Some(Written::Lost(words)))
+            Ok(Some(WrittenBundle::Lost(words)))
         };
         let last = match last {
             Some(last) if last.sequence == self.after => return Ok(None),
@@ -162,11 +169,11 @@ impl BundleUpload {
         let sequence = last.sequence;
         let (hash, bytes) = match read_whole(&self.stream, last).await {
             Ok(whole) => whole,
-            Err(Unwhole::NotYet(words)) => return Err(words),
-            Err(Unwhole::Unknown(why)) => return lost(&format!("another program: {why}")),
+            Err(UnwholeBundle::NotYet(words)) => return Err(words),
+            Err(UnwholeBundle::Unknown(why)) => return lost(&format!("another program: {why}")),
         };
         if hash == sealed.hash {
-            return Ok(Some(Written::At(LastBundle { sequence, bundle: hash })));
+            return Ok(Some(WrittenBundle::At(LastBundle { sequence, bundle: hash })));
         }
         match super::bundle::head_of(&bytes) {
             Ok(head) if head.node == self.node => lost("an earlier run of this pump"),

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::NatsLogFault;
-use super::bundle::Message;
-use super::follow::{Follower, RowMaker, StageReporter, held_at, is_of, report_apart};
+use super::bundle::BundleMessage;
+use super::follow::{CopyFollower, RowMaker, StageReporter, held_at, is_of, report_apart};
 use crate::sqlite::{self, CopyDifference, CopyRemake, LogCopy};
 use systole_bus::{LogSource, StreamExtent};
 use systole_core::types::ports::{LogFault, Position};
@@ -51,13 +51,13 @@ pub async fn bring_copy(
 ) -> Result<CurrentCopy, NatsLogFault> {
     let reach = source.read_reach().await?;
     let sqlite::OpenSqliteLog { writer, reader, .. } = sqlite::open_copy(copy)?;
-    let mut follower = Follower::new(writer, reader, source, fold)?;
+    let mut follower = CopyFollower::new(writer, reader, source, fold)?;
     let before = follower.copy.last();
     bring_current(&mut follower, reach, before, reach.last, tell).await
 }
 
 async fn bring_current(
-    follower: &mut Follower,
+    follower: &mut CopyFollower,
     reach: StreamExtent,
     before: Position,
     place: u64,
@@ -94,7 +94,7 @@ pub async fn bring_again(
         place = place.max(old.followed.sequence);
     }
     let (writer, reader) = remaking.open_draft()?;
-    let mut follower = Follower::new(writer, reader, source, fold)?;
+    let mut follower = CopyFollower::new(writer, reader, source, fold)?;
     let mut made = bring_current(&mut follower, reach, Position(0), place, tell).await?;
     let should_hold = match &old {
         Some(old) => follower.records_up_to(&old.followed).await?,
@@ -114,8 +114,8 @@ pub async fn bring_again(
 async fn is_held(source: &LogSource, old: &LogCopy, path: &Path) -> Result<(), NatsLogFault> {
     is_of(old, source, path)?;
     let there = held_at(source, old.followed.sequence).await?;
-    let hash = there.and_then(|stored| match Message::from_bytes(&stored.bytes) {
-        Ok(Message::Bundle(hash) | Message::Apart(hash)) => Some(hash),
+    let hash = there.and_then(|stored| match BundleMessage::from_bytes(&stored.bytes) {
+        Ok(BundleMessage::Bundle(hash) | BundleMessage::Apart(hash)) => Some(hash),
         Err(_) => None,
     });
     if hash == Some(old.followed.bundle) { Ok(()) } else { Err(report_apart(source, path).into()) }

@@ -11,8 +11,8 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
 use super::PARTITION;
-use super::bundle::{Bundle, Head, Message, Node, Stands, with_values};
-use super::bundle_batch::{self, BundleBatch, Read};
+use super::bundle::{BundleHead, BundleMessage, FoldStanding, RecordBundle, WriterNode, with_values};
+use super::bundle_batch::{self, BundleBatch, ReadBundle};
 use crate::sqlite::{self, LastBundle, LogCopy, SqliteReader};
 use systole_bus::{BrokerFault, LEFT_BEHIND, LogSource, ObjectFault, StoredMessage};
 use systole_core::types::body_parts::PartSeal;
@@ -27,18 +27,18 @@ const AGAIN: Duration = Duration::from_millis(250);
 
 /// The state of the partition, as far as it was followed.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Tail {
+pub(super) struct CopyTail {
     /// The last bundle.
     pub(super) followed: LastBundle,
     /// Its epoch; 0 before the first.
     pub(super) epoch: u64,
     /// The writer.
-    pub(super) by: Option<Node>,
+    pub(super) by: Option<WriterNode>,
     /// Whether the writer continues.
-    pub(super) stands: Stands,
+    pub(super) stands: FoldStanding,
 }
 
-impl Tail {
+impl CopyTail {
     /// The bundle's hash, for the next one to name.
     pub(super) fn bundle(&self) -> Option<Digest> {
         (self.followed.sequence > 0).then_some(self.followed.bundle)
@@ -46,11 +46,11 @@ impl Tail {
 }
 
 /// The copy, and how far it goes.
-pub(super) struct Follower {
+pub(super) struct CopyFollower {
     pub(super) copy: sqlite::SqliteAppender,
     pub(super) source: Arc<LogSource>,
-    pub(super) node: Node,
-    pub(super) tail: Tail,
+    pub(super) node: WriterNode,
+    pub(super) tail: CopyTail,
     reader: SqliteReader,
     fold: RowMaker,
     /// The position up to which the copy has rows.
@@ -76,30 +76,30 @@ pub type StageReporter<'a> = &'a mut (dyn FnMut(CopyStage) + Send);
 
 /// Why a stream cannot be followed.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Unfollowed {
+pub(super) enum FollowFault {
     #[error(transparent)]
     Log(#[from] LogFault),
     #[error(transparent)]
     Broker(#[from] BrokerFault),
 }
 
-impl From<Unfollowed> for super::NatsLogFault {
-    fn from(unfollowed: Unfollowed) -> super::NatsLogFault {
+impl From<FollowFault> for super::NatsLogFault {
+    fn from(unfollowed: FollowFault) -> super::NatsLogFault {
         match unfollowed {
-            Unfollowed::Log(fault) => super::NatsLogFault::Log(fault),
-            Unfollowed::Broker(unusable) => super::NatsLogFault::Broker(unusable),
+            FollowFault::Log(fault) => super::NatsLogFault::Log(fault),
+            FollowFault::Broker(unusable) => super::NatsLogFault::Broker(unusable),
         }
     }
 }
 
-impl Follower {
+impl CopyFollower {
     /// Continues from what the copy holds. A copy of something else is refused.
     pub(super) fn new(
         mut copy: sqlite::SqliteAppender,
         reader: SqliteReader,
         source: Arc<LogSource>,
         fold: RowMaker,
-    ) -> Result<Follower, LogFault> {
+    ) -> Result<CopyFollower, LogFault> {
         let known = match copy.read_followed()? {
             Some(known) => {
                 is_of(&known, &source, copy.path())?;
@@ -115,13 +115,13 @@ impl Follower {
                 new
             }
         };
-        let tail = Tail { followed: known.followed, epoch: 0, by: None, stands: Stands::Free };
-        let (node, folded) = (Node(known.node), copy.write_checkpoint()?);
-        Ok(Follower { copy, source, node, tail, reader, fold, folded })
+        let tail = CopyTail { followed: known.followed, epoch: 0, by: None, stands: FoldStanding::Free };
+        let (node, folded) = (WriterNode(known.node), copy.write_checkpoint()?);
+        Ok(CopyFollower { copy, source, node, tail, reader, fold, folded })
     }
 
     /// Takes everything that the stream holds and the copy does not; returns whether there was anything.
-    pub(super) async fn catch_up(&mut self) -> Result<bool, Unfollowed> {
+    pub(super) async fn catch_up(&mut self) -> Result<bool, FollowFault> {
         self.catch_up_to(u64::MAX, &mut |_| ()).await.map(|bundles| bundles > 0)
     }
 
@@ -130,7 +130,7 @@ impl Follower {
         &mut self,
         place: u64,
         tell: StageReporter<'_>,
-    ) -> Result<u64, Unfollowed> {
+    ) -> Result<u64, FollowFault> {
         // Only the last bundle says who wrote it.
         let next = match (self.tail.by, self.tail.followed.sequence) {
             (None, at) if at > 0 => {
@@ -172,24 +172,25 @@ impl Follower {
     }
 
     /// How many records there are up to that bundle; `None` unless the stream and this copy both hold it.
-    pub(super) async fn records_up_to(&self, known: &LastBundle) -> Result<Option<Position>, Unfollowed> {
+    pub(super) async fn records_up_to(&self, known: &LastBundle) -> Result<Option<Position>, FollowFault> {
         let Some(stored) = self.source.read_from(PARTITION, known.sequence).await? else { return Ok(None) };
         let Ok((hash, bytes)) = read_whole(&self.source, stored).await else { return Ok(None) };
         let held = |hash| self.copy.read_document(hash).map_err(|fault| fault.to_string());
-        let read = Bundle::from_bytes(&bytes, held).ok().filter(|_| hash == known.bundle);
-        Ok(read.map(|bundle| Read { followed: *known, bundle }.last()))
+        let read = RecordBundle::from_bytes(&bytes, held).ok().filter(|_| hash == known.bundle);
+        Ok(read.map(|bundle| ReadBundle { followed: *known, bundle }.last()))
     }
 
     /// Reads the copy's last bundle from the stream. It must be the one that the copy knows.
-    async fn check_known(&mut self, at: u64) -> Result<(), Unfollowed> {
+    async fn check_known(&mut self, at: u64) -> Result<(), FollowFault> {
         let known = self.tail.followed.bundle;
-        let other = |follower: &Follower| report_apart(&follower.source, follower.copy.path());
+        let other = |follower: &CopyFollower| report_apart(&follower.source, follower.copy.path());
         let found = held_at(&self.source, at).await?.ok_or_else(|| other(self))?;
-        let damaged = |follower: &Follower, why: &str| follower.report_damage(at, follower.copy.last(), why);
+        let damaged =
+            |follower: &CopyFollower, why: &str| follower.report_damage(at, follower.copy.last(), why);
         let (hash, bytes) = match read_whole(&self.source, found).await {
             Ok(whole) => whole,
-            Err(Unwhole::NotYet(why)) => return Err(self.report_unreachable(why).into()),
-            Err(Unwhole::Unknown(why)) => return Err(damaged(self, &why).into()),
+            Err(UnwholeBundle::NotYet(why)) => return Err(self.report_unreachable(why).into()),
+            Err(UnwholeBundle::Unknown(why)) => return Err(damaged(self, &why).into()),
         };
         if hash != known {
             return Err(other(self).into());
@@ -199,8 +200,8 @@ impl Follower {
         Ok(())
     }
 
-    fn set_followed(&mut self, followed: LastBundle, head: &Head) {
-        self.tail = Tail { followed, epoch: head.epoch, by: Some(head.node), stands: head.stands };
+    fn set_followed(&mut self, followed: LastBundle, head: &BundleHead) {
+        self.tail = CopyTail { followed, epoch: head.epoch, by: Some(head.node), stands: head.stands };
     }
 
     fn report_unreachable(&self, why: String) -> BrokerFault {
@@ -212,7 +213,7 @@ impl Follower {
         &self,
         bundle_batch: &mut BundleBatch,
         stored: StoredMessage,
-    ) -> Result<(), Unfollowed> {
+    ) -> Result<(), FollowFault> {
         let at = stored.sequence;
         let (previous, last, epoch) = match bundle_batch.last() {
             Some(read) => (Some(read.followed.bundle), read.last(), read.head().epoch),
@@ -221,18 +222,18 @@ impl Follower {
         let damaged = |why: &str| self.report_damage(at, last, why);
         let (hash, bytes) = match read_whole(&self.source, stored).await {
             Ok(whole) => whole,
-            Err(Unwhole::NotYet(why)) => return Err(self.report_unreachable(why).into()),
-            Err(Unwhole::Unknown(why)) => return Err(damaged(&why).into()),
+            Err(UnwholeBundle::NotYet(why)) => return Err(self.report_unreachable(why).into()),
+            Err(UnwholeBundle::Unknown(why)) => return Err(damaged(&why).into()),
         };
         let held = |hash| match bundle_batch.find_document(hash) {
             Some(bytes) => Ok(Some(bytes)),
             None => self.copy.read_document(hash).map_err(|fault| fault.to_string()),
         };
-        let mut bundle = Bundle::from_bytes(&bytes, held).map_err(|why| damaged(&why))?;
+        let mut bundle = RecordBundle::from_bytes(&bytes, held).map_err(|why| damaged(&why))?;
         if let Err(unwhole) = read_values(&self.source, &mut bundle).await {
             return Err(match unwhole {
-                Unwhole::NotYet(why) => self.report_unreachable(why).into(),
-                Unwhole::Unknown(why) => damaged(&why).into(),
+                UnwholeBundle::NotYet(why) => self.report_unreachable(why).into(),
+                UnwholeBundle::Unknown(why) => damaged(&why).into(),
             });
         }
         let head = &bundle.head;
@@ -244,7 +245,7 @@ impl Follower {
             return Err(damaged("its epoch is over").into());
         }
         let followed = LastBundle { sequence: at, bundle: hash };
-        bundle_batch.add_bundle(Read { followed, bundle }, bytes.len());
+        bundle_batch.add_bundle(ReadBundle { followed, bundle }, bytes.len());
         Ok(())
     }
 
@@ -275,7 +276,7 @@ impl Follower {
     }
 
     /// Writes bundles into the copy, all of them or none.
-    fn write_bundles(&mut self, bundles: &[Read]) -> Commit {
+    fn write_bundles(&mut self, bundles: &[ReadBundle]) -> Commit {
         let Some(last) = bundles.last() else { return Commit::Committed(self.copy.last()) };
         let kept = match self.copy.prepare_batch(&bundle_batch::join_batch(bundles)) {
             Ok(_) => self.copy.keep_batch(Some(&last.followed)),
@@ -350,7 +351,7 @@ pub(super) async fn held_at(source: &LogSource, at: u64) -> Result<Option<Stored
 }
 
 /// Why the bytes of a bundle are not available.
-pub(super) enum Unwhole {
+pub(super) enum UnwholeBundle {
     /// The broker did not return them.
     NotYet(String),
     /// They have no known form, or they have changed.
@@ -361,19 +362,19 @@ pub(super) enum Unwhole {
 pub(super) async fn read_whole(
     source: &LogSource,
     stored: StoredMessage,
-) -> Result<(Digest, Vec<u8>), Unwhole> {
-    match Message::from_bytes(&stored.bytes).map_err(Unwhole::Unknown)? {
-        Message::Bundle(hash) => Ok((hash, stored.bytes)),
-        Message::Apart(hash) => match source.get_large(hash).await {
+) -> Result<(Digest, Vec<u8>), UnwholeBundle> {
+    match BundleMessage::from_bytes(&stored.bytes).map_err(UnwholeBundle::Unknown)? {
+        BundleMessage::Bundle(hash) => Ok((hash, stored.bytes)),
+        BundleMessage::Apart(hash) => match source.get_large(hash).await {
             Ok(bytes) => Ok((hash, bytes)),
-            Err(ObjectFault::NotYet(why)) => Err(Unwhole::NotYet(why)),
-            Err(ObjectFault::Ill(why)) => Err(Unwhole::Unknown(why)),
+            Err(ObjectFault::NotYet(why)) => Err(UnwholeBundle::NotYet(why)),
+            Err(ObjectFault::Ill(why)) => Err(UnwholeBundle::Unknown(why)),
         },
     }
 }
 
 /// Reads the sensitive values of a bundle's records. A value whose object was removed stays erased.
-async fn read_values(source: &LogSource, bundle: &mut Bundle) -> Result<(), Unwhole> {
+async fn read_values(source: &LogSource, bundle: &mut RecordBundle) -> Result<(), UnwholeBundle> {
     for record in bundle.records.iter_mut().filter(|record| !record.parts.values.is_empty()) {
         let mut values = HashMap::new();
         for (_, seal) in &record.parts.values {
@@ -381,12 +382,12 @@ async fn read_values(source: &LogSource, bundle: &mut Bundle) -> Result<(), Unwh
             match source.get_removable(commitment).await {
                 Ok(Some(bytes)) => drop(values.insert(commitment, bytes)),
                 Ok(None) => {}
-                Err(ObjectFault::NotYet(why)) => return Err(Unwhole::NotYet(why)),
-                Err(ObjectFault::Ill(why)) => return Err(Unwhole::Unknown(why)),
+                Err(ObjectFault::NotYet(why)) => return Err(UnwholeBundle::NotYet(why)),
+                Err(ObjectFault::Ill(why)) => return Err(UnwholeBundle::Unknown(why)),
             }
         }
         let whole = with_values(record, |commitment| values.remove(&commitment));
-        *record = Arc::new(whole.map_err(Unwhole::Unknown)?);
+        *record = Arc::new(whole.map_err(UnwholeBundle::Unknown)?);
     }
     Ok(())
 }

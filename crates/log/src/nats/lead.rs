@@ -12,9 +12,9 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 use tokio::time::{Instant, interval, sleep, timeout_at};
 
-use super::bundle::{Node, Stands, head_of};
-use super::bundle_writer::{BundleWriter, Written};
-use super::follow::{Follower, read_whole};
+use super::bundle::{FoldStanding, WriterNode, head_of};
+use super::bundle_writer::{BundleWriter, WrittenBundle};
+use super::follow::{CopyFollower, read_whole};
 use super::{NatsLogFault, PARTITION, TakeOverMode};
 use systole_bus::{BrokerFault, LogStream};
 use systole_core::types::ids::Digest;
@@ -45,13 +45,13 @@ impl fmt::Display for LifeSign {
 }
 
 impl LifeSign {
-    fn new(node: Node, epoch: u64) -> LifeSign {
+    fn new(node: WriterNode, epoch: u64) -> LifeSign {
         let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
         LifeSign { node: to_hex(node), epoch, process: std::process::id(), host }
     }
 }
 
-fn to_hex(node: Node) -> String {
+fn to_hex(node: WriterNode) -> String {
     let mut wide = [0; 32];
     for (byte, of) in wide.iter_mut().zip(node.0) {
         *byte = of;
@@ -93,10 +93,10 @@ impl LogOwnership {
 /// standby also waits while the broker does not answer, because the broker may have failed together with the writer.
 pub(super) async fn take_over(
     stream: Arc<LogStream>,
-    follower: Follower,
+    follower: CopyFollower,
     mut manner: TakeOverMode,
 ) -> Result<BundleWriter, NatsLogFault> {
-    let mut others = Others::new(&stream, &follower).await?;
+    let mut others = OtherNodes::new(&stream, &follower).await?;
     let mut bundle_writer = BundleWriter { stream, epoch: 0, follower };
     let mut is_cut = false;
     loop {
@@ -127,20 +127,20 @@ pub(super) async fn take_over(
 /// Tries once; returns whether the partition was taken.
 async fn attempt_lead(
     bundle_writer: &mut BundleWriter,
-    others: &mut Others,
+    others: &mut OtherNodes,
     manner: &mut TakeOverMode,
 ) -> Result<bool, NatsLogFault> {
     let (tail, node) = (&bundle_writer.follower.tail, bundle_writer.follower.node);
-    let is_free = tail.stands == Stands::Free || tail.by.is_none_or(|by| by == node);
+    let is_free = tail.stands == FoldStanding::Free || tail.by.is_none_or(|by| by == node);
     if !is_free && let Some(heard) = others.take_sign(tail.epoch).await {
         match (heard, manner) {
-            (Heard::Sign(by), TakeOverMode::AtOnce) => {
+            (HeardSign::Sign(by), TakeOverMode::AtOnce) => {
                 let stream = &bundle_writer.stream;
                 let (stream, address) = (stream.name().to_owned(), stream.address().to_owned());
                 return Err(NatsLogFault::Led { stream, address, by });
             }
-            (Heard::Sign(sign), TakeOverMode::StandBy(tell)) => tell(&sign),
-            (Heard::Bundle, _) => {}
+            (HeardSign::Sign(sign), TakeOverMode::StandBy(tell)) => tell(&sign),
+            (HeardSign::Bundle, _) => {}
         }
         bundle_writer.follower.catch_up().await?;
         return Ok(false);
@@ -151,27 +151,29 @@ async fn attempt_lead(
     }
     bundle_writer.epoch = bundle_writer.follower.tail.epoch + 1;
     let nothing = LogBatch::default();
-    let sealed = bundle_writer.seal_batch(&nothing, Stands::Owned);
+    let sealed = bundle_writer.seal_batch(&nothing, FoldStanding::Owned);
     let upload = bundle_writer.make_upload();
     let written = match upload.write_bundle(&sealed, false).await {
         // It may be stored all the same.
-        Written::NotYet(_) => upload.write_bundle(&sealed, true).await,
+        WrittenBundle::NotYet(_) => upload.write_bundle(&sealed, true).await,
         written => written,
     };
     match written {
-        Written::At(followed) => match bundle_writer.keep_batch(&nothing, followed, Stands::Owned) {
-            Commit::Committed(_) => Ok(true),
-            Commit::Conflict(why) | Commit::Unknown(why) | Commit::NotNow(why) => {
-                let path = bundle_writer.follower.copy.path().display().to_string();
-                Err(LogFault::Io { path, why }.into())
+        WrittenBundle::At(followed) => {
+            match bundle_writer.keep_batch(&nothing, followed, FoldStanding::Owned) {
+                Commit::Committed(_) => Ok(true),
+                Commit::Conflict(why) | Commit::Unknown(why) | Commit::NotNow(why) => {
+                    let path = bundle_writer.follower.copy.path().display().to_string();
+                    Err(LogFault::Io { path, why }.into())
+                }
             }
-        },
-        Written::NotYet(why) | Written::Behind(why) => {
+        }
+        WrittenBundle::NotYet(why) | WrittenBundle::Behind(why) => {
             let address = bundle_writer.stream.address().to_owned();
             Err(BrokerFault::Unreachable { address, why }.into())
         }
         // Another process was faster.
-        Written::Lost(_) => {
+        WrittenBundle::Lost(_) => {
             bundle_writer.follower.catch_up().await?;
             Ok(false)
         }
@@ -184,39 +186,39 @@ async fn listen_to_signs(stream: &LogStream) -> Result<Subscriber, NatsLogFault>
 }
 
 /// Evidence that another process has the partition.
-enum Heard {
+enum HeardSign {
     Sign(LifeSign),
     Bundle,
 }
 
 /// The processes that have the partition or had it.
-struct Others {
+struct OtherNodes {
     own: String,
     signs: Subscriber,
     sent: Subscriber,
 }
 
-impl Others {
-    async fn new(stream: &LogStream, follower: &Follower) -> Result<Others, NatsLogFault> {
+impl OtherNodes {
+    async fn new(stream: &LogStream, follower: &CopyFollower) -> Result<OtherNodes, NatsLogFault> {
         let no = |why| BrokerFault::Unreachable { address: stream.address().to_owned(), why };
         let sent = stream.watch_partition(PARTITION).await.map_err(no)?;
-        Ok(Others { own: to_hex(follower.node), signs: listen_to_signs(stream).await?, sent })
+        Ok(OtherNodes { own: to_hex(follower.node), signs: listen_to_signs(stream).await?, sent })
     }
 
     /// What is heard of the owner in that epoch or a later one; `None` if it was silent for too long.
-    async fn take_sign(&mut self, epoch: u64) -> Option<Heard> {
+    async fn take_sign(&mut self, epoch: u64) -> Option<HeardSign> {
         let end = Instant::now() + SILENCE;
         loop {
             let message = tokio::select! {
                 sign = timeout_at(end, take_next(&mut self.signs)) => sign.ok()??,
                 sent = take_next(&mut self.sent) => {
                     sent?;
-                    return Some(Heard::Bundle);
+                    return Some(HeardSign::Bundle);
                 }
             };
             let Ok(sign) = serde_json::from_slice::<LifeSign>(&message.payload) else { continue };
             if sign.epoch >= epoch && sign.node != self.own {
-                return Some(Heard::Sign(sign));
+                return Some(HeardSign::Sign(sign));
             }
         }
     }

@@ -80,7 +80,7 @@ pub async fn open_log(
     let sqlite::OpenSqliteLog { writer, reader, secret, .. } = sqlite::open_copy(&copy)?;
     let secret = LogSecret(stream.shared_secret(secret.0).await?);
     let stream = Arc::new(stream);
-    let mut follower = follow::Follower::new(writer, reader.clone(), stream.source().clone(), fold)?;
+    let mut follower = follow::CopyFollower::new(writer, reader.clone(), stream.source().clone(), fold)?;
     follower.catch_up().await?;
     let bundle_writer = lead::take_over(stream, follower, manner).await?;
     bundle_writer.stream.is_led_in(bundle_writer.epoch);

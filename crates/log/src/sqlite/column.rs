@@ -36,7 +36,7 @@ macro_rules! records_where {
 pub(super) use records_where;
 
 /// A record as the file has it, with unchecked hashes.
-pub(super) struct Stored {
+pub(super) struct StoredRecord {
     pub(super) position: Position,
     /// The number of its thread in the file.
     pub(super) thread: i64,
@@ -46,7 +46,7 @@ pub(super) struct Stored {
     pub(super) head: Digest,
 }
 
-impl Stored {
+impl StoredRecord {
     /// The record, with the head that the file claims.
     pub(super) fn to_claimed(self) -> (Position, Record) {
         // The leaf does not depend on the head that it is sealed after, and the stored head replaces that head.
@@ -62,14 +62,14 @@ impl Stored {
 }
 
 /// What does not fit in a row, in words.
-pub(super) struct Unfit(pub(super) String);
+pub(super) struct UnfitRow(pub(super) String);
 
-fn make_unfit(column: &str, why: impl std::fmt::Display) -> Unfit {
-    Unfit(format!("{column}: {why}"))
+fn make_unfit(column: &str, why: impl std::fmt::Display) -> UnfitRow {
+    UnfitRow(format!("{column}: {why}"))
 }
 
 /// Reads a row of `records_where!`.
-pub(super) fn read_stored(row: &Row<'_>) -> Result<Stored, Unfit> {
+pub(super) fn read_stored(row: &Row<'_>) -> Result<StoredRecord, UnfitRow> {
     let header = Header {
         thread: ThreadId::parse(read_needed(row, 1, "thread")?).map_err(|e| make_unfit("thread", e))?,
         seq: read_natural(row, 2, "seq")?,
@@ -98,7 +98,7 @@ pub(super) fn read_stored(row: &Row<'_>) -> Result<Stored, Unfit> {
         }
     }
     let position = Position(read_natural(row, 0, "pos")?);
-    Ok(Stored {
+    Ok(StoredRecord {
         position,
         thread: row.get(19).map_err(|e| make_unfit("thread", e))?,
         header,
@@ -109,7 +109,7 @@ pub(super) fn read_stored(row: &Row<'_>) -> Result<Stored, Unfit> {
 }
 
 /// The parts of a body: of part 0 the seal is in the record, of each sensitive value it has a row.
-fn read_parts(row: &Row<'_>, body_length: usize) -> Result<BodyParts, Unfit> {
+fn read_parts(row: &Row<'_>, body_length: usize) -> Result<BodyParts, UnfitRow> {
     let rest = row.get_ref(16).map_err(|e| make_unfit("salt", e))?;
     let rest = read_seal(rest.as_blob().map_err(|e| make_unfit("salt", e))?)
         .ok_or_else(|| make_unfit("salt", "has no known length"))?;
@@ -152,39 +152,39 @@ fn decode_hex(text: &str) -> Option<Vec<u8>> {
     digits.map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()).collect()
 }
 
-fn read_text<'r>(row: &'r Row<'_>, at: usize, column: &str) -> Result<Option<&'r str>, Unfit> {
+fn read_text<'r>(row: &'r Row<'_>, at: usize, column: &str) -> Result<Option<&'r str>, UnfitRow> {
     let value = row.get_ref(at).map_err(|e| make_unfit(column, e))?;
     value.as_str_or_null().map_err(|e| make_unfit(column, e))
 }
 
-fn read_needed<'r>(row: &'r Row<'_>, at: usize, column: &str) -> Result<&'r str, Unfit> {
+fn read_needed<'r>(row: &'r Row<'_>, at: usize, column: &str) -> Result<&'r str, UnfitRow> {
     read_text(row, at, column)?.ok_or_else(|| make_unfit(column, "is missing"))
 }
 
-fn read_optional<T: FromSql>(row: &Row<'_>, at: usize, column: &str) -> Result<Option<T>, Unfit> {
+fn read_optional<T: FromSql>(row: &Row<'_>, at: usize, column: &str) -> Result<Option<T>, UnfitRow> {
     match row.get_ref(at).map_err(|e| make_unfit(column, e))? {
         ValueRef::Null => Ok(None),
         value => T::column_result(value).map(Some).map_err(|e| make_unfit(column, e)),
     }
 }
 
-fn read_bytes<const N: usize>(row: &Row<'_>, at: usize, column: &str) -> Result<[u8; N], Unfit> {
+fn read_bytes<const N: usize>(row: &Row<'_>, at: usize, column: &str) -> Result<[u8; N], UnfitRow> {
     read_optional(row, at, column)?.ok_or_else(|| make_unfit(column, "is missing"))
 }
 
-fn read_natural(row: &Row<'_>, at: usize, column: &str) -> Result<u64, Unfit> {
+fn read_natural(row: &Row<'_>, at: usize, column: &str) -> Result<u64, UnfitRow> {
     let number: i64 = read_optional(row, at, column)?.ok_or_else(|| make_unfit(column, "is missing"))?;
     u64::try_from(number).map_err(|e| make_unfit(column, e))
 }
 
-fn parse_known<T>(parse: impl Fn(&str) -> Option<T>, text: &str, column: &str) -> Result<T, Unfit> {
-    parse(text).ok_or_else(|| Unfit(format!("{column}: {text} is not known to this version")))
+fn parse_known<T>(parse: impl Fn(&str) -> Option<T>, text: &str, column: &str) -> Result<T, UnfitRow> {
+    parse(text).ok_or_else(|| UnfitRow(format!("{column}: {text} is not known to this version")))
 }
 
 fn parse_optional<T, E: std::fmt::Display>(
     text: Option<&str>,
     parse: impl Fn(&str) -> Result<T, E>,
     column: &str,
-) -> Result<Option<T>, Unfit> {
+) -> Result<Option<T>, UnfitRow> {
     text.map(|t| parse(t).map_err(|e| make_unfit(column, e))).transpose()
 }

@@ -3,12 +3,12 @@
 use std::path::Path;
 
 use super::layout::{LogFileKind, make_beside};
-use super::lock::Lock;
+use super::lock::LogLock;
 use super::log_file::{find_canonical, find_kind};
 use super::loss::{self, end_at, find_missing, wait_until_settled};
-use super::pool::{Manner, connect_reading};
-use super::tip::{self, End, Found};
-use super::wal::{self, Wal};
+use super::pool::{OpenManner, connect_reading};
+use super::tip::{self, FoundTip, TipEnd};
+use super::wal::{self, WalState};
 use super::{closing, make_fault, migrate};
 use systole_core::types::ports::{LogFault, Position};
 
@@ -40,11 +40,11 @@ pub fn read_condition(path: &Path) -> Result<LogCondition, LogFault> {
     }
     // The tip comes first: what a writer does between two looks must not look like loss.
     let found = tip::find_tip(&path)?;
-    let (wal, is_running) = wait_until_settled(|| wal::read_wal(&path), || Lock::is_held(&path))?;
+    let (wal, is_running) = wait_until_settled(|| wal::read_wal(&path), || LogLock::is_held(&path))?;
     let manner = match (is_running, wal) {
-        (true, _) => Manner::Live,
-        (false, Wal::Corrupt) => Manner::Alone,
-        (false, _) => Manner::Still,
+        (true, _) => OpenManner::Live,
+        (false, WalState::Corrupt) => OpenManner::Alone,
+        (false, _) => OpenManner::Still,
     };
     let connection = connect_reading(&path, manner)?.connection;
     let ill = |e: rusqlite::Error| make_fault(&path, None, &e);
@@ -55,24 +55,28 @@ pub fn read_condition(path: &Path) -> Result<LogCondition, LogFault> {
     let log = path.display().to_string();
     let gone = find_missing(Some(&connection), &path, end, found, wal)?;
     condition.lost = gone.map(|gone| gone.to_fault(&path, LogFileKind::Log));
-    condition.is_end_unknown = matches!(found, Found::Nothing | Found::Corrupt);
+    condition.is_end_unknown = matches!(found, FoundTip::Nothing | FoundTip::Corrupt);
     if is_running || migrate::read_number(&connection).map_err(ill)? < migrate::WITH_TIP {
         return Ok(condition);
     }
     let tip = make_beside(&path, tip::ENDING).display().to_string();
     condition.tip = match found {
-        Found::At { is_whole: true, .. } => None,
-        Found::At { .. } => Some(format!("one of the two slots of {tip} is corrupt; the other one is used")),
-        Found::Corrupt => Some(format!("{tip} is corrupt: it is unknown whether the last records are there")),
-        Found::Nothing if end == End::EMPTY => None,
-        Found::Nothing => {
+        FoundTip::At { is_whole: true, .. } => None,
+        FoundTip::At { .. } => {
+            Some(format!("one of the two slots of {tip} is corrupt; the other one is used"))
+        }
+        FoundTip::Corrupt => {
+            Some(format!("{tip} is corrupt: it is unknown whether the last records are there"))
+        }
+        FoundTip::Nothing if end == TipEnd::EMPTY => None,
+        FoundTip::Nothing => {
             Some(format!("there is no {tip}: it is unknown whether the last records are there"))
         }
     };
     let was_closed = closing::was_closed(&connection).map_err(ill)?;
-    let is_missing_nothing = matches!(found, Found::At { .. }) && condition.lost.is_none();
+    let is_missing_nothing = matches!(found, FoundTip::At { .. }) && condition.lost.is_none();
     // A reader makes an empty -wal file if there is none.
-    let has_commits = !matches!(wal, Wal::Nothing | Wal::Empty);
+    let has_commits = !matches!(wal, WalState::Nothing | WalState::Empty);
     condition.unclosed = match (was_closed, has_commits) {
         (true, _) => None,
         (false, true) => Some(format!("{log} was not closed cleanly: the process that wrote it was killed")),

@@ -21,7 +21,7 @@ const UNFINISHED: &str = "erasing";
 
 /// What is taken out.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Erasure {
+pub struct LogErasure {
     /// Records as they are afterwards.
     pub records: BTreeMap<Position, Record>,
     /// Documents, by their hash, which stays.
@@ -30,7 +30,7 @@ pub struct Erasure {
     pub unnamed: Vec<Digest>,
 }
 
-impl Erasure {
+impl LogErasure {
     /// Whether there is nothing to take out.
     pub fn is_empty(&self) -> bool {
         self.records.is_empty() && self.documents.is_empty()
@@ -39,7 +39,7 @@ impl Erasure {
 
 impl SqliteAppender {
     /// Erases, and stores the batch that says so, in one commit. Call `rewrite` after it.
-    pub fn erase_values(&mut self, erasure: &Erasure, batch: &LogBatch) -> Commit {
+    pub fn erase_values(&mut self, erasure: &LogErasure, batch: &LogBatch) -> Commit {
         if let Err(commit) = self.prepare_batch(batch) {
             return commit;
         }
@@ -84,7 +84,7 @@ fn truncate_wal(connection: &Connection) -> rusqlite::Result<bool> {
     Ok(busy == 0)
 }
 
-fn take_out(connection: &Connection, erasure: &Erasure) -> rusqlite::Result<()> {
+fn take_out(connection: &Connection, erasure: &LogErasure) -> rusqlite::Result<()> {
     connection.execute("INSERT OR REPLACE INTO mark (name, value) VALUES (?1, 1)", [UNFINISHED])?;
     rows::remove_rows(connection)?;
     let mut seal = connection.prepare("UPDATE part SET seal = ?3 WHERE pos = ?1 AND number = ?2")?;

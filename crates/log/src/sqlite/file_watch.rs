@@ -14,8 +14,8 @@ use std::time::Duration;
 use rusqlite::{Connection, Row};
 
 use super::layout::make_beside;
-use super::lock::Lock;
-use super::pool::{Manner, connect_reading};
+use super::lock::LogLock;
+use super::pool::{OpenManner, connect_reading};
 use super::{closing, io_fault, make_fault, wal};
 use systole_core::types::ports::LogFault;
 
@@ -27,7 +27,7 @@ const READ_PAUSE: Duration = Duration::from_millis(25);
 /// The file of an open log, as it was last seen.
 pub(super) struct FileWatch {
     path: PathBuf,
-    log: FileState,
+    log: LogFileState,
     /// `None` until there is one.
     wal: Option<FileId>,
     /// The number of this opening.
@@ -71,7 +71,7 @@ struct FileContent {
 }
 
 /// What became of the file.
-pub(super) enum Displacement {
+pub(super) enum FileDisplacement {
     /// No file has its name.
     Gone,
     /// Another file has its name, or other bytes were written into it.
@@ -82,24 +82,24 @@ pub(super) enum Displacement {
     WithoutWal,
 }
 
-impl Displacement {
+impl FileDisplacement {
     /// What happened, in words, with the fix.
     pub(super) fn describe_loss(&self, log: &Path) -> String {
         let log = log.display();
         match self {
-            Displacement::Gone => format!(
+            FileDisplacement::Gone => format!(
                 "{log} is gone: it was deleted or moved while it was in use, so nothing more is taken; put it back \
                  with the files beside it, or restore a backup"
             ),
-            Displacement::Replaced => format!(
+            FileDisplacement::Replaced => format!(
                 "{log} was replaced while it was in use, so nothing more is taken; the file there now is left as it is, \
                  and the last commits are kept in a file {log}-wal.lost-N"
             ),
-            Displacement::Shared => format!(
+            FileDisplacement::Shared => format!(
                 "another process writes {log}, which only one may: this one ends, and nothing acknowledged is lost; \
                  stop the other one too, and never remove {log}.lock"
             ),
-            Displacement::WithoutWal => format!(
+            FileDisplacement::WithoutWal => format!(
                 "{log}-wal was deleted or replaced while it was in use, so nothing more is taken; everything \
                  acknowledged is written into {log} now"
             ),
@@ -116,7 +116,7 @@ struct FileId {
 
 /// What changes when a file is written to.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct FileState {
+struct LogFileState {
     id: FileId,
     size: u64,
     written: (i64, i64),
@@ -129,9 +129,9 @@ impl FileId {
     }
 }
 
-impl FileState {
-    fn from_metadata(found: &Metadata) -> FileState {
-        FileState {
+impl LogFileState {
+    fn from_metadata(found: &Metadata) -> LogFileState {
+        LogFileState {
             id: FileId::from_metadata(found),
             size: found.size(),
             written: (found.mtime(), found.mtime_nsec()),
@@ -152,7 +152,7 @@ impl FileWatch {
         };
         Ok(FileWatch {
             path: path.to_owned(),
-            log: FileState::from_metadata(&log),
+            log: LogFileState::from_metadata(&log),
             wal: wal.as_ref().map(FileId::from_metadata),
             opening,
             in_file,
@@ -164,17 +164,17 @@ impl FileWatch {
     /// commit.
     pub(super) fn find_displacement(
         &mut self,
-        lock: &Lock,
+        lock: &LogLock,
         connection: Option<&Connection>,
-    ) -> Option<Displacement> {
+    ) -> Option<FileDisplacement> {
         let now = match fs::metadata(&self.path) {
-            Ok(found) => FileState::from_metadata(&found),
-            Err(e) if e.kind() == ErrorKind::NotFound => return Some(Displacement::Gone),
+            Ok(found) => LogFileState::from_metadata(&found),
+            Err(e) if e.kind() == ErrorKind::NotFound => return Some(FileDisplacement::Gone),
             // That the path cannot be looked at says nothing about the file.
             Err(_) => return None,
         };
         if now.id != self.log.id {
-            return Some(Displacement::Replaced);
+            return Some(FileDisplacement::Replaced);
         }
         if now != self.log {
             // A checkpoint of our own, or bytes of another program.
@@ -184,8 +184,8 @@ impl FileWatch {
                 Some(Some(found)) => (self.in_file, self.log, self.copied) = (found, now, copied),
                 // That it cannot be read says nothing about the file: the next look reads it.
                 Some(None) => {}
-                None if lock.is_in_place() => return Some(Displacement::Replaced),
-                None => return Some(Displacement::Shared),
+                None if lock.is_in_place() => return Some(FileDisplacement::Replaced),
+                None => return Some(FileDisplacement::Shared),
             }
         }
         let found =
@@ -198,7 +198,7 @@ impl FileWatch {
                 false
             }
         };
-        is_other.then_some(Displacement::WithoutWal)
+        is_other.then_some(FileDisplacement::WithoutWal)
     }
 
     /// What is in the file now: `None` if it is no later form of this log, an inner `None` if it cannot be read.
@@ -243,7 +243,7 @@ impl FileContent {
     const UNKNOWN: FileContent = FileContent { opening: None, last: 0, is_closed: false };
 
     fn read_content(path: &Path) -> Result<FileContent, LogFault> {
-        let reading = connect_reading(path, Manner::Alone)?;
+        let reading = connect_reading(path, OpenManner::Alone)?;
         let read = |connection: &Connection| {
             let last = "SELECT coalesce(max(pos), 0) FROM record";
             Ok(FileContent {

@@ -7,8 +7,8 @@
 use rusqlite::{Connection, OptionalExtension};
 
 use super::places;
-use super::recent::Recent;
-use crate::Rule;
+use super::recent::RecentMap;
+use crate::BatchRule;
 use systole_core::types::fast_maps::{FastMap, FastSet};
 use systole_core::types::ids::{CallPath, Digest, ThreadId};
 use systole_core::types::ports::Position;
@@ -24,26 +24,26 @@ const THREADS: usize = 16_384;
 const CONFIGS: usize = 64;
 
 /// What the writer remembers of the stored data.
-pub(super) struct Known {
+pub(super) struct KnownRows {
     /// The last position of the log.
     pub(super) last: Position,
     /// The records without entries of places; `None` after a batch that was not committed.
-    newest: Option<Newest>,
-    words: Recent<Box<str>, i64>,
-    configs: Recent<Digest, i64>,
-    threads: Recent<ThreadId, Numbered>,
+    newest: Option<NewestSeqs>,
+    words: RecentMap<Box<str>, i64>,
+    configs: RecentMap<Digest, i64>,
+    threads: RecentMap<ThreadId, NumberedThread>,
 }
 
 /// A thread's number in the file, and the seq of its last record.
 #[derive(Clone, Copy)]
-struct Numbered {
+struct NumberedThread {
     id: i64,
     last_seq: u64,
 }
 
 /// The records that have no entries of places yet, as far as their numbers and items go.
 #[derive(Default)]
-struct Newest {
+struct NewestSeqs {
     /// The last position with entries.
     placed: Position,
     /// The first and the last of these records in each thread that has any, by the thread's number in the file.
@@ -51,15 +51,15 @@ struct Newest {
     items: FastSet<(i64, CallPath, u32, u32)>,
 }
 
-impl Known {
+impl KnownRows {
     /// Nothing but the last position.
-    pub(super) fn new_at(last: Position) -> Known {
-        Known {
+    pub(super) fn new_at(last: Position) -> KnownRows {
+        KnownRows {
             last,
             newest: None,
-            words: Recent::new(WORDS),
-            configs: Recent::new(CONFIGS),
-            threads: Recent::new(THREADS),
+            words: RecentMap::new(WORDS),
+            configs: RecentMap::new(CONFIGS),
+            threads: RecentMap::new(THREADS),
         }
     }
 
@@ -74,7 +74,7 @@ impl Known {
     /// Reads what it must know of the records without entries, if it has forgotten that.
     pub(super) fn remember_all(&mut self, connection: &Connection) -> rusqlite::Result<()> {
         if self.newest.is_none() {
-            self.newest = Some(Newest::read_newest(connection)?);
+            self.newest = Some(NewestSeqs::read_newest(connection)?);
         }
         Ok(())
     }
@@ -84,17 +84,17 @@ impl Known {
         &mut self,
         connection: &Connection,
         header: &Header,
-    ) -> rusqlite::Result<Result<i64, Rule>> {
-        let Numbered { id, last_seq } = self.find_numbered(connection, &header.thread)?;
+    ) -> rusqlite::Result<Result<i64, BatchRule>> {
+        let NumberedThread { id, last_seq } = self.find_numbered(connection, &header.thread)?;
         if header.seq != last_seq + 1 {
-            return Ok(Err(Rule::Sequence { last: last_seq }));
+            return Ok(Err(BatchRule::Sequence { last: last_seq }));
         }
-        self.threads.insert(header.thread.clone(), Numbered { id, last_seq: header.seq });
+        self.threads.insert(header.thread.clone(), NumberedThread { id, last_seq: header.seq });
         let is_new = match &mut self.newest {
             Some(newest) => newest.check_header(connection, id, header)?,
             None => false,
         };
-        Ok(if is_new { Ok(id) } else { Err(Rule::Item) })
+        Ok(if is_new { Ok(id) } else { Err(BatchRule::Item) })
     }
 
     /// Writes the entries of places for the newest records, if there are enough of them.
@@ -151,7 +151,11 @@ impl Known {
         self.find_numbered(connection, thread).map(|numbered| numbered.id)
     }
 
-    fn find_numbered(&mut self, connection: &Connection, thread: &ThreadId) -> rusqlite::Result<Numbered> {
+    fn find_numbered(
+        &mut self,
+        connection: &Connection,
+        thread: &ThreadId,
+    ) -> rusqlite::Result<NumberedThread> {
         if let Some(numbered) = self.threads.get(thread) {
             return Ok(*numbered);
         }
@@ -161,11 +165,13 @@ impl Known {
     }
 }
 
-impl Newest {
-    fn read_newest(connection: &Connection) -> rusqlite::Result<Newest> {
+impl NewestSeqs {
+    fn read_newest(connection: &Connection) -> rusqlite::Result<NewestSeqs> {
         places::heal_places(connection, false)?;
-        let mut newest =
-            Newest { placed: places::read_placed(connection)?.unwrap_or_default(), ..Newest::default() };
+        let mut newest = NewestSeqs {
+            placed: places::read_placed(connection)?.unwrap_or_default(),
+            ..NewestSeqs::default()
+        };
         let mut find = connection.prepare_cached(
             "SELECT thread, seq, call, turn, ordinal FROM record WHERE pos > ?1 ORDER BY pos",
         )?;
@@ -209,9 +215,9 @@ impl Newest {
 /// The thread's numbers in the file; a new thread gets one.
 fn read_number(
     connection: &Connection,
-    newest: Option<&Newest>,
+    newest: Option<&NewestSeqs>,
     thread: &ThreadId,
-) -> rusqlite::Result<Numbered> {
+) -> rusqlite::Result<NumberedThread> {
     let text = thread.as_str();
     let found = connection
         .prepare_cached("SELECT id FROM thread WHERE text = ?1")?
@@ -219,11 +225,11 @@ fn read_number(
         .optional()?;
     let Some(id) = found else {
         let id = connection.prepare_cached("INSERT INTO thread (text) VALUES (?1)")?.insert([text])?;
-        return Ok(Numbered { id, last_seq: 0 });
+        return Ok(NumberedThread { id, last_seq: 0 });
     };
     let last_seq = match newest.and_then(|newest| newest.threads.get(&id)) {
         Some((_, last)) => *last,
         None => places::last_seq(connection, id)?,
     };
-    Ok(Numbered { id, last_seq })
+    Ok(NumberedThread { id, last_seq })
 }

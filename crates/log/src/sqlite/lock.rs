@@ -25,32 +25,32 @@ const PAUSE: Duration = Duration::from_millis(10);
 
 /// The lock, held until it is dropped.
 #[derive(Debug)]
-pub(super) struct Lock {
+pub(super) struct LogLock {
     file: File,
     path: PathBuf,
 }
 
-impl Lock {
+impl LogLock {
     /// Takes the lock if its file exists, and writes nothing.
-    pub(super) fn if_there(log: &Path) -> Result<Option<Lock>, LogFault> {
+    pub(super) fn if_there(log: &Path) -> Result<Option<LogLock>, LogFault> {
         let path = make_beside(log, ".lock");
         match File::options().read(true).write(true).open(&path) {
-            Ok(file) => Lock::take_lock(log, path, file).map(Some),
+            Ok(file) => LogLock::take_lock(log, path, file).map(Some),
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(None),
             Err(e) => Err(io_fault(&path, &e)),
         }
     }
 
     /// Takes the lock, and makes its file if needed.
-    pub(super) fn make_lock(log: &Path) -> Result<Lock, LogFault> {
+    pub(super) fn make_lock(log: &Path) -> Result<LogLock, LogFault> {
         let path = make_beside(log, ".lock");
         let opened = File::options().read(true).write(true).create(true).truncate(false).open(&path);
         let file = opened.map_err(|e| io_fault(&path, &e))?;
-        Lock::take_lock(log, path, file)
+        LogLock::take_lock(log, path, file)
     }
 
-    fn take_lock(log: &Path, path: PathBuf, file: File) -> Result<Lock, LogFault> {
-        Lock::take_pausing(log, path, file, || std::thread::sleep(PAUSE))
+    fn take_lock(log: &Path, path: PathBuf, file: File) -> Result<LogLock, LogFault> {
+        LogLock::take_pausing(log, path, file, || std::thread::sleep(PAUSE))
     }
 
     /// Takes the lock. If a living process holds it, this fails at once. Any other holder is temporary, so
@@ -60,11 +60,11 @@ impl Lock {
         path: PathBuf,
         file: File,
         mut pause: impl FnMut(),
-    ) -> Result<Lock, LogFault> {
+    ) -> Result<LogLock, LogFault> {
         let mut pid = 0;
         for _ in 0..TRIES {
             match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-                Ok(()) => return Ok(Lock { file, path }),
+                Ok(()) => return Ok(LogLock { file, path }),
                 Err(Errno::WOULDBLOCK) => pid = pid_in(&file),
                 Err(e) => return Err(io_fault(&path, &e.into())),
             }
@@ -79,7 +79,7 @@ impl Lock {
     /// Whether a process has the log open for writing. The look takes the lock for a moment, since `flock`
     /// has no other way to ask; an organism that starts in that moment waits.
     pub(super) fn is_held(log: &Path) -> Result<bool, LogFault> {
-        match Lock::if_there(log) {
+        match LogLock::if_there(log) {
             Ok(_) => Ok(false),
             Err(LogFault::InUse { .. }) => Ok(true),
             // As on a medium that only lets read.
@@ -95,7 +95,7 @@ impl Lock {
     }
 
     /// Writes the process id of the holder.
-    pub(super) fn sign_lock(mut self) -> Result<Lock, LogFault> {
+    pub(super) fn sign_lock(mut self) -> Result<LogLock, LogFault> {
         let mut write = || {
             self.file.set_len(0)?;
             self.file.rewind()?;
@@ -106,7 +106,7 @@ impl Lock {
     }
 }
 
-impl Drop for Lock {
+impl Drop for LogLock {
     fn drop(&mut self) {
         // A child between its fork and its program has the file open too, so closing our handle would
         // leave the lock with the child. If the release fails, the lock ends with the last handle.
@@ -167,10 +167,10 @@ mod tests {
         (log, hand)
     }
 
-    fn take(log: &Path, pause: impl FnMut()) -> Result<Lock, LogFault> {
+    fn take(log: &Path, pause: impl FnMut()) -> Result<LogLock, LogFault> {
         let path = make_beside(log, ".lock");
         let file = File::options().read(true).write(true).open(&path).unwrap();
-        Lock::take_pausing(log, path, file, pause)
+        LogLock::take_pausing(log, path, file, pause)
     }
 
     fn gone() -> u32 {
@@ -197,7 +197,7 @@ mod tests {
     fn a_lock_that_is_let_go_is_free_though_a_child_has_the_file_open() {
         let folder = tempfile::tempdir().unwrap();
         let log = folder.path().join("a.db");
-        let lock = Lock::make_lock(&log).unwrap().sign_lock().unwrap();
+        let lock = LogLock::make_lock(&log).unwrap().sign_lock().unwrap();
         // A fork shares one open file between two handles, and so does this.
         let _of_a_child = lock.file.try_clone().unwrap();
         drop(lock);

@@ -10,7 +10,7 @@ use std::thread;
 use rusqlite::Connection;
 
 use super::layout::LogFileKind;
-use super::pool::{Manner, connect_reading};
+use super::pool::{OpenManner, connect_reading};
 use super::{io_fault, make_fault, migrate, verify};
 use systole_core::types::ports::{LogFault, Position};
 use systole_core::types::record::FORMAT;
@@ -21,8 +21,8 @@ use systole_core::types::record::FORMAT;
 const VERIFIED_AT_OPEN: u64 = 10_000;
 
 /// If SQLite cannot make its files next to a log, no process can write the log either.
-pub(super) fn choose_manner(path: &Path) -> Manner {
-    if connect_reading(path, Manner::Live).is_ok() { Manner::Live } else { Manner::Still }
+pub(super) fn choose_manner(path: &Path) -> OpenManner {
+    if connect_reading(path, OpenManner::Live).is_ok() { OpenManner::Live } else { OpenManner::Still }
 }
 
 /// The one path of a log: links resolved, so that the same file is not locked under two names, and absolute, so
@@ -104,7 +104,7 @@ pub(super) fn kind_and_format(path: &Path) -> Result<(LogFileKind, u32), LogFaul
 }
 
 /// Verifies the newest records of a log that no process writes to, without touching it; returns the last position.
-pub(super) fn verify_tail(path: &Path, manner: Manner) -> Result<(Connection, Position), LogFault> {
+pub(super) fn verify_tail(path: &Path, manner: OpenManner) -> Result<(Connection, Position), LogFault> {
     let connection = connect_reading(path, manner)?.connection;
     let ill = |e: rusqlite::Error| make_fault(path, None, &e);
     // After a crash a newer number may be only in the write-ahead log, where `look` does not see it.

@@ -41,7 +41,7 @@ use rusqlite::ErrorCode;
 pub use backup::{BackupDraft, back_up, name_new};
 pub use condition::{LogCondition, lost_whole, read_condition};
 pub use copy::{LastBundle, LogCopy};
-pub use erase::Erasure;
+pub use erase::LogErasure;
 pub use lock::find_holder;
 pub use open::{
     HeldLog, OpenSqliteLog, hold_log, open_copy, open_log, open_reading, open_still, read_followed,

@@ -9,14 +9,14 @@ use std::sync::Arc;
 
 use super::copy::{self, LastBundle};
 use super::layout::{LogFileKind, create_file};
-use super::lock::Lock;
+use super::lock::LogLock;
 use super::log_file::{choose_manner, does_exist, find_canonical, find_kind, kind_and_format, look_for};
-use super::loss::Judged;
-use super::pool::{Manner, Pool, connect_reading};
+use super::loss::JudgedFile;
+use super::pool::{OpenManner, ReaderPool, connect_reading};
 use super::read::SqliteReader;
 use super::secret::LogSecret;
-use super::tip::Tip;
-use super::wal::Wal;
+use super::tip::LogTip;
+use super::wal::WalState;
 use super::write::SqliteAppender;
 use super::{closing, loss, make_fault, migrate, wal};
 use systole_core::types::ports::{LogFault, LostRange};
@@ -52,11 +52,11 @@ pub fn hold_log(path: &Path, given_up: Option<LostRange>) -> Result<HeldLog, Log
 
 /// A log that no other process can open for writing, and in which nothing was changed yet.
 pub struct HeldLog {
-    pool: Arc<Pool>,
+    pool: Arc<ReaderPool>,
     kind: LogFileKind,
     given_up: Option<LostRange>,
-    lock: Lock,
-    found: Judged,
+    lock: LogLock,
+    found: JudgedFile,
     is_older: bool,
 }
 
@@ -72,18 +72,18 @@ impl HeldLog {
         let was_there = does_exist(&path)?;
         // If a lock file exists, the lock is taken first, and the file is not yet written to. Writes of a running
         // organism must not look like damage.
-        let early = Lock::if_there(&path)?;
+        let early = LogLock::if_there(&path)?;
         let mut found = judged()?;
         let lock = match early {
             Some(lock) => lock.sign_lock()?,
-            None => Lock::make_lock(&path)?.sign_lock()?,
+            None => LogLock::make_lock(&path)?.sign_lock()?,
         };
         // Another process may have made the log, run and ended since the first look.
         if !was_there && does_exist(&path)? {
             found = judged()?;
         }
         let is_older = does_exist(&path)? && kind_and_format(&path)?.1 < FORMAT;
-        let pool = Arc::new(Pool::new(path, Manner::Live));
+        let pool = Arc::new(ReaderPool::new(path, OpenManner::Live));
         Ok(HeldLog { pool, kind, given_up, lock, found, is_older })
     }
 
@@ -111,9 +111,9 @@ impl HeldLog {
         }
         let tip = match (kind, given_up) {
             (LogFileKind::Copy, _) => None,
-            (LogFileKind::Log, Some(_)) => Some(Tip::new_replacing(path)),
+            (LogFileKind::Log, Some(_)) => Some(LogTip::new_replacing(path)),
             // This comes before the log gets a format whose logs have a tip.
-            (LogFileKind::Log, None) => Some(Tip::new(path, found.tip, found.end)?),
+            (LogFileKind::Log, None) => Some(LogTip::new(path, found.tip, found.end)?),
         };
         let format = migrate::migrate_forward(path, kind)?;
         if kind == LogFileKind::Log && format < FORMAT {
@@ -153,7 +153,7 @@ pub fn open_reading(path: &Path) -> Result<SqliteReader, LogFault> {
     let kind = find_kind(&path)?;
     loss::refuse_unreadable(&path, kind)?;
     let manner = choose_manner(&path);
-    let pool = Pool::new(path, manner);
+    let pool = ReaderPool::new(path, manner);
     pool.with_connection(|_| Ok(()))?;
     Ok(SqliteReader::new(Arc::new(pool)))
 }
@@ -163,8 +163,9 @@ pub fn open_reading(path: &Path) -> Result<SqliteReader, LogFault> {
 pub fn open_still(path: &Path) -> Result<SqliteReader, LogFault> {
     let path = find_canonical(path)?;
     find_kind(&path)?;
-    let manner = if wal::read_wal(&path)? == Wal::Corrupt { Manner::Alone } else { Manner::Still };
-    let pool = Pool::new(path, manner);
+    let manner =
+        if wal::read_wal(&path)? == WalState::Corrupt { OpenManner::Alone } else { OpenManner::Still };
+    let pool = ReaderPool::new(path, manner);
     let found = pool.with_connection(|connection| {
         migrate::read_number(connection).map_err(|e| make_fault(&pool.path, None, &e))
     })?;

@@ -19,7 +19,7 @@ const KEPT: usize = 4;
 
 /// How a connection opens the file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Manner {
+pub(super) enum OpenManner {
     /// Next to a writer that may be running: takes SQLite's read locks, in the `-shm` file.
     Live,
     /// While no process writes: takes no lock and changes no byte of the file or of the files next to
@@ -30,14 +30,14 @@ pub(super) enum Manner {
 }
 
 /// Lends connections to one log.
-pub(super) struct Pool {
+pub(super) struct ReaderPool {
     pub(super) path: PathBuf,
-    manner: Manner,
-    idle: Mutex<Vec<Reading>>,
+    manner: OpenManner,
+    idle: Mutex<Vec<PooledReader>>,
 }
 
 /// A connection that can only read.
-pub(super) struct Reading {
+pub(super) struct PooledReader {
     pub(super) connection: Connection,
     /// What it knows of the records that have no entries of places yet.
     pub(super) newest: NewestPlaces,
@@ -45,16 +45,16 @@ pub(super) struct Reading {
     is_older: bool,
 }
 
-impl Reading {
+impl PooledReader {
     /// Whether the log has been migrated since.
     fn is_outdated(&self) -> rusqlite::Result<bool> {
         Ok(self.is_older && migrate::read_number(&self.connection)? == FORMAT)
     }
 }
 
-impl Pool {
-    pub(super) fn new(path: PathBuf, manner: Manner) -> Pool {
-        Pool { path, manner, idle: Mutex::new(Vec::new()) }
+impl ReaderPool {
+    pub(super) fn new(path: PathBuf, manner: OpenManner) -> ReaderPool {
+        ReaderPool { path, manner, idle: Mutex::new(Vec::new()) }
     }
 
     /// Reads with a connection of the pool.
@@ -68,10 +68,10 @@ impl Pool {
     /// Reads with a connection of the pool and what it knows.
     pub(super) fn read_with<T>(
         &self,
-        read: impl FnOnce(&mut Reading) -> Result<T, LogFault>,
+        read: impl FnOnce(&mut PooledReader) -> Result<T, LogFault>,
     ) -> Result<T, LogFault> {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let outdated = |held: &Reading| held.is_outdated().map_err(|e| make_fault(&self.path, None, &e));
+        let outdated = |held: &PooledReader| held.is_outdated().map_err(|e| make_fault(&self.path, None, &e));
         let mut held = match idle {
             Some(held) if !outdated(&held)? => held,
             _ => connect_reading(&self.path, self.manner)?,
@@ -92,21 +92,21 @@ impl Pool {
 }
 
 /// Opens a connection that can only read.
-pub(super) fn connect_reading(path: &Path, manner: Manner) -> Result<Reading, LogFault> {
+pub(super) fn connect_reading(path: &Path, manner: OpenManner) -> Result<PooledReader, LogFault> {
     let connection = open_connection(path, manner).map_err(|e| make_fault(path, None, &e))?;
     // SQLite opens the files next to the log at the first read.
     let first = connection.pragma_query_value(None, "schema_version", |row| row.get::<_, i64>(0));
     first.map_err(|e| make_fault(path, None, &e))?;
     let is_older = migrate::make_beside(&connection).map_err(|e| make_fault(path, None, &e))?;
-    Ok(Reading { connection, newest: NewestPlaces::default(), is_older })
+    Ok(PooledReader { connection, newest: NewestPlaces::default(), is_older })
 }
 
-fn open_connection(path: &Path, manner: Manner) -> rusqlite::Result<Connection> {
+fn open_connection(path: &Path, manner: OpenManner) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let with_wal = manner == Manner::Still && has_wal(path);
+    let with_wal = manner == OpenManner::Still && has_wal(path);
     let connection = match manner {
-        Manner::Live => Connection::open_with_flags(path, flags),
-        Manner::Still | Manner::Alone => {
+        OpenManner::Live => Connection::open_with_flags(path, flags),
+        OpenManner::Still | OpenManner::Alone => {
             Connection::open_with_flags(still_uri(path, with_wal), flags | OpenFlags::SQLITE_OPEN_URI)
         }
     }?;

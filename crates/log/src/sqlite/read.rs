@@ -8,12 +8,12 @@ use std::sync::Arc;
 
 use rusqlite::{OptionalExtension, Params};
 
-use super::column::{Unfit, read_stored, records_where};
+use super::column::{UnfitRow, read_stored, records_where};
 use super::documents;
 use super::places::NewestPlaces;
-use super::pool::{Pool, Reading};
-use super::rows::{self, Checked, rows_where};
-use super::verify::{self, Walk};
+use super::pool::{PooledReader, ReaderPool};
+use super::rows::{self, CheckedRow, rows_where};
+use super::verify::{self, VerifyWalk};
 use super::{make_damage, make_fault, migrate};
 use systole_core::types::body_parts::ERASED_TEXT;
 use systole_core::types::ids::{Digest, Key, Name, ThreadId};
@@ -39,7 +39,7 @@ pub struct FoldCache {
 /// Reads a log file. Clones share their connections.
 #[derive(Clone)]
 pub struct SqliteReader {
-    pool: Arc<Pool>,
+    pool: Arc<ReaderPool>,
     /// Whether records are checked against the records before them.
     proves: bool,
 }
@@ -54,7 +54,7 @@ fn to_number(n: u64) -> i64 {
 }
 
 impl SqliteReader {
-    pub(super) fn new(pool: Arc<Pool>) -> SqliteReader {
+    pub(super) fn new(pool: Arc<ReaderPool>) -> SqliteReader {
         SqliteReader { pool, proves: true }
     }
 
@@ -76,12 +76,12 @@ impl SqliteReader {
     /// before it. What is not there is left out of a log as it is claimed.
     fn at(
         &self,
-        Reading { connection, newest, .. }: &mut Reading,
+        PooledReader { connection, newest, .. }: &mut PooledReader,
         thread: &ThreadId,
         places: &[(i64, i64)],
     ) -> Result<Vec<(Position, Record)>, LogFault> {
         let ill = |e: rusqlite::Error| self.make_fault(&e);
-        let mut walk = Walk::new_after(connection, newest, &self.pool.path, Position::default());
+        let mut walk = VerifyWalk::new_after(connection, newest, &self.pool.path, Position::default());
         let mut statement = connection.prepare_cached(records_where!("WHERE r.pos = ?1")).map_err(ill)?;
         let mut found = Vec::with_capacity(places.len());
         for (seq, pos) in places {
@@ -90,7 +90,7 @@ impl SqliteReader {
             let mut rows = statement.query([pos]).map_err(ill)?;
             let row = rows.next().map_err(ill)?;
             let record =
-                row.map(read_stored).transpose().map_err(|Unfit(why)| self.make_damage(position, why))?;
+                row.map(read_stored).transpose().map_err(|UnfitRow(why)| self.make_damage(position, why))?;
             match record {
                 Some(record) if record.header.thread == *thread && record.header.seq == seq => {
                     found.push(if self.proves { walk.link_record(record)? } else { record.to_claimed() });
@@ -130,9 +130,9 @@ impl SqliteReader {
             let mut found = statement.query([]).map_err(|e| self.make_fault(&e))?;
             while let Some(row) = found.next().map_err(|e| self.make_fault(&e))? {
                 match rows::check_row(row) {
-                    Checked::Sound(_) => {}
-                    Checked::Corrupt(_, Some(thread)) => cache.corrupt.push(thread.to_string()),
-                    Checked::Corrupt(number, None) => cache.corrupt.push(format!("number {number}")),
+                    CheckedRow::Sound(_) => {}
+                    CheckedRow::Corrupt(_, Some(thread)) => cache.corrupt.push(thread.to_string()),
+                    CheckedRow::Corrupt(number, None) => cache.corrupt.push(format!("number {number}")),
                 }
                 cache.rows += 1;
             }
@@ -184,7 +184,7 @@ impl LogReader for SqliteReader {
             };
             let mut records = Vec::new();
             let mut newest = NewestPlaces::default();
-            let mut walk = Walk::new_after(&moment, &mut newest, &self.pool.path, marks.checkpoint);
+            let mut walk = VerifyWalk::new_after(&moment, &mut newest, &self.pool.path, marks.checkpoint);
             walk.finish_walk(|record| records.push(record))?;
             Ok(LogOpening { last, rows: working.rows, records, by_thread: false })
         })
@@ -206,8 +206,8 @@ impl LogReader for SqliteReader {
                 find.query_row([thread.as_str()], |row| Ok(rows::check_row(row))).optional()
             });
             Ok(match found.map_err(|e| self.make_fault(&e))? {
-                Some(Checked::Sound(row)) => Some(row),
-                Some(Checked::Corrupt(..)) | None => None,
+                Some(CheckedRow::Sound(row)) => Some(row),
+                Some(CheckedRow::Corrupt(..)) | None => None,
             })
         })
     }
@@ -221,7 +221,7 @@ impl LogReader for SqliteReader {
         self.pool.read_with(|reading| {
             let (mut found, mut from) = (Vec::new(), to_number(seq));
             loop {
-                let Reading { connection, newest, .. } = &mut *reading;
+                let PooledReader { connection, newest, .. } = &mut *reading;
                 let left = limit - found.len();
                 let places = newest.of_thread(connection, thread.as_str(), from, left);
                 let places = places.map_err(|e| self.make_fault(&e))?;
@@ -237,14 +237,14 @@ impl LogReader for SqliteReader {
 
     fn read_after(&self, position: Position, limit: usize) -> Result<Vec<(Position, Record)>, LogFault> {
         let sql = records_where!("WHERE r.pos > ?1 ORDER BY r.pos LIMIT ?2");
-        self.pool.read_with(|Reading { connection, newest, .. }| {
-            let mut walk = Walk::new_after(connection, newest, &self.pool.path, position);
+        self.pool.read_with(|PooledReader { connection, newest, .. }| {
+            let mut walk = VerifyWalk::new_after(connection, newest, &self.pool.path, position);
             let mut statement = connection.prepare_cached(sql).map_err(|e| self.make_fault(&e))?;
             let mut rows =
                 statement.query((to_number(position.0), to_limit(limit))).map_err(|e| self.make_fault(&e))?;
             let mut found = Vec::new();
             while let Some(row) = rows.next().map_err(|e| self.make_fault(&e))? {
-                let record = read_stored(row).map_err(|Unfit(why)| {
+                let record = read_stored(row).map_err(|UnfitRow(why)| {
                     // The position is the table's key: an existing row has a number there.
                     self.make_damage(Position(row.get::<_, i64>(0).unwrap_or_default().unsigned_abs()), why)
                 })?;

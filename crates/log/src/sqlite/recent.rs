@@ -9,15 +9,15 @@ use systole_core::types::fast_maps::FastMap;
 /// Holds at least the `room` keys used last, at most twice as many. It has two plain maps instead of a
 /// linked list: when the young map is full, it becomes the old one, and the content of the old one is
 /// forgotten.
-pub(super) struct Recent<K, V> {
+pub(super) struct RecentMap<K, V> {
     young: FastMap<K, V>,
     old: FastMap<K, V>,
     room: usize,
 }
 
-impl<K: Eq + Hash, V> Recent<K, V> {
-    pub(super) fn new(room: usize) -> Recent<K, V> {
-        Recent { young: FastMap::default(), old: FastMap::default(), room }
+impl<K: Eq + Hash, V> RecentMap<K, V> {
+    pub(super) fn new(room: usize) -> RecentMap<K, V> {
+        RecentMap { young: FastMap::default(), old: FastMap::default(), room }
     }
 
     pub(super) fn get<Q>(&mut self, key: &Q) -> Option<&mut V>
@@ -51,7 +51,7 @@ mod tests {
 
     #[test]
     fn what_is_used_stays_and_the_rest_is_bounded() {
-        let mut recent = Recent::new(4);
+        let mut recent = RecentMap::new(4);
         recent.insert(0_u32, "kept");
         for key in 1..1000 {
             recent.insert(key, "passing");

@@ -11,10 +11,10 @@ use std::sync::Arc;
 
 use super::copy::{self, LogCopy};
 use super::layout::{LogFileKind, connect_writing, create_file, make_beside, sync_folder};
-use super::lock::Lock;
+use super::lock::LogLock;
 use super::log_file::{choose_manner, does_exist, find_canonical, look_for};
 use super::open::open_reading;
-use super::pool::{Manner, Pool, connect_reading};
+use super::pool::{OpenManner, ReaderPool, connect_reading};
 use super::read::SqliteReader;
 use super::verify;
 use super::write::SqliteAppender;
@@ -37,7 +37,7 @@ pub struct CopyDifference {
 pub struct CopyRemake {
     path: PathBuf,
     draft: PathBuf,
-    lock: Arc<Lock>,
+    lock: Arc<LogLock>,
     has_old: bool,
 }
 
@@ -48,7 +48,7 @@ impl CopyRemake {
         if does_exist(&path)? {
             look_for(&path, LogFileKind::Copy)?;
         }
-        let lock = Arc::new(Lock::make_lock(&path)?.sign_lock()?);
+        let lock = Arc::new(LogLock::make_lock(&path)?.sign_lock()?);
         // Another process may have made it, run and ended since the first look.
         let has_old = does_exist(&path)?;
         if has_old {
@@ -73,7 +73,7 @@ impl CopyRemake {
     /// Makes the new copy, which is empty.
     pub fn open_draft(&self) -> Result<(SqliteAppender, SqliteReader), LogFault> {
         create_file(&self.draft, LogFileKind::Copy)?;
-        let pool = Arc::new(Pool::new(self.draft.clone(), Manner::Live));
+        let pool = Arc::new(ReaderPool::new(self.draft.clone(), OpenManner::Live));
         let writer = SqliteAppender::new(Arc::clone(&pool), Arc::clone(&self.lock), LogFileKind::Copy, None)?;
         Ok((writer, SqliteReader::new(pool)))
     }

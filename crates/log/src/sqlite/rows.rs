@@ -38,7 +38,7 @@ pub(super) use rows_where;
 
 /// The content of the marks, if their checksum fits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) struct Marks {
+pub(super) struct FoldMarks {
     /// Opening need only fold the records after this position.
     pub(super) checkpoint: Position,
     /// The sum over the threads whose row says that they are at work.
@@ -46,7 +46,7 @@ pub(super) struct Marks {
 }
 
 /// The rows of the threads at work.
-pub(super) struct Working {
+pub(super) struct WorkingRows {
     /// One row for each; a row with a wrong checksum is here without bytes, and its thread is folded again.
     pub(super) rows: Vec<FoldRow>,
     /// How many of them have a wrong checksum.
@@ -55,9 +55,9 @@ pub(super) struct Working {
     pub(super) is_complete: bool,
 }
 
-impl Marks {
+impl FoldMarks {
     /// Reads them; `None` if they do not fit together.
-    pub(super) fn read_marks(connection: &Connection) -> rusqlite::Result<Option<Marks>> {
+    pub(super) fn read_marks(connection: &Connection) -> rusqlite::Result<Option<FoldMarks>> {
         let value = |name: &str| -> rusqlite::Result<Option<i64>> {
             let mut find = connection.prepare_cached("SELECT value FROM mark WHERE name = ?1")?;
             let found = find.query_row([name], |row| Ok(row.get::<_, i64>(0).ok())).optional()?;
@@ -66,7 +66,7 @@ impl Marks {
         let (checkpoint, working, sum) = (value("checkpoint")?, value("working")?, value("sum")?);
         let (Some(checkpoint), Some(working)) = (checkpoint, working) else { return Ok(None) };
         let Ok(position) = u64::try_from(checkpoint) else { return Ok(None) };
-        let marks = Marks { checkpoint: Position(position), working };
+        let marks = FoldMarks { checkpoint: Position(position), working };
         Ok((sum == Some(marks.sum_marks())).then_some(marks))
     }
 
@@ -92,7 +92,7 @@ impl Marks {
 /// Drops every row, so that every thread is folded again.
 pub(super) fn remove_rows(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute("DELETE FROM fold", [])?;
-    Marks::default().write_marks(connection)
+    FoldMarks::default().write_marks(connection)
 }
 
 /// Writes rows. With a checkpoint, opening need only fold the records after that position. Part of a transaction.
@@ -104,7 +104,7 @@ pub(super) fn set_rows(
     if rows.is_empty() && checkpoint.is_none() {
         return Ok(());
     }
-    let marks = Marks::read_marks(connection)?;
+    let marks = FoldMarks::read_marks(connection)?;
     let mut working = marks.map_or(0, |marks| marks.working);
     for (number, row) in rows {
         let share = hash_share(row.thread.as_str());
@@ -125,37 +125,37 @@ pub(super) fn set_rows(
     }
     // Marks that became corrupt while the organism runs stay corrupt: the next start then trusts no row.
     let Some(before) = marks else { return Ok(()) };
-    Marks { checkpoint: checkpoint.unwrap_or(before.checkpoint), working }.write_marks(connection)
+    FoldMarks { checkpoint: checkpoint.unwrap_or(before.checkpoint), working }.write_marks(connection)
 }
 
 /// The rows of the threads at work, checked against the marks.
-pub(super) fn read_working(connection: &Connection, marks: Marks) -> rusqlite::Result<Working> {
+pub(super) fn read_working(connection: &Connection, marks: FoldMarks) -> rusqlite::Result<WorkingRows> {
     let mut statement = connection.prepare_cached(rows_where!("WHERE f.working = 1 ORDER BY t.text"))?;
     let mut found = statement.query([])?;
     let (mut rows, mut sum, mut corrupt) = (Vec::new(), 0_i64, 0);
     while let Some(row) = found.next()? {
         match check_row(row) {
-            Checked::Sound(row) => rows.push(row),
-            Checked::Corrupt(_, Some(thread)) => {
+            CheckedRow::Sound(row) => rows.push(row),
+            CheckedRow::Corrupt(_, Some(thread)) => {
                 corrupt += 1;
                 rows.push(FoldRow { thread, seq: 0, working: true, bytes: Vec::new() });
             }
-            Checked::Corrupt(_, None) => continue,
+            CheckedRow::Corrupt(_, None) => continue,
         }
         sum = sum.wrapping_add(rows.last().map_or(0, |row| hash_share(row.thread.as_str())));
     }
-    Ok(Working { rows, corrupt, is_complete: sum == marks.working })
+    Ok(WorkingRows { rows, corrupt, is_complete: sum == marks.working })
 }
 
 /// Prepares what opening reads: if the marks do not fit, or a thread at work has no row, every row is dropped.
 /// Returns what was wrong, if anything.
 pub(super) fn heal_rows(connection: &Connection) -> rusqlite::Result<Option<String>> {
-    let marks = Marks::read_marks(connection)?;
+    let marks = FoldMarks::read_marks(connection)?;
     let found = marks.map(|marks| read_working(connection, marks)).transpose()?;
     // A start reads the row of `sys` too.
     let sys = connection
         .prepare_cached(rows_where!("WHERE t.text = 'sys'"))?
-        .query_row([], |row| Ok(matches!(check_row(row), Checked::Corrupt(..))))
+        .query_row([], |row| Ok(matches!(check_row(row), CheckedRow::Corrupt(..))))
         .optional()?;
     let corrupt_sys = usize::from(sys == Some(true));
     match found.filter(|working| working.is_complete).map(|working| working.corrupt + corrupt_sys) {
@@ -175,7 +175,7 @@ pub(super) fn heal_rows(connection: &Connection) -> rusqlite::Result<Option<Stri
 }
 
 /// A row and whether its checksum fits.
-pub(super) enum Checked {
+pub(super) enum CheckedRow {
     /// It fits.
     Sound(FoldRow),
     /// It does not fit, or the row cannot be read at all; the row's number, and its thread if that is known.
@@ -183,14 +183,14 @@ pub(super) enum Checked {
 }
 
 /// Reads a row of `rows_where!`. A column of the wrong type is corrupt like any other.
-pub(super) fn check_row(row: &rusqlite::Row<'_>) -> Checked {
+pub(super) fn check_row(row: &rusqlite::Row<'_>) -> CheckedRow {
     let number = row.get(0).unwrap_or_default();
     let text = match row.get_ref(1) {
         Ok(ValueRef::Text(text)) => std::str::from_utf8(text).ok(),
         _ => None,
     };
     let Some(thread) = text.and_then(|text| ThreadId::parse(text).ok()) else {
-        return Checked::Corrupt(number, None);
+        return CheckedRow::Corrupt(number, None);
     };
     let columns = || -> rusqlite::Result<(i64, i64, Vec<u8>, [u8; SUM])> {
         Ok((row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?))
@@ -200,10 +200,10 @@ pub(super) fn check_row(row: &rusqlite::Row<'_>) -> Checked {
     {
         let row = FoldRow { thread: thread.clone(), seq, working: working == 1, bytes };
         if row_sum(&row) == sum {
-            return Checked::Sound(row);
+            return CheckedRow::Sound(row);
         }
     }
-    Checked::Corrupt(number, Some(thread))
+    CheckedRow::Corrupt(number, Some(thread))
 }
 
 fn row_sum(row: &FoldRow) -> [u8; SUM] {

@@ -41,7 +41,7 @@ pub struct StructureOddity {
 }
 
 /// An object of a database: its kind and name.
-type Name = (String, String);
+type ObjectName = (String, String);
 
 /// Finds everything that is odd about a file.
 pub fn list_oddities(path: &Path) -> Result<Vec<StructureOddity>, LogFault> {
@@ -60,7 +60,7 @@ pub fn list_oddities(path: &Path) -> Result<Vec<StructureOddity>, LogFault> {
 }
 
 /// The objects that a new file has, and those that a file of that format still has.
-fn list_wanted(kind: LogFileKind, format: u32) -> rusqlite::Result<BTreeMap<Name, String>> {
+fn list_wanted(kind: LogFileKind, format: u32) -> rusqlite::Result<BTreeMap<ObjectName, String>> {
     let fresh = Connection::open_in_memory()?;
     fresh.execute_batch(&layout::list_objects(kind))?;
     if format < 4 {
@@ -70,12 +70,12 @@ fn list_wanted(kind: LogFileKind, format: u32) -> rusqlite::Result<BTreeMap<Name
 }
 
 fn compare_structures(
-    wanted: &BTreeMap<Name, String>,
-    found: &BTreeMap<Name, String>,
+    wanted: &BTreeMap<ObjectName, String>,
+    found: &BTreeMap<ObjectName, String>,
     format: u32,
 ) -> Vec<StructureOddity> {
     let later = |name: &str| CHANGED.iter().any(|(number, names)| *number > format && names.contains(&name));
-    let odd = |(kind, name): &Name, why: &str, is_harmless| StructureOddity {
+    let odd = |(kind, name): &ObjectName, why: &str, is_harmless| StructureOddity {
         what: format!("{kind} {name}"),
         why: why.to_owned(),
         is_harmless,
@@ -100,13 +100,13 @@ fn compare_structures(
 
 /// The objects of a database with their definitions. A table is defined by its columns, because its text differs once
 /// a column was added.
-fn list_objects(connection: &Connection) -> rusqlite::Result<BTreeMap<Name, String>> {
+fn list_objects(connection: &Connection) -> rusqlite::Result<BTreeMap<ObjectName, String>> {
     let sql = "SELECT type, name, coalesce(sql, '') FROM main.sqlite_schema WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\'";
     let mut statement = connection.prepare(sql)?;
     let rows = statement.query_map([], |row| Ok(((row.get(0)?, row.get(1)?), row.get(2)?)))?;
     let mut found = BTreeMap::new();
     for row in rows {
-        let (object, text): (Name, String) = row?;
+        let (object, text): (ObjectName, String) = row?;
         let definition = match object.0.as_str() {
             "table" => list_columns(connection, &object.1)?,
             _ => text.split_whitespace().collect::<Vec<_>>().join(" "),

@@ -9,12 +9,12 @@ use std::path::Path;
 
 use rusqlite::Connection;
 
-use super::column::{Stored, Unfit, read_stored, records_where};
+use super::column::{StoredRecord, UnfitRow, read_stored, records_where};
 use super::documents::put_together;
 use super::places::NewestPlaces;
-use super::pool::{Manner, connect_reading};
-use super::recent::Recent;
-use super::rows::Marks;
+use super::pool::{OpenManner, connect_reading};
+use super::recent::RecentMap;
+use super::rows::FoldMarks;
 use super::{make_damage, make_fault};
 use systole_core::types::ids::{Digest, ThreadId};
 use systole_core::types::ports::{LogFault, Position};
@@ -24,24 +24,24 @@ use systole_core::types::record::{Record, head_zero};
 const HEADS: usize = 16_384;
 
 /// A walk along consecutive positions.
-pub(super) struct Walk<'c> {
+pub(super) struct VerifyWalk<'c> {
     connection: &'c Connection,
     path: &'c Path,
     next: Position,
     newest: &'c mut NewestPlaces,
-    heads: Recent<ThreadId, (u64, Digest)>,
+    heads: RecentMap<ThreadId, (u64, Digest)>,
 }
 
-impl<'c> Walk<'c> {
+impl<'c> VerifyWalk<'c> {
     /// A walk that begins after a position.
     pub(super) fn new_after(
         connection: &'c Connection,
         newest: &'c mut NewestPlaces,
         path: &'c Path,
         position: Position,
-    ) -> Walk<'c> {
+    ) -> VerifyWalk<'c> {
         let next = Position(position.0.saturating_add(1));
-        Walk { connection, path, next, newest, heads: Recent::new(HEADS) }
+        VerifyWalk { connection, path, next, newest, heads: RecentMap::new(HEADS) }
     }
 
     /// Verifies every record from here to the end of the log, and passes each on.
@@ -58,14 +58,14 @@ impl<'c> Walk<'c> {
         let mut statement = connection.prepare_cached(sql).map_err(|e| self.make_fault(&e))?;
         let mut rows = statement.query([from, to]).map_err(|e| self.make_fault(&e))?;
         while let Some(row) = rows.next().map_err(|e| self.make_fault(&e))? {
-            let stored = read_stored(row).map_err(|Unfit(why)| self.make_damage(why))?;
+            let stored = read_stored(row).map_err(|UnfitRow(why)| self.make_damage(why))?;
             each(self.take_step(stored)?.1);
         }
         Ok(())
     }
 
     /// Takes the record at the next position.
-    pub(super) fn take_step(&mut self, stored: Stored) -> Result<(Position, Record), LogFault> {
+    pub(super) fn take_step(&mut self, stored: StoredRecord) -> Result<(Position, Record), LogFault> {
         if stored.position != self.next {
             return Err(self.make_damage(format!("the next record is at position {}", stored.position.0)));
         }
@@ -80,7 +80,7 @@ impl<'c> Walk<'c> {
     }
 
     /// Takes a record anywhere in the log: it must continue the previous record of its thread.
-    pub(super) fn link_record(&mut self, stored: Stored) -> Result<(Position, Record), LogFault> {
+    pub(super) fn link_record(&mut self, stored: StoredRecord) -> Result<(Position, Record), LogFault> {
         self.next = stored.position;
         let thread = stored.header.thread.clone();
         let seq = stored.header.seq;
@@ -126,12 +126,15 @@ impl<'c> Walk<'c> {
 
 /// The log's last position, and its marks if they can be trusted. Their checkpoint cannot come after the last
 /// position.
-pub(super) fn read_ends(connection: &Connection, path: &Path) -> Result<(Position, Option<Marks>), LogFault> {
+pub(super) fn read_ends(
+    connection: &Connection,
+    path: &Path,
+) -> Result<(Position, Option<FoldMarks>), LogFault> {
     let last: rusqlite::Result<i64> =
         connection.query_row("SELECT coalesce(max(pos), 0) FROM record", [], |row| row.get(0));
     let last = Position(last.map_err(|e| make_fault(path, None, &e))?.unsigned_abs());
-    let marks = Marks::read_marks(connection).map_err(|e| make_fault(path, None, &e))?;
-    if let Some(Marks { checkpoint, .. }) = marks
+    let marks = FoldMarks::read_marks(connection).map_err(|e| make_fault(path, None, &e))?;
+    if let Some(FoldMarks { checkpoint, .. }) = marks
         && checkpoint > last
     {
         let why = format!("records up to the checkpoint at position {} are gone", checkpoint.0);
@@ -158,7 +161,7 @@ pub(super) fn verify_stretch(
     end: Position,
 ) -> Result<(), LogFault> {
     let mut newest = NewestPlaces::default();
-    let mut walk = Walk::new_after(connection, &mut newest, path, after);
+    let mut walk = VerifyWalk::new_after(connection, &mut newest, path, after);
     walk.walk_until(end, |_| {})?;
     if walk.next.0 != end.0 + 1 {
         return Err(walk.make_damage(format!("records up to position {} should follow", end.0)));
@@ -168,7 +171,7 @@ pub(super) fn verify_stretch(
 
 /// Whether every document of a log that no process writes to has the hash under which it is stored.
 pub(super) fn verify_documents(path: &Path) -> Result<(), LogFault> {
-    count_documents(&connect_reading(path, Manner::Still)?.connection, path).map(drop)
+    count_documents(&connect_reading(path, OpenManner::Still)?.connection, path).map(drop)
 }
 
 /// The message for a document whose bytes do not match its hash.

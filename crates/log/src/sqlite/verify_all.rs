@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::lock::Lock;
+use super::lock::LogLock;
 use super::log_file::{find_canonical, find_kind};
 use super::places::NewestPlaces;
-use super::pool::{Manner, Pool, connect_reading};
+use super::pool::{OpenManner, ReaderPool, connect_reading};
 use super::read::SqliteReader;
-use super::verify::{Walk, count_documents, read_ends};
+use super::verify::{VerifyWalk, count_documents, read_ends};
 use super::{loss, make_damage, make_fault, places};
 use systole_core::types::ports::{LogFault, Position};
 use systole_core::types::record::Record;
@@ -54,7 +54,7 @@ pub fn read_least<T>(
     read: impl Fn(&SqliteReader) -> Result<T, LogFault>,
 ) -> Result<T, LogFault> {
     let path = find_readable(path)?;
-    in_least_manner(&path, |manner| read(&SqliteReader::new(Arc::new(Pool::new(path.clone(), manner)))))
+    in_least_manner(&path, |manner| read(&SqliteReader::new(Arc::new(ReaderPool::new(path.clone(), manner)))))
 }
 
 fn find_readable(path: &Path) -> Result<PathBuf, LogFault> {
@@ -64,25 +64,29 @@ fn find_readable(path: &Path) -> Result<PathBuf, LogFault> {
     Ok(path)
 }
 
-fn in_least_manner<T>(path: &Path, read: impl Fn(Manner) -> Result<T, LogFault>) -> Result<T, LogFault> {
-    if Lock::is_held(path)? {
-        return read(Manner::Live);
+fn in_least_manner<T>(path: &Path, read: impl Fn(OpenManner) -> Result<T, LogFault>) -> Result<T, LogFault> {
+    if LogLock::is_held(path)? {
+        return read(OpenManner::Live);
     }
-    match read(Manner::Still) {
+    match read(OpenManner::Still) {
         // If a process began to write during a walk without locks, what the walk saw is no damage.
-        Err(_) if Lock::is_held(path)? => read(Manner::Live),
+        Err(_) if LogLock::is_held(path)? => read(OpenManner::Live),
         walked => walked,
     }
 }
 
-fn walk_all(path: &Path, manner: Manner, mut each: impl FnMut(&Record)) -> Result<VerifySummary, LogFault> {
+fn walk_all(
+    path: &Path,
+    manner: OpenManner,
+    mut each: impl FnMut(&Record),
+) -> Result<VerifySummary, LogFault> {
     let connection = connect_reading(path, manner)?.connection;
     let ill = |e: rusqlite::Error| make_fault(path, None, &e);
     // One transaction: a log that is being written to is judged as of one moment.
     let moment = connection.unchecked_transaction().map_err(ill)?;
     let mut summary = VerifySummary::default();
     let mut newest = NewestPlaces::default();
-    let mut walk = Walk::new_after(&moment, &mut newest, path, Position(0));
+    let mut walk = VerifyWalk::new_after(&moment, &mut newest, path, Position(0));
     walk.finish_walk(|record| {
         summary.records += 1;
         each(&record);

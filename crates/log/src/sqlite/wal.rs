@@ -16,7 +16,7 @@ const HEADER: usize = 32;
 
 /// What is known about a write-ahead log.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Wal {
+pub(super) enum WalState {
     /// There is no such file.
     Nothing,
     /// It holds no commit.
@@ -28,22 +28,22 @@ pub(super) enum Wal {
 }
 
 /// Looks at the write-ahead log of a log that no process writes to.
-pub(super) fn read_wal(log: &Path) -> Result<Wal, LogFault> {
+pub(super) fn read_wal(log: &Path) -> Result<WalState, LogFault> {
     let path = make_beside(log, ENDING);
     let mut bytes = Vec::new();
     let read = File::open(&path).and_then(|file| file.take(HEADER as u64 + 1).read_to_end(&mut bytes));
     match read {
-        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(Wal::Nothing),
+        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(WalState::Nothing),
         Err(e) => return Err(io_fault(&path, &e)),
         Ok(_) => {}
     }
     // A file with only a header holds no commit; neither does a file whose header was never synced.
     Ok(match bytes.first_chunk::<HEADER>() {
         Some(header) if bytes.len() > HEADER && header != &[0; HEADER] => match is_sound(header) {
-            true => Wal::Sound,
-            false => Wal::Corrupt,
+            true => WalState::Sound,
+            false => WalState::Corrupt,
         },
-        _ => Wal::Empty,
+        _ => WalState::Empty,
     })
 }
 
@@ -71,13 +71,13 @@ fn is_sound(header: &[u8; HEADER]) -> bool {
 pub(super) fn set_aside(log: &Path) -> Result<Option<PathBuf>, LogFault> {
     let path = make_beside(log, ENDING);
     let found = read_wal(log)?;
-    if matches!(found, Wal::Nothing | Wal::Empty) {
+    if matches!(found, WalState::Nothing | WalState::Empty) {
         return Ok(None);
     }
     let kept = free_name(log)?;
     let copied = std::fs::copy(&path, &kept).and_then(|_| File::open(&kept)?.sync_all());
     copied.map_err(|e| io_fault(&kept, &e))?;
-    if found == Wal::Corrupt {
+    if found == WalState::Corrupt {
         std::fs::remove_file(&path).map_err(|e| io_fault(&path, &e))?;
     }
     Ok(Some(kept))

@@ -12,17 +12,17 @@ use rusqlite::{CachedStatement, Connection, ErrorCode, OptionalExtension, params
 
 use super::column::to_bytes;
 use super::documents;
-use super::file_watch::{Displacement, FileWatch};
-use super::known::Known;
+use super::file_watch::{FileDisplacement, FileWatch};
+use super::known::KnownRows;
 use super::layout::{LogFileKind, connect_writing};
-use super::lock::Lock;
-use super::pool::Pool;
+use super::lock::LogLock;
+use super::pool::ReaderPool;
 use super::read::SqliteReader;
 use super::rows;
-use super::tip::{End, Tip};
+use super::tip::{LogTip, TipEnd};
 use super::{closing, copy, make_damage, make_fault, places, verify};
 use crate::alarms::{AlarmKind, LogAlarms};
-use crate::{Breach, Rule};
+use crate::{BatchRule, RuleBreach};
 use systole_core::types::body_parts::BodyParts;
 use systole_core::types::ids::Digest;
 use systole_core::types::limits;
@@ -39,43 +39,43 @@ const TAIL: u64 = 1_000;
 pub struct SqliteAppender {
     /// `None` if the file could not be opened again.
     connection: Option<Connection>,
-    pool: Arc<Pool>,
-    known: Known,
+    pool: Arc<ReaderPool>,
+    known: KnownRows,
     kind: LogFileKind,
     /// The last position of the prepared batch, and the head of its last record, if it has one.
     prepared: Option<(Position, Option<Digest>)>,
     /// The tip file next to the log; a copy has none.
-    tip: Option<Tip>,
+    tip: Option<LogTip>,
     alarms: LogAlarms,
     /// Looks whether the file is still in its place. A copy can be made again, so nothing looks.
     watch: Option<FileWatch>,
     /// What became of the file, if this writer has it no more. Nothing is written to it then, not even at the end.
-    lost: Option<Displacement>,
-    lock: Arc<Lock>,
+    lost: Option<FileDisplacement>,
+    lock: Arc<LogLock>,
 }
 
 /// Why a batch is not stored.
-enum Failure {
+enum WriteFailure {
     Refused(String),
     Database(rusqlite::Error),
 }
 
-impl From<rusqlite::Error> for Failure {
-    fn from(error: rusqlite::Error) -> Failure {
-        Failure::Database(error)
+impl From<rusqlite::Error> for WriteFailure {
+    fn from(error: rusqlite::Error) -> WriteFailure {
+        WriteFailure::Database(error)
     }
 }
 
 impl SqliteAppender {
     /// Opens a log that is known to be whole.
     pub(super) fn new(
-        pool: Arc<Pool>,
-        lock: Arc<Lock>,
+        pool: Arc<ReaderPool>,
+        lock: Arc<LogLock>,
         kind: LogFileKind,
-        tip: Option<Tip>,
+        tip: Option<LogTip>,
     ) -> Result<SqliteAppender, LogFault> {
         let (connection, last) = reopen_log(&pool.path, kind)?;
-        let known = Known::new_at(last);
+        let known = KnownRows::new_at(last);
         let alarms = LogAlarms::of_file(&pool.path);
         Ok(SqliteAppender {
             connection: Some(connection),
@@ -108,7 +108,7 @@ impl Drop for SqliteAppender {
         let connection = self.connection.take();
         if let Some(lost) = &self.lost {
             drop(connection);
-            if let (Displacement::Replaced, Some(watch)) = (lost, &self.watch) {
+            if let (FileDisplacement::Replaced, Some(watch)) = (lost, &self.watch) {
                 // If that fails, the next opening finds that it does not fit.
                 let _kept = watch.set_wal_aside();
             }
@@ -158,7 +158,7 @@ impl LogWriter for SqliteAppender {
         if self.lost.is_none() {
             match self.watch.as_mut()?.find_displacement(&self.lock, self.connection.as_ref())? {
                 // The file can still be closed as always, which completes it.
-                wal @ Displacement::WithoutWal => return Some(wal.describe_loss(&self.pool.path)),
+                wal @ FileDisplacement::WithoutWal => return Some(wal.describe_loss(&self.pool.path)),
                 other => self.lost = Some(other),
             }
         }
@@ -194,8 +194,8 @@ impl SqliteAppender {
         if last.unsigned_abs() <= self.known.last.0 {
             return ended;
         }
-        let words = Displacement::Shared.describe_loss(&self.pool.path);
-        self.lost = Some(Displacement::Shared);
+        let words = FileDisplacement::Shared.describe_loss(&self.pool.path);
+        self.lost = Some(FileDisplacement::Shared);
         Commit::Conflict(words)
     }
 
@@ -217,7 +217,7 @@ impl SqliteAppender {
             }
             Err(error) => {
                 self.known.forget_all();
-                settle_failure(connection, Failure::Database(error))
+                settle_failure(connection, WriteFailure::Database(error))
             }
         }
     }
@@ -225,7 +225,7 @@ impl SqliteAppender {
     /// Writes the end of the log into its tip, before anyone hears of the commit.
     fn tell_tip(&mut self, position: Position, head: Option<Digest>) {
         if let (Some(tip), Some(head)) = (&mut self.tip, head) {
-            match tip.put_end(End { position, head }) {
+            match tip.put_end(TipEnd { position, head }) {
                 Ok(()) => self.alarms.clear_alarm(AlarmKind::Tip),
                 Err(fault) => self.alarms.raise_alarm(AlarmKind::Tip, &fault),
             }
@@ -385,14 +385,14 @@ fn still_not_durable(connection: &Connection) -> rusqlite::Result<Option<String>
 }
 
 /// Ends a transaction that failed, and returns what that means.
-fn settle_failure(connection: &Connection, failure: Failure) -> Commit {
+fn settle_failure(connection: &Connection, failure: WriteFailure) -> Commit {
     // SQLite has often rolled back by itself. A rollback only forgets, so it needs no disk.
     if !connection.is_autocommit() && connection.execute_batch("ROLLBACK").is_err() {
         return Commit::Unknown("a failed batch could not be rolled back".into());
     }
     let error = match failure {
-        Failure::Refused(words) => return Commit::Conflict(words),
-        Failure::Database(error) => error,
+        WriteFailure::Refused(words) => return Commit::Conflict(words),
+        WriteFailure::Database(error) => error,
     };
     let words = error.to_string();
     match error.sqlite_error_code() {
@@ -408,7 +408,11 @@ fn settle_failure(connection: &Connection, failure: Failure) -> Commit {
 }
 
 /// Everything in a transaction except its end.
-fn insert_batch(connection: &Connection, known: &mut Known, batch: &LogBatch) -> Result<Position, Failure> {
+fn insert_batch(
+    connection: &Connection,
+    known: &mut KnownRows,
+    batch: &LogBatch,
+) -> Result<Position, WriteFailure> {
     known.remember_all(connection)?;
     connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
     for document in &batch.documents {
@@ -438,14 +442,14 @@ const INSERT_RECORD: &str = "INSERT INTO record (pos, thread, seq, id, kind, sen
 fn insert_record(
     connection: &Connection,
     insert: &mut CachedStatement<'_>,
-    known: &mut Known,
+    known: &mut KnownRows,
     position: Position,
     record: &Record,
-) -> Result<(), Failure> {
+) -> Result<(), WriteFailure> {
     let header = &record.header;
     let thread = match known.check_header(connection, header)? {
         Ok(thread) => thread,
-        Err(rule) => return Err(Failure::Refused(Breach(rule, header).to_string())),
+        Err(rule) => return Err(WriteFailure::Refused(RuleBreach(rule, header).to_string())),
     };
     // The hash of a document would tell a guess of an erased value from a wrong one.
     let is_apart = record.body.len() > limits::LARGE_BODY && record.parts.values.is_empty();
@@ -476,12 +480,14 @@ fn insert_record(
     ]);
     match inserted {
         Ok(_) => store_parts(connection, position, &record.parts),
-        Err(error) => Err(breach_of(&error, record).map_or(Failure::Database(error), Failure::Refused)),
+        Err(error) => {
+            Err(breach_of(&error, record).map_or(WriteFailure::Database(error), WriteFailure::Refused))
+        }
     }
 }
 
 /// Stores the places and seals of the sensitive values.
-fn store_parts(connection: &Connection, position: Position, parts: &BodyParts) -> Result<(), Failure> {
+fn store_parts(connection: &Connection, position: Position, parts: &BodyParts) -> Result<(), WriteFailure> {
     if parts.values.is_empty() {
         return Ok(());
     }
@@ -499,7 +505,7 @@ fn store_large_body(
     connection: &Connection,
     position: Position,
     body: &[u8],
-) -> Result<&'static [u8], Failure> {
+) -> Result<&'static [u8], WriteFailure> {
     let hash = Digest::hash_bytes(body);
     documents::set_whole(connection, hash, body)?;
     let mut set = connection
@@ -515,9 +521,10 @@ fn breach_of(error: &rusqlite::Error, record: &Record) -> Option<String> {
         return None;
     }
     let words = error.to_string();
-    words.contains("record.key").then(|| Breach(Rule::Key, &record.header).to_string())
+    words.contains("record.key").then(|| RuleBreach(BatchRule::Key, &record.header).to_string())
 }
 
-fn to_signed(number: u64) -> Result<i64, Failure> {
-    i64::try_from(number).map_err(|_| Failure::Refused(format!("{number} is more than the log can number")))
+fn to_signed(number: u64) -> Result<i64, WriteFailure> {
+    i64::try_from(number)
+        .map_err(|_| WriteFailure::Refused(format!("{number} is more than the log can number")))
 }

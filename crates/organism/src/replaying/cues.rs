@@ -176,7 +176,7 @@ fn input_of(tree: &RecordedTree, at: usize, record: &Record, input: &OutsideInpu
 fn read_steer(record: &Record) -> Option<Arc<[u8]>> {
     let inside = Payload::from_trusted(record.body.clone()).ok()?.parse_child().ok()?;
     let mut writer = XmlWriter::with_capacity(record.body.len());
-    writer.open_tag("steer").xmlns(namespaces::CORE).write_payload(&inside);
+    writer.open("steer").xmlns(namespaces::CORE).write_payload(&inside);
     Some(writer.finish().into())
 }
 

@@ -8,7 +8,7 @@ mod taking_cues;
 use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 use std::sync::Arc;
 
-use systole_core::pump::engine::{Engine, Ports, PumpInput, WriteReport, answer_lookup};
+use systole_core::pump::engine::{Engine, EnginePorts, PumpInput, WriteReport, answer_lookup};
 use systole_core::pump::primitives;
 use systole_core::pump::state::CompositionBook;
 use systole_core::pump::view::BegunViews;
@@ -188,7 +188,7 @@ impl<'a> ReplayDriver<'a> {
         }
         recovered.state.book = book;
         let leases = Arc::new(LeaseTable::default());
-        let ports = Ports {
+        let ports = EnginePorts {
             clock: self.ports.clone(),
             seeds: self.ports.clone(),
             tokens: self.ports.clone(),

@@ -80,7 +80,7 @@ fn rebuild_item(
         Ok(payload) => payload,
         Err(fault) => return Ok(Err(fault.message.to_string())),
     };
-    let plain = Item::from_payload(payload);
+    let plain = Item::plain(payload);
     Ok(Ok(match h.code {
         Some(RecordCode::Role(MessageRole::Call)) => {
             Item { to: h.to.as_ref().map(ToString::to_string), ..plain }
@@ -117,7 +117,7 @@ fn rebuild_refused(
         // The thread alone decides, whatever was sent to it.
         return Ok(Ok(Item {
             thread: Some(thread),
-            ..Item::from_payload(Payload::write_element("urn:unknown", "item", |_| ()))
+            ..Item::plain(Payload::write("urn:unknown", "item", |_| ()))
         }));
     }
     let Some(kept) = read_kept(reader, record)? else {
@@ -178,5 +178,5 @@ fn held_final(tree: &RecordedTree, record: &Record) -> Option<Item> {
             && later.header.code == Some(RecordCode::Role(MessageRole::Final))
     });
     let payload = later.filter_map(|later| Payload::from_trusted(later.body.clone()).ok()).next();
-    payload.map(Item::from_payload)
+    payload.map(Item::plain)
 }

@@ -40,19 +40,19 @@ pub(super) fn draw(graph: &ListenerGraph) -> Vec<u8> {
     let plan = lanes::plan(&slabs, &arrows(graph));
     let (wide, high) = (plan.wide.to_string(), plan.high.to_string());
     let mut writer = XmlWriter::new();
-    let root = writer.open_tag("svg").xmlns(SVG).attr("width", &wide).attr("height", &high);
+    let root = writer.open("svg").xmlns(SVG).attr("width", &wide).attr("height", &high);
     let root = root.attr("viewBox", &format!("0 0 {wide} {high}")).attr("role", "img");
     root.content(|svg| {
-        svg.open_tag("title").text(&make_visible(&graph.organism));
-        svg.open_tag("style").text(STYLE);
-        svg.open_tag("defs").content(|defs| {
-            let tip = defs.open_tag("marker").attr("id", "tip").attr("viewBox", "0 0 8 8").attr("refX", "7");
+        svg.open("title").text(&make_visible(&graph.organism));
+        svg.open("style").text(STYLE);
+        svg.open("defs").content(|defs| {
+            let tip = defs.open("marker").attr("id", "tip").attr("viewBox", "0 0 8 8").attr("refX", "7");
             let tip = tip.attr("refY", "4").attr("markerWidth", "8").attr("markerHeight", "8");
             tip.attr("orient", "auto").content(|tip| {
-                tip.open_tag("path").attr("class", "tip").attr("d", "M0 0L8 4L0 8z").empty();
+                tip.open("path").attr("class", "tip").attr("d", "M0 0L8 4L0 8z").empty();
             });
         });
-        svg.open_tag("rect").attr("class", "paper").attr("width", &wide).attr("height", &high).empty();
+        svg.open("rect").attr("class", "paper").attr("width", &wide).attr("height", &high).empty();
         plan.ways.iter().for_each(|way| arrow(svg, way));
         cards.iter().zip(&plan.spots).for_each(|(card, spot)| card.draw(svg, *spot));
     });
@@ -117,19 +117,18 @@ impl Card {
     }
 
     fn draw(&self, svg: &mut XmlWriter, spot: Spot) {
-        svg.open_tag("g").content(|group| {
+        svg.open("g").content(|group| {
             if self.lines.iter().any(|(_, text)| width(text) > LONGEST) {
                 let whole: Vec<&str> = self.lines.iter().map(|(_, text)| text.as_str()).collect();
-                group.open_tag("title").text(&whole.join("\n"));
+                group.open("title").text(&whole.join("\n"));
             }
-            let rect = group.open_tag("rect").attr("class", self.class);
+            let rect = group.open("rect").attr("class", self.class);
             let rect = rect.attr("x", &spot.x.to_string()).attr("y", &spot.y.to_string());
             let rect = rect.attr("width", &spot.wide.to_string()).attr("height", &spot.high.to_string());
             rect.attr("rx", "6").empty();
             for (n, (class, text)) in self.lines.iter().enumerate() {
                 let y = spot.y + (n + 1) * LINE;
-                let text_at =
-                    group.open_tag("text").attr("class", class).attr("x", &(spot.x + PAD).to_string());
+                let text_at = group.open("text").attr("class", class).attr("x", &(spot.x + PAD).to_string());
                 let text_at = text_at.attr("y", &y.to_string()).attr("xml:space", "preserve");
                 text_at.text(&cut_always(text, LONGEST));
             }
@@ -142,7 +141,7 @@ fn arrow(svg: &mut XmlWriter, way: &Way) {
         Way::On(points) => ("way", curves(points)),
         Way::Back(points) => ("way back", corners(points)),
     };
-    svg.open_tag("path").attr("class", class).attr("d", &path).attr("marker-end", "url(#tip)").empty();
+    svg.open("path").attr("class", class).attr("d", &path).attr("marker-end", "url(#tip)").empty();
 }
 
 fn point((x, y): (usize, usize)) -> String {

@@ -110,20 +110,20 @@ pub fn picture(time: &ThreadTime, measure: LaneMeasure) -> String {
     let rows: Vec<(Vec<usize>, u64)> = scale.places.iter().map(|places| rows(places)).collect();
     let lanes: u64 = rows.iter().map(|(_, rows)| NAME + rows * ROW + GAP).sum();
     let mut writer = XmlWriter::new();
-    let root = writer.open_tag("svg").xmlns(SVG).attr("class", "lanes").attr("width", "100%");
+    let root = writer.open("svg").xmlns(SVG).attr("class", "lanes").attr("width", "100%");
     let root = root
         .attr("height", &(AXIS + lanes).to_string())
         .attr("role", "img")
         .attr("aria-labelledby", "lanes-title");
     root.content(|svg| {
         let words = format!("where the {} of {} went", measure.as_str(), time.thread);
-        svg.open_tag("title").attr("id", "lanes-title").text(&make_visible(&words));
+        svg.open("title").attr("id", "lanes-title").text(&make_visible(&words));
         breaks(svg, &scale, AXIS + lanes);
         axis(svg, &scale, AXIS + lanes);
         let (mut y, mut bars) = (AXIS, 0);
         for ((lane, (rows, count)), places) in time.lanes.iter().zip(&rows).zip(&scale.places) {
             let name = make_visible(lane.listener.as_str());
-            let label = svg.open_tag("text").attr("class", "lane-name").attr("x", "5");
+            let label = svg.open("text").attr("class", "lane-name").attr("x", "5");
             label.attr("y", &(y + NAME - 5).to_string()).text(beginning(&name, COLUMNS));
             y += NAME;
             for ((span, row), place) in lane.spans.iter().zip(rows).zip(places) {
@@ -160,9 +160,9 @@ fn rows(spans: &[Option<(u64, u64)>]) -> (Vec<usize>, u64) {
 fn breaks(svg: &mut XmlWriter, scale: &BarScale, high: u64) {
     for (from, to, ms) in scale.waits.places() {
         let (from, to) = (scale.x(from), scale.x(to));
-        svg.open_tag("g").attr("class", "lane-break").content(|group| {
-            group.open_tag("title").text(&format!("{} without work, drawn shorter", spell_measured(ms)));
-            let rect = group.open_tag("rect").attr("x", &percent(from)).attr("width", &percent(to - from));
+        svg.open("g").attr("class", "lane-break").content(|group| {
+            group.open("title").text(&format!("{} without work, drawn shorter", spell_measured(ms)));
+            let rect = group.open("rect").attr("x", &percent(from)).attr("width", &percent(to - from));
             rect.attr("y", &(AXIS - 6).to_string()).attr("height", &(high + 6 - AXIS).to_string()).empty();
         });
     }
@@ -172,14 +172,14 @@ fn axis(svg: &mut XmlWriter, scale: &BarScale, high: u64) {
     for part in 0..=PARTS {
         let after = scale.whole / PARTS * part + scale.whole % PARTS * part / PARTS;
         let at = percent(scale.x(after));
-        let line = svg.open_tag("line").attr("class", "lane-axis").attr("x1", &at).attr("x2", &at);
+        let line = svg.open("line").attr("class", "lane-axis").attr("x1", &at).attr("x2", &at);
         line.attr("y1", &(AXIS - 6).to_string()).attr("y2", &high.to_string()).empty();
         let anchor = match part {
             0 => "start",
             PARTS => "end",
             _ => "middle",
         };
-        let label = svg.open_tag("text").attr("class", "lane-time").attr("x", &at).attr("y", "11");
+        let label = svg.open("text").attr("class", "lane-time").attr("x", &at).attr("y", "11");
         label.attr("text-anchor", anchor).text(&if part == 0 { "0".to_owned() } else { scale.told(after) });
     }
 }
@@ -196,7 +196,7 @@ fn bar(
     let kind = span.kind.as_str();
     let class =
         if span.is_critical { format!("slice slice-{kind} critical") } else { format!("slice slice-{kind}") };
-    svg.open_tag("g").attr("class", &class).content(|group| {
+    svg.open("g").attr("class", &class).content(|group| {
         let model = span.model.as_deref().map(|model| format!(" {model}")).unwrap_or_default();
         let open = if span.is_open { ", still open" } else { "" };
         let amount = match scale.measure {
@@ -210,9 +210,8 @@ fn bar(
             spell_measured(span.ms()),
             span.call
         );
-        group.open_tag("title").text(&make_visible(&words));
-        let rect =
-            group.open_tag("rect").attr("x", &percent(from.min(WIDE - wide))).attr("y", &y.to_string());
+        group.open("title").text(&make_visible(&words));
+        let rect = group.open("rect").attr("x", &percent(from.min(WIDE - wide))).attr("y", &y.to_string());
         rect.attr("width", &percent(wide)).attr("height", &(ROW - 4).to_string()).empty();
     });
 }

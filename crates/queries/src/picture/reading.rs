@@ -9,7 +9,7 @@ use std::rc::Rc;
 
 use serde_json::Value;
 use systole_kit::DocumentLimits;
-use systole_kit::gate::{Gate, GateStep};
+use systole_kit::gate::{GateStep, XmlGate};
 
 use super::agent::AgentReading;
 use super::rows::{DeclaredStep, PartCount, RunKind, RunPicture, StepKind, StepRow, StepState, rank, urgent};
@@ -432,7 +432,7 @@ fn covers(step: &DeclaredStep, key: &str, prefix: &str, around: &str) -> bool {
 
 /// The first cause of the innermost error in a payload.
 fn error_words(body: &[u8]) -> Option<String> {
-    let mut gate = Gate::new_strict(body, &DocumentLimits::FROM_PUMP).ok()?;
+    let mut gate = XmlGate::new_strict(body, &DocumentLimits::FROM_PUMP).ok()?;
     let mut words = None;
     loop {
         match gate.read_step().ok()? {

@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 
-use systole_kit::gate::{Gate, GateStep};
+use systole_kit::gate::{GateStep, XmlGate};
 use systole_kit::journal::{EarlierEntry, JournalEntry};
 use systole_kit::{DocumentLimits, namespaces};
 
@@ -160,7 +160,7 @@ impl FoundText {
     /// Adds the text and the attributes of a payload; a tag counts as a blank. Bytes that are no payload are taken as
     /// they are.
     fn add_payload(&mut self, body: &[u8]) {
-        let Ok(mut gate) = Gate::new_strict(body, &DocumentLimits::FROM_PUMP) else {
+        let Ok(mut gate) = XmlGate::new_strict(body, &DocumentLimits::FROM_PUMP) else {
             return self.add(&String::from_utf8_lossy(body));
         };
         let mut text = String::with_capacity(body.len());

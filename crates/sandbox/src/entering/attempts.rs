@@ -29,7 +29,7 @@ pub(crate) struct TrialOrder {
 
 /// One attempt and whether it succeeded.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub(crate) struct Attempted {
+pub(crate) struct TrialAttempt {
     pub(crate) what: String,
     pub(crate) succeeded: bool,
 }
@@ -38,9 +38,9 @@ pub(crate) struct Attempted {
 pub(super) fn run_trial(order: &str) -> Result<ExitCode, String> {
     let order: TrialOrder =
         serde_json::from_str(order).map_err(|error| format!("its order cannot be read: {error}"))?;
-    let all: Vec<Attempted> = try_all(&order)
+    let all: Vec<TrialAttempt> = try_all(&order)
         .into_iter()
-        .map(|(what, succeeded)| Attempted { what: what.to_owned(), succeeded })
+        .map(|(what, succeeded)| TrialAttempt { what: what.to_owned(), succeeded })
         .collect();
     let text = serde_json::to_string(&all).map_err(|error| error.to_string())?;
     writeln!(std::io::stdout(), "{text}").map_err(|error| error.to_string())?;

@@ -28,7 +28,7 @@ use std::process::ExitCode;
 use serde::{Deserialize, Serialize};
 
 use crate::policy::{SandboxLevel, SandboxPolicy};
-pub(crate) use attempts::{Attempted, TRY, TrialOrder};
+pub(crate) use attempts::{TRY, TrialAttempt, TrialOrder};
 pub(crate) use rules::landlock_abi;
 
 /// The argument that makes the program the helper. No help page lists it, because people do not need it.

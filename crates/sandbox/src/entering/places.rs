@@ -14,7 +14,7 @@ use crate::policy::{CONFIGURATION, SYSTEM};
 
 /// One file or folder.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct BoundPlace {
     /// Its path as it was named, absolute.
     pub(super) path: PathBuf,
     /// Its path without symlinks.
@@ -27,7 +27,7 @@ pub(super) struct Place {
 }
 
 /// All places of an order, sorted by their real path: a folder comes before what is in it.
-pub(super) fn open_all(order: &EntryOrder) -> Result<Vec<Place>, String> {
+pub(super) fn open_all(order: &EntryOrder) -> Result<Vec<BoundPlace>, String> {
     let mut places = Vec::new();
     for path in SYSTEM.iter().chain(&CONFIGURATION).map(Path::new) {
         // Each system has some of them.
@@ -47,7 +47,7 @@ pub(super) fn open_all(order: &EntryOrder) -> Result<Vec<Place>, String> {
     }
     for keep in &policy.keep_out {
         let keep = resolve_path(&order.folder.join(keep));
-        let is_open = |place: &&Place| !place.is_listed && does_cover(place, &keep);
+        let is_open = |place: &&BoundPlace| !place.is_listed && does_cover(place, &keep);
         if let Some(place) = places.iter().find(is_open) {
             let (place, keep) = (place.path.display(), keep.display());
             return Err(format!("{place} contains {keep}, which must stay outside"));
@@ -68,13 +68,13 @@ pub(super) fn open_all(order: &EntryOrder) -> Result<Vec<Place>, String> {
 }
 
 /// Whether a folder that can only be read contains the hidden one.
-fn is_around(place: &Place, hidden: &Path) -> bool {
+fn is_around(place: &BoundPlace, hidden: &Path) -> bool {
     !place.is_writable && place.real != *hidden && hidden.starts_with(&place.real)
 }
 
 /// Adds a folder around the hidden one as places: the folder to be listed, and what is in it except for the hidden one.
 /// A rule of Landlock cannot take back what the rule of a folder above gives, so each neighbour gets its own.
-fn list_around(hidden: &Path, mut folder: Place, places: &mut Vec<Place>) -> Result<(), String> {
+fn list_around(hidden: &Path, mut folder: BoundPlace, places: &mut Vec<BoundPlace>) -> Result<(), String> {
     let shown = folder.path.display().to_string();
     for entry in
         fs::read_dir(&folder.real).map_err(|error| explain_failure(&format!("list {shown}"), error))?
@@ -99,20 +99,20 @@ fn list_around(hidden: &Path, mut folder: Place, places: &mut Vec<Place>) -> Res
 }
 
 /// Whether a path is in a place, or a writable place is in it.
-fn does_cover(place: &Place, keep: &Path) -> bool {
+fn does_cover(place: &BoundPlace, keep: &Path) -> bool {
     keep.starts_with(&place.real) || (place.is_writable && place.real.starts_with(keep))
 }
 
-fn open_place(path: PathBuf, is_writable: bool) -> Result<Place, String> {
+fn open_place(path: PathBuf, is_writable: bool) -> Result<BoundPlace, String> {
     opened_as(path, OFlags::empty(), is_writable)
 }
 
 /// The same to be read, without following a link that may be there since.
-fn opened_unlinked(path: PathBuf) -> Result<Place, String> {
+fn opened_unlinked(path: PathBuf) -> Result<BoundPlace, String> {
     opened_as(path, OFlags::NOFOLLOW, false)
 }
 
-fn opened_as(path: PathBuf, how: OFlags, is_writable: bool) -> Result<Place, String> {
+fn opened_as(path: PathBuf, how: OFlags, is_writable: bool) -> Result<BoundPlace, String> {
     let shown = path.display().to_string();
     let file = open(&path, OFlags::PATH | OFlags::CLOEXEC | how, Mode::empty())
         .map_err(|error| explain_failure(&format!("open {shown}"), error))?;
@@ -127,7 +127,7 @@ fn opened_as(path: PathBuf, how: OFlags, is_writable: bool) -> Result<Place, Str
     if is_writable && !kind.is_dir() {
         return Err(format!("{shown} is not a folder"));
     }
-    Ok(Place { path, real, file, is_folder: kind.is_dir(), is_writable, is_listed: false })
+    Ok(BoundPlace { path, real, file, is_folder: kind.is_dir(), is_writable, is_listed: false })
 }
 
 /// The path without symlinks, also of a file that does not exist yet.

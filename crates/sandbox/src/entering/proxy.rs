@@ -52,7 +52,7 @@ pub(super) fn run_proxy(list: &str) -> Result<ExitCode, String> {
 
 /// What a request asks for.
 #[derive(Debug, PartialEq, Eq)]
-struct Wanted {
+struct ProxyRequest {
     /// `host:port`, in lower case.
     address: String,
     /// What goes to the address first. None for a tunnel.
@@ -104,7 +104,7 @@ fn read_head(inside: &TcpStream) -> Option<(Vec<u8>, Vec<u8>)> {
     }
 }
 
-fn parse_head(head: &[u8]) -> Option<Wanted> {
+fn parse_head(head: &[u8]) -> Option<ProxyRequest> {
     let head = std::str::from_utf8(head).ok()?;
     let (line, fields) = head.split_once("\r\n")?;
     let mut words = line.split(' ');
@@ -112,7 +112,7 @@ fn parse_head(head: &[u8]) -> Option<Wanted> {
         return None;
     };
     if method == "CONNECT" {
-        return Some(Wanted { address: target.to_ascii_lowercase(), head: None });
+        return Some(ProxyRequest { address: target.to_ascii_lowercase(), head: None });
     }
     let rest = target.strip_prefix("http://")?;
     let (host, path) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
@@ -126,7 +126,7 @@ fn parse_head(head: &[u8]) -> Option<Wanted> {
     let kept: Vec<&str> = kept.filter(|field| !field.is_empty()).collect();
     let head =
         format!("{method} {slash}{path} {version}\r\n{}\r\nConnection: close\r\n\r\n", kept.join("\r\n"));
-    Some(Wanted { address: address.to_ascii_lowercase(), head: Some(head.into_bytes()) })
+    Some(ProxyRequest { address: address.to_ascii_lowercase(), head: Some(head.into_bytes()) })
 }
 
 /// Connects to a listed address.

@@ -14,7 +14,7 @@ use rustix::mount::{
 };
 use rustix::process::{chdir, pivot_root};
 
-use super::places::Place;
+use super::places::BoundPlace;
 use super::{EntryOrder, explain_failure};
 use crate::policy::{DEVICES, PRIVATE};
 
@@ -27,7 +27,7 @@ const SPOT: &str = "/proc";
 const LINKS: u32 = 40;
 
 /// Makes the new root and enters it. The working directory is the program's afterwards.
-pub(super) fn enter_root(order: &EntryOrder, places: &[Place]) -> Result<(), String> {
+pub(super) fn enter_root(order: &EntryOrder, places: &[BoundPlace]) -> Result<(), String> {
     let told = |error| explain_failure("make the file system of the sandbox", error);
     let own = MountFlags::NOSUID | MountFlags::NODEV;
     // The helper was started there. Its path has no symlinks.
@@ -73,7 +73,7 @@ impl NewRoot {
     }
 
     /// Binds a place at its real path, and makes the symlinks through which it was named.
-    fn bind_place(&mut self, place: &Place) -> Result<(), String> {
+    fn bind_place(&mut self, place: &BoundPlace) -> Result<(), String> {
         self.lay_path(&place.path)?;
         let within = self.is_bound(&place.real);
         if within && !place.is_writable {
@@ -184,7 +184,7 @@ impl NewRoot {
     }
 
     /// Makes everything read-only that is not in a writable place.
-    fn close_root(&self, places: &[Place]) -> Result<(), String> {
+    fn close_root(&self, places: &[BoundPlace]) -> Result<(), String> {
         let table = fs::read_to_string(format!("{NEW}/proc/self/mountinfo"))
             .map_err(|error| explain_failure("read the mounts", error))?;
         for line in table.lines() {

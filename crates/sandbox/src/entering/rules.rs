@@ -10,7 +10,7 @@ use landlock::{
     Ruleset, RulesetAttr as _, RulesetCreated, RulesetCreatedAttr as _, RulesetStatus, Scope,
 };
 
-use super::places::Place;
+use super::places::BoundPlace;
 use super::{EntryOrder, explain_failure};
 use crate::policy::{DEVICES, PROC, SandboxLevel};
 
@@ -34,7 +34,11 @@ fn abi_of(status: &LandlockStatus) -> Option<i32> {
 }
 
 /// Restricts this process for good. Returns the version of Landlock.
-pub(super) fn restrict_files(order: &EntryOrder, port: Option<u16>, places: &[Place]) -> Result<i32, String> {
+pub(super) fn restrict_files(
+    order: &EntryOrder,
+    port: Option<u16>,
+    places: &[BoundPlace],
+) -> Result<i32, String> {
     let told = |error: landlock::RulesetError| format!("cannot make the rules of Landlock: {error}");
     let mut rules = Ruleset::default()
         .handle_access(AccessFs::from_all(NEWEST))
@@ -44,8 +48,8 @@ pub(super) fn restrict_files(order: &EntryOrder, port: Option<u16>, places: &[Pl
         .map_err(told)?;
     for place in places {
         let rights = match place {
-            Place { is_writable: true, .. } => AccessFs::from_all(NEWEST),
-            Place { is_listed: true, .. } => AccessFs::ReadDir.into(),
+            BoundPlace { is_writable: true, .. } => AccessFs::from_all(NEWEST),
+            BoundPlace { is_listed: true, .. } => AccessFs::ReadDir.into(),
             _ => AccessFs::from_read(NEWEST),
         };
         rules = add_rule(rules, &place.file, rights, place.is_folder)?;

@@ -143,9 +143,9 @@ pub(super) fn forbid_calls(level: SandboxLevel, abi: i32, policy: &SandboxPolicy
     Ok(())
 }
 
-type Refusals = BTreeMap<i64, Vec<SeccompRule>>;
+type RefusedCalls = BTreeMap<i64, Vec<SeccompRule>>;
 
-fn make_filter(refused: Refusals, number: i32) -> Result<BpfProgram, seccompiler::BackendError> {
+fn make_filter(refused: RefusedCalls, number: i32) -> Result<BpfProgram, seccompiler::BackendError> {
     let refusal = SeccompAction::Errno(number.unsigned_abs());
     let arch = std::env::consts::ARCH.try_into()?;
     // A call by the numbers of another architecture ends the process.
@@ -163,8 +163,12 @@ fn x32_guard() -> BpfProgram {
     ]
 }
 
-fn list_refused(level: SandboxLevel, abi: i32, has_net: bool) -> Result<Refusals, seccompiler::BackendError> {
-    let mut all: Refusals = REFUSED.map(|call| (call, Vec::new())).into();
+fn list_refused(
+    level: SandboxLevel,
+    abi: i32,
+    has_net: bool,
+) -> Result<RefusedCalls, seccompiler::BackendError> {
+    let mut all: RefusedCalls = REFUSED.map(|call| (call, Vec::new())).into();
     if has_net {
         all.insert(libc::SYS_socket, but_tcp()?);
     }
@@ -210,7 +214,7 @@ fn list_refused(level: SandboxLevel, abi: i32, has_net: bool) -> Result<Refusals
 /// Adds the calls that change the limits, the priority, the policy or the processors of another process. At level `full`
 /// only those processes are in reach that it started, and the inner process, which has the number 1. At level `landlock`
 /// it would be every process of this user, so a program may change only itself there.
-fn on_others(all: &mut Refusals, level: SandboxLevel) -> Result<(), seccompiler::BackendError> {
+fn on_others(all: &mut RefusedCalls, level: SandboxLevel) -> Result<(), seccompiler::BackendError> {
     let other = |argument: u8| match level {
         SandboxLevel::Full => make_rule(&[(argument, Width::Dword, Is::Eq, 1)]),
         SandboxLevel::Landlock => make_rule(&[(argument, Width::Dword, Is::Ne, 0)]),

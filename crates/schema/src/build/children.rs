@@ -5,33 +5,34 @@
 
 use std::collections::HashMap;
 
-use crate::build::given::{Given, Manner, Part};
+use crate::build::given::{GivenPart, GivenValue, ValueManner};
 use crate::build::markup;
 use crate::build::words::known_names;
-use crate::build::{Absent, Building, Fields, Spot};
-use crate::form::{ANY, OWN, Record, Slot, find_lone};
-use crate::shape::{Declaration, JsonNull, Particle, Term};
+use crate::build::{AbsentPart, BuildSpot, GivenFields, PayloadBuilder};
+use crate::form::{ANY, JsonRecord, OWN, RecordSlot, find_lone};
+use crate::shape::{ContentParticle, ElementDeclaration, JsonNull, ParticleTerm};
 use crate::tree;
 use systole_wire::writer::XmlWriter;
 
-impl<'m> Building<'m> {
+impl<'m> PayloadBuilder<'m> {
     /// The parts given for the child elements of one name.
     fn find_instances<'g>(
         &mut self,
-        fields: &Fields<'g, 'm>,
-        slot: &Slot<'m>,
-        spot: Spot<'_>,
-    ) -> Vec<&'g Part> {
+        fields: &GivenFields<'g, 'm>,
+        slot: &RecordSlot<'m>,
+        spot: BuildSpot<'_>,
+    ) -> Vec<&'g GivenPart> {
         let name = &slot.key;
         let mut found = Vec::new();
         let is_nullable = slot.declaration.marks.null != JsonNull::Never;
         for part in fields.find_parts(name) {
             match (&part.given, self.manner, slot.many) {
-                (Given::Null, Manner::Json, false) if is_nullable => {}
-                (Given::List(parts), Manner::Fields, _) | (Given::List(parts), Manner::Json, true) => {
+                (GivenValue::Null, ValueManner::Json, false) if is_nullable => {}
+                (GivenValue::List(parts), ValueManner::Fields, _)
+                | (GivenValue::List(parts), ValueManner::Json, true) => {
                     found.extend(parts);
                 }
-                (_, Manner::Json, true) => {
+                (_, ValueManner::Json, true) => {
                     let path = spot.extend_path(name, 0, 1);
                     let message = format!("{name}: is {}, a list is needed", part.given.kind());
                     let fix = format!("\"{name}\": [{}]", part.show_for(self.manner));
@@ -53,10 +54,10 @@ impl<'m> Building<'m> {
     pub(crate) fn write_group(
         &mut self,
         writer: &mut XmlWriter,
-        particle: &'m Particle,
+        particle: &'m ContentParticle,
         needed: bool,
-        fields: &mut Fields<'_, 'm>,
-        spot: Spot<'_>,
+        fields: &mut GivenFields<'_, 'm>,
+        spot: BuildSpot<'_>,
     ) {
         let given = has_any(particle, fields);
         let needed = needed && particle.min > 0;
@@ -64,13 +65,13 @@ impl<'m> Building<'m> {
             return;
         }
         match &particle.term {
-            Term::Element(_) => self.write_elements(writer, particle, false, fields, spot),
-            Term::Wildcard(_) => self.write_wildcard(writer, particle, fields, spot),
+            ParticleTerm::Element(_) => self.write_elements(writer, particle, false, fields, spot),
+            ParticleTerm::Wildcard(_) => self.write_wildcard(writer, particle, fields, spot),
             _ if particle.max != Some(1) => self.write_repetition(writer, particle, fields, spot),
-            Term::Sequence(parts) | Term::All(parts) => {
+            ParticleTerm::Sequence(parts) | ParticleTerm::All(parts) => {
                 parts.iter().for_each(|part| self.write_group(writer, part, true, fields, spot));
             }
-            Term::Choice(parts) => self.write_choice(writer, parts, fields, spot),
+            ParticleTerm::Choice(parts) => self.write_choice(writer, parts, fields, spot),
         }
     }
 
@@ -78,9 +79,9 @@ impl<'m> Building<'m> {
     fn write_repetition(
         &mut self,
         writer: &mut XmlWriter,
-        particle: &'m Particle,
-        fields: &mut Fields<'_, 'm>,
-        spot: Spot<'_>,
+        particle: &'m ContentParticle,
+        fields: &mut GivenFields<'_, 'm>,
+        spot: BuildSpot<'_>,
     ) {
         let slot = find_lone(particle).and_then(|declaration| fields.find_slot(declaration));
         if let Some(slot) = slot {
@@ -91,34 +92,34 @@ impl<'m> Building<'m> {
     fn write_elements(
         &mut self,
         writer: &mut XmlWriter,
-        particle: &'m Particle,
+        particle: &'m ContentParticle,
         is_repeated: bool,
-        fields: &mut Fields<'_, 'm>,
-        spot: Spot<'_>,
+        fields: &mut GivenFields<'_, 'm>,
+        spot: BuildSpot<'_>,
     ) {
-        let Term::Element(declaration) = &particle.term else { return };
+        let ParticleTerm::Element(declaration) = &particle.term else { return };
         let Some(slot) = fields.find_slot(declaration) else { return };
         let before = self.slips.len();
         let parts = self.find_instances(fields, &slot, spot);
         if parts.is_empty() && particle.min > 0 && self.slips.len() == before {
-            fields.absent.push(Absent::Element(Slot { particle, ..slot }));
+            fields.absent.push(AbsentPart::Element(RecordSlot { particle, ..slot }));
         }
         if !is_repeated {
             self.check_count(declaration, particle, &parts, spot);
         }
         for (at, part) in parts.iter().enumerate() {
             let path = spot.extend_path(&declaration.name, at, parts.len());
-            self.write_child(writer, declaration, particle, part, Spot { path: &path, ..spot });
+            self.write_child(writer, declaration, particle, part, BuildSpot { path: &path, ..spot });
         }
     }
 
     /// Checks the number of elements of one name.
     pub(crate) fn check_count(
         &mut self,
-        declaration: &'m Declaration,
-        particle: &'m Particle,
-        parts: &[&Part],
-        spot: Spot<'_>,
+        declaration: &'m ElementDeclaration,
+        particle: &'m ContentParticle,
+        parts: &[&GivenPart],
+        spot: BuildSpot<'_>,
     ) {
         let (least, most) = (usize::try_from(particle.min), particle.max.map(usize::try_from));
         let (name, count) = (&declaration.name, parts.len());
@@ -145,16 +146,16 @@ impl<'m> Building<'m> {
     fn write_choice(
         &mut self,
         writer: &mut XmlWriter,
-        parts: &'m [Particle],
-        fields: &mut Fields<'_, 'm>,
-        spot: Spot<'_>,
+        parts: &'m [ContentParticle],
+        fields: &mut GivenFields<'_, 'm>,
+        spot: BuildSpot<'_>,
     ) {
-        let chosen: Vec<&'m Particle> = parts.iter().filter(|part| has_any(part, fields)).collect();
+        let chosen: Vec<&'m ContentParticle> = parts.iter().filter(|part| has_any(part, fields)).collect();
         match chosen.as_slice() {
             [] => {
                 let slots =
                     parts.iter().filter_map(first_of).filter_map(|first| fields.find_slot(first)).collect();
-                fields.absent.push(Absent::OneOf(slots));
+                fields.absent.push(AbsentPart::OneOf(slots));
             }
             [only] => self.write_group(writer, only, true, fields, spot),
             [first, second, ..] => {
@@ -177,22 +178,22 @@ impl<'m> Building<'m> {
     pub(crate) fn write_listed_rows(
         &mut self,
         writer: &mut XmlWriter,
-        record: &Record<'m>,
-        fields: &mut Fields<'_, 'm>,
-        spot: Spot<'_>,
+        record: &JsonRecord<'m>,
+        fields: &mut GivenFields<'_, 'm>,
+        spot: BuildSpot<'_>,
     ) {
-        let mut rows: Vec<(&str, &Part)> = Vec::new();
-        if self.manner == Manner::Fields {
+        let mut rows: Vec<(&str, &GivenPart)> = Vec::new();
+        if self.manner == ValueManner::Fields {
             for (key, part) in fields.entries {
                 match &part.given {
-                    Given::List(parts) => rows.extend(parts.iter().map(|part| (key.as_str(), part))),
+                    GivenValue::List(parts) => rows.extend(parts.iter().map(|part| (key.as_str(), part))),
                     _ if key == ANY => rows.push((key, part)),
                     _ => {}
                 }
             }
         } else {
             let Some(part) = fields.find_parts(OWN).next() else {
-                fields.absent.push(Absent::Rows);
+                fields.absent.push(AbsentPart::Rows);
                 return;
             };
             rows = self.collect_rows(part, record, fields, spot.path);
@@ -207,7 +208,7 @@ impl<'m> Building<'m> {
             let before = met.entry(key).or_insert(0);
             let path = spot.extend_path(key, *before, totals.get(key).copied().unwrap_or_default());
             *before = before.saturating_add(1);
-            let spot = Spot { path: &path, ..spot };
+            let spot = BuildSpot { path: &path, ..spot };
             let slot = fields.slots.iter().find(|slot| slot.key == *key).cloned();
             match slot {
                 Some(slot) => self.write_child(writer, slot.declaration, slot.particle, part, spot),
@@ -220,15 +221,15 @@ impl<'m> Building<'m> {
     /// The rows of a list: objects with one key each.
     fn collect_rows<'g>(
         &mut self,
-        part: &'g Part,
-        record: &Record<'m>,
-        fields: &Fields<'_, 'm>,
+        part: &'g GivenPart,
+        record: &JsonRecord<'m>,
+        fields: &GivenFields<'_, 'm>,
         path: &str,
-    ) -> Vec<(&'g str, &'g Part)> {
+    ) -> Vec<(&'g str, &'g GivenPart)> {
         let expected = "a list of objects with one element each, in order".to_owned();
         let example = fields.slots.first().map_or("name", |slot| slot.key.as_str());
         let fix = format!("\".\": [{{\"{example}\": …}}, …]");
-        let Given::List(parts) = &part.given else {
+        let GivenValue::List(parts) = &part.given else {
             let message = format!("{OWN}: is {}, a list is needed", part.given.kind());
             self.report_slip(path, part, message, expected, fix);
             return Vec::new();
@@ -238,7 +239,7 @@ impl<'m> Building<'m> {
         let mut rows = Vec::with_capacity(parts.len());
         for part in parts {
             let row = match &part.given {
-                Given::Record(entries) => match entries.as_slice() {
+                GivenValue::Record(entries) => match entries.as_slice() {
                     [(key, part)] => Some((key.as_str(), part)),
                     _ => None,
                 },
@@ -259,23 +260,23 @@ impl<'m> Building<'m> {
     fn write_wildcard(
         &mut self,
         writer: &mut XmlWriter,
-        particle: &Particle,
-        fields: &mut Fields<'_, 'm>,
-        spot: Spot<'_>,
+        particle: &ContentParticle,
+        fields: &mut GivenFields<'_, 'm>,
+        spot: BuildSpot<'_>,
     ) {
         let mut found = Vec::new();
         for part in fields.find_parts(ANY) {
             match (&part.given, self.manner, particle.max) {
-                (Given::List(parts), Manner::Json, None) => found.extend(parts),
+                (GivenValue::List(parts), ValueManner::Json, None) => found.extend(parts),
                 _ => found.push(part),
             }
         }
         if found.is_empty() && particle.min > 0 {
-            fields.absent.push(Absent::Wildcard);
+            fields.absent.push(AbsentPart::Wildcard);
         }
         for (at, part) in found.iter().enumerate() {
             let path = spot.extend_path(ANY, at, found.len());
-            self.write_markup(writer, part, Spot { path: &path, ..spot });
+            self.write_markup(writer, part, BuildSpot { path: &path, ..spot });
         }
     }
 
@@ -283,9 +284,9 @@ impl<'m> Building<'m> {
     pub(crate) fn whole_element(
         &mut self,
         writer: &mut XmlWriter,
-        declaration: &Declaration,
-        (part, text): (&Part, &str),
-        spot: Spot<'_>,
+        declaration: &ElementDeclaration,
+        (part, text): (&GivenPart, &str),
+        spot: BuildSpot<'_>,
     ) {
         let name = &declaration.name;
         let message = match tree::read_tree(text.as_bytes()) {
@@ -304,11 +305,11 @@ impl<'m> Building<'m> {
     }
 
     /// An element that was given as XML.
-    pub(crate) fn write_markup(&mut self, writer: &mut XmlWriter, part: &Part, spot: Spot<'_>) {
+    pub(crate) fn write_markup(&mut self, writer: &mut XmlWriter, part: &GivenPart, spot: BuildSpot<'_>) {
         let path = spot.path;
         let expected = "one element as XML, with its xmlns".to_owned();
         let fix = "write it as <name xmlns=\"urn:example\">…</name>".to_owned();
-        let Given::Text(text) = &part.given else {
+        let GivenValue::Text(text) = &part.given else {
             let message = format!("{ANY}: is {}, text is needed", part.given.kind());
             return self.report_slip(path, part, message, expected, fix);
         };
@@ -326,25 +327,25 @@ impl<'m> Building<'m> {
     }
 }
 
-fn has_any(particle: &Particle, fields: &Fields<'_, '_>) -> bool {
+fn has_any(particle: &ContentParticle, fields: &GivenFields<'_, '_>) -> bool {
     given_name(particle, fields).is_some()
 }
 
 /// The first key of a particle under which something was given.
-fn given_name(particle: &Particle, fields: &Fields<'_, '_>) -> Option<String> {
+fn given_name(particle: &ContentParticle, fields: &GivenFields<'_, '_>) -> Option<String> {
     match &particle.term {
-        Term::Element(declaration) => {
+        ParticleTerm::Element(declaration) => {
             let key = fields.find_slot(declaration)?.key;
             fields.find_parts(&key).next().is_some().then_some(key)
         }
-        Term::Wildcard(_) => fields.find_parts(ANY).next().map(|_| ANY.to_owned()),
-        Term::Sequence(parts) | Term::Choice(parts) | Term::All(parts) => {
+        ParticleTerm::Wildcard(_) => fields.find_parts(ANY).next().map(|_| ANY.to_owned()),
+        ParticleTerm::Sequence(parts) | ParticleTerm::Choice(parts) | ParticleTerm::All(parts) => {
             parts.iter().find_map(|part| given_name(part, fields))
         }
     }
 }
 
-fn first_of(particle: &Particle) -> Option<&Declaration> {
+fn first_of(particle: &ContentParticle) -> Option<&ElementDeclaration> {
     let mut found = Vec::new();
     particle.term.collect_elements(&mut found);
     found.into_iter().next()

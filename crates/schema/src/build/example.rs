@@ -9,7 +9,10 @@ use quick_xml::events::{BytesEnd, BytesStart, BytesText, Event};
 use quick_xml::writer::Writer;
 
 use crate::explain::amend;
-use crate::shape::{AttributeUse, Complex, Content, Declaration, Particle, Schema, Simple, Term, Type};
+use crate::shape::{
+    AttributeUse, ComplexContent, ComplexType, ContentParticle, ElementDeclaration, ParticleTerm,
+    SchemaShape, SimpleType, TypeShape,
+};
 use crate::tree::DEPTH;
 
 /// Largest example; a type that needs more is better described in words.
@@ -18,23 +21,23 @@ const BYTES: usize = 64 * 1024;
 /// Most elements to try before the search gives up.
 const TRIES: usize = 10_000;
 
-pub(crate) fn build_smallest(schema: &Schema, element: &str) -> Option<Vec<u8>> {
+pub(crate) fn build_smallest(schema: &SchemaShape, element: &str) -> Option<Vec<u8>> {
     let declaration = schema.find_global(element)?;
-    let mut writing = Writing::new(schema, Surroundings { prefix: "", bound: "", default: "" });
+    let mut writing = ExampleWriter::new(schema, ExampleSurroundings { prefix: "", bound: "", default: "" });
     writing.write_element(declaration, 0)?;
     Some(writing.writer.into_inner())
 }
 
 /// A smallest instance of any declaration, with its namespace declared on it.
-pub(crate) fn build_alone(schema: &Schema, declaration: &Declaration) -> Option<Vec<u8>> {
-    let mut writing = Writing::new(schema, Surroundings { prefix: "", bound: "", default: "" });
+pub(crate) fn build_alone(schema: &SchemaShape, declaration: &ElementDeclaration) -> Option<Vec<u8>> {
+    let mut writing = ExampleWriter::new(schema, ExampleSurroundings { prefix: "", bound: "", default: "" });
     writing.write_element(declaration, 1)?;
     Some(writing.writer.into_inner())
 }
 
 /// The declarations in scope at the place of an element.
 #[derive(Clone, Copy)]
-pub(crate) struct Surroundings<'s> {
+pub(crate) struct ExampleSurroundings<'s> {
     /// The prefix of the parent element, with its colon, or empty.
     pub(crate) prefix: &'s str,
     /// The namespace of that prefix.
@@ -45,11 +48,11 @@ pub(crate) struct Surroundings<'s> {
 
 /// An element for use inside a document.
 pub(crate) fn build_inner(
-    schema: &Schema,
-    declaration: &Declaration,
-    at: Surroundings<'_>,
+    schema: &SchemaShape,
+    declaration: &ElementDeclaration,
+    at: ExampleSurroundings<'_>,
 ) -> Option<String> {
-    let mut writing = Writing::new(schema, at);
+    let mut writing = ExampleWriter::new(schema, at);
     writing.write_element(declaration, 1)?;
     String::from_utf8(writing.writer.into_inner()).ok()
 }
@@ -65,21 +68,21 @@ pub(crate) fn build_plain(tag: &str, attributes: &[(String, String)], text: &str
     String::from_utf8(writer.into_inner()).ok()
 }
 
-struct Writing<'m> {
-    schema: &'m Schema,
-    at: Surroundings<'m>,
+struct ExampleWriter<'m> {
+    schema: &'m SchemaShape,
+    at: ExampleSurroundings<'m>,
     /// The default namespace inside the current element.
     default: Arc<str>,
     writer: Writer<Vec<u8>>,
     tries: usize,
 }
 
-impl<'m> Writing<'m> {
-    fn new(schema: &'m Schema, at: Surroundings<'m>) -> Self {
+impl<'m> ExampleWriter<'m> {
+    fn new(schema: &'m SchemaShape, at: ExampleSurroundings<'m>) -> Self {
         Self { schema, at, default: Arc::from(at.default), writer: Writer::new(Vec::new()), tries: 0 }
     }
 
-    fn write_element(&mut self, declaration: &Declaration, depth: usize) -> Option<()> {
+    fn write_element(&mut self, declaration: &ElementDeclaration, depth: usize) -> Option<()> {
         self.tries = self.tries.saturating_add(1);
         if depth >= DEPTH || self.tries > TRIES || self.writer.get_ref().len() > BYTES {
             return None;
@@ -100,18 +103,18 @@ impl<'m> Writing<'m> {
 
     fn write_by_type(
         &mut self,
-        declaration: &Declaration,
+        declaration: &ElementDeclaration,
         mut start: BytesStart<'_>,
         tag: &str,
         depth: usize,
     ) -> Option<()> {
         match self.schema.find_type(declaration.of) {
-            Type::Simple(simple) => self.wrap_content(start, tag, |w| w.write_text(simple)),
-            Type::Complex(complex) => {
+            TypeShape::Simple(simple) => self.wrap_content(start, tag, |w| w.write_text(simple)),
+            TypeShape::Complex(complex) => {
                 push_required(&mut start, &complex.attributes)?;
                 self.wrap_content(start, tag, |w| w.write_content(complex, depth))
             }
-            Type::Anything => self.wrap_content(start, tag, |_| Some(())),
+            TypeShape::Anything => self.wrap_content(start, tag, |_| Some(())),
         }
     }
 
@@ -126,33 +129,33 @@ impl<'m> Writing<'m> {
         self.writer.write_event(Event::End(BytesEnd::new(tag))).ok()
     }
 
-    fn write_text(&mut self, simple: &Simple) -> Option<()> {
+    fn write_text(&mut self, simple: &SimpleType) -> Option<()> {
         let text = amend::find_sample(simple)?;
         self.writer.write_event(Event::Text(BytesText::new(&text))).ok()
     }
 
-    fn write_content(&mut self, complex: &Complex, depth: usize) -> Option<()> {
+    fn write_content(&mut self, complex: &ComplexType, depth: usize) -> Option<()> {
         match &complex.content {
-            Content::Empty => Some(()),
-            Content::Free => self.writer.write_event(Event::Text(BytesText::new("text"))).ok(),
-            Content::Text(simple) => self.write_text(simple),
-            Content::Children(particle) => self.write_particle(particle, depth),
+            ComplexContent::Empty => Some(()),
+            ComplexContent::Free => self.writer.write_event(Event::Text(BytesText::new("text"))).ok(),
+            ComplexContent::Text(simple) => self.write_text(simple),
+            ComplexContent::Children(particle) => self.write_particle(particle, depth),
         }
     }
 
-    fn write_particle(&mut self, particle: &Particle, depth: usize) -> Option<()> {
+    fn write_particle(&mut self, particle: &ContentParticle, depth: usize) -> Option<()> {
         (0..particle.min).try_for_each(|_| self.write_term(&particle.term, depth))
     }
 
-    fn write_term(&mut self, term: &Term, depth: usize) -> Option<()> {
+    fn write_term(&mut self, term: &ParticleTerm, depth: usize) -> Option<()> {
         match term {
-            Term::Element(declaration) => self.write_element(declaration, depth.saturating_add(1)),
-            Term::Sequence(parts) | Term::All(parts) => {
+            ParticleTerm::Element(declaration) => self.write_element(declaration, depth.saturating_add(1)),
+            ParticleTerm::Sequence(parts) | ParticleTerm::All(parts) => {
                 parts.iter().try_for_each(|p| self.write_particle(p, depth))
             }
-            Term::Choice(_) if term.may_be_empty() => Some(()),
-            Term::Choice(parts) => self.first_that_ends(parts, depth),
-            Term::Wildcard(_) => {
+            ParticleTerm::Choice(_) if term.may_be_empty() => Some(()),
+            ParticleTerm::Choice(parts) => self.first_that_ends(parts, depth),
+            ParticleTerm::Wildcard(_) => {
                 // Any element of an undeclared namespace fits a lax wildcard.
                 let mut start = BytesStart::new("any");
                 start.push_attribute(("xmlns", "urn:example:any"));
@@ -162,7 +165,7 @@ impl<'m> Writing<'m> {
     }
 
     /// The first alternative that ends; an alternative may lead back into itself.
-    fn first_that_ends(&mut self, parts: &[Particle], depth: usize) -> Option<()> {
+    fn first_that_ends(&mut self, parts: &[ContentParticle], depth: usize) -> Option<()> {
         let written = self.writer.get_ref().len();
         parts.iter().find_map(|part| {
             let done = self.write_particle(part, depth);

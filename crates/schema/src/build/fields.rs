@@ -5,20 +5,20 @@
 //! `@mode` is an attribute if an element has the same name, and `.` is the element's own text. Missing values and
 //! misfits are found later, when the payload is built.
 
-use crate::build::given::{Given, Part, SLIPS, ValueSlip};
+use crate::build::given::{GivenPart, GivenValue, SLIPS, ValueSlip};
 use crate::build::words;
-use crate::form::{ANY, Form, Inside, OWN, Record, Slot};
+use crate::form::{ANY, ElementInside, JsonForm, JsonRecord, OWN, RecordSlot};
 use crate::nearest::find_nearest;
-use crate::shape::{Declaration, Schema};
+use crate::shape::{ElementDeclaration, SchemaShape};
 
 /// The values of a payload of this element.
 pub(crate) fn read_fields(
-    schema: &Schema,
-    root: &Declaration,
+    schema: &SchemaShape,
+    root: &ElementDeclaration,
     arguments: &[&str],
-) -> Result<Part, Vec<ValueSlip>> {
-    let record = Record::of_root(schema, root.of);
-    let reading = Reading { schema };
+) -> Result<GivenPart, Vec<ValueSlip>> {
+    let record = JsonRecord::of_root(schema, root.of);
+    let reading = FieldArguments { schema };
     let (mut entries, mut slips) = (Vec::new(), Vec::new());
     let mut bare = Vec::new();
     for (at, argument) in arguments.iter().enumerate() {
@@ -27,10 +27,10 @@ pub(crate) fn read_fields(
             continue;
         };
         let path = format!("/{}", root.name);
-        let field = Field { path: &path, whole: argument, name, value, at };
+        let field = FieldArgument { path: &path, whole: argument, name, value, at };
         match reading.put_field(root, &record, &mut entries, &field) {
-            Ok(Placed::Yes) => {}
-            Ok(Placed::Full) => slips.push(field.make_slip(
+            Ok(FieldPlacement::Yes) => {}
+            Ok(FieldPlacement::Full) => slips.push(field.make_slip(
                 format!("{name}: comes twice, at most once is allowed"),
                 format!("{name} once"),
                 format!("keep one {name}"),
@@ -44,12 +44,16 @@ pub(crate) fn read_fields(
         several => slips.push(report_unnamed(root, &record, several)),
     }
     slips.truncate(SLIPS);
-    if slips.is_empty() { Ok(Part { given: Given::Record(entries), offset: 0 }) } else { Err(slips) }
+    if slips.is_empty() {
+        Ok(GivenPart { given: GivenValue::Record(entries), offset: 0 })
+    } else {
+        Err(slips)
+    }
 }
 
 /// Splits an argument that names a field. If the element takes text, an argument that names no known field is part of
 /// that text.
-fn split_field<'a>(record: &Record<'_>, argument: &'a str) -> Option<(&'a str, &'a str)> {
+fn split_field<'a>(record: &JsonRecord<'_>, argument: &'a str) -> Option<(&'a str, &'a str)> {
     let (name, value) = argument.split_once('=')?;
     if !record.has_text() || name == OWN {
         return Some((name, value));
@@ -58,7 +62,7 @@ fn split_field<'a>(record: &Record<'_>, argument: &'a str) -> Option<(&'a str, &
     (is_name && !record.attributes.is_empty()).then_some((name, value))
 }
 
-fn report_unnamed(root: &Declaration, record: &Record<'_>, given: &[&str]) -> ValueSlip {
+fn report_unnamed(root: &ElementDeclaration, record: &JsonRecord<'_>, given: &[&str]) -> ValueSlip {
     let keys = words::field_names(record);
     let received = given.join(" ");
     let (message, fix) = match (record.has_text(), keys.first()) {
@@ -83,13 +87,13 @@ fn report_unnamed(root: &Declaration, record: &Record<'_>, given: &[&str]) -> Va
     ValueSlip { path: format!("/{}", root.name), place: None, message, expected, received, fix }
 }
 
-fn make_leaf(value: &str, at: usize) -> Part {
-    Part { given: Given::Text(value.to_owned()), offset: at }
+fn make_leaf(value: &str, at: usize) -> GivenPart {
+    GivenPart { given: GivenValue::Text(value.to_owned()), offset: at }
 }
 
 /// A field on its way to its place.
 #[derive(Clone, Copy)]
-struct Field<'a> {
+struct FieldArgument<'a> {
     /// The place in the payload at which the rest of the name begins.
     path: &'a str,
     /// The argument as given.
@@ -100,83 +104,83 @@ struct Field<'a> {
     at: usize,
 }
 
-impl Field<'_> {
+impl FieldArgument<'_> {
     fn make_slip(&self, message: String, expected: String, fix: String) -> ValueSlip {
         let received = crate::build::given::shorten_text(self.whole.to_owned());
         ValueSlip { path: self.path.to_owned(), place: None, message, expected, received, fix }
     }
 }
 
-enum Placed {
+enum FieldPlacement {
     Yes,
     /// The place is taken: the field belongs to a further element, if one is allowed.
     Full,
 }
 
 /// One step of a name.
-enum Step<'m> {
+enum FieldStep<'m> {
     Own,
     Any,
     Attribute(String),
-    Child(Slot<'m>),
+    Child(RecordSlot<'m>),
 }
 
 /// The index of the meant element among several, and the rest of the name.
-struct Rest<'a> {
+struct FieldRest<'a> {
     index: Option<usize>,
     name: &'a str,
 }
 
-type Put = Result<Placed, Box<ValueSlip>>;
+type FieldResult = Result<FieldPlacement, Box<ValueSlip>>;
 
-struct Reading<'m> {
-    schema: &'m Schema,
+struct FieldArguments<'m> {
+    schema: &'m SchemaShape,
 }
 
-impl<'m> Reading<'m> {
+impl<'m> FieldArguments<'m> {
     /// Puts a field at its place in a record.
     fn put_field(
         &self,
-        owner: &Declaration,
-        record: &Record<'m>,
-        entries: &mut Vec<(String, Part)>,
-        field: &Field<'_>,
-    ) -> Put {
+        owner: &ElementDeclaration,
+        record: &JsonRecord<'m>,
+        entries: &mut Vec<(String, GivenPart)>,
+        field: &FieldArgument<'_>,
+    ) -> FieldResult {
         let (step, rest) = self.find_step(owner, record, field)?;
         let key = match step {
-            Step::Child(slot) => return self.put_child(record, entries, slot, &rest, field),
-            Step::Own => OWN.to_owned(),
-            Step::Any => {
+            FieldStep::Child(slot) => return self.put_child(record, entries, slot, &rest, field),
+            FieldStep::Own => OWN.to_owned(),
+            FieldStep::Any => {
                 entries.push((ANY.to_owned(), make_leaf(field.value, field.at)));
-                return Ok(Placed::Yes);
+                return Ok(FieldPlacement::Yes);
             }
-            Step::Attribute(key) => key,
+            FieldStep::Attribute(key) => key,
         };
         if !rest.name.is_empty() || rest.index.is_some() {
             return Err(Box::new(nothing_inside(field, rest.name)));
         }
         if entries.iter().any(|(known, _)| *known == key) {
-            return Ok(Placed::Full);
+            return Ok(FieldPlacement::Full);
         }
         entries.push((key, make_leaf(field.value, field.at)));
-        Ok(Placed::Yes)
+        Ok(FieldPlacement::Yes)
     }
 
     /// The part of the record at the beginning of a name: the longest match, because names may contain dots.
     fn find_step<'a>(
         &self,
-        owner: &Declaration,
-        record: &Record<'m>,
-        field: &Field<'a>,
-    ) -> Result<(Step<'m>, Rest<'a>), Box<ValueSlip>> {
+        owner: &ElementDeclaration,
+        record: &JsonRecord<'m>,
+        field: &FieldArgument<'a>,
+    ) -> Result<(FieldStep<'m>, FieldRest<'a>), Box<ValueSlip>> {
         if field.name == OWN && record.has_text() {
-            return Ok((Step::Own, Rest { index: None, name: "" }));
+            return Ok((FieldStep::Own, FieldRest { index: None, name: "" }));
         }
         if field.name == ANY && record.wildcard().is_some() {
-            return Ok((Step::Any, Rest { index: None, name: "" }));
+            return Ok((FieldStep::Any, FieldRest { index: None, name: "" }));
         }
-        let mut best: Option<(usize, Step<'m>, Rest<'a>)> = None;
-        let mut offer = |name: &str, step: Step<'m>| {
+        let mut best: Option<(usize, FieldStep<'m>, FieldRest<'a>)> = None;
+        let mut offer = |name: &str, step: FieldStep<'m>| {
             let longer = best.as_ref().is_none_or(|(length, ..)| name.len() > *length);
             if let Some(rest) = rest_behind(field.name, name).filter(|_| longer) {
                 best = Some((name.len(), step, rest));
@@ -184,13 +188,13 @@ impl<'m> Reading<'m> {
         };
         for slot in record.slots() {
             let key = slot.key.clone();
-            offer(&slot.declaration.name, Step::Child(slot.clone()));
-            offer(&key, Step::Child(slot));
+            offer(&slot.declaration.name, FieldStep::Child(slot.clone()));
+            offer(&key, FieldStep::Child(slot));
         }
         for attribute in record.attributes {
             let key = record.name_key(attribute);
-            offer(&format!("@{}", attribute.name), Step::Attribute(key.clone()));
-            offer(&key, Step::Attribute(key.clone()));
+            offer(&format!("@{}", attribute.name), FieldStep::Attribute(key.clone()));
+            offer(&key, FieldStep::Attribute(key.clone()));
         }
         match best {
             Some((_, step, rest)) => Ok((step, rest)),
@@ -201,42 +205,48 @@ impl<'m> Reading<'m> {
     /// Puts a field into child elements of one name.
     fn put_child(
         &self,
-        record: &Record<'m>,
-        entries: &mut Vec<(String, Part)>,
-        slot: Slot<'m>,
-        rest: &Rest<'_>,
-        field: &Field<'_>,
-    ) -> Put {
+        record: &JsonRecord<'m>,
+        entries: &mut Vec<(String, GivenPart)>,
+        slot: RecordSlot<'m>,
+        rest: &FieldRest<'_>,
+        field: &FieldArgument<'_>,
+    ) -> FieldResult {
         let name = &slot.key;
         // If the order of children matters, only the last child can be continued.
         let known = match record.inside {
-            Inside::Listed(_) => {
+            ElementInside::Listed(_) => {
                 entries.len().checked_sub(1).filter(|at| entries.get(*at).is_some_and(|(key, _)| key == name))
             }
             _ => entries.iter().position(|(key, _)| key == name),
         };
         let known = known.unwrap_or_else(|| {
-            entries.push((name.clone(), Part { given: Given::List(Vec::new()), offset: field.at }));
+            entries.push((name.clone(), GivenPart { given: GivenValue::List(Vec::new()), offset: field.at }));
             entries.len().saturating_sub(1)
         });
-        let Some((_, Part { given: Given::List(instances), .. })) = entries.get_mut(known) else {
-            return Ok(Placed::Full);
+        let Some((_, GivenPart { given: GivenValue::List(instances), .. })) = entries.get_mut(known) else {
+            return Ok(FieldPlacement::Full);
         };
         let path = format!("{}/{name}", field.path);
-        self.place_value(instances, slot.declaration, slot.many, rest, &Field { path: &path, ..*field })
+        self.place_value(
+            instances,
+            slot.declaration,
+            slot.many,
+            rest,
+            &FieldArgument { path: &path, ..*field },
+        )
     }
 
     /// Puts a value into one of the elements of a declaration, or into a new one.
     fn place_value(
         &self,
-        instances: &mut Vec<Part>,
-        declaration: &'m Declaration,
+        instances: &mut Vec<GivenPart>,
+        declaration: &'m ElementDeclaration,
         many: bool,
-        rest: &Rest<'_>,
-        field: &Field<'_>,
-    ) -> Put {
-        let form = Form::of_type(self.schema, declaration.of);
-        if let Form::Items(_, item) = form {
+        rest: &FieldRest<'_>,
+        field: &FieldArgument<'_>,
+    ) -> FieldResult {
+        let form = JsonForm::of_type(self.schema, declaration.of);
+        if let JsonForm::Items(_, item) = form {
             return self.put_items(instances, declaration, item, many, rest, field);
         }
         let number = match rest.index {
@@ -244,50 +254,50 @@ impl<'m> Reading<'m> {
                 return Err(Box::new(out_of_order(declaration, index, instances.len(), field)));
             }
             Some(index) => index.saturating_sub(1),
-            None => instances.len().saturating_sub(usize::from(matches!(form, Form::Record(_)))),
+            None => instances.len().saturating_sub(usize::from(matches!(form, JsonForm::Record(_)))),
         };
         if instances.get(number).is_none() && number > 0 && !many {
-            return Ok(Placed::Full);
+            return Ok(FieldPlacement::Full);
         }
-        let Form::Record(record) = form else {
+        let JsonForm::Record(record) = form else {
             if !rest.name.is_empty() {
                 return Err(Box::new(nothing_inside(field, rest.name)));
             }
             if instances.get(number).is_some() {
-                return Ok(Placed::Full);
+                return Ok(FieldPlacement::Full);
             }
             instances.push(make_leaf(field.value, field.at));
-            return Ok(Placed::Yes);
+            return Ok(FieldPlacement::Yes);
         };
-        if let Some(Part { given: Given::Record(entries), .. }) = instances.get_mut(number) {
+        if let Some(GivenPart { given: GivenValue::Record(entries), .. }) = instances.get_mut(number) {
             let placed = self.put_within(declaration, &record, entries, rest.name, field)?;
-            if matches!(placed, Placed::Yes) || !many || rest.index.is_some() {
+            if matches!(placed, FieldPlacement::Yes) || !many || rest.index.is_some() {
                 return Ok(placed);
             }
         }
         let mut entries = Vec::new();
         let placed = self.put_within(declaration, &record, &mut entries, rest.name, field)?;
-        instances.push(Part { given: Given::Record(entries), offset: field.at });
+        instances.push(GivenPart { given: GivenValue::Record(entries), offset: field.at });
         Ok(placed)
     }
 
     /// Puts a value into a record: at the rest of the name, or as the record's own text.
     fn put_within(
         &self,
-        declaration: &'m Declaration,
-        record: &Record<'m>,
-        entries: &mut Vec<(String, Part)>,
+        declaration: &'m ElementDeclaration,
+        record: &JsonRecord<'m>,
+        entries: &mut Vec<(String, GivenPart)>,
         name: &str,
-        field: &Field<'_>,
-    ) -> Put {
+        field: &FieldArgument<'_>,
+    ) -> FieldResult {
         if !name.is_empty() {
-            return self.put_field(declaration, record, entries, &Field { name, ..*field });
+            return self.put_field(declaration, record, entries, &FieldArgument { name, ..*field });
         }
         if record.has_text() {
-            return self.put_field(declaration, record, entries, &Field { name: OWN, ..*field });
+            return self.put_field(declaration, record, entries, &FieldArgument { name: OWN, ..*field });
         }
         if field.value.is_empty() {
-            return Ok(Placed::Yes);
+            return Ok(FieldPlacement::Yes);
         }
         let keys = words::field_names(record);
         let message = match keys.as_slice() {
@@ -306,19 +316,19 @@ impl<'m> Reading<'m> {
     /// A list in the compact form: the name of its items may be omitted.
     fn put_items(
         &self,
-        instances: &mut Vec<Part>,
-        declaration: &'m Declaration,
-        item: &'m Declaration,
+        instances: &mut Vec<GivenPart>,
+        declaration: &'m ElementDeclaration,
+        item: &'m ElementDeclaration,
         many: bool,
-        rest: &Rest<'_>,
-        field: &Field<'_>,
-    ) -> Put {
+        rest: &FieldRest<'_>,
+        field: &FieldArgument<'_>,
+    ) -> FieldResult {
         let named = rest_behind(rest.name, &item.name);
         // With one list an index can only mean an item.
         let (which, inner) = match (named, many) {
             (Some(inner), _) => (rest.index, inner),
-            (None, true) => (rest.index, Rest { index: None, name: rest.name }),
-            (None, false) => (None, Rest { index: rest.index, name: rest.name }),
+            (None, true) => (rest.index, FieldRest { index: None, name: rest.name }),
+            (None, false) => (None, FieldRest { index: rest.index, name: rest.name }),
         };
         let number = which.map_or(instances.len().saturating_sub(1), |index| index.saturating_sub(1));
         if number > instances.len() || (number > 0 && !many) {
@@ -330,34 +340,38 @@ impl<'m> Reading<'m> {
             )));
         }
         if instances.get(number).is_none() {
-            instances.push(Part { given: Given::List(Vec::new()), offset: field.at });
+            instances.push(GivenPart { given: GivenValue::List(Vec::new()), offset: field.at });
         }
         let empty = inner.name.is_empty() && inner.index.is_none() && field.value.is_empty();
-        if empty && !matches!(Form::of_type(self.schema, item.of), Form::Value(_) | Form::Text) {
-            return Ok(Placed::Yes);
+        if empty && !matches!(JsonForm::of_type(self.schema, item.of), JsonForm::Value(_) | JsonForm::Text) {
+            return Ok(FieldPlacement::Yes);
         }
-        let Some(Part { given: Given::List(items), .. }) = instances.get_mut(number) else {
-            return Ok(Placed::Full);
+        let Some(GivenPart { given: GivenValue::List(items), .. }) = instances.get_mut(number) else {
+            return Ok(FieldPlacement::Full);
         };
         self.place_value(items, item, true, &inner, field)
     }
 }
 
 /// The text after a name at the beginning of a path: an index, and the rest after a dot.
-fn rest_behind<'a>(path: &'a str, name: &str) -> Option<Rest<'a>> {
+fn rest_behind<'a>(path: &'a str, name: &str) -> Option<FieldRest<'a>> {
     let after = path.strip_prefix(name)?;
     let (index, after) = match after.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
         Some((digits, after)) => (Some(digits.parse::<usize>().ok().filter(|index| *index > 0)?), after),
         None => (None, after),
     };
     match after.strip_prefix('.') {
-        Some(rest) if !rest.is_empty() => Some(Rest { index, name: rest }),
-        None if after.is_empty() => Some(Rest { index, name: "" }),
+        Some(rest) if !rest.is_empty() => Some(FieldRest { index, name: rest }),
+        None if after.is_empty() => Some(FieldRest { index, name: "" }),
         _ => None,
     }
 }
 
-fn report_unknown(owner: &Declaration, record: &Record<'_>, field: &Field<'_>) -> ValueSlip {
+fn report_unknown(
+    owner: &ElementDeclaration,
+    record: &JsonRecord<'_>,
+    field: &FieldArgument<'_>,
+) -> ValueSlip {
     let ends = |c: char| matches!(c, '.' | '[');
     let trimmed = field.name.strip_prefix('@').unwrap_or(field.name);
     let name = trimmed.split(ends).next().unwrap_or_default();
@@ -380,10 +394,10 @@ fn report_unknown(owner: &Declaration, record: &Record<'_>, field: &Field<'_>) -
 
 /// Reports a field whose name has only signs: own text on an element that has none, and slips.
 fn report_nameless(
-    owner: &Declaration,
-    record: &Record<'_>,
+    owner: &ElementDeclaration,
+    record: &JsonRecord<'_>,
     keys: &[String],
-    field: &Field<'_>,
+    field: &FieldArgument<'_>,
 ) -> ValueSlip {
     let no_text = if keys.is_empty() { " holds nothing" } else { " has no text of its own" };
     let why = match field.name {
@@ -396,7 +410,7 @@ fn report_nameless(
 }
 
 /// What to write instead of a field that is unknown and close to no known field.
-fn suggest_keys(keys: &[String], field: &Field<'_>) -> String {
+fn suggest_keys(keys: &[String], field: &FieldArgument<'_>) -> String {
     let out = format!("leave {} out", field.whole);
     let key = field.whole.split('=').next().unwrap_or_default();
     let before = key.strip_suffix(field.name).unwrap_or_default();
@@ -409,7 +423,7 @@ fn suggest_keys(keys: &[String], field: &Field<'_>) -> String {
     }
 }
 
-fn nothing_inside(field: &Field<'_>, rest: &str) -> ValueSlip {
+fn nothing_inside(field: &FieldArgument<'_>, rest: &str) -> ValueSlip {
     let whole = field.whole.split('=').next().unwrap_or_default();
     let name = whole.strip_suffix(rest).unwrap_or(whole).trim_end_matches('.');
     let name = name.split_once('[').map_or(name, |(name, _)| name);
@@ -417,7 +431,12 @@ fn nothing_inside(field: &Field<'_>, rest: &str) -> ValueSlip {
     field.make_slip(message, format!("a value, as {name}=…"), format!("write {name}={}", field.value))
 }
 
-fn out_of_order(declaration: &Declaration, index: usize, before: usize, field: &Field<'_>) -> ValueSlip {
+fn out_of_order(
+    declaration: &ElementDeclaration,
+    index: usize,
+    before: usize,
+    field: &FieldArgument<'_>,
+) -> ValueSlip {
     let name = &declaration.name;
     let next = before.saturating_add(1).to_string();
     let message = format!("{name}[{index}]: comes before {name}[{next}]");
@@ -426,7 +445,7 @@ fn out_of_order(declaration: &Declaration, index: usize, before: usize, field: &
 
 /// The argument with this number instead of the one given: in the current part of the name, or else in the part
 /// before.
-fn renumber_field(field: &Field<'_>, index: usize, next: &str) -> String {
+fn renumber_field(field: &FieldArgument<'_>, index: usize, next: &str) -> String {
     let given = format!("[{index}]");
     let key = field.whole.split('=').next().unwrap_or_default();
     let (before, rest) =

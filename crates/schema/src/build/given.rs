@@ -28,35 +28,35 @@ pub struct ValueSlip {
 
 /// A value in the input.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Given {
+pub(crate) enum GivenValue {
     Null,
     Truth(bool),
     /// As spelled in the input.
     Number(String),
     Text(String),
-    List(Vec<Part>),
+    List(Vec<GivenPart>),
     /// In input order.
-    Record(Vec<(String, Part)>),
+    Record(Vec<(String, GivenPart)>),
     /// A whole element as XML.
     Xml(String),
 }
 
 /// A value and its place: the byte of the JSON text, or the number of the field.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Part {
-    pub(crate) given: Given,
+pub(crate) struct GivenPart {
+    pub(crate) given: GivenValue,
     pub(crate) offset: usize,
 }
 
 /// The syntax of the input: it decides how values are spelled and what a fix looks like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Manner {
+pub(crate) enum ValueManner {
     /// `name=value`: every value is text, and a name may come again.
     Fields,
     Json,
 }
 
-impl Given {
+impl GivenValue {
     /// The kind of value, to follow `is`.
     pub(crate) fn kind(&self) -> &'static str {
         match self {
@@ -72,13 +72,13 @@ impl Given {
     }
 }
 
-impl Part {
+impl GivenPart {
     /// The value as it is written in that syntax.
-    pub(crate) fn show_for(&self, manner: Manner) -> String {
+    pub(crate) fn show_for(&self, manner: ValueManner) -> String {
         let mut out = String::new();
         match (&self.given, manner) {
-            (Given::Text(text), Manner::Fields) => out.push_str(text),
-            (Given::Record(fields), Manner::Fields) => {
+            (GivenValue::Text(text), ValueManner::Fields) => out.push_str(text),
+            (GivenValue::Record(fields), ValueManner::Fields) => {
                 let names: Vec<&str> = fields.iter().map(|(name, _)| name.as_str()).collect();
                 out.push_str(&if names.is_empty() { "no fields".to_owned() } else { names.join(", ") });
             }
@@ -93,11 +93,11 @@ impl Part {
             return;
         }
         match &self.given {
-            Given::Null => out.push_str("null"),
-            Given::Truth(truth) => out.push_str(if *truth { "true" } else { "false" }),
-            Given::Number(spelt) => out.push_str(spelt),
-            Given::Text(text) | Given::Xml(text) => out.push_str(&text_as_json(text)),
-            Given::List(parts) => {
+            GivenValue::Null => out.push_str("null"),
+            GivenValue::Truth(truth) => out.push_str(if *truth { "true" } else { "false" }),
+            GivenValue::Number(spelt) => out.push_str(spelt),
+            GivenValue::Text(text) | GivenValue::Xml(text) => out.push_str(&text_as_json(text)),
+            GivenValue::List(parts) => {
                 out.push('[');
                 for (at, part) in parts.iter().enumerate() {
                     out.push_str(if at > 0 { ", " } else { "" });
@@ -105,7 +105,7 @@ impl Part {
                 }
                 out.push(']');
             }
-            Given::Record(fields) => {
+            GivenValue::Record(fields) => {
                 out.push('{');
                 for (at, (key, part)) in fields.iter().enumerate() {
                     out.push_str(if at > 0 { ", " } else { "" });

@@ -3,41 +3,41 @@
 //! A JSON value comes in; an element is written. A choice takes the first of its elements that fits, so the search for
 //! it has a bound: a value of hostile origin could otherwise lead into each branch of each branch.
 
-use crate::build::given::{Given, Part, text_as_json};
-use crate::build::{Building, Role, Spot};
+use crate::build::given::{GivenPart, GivenValue, text_as_json};
+use crate::build::{BuildSpot, PayloadBuilder, ValueRole};
 use crate::explain::{describe, wording};
-use crate::form::{EntryMap, EntryValue, Form};
-use crate::shape::{Declaration, JsonNull, Particle, Term};
+use crate::form::{EntryMap, EntryValue, JsonForm};
+use crate::shape::{ContentParticle, ElementDeclaration, JsonNull, ParticleTerm};
 use crate::tree::DEPTH;
 use systole_wire::writer::{XmlName, XmlWriter};
 
 /// How many values the branches of all choices of a payload may try, counting long texts by their length.
 pub(crate) const TRIED: usize = 1_000_000;
 
-impl<'m> Building<'m> {
+impl<'m> PayloadBuilder<'m> {
     /// An object with any keys: an entry for each.
     pub(crate) fn write_map(
         &mut self,
         writer: &mut XmlWriter,
-        declaration: &'m Declaration,
+        declaration: &'m ElementDeclaration,
         map: &EntryMap<'m>,
-        part: &Part,
-        spot: Spot<'_>,
+        part: &GivenPart,
+        spot: BuildSpot<'_>,
     ) {
-        let Given::Record(entries) = &part.given else {
+        let GivenValue::Record(entries) = &part.given else {
             let message = format!("{}: is {}, an object is needed", declaration.name, part.given.kind());
             let expected =
                 format!("an object with any keys; {}", self.describe_expected(map.entry, map.particle));
             let fix = format!("\"{}\": {{…}}", declaration.key());
             return self.report_slip(spot.path, part, message, expected, fix);
         };
-        let all: Vec<&Part> = entries.iter().map(|(_, part)| part).collect();
+        let all: Vec<&GivenPart> = entries.iter().map(|(_, part)| part).collect();
         self.check_count(map.entry, map.particle, &all, spot);
         let Some(start) = self.open_element(writer, declaration, part, spot) else { return };
         start.content(|inside| {
             for (at, (key, part)) in entries.iter().enumerate() {
                 let path = spot.extend_path(&map.entry.name, at, entries.len());
-                let spot = Spot { path: &path, around: &declaration.namespace, ..spot };
+                let spot = BuildSpot { path: &path, around: &declaration.namespace, ..spot };
                 self.write_entry(inside, map, key, part, spot);
             }
         });
@@ -48,18 +48,18 @@ impl<'m> Building<'m> {
         writer: &mut XmlWriter,
         map: &EntryMap<'m>,
         key: &str,
-        part: &Part,
-        spot: Spot<'_>,
+        part: &GivenPart,
+        spot: BuildSpot<'_>,
     ) {
         let path = format!("{}/@{}", spot.path, map.key.name);
         let expected = wording::name_attribute(map.key);
-        let role = Role { path: &path, name: key, key, expected, optional: false };
-        let spelt = Part { given: Given::Text(key.to_owned()), offset: part.offset };
+        let role = ValueRole { path: &path, name: key, key, expected, optional: false };
+        let spelt = GivenPart { given: GivenValue::Text(key.to_owned()), offset: part.offset };
         let Some(spelt) = self.check_value(&map.key.simple, &role, &spelt) else { return };
         let own = match map.value {
             EntryValue::Value(simple) => {
                 let expected = format!("{key}: {}", describe::describe_simple(simple));
-                let role = Role { path: spot.path, name: key, key, expected, optional: false };
+                let role = ValueRole { path: spot.path, name: key, key, expected, optional: false };
                 let Some(written) = self.check_value(simple, &role, part) else { return };
                 Some(written)
             }
@@ -74,13 +74,13 @@ impl<'m> Building<'m> {
         let start = start.attr(name, &spelt);
         match (own, map.value) {
             (None, EntryValue::Child(_, value))
-                if part.given == Given::Null && value.marks.null != JsonNull::Never =>
+                if part.given == GivenValue::Null && value.marks.null != JsonNull::Never =>
             {
                 start.empty();
             }
             (None, EntryValue::Child(particle, value)) => {
                 let path = format!("{}/{}", spot.path, value.name);
-                let spot = Spot { path: &path, around: &map.entry.namespace, ..spot };
+                let spot = BuildSpot { path: &path, around: &map.entry.namespace, ..spot };
                 start.content(|inside| self.write_child(inside, value, particle, part, spot));
             }
             (own, _) => start.text(&own.unwrap_or_default()),
@@ -91,10 +91,10 @@ impl<'m> Building<'m> {
     pub(crate) fn choice_of(
         &mut self,
         writer: &mut XmlWriter,
-        declaration: &'m Declaration,
-        parts: &'m [Particle],
-        part: &Part,
-        spot: Spot<'_>,
+        declaration: &'m ElementDeclaration,
+        parts: &'m [ContentParticle],
+        part: &GivenPart,
+        spot: BuildSpot<'_>,
     ) {
         if spot.depth >= DEPTH {
             let message = format!("{}: is nested deeper than {DEPTH}", declaration.name);
@@ -111,8 +111,8 @@ impl<'m> Building<'m> {
                     }
                 }
             }
-            let name = |part: &Particle| match &part.term {
-                Term::Element(branch) => branch.name.clone(),
+            let name = |part: &ContentParticle| match &part.term {
+                ParticleTerm::Element(branch) => branch.name.clone(),
                 _ => String::new(),
             };
             let names: Vec<String> = parts.iter().map(name).collect();
@@ -132,14 +132,14 @@ impl<'m> Building<'m> {
     fn is_written(
         &mut self,
         writer: &mut XmlWriter,
-        around: &Declaration,
-        branch: &'m Particle,
-        part: &Part,
+        around: &ElementDeclaration,
+        branch: &'m ContentParticle,
+        part: &GivenPart,
         is_strict: bool,
-        spot: Spot<'_>,
+        spot: BuildSpot<'_>,
     ) -> bool {
-        let Term::Element(declaration) = &branch.term else { return false };
-        if !may_fit(&Form::from_declaration(self.schema, declaration), &part.given) {
+        let ParticleTerm::Element(declaration) = &branch.term else { return false };
+        if !may_fit(&JsonForm::from_declaration(self.schema, declaration), &part.given) {
             return false;
         }
         let cost = measure_part(part);
@@ -150,7 +150,7 @@ impl<'m> Building<'m> {
         let (mark, slips) = (writer.set_mark(), self.slips.len());
         let extras = self.extras.as_ref().map_or(0, Vec::len);
         let path = format!("{}/{}", spot.path, declaration.name);
-        let inner = Spot { path: &path, around: &around.namespace, ..spot };
+        let inner = BuildSpot { path: &path, around: &around.namespace, ..spot };
         self.write_child(writer, declaration, branch, part, inner);
         let has_extras = self.extras.as_ref().map_or(0, Vec::len) > extras;
         if self.slips.len() == slips && !(is_strict && has_extras) {
@@ -168,9 +168,9 @@ impl<'m> Building<'m> {
     pub(crate) fn json_element(
         &mut self,
         writer: &mut XmlWriter,
-        declaration: &'m Declaration,
-        part: &Part,
-        spot: Spot<'_>,
+        declaration: &'m ElementDeclaration,
+        part: &GivenPart,
+        spot: BuildSpot<'_>,
     ) {
         if let Some(written) = self.spelt_as_json(&declaration.name, part, spot)
             && let Some(start) = self.open_element(writer, declaration, part, spot)
@@ -179,11 +179,11 @@ impl<'m> Building<'m> {
         }
     }
 
-    fn spelt_as_json(&mut self, name: &str, part: &Part, spot: Spot<'_>) -> Option<String> {
+    fn spelt_as_json(&mut self, name: &str, part: &GivenPart, spot: BuildSpot<'_>) -> Option<String> {
         let mut written = String::new();
         spell_part(part, &mut written);
         let expected = "any JSON value".to_owned();
-        let role = Role { path: spot.path, name, key: name, expected, optional: false };
+        let role = ValueRole { path: spot.path, name, key: name, expected, optional: false };
         (!self.refuse_illegal(&role, part, &written)).then_some(written)
     }
 
@@ -191,11 +191,11 @@ impl<'m> Building<'m> {
     pub(crate) fn write_null(
         &mut self,
         writer: &mut XmlWriter,
-        declaration: &'m Declaration,
-        part: &Part,
-        spot: Spot<'_>,
+        declaration: &'m ElementDeclaration,
+        part: &GivenPart,
+        spot: BuildSpot<'_>,
     ) {
-        if part.given != Given::Null {
+        if part.given != GivenValue::Null {
             let message = format!("{}: is {}, null is needed", declaration.name, part.given.kind());
             return self.report_slip(spot.path, part, message, "null".to_owned(), "write null".to_owned());
         }
@@ -206,39 +206,39 @@ impl<'m> Building<'m> {
 }
 
 /// Whether a value is of the kind that a form needs: most branches are told apart by that.
-fn may_fit(form: &Form<'_>, given: &Given) -> bool {
-    let is_single = matches!(given, Given::Truth(_) | Given::Number(_) | Given::Text(_));
+fn may_fit(form: &JsonForm<'_>, given: &GivenValue) -> bool {
+    let is_single = matches!(given, GivenValue::Truth(_) | GivenValue::Number(_) | GivenValue::Text(_));
     match form {
-        Form::Value(_) => is_single || matches!(given, Given::List(_)),
-        Form::Text | Form::Markup => matches!(given, Given::Text(_)),
-        Form::Items(..) => matches!(given, Given::List(_)),
-        Form::Record(_) | Form::Map(_) => matches!(given, Given::Record(_)),
-        Form::Null => matches!(given, Given::Null),
-        Form::Choice(_) | Form::Json => true,
+        JsonForm::Value(_) => is_single || matches!(given, GivenValue::List(_)),
+        JsonForm::Text | JsonForm::Markup => matches!(given, GivenValue::Text(_)),
+        JsonForm::Items(..) => matches!(given, GivenValue::List(_)),
+        JsonForm::Record(_) | JsonForm::Map(_) => matches!(given, GivenValue::Record(_)),
+        JsonForm::Null => matches!(given, GivenValue::Null),
+        JsonForm::Choice(_) | JsonForm::Json => true,
     }
 }
 
 /// What it costs to write a value once.
-fn measure_part(part: &Part) -> usize {
+fn measure_part(part: &GivenPart) -> usize {
     let inner = |parts: &mut dyn Iterator<Item = usize>| parts.fold(1, usize::saturating_add);
     match &part.given {
-        Given::Null | Given::Truth(_) => 1,
-        Given::Number(text) | Given::Text(text) | Given::Xml(text) => 1 + text.len() / 32,
-        Given::List(parts) => inner(&mut parts.iter().map(measure_part)),
-        Given::Record(entries) => inner(
+        GivenValue::Null | GivenValue::Truth(_) => 1,
+        GivenValue::Number(text) | GivenValue::Text(text) | GivenValue::Xml(text) => 1 + text.len() / 32,
+        GivenValue::List(parts) => inner(&mut parts.iter().map(measure_part)),
+        GivenValue::Record(entries) => inner(
             &mut entries.iter().map(|(key, part)| measure_part(part).saturating_add(1 + key.len() / 32)),
         ),
     }
 }
 
 /// A value as JSON without blanks; numbers as they were spelt. A character that XML cannot carry is escaped.
-fn spell_part(part: &Part, out: &mut String) {
+fn spell_part(part: &GivenPart, out: &mut String) {
     match &part.given {
-        Given::Null => out.push_str("null"),
-        Given::Truth(truth) => out.push_str(if *truth { "true" } else { "false" }),
-        Given::Number(spelt) => out.push_str(spelt),
-        Given::Text(text) | Given::Xml(text) => escape_into(text, out),
-        Given::List(parts) => {
+        GivenValue::Null => out.push_str("null"),
+        GivenValue::Truth(truth) => out.push_str(if *truth { "true" } else { "false" }),
+        GivenValue::Number(spelt) => out.push_str(spelt),
+        GivenValue::Text(text) | GivenValue::Xml(text) => escape_into(text, out),
+        GivenValue::List(parts) => {
             out.push('[');
             for (at, part) in parts.iter().enumerate() {
                 out.push_str(if at > 0 { "," } else { "" });
@@ -246,7 +246,7 @@ fn spell_part(part: &Part, out: &mut String) {
             }
             out.push(']');
         }
-        Given::Record(fields) => {
+        GivenValue::Record(fields) => {
             out.push('{');
             for (at, (key, part)) in fields.iter().enumerate() {
                 out.push_str(if at > 0 { "," } else { "" });

@@ -3,22 +3,22 @@
 //! A tree comes in and is written so that it means the same anywhere: each namespace is declared at its first use.
 //! Values, names and order are kept; comments and prefixes are not.
 
-use crate::tree::{Attribute, Element, Part};
+use crate::tree::{ElementAttribute, ElementPart, XmlElement};
 use systole_wire::writer::{StartTag, XmlName, XmlWriter};
 
 const XML: &str = "http://www.w3.org/XML/1998/namespace";
 
 /// An element as text; `None` if it has a name that cannot be written.
-pub(crate) fn render_markup(element: &Element) -> Option<String> {
+pub(crate) fn render_markup(element: &XmlElement) -> Option<String> {
     let mut writer = XmlWriter::new();
     write_element(&mut writer, element, "")?;
     String::from_utf8(writer.finish()).ok()
 }
 
 /// Writes an element; `around` is the default namespace at its place.
-pub(crate) fn write_element(writer: &mut XmlWriter, element: &Element, around: &str) -> Option<()> {
+pub(crate) fn write_element(writer: &mut XmlWriter, element: &XmlElement, around: &str) -> Option<()> {
     let namespace = &*element.name.namespace;
-    let mut start = writer.open_tag(XmlName::new(&element.name.local)?);
+    let mut start = writer.open(XmlName::new(&element.name.local)?);
     if namespace != around {
         start = start.xmlns(namespace);
     }
@@ -34,8 +34,8 @@ pub(crate) fn write_element(writer: &mut XmlWriter, element: &Element, around: &
     start.content(|inside| {
         for part in &element.parts {
             match part {
-                Part::Text(text) => inside.write_text(&text.value),
-                Part::Element(child) => whole = whole.and(write_element(inside, child, namespace)),
+                ElementPart::Text(text) => inside.text(&text.value),
+                ElementPart::Element(child) => whole = whole.and(write_element(inside, child, namespace)),
             }
         }
     });
@@ -45,7 +45,7 @@ pub(crate) fn write_element(writer: &mut XmlWriter, element: &Element, around: &
 /// An attribute; an attribute in a namespace gets its own prefix.
 fn write_attribute<'w, 'n, 'e>(
     start: StartTag<'w, 'n>,
-    attribute: &'e Attribute,
+    attribute: &'e ElementAttribute,
     declared: &mut Vec<&'e str>,
 ) -> Option<StartTag<'w, 'n>> {
     let (namespace, local) = (&*attribute.name.namespace, &attribute.name.local);

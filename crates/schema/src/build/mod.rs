@@ -15,13 +15,13 @@ pub(crate) mod words;
 
 use std::borrow::Cow;
 
-use crate::build::given::{Given, Manner, Part, SLIPS, ValueSlip};
+use crate::build::given::{GivenPart, GivenValue, SLIPS, ValueManner, ValueSlip};
 use crate::explain::wording;
 use crate::explain::{self, describe};
-use crate::form::{Form, Inside, OWN, Record, Slot, is_same};
+use crate::form::{ElementInside, JsonForm, JsonRecord, OWN, RecordSlot, is_same};
 use crate::json::spelling;
 use crate::judge::check_value;
-use crate::shape::{AttributeUse, Declaration, Particle, Schema, Simple};
+use crate::shape::{AttributeUse, ContentParticle, ElementDeclaration, SchemaShape, SimpleType};
 use crate::tree::{DEPTH, line_and_column};
 use systole_wire::characters;
 use systole_wire::writer::{StartTag, XmlName, XmlWriter};
@@ -29,37 +29,37 @@ use systole_wire::writer::{StartTag, XmlName, XmlWriter};
 /// Builds the payload of a global element; `source` is the text that the places of the parts refer to, if there is
 /// one.
 pub(crate) fn build_payload(
-    schema: &Schema,
-    declaration: &Declaration,
-    part: &Part,
-    manner: Manner,
+    schema: &SchemaShape,
+    declaration: &ElementDeclaration,
+    part: &GivenPart,
+    manner: ValueManner,
     source: Option<&[u8]>,
 ) -> Result<Vec<u8>, Vec<ValueSlip>> {
-    let building = Building { schema, manner, source, slips: Vec::new(), extras: None, tried: 0 };
+    let building = PayloadBuilder { schema, manner, source, slips: Vec::new(), extras: None, tried: 0 };
     build_document(building, declaration, part).map(|(bytes, _)| bytes)
 }
 
 /// Builds the payload of a global element from JSON, without the keys that its schema does not know. Their places come
 /// with it.
 pub(crate) fn payload_of_known(
-    schema: &Schema,
-    declaration: &Declaration,
-    part: &Part,
+    schema: &SchemaShape,
+    declaration: &ElementDeclaration,
+    part: &GivenPart,
 ) -> Result<(Vec<u8>, Vec<String>), Vec<ValueSlip>> {
-    let (manner, extras) = (Manner::Json, Some(Vec::new()));
-    let building = Building { schema, manner, source: None, slips: Vec::new(), extras, tried: 0 };
+    let (manner, extras) = (ValueManner::Json, Some(Vec::new()));
+    let building = PayloadBuilder { schema, manner, source: None, slips: Vec::new(), extras, tried: 0 };
     build_document(building, declaration, part)
 }
 
 fn build_document<'m>(
-    mut building: Building<'m>,
-    declaration: &'m Declaration,
-    part: &Part,
+    mut building: PayloadBuilder<'m>,
+    declaration: &'m ElementDeclaration,
+    part: &GivenPart,
 ) -> Result<(Vec<u8>, Vec<String>), Vec<ValueSlip>> {
     let schema = building.schema;
     let mut writer = XmlWriter::new();
-    let record = Record::of_root(schema, declaration.of);
-    let spot = Spot { path: &format!("/{}", declaration.name), depth: 0, around: "" };
+    let record = JsonRecord::of_root(schema, declaration.of);
+    let spot = BuildSpot { path: &format!("/{}", declaration.name), depth: 0, around: "" };
     building.write_record(&mut writer, declaration, &record, part, spot);
     let bytes = writer.finish();
     if building.slips.is_empty() {
@@ -81,14 +81,14 @@ fn build_document<'m>(
 
 /// A place in the payload.
 #[derive(Clone, Copy)]
-pub(crate) struct Spot<'p> {
+pub(crate) struct BuildSpot<'p> {
     pub(crate) path: &'p str,
     pub(crate) depth: usize,
     /// The namespace of an element without its own declaration.
     pub(crate) around: &'p str,
 }
 
-impl Spot<'_> {
+impl BuildSpot<'_> {
     pub(crate) fn extend_path(self, name: &str, at: usize, of: usize) -> String {
         match of {
             0 | 1 => format!("{}/{name}", self.path),
@@ -98,7 +98,7 @@ impl Spot<'_> {
 }
 
 /// A value's name and the allowed values.
-pub(crate) struct Role<'r> {
+pub(crate) struct ValueRole<'r> {
     pub(crate) path: &'r str,
     /// Its name in messages.
     pub(crate) name: &'r str,
@@ -109,20 +109,20 @@ pub(crate) struct Role<'r> {
 }
 
 /// A missing required part.
-pub(crate) enum Absent<'m> {
+pub(crate) enum AbsentPart<'m> {
     Attribute(&'m AttributeUse, String),
-    Element(Slot<'m>),
-    OneOf(Vec<Slot<'m>>),
+    Element(RecordSlot<'m>),
+    OneOf(Vec<RecordSlot<'m>>),
     /// Own text, with a description of what is allowed.
-    Text(String, Option<&'m Simple>),
+    Text(String, Option<&'m SimpleType>),
     /// The list of children whose order matters.
     Rows,
     Wildcard,
 }
 
-pub(crate) struct Building<'m> {
-    pub(crate) schema: &'m Schema,
-    pub(crate) manner: Manner,
+pub(crate) struct PayloadBuilder<'m> {
+    pub(crate) schema: &'m SchemaShape,
+    pub(crate) manner: ValueManner,
     source: Option<&'m [u8]>,
     pub(crate) slips: Vec<ValueSlip>,
     /// The places of unknown keys, if these are left out instead of refused.
@@ -132,29 +132,29 @@ pub(crate) struct Building<'m> {
 }
 
 /// The fields of one record during writing.
-pub(crate) struct Fields<'g, 'm> {
-    pub(crate) entries: &'g [(String, Part)],
-    pub(crate) slots: Vec<Slot<'m>>,
-    pub(crate) absent: Vec<Absent<'m>>,
+pub(crate) struct GivenFields<'g, 'm> {
+    pub(crate) entries: &'g [(String, GivenPart)],
+    pub(crate) slots: Vec<RecordSlot<'m>>,
+    pub(crate) absent: Vec<AbsentPart<'m>>,
 }
 
-impl<'g, 'm> Fields<'g, 'm> {
+impl<'g, 'm> GivenFields<'g, 'm> {
     /// The place of a declared element.
-    pub(crate) fn find_slot(&self, declaration: &Declaration) -> Option<Slot<'m>> {
+    pub(crate) fn find_slot(&self, declaration: &ElementDeclaration) -> Option<RecordSlot<'m>> {
         self.slots.iter().find(|slot| is_same(slot.declaration, declaration)).cloned()
     }
 
-    pub(crate) fn find_parts(&self, key: &str) -> impl Iterator<Item = &'g Part> + use<'g> {
+    pub(crate) fn find_parts(&self, key: &str) -> impl Iterator<Item = &'g GivenPart> + use<'g> {
         let key = key.to_owned();
         self.entries.iter().filter(move |(known, _)| *known == key).map(|(_, part)| part)
     }
 }
 
-impl<'m> Building<'m> {
+impl<'m> PayloadBuilder<'m> {
     pub(crate) fn report_slip(
         &mut self,
         path: &str,
-        part: &Part,
+        part: &GivenPart,
         message: String,
         expected: String,
         fix: String,
@@ -171,12 +171,12 @@ impl<'m> Building<'m> {
     fn write_record(
         &mut self,
         writer: &mut XmlWriter,
-        declaration: &'m Declaration,
-        record: &Record<'m>,
-        part: &Part,
-        spot: Spot<'_>,
+        declaration: &'m ElementDeclaration,
+        record: &JsonRecord<'m>,
+        part: &GivenPart,
+        spot: BuildSpot<'_>,
     ) {
-        let Given::Record(entries) = &part.given else {
+        let GivenValue::Record(entries) = &part.given else {
             return self.not_a_record(declaration, record, part, spot.path);
         };
         if spot.depth >= DEPTH {
@@ -186,15 +186,15 @@ impl<'m> Building<'m> {
         }
         let slots = record.slots();
         let entries = &*self.without_nulls(record, &slots, entries);
-        let mut fields = Fields { entries, slots, absent: Vec::new() };
+        let mut fields = GivenFields { entries, slots, absent: Vec::new() };
         self.report_unknown(declaration, record, &fields, spot.path);
         let Some(mut start) = self.open_element(writer, declaration, part, spot) else { return };
-        let spot = Spot { around: &declaration.namespace, ..spot };
+        let spot = BuildSpot { around: &declaration.namespace, ..spot };
         for attribute in record.attributes {
             start = self.write_attribute(start, record, attribute, &mut fields, spot);
         }
         match record.inside {
-            Inside::Nothing => start.empty(),
+            ElementInside::Nothing => start.empty(),
             _ => start.content(|inside| self.write_inside(inside, declaration, record, &mut fields, spot)),
         }
         let absent = std::mem::take(&mut fields.absent);
@@ -205,18 +205,19 @@ impl<'m> Building<'m> {
     /// leave out.
     fn without_nulls<'g>(
         &self,
-        record: &Record<'m>,
-        slots: &[Slot<'m>],
-        entries: &'g [(String, Part)],
-    ) -> Cow<'g, [(String, Part)]> {
-        let is_null = |(_, part): &(String, Part)| part.given == Given::Null;
-        if self.manner == Manner::Fields || !entries.iter().any(is_null) {
+        record: &JsonRecord<'m>,
+        slots: &[RecordSlot<'m>],
+        entries: &'g [(String, GivenPart)],
+    ) -> Cow<'g, [(String, GivenPart)]> {
+        let is_null = |(_, part): &(String, GivenPart)| part.given == GivenValue::Null;
+        if self.manner == ValueManner::Fields || !entries.iter().any(is_null) {
             return Cow::Borrowed(entries);
         }
         let may_miss = |key: &str| {
-            let takes_no_null = |slot: &Slot<'m>| {
-                let form = Form::from_declaration(self.schema, slot.declaration);
-                slot.particle.min == 0 && !matches!(form, Form::Null | Form::Json | Form::Choice(_))
+            let takes_no_null = |slot: &RecordSlot<'m>| {
+                let form = JsonForm::from_declaration(self.schema, slot.declaration);
+                slot.particle.min == 0
+                    && !matches!(form, JsonForm::Null | JsonForm::Json | JsonForm::Choice(_))
             };
             let attributes = record.attributes.iter();
             slots.iter().any(|slot| slot.key == key && takes_no_null(slot))
@@ -229,9 +230,9 @@ impl<'m> Building<'m> {
     pub(crate) fn open_element<'w, 'n>(
         &mut self,
         writer: &'w mut XmlWriter,
-        declaration: &'n Declaration,
-        part: &Part,
-        spot: Spot<'_>,
+        declaration: &'n ElementDeclaration,
+        part: &GivenPart,
+        spot: BuildSpot<'_>,
     ) -> Option<StartTag<'w, 'n>> {
         let Some(name) = XmlName::new(&declaration.name) else {
             let message = format!("{}: is not a name of XML with namespaces", declaration.name);
@@ -244,28 +245,28 @@ impl<'m> Building<'m> {
             );
             return None;
         };
-        let start = writer.open_tag(name);
+        let start = writer.open(name);
         Some(if *declaration.namespace == *spot.around { start } else { start.xmlns(&declaration.namespace) })
     }
 
     fn write_attribute<'w, 'n>(
         &mut self,
         start: StartTag<'w, 'n>,
-        record: &Record<'m>,
+        record: &JsonRecord<'m>,
         attribute: &'m AttributeUse,
-        fields: &mut Fields<'_, 'm>,
-        spot: Spot<'_>,
+        fields: &mut GivenFields<'_, 'm>,
+        spot: BuildSpot<'_>,
     ) -> StartTag<'w, 'n> {
         let key = record.name_key(attribute);
         let mut given = fields.find_parts(&key);
         let Some(part) = given.next() else {
             if attribute.required {
-                fields.absent.push(Absent::Attribute(attribute, key));
+                fields.absent.push(AbsentPart::Attribute(attribute, key));
             }
             return start;
         };
         let path = format!("{}/@{}", spot.path, attribute.name);
-        let role = Role {
+        let role = ValueRole {
             path: &path,
             name: &key,
             key: &key,
@@ -281,7 +282,7 @@ impl<'m> Building<'m> {
         }
     }
 
-    fn report_twice(&mut self, role: &Role<'_>, part: &Part) {
+    fn report_twice(&mut self, role: &ValueRole<'_>, part: &GivenPart) {
         let message = format!("{}: comes twice, at most once is allowed", role.name);
         self.report_slip(role.path, part, message, role.expected.clone(), format!("keep one {}", role.name));
     }
@@ -289,17 +290,19 @@ impl<'m> Building<'m> {
     fn write_inside(
         &mut self,
         writer: &mut XmlWriter,
-        declaration: &'m Declaration,
-        record: &Record<'m>,
-        fields: &mut Fields<'_, 'm>,
-        spot: Spot<'_>,
+        declaration: &'m ElementDeclaration,
+        record: &JsonRecord<'m>,
+        fields: &mut GivenFields<'_, 'm>,
+        spot: BuildSpot<'_>,
     ) {
         match record.inside {
-            Inside::Nothing => {}
-            Inside::Value(simple) => self.write_own(writer, declaration, Some(simple), fields, spot.path),
-            Inside::Text => self.write_own(writer, declaration, None, fields, spot.path),
-            Inside::Named(particle) => self.write_group(writer, particle, true, fields, spot),
-            Inside::Listed(_) => self.write_listed_rows(writer, record, fields, spot),
+            ElementInside::Nothing => {}
+            ElementInside::Value(simple) => {
+                self.write_own(writer, declaration, Some(simple), fields, spot.path)
+            }
+            ElementInside::Text => self.write_own(writer, declaration, None, fields, spot.path),
+            ElementInside::Named(particle) => self.write_group(writer, particle, true, fields, spot),
+            ElementInside::Listed(_) => self.write_listed_rows(writer, record, fields, spot),
         }
     }
 
@@ -307,9 +310,9 @@ impl<'m> Building<'m> {
     fn write_own(
         &mut self,
         writer: &mut XmlWriter,
-        declaration: &'m Declaration,
-        simple: Option<&'m Simple>,
-        fields: &mut Fields<'_, 'm>,
+        declaration: &'m ElementDeclaration,
+        simple: Option<&'m SimpleType>,
+        fields: &mut GivenFields<'_, 'm>,
         path: &str,
     ) {
         let described = simple.map_or_else(|| "text".to_owned(), describe::describe_simple);
@@ -318,12 +321,12 @@ impl<'m> Building<'m> {
         let Some(part) = given.next() else {
             // On a command line, no text means empty text if that is allowed; JSON is explicit.
             let empty = simple.is_none_or(|simple| check_value::check_value(simple, "").is_none());
-            if self.manner == Manner::Json || !empty {
-                fields.absent.push(Absent::Text(expected, simple));
+            if self.manner == ValueManner::Json || !empty {
+                fields.absent.push(AbsentPart::Text(expected, simple));
             }
             return;
         };
-        let role = Role { path, name: &declaration.name, key: OWN, expected, optional: false };
+        let role = ValueRole { path, name: &declaration.name, key: OWN, expected, optional: false };
         if let Some(second) = given.next() {
             self.report_twice(&role, second);
         }
@@ -331,23 +334,23 @@ impl<'m> Building<'m> {
             Some(simple) => self.check_value(simple, &role, part),
             None => self.read_text(&role, part),
         };
-        writer.write_text(&written.unwrap_or_default());
+        writer.text(&written.unwrap_or_default());
     }
 
     /// One child element.
     pub(crate) fn write_child(
         &mut self,
         writer: &mut XmlWriter,
-        declaration: &'m Declaration,
-        particle: &'m Particle,
-        part: &Part,
-        spot: Spot<'_>,
+        declaration: &'m ElementDeclaration,
+        particle: &'m ContentParticle,
+        part: &GivenPart,
+        spot: BuildSpot<'_>,
     ) {
-        if let Given::Xml(text) = &part.given {
+        if let GivenValue::Xml(text) = &part.given {
             return self.whole_element(writer, declaration, (part, text), spot);
         }
-        let deeper = Spot { depth: spot.depth.saturating_add(1), ..spot };
-        let role = || Role {
+        let deeper = BuildSpot { depth: spot.depth.saturating_add(1), ..spot };
+        let role = || ValueRole {
             path: spot.path,
             name: &declaration.name,
             key: declaration.key(),
@@ -355,24 +358,24 @@ impl<'m> Building<'m> {
             optional: particle.min == 0,
         };
         let form = match self.manner {
-            Manner::Json => Form::from_declaration(self.schema, declaration),
-            Manner::Fields => Form::of_type(self.schema, declaration.of),
+            ValueManner::Json => JsonForm::from_declaration(self.schema, declaration),
+            ValueManner::Fields => JsonForm::of_type(self.schema, declaration.of),
         };
         let written = match form {
-            Form::Record(record) => return self.write_record(writer, declaration, &record, part, deeper),
-            Form::Items(inner, item) => {
+            JsonForm::Record(record) => return self.write_record(writer, declaration, &record, part, deeper),
+            JsonForm::Items(inner, item) => {
                 return self.write_items(writer, declaration, (inner, item), part, deeper);
             }
-            Form::Markup => return self.write_markup(writer, part, spot),
-            Form::Map(map) => return self.write_map(writer, declaration, &map, part, deeper),
-            Form::Choice(parts) => return self.choice_of(writer, declaration, parts, part, deeper),
-            Form::Json => return self.json_element(writer, declaration, part, spot),
-            Form::Null => return self.write_null(writer, declaration, part, spot),
-            Form::Value(simple) => {
+            JsonForm::Markup => return self.write_markup(writer, part, spot),
+            JsonForm::Map(map) => return self.write_map(writer, declaration, &map, part, deeper),
+            JsonForm::Choice(parts) => return self.choice_of(writer, declaration, parts, part, deeper),
+            JsonForm::Json => return self.json_element(writer, declaration, part, spot),
+            JsonForm::Null => return self.write_null(writer, declaration, part, spot),
+            JsonForm::Value(simple) => {
                 let role = role();
                 self.check_value(simple, &role, part)
             }
-            Form::Text => {
+            JsonForm::Text => {
                 let role = role();
                 self.read_text(&role, part)
             }
@@ -385,32 +388,32 @@ impl<'m> Building<'m> {
     fn write_items(
         &mut self,
         writer: &mut XmlWriter,
-        declaration: &'m Declaration,
-        (particle, item): (&'m Particle, &'m Declaration),
-        part: &Part,
-        spot: Spot<'_>,
+        declaration: &'m ElementDeclaration,
+        (particle, item): (&'m ContentParticle, &'m ElementDeclaration),
+        part: &GivenPart,
+        spot: BuildSpot<'_>,
     ) {
-        let Given::List(parts) = &part.given else {
+        let GivenValue::List(parts) = &part.given else {
             let message = format!("{}: is {}, a list is needed", declaration.name, part.given.kind());
             let expected = format!("a list; {}", self.describe_expected(item, particle));
             let fix = format!("\"{}\": [{}]", declaration.key(), part.show_for(self.manner));
             return self.report_slip(spot.path, part, message, expected, fix);
         };
-        let all: Vec<&Part> = parts.iter().collect();
+        let all: Vec<&GivenPart> = parts.iter().collect();
         self.check_count(item, particle, &all, spot);
         let Some(start) = self.open_element(writer, declaration, part, spot) else { return };
         start.content(|inside| {
             for (at, part) in parts.iter().enumerate() {
                 let path = spot.extend_path(&item.name, at, parts.len());
-                let spot = Spot { path: &path, around: &declaration.namespace, ..spot };
+                let spot = BuildSpot { path: &path, around: &declaration.namespace, ..spot };
                 self.write_child(inside, item, particle, part, spot);
             }
         });
     }
 
     /// Any text, as given.
-    fn read_text(&mut self, role: &Role<'_>, part: &Part) -> Option<String> {
-        let Given::Text(text) = &part.given else {
+    fn read_text(&mut self, role: &ValueRole<'_>, part: &GivenPart) -> Option<String> {
+        let GivenValue::Text(text) = &part.given else {
             let message = format!("{}: is {}, text is needed", role.name, part.given.kind());
             self.report_slip(
                 role.path,
@@ -425,7 +428,7 @@ impl<'m> Building<'m> {
     }
 
     /// Reports a character that XML cannot carry.
-    pub(crate) fn refuse_illegal(&mut self, role: &Role<'_>, part: &Part, text: &str) -> bool {
+    pub(crate) fn refuse_illegal(&mut self, role: &ValueRole<'_>, part: &GivenPart, text: &str) -> bool {
         let found = characters::first_illegal(text);
         if let Some((_, character)) = found {
             // Not as an escape: the code that shows the message would escape it again.
@@ -437,11 +440,16 @@ impl<'m> Building<'m> {
     }
 
     /// A value of a simple type in XML spelling.
-    pub(crate) fn check_value(&mut self, simple: &Simple, role: &Role<'_>, part: &Part) -> Option<String> {
+    pub(crate) fn check_value(
+        &mut self,
+        simple: &SimpleType,
+        role: &ValueRole<'_>,
+        part: &GivenPart,
+    ) -> Option<String> {
         let written = match (&part.given, self.manner) {
-            (Given::Text(_), Manner::Fields) => Ok(self.read_text(role, part)?),
-            (_, Manner::Fields) => Err("a value".to_owned()),
-            (_, Manner::Json) => spelling::spell_given(simple, &part.given),
+            (GivenValue::Text(_), ValueManner::Fields) => Ok(self.read_text(role, part)?),
+            (_, ValueManner::Fields) => Err("a value".to_owned()),
+            (_, ValueManner::Json) => spelling::spell_given(simple, &part.given),
         };
         let (words, instead) = match written {
             Ok(written) => {
@@ -469,10 +477,10 @@ impl<'m> Building<'m> {
     }
 
     /// A value next to its name, in the syntax of the input.
-    pub(crate) fn spell_assignment(&self, simple: &Simple, role: &Role<'_>, value: &str) -> String {
+    pub(crate) fn spell_assignment(&self, simple: &SimpleType, role: &ValueRole<'_>, value: &str) -> String {
         match self.manner {
-            Manner::Fields => format!("{}={}", field_path(role.path), sketch::quote_text(value)),
-            Manner::Json => format!("\"{}\": {}", role.key, spelling::to_json(simple, value)),
+            ValueManner::Fields => format!("{}={}", field_path(role.path), sketch::quote_text(value)),
+            ValueManner::Json => format!("\"{}\": {}", role.key, spelling::to_json(simple, value)),
         }
     }
 }

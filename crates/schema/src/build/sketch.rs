@@ -6,17 +6,22 @@
 use serde_json::Value;
 
 use crate::build::example;
-use crate::build::given::Manner;
-use crate::form::Slot;
+use crate::build::given::ValueManner;
+use crate::form::RecordSlot;
 use crate::json::unfold;
-use crate::shape::{Declaration, Schema};
+use crate::shape::{ElementDeclaration, SchemaShape};
 use crate::tree;
 
 /// The longest useful sketch.
 const LONGEST: usize = 400;
 
 /// `limit=1`, `address.city=text address.street=text`, or `"limit": 1`: as many as required.
-pub(crate) fn sketch_slot(schema: &Schema, slot: &Slot<'_>, path: &str, manner: Manner) -> Option<String> {
+pub(crate) fn sketch_slot(
+    schema: &SchemaShape,
+    slot: &RecordSlot<'_>,
+    path: &str,
+    manner: ValueManner,
+) -> Option<String> {
     let value = sketch_value(schema, slot.declaration)?;
     let count = usize::try_from(slot.particle.min.max(1)).ok()?;
     let value = if slot.many { Value::Array(vec![value; count.min(LONGEST)]) } else { value };
@@ -25,30 +30,30 @@ pub(crate) fn sketch_slot(schema: &Schema, slot: &Slot<'_>, path: &str, manner: 
 
 /// The same for one element at that path.
 pub(crate) fn sketch_single(
-    schema: &Schema,
-    declaration: &Declaration,
+    schema: &SchemaShape,
+    declaration: &ElementDeclaration,
     path: &str,
-    manner: Manner,
+    manner: ValueManner,
 ) -> Option<String> {
     write_sketch(&declaration.name, &sketch_value(schema, declaration)?, path, manner)
 }
 
 /// A whole payload as JSON.
-pub(crate) fn sketch_whole(schema: &Schema, declaration: &Declaration) -> Option<String> {
+pub(crate) fn sketch_whole(schema: &SchemaShape, declaration: &ElementDeclaration) -> Option<String> {
     let xml = example::build_alone(schema, declaration)?;
     let value = unfold::root_record(schema, declaration, &tree::read_tree(&xml).ok()?)?;
     Some(value.to_string()).filter(|sketch| sketch.len() <= LONGEST)
 }
 
-fn sketch_value(schema: &Schema, declaration: &Declaration) -> Option<Value> {
+fn sketch_value(schema: &SchemaShape, declaration: &ElementDeclaration) -> Option<Value> {
     let xml = example::build_alone(schema, declaration)?;
     unfold::unfold_element(schema, declaration, &tree::read_tree(&xml).ok()?)
 }
 
-fn write_sketch(name: &str, value: &Value, path: &str, manner: Manner) -> Option<String> {
+fn write_sketch(name: &str, value: &Value, path: &str, manner: ValueManner) -> Option<String> {
     let sketch = match manner {
-        Manner::Json => format!("\"{name}\": {value}"),
-        Manner::Fields => {
+        ValueManner::Json => format!("\"{name}\": {value}"),
+        ValueManner::Fields => {
             let mut fields = Vec::new();
             flatten_value(path, value, &mut fields);
             fields.join(" ")

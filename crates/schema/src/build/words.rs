@@ -3,37 +3,41 @@
 //! A finding comes in; a slip is noted with the building. Every slip says what is allowed and what to write instead,
 //! in the syntax of the input.
 
-use crate::build::given::{Manner, Part};
+use crate::build::given::{GivenPart, ValueManner};
 use crate::build::sketch;
-use crate::build::{Absent, Building, Fields, Role, field_path};
+use crate::build::{AbsentPart, GivenFields, PayloadBuilder, ValueRole, field_path};
 use crate::explain::wording;
 use crate::explain::{self, amend};
-use crate::form::{ANY, Inside, OWN, Record, Slot};
-use crate::shape::{AttributeUse, Declaration, Particle, Simple};
+use crate::form::{ANY, ElementInside, JsonRecord, OWN, RecordSlot};
+use crate::shape::{AttributeUse, ContentParticle, ElementDeclaration, SimpleType};
 
-impl<'m> Building<'m> {
-    pub(crate) fn describe_expected(&self, declaration: &Declaration, particle: &Particle) -> String {
-        let role = explain::Role { declaration, min: particle.min, max: particle.max };
+impl<'m> PayloadBuilder<'m> {
+    pub(crate) fn describe_expected(
+        &self,
+        declaration: &ElementDeclaration,
+        particle: &ContentParticle,
+    ) -> String {
+        let role = explain::PayloadRole { declaration, min: particle.min, max: particle.max };
         wording::describe_expected(self.schema, role)
     }
 
     pub(crate) fn not_a_record(
         &mut self,
-        declaration: &'m Declaration,
-        record: &Record<'m>,
-        part: &Part,
+        declaration: &'m ElementDeclaration,
+        record: &JsonRecord<'m>,
+        part: &GivenPart,
         path: &str,
     ) {
         let name = &declaration.name;
         let keys = known_keys(record);
         let message = match self.manner {
-            Manner::Json => format!("{name}: is {}, an object is needed", part.given.kind()),
-            Manner::Fields => format!("{name}: is one value, it holds {}", keys.join(", ")),
+            ValueManner::Json => format!("{name}: is {}, an object is needed", part.given.kind()),
+            ValueManner::Fields => format!("{name}: is one value, it holds {}", keys.join(", ")),
         };
         let expected = format!("an object with {}", keys.join(", "));
         let is_root = path.matches('/').count() == 1;
         let sketch = match self.manner {
-            Manner::Json if is_root => sketch::sketch_whole(self.schema, declaration),
+            ValueManner::Json if is_root => sketch::sketch_whole(self.schema, declaration),
             manner => sketch::sketch_single(self.schema, declaration, &field_path(path), manner),
         };
         let fix = sketch.unwrap_or_else(|| format!("give {}", keys.join(", ")));
@@ -43,14 +47,15 @@ impl<'m> Building<'m> {
     /// Reports every unknown key.
     pub(crate) fn report_unknown(
         &mut self,
-        declaration: &Declaration,
-        record: &Record<'m>,
-        fields: &Fields<'_, 'm>,
+        declaration: &ElementDeclaration,
+        record: &JsonRecord<'m>,
+        fields: &GivenFields<'_, 'm>,
         path: &str,
     ) {
         let keys = known_keys(record);
         let strangers = fields.entries.iter().filter(|(key, _)| !keys.contains(key));
-        let is_listed = matches!(record.inside, Inside::Listed(_)) && self.manner == Manner::Fields;
+        let is_listed =
+            matches!(record.inside, ElementInside::Listed(_)) && self.manner == ValueManner::Fields;
         let in_list = |key: &str| is_listed && fields.slots.iter().any(|slot| slot.key == key);
         for (key, part) in strangers.filter(|(key, _)| !in_list(key)) {
             let path = format!("{path}/{key}");
@@ -78,7 +83,7 @@ impl<'m> Building<'m> {
         }
     }
 
-    pub(crate) fn report_stranger(&mut self, key: &str, part: &Part, known: &[&str], path: &str) {
+    pub(crate) fn report_stranger(&mut self, key: &str, part: &GivenPart, known: &[&str], path: &str) {
         let near = crate::find_nearest(key, known.iter().copied());
         let meant = near.map(|near| format!(", did you mean {near}")).unwrap_or_default();
         let fix = near.map_or_else(|| format!("leave {key} out"), |near| format!("write {near}"));
@@ -89,9 +94,9 @@ impl<'m> Building<'m> {
     /// Names all missing parts at once.
     pub(crate) fn report_missing(
         &mut self,
-        declaration: &Declaration,
-        part: &Part,
-        absent: &[Absent<'m>],
+        declaration: &ElementDeclaration,
+        part: &GivenPart,
+        absent: &[AbsentPart<'m>],
         path: &str,
     ) {
         let mut names: Vec<String> = Vec::new();
@@ -108,45 +113,45 @@ impl<'m> Building<'m> {
             _ => " are missing",
         };
         let message = format!("{}: {}{are}", declaration.name, names.join(", "));
-        let glue = if self.manner == Manner::Json { ", " } else { " " };
+        let glue = if self.manner == ValueManner::Json { ", " } else { " " };
         let fix = if fixes.is_empty() { "give it".to_owned() } else { format!("add {}", fixes.join(glue)) };
         self.report_slip(path, part, message, expected.join("; "), fix);
     }
 
-    fn describe_absent(&self, absent: &Absent<'m>, path: &str) -> (String, String, Option<String>) {
-        let written = |path: &str, key: &str, simple: &Simple| {
+    fn describe_absent(&self, absent: &AbsentPart<'m>, path: &str) -> (String, String, Option<String>) {
+        let written = |path: &str, key: &str, simple: &SimpleType| {
             let sample = amend::find_sample(simple)?;
-            let role = Role { path, name: key, key, expected: String::new(), optional: false };
+            let role = ValueRole { path, name: key, key, expected: String::new(), optional: false };
             Some(self.spell_assignment(simple, &role, &sample))
         };
         match absent {
-            Absent::Attribute(attribute, key) => {
+            AbsentPart::Attribute(attribute, key) => {
                 let below = format!("{path}/{}", field_name(attribute, key));
                 (key.clone(), wording::name_attribute(attribute), written(&below, key, &attribute.simple))
             }
-            Absent::Element(slot) => {
+            AbsentPart::Element(slot) => {
                 let expected = self.describe_expected(slot.declaration, slot.particle);
                 (slot.key.clone(), expected, self.sketch_slot(slot, path))
             }
-            Absent::OneOf(several) => {
+            AbsentPart::OneOf(several) => {
                 let names: Vec<&str> = several.iter().map(|slot| slot.key.as_str()).collect();
                 let fix = several.first().and_then(|slot| self.sketch_slot(slot, path));
                 let one_of = format!("one of {}", names.join(", "));
                 (one_of.clone(), one_of, fix)
             }
-            Absent::Text(expected, simple) => {
+            AbsentPart::Text(expected, simple) => {
                 let sample = match simple {
                     Some(simple) => written(path, OWN, simple),
-                    None if self.manner == Manner::Json => Some("\".\": \"text\"".to_owned()),
+                    None if self.manner == ValueManner::Json => Some("\".\": \"text\"".to_owned()),
                     None => Some(format!("{}=text", field_path(path))),
                 };
                 ("its text".to_owned(), expected.clone(), sample)
             }
-            Absent::Rows => {
+            AbsentPart::Rows => {
                 let expected = "a list of objects with one element each, in order".to_owned();
                 ("its list".to_owned(), expected, Some("\".\": [{…}, …]".to_owned()))
             }
-            Absent::Wildcard => {
+            AbsentPart::Wildcard => {
                 let expected = "an element of another namespace, as XML".to_owned();
                 (ANY.to_owned(), expected, Some("an element as XML".to_owned()))
             }
@@ -154,7 +159,7 @@ impl<'m> Building<'m> {
     }
 
     /// A minimal value for a place, in the syntax of the input.
-    fn sketch_slot(&self, slot: &Slot<'m>, path: &str) -> Option<String> {
+    fn sketch_slot(&self, slot: &RecordSlot<'m>, path: &str) -> Option<String> {
         let path = format!("{}.{}", field_path(path), slot.key);
         let path = path.trim_start_matches('.');
         sketch::sketch_slot(self.schema, slot, path, self.manner)
@@ -167,13 +172,13 @@ fn field_name(attribute: &AttributeUse, key: &str) -> String {
 }
 
 /// Every key that a record may have.
-pub(crate) fn known_keys(record: &Record<'_>) -> Vec<String> {
+pub(crate) fn known_keys(record: &JsonRecord<'_>) -> Vec<String> {
     let mut keys: Vec<String> =
         record.attributes.iter().map(|attribute| record.name_key(attribute)).collect();
     match record.inside {
-        Inside::Nothing => {}
-        Inside::Value(_) | Inside::Text | Inside::Listed(_) => keys.push(OWN.to_owned()),
-        Inside::Named(_) => {
+        ElementInside::Nothing => {}
+        ElementInside::Value(_) | ElementInside::Text | ElementInside::Listed(_) => keys.push(OWN.to_owned()),
+        ElementInside::Named(_) => {
             keys.extend(record.slots().iter().map(|slot| slot.key.clone()));
             if record.wildcard().is_some() {
                 keys.push(ANY.to_owned());
@@ -183,12 +188,12 @@ pub(crate) fn known_keys(record: &Record<'_>) -> Vec<String> {
     keys
 }
 
-pub(crate) fn known_names<'f>(fields: &'f Fields<'_, '_>) -> Vec<&'f str> {
+pub(crate) fn known_names<'f>(fields: &'f GivenFields<'_, '_>) -> Vec<&'f str> {
     fields.slots.iter().map(|slot| slot.key.as_str()).collect()
 }
 
 /// The command-line fields that a record takes, as they are written there.
-pub(crate) fn field_names(record: &Record<'_>) -> Vec<String> {
+pub(crate) fn field_names(record: &JsonRecord<'_>) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     names.extend(record.slots().iter().map(|slot| slot.declaration.name.clone()));
     names
@@ -203,7 +208,7 @@ pub(crate) fn field_names(record: &Record<'_>) -> Vec<String> {
 }
 
 /// The same as a phrase.
-pub(crate) fn fields_of(owner: &Declaration, record: &Record<'_>) -> String {
+pub(crate) fn fields_of(owner: &ElementDeclaration, record: &JsonRecord<'_>) -> String {
     match field_names(record).as_slice() {
         [] => format!("{}: nothing", owner.name),
         names => format!("fields of {}: {}", owner.name, names.join(", ")),

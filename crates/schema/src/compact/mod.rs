@@ -5,16 +5,16 @@
 //! down: names and the text of each type come in, an XSD or what is wrong with a type goes out.
 //!
 //! ```
-//! use systole_schema::compact::{ElementBody, GroupField, DeclaredPayload, ValueType, xsd};
+//! use systole_schema::compact::{ElementBody, GroupField, DeclaredPayload, ValueType, write_xsd};
 //!
-//! let limit = ValueType::read("int 1..100 = 20 -- how many at most").unwrap().of;
+//! let limit = ValueType::from_text("int 1..100 = 20 -- how many at most").unwrap().of;
 //! let field = GroupField { name: "limit".into(), optional: false, body: ElementBody::Type(limit) };
 //! let body = ElementBody::Group { about: Some("Finds text.".into()), fields: vec![field] };
 //! let search = DeclaredPayload { name: "search".into(), dangerous: false, body };
-//! let xsd = String::from_utf8(xsd("https://xml-pipeline.org/ns/acme/v1", &[search])).unwrap();
+//! let xsd = String::from_utf8(write_xsd("https://xml-pipeline.org/ns/acme/v1", &[search])).unwrap();
 //! assert!(xsd.contains(r#"<xs:element name="limit" minOccurs="0" systole:default="20">"#));
 //!
-//! let wrong = ValueType::read("int 1..100 = 200").unwrap_err();
+//! let wrong = ValueType::from_text("int 1..100 = 200").unwrap_err();
 //! assert_eq!((wrong.at, wrong.words.as_str()), (13..16, "the default 200 is more than 100, the largest allowed"));
 //! ```
 
@@ -115,6 +115,6 @@ impl ItemList {
     /// # Errors
     /// If the text is not such a range.
     pub fn parse_range(text: &str) -> Result<(u32, Option<u32>), TypeTextError> {
-        range::of_list(&signs::Piece { text, at: 0..text.len() })
+        range::of_list(&signs::TypePiece { text, at: 0..text.len() })
     }
 }

@@ -4,7 +4,7 @@
 //! it.
 
 use super::base::BaseType;
-use super::signs::Piece;
+use super::signs::TypePiece;
 use super::trial;
 use super::wrong::TypeTextError;
 use super::{ITEMS, ValueRange};
@@ -13,7 +13,7 @@ use super::{ITEMS, ValueRange};
 const CHARACTERS: u32 = 1 << 20;
 
 /// Reads the range of a base that takes one.
-pub(super) fn of_base(base: &BaseType, piece: &Piece<'_>) -> Result<ValueRange, TypeTextError> {
+pub(super) fn of_base(base: &BaseType, piece: &TypePiece<'_>) -> Result<ValueRange, TypeTextError> {
     let (least, most) = read_ends(piece)?;
     if !base.counts_characters() && !base.is_number() {
         let words = "a range is given, and only texts and numbers have one";
@@ -33,7 +33,7 @@ pub(super) fn of_base(base: &BaseType, piece: &Piece<'_>) -> Result<ValueRange, 
             return Err(TypeTextError::new(end, &fault.words, fix));
         }
     }
-    let owned = |end: &Option<Piece<'_>>| end.as_ref().map(|end| end.text.to_owned());
+    let owned = |end: &Option<TypePiece<'_>>| end.as_ref().map(|end| end.text.to_owned());
     let range = ValueRange { least: owned(&least), most: owned(&most) };
     if let (Some(least), Some(most)) = (&least, &most) {
         let (from, to) = (read_number(least, '>'), read_number(most, '<'));
@@ -65,7 +65,7 @@ pub(super) fn of_base(base: &BaseType, piece: &Piece<'_>) -> Result<ValueRange, 
 }
 
 /// Reads the size of a list.
-pub(super) fn of_list(piece: &Piece<'_>) -> Result<(u32, Option<u32>), TypeTextError> {
+pub(super) fn of_list(piece: &TypePiece<'_>) -> Result<(u32, Option<u32>), TypeTextError> {
     if !piece.text.contains("..") {
         let words = format!("`{}` is no range", piece.text);
         return Err(TypeTextError::new(piece, &words, &suggest_range(piece.text)));
@@ -84,15 +84,15 @@ pub(super) fn of_list(piece: &Piece<'_>) -> Result<(u32, Option<u32>), TypeTextE
     Ok((fewest, largest))
 }
 
-type Ends<'t> = (Option<Piece<'t>>, Option<Piece<'t>>);
+type RangeEnds<'t> = (Option<TypePiece<'t>>, Option<TypePiece<'t>>);
 
 /// An end without the sign that leaves it out of the range.
-fn read_number<'t>(end: &Piece<'t>, sign: char) -> &'t str {
+fn read_number<'t>(end: &TypePiece<'t>, sign: char) -> &'t str {
     end.text.strip_prefix(sign).unwrap_or(end.text)
 }
 
 /// The two ends as written, each with its sign.
-fn read_ends<'t>(piece: &Piece<'t>) -> Result<Ends<'t>, TypeTextError> {
+fn read_ends<'t>(piece: &TypePiece<'t>) -> Result<RangeEnds<'t>, TypeTextError> {
     let is_one_end = |sign: char| piece.text.starts_with(sign) && !piece.text.contains('=');
     let one_end = match piece.text {
         text if is_one_end('>') => Some((text, "")),
@@ -108,8 +108,8 @@ fn read_ends<'t>(piece: &Piece<'t>) -> Result<Ends<'t>, TypeTextError> {
     }
     let start = piece.at.start;
     let behind = piece.at.end - most.len();
-    let least = Some(Piece { text: least, at: start..start + least.len() }).filter(|end| !end.is_empty());
-    let most = Some(Piece { text: most, at: behind..piece.at.end }).filter(|end| !end.is_empty());
+    let least = Some(TypePiece { text: least, at: start..start + least.len() }).filter(|end| !end.is_empty());
+    let most = Some(TypePiece { text: most, at: behind..piece.at.end }).filter(|end| !end.is_empty());
     Ok((least, most))
 }
 
@@ -128,7 +128,7 @@ pub(super) fn suggest_range(written: &str) -> String {
     }
 }
 
-fn read_count(end: &Piece<'_>, limit: u32) -> Result<u32, TypeTextError> {
+fn read_count(end: &TypePiece<'_>, limit: u32) -> Result<u32, TypeTextError> {
     let digits = !end.is_empty() && end.text.bytes().all(|byte| byte.is_ascii_digit());
     let most = limit.to_string();
     match end.text.parse::<u32>().ok().filter(|_| digits) {
@@ -145,7 +145,7 @@ fn read_count(end: &Piece<'_>, limit: u32) -> Result<u32, TypeTextError> {
     }
 }
 
-fn report_backwards(piece: &Piece<'_>, least: &str, most: &str) -> TypeTextError {
+fn report_backwards(piece: &TypePiece<'_>, least: &str, most: &str) -> TypeTextError {
     let words = format!("the range runs backwards: {least} is more than {most}");
     TypeTextError::new(piece, &words, &format!("{most}..{least}"))
 }

@@ -6,7 +6,7 @@
 use std::ops::Range as Stretch;
 
 use super::base::{self, BaseType};
-use super::signs::{Piece, Signs};
+use super::signs::{TypePiece, TypeSigns};
 use super::wrong::TypeTextError;
 use super::{ValueRange, ValueType, range, trial};
 use systole_wire::characters;
@@ -29,7 +29,7 @@ impl ValueType {
     /// # Errors
     /// If the text is not a type.
     pub fn from_text(text: &str) -> Result<ReadType, TypeTextError> {
-        let signs = Signs::from_text(text);
+        let signs = TypeSigns::from_text(text);
         if text.len() > LONGEST {
             return Err(too_long(text, &signs));
         }
@@ -60,7 +60,7 @@ impl ValueType {
 }
 
 /// Reports a text that is too long, at its longest part.
-fn too_long(text: &str, signs: &Signs<'_>) -> TypeTextError {
+fn too_long(text: &str, signs: &TypeSigns<'_>) -> TypeTextError {
     let head = match signs.head.text.contains('|') {
         true => "fewer or shorter values between |, or text",
         false => "a type in few letters, as text",
@@ -85,7 +85,7 @@ fn at_sign(sign: &Stretch<usize>, words: &str, fix: &str) -> TypeTextError {
 }
 
 /// The text before all signs.
-fn read_head(signs: &Signs<'_>) -> Result<(bool, BaseType, ValueRange), TypeTextError> {
+fn read_head(signs: &TypeSigns<'_>) -> Result<(bool, BaseType, ValueRange), TypeTextError> {
     let words = signs.head.split_words();
     let sensitive = words.len() > 1 && words.first().is_some_and(|word| word.text == "sensitive");
     let rest = words.get(usize::from(sensitive)..).unwrap_or_default();
@@ -97,7 +97,7 @@ fn read_head(signs: &Signs<'_>) -> Result<(bool, BaseType, ValueRange), TypeText
         let end = signs.head.at.end;
         let from = first.at.start - signs.head.at.start;
         let text = signs.head.text.get(from..).unwrap_or_default();
-        let listed = Piece { text, at: first.at.start..end };
+        let listed = TypePiece { text, at: first.at.start..end };
         return Ok((sensitive, one_of(&listed)?, ValueRange::default()));
     }
     let Some(base) = BaseType::from_word(first.text) else { return Err(report_unknown(first, rest)) };
@@ -110,7 +110,7 @@ fn read_head(signs: &Signs<'_>) -> Result<(bool, BaseType, ValueRange), TypeText
 }
 
 /// A sign that touches the word beside it does not count as a sign.
-fn no_sign(word: &Piece<'_>) -> Option<TypeTextError> {
+fn no_sign(word: &TypePiece<'_>) -> Option<TypeTextError> {
     let apart = |sign: &str, rest: &str| {
         let words = format!("a blank is missing behind {sign}");
         Some(TypeTextError::new(word, &words, &format!("{sign} {rest}")))
@@ -131,14 +131,14 @@ fn no_sign(word: &Piece<'_>) -> Option<TypeTextError> {
     word.text.strip_prefix('~').and_then(|rest| apart("~", rest))
 }
 
-fn too_many(second: &Piece<'_>, others: &[Piece<'_>]) -> TypeTextError {
+fn too_many(second: &TypePiece<'_>, others: &[TypePiece<'_>]) -> TypeTextError {
     if let Some(wrong) = no_sign(second) {
         return wrong;
     }
     let all: Vec<&str> = std::iter::once(second).chain(others).map(|piece| piece.text).collect();
     let joined = all.concat();
     let end = others.last().map_or(second.at.end, |last| last.at.end);
-    let whole = Piece { text: second.text, at: second.at.start..end };
+    let whole = TypePiece { text: second.text, at: second.at.start..end };
     let is_range = joined.contains("..") || joined.starts_with(['<', '>']);
     if is_range && joined.chars().all(|c| c.is_ascii_digit() || ".+-<>".contains(c)) {
         return TypeTextError::new(&whole, "a range is written without blanks", &joined);
@@ -155,7 +155,7 @@ fn too_many(second: &Piece<'_>, others: &[Piece<'_>]) -> TypeTextError {
     TypeTextError::new(&whole, &words, &format!("-- {}, if these are words for people", all.join(" ")))
 }
 
-fn report_unknown(word: &Piece<'_>, rest: &[Piece<'_>]) -> TypeTextError {
+fn report_unknown(word: &TypePiece<'_>, rest: &[TypePiece<'_>]) -> TypeTextError {
     if let Some(wrong) = no_sign(word) {
         return wrong;
     }
@@ -185,7 +185,7 @@ fn report_unknown(word: &Piece<'_>, rest: &[Piece<'_>]) -> TypeTextError {
     }
 }
 
-fn one_of(listed: &Piece<'_>) -> Result<BaseType, TypeTextError> {
+fn one_of(listed: &TypePiece<'_>) -> Result<BaseType, TypeTextError> {
     let mut values: Vec<String> = Vec::new();
     for piece in listed.split_by('|') {
         if piece.is_empty() {
@@ -208,7 +208,11 @@ fn one_of(listed: &Piece<'_>) -> Result<BaseType, TypeTextError> {
     Ok(BaseType::OneOf(values))
 }
 
-fn pattern_of(of: &mut ValueType, pattern: &Piece<'_>, sign: &Stretch<usize>) -> Result<(), TypeTextError> {
+fn pattern_of(
+    of: &mut ValueType,
+    pattern: &TypePiece<'_>,
+    sign: &Stretch<usize>,
+) -> Result<(), TypeTextError> {
     if pattern.is_empty() {
         return Err(at_sign(sign, "there is no regex after ~", "~ [A-Z]{2}-\\d{6}, or leave ~ out"));
     }
@@ -234,7 +238,11 @@ fn suggest_pattern(pattern: &str) -> String {
     "a simpler regex of XSD, which matches the whole value without ^ and $".to_owned()
 }
 
-fn default_of(of: &mut ValueType, default: &Piece<'_>, sign: &Stretch<usize>) -> Result<(), TypeTextError> {
+fn default_of(
+    of: &mut ValueType,
+    default: &TypePiece<'_>,
+    sign: &Stretch<usize>,
+) -> Result<(), TypeTextError> {
     if default.is_empty() {
         let fix = "= and a value; for a value that may be left out, NAME?";
         return Err(at_sign(sign, "there is no default after =", fix));

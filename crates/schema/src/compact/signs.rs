@@ -7,12 +7,12 @@ use std::ops::Range;
 
 /// A piece of the text, and its place.
 #[derive(Debug, Clone)]
-pub(super) struct Piece<'t> {
+pub(super) struct TypePiece<'t> {
     pub(super) text: &'t str,
     pub(super) at: Range<usize>,
 }
 
-impl<'t> Piece<'t> {
+impl<'t> TypePiece<'t> {
     /// The piece of `whole` at these bytes, without surrounding white space.
     fn from_range(whole: &'t str, at: Range<usize>) -> Self {
         let raw = whole.get(at.clone()).unwrap_or_default();
@@ -26,13 +26,13 @@ impl<'t> Piece<'t> {
     }
 
     /// Its words, split at white space.
-    pub(super) fn split_words(&self) -> Vec<Piece<'t>> {
+    pub(super) fn split_words(&self) -> Vec<TypePiece<'t>> {
         let mut found = Vec::new();
         let mut from = 0;
         for part in self.text.split(char::is_whitespace) {
             if !part.is_empty() {
                 let start = self.at.start + from;
-                found.push(Piece { text: part, at: start..start + part.len() });
+                found.push(TypePiece { text: part, at: start..start + part.len() });
             }
             // White space other than the blank may be longer than a byte.
             let after = self.text.get(from + part.len()..).and_then(|rest| rest.chars().next());
@@ -42,12 +42,12 @@ impl<'t> Piece<'t> {
     }
 
     /// The parts between separators, trimmed.
-    pub(super) fn split_by(&self, separator: char) -> Vec<Piece<'t>> {
+    pub(super) fn split_by(&self, separator: char) -> Vec<TypePiece<'t>> {
         let mut from = 0;
         let parts = self.text.split(separator).map(|part| {
             let start = from;
             from += part.len() + separator.len_utf8();
-            let mut piece = Piece::from_range(self.text, start..start + part.len());
+            let mut piece = TypePiece::from_range(self.text, start..start + part.len());
             piece.at = piece.at.start + self.at.start..piece.at.end + self.at.start;
             piece
         });
@@ -56,20 +56,20 @@ impl<'t> Piece<'t> {
 }
 
 /// The text of a type, split at its signs. A part may be empty even if its sign is present.
-pub(super) struct Signs<'t> {
+pub(super) struct TypeSigns<'t> {
     /// `sensitive`, base and range.
-    pub(super) head: Piece<'t>,
+    pub(super) head: TypePiece<'t>,
     /// The text after `~`, and the place of the sign.
-    pub(super) pattern: Option<(Piece<'t>, Range<usize>)>,
+    pub(super) pattern: Option<(TypePiece<'t>, Range<usize>)>,
     /// The text after `=`.
-    pub(super) default: Option<(Piece<'t>, Range<usize>)>,
+    pub(super) default: Option<(TypePiece<'t>, Range<usize>)>,
     /// The text after `--`.
-    pub(super) words: Option<(Piece<'t>, Range<usize>)>,
+    pub(super) words: Option<(TypePiece<'t>, Range<usize>)>,
 }
 
-impl<'t> Signs<'t> {
+impl<'t> TypeSigns<'t> {
     pub(super) fn from_text(text: &'t str) -> Self {
-        let whole = Piece::from_range(text, 0..text.len());
+        let whole = TypePiece::from_range(text, 0..text.len());
         let signs = whole.split_words();
         let first = |sign: &str, before: usize| {
             signs.iter().find(|word| word.text == sign && word.at.end <= before).map(|word| word.at.clone())
@@ -81,10 +81,10 @@ impl<'t> Signs<'t> {
         let pattern = first("~", middle_end);
         let head_end = pattern.as_ref().map_or(middle_end, |at| at.start);
         let behind = |sign: Option<Range<usize>>, end: usize| {
-            sign.map(|at| (Piece::from_range(text, at.end..end), at))
+            sign.map(|at| (TypePiece::from_range(text, at.end..end), at))
         };
         Self {
-            head: Piece::from_range(text, 0..head_end),
+            head: TypePiece::from_range(text, 0..head_end),
             pattern: behind(pattern, middle_end),
             default: behind(default, body_end),
             words: behind(words, text.len()),

@@ -12,14 +12,14 @@ const NAMESPACE: &str = "urn:example:trial";
 const NAME: &str = "value";
 
 /// An error in a value.
-pub(super) struct Fault {
+pub(super) struct CompactFault {
     pub(super) words: String,
     /// A fitting value, if one is known.
     pub(super) instead: Option<String>,
 }
 
 /// The error in a value of a base within a range.
-pub(super) fn find_fault(base: &BaseType, range: &ValueRange, value: &str) -> Option<Fault> {
+pub(super) fn find_fault(base: &BaseType, range: &ValueRange, value: &str) -> Option<CompactFault> {
     let of = ValueType {
         sensitive: false,
         base: base.clone(),
@@ -32,13 +32,13 @@ pub(super) fn find_fault(base: &BaseType, range: &ValueRange, value: &str) -> Op
 }
 
 /// The error in a value of a type.
-pub(super) fn try_value(of: &ValueType, value: &str) -> Option<Fault> {
+pub(super) fn try_value(of: &ValueType, value: &str) -> Option<CompactFault> {
     let model = SchemaModel::from_xsd(&write_schema(of)).ok()?;
     let mut writer = XmlWriter::new();
-    writer.open_tag(NAME).xmlns(NAMESPACE).text(value);
+    writer.open(NAME).xmlns(NAMESPACE).text(value);
     let finding = model.explain_payload(&writer.finish())?;
     let words = finding.message.strip_prefix("value: ").unwrap_or(&finding.message).to_owned();
-    Some(Fault { words, instead: text_of(&finding.fix) })
+    Some(CompactFault { words, instead: text_of(&finding.fix) })
 }
 
 /// Why the pattern of a type is refused.

@@ -24,14 +24,14 @@ const NAMED: [(&str, &str, &str, Option<&str>); 7] = [
 #[must_use]
 pub fn write_xsd(namespace: &str, payloads: &[DeclaredPayload]) -> Vec<u8> {
     let mut writer = XmlWriter::with_capacity(1024);
-    let start = writer.open_tag("xs:schema").attr("xmlns:xs", XSD).xmlns(namespace);
+    let start = writer.open("xs:schema").attr("xmlns:xs", XSD).xmlns(namespace);
     let start = start.attr("xmlns:systole", SCHEMA).attr("targetNamespace", namespace);
     start.attr("elementFormDefault", "qualified").content(|inside| {
         let mut used = Vec::new();
         for payload in payloads {
-            inside.write_text("\n");
+            inside.text("\n");
             break_line(inside, 1);
-            let element = Element {
+            let element = WrittenElement {
                 name: &payload.name,
                 least: 1,
                 most: Some(1),
@@ -41,10 +41,10 @@ pub fn write_xsd(namespace: &str, payloads: &[DeclaredPayload]) -> Vec<u8> {
             element.write_element(inside, 1, &mut used);
         }
         for named in NAMED.iter().filter(|(name, ..)| used.contains(name)) {
-            inside.write_text("\n");
+            inside.text("\n");
             named_type(inside, named);
         }
-        inside.write_text("\n\n");
+        inside.text("\n\n");
     });
     let mut bytes = writer.finish();
     bytes.push(b'\n');
@@ -53,8 +53,8 @@ pub fn write_xsd(namespace: &str, payloads: &[DeclaredPayload]) -> Vec<u8> {
 
 /// Begins a line at a depth.
 fn break_line(writer: &mut XmlWriter, depth: usize) {
-    writer.write_text("\n");
-    writer.write_text(&"  ".repeat(depth));
+    writer.text("\n");
+    writer.text(&"  ".repeat(depth));
 }
 
 fn named_type(
@@ -62,9 +62,9 @@ fn named_type(
     (name, base, least, pattern): &(&str, &'static str, &str, Option<&str>),
 ) {
     break_line(writer, 1);
-    writer.open_tag("xs:simpleType").attr("name", name).content(|inside| {
+    writer.open("xs:simpleType").attr("name", name).content(|inside| {
         break_line(inside, 2);
-        inside.open_tag("xs:restriction").attr("base", base).content(|facets| {
+        inside.open("xs:restriction").attr("base", base).content(|facets| {
             if !matches!(*least, "" | "0") {
                 write_facet(facets, 3, "xs:minLength", least);
             }
@@ -79,11 +79,11 @@ fn named_type(
 
 fn write_facet(writer: &mut XmlWriter, depth: usize, name: &'static str, value: &str) {
     break_line(writer, depth);
-    writer.open_tag(name).attr("value", value).empty();
+    writer.open(name).attr("value", value).empty();
 }
 
 /// An element to be written.
-struct Element<'p> {
+struct WrittenElement<'p> {
     name: &'p str,
     least: u32,
     most: Option<u32>,
@@ -91,9 +91,9 @@ struct Element<'p> {
     body: &'p ElementBody,
 }
 
-impl Element<'_> {
+impl WrittenElement<'_> {
     fn write_element(&self, writer: &mut XmlWriter, depth: usize, used: &mut Vec<&'static str>) {
-        let start = writer.open_tag("xs:element").attr("name", self.name);
+        let start = writer.open("xs:element").attr("name", self.name);
         let plain = match self.body {
             ElementBody::Type(of) => plain_type(of),
             ElementBody::Group { .. } | ElementBody::List(_) => None,
@@ -117,9 +117,7 @@ impl Element<'_> {
         start.content(|inside| {
             if let Some(about) = about {
                 break_line(inside, depth + 1);
-                inside
-                    .open_tag("xs:annotation")
-                    .content(|note| note.open_tag("xs:documentation").text(about));
+                inside.open("xs:annotation").content(|note| note.open("xs:documentation").text(about));
             }
             if plain.is_none() {
                 break_line(inside, depth + 1);
@@ -155,7 +153,7 @@ fn find_about(body: &ElementBody) -> Option<&str> {
 fn write_content(body: &ElementBody, writer: &mut XmlWriter, depth: usize, used: &mut Vec<&'static str>) {
     match body {
         ElementBody::Type(of) => write_simple(of, writer, depth, used),
-        ElementBody::Group { fields, .. } if fields.is_empty() => writer.open_tag("xs:complexType").empty(),
+        ElementBody::Group { fields, .. } if fields.is_empty() => writer.open("xs:complexType").empty(),
         ElementBody::Group { fields, .. } => write_complex(writer, depth, "xs:all", |inside| {
             for field in fields {
                 break_line(inside, depth + 2);
@@ -170,17 +168,22 @@ fn write_content(body: &ElementBody, writer: &mut XmlWriter, depth: usize, used:
                 ElementBody::Type(of) => ElementBody::Type(ValueType { words: None, ..of }),
                 other => other,
             };
-            let item =
-                Element { name: "item", least: list.least, most: list.most, dangerous: false, body: &item };
+            let item = WrittenElement {
+                name: "item",
+                least: list.least,
+                most: list.most,
+                dangerous: false,
+                body: &item,
+            };
             item.write_element(inside, depth + 2, used);
         }),
     }
 }
 
-fn element_of(field: &GroupField) -> Element<'_> {
+fn element_of(field: &GroupField) -> WrittenElement<'_> {
     let has_default = matches!(&field.body, ElementBody::Type(ValueType { default: Some(_), .. }));
     let least = u32::from(!field.optional && !has_default);
-    Element { name: &field.name, least, most: Some(1), dangerous: false, body: &field.body }
+    WrittenElement { name: &field.name, least, most: Some(1), dangerous: false, body: &field.body }
 }
 
 fn write_complex(
@@ -189,9 +192,9 @@ fn write_complex(
     group: &'static str,
     write: impl FnOnce(&mut XmlWriter),
 ) {
-    writer.open_tag("xs:complexType").content(|inside| {
+    writer.open("xs:complexType").content(|inside| {
         break_line(inside, depth + 1);
-        inside.open_tag(group).content(|inside| {
+        inside.open(group).content(|inside| {
             write(inside);
             break_line(inside, depth + 1);
         });
@@ -257,9 +260,9 @@ fn list_facets(of: &ValueType) -> Vec<(&'static str, String)> {
 fn write_simple(of: &ValueType, writer: &mut XmlWriter, depth: usize, used: &mut Vec<&'static str>) {
     let base = base_of(of);
     used.extend(NAMED.iter().map(|(name, ..)| *name).filter(|name| *name == base));
-    writer.open_tag("xs:simpleType").content(|inside| {
+    writer.open("xs:simpleType").content(|inside| {
         break_line(inside, depth + 1);
-        inside.open_tag("xs:restriction").attr("base", base).content(|inside| {
+        inside.open("xs:restriction").attr("base", base).content(|inside| {
             for (name, value) in list_facets(of) {
                 write_facet(inside, depth + 2, name, &value);
             }

@@ -2,7 +2,7 @@
 
 use std::ops::Range as Stretch;
 
-use super::signs::Piece;
+use super::signs::TypePiece;
 
 /// An error in the text of a type.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,7 +16,7 @@ pub struct TypeTextError {
 }
 
 impl TypeTextError {
-    pub(super) fn new(piece: &Piece<'_>, words: &str, fix: &str) -> Self {
+    pub(super) fn new(piece: &TypePiece<'_>, words: &str, fix: &str) -> Self {
         Self { at: piece.at.clone(), words: words.to_owned(), fix: fix.to_owned() }
     }
 }

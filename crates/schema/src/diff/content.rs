@@ -2,30 +2,30 @@
 
 use std::collections::HashMap;
 
-use super::{ChangeEffect, Comparison};
-use crate::shape::{AttributeUse, Complex, Content, Particle, Simple, Term};
+use super::{ChangeEffect, ModelComparison};
+use crate::shape::{AttributeUse, ComplexContent, ComplexType, ContentParticle, ParticleTerm, SimpleType};
 
 /// The name of a part, for people and to tell the parts of a group apart.
-fn name_part(part: &Particle) -> String {
+fn name_part(part: &ContentParticle) -> String {
     match &part.term {
-        Term::Element(declaration) => declaration.name.clone(),
-        Term::Sequence(_) => "(sequence)".to_owned(),
-        Term::Choice(_) => "(choice)".to_owned(),
-        Term::All(_) => "(all)".to_owned(),
-        Term::Wildcard(_) => "(any)".to_owned(),
+        ParticleTerm::Element(declaration) => declaration.name.clone(),
+        ParticleTerm::Sequence(_) => "(sequence)".to_owned(),
+        ParticleTerm::Choice(_) => "(choice)".to_owned(),
+        ParticleTerm::All(_) => "(all)".to_owned(),
+        ParticleTerm::Wildcard(_) => "(any)".to_owned(),
     }
 }
 
 /// What identifies a part: the same key in two groups is the same part.
-fn make_key(part: &Particle) -> String {
+fn make_key(part: &ContentParticle) -> String {
     match &part.term {
-        Term::Element(declaration) => format!("{{{}}}{}", declaration.namespace, declaration.name),
+        ParticleTerm::Element(declaration) => format!("{{{}}}{}", declaration.namespace, declaration.name),
         _ => name_part(part),
     }
 }
 
 /// The keys of a group's parts. The second part with a key gets another one than the first.
-fn make_keys(parts: &[Particle]) -> Vec<String> {
+fn make_keys(parts: &[ContentParticle]) -> Vec<String> {
     let mut found: Vec<String> = Vec::with_capacity(parts.len());
     let mut counts: HashMap<String, usize> = HashMap::new();
     for part in parts {
@@ -38,10 +38,10 @@ fn make_keys(parts: &[Particle]) -> Vec<String> {
 }
 
 /// A group that only holds another particle once is that particle.
-fn strip_wrapping(part: &Particle) -> &Particle {
+fn strip_wrapping(part: &ContentParticle) -> &ContentParticle {
     let mut part = part;
     loop {
-        let (Term::Sequence(parts) | Term::Choice(parts)) = &part.term else { return part };
+        let (ParticleTerm::Sequence(parts) | ParticleTerm::Choice(parts)) = &part.term else { return part };
         match parts.as_slice() {
             [only] if part.min == 1 && part.max == Some(1) => part = only,
             _ => return part,
@@ -59,27 +59,32 @@ fn describe_occurs(min: u32, max: Option<u32>) -> String {
     }
 }
 
-impl Comparison<'_> {
-    pub(super) fn compare_complexes(&mut self, old: &Complex, new: &Complex) {
+impl ModelComparison<'_> {
+    pub(super) fn compare_complexes(&mut self, old: &ComplexType, new: &ComplexType) {
         self.compare_attributes(&old.attributes, &new.attributes);
         match (&old.content, &new.content) {
-            (Content::Empty, Content::Empty) | (Content::Free, Content::Free) => {}
-            (Content::Text(old), Content::Text(new)) => self.compare_simples(old, new),
-            (Content::Text(_), Content::Free) => {
+            (ComplexContent::Empty, ComplexContent::Empty) | (ComplexContent::Free, ComplexContent::Free) => {
+            }
+            (ComplexContent::Text(old), ComplexContent::Text(new)) => self.compare_simples(old, new),
+            (ComplexContent::Text(_), ComplexContent::Free) => {
                 self.report_change(ChangeEffect::WIDER, "may now have any text")
             }
-            (Content::Free, Content::Text(_)) => {
+            (ComplexContent::Free, ComplexContent::Text(_)) => {
                 self.report_change(ChangeEffect::NARROWER, "could have any text before")
             }
-            (Content::Children(old), Content::Children(new)) => self.compare_particles(old, new),
-            (Content::Empty, Content::Children(new)) if new.may_be_absent() => {
+            (ComplexContent::Children(old), ComplexContent::Children(new)) => {
+                self.compare_particles(old, new)
+            }
+            (ComplexContent::Empty, ComplexContent::Children(new)) if new.may_be_absent() => {
                 self.report_change(ChangeEffect::WIDER, "may now have elements inside");
             }
-            (Content::Children(old), Content::Empty) if old.may_be_absent() => {
+            (ComplexContent::Children(old), ComplexContent::Empty) if old.may_be_absent() => {
                 self.report_change(ChangeEffect::NARROWER, "may have no elements inside any more");
             }
-            (Content::Empty, Content::Free) => self.report_change(ChangeEffect::WIDER, "may now have text"),
-            (Content::Free, Content::Empty) => {
+            (ComplexContent::Empty, ComplexContent::Free) => {
+                self.report_change(ChangeEffect::WIDER, "may now have text")
+            }
+            (ComplexContent::Free, ComplexContent::Empty) => {
                 self.report_change(ChangeEffect::NARROWER, "may have no text any more")
             }
             _ => self.report_change(ChangeEffect::BOTH, "has content of another kind"),
@@ -89,29 +94,29 @@ impl Comparison<'_> {
     /// A type that had only text, and now has attributes or elements too.
     pub(super) fn of_simple_and_complex(
         &mut self,
-        old: &Simple,
-        new: &Complex,
+        old: &SimpleType,
+        new: &ComplexType,
         (with_attributes, otherwise): (ChangeEffect, ChangeEffect),
     ) {
         match &new.content {
-            Content::Text(text) => {
+            ComplexContent::Text(text) => {
                 self.compare_simples(old, text);
                 self.compare_attributes(&[], &new.attributes);
             }
-            Content::Free => {
+            ComplexContent::Free => {
                 self.report_change(with_attributes, "may now have any text");
                 self.compare_attributes(&[], &new.attributes);
             }
-            Content::Empty | Content::Children(_) => {
+            ComplexContent::Empty | ComplexContent::Children(_) => {
                 self.report_change(otherwise, "had text, and now has elements or nothing")
             }
         }
     }
 
     /// A type that had attributes or elements, and now has only text.
-    pub(super) fn of_complex_and_simple(&mut self, old: &Complex, new: &Simple) {
+    pub(super) fn of_complex_and_simple(&mut self, old: &ComplexType, new: &SimpleType) {
         match &old.content {
-            Content::Text(text) => {
+            ComplexContent::Text(text) => {
                 self.compare_simples(text, new);
                 self.compare_attributes(&old.attributes, &[]);
             }
@@ -148,37 +153,39 @@ impl Comparison<'_> {
         }
     }
 
-    fn compare_particles(&mut self, old: &Particle, new: &Particle) {
+    fn compare_particles(&mut self, old: &ContentParticle, new: &ContentParticle) {
         let (old, new) = (strip_wrapping(old), strip_wrapping(new));
         // A part can become a group that has it as a member.
         match (&old.term, &new.term) {
-            (Term::Sequence(before), Term::Sequence(after)) => {
+            (ParticleTerm::Sequence(before), ParticleTerm::Sequence(after)) => {
                 self.compare_occurrences(old, new);
                 self.compare_sequences(before, after);
             }
-            (Term::Choice(before), Term::Choice(after)) => {
+            (ParticleTerm::Choice(before), ParticleTerm::Choice(after)) => {
                 self.compare_occurrences(old, new);
                 self.compare_members(before, after, true);
             }
-            (Term::All(before), Term::All(after)) => {
+            (ParticleTerm::All(before), ParticleTerm::All(after)) => {
                 self.compare_occurrences(old, new);
                 self.compare_members(before, after, false);
             }
-            (Term::Sequence(before), Term::All(after)) => {
+            (ParticleTerm::Sequence(before), ParticleTerm::All(after)) => {
                 self.compare_occurrences(old, new);
                 self.report_change(ChangeEffect::WIDER, "may now have its elements in any order");
                 self.compare_members(before, after, false);
             }
-            (Term::All(before), Term::Sequence(after)) => {
+            (ParticleTerm::All(before), ParticleTerm::Sequence(after)) => {
                 self.compare_occurrences(old, new);
                 self.report_change(ChangeEffect::NARROWER, "must now have its elements in this order");
                 self.compare_members(before, after, false);
             }
-            (Term::Element(before), Term::Element(after)) if make_key(old) == make_key(new) => {
+            (ParticleTerm::Element(before), ParticleTerm::Element(after))
+                if make_key(old) == make_key(new) =>
+            {
                 self.compare_occurrences(old, new);
                 self.compare_declarations(before, after);
             }
-            (Term::Wildcard(before), Term::Wildcard(after)) => {
+            (ParticleTerm::Wildcard(before), ParticleTerm::Wildcard(after)) => {
                 self.compare_occurrences(old, new);
                 if before != after {
                     self.report_change(
@@ -187,7 +194,7 @@ impl Comparison<'_> {
                     );
                 }
             }
-            (Term::Choice(before), _) => self.compare_moved(
+            (ParticleTerm::Choice(before), _) => self.compare_moved(
                 new,
                 old,
                 |comparison, once| {
@@ -195,7 +202,7 @@ impl Comparison<'_> {
                 },
                 false,
             ),
-            (_, Term::Choice(after)) => self.compare_moved(
+            (_, ParticleTerm::Choice(after)) => self.compare_moved(
                 old,
                 new,
                 |comparison, once| {
@@ -203,11 +210,11 @@ impl Comparison<'_> {
                 },
                 true,
             ),
-            (Term::Sequence(before), Term::Element(_)) => {
+            (ParticleTerm::Sequence(before), ParticleTerm::Element(_)) => {
                 self.occurrences_of(&name_part(old), (old.min, old.max), (1, Some(1)));
                 self.compare_sequences(before, std::slice::from_ref(new));
             }
-            (Term::Element(_), Term::Sequence(after)) => {
+            (ParticleTerm::Element(_), ParticleTerm::Sequence(after)) => {
                 self.occurrences_of(&name_part(new), (1, Some(1)), (new.min, new.max));
                 self.compare_sequences(std::slice::from_ref(old), after);
             }
@@ -218,19 +225,19 @@ impl Comparison<'_> {
     /// A part on one side and a choice on the other: the part as often as it occurs, each time as the only choice.
     fn compare_moved(
         &mut self,
-        part: &Particle,
-        choice: &Particle,
-        compare: impl FnOnce(&mut Self, &Particle),
+        part: &ContentParticle,
+        choice: &ContentParticle,
+        compare: impl FnOnce(&mut Self, &ContentParticle),
         is_new: bool,
     ) {
-        let once = Particle { min: 1, max: Some(1), term: part.term.clone() };
+        let once = ContentParticle { min: 1, max: Some(1), term: part.term.clone() };
         let (of_part, of_choice) = ((part.min, part.max), (choice.min, choice.max));
         let (before, after) = if is_new { (of_part, of_choice) } else { (of_choice, of_part) };
         self.occurrences_of(&name_part(choice), before, after);
         compare(self, &once);
     }
 
-    fn compare_occurrences(&mut self, old: &Particle, new: &Particle) {
+    fn compare_occurrences(&mut self, old: &ContentParticle, new: &ContentParticle) {
         self.occurrences_of(&name_part(new), (old.min, old.max), (new.min, new.max));
     }
 
@@ -246,7 +253,7 @@ impl Comparison<'_> {
     }
 
     /// Compares groups whose parts come in order: equal parts are paired without crossing.
-    fn compare_sequences(&mut self, old: &[Particle], new: &[Particle]) {
+    fn compare_sequences(&mut self, old: &[ContentParticle], new: &[ContentParticle]) {
         let (old_keys, new_keys) = (make_keys(old), make_keys(new));
         let pairs = pair_keys(&old_keys, &new_keys);
         for (at, part) in old.iter().enumerate().filter(|(at, _)| pairs.iter().all(|(one, _)| one != at)) {
@@ -273,7 +280,7 @@ impl Comparison<'_> {
     }
 
     /// Compares groups whose parts come in any order: choices, of which one occurs, and others, of which all do.
-    fn compare_members(&mut self, old: &[Particle], new: &[Particle], is_choice: bool) {
+    fn compare_members(&mut self, old: &[ContentParticle], new: &[ContentParticle], is_choice: bool) {
         let (old_keys, new_keys) = (make_keys(old), make_keys(new));
         for (part, key) in old.iter().zip(&old_keys) {
             match new_keys.iter().position(|other| other == key).and_then(|at| new.get(at)) {

@@ -10,7 +10,7 @@ mod simple;
 use std::collections::HashSet;
 
 use crate::SchemaModel;
-use crate::shape::{Declaration, Schema, Type, TypeId};
+use crate::shape::{ElementDeclaration, SchemaShape, TypeId, TypeShape};
 use crate::tree;
 
 /// What a change does to the payloads of an element.
@@ -91,9 +91,9 @@ pub struct ElementDiff {
 }
 
 /// Both models with their texts, and the changes found so far in one element.
-pub(crate) struct Comparison<'m> {
-    old: &'m Schema,
-    new: &'m Schema,
+pub(crate) struct ModelComparison<'m> {
+    old: &'m SchemaShape,
+    new: &'m SchemaShape,
     texts: (&'m [u8], &'m [u8]),
     /// Types that are compared already, or right now: a type may contain itself.
     seen: HashSet<(usize, usize)>,
@@ -116,7 +116,7 @@ pub(crate) fn compare_elements(
             found.push(ElementDiff { element, change, parts: Vec::new() });
             continue;
         };
-        let mut comparison = Comparison {
+        let mut comparison = ModelComparison {
             old,
             new,
             texts: (old_text, new_text),
@@ -143,9 +143,9 @@ pub(crate) fn compare_elements(
     found
 }
 
-impl Comparison<'_> {
+impl ModelComparison<'_> {
     pub(crate) fn report_change(&mut self, effect: ChangeEffect, words: impl Into<String>) {
-        let line = |schema: &Schema, text: &[u8], at: Option<usize>| {
+        let line = |schema: &SchemaShape, text: &[u8], at: Option<usize>| {
             // With imports the declaration may be in another document.
             at.filter(|_| schema.drawn_in.is_empty()).map(|at| tree::line_and_column(text, at).0)
         };
@@ -166,7 +166,7 @@ impl Comparison<'_> {
     }
 
     /// Compares two elements of the same name.
-    pub(crate) fn compare_declarations(&mut self, old: &Declaration, new: &Declaration) {
+    pub(crate) fn compare_declarations(&mut self, old: &ElementDeclaration, new: &ElementDeclaration) {
         let before = std::mem::replace(&mut self.at, (Some(old.offset), Some(new.offset)));
         self.path.push(new.name.clone());
         if old.default != new.default {
@@ -183,17 +183,17 @@ impl Comparison<'_> {
             return;
         }
         match (self.old.find_type(old), self.new.find_type(new)) {
-            (Type::Anything, Type::Anything) => {}
-            (_, Type::Anything) => self.report_change(ChangeEffect::WIDER, "may now have any content"),
-            (Type::Anything, _) => {
+            (TypeShape::Anything, TypeShape::Anything) => {}
+            (_, TypeShape::Anything) => self.report_change(ChangeEffect::WIDER, "may now have any content"),
+            (TypeShape::Anything, _) => {
                 self.report_change(ChangeEffect::NARROWER, "could have any content before")
             }
-            (Type::Simple(old), Type::Simple(new)) => self.compare_simples(old, new),
-            (Type::Complex(old), Type::Complex(new)) => self.compare_complexes(old, new),
-            (Type::Simple(old), Type::Complex(new)) => {
+            (TypeShape::Simple(old), TypeShape::Simple(new)) => self.compare_simples(old, new),
+            (TypeShape::Complex(old), TypeShape::Complex(new)) => self.compare_complexes(old, new),
+            (TypeShape::Simple(old), TypeShape::Complex(new)) => {
                 self.of_simple_and_complex(old, new, (ChangeEffect::WIDER, ChangeEffect::BOTH));
             }
-            (Type::Complex(old), Type::Simple(new)) => self.of_complex_and_simple(old, new),
+            (TypeShape::Complex(old), TypeShape::Simple(new)) => self.of_complex_and_simple(old, new),
         }
     }
 }

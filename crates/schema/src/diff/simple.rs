@@ -2,20 +2,20 @@
 
 use std::cmp::Ordering;
 
-use super::{ChangeEffect, Comparison};
-use crate::judge::builtin::{Builtin, Family};
-use crate::shape::{Bound, Faceted, Simple, Variety};
+use super::{ChangeEffect, ModelComparison};
+use crate::judge::builtin::{Builtin, TypeFamily};
+use crate::shape::{FacetValue, SimpleType, SimpleVariety, ValueBound};
 
 /// Whether every text is a value.
-fn takes_all(simple: &Simple) -> bool {
+fn takes_all(simple: &SimpleType) -> bool {
     let any = matches!(
         simple.variety,
-        Variety::Atomic(Builtin::String | Builtin::NormalizedString | Builtin::Token)
+        SimpleVariety::Atomic(Builtin::String | Builtin::NormalizedString | Builtin::Token)
     );
     any && !is_restricted(simple)
 }
 
-fn is_restricted(simple: &Simple) -> bool {
+fn is_restricted(simple: &SimpleType) -> bool {
     simple.has_facets()
         || simple.least.is_some()
         || simple.most.is_some()
@@ -23,8 +23,8 @@ fn is_restricted(simple: &Simple) -> bool {
         || simple.fraction_digits.is_some()
 }
 
-impl Comparison<'_> {
-    pub(super) fn compare_simples(&mut self, old: &Simple, new: &Simple) {
+impl ModelComparison<'_> {
+    pub(super) fn compare_simples(&mut self, old: &SimpleType, new: &SimpleType) {
         match (takes_all(old), takes_all(new)) {
             (true, true) => return,
             (false, true) => return self.report_change(ChangeEffect::WIDER, "may now be any text"),
@@ -35,14 +35,14 @@ impl Comparison<'_> {
             _ => {}
         }
         match (&old.variety, &new.variety) {
-            (Variety::Atomic(before), Variety::Atomic(after)) => {
+            (SimpleVariety::Atomic(before), SimpleVariety::Atomic(after)) => {
                 if !self.compare_bases(*before, *after) {
                     return;
                 }
                 self.compare_bounds(*after, old, new);
             }
-            (Variety::List(before), Variety::List(after)) => self.compare_simples(before, after),
-            (Variety::Union(before), Variety::Union(after)) if before.len() == after.len() => {
+            (SimpleVariety::List(before), SimpleVariety::List(after)) => self.compare_simples(before, after),
+            (SimpleVariety::Union(before), SimpleVariety::Union(after)) if before.len() == after.len() => {
                 before.iter().zip(after).for_each(|(before, after)| self.compare_simples(before, after));
             }
             _ => {
@@ -57,8 +57,8 @@ impl Comparison<'_> {
         }
         self.compare_values(old, new);
         self.compare_counts(old, new);
-        let patterns = |simple: &Simple| -> Vec<Vec<String>> {
-            let step = |step: &Vec<Faceted<_>>| step.iter().map(|one| one.fragment.clone()).collect();
+        let patterns = |simple: &SimpleType| -> Vec<Vec<String>> {
+            let step = |step: &Vec<FacetValue<_>>| step.iter().map(|one| one.fragment.clone()).collect();
             simple.patterns.iter().map(step).collect()
         };
         match (patterns(old), patterns(new)) {
@@ -81,12 +81,12 @@ impl Comparison<'_> {
         let words = format!("was xs:{} and is xs:{}", old.name(), new.name());
         let is_text = |base| matches!(base, Builtin::String | Builtin::NormalizedString | Builtin::Token);
         match (old.family(), new.family()) {
-            (Family::Whole, Family::Whole) => true,
-            (Family::Whole, Family::Decimal) => {
+            (TypeFamily::Whole, TypeFamily::Whole) => true,
+            (TypeFamily::Whole, TypeFamily::Decimal) => {
                 self.report_change(ChangeEffect::WIDER, words);
                 true
             }
-            (Family::Decimal, Family::Whole) => {
+            (TypeFamily::Decimal, TypeFamily::Whole) => {
                 self.report_change(ChangeEffect::NARROWER, words);
                 true
             }
@@ -99,13 +99,13 @@ impl Comparison<'_> {
     }
 
     /// Compares the smallest and the largest value, with the limits of the built-in types themselves.
-    fn compare_bounds(&mut self, base: Builtin, old: &Simple, new: &Simple) {
-        let limit = |simple: &Simple, is_least: bool| -> Option<Bound> {
-            let Variety::Atomic(base) = simple.variety else { return None };
+    fn compare_bounds(&mut self, base: Builtin, old: &SimpleType, new: &SimpleType) {
+        let limit = |simple: &SimpleType, is_least: bool| -> Option<ValueBound> {
+            let SimpleVariety::Atomic(base) = simple.variety else { return None };
             let own = if is_least { &simple.least } else { &simple.most };
             let (least, most) = base.limits();
             let of_type = if is_least { least } else { most };
-            let of_type = of_type.map(|value| Bound {
+            let of_type = of_type.map(|value| ValueBound {
                 value: value.to_owned(),
                 inclusive: true,
                 fragment: String::new(),
@@ -127,7 +127,7 @@ impl Comparison<'_> {
                     None => ChangeEffect::BOTH,
                 },
             };
-            let told = |bound: &Option<Bound>| match bound {
+            let told = |bound: &Option<ValueBound>| match bound {
                 None => "unlimited".to_owned(),
                 Some(bound) if bound.inclusive => bound.value.clone(),
                 Some(bound) => format!("{} (excluded)", bound.value),
@@ -137,8 +137,8 @@ impl Comparison<'_> {
     }
 
     /// Compares lists of allowed values.
-    fn compare_values(&mut self, old: &Simple, new: &Simple) {
-        let of = |simple: &Simple| -> Vec<String> {
+    fn compare_values(&mut self, old: &SimpleType, new: &SimpleType) {
+        let of = |simple: &SimpleType| -> Vec<String> {
             simple.values.iter().map(|value| value.value.clone()).collect()
         };
         let (before, after) = (of(old), of(new));
@@ -166,13 +166,13 @@ impl Comparison<'_> {
     }
 
     /// Compares lengths and digits.
-    fn compare_counts(&mut self, old: &Simple, new: &Simple) {
-        let value = |facet: &Option<Faceted<usize>>| facet.as_ref().map(|facet| facet.value);
+    fn compare_counts(&mut self, old: &SimpleType, new: &SimpleType) {
+        let value = |facet: &Option<FacetValue<usize>>| facet.as_ref().map(|facet| facet.value);
         // An exact length is both a smallest and a largest one.
-        let least = |simple: &Simple| value(&simple.length).or(value(&simple.min_length)).unwrap_or(0);
+        let least = |simple: &SimpleType| value(&simple.length).or(value(&simple.min_length)).unwrap_or(0);
         let most =
-            |simple: &Simple| value(&simple.length).or(value(&simple.max_length)).unwrap_or(usize::MAX);
-        let of = |facet: &Option<Faceted<usize>>| value(facet).unwrap_or(usize::MAX);
+            |simple: &SimpleType| value(&simple.length).or(value(&simple.max_length)).unwrap_or(usize::MAX);
+        let of = |facet: &Option<FacetValue<usize>>| value(facet).unwrap_or(usize::MAX);
         let (before, after) = (least(old), least(new));
         self.compare_count("the smallest length", before, after, after > before);
         for (what, before, after) in [
@@ -206,11 +206,11 @@ fn list_values(values: &[String]) -> String {
 }
 
 /// A type in a word.
-fn name_simple(simple: &Simple) -> String {
+fn name_simple(simple: &SimpleType) -> String {
     match &simple.variety {
-        Variety::Atomic(base) if is_restricted(simple) => format!("a restricted xs:{}", base.name()),
-        Variety::Atomic(base) => format!("xs:{}", base.name()),
-        Variety::List(_) => "a list".to_owned(),
-        Variety::Union(_) => "a union".to_owned(),
+        SimpleVariety::Atomic(base) if is_restricted(simple) => format!("a restricted xs:{}", base.name()),
+        SimpleVariety::Atomic(base) => format!("xs:{}", base.name()),
+        SimpleVariety::List(_) => "a list".to_owned(),
+        SimpleVariety::Union(_) => "a union".to_owned(),
     }
 }

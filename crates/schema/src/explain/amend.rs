@@ -6,34 +6,34 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use crate::judge::builtin::{Builtin, Family};
+use crate::judge::builtin::{Builtin, TypeFamily};
 use crate::judge::value::{MATCHED, is_admitted, split_items};
 use crate::nearest::find_nearest;
-use crate::shape::{Bound, Simple, Variety};
+use crate::shape::{SimpleType, SimpleVariety, ValueBound};
 
 /// Longest list of items that a suggestion fixes or a sample contains.
 const ITEMS: usize = 100;
 
 /// A value to write instead: as close as possible to the intended value, and always one that fits.
-pub(crate) fn suggest_value(simple: &Simple, value: &str) -> Option<String> {
+pub(crate) fn suggest_value(simple: &SimpleType, value: &str) -> Option<String> {
     let mut tries = Vec::new();
     if !value.is_empty() {
         tries.extend(find_nearest(value, simple.values.iter().map(|v| v.value.as_str())).map(str::to_owned));
     }
     match &simple.variety {
-        Variety::Atomic(base) => tries.extend(of_atomic(simple, *base, value)),
-        Variety::List(item) => tries.extend(of_list(simple, item, value)),
-        Variety::Union(members) => tries.extend(of_union(members, value)),
+        SimpleVariety::Atomic(base) => tries.extend(of_atomic(simple, *base, value)),
+        SimpleVariety::List(item) => tries.extend(of_list(simple, item, value)),
+        SimpleVariety::Union(members) => tries.extend(of_union(members, value)),
     }
     tries.into_iter().find(|text| can_fit(simple, text)).or_else(|| find_sample(simple))
 }
 
-fn can_fit(simple: &Simple, text: &str) -> bool {
+fn can_fit(simple: &SimpleType, text: &str) -> bool {
     is_admitted(simple, &simple.space.normalize_value(text))
 }
 
 /// The same list with its wrong items fixed and its surplus items removed.
-fn of_list(simple: &Simple, item: &Simple, value: &str) -> Option<String> {
+fn of_list(simple: &SimpleType, item: &SimpleType, value: &str) -> Option<String> {
     let most = simple.length.as_ref().or(simple.max_length.as_ref()).map_or(ITEMS, |most| most.value);
     if split_items(value).nth(ITEMS).is_some() {
         return None;
@@ -45,10 +45,10 @@ fn of_list(simple: &Simple, item: &Simple, value: &str) -> Option<String> {
 }
 
 /// The suggestions of the members. A text member accepts nearly anything, so it comes last.
-fn of_union(members: &[Arc<Simple>], value: &str) -> Vec<String> {
-    let is_text = |member: &&Arc<Simple>| matches!(&member.variety, Variety::Atomic(base) if base.family() == Family::Text && !member.has_facets());
+fn of_union(members: &[Arc<SimpleType>], value: &str) -> Vec<String> {
+    let is_text = |member: &&Arc<SimpleType>| matches!(&member.variety, SimpleVariety::Atomic(base) if base.family() == TypeFamily::Text && !member.has_facets());
     let (texts, others): (Vec<_>, Vec<_>) = members.iter().partition(is_text);
-    let near = |member: &Arc<Simple>| {
+    let near = |member: &Arc<SimpleType>| {
         let value = member.space.normalize_value(value);
         find_nearest(&value, member.values.iter().map(|v| v.value.as_str())).map(str::to_owned)
     };
@@ -59,7 +59,7 @@ fn of_union(members: &[Arc<Simple>], value: &str) -> Vec<String> {
     nearest.into_iter().chain(all).collect()
 }
 
-fn of_atomic(simple: &Simple, base: Builtin, value: &str) -> Vec<String> {
+fn of_atomic(simple: &SimpleType, base: Builtin, value: &str) -> Vec<String> {
     let mut tries = Vec::new();
     if !value.is_empty() {
         tries.extend(respell_value(base, value));
@@ -67,8 +67,9 @@ fn of_atomic(simple: &Simple, base: Builtin, value: &str) -> Vec<String> {
     if let Some(most) = simple.length.as_ref().or(simple.max_length.as_ref()) {
         tries.push(value.chars().take(most.value).collect());
     }
-    let inclusive = |bound: &Option<Bound>| bound.as_ref().filter(|b| b.inclusive).map(|b| b.value.clone());
-    let above = |bound: &Option<Bound>| {
+    let inclusive =
+        |bound: &Option<ValueBound>| bound.as_ref().filter(|b| b.inclusive).map(|b| b.value.clone());
+    let above = |bound: &Option<ValueBound>| {
         let spelt = base.can_spell(value);
         spelt
             && bound.as_ref().is_some_and(|b| base.compare_values(value, &b.value) == Some(Ordering::Greater))
@@ -92,18 +93,18 @@ fn of_atomic(simple: &Simple, base: Builtin, value: &str) -> Vec<String> {
 fn respell_value(base: Builtin, value: &str) -> Option<String> {
     let lower = value.to_ascii_lowercase();
     match base.family() {
-        Family::Truth => match lower.as_str() {
+        TypeFamily::Truth => match lower.as_str() {
             "true" | "yes" | "on" | "y" => Some("true".to_owned()),
             "false" | "no" | "off" | "n" => Some("false".to_owned()),
             _ => None,
         },
-        Family::Whole => {
+        TypeFamily::Whole => {
             let digits: String = value.chars().filter(|c| !matches!(c, ',' | '_' | ' ' | '\'')).collect();
             let (whole, fraction) = digits.split_once('.').unwrap_or((&digits, ""));
             let exact = fraction.chars().all(|c| c == '0');
             exact.then(|| whole.trim_start_matches('+').to_owned())
         }
-        Family::Decimal | Family::Floating => {
+        TypeFamily::Decimal | TypeFamily::Floating => {
             // A comma before three digits separates thousands; before any other number it is a decimal
             // point.
             let spaceless = value.replace(['_', ' '], "");
@@ -114,7 +115,7 @@ fn respell_value(base: Builtin, value: &str) -> Option<String> {
                 _ => Some(spaceless.replace(',', "")),
             }
         }
-        Family::Moment => match base {
+        TypeFamily::Moment => match base {
             Builtin::Date => value.get(..10).map(str::to_owned),
             Builtin::DateTime => Some(value.replacen(' ', "T", 1)),
             _ => Some(format!("{value}:00")),
@@ -124,7 +125,7 @@ fn respell_value(base: Builtin, value: &str) -> Option<String> {
 }
 
 /// Some fitting value: the first of an enumeration, the shortest of a pattern, otherwise a plain value.
-pub(crate) fn find_sample(simple: &Simple) -> Option<String> {
+pub(crate) fn find_sample(simple: &SimpleType) -> Option<String> {
     let least = simple.length.as_ref().or(simple.min_length.as_ref()).map_or(0, |l| l.value);
     let mut tries: Vec<String> = simple.values.iter().map(|v| v.value.clone()).collect();
     for step in simple.patterns.iter().rev() {
@@ -133,19 +134,21 @@ pub(crate) fn find_sample(simple: &Simple) -> Option<String> {
         );
     }
     match &simple.variety {
-        Variety::Atomic(base) => tries.extend(samples_of(simple, *base)),
-        Variety::List(item) => {
+        SimpleVariety::Atomic(base) => tries.extend(samples_of(simple, *base)),
+        SimpleVariety::List(item) => {
             // One item is a better example than none, even if none is allowed.
             let count = least.max(1).min(simple.max_length.as_ref().map_or(usize::MAX, |most| most.value));
             let one = find_sample(item).filter(|_| count <= ITEMS);
             tries.extend(one.map(|one| vec![one; count].join(" ")));
         }
-        Variety::Union(members) => tries.extend(members.iter().filter_map(|member| find_sample(member))),
+        SimpleVariety::Union(members) => {
+            tries.extend(members.iter().filter_map(|member| find_sample(member)))
+        }
     }
     tries.into_iter().find(|text| can_fit(simple, text))
 }
 
-fn samples_of(simple: &Simple, base: Builtin) -> Vec<String> {
+fn samples_of(simple: &SimpleType, base: Builtin) -> Vec<String> {
     let least = simple.length.as_ref().or(simple.min_length.as_ref()).map_or(0, |l| l.value);
     let mut tries = Vec::new();
     let plain = match base {
@@ -158,7 +161,7 @@ fn samples_of(simple: &Simple, base: Builtin) -> Vec<String> {
         Builtin::Hex => &["00"],
         Builtin::Language => &["en"],
         Builtin::AnyUri => &["https://example.org/"],
-        _ if matches!(base.family(), Family::Whole | Family::Decimal | Family::Floating) => {
+        _ if matches!(base.family(), TypeFamily::Whole | TypeFamily::Decimal | TypeFamily::Floating) => {
             &["1", "0", "-1", "0.5"]
         }
         _ => &["text"],
@@ -166,7 +169,7 @@ fn samples_of(simple: &Simple, base: Builtin) -> Vec<String> {
     tries.extend(plain.iter().map(|p| (*p).to_owned()));
     tries.extend(simple.least.iter().chain(&simple.most).map(|bound| bound.value.clone()));
     tries.extend(step_beside(&simple.least, 1.0).into_iter().chain(step_beside(&simple.most, -1.0)));
-    if base.family() == Family::Text && least <= MATCHED {
+    if base.family() == TypeFamily::Text && least <= MATCHED {
         let most = simple.max_length.as_ref().map_or(usize::MAX, |most| most.value);
         tries.push("text".chars().cycle().take(least.max(4).min(most)).collect());
     }
@@ -186,7 +189,7 @@ fn samples_of(simple: &Simple, base: Builtin) -> Vec<String> {
 }
 
 /// A number next to an exclusive bound.
-fn step_beside(bound: &Option<Bound>, step: f64) -> Option<String> {
+fn step_beside(bound: &Option<ValueBound>, step: f64) -> Option<String> {
     let value: f64 = bound.as_ref().filter(|b| !b.inclusive)?.value.parse().ok()?;
     Some((value + step).to_string())
 }

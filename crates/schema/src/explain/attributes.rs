@@ -2,20 +2,20 @@
 //!
 //! An element and its declared attributes come in; a `PayloadFinding` goes out, or nothing.
 
-use crate::explain::{INSTANCE, Role, Said, Spot, Walk};
+use crate::explain::{FindingWords, INSTANCE, PayloadRole, PayloadSpot, PayloadWalk};
 use crate::explain::{amend, describe, wording};
 use crate::finding::PayloadFinding;
 use crate::judge::check_value;
-use crate::judge::value::Wrong;
+use crate::judge::value::WrongValue;
 use crate::nearest::find_nearest;
 use crate::shape::AttributeUse;
-use crate::tree::{Attribute, Element};
+use crate::tree::{ElementAttribute, XmlElement};
 
-impl Walk<'_> {
+impl PayloadWalk<'_> {
     pub(crate) fn check_attributes(
         &self,
-        spot: &Spot<'_>,
-        role: Role<'_>,
+        spot: &PayloadSpot<'_>,
+        role: PayloadRole<'_>,
         declared: &[AttributeUse],
     ) -> Option<PayloadFinding> {
         for attribute in &spot.element.attributes {
@@ -42,9 +42,9 @@ impl Walk<'_> {
     /// required one.
     fn unknown_attribute(
         &self,
-        spot: &Spot<'_>,
-        role: Role<'_>,
-        attribute: &Attribute,
+        spot: &PayloadSpot<'_>,
+        role: PayloadRole<'_>,
+        attribute: &ElementAttribute,
         declared: &[AttributeUse],
     ) -> PayloadFinding {
         let element = spot.element;
@@ -77,7 +77,7 @@ impl Walk<'_> {
             let all: Vec<String> = declared.iter().map(wording::name_attribute).collect();
             format!("attributes of {}: {}", element.name.local, all.join("; "))
         };
-        let said = Said {
+        let said = FindingWords {
             message,
             expected,
             received: self.source.show_element(element),
@@ -93,7 +93,12 @@ impl Walk<'_> {
         self.make_finding(attribute_path(spot, key), self.source.attribute_offset(element, key), said)
     }
 
-    fn wrong_attribute(&self, spot: &Spot<'_>, known: &AttributeUse, wrong: Wrong) -> PayloadFinding {
+    fn wrong_attribute(
+        &self,
+        spot: &PayloadSpot<'_>,
+        known: &AttributeUse,
+        wrong: WrongValue,
+    ) -> PayloadFinding {
         let element = spot.element;
         let edited = wrong.instead.as_ref().and_then(|instead| {
             self.source.with_head(element, |attributes| {
@@ -102,7 +107,7 @@ impl Walk<'_> {
                 }
             })
         });
-        let said = Said {
+        let said = FindingWords {
             message: format!("{}: {}", known.name, wrong.words),
             expected: wording::name_attribute(known),
             received: self.source.show_element(element),
@@ -113,7 +118,7 @@ impl Walk<'_> {
         self.make_finding(attribute_path(spot, &known.name), offset, said)
     }
 
-    fn missing_attribute(&self, spot: &Spot<'_>, missing: &AttributeUse) -> PayloadFinding {
+    fn missing_attribute(&self, spot: &PayloadSpot<'_>, missing: &AttributeUse) -> PayloadFinding {
         let element = spot.element;
         let sample = amend::find_sample(&missing.simple);
         let edited = sample.as_ref().and_then(|sample| {
@@ -121,7 +126,7 @@ impl Walk<'_> {
                 attributes.push((missing.name.clone(), sample.clone()));
             })
         });
-        let said = Said {
+        let said = FindingWords {
             message: format!("{}: the attribute {} is missing", element.name.local, missing.name),
             expected: wording::name_attribute(missing),
             received: self.source.show_element(element),
@@ -133,14 +138,14 @@ impl Walk<'_> {
 
     /// The first element that chooses its own type. The judge refused the payload and nothing else is wrong with
     /// it, so the type is unknown, is not allowed here, or is violated.
-    pub(crate) fn chosen_type(&self, spot: &Spot<'_>) -> Option<PayloadFinding> {
+    pub(crate) fn chosen_type(&self, spot: &PayloadSpot<'_>) -> Option<PayloadFinding> {
         let element = spot.element;
         if let Some(chosen) = element.attributes.iter().find(|a| a.name.is_named(INSTANCE, "type")) {
             let (name, key) = (&element.name.local, chosen.key.as_str());
             let value = describe::quote_value(&chosen.value);
             let edited =
                 self.source.with_head(element, |attributes| attributes.retain(|(known, _)| known != key));
-            let said = Said {
+            let said = FindingWords {
                 message: format!("{name}: {key}={value} does not fit: the schema says which type {name} has"),
                 expected: format!("{name} without {key}"),
                 received: self.source.show_element(element),
@@ -150,14 +155,14 @@ impl Walk<'_> {
             let offset = self.source.attribute_offset(element, key);
             return Some(self.make_finding(attribute_path(spot, key), offset, said));
         }
-        let siblings: Vec<&Element> = element.children().collect();
-        siblings
-            .iter()
-            .find_map(|child| self.chosen_type(&Spot { up: Some(spot), element: child, siblings: &siblings }))
+        let siblings: Vec<&XmlElement> = element.children().collect();
+        siblings.iter().find_map(|child| {
+            self.chosen_type(&PayloadSpot { up: Some(spot), element: child, siblings: &siblings })
+        })
     }
 }
 
-fn is_missing(element: &Element, declared: &AttributeUse) -> bool {
+fn is_missing(element: &XmlElement, declared: &AttributeUse) -> bool {
     declared.required && element.find_attribute(&declared.name).is_none()
 }
 
@@ -169,6 +174,6 @@ fn attribute_words(attribute: &AttributeUse, value: Option<String>) -> String {
     }
 }
 
-fn attribute_path(spot: &Spot<'_>, key: &str) -> String {
+fn attribute_path(spot: &PayloadSpot<'_>, key: &str) -> String {
     format!("{}/@{key}", spot.path())
 }

@@ -4,8 +4,8 @@
 
 use std::sync::Arc;
 
-use crate::judge::builtin::{Builtin, Family};
-use crate::shape::{Bound, Simple, Variety};
+use crate::judge::builtin::{Builtin, TypeFamily};
+use crate::shape::{SimpleType, SimpleVariety, ValueBound};
 
 /// Longest value that a description quotes.
 const QUOTED: usize = 60;
@@ -17,20 +17,20 @@ pub(crate) const LISTED: usize = 24;
 pub(crate) const MEMBERS: usize = 12;
 
 /// The type in words: `whole number, 1 to 100`.
-pub(crate) fn describe_simple(simple: &Simple) -> String {
+pub(crate) fn describe_simple(simple: &SimpleType) -> String {
     if !simple.values.is_empty() {
         return join_parts(&["one of ", &list_values(simple)]);
     }
     let mut words = match &simple.variety {
-        Variety::Atomic(base) => vec![name_kind(*base).to_owned()],
+        SimpleVariety::Atomic(base) => vec![name_kind(*base).to_owned()],
         // The number of items comes first: after the item's own words it would seem to belong to them.
-        Variety::List(item) => {
+        SimpleVariety::List(item) => {
             let count = length_words(simple).unwrap_or_else(|| "items".to_owned());
             vec![join_parts(&[&count, " parted by blanks, each: ", &bracket_range(item)])]
         }
-        Variety::Union(members) => vec![union_words(members)],
+        SimpleVariety::Union(members) => vec![union_words(members)],
     };
-    if let Variety::Atomic(base) = simple.variety {
+    if let SimpleVariety::Atomic(base) = simple.variety {
         words.extend(range_words(simple, base));
         words.extend(length_words(simple));
     }
@@ -47,7 +47,7 @@ pub(crate) fn describe_simple(simple: &Simple) -> String {
                 words.extend(explain_pattern(source).map(|plain| plain.to_owned()))
             }
             // The description of `xs:boolean` does not mention its other spellings anyway.
-            [TRUE_OR_FALSE] if matches!(simple.variety, Variety::Atomic(Builtin::Boolean)) => {}
+            [TRUE_OR_FALSE] if matches!(simple.variety, SimpleVariety::Atomic(Builtin::Boolean)) => {}
             _ => words.push(join_parts(&["matching ", &sources.join(" or ")])),
         }
     }
@@ -67,7 +67,7 @@ pub(crate) fn explain_pattern(source: &str) -> Option<&'static str> {
 }
 
 /// The members in order; they are tried in this order.
-fn union_words(members: &[Arc<Simple>]) -> String {
+fn union_words(members: &[Arc<SimpleType>]) -> String {
     let mut words: Vec<String> = members.iter().take(MEMBERS).map(|member| bracket_range(member)).collect();
     if members.len() > MEMBERS {
         words.push("more".to_owned());
@@ -76,23 +76,23 @@ fn union_words(members: &[Arc<Simple>]) -> String {
 }
 
 /// In brackets if it would otherwise run into its neighbours.
-fn bracket_range(simple: &Simple) -> String {
+fn bracket_range(simple: &SimpleType) -> String {
     let words = describe_simple(simple);
     if [", ", ": "].iter().any(|part| words.contains(part)) { join_parts(&["[", &words, "]"]) } else { words }
 }
 
-pub(crate) fn range_words(simple: &Simple, base: Builtin) -> Option<String> {
+pub(crate) fn range_words(simple: &SimpleType, base: Builtin) -> Option<String> {
     // A reader cannot act on the limits of the 64-bit types.
     let small = !matches!(base, Builtin::Long | Builtin::UnsignedLong);
     let (low, high) = base.limits();
     let limit = |value: Option<&str>| {
-        value.map(|value| Bound { value: value.to_owned(), inclusive: true, fragment: String::new() })
+        value.map(|value| ValueBound { value: value.to_owned(), inclusive: true, fragment: String::new() })
     };
     // Nor on those of JSON.
-    let said = |bound: &Option<Bound>| bound.clone().filter(|bound| !is_edge(base, bound));
+    let said = |bound: &Option<ValueBound>| bound.clone().filter(|bound| !is_edge(base, bound));
     let least = said(&simple.least).or_else(|| limit(low.filter(|low| small || *low == "0")));
     let most = said(&simple.most).or_else(|| limit(high.filter(|_| small)));
-    let side = |bound: &Bound, inclusive: &str, exclusive: &str| {
+    let side = |bound: &ValueBound, inclusive: &str, exclusive: &str| {
         join_parts(&[if bound.inclusive { inclusive } else { exclusive }, &bound.value])
     };
     match (least, most) {
@@ -112,7 +112,7 @@ pub(crate) fn range_words(simple: &Simple, base: Builtin) -> Option<String> {
 
 /// Whether a bound only says that a JSON reader can hold the number: the largest double, or the largest whole number
 /// that a double holds exactly.
-pub(crate) fn is_edge(base: Builtin, bound: &Bound) -> bool {
+pub(crate) fn is_edge(base: Builtin, bound: &ValueBound) -> bool {
     let value = bound.value.trim_start_matches('-');
     bound.inclusive
         && match base {
@@ -122,7 +122,7 @@ pub(crate) fn is_edge(base: Builtin, bound: &Bound) -> bool {
         }
 }
 
-pub(crate) fn length_words(simple: &Simple) -> Option<String> {
+pub(crate) fn length_words(simple: &SimpleType) -> Option<String> {
     let count = |n: usize| spell_count(simple, n);
     match (&simple.length, &simple.min_length, &simple.max_length) {
         (Some(exact), ..) => Some(join_parts(&["exactly ", &count(exact.value)])),
@@ -138,16 +138,16 @@ pub(crate) fn length_words(simple: &Simple) -> Option<String> {
     }
 }
 
-pub(crate) fn spell_count(simple: &Simple, count: usize) -> String {
+pub(crate) fn spell_count(simple: &SimpleType, count: usize) -> String {
     let unit = match &simple.variety {
-        Variety::Atomic(base) if base.family() == Family::Bytes => " byte",
-        Variety::Atomic(_) => " character",
-        Variety::List(_) | Variety::Union(_) => " item",
+        SimpleVariety::Atomic(base) if base.family() == TypeFamily::Bytes => " byte",
+        SimpleVariety::Atomic(_) => " character",
+        SimpleVariety::List(_) | SimpleVariety::Union(_) => " item",
     };
     join_parts(&[&count.to_string(), unit, if count == 1 { "" } else { "s" }])
 }
 
-pub(crate) fn list_values(simple: &Simple) -> String {
+pub(crate) fn list_values(simple: &SimpleType) -> String {
     let mut values: Vec<&str> = simple.values.iter().take(LISTED).map(|v| v.value.as_str()).collect();
     let more = simple.values.len().saturating_sub(LISTED);
     let tail = join_parts(&["and ", &more.to_string(), " more"]);
@@ -168,7 +168,7 @@ pub(crate) fn quote_value(value: &str) -> String {
 
 pub(crate) fn choose_article(base: Builtin) -> &'static str {
     match base.family() {
-        Family::Truth | Family::Bytes => "",
+        TypeFamily::Truth | TypeFamily::Bytes => "",
         _ if name_kind(base) == "text" => "",
         _ => "a ",
     }

@@ -8,9 +8,9 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet};
 
-use crate::judge::positions::{Graph, Symbol};
-use crate::shape::{Declaration, Particle, Term};
-use crate::tree::Element;
+use crate::judge::positions::{ContentSymbol, PositionGraph};
+use crate::shape::{ContentParticle, ElementDeclaration, ParticleTerm};
+use crate::tree::XmlElement;
 
 /// States to examine before the search gives up.
 const STATES: usize = 20_000;
@@ -30,7 +30,7 @@ const ADD_ANY: u32 = 3000;
 
 /// How a child can become another element.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Rewrite {
+pub(crate) enum ElementRewrite {
     /// The child probably meant this name.
     Meant,
     /// The content fits under this name.
@@ -40,7 +40,7 @@ pub(crate) enum Rewrite {
 }
 
 /// One edit of the children; a `before` equal to the number of children is the end.
-pub(crate) enum Edit<'m> {
+pub(crate) enum ContentEdit<'m> {
     Move {
         child: usize,
         before: usize,
@@ -50,11 +50,11 @@ pub(crate) enum Edit<'m> {
     },
     Replace {
         child: usize,
-        by: &'m Declaration,
-        how: Rewrite,
+        by: &'m ElementDeclaration,
+        how: ElementRewrite,
     },
     Add {
-        elements: Vec<&'m Declaration>,
+        elements: Vec<&'m ElementDeclaration>,
         before: usize,
     },
     /// Add an element of any other namespace.
@@ -63,7 +63,7 @@ pub(crate) enum Edit<'m> {
     },
 }
 
-impl Edit<'_> {
+impl ContentEdit<'_> {
     /// The child at which the edit begins.
     fn place(&self) -> usize {
         match self {
@@ -75,28 +75,31 @@ impl Edit<'_> {
 
 /// The edit of a shortest list that is nearest to the child at which the match stopped.
 pub(crate) fn find_nearest<'m>(
-    particle: &'m Particle,
-    children: &[&Element],
+    particle: &'m ContentParticle,
+    children: &[&XmlElement],
     stop: usize,
-    rewrite: &dyn Fn(usize, &Declaration) -> Rewrite,
-) -> Option<Edit<'m>> {
+    rewrite: &dyn Fn(usize, &ElementDeclaration) -> ElementRewrite,
+) -> Option<ContentEdit<'m>> {
     let edits = match &particle.term {
-        Term::All(parts) => in_any_order(parts, children, rewrite),
-        _ => Search::new(Graph::from_particle(particle, children.len())?, children, stop, rewrite).run()?,
+        ParticleTerm::All(parts) => in_any_order(parts, children, rewrite),
+        _ => {
+            EditSearch::new(PositionGraph::from_particle(particle, children.len())?, children, stop, rewrite)
+                .run()?
+        }
     };
     edits.into_iter().min_by_key(|edit| edit.place().abs_diff(stop))
 }
 
 /// `xs:all`: the order does not matter and every member comes at most once.
 fn in_any_order<'m>(
-    parts: &'m [Particle],
-    children: &[&Element],
-    rewrite: &dyn Fn(usize, &Declaration) -> Rewrite,
-) -> Vec<Edit<'m>> {
-    let mut absent: Vec<(&'m Declaration, bool)> = Vec::new();
+    parts: &'m [ContentParticle],
+    children: &[&XmlElement],
+    rewrite: &dyn Fn(usize, &ElementDeclaration) -> ElementRewrite,
+) -> Vec<ContentEdit<'m>> {
+    let mut absent: Vec<(&'m ElementDeclaration, bool)> = Vec::new();
     let mut placed = HashSet::new();
     for part in parts {
-        let Term::Element(declaration) = &part.term else { continue };
+        let ParticleTerm::Element(declaration) = &part.term else { continue };
         match children.iter().position(|c| c.name.is_named(&declaration.namespace, &declaration.name)) {
             Some(at) => drop(placed.insert(at)),
             None => absent.push((declaration, part.min > 0)),
@@ -105,92 +108,93 @@ fn in_any_order<'m>(
     let mut edits = Vec::new();
     let mut surplus: Vec<usize> = (0..children.len()).filter(|at| !placed.contains(at)).collect();
     // First the names that were probably meant, then anything that can become a required member.
-    let rounds = [(false, Rewrite::Meant), (true, Rewrite::Fits), (true, Rewrite::Made)];
+    let rounds = [(false, ElementRewrite::Meant), (true, ElementRewrite::Fits), (true, ElementRewrite::Made)];
     for (required, how) in rounds {
         surplus.retain(|child| {
-            let wanted = |(declaration, needed): &(&'m Declaration, bool)| {
+            let wanted = |(declaration, needed): &(&'m ElementDeclaration, bool)| {
                 (*needed || !required) && rewrite(*child, declaration) == how
             };
             let Some(at) = absent.iter().position(wanted) else { return true };
             let (declaration, _) = absent.remove(at);
-            edits.push(Edit::Replace { child: *child, by: declaration, how });
+            edits.push(ContentEdit::Replace { child: *child, by: declaration, how });
             false
         });
     }
-    edits.extend(surplus.into_iter().map(|child| Edit::Leave { child }));
+    edits.extend(surplus.into_iter().map(|child| ContentEdit::Leave { child }));
     let missing: Vec<_> = absent.iter().filter(|(_, needed)| *needed).map(|(d, _)| *d).collect();
     if !missing.is_empty() {
-        edits.push(Edit::Add { elements: missing, before: children.len() });
+        edits.push(ContentEdit::Add { elements: missing, before: children.len() });
     }
     edits
 }
 
 /// Children of one name.
-type Class = u16;
+type SymbolClass = u16;
 
 /// The progress of a list of edits: the next child, the position in the content, removed children that can be
 /// put back, and inserted elements that can still be taken from later children.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-struct State {
+struct SearchState {
     child: usize,
     position: usize,
-    taken: Vec<Class>,
-    owed: Vec<Symbol>,
+    taken: Vec<SymbolClass>,
+    owed: Vec<ContentSymbol>,
     done: bool,
 }
 
 #[derive(Clone, Copy)]
-enum Step {
+enum SearchStep {
     Keep,
     /// Remove the child: for an element that was inserted earlier, or for now.
-    Take(Option<Symbol>),
+    Take(Option<ContentSymbol>),
     /// Insert an element: a removed child, or a new one.
-    Put(Symbol, Option<Class>),
-    Replace(Symbol, Rewrite),
+    Put(ContentSymbol, Option<SymbolClass>),
+    Replace(ContentSymbol, ElementRewrite),
 }
 
-struct Search<'m, 'c> {
-    graph: Graph<'m>,
+struct EditSearch<'m, 'c> {
+    graph: PositionGraph<'m>,
     /// The child at which the match stopped. Among equal lists, one that begins there wins.
     stop: usize,
-    rewrite: &'c dyn Fn(usize, &Declaration) -> Rewrite,
-    class_of: Vec<Class>,
+    rewrite: &'c dyn Fn(usize, &ElementDeclaration) -> ElementRewrite,
+    class_of: Vec<SymbolClass>,
     /// Whether children of a class fit a symbol.
     fits: Vec<Vec<bool>>,
     /// How many children from here on fit nowhere in the content.
     strangers: Vec<u32>,
     /// Every reached state: its cost, and the step and state that led to it.
-    reached: HashMap<State, (u32, Option<(State, Step)>)>,
+    reached: HashMap<SearchState, (u32, Option<(SearchState, SearchStep)>)>,
     /// States to examine: cheapest first, then the furthest, then the earlier declaration.
-    open: BinaryHeap<(Reverse<u32>, usize, Reverse<usize>, State)>,
-    rewrites: HashMap<(usize, Symbol), Rewrite>,
+    open: BinaryHeap<(Reverse<u32>, usize, Reverse<usize>, SearchState)>,
+    rewrites: HashMap<(usize, ContentSymbol), ElementRewrite>,
 }
 
-impl<'m, 'c> Search<'m, 'c> {
+impl<'m, 'c> EditSearch<'m, 'c> {
     fn new(
-        graph: Graph<'m>,
-        children: &[&Element],
+        graph: PositionGraph<'m>,
+        children: &[&XmlElement],
         stop: usize,
-        rewrite: &'c dyn Fn(usize, &Declaration) -> Rewrite,
+        rewrite: &'c dyn Fn(usize, &ElementDeclaration) -> ElementRewrite,
     ) -> Self {
         let (mut known, mut class_of, mut fits) = (HashMap::new(), Vec::new(), Vec::new());
         for child in children {
             let class =
                 *known.entry((&*child.name.namespace, child.name.local.as_str())).or_insert_with(|| {
-                    let takes = |term: &&Term| match term {
-                        Term::Element(declaration) => {
+                    let takes = |term: &&ParticleTerm| match term {
+                        ParticleTerm::Element(declaration) => {
                             child.name.is_named(&declaration.namespace, &declaration.name)
                         }
-                        Term::Wildcard(wildcard) => wildcard.can_take(&child.name.namespace),
+                        ParticleTerm::Wildcard(wildcard) => wildcard.can_take(&child.name.namespace),
                         _ => false,
                     };
                     fits.push(graph.symbols.iter().map(takes).collect::<Vec<bool>>());
                     // More names than a class can number are more than the search can examine.
-                    Class::try_from(fits.len().saturating_sub(1)).unwrap_or(Class::MAX)
+                    SymbolClass::try_from(fits.len().saturating_sub(1)).unwrap_or(SymbolClass::MAX)
                 });
             class_of.push(class);
         }
-        let stranger = |class: &Class| fits.get(usize::from(*class)).is_some_and(|row| !row.contains(&true));
+        let stranger =
+            |class: &SymbolClass| fits.get(usize::from(*class)).is_some_and(|row| !row.contains(&true));
         let mut strangers = vec![0_u32; class_of.len().saturating_add(1)];
         let mut count = 0_u32;
         for (at, class) in class_of.iter().enumerate().rev() {
@@ -203,8 +207,8 @@ impl<'m, 'c> Search<'m, 'c> {
         Self { graph, stop, rewrite, class_of, fits, strangers, reached, open, rewrites }
     }
 
-    fn run(mut self) -> Option<Vec<Edit<'m>>> {
-        let start = State { child: 0, position: 0, taken: Vec::new(), owed: Vec::new(), done: false };
+    fn run(mut self) -> Option<Vec<ContentEdit<'m>>> {
+        let start = SearchState { child: 0, position: 0, taken: Vec::new(), owed: Vec::new(), done: false };
         self.reach_state(start, 0, None);
         for _ in 0..STATES.max(self.class_of.len().saturating_mul(2)) {
             let (Reverse(estimate), .., state) = self.open.pop()?;
@@ -224,7 +228,7 @@ impl<'m, 'c> Search<'m, 'c> {
         self.strangers.get(child).copied().unwrap_or_default().saturating_mul(RENAME)
     }
 
-    fn reach_state(&mut self, state: State, cost: u32, by: Option<(State, Step)>) {
+    fn reach_state(&mut self, state: SearchState, cost: u32, by: Option<(SearchState, SearchStep)>) {
         if self.reached.get(&state).is_none_or(|(known, _)| cost < *known) {
             let estimate = cost.saturating_add(self.count_rest(state.child));
             self.open.push((Reverse(estimate), state.child, Reverse(state.position), state.clone()));
@@ -232,12 +236,12 @@ impl<'m, 'c> Search<'m, 'c> {
         }
     }
 
-    fn can_fit(&self, class: Class, symbol: Symbol) -> bool {
+    fn can_fit(&self, class: SymbolClass, symbol: ContentSymbol) -> bool {
         let row = self.fits.get(usize::from(class));
         row.and_then(|row| row.get(usize::from(symbol))).copied().unwrap_or_default()
     }
 
-    fn expand_state(&mut self, state: &State, cost: u32) {
+    fn expand_state(&mut self, state: &SearchState, cost: u32) {
         let child = self.class_of.get(state.child).copied();
         if child.is_none() && self.graph.may_end(state.position) {
             let added = state.owed.iter().map(|owed| match self.graph.find_declaration(*owed) {
@@ -246,7 +250,7 @@ impl<'m, 'c> Search<'m, 'c> {
             });
             let left = state.taken.iter().map(|_| LEAVE.saturating_sub(MOVE));
             let more = added.chain(left).fold(0_u32, u32::saturating_add);
-            self.go_to(state, cost, more, Step::Keep, |next| next.done = true);
+            self.go_to(state, cost, more, SearchStep::Keep, |next| next.done = true);
         }
         for at in 0..self.graph.list_followers(state.position).len() {
             let Some(position) = self.graph.list_followers(state.position).get(at).copied() else { continue };
@@ -258,11 +262,11 @@ impl<'m, 'c> Search<'m, 'c> {
     }
 
     /// The steps to the next position of the content.
-    fn step_forward(&mut self, state: &State, cost: u32, child: Option<Class>, position: usize) {
+    fn step_forward(&mut self, state: &SearchState, cost: u32, child: Option<SymbolClass>, position: usize) {
         let symbol = self.graph.find_symbol(position);
         match child {
             Some(class) if self.can_fit(class, symbol) => {
-                self.go_to(state, cost, 0, Step::Keep, |next| {
+                self.go_to(state, cost, 0, SearchStep::Keep, |next| {
                     next.child = next.child.saturating_add(1);
                     next.position = position;
                 });
@@ -272,46 +276,46 @@ impl<'m, 'c> Search<'m, 'c> {
         }
         for (at, class) in state.taken.iter().enumerate() {
             if self.can_fit(*class, symbol) {
-                self.go_to(state, cost, 0, Step::Put(symbol, Some(*class)), |next| {
+                self.go_to(state, cost, 0, SearchStep::Put(symbol, Some(*class)), |next| {
                     next.taken.remove(at);
                     next.position = position;
                 });
             }
         }
-        self.go_to(state, cost, MOVE, Step::Put(symbol, None), |next| {
+        self.go_to(state, cost, MOVE, SearchStep::Put(symbol, None), |next| {
             let slot = next.owed.partition_point(|owed| *owed < symbol);
             next.owed.insert(slot, symbol);
             next.position = position;
         });
     }
 
-    fn replace_child(&mut self, state: &State, cost: u32, symbol: Symbol, position: usize) {
+    fn replace_child(&mut self, state: &SearchState, cost: u32, symbol: ContentSymbol, position: usize) {
         let Some(declaration) = self.graph.find_declaration(symbol) else { return };
         let rewrite = self.rewrite;
         let how =
             *self.rewrites.entry((state.child, symbol)).or_insert_with(|| rewrite(state.child, declaration));
         let more = match how {
-            Rewrite::Meant => RENAME,
-            Rewrite::Fits => KEEP,
-            Rewrite::Made => MAKE,
+            ElementRewrite::Meant => RENAME,
+            ElementRewrite::Fits => KEEP,
+            ElementRewrite::Made => MAKE,
         };
-        self.go_to(state, cost, more, Step::Replace(symbol, how), |next| {
+        self.go_to(state, cost, more, SearchStep::Replace(symbol, how), |next| {
             next.child = next.child.saturating_add(1);
             next.position = position;
         });
     }
 
-    fn take_out(&mut self, state: &State, cost: u32, class: Class) {
+    fn take_out(&mut self, state: &SearchState, cost: u32, class: SymbolClass) {
         for (at, owed) in state.owed.iter().enumerate() {
             if self.can_fit(class, *owed) {
-                self.go_to(state, cost, 0, Step::Take(Some(*owed)), |next| {
+                self.go_to(state, cost, 0, SearchStep::Take(Some(*owed)), |next| {
                     next.child = next.child.saturating_add(1);
                     next.owed.remove(at);
                 });
             }
         }
         let useful = self.fits.get(usize::from(class)).is_some_and(|row| row.contains(&true));
-        self.go_to(state, cost, if useful { MOVE } else { LEAVE }, Step::Take(None), |next| {
+        self.go_to(state, cost, if useful { MOVE } else { LEAVE }, SearchStep::Take(None), |next| {
             next.child = next.child.saturating_add(1);
             if useful {
                 let slot = next.taken.partition_point(|taken| *taken < class);
@@ -320,7 +324,14 @@ impl<'m, 'c> Search<'m, 'c> {
         });
     }
 
-    fn go_to(&mut self, from: &State, cost: u32, more: u32, step: Step, change: impl FnOnce(&mut State)) {
+    fn go_to(
+        &mut self,
+        from: &SearchState,
+        cost: u32,
+        more: u32,
+        step: SearchStep,
+        change: impl FnOnce(&mut SearchState),
+    ) {
         let mut next = from.clone();
         change(&mut next);
         let elsewhere = u32::from(more > 0 && from.child != self.stop);
@@ -333,7 +344,7 @@ impl<'m, 'c> Search<'m, 'c> {
 
     /// The edits on the way to a state, in the order of the children. A removed and reinserted child is a
     /// move; additions at one place are one edit.
-    fn list_edits(&self, end: State) -> Vec<Edit<'m>> {
+    fn list_edits(&self, end: SearchState) -> Vec<ContentEdit<'m>> {
         let mut way = Vec::new();
         let mut at = end;
         while let Some((_, Some((before, step)))) = self.reached.get(&at) {
@@ -344,33 +355,33 @@ impl<'m, 'c> Search<'m, 'c> {
         for (state, step) in way.into_iter().rev() {
             let child = state.child;
             match step {
-                Step::Keep => {}
-                Step::Replace(symbol, how) => {
+                SearchStep::Keep => {}
+                SearchStep::Replace(symbol, how) => {
                     let by = self.graph.find_declaration(symbol);
-                    edits.extend(by.map(|by| Edit::Replace { child, by, how }));
+                    edits.extend(by.map(|by| ContentEdit::Replace { child, by, how }));
                 }
-                Step::Take(None) => taken.push((child, self.class_of.get(child).copied())),
-                Step::Put(symbol, None) => owed.push((child, symbol)),
-                Step::Take(Some(symbol)) => {
+                SearchStep::Take(None) => taken.push((child, self.class_of.get(child).copied())),
+                SearchStep::Put(symbol, None) => owed.push((child, symbol)),
+                SearchStep::Take(Some(symbol)) => {
                     if let Some(slot) = owed.iter().position(|(_, of)| *of == symbol) {
-                        edits.push(Edit::Move { child, before: owed.remove(slot).0 });
+                        edits.push(ContentEdit::Move { child, before: owed.remove(slot).0 });
                     }
                 }
-                Step::Put(_, Some(class)) => {
+                SearchStep::Put(_, Some(class)) => {
                     if let Some(slot) = taken.iter().position(|(_, of)| *of == Some(class)) {
-                        edits.push(Edit::Move { child: taken.remove(slot).0, before: child });
+                        edits.push(ContentEdit::Move { child: taken.remove(slot).0, before: child });
                     }
                 }
             }
         }
-        edits.extend(taken.into_iter().map(|(child, _)| Edit::Leave { child }));
+        edits.extend(taken.into_iter().map(|(child, _)| ContentEdit::Leave { child }));
         for (before, symbol) in owed {
             match (self.graph.find_declaration(symbol), edits.last_mut()) {
-                (None, _) => edits.push(Edit::AddAny { before }),
-                (Some(one), Some(Edit::Add { elements, before: same })) if *same == before => {
+                (None, _) => edits.push(ContentEdit::AddAny { before }),
+                (Some(one), Some(ContentEdit::Add { elements, before: same })) if *same == before => {
                     elements.push(one)
                 }
-                (Some(one), _) => edits.push(Edit::Add { elements: vec![one], before }),
+                (Some(one), _) => edits.push(ContentEdit::Add { elements: vec![one], before }),
             }
         }
         edits

@@ -4,22 +4,22 @@
 //! The place where the match of the children stopped comes in; a `PayloadFinding` goes out. This module only writes the
 //! message: `content` found the misfit, and `edits` finds the change that improves it.
 
-use crate::build::example::{self, Surroundings};
-use crate::explain::edits::{self, Edit, Rewrite};
-use crate::explain::{self, Role, Said, Spot, Walk};
+use crate::build::example::{self, ExampleSurroundings};
+use crate::explain::edits::{self, ContentEdit, ElementRewrite};
+use crate::explain::{self, FindingWords, PayloadRole, PayloadSpot, PayloadWalk};
 use crate::explain::{amend, describe, wording};
 use crate::finding::PayloadFinding;
 use crate::judge::check_value;
-use crate::judge::content::{Candidate, Stop, Taken};
+use crate::judge::content::{ContentCandidate, ContentStop, TakenChild};
 use crate::nearest::find_nearest;
-use crate::shape::{Declaration, Particle, Simple, Term};
-use crate::tree::{Element, Part};
+use crate::shape::{ContentParticle, ElementDeclaration, ParticleTerm, SimpleType};
+use crate::tree::{ElementPart, XmlElement};
 
 /// Most names to list when one of several is missing.
 const LISTED: usize = 12;
 
 /// A root element that the schema does not declare.
-pub(crate) fn unknown_root(walk: &Walk<'_>, spot: &Spot<'_>) -> PayloadFinding {
+pub(crate) fn unknown_root(walk: &PayloadWalk<'_>, spot: &PayloadSpot<'_>) -> PayloadFinding {
     let root = spot.element;
     let (name, target) = (root.name.local.as_str(), &*walk.schema.namespace);
     let names = || walk.schema.list_own().map(|element| element.name.as_str());
@@ -43,7 +43,7 @@ pub(crate) fn unknown_root(walk: &Walk<'_>, spot: &Spot<'_>) -> PayloadFinding {
         }
     });
     let declared = near.and_then(|near| walk.schema.find_global(near));
-    let said = Said {
+    let said = FindingWords {
         message,
         expected: format!("one of {} of the namespace {target}", listed.join(", ")),
         received: walk.source.show_element(root),
@@ -56,7 +56,7 @@ pub(crate) fn unknown_root(walk: &Walk<'_>, spot: &Spot<'_>) -> PayloadFinding {
     walk.make_finding(spot.path(), root.span.start, said)
 }
 
-fn namespace_words(element: &Element) -> String {
+fn namespace_words(element: &XmlElement) -> String {
     if element.name.namespace.is_empty() {
         "it has no namespace".to_owned()
     } else {
@@ -65,7 +65,7 @@ fn namespace_words(element: &Element) -> String {
 }
 
 /// The name with the element's current prefix.
-fn retag_element(element: &Element, name: &str) -> String {
+fn retag_element(element: &XmlElement, name: &str) -> String {
     match element.tag.split_once(':') {
         Some((prefix, _)) => format!("{prefix}:{name}"),
         None => name.to_owned(),
@@ -74,14 +74,14 @@ fn retag_element(element: &Element, name: &str) -> String {
 
 /// The fix of the start tag alone, if the element is too long to repeat. Not every namespace can be written into
 /// an attribute; one with a quote in it is left out.
-fn started_anew(element: &Element, name: &str, target: &str) -> String {
+fn started_anew(element: &XmlElement, name: &str, target: &str) -> String {
     let (tag, key) = declared_as(element, name, target);
     let declaration = if target.contains(['"', '<', '&']) { "…" } else { target };
     format!("write <{tag} {key}=\"{declaration}\"> instead of <{}>", element.tag)
 }
 
 /// The name of an element in another namespace, and the attribute that declares it.
-fn declared_as(element: &Element, name: &str, target: &str) -> (String, String) {
+fn declared_as(element: &XmlElement, name: &str, target: &str) -> (String, String) {
     let tag = if target.is_empty() { name.to_owned() } else { retag_element(element, name) };
     let key = match tag.split_once(':') {
         Some((prefix, _)) => format!("xmlns:{prefix}"),
@@ -92,7 +92,7 @@ fn declared_as(element: &Element, name: &str, target: &str) -> (String, String) 
 
 /// A copy of the element in the right namespace, declared on it under its current prefix. Without a namespace it
 /// loses the prefix too.
-fn move_child(walk: &Walk<'_>, element: &Element, name: &str, target: &str) -> Option<String> {
+fn move_child(walk: &PayloadWalk<'_>, element: &XmlElement, name: &str, target: &str) -> Option<String> {
     let (tag, key) = declared_as(element, name, target);
     let moved = walk.source.with_head(element, |attributes| {
         attributes.retain(|(known, _)| *known != key);
@@ -103,38 +103,38 @@ fn move_child(walk: &Walk<'_>, element: &Element, name: &str, target: &str) -> O
     }
     // First the namespace is fixed, then the name in the copy, so that both are one replacement.
     let copy = crate::tree::read_tree(moved.as_bytes()).ok()?;
-    wording::Source::new(moved.as_bytes()).rename_element(&copy, &tag)
+    wording::PayloadSource::new(moved.as_bytes()).rename_element(&copy, &tag)
 }
 
 pub(crate) fn child_of_empty(
-    walk: &Walk<'_>,
-    spot: &Spot<'_>,
-    role: Role<'_>,
-    child: &Element,
+    walk: &PayloadWalk<'_>,
+    spot: &PayloadSpot<'_>,
+    role: PayloadRole<'_>,
+    child: &XmlElement,
 ) -> PayloadFinding {
     refused_child(walk, spot, role, child, "nothing stands")
 }
 
 pub(crate) fn child_in_text(
-    walk: &Walk<'_>,
-    spot: &Spot<'_>,
-    role: Role<'_>,
-    child: &Element,
+    walk: &PayloadWalk<'_>,
+    spot: &PayloadSpot<'_>,
+    role: PayloadRole<'_>,
+    child: &XmlElement,
 ) -> PayloadFinding {
     refused_child(walk, spot, role, child, "only text stands")
 }
 
 fn refused_child(
-    walk: &Walk<'_>,
-    spot: &Spot<'_>,
-    role: Role<'_>,
-    child: &Element,
+    walk: &PayloadWalk<'_>,
+    spot: &PayloadSpot<'_>,
+    role: PayloadRole<'_>,
+    child: &XmlElement,
     words: &str,
 ) -> PayloadFinding {
-    let siblings: Vec<&Element> = spot.element.children().collect();
-    let at = Spot { up: Some(spot), element: child, siblings: &siblings };
+    let siblings: Vec<&XmlElement> = spot.element.children().collect();
+    let at = PayloadSpot { up: Some(spot), element: child, siblings: &siblings };
     let name = &child.name.local;
-    let said = Said {
+    let said = FindingWords {
         message: format!("{name}: is not allowed, {words} inside <{}>", spot.element.name.local),
         expected: wording::describe_expected(walk.schema, role),
         received: walk.source.show_element(child),
@@ -147,11 +147,11 @@ fn refused_child(
 /// A child inside an element that only takes a value. If the value is wrong even without the child, the fix is
 /// the whole element: with the text of the child if that is the value, otherwise with some value.
 pub(crate) fn child_in_value(
-    walk: &Walk<'_>,
-    spot: &Spot<'_>,
-    role: Role<'_>,
-    child: &Element,
-    simple: &Simple,
+    walk: &PayloadWalk<'_>,
+    spot: &PayloadSpot<'_>,
+    role: PayloadRole<'_>,
+    child: &XmlElement,
+    simple: &SimpleType,
 ) -> PayloadFinding {
     let mut finding = child_in_text(walk, spot, role, child);
     let element = spot.element;
@@ -173,81 +173,87 @@ pub(crate) fn child_in_value(
 }
 
 /// All text of an element, including that of its children.
-fn text_of(element: &Element) -> String {
-    let text = |part: &Part| match part {
-        Part::Text(text) => text.value.clone(),
-        Part::Element(child) => text_of(child),
+fn text_of(element: &XmlElement) -> String {
+    let text = |part: &ElementPart| match part {
+        ElementPart::Text(text) => text.value.clone(),
+        ElementPart::Element(child) => text_of(child),
     };
     element.parts.iter().map(text).collect()
 }
 
 /// All information about the place at which the children stop fitting.
-struct Misfit<'a, 'm> {
-    walk: &'a Walk<'a>,
-    spot: &'a Spot<'a>,
-    role: Role<'m>,
-    particle: &'m Particle,
-    siblings: &'a [&'a Element],
-    taken: &'a [Taken<'m>],
-    stop: &'a Stop<'m>,
-    declared: Vec<&'m Declaration>,
+struct ContentMisfit<'a, 'm> {
+    walk: &'a PayloadWalk<'a>,
+    spot: &'a PayloadSpot<'a>,
+    role: PayloadRole<'m>,
+    particle: &'m ContentParticle,
+    siblings: &'a [&'a XmlElement],
+    taken: &'a [TakenChild<'m>],
+    stop: &'a ContentStop<'m>,
+    declared: Vec<&'m ElementDeclaration>,
 }
 
 pub(crate) fn explain_stop<'m>(
-    walk: &Walk<'_>,
-    spot: &Spot<'_>,
-    role: Role<'m>,
-    particle: &'m Particle,
-    siblings: &[&Element],
-    taken: &[Taken<'m>],
-    stop: &Stop<'m>,
+    walk: &PayloadWalk<'_>,
+    spot: &PayloadSpot<'_>,
+    role: PayloadRole<'m>,
+    particle: &'m ContentParticle,
+    siblings: &[&XmlElement],
+    taken: &[TakenChild<'m>],
+    stop: &ContentStop<'m>,
 ) -> PayloadFinding {
     let mut declared = Vec::new();
     particle.term.collect_elements(&mut declared);
-    Misfit { walk, spot, role, particle, siblings, taken, stop, declared }.diagnose()
+    ContentMisfit { walk, spot, role, particle, siblings, taken, stop, declared }.diagnose()
 }
 
-impl<'m> Misfit<'_, 'm> {
+impl<'m> ContentMisfit<'_, 'm> {
     fn diagnose(&self) -> PayloadFinding {
-        let rewrite = |child: usize, to: &Declaration| self.choose_rewrite(child, to);
+        let rewrite = |child: usize, to: &ElementDeclaration| self.choose_rewrite(child, to);
         let edit = edits::find_nearest(self.particle, self.siblings, self.stop.at, &rewrite);
         let said = match edit {
-            Some(Edit::Move { child, before }) => self.report_misplaced(child, before),
-            Some(Edit::Leave { child }) => self.siblings.get(child).map(|child| self.report_surplus(child)),
-            Some(Edit::Replace { child, by, how }) => {
+            Some(ContentEdit::Move { child, before }) => self.report_misplaced(child, before),
+            Some(ContentEdit::Leave { child }) => {
+                self.siblings.get(child).map(|child| self.report_surplus(child))
+            }
+            Some(ContentEdit::Replace { child, by, how }) => {
                 self.siblings.get(child).map(|child| self.suggest_replacement(child, by, how))
             }
-            Some(Edit::Add { elements, before }) => Some(self.report_missing(&elements, before)),
-            Some(Edit::AddAny { before }) => Some(self.report_missing(&[], before)),
+            Some(ContentEdit::Add { elements, before }) => Some(self.report_missing(&elements, before)),
+            Some(ContentEdit::AddAny { before }) => Some(self.report_missing(&[], before)),
             None => None,
         };
         said.unwrap_or_else(|| self.report_unclear())
     }
 
-    fn is_declared(&self, child: &Element) -> Option<&'m Declaration> {
+    fn is_declared(&self, child: &XmlElement) -> Option<&'m ElementDeclaration> {
         self.declared.iter().copied().find(|d| child.name.is_named(&d.namespace, &d.name))
     }
 
     /// How a child can become an element of this declaration.
-    fn choose_rewrite(&self, child: usize, to: &Declaration) -> Rewrite {
-        let Some(element) = self.siblings.get(child) else { return Rewrite::Made };
+    fn choose_rewrite(&self, child: usize, to: &ElementDeclaration) -> ElementRewrite {
+        let Some(element) = self.siblings.get(child) else { return ElementRewrite::Made };
         let ours = *element.name.namespace == *to.namespace;
         let name = element.name.local.as_str();
         if !ours && name == to.name {
-            return Rewrite::Meant;
+            return ElementRewrite::Meant;
         }
         // A declared name in a wrong namespace means only that name.
         if self.declared.iter().all(|known| known.name != name) && self.is_meant(name, to) {
-            return Rewrite::Meant;
+            return ElementRewrite::Meant;
         }
-        let at = Spot { up: Some(self.spot), element, siblings: self.siblings };
-        let role = Role { declaration: to, min: 1, max: Some(1) };
-        if ours && self.walk.check_element(&at, role).is_none() { Rewrite::Fits } else { Rewrite::Made }
+        let at = PayloadSpot { up: Some(self.spot), element, siblings: self.siblings };
+        let role = PayloadRole { declaration: to, min: 1, max: Some(1) };
+        if ours && self.walk.check_element(&at, role).is_none() {
+            ElementRewrite::Fits
+        } else {
+            ElementRewrite::Made
+        }
     }
 
     /// Whether an undeclared name probably means this declaration: the nearest of the declarations possible at
     /// the stop, of those not used yet, or of all.
-    fn is_meant(&self, name: &str, to: &Declaration) -> bool {
+    fn is_meant(&self, name: &str, to: &ElementDeclaration) -> bool {
         let free = self.declared.iter().filter(|d| self.count_children(&d.name) == 0);
         let all = self.declared.iter();
         [
@@ -258,19 +264,19 @@ impl<'m> Misfit<'_, 'm> {
         .contains(&Some(to.name.as_str()))
     }
 
-    fn candidates(&self) -> impl Iterator<Item = (&Candidate<'m>, &'m Declaration)> {
+    fn candidates(&self) -> impl Iterator<Item = (&ContentCandidate<'m>, &'m ElementDeclaration)> {
         self.stop.candidates.iter().filter_map(|candidate| match &candidate.particle.term {
-            Term::Element(declaration) => Some((candidate, declaration)),
+            ParticleTerm::Element(declaration) => Some((candidate, declaration)),
             _ => None,
         })
     }
 
-    fn list_required(&self) -> Vec<&'m Declaration> {
+    fn list_required(&self) -> Vec<&'m ElementDeclaration> {
         self.candidates().filter(|(candidate, _)| candidate.required).map(|(_, d)| d).collect()
     }
 
     /// `query is missing`, `query, mode are missing`.
-    fn absent_of(&self, elements: &[&Declaration]) -> String {
+    fn absent_of(&self, elements: &[&ElementDeclaration]) -> String {
         let names: Vec<&str> = elements.iter().take(LISTED).map(|d| d.name.as_str()).collect();
         match names.as_slice() {
             [] => "an element of another namespace is missing".to_owned(),
@@ -280,10 +286,10 @@ impl<'m> Misfit<'_, 'm> {
     }
 
     /// The same; if the first one is one of several alternatives, it names all of them.
-    fn absent_words(&self, elements: &[&Declaration]) -> String {
+    fn absent_words(&self, elements: &[&ElementDeclaration]) -> String {
         let required = self.list_required();
         let is_first =
-            |other: &&Declaration| elements.first().is_some_and(|first| std::ptr::eq(*other, *first));
+            |other: &&ElementDeclaration| elements.first().is_some_and(|first| std::ptr::eq(*other, *first));
         match self.is_alternative() && required.iter().any(is_first) {
             true => self.describe_absent(&required),
             false => self.absent_of(elements),
@@ -291,7 +297,7 @@ impl<'m> Misfit<'_, 'm> {
     }
 
     /// `one of url, path is missing`.
-    fn describe_absent(&self, required: &[&Declaration]) -> String {
+    fn describe_absent(&self, required: &[&ElementDeclaration]) -> String {
         let names: Vec<&str> = required.iter().take(LISTED).map(|d| d.name.as_str()).collect();
         match names.as_slice() {
             [] | [_] => self.absent_of(required),
@@ -308,10 +314,10 @@ impl<'m> Misfit<'_, 'm> {
     }
 
     /// A new element of this declaration, under the prefix that its parent has.
-    fn make_element(&self, declaration: &Declaration) -> Option<String> {
+    fn make_element(&self, declaration: &ElementDeclaration) -> Option<String> {
         let parent = self.spot.element;
         let prefix = parent.tag.split_once(':').map(|(prefix, _)| format!("{prefix}:"));
-        let at = Surroundings {
+        let at = ExampleSurroundings {
             prefix: &prefix.unwrap_or_default(),
             bound: &parent.name.namespace,
             default: &parent.default_namespace(),
@@ -327,34 +333,39 @@ impl<'m> Misfit<'_, 'm> {
         format!("{}: {}", self.parent_name(), wording::describe_children(self.walk.schema, self.particle))
     }
 
-    fn expected_of(&self, declaration: &'m Declaration) -> String {
+    fn expected_of(&self, declaration: &'m ElementDeclaration) -> String {
         let (min, max) = find_occurs(&self.particle.term, declaration).unwrap_or((1, Some(1)));
-        wording::describe_expected(self.walk.schema, Role { declaration, min, max })
+        wording::describe_expected(self.walk.schema, PayloadRole { declaration, min, max })
     }
 
-    fn at_child(&self, child: &Element, said: Said) -> PayloadFinding {
-        let at = Spot { up: Some(self.spot), element: child, siblings: self.siblings };
+    fn at_child(&self, child: &XmlElement, said: FindingWords) -> PayloadFinding {
+        let at = PayloadSpot { up: Some(self.spot), element: child, siblings: self.siblings };
         self.walk.make_finding(at.path(), child.span.start, said)
     }
 
     /// The child has a different name than the content needs there.
-    fn suggest_replacement(&self, child: &Element, by: &'m Declaration, how: Rewrite) -> PayloadFinding {
+    fn suggest_replacement(
+        &self,
+        child: &XmlElement,
+        by: &'m ElementDeclaration,
+        how: ElementRewrite,
+    ) -> PayloadFinding {
         let name = &child.name.local;
         let parent = self.parent_name();
         let is_foreign = name.as_str() == by.name;
         let message = match how {
-            Rewrite::Meant if is_foreign => {
+            ElementRewrite::Meant if is_foreign => {
                 let wanted = if by.namespace.is_empty() { "none" } else { &by.namespace };
                 format!("{name}: {}, expected {wanted}", namespace_words(child))
             }
-            Rewrite::Meant => format!("{name}: is not known in {parent}, did you mean {}", by.name),
+            ElementRewrite::Meant => format!("{name}: is not known in {parent}, did you mean {}", by.name),
             _ if self.is_declared(child).is_some() => {
                 format!("{name}: is not allowed here; {}", self.absent_words(&[by]))
             }
             _ => format!("{}; {}", self.describe_stranger(child), self.absent_words(&[by])),
         };
         let fix = match how {
-            Rewrite::Made => match self.make_element(by) {
+            ElementRewrite::Made => match self.make_element(by) {
                 Some(made) => format!("{made} instead of <{name}>"),
                 None => format!("put an element {} in place of {name}", by.name),
             },
@@ -365,9 +376,13 @@ impl<'m> Misfit<'_, 'm> {
                 }
             }),
         };
-        let said = Said {
+        let said = FindingWords {
             message,
-            expected: if how == Rewrite::Meant { self.expected_of(by) } else { self.parent_expected() },
+            expected: if how == ElementRewrite::Meant {
+                self.expected_of(by)
+            } else {
+                self.parent_expected()
+            },
             received: self.walk.source.show_element(child),
             schema: by.fragment.clone(),
             fix,
@@ -376,7 +391,7 @@ impl<'m> Misfit<'_, 'm> {
     }
 
     /// A copy of a child as the element that was probably meant.
-    fn rewrite_child(&self, child: &Element, meant: &Declaration) -> Option<String> {
+    fn rewrite_child(&self, child: &XmlElement, meant: &ElementDeclaration) -> Option<String> {
         if *meant.namespace == *child.name.namespace {
             self.walk.source.rename_element(child, &retag_element(child, &meant.name))
         } else {
@@ -385,13 +400,14 @@ impl<'m> Misfit<'_, 'm> {
     }
 
     /// The error of a child whose name the content does not have.
-    fn describe_stranger(&self, child: &Element) -> String {
+    fn describe_stranger(&self, child: &XmlElement) -> String {
         let name = &child.name.local;
-        let wildcard = |candidate: &Candidate<'_>| matches!(candidate.particle.term, Term::Wildcard(_));
+        let wildcard =
+            |candidate: &ContentCandidate<'_>| matches!(candidate.particle.term, ParticleTerm::Wildcard(_));
         let ours = *child.name.namespace == *self.spot.element.name.namespace;
         if self.stop.candidates.iter().any(|c| c.required && wildcard(c)) {
             format!("{name}: an element of another namespace is needed in its place")
-        } else if !ours && matches!(self.taken.last(), Some(Taken::Wildcard)) {
+        } else if !ours && matches!(self.taken.last(), Some(TakenChild::Wildcard)) {
             format!("{name}: is one element too many in {}", self.parent_name())
         } else {
             format!("{name}: is not known in {}", self.parent_name())
@@ -399,7 +415,7 @@ impl<'m> Misfit<'_, 'm> {
     }
 
     /// The child must be removed.
-    fn report_surplus(&self, child: &Element) -> PayloadFinding {
+    fn report_surplus(&self, child: &XmlElement) -> PayloadFinding {
         let Some(declaration) = self.is_declared(child) else {
             let fix = format!("leave {} out", child.name.local);
             return self.report_order(child, self.role.declaration, self.describe_stranger(child), fix);
@@ -458,12 +474,12 @@ impl<'m> Misfit<'_, 'm> {
 
     fn report_order(
         &self,
-        child: &Element,
-        declaration: &'m Declaration,
+        child: &XmlElement,
+        declaration: &'m ElementDeclaration,
         message: String,
         fix: String,
     ) -> PayloadFinding {
-        let said = Said {
+        let said = FindingWords {
             message,
             expected: self.parent_expected(),
             received: self.walk.source.show_element(child),
@@ -473,11 +489,11 @@ impl<'m> Misfit<'_, 'm> {
         self.at_child(child, said)
     }
 
-    fn too_many(&self, child: &Element, declaration: &'m Declaration, max: u32) -> PayloadFinding {
+    fn too_many(&self, child: &XmlElement, declaration: &'m ElementDeclaration, max: u32) -> PayloadFinding {
         let name = &declaration.name;
         let all = self.count_children(name);
         let most = if max == 1 { "once is allowed".to_owned() } else { format!("{max} are allowed") };
-        let said = Said {
+        let said = FindingWords {
             message: format!("{name}: comes {all} times, at most {most}"),
             expected: self.expected_of(declaration),
             received: self.walk.source.show_element(child),
@@ -494,7 +510,7 @@ impl<'m> Misfit<'_, 'm> {
     }
 
     /// `query is missing`, or the message for elements that occur too rarely.
-    fn missing_words(&self, elements: &[&Declaration]) -> String {
+    fn missing_words(&self, elements: &[&ElementDeclaration]) -> String {
         let name = self.parent_name();
         let first = elements.first().filter(|first| self.count_children(&first.name) > 0);
         let Some(repeated) = first else { return format!("{name}: {}", self.absent_words(elements)) };
@@ -508,7 +524,7 @@ impl<'m> Misfit<'_, 'm> {
     }
 
     /// Missing required elements: before a child, or after the last one.
-    fn report_missing(&self, elements: &[&'m Declaration], at: usize) -> PayloadFinding {
+    fn report_missing(&self, elements: &[&'m ElementDeclaration], at: usize) -> PayloadFinding {
         let parent = self.spot.element;
         let before = self.siblings.get(at).copied();
         let offset = before
@@ -528,7 +544,7 @@ impl<'m> Misfit<'_, 'm> {
             (None, Some(made), None) => format!("add {made} at the end of <{}>", parent.tag),
             (None, None, _) => format!("write what is missing into <{}>", parent.tag),
         };
-        let said = Said {
+        let said = FindingWords {
             message: self.missing_words(elements),
             expected: first.map_or_else(|| self.parent_expected(), |first| self.expected_of(first)),
             received: self.walk.source.show_element(parent),
@@ -540,29 +556,37 @@ impl<'m> Misfit<'_, 'm> {
 }
 
 /// How often a declared element may occur, by its own particle.
-fn find_occurs(term: &Term, wanted: &Declaration) -> Option<(u32, Option<u32>)> {
-    let (Term::Sequence(parts) | Term::Choice(parts) | Term::All(parts)) = term else { return None };
+fn find_occurs(term: &ParticleTerm, wanted: &ElementDeclaration) -> Option<(u32, Option<u32>)> {
+    let (ParticleTerm::Sequence(parts) | ParticleTerm::Choice(parts) | ParticleTerm::All(parts)) = term
+    else {
+        return None;
+    };
     parts.iter().find_map(|part| match &part.term {
-        Term::Element(declaration) => std::ptr::eq(declaration, wanted).then_some((part.min, part.max)),
+        ParticleTerm::Element(declaration) => {
+            std::ptr::eq(declaration, wanted).then_some((part.min, part.max))
+        }
         group => find_occurs(group, wanted),
     })
 }
 
-fn rival_in<'m>(particle: &'m Particle, name: &str, taken: &[&str]) -> Option<&'m str> {
-    let (Term::Sequence(parts) | Term::Choice(parts) | Term::All(parts)) = &particle.term else {
+fn rival_in<'m>(particle: &'m ContentParticle, name: &str, taken: &[&str]) -> Option<&'m str> {
+    let (ParticleTerm::Sequence(parts) | ParticleTerm::Choice(parts) | ParticleTerm::All(parts)) =
+        &particle.term
+    else {
         return None;
     };
     if let Some(deeper) = parts.iter().find_map(|part| rival_in(part, name, taken)) {
         return Some(deeper);
     }
-    let is_choice = matches!(particle.term, Term::Choice(_)) && particle.max == Some(1);
-    let inside = |part: &'m Particle, wanted: &str| names_in(&part.term).into_iter().find(|n| *n == wanted);
+    let is_choice = matches!(particle.term, ParticleTerm::Choice(_)) && particle.max == Some(1);
+    let inside =
+        |part: &'m ContentParticle, wanted: &str| names_in(&part.term).into_iter().find(|n| *n == wanted);
     let own = parts.iter().position(|part| inside(part, name).is_some()).filter(|_| is_choice)?;
     let others = parts.iter().enumerate().filter(|(at, _)| *at != own);
     others.flat_map(|(_, part)| taken.iter().filter_map(move |t| inside(part, t))).next()
 }
 
-fn names_in(term: &Term) -> Vec<&str> {
+fn names_in(term: &ParticleTerm) -> Vec<&str> {
     let mut all = Vec::new();
     term.collect_elements(&mut all);
     all.into_iter().map(|declaration| declaration.name.as_str()).collect()

@@ -12,59 +12,61 @@ pub(crate) mod misfit;
 pub(crate) mod wording;
 
 use crate::build::example;
-use crate::explain::wording::Source;
+use crate::explain::wording::PayloadSource;
 use crate::finding::PayloadFinding;
 use crate::judge::check_value;
-use crate::judge::content::{self, Taken};
-use crate::judge::value::Wrong;
-use crate::shape::{Complex, Content, Declaration, Particle, Schema, Simple, Type};
-use crate::tree::{self, Element, Part, Text};
+use crate::judge::content::{self, TakenChild};
+use crate::judge::value::WrongValue;
+use crate::shape::{
+    ComplexContent, ComplexType, ContentParticle, ElementDeclaration, SchemaShape, SimpleType, TypeShape,
+};
+use crate::tree::{self, ElementPart, ElementText, XmlElement};
 
 pub(crate) const INSTANCE: &str = "http://www.w3.org/2001/XMLSchema-instance";
 
 /// The first finding. Malformed bytes give none: the gate refuses them with its own message.
-pub(crate) fn find_first(schema: &Schema, payload: &[u8]) -> Option<PayloadFinding> {
+pub(crate) fn find_first(schema: &SchemaShape, payload: &[u8]) -> Option<PayloadFinding> {
     let root = tree::read_tree(payload).ok()?;
-    let walk = Walk { schema, source: Source::new(payload), root: &root };
+    let walk = PayloadWalk { schema, source: PayloadSource::new(payload), root: &root };
     let alone = [&root];
-    let spot = Spot { up: None, element: &root, siblings: &alone };
+    let spot = PayloadSpot { up: None, element: &root, siblings: &alone };
     match schema.find_global(&root.name.local).filter(|_| *root.name.namespace == *schema.namespace) {
-        Some(declaration) => walk.check_element(&spot, Role { declaration, min: 1, max: Some(1) }),
+        Some(declaration) => walk.check_element(&spot, PayloadRole { declaration, min: 1, max: Some(1) }),
         None => Some(misfit::unknown_root(&walk, &spot)),
     }
 }
 
 /// The first finding of a payload that the judge refused. Only the judge checks a type that the document itself
 /// chose; if nothing else is wrong, that choice is.
-pub(crate) fn of_refused(schema: &Schema, payload: &[u8]) -> Option<PayloadFinding> {
+pub(crate) fn of_refused(schema: &SchemaShape, payload: &[u8]) -> Option<PayloadFinding> {
     find_first(schema, payload).or_else(|| {
         let root = tree::read_tree(payload).ok()?;
-        let walk = Walk { schema, source: Source::new(payload), root: &root };
-        walk.chosen_type(&Spot { up: None, element: &root, siblings: &[&root] })
+        let walk = PayloadWalk { schema, source: PayloadSource::new(payload), root: &root };
+        walk.chosen_type(&PayloadSpot { up: None, element: &root, siblings: &[&root] })
     })
 }
 
 /// An element with its siblings, linked to its ancestors.
 #[derive(Clone, Copy)]
-pub(crate) struct Spot<'w> {
-    pub(crate) up: Option<&'w Spot<'w>>,
-    pub(crate) element: &'w Element,
-    pub(crate) siblings: &'w [&'w Element],
+pub(crate) struct PayloadSpot<'w> {
+    pub(crate) up: Option<&'w PayloadSpot<'w>>,
+    pub(crate) element: &'w XmlElement,
+    pub(crate) siblings: &'w [&'w XmlElement],
 }
 
-impl Spot<'_> {
+impl PayloadSpot<'_> {
     /// `/order/line[2]`: numbered only among several of one name.
     pub(crate) fn path(&self) -> String {
-        let up = self.up.map(Spot::path).unwrap_or_default();
+        let up = self.up.map(PayloadSpot::path).unwrap_or_default();
         format!("{up}/{}", spell_step(self.element, self.siblings))
     }
 }
 
 /// `line[2]`: an element as the last step of its path; fixes name it the same way. Prefixes do not count: the
 /// number is among all siblings of the same local name.
-pub(crate) fn spell_step(element: &Element, siblings: &[&Element]) -> String {
+pub(crate) fn spell_step(element: &XmlElement, siblings: &[&XmlElement]) -> String {
     let name = &element.name.local;
-    let same = |other: &&&Element| other.name.local == element.name.local;
+    let same = |other: &&&XmlElement| other.name.local == element.name.local;
     if siblings.iter().filter(same).count() < 2 {
         return name.as_str().to_owned();
     }
@@ -74,14 +76,14 @@ pub(crate) fn spell_step(element: &Element, siblings: &[&Element]) -> String {
 
 /// The declaration that an element was matched to.
 #[derive(Clone, Copy)]
-pub(crate) struct Role<'m> {
-    pub(crate) declaration: &'m Declaration,
+pub(crate) struct PayloadRole<'m> {
+    pub(crate) declaration: &'m ElementDeclaration,
     pub(crate) min: u32,
     pub(crate) max: Option<u32>,
 }
 
 /// The content of a finding; the walk adds place and path.
-pub(crate) struct Said {
+pub(crate) struct FindingWords {
     pub(crate) message: String,
     pub(crate) expected: String,
     pub(crate) received: String,
@@ -89,82 +91,96 @@ pub(crate) struct Said {
     pub(crate) fix: String,
 }
 
-pub(crate) struct Walk<'w> {
-    pub(crate) schema: &'w Schema,
-    pub(crate) source: Source<'w>,
-    root: &'w Element,
+pub(crate) struct PayloadWalk<'w> {
+    pub(crate) schema: &'w SchemaShape,
+    pub(crate) source: PayloadSource<'w>,
+    root: &'w XmlElement,
 }
 
-impl Walk<'_> {
-    pub(crate) fn make_finding(&self, path: String, offset: usize, said: Said) -> PayloadFinding {
+impl PayloadWalk<'_> {
+    pub(crate) fn make_finding(&self, path: String, offset: usize, said: FindingWords) -> PayloadFinding {
         let (line, column) = self.source.find_place(offset);
-        let Said { message, expected, received, schema, fix } = said;
+        let FindingWords { message, expected, received, schema, fix } = said;
         let element = self.root.name.local.as_str().to_owned();
         PayloadFinding { element, path, offset, line, column, message, expected, received, schema, fix }
     }
 
-    pub(crate) fn check_element(&self, spot: &Spot<'_>, role: Role<'_>) -> Option<PayloadFinding> {
+    pub(crate) fn check_element(
+        &self,
+        spot: &PayloadSpot<'_>,
+        role: PayloadRole<'_>,
+    ) -> Option<PayloadFinding> {
         if spot.element.attributes.iter().any(|a| a.name.is_named(INSTANCE, "type")) {
             // The document chose another type: only the judge checks that.
             return None;
         }
         match self.schema.find_type(role.declaration.of) {
-            Type::Simple(simple) => {
+            TypeShape::Simple(simple) => {
                 self.check_attributes(spot, role, &[]).or_else(|| self.check_text(spot, role, simple))
             }
-            Type::Complex(complex) => self
+            TypeShape::Complex(complex) => self
                 .check_attributes(spot, role, &complex.attributes)
                 .or_else(|| self.check_content(spot, role, complex)),
-            Type::Anything => self.check_lax(spot),
+            TypeShape::Anything => self.check_lax(spot),
         }
     }
 
     /// Below a lax wildcard the walk examines only elements that the schema, or one that it imports, declares.
-    fn check_lax(&self, spot: &Spot<'_>) -> Option<PayloadFinding> {
+    fn check_lax(&self, spot: &PayloadSpot<'_>) -> Option<PayloadFinding> {
         let element = spot.element;
         match self.schema.global_of(&element.name.namespace, &element.name.local) {
-            Some(declaration) => self.check_element(spot, Role { declaration, min: 0, max: None }),
+            Some(declaration) => self.check_element(spot, PayloadRole { declaration, min: 0, max: None }),
             None => {
-                let siblings: Vec<&Element> = element.children().collect();
+                let siblings: Vec<&XmlElement> = element.children().collect();
                 siblings.iter().find_map(|child| {
-                    self.check_lax(&Spot { up: Some(spot), element: child, siblings: &siblings })
+                    self.check_lax(&PayloadSpot { up: Some(spot), element: child, siblings: &siblings })
                 })
             }
         }
     }
 
-    fn check_content(&self, spot: &Spot<'_>, role: Role<'_>, complex: &Complex) -> Option<PayloadFinding> {
+    fn check_content(
+        &self,
+        spot: &PayloadSpot<'_>,
+        role: PayloadRole<'_>,
+        complex: &ComplexType,
+    ) -> Option<PayloadFinding> {
         match &complex.content {
-            Content::Empty => self.check_empty(spot, role),
-            Content::Free => self.no_children(spot, role),
-            Content::Text(simple) => self.check_text(spot, role, simple),
-            Content::Children(particle) => self.check_children(spot, role, particle),
+            ComplexContent::Empty => self.check_empty(spot, role),
+            ComplexContent::Free => self.no_children(spot, role),
+            ComplexContent::Text(simple) => self.check_text(spot, role, simple),
+            ComplexContent::Children(particle) => self.check_children(spot, role, particle),
         }
     }
 
-    fn check_empty(&self, spot: &Spot<'_>, role: Role<'_>) -> Option<PayloadFinding> {
+    fn check_empty(&self, spot: &PayloadSpot<'_>, role: PayloadRole<'_>) -> Option<PayloadFinding> {
         let part = spot.element.parts.iter().find(|part| match part {
             // Blanks are text here: an element without content has no layout either.
-            Part::Text(text) => !text.is_nothing(),
-            Part::Element(_) => true,
+            ElementPart::Text(text) => !text.is_nothing(),
+            ElementPart::Element(_) => true,
         })?;
         Some(match part {
-            Part::Text(text) => self.stray_text(spot, role, text, "nothing is"),
-            Part::Element(child) => misfit::child_of_empty(self, spot, role, child),
+            ElementPart::Text(text) => self.stray_text(spot, role, text, "nothing is"),
+            ElementPart::Element(child) => misfit::child_of_empty(self, spot, role, child),
         })
     }
 
-    fn no_children(&self, spot: &Spot<'_>, role: Role<'_>) -> Option<PayloadFinding> {
+    fn no_children(&self, spot: &PayloadSpot<'_>, role: PayloadRole<'_>) -> Option<PayloadFinding> {
         let child = spot.element.children().next()?;
         Some(misfit::child_in_text(self, spot, role, child))
     }
 
-    fn check_text(&self, spot: &Spot<'_>, role: Role<'_>, simple: &Simple) -> Option<PayloadFinding> {
+    fn check_text(
+        &self,
+        spot: &PayloadSpot<'_>,
+        role: PayloadRole<'_>,
+        simple: &SimpleType,
+    ) -> Option<PayloadFinding> {
         if let Some(child) = spot.element.children().next() {
             return Some(misfit::child_in_value(self, spot, role, child, simple));
         }
         let wrong = check_value::check_value(simple, &spot.element.text())?;
-        let Wrong { words, fragment, instead } = wrong;
+        let WrongValue { words, fragment, instead } = wrong;
         let element = spot.element;
         let name = &element.name.local;
         let optional = role.min == 0;
@@ -182,7 +198,7 @@ impl Walk<'_> {
         if optional {
             fix.push_str(&format!(", or leave {name} out"));
         }
-        let said = Said {
+        let said = FindingWords {
             message: format!("{name}: {words}"),
             expected: wording::describe_expected(self.schema, role),
             received: self.source.show_element(element),
@@ -192,23 +208,30 @@ impl Walk<'_> {
         Some(self.make_finding(spot.path(), element.span.start, said))
     }
 
-    fn check_children(&self, spot: &Spot<'_>, role: Role<'_>, particle: &Particle) -> Option<PayloadFinding> {
-        let siblings: Vec<&Element> = spot.element.children().collect();
+    fn check_children(
+        &self,
+        spot: &PayloadSpot<'_>,
+        role: PayloadRole<'_>,
+        particle: &ContentParticle,
+    ) -> Option<PayloadFinding> {
+        let siblings: Vec<&XmlElement> = spot.element.children().collect();
         let laid = content::lay_children(particle, &siblings);
         let mut taken = laid.taken.iter();
         for part in &spot.element.parts {
             let child = match part {
-                Part::Text(text) if text.is_layout() => continue,
-                Part::Text(text) => return Some(self.stray_text(spot, role, text, "only elements are")),
-                Part::Element(child) => child,
+                ElementPart::Text(text) if text.is_layout() => continue,
+                ElementPart::Text(text) => {
+                    return Some(self.stray_text(spot, role, text, "only elements are"));
+                }
+                ElementPart::Element(child) => child,
             };
-            let at = Spot { up: Some(spot), element: child, siblings: &siblings };
+            let at = PayloadSpot { up: Some(spot), element: child, siblings: &siblings };
             let found = match taken.next() {
-                Some(Taken::Element(particle, declaration)) => {
-                    let role = Role { declaration, min: particle.min, max: particle.max };
+                Some(TakenChild::Element(particle, declaration)) => {
+                    let role = PayloadRole { declaration, min: particle.min, max: particle.max };
                     self.check_element(&at, role)
                 }
-                Some(Taken::Wildcard) => self.check_lax(&at),
+                Some(TakenChild::Wildcard) => self.check_lax(&at),
                 None => break,
             };
             if found.is_some() {
@@ -219,7 +242,13 @@ impl Walk<'_> {
         Some(misfit::explain_stop(self, spot, role, particle, &siblings, &laid.taken, &stop))
     }
 
-    fn stray_text(&self, spot: &Spot<'_>, role: Role<'_>, text: &Text, allowed: &str) -> PayloadFinding {
+    fn stray_text(
+        &self,
+        spot: &PayloadSpot<'_>,
+        role: PayloadRole<'_>,
+        text: &ElementText,
+        allowed: &str,
+    ) -> PayloadFinding {
         let name = &spot.element.name.local;
         let blank = text.value.trim().is_empty();
         let (what, received) = match (blank, text.quoted) {
@@ -234,7 +263,7 @@ impl Walk<'_> {
                 (format!("the text {words} stands"), words)
             }
         };
-        let said = Said {
+        let said = FindingWords {
             message: format!("{name}: {what} where {allowed} allowed"),
             expected: wording::describe_expected(self.schema, role),
             received,
@@ -254,9 +283,9 @@ impl Walk<'_> {
     }
 }
 
-fn role_holds_elements(schema: &Schema, role: Role<'_>) -> bool {
+fn role_holds_elements(schema: &SchemaShape, role: PayloadRole<'_>) -> bool {
     matches!(
         schema.find_type(role.declaration.of),
-        Type::Complex(Complex { content: Content::Children(_), .. })
+        TypeShape::Complex(ComplexType { content: ComplexContent::Children(_), .. })
     )
 }

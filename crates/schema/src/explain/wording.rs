@@ -6,9 +6,12 @@
 use quick_xml::events::{BytesStart, Event};
 use quick_xml::writer::Writer;
 
-use crate::explain::{Role, describe};
-use crate::shape::{AttributeUse, Content, Declaration, Particle, Schema, Term, Type, Wildcard};
-use crate::tree::{self, Element};
+use crate::explain::{PayloadRole, describe};
+use crate::shape::{
+    AttributeUse, ComplexContent, ContentParticle, ElementDeclaration, ElementWildcard, ParticleTerm,
+    SchemaShape, TypeShape,
+};
+use crate::tree::{self, XmlElement};
 
 /// Longest piece of a payload that is quoted whole, and longest element that a fix repeats.
 const QUOTED: usize = 400;
@@ -17,7 +20,7 @@ const QUOTED: usize = 400;
 const LISTED: usize = 400;
 
 /// `limit: whole number, 1 to 100, may be left out`.
-pub(crate) fn describe_expected(schema: &Schema, role: Role<'_>) -> String {
+pub(crate) fn describe_expected(schema: &SchemaShape, role: PayloadRole<'_>) -> String {
     let of = of_type(schema, schema.find_type(role.declaration.of));
     let mut words = format!("{}: {of}", name_declaration(schema, role.declaration));
     if let Some(times) = describe_times(role.min, role.max) {
@@ -28,7 +31,7 @@ pub(crate) fn describe_expected(schema: &Schema, role: Role<'_>) -> String {
 }
 
 /// An element's name, with its namespace if that is not the schema's own.
-fn name_declaration(schema: &Schema, declaration: &Declaration) -> String {
+fn name_declaration(schema: &SchemaShape, declaration: &ElementDeclaration) -> String {
     match &*declaration.namespace {
         namespace if *namespace == *schema.namespace => declaration.name.clone(),
         "" => format!("{} without a namespace", declaration.name),
@@ -41,40 +44,40 @@ pub(crate) fn name_attribute(attribute: &AttributeUse) -> String {
     format!("{}=\"…\": {}{optional}", attribute.name, describe::describe_simple(&attribute.simple))
 }
 
-pub(crate) fn of_type(schema: &Schema, of: &Type) -> String {
+pub(crate) fn of_type(schema: &SchemaShape, of: &TypeShape) -> String {
     match of {
-        Type::Simple(simple) => describe::describe_simple(simple),
-        Type::Complex(complex) => match &complex.content {
-            Content::Empty => "no content".to_owned(),
-            Content::Free => "text".to_owned(),
-            Content::Text(simple) => describe::describe_simple(simple),
-            Content::Children(particle) => shorten_words(describe_children(schema, particle)),
+        TypeShape::Simple(simple) => describe::describe_simple(simple),
+        TypeShape::Complex(complex) => match &complex.content {
+            ComplexContent::Empty => "no content".to_owned(),
+            ComplexContent::Free => "text".to_owned(),
+            ComplexContent::Text(simple) => describe::describe_simple(simple),
+            ComplexContent::Children(particle) => shorten_words(describe_children(schema, particle)),
         },
-        Type::Anything => "any element".to_owned(),
+        TypeShape::Anything => "any element".to_owned(),
     }
 }
 
 /// `elements in any order: query, limit (may be left out)`.
-pub(crate) fn describe_children(schema: &Schema, particle: &Particle) -> String {
+pub(crate) fn describe_children(schema: &SchemaShape, particle: &ContentParticle) -> String {
     let (lead, parts, glue) = match &particle.term {
-        Term::All(parts) => ("elements in any order: ", parts, ", "),
-        Term::Sequence(parts) if parts.len() > 1 => ("elements in this order: ", parts, ", "),
-        Term::Sequence(parts) => ("elements: ", parts, ", "),
-        Term::Choice(parts) => ("one element of: ", parts, " | "),
-        Term::Element(_) | Term::Wildcard(_) => return describe_one(schema, particle),
+        ParticleTerm::All(parts) => ("elements in any order: ", parts, ", "),
+        ParticleTerm::Sequence(parts) if parts.len() > 1 => ("elements in this order: ", parts, ", "),
+        ParticleTerm::Sequence(parts) => ("elements: ", parts, ", "),
+        ParticleTerm::Choice(parts) => ("one element of: ", parts, " | "),
+        ParticleTerm::Element(_) | ParticleTerm::Wildcard(_) => return describe_one(schema, particle),
     };
     let parts: Vec<String> = parts.iter().map(|part| describe_one(schema, part)).collect();
     let group = describe_times(particle.min, particle.max).map(|times| format!(" ({times})"));
     [lead, &parts.join(glue), &group.unwrap_or_default()].concat()
 }
 
-fn describe_one(schema: &Schema, particle: &Particle) -> String {
+fn describe_one(schema: &SchemaShape, particle: &ContentParticle) -> String {
     let inner = match &particle.term {
-        Term::Element(declaration) => name_declaration(schema, declaration),
-        Term::Wildcard(Wildcard::Any) => "any element".to_owned(),
-        Term::Wildcard(Wildcard::Other(_)) => "an element of another namespace".to_owned(),
+        ParticleTerm::Element(declaration) => name_declaration(schema, declaration),
+        ParticleTerm::Wildcard(ElementWildcard::Any) => "any element".to_owned(),
+        ParticleTerm::Wildcard(ElementWildcard::Other(_)) => "an element of another namespace".to_owned(),
         group => {
-            let alone = Particle { min: 1, max: Some(1), term: group.clone() };
+            let alone = ContentParticle { min: 1, max: Some(1), term: group.clone() };
             format!("[{}]", describe_children(schema, &alone))
         }
     };
@@ -114,11 +117,11 @@ pub(crate) fn is_short(text: &str) -> bool {
 }
 
 /// The payload as its sender wrote it.
-pub(crate) struct Source<'p> {
+pub(crate) struct PayloadSource<'p> {
     payload: &'p [u8],
 }
 
-impl<'p> Source<'p> {
+impl<'p> PayloadSource<'p> {
     pub(crate) fn new(payload: &'p [u8]) -> Self {
         Self { payload }
     }
@@ -132,26 +135,26 @@ impl<'p> Source<'p> {
         self.payload.get(from..to).and_then(|bytes| std::str::from_utf8(bytes).ok()).unwrap_or_default()
     }
 
-    pub(crate) fn cut_whole(&self, element: &Element) -> &'p str {
+    pub(crate) fn cut_whole(&self, element: &XmlElement) -> &'p str {
         self.cut_slice(element.span.start, element.span.end)
     }
 
-    fn cut_head(&self, element: &Element) -> &'p str {
+    fn cut_head(&self, element: &XmlElement) -> &'p str {
         self.cut_slice(element.span.start, element.head_end)
     }
 
     /// Whether a fix may repeat the element.
-    pub(crate) fn is_short(&self, element: &Element) -> bool {
+    pub(crate) fn is_short(&self, element: &XmlElement) -> bool {
         element.span.len() <= QUOTED
     }
 
     /// The element as written, shortened if it is long.
-    pub(crate) fn show_element(&self, element: &Element) -> String {
+    pub(crate) fn show_element(&self, element: &XmlElement) -> String {
         shorten_words(self.cut_whole(element).to_owned())
     }
 
     /// Where the end tag begins; an empty-element tag has none.
-    pub(crate) fn end_tag(&self, element: &Element) -> Option<usize> {
+    pub(crate) fn end_tag(&self, element: &XmlElement) -> Option<usize> {
         if element.head_end == element.span.end {
             return None;
         }
@@ -160,14 +163,14 @@ impl<'p> Source<'p> {
     }
 
     /// The attributes of a start tag as written, including namespace declarations.
-    pub(crate) fn head_attributes(&self, element: &Element) -> Vec<(String, String)> {
+    pub(crate) fn head_attributes(&self, element: &XmlElement) -> Vec<(String, String)> {
         tree::head_attributes(self.cut_head(element))
     }
 
     /// A copy of a short element with its attributes edited.
     pub(crate) fn with_head(
         &self,
-        element: &Element,
+        element: &XmlElement,
         edit: impl FnOnce(&mut Vec<(String, String)>),
     ) -> Option<String> {
         if !self.is_short(element) {
@@ -179,13 +182,13 @@ impl<'p> Source<'p> {
     }
 
     /// A copy of a short element under another name.
-    pub(crate) fn rename_element(&self, element: &Element, tag: &str) -> Option<String> {
+    pub(crate) fn rename_element(&self, element: &XmlElement, tag: &str) -> Option<String> {
         self.is_short(element)
             .then(|| self.rebuild_element(element, tag, &self.head_attributes(element), ""))?
     }
 
     /// A copy of a short element with more content at its end.
-    pub(crate) fn with_last(&self, element: &Element, last: &str) -> Option<String> {
+    pub(crate) fn with_last(&self, element: &XmlElement, last: &str) -> Option<String> {
         self.is_short(element)
             .then(|| self.rebuild_element(element, &element.tag, &self.head_attributes(element), last))?
     }
@@ -193,7 +196,7 @@ impl<'p> Source<'p> {
     /// Rewrites the start and end tag and keeps the content byte for byte.
     fn rebuild_element(
         &self,
-        element: &Element,
+        element: &XmlElement,
         tag: &str,
         attributes: &[(String, String)],
         last: &str,
@@ -215,7 +218,7 @@ impl<'p> Source<'p> {
     }
 
     /// The byte offset of an attribute in the start tag of an element.
-    pub(crate) fn attribute_offset(&self, element: &Element, written: &str) -> usize {
+    pub(crate) fn attribute_offset(&self, element: &XmlElement, written: &str) -> usize {
         let mut quote = None;
         let mut name_start = None;
         for (at, byte) in self.cut_head(element).bytes().enumerate() {

@@ -4,14 +4,14 @@
 //! subtraction, and in that an XSD pattern matches the whole value. The output spells all of this out. Both take
 //! letters and digits from Unicode, though not from the same edition; `\i` and `\c` are approximated.
 
-use crate::judge::automaton::{Class, Member};
-use crate::judge::pattern::Tree;
+use crate::judge::automaton::{CharacterClass, ClassMember};
+use crate::judge::pattern::PatternTree;
 
 /// White space as XSD defines it.
 const SPACE: &str = " \\t\\n\\r";
 
 /// A pattern for the whole value.
-pub(crate) fn write_whole(tree: &Tree) -> String {
+pub(crate) fn write_whole(tree: &PatternTree) -> String {
     let mut out = "^(?:".to_owned();
     write_expression(tree, &mut out);
     out.push_str(")$");
@@ -19,31 +19,34 @@ pub(crate) fn write_whole(tree: &Tree) -> String {
 }
 
 /// Whether it uses classes of letters that the two dialects do not share exactly.
-pub(crate) fn is_near(tree: &Tree) -> bool {
-    let vague = |member: &Member| {
-        matches!(member, Member::Word { .. } | Member::NameStart { .. } | Member::NameChar { .. })
+pub(crate) fn is_near(tree: &PatternTree) -> bool {
+    let vague = |member: &ClassMember| {
+        matches!(
+            member,
+            ClassMember::Word { .. } | ClassMember::NameStart { .. } | ClassMember::NameChar { .. }
+        )
     };
-    let in_class = |class: &Class| class.members.iter().any(vague);
+    let in_class = |class: &CharacterClass| class.members.iter().any(vague);
     match tree {
-        Tree::One(class) => {
+        PatternTree::One(class) => {
             in_class(class) || class.without.as_ref().is_some_and(|without| in_class(without))
         }
-        Tree::Row(parts) | Tree::Either(parts) => parts.iter().any(is_near),
-        Tree::Repeat { what, .. } => is_near(what),
+        PatternTree::Row(parts) | PatternTree::Either(parts) => parts.iter().any(is_near),
+        PatternTree::Repeat { what, .. } => is_near(what),
     }
 }
 
-fn write_expression(tree: &Tree, out: &mut String) {
+fn write_expression(tree: &PatternTree, out: &mut String) {
     match tree {
-        Tree::One(class) => out.push_str(&write_class(class)),
-        Tree::Row(parts) => parts.iter().for_each(|part| write_grouped(part, out)),
-        Tree::Either(branches) => {
+        PatternTree::One(class) => out.push_str(&write_class(class)),
+        PatternTree::Row(parts) => parts.iter().for_each(|part| write_grouped(part, out)),
+        PatternTree::Either(branches) => {
             for (at, branch) in branches.iter().enumerate() {
                 out.push_str(if at > 0 { "|" } else { "" });
                 write_expression(branch, out);
             }
         }
-        Tree::Repeat { what, least, most } => {
+        PatternTree::Repeat { what, least, most } => {
             write_grouped(what, out);
             match (least, most) {
                 (0, Some(1)) => out.push('?'),
@@ -63,10 +66,10 @@ fn write_expression(tree: &Tree, out: &mut String) {
 }
 
 /// A part with neighbours, or a repeated part.
-fn write_grouped(tree: &Tree, out: &mut String) {
+fn write_grouped(tree: &PatternTree, out: &mut String) {
     match tree {
-        Tree::One(_) | Tree::Repeat { .. } => write_expression(tree, out),
-        Tree::Row(_) | Tree::Either(_) => {
+        PatternTree::One(_) | PatternTree::Repeat { .. } => write_expression(tree, out),
+        PatternTree::Row(_) | PatternTree::Either(_) => {
             out.push_str("(?:");
             write_expression(tree, out);
             out.push(')');
@@ -74,14 +77,14 @@ fn write_grouped(tree: &Tree, out: &mut String) {
     }
 }
 
-fn write_class(class: &Class) -> String {
+fn write_class(class: &CharacterClass) -> String {
     let without = match &class.without {
         Some(without) => format!("(?!{})", write_class(without)),
         None => String::new(),
     };
     let plain: Option<String> = class.members.iter().map(|member| write_inside(*member)).collect();
     let set = match (plain, class.members.as_slice(), class.negated) {
-        (_, [Member::Char(c)], false) => escape_outside(*c),
+        (_, [ClassMember::Char(c)], false) => escape_outside(*c),
         (Some(plain), _, false) => format!("[{plain}]"),
         (Some(plain), _, true) => format!("[^{plain}]"),
         // A class with a member that is written as a complement cannot be in brackets.
@@ -95,29 +98,31 @@ fn write_class(class: &Class) -> String {
 }
 
 /// A member between brackets; `None` for a member that is written as a complement.
-fn write_inside(member: Member) -> Option<String> {
+fn write_inside(member: ClassMember) -> Option<String> {
     match member {
-        Member::Char(c) => Some(escape_bracketed(c)),
-        Member::Range(low, high) => Some(format!("{}-{}", escape_bracketed(low), escape_bracketed(high))),
-        Member::Digit { negated: false } => Some("\\p{Nd}".to_owned()),
-        Member::Digit { negated: true } => Some("\\P{Nd}".to_owned()),
-        Member::Space { negated: false } => Some(SPACE.to_owned()),
-        Member::Word { negated: true } => Some("\\p{P}\\p{Z}\\p{C}".to_owned()),
-        Member::NameStart { negated: false } => Some(":_\\p{L}\\p{Nl}".to_owned()),
-        Member::NameChar { negated: false } => Some(":_.\\-\u{b7}\\p{L}\\p{M}\\p{N}".to_owned()),
-        Member::Space { negated: true }
-        | Member::Word { negated: false }
-        | Member::NameStart { negated: true }
-        | Member::NameChar { negated: true } => None,
+        ClassMember::Char(c) => Some(escape_bracketed(c)),
+        ClassMember::Range(low, high) => {
+            Some(format!("{}-{}", escape_bracketed(low), escape_bracketed(high)))
+        }
+        ClassMember::Digit { negated: false } => Some("\\p{Nd}".to_owned()),
+        ClassMember::Digit { negated: true } => Some("\\P{Nd}".to_owned()),
+        ClassMember::Space { negated: false } => Some(SPACE.to_owned()),
+        ClassMember::Word { negated: true } => Some("\\p{P}\\p{Z}\\p{C}".to_owned()),
+        ClassMember::NameStart { negated: false } => Some(":_\\p{L}\\p{Nl}".to_owned()),
+        ClassMember::NameChar { negated: false } => Some(":_.\\-\u{b7}\\p{L}\\p{M}\\p{N}".to_owned()),
+        ClassMember::Space { negated: true }
+        | ClassMember::Word { negated: false }
+        | ClassMember::NameStart { negated: true }
+        | ClassMember::NameChar { negated: true } => None,
     }
 }
 
-fn write_alone(member: Member) -> String {
+fn write_alone(member: ClassMember) -> String {
     let (member, negated) = match member {
-        Member::Space { negated: true } => (Member::Space { negated: false }, true),
-        Member::Word { negated: false } => (Member::Word { negated: true }, true),
-        Member::NameStart { negated: true } => (Member::NameStart { negated: false }, true),
-        Member::NameChar { negated: true } => (Member::NameChar { negated: false }, true),
+        ClassMember::Space { negated: true } => (ClassMember::Space { negated: false }, true),
+        ClassMember::Word { negated: false } => (ClassMember::Word { negated: true }, true),
+        ClassMember::NameStart { negated: true } => (ClassMember::NameStart { negated: false }, true),
+        ClassMember::NameChar { negated: true } => (ClassMember::NameChar { negated: false }, true),
         other => (other, false),
     };
     let start = if negated { "[^" } else { "[" };

@@ -11,14 +11,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Map, Value, json};
 
 use crate::form::{
-    ANY, EntryMap, EntryValue, Form, Inside, OWN, Record, Slot, count_least, count_most, find_lone, is_of,
-    is_same,
+    ANY, ElementInside, EntryMap, EntryValue, JsonForm, JsonRecord, OWN, RecordSlot, count_least, count_most,
+    find_lone, is_of, is_same,
 };
-use crate::json::bonds::{Keys, Rules};
+use crate::json::bonds::{BondRules, SlotKeys};
 use crate::json::spelling;
 use crate::json::unfold;
-use crate::json::value::{self, Drawn};
-use crate::shape::{Declaration, JsonNull, Particle, Schema, Simple, Term, Type, TypeId};
+use crate::json::value::{self, DrawnValue};
+use crate::shape::{
+    ContentParticle, ElementDeclaration, JsonNull, ParticleTerm, SchemaShape, SimpleType, TypeId, TypeShape,
+};
 
 const DRAFT: &str = "https://json-schema.org/draft/2020-12/schema";
 
@@ -37,8 +39,8 @@ pub struct JsonSchema {
     pub open: Vec<String>,
 }
 
-pub(crate) fn draw_schema(schema: &Schema, root: &Declaration) -> JsonSchema {
-    let mut drawing = Drawing {
+pub(crate) fn draw_schema(schema: &SchemaShape, root: &ElementDeclaration) -> JsonSchema {
+    let mut drawing = JsonDrawing {
         schema,
         open: Vec::new(),
         uses: BTreeMap::new(),
@@ -47,7 +49,7 @@ pub(crate) fn draw_schema(schema: &Schema, root: &Declaration) -> JsonSchema {
         parts: Map::new(),
     };
     drawing.count_uses(root.of, &mut Vec::new());
-    let record = Record::of_root(schema, root.of);
+    let record = JsonRecord::of_root(schema, root.of);
     let mut drawn = Map::new();
     drawn.insert("$schema".to_owned(), Value::from(DRAFT));
     drawn.insert("title".to_owned(), Value::from(root.name.as_str()));
@@ -59,7 +61,7 @@ pub(crate) fn draw_schema(schema: &Schema, root: &Declaration) -> JsonSchema {
         drawn.insert("description".to_owned(), Value::from(words));
     }
     drawn.extend(object);
-    let Drawing { parts, mut open, .. } = drawing;
+    let JsonDrawing { parts, mut open, .. } = drawing;
     if !parts.is_empty() {
         drawn.insert("$defs".to_owned(), Value::Object(parts));
     }
@@ -67,13 +69,13 @@ pub(crate) fn draw_schema(schema: &Schema, root: &Declaration) -> JsonSchema {
     JsonSchema { schema: Value::Object(drawn), open }
 }
 
-fn describe_root(schema: &Schema, declaration: &Declaration) -> Option<(String, Value)> {
+fn describe_root(schema: &SchemaShape, declaration: &ElementDeclaration) -> Option<(String, Value)> {
     let words = schema.find_about(declaration)?;
     Some(("description".to_owned(), Value::from(words)))
 }
 
-struct Drawing<'m> {
-    schema: &'m Schema,
+struct JsonDrawing<'m> {
+    schema: &'m SchemaShape,
     open: Vec<String>,
     /// How often each type with children is used.
     uses: BTreeMap<usize, usize>,
@@ -84,7 +86,7 @@ struct Drawing<'m> {
     parts: Map<String, Value>,
 }
 
-impl<'m> Drawing<'m> {
+impl<'m> JsonDrawing<'m> {
     /// Counts the uses of a type; for the types inside it only the first time.
     fn count_uses(&mut self, id: TypeId, around: &mut Vec<usize>) {
         if around.contains(&id.0) {
@@ -95,8 +97,8 @@ impl<'m> Drawing<'m> {
         if *uses > 1 {
             return;
         }
-        if let Type::Complex(_) = self.schema.find_type(id) {
-            let record = Record::of_root(self.schema, id);
+        if let TypeShape::Complex(_) = self.schema.find_type(id) {
+            let record = JsonRecord::of_root(self.schema, id);
             around.push(id.0);
             record.slots().iter().for_each(|slot| self.count_uses(slot.declaration.of, around));
             around.pop();
@@ -112,28 +114,28 @@ impl<'m> Drawing<'m> {
         }
     }
 
-    fn draw_simple(&mut self, simple: &Simple, path: &str) -> Value {
-        let Drawn { schema, open } = value::draw_simple(simple);
+    fn draw_simple(&mut self, simple: &SimpleType, path: &str) -> Value {
+        let DrawnValue { schema, open } = value::draw_simple(simple);
         self.note_open(path, open);
         schema
     }
 
     /// The schema of one element.
-    fn draw_element(&mut self, declaration: &'m Declaration, path: &str) -> Value {
+    fn draw_element(&mut self, declaration: &'m ElementDeclaration, path: &str) -> Value {
         let path = &format!("{path}/{}", declaration.name);
-        let drawn = match Form::from_declaration(self.schema, declaration) {
-            Form::Value(simple) => self.draw_simple(simple, path),
-            Form::Text => json!({ "type": "string" }),
-            Form::Markup => self.draw_markup(path),
-            Form::Items(..) if !self.turning.contains(&declaration.of.0) => {
+        let drawn = match JsonForm::from_declaration(self.schema, declaration) {
+            JsonForm::Value(simple) => self.draw_simple(simple, path),
+            JsonForm::Text => json!({ "type": "string" }),
+            JsonForm::Markup => self.draw_markup(path),
+            JsonForm::Items(..) if !self.turning.contains(&declaration.of.0) => {
                 Value::Object(self.draw_inner(declaration, path))
             }
-            Form::Json => {
+            JsonForm::Json => {
                 self.note_open(path, vec![SPELT.to_owned()]);
                 json!({})
             }
-            Form::Null => json!({ "type": "null" }),
-            Form::Items(..) | Form::Record(_) | Form::Map(_) | Form::Choice(_) => {
+            JsonForm::Null => json!({ "type": "null" }),
+            JsonForm::Items(..) | JsonForm::Record(_) | JsonForm::Map(_) | JsonForm::Choice(_) => {
                 self.named_or_inline(declaration, path)
             }
         };
@@ -156,23 +158,23 @@ impl<'m> Drawing<'m> {
     }
 
     /// The form of a type with children, without its name.
-    fn draw_inner(&mut self, declaration: &'m Declaration, path: &str) -> Map<String, Value> {
-        let drawn = match Form::from_declaration(self.schema, declaration) {
-            Form::Items(particle, item) => {
+    fn draw_inner(&mut self, declaration: &'m ElementDeclaration, path: &str) -> Map<String, Value> {
+        let drawn = match JsonForm::from_declaration(self.schema, declaration) {
+            JsonForm::Items(particle, item) => {
                 let inner = self.draw_element(item, path);
                 make_array(inner, particle.min, particle.max)
             }
-            Form::Map(map) => self.draw_map(&map, path),
-            Form::Choice(parts) => {
+            JsonForm::Map(map) => self.draw_map(&map, path),
+            JsonForm::Choice(parts) => {
                 let mut each = Vec::new();
                 for part in parts {
-                    if let Term::Element(branch) = &part.term {
+                    if let ParticleTerm::Element(branch) = &part.term {
                         each.push(self.draw_element(branch, path));
                     }
                 }
                 json!({ "anyOf": each })
             }
-            Form::Record(record) => return self.draw_record(&record, path),
+            JsonForm::Record(record) => return self.draw_record(&record, path),
             _ => json!({}),
         };
         match drawn {
@@ -211,7 +213,7 @@ impl<'m> Drawing<'m> {
     }
 
     /// An inline form, or a reference to it if its type is used more than once or inside itself.
-    fn named_or_inline(&mut self, declaration: &'m Declaration, path: &str) -> Value {
+    fn named_or_inline(&mut self, declaration: &'m ElementDeclaration, path: &str) -> Value {
         if self.uses.get(&declaration.of.0).is_none_or(|uses| *uses < 2) {
             return Value::Object(self.draw_inner(declaration, path));
         }
@@ -229,13 +231,13 @@ impl<'m> Drawing<'m> {
         json!({ "$ref": (format!("#/$defs/{name}")) })
     }
 
-    fn draw_record(&mut self, record: &Record<'m>, path: &str) -> Map<String, Value> {
+    fn draw_record(&mut self, record: &JsonRecord<'m>, path: &str) -> Map<String, Value> {
         let (properties, rules) = self.draw_parts(record, path);
         make_object(properties, rules)
     }
 
     /// The record of a payload, and the words for the rules between its parts, which are left open.
-    fn draw_top(&mut self, record: &Record<'m>, path: &str) -> (Map<String, Value>, Vec<String>) {
+    fn draw_top(&mut self, record: &JsonRecord<'m>, path: &str) -> (Map<String, Value>, Vec<String>) {
         let (properties, mut rules) = self.draw_parts(record, path);
         let words = rules.words();
         self.note_open(path, words.clone());
@@ -243,8 +245,8 @@ impl<'m> Drawing<'m> {
         (make_object(properties, rules), words)
     }
 
-    fn draw_parts(&mut self, record: &Record<'m>, path: &str) -> (Map<String, Value>, Rules) {
-        let (mut properties, mut rules) = (Map::new(), Rules::default());
+    fn draw_parts(&mut self, record: &JsonRecord<'m>, path: &str) -> (Map<String, Value>, BondRules) {
+        let (mut properties, mut rules) = (Map::new(), BondRules::default());
         for attribute in record.attributes {
             let key = record.name_key(attribute);
             let mut drawn = self.draw_simple(&attribute.simple, &format!("{path}/@{}", attribute.name));
@@ -261,26 +263,26 @@ impl<'m> Drawing<'m> {
             }
         }
         match record.inside {
-            Inside::Nothing => {}
-            Inside::Value(simple) => self.draw_own(&mut properties, &mut rules, Some(simple), path),
-            Inside::Text => self.draw_own(&mut properties, &mut rules, None, path),
-            Inside::Named(particle) => {
+            ElementInside::Nothing => {}
+            ElementInside::Value(simple) => self.draw_own(&mut properties, &mut rules, Some(simple), path),
+            ElementInside::Text => self.draw_own(&mut properties, &mut rules, None, path),
+            ElementInside::Named(particle) => {
                 for slot in record.slots() {
                     let drawn = self.draw_slot(particle, &slot, path);
                     properties.insert(slot.key, drawn);
                 }
                 if let Some(several) = record.wildcard() {
                     let drawn = self.draw_markup(&format!("{path}/{ANY}"));
-                    let wild = |term: &Term| matches!(term, Term::Wildcard(_));
+                    let wild = |term: &ParticleTerm| matches!(term, ParticleTerm::Wildcard(_));
                     let drawn =
                         if several { make_array(drawn, count_least(particle, &wild), None) } else { drawn };
                     properties.insert(ANY.to_owned(), drawn);
                 }
-                Keys(&record.slots()).add_needed(particle, &mut rules);
+                SlotKeys(&record.slots()).add_needed(particle, &mut rules);
                 let nulls = record.slots().into_iter().filter(|slot| is_null_when_missing(slot));
                 rules.required.extend(nulls.map(|slot| slot.key));
             }
-            Inside::Listed(particle) => {
+            ElementInside::Listed(particle) => {
                 let rows = self.draw_rows(record, particle, path);
                 properties.insert(OWN.to_owned(), rows);
                 rules.required.push(OWN.to_owned());
@@ -292,8 +294,8 @@ impl<'m> Drawing<'m> {
     fn draw_own(
         &mut self,
         properties: &mut Map<String, Value>,
-        rules: &mut Rules,
-        simple: Option<&'m Simple>,
+        rules: &mut BondRules,
+        simple: Option<&'m SimpleType>,
         path: &str,
     ) {
         let mut drawn = match simple {
@@ -308,7 +310,7 @@ impl<'m> Drawing<'m> {
     }
 
     /// The schema for the value of a child element's key.
-    fn draw_slot(&mut self, content: &'m Particle, slot: &Slot<'m>, path: &str) -> Value {
+    fn draw_slot(&mut self, content: &'m ContentParticle, slot: &RecordSlot<'m>, path: &str) -> Value {
         let drawn = self.draw_element(slot.declaration, path);
         if !slot.many {
             let is_nullable = slot.declaration.marks.null != JsonNull::Never;
@@ -319,12 +321,12 @@ impl<'m> Drawing<'m> {
         };
         let words = format!("which numbers of {} a group that repeats allows", slot.key);
         self.note_open(path, vec![words]);
-        let is_it = |term: &Term| is_of(term, slot.declaration);
+        let is_it = |term: &ParticleTerm| is_of(term, slot.declaration);
         make_array(drawn, count_least(group, &is_it), count_most(group, &is_it))
     }
 
     /// Children whose order matters: a list of objects with one key each.
-    fn draw_rows(&mut self, record: &Record<'m>, particle: &'m Particle, path: &str) -> Value {
+    fn draw_rows(&mut self, record: &JsonRecord<'m>, particle: &'m ContentParticle, path: &str) -> Value {
         let mut kinds = Vec::new();
         let mut row = |key: &str, drawn: Value| {
             let properties = Map::from_iter([(key.to_owned(), drawn)]);
@@ -341,7 +343,7 @@ impl<'m> Drawing<'m> {
         let names: Vec<String> = record.slots().into_iter().map(|slot| slot.key).collect();
         let words = format!("the order and number of {}", names.join(", "));
         self.note_open(path, vec![words]);
-        let any = |_: &Term| true;
+        let any = |_: &ParticleTerm| true;
         let mut drawn =
             make_array(json!({ "anyOf": kinds }), count_least(particle, &any), count_most(particle, &any));
         if let Value::Object(fields) = &mut drawn {
@@ -352,7 +354,7 @@ impl<'m> Drawing<'m> {
     }
 }
 
-fn is_null_when_missing(slot: &Slot<'_>) -> bool {
+fn is_null_when_missing(slot: &RecordSlot<'_>) -> bool {
     slot.declaration.marks.null == JsonNull::Missing
 }
 
@@ -367,7 +369,7 @@ fn or_null(drawn: Value) -> Value {
     Value::Object(outer)
 }
 
-fn make_object(properties: Map<String, Value>, rules: Rules) -> Map<String, Value> {
+fn make_object(properties: Map<String, Value>, rules: BondRules) -> Map<String, Value> {
     let mut drawn = Map::new();
     drawn.insert("type".to_owned(), Value::from("object"));
     drawn.insert("properties".to_owned(), Value::Object(properties));
@@ -388,13 +390,16 @@ fn make_array(items: Value, least: u32, most: Option<u32>) -> Value {
 }
 
 /// The repeating group around this only name.
-fn find_repeated<'m>(particle: &'m Particle, meant: &Declaration) -> Option<&'m Particle> {
+fn find_repeated<'m>(
+    particle: &'m ContentParticle,
+    meant: &ElementDeclaration,
+) -> Option<&'m ContentParticle> {
     match &particle.term {
-        Term::Element(_) | Term::Wildcard(_) => None,
+        ParticleTerm::Element(_) | ParticleTerm::Wildcard(_) => None,
         _ if particle.max != Some(1) => {
             Some(particle).filter(|group| find_lone(group).is_some_and(|only| is_same(only, meant)))
         }
-        Term::Sequence(parts) | Term::Choice(parts) | Term::All(parts) => {
+        ParticleTerm::Sequence(parts) | ParticleTerm::Choice(parts) | ParticleTerm::All(parts) => {
             parts.iter().find_map(|part| find_repeated(part, meant))
         }
     }

@@ -1,18 +1,18 @@
 //! One value of a simple type: its spelling in JSON and in XML.
 //!
 //! A value in XML spelling comes in and a JSON value goes out, or the other way round; other code decides whether it
-//! is a value of the type. No digit is ever lost: a number that JSON readers would round becomes text. `Kind` says
+//! is a value of the type. No digit is ever lost: a number that JSON readers would round becomes text. `JsonKind` says
 //! which types this can happen to, and the JSON Schema shows it.
 
 use std::sync::Arc;
 
 use serde_json::{Map, Number, Value};
 
-use crate::build::given::{Given, Part};
+use crate::build::given::{GivenPart, GivenValue};
 use crate::explain::amend;
-use crate::judge::builtin::{Builtin, Family};
+use crate::judge::builtin::{Builtin, TypeFamily};
 use crate::judge::{check_value, value};
-use crate::shape::{Bound, Faceted, Simple, Variety};
+use crate::shape::{FacetValue, SimpleType, SimpleVariety, ValueBound};
 use systole_wire::characters::is_white;
 
 /// Digits of a decimal that survive every JSON reader, since readers keep numbers as binary fractions.
@@ -23,7 +23,7 @@ const UNFOLDED: usize = 400;
 
 /// The JSON form of a value.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Kind<'s> {
+pub(crate) enum JsonKind<'s> {
     /// Text in XML spelling, of this built-in type if it has one.
     Text(Option<Builtin>),
     Truth,
@@ -38,32 +38,36 @@ pub(crate) enum Kind<'s> {
     /// A number, or `INF`, `-INF`, `NaN` as text.
     Floating,
     /// A list with the form of each item.
-    List(&'s Simple),
+    List(&'s SimpleType),
     /// The form of the member that reads the value.
-    Union(&'s [Arc<Simple>]),
+    Union(&'s [Arc<SimpleType>]),
 }
 
-impl<'s> Kind<'s> {
-    pub(crate) fn from_simple(simple: &'s Simple) -> Self {
+impl<'s> JsonKind<'s> {
+    pub(crate) fn from_simple(simple: &'s SimpleType) -> Self {
         let digits = simple.total_digits.as_ref().map_or(usize::MAX, |most| most.value);
         match &simple.variety {
             // A boolean that excludes 1 and 0 has one spelling for each value.
-            Variety::Atomic(base) if base.family() == Family::Truth && has_no_digits(simple) => Self::Truth,
+            SimpleVariety::Atomic(base) if base.family() == TypeFamily::Truth && has_no_digits(simple) => {
+                Self::Truth
+            }
             // A pattern applies to the spelling, so the spelling must be kept.
-            Variety::Atomic(base) if !simple.patterns.is_empty() => Self::Text(Some(*base)),
+            SimpleVariety::Atomic(base) if !simple.patterns.is_empty() => Self::Text(Some(*base)),
             _ if !simple.patterns.is_empty() => Self::Text(None),
-            Variety::List(item) => Self::List(item),
-            Variety::Union(members) => Self::Union(members),
-            Variety::Atomic(base) => match base.family() {
-                Family::Truth => Self::Truth,
-                Family::Whole => {
+            SimpleVariety::List(item) => Self::List(item),
+            SimpleVariety::Union(members) => Self::Union(members),
+            SimpleVariety::Atomic(base) => match base.family() {
+                TypeFamily::Truth => Self::Truth,
+                TypeFamily::Whole => {
                     // 18 digits fit in 64 bits.
                     let small = digits <= 18 || has_64_bits(simple, *base);
                     Self::Whole { may_be_text: !small }
                 }
-                Family::Decimal => Self::Decimal { may_be_text: digits > SAFE_DIGITS },
-                Family::Floating => Self::Floating,
-                Family::Text | Family::Moment | Family::Span | Family::Bytes => Self::Text(Some(*base)),
+                TypeFamily::Decimal => Self::Decimal { may_be_text: digits > SAFE_DIGITS },
+                TypeFamily::Floating => Self::Floating,
+                TypeFamily::Text | TypeFamily::Moment | TypeFamily::Span | TypeFamily::Bytes => {
+                    Self::Text(Some(*base))
+                }
             },
         }
     }
@@ -82,14 +86,14 @@ impl<'s> Kind<'s> {
 }
 
 /// Whether a boolean excludes 1 and 0.
-fn has_no_digits(simple: &Simple) -> bool {
+fn has_no_digits(simple: &SimpleType) -> bool {
     !["1", "0"].iter().any(|digit| value::is_admitted(simple, digit))
 }
 
 /// Whether every value of a whole type fits in 64 bits, signed or unsigned.
-fn has_64_bits(simple: &Simple, base: Builtin) -> bool {
+fn has_64_bits(simple: &SimpleType, base: Builtin) -> bool {
     let (low, high) = base.limits();
-    let read = |bound: &Option<Bound>| {
+    let read = |bound: &Option<ValueBound>| {
         bound.as_ref().and_then(|bound| bound.value.trim_start_matches('+').parse::<i128>().ok())
     };
     let limit = |limit: Option<&str>| limit.and_then(|limit| limit.parse::<i128>().ok());
@@ -100,28 +104,34 @@ fn has_64_bits(simple: &Simple, base: Builtin) -> bool {
 }
 
 /// A value in JSON spelling.
-pub(crate) fn to_json(simple: &Simple, written: &str) -> Value {
+pub(crate) fn to_json(simple: &SimpleType, written: &str) -> Value {
     let mut value = simple.space.normalize_value(written);
     // One value has one form: that of the enumeration, if it is in one.
     if let Some(listed) = simple.values.iter().find(|listed| value::is_same(simple, &listed.value, &value)) {
         value.clone_from(&listed.value);
     }
-    match Kind::from_simple(simple) {
-        Kind::Truth => Value::Bool(matches!(value.as_str(), "true" | "1")),
-        Kind::Whole { .. } => Decimal::parse(&value).map_or(Value::Null, |whole| whole.whole_number()),
-        Kind::Decimal { .. } => Decimal::parse(&value).map_or(Value::Null, |decimal| decimal.to_number()),
-        Kind::Floating => write_floating(&value),
-        Kind::List(item) => value::split_items(&value).map(|one| to_json(item, one)).collect(),
-        Kind::Union(members) => match value::find_reader(members, &value) {
+    match JsonKind::from_simple(simple) {
+        JsonKind::Truth => Value::Bool(matches!(value.as_str(), "true" | "1")),
+        JsonKind::Whole { .. } => {
+            ExactDecimal::parse(&value).map_or(Value::Null, |whole| whole.whole_number())
+        }
+        JsonKind::Decimal { .. } => {
+            ExactDecimal::parse(&value).map_or(Value::Null, |decimal| decimal.to_number())
+        }
+        JsonKind::Floating => write_floating(&value),
+        JsonKind::List(item) => value::split_items(&value).map(|one| to_json(item, one)).collect(),
+        JsonKind::Union(members) => match value::find_reader(members, &value) {
             Some((member, value)) => to_json(member, &value),
             None => Value::String(value),
         },
-        Kind::Text(Some(Builtin::Base64)) if simple.patterns.is_empty() => {
+        JsonKind::Text(Some(Builtin::Base64)) if simple.patterns.is_empty() => {
             let known = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '=');
             Value::String(value.chars().filter(known).collect())
         }
-        Kind::Text(_) => Value::String(match &simple.variety {
-            Variety::Union(members) => value::find_reader(members, &value).map_or(value, |(_, value)| value),
+        JsonKind::Text(_) => Value::String(match &simple.variety {
+            SimpleVariety::Union(members) => {
+                value::find_reader(members, &value).map_or(value, |(_, value)| value)
+            }
             _ => value,
         }),
     }
@@ -134,7 +144,7 @@ pub(crate) fn write_floating(value: &str) -> Value {
         "NaN" => f64::NAN,
         _ => value.parse().unwrap_or(f64::NAN),
     };
-    let plain = Decimal::parse(value).filter(|_| read != 0.0 || !value.starts_with('-'));
+    let plain = ExactDecimal::parse(value).filter(|_| read != 0.0 || !value.starts_with('-'));
     match plain.filter(|plain| plain.digits() <= SAFE_DIGITS && plain.fraction.is_empty()) {
         Some(whole) if read.is_finite() => whole.to_number(),
         _ => Number::from_f64(read).map_or_else(|| Value::from(name_special(read)), Value::Number),
@@ -150,26 +160,28 @@ fn name_special(value: f64) -> &'static str {
 }
 
 /// A JSON value in XML spelling, or the form needed instead. Nothing is coerced.
-pub(crate) fn spell_given(simple: &Simple, given: &Given) -> Result<String, String> {
+pub(crate) fn spell_given(simple: &SimpleType, given: &GivenValue) -> Result<String, String> {
     let spelt = by_kind(simple, given)?;
     // A value of an enumeration has only the listed form.
     let listed = simple.values.iter().find(|listed| value::is_same(simple, &listed.value, &spelt));
-    let form = |listed: &Faceted<String>| to_json(simple, &listed.value);
+    let form = |listed: &FacetValue<String>| to_json(simple, &listed.value);
     match (listed.map(form), to_plain(given)) {
-        (Some(form), given) if form != given && !matches!(Kind::from_simple(simple), Kind::Floating) => {
+        (Some(form), given)
+            if form != given && !matches!(JsonKind::from_simple(simple), JsonKind::Floating) =>
+        {
             Err(format!("exactly {form}"))
         }
         _ => Ok(spelt),
     }
 }
 
-fn by_kind(simple: &Simple, given: &Given) -> Result<String, String> {
-    let kind = Kind::from_simple(simple);
+fn by_kind(simple: &SimpleType, given: &GivenValue) -> Result<String, String> {
+    let kind = JsonKind::from_simple(simple);
     let written = match (kind, given) {
-        (Kind::Text(base), Given::Text(text)) => return spell_text(simple, base, text),
-        (Kind::Truth, Given::Truth(truth)) => Some(truth.to_string()),
-        (Kind::Whole { may_be_text }, Given::Number(number)) => {
-            let whole = Decimal::parse(number).filter(|decimal| decimal.fraction.is_empty());
+        (JsonKind::Text(base), GivenValue::Text(text)) => return spell_text(simple, base, text),
+        (JsonKind::Truth, GivenValue::Truth(truth)) => Some(truth.to_string()),
+        (JsonKind::Whole { may_be_text }, GivenValue::Number(number)) => {
+            let whole = ExactDecimal::parse(number).filter(|decimal| decimal.fraction.is_empty());
             if let Some(large) =
                 whole.as_ref().filter(|whole| whole.whole_number().is_string() && may_be_text)
             {
@@ -177,40 +189,40 @@ fn by_kind(simple: &Simple, given: &Given) -> Result<String, String> {
             }
             whole.map(|whole| whole.to_text())
         }
-        (Kind::Whole { may_be_text: true }, Given::Text(text)) => {
-            let large = Decimal::parse(text).filter(|whole| whole.to_text() == *text);
+        (JsonKind::Whole { may_be_text: true }, GivenValue::Text(text)) => {
+            let large = ExactDecimal::parse(text).filter(|whole| whole.to_text() == *text);
             large
                 .filter(|whole| whole.fraction.is_empty() && whole.whole_number().is_string())
                 .map(|w| w.to_text())
         }
-        (Kind::Decimal { .. }, Given::Number(number)) => {
-            Decimal::parse(number).map(|decimal| decimal.to_text())
+        (JsonKind::Decimal { .. }, GivenValue::Number(number)) => {
+            ExactDecimal::parse(number).map(|decimal| decimal.to_text())
         }
-        (Kind::Decimal { may_be_text: true }, Given::Text(text)) => {
-            let long = |decimal: &Decimal| decimal.all_digits() > SAFE_DIGITS && !text.starts_with('+');
+        (JsonKind::Decimal { may_be_text: true }, GivenValue::Text(text)) => {
+            let long = |decimal: &ExactDecimal| decimal.all_digits() > SAFE_DIGITS && !text.starts_with('+');
             let spelt = text.starts_with(['-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9']);
             let spelt =
                 spelt && Builtin::Decimal.can_spell(text) && !text.ends_with('.') && !text.starts_with("-.");
-            Decimal::parse(text).filter(|decimal| spelt && long(decimal)).map(|_| text.clone())
+            ExactDecimal::parse(text).filter(|decimal| spelt && long(decimal)).map(|_| text.clone())
         }
-        (Kind::Floating, Given::Number(number)) => {
+        (JsonKind::Floating, GivenValue::Number(number)) => {
             if !number.parse::<f64>().is_ok_and(f64::is_finite) {
                 return Err("a number that a double can hold, at most 1.7976931348623157e308,".to_owned());
             }
             Some(number.clone())
         }
-        (Kind::Floating, Given::Text(text)) if matches!(text.as_str(), "INF" | "-INF" | "NaN") => {
+        (JsonKind::Floating, GivenValue::Text(text)) if matches!(text.as_str(), "INF" | "-INF" | "NaN") => {
             Some(text.clone())
         }
-        (Kind::List(item), Given::List(parts)) => return spell_list(item, parts),
-        (Kind::Union(members), given) => spell_union(simple, members, given),
+        (JsonKind::List(item), GivenValue::List(parts)) => return spell_list(item, parts),
+        (JsonKind::Union(members), given) => spell_union(simple, members, given),
         _ => None,
     };
     written.ok_or_else(|| kind.describe_needed().to_owned())
 }
 
 /// Text in its JSON form: without insignificant blanks.
-fn spell_text(simple: &Simple, base: Option<Builtin>, text: &str) -> Result<String, String> {
+fn spell_text(simple: &SimpleType, base: Option<Builtin>, text: &str) -> Result<String, String> {
     if simple.space.normalize_value(text) != text {
         return Err("text without blanks around it, or more than one inside,".to_owned());
     }
@@ -221,7 +233,7 @@ fn spell_text(simple: &Simple, base: Option<Builtin>, text: &str) -> Result<Stri
     Ok(text.to_owned())
 }
 
-fn spell_list(item: &Simple, parts: &[Part]) -> Result<String, String> {
+fn spell_list(item: &SimpleType, parts: &[GivenPart]) -> Result<String, String> {
     let mut items = Vec::with_capacity(parts.len());
     for part in parts {
         let one = spell_given(item, &part.given).map_err(|needed| format!("a list, each item {needed}"))?;
@@ -234,9 +246,9 @@ fn spell_list(item: &Simple, parts: &[Part]) -> Result<String, String> {
 }
 
 /// The member that a value was meant for must be the member that reads it.
-fn spell_union(simple: &Simple, members: &[Arc<Simple>], given: &Given) -> Option<String> {
+fn spell_union(simple: &SimpleType, members: &[Arc<SimpleType>], given: &GivenValue) -> Option<String> {
     let mut tried = members.iter().filter_map(|member| Some((member, spell_given(member, given).ok()?)));
-    let read_by = |member: &Simple, spelt: &str| {
+    let read_by = |member: &SimpleType, spelt: &str| {
         value::find_reader(members, spelt).is_some_and(|(reader, _)| std::ptr::eq(reader, member))
     };
     let meant = tried.clone().find(|(member, spelt)| read_by(member, spelt));
@@ -247,32 +259,32 @@ fn spell_union(simple: &Simple, members: &[Arc<Simple>], given: &Given) -> Optio
 }
 
 /// The input as a JSON value.
-fn to_plain(given: &Given) -> Value {
+fn to_plain(given: &GivenValue) -> Value {
     match given {
-        Given::Null => Value::Null,
-        Given::Truth(truth) => Value::Bool(*truth),
-        Given::Number(number) => {
-            Decimal::parse(number).map_or(Value::Null, |decimal| match decimal.to_number() {
+        GivenValue::Null => Value::Null,
+        GivenValue::Truth(truth) => Value::Bool(*truth),
+        GivenValue::Number(number) => {
+            ExactDecimal::parse(number).map_or(Value::Null, |decimal| match decimal.to_number() {
                 Value::String(_) => decimal.whole_number(),
                 number => number,
             })
         }
-        Given::Text(text) | Given::Xml(text) => Value::String(text.clone()),
-        Given::List(parts) => parts.iter().map(|part| to_plain(&part.given)).collect(),
-        Given::Record(_) => Value::Object(Map::new()),
+        GivenValue::Text(text) | GivenValue::Xml(text) => Value::String(text.clone()),
+        GivenValue::List(parts) => parts.iter().map(|part| to_plain(&part.given)).collect(),
+        GivenValue::Record(_) => Value::Object(Map::new()),
     }
 }
 
 /// The probable meaning of a value of another kind.
-pub(crate) fn suggest_meant(simple: &Simple, given: &Given) -> Option<String> {
+pub(crate) fn suggest_meant(simple: &SimpleType, given: &GivenValue) -> Option<String> {
     let spelt = match given {
-        Given::Text(text) | Given::Number(text) => text.clone(),
-        Given::Truth(truth) => truth.to_string(),
-        Given::List(parts) => match parts.as_slice() {
+        GivenValue::Text(text) | GivenValue::Number(text) => text.clone(),
+        GivenValue::Truth(truth) => truth.to_string(),
+        GivenValue::List(parts) => match parts.as_slice() {
             [only] => spell_given(simple, &only.given).ok()?,
             _ => return amend::find_sample(simple),
         },
-        Given::Null | Given::Record(_) | Given::Xml(_) => return amend::find_sample(simple),
+        GivenValue::Null | GivenValue::Record(_) | GivenValue::Xml(_) => return amend::find_sample(simple),
     };
     match check_value::check_value(simple, &spelt) {
         None => Some(spelt),
@@ -282,13 +294,13 @@ pub(crate) fn suggest_meant(simple: &Simple, given: &Given) -> Option<String> {
 
 /// An exact decimal number: digits before and after the point, without insignificant zeros.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Decimal {
+pub(crate) struct ExactDecimal {
     negative: bool,
     whole: String,
     pub(crate) fraction: String,
 }
 
-impl Decimal {
+impl ExactDecimal {
     /// Reads an XML decimal or a JSON number; the exponent is unfolded.
     pub(crate) fn parse(spelt: &str) -> Option<Self> {
         let (mantissa, exponent) = match spelt.split_once(['e', 'E']) {

@@ -11,7 +11,7 @@ use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::build::given::{Given, Part, ValueSlip, shorten_text};
+use crate::build::given::{GivenPart, GivenValue, ValueSlip, shorten_text};
 use crate::tree::{DEPTH, line_and_column};
 use systole_wire::DocumentLimits;
 
@@ -19,8 +19,8 @@ use systole_wire::DocumentLimits;
 const NESTED: usize = 3 * DEPTH;
 
 /// Reads a text; `root` is the path of the value.
-pub(crate) fn read_text(json: &[u8], root: &str) -> Result<Part, Box<ValueSlip>> {
-    let reading = Reading { json };
+pub(crate) fn read_text(json: &[u8], root: &str) -> Result<GivenPart, Box<ValueSlip>> {
+    let reading = JsonReader { json };
     let most = DocumentLimits::default().message_bytes;
     if json.len() > most {
         let message = format!("the JSON has {} bytes, the limit is {most}", json.len());
@@ -45,34 +45,34 @@ pub(crate) fn read_text(json: &[u8], root: &str) -> Result<Part, Box<ValueSlip>>
 /// The value that a text spells. A repeated key is an error: readers differ in which of the values they take.
 pub(crate) fn parse_text(json: &str) -> Result<Value, Box<ValueSlip>> {
     read_text(json.as_bytes(), "")?;
-    let reading = Reading { json: json.as_bytes() };
+    let reading = JsonReader { json: json.as_bytes() };
     serde_json::from_str(json).map_err(|error| reading.report_broken("", 0, &error))
 }
 
 /// Takes a value in memory.
-pub(crate) fn read_value(value: &Value, root: &str) -> Result<Part, Box<ValueSlip>> {
+pub(crate) fn read_value(value: &Value, root: &str) -> Result<GivenPart, Box<ValueSlip>> {
     take_value(value, 0).ok_or_else(|| too_deep(root, None))
 }
 
-fn take_value(value: &Value, depth: usize) -> Option<Part> {
+fn take_value(value: &Value, depth: usize) -> Option<GivenPart> {
     if depth > NESTED {
         return None;
     }
     let deeper = depth.saturating_add(1);
     let given = match value {
-        Value::Null => Given::Null,
-        Value::Bool(truth) => Given::Truth(*truth),
-        Value::Number(number) => Given::Number(number.to_string()),
-        Value::String(text) => Given::Text(text.clone()),
+        Value::Null => GivenValue::Null,
+        Value::Bool(truth) => GivenValue::Truth(*truth),
+        Value::Number(number) => GivenValue::Number(number.to_string()),
+        Value::String(text) => GivenValue::Text(text.clone()),
         Value::Array(values) => {
-            Given::List(values.iter().map(|value| take_value(value, deeper)).collect::<Option<_>>()?)
+            GivenValue::List(values.iter().map(|value| take_value(value, deeper)).collect::<Option<_>>()?)
         }
         Value::Object(fields) => {
             let field = |(key, value): (&String, &Value)| Some((key.clone(), take_value(value, deeper)?));
-            Given::Record(fields.iter().map(field).collect::<Option<_>>()?)
+            GivenValue::Record(fields.iter().map(field).collect::<Option<_>>()?)
         }
     };
-    Some(Part { given, offset: 0 })
+    Some(GivenPart { given, offset: 0 })
 }
 
 fn too_deep(path: &str, place: Option<(u64, u64)>) -> Box<ValueSlip> {
@@ -87,11 +87,11 @@ fn too_deep(path: &str, place: Option<(u64, u64)>) -> Box<ValueSlip> {
     })
 }
 
-struct Reading<'j> {
+struct JsonReader<'j> {
     json: &'j [u8],
 }
 
-impl<'j> Reading<'j> {
+impl<'j> JsonReader<'j> {
     fn make_slip(
         &self,
         path: &str,
@@ -125,7 +125,7 @@ impl<'j> Reading<'j> {
         )
     }
 
-    fn read_part(&self, raw: &'j str, path: &str, depth: usize) -> Result<Part, Box<ValueSlip>> {
+    fn read_part(&self, raw: &'j str, path: &str, depth: usize) -> Result<GivenPart, Box<ValueSlip>> {
         let offset = raw.as_ptr().addr().saturating_sub(self.json.as_ptr().addr());
         if depth > NESTED {
             return Err(too_deep(path, Some(line_and_column(self.json, offset))));
@@ -134,8 +134,8 @@ impl<'j> Reading<'j> {
         let deeper = depth.saturating_add(1);
         let given = match raw.bytes().next() {
             Some(b'{') => {
-                let Entries(entries) = serde_json::from_str(raw).map_err(broken)?;
-                Given::Record(self.read_record(entries, path, deeper)?)
+                let JsonEntries(entries) = serde_json::from_str(raw).map_err(broken)?;
+                GivenValue::Record(self.read_record(entries, path, deeper)?)
             }
             Some(b'[') => {
                 let items: Vec<&RawValue> = serde_json::from_str(raw).map_err(broken)?;
@@ -143,15 +143,15 @@ impl<'j> Reading<'j> {
                     let path = format!("{path}[{}]", at.saturating_add(1));
                     self.read_part(item.get(), &path, deeper)
                 };
-                Given::List(items.iter().enumerate().map(item).collect::<Result<_, _>>()?)
+                GivenValue::List(items.iter().enumerate().map(item).collect::<Result<_, _>>()?)
             }
-            Some(b'"') => Given::Text(serde_json::from_str(raw).map_err(broken)?),
-            Some(b'n') => Given::Null,
-            Some(b't') => Given::Truth(true),
-            Some(b'f') => Given::Truth(false),
-            _ => Given::Number(raw.to_owned()),
+            Some(b'"') => GivenValue::Text(serde_json::from_str(raw).map_err(broken)?),
+            Some(b'n') => GivenValue::Null,
+            Some(b't') => GivenValue::Truth(true),
+            Some(b'f') => GivenValue::Truth(false),
+            _ => GivenValue::Number(raw.to_owned()),
         };
-        Ok(Part { given, offset })
+        Ok(GivenPart { given, offset })
     }
 
     fn read_record(
@@ -159,7 +159,7 @@ impl<'j> Reading<'j> {
         entries: Vec<(String, &'j RawValue)>,
         path: &str,
         depth: usize,
-    ) -> Result<Vec<(String, Part)>, Box<ValueSlip>> {
+    ) -> Result<Vec<(String, GivenPart)>, Box<ValueSlip>> {
         let mut seen = HashSet::with_capacity(entries.len());
         let mut fields = Vec::with_capacity(entries.len());
         for (key, raw) in &entries {
@@ -177,14 +177,14 @@ impl<'j> Reading<'j> {
 }
 
 /// The entries of an object in order; a repeated key appears repeatedly.
-struct Entries<'j>(Vec<(String, &'j RawValue)>);
+struct JsonEntries<'j>(Vec<(String, &'j RawValue)>);
 
-impl<'de> Deserialize<'de> for Entries<'de> {
+impl<'de> Deserialize<'de> for JsonEntries<'de> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        struct Object;
+        struct JsonObject;
 
-        impl<'de> Visitor<'de> for Object {
-            type Value = Entries<'de>;
+        impl<'de> Visitor<'de> for JsonObject {
+            type Value = JsonEntries<'de>;
 
             fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
                 out.write_str("an object")
@@ -195,10 +195,10 @@ impl<'de> Deserialize<'de> for Entries<'de> {
                 while let Some(entry) = map.next_entry()? {
                     entries.push(entry);
                 }
-                Ok(Entries(entries))
+                Ok(JsonEntries(entries))
             }
         }
 
-        from.deserialize_map(Object)
+        from.deserialize_map(JsonObject)
     }
 }

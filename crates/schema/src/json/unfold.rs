@@ -11,25 +11,25 @@ use crate::build::markup;
 use crate::explain;
 use crate::finding::PayloadFinding;
 use crate::form;
-use crate::form::{ANY, EntryMap, EntryValue, Form, Inside, OWN, Record, Slot, is_same};
+use crate::form::{ANY, ElementInside, EntryMap, EntryValue, JsonForm, JsonRecord, OWN, RecordSlot, is_same};
 use crate::json::spelling;
 use crate::json::text as json_text;
 use crate::judge::check_value;
-use crate::judge::content::{self, Taken};
-use crate::shape::{Declaration, JsonNull, Particle, Schema, Simple};
+use crate::judge::content::{self, TakenChild};
+use crate::shape::{ContentParticle, ElementDeclaration, JsonNull, SchemaShape, SimpleType};
 use crate::tree;
-use crate::tree::{Attribute, Element, Part};
+use crate::tree::{ElementAttribute, ElementPart, XmlElement};
 
 /// A payload as JSON.
-pub(crate) fn unfold_payload(schema: &Schema, payload: &[u8]) -> Result<Value, PayloadFinding> {
+pub(crate) fn unfold_payload(schema: &SchemaShape, payload: &[u8]) -> Result<Value, PayloadFinding> {
     let unread =
         |words: &str| explain::find_first(schema, payload).unwrap_or_else(|| report_unfit(payload, words));
     let root = tree::read_tree(payload).map_err(|fault| unread(&fault.words))?;
     let declaration =
         schema.find_global(&root.name.local).filter(|_| *root.name.namespace == *schema.namespace);
     let declaration = declaration.ok_or_else(|| unread("it is no payload of this schema"))?;
-    let unfolding = Unfolding { schema, hitch: RefCell::new(None) };
-    let value = unfolding.unfold_record(&Record::of_root(schema, declaration.of), &root);
+    let unfolding = PayloadUnfolding { schema, hitch: RefCell::new(None) };
+    let value = unfolding.unfold_record(&JsonRecord::of_root(schema, declaration.of), &root);
     value.ok_or_else(|| match unfolding.hitch.take() {
         Some(hitch) => hitch.into_finding(payload),
         None if has_choice(&root) => unread("its xsi:type names a type that holds more"),
@@ -38,14 +38,22 @@ pub(crate) fn unfold_payload(schema: &Schema, payload: &[u8]) -> Result<Value, P
 }
 
 /// A global element as JSON.
-pub(crate) fn root_record(schema: &Schema, declaration: &Declaration, element: &Element) -> Option<Value> {
-    let unfolding = Unfolding { schema, hitch: RefCell::new(None) };
-    unfolding.unfold_record(&Record::of_root(schema, declaration.of), element)
+pub(crate) fn root_record(
+    schema: &SchemaShape,
+    declaration: &ElementDeclaration,
+    element: &XmlElement,
+) -> Option<Value> {
+    let unfolding = PayloadUnfolding { schema, hitch: RefCell::new(None) };
+    unfolding.unfold_record(&JsonRecord::of_root(schema, declaration.of), element)
 }
 
 /// An element inside a payload as JSON.
-pub(crate) fn unfold_element(schema: &Schema, declaration: &Declaration, element: &Element) -> Option<Value> {
-    Unfolding { schema, hitch: RefCell::new(None) }.unfold_element(declaration, element)
+pub(crate) fn unfold_element(
+    schema: &SchemaShape,
+    declaration: &ElementDeclaration,
+    element: &XmlElement,
+) -> Option<Value> {
+    PayloadUnfolding { schema, hitch: RefCell::new(None) }.unfold_element(declaration, element)
 }
 
 fn report_unfit(payload: &[u8], words: &str) -> PayloadFinding {
@@ -65,7 +73,7 @@ fn report_unfit(payload: &[u8], words: &str) -> PayloadFinding {
 }
 
 /// What the schema admits and JSON cannot say.
-struct Hitch {
+struct UnfoldHitch {
     name: String,
     offset: usize,
     message: String,
@@ -74,7 +82,7 @@ struct Hitch {
     fix: String,
 }
 
-impl Hitch {
+impl UnfoldHitch {
     fn into_finding(self, payload: &[u8]) -> PayloadFinding {
         let (line, column) = tree::line_and_column(payload, self.offset);
         PayloadFinding {
@@ -93,21 +101,21 @@ impl Hitch {
 }
 
 /// Whether any element chooses its own type.
-pub(crate) fn has_choice(element: &Element) -> bool {
-    let is_type = |attribute: &Attribute| attribute.name.is_named(explain::INSTANCE, "type");
+pub(crate) fn has_choice(element: &XmlElement) -> bool {
+    let is_type = |attribute: &ElementAttribute| attribute.name.is_named(explain::INSTANCE, "type");
     element.attributes.iter().any(is_type) || element.children().any(has_choice)
 }
 
 /// Checks that an element has no attributes.
-pub(crate) fn check_plain(element: &Element) -> Option<()> {
+pub(crate) fn check_plain(element: &XmlElement) -> Option<()> {
     list_attributes(element).next().is_none().then_some(())
 }
 
 /// The attributes that the schema gives a payload. Any element may also have attributes that address the judge:
 /// schema locations, which are ignored, and its type. The content is laid out by the type that the schema gives; a
 /// value of a derived type is also a value of that type.
-pub(crate) fn list_attributes(element: &Element) -> impl Iterator<Item = &Attribute> {
-    let is_spoken = |attribute: &&Attribute| {
+pub(crate) fn list_attributes(element: &XmlElement) -> impl Iterator<Item = &ElementAttribute> {
+    let is_spoken = |attribute: &&ElementAttribute| {
         let spoken = ["schemaLocation", "noNamespaceSchemaLocation", "type"];
         let name = &attribute.name;
         *name.namespace == *explain::INSTANCE && spoken.contains(&name.local.as_str())
@@ -115,46 +123,46 @@ pub(crate) fn list_attributes(element: &Element) -> impl Iterator<Item = &Attrib
     element.attributes.iter().filter(move |attribute| !is_spoken(attribute))
 }
 
-struct Unfolding<'s> {
-    schema: &'s Schema,
+struct PayloadUnfolding<'s> {
+    schema: &'s SchemaShape,
     /// The first thing that JSON cannot say.
-    hitch: RefCell<Option<Hitch>>,
+    hitch: RefCell<Option<UnfoldHitch>>,
 }
 
-impl<'s> Unfolding<'s> {
-    fn unfold_element(&self, declaration: &Declaration, element: &Element) -> Option<Value> {
-        match Form::from_declaration(self.schema, declaration) {
-            Form::Value(simple) => check_plain(element).and_then(|()| unfold_own(simple, element)),
-            Form::Text => check_plain(element).and_then(|()| read_text(element)).map(Value::String),
-            Form::Items(particle, _) => {
+impl<'s> PayloadUnfolding<'s> {
+    fn unfold_element(&self, declaration: &ElementDeclaration, element: &XmlElement) -> Option<Value> {
+        match JsonForm::from_declaration(self.schema, declaration) {
+            JsonForm::Value(simple) => check_plain(element).and_then(|()| unfold_own(simple, element)),
+            JsonForm::Text => check_plain(element).and_then(|()| read_text(element)).map(Value::String),
+            JsonForm::Items(particle, _) => {
                 check_plain(element)?;
-                let whole = Record::of_root(self.schema, declaration.of);
+                let whole = JsonRecord::of_root(self.schema, declaration.of);
                 let particle = whole.particle().unwrap_or(particle);
                 let items = self.unfold_children(&whole.slots(), particle, element)?;
                 Some(Value::Array(items.into_iter().map(|(_, value)| value).collect()))
             }
-            Form::Record(form) => self.unfold_record(&form, element),
-            Form::Markup => markup::render_markup(element).map(Value::String),
-            Form::Map(map) => self.unfold_map(declaration, &map, element),
-            Form::Choice(_) => {
+            JsonForm::Record(form) => self.unfold_record(&form, element),
+            JsonForm::Markup => markup::render_markup(element).map(Value::String),
+            JsonForm::Map(map) => self.unfold_map(declaration, &map, element),
+            JsonForm::Choice(_) => {
                 check_plain(element)?;
-                let whole = Record::of_root(self.schema, declaration.of);
+                let whole = JsonRecord::of_root(self.schema, declaration.of);
                 let mut chosen = self.unfold_children(&whole.slots(), whole.particle()?, element)?;
                 chosen.pop().map(|(_, value)| value)
             }
-            Form::Json => check_plain(element).and_then(|()| self.unfold_json(element)),
-            Form::Null => check_plain(element).map(|()| Value::Null),
+            JsonForm::Json => check_plain(element).and_then(|()| self.unfold_json(element)),
+            JsonForm::Null => check_plain(element).map(|()| Value::Null),
         }
     }
 
     /// The JSON that an element's text spells.
-    fn unfold_json(&self, element: &Element) -> Option<Value> {
+    fn unfold_json(&self, element: &XmlElement) -> Option<Value> {
         let spelt = read_text(element)?;
         match json_text::parse_text(&spelt) {
             Ok(value) => Some(value),
             Err(slip) => {
                 let name = &element.name.local;
-                self.report_hitch(Hitch {
+                self.report_hitch(UnfoldHitch {
                     name: name.to_string(),
                     offset: element.span.start,
                     message: format!("{name}: {}", slip.message),
@@ -166,14 +174,19 @@ impl<'s> Unfolding<'s> {
         }
     }
 
-    fn report_hitch<T>(&self, hitch: Hitch) -> Option<T> {
+    fn report_hitch<T>(&self, hitch: UnfoldHitch) -> Option<T> {
         self.hitch.borrow_mut().get_or_insert(hitch);
         None
     }
 
-    fn unfold_map(&self, declaration: &Declaration, map: &EntryMap<'_>, element: &Element) -> Option<Value> {
+    fn unfold_map(
+        &self,
+        declaration: &ElementDeclaration,
+        map: &EntryMap<'_>,
+        element: &XmlElement,
+    ) -> Option<Value> {
         check_plain(element)?;
-        let whole = Record::of_root(self.schema, declaration.of);
+        let whole = JsonRecord::of_root(self.schema, declaration.of);
         let mut fields = Map::new();
         for (entry, _) in lay_children(whole.particle()?, element)? {
             let key = entry.find_attribute(&map.key.name)?;
@@ -183,7 +196,7 @@ impl<'s> Unfolding<'s> {
                 EntryValue::Value(simple) => unfold_own(simple, entry)?,
                 EntryValue::Json => self.unfold_json(entry)?,
                 EntryValue::Child(particle, value) => {
-                    let content = Record::of_root(self.schema, map.entry.of);
+                    let content = JsonRecord::of_root(self.schema, map.entry.of);
                     let inside = self.unfold_children(&content.slots(), content.particle()?, entry)?;
                     match inside.into_iter().next() {
                         Some((_, value)) => value,
@@ -193,7 +206,7 @@ impl<'s> Unfolding<'s> {
                 }
             };
             if fields.insert(key.to_owned(), value).is_some() {
-                return self.report_hitch(Hitch {
+                return self.report_hitch(UnfoldHitch {
                     name: entry.name.local.to_string(),
                     offset: entry.span.start,
                     message: format!("entry: the key {key} comes twice"),
@@ -206,7 +219,7 @@ impl<'s> Unfolding<'s> {
         Some(Value::Object(fields))
     }
 
-    fn unfold_record(&self, form: &Record<'_>, element: &Element) -> Option<Value> {
+    fn unfold_record(&self, form: &JsonRecord<'_>, element: &XmlElement) -> Option<Value> {
         let mut fields = Map::new();
         for attribute in form.attributes {
             if let Some(written) = element.find_attribute(&attribute.name) {
@@ -225,10 +238,10 @@ impl<'s> Unfolding<'s> {
         }
         match form.inside {
             // Blanks are text here: an element without content has no layout either.
-            Inside::Nothing => element.parts.iter().all(is_nothing).then_some(())?,
-            Inside::Value(simple) => drop(fields.insert(OWN.to_owned(), unfold_own(simple, element)?)),
-            Inside::Text => drop(fields.insert(OWN.to_owned(), Value::String(read_text(element)?))),
-            Inside::Named(particle) => {
+            ElementInside::Nothing => element.parts.iter().all(is_nothing).then_some(())?,
+            ElementInside::Value(simple) => drop(fields.insert(OWN.to_owned(), unfold_own(simple, element)?)),
+            ElementInside::Text => drop(fields.insert(OWN.to_owned(), Value::String(read_text(element)?))),
+            ElementInside::Named(particle) => {
                 let slots = form.slots();
                 for (key, value) in self.unfold_children(&slots, particle, element)? {
                     let several = match slots.iter().find(|slot| slot.key == key) {
@@ -243,7 +256,7 @@ impl<'s> Unfolding<'s> {
                 }
                 supply_defaults(self.schema, particle, &slots, &mut fields);
             }
-            Inside::Listed(particle) => {
+            ElementInside::Listed(particle) => {
                 let rows = self.unfold_children(&form.slots(), particle, element)?;
                 let row = |(key, value)| Value::Object(Map::from_iter([(key, value)]));
                 fields.insert(OWN.to_owned(), Value::Array(rows.into_iter().map(row).collect()));
@@ -255,11 +268,11 @@ impl<'s> Unfolding<'s> {
     /// The children in order, each under its key.
     fn unfold_children(
         &self,
-        slots: &[Slot<'_>],
-        particle: &Particle,
-        parent: &Element,
+        slots: &[RecordSlot<'_>],
+        particle: &ContentParticle,
+        parent: &XmlElement,
     ) -> Option<Vec<(String, Value)>> {
-        let one = |(child, declaration): (&Element, Option<&Declaration>)| match declaration {
+        let one = |(child, declaration): (&XmlElement, Option<&ElementDeclaration>)| match declaration {
             Some(declaration) => {
                 let slot = slots.iter().find(|slot| is_same(slot.declaration, declaration))?;
                 self.unfold_element(declaration, child).map(|value| (slot.key.clone(), value))
@@ -272,9 +285,9 @@ impl<'s> Unfolding<'s> {
 
 /// Adds missing elements that have a default, or whose absence is `null`.
 fn supply_defaults(
-    schema: &Schema,
-    particle: &Particle,
-    slots: &[Slot<'_>],
+    schema: &SchemaShape,
+    particle: &ContentParticle,
+    slots: &[RecordSlot<'_>],
     fields: &mut Map<String, Value>,
 ) {
     let mut defaults = Vec::new();
@@ -291,48 +304,48 @@ fn supply_defaults(
 }
 
 /// The default of an element as JSON.
-pub(crate) fn find_default(schema: &Schema, declaration: &Declaration) -> Option<Value> {
+pub(crate) fn find_default(schema: &SchemaShape, declaration: &ElementDeclaration) -> Option<Value> {
     let default = declaration.default.as_deref()?;
-    match Form::from_declaration(schema, declaration) {
-        Form::Value(simple) => Some(spelling::to_json(simple, default)),
-        Form::Text => Some(Value::from(default)),
-        Form::Json => json_text::parse_text(default).ok(),
+    match JsonForm::from_declaration(schema, declaration) {
+        JsonForm::Value(simple) => Some(spelling::to_json(simple, default)),
+        JsonForm::Text => Some(Value::from(default)),
+        JsonForm::Json => json_text::parse_text(default).ok(),
         _ => None,
     }
 }
 
-pub(crate) fn is_nothing(part: &Part) -> bool {
-    matches!(part, Part::Text(text) if text.is_nothing())
+pub(crate) fn is_nothing(part: &ElementPart) -> bool {
+    matches!(part, ElementPart::Text(text) if text.is_nothing())
 }
 
 /// The text of an element without children.
-pub(crate) fn read_text(element: &Element) -> Option<String> {
+pub(crate) fn read_text(element: &XmlElement) -> Option<String> {
     element.children().next().is_none().then(|| element.text())
 }
 
-fn unfold_own(simple: &Simple, element: &Element) -> Option<Value> {
+fn unfold_own(simple: &SimpleType, element: &XmlElement) -> Option<Value> {
     let written = read_text(element)?;
     check_value::check_value(simple, &written).is_none().then(|| spelling::to_json(simple, &written))
 }
 
 /// The children in order, each with its declaration; `None` for one that a wildcard admits.
 pub(crate) fn lay_children<'e, 'm>(
-    particle: &'m Particle,
-    parent: &'e Element,
-) -> Option<Vec<(&'e Element, Option<&'m Declaration>)>> {
-    let stray = |part: &Part| matches!(part, Part::Text(text) if !text.is_layout());
+    particle: &'m ContentParticle,
+    parent: &'e XmlElement,
+) -> Option<Vec<(&'e XmlElement, Option<&'m ElementDeclaration>)>> {
+    let stray = |part: &ElementPart| matches!(part, ElementPart::Text(text) if !text.is_layout());
     if parent.parts.iter().any(stray) {
         return None;
     }
-    let siblings: Vec<&Element> = parent.children().collect();
+    let siblings: Vec<&XmlElement> = parent.children().collect();
     let laid = content::lay_children(particle, &siblings);
     if laid.stop.is_some() {
         return None;
     }
-    let declared = |taken: &Taken<'m>| match taken {
-        Taken::Element(_, declaration) => Some(*declaration),
-        Taken::Wildcard => None,
+    let declared = |taken: &TakenChild<'m>| match taken {
+        TakenChild::Element(_, declaration) => Some(*declaration),
+        TakenChild::Wildcard => None,
     };
-    let declared: Vec<Option<&Declaration>> = laid.taken.iter().map(declared).collect();
+    let declared: Vec<Option<&ElementDeclaration>> = laid.taken.iter().map(declared).collect();
     Some(siblings.into_iter().zip(declared).collect())
 }

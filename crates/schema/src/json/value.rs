@@ -9,23 +9,23 @@ use serde_json::{Map, Value, json};
 
 use crate::explain::describe;
 use crate::json::ecma;
-use crate::json::spelling::{self, Kind, SAFE_DIGITS};
-use crate::judge::builtin::{Builtin, Family, WhiteSpace};
+use crate::json::spelling::{self, JsonKind, SAFE_DIGITS};
+use crate::judge::builtin::{Builtin, TypeFamily, WhiteSpace};
 use crate::judge::{check_value, value};
-use crate::shape::{Bound, Simple, Variety};
+use crate::shape::{SimpleType, SimpleVariety, ValueBound};
 
 /// A schema, and the rules that it leaves open.
-pub(crate) struct Drawn {
+pub(crate) struct DrawnValue {
     pub(crate) schema: Value,
     pub(crate) open: Vec<String>,
 }
 
 /// A schema that leaves nothing open.
-fn draw_exact(schema: Value) -> Drawn {
-    Drawn { schema, open: Vec::new() }
+fn draw_exact(schema: Value) -> DrawnValue {
+    DrawnValue { schema, open: Vec::new() }
 }
 
-pub(crate) fn draw_simple(simple: &Simple) -> Drawn {
+pub(crate) fn draw_simple(simple: &SimpleType) -> DrawnValue {
     if !simple.values.is_empty() {
         let admitted =
             simple.values.iter().filter(|listed| check_value::check_value(simple, &listed.value).is_none());
@@ -38,29 +38,33 @@ pub(crate) fn draw_simple(simple: &Simple) -> Drawn {
         }
         return draw_exact(json!({ "enum": values }));
     }
-    match (Kind::from_simple(simple), &simple.variety) {
-        (Kind::Truth, _) => match [true, false].map(|truth| value::is_admitted(simple, &truth.to_string())) {
-            [true, false] => draw_exact(json!({ "enum": [true] })),
-            [false, true] => draw_exact(json!({ "enum": [false] })),
-            _ => draw_exact(json!({ "type": "boolean" })),
-        },
-        (Kind::Whole { may_be_text }, Variety::Atomic(base)) => draw_whole(simple, *base, may_be_text),
-        (Kind::Decimal { may_be_text }, _) => draw_decimal(simple, may_be_text),
-        (Kind::Floating, _) => draw_floating(simple),
-        (Kind::List(item), _) => draw_list(simple, item),
-        (Kind::Union(members), _) => draw_union(members),
-        (Kind::Text(Some(base)), _) => draw_text(simple, base),
-        (Kind::Text(None) | Kind::Whole { .. }, _) => spelt_as_a_whole(simple),
+    match (JsonKind::from_simple(simple), &simple.variety) {
+        (JsonKind::Truth, _) => {
+            match [true, false].map(|truth| value::is_admitted(simple, &truth.to_string())) {
+                [true, false] => draw_exact(json!({ "enum": [true] })),
+                [false, true] => draw_exact(json!({ "enum": [false] })),
+                _ => draw_exact(json!({ "type": "boolean" })),
+            }
+        }
+        (JsonKind::Whole { may_be_text }, SimpleVariety::Atomic(base)) => {
+            draw_whole(simple, *base, may_be_text)
+        }
+        (JsonKind::Decimal { may_be_text }, _) => draw_decimal(simple, may_be_text),
+        (JsonKind::Floating, _) => draw_floating(simple),
+        (JsonKind::List(item), _) => draw_list(simple, item),
+        (JsonKind::Union(members), _) => draw_union(members),
+        (JsonKind::Text(Some(base)), _) => draw_text(simple, base),
+        (JsonKind::Text(None) | JsonKind::Whole { .. }, _) => spelt_as_a_whole(simple),
     }
 }
 
-fn draw_list(simple: &Simple, item: &Simple) -> Drawn {
-    let Drawn { schema, mut open } = draw_simple(item);
+fn draw_list(simple: &SimpleType, item: &SimpleType) -> DrawnValue {
+    let DrawnValue { schema, mut open } = draw_simple(item);
     // Blanks separate the items, so no item has any.
     let blanks = json!({ "type": "string", "pattern": "[ \\t\\n\\r]|^$" });
     let items = if may_have_blanks(item) { json!({ "allOf": [schema, { "not": blanks }] }) } else { schema };
     let mut drawn = Map::from_iter([("type".to_owned(), Value::from("array")), ("items".to_owned(), items)]);
-    let limit = |facet: &Option<crate::shape::Faceted<usize>>| facet.as_ref().map(|facet| facet.value);
+    let limit = |facet: &Option<crate::shape::FacetValue<usize>>| facet.as_ref().map(|facet| facet.value);
     let (exact, least, most) = (limit(&simple.length), limit(&simple.min_length), limit(&simple.max_length));
     for (key, limit) in [("minItems", exact.or(least)), ("maxItems", exact.or(most))] {
         if let Some(limit) = limit {
@@ -68,24 +72,24 @@ fn draw_list(simple: &Simple, item: &Simple) -> Drawn {
         }
     }
     open.dedup();
-    Drawn { schema: Value::Object(drawn), open }
+    DrawnValue { schema: Value::Object(drawn), open }
 }
 
 /// Whether the schema of an item would admit texts with blanks, or an empty text.
-fn may_have_blanks(item: &Simple) -> bool {
-    match Kind::from_simple(item) {
-        Kind::Text(_) => item.values.is_empty(),
-        Kind::Union(members) => members.iter().any(|member| may_have_blanks(member)),
+fn may_have_blanks(item: &SimpleType) -> bool {
+    match JsonKind::from_simple(item) {
+        JsonKind::Text(_) => item.values.is_empty(),
+        JsonKind::Union(members) => members.iter().any(|member| may_have_blanks(member)),
         _ => false,
     }
 }
 
-fn draw_union(members: &[Arc<Simple>]) -> Drawn {
+fn draw_union(members: &[Arc<SimpleType>]) -> DrawnValue {
     let (mut each, mut open) = (Vec::new(), Vec::new());
     let mut texts = 0_usize;
     for member in members {
         let drawn = draw_simple(member);
-        texts = texts.saturating_add(usize::from(matches!(Kind::from_simple(member), Kind::Text(_))));
+        texts = texts.saturating_add(usize::from(matches!(JsonKind::from_simple(member), JsonKind::Text(_))));
         open.extend(drawn.open);
         if !each.contains(&drawn.schema) {
             each.push(drawn.schema);
@@ -94,18 +98,18 @@ fn draw_union(members: &[Arc<Simple>]) -> Drawn {
     if texts > 0 && members.len() > texts {
         open.push("text that one of the other types would read: it is that value, not text".to_owned());
     }
-    Drawn { schema: json!({ "anyOf": each }), open }
+    DrawnValue { schema: json!({ "anyOf": each }), open }
 }
 
 /// A list or a union whose patterns apply to the whole text.
-fn spelt_as_a_whole(simple: &Simple) -> Drawn {
+fn spelt_as_a_whole(simple: &SimpleType) -> DrawnValue {
     let (mut schema, mut open) = (make_string(), Vec::new());
     let mut patterns = Vec::new();
     facet_patterns(simple, &mut patterns, &mut open);
     add_patterns(&mut schema, &patterns);
     let words = "a value whose whole spelling follows a pattern is text: its types and lengths";
     open.push(words.to_owned());
-    Drawn { schema: Value::Object(schema), open }
+    DrawnValue { schema: Value::Object(schema), open }
 }
 
 fn make_string() -> Map<String, Value> {
@@ -124,7 +128,7 @@ fn add_patterns(schema: &mut Map<String, Value>, patterns: &[String]) {
     }
 }
 
-fn facet_patterns(simple: &Simple, patterns: &mut Vec<String>, open: &mut Vec<String>) {
+fn facet_patterns(simple: &SimpleType, patterns: &mut Vec<String>, open: &mut Vec<String>) {
     for step in &simple.patterns {
         let each: Vec<String> = step.iter().map(|pattern| ecma::write_whole(&pattern.value.tree)).collect();
         patterns.push(each.join("|"));
@@ -134,10 +138,10 @@ fn facet_patterns(simple: &Simple, patterns: &mut Vec<String>, open: &mut Vec<St
     }
 }
 
-fn draw_whole(simple: &Simple, base: Builtin, may_be_text: bool) -> Drawn {
+fn draw_whole(simple: &SimpleType, base: Builtin, may_be_text: bool) -> DrawnValue {
     let (low, high) = base.limits();
     let limit = |limit: Option<&str>| limit.and_then(|limit| limit.parse::<i128>().ok());
-    let bound = |bound: &Option<Bound>, step: i128| {
+    let bound = |bound: &Option<ValueBound>, step: i128| {
         let bound = bound.as_ref()?;
         let value = bound.value.trim_start_matches('+').parse::<i128>().ok()?;
         Some(if bound.inclusive { value } else { value.saturating_add(step) })
@@ -169,10 +173,10 @@ fn draw_whole(simple: &Simple, base: Builtin, may_be_text: bool) -> Drawn {
     let pattern = format!("^{sign}[1-9][0-9]{{18,23}}$");
     let schema = json!({ "anyOf": [number, { "type": "string", "pattern": pattern }] });
     let open = "whole numbers beyond 64 bits are text: which of them are within the bounds";
-    Drawn { schema, open: vec![open.to_owned()] }
+    DrawnValue { schema, open: vec![open.to_owned()] }
 }
 
-fn draw_decimal(simple: &Simple, may_be_text: bool) -> Drawn {
+fn draw_decimal(simple: &SimpleType, may_be_text: bool) -> DrawnValue {
     let mut open = Vec::new();
     let mut schema = draw_bounds(simple, &mut open);
     if simple.total_digits.is_some() || simple.fraction_digits.is_some() {
@@ -187,24 +191,24 @@ fn draw_decimal(simple: &Simple, may_be_text: bool) -> Drawn {
                 .to_owned(),
         );
     }
-    Drawn { schema, open }
+    DrawnValue { schema, open }
 }
 
 /// A number with the bounds that JSON can spell.
-fn draw_bounds(simple: &Simple, open: &mut Vec<String>) -> Value {
+fn draw_bounds(simple: &SimpleType, open: &mut Vec<String>) -> Value {
     let mut schema = Map::from_iter([("type".to_owned(), Value::from("number"))]);
     for (bound, inclusive, exclusive) in
         [(&simple.least, "minimum", "exclusiveMinimum"), (&simple.most, "maximum", "exclusiveMaximum")]
     {
         let Some(bound) = bound else { continue };
-        if matches!(simple.variety, Variety::Atomic(Builtin::Double) if describe::is_edge(Builtin::Double, bound))
+        if matches!(simple.variety, SimpleVariety::Atomic(Builtin::Double) if describe::is_edge(Builtin::Double, bound))
         {
             // Every number of JSON that can be read is within it.
             continue;
         }
-        let value = match Kind::from_simple(simple) {
-            Kind::Floating => spelling::write_floating(&bound.value),
-            _ => spelling::Decimal::parse(&bound.value).map_or(Value::Null, |bound| bound.to_number()),
+        let value = match JsonKind::from_simple(simple) {
+            JsonKind::Floating => spelling::write_floating(&bound.value),
+            _ => spelling::ExactDecimal::parse(&bound.value).map_or(Value::Null, |bound| bound.to_number()),
         };
         if value.is_number() {
             let key = if bound.inclusive { inclusive } else { exclusive };
@@ -216,7 +220,7 @@ fn draw_bounds(simple: &Simple, open: &mut Vec<String>) -> Value {
     Value::Object(schema)
 }
 
-fn draw_floating(simple: &Simple) -> Drawn {
+fn draw_floating(simple: &SimpleType) -> DrawnValue {
     let mut open = Vec::new();
     let number = draw_bounds(simple, &mut open);
     let special: Vec<&str> = ["INF", "-INF", "NaN"]
@@ -224,12 +228,12 @@ fn draw_floating(simple: &Simple) -> Drawn {
         .filter(|value| check_value::check_value(simple, value).is_none())
         .collect();
     if special.is_empty() {
-        return Drawn { schema: number, open };
+        return DrawnValue { schema: number, open };
     }
-    Drawn { schema: json!({ "anyOf": [number, { "enum": special }] }), open }
+    DrawnValue { schema: json!({ "anyOf": [number, { "enum": special }] }), open }
 }
 
-fn draw_text(simple: &Simple, base: Builtin) -> Drawn {
+fn draw_text(simple: &SimpleType, base: Builtin) -> DrawnValue {
     let mut open = Vec::new();
     let mut patterns: Vec<String> = Vec::new();
     add_spelling(base, &mut patterns, &mut open);
@@ -247,23 +251,27 @@ fn draw_text(simple: &Simple, base: Builtin) -> Drawn {
     add_lengths(simple, base, &mut schema, &mut open);
     let bounded = simple.least.is_some() || simple.most.is_some();
     match base.family() {
-        Family::Moment if bounded => open.push("days that a month does not have, and the bounds".to_owned()),
-        Family::Moment if base != Builtin::Time => open.push("days that a month does not have".to_owned()),
-        Family::Whole | Family::Decimal => {
+        TypeFamily::Moment if bounded => {
+            open.push("days that a month does not have, and the bounds".to_owned())
+        }
+        TypeFamily::Moment if base != Builtin::Time => {
+            open.push("days that a month does not have".to_owned())
+        }
+        TypeFamily::Whole | TypeFamily::Decimal => {
             open.push("a number whose spelling follows a pattern is text: bounds and digits".to_owned());
         }
-        Family::Floating if bounded => {
+        TypeFamily::Floating if bounded => {
             open.push("a number whose spelling follows a pattern is text: its bounds".to_owned());
         }
         _ if base == Builtin::AnyUri => open.push("how a URI is spelt".to_owned()),
         _ => {}
     }
     add_patterns(&mut schema, &patterns);
-    Drawn { schema: Value::Object(schema), open }
+    DrawnValue { schema: Value::Object(schema), open }
 }
 
-fn add_lengths(simple: &Simple, base: Builtin, schema: &mut Map<String, Value>, open: &mut Vec<String>) {
-    let limit = |facet: &Option<crate::shape::Faceted<usize>>| facet.as_ref().map(|facet| facet.value);
+fn add_lengths(simple: &SimpleType, base: Builtin, schema: &mut Map<String, Value>, open: &mut Vec<String>) {
+    let limit = |facet: &Option<crate::shape::FacetValue<usize>>| facet.as_ref().map(|facet| facet.value);
     let (exact, least, most) = (limit(&simple.length), limit(&simple.min_length), limit(&simple.max_length));
     let (least, most) = (exact.or(least), exact.or(most));
     let characters = |bytes: usize| match base {

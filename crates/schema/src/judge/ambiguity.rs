@@ -6,7 +6,7 @@
 
 use std::collections::{HashSet, VecDeque};
 
-use crate::judge::automaton::{Class, Program};
+use crate::judge::automaton::{CharacterClass, PatternProgram};
 
 /// States to examine before a pattern counts as too tangled.
 const STATES: usize = 400_000;
@@ -15,7 +15,7 @@ const STATES: usize = 400_000;
 const OTHERS: [char; 8] = ['é', 'Ā', '٣', 'ー', '中', '\u{a0}', '\u{2028}', '😀'];
 
 /// The steps of a pattern that read a character, and which can follow which.
-struct Graph {
+struct ProgramGraph {
     follows: Vec<Vec<usize>>,
     /// The steps that can come first.
     starts: Vec<usize>,
@@ -24,8 +24,8 @@ struct Graph {
 }
 
 /// Whether some text leads from a step back to itself in two ways; the ways then double with each turn.
-pub(crate) fn has_doubles(program: &Program) -> bool {
-    let graph = Graph::from_program(program);
+pub(crate) fn has_doubles(program: &PatternProgram) -> bool {
+    let graph = ProgramGraph::from_program(program);
     let mut left = STATES;
     (0..graph.follows.len()).any(|step| {
         // Two walks that separate at `step`, read the same text, and meet in `step` again.
@@ -52,8 +52,8 @@ pub(crate) fn has_doubles(program: &Program) -> bool {
 
 /// Whether two consecutive repetitions can read the same text, so that every position is a possible border
 /// between them.
-pub(crate) fn has_overlaps(program: &Program) -> bool {
-    let graph = Graph::from_program(program);
+pub(crate) fn has_overlaps(program: &PatternProgram) -> bool {
+    let graph = ProgramGraph::from_program(program);
     let mut left = STATES;
     let loops: Vec<usize> = (0..graph.follows.len()).filter(|step| graph.can_reach(*step, *step)).collect();
     let pairs = loops.iter().flat_map(|p| loops.iter().map(move |q| (*p, *q)));
@@ -86,23 +86,23 @@ pub(crate) fn has_overlaps(program: &Program) -> bool {
 
 /// Whether some text leads to two steps at once. In that case libxml2 miscounts `{n,m}`, admitting `aa` for
 /// `(a{2}aa|a)`, and overlooks what `-[ ]` excludes, refusing `c` for `[a-c-[b]]*[^a]`.
-pub(crate) fn has_forks(program: &Program) -> bool {
-    let graph = Graph::from_program(program);
+pub(crate) fn has_forks(program: &PatternProgram) -> bool {
+    let graph = ProgramGraph::from_program(program);
     std::iter::once(&graph.starts).chain(&graph.follows).any(|next| {
         let pairs = next.iter().flat_map(|a| next.iter().map(move |b| (*a, *b)));
         pairs.filter(|(a, b)| a < b).any(|(a, b)| graph.can_meet(&[a, b]))
     })
 }
 
-impl Graph {
-    fn from_program(program: &Program) -> Self {
+impl ProgramGraph {
+    fn from_program(program: &PatternProgram) -> Self {
         let steps = program.readers();
         let mut letters: Vec<char> = ('\0'..='\u{7f}').chain(OTHERS).collect();
         steps.iter().for_each(|(_, class)| class.collect_edges(&mut letters));
         letters.sort_unstable();
         letters.dedup();
         let number = |at: &usize| steps.iter().position(|(known, _)| known == at);
-        let reads = |class: &Class| letters.iter().map(|c| class.has_char(*c)).collect();
+        let reads = |class: &CharacterClass| letters.iter().map(|c| class.has_char(*c)).collect();
         Self {
             follows: steps
                 .iter()

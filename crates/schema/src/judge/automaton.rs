@@ -9,15 +9,15 @@ const SAMPLE: usize = 256;
 
 /// A set of characters.
 #[derive(Clone, Debug)]
-pub(crate) struct Class {
+pub(crate) struct CharacterClass {
     pub(crate) negated: bool,
-    pub(crate) members: Vec<Member>,
+    pub(crate) members: Vec<ClassMember>,
     /// The set that is subtracted, as in `[a-z-[aeiou]]`.
-    pub(crate) without: Option<Box<Class>>,
+    pub(crate) without: Option<Box<CharacterClass>>,
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Member {
+pub(crate) enum ClassMember {
     Char(char),
     Range(char, char),
     Digit { negated: bool },
@@ -27,7 +27,7 @@ pub(crate) enum Member {
     NameChar { negated: bool },
 }
 
-impl Member {
+impl ClassMember {
     fn has_char(self, c: char) -> bool {
         match self {
             Self::Char(only) => c == only,
@@ -41,12 +41,12 @@ impl Member {
     }
 }
 
-impl Class {
-    pub(crate) fn from_members(members: Vec<Member>) -> Self {
+impl CharacterClass {
+    pub(crate) fn from_members(members: Vec<ClassMember>) -> Self {
         Self { negated: false, members, without: None }
     }
 
-    pub(crate) fn from_excluded(members: Vec<Member>) -> Self {
+    pub(crate) fn from_excluded(members: Vec<ClassMember>) -> Self {
         Self { negated: true, members, without: None }
     }
 
@@ -59,8 +59,8 @@ impl Class {
     pub(crate) fn collect_edges(&self, into: &mut Vec<char>) {
         for member in &self.members {
             let (low, high) = match member {
-                Member::Char(c) => (*c, *c),
-                Member::Range(low, high) => (*low, *high),
+                ClassMember::Char(c) => (*c, *c),
+                ClassMember::Range(low, high) => (*low, *high),
                 _ => continue,
             };
             let beside = [u32::from(low).checked_sub(1), u32::from(high).checked_add(1)];
@@ -76,7 +76,7 @@ impl Class {
     /// A plain character of the set: readable ones first.
     fn sample(&self) -> Option<char> {
         let lows = self.members.iter().filter_map(|member| match member {
-            Member::Char(c) | Member::Range(c, _) => Some(*c),
+            ClassMember::Char(c) | ClassMember::Range(c, _) => Some(*c),
             _ => None,
         });
         let readable = ['a', 'A', '1', '0', '-', '_', '.', ' '].into_iter().chain('b'..='z').chain('B'..='Z');
@@ -85,7 +85,7 @@ impl Class {
         // For a set given as a range, its first character is a better sample than a letter that happens
         // to fit.
         let first = self.members.first().and_then(|member| match member {
-            Member::Range(low, _) if !self.negated && self.has_char(*low) => Some(*low),
+            ClassMember::Range(low, _) if !self.negated && self.has_char(*low) => Some(*low),
             _ => None,
         });
         first.or_else(|| found.next())
@@ -93,8 +93,8 @@ impl Class {
 }
 
 #[derive(Clone, Debug)]
-enum Step {
-    Class(Class),
+enum ProgramStep {
+    Class(CharacterClass),
     /// Continues at the next step and at the other one.
     Split(usize),
     Jump(usize),
@@ -103,49 +103,49 @@ enum Step {
 
 /// The steps of a pattern. `split` and `jump` give the place of a step whose target `land` sets.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Program {
-    steps: Vec<Step>,
+pub(crate) struct PatternProgram {
+    steps: Vec<ProgramStep>,
 }
 
-impl Program {
+impl PatternProgram {
     pub(crate) fn len(&self) -> usize {
         self.steps.len()
     }
 
-    pub(crate) fn push_class(&mut self, class: Class) {
-        self.steps.push(Step::Class(class));
+    pub(crate) fn push_class(&mut self, class: CharacterClass) {
+        self.steps.push(ProgramStep::Class(class));
     }
 
     pub(crate) fn push_split(&mut self) -> usize {
-        self.steps.push(Step::Split(0));
+        self.steps.push(ProgramStep::Split(0));
         self.steps.len().saturating_sub(1)
     }
 
     pub(crate) fn push_jump(&mut self) -> usize {
-        self.steps.push(Step::Jump(0));
+        self.steps.push(ProgramStep::Jump(0));
         self.steps.len().saturating_sub(1)
     }
 
     pub(crate) fn jump_back(&mut self, target: usize) {
-        self.steps.push(Step::Jump(target));
+        self.steps.push(ProgramStep::Jump(target));
     }
 
     /// Sets the target of an earlier split or jump to the next step.
     pub(crate) fn land_at(&mut self, step: usize) {
         let here = self.steps.len();
-        if let Some(Step::Split(target) | Step::Jump(target)) = self.steps.get_mut(step) {
+        if let Some(ProgramStep::Split(target) | ProgramStep::Jump(target)) = self.steps.get_mut(step) {
             *target = here;
         }
     }
 
     pub(crate) fn finish(&mut self) {
-        self.steps.push(Step::Done);
+        self.steps.push(ProgramStep::Done);
     }
 
     /// The steps that read a character.
-    pub(crate) fn readers<'p>(&'p self) -> Vec<(usize, &'p Class)> {
-        let reader = |(at, step): (usize, &'p Step)| match step {
-            Step::Class(class) => Some((at, class)),
+    pub(crate) fn readers<'p>(&'p self) -> Vec<(usize, &'p CharacterClass)> {
+        let reader = |(at, step): (usize, &'p ProgramStep)| match step {
+            ProgramStep::Class(class) => Some((at, class)),
             _ => None,
         };
         self.steps.iter().enumerate().filter_map(reader).collect()
@@ -187,7 +187,7 @@ impl Program {
             let mut seen = vec![false; self.steps.len()];
             let mut next = Vec::new();
             for (at, text) in layer {
-                let Some(Step::Class(class)) = self.steps.get(at) else { continue };
+                let Some(ProgramStep::Class(class)) = self.steps.get(at) else { continue };
                 let Some(c) = class.sample() else { continue };
                 let mut longer = text;
                 longer.push(c);
@@ -204,11 +204,11 @@ impl Program {
     }
 
     fn can_take(&self, at: usize, c: char) -> bool {
-        matches!(self.steps.get(at), Some(Step::Class(class)) if class.has_char(c))
+        matches!(self.steps.get(at), Some(ProgramStep::Class(class)) if class.has_char(c))
     }
 
     fn is_done(&self, at: usize) -> bool {
-        matches!(self.steps.get(at), Some(Step::Done))
+        matches!(self.steps.get(at), Some(ProgramStep::Done))
     }
 
     /// Follows splits and jumps until only steps are left that take a character or end.
@@ -222,12 +222,12 @@ impl Program {
                 continue;
             }
             match self.steps.get(at) {
-                Some(Step::Jump(target)) => open.push(*target),
-                Some(Step::Split(target)) => {
+                Some(ProgramStep::Jump(target)) => open.push(*target),
+                Some(ProgramStep::Split(target)) => {
                     open.push(*target);
                     open.push(at.saturating_add(1));
                 }
-                Some(Step::Class(_) | Step::Done) => states.push(at),
+                Some(ProgramStep::Class(_) | ProgramStep::Done) => states.push(at),
                 None => {}
             }
         }

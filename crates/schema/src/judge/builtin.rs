@@ -76,7 +76,7 @@ builtins! {
 
 /// The kind of value behind a type: it decides facets, comparison and words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Family {
+pub(crate) enum TypeFamily {
     Text,
     Truth,
     Whole,
@@ -88,7 +88,7 @@ pub(crate) enum Family {
 }
 
 impl Builtin {
-    pub(crate) fn family(self) -> Family {
+    pub(crate) fn family(self) -> TypeFamily {
         match self {
             Self::String
             | Self::NormalizedString
@@ -97,14 +97,14 @@ impl Builtin {
             | Self::Name
             | Self::NcName
             | Self::Language
-            | Self::AnyUri => Family::Text,
-            Self::Boolean => Family::Truth,
-            Self::Decimal => Family::Decimal,
-            Self::Double | Self::Float => Family::Floating,
-            Self::Date | Self::DateTime | Self::Time => Family::Moment,
-            Self::Duration => Family::Span,
-            Self::Base64 | Self::Hex => Family::Bytes,
-            _ => Family::Whole,
+            | Self::AnyUri => TypeFamily::Text,
+            Self::Boolean => TypeFamily::Truth,
+            Self::Decimal => TypeFamily::Decimal,
+            Self::Double | Self::Float => TypeFamily::Floating,
+            Self::Date | Self::DateTime | Self::Time => TypeFamily::Moment,
+            Self::Duration => TypeFamily::Span,
+            Self::Base64 | Self::Hex => TypeFamily::Bytes,
+            _ => TypeFamily::Whole,
         }
     }
 
@@ -179,26 +179,26 @@ impl Builtin {
     /// How two values of this type compare; `None` if they do not, or if no words are known.
     pub(crate) fn compare_values(self, left: &str, right: &str) -> Option<Ordering> {
         match self.family() {
-            Family::Whole | Family::Decimal => Some(compare_decimals(left, right)),
-            Family::Floating => compare_floating(parse_floating(left)?, parse_floating(right)?),
-            Family::Moment => compare_moments(self, left, right),
-            Family::Text | Family::Truth | Family::Span | Family::Bytes => None,
+            TypeFamily::Whole | TypeFamily::Decimal => Some(compare_decimals(left, right)),
+            TypeFamily::Floating => compare_floating(parse_floating(left)?, parse_floating(right)?),
+            TypeFamily::Moment => compare_moments(self, left, right),
+            TypeFamily::Text | TypeFamily::Truth | TypeFamily::Span | TypeFamily::Bytes => None,
         }
     }
 
     /// Whether two spellings are one value, as an enumeration compares them.
     pub(crate) fn is_same(self, left: &str, right: &str) -> bool {
         match self.family() {
-            Family::Whole | Family::Decimal | Family::Floating | Family::Moment => {
+            TypeFamily::Whole | TypeFamily::Decimal | TypeFamily::Floating | TypeFamily::Moment => {
                 left == right || self.compare_values(left, right) == Some(Ordering::Equal)
             }
-            Family::Truth => matches!(left, "true" | "1") == matches!(right, "true" | "1"),
-            Family::Bytes => match self {
+            TypeFamily::Truth => matches!(left, "true" | "1") == matches!(right, "true" | "1"),
+            TypeFamily::Bytes => match self {
                 Self::Hex => left.eq_ignore_ascii_case(right),
                 _ => left.bytes().filter(is_base64).eq(right.bytes().filter(is_base64)),
             },
-            Family::Span => calendar::is_same_duration(left, right),
-            Family::Text => left == right,
+            TypeFamily::Span => calendar::is_same_duration(left, right),
+            TypeFamily::Text => left == right,
         }
     }
 
@@ -278,7 +278,7 @@ fn compare_moments(of: Builtin, left: &str, right: &str) -> Option<Ordering> {
 
 /// Compares two spellings of decimals exactly, whatever their length.
 fn compare_decimals(left: &str, right: &str) -> Ordering {
-    let (left, right) = (Digits::from_text(left), Digits::from_text(right));
+    let (left, right) = (DecimalDigits::from_text(left), DecimalDigits::from_text(right));
     match (left.negative, right.negative) {
         (false, true) => Ordering::Greater,
         (true, false) => Ordering::Less,
@@ -288,13 +288,13 @@ fn compare_decimals(left: &str, right: &str) -> Ordering {
 }
 
 /// A decimal without sign, leading zeros and trailing zeros of the fraction.
-struct Digits<'a> {
+struct DecimalDigits<'a> {
     negative: bool,
     whole: &'a str,
     fraction: &'a str,
 }
 
-impl<'a> Digits<'a> {
+impl<'a> DecimalDigits<'a> {
     fn from_text(value: &'a str) -> Self {
         let unsigned = value.strip_prefix(['+', '-']).unwrap_or(value);
         let (whole, fraction) = unsigned.split_once('.').unwrap_or((unsigned, ""));
@@ -313,7 +313,7 @@ impl<'a> Digits<'a> {
 
 /// All digits of a decimal and those after the point, as the digit facets count them.
 pub(crate) fn digit_counts(value: &str) -> (usize, usize) {
-    let digits = Digits::from_text(value);
+    let digits = DecimalDigits::from_text(value);
     let all = digits.whole.len().saturating_add(digits.fraction.len());
     (all.max(1), digits.fraction.len())
 }

@@ -7,15 +7,15 @@ use std::cmp::Ordering;
 
 /// A moment on the proleptic Gregorian calendar, in UTC if it has a zone.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Moment {
+pub(crate) struct CalendarMoment {
     day: i64,
     second: f64,
     zoned: bool,
 }
 
-impl Moment {
+impl CalendarMoment {
     /// The order of two moments. Moments with and without a time zone do not compare.
-    pub(crate) fn compare_to(&self, other: &Moment) -> Option<Ordering> {
+    pub(crate) fn compare_to(&self, other: &CalendarMoment) -> Option<Ordering> {
         if self.zoned != other.zoned {
             return None;
         }
@@ -26,26 +26,26 @@ impl Moment {
 /// Most digits of a year here; the judge accepts a few more and then decides alone.
 const YEAR_DIGITS: usize = 9;
 
-pub(crate) fn parse_date(value: &str) -> Option<Moment> {
+pub(crate) fn parse_date(value: &str) -> Option<CalendarMoment> {
     let (day, rest) = day_of(value)?;
     let zone = zone_minutes(rest)?;
     Some(make_moment(day, 0.0, zone))
 }
 
-pub(crate) fn date_time(value: &str) -> Option<Moment> {
+pub(crate) fn date_time(value: &str) -> Option<CalendarMoment> {
     let (day, rest) = day_of(value)?;
     let (second, rest) = second_of(rest.strip_prefix('T')?)?;
     let zone = zone_minutes(rest)?;
     Some(make_moment(day, second, zone))
 }
 
-pub(crate) fn parse_time(value: &str) -> Option<Moment> {
+pub(crate) fn parse_time(value: &str) -> Option<CalendarMoment> {
     let (second, rest) = second_of(value)?;
     let zone = zone_minutes(rest)?;
     Some(make_moment(0, second, zone))
 }
 
-fn make_moment(day: i64, second: f64, zone: Option<i32>) -> Moment {
+fn make_moment(day: i64, second: f64, zone: Option<i32>) -> CalendarMoment {
     let shifted = second - f64::from(zone.unwrap_or_default()) * 60.0;
     // A zone is at most 14 hours, so one day either way is enough.
     let (day, second) = match shifted {
@@ -53,7 +53,7 @@ fn make_moment(day: i64, second: f64, zone: Option<i32>) -> Moment {
         s if s >= 86_400.0 => (day.saturating_add(1), s - 86_400.0),
         s => (day, s),
     };
-    Moment { day, second, zoned: zone.is_some() }
+    CalendarMoment { day, second, zoned: zone.is_some() }
 }
 
 /// Reads `-?YYYY-MM-DD` and returns the day's number and the rest.

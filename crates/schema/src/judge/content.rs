@@ -4,20 +4,20 @@
 //! and what could have been in its place. The judge's compiler demands unique attribution and nested
 //! counters are banned, so one greedy pass without backtracking is correct.
 
-use crate::shape::{Declaration, Particle, Term};
-use crate::tree::Element;
+use crate::shape::{ContentParticle, ElementDeclaration, ParticleTerm};
+use crate::tree::XmlElement;
 
 /// The match of one child.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Taken<'m> {
-    Element(&'m Particle, &'m Declaration),
+pub(crate) enum TakenChild<'m> {
+    Element(&'m ContentParticle, &'m ElementDeclaration),
     Wildcard,
 }
 
 /// A possible element at the place where the match stopped.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Candidate<'m> {
-    pub(crate) particle: &'m Particle,
+pub(crate) struct ContentCandidate<'m> {
+    pub(crate) particle: &'m ContentParticle,
     /// This one, or one of those that share its choice, is required.
     pub(crate) required: bool,
     /// Others of the same choice would also do.
@@ -26,35 +26,35 @@ pub(crate) struct Candidate<'m> {
 
 /// Where the children stop fitting: at a child, or after the last one.
 #[derive(Debug)]
-pub(crate) struct Stop<'m> {
+pub(crate) struct ContentStop<'m> {
     pub(crate) at: usize,
-    pub(crate) candidates: Vec<Candidate<'m>>,
+    pub(crate) candidates: Vec<ContentCandidate<'m>>,
 }
 
 /// The match of each child, and where the matching stopped, if it did.
-pub(crate) struct Laid<'m> {
-    pub(crate) taken: Vec<Taken<'m>>,
-    pub(crate) stop: Option<Stop<'m>>,
+pub(crate) struct LaidContent<'m> {
+    pub(crate) taken: Vec<TakenChild<'m>>,
+    pub(crate) stop: Option<ContentStop<'m>>,
 }
 
-pub(crate) fn lay_children<'m>(particle: &'m Particle, children: &[&Element]) -> Laid<'m> {
-    let mut laying = Laying { children, taken: Vec::new(), candidates: Vec::new() };
+pub(crate) fn lay_children<'m>(particle: &'m ContentParticle, children: &[&XmlElement]) -> LaidContent<'m> {
+    let mut laying = ContentLaying { children, taken: Vec::new(), candidates: Vec::new() };
     let complete = laying.lay_particle(particle) && laying.taken.len() == children.len();
-    let Laying { taken, candidates, .. } = laying;
-    let stop = (!complete).then_some(Stop { at: taken.len(), candidates });
-    Laid { taken, stop }
+    let ContentLaying { taken, candidates, .. } = laying;
+    let stop = (!complete).then_some(ContentStop { at: taken.len(), candidates });
+    LaidContent { taken, stop }
 }
 
-struct Laying<'m, 'c> {
-    children: &'c [&'c Element],
-    taken: Vec<Taken<'m>>,
+struct ContentLaying<'m, 'c> {
+    children: &'c [&'c XmlElement],
+    taken: Vec<TakenChild<'m>>,
     /// What was looked for at the current child without success.
-    candidates: Vec<Candidate<'m>>,
+    candidates: Vec<ContentCandidate<'m>>,
 }
 
-impl<'m> Laying<'m, '_> {
+impl<'m> ContentLaying<'m, '_> {
     /// Takes as many children as the particle can; `false` if it needs more than there are.
-    fn lay_particle(&mut self, particle: &'m Particle) -> bool {
+    fn lay_particle(&mut self, particle: &'m ContentParticle) -> bool {
         let mut count: u32 = 0;
         while particle.max.is_none_or(|max| count < max) {
             if !self.can_start(&particle.term) {
@@ -63,7 +63,9 @@ impl<'m> Laying<'m, '_> {
                 return satisfied;
             }
             let taken = match &particle.term {
-                Term::Element(declaration) => self.take_child(Taken::Element(particle, declaration)),
+                ParticleTerm::Element(declaration) => {
+                    self.take_child(TakenChild::Element(particle, declaration))
+                }
                 group => self.lay_term(group),
             };
             if !taken {
@@ -75,22 +77,22 @@ impl<'m> Laying<'m, '_> {
     }
 
     /// Takes one round of a term that the current child starts.
-    fn lay_term(&mut self, term: &'m Term) -> bool {
+    fn lay_term(&mut self, term: &'m ParticleTerm) -> bool {
         match term {
-            Term::Wildcard(_) => self.take_child(Taken::Wildcard),
+            ParticleTerm::Wildcard(_) => self.take_child(TakenChild::Wildcard),
             // `particle` takes single elements itself, because the particle is what is noted.
-            Term::Element(_) => false,
-            Term::Sequence(parts) => parts.iter().all(|part| self.lay_particle(part)),
-            Term::Choice(parts) => match parts.iter().find(|part| self.can_start(&part.term)) {
+            ParticleTerm::Element(_) => false,
+            ParticleTerm::Sequence(parts) => parts.iter().all(|part| self.lay_particle(part)),
+            ParticleTerm::Choice(parts) => match parts.iter().find(|part| self.can_start(&part.term)) {
                 Some(part) => self.lay_particle(part),
                 None => true,
             },
-            Term::All(parts) => self.lay_all(parts),
+            ParticleTerm::All(parts) => self.lay_all(parts),
         }
     }
 
-    fn lay_all(&mut self, parts: &'m [Particle]) -> bool {
-        let mut left: Vec<&'m Particle> = parts.iter().collect();
+    fn lay_all(&mut self, parts: &'m [ContentParticle]) -> bool {
+        let mut left: Vec<&'m ContentParticle> = parts.iter().collect();
         while let Some(at) = left.iter().position(|part| self.can_start(&part.term)) {
             let part = left.remove(at);
             if !self.lay_particle(part) {
@@ -101,31 +103,31 @@ impl<'m> Laying<'m, '_> {
         left.iter().all(|part| part.min == 0)
     }
 
-    fn take_child(&mut self, taken: Taken<'m>) -> bool {
+    fn take_child(&mut self, taken: TakenChild<'m>) -> bool {
         self.taken.push(taken);
         self.candidates.clear();
         true
     }
 
-    fn can_start(&self, term: &Term) -> bool {
+    fn can_start(&self, term: &ParticleTerm) -> bool {
         let Some(child) = self.children.get(self.taken.len()) else { return false };
         can_start(term, child)
     }
 
     /// Notes the elements that a particle could have begun with here.
-    fn note_missed(&mut self, particle: &'m Particle, required: bool, alternative: bool) {
+    fn note_missed(&mut self, particle: &'m ContentParticle, required: bool, alternative: bool) {
         match &particle.term {
-            Term::Element(_) | Term::Wildcard(_) => {
-                self.candidates.push(Candidate { particle, required, alternative });
+            ParticleTerm::Element(_) | ParticleTerm::Wildcard(_) => {
+                self.candidates.push(ContentCandidate { particle, required, alternative });
             }
-            Term::Choice(parts) => {
+            ParticleTerm::Choice(parts) => {
                 let alternative = alternative || parts.len() > 1;
                 parts.iter().for_each(|part| self.note_missed(part, required, alternative));
             }
-            Term::All(parts) => {
+            ParticleTerm::All(parts) => {
                 parts.iter().for_each(|part| self.note_missed(part, required && part.min > 0, alternative));
             }
-            Term::Sequence(parts) => {
+            ParticleTerm::Sequence(parts) => {
                 for part in parts {
                     let absent = part.may_be_absent();
                     self.note_missed(part, required && !absent, alternative);
@@ -138,12 +140,14 @@ impl<'m> Laying<'m, '_> {
     }
 }
 
-fn can_start(term: &Term, child: &Element) -> bool {
+fn can_start(term: &ParticleTerm, child: &XmlElement) -> bool {
     match term {
-        Term::Element(declaration) => child.name.is_named(&declaration.namespace, &declaration.name),
-        Term::Wildcard(wildcard) => wildcard.can_take(&child.name.namespace),
-        Term::Choice(parts) | Term::All(parts) => parts.iter().any(|p| can_start(&p.term, child)),
-        Term::Sequence(parts) => {
+        ParticleTerm::Element(declaration) => child.name.is_named(&declaration.namespace, &declaration.name),
+        ParticleTerm::Wildcard(wildcard) => wildcard.can_take(&child.name.namespace),
+        ParticleTerm::Choice(parts) | ParticleTerm::All(parts) => {
+            parts.iter().any(|p| can_start(&p.term, child))
+        }
+        ParticleTerm::Sequence(parts) => {
             for part in parts {
                 if can_start(&part.term, child) {
                     return true;

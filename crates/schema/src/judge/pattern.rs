@@ -1,10 +1,10 @@
 //! Reads the pattern facet: the regular expressions of XSD 1.0, without Unicode properties.
 //!
-//! The text of a pattern comes in. A `Pattern` that matches whole values in linear time goes out, or the
+//! The text of a pattern comes in. A `CompiledPattern` that matches whole values in linear time goes out, or the
 //! reason for a refusal. It never backtracks, and it refuses a pattern that would unfold beyond `STEPS`.
 
 use crate::judge::ambiguity;
-use crate::judge::automaton::{Class, Member, Program};
+use crate::judge::automaton::{CharacterClass, ClassMember, PatternProgram};
 
 /// Steps that a pattern may unfold into; `[a-z]{1,1000}` is 2,000 of them.
 const STEPS: usize = 4000;
@@ -14,17 +14,17 @@ const NESTING: usize = 24;
 
 /// A pattern facet, ready to match.
 #[derive(Clone, Debug)]
-pub(crate) struct Pattern {
+pub(crate) struct CompiledPattern {
     /// As written in the schema.
     pub(crate) source: String,
-    pub(crate) tree: Tree,
-    program: Program,
+    pub(crate) tree: PatternTree,
+    program: PatternProgram,
 }
 
-impl Pattern {
+impl CompiledPattern {
     /// Reads a pattern or reports why it is refused.
     pub(crate) fn parse(source: &str) -> Result<Self, String> {
-        let mut reader = Reader { rest: source.chars().collect::<Vec<_>>(), at: 0, nesting: 0 };
+        let mut reader = PatternParser { rest: source.chars().collect::<Vec<_>>(), at: 0, nesting: 0 };
         let tree = reader.read_alternatives()?;
         match reader.peek() {
             None => {}
@@ -71,16 +71,16 @@ impl Pattern {
 
 /// A parsed pattern, before it is unfolded.
 #[derive(Clone, Debug)]
-pub(crate) enum Tree {
-    One(Class),
-    Row(Vec<Tree>),
-    Either(Vec<Tree>),
-    Repeat { what: Box<Tree>, least: usize, most: Option<usize> },
+pub(crate) enum PatternTree {
+    One(CharacterClass),
+    Row(Vec<PatternTree>),
+    Either(Vec<PatternTree>),
+    Repeat { what: Box<PatternTree>, least: usize, most: Option<usize> },
 }
 
-impl Tree {
-    fn to_program(&self) -> Result<Program, String> {
-        let mut program = Program::default();
+impl PatternTree {
+    fn to_program(&self) -> Result<PatternProgram, String> {
+        let mut program = PatternProgram::default();
         self.emit_steps(&mut program)?;
         program.finish();
         Ok(program)
@@ -148,7 +148,7 @@ impl Tree {
         }
     }
 
-    fn emit_steps(&self, program: &mut Program) -> Result<(), String> {
+    fn emit_steps(&self, program: &mut PatternProgram) -> Result<(), String> {
         if program.len() > STEPS {
             return Err(format!("it unfolds into more than {STEPS} steps"));
         }
@@ -196,13 +196,13 @@ impl Tree {
     }
 }
 
-struct Reader {
+struct PatternParser {
     rest: Vec<char>,
     at: usize,
     nesting: usize,
 }
 
-impl Reader {
+impl PatternParser {
     fn peek(&self) -> Option<char> {
         self.rest.get(self.at).copied()
     }
@@ -226,17 +226,17 @@ impl Reader {
         if self.nesting > NESTING { Err("it is nested too deep".to_owned()) } else { Ok(()) }
     }
 
-    fn read_alternatives(&mut self) -> Result<Tree, String> {
+    fn read_alternatives(&mut self) -> Result<PatternTree, String> {
         self.enter_group()?;
         let mut branches = vec![self.read_row()?];
         while self.take_if('|') {
             branches.push(self.read_row()?);
         }
         self.nesting = self.nesting.saturating_sub(1);
-        Ok(Tree::Either(branches))
+        Ok(PatternTree::Either(branches))
     }
 
-    fn read_row(&mut self) -> Result<Tree, String> {
+    fn read_row(&mut self) -> Result<PatternTree, String> {
         let mut parts = Vec::new();
         while let Some(c) = self.peek() {
             if matches!(c, '|' | ')') {
@@ -245,25 +245,28 @@ impl Reader {
             let atom = self.read_atom()?;
             parts.push(self.read_repetition(atom)?);
         }
-        Ok(Tree::Row(parts))
+        Ok(PatternTree::Row(parts))
     }
 
-    fn read_atom(&mut self) -> Result<Tree, String> {
+    fn read_atom(&mut self) -> Result<PatternTree, String> {
         match self.next() {
             Some('(') => {
                 let inner = self.read_alternatives()?;
                 if self.take_if(')') { Ok(inner) } else { Err("a ( is never closed".to_owned()) }
             }
-            Some('[') => Ok(Tree::One(self.read_class()?)),
-            Some('.') => Ok(Tree::One(Class::from_excluded(vec![Member::Char('\n'), Member::Char('\r')]))),
-            Some('\\') => Ok(Tree::One(Class::from_members(vec![self.read_escape()?]))),
+            Some('[') => Ok(PatternTree::One(self.read_class()?)),
+            Some('.') => Ok(PatternTree::One(CharacterClass::from_excluded(vec![
+                ClassMember::Char('\n'),
+                ClassMember::Char('\r'),
+            ]))),
+            Some('\\') => Ok(PatternTree::One(CharacterClass::from_members(vec![self.read_escape()?]))),
             Some(c @ ('?' | '*' | '+' | '{' | '}' | ']')) => Err(format!("a {c} with nothing before it")),
-            Some(c) => Ok(Tree::One(Class::from_members(vec![Member::Char(c)]))),
+            Some(c) => Ok(PatternTree::One(CharacterClass::from_members(vec![ClassMember::Char(c)]))),
             None => Err("it ends too early".to_owned()),
         }
     }
 
-    fn read_repetition(&mut self, atom: Tree) -> Result<Tree, String> {
+    fn read_repetition(&mut self, atom: PatternTree) -> Result<PatternTree, String> {
         let (least, most) = match self.peek() {
             Some('?') => (0, Some(1)),
             Some('*') => (0, None),
@@ -272,10 +275,10 @@ impl Reader {
             _ => return Ok(atom),
         };
         self.next();
-        Ok(Tree::Repeat { what: Box::new(atom), least, most })
+        Ok(PatternTree::Repeat { what: Box::new(atom), least, most })
     }
 
-    fn read_counts(&mut self, atom: Tree) -> Result<Tree, String> {
+    fn read_counts(&mut self, atom: PatternTree) -> Result<PatternTree, String> {
         self.next();
         let least = self.read_number()?;
         let most = match self.next() {
@@ -293,7 +296,7 @@ impl Reader {
         if most.is_some_and(|most| most < least) || least > STEPS || most.is_some_and(|most| most > STEPS) {
             return Err("the counts in { } do not fit".to_owned());
         }
-        Ok(Tree::Repeat { what: Box::new(atom), least, most })
+        Ok(PatternTree::Repeat { what: Box::new(atom), least, most })
     }
 
     fn read_number(&mut self) -> Result<usize, String> {
@@ -306,7 +309,7 @@ impl Reader {
     }
 
     /// After the `[`: ranges and escapes, then optionally `-[...]`.
-    fn read_class(&mut self) -> Result<Class, String> {
+    fn read_class(&mut self) -> Result<CharacterClass, String> {
         self.enter_group()?;
         let negated = self.take_if('^');
         let mut members = Vec::new();
@@ -328,16 +331,16 @@ impl Reader {
                     let member = self.read_escape()?;
                     members.push(self.read_range(member)?);
                 }
-                Some(c) => members.push(self.read_range(Member::Char(c))?),
+                Some(c) => members.push(self.read_range(ClassMember::Char(c))?),
             }
         }
         self.nesting = self.nesting.saturating_sub(1);
-        Ok(Class { negated, members, without })
+        Ok(CharacterClass { negated, members, without })
     }
 
     /// A single character, or a range if `-` and another character follow.
-    fn read_range(&mut self, from: Member) -> Result<Member, String> {
-        let Member::Char(low) = from else { return Ok(from) };
+    fn read_range(&mut self, from: ClassMember) -> Result<ClassMember, String> {
+        let ClassMember::Char(low) = from else { return Ok(from) };
         let after = self.rest.get(self.at.saturating_add(1)).copied();
         if self.peek() != Some('-') || matches!(after, None | Some(']' | '[')) {
             return Ok(from);
@@ -345,28 +348,28 @@ impl Reader {
         self.next();
         let high = match self.next() {
             Some('\\') => match self.read_escape()? {
-                Member::Char(c) => c,
+                ClassMember::Char(c) => c,
                 _ => return Err("a range ends in a class".to_owned()),
             },
             Some(c) => c,
             None => return Err("a [ is never closed".to_owned()),
         };
-        if high < low { Err("a range runs backwards".to_owned()) } else { Ok(Member::Range(low, high)) }
+        if high < low { Err("a range runs backwards".to_owned()) } else { Ok(ClassMember::Range(low, high)) }
     }
 
-    fn read_escape(&mut self) -> Result<Member, String> {
+    fn read_escape(&mut self) -> Result<ClassMember, String> {
         let c = self.next().ok_or("it ends in a \\")?;
         Ok(match c {
-            'n' => Member::Char('\n'),
-            'r' => Member::Char('\r'),
-            't' => Member::Char('\t'),
-            'd' | 'D' => Member::Digit { negated: c == 'D' },
-            's' | 'S' => Member::Space { negated: c == 'S' },
-            'w' | 'W' => Member::Word { negated: c == 'W' },
-            'i' | 'I' => Member::NameStart { negated: c == 'I' },
-            'c' | 'C' => Member::NameChar { negated: c == 'C' },
+            'n' => ClassMember::Char('\n'),
+            'r' => ClassMember::Char('\r'),
+            't' => ClassMember::Char('\t'),
+            'd' | 'D' => ClassMember::Digit { negated: c == 'D' },
+            's' | 'S' => ClassMember::Space { negated: c == 'S' },
+            'w' | 'W' => ClassMember::Word { negated: c == 'W' },
+            'i' | 'I' => ClassMember::NameStart { negated: c == 'I' },
+            'c' | 'C' => ClassMember::NameChar { negated: c == 'C' },
             '\\' | '|' | '.' | '-' | '^' | '?' | '*' | '+' | '{' | '}' | '(' | ')' | '[' | ']' => {
-                Member::Char(c)
+                ClassMember::Char(c)
             }
             'p' | 'P' => return Err("Unicode properties (\\p) are not supported".to_owned()),
             other => return Err(format!("\\{other} is not an escape of XSD")),
@@ -376,7 +379,7 @@ impl Reader {
 
 #[cfg(test)]
 mod tests {
-    use super::Pattern;
+    use super::CompiledPattern;
 
     #[test]
     fn whole_values_match_and_samples_do() {
@@ -393,7 +396,7 @@ mod tests {
             (r"^x$", "^x$", "x"),
         ];
         for (source, good, bad) in rows {
-            let pattern = Pattern::parse(source).expect(source);
+            let pattern = CompiledPattern::parse(source).expect(source);
             assert!(pattern.is_match(good), "{source} takes {good}");
             assert!(!pattern.is_match(bad), "{source} refuses {bad}");
             let sample = pattern.find_sample(0).expect(source);
@@ -409,7 +412,7 @@ mod tests {
             (r"\i", ":_aé中", "-7ªー"),
             (r"\c", ":_a-.·7ー", "²½ "),
         ] {
-            let pattern = Pattern::parse(class).expect(class);
+            let pattern = CompiledPattern::parse(class).expect(class);
             inside.chars().for_each(|c| assert!(pattern.is_match(&c.to_string()), "{class} takes {c:?}"));
             outside.chars().for_each(|c| assert!(!pattern.is_match(&c.to_string()), "{class} refuses {c:?}"));
         }
@@ -420,10 +423,10 @@ mod tests {
         for bad in
             ["(", "[a", "a{2,1}", "a{99999}", "(a{100}){100}", r"\p{L}", "*", "[z-a]", r"\q", "a{", ")"]
         {
-            assert!(Pattern::parse(bad).is_err(), "{bad}");
+            assert!(CompiledPattern::parse(bad).is_err(), "{bad}");
         }
-        assert!(Pattern::parse(&"(".repeat(10_000)).is_err());
-        let long = Pattern::parse("([a-z]{1,9}-)*X").expect("it is read");
+        assert!(CompiledPattern::parse(&"(".repeat(10_000)).is_err());
+        let long = CompiledPattern::parse("([a-z]{1,9}-)*X").expect("it is read");
         assert!(!long.is_match(&"a".repeat(20_000)));
     }
 
@@ -441,7 +444,7 @@ mod tests {
             "([^a]..)*|a",
         ];
         for bomb in bombs {
-            assert!(Pattern::parse(bomb).is_err(), "{bomb}");
+            assert!(CompiledPattern::parse(bomb).is_err(), "{bomb}");
         }
     }
 }

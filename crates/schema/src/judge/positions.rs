@@ -3,7 +3,7 @@
 //! A particle comes in, a graph goes out. Counted repeats are written out as copies, up to a bound that
 //! depends on the number of children. Content that needs more positions has no graph.
 
-use crate::shape::{Declaration, Particle, Term};
+use crate::shape::{ContentParticle, ElementDeclaration, ParticleTerm};
 
 /// Most positions of one graph.
 const POSITIONS: usize = 4_000;
@@ -12,13 +12,13 @@ const POSITIONS: usize = 4_000;
 const SPARE: usize = 8;
 
 /// An element or a wildcard of the content, by its number among the distinct ones.
-pub(crate) type Symbol = u16;
+pub(crate) type ContentSymbol = u16;
 
 /// Position 0 is before all children; every other position is for one child.
-pub(crate) struct Graph<'m> {
+pub(crate) struct PositionGraph<'m> {
     /// The distinct elements and wildcards.
-    pub(crate) symbols: Vec<&'m Term>,
-    symbol_of: Vec<Symbol>,
+    pub(crate) symbols: Vec<&'m ParticleTerm>,
+    symbol_of: Vec<ContentSymbol>,
     follow: Vec<Vec<usize>>,
     ends: Vec<bool>,
     children: usize,
@@ -26,15 +26,15 @@ pub(crate) struct Graph<'m> {
 
 /// A part of the content: where it can begin and end, and whether it may be absent.
 #[derive(Clone, Default)]
-struct Fragment {
+struct GraphFragment {
     first: Vec<usize>,
     last: Vec<usize>,
     nullable: bool,
 }
 
-impl<'m> Graph<'m> {
+impl<'m> PositionGraph<'m> {
     /// The graph of a content that currently has this many children.
-    pub(crate) fn from_particle(particle: &'m Particle, children: usize) -> Option<Self> {
+    pub(crate) fn from_particle(particle: &'m ContentParticle, children: usize) -> Option<Self> {
         let mut graph = Self {
             symbols: Vec::new(),
             symbol_of: vec![0],
@@ -62,25 +62,25 @@ impl<'m> Graph<'m> {
         self.ends.get(at).copied().unwrap_or_default()
     }
 
-    pub(crate) fn find_symbol(&self, at: usize) -> Symbol {
+    pub(crate) fn find_symbol(&self, at: usize) -> ContentSymbol {
         self.symbol_of.get(at).copied().unwrap_or_default()
     }
 
     /// The element of a symbol; `None` for a wildcard.
-    pub(crate) fn find_declaration(&self, symbol: Symbol) -> Option<&'m Declaration> {
+    pub(crate) fn find_declaration(&self, symbol: ContentSymbol) -> Option<&'m ElementDeclaration> {
         match self.symbols.get(usize::from(symbol)) {
-            Some(Term::Element(declaration)) => Some(declaration),
+            Some(ParticleTerm::Element(declaration)) => Some(declaration),
             _ => None,
         }
     }
 
-    fn add_particle(&mut self, particle: &'m Particle) -> Option<Fragment> {
+    fn add_particle(&mut self, particle: &'m ContentParticle) -> Option<GraphFragment> {
         let bound = self.children.saturating_add(SPARE);
         let min = usize::try_from(particle.min).ok().filter(|min| *min <= bound)?;
         let max = particle.max.and_then(|max| usize::try_from(max).ok()).filter(|max| *max <= bound);
         let copies = max.unwrap_or(min.max(1));
-        let mut whole = Fragment { nullable: min == 0, ..Fragment::default() };
-        let mut before: Option<Fragment> = None;
+        let mut whole = GraphFragment { nullable: min == 0, ..GraphFragment::default() };
+        let mut before: Option<GraphFragment> = None;
         for copy in 1..=copies {
             let part = self.add_term(&particle.term)?;
             match &before {
@@ -99,11 +99,11 @@ impl<'m> Graph<'m> {
         Some(whole)
     }
 
-    fn add_term(&mut self, term: &'m Term) -> Option<Fragment> {
+    fn add_term(&mut self, term: &'m ParticleTerm) -> Option<GraphFragment> {
         match term {
-            Term::Element(_) | Term::Wildcard(_) => self.add_position(term),
-            Term::Sequence(parts) => {
-                let mut whole = Fragment { nullable: true, ..Fragment::default() };
+            ParticleTerm::Element(_) | ParticleTerm::Wildcard(_) => self.add_position(term),
+            ParticleTerm::Sequence(parts) => {
+                let mut whole = GraphFragment { nullable: true, ..GraphFragment::default() };
                 for part in parts {
                     let part = self.add_particle(part)?;
                     self.connect_all(&whole.last, &part.first);
@@ -118,8 +118,8 @@ impl<'m> Graph<'m> {
                 }
                 Some(whole)
             }
-            Term::Choice(parts) => {
-                let mut whole = Fragment { nullable: parts.is_empty(), ..Fragment::default() };
+            ParticleTerm::Choice(parts) => {
+                let mut whole = GraphFragment { nullable: parts.is_empty(), ..GraphFragment::default() };
                 for part in parts {
                     let part = self.add_particle(part)?;
                     whole.first.extend(&part.first);
@@ -129,11 +129,11 @@ impl<'m> Graph<'m> {
                 Some(whole)
             }
             // Its members come in any order; `edits` handles it without a graph.
-            Term::All(_) => None,
+            ParticleTerm::All(_) => None,
         }
     }
 
-    fn add_position(&mut self, term: &'m Term) -> Option<Fragment> {
+    fn add_position(&mut self, term: &'m ParticleTerm) -> Option<GraphFragment> {
         let at = self.symbol_of.len();
         if at > POSITIONS {
             return None;
@@ -143,10 +143,10 @@ impl<'m> Graph<'m> {
             self.symbols.push(term);
             self.symbols.len().saturating_sub(1)
         });
-        self.symbol_of.push(Symbol::try_from(symbol).ok()?);
+        self.symbol_of.push(ContentSymbol::try_from(symbol).ok()?);
         self.follow.push(Vec::new());
         self.ends.push(false);
-        Some(Fragment { first: vec![at], last: vec![at], nullable: false })
+        Some(GraphFragment { first: vec![at], last: vec![at], nullable: false })
     }
 
     fn connect_all(&mut self, from: &[usize], to: &[usize]) {
@@ -161,12 +161,12 @@ impl<'m> Graph<'m> {
     }
 }
 
-fn is_same(one: &Term, other: &Term) -> bool {
+fn is_same(one: &ParticleTerm, other: &ParticleTerm) -> bool {
     match (one, other) {
-        (Term::Element(one), Term::Element(other)) => {
+        (ParticleTerm::Element(one), ParticleTerm::Element(other)) => {
             one.name == other.name && one.namespace == other.namespace
         }
-        (Term::Wildcard(one), Term::Wildcard(other)) => one == other,
+        (ParticleTerm::Wildcard(one), ParticleTerm::Wildcard(other)) => one == other,
         _ => false,
     }
 }

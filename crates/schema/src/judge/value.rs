@@ -6,9 +6,9 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use crate::judge::builtin::{self, Builtin, Family};
+use crate::judge::builtin::{self, Builtin, TypeFamily};
 use crate::nearest::find_nearest;
-use crate::shape::{Simple, Variety};
+use crate::shape::{SimpleType, SimpleVariety};
 
 use crate::explain::describe::{
     TRUE_OR_FALSE, choose_article, describe_simple, join_parts, list_values, name_kind, quote_value,
@@ -20,7 +20,7 @@ pub(crate) const MATCHED: usize = 16 * 1024;
 
 /// An error in a value, worded to follow the name of its element or attribute.
 #[derive(Debug)]
-pub(crate) struct Wrong {
+pub(crate) struct WrongValue {
     pub(crate) words: String,
     /// The facet that refuses it, as in the schema; none if the type itself refuses it.
     pub(crate) fragment: Option<String>,
@@ -29,20 +29,20 @@ pub(crate) struct Wrong {
 }
 
 /// The words of a broken rule, and its facet.
-type Fault = (String, Option<String>);
+type ValueFault = (String, Option<String>);
 
 /// Whether a normalized value breaks no rule.
-pub(crate) fn is_admitted(simple: &Simple, value: &str) -> bool {
+pub(crate) fn is_admitted(simple: &SimpleType, value: &str) -> bool {
     // Without the words: a list asks this for every item, and finding the nearest of many values is
     // expensive.
     match &simple.variety {
-        Variety::Atomic(base) => {
+        SimpleVariety::Atomic(base) => {
             base.can_spell(value) && is_among(simple, value) && limits_fault(simple, *base, value).is_none()
         }
-        Variety::List(item) => {
+        SimpleVariety::List(item) => {
             split_items(value).all(|one| is_admitted(item, one)) && of_list(simple, value).is_none()
         }
-        Variety::Union(members) => {
+        SimpleVariety::Union(members) => {
             find_reader(members, value).is_some_and(|read| of_union(simple, &read).is_none())
         }
     }
@@ -54,7 +54,10 @@ pub(crate) fn split_items(value: &str) -> impl Iterator<Item = &str> {
 }
 
 /// The member of a union that reads a value, and the value as that member normalizes it.
-pub(crate) fn find_reader<'m>(members: &'m [Arc<Simple>], value: &str) -> Option<(&'m Simple, String)> {
+pub(crate) fn find_reader<'m>(
+    members: &'m [Arc<SimpleType>],
+    value: &str,
+) -> Option<(&'m SimpleType, String)> {
     members.iter().find_map(|member| {
         let value = member.space.normalize_value(value);
         is_admitted(member, &value).then_some((member.as_ref(), value))
@@ -63,31 +66,31 @@ pub(crate) fn find_reader<'m>(members: &'m [Arc<Simple>], value: &str) -> Option
 
 /// A value that is correct except for the blanks around it. Inside lists and unions the judge strips
 /// them.
-pub(super) fn blanks_fault(simple: &Simple, written: &str, value: String) -> Option<Wrong> {
-    let Variety::Atomic(base) = simple.variety else { return None };
+pub(super) fn blanks_fault(simple: &SimpleType, written: &str, value: String) -> Option<WrongValue> {
+    let SimpleVariety::Atomic(base) = simple.variety else { return None };
     let (before, behind) = base.refuses_blanks(&value);
     let blanks = (before && !written.starts_with(value.get(..1)?))
         || (behind && !written.ends_with(value.chars().next_back()?));
     let met = simple.patterns.is_empty() && simple.values.is_empty();
     (blanks && met).then(|| {
         let words = join_parts(&[&quote_value(&value), " has blanks around it, write it without"]);
-        Wrong { words, fragment: None, instead: Some(value) }
+        WrongValue { words, fragment: None, instead: Some(value) }
     })
 }
 
 /// The first broken rule, and its facet.
-pub(super) fn find_fault(simple: &Simple, value: &str) -> Option<Fault> {
+pub(super) fn find_fault(simple: &SimpleType, value: &str) -> Option<ValueFault> {
     match &simple.variety {
-        Variety::Atomic(base) => atomic_fault(simple, *base, value),
-        Variety::List(item) => list_fault(simple, item, value),
-        Variety::Union(members) => match find_reader(members, value) {
+        SimpleVariety::Atomic(base) => atomic_fault(simple, *base, value),
+        SimpleVariety::List(item) => list_fault(simple, item, value),
+        SimpleVariety::Union(members) => match find_reader(members, value) {
             Some(read) => of_union(simple, &read),
             None => Some(union_fault(simple, members, value)),
         },
     }
 }
 
-fn atomic_fault(simple: &Simple, base: Builtin, value: &str) -> Option<Fault> {
+fn atomic_fault(simple: &SimpleType, base: Builtin, value: &str) -> Option<ValueFault> {
     if !base.can_spell(value) {
         let words = if value.is_empty() {
             join_parts(&["is empty, ", choose_article(base), name_kind(base), " is needed"])
@@ -100,7 +103,7 @@ fn atomic_fault(simple: &Simple, base: Builtin, value: &str) -> Option<Fault> {
 }
 
 /// All rules except spelling and enumeration.
-fn limits_fault(simple: &Simple, base: Builtin, value: &str) -> Option<Fault> {
+fn limits_fault(simple: &SimpleType, base: Builtin, value: &str) -> Option<ValueFault> {
     bounds_fault(simple, base, value)
         .or_else(|| range_fault(base, value))
         .or_else(|| length_fault(simple, base.measure_length(value)))
@@ -109,7 +112,7 @@ fn limits_fault(simple: &Simple, base: Builtin, value: &str) -> Option<Fault> {
 }
 
 /// The first wrong item, otherwise the error of the list itself.
-fn list_fault(simple: &Simple, item: &Simple, value: &str) -> Option<Fault> {
+fn list_fault(simple: &SimpleType, item: &SimpleType, value: &str) -> Option<ValueFault> {
     let wrong = split_items(value).enumerate().find(|(_, one)| !is_admitted(item, one));
     let Some((at, one)) = wrong else { return of_list(simple, value) };
     let (words, fragment) = find_fault(item, one)?;
@@ -117,14 +120,14 @@ fn list_fault(simple: &Simple, item: &Simple, value: &str) -> Option<Fault> {
 }
 
 /// The error of a list whose items are all right.
-fn of_list(simple: &Simple, value: &str) -> Option<Fault> {
+fn of_list(simple: &SimpleType, value: &str) -> Option<ValueFault> {
     values_fault(simple, value)
         .or_else(|| length_fault(simple, split_items(value).count()))
         .or_else(|| pattern_fault(simple, value))
 }
 
 /// The error of a union for a value that one of its members reads.
-fn of_union(simple: &Simple, (member, value): &(&Simple, String)) -> Option<Fault> {
+fn of_union(simple: &SimpleType, (member, value): &(&SimpleType, String)) -> Option<ValueFault> {
     let single = if simple.values.is_empty() { None } else { list_atoms(member, value) };
     if single
         .is_some_and(|single| !simple.values.iter().any(|known| is_read_as(simple, &known.value, &single)))
@@ -136,7 +139,7 @@ fn of_union(simple: &Simple, (member, value): &(&Simple, String)) -> Option<Faul
 
 /// No member reads the value: the message of one member if only one is close, otherwise a message for
 /// all.
-fn union_fault(simple: &Simple, members: &[Arc<Simple>], value: &str) -> Fault {
+fn union_fault(simple: &SimpleType, members: &[Arc<SimpleType>], value: &str) -> ValueFault {
     let shown = if value.trim().is_empty() { "an empty value".to_owned() } else { quote_value(value.trim()) };
     let mut spelt = members.iter().filter(|member| is_spelt(member, value));
     if let (Some(meant), None) = (spelt.next(), spelt.next())
@@ -148,22 +151,22 @@ fn union_fault(simple: &Simple, members: &[Arc<Simple>], value: &str) -> Fault {
 }
 
 /// Whether a value has the form of this type; a number that is too large still has it.
-fn is_spelt(simple: &Simple, value: &str) -> bool {
+fn is_spelt(simple: &SimpleType, value: &str) -> bool {
     match &simple.variety {
         // Any text has the form of text, so that says nothing about the intent.
-        Variety::Atomic(base) => {
-            base.family() != Family::Text && base.can_spell(&simple.space.normalize_value(value))
+        SimpleVariety::Atomic(base) => {
+            base.family() != TypeFamily::Text && base.can_spell(&simple.space.normalize_value(value))
         }
-        Variety::List(item) => {
+        SimpleVariety::List(item) => {
             split_items(&simple.space.normalize_value(value)).all(|one| is_spelt(item, one))
         }
-        Variety::Union(_) => false,
+        SimpleVariety::Union(_) => false,
     }
 }
 
 /// Whether a value is in the enumeration, if there is one.
-fn is_among(simple: &Simple, value: &str) -> bool {
-    if simple.values.is_empty() || matches!(simple.variety, Variety::Atomic(_)) {
+fn is_among(simple: &SimpleType, value: &str) -> bool {
+    if simple.values.is_empty() || matches!(simple.variety, SimpleVariety::Atomic(_)) {
         return simple.values.is_empty()
             || simple.values.iter().any(|known| is_same(simple, &known.value, value));
     }
@@ -172,10 +175,10 @@ fn is_among(simple: &Simple, value: &str) -> bool {
 }
 
 /// Whether two values that the type admits are the same value.
-pub(crate) fn is_same(simple: &Simple, left: &str, right: &str) -> bool {
+pub(crate) fn is_same(simple: &SimpleType, left: &str, right: &str) -> bool {
     match &simple.variety {
-        Variety::Atomic(base) => base.is_same(left, right),
-        Variety::List(_) | Variety::Union(_) => {
+        SimpleVariety::Atomic(base) => base.is_same(left, right),
+        SimpleVariety::List(_) | SimpleVariety::Union(_) => {
             list_atoms(simple, left).is_some_and(|left| is_read_as(simple, right, &left))
         }
     }
@@ -183,7 +186,7 @@ pub(crate) fn is_same(simple: &Simple, left: &str, right: &str) -> bool {
 
 /// Whether a value has these single values: item by item, and only items of one kind can be the same. As in libxml2, a
 /// list of one item is the same as the item alone.
-fn is_read_as(simple: &Simple, value: &str, single: &[(Builtin, String)]) -> bool {
+fn is_read_as(simple: &SimpleType, value: &str, single: &[(Builtin, String)]) -> bool {
     list_atoms(simple, value).is_some_and(|read| {
         let mut pairs = read.iter().zip(single);
         read.len() == single.len()
@@ -193,7 +196,7 @@ fn is_read_as(simple: &Simple, value: &str, single: &[(Builtin, String)]) -> boo
 
 /// Whether values of two types are compared. Others are never the same, as in libxml2.
 fn is_kin(one: Builtin, other: Builtin) -> bool {
-    let is_number = |base: Builtin| matches!(base.family(), Family::Whole | Family::Decimal);
+    let is_number = |base: Builtin| matches!(base.family(), TypeFamily::Whole | TypeFamily::Decimal);
     match one {
         Builtin::AnyUri | Builtin::Base64 | Builtin::Hex | Builtin::Float | Builtin::Double => one == other,
         _ if other == Builtin::AnyUri => false,
@@ -202,24 +205,24 @@ fn is_kin(one: Builtin, other: Builtin) -> bool {
 }
 
 /// The single values of a value, each with the built-in type that it was read as.
-fn list_atoms(simple: &Simple, value: &str) -> Option<Vec<(Builtin, String)>> {
+fn list_atoms(simple: &SimpleType, value: &str) -> Option<Vec<(Builtin, String)>> {
     match &simple.variety {
-        Variety::Atomic(base) => Some(vec![(*base, value.to_owned())]),
-        Variety::List(item) => {
+        SimpleVariety::Atomic(base) => Some(vec![(*base, value.to_owned())]),
+        SimpleVariety::List(item) => {
             let each = split_items(value).map(|one| list_atoms(item, one)).collect::<Option<Vec<_>>>()?;
             Some(each.concat())
         }
-        Variety::Union(members) => {
+        SimpleVariety::Union(members) => {
             find_reader(members, value).and_then(|(member, value)| list_atoms(member, &value))
         }
     }
 }
 
-fn values_fault(simple: &Simple, value: &str) -> Option<Fault> {
+fn values_fault(simple: &SimpleType, value: &str) -> Option<ValueFault> {
     (!is_among(simple, value)).then(|| report_unlisted(simple, value))
 }
 
-fn report_unlisted(simple: &Simple, value: &str) -> Fault {
+fn report_unlisted(simple: &SimpleType, value: &str) -> ValueFault {
     let near = find_nearest(value, simple.values.iter().map(|v| v.value.as_str()));
     let fragment = simple.values.iter().find(|v| Some(v.value.as_str()) == near).or(simple.values.first());
     let words = if value.is_empty() {
@@ -230,9 +233,9 @@ fn report_unlisted(simple: &Simple, value: &str) -> Fault {
     (words, fragment.map(|v| v.fragment.clone()))
 }
 
-fn bounds_fault(simple: &Simple, base: Builtin, value: &str) -> Option<Fault> {
+fn bounds_fault(simple: &SimpleType, base: Builtin, value: &str) -> Option<ValueFault> {
     let shown = quote_value(value);
-    let (below, above, smallest, largest) = if base.family() == Family::Moment {
+    let (below, above, smallest, largest) = if base.family() == TypeFamily::Moment {
         (" is before ", " after ", ", the earliest allowed", ", the latest allowed")
     } else {
         (" is less than ", " more than ", ", the smallest allowed", ", the largest allowed")
@@ -262,7 +265,7 @@ fn bounds_fault(simple: &Simple, base: Builtin, value: &str) -> Option<Fault> {
 }
 
 /// The range of a built-in type itself.
-fn range_fault(base: Builtin, value: &str) -> Option<Fault> {
+fn range_fault(base: Builtin, value: &str) -> Option<ValueFault> {
     let (least, most) = base.limits();
     let beyond = |limit: Option<&'static str>, order| {
         limit.filter(|limit| base.compare_values(value, limit) == Some(order))
@@ -277,7 +280,7 @@ fn range_fault(base: Builtin, value: &str) -> Option<Fault> {
     Some((join_parts(&[&quote_value(value), " is more than ", most, ", the largest allowed"]), None))
 }
 
-fn length_fault(simple: &Simple, length: usize) -> Option<Fault> {
+fn length_fault(simple: &SimpleType, length: usize) -> Option<ValueFault> {
     let has = || {
         if length == 0 { "is empty".to_owned() } else { join_parts(&["has ", &spell_count(simple, length)]) }
     };
@@ -297,9 +300,9 @@ fn length_fault(simple: &Simple, length: usize) -> Option<Fault> {
     Some((words, Some(most.fragment.clone())))
 }
 
-fn digits_fault(simple: &Simple, base: Builtin, value: &str) -> Option<Fault> {
+fn digits_fault(simple: &SimpleType, base: Builtin, value: &str) -> Option<ValueFault> {
     let read = builtin::counted_digits(value);
-    let number = matches!(base.family(), Family::Whole | Family::Decimal);
+    let number = matches!(base.family(), TypeFamily::Whole | TypeFamily::Decimal);
     if number && read > builtin::DIGITS {
         let (read, most) = (read.to_string(), builtin::DIGITS.to_string());
         return Some((
@@ -319,7 +322,7 @@ fn digits_fault(simple: &Simple, base: Builtin, value: &str) -> Option<Fault> {
     Some((worded(behind, " digits after the point", most.value), Some(most.fragment.clone())))
 }
 
-fn pattern_fault(simple: &Simple, value: &str) -> Option<Fault> {
+fn pattern_fault(simple: &SimpleType, value: &str) -> Option<ValueFault> {
     if value.len() > MATCHED {
         return None;
     }

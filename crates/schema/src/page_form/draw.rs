@@ -10,8 +10,11 @@ use super::{
     PageForm, SHOWN_DEPTH, input, values,
 };
 use crate::explain::{describe, wording};
-use crate::form::{ANY, Form, Inside, OWN, Record, Slot, count_least, count_most, find_lone, is_of, is_same};
-use crate::shape::{Declaration, Particle, Schema, Simple, Term, TypeId};
+use crate::form::{
+    ANY, ElementInside, JsonForm, JsonRecord, OWN, RecordSlot, count_least, count_most, find_lone, is_of,
+    is_same,
+};
+use crate::shape::{ContentParticle, ElementDeclaration, ParticleTerm, SchemaShape, SimpleType, TypeId};
 
 /// Longest documentation that is a label.
 const LABEL: usize = 60;
@@ -22,10 +25,14 @@ const NESTED: usize = 24;
 /// The key of the field that holds a whole element as XML.
 pub(super) const WHOLE: &str = ".xml";
 
-pub(super) fn draw_form(schema: &Schema, declaration: &Declaration, values: &FormValues) -> PageForm {
+pub(super) fn draw_form(
+    schema: &SchemaShape,
+    declaration: &ElementDeclaration,
+    values: &FormValues,
+) -> PageForm {
     let open = vec![declaration.of];
     let known = BTreeSet::new();
-    let mut drawing = Drawing {
+    let mut drawing = FormDrawing {
         schema,
         values,
         drawn: 0,
@@ -35,7 +42,7 @@ pub(super) fn draw_form(schema: &Schema, declaration: &Declaration, values: &For
         mistakes: Vec::new(),
         is_certain: true,
     };
-    let record = Record::of_root(schema, declaration.of);
+    let record = JsonRecord::of_root(schema, declaration.of);
     let path = format!("/{}", declaration.name);
     let fields = drawing.draw_record(declaration, &record, &path);
     let mut mistakes = std::mem::take(&mut drawing.mistakes);
@@ -52,8 +59,8 @@ pub(super) fn draw_form(schema: &Schema, declaration: &Declaration, values: &For
     PageForm { element: declaration.name.clone(), about, fields, mistakes }
 }
 
-struct Drawing<'s> {
-    schema: &'s Schema,
+struct FormDrawing<'s> {
+    schema: &'s SchemaShape,
     values: &'s FormValues,
     drawn: usize,
     is_cut: bool,
@@ -68,7 +75,7 @@ struct Drawing<'s> {
 
 /// A place at which a part is drawn.
 #[derive(Clone, Copy)]
-struct Place<'p> {
+struct FieldPlace<'p> {
     /// Its posted name.
     name: &'p str,
     /// Whether the part around it cannot be without it.
@@ -78,14 +85,19 @@ struct Place<'p> {
 }
 
 /// The record whose content is drawn.
-struct Around<'r, 's> {
-    record: &'r Record<'s>,
-    slots: Vec<Slot<'s>>,
+struct FieldSurroundings<'r, 's> {
+    record: &'r JsonRecord<'s>,
+    slots: Vec<RecordSlot<'s>>,
     path: &'r str,
 }
 
-impl<'s> Drawing<'s> {
-    fn draw_record(&mut self, owner: &'s Declaration, record: &Record<'s>, path: &str) -> Vec<FormField> {
+impl<'s> FormDrawing<'s> {
+    fn draw_record(
+        &mut self,
+        owner: &'s ElementDeclaration,
+        record: &JsonRecord<'s>,
+        path: &str,
+    ) -> Vec<FormField> {
         let mut fields = Vec::new();
         for attribute in record.attributes {
             let name = format!("{path}/@{}", attribute.name);
@@ -96,13 +108,13 @@ impl<'s> Drawing<'s> {
             field.input = input::choose_input(&attribute.simple);
             fields.push(FormField { key: record.name_key(attribute), ..field });
         }
-        let around = Around { record, slots: record.slots(), path };
+        let around = FieldSurroundings { record, slots: record.slots(), path };
         match record.inside {
-            Inside::Nothing => {}
-            Inside::Value(simple) => fields.push(self.draw_own(owner, Some(simple), path)),
-            Inside::Text => fields.push(self.draw_own(owner, None, path)),
-            Inside::Named(particle) => self.draw_particle(particle, "", true, &around, &mut fields),
-            Inside::Listed(particle) => fields.push(self.draw_rows(particle, &around)),
+            ElementInside::Nothing => {}
+            ElementInside::Value(simple) => fields.push(self.draw_own(owner, Some(simple), path)),
+            ElementInside::Text => fields.push(self.draw_own(owner, None, path)),
+            ElementInside::Named(particle) => self.draw_particle(particle, "", true, &around, &mut fields),
+            ElementInside::Listed(particle) => fields.push(self.draw_rows(particle, &around)),
         }
         fields
     }
@@ -139,14 +151,19 @@ impl<'s> Drawing<'s> {
         field
     }
 
-    fn draw_own(&mut self, owner: &Declaration, simple: Option<&Simple>, path: &str) -> FormField {
+    fn draw_own(&mut self, owner: &ElementDeclaration, simple: Option<&SimpleType>, path: &str) -> FormField {
         let mut field = self.draw_field(&format!("{path}/{OWN}"), &owner.name, None);
         field.is_required = true;
         self.filled_by(&mut field, simple, owner);
         field
     }
 
-    fn filled_by(&self, field: &mut FormField, simple: Option<&Simple>, declaration: &Declaration) {
+    fn filled_by(
+        &self,
+        field: &mut FormField,
+        simple: Option<&SimpleType>,
+        declaration: &ElementDeclaration,
+    ) {
         let default = declaration.default.as_deref();
         match simple {
             Some(simple) => {
@@ -158,7 +175,7 @@ impl<'s> Drawing<'s> {
         }
     }
 
-    fn draw_xml(&mut self, place: Place<'_>, declaration: Option<&Declaration>) -> FormField {
+    fn draw_xml(&mut self, place: FieldPlace<'_>, declaration: Option<&ElementDeclaration>) -> FormField {
         let about = declaration.and_then(|declaration| self.schema.find_about(declaration));
         let (term, key) = match declaration {
             Some(declaration) => (declaration.name.as_str(), declaration.key()),
@@ -177,20 +194,20 @@ impl<'s> Drawing<'s> {
     }
 
     /// One child element.
-    fn draw_child(&mut self, declaration: &'s Declaration, place: Place<'_>) -> FormField {
-        let (mut field, record) = match Form::of_type(self.schema, declaration.of) {
-            Form::Value(simple) => return self.draw_leaf(declaration, Some(simple), place),
-            Form::Text => return self.draw_leaf(declaration, None, place),
-            Form::Record(record) if !self.is_too_deep(declaration, place.name) => {
+    fn draw_child(&mut self, declaration: &'s ElementDeclaration, place: FieldPlace<'_>) -> FormField {
+        let (mut field, record) = match JsonForm::of_type(self.schema, declaration.of) {
+            JsonForm::Value(simple) => return self.draw_leaf(declaration, Some(simple), place),
+            JsonForm::Text => return self.draw_leaf(declaration, None, place),
+            JsonForm::Record(record) if !self.is_too_deep(declaration, place.name) => {
                 (self.draw_group(declaration, place), record)
             }
-            Form::Items(..) if !self.is_too_deep(declaration, place.name) => {
+            JsonForm::Items(..) if !self.is_too_deep(declaration, place.name) => {
                 let group = FormField { shape: FieldShape::Items, ..self.draw_group(declaration, place) };
-                (group, Record::of_root(self.schema, declaration.of))
+                (group, JsonRecord::of_root(self.schema, declaration.of))
             }
             _ => {
                 let name = format!("{}/{WHOLE}", place.name);
-                return self.draw_xml(Place { name: &name, ..place }, Some(declaration));
+                return self.draw_xml(FieldPlace { name: &name, ..place }, Some(declaration));
             }
         };
         self.open.push(declaration.of);
@@ -205,9 +222,9 @@ impl<'s> Drawing<'s> {
 
     fn draw_leaf(
         &mut self,
-        declaration: &'s Declaration,
-        simple: Option<&Simple>,
-        place: Place<'_>,
+        declaration: &'s ElementDeclaration,
+        simple: Option<&SimpleType>,
+        place: FieldPlace<'_>,
     ) -> FormField {
         let about = self.schema.find_about(declaration);
         let mut field = self.draw_field(place.name, &declaration.name, about);
@@ -216,7 +233,7 @@ impl<'s> Drawing<'s> {
         FormField { shape: FieldShape::Child, key: declaration.key().to_owned(), ..field }
     }
 
-    fn draw_group(&mut self, declaration: &'s Declaration, place: Place<'_>) -> FormField {
+    fn draw_group(&mut self, declaration: &'s ElementDeclaration, place: FieldPlace<'_>) -> FormField {
         let field = self.draw_field(place.name, &declaration.name, self.schema.find_about(declaration));
         let limits = wording::describe_times(place.times.0, place.times.1).unwrap_or_default();
         let key = declaration.key().to_owned();
@@ -233,7 +250,7 @@ impl<'s> Drawing<'s> {
     }
 
     /// Whether an element is offered as XML: it has such a value, or it has no values and the form must end.
-    fn is_too_deep(&mut self, declaration: &Declaration, name: &str) -> bool {
+    fn is_too_deep(&mut self, declaration: &ElementDeclaration, name: &str) -> bool {
         if !self.values.get(&format!("{name}/{WHOLE}")).is_empty() {
             return true;
         }
@@ -248,28 +265,30 @@ impl<'s> Drawing<'s> {
     /// The fields for a particle. Within an optional group nothing is certain, so groups ask whether they are sent.
     fn draw_particle(
         &mut self,
-        particle: &'s Particle,
+        particle: &'s ContentParticle,
         route: &str,
         is_certain: bool,
-        around: &Around<'_, 's>,
+        around: &FieldSurroundings<'_, 's>,
         fields: &mut Vec<FormField>,
     ) {
         let is_required = is_certain && particle.min > 0;
         match &particle.term {
-            Term::Element(declaration) => fields.extend(self.draw_slot(declaration, is_required, around)),
-            Term::Wildcard(_) => fields.push(self.draw_wildcards(particle, is_required, around)),
+            ParticleTerm::Element(declaration) => {
+                fields.extend(self.draw_slot(declaration, is_required, around))
+            }
+            ParticleTerm::Wildcard(_) => fields.push(self.draw_wildcards(particle, is_required, around)),
             _ if particle.max != Some(1) => {
                 let found = find_lone(particle);
                 fields.extend(found.and_then(|declaration| self.draw_slot(declaration, is_required, around)));
             }
-            Term::Sequence(parts) | Term::All(parts) => {
+            ParticleTerm::Sequence(parts) | ParticleTerm::All(parts) => {
                 let mut inner = Vec::new();
                 for (at, part) in parts.iter().enumerate() {
                     self.draw_particle(part, &format!("{route}.{at}"), is_required, around, &mut inner);
                 }
                 fields.extend(inner);
             }
-            Term::Choice(parts) => {
+            ParticleTerm::Choice(parts) => {
                 let is_required = is_required && !particle.term.may_be_empty();
                 fields.push(self.draw_choice(parts, route, is_required, around));
             }
@@ -278,10 +297,10 @@ impl<'s> Drawing<'s> {
 
     fn draw_choice(
         &mut self,
-        parts: &'s [Particle],
+        parts: &'s [ContentParticle],
         route: &str,
         is_required: bool,
-        around: &Around<'_, 's>,
+        around: &FieldSurroundings<'_, 's>,
     ) -> FormField {
         let mut alternatives = Vec::new();
         let is_certain = std::mem::replace(&mut self.is_certain, false);
@@ -320,14 +339,14 @@ impl<'s> Drawing<'s> {
     /// The field, or the places, of all elements of one name.
     fn draw_slot(
         &mut self,
-        declaration: &Declaration,
+        declaration: &ElementDeclaration,
         is_required: bool,
-        around: &Around<'_, 's>,
+        around: &FieldSurroundings<'_, 's>,
     ) -> Option<FormField> {
         let slot = around.slots.iter().find(|slot| is_same(slot.declaration, declaration))?.clone();
         let name = format!("{}/{}", around.path, slot.declaration.name);
         let content = around.record.particle()?;
-        let is_it = |term: &Term| is_of(term, declaration);
+        let is_it = |term: &ParticleTerm| is_of(term, declaration);
         // A particle of an optional group is needed only with the group, so its own count is the least.
         let (fewest, largest) =
             (count_least(content, &is_it).max(slot.particle.min), count_most(content, &is_it));
@@ -336,13 +355,13 @@ impl<'s> Drawing<'s> {
         }
         if !slot.many {
             let times = (u32::from(is_required), Some(1));
-            return Some(self.draw_child(slot.declaration, Place { name: &name, is_required, times }));
+            return Some(self.draw_child(slot.declaration, FieldPlace { name: &name, is_required, times }));
         }
         let about = self.schema.find_about(slot.declaration);
         let fewest = if is_required { fewest } else { 0 };
         let mut field = self.draw_field(&name, &slot.declaration.name, about);
         let draw = |drawing: &mut Self, name: &str, is_required: bool| {
-            drawing.draw_child(slot.declaration, Place { name, is_required, times: (1, Some(1)) })
+            drawing.draw_child(slot.declaration, FieldPlace { name, is_required, times: (1, Some(1)) })
         };
         self.draw_several(&mut field, (fewest, largest), draw);
         Some(FormField { key: slot.key.clone(), shape: FieldShape::Child, ..field })
@@ -350,18 +369,18 @@ impl<'s> Drawing<'s> {
 
     fn draw_wildcards(
         &mut self,
-        particle: &Particle,
+        particle: &ContentParticle,
         is_required: bool,
-        around: &Around<'_, 's>,
+        around: &FieldSurroundings<'_, 's>,
     ) -> FormField {
         let name = format!("{}/{ANY}", around.path);
         if particle.max == Some(1) {
-            return self.draw_xml(Place { name: &name, is_required, times: (1, Some(1)) }, None);
+            return self.draw_xml(FieldPlace { name: &name, is_required, times: (1, Some(1)) }, None);
         }
         let mut field = self.draw_field(&name, "any element", None);
         let fewest = if is_required { particle.min } else { 0 };
         let draw = |drawing: &mut Self, name: &str, is_required: bool| {
-            drawing.draw_xml(Place { name, is_required, times: (1, Some(1)) }, None)
+            drawing.draw_xml(FieldPlace { name, is_required, times: (1, Some(1)) }, None)
         };
         self.draw_several(&mut field, (fewest, particle.max), draw);
         FormField { key: ANY.to_owned(), ..field }
@@ -394,7 +413,7 @@ impl<'s> Drawing<'s> {
     }
 
     /// Children whose order matters: rows, each with the choice of its element.
-    fn draw_rows(&mut self, particle: &'s Particle, around: &Around<'_, 's>) -> FormField {
+    fn draw_rows(&mut self, particle: &'s ContentParticle, around: &FieldSurroundings<'_, 's>) -> FormField {
         let name = format!("{}/{OWN}", around.path);
         let mut field = self.draw_field(&name, "content", None);
         let mut needed = Vec::new();
@@ -415,9 +434,9 @@ impl<'s> Drawing<'s> {
     fn draw_row(
         &mut self,
         name: &str,
-        preset: Option<&Declaration>,
+        preset: Option<&ElementDeclaration>,
         is_required: bool,
-        around: &Around<'_, 's>,
+        around: &FieldSurroundings<'_, 's>,
     ) -> FormField {
         let mut field = self.draw_field(name, "", None);
         if let Some(preset) = preset.filter(|_| field.value.is_empty()) {
@@ -428,13 +447,14 @@ impl<'s> Drawing<'s> {
         let times = (1, Some(1));
         for slot in &around.slots {
             let inner = format!("{name}/{}", slot.declaration.name);
-            let part = self.draw_child(slot.declaration, Place { name: &inner, is_required: true, times });
+            let part =
+                self.draw_child(slot.declaration, FieldPlace { name: &inner, is_required: true, times });
             let value = slot.declaration.name.clone();
             alternatives.push(FormAlternative { label: value.clone(), value, fields: vec![part] });
         }
         if around.record.wildcard().is_some() {
             let inner = format!("{name}/{ANY}");
-            let part = self.draw_xml(Place { name: &inner, is_required: true, times }, None);
+            let part = self.draw_xml(FieldPlace { name: &inner, is_required: true, times }, None);
             let label = "any element".to_owned();
             alternatives.push(FormAlternative { value: ANY.to_owned(), label, fields: vec![part] });
         }
@@ -452,15 +472,17 @@ fn describe_limits(words: String, is_required: bool) -> String {
 }
 
 /// The elements that a content needs at least, in order.
-fn first_rows<'s>(particle: &'s Particle, rows: &mut Vec<&'s Declaration>) {
+fn first_rows<'s>(particle: &'s ContentParticle, rows: &mut Vec<&'s ElementDeclaration>) {
     for _ in 0..particle.min {
         let before = rows.len();
         match &particle.term {
-            Term::Element(declaration) => rows.push(declaration),
-            Term::Wildcard(_) => {}
-            Term::Sequence(parts) | Term::All(parts) => parts.iter().for_each(|part| first_rows(part, rows)),
-            Term::Choice(_) if particle.term.may_be_empty() => {}
-            Term::Choice(parts) => parts.iter().take(1).for_each(|part| first_rows(part, rows)),
+            ParticleTerm::Element(declaration) => rows.push(declaration),
+            ParticleTerm::Wildcard(_) => {}
+            ParticleTerm::Sequence(parts) | ParticleTerm::All(parts) => {
+                parts.iter().for_each(|part| first_rows(part, rows))
+            }
+            ParticleTerm::Choice(_) if particle.term.may_be_empty() => {}
+            ParticleTerm::Choice(parts) => parts.iter().take(1).for_each(|part| first_rows(part, rows)),
         }
         if rows.len() == before || rows.len() > 20 {
             rows.truncate(20);

@@ -8,12 +8,12 @@ use super::values::{FormValues, make_mistake, too_large};
 use super::{FIELDS, FILLED_DEPTH, FormMistake, PLACES};
 use crate::build::markup;
 use crate::explain;
-use crate::form::{ANY, Form, Inside, OWN, Record};
+use crate::form::{ANY, ElementInside, JsonForm, JsonRecord, OWN};
 use crate::json::unfold;
-use crate::shape::{Declaration, Particle, Schema, Term};
-use crate::tree::{self, Element};
+use crate::shape::{ContentParticle, ElementDeclaration, ParticleTerm, SchemaShape};
+use crate::tree::{self, XmlElement};
 
-pub(super) fn fill_values(schema: &Schema, payload: &[u8]) -> Result<FormValues, FormMistake> {
+pub(super) fn fill_values(schema: &SchemaShape, payload: &[u8]) -> Result<FormValues, FormMistake> {
     let unfit = |words: &str| {
         let found = explain::find_first(schema, payload);
         let expected = "a payload that its schema admits".to_owned();
@@ -27,8 +27,9 @@ pub(super) fn fill_values(schema: &Schema, payload: &[u8]) -> Result<FormValues,
         let expected = "a payload without xsi:type".to_owned();
         return Err(make_mistake("the payload chooses a type with xsi:type: change it as XML", expected));
     }
-    let mut filling = Filling { schema, values: FormValues::default(), is_large: false, has_return: false };
-    let record = Record::of_root(schema, declaration.of);
+    let mut filling =
+        FormFilling { schema, values: FormValues::default(), is_large: false, has_return: false };
+    let record = JsonRecord::of_root(schema, declaration.of);
     let done = filling.fill_record(&record, &root, &format!("/{}", declaration.name), 0);
     if filling.has_return {
         let expected = "a payload without carriage returns".to_owned();
@@ -41,15 +42,15 @@ pub(super) fn fill_values(schema: &Schema, payload: &[u8]) -> Result<FormValues,
     done.map(|()| filling.values).ok_or_else(|| unfit("it does not follow the schema"))
 }
 
-struct Filling<'s> {
-    schema: &'s Schema,
+struct FormFilling<'s> {
+    schema: &'s SchemaShape,
     values: FormValues,
     is_large: bool,
     /// Whether a value has a carriage return, which forms of browsers turn into a line feed.
     has_return: bool,
 }
 
-impl<'s> Filling<'s> {
+impl<'s> FormFilling<'s> {
     fn put_value(&mut self, name: &str, value: &str) {
         if value.is_empty() {
             self.values.put(&format!("{name}/+"), "yes");
@@ -60,8 +61,8 @@ impl<'s> Filling<'s> {
 
     fn fill_record(
         &mut self,
-        record: &Record<'s>,
-        element: &Element,
+        record: &JsonRecord<'s>,
+        element: &XmlElement,
         path: &str,
         depth: usize,
     ) -> Option<()> {
@@ -76,13 +77,13 @@ impl<'s> Filling<'s> {
             return None;
         }
         match record.inside {
-            Inside::Nothing => element.parts.iter().all(unfold::is_nothing).then_some(()),
-            Inside::Value(_) | Inside::Text => {
+            ElementInside::Nothing => element.parts.iter().all(unfold::is_nothing).then_some(()),
+            ElementInside::Value(_) | ElementInside::Text => {
                 self.put_value(&format!("{path}/{OWN}"), &unfold::read_text(element)?);
                 Some(())
             }
-            Inside::Named(particle) => self.fill_elements(record, particle, element, path, depth),
-            Inside::Listed(particle) => {
+            ElementInside::Named(particle) => self.fill_elements(record, particle, element, path, depth),
+            ElementInside::Listed(particle) => {
                 for (at, (child, declaration)) in
                     unfold::lay_children(particle, element)?.into_iter().enumerate()
                 {
@@ -98,9 +99,9 @@ impl<'s> Filling<'s> {
 
     fn fill_elements(
         &mut self,
-        record: &Record<'s>,
-        particle: &'s Particle,
-        element: &Element,
+        record: &JsonRecord<'s>,
+        particle: &'s ContentParticle,
+        element: &XmlElement,
         path: &str,
         depth: usize,
     ) -> Option<()> {
@@ -124,7 +125,8 @@ impl<'s> Filling<'s> {
             *before = before.saturating_add(1);
             self.fill_part(*declaration, child, &name, depth)?;
         }
-        let declared: Vec<&Declaration> = laid.iter().filter_map(|(_, declaration)| *declaration).collect();
+        let declared: Vec<&ElementDeclaration> =
+            laid.iter().filter_map(|(_, declaration)| *declaration).collect();
         let has_any = laid.iter().any(|(_, declaration)| declaration.is_none());
         self.fill_choices(particle, "", path, &declared, has_any);
         Some(())
@@ -138,8 +140,8 @@ impl<'s> Filling<'s> {
 
     fn fill_part(
         &mut self,
-        declaration: Option<&'s Declaration>,
-        element: &Element,
+        declaration: Option<&'s ElementDeclaration>,
+        element: &XmlElement,
         name: &str,
         depth: usize,
     ) -> Option<()> {
@@ -148,20 +150,20 @@ impl<'s> Filling<'s> {
             return Some(());
         };
         let inner = depth.saturating_add(1);
-        match Form::of_type(self.schema, declaration.of) {
-            Form::Value(_) | Form::Text => {
+        match JsonForm::of_type(self.schema, declaration.of) {
+            JsonForm::Value(_) | JsonForm::Text => {
                 unfold::check_plain(element)?;
                 self.put_value(name, &unfold::read_text(element)?);
                 return Some(());
             }
-            Form::Record(_) | Form::Items(..) if inner <= FILLED_DEPTH => {}
+            JsonForm::Record(_) | JsonForm::Items(..) if inner <= FILLED_DEPTH => {}
             _ => {
                 self.values.put(&format!("{name}/{WHOLE}"), &markup::render_markup(element)?);
                 return Some(());
             }
         }
         let before = self.values.len();
-        let record = Record::of_root(self.schema, declaration.of);
+        let record = JsonRecord::of_root(self.schema, declaration.of);
         self.fill_record(&record, element, name, inner)?;
         if self.values.len() == before {
             self.values.put(&format!("{name}/+"), "yes");
@@ -172,17 +174,17 @@ impl<'s> Filling<'s> {
     /// Notes which alternative of each choice the children chose.
     fn fill_choices(
         &mut self,
-        particle: &Particle,
+        particle: &ContentParticle,
         route: &str,
         path: &str,
-        declared: &[&Declaration],
+        declared: &[&ElementDeclaration],
         has_any: bool,
     ) {
         let parts = match &particle.term {
-            Term::Element(_) | Term::Wildcard(_) => return,
+            ParticleTerm::Element(_) | ParticleTerm::Wildcard(_) => return,
             _ if particle.max != Some(1) => return,
-            Term::Sequence(parts) | Term::All(parts) => parts,
-            Term::Choice(parts) => {
+            ParticleTerm::Sequence(parts) | ParticleTerm::All(parts) => parts,
+            ParticleTerm::Choice(parts) => {
                 let chosen = parts.iter().position(|part| has_declared(part, declared, has_any));
                 if let Some(chosen) = chosen {
                     let number = chosen.saturating_add(1).to_string();
@@ -198,11 +200,11 @@ impl<'s> Filling<'s> {
 }
 
 /// Whether any of these elements, or one that a wildcard admitted, belongs to a particle.
-fn has_declared(particle: &Particle, declared: &[&Declaration], has_any: bool) -> bool {
+fn has_declared(particle: &ContentParticle, declared: &[&ElementDeclaration], has_any: bool) -> bool {
     match &particle.term {
-        Term::Element(own) => declared.iter().any(|one| crate::form::is_same(one, own)),
-        Term::Wildcard(_) => has_any,
-        Term::Sequence(parts) | Term::Choice(parts) | Term::All(parts) => {
+        ParticleTerm::Element(own) => declared.iter().any(|one| crate::form::is_same(one, own)),
+        ParticleTerm::Wildcard(_) => has_any,
+        ParticleTerm::Sequence(parts) | ParticleTerm::Choice(parts) | ParticleTerm::All(parts) => {
             parts.iter().any(|part| has_declared(part, declared, has_any))
         }
     }

@@ -7,20 +7,20 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::{FieldShape, FormField, FormInput, FormMistake, PageForm};
 use crate::build;
-use crate::build::given::{Given, Manner, Part, ValueSlip};
+use crate::build::given::{GivenPart, GivenValue, ValueManner, ValueSlip};
 use crate::form::{ANY, OWN};
-use crate::shape::{Declaration, Schema};
+use crate::shape::{ElementDeclaration, SchemaShape};
 
 pub(super) fn give_payload(
-    schema: &Schema,
-    declaration: &Declaration,
+    schema: &SchemaShape,
+    declaration: &ElementDeclaration,
     form: &PageForm,
 ) -> Result<Vec<u8>, Vec<FormMistake>> {
     if !form.mistakes.is_empty() {
         return Err(form.mistakes.clone());
     }
     let (giving, root) = collect_given(form);
-    build::build_payload(schema, declaration, &root, Manner::Fields, None)
+    build::build_payload(schema, declaration, &root, ValueManner::Fields, None)
         .map_err(|slips| slips.into_iter().map(|slip| giving.to_mistake(slip)).collect())
 }
 
@@ -29,30 +29,30 @@ pub(super) fn find_place(form: &PageForm, path: &str) -> Option<String> {
     collect_given(form).0.find_name(path)
 }
 
-fn collect_given(form: &PageForm) -> (Giving, Part) {
+fn collect_given(form: &PageForm) -> (FormGiving, GivenPart) {
     let path = format!("/{}", form.element);
-    let mut giving = Giving { names: BTreeMap::new() };
+    let mut giving = FormGiving { names: BTreeMap::new() };
     let mut entries = Vec::new();
     form.fields.iter().for_each(|field| giving.give_field(field, true, &path, &mut entries));
     giving.names.entry(path.clone()).or_insert(path);
-    (giving, make_part(Given::Record(entries)))
+    (giving, make_part(GivenValue::Record(entries)))
 }
 
-fn make_part(given: Given) -> Part {
-    Part { given, offset: 0 }
+fn make_part(given: GivenValue) -> GivenPart {
+    GivenPart { given, offset: 0 }
 }
 
-type Entries = Vec<(String, Part)>;
+type FormEntries = Vec<(String, GivenPart)>;
 
-struct Giving {
+struct FormGiving {
     /// The posted names by the paths of errors: there a number counts only the parts that are sent, and the first
     /// has none.
     names: BTreeMap<String, String>,
 }
 
-impl Giving {
+impl FormGiving {
     /// Adds the values of a field; `is_needed` says whether the part around it is sent.
-    fn give_field(&mut self, field: &FormField, is_needed: bool, path: &str, entries: &mut Entries) {
+    fn give_field(&mut self, field: &FormField, is_needed: bool, path: &str, entries: &mut FormEntries) {
         match &field.input {
             FormInput::OneOf(alternatives) => {
                 let chosen = alternatives.iter().find(|one| one.value == field.value);
@@ -91,13 +91,13 @@ impl Giving {
                 if field.key == ANY {
                     entries.extend(parts.into_iter().map(|part| (ANY.to_owned(), part)));
                 } else if !parts.is_empty() {
-                    entries.push((field.key.clone(), make_part(Given::List(parts))));
+                    entries.push((field.key.clone(), make_part(GivenValue::List(parts))));
                 }
             }
             _ => {
                 if let Some(one) = self.give_one(field, is_needed, &spell_step(path, field, 1)) {
                     let is_child = field.shape != FieldShape::Value;
-                    let given = if is_child { make_part(Given::List(vec![one])) } else { one };
+                    let given = if is_child { make_part(GivenValue::List(vec![one])) } else { one };
                     entries.push((field.key.clone(), given));
                 }
             }
@@ -110,7 +110,7 @@ impl Giving {
         place: &'f FormField,
         path: &str,
         counts: &mut HashMap<&'f str, usize>,
-        entries: &mut Entries,
+        entries: &mut FormEntries,
     ) {
         let FormInput::OneOf(alternatives) = &place.input else { return };
         let is_free = place.value.is_empty();
@@ -124,14 +124,14 @@ impl Giving {
             let number = count.saturating_add(1);
             if let Some(one) = self.give_one(field, true, &spell_step(path, field, number)) {
                 *count = number;
-                let given = if field.key == ANY { one } else { make_part(Given::List(vec![one])) };
+                let given = if field.key == ANY { one } else { make_part(GivenValue::List(vec![one])) };
                 entries.push((field.key.clone(), given));
             }
         }
     }
 
     /// One part, if it is sent.
-    fn give_one(&mut self, field: &FormField, is_needed: bool, path: &str) -> Option<Part> {
+    fn give_one(&mut self, field: &FormField, is_needed: bool, path: &str) -> Option<GivenPart> {
         self.names.entry(path.to_owned()).or_insert_with(|| field.name.clone());
         let is_kept = field.presence == "yes";
         let FormInput::Group(fields) = &field.input else {
@@ -140,7 +140,8 @@ impl Giving {
                 !field.value.is_empty() || (is_text && (is_kept || (field.is_required && is_needed)));
             let text = field.value.clone();
             let is_whole = field.shape == FieldShape::Whole;
-            return is_sent.then(|| make_part(if is_whole { Given::Xml(text) } else { Given::Text(text) }));
+            return is_sent
+                .then(|| make_part(if is_whole { GivenValue::Xml(text) } else { GivenValue::Text(text) }));
         };
         let is_out = field.presence == "no" && !field.is_required;
         let is_sent = is_kept || (is_needed && field.is_required) || field.has_values();
@@ -150,13 +151,13 @@ impl Giving {
         let mut entries = Vec::new();
         fields.iter().for_each(|inner| self.give_field(inner, true, path, &mut entries));
         if field.shape != FieldShape::Items {
-            return Some(make_part(Given::Record(entries)));
+            return Some(make_part(GivenValue::Record(entries)));
         }
         let items = entries.into_iter().flat_map(|(_, part)| match part.given {
-            Given::List(parts) => parts,
+            GivenValue::List(parts) => parts,
             _ => Vec::new(),
         });
-        Some(make_part(Given::List(items.collect())))
+        Some(make_part(GivenValue::List(items.collect())))
     }
 
     fn to_mistake(&self, slip: ValueSlip) -> FormMistake {

@@ -4,10 +4,10 @@
 
 use super::FormInput;
 use crate::explain::amend;
-use crate::judge::builtin::{Builtin, Family};
+use crate::judge::builtin::{Builtin, TypeFamily};
 use crate::judge::check_value;
 use crate::shape::AttributeUse;
-use crate::shape::{Bound, Simple, Variety};
+use crate::shape::{SimpleType, SimpleVariety, ValueBound};
 
 /// Most values of a choice; more are typed.
 const CHOICE: usize = 200;
@@ -15,44 +15,44 @@ const CHOICE: usize = 200;
 /// Texts that may be longer get an input of many lines.
 const LINE: usize = 120;
 
-pub(super) fn choose_input(simple: &Simple) -> FormInput {
+pub(super) fn choose_input(simple: &SimpleType) -> FormInput {
     if (1..=CHOICE).contains(&simple.values.len()) {
         let admitted =
             simple.values.iter().filter(|one| check_value::check_value(simple, &one.value).is_none());
         return FormInput::Choice(admitted.map(|one| one.value.clone()).collect());
     }
-    let Variety::Atomic(base) = simple.variety else { return FormInput::Line };
+    let SimpleVariety::Atomic(base) = simple.variety else { return FormInput::Line };
     match base.family() {
-        Family::Truth => FormInput::YesNo,
-        Family::Whole => {
+        TypeFamily::Truth => FormInput::YesNo,
+        TypeFamily::Whole => {
             let (low, high) = base.limits();
-            let bound = |bound: &Option<Bound>, limit: Option<&str>| {
+            let bound = |bound: &Option<ValueBound>, limit: Option<&str>| {
                 let own = bound.as_ref().filter(|bound| bound.inclusive).map(|bound| bound.value.clone());
                 own.or_else(|| limit.map(str::to_owned))
             };
             FormInput::Whole { least: bound(&simple.least, low), most: bound(&simple.most, high) }
         }
-        Family::Decimal | Family::Floating => FormInput::Decimal,
-        Family::Moment => match base {
+        TypeFamily::Decimal | TypeFamily::Floating => FormInput::Decimal,
+        TypeFamily::Moment => match base {
             Builtin::Date => FormInput::Date,
             Builtin::Time => FormInput::Time,
             _ => FormInput::DateTime,
         },
-        Family::Text if base == Builtin::String && simple.patterns.is_empty() && is_long(simple) => {
+        TypeFamily::Text if base == Builtin::String && simple.patterns.is_empty() && is_long(simple) => {
             FormInput::Text
         }
-        Family::Text | Family::Span => FormInput::Line,
-        Family::Bytes => FormInput::Text,
+        TypeFamily::Text | TypeFamily::Span => FormInput::Line,
+        TypeFamily::Bytes => FormInput::Text,
     }
 }
 
-fn is_long(simple: &Simple) -> bool {
+fn is_long(simple: &SimpleType) -> bool {
     let limit = [&simple.length, &simple.max_length].into_iter().flatten().map(|facet| facet.value).min();
     limit.is_none_or(|limit| limit > LINE)
 }
 
 /// An example, or the default of a value that is left out.
-pub(super) fn make_hint(simple: &Simple, default: Option<&str>) -> String {
+pub(super) fn make_hint(simple: &SimpleType, default: Option<&str>) -> String {
     match default {
         Some(default) => format!("if left out: {default}"),
         None if matches!(choose_input(simple), FormInput::Text | FormInput::Choice(_) | FormInput::YesNo) => {

@@ -3,22 +3,22 @@
 //! A type comes in, words go out. A text is not empty unless the words say so; everything else follows `describe`.
 
 use crate::explain::describe::{self, LISTED, MEMBERS, TRUE_OR_FALSE};
-use crate::judge::builtin::{Builtin, Family};
+use crate::judge::builtin::{Builtin, TypeFamily};
 use crate::judge::check_value;
-use crate::shape::{Simple, Variety};
+use crate::shape::{SimpleType, SimpleVariety};
 
-pub(crate) fn describe_simple(simple: &Simple) -> String {
+pub(crate) fn describe_simple(simple: &SimpleType) -> String {
     if !simple.values.is_empty() {
         return list_values(simple);
     }
     match &simple.variety {
-        Variety::Atomic(base) => describe_atomic(simple, *base),
-        Variety::List(item) => {
+        SimpleVariety::Atomic(base) => describe_atomic(simple, *base),
+        SimpleVariety::List(item) => {
             let count = describe::length_words(simple).unwrap_or_else(|| "any number of items".to_owned());
             let whole = describe_patterns(simple, &[]).map(|all| format!(", the whole {all}"));
             format!("{count} parted by blanks, each {}{}", bracket_range(item), whole.unwrap_or_default())
         }
-        Variety::Union(members) => {
+        SimpleVariety::Union(members) => {
             let mut each: Vec<String> = members.iter().take(MEMBERS).map(|one| bracket_range(one)).collect();
             if members.len() > MEMBERS {
                 each.push("more".to_owned());
@@ -30,13 +30,13 @@ pub(crate) fn describe_simple(simple: &Simple) -> String {
 }
 
 /// In brackets if it would otherwise run into its neighbours.
-fn bracket_range(simple: &Simple) -> String {
+fn bracket_range(simple: &SimpleType) -> String {
     let words = describe_simple(simple);
     if words.contains(", ") || words.contains(" or ") { format!("[{words}]") } else { words }
 }
 
 /// The values, in quotes if one would blend into the words around it.
-fn list_values(simple: &Simple) -> String {
+fn list_values(simple: &SimpleType) -> String {
     let values = simple.values.iter().map(|listed| listed.value.as_str());
     let plain = |c: char| c.is_alphanumeric() || "-_.:/+#@%".contains(c);
     let quote = values.clone().any(|value| value.is_empty() || !value.chars().all(plain));
@@ -52,7 +52,7 @@ fn list_values(simple: &Simple) -> String {
     }
 }
 
-fn describe_atomic(simple: &Simple, base: Builtin) -> String {
+fn describe_atomic(simple: &SimpleType, base: Builtin) -> String {
     let is_text = describe::name_kind(base) == "text";
     let has = |wanted: &str| {
         simple.patterns.iter().any(|step| matches!(step.as_slice(), [one] if one.value.source == wanted))
@@ -65,7 +65,7 @@ fn describe_atomic(simple: &Simple, base: Builtin) -> String {
     };
     let mut words = vec![kind.to_owned()];
     if let Some(range) = describe::range_words(simple, base) {
-        let glue = if base.family() == Family::Moment { ", " } else { " " };
+        let glue = if base.family() == TypeFamily::Moment { ", " } else { " " };
         words.push(format!("{glue}{range}"));
     }
     let lengths = (&simple.length, &simple.min_length, &simple.max_length);
@@ -91,7 +91,7 @@ fn describe_atomic(simple: &Simple, base: Builtin) -> String {
 }
 
 /// The patterns that nothing else describes.
-fn describe_patterns(simple: &Simple, said: &[&str]) -> Option<String> {
+fn describe_patterns(simple: &SimpleType, said: &[&str]) -> Option<String> {
     let steps = simple.patterns.iter().map(|step| {
         let sources: Vec<&str> = step.iter().map(|pattern| pattern.value.source.as_str()).collect();
         sources.join(" or ")

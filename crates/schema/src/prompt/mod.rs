@@ -15,8 +15,8 @@ use std::collections::BTreeMap;
 use crate::build::example;
 use crate::explain::wording;
 use crate::shape::{
-    AttributeUse, Complex, Content, Declaration, JsonShape, Particle, Schema, Simple, Term, Type, TypeId,
-    Wildcard,
+    AttributeUse, ComplexContent, ComplexType, ContentParticle, ElementDeclaration, ElementWildcard,
+    JsonShape, ParticleTerm, SchemaShape, SimpleType, TypeId, TypeShape,
 };
 use crate::tree::DEPTH;
 use systole_wire::writer::{escape, make_visible};
@@ -28,20 +28,20 @@ const NESTED: usize = 2 * DEPTH;
 const JSON: &str = "JSON, as text";
 
 /// `- <search>: Finds text. Parameters: <query>(text, required), <limit>(whole number 1 to 100, optional)`.
-pub(crate) fn write_line(schema: &Schema, element: &str) -> Option<String> {
+pub(crate) fn write_line(schema: &SchemaShape, element: &str) -> Option<String> {
     let declaration = schema.find_global(element)?;
-    let mut telling = Telling { schema, told: BTreeMap::new(), names: BTreeMap::new() };
-    let at = At { namespace: &declaration.namespace, path: vec![&declaration.name], depth: 0 };
+    let mut telling = PromptWriter { schema, told: BTreeMap::new(), names: BTreeMap::new() };
+    let at = PromptPlace { namespace: &declaration.namespace, path: vec![&declaration.name], depth: 0 };
     let about = schema
         .find_about(declaration)
         .map_or("No description.".to_owned(), |about| make_sentence(&escape_words(about)));
     let (parts, lead) = match schema.find_type(declaration.of) {
-        Type::Complex(complex) => {
+        TypeShape::Complex(complex) => {
             telling.describe_type(declaration.of, &at);
             (telling.describe_root(complex, &at), in_order(&complex.content))
         }
-        Type::Simple(simple) => (vec![own_text(&value_words(simple))], ""),
-        Type::Anything => (Vec::new(), ""),
+        TypeShape::Simple(simple) => (vec![own_text(&value_words(simple))], ""),
+        TypeShape::Anything => (Vec::new(), ""),
     };
     let head = format!("- <{}>: {about}", declaration.name);
     Some(match parts.as_slice() {
@@ -51,7 +51,7 @@ pub(crate) fn write_line(schema: &Schema, element: &str) -> Option<String> {
 }
 
 /// The line, and below it the smallest example, its special properties, and its required attributes.
-pub(crate) fn write_entry(schema: &Schema, element: &str) -> Option<String> {
+pub(crate) fn write_entry(schema: &SchemaShape, element: &str) -> Option<String> {
     let declaration = schema.find_global(element)?;
     let mut entry = write_line(schema, element)?;
     if let Some(example) =
@@ -67,7 +67,7 @@ pub(crate) fn write_entry(schema: &Schema, element: &str) -> Option<String> {
             "\n  Flags: together, so that all of one reply happen as one change set, the edits first",
         );
     }
-    if let Type::Complex(complex) = schema.find_type(declaration.of) {
+    if let TypeShape::Complex(complex) = schema.find_type(declaration.of) {
         let required = complex.attributes.iter().filter(|attribute| attribute.required);
         let names: Vec<&str> = required.map(|attribute| attribute.name.as_str()).collect();
         if !names.is_empty() {
@@ -91,7 +91,7 @@ fn escape_words(words: &str) -> String {
 }
 
 /// The words for a value. The values and patterns in them are the schema's.
-fn value_words(simple: &Simple) -> String {
+fn value_words(simple: &SimpleType) -> String {
     escape_words(&in_one_line(&brief::describe_simple(simple)))
 }
 
@@ -120,16 +120,16 @@ fn own_text(words: &str) -> String {
 }
 
 /// The note for children whose order matters.
-fn in_order(content: &Content) -> &'static str {
-    let Content::Children(particle) = content else { return "" };
+fn in_order(content: &ComplexContent) -> &'static str {
+    let ComplexContent::Children(particle) = content else { return "" };
     match &particle.term {
-        Term::Sequence(parts) if parts.len() > 1 => ", in this order",
+        ParticleTerm::Sequence(parts) if parts.len() > 1 => ", in this order",
         _ => "",
     }
 }
 
 /// A place in a payload.
-struct At<'m> {
+struct PromptPlace<'m> {
     namespace: &'m str,
     /// The names of the surrounding elements, outermost first.
     path: Vec<&'m str>,
@@ -137,33 +137,33 @@ struct At<'m> {
     depth: usize,
 }
 
-impl<'m> At<'m> {
+impl<'m> PromptPlace<'m> {
     fn go_deeper(&self) -> Self {
         Self { path: self.path.clone(), depth: self.depth.saturating_add(1), ..*self }
     }
 }
 
-struct Telling<'m> {
-    schema: &'m Schema,
+struct PromptWriter<'m> {
+    schema: &'m SchemaShape,
     /// Where each type is written out, by its place in the table and the namespace around its elements.
     told: BTreeMap<(usize, &'m str), Vec<&'m str>>,
     /// How many of these places have this name.
     names: BTreeMap<&'m str, usize>,
 }
 
-impl<'m> Telling<'m> {
-    fn describe_root(&mut self, complex: &'m Complex, at: &At<'m>) -> Vec<String> {
+impl<'m> PromptWriter<'m> {
+    fn describe_root(&mut self, complex: &'m ComplexType, at: &PromptPlace<'m>) -> Vec<String> {
         let mut parts: Vec<String> = complex.attributes.iter().map(describe_attribute).collect();
         match &complex.content {
-            Content::Children(particle) => self.describe_particle(particle, at, &mut parts),
-            Content::Text(simple) => parts.push(own_text(&value_words(simple))),
-            Content::Free => parts.push(own_text("any text")),
-            Content::Empty => {}
+            ComplexContent::Children(particle) => self.describe_particle(particle, at, &mut parts),
+            ComplexContent::Text(simple) => parts.push(own_text(&value_words(simple))),
+            ComplexContent::Free => parts.push(own_text("any text")),
+            ComplexContent::Empty => {}
         }
         parts
     }
 
-    fn describe_type(&mut self, id: TypeId, at: &At<'m>) {
+    fn describe_type(&mut self, id: TypeId, at: &PromptPlace<'m>) {
         self.told.insert((id.0, at.namespace), at.path.clone());
         if let Some(name) = at.path.last() {
             let places = self.names.entry(name).or_default();
@@ -172,22 +172,27 @@ impl<'m> Telling<'m> {
     }
 
     /// Adds everything that a particle admits, in schema order.
-    fn describe_particle(&mut self, particle: &'m Particle, at: &At<'m>, out: &mut Vec<String>) {
+    fn describe_particle(
+        &mut self,
+        particle: &'m ContentParticle,
+        at: &PromptPlace<'m>,
+        out: &mut Vec<String>,
+    ) {
         let at = &at.go_deeper();
         if at.depth > NESTED {
             return out.push("…".to_owned());
         }
         let once = (particle.min, particle.max) == (1, Some(1));
         match &particle.term {
-            Term::Element(declaration) => {
+            ParticleTerm::Element(declaration) => {
                 let how = if particle.min > 0 { "required" } else { "optional" };
                 out.push(self.describe_element(declaration, &describe_often(how, particle), at));
             }
-            Term::Wildcard(wildcard) => out.push(describe_wildcard(wildcard, particle)),
-            Term::Sequence(parts) | Term::All(parts) if once => {
+            ParticleTerm::Wildcard(wildcard) => out.push(describe_wildcard(wildcard, particle)),
+            ParticleTerm::Sequence(parts) | ParticleTerm::All(parts) if once => {
                 parts.iter().for_each(|part| self.describe_particle(part, at, out));
             }
-            Term::Sequence(parts) | Term::All(parts) => {
+            ParticleTerm::Sequence(parts) | ParticleTerm::All(parts) => {
                 let mut inside = Vec::new();
                 parts.iter().for_each(|part| self.describe_particle(part, at, &mut inside));
                 let lead = match wording::describe_times(particle.min, particle.max) {
@@ -196,11 +201,16 @@ impl<'m> Telling<'m> {
                 };
                 out.push(format!("{lead} [{}]", inside.join(", ")));
             }
-            Term::Choice(parts) => out.push(self.describe_choice(particle, parts, at)),
+            ParticleTerm::Choice(parts) => out.push(self.describe_choice(particle, parts, at)),
         }
     }
 
-    fn describe_choice(&mut self, particle: &'m Particle, parts: &'m [Particle], at: &At<'m>) -> String {
+    fn describe_choice(
+        &mut self,
+        particle: &'m ContentParticle,
+        parts: &'m [ContentParticle],
+        at: &PromptPlace<'m>,
+    ) -> String {
         let each: Vec<String> = parts.iter().map(|part| self.describe_alternative(part, at)).collect();
         let lead = match (particle.min, particle.max) {
             (1, Some(1)) if !particle.term.may_be_empty() => "exactly one of".to_owned(),
@@ -214,9 +224,9 @@ impl<'m> Telling<'m> {
     }
 
     /// One of several: once chosen, it is obviously required.
-    fn describe_alternative(&mut self, part: &'m Particle, at: &At<'m>) -> String {
+    fn describe_alternative(&mut self, part: &'m ContentParticle, at: &PromptPlace<'m>) -> String {
         match &part.term {
-            Term::Element(declaration) => {
+            ParticleTerm::Element(declaration) => {
                 let how = if part.min > 0 { "" } else { "optional" };
                 self.describe_element(declaration, &describe_often(how, part), at)
             }
@@ -229,17 +239,23 @@ impl<'m> Telling<'m> {
     }
 
     /// `<limit>(whole number 1 to 100, optional; how many hits at most)`.
-    fn describe_element(&mut self, declaration: &'m Declaration, often: &[String], at: &At<'m>) -> String {
+    fn describe_element(
+        &mut self,
+        declaration: &'m ElementDeclaration,
+        often: &[String],
+        at: &PromptPlace<'m>,
+    ) -> String {
         let mut heads = Vec::new();
         let mut more = Vec::new();
         let mut path = at.path.clone();
         path.push(&declaration.name);
-        let inside = At { namespace: &declaration.namespace, path, depth: at.depth.saturating_add(1) };
+        let inside =
+            PromptPlace { namespace: &declaration.namespace, path, depth: at.depth.saturating_add(1) };
         match self.schema.find_type(declaration.of) {
-            Type::Simple(_) if declaration.marks.shape == JsonShape::Text => heads.push(JSON.to_owned()),
-            Type::Simple(simple) => heads.push(value_words(simple)),
-            Type::Anything => heads.push("any element".to_owned()),
-            Type::Complex(complex) => {
+            TypeShape::Simple(_) if declaration.marks.shape == JsonShape::Text => heads.push(JSON.to_owned()),
+            TypeShape::Simple(simple) => heads.push(value_words(simple)),
+            TypeShape::Anything => heads.push("any element".to_owned()),
+            TypeShape::Complex(complex) => {
                 let shape = declaration.marks.shape;
                 self.describe_complex((declaration.of, complex, shape), &inside, &mut heads, &mut more);
             }
@@ -257,20 +273,21 @@ impl<'m> Telling<'m> {
 
     fn describe_complex(
         &mut self,
-        (id, complex, shape): (TypeId, &'m Complex, JsonShape),
-        at: &At<'m>,
+        (id, complex, shape): (TypeId, &'m ComplexType, JsonShape),
+        at: &PromptPlace<'m>,
         heads: &mut Vec<String>,
         more: &mut Vec<String>,
     ) {
         let is_json = shape == JsonShape::Text;
-        let value = |simple: &Simple| if is_json { JSON.to_owned() } else { value_words(simple) };
+        let value = |simple: &SimpleType| if is_json { JSON.to_owned() } else { value_words(simple) };
         match &complex.content {
-            Content::Text(simple) => heads.push(value(simple)),
-            Content::Free => heads.push("any text".to_owned()),
-            Content::Empty => heads.push("empty".to_owned()),
-            Content::Children(_) => {}
+            ComplexContent::Text(simple) => heads.push(value(simple)),
+            ComplexContent::Free => heads.push("any text".to_owned()),
+            ComplexContent::Empty => heads.push("empty".to_owned()),
+            ComplexContent::Children(_) => {}
         }
-        let is_plain = complex.attributes.is_empty() && !matches!(complex.content, Content::Children(_));
+        let is_plain =
+            complex.attributes.is_empty() && !matches!(complex.content, ComplexContent::Children(_));
         if is_plain {
             return;
         }
@@ -279,7 +296,7 @@ impl<'m> Telling<'m> {
         }
         self.describe_type(id, at);
         let mut parts: Vec<String> = complex.attributes.iter().map(describe_attribute).collect();
-        let Content::Children(particle) = &complex.content else { return more.push(parts.join(", ")) };
+        let ComplexContent::Children(particle) = &complex.content else { return more.push(parts.join(", ")) };
         if let Some((each, item)) = find_repeated(particle) {
             parts.push(self.describe_items(each, item, at));
             return more.push(parts.join(", "));
@@ -289,7 +306,12 @@ impl<'m> Telling<'m> {
     }
 
     /// `1 or more <item> of: <sku>(word, required)`, or `1 to 10 <item>(word)`.
-    fn describe_items(&mut self, each: &'m Particle, item: &'m Declaration, at: &At<'m>) -> String {
+    fn describe_items(
+        &mut self,
+        each: &'m ContentParticle,
+        item: &'m ElementDeclaration,
+        at: &PromptPlace<'m>,
+    ) -> String {
         let count = describe_count(each);
         let written = self.describe_element(item, &[], at);
         // Only the content: the brackets would add nothing.
@@ -301,7 +323,7 @@ impl<'m> Telling<'m> {
     }
 
     /// Where a type is written out, by the shortest words that name the place.
-    fn told_as(&self, id: TypeId, at: &At<'m>) -> Option<String> {
+    fn told_as(&self, id: TypeId, at: &PromptPlace<'m>) -> Option<String> {
         let path = self.told.get(&(id.0, at.namespace))?;
         let name = path.last()?;
         let alone = self.names.get(name) == Some(&1);
@@ -311,7 +333,7 @@ impl<'m> Telling<'m> {
 }
 
 /// An element's start tag, with its namespace if that differs from the surrounding element's.
-fn spell_tag(declaration: &Declaration, at: &At<'_>) -> String {
+fn spell_tag(declaration: &ElementDeclaration, at: &PromptPlace<'_>) -> String {
     let namespace = match &*declaration.namespace {
         namespace if *namespace == *at.namespace => String::new(),
         namespace => format!(" xmlns=\"{namespace}\""),
@@ -330,28 +352,28 @@ fn describe_attribute(attribute: &AttributeUse) -> String {
 }
 
 /// Whether it is required, and how often it may occur.
-fn describe_often(how: &str, particle: &Particle) -> Vec<String> {
+fn describe_often(how: &str, particle: &ContentParticle) -> Vec<String> {
     let times = wording::describe_times(particle.min, particle.max).filter(|_| particle.max != Some(1));
     let how = (!how.is_empty()).then(|| how.to_owned());
     how.into_iter().chain(times).collect()
 }
 
-fn describe_wildcard(wildcard: &Wildcard, particle: &Particle) -> String {
+fn describe_wildcard(wildcard: &ElementWildcard, particle: &ContentParticle) -> String {
     let what = match wildcard {
-        Wildcard::Any => "any element",
-        Wildcard::Other(_) => "any element of another namespace",
+        ElementWildcard::Any => "any element",
+        ElementWildcard::Other(_) => "any element of another namespace",
     };
     let how = if particle.min > 0 { "required" } else { "optional" };
     format!("{what}({})", describe_often(how, particle).join(", "))
 }
 
 /// The only element of a content, if it may occur several times.
-fn find_repeated(particle: &Particle) -> Option<(&Particle, &Declaration)> {
+fn find_repeated(particle: &ContentParticle) -> Option<(&ContentParticle, &ElementDeclaration)> {
     let once = (particle.min, particle.max) == (1, Some(1));
     match &particle.term {
-        Term::Sequence(parts) if once => match parts.as_slice() {
+        ParticleTerm::Sequence(parts) if once => match parts.as_slice() {
             [only] if only.max != Some(1) => match &only.term {
-                Term::Element(declaration) => Some((only, declaration)),
+                ParticleTerm::Element(declaration) => Some((only, declaration)),
                 _ => None,
             },
             _ => None,
@@ -360,7 +382,7 @@ fn find_repeated(particle: &Particle) -> Option<(&Particle, &Declaration)> {
     }
 }
 
-fn describe_count(particle: &Particle) -> String {
+fn describe_count(particle: &ContentParticle) -> String {
     let least = particle.min.to_string();
     match (particle.min, particle.max) {
         (0, None) => "any number of".to_owned(),

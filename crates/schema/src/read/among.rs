@@ -8,8 +8,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::nearest::find_nearest;
-use crate::read::{BYTES, Reading, XSD};
-use crate::tree::{self, Element, Fault, Name};
+use crate::read::{BYTES, XSD, XsdReading};
+use crate::tree::{self, NodeName, ParseFault, XmlElement};
 use systole_wire::namespaces;
 
 /// Namespaces that only the house defines. Their content changes with the house, and a schema stored with a
@@ -18,20 +18,20 @@ const HOUSE: [&str; 3] = [namespaces::ENVELOPE, namespaces::CORE, namespaces::ME
 const HOUSE_URN: &str = "urn:systole:";
 
 /// A document with its tree.
-pub(crate) struct Paper<'d> {
+pub(crate) struct XsdDocument<'d> {
     /// Its offered name; `None` for the schema itself.
     pub(crate) name: Option<&'d str>,
     pub(crate) xsd: &'d [u8],
-    pub(crate) tree: Element,
+    pub(crate) tree: XmlElement,
     pub(crate) namespace: Arc<str>,
     /// The targets of its imports, by namespace.
-    pub(crate) imports: HashMap<String, Found>,
+    pub(crate) imports: HashMap<String, FoundImport>,
     /// Its place among the offered documents.
     offered: Option<usize>,
 }
 
 /// The target of an import.
-pub(crate) enum Found {
+pub(crate) enum FoundImport {
     /// A document, by its place among the papers.
     Paper(usize),
     /// No document has the namespace; the nearest known one, or all of them.
@@ -44,8 +44,8 @@ pub(crate) enum Found {
 pub(crate) fn collect_papers<'d>(
     xsd: &'d [u8],
     others: &[(&'d str, &'d [u8])],
-) -> Result<Vec<Paper<'d>>, Fault> {
-    let mut papers = vec![Paper::new(None, xsd, tree::read_tree(xsd)?, None)];
+) -> Result<Vec<XsdDocument<'d>>, ParseFault> {
+    let mut papers = vec![XsdDocument::new(None, xsd, tree::read_tree(xsd)?, None)];
     if papers.iter().all(|paper| list_imports(&paper.tree).next().is_none()) {
         // Most schemas stand alone, and then no other document is examined.
         return Ok(papers);
@@ -66,26 +66,26 @@ pub(crate) fn collect_papers<'d>(
 }
 
 /// The places of the papers among the offered documents.
-pub(crate) fn list_places(papers: &[Paper<'_>]) -> Vec<usize> {
+pub(crate) fn list_places(papers: &[XsdDocument<'_>]) -> Vec<usize> {
     papers.iter().filter_map(|paper| paper.offered).collect()
 }
 
-impl<'d> Paper<'d> {
-    fn new(name: Option<&'d str>, xsd: &'d [u8], tree: Element, offered: Option<usize>) -> Self {
+impl<'d> XsdDocument<'d> {
+    fn new(name: Option<&'d str>, xsd: &'d [u8], tree: XmlElement, offered: Option<usize>) -> Self {
         let namespace = Arc::from(tree.find_attribute("targetNamespace").unwrap_or_default());
         Self { name, xsd, tree, namespace, imports: HashMap::new(), offered }
     }
 }
 
 /// The namespaces that a document imports, in its order.
-pub(crate) fn list_imports(tree: &Element) -> impl Iterator<Item = &str> {
+pub(crate) fn list_imports(tree: &XmlElement) -> impl Iterator<Item = &str> {
     tree.children()
         .filter(|child| child.name.is_named(XSD, "import"))
         .filter_map(|child| child.find_attribute("namespace"))
 }
 
 /// The offered documents that can be read. Documents with the same bytes count as one.
-fn read_candidates<'d>(xsd: &[u8], others: &[(&'d str, &'d [u8])]) -> Vec<Option<Paper<'d>>> {
+fn read_candidates<'d>(xsd: &[u8], others: &[(&'d str, &'d [u8])]) -> Vec<Option<XsdDocument<'d>>> {
     let mut seen = vec![xsd];
     let mut shelf = Vec::new();
     for (at, (name, other)) in others.iter().enumerate() {
@@ -94,23 +94,27 @@ fn read_candidates<'d>(xsd: &[u8], others: &[(&'d str, &'d [u8])]) -> Vec<Option
         }
         seen.push(other);
         let read = tree::read_tree(other).ok().filter(|tree| tree.name.is_named(XSD, "schema"));
-        shelf.extend(read.map(|tree| Some(Paper::new(Some(name), other, tree, Some(at)))));
+        shelf.extend(read.map(|tree| Some(XsdDocument::new(Some(name), other, tree, Some(at)))));
     }
     shelf
 }
 
-fn find_paper<'d>(namespace: &str, papers: &mut Vec<Paper<'d>>, shelf: &mut [Option<Paper<'d>>]) -> Found {
-    let of_it = |paper: &&Paper<'_>| *paper.namespace == *namespace;
+fn find_paper<'d>(
+    namespace: &str,
+    papers: &mut Vec<XsdDocument<'d>>,
+    shelf: &mut [Option<XsdDocument<'d>>],
+) -> FoundImport {
+    let of_it = |paper: &&XsdDocument<'_>| *paper.namespace == *namespace;
     let drawn = papers.iter().position(|paper| *paper.namespace == *namespace);
-    let offered: Vec<&Paper<'_>> = shelf.iter().flatten().filter(of_it).collect();
+    let offered: Vec<&XsdDocument<'_>> = shelf.iter().flatten().filter(of_it).collect();
     let count = offered.len().saturating_add(usize::from(drawn.is_some()));
     if count > 1 {
-        let name = |paper: &Paper<'_>| paper.name.unwrap_or("this schema").to_owned();
+        let name = |paper: &XsdDocument<'_>| paper.name.unwrap_or("this schema").to_owned();
         let drawn = drawn.and_then(|at| papers.get(at)).into_iter();
-        return Found::Several(drawn.chain(offered).map(name).collect());
+        return FoundImport::Several(drawn.chain(offered).map(name).collect());
     }
     if let Some(at) = drawn {
-        return Found::Paper(at);
+        return FoundImport::Paper(at);
     }
     let all = || papers.iter().chain(shelf.iter().flatten()).map(|paper| &*paper.namespace);
     let mut known: Vec<String> = all().skip(1).map(str::to_owned).collect();
@@ -124,15 +128,15 @@ fn find_paper<'d>(namespace: &str, papers: &mut Vec<Paper<'d>>, shelf: &mut [Opt
     {
         Some(paper) => {
             papers.push(paper);
-            Found::Paper(papers.len().saturating_sub(1))
+            FoundImport::Paper(papers.len().saturating_sub(1))
         }
-        None => Found::Missing { nearest: near, known },
+        None => FoundImport::Missing { nearest: near, known },
     }
 }
 
-impl<'t> Reading<'t> {
+impl<'t> XsdReading<'t> {
     /// Checks one `xs:import`: it names no place, and it leads to one document.
-    pub(crate) fn check_import(&mut self, element: &'t Element) {
+    pub(crate) fn check_import(&mut self, element: &'t XmlElement) {
         self.only_attributes(element, &["namespace", "schemaLocation"]);
         self.list_members(element).into_iter().for_each(|member| {
             self.unfit_at(member, "xs:import is empty", "leave it out");
@@ -158,23 +162,25 @@ impl<'t> Reading<'t> {
         }
     }
 
-    fn of_the_house(&mut self, element: &Element, namespace: &str) {
+    fn of_the_house(&mut self, element: &XmlElement, namespace: &str) {
         let message = format!("the namespace {namespace} belongs to Systole and is not imported");
         let fix = "take its elements with <xs:any namespace=\"##other\" processContents=\"lax\"/>";
         self.unfit_at(element, &message, fix);
     }
 
-    fn check_found(&mut self, element: &Element, namespace: &str) {
+    fn check_found(&mut self, element: &XmlElement, namespace: &str) {
         let (message, fix) = match self.paper().imports.get(namespace) {
-            Some(Found::Paper(_)) | None => return,
-            Some(Found::Several(names)) => (
+            Some(FoundImport::Paper(_)) | None => return,
+            Some(FoundImport::Several(names)) => (
                 format!("the namespace {namespace} is of several schemas: {}", names.join(", ")),
                 "keep one of them, or give one another targetNamespace".to_owned(),
             ),
-            Some(Found::Missing { .. }) if matches!(namespace, namespaces::TALK | namespaces::WORKFLOW) => {
+            Some(FoundImport::Missing { .. })
+                if matches!(namespace, namespaces::TALK | namespaces::WORKFLOW) =>
+            {
                 return self.of_the_house(element, namespace);
             }
-            Some(Found::Missing { nearest, known }) => (
+            Some(FoundImport::Missing { nearest, known }) => (
                 format!("no schema named beside it has the namespace {namespace}"),
                 match nearest {
                     Some(near) => format!("namespace=\"{near}\""),
@@ -187,12 +193,12 @@ impl<'t> Reading<'t> {
     }
 
     /// The document that defines a name of this namespace, or the error in the name.
-    pub(crate) fn paper_of(&mut self, element: &Element, written: &str, namespace: &str) -> Option<usize> {
+    pub(crate) fn paper_of(&mut self, element: &XmlElement, written: &str, namespace: &str) -> Option<usize> {
         if *namespace == *self.target() {
             return Some(self.at);
         }
         match self.paper().imports.get(namespace) {
-            Some(Found::Paper(at)) => return Some(*at),
+            Some(FoundImport::Paper(at)) => return Some(*at),
             // The error was already reported for the import.
             Some(_) => return None,
             None => {}
@@ -209,7 +215,12 @@ impl<'t> Reading<'t> {
     }
 
     /// The document that defines a global type, or the error in its name.
-    pub(crate) fn find_defined(&mut self, element: &Element, written: &str, name: &Name) -> Option<usize> {
+    pub(crate) fn find_defined(
+        &mut self,
+        element: &XmlElement,
+        written: &str,
+        name: &NodeName,
+    ) -> Option<usize> {
         let at = self.paper_of(element, written, &name.namespace)?;
         if self.named.contains_key(&(at, name.local.as_str())) {
             return Some(at);

@@ -8,15 +8,18 @@ use std::sync::Arc;
 
 use crate::read::beyond::construct_words;
 use crate::read::marks::is_sensitive;
-use crate::read::{Reading, mark_of_danger, read_documentation};
-use crate::shape::{AttributeUse, Complex, Content, Declaration, Particle, Term, Wildcard};
-use crate::tree::{Element, Name};
+use crate::read::{XsdReading, mark_of_danger, read_documentation};
+use crate::shape::{
+    AttributeUse, ComplexContent, ComplexType, ContentParticle, ElementDeclaration, ElementWildcard,
+    ParticleTerm,
+};
+use crate::tree::{NodeName, XmlElement};
 
 /// Largest finite count: libxml2 keeps a counter state per count.
 const OCCURS: u32 = 10_000;
 
-impl<'t> Reading<'t> {
-    pub(crate) fn read_complex(&mut self, element: &'t Element) -> Option<Complex> {
+impl<'t> XsdReading<'t> {
+    pub(crate) fn read_complex(&mut self, element: &'t XmlElement) -> Option<ComplexType> {
         let mixed = element.find_attribute("mixed").is_some_and(|mixed| matches!(mixed, "true" | "1"));
         let before = self.faults();
         let mut attributes = Vec::new();
@@ -24,7 +27,7 @@ impl<'t> Reading<'t> {
         for member in self.list_members(element) {
             match member.name.local.as_str() {
                 "sequence" | "choice" | "all" if content.is_none() => {
-                    content = self.read_particle(member, true).map(Content::Children);
+                    content = self.read_particle(member, true).map(ComplexContent::Children);
                 }
                 "simpleContent" if content.is_none() => {
                     content = self.simple_content(member, &mut attributes)
@@ -37,24 +40,24 @@ impl<'t> Reading<'t> {
             }
         }
         let content = match content {
-            Some(Content::Children(particle)) if holds_nothing(&particle) => Content::Empty,
+            Some(ComplexContent::Children(particle)) if holds_nothing(&particle) => ComplexContent::Empty,
             Some(content) => content,
-            None => Content::Empty,
+            None => ComplexContent::Empty,
         };
-        if let Content::Children(particle) = &content {
+        if let ComplexContent::Children(particle) = &content {
             self.same_name_same_type(element, particle);
             self.one_wildcard(element, particle);
         }
         let content = match (mixed, content) {
             (false, content) => content,
-            (true, Content::Empty) => Content::Free,
+            (true, ComplexContent::Empty) => ComplexContent::Free,
             (true, _) => {
                 let fix = "leave mixed out, or put the text into an element of its own";
                 self.unfit_at(element, "text between elements (mixed) is not supported", fix);
                 return None;
             }
         };
-        let complex = Complex { documentation: read_documentation(element), attributes, content };
+        let complex = ComplexType { documentation: read_documentation(element), attributes, content };
         self.defaults_in_place(element, &complex);
         self.marks_in_place(element, &complex);
         (self.faults() == before).then_some(complex)
@@ -62,9 +65,9 @@ impl<'t> Reading<'t> {
 
     fn simple_content(
         &mut self,
-        element: &'t Element,
+        element: &'t XmlElement,
         attributes: &mut Vec<AttributeUse>,
-    ) -> Option<Content> {
+    ) -> Option<ComplexContent> {
         let members = self.list_members(element);
         let [extension] = members.as_slice() else {
             self.unfit_at(element, "xs:simpleContent holds no xs:extension", "extend a simple type");
@@ -85,10 +88,10 @@ impl<'t> Reading<'t> {
             }
         }
         let base = extension.find_attribute("base").unwrap_or_default();
-        self.simple_by_name(extension, base, 0).map(Content::Text)
+        self.simple_by_name(extension, base, 0).map(ComplexContent::Text)
     }
 
-    fn read_attribute(&mut self, element: &'t Element) -> Option<AttributeUse> {
+    fn read_attribute(&mut self, element: &'t XmlElement) -> Option<AttributeUse> {
         self.only_attributes(element, &["name", "type", "use", "default"]);
         let Some(name) = element.find_attribute("name") else {
             self.unfit_at(element, "an attribute has no name", "add name=\"…\"");
@@ -124,17 +127,17 @@ impl<'t> Reading<'t> {
         Some(AttributeUse { name, documentation, simple, required, sensitive, default, fragment })
     }
 
-    fn read_particle(&mut self, element: &'t Element, outermost: bool) -> Option<Particle> {
+    fn read_particle(&mut self, element: &'t XmlElement, outermost: bool) -> Option<ContentParticle> {
         let (min, max) = self.read_occurs(element)?;
         let term = match element.name.local.as_str() {
-            "element" => Term::Element(self.local_element(element)?),
-            "any" => Term::Wildcard(self.read_wildcard(element)?),
-            "sequence" => Term::Sequence(self.read_group(element)),
-            "choice" => Term::Choice(self.read_group(element)),
+            "element" => ParticleTerm::Element(self.local_element(element)?),
+            "any" => ParticleTerm::Wildcard(self.read_wildcard(element)?),
+            "sequence" => ParticleTerm::Sequence(self.read_group(element)),
+            "choice" => ParticleTerm::Choice(self.read_group(element)),
             "all" => {
                 let parts = self.read_group(element);
                 self.all_rules(element, outermost, max, &parts);
-                Term::All(parts)
+                ParticleTerm::All(parts)
             }
             other => {
                 let (message, fix) = construct_words(other);
@@ -142,7 +145,7 @@ impl<'t> Reading<'t> {
                 return None;
             }
         };
-        if matches!(term, Term::Wildcard(_)) && (min > 1 || max.is_some_and(|max| max > 1)) {
+        if matches!(term, ParticleTerm::Wildcard(_)) && (min > 1 || max.is_some_and(|max| max > 1)) {
             // libxml2 takes one element for a wildcard that is required twice.
             let fix = "use minOccurs 0 or 1 and maxOccurs 1 or unbounded";
             self.report_unfit(element.span.start, "maxOccurs", "xs:any is not counted reliably", fix);
@@ -154,10 +157,10 @@ impl<'t> Reading<'t> {
             let message = "a repeated group holds a repetition (nested counters)";
             self.report_unfit(element.span.start, "maxOccurs", message, fix);
         }
-        Some(Particle { min, max, term })
+        Some(ContentParticle { min, max, term })
     }
 
-    fn read_group(&mut self, element: &'t Element) -> Vec<Particle> {
+    fn read_group(&mut self, element: &'t XmlElement) -> Vec<ContentParticle> {
         self.only_attributes(element, &["minOccurs", "maxOccurs"]);
         let members = self.list_members(element);
         // A particle that may occur at most zero times does not exist.
@@ -168,8 +171,15 @@ impl<'t> Reading<'t> {
             .collect()
     }
 
-    fn all_rules(&mut self, element: &Element, outermost: bool, max: Option<u32>, parts: &[Particle]) {
-        let simple_parts = parts.iter().all(|p| matches!(p.term, Term::Element(_)) && p.max == Some(1));
+    fn all_rules(
+        &mut self,
+        element: &XmlElement,
+        outermost: bool,
+        max: Option<u32>,
+        parts: &[ContentParticle],
+    ) {
+        let simple_parts =
+            parts.iter().all(|p| matches!(p.term, ParticleTerm::Element(_)) && p.max == Some(1));
         if !outermost || max != Some(1) || !simple_parts {
             let message = "xs:all must be the whole content of a type, with elements that come at most once";
             self.unfit_at(
@@ -180,7 +190,7 @@ impl<'t> Reading<'t> {
         }
     }
 
-    fn local_element(&mut self, element: &'t Element) -> Option<Declaration> {
+    fn local_element(&mut self, element: &'t XmlElement) -> Option<ElementDeclaration> {
         self.only_attributes(element, &["name", "type", "ref", "form", "minOccurs", "maxOccurs"]);
         self.no_part_is_dangerous(element);
         self.no_part_is_together(element);
@@ -208,7 +218,7 @@ impl<'t> Reading<'t> {
     }
 
     /// A global element of this namespace or of an imported one, used in a content.
-    fn read_reference(&mut self, element: &'t Element, written: &str) -> Option<Declaration> {
+    fn read_reference(&mut self, element: &'t XmlElement, written: &str) -> Option<ElementDeclaration> {
         let Some(name) = element.resolve_name(written) else {
             let message = format!("the prefix of {written} is not declared");
             self.report_unfit(element.span.start, "ref", &message, "declare the prefix on xs:schema");
@@ -223,7 +233,8 @@ impl<'t> Reading<'t> {
         }
         self.paper_of(element, written, &name.namespace)?;
         let global = self.find_global(&name.namespace, &name.local);
-        let known = |global: &Declaration| (global.of, global.documentation.clone(), global.marks.sensitive);
+        let known =
+            |global: &ElementDeclaration| (global.of, global.documentation.clone(), global.marks.sensitive);
         let Some((of, about, sensitive)) = global.map(known) else {
             let place = if *name.namespace == *self.target() { "this schema" } else { &*name.namespace };
             let message = format!("the element {written} is not declared in {place}");
@@ -238,7 +249,7 @@ impl<'t> Reading<'t> {
     }
 
     /// A person approves whole payloads. A dangerous part would pass without approval.
-    fn no_part_is_dangerous(&mut self, element: &Element) {
+    fn no_part_is_dangerous(&mut self, element: &XmlElement) {
         let referred = element.find_attribute("ref").and_then(|written| element.resolve_name(written));
         if mark_of_danger(element).is_some() {
             let message = "systole:dangerous is on a part of a payload; a person approves whole payloads";
@@ -249,16 +260,16 @@ impl<'t> Reading<'t> {
         }
     }
 
-    fn is_dangerous(&self, name: &Name) -> bool {
+    fn is_dangerous(&self, name: &NodeName) -> bool {
         self.find_global(&name.namespace, &name.local).is_some_and(|global| global.dangerous)
     }
 
-    fn read_wildcard(&mut self, element: &Element) -> Option<Wildcard> {
+    fn read_wildcard(&mut self, element: &XmlElement) -> Option<ElementWildcard> {
         self.only_attributes(element, &["namespace", "processContents", "minOccurs", "maxOccurs"]);
         let lax = element.find_attribute("processContents") == Some("lax");
         match element.find_attribute("namespace").unwrap_or("##any") {
-            "##any" if lax => Some(Wildcard::Any),
-            "##other" if lax => Some(Wildcard::Other(self.target())),
+            "##any" if lax => Some(ElementWildcard::Any),
+            "##other" if lax => Some(ElementWildcard::Other(self.target())),
             _ => {
                 let fix = "write namespace=\"##other\" processContents=\"lax\"";
                 self.unfit_at(element, "xs:any is neither lax ##other nor lax ##any", fix);
@@ -267,7 +278,7 @@ impl<'t> Reading<'t> {
         }
     }
 
-    fn read_occurs(&mut self, element: &Element) -> Option<(u32, Option<u32>)> {
+    fn read_occurs(&mut self, element: &XmlElement) -> Option<(u32, Option<u32>)> {
         let mut read = |name: &str| -> Result<Option<u32>, ()> {
             match element.find_attribute(name) {
                 None => Ok(Some(1)),
@@ -303,7 +314,7 @@ impl<'t> Reading<'t> {
 
     /// libxml2 does not notice when two wildcards compete for one element. So a content has at most one
     /// wildcard, and `##any` comes last, after elements whose number is fixed.
-    fn one_wildcard(&mut self, element: &Element, particle: &Particle) {
+    fn one_wildcard(&mut self, element: &XmlElement, particle: &ContentParticle) {
         let (mut all, mut wildcards) = (Vec::new(), Vec::new());
         particle.term.collect_elements(&mut all);
         wildcards_in(&particle.term, &mut wildcards);
@@ -324,10 +335,10 @@ impl<'t> Reading<'t> {
     }
 
     /// Two elements of one name in one content must be identical: the path alone must be unambiguous.
-    fn same_name_same_type(&mut self, element: &Element, particle: &Particle) {
+    fn same_name_same_type(&mut self, element: &XmlElement, particle: &ContentParticle) {
         let mut all = Vec::new();
         particle.term.collect_elements(&mut all);
-        let mut seen: HashMap<&str, &Declaration> = HashMap::new();
+        let mut seen: HashMap<&str, &ElementDeclaration> = HashMap::new();
         for declaration in all {
             let first = *seen.entry(&declaration.name).or_insert(declaration);
             if first.namespace != declaration.namespace {
@@ -341,49 +352,54 @@ impl<'t> Reading<'t> {
     }
 }
 
-fn holds_nothing(particle: &Particle) -> bool {
+fn holds_nothing(particle: &ContentParticle) -> bool {
     match &particle.term {
         _ if particle.max == Some(0) => true,
-        Term::Sequence(parts) | Term::All(parts) | Term::Choice(parts) => parts.iter().all(holds_nothing),
-        Term::Element(_) | Term::Wildcard(_) => false,
+        ParticleTerm::Sequence(parts) | ParticleTerm::All(parts) | ParticleTerm::Choice(parts) => {
+            parts.iter().all(holds_nothing)
+        }
+        ParticleTerm::Element(_) | ParticleTerm::Wildcard(_) => false,
     }
 }
 
-fn wildcards_in(term: &Term, found: &mut Vec<Wildcard>) {
+fn wildcards_in(term: &ParticleTerm, found: &mut Vec<ElementWildcard>) {
     match term {
-        Term::Wildcard(wildcard) => found.push(wildcard.clone()),
-        Term::Element(_) => {}
-        Term::Sequence(parts) | Term::Choice(parts) | Term::All(parts) => {
+        ParticleTerm::Wildcard(wildcard) => found.push(wildcard.clone()),
+        ParticleTerm::Element(_) => {}
+        ParticleTerm::Sequence(parts) | ParticleTerm::Choice(parts) | ParticleTerm::All(parts) => {
             parts.iter().for_each(|part| wildcards_in(&part.term, found));
         }
     }
 }
 
-fn has_direct_wildcard(particle: &Particle) -> bool {
-    let Term::Sequence(parts) = &particle.term else { return false };
+fn has_direct_wildcard(particle: &ContentParticle) -> bool {
+    let ParticleTerm::Sequence(parts) = &particle.term else { return false };
     let once = (particle.min, particle.max) == (1, Some(1));
-    once && parts.iter().any(|part| matches!(part.term, Term::Wildcard(_)))
+    once && parts.iter().any(|part| matches!(part.term, ParticleTerm::Wildcard(_)))
 }
 
 /// Whether a wildcard could take an element that another particle of its sequence needs. It cannot if all
 /// such elements come before it and occur a fixed number of times.
-fn can_compete(particle: &Particle, wildcard: &Wildcard) -> bool {
-    let Term::Sequence(parts) = &particle.term else { return true };
+fn can_compete(particle: &ContentParticle, wildcard: &ElementWildcard) -> bool {
+    let ParticleTerm::Sequence(parts) = &particle.term else { return true };
     let mut before = true;
     parts.iter().any(|part| {
         let mut elements = Vec::new();
         part.term.collect_elements(&mut elements);
         let is_wanted = elements.iter().any(|element| wildcard.can_take(&element.namespace));
-        before &= !matches!(part.term, Term::Wildcard(_));
-        let is_fixed = before && matches!(part.term, Term::Element(_)) && part.max == Some(part.min);
+        before &= !matches!(part.term, ParticleTerm::Wildcard(_));
+        let is_fixed = before && matches!(part.term, ParticleTerm::Element(_)) && part.max == Some(part.min);
         is_wanted && !is_fixed
     })
 }
 
 /// Whether a term contains a counter that a repetition around it would make ambiguous: any repetition inside
 /// a counted one, or one with a minimum inside an uncounted one.
-fn counts_inside(term: &Term, counted_outside: bool) -> bool {
-    let (Term::Sequence(parts) | Term::Choice(parts) | Term::All(parts)) = term else { return false };
+fn counts_inside(term: &ParticleTerm, counted_outside: bool) -> bool {
+    let (ParticleTerm::Sequence(parts) | ParticleTerm::Choice(parts) | ParticleTerm::All(parts)) = term
+    else {
+        return false;
+    };
     parts.iter().any(|part| {
         let repeated = part.max.is_none_or(|max| max > 1);
         let counter = part.min > 1 || (counted_outside && repeated);

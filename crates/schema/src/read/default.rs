@@ -5,30 +5,30 @@
 //! that are not text, and if the type does not admit it.
 
 use crate::explain::describe;
-use crate::form::{Form, collect_supplied};
+use crate::form::{JsonForm, collect_supplied};
 use crate::judge::check_value;
-use crate::read::Reading;
+use crate::read::XsdReading;
 use crate::read::marks::is_shaped;
-use crate::shape::{Complex, Content, Declaration, Simple, TypeId};
-use crate::tree::Element;
+use crate::shape::{ComplexContent, ComplexType, ElementDeclaration, SimpleType, TypeId};
+use crate::tree::XmlElement;
 use systole_wire::namespaces::SCHEMA;
 
 /// A default whose type was not read yet.
-pub(crate) struct Awaiting<'t> {
+pub(crate) struct AwaitingDefault<'t> {
     paper: usize,
-    element: &'t Element,
+    element: &'t XmlElement,
     of: TypeId,
 }
 
 /// The default that an annotation gives.
-pub(crate) fn find_annotation(element: &Element) -> Option<&str> {
+pub(crate) fn find_annotation(element: &XmlElement) -> Option<&str> {
     let found = element.attributes.iter().find(|attribute| attribute.name.is_named(SCHEMA, "default"))?;
     Some(&found.value)
 }
 
-impl<'t> Reading<'t> {
+impl<'t> XsdReading<'t> {
     /// A global element is a whole payload, which cannot be omitted.
-    pub(crate) fn no_default(&mut self, element: &Element) {
+    pub(crate) fn no_default(&mut self, element: &XmlElement) {
         if find_annotation(element).is_some() {
             let message = "systole:default is on a whole payload, which is never left out";
             self.unfit_at(element, message, "leave it out, or put it on a part");
@@ -36,25 +36,25 @@ impl<'t> Reading<'t> {
     }
 
     /// Notes a default for a later check against its type.
-    pub(crate) fn await_type(&mut self, element: &'t Element, of: TypeId) {
+    pub(crate) fn await_type(&mut self, element: &'t XmlElement, of: TypeId) {
         if find_annotation(element).is_some() || is_shaped(element) {
-            self.defaults.push(Awaiting { paper: self.at, element, of });
+            self.defaults.push(AwaitingDefault { paper: self.at, element, of });
         }
     }
 
     /// Checks every default against its type, once all types are read.
     pub(crate) fn hold_defaults(&mut self) {
-        for Awaiting { paper, element, of } in std::mem::take(&mut self.defaults) {
+        for AwaitingDefault { paper, element, of } in std::mem::take(&mut self.defaults) {
             self.with_paper(paper, |reading| reading.hold_default(element, of));
         }
     }
 
-    fn hold_default(&mut self, element: &Element, of: TypeId) {
+    fn hold_default(&mut self, element: &XmlElement, of: TypeId) {
         self.hold_shape(element, of);
         let Some(default) = find_annotation(element) else { return };
-        let wrong = match Form::of_type(self.read_so_far(), of) {
-            Form::Text => None,
-            Form::Value(simple) => find_fault(simple, default),
+        let wrong = match JsonForm::of_type(self.read_so_far(), of) {
+            JsonForm::Text => None,
+            JsonForm::Value(simple) => find_fault(simple, default),
             _ => {
                 let message = "systole:default is on an element that is not one value";
                 Some((message.to_owned(), "leave it out, or put it on a part".to_owned()))
@@ -68,8 +68,8 @@ impl<'t> Reading<'t> {
     /// The default of an attribute, from the annotation or from the schema language itself.
     pub(crate) fn attribute_default(
         &mut self,
-        element: &Element,
-        simple: &Simple,
+        element: &XmlElement,
+        simple: &SimpleType,
         required: bool,
     ) -> Option<String> {
         let default = find_annotation(element).or_else(|| element.find_attribute("default"))?;
@@ -88,9 +88,9 @@ impl<'t> Reading<'t> {
     }
 
     /// Reports every default in a content that can never be supplied.
-    pub(crate) fn defaults_in_place(&mut self, element: &Element, complex: &Complex) {
-        let Content::Children(particle) = &complex.content else { return };
-        let mut within_reach: Vec<&Declaration> = Vec::new();
+    pub(crate) fn defaults_in_place(&mut self, element: &XmlElement, complex: &ComplexType) {
+        let ComplexContent::Children(particle) = &complex.content else { return };
+        let mut within_reach: Vec<&ElementDeclaration> = Vec::new();
         collect_supplied(particle, &mut within_reach);
         let mut all = Vec::new();
         particle.term.collect_elements(&mut all);
@@ -104,7 +104,7 @@ impl<'t> Reading<'t> {
     }
 }
 
-fn find_fault(simple: &Simple, default: &str) -> Option<(String, String)> {
+fn find_fault(simple: &SimpleType, default: &str) -> Option<(String, String)> {
     let wrong = check_value::check_value(simple, default)?;
     let fix =
         wrong.instead.map_or_else(|| describe::describe_simple(simple), |instead| format!("write {instead}"));

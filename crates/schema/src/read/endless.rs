@@ -3,10 +3,12 @@
 //! The types of a schema that has been read come in; whether each one ends goes out. A type may
 //! contain itself if that is optional; a type that must contain itself has no instance at all.
 
-use crate::shape::{Complex, Content, Particle, Schema, Term, Type, TypeId};
+use crate::shape::{
+    ComplexContent, ComplexType, ContentParticle, ParticleTerm, SchemaShape, TypeId, TypeShape,
+};
 
 /// For each type whether it has an instance that ends.
-pub(crate) fn find_ends(schema: &Schema) -> Vec<bool> {
+pub(crate) fn find_ends(schema: &SchemaShape) -> Vec<bool> {
     let mut ends = vec![false; schema.types.len()];
     let mut waiting: Vec<Vec<usize>> = vec![Vec::new(); schema.types.len()];
     for (at, of) in schema.types.iter().enumerate() {
@@ -28,27 +30,33 @@ pub(crate) fn find_ends(schema: &Schema) -> Vec<bool> {
     ends
 }
 
-fn list_required(of: &Type) -> Vec<TypeId> {
-    let Type::Complex(Complex { content: Content::Children(particle), .. }) = of else { return Vec::new() };
+fn list_required(of: &TypeShape) -> Vec<TypeId> {
+    let TypeShape::Complex(ComplexType { content: ComplexContent::Children(particle), .. }) = of else {
+        return Vec::new();
+    };
     let mut elements = Vec::new();
     particle.term.collect_elements(&mut elements);
     elements.into_iter().map(|element| element.of).collect()
 }
 
-fn type_ends(of: &Type, ends: &[bool]) -> bool {
+fn type_ends(of: &TypeShape, ends: &[bool]) -> bool {
     match of {
-        Type::Complex(Complex { content: Content::Children(particle), .. }) => particle_ends(particle, ends),
-        Type::Complex(_) | Type::Simple(_) | Type::Anything => true,
+        TypeShape::Complex(ComplexType { content: ComplexContent::Children(particle), .. }) => {
+            particle_ends(particle, ends)
+        }
+        TypeShape::Complex(_) | TypeShape::Simple(_) | TypeShape::Anything => true,
     }
 }
 
-fn particle_ends(particle: &Particle, ends: &[bool]) -> bool {
-    let of = |parts: &[Particle]| parts.iter().all(|part| particle_ends(part, ends));
+fn particle_ends(particle: &ContentParticle, ends: &[bool]) -> bool {
+    let of = |parts: &[ContentParticle]| parts.iter().all(|part| particle_ends(part, ends));
     particle.min == 0
         || match &particle.term {
-            Term::Element(declaration) => ends.get(declaration.of.0).is_some_and(|ends| *ends),
-            Term::Wildcard(_) => true,
-            Term::Sequence(parts) | Term::All(parts) => of(parts),
-            Term::Choice(parts) => parts.is_empty() || parts.iter().any(|part| particle_ends(part, ends)),
+            ParticleTerm::Element(declaration) => ends.get(declaration.of.0).is_some_and(|ends| *ends),
+            ParticleTerm::Wildcard(_) => true,
+            ParticleTerm::Sequence(parts) | ParticleTerm::All(parts) => of(parts),
+            ParticleTerm::Choice(parts) => {
+                parts.is_empty() || parts.iter().any(|part| particle_ends(part, ends))
+            }
         }
 }

@@ -7,9 +7,9 @@
 use std::cmp::Ordering;
 
 use crate::judge::builtin::Builtin;
-use crate::read::Reading;
-use crate::shape::{Bound, Faceted, Simple, Variety};
-use crate::tree::Element;
+use crate::read::XsdReading;
+use crate::shape::{FacetValue, SimpleType, SimpleVariety, ValueBound};
+use crate::tree::XmlElement;
 
 const NARROW: &str = "correct one of them: a restriction may only narrow its base";
 
@@ -21,8 +21,8 @@ const EXCLUSIVE: [(&str, &str); 4] = [
     ("length", "maxLength"),
 ];
 
-impl Reading<'_> {
-    pub(crate) fn facets_agree(&mut self, facets: &[&Element], base: &Simple, simple: &Simple) {
+impl XsdReading<'_> {
+    pub(crate) fn facets_agree(&mut self, facets: &[&XmlElement], base: &SimpleType, simple: &SimpleType) {
         let named = |name: &str| facets.iter().copied().find(|facet| facet.name.local == name);
         for (one, other) in EXCLUSIVE {
             if let (Some(_), Some(facet)) = (named(one), named(other)) {
@@ -66,27 +66,35 @@ impl Reading<'_> {
     }
 }
 
-fn report_more(count: &Option<Faceted<usize>>, limit: &Option<Faceted<usize>>, of: &str) -> Option<String> {
+fn report_more(
+    count: &Option<FacetValue<usize>>,
+    limit: &Option<FacetValue<usize>>,
+    of: &str,
+) -> Option<String> {
     let (count, limit) = (count.as_ref()?.value, limit.as_ref()?.value);
     (count > limit).then(|| format!("{count} is more than {limit}, the {of}"))
 }
 
-fn report_less(count: &Option<Faceted<usize>>, limit: &Option<Faceted<usize>>, of: &str) -> Option<String> {
+fn report_less(
+    count: &Option<FacetValue<usize>>,
+    limit: &Option<FacetValue<usize>>,
+    of: &str,
+) -> Option<String> {
     let (count, limit) = (count.as_ref()?.value, limit.as_ref()?.value);
     (count < limit).then(|| format!("{count} is less than {limit}, the {of}"))
 }
 
-fn find_kind(simple: &Simple) -> Option<Builtin> {
+fn find_kind(simple: &SimpleType) -> Option<Builtin> {
     match simple.variety {
-        Variety::Atomic(kind) => Some(kind),
+        SimpleVariety::Atomic(kind) => Some(kind),
         _ => None,
     }
 }
 
 /// A bound outside the base.
-fn report_outside(bound: Option<&Bound>, base: &Simple) -> Option<String> {
+fn report_outside(bound: Option<&ValueBound>, base: &SimpleType) -> Option<String> {
     let (kind, bound) = (find_kind(base)?, bound?);
-    let beyond = |limit: &Option<Bound>, order: Ordering| {
+    let beyond = |limit: &Option<ValueBound>, order: Ordering| {
         let limit = limit.as_ref()?;
         (kind.compare_values(&bound.value, &limit.value) == Some(order)).then(|| limit.value.clone())
     };
@@ -98,7 +106,7 @@ fn report_outside(bound: Option<&Bound>, base: &Simple) -> Option<String> {
 }
 
 /// Two bounds without a value between them. Two exclusive bounds may be equal, as in libxml2.
-fn nothing_between(simple: &Simple) -> Option<String> {
+fn nothing_between(simple: &SimpleType) -> Option<String> {
     let (least, most) = (simple.least.as_ref()?, simple.most.as_ref()?);
     let empty = match find_kind(simple)?.compare_values(&least.value, &most.value)? {
         Ordering::Greater => true,

@@ -6,12 +6,13 @@
 
 use std::collections::HashMap;
 
-use crate::form::Form;
-use crate::read::Reading;
+use crate::form::JsonForm;
+use crate::read::XsdReading;
 use crate::shape::{
-    Complex, Content, Declaration, ElementMarks, JsonNull, JsonShape, Particle, Term, TypeId,
+    ComplexContent, ComplexType, ContentParticle, ElementDeclaration, ElementMarks, JsonNull, JsonShape,
+    ParticleTerm, TypeId,
 };
-use crate::tree::Element;
+use crate::tree::XmlElement;
 use systole_wire::namespaces::SCHEMA;
 
 /// The marks that only a part of a payload can have.
@@ -21,23 +22,23 @@ const OF_PARTS: [&str; 3] = ["json", "json-form", "json-null"];
 const CHANGE_SET: &str = "change-set";
 
 /// The value of one of our annotations.
-fn find_mark<'e>(element: &'e Element, name: &str) -> Option<&'e str> {
+fn find_mark<'e>(element: &'e XmlElement, name: &str) -> Option<&'e str> {
     let found = element.attributes.iter().find(|attribute| attribute.name.is_named(SCHEMA, name))?;
     Some(&found.value)
 }
 
 /// Whether a declaration marks its value as sensitive.
-pub(crate) fn is_sensitive(element: &Element) -> bool {
+pub(crate) fn is_sensitive(element: &XmlElement) -> bool {
     find_mark(element, "sensitive") == Some("true")
 }
 
 /// Whether an element names its JSON form.
-pub(crate) fn is_shaped(element: &Element) -> bool {
+pub(crate) fn is_shaped(element: &XmlElement) -> bool {
     find_mark(element, "json-form").is_some()
 }
 
 /// The marks of a declaration; unknown words are reported by `known_words`.
-pub(crate) fn marks_of(element: &Element) -> ElementMarks {
+pub(crate) fn marks_of(element: &XmlElement) -> ElementMarks {
     let null = match find_mark(element, "json-null") {
         Some("true") => JsonNull::Missing,
         Some("accepted") => JsonNull::Accepted,
@@ -62,9 +63,9 @@ pub(crate) fn marks_of(element: &Element) -> ElementMarks {
     }
 }
 
-impl Reading<'_> {
+impl XsdReading<'_> {
     /// A whole payload is always an object, and never missing.
-    pub(crate) fn no_json_marks(&mut self, element: &Element) {
+    pub(crate) fn no_json_marks(&mut self, element: &XmlElement) {
         for name in OF_PARTS.into_iter().filter(|name| find_mark(element, name).is_some()) {
             let message = format!("systole:{name} is on a whole payload, whose JSON is always an object");
             self.report_unfit(element.span.start, name, &message, "put it on a part");
@@ -72,7 +73,7 @@ impl Reading<'_> {
     }
 
     /// Only whole payloads are put together.
-    pub(crate) fn no_part_is_together(&mut self, element: &Element) {
+    pub(crate) fn no_part_is_together(&mut self, element: &XmlElement) {
         if find_mark(element, "together").is_some() {
             let message = "systole:together is on a part of a payload; only whole payloads are put together";
             self.report_unfit(element.span.start, "together", message, "put it on the global element");
@@ -80,7 +81,7 @@ impl Reading<'_> {
     }
 
     /// Reports marks of an element or attribute whose value is no word of theirs.
-    pub(crate) fn known_words(&mut self, element: &Element) {
+    pub(crate) fn known_words(&mut self, element: &XmlElement) {
         self.notes_sensitive(is_sensitive(element));
         let words: [(&str, &[&str]); 4] = [
             ("sensitive", &["true", "false"]),
@@ -97,22 +98,23 @@ impl Reading<'_> {
     }
 
     /// Checks that a type has the form that an annotation names, once all types are read.
-    pub(crate) fn hold_shape(&mut self, element: &Element, of: TypeId) {
+    pub(crate) fn hold_shape(&mut self, element: &XmlElement, of: TypeId) {
         let wanted = marks_of(element).shape;
         if wanted == JsonShape::Usual {
             return;
         }
         let schema = self.read_so_far();
-        let probe = Declaration { marks: Box::new(marks_of(element)), of, ..Declaration::default() };
+        let probe =
+            ElementDeclaration { marks: Box::new(marks_of(element)), of, ..ElementDeclaration::default() };
         let is_it = matches!(
-            (wanted, Form::from_declaration(schema, &probe)),
-            (JsonShape::Map, Form::Map(_))
-                | (JsonShape::Choice, Form::Choice(_))
-                | (JsonShape::Text, Form::Json)
-                | (JsonShape::Null, Form::Null)
+            (wanted, JsonForm::from_declaration(schema, &probe)),
+            (JsonShape::Map, JsonForm::Map(_))
+                | (JsonShape::Choice, JsonForm::Choice(_))
+                | (JsonShape::Text, JsonForm::Json)
+                | (JsonShape::Null, JsonForm::Null)
         );
         // An entry of a map is text beside its key.
-        let is_entry = wanted == JsonShape::Text && is_keyed_text(&Form::of_type(schema, of));
+        let is_entry = wanted == JsonShape::Text && is_keyed_text(&JsonForm::of_type(schema, of));
         if is_it || is_entry {
             return;
         }
@@ -134,8 +136,8 @@ impl Reading<'_> {
     }
 
     /// Reports two parts of one content with the same key, and `null` for a part that is never missing.
-    pub(crate) fn marks_in_place(&mut self, element: &Element, complex: &Complex) {
-        let Content::Children(particle) = &complex.content else { return };
+    pub(crate) fn marks_in_place(&mut self, element: &XmlElement, complex: &ComplexType) {
+        let ComplexContent::Children(particle) = &complex.content else { return };
         let mut all = Vec::new();
         particle.term.collect_elements(&mut all);
         let mut keys: HashMap<&str, &str> = HashMap::new();
@@ -162,17 +164,19 @@ impl Reading<'_> {
     }
 }
 
-fn is_keyed_text(form: &Form<'_>) -> bool {
-    matches!(form, Form::Record(record) if record.has_text() && record.attributes.len() == 1)
+fn is_keyed_text(form: &JsonForm<'_>) -> bool {
+    matches!(form, JsonForm::Record(record) if record.has_text() && record.attributes.len() == 1)
 }
 
 /// The elements for which a missing one cannot mean `null`.
-fn never_missing<'m>(particle: &'m Particle, found: &mut Vec<&'m Declaration>) {
+fn never_missing<'m>(particle: &'m ContentParticle, found: &mut Vec<&'m ElementDeclaration>) {
     match &particle.term {
-        Term::Sequence(parts) | Term::All(parts) if (particle.min, particle.max) == (1, Some(1)) => {
+        ParticleTerm::Sequence(parts) | ParticleTerm::All(parts)
+            if (particle.min, particle.max) == (1, Some(1)) =>
+        {
             parts.iter().for_each(|part| never_missing(part, found));
         }
-        Term::Element(_) if (particle.min, particle.max) == (0, Some(1)) => {}
+        ParticleTerm::Element(_) if (particle.min, particle.max) == (0, Some(1)) => {}
         term => term.collect_elements(found),
     }
 }

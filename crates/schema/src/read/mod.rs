@@ -1,6 +1,6 @@
 //! Reads a schema document into the model's shapes and lists what is outside the profile.
 //!
-//! XSD bytes come in; a `Schema`, or every unfit construct with line, column and fix, goes out. It never
+//! XSD bytes come in; a `SchemaShape`, or every unfit construct with line, column and fix, goes out. It never
 //! follows a location: a construct that names one is unfit. `among` finds the imported documents,
 //! `read_content` reads complex types, `read_simple` reads simple types.
 
@@ -20,12 +20,12 @@ use std::sync::Arc;
 use crate::ProfileViolation;
 use crate::judge::builtin::Builtin;
 use crate::nearest::find_nearest;
-use crate::read::among::Paper;
+use crate::read::among::XsdDocument;
 use crate::read::beyond::{attribute_words, construct_words};
-use crate::read::default::{Awaiting, find_annotation};
+use crate::read::default::{AwaitingDefault, find_annotation};
 use crate::read::marks::marks_of;
-use crate::shape::{Declaration, Schema, Simple, Type, TypeId};
-use crate::tree::{self, Element, Part};
+use crate::shape::{ElementDeclaration, SchemaShape, SimpleType, TypeId, TypeShape};
+use crate::tree::{self, ElementPart, XmlElement};
 use systole_wire::namespaces::SCHEMA;
 
 pub(crate) const XSD: &str = "http://www.w3.org/2001/XMLSchema";
@@ -44,7 +44,10 @@ const STEPS: usize = 200_000;
 /// Longest fragment of a schema that is quoted whole.
 const QUOTED: usize = 160;
 
-pub(crate) fn read_schema(xsd: &[u8], others: &[(&str, &[u8])]) -> Result<Schema, Vec<ProfileViolation>> {
+pub(crate) fn read_schema(
+    xsd: &[u8],
+    others: &[(&str, &[u8])],
+) -> Result<SchemaShape, Vec<ProfileViolation>> {
     let alone = |offset, message: &str, fix: &str| {
         vec![make_violation((None, xsd), offset, "document", message, fix)]
     };
@@ -53,10 +56,10 @@ pub(crate) fn read_schema(xsd: &[u8], others: &[(&str, &[u8])]) -> Result<Schema
     }
     let papers = among::collect_papers(xsd, others)
         .map_err(|fault| alone(fault.offset, &fault.words, "write plain, well-formed UTF-8 XML"))?;
-    let Some(first) = papers.first() else { return Ok(Schema::default()) };
-    let mut reading = Reading::new(&papers, first);
+    let Some(first) = papers.first() else { return Ok(SchemaShape::default()) };
+    let mut reading = XsdReading::new(&papers, first);
     reading.read_all();
-    let Reading { schema, mut unfit, .. } = reading;
+    let XsdReading { schema, mut unfit, .. } = reading;
     // A named type that is unfit is found again at each use.
     unfit.sort_by(|a, b| (&a.document, a.line, a.column).cmp(&(&b.document, b.line, b.column)));
     unfit.dedup();
@@ -82,9 +85,9 @@ fn make_violation(
 }
 
 /// A global type that is read at its first use.
-pub(crate) struct Named<'t> {
+pub(crate) struct NamedDefinition<'t> {
     pub(crate) name: &'t str,
-    pub(crate) element: &'t Element,
+    pub(crate) element: &'t XmlElement,
     pub(crate) id: TypeId,
     pub(crate) simple: Simply,
 }
@@ -96,27 +99,27 @@ pub(crate) enum Simply {
     /// Being read; a use at this moment means that the type contains itself.
     Open,
     /// Read, or found unfit.
-    Read(Option<Arc<Simple>>),
+    Read(Option<Arc<SimpleType>>),
 }
 
 /// A schema during reading, with everything that it imports; `'t` is the lifetime of the trees.
-pub(crate) struct Reading<'t> {
-    papers: &'t [Paper<'t>],
+pub(crate) struct XsdReading<'t> {
+    papers: &'t [XsdDocument<'t>],
     /// The current paper, and its place.
-    paper: &'t Paper<'t>,
+    paper: &'t XsdDocument<'t>,
     pub(crate) at: usize,
     unfit: Vec<ProfileViolation>,
-    schema: Schema,
-    pub(crate) named: HashMap<(usize, &'t str), Named<'t>>,
+    schema: SchemaShape,
+    pub(crate) named: HashMap<(usize, &'t str), NamedDefinition<'t>>,
     built_in: Vec<(Builtin, TypeId)>,
     /// Steps of the patterns read so far.
     steps: usize,
-    pub(crate) defaults: Vec<Awaiting<'t>>,
+    pub(crate) defaults: Vec<AwaitingDefault<'t>>,
 }
 
-impl<'t> Reading<'t> {
-    fn new(papers: &'t [Paper<'t>], paper: &'t Paper<'t>) -> Self {
-        let mut schema = Schema::default();
+impl<'t> XsdReading<'t> {
+    fn new(papers: &'t [XsdDocument<'t>], paper: &'t XsdDocument<'t>) -> Self {
+        let mut schema = SchemaShape::default();
         schema.namespace = Arc::clone(&paper.namespace);
         schema.imports = among::list_imports(&paper.tree).map(Arc::from).collect();
         schema.drawn_in = among::list_places(papers);
@@ -125,7 +128,7 @@ impl<'t> Reading<'t> {
     }
 
     /// The current paper.
-    pub(crate) fn paper(&self) -> &'t Paper<'t> {
+    pub(crate) fn paper(&self) -> &'t XsdDocument<'t> {
         self.paper
     }
 
@@ -145,12 +148,12 @@ impl<'t> Reading<'t> {
         self.unfit.push(make_violation((paper.name, paper.xsd), offset, construct, message, fix));
     }
 
-    pub(crate) fn unfit_at(&mut self, element: &Element, message: &str, fix: &str) {
+    pub(crate) fn unfit_at(&mut self, element: &XmlElement, message: &str, fix: &str) {
         self.report_unfit(element.span.start, &format!("xs:{}", element.name.local), message, fix);
     }
 
     /// The element as in the schema, or only its start tag if it is long.
-    pub(crate) fn cut_fragment(&self, element: &Element) -> String {
+    pub(crate) fn cut_fragment(&self, element: &XmlElement) -> String {
         let xsd = self.paper().xsd;
         let whole = xsd.get(element.span.clone()).unwrap_or_default();
         let head = xsd.get(element.span.start..element.head_end).unwrap_or_default();
@@ -159,7 +162,7 @@ impl<'t> Reading<'t> {
     }
 
     /// Checks that an element has only these attributes; attributes of foreign namespaces are ignored.
-    pub(crate) fn only_attributes(&mut self, element: &Element, known: &[&str]) {
+    pub(crate) fn only_attributes(&mut self, element: &XmlElement, known: &[&str]) {
         for attribute in &element.attributes {
             let name = attribute.name.local.as_str();
             if *attribute.name.namespace == *SCHEMA && !ANNOTATIONS.contains(&name) {
@@ -174,11 +177,11 @@ impl<'t> Reading<'t> {
     }
 
     /// The children that matter: annotations are skipped, other vocabularies and stray text are unfit.
-    pub(crate) fn list_members(&mut self, element: &'t Element) -> Vec<&'t Element> {
+    pub(crate) fn list_members(&mut self, element: &'t XmlElement) -> Vec<&'t XmlElement> {
         let mut members = Vec::new();
         for part in &element.parts {
             match part {
-                Part::Element(child) if *child.name.namespace != *XSD => {
+                ElementPart::Element(child) if *child.name.namespace != *XSD => {
                     let message = "an element of another vocabulary is outside xs:appinfo";
                     self.report_unfit(
                         child.span.start,
@@ -187,10 +190,10 @@ impl<'t> Reading<'t> {
                         "move it into xs:annotation/xs:appinfo",
                     );
                 }
-                Part::Element(child) if child.name.local == "annotation" => {}
-                Part::Element(child) => members.push(child),
-                Part::Text(text) if text.is_layout() => {}
-                Part::Text(text) => {
+                ElementPart::Element(child) if child.name.local == "annotation" => {}
+                ElementPart::Element(child) => members.push(child),
+                ElementPart::Text(text) if text.is_layout() => {}
+                ElementPart::Text(text) => {
                     self.report_unfit(
                         text.offset,
                         "text",
@@ -223,7 +226,7 @@ impl<'t> Reading<'t> {
 
     /// A type that must contain itself is reported once, where the cycle enters the first document that has
     /// it.
-    fn no_endless(&mut self, globals: &[Vec<(&'t Element, TypeId)>]) {
+    fn no_endless(&mut self, globals: &[Vec<(&'t XmlElement, TypeId)>]) {
         let ends = endless::find_ends(&self.schema);
         let named = self.named.iter().map(|((at, _), named)| (*at, named.element, named.id));
         let globals = globals.iter().enumerate();
@@ -238,7 +241,7 @@ impl<'t> Reading<'t> {
     }
 
     /// Reads the head of one paper and returns its global elements.
-    fn read_root(&mut self, root: &'t Element) -> Vec<(&'t Element, TypeId)> {
+    fn read_root(&mut self, root: &'t XmlElement) -> Vec<(&'t XmlElement, TypeId)> {
         if !root.name.is_named(XSD, "schema") {
             let message = "the root element is not xs:schema of XML Schema 1.0";
             self.report_unfit(root.span.start, &root.tag, message, "begin with xs:schema");
@@ -281,27 +284,31 @@ impl<'t> Reading<'t> {
         globals
     }
 
-    fn name_type(&mut self, element: &'t Element) {
+    fn name_type(&mut self, element: &'t XmlElement) {
         let Some(name) = element.find_attribute("name") else {
             self.unfit_at(element, "a global type has no name", "add name=\"…\"");
             return;
         };
         let id = self.reserve_type();
-        if self.named.insert((self.at, name), Named { name, element, id, simple: Simply::Unread }).is_some() {
+        if self
+            .named
+            .insert((self.at, name), NamedDefinition { name, element, id, simple: Simply::Unread })
+            .is_some()
+        {
             self.unfit_at(element, &format!("the type {name} is defined twice"), "rename one of them");
         }
     }
 
-    pub(crate) fn read_so_far(&self) -> &Schema {
+    pub(crate) fn read_so_far(&self) -> &SchemaShape {
         &self.schema
     }
 
     fn reserve_type(&mut self) -> TypeId {
-        self.schema.types.push(Type::Anything);
+        self.schema.types.push(TypeShape::Anything);
         TypeId(self.schema.types.len().saturating_sub(1))
     }
 
-    fn settle_type(&mut self, id: TypeId, read: Type) {
+    fn settle_type(&mut self, id: TypeId, read: TypeShape) {
         if let Some(slot) = self.schema.types.get_mut(id.0) {
             *slot = read;
         }
@@ -313,11 +320,11 @@ impl<'t> Reading<'t> {
         named.sort_by_key(|(at, _, element, _)| (*at, element.span.start));
         for (at, name, element, id) in named {
             let read = if element.name.local == "simpleType" {
-                self.simple_named(at, name, 0).map(Type::Simple)
+                self.simple_named(at, name, 0).map(TypeShape::Simple)
             } else {
                 self.with_paper(at, |reading| {
                     reading.only_attributes(element, &["name", "mixed"]);
-                    reading.read_complex(element).map(Type::Complex)
+                    reading.read_complex(element).map(TypeShape::Complex)
                 })
             };
             if let Some(read) = read {
@@ -326,7 +333,7 @@ impl<'t> Reading<'t> {
         }
     }
 
-    fn declare_globals(&mut self, members: &[&'t Element]) -> Vec<(&'t Element, TypeId)> {
+    fn declare_globals(&mut self, members: &[&'t XmlElement]) -> Vec<(&'t XmlElement, TypeId)> {
         let mut declared = Vec::new();
         for global in members.iter().filter(|member| member.name.local == "element") {
             self.only_attributes(global, &["name", "type"]);
@@ -351,7 +358,7 @@ impl<'t> Reading<'t> {
         declared
     }
 
-    fn read_globals(&mut self, globals: &[(&'t Element, TypeId)]) {
+    fn read_globals(&mut self, globals: &[(&'t XmlElement, TypeId)]) {
         for (global, id) in globals {
             if let Some(read) = self.type_of(global) {
                 let read = self.schema.find_type(read).clone();
@@ -362,15 +369,15 @@ impl<'t> Reading<'t> {
 
     pub(crate) fn make_declaration(
         &self,
-        element: &Element,
+        element: &XmlElement,
         (namespace, name): (Arc<str>, &str),
         of: TypeId,
-    ) -> Declaration {
+    ) -> ElementDeclaration {
         let (documentation, fragment) = (read_documentation(element), self.cut_fragment(element));
         let dangerous = mark_of_danger(element) == Some("true");
         let (offset, default) = (element.span.start, find_annotation(element).map(str::to_owned));
         let marks = Box::new(marks_of(element));
-        Declaration {
+        ElementDeclaration {
             name: name.to_owned(),
             namespace,
             of,
@@ -384,7 +391,7 @@ impl<'t> Reading<'t> {
     }
 
     /// The type of an element: by name, or written inside it.
-    pub(crate) fn type_of(&mut self, element: &'t Element) -> Option<TypeId> {
+    pub(crate) fn type_of(&mut self, element: &'t XmlElement) -> Option<TypeId> {
         let mut members = self.list_members(element);
         // They are beside a type, which is still read.
         members.retain(|member| {
@@ -401,14 +408,14 @@ impl<'t> Reading<'t> {
                 self.only_attributes(inner, &[]);
                 let read = self.read_simple(inner, 0)?;
                 let id = self.reserve_type();
-                self.settle_type(id, Type::Simple(read));
+                self.settle_type(id, TypeShape::Simple(read));
                 Some(id)
             }
             (None, [inner]) if inner.name.local == "complexType" => {
                 self.only_attributes(inner, &["mixed"]);
                 let read = self.read_complex(inner)?;
                 let id = self.reserve_type();
-                self.settle_type(id, Type::Complex(read));
+                self.settle_type(id, TypeShape::Complex(read));
                 Some(id)
             }
             (None, []) => {
@@ -424,7 +431,7 @@ impl<'t> Reading<'t> {
         }
     }
 
-    fn type_named(&mut self, element: &'t Element, written: &str) -> Option<TypeId> {
+    fn type_named(&mut self, element: &'t XmlElement, written: &str) -> Option<TypeId> {
         let name = element.resolve_name(written);
         match name {
             Some(name) if *name.namespace == *XSD => {
@@ -433,7 +440,7 @@ impl<'t> Reading<'t> {
                     return Some(*id);
                 }
                 let id = self.reserve_type();
-                self.settle_type(id, Type::Simple(Arc::new(Simple::new_plain(built_in))));
+                self.settle_type(id, TypeShape::Simple(Arc::new(SimpleType::new_plain(built_in))));
                 self.built_in.push((built_in, id));
                 Some(id)
             }
@@ -481,22 +488,22 @@ impl<'t> Reading<'t> {
     }
 
     /// A global element of any paper.
-    pub(crate) fn find_global(&self, namespace: &str, name: &str) -> Option<&Declaration> {
+    pub(crate) fn find_global(&self, namespace: &str, name: &str) -> Option<&ElementDeclaration> {
         self.schema.global_of(namespace, name)
     }
 }
 
 /// The value of an element's `systole:dangerous` annotation.
-pub(crate) fn mark_of_danger(element: &Element) -> Option<&str> {
+pub(crate) fn mark_of_danger(element: &XmlElement) -> Option<&str> {
     let found = element.attributes.iter().find(|attribute| attribute.name.is_named(SCHEMA, "dangerous"))?;
     Some(&found.value)
 }
 
 /// The documentation of a schema element, with collapsed white space.
-pub(crate) fn read_documentation(element: &Element) -> Option<String> {
+pub(crate) fn read_documentation(element: &XmlElement) -> Option<String> {
     let annotations = element.children().filter(|child| child.name.is_named(XSD, "annotation"));
     let texts =
-        annotations.flat_map(Element::children).filter(|child| child.name.is_named(XSD, "documentation"));
+        annotations.flat_map(XmlElement::children).filter(|child| child.name.is_named(XSD, "documentation"));
     let words: Vec<String> =
         texts.map(|text| text.text().split_whitespace().collect::<Vec<_>>().join(" ")).collect();
     let joined = words.join(" ");

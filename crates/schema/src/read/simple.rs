@@ -1,26 +1,26 @@
 //! Reads simple types: restrictions, with every derivation step folded into one.
 //!
-//! A part of the schema's tree comes in; a `Simple` goes out, or unfit constructs are noted with the
+//! A part of the schema's tree comes in; a `SimpleType` goes out, or unfit constructs are noted with the
 //! reading. A facet is unfit if its base does not know it, or if its value is not a value of the base.
 //! `read_variety` reads lists and unions.
 
 use std::sync::Arc;
 
-use crate::judge::builtin::{Builtin, Family, WhiteSpace};
-use crate::judge::pattern::Pattern;
+use crate::judge::builtin::{Builtin, TypeFamily, WhiteSpace};
+use crate::judge::pattern::CompiledPattern;
 use crate::judge::value;
 use crate::nearest::find_nearest;
 use crate::read::beyond::construct_words;
-use crate::read::{Reading, Simply, XSD};
-use crate::shape::{Bound, Faceted, Simple, Variety};
-use crate::tree::Element;
+use crate::read::{Simply, XSD, XsdReading};
+use crate::shape::{FacetValue, SimpleType, SimpleVariety, ValueBound};
+use crate::tree::XmlElement;
 
 /// Longest chain of restrictions of restrictions.
 const STEPS: usize = 32;
 
-impl<'t> Reading<'t> {
+impl<'t> XsdReading<'t> {
     /// The built-in type of this local name, if the profile has it.
-    pub(crate) fn built_in(&mut self, element: &Element, local: &str) -> Option<Builtin> {
+    pub(crate) fn built_in(&mut self, element: &XmlElement, local: &str) -> Option<Builtin> {
         let found = Builtin::from_name(local);
         if found.is_none() {
             let near = find_nearest(local, Builtin::NAMES.iter().copied()).map(|near| format!("xs:{near}"));
@@ -45,13 +45,13 @@ impl<'t> Reading<'t> {
     /// A simple type by the name written in an attribute of `element`.
     pub(crate) fn simple_by_name(
         &mut self,
-        element: &'t Element,
+        element: &'t XmlElement,
         written: &str,
         step: usize,
-    ) -> Option<Arc<Simple>> {
+    ) -> Option<Arc<SimpleType>> {
         match element.resolve_name(written) {
             Some(name) if *name.namespace == *XSD => {
-                self.built_in(element, &name.local).map(|base| Arc::new(Simple::new_plain(base)))
+                self.built_in(element, &name.local).map(|base| Arc::new(SimpleType::new_plain(base)))
             }
             Some(name) => {
                 let at = self.find_defined(element, written, &name)?;
@@ -79,7 +79,7 @@ impl<'t> Reading<'t> {
         }
     }
 
-    pub(crate) fn simple_named(&mut self, at: usize, name: &'t str, step: usize) -> Option<Arc<Simple>> {
+    pub(crate) fn simple_named(&mut self, at: usize, name: &'t str, step: usize) -> Option<Arc<SimpleType>> {
         let named = self.named.get_mut(&(at, name))?;
         match &named.simple {
             Simply::Read(read) => return read.clone(),
@@ -97,7 +97,7 @@ impl<'t> Reading<'t> {
         read
     }
 
-    pub(crate) fn read_simple(&mut self, element: &'t Element, step: usize) -> Option<Arc<Simple>> {
+    pub(crate) fn read_simple(&mut self, element: &'t XmlElement, step: usize) -> Option<Arc<SimpleType>> {
         if step > STEPS {
             let message = "the type restricts itself, or the chain of restrictions is longer than 32";
             self.unfit_at(element, message, "restrict a built-in type");
@@ -121,7 +121,7 @@ impl<'t> Reading<'t> {
         }
     }
 
-    fn read_restriction(&mut self, restriction: &'t Element, step: usize) -> Option<Arc<Simple>> {
+    fn read_restriction(&mut self, restriction: &'t XmlElement, step: usize) -> Option<Arc<SimpleType>> {
         self.only_attributes(restriction, &["base"]);
         let mut facets = self.list_members(restriction);
         let base = match (restriction.find_attribute("base"), facets.first().copied()) {
@@ -141,7 +141,7 @@ impl<'t> Reading<'t> {
         Some(Arc::new(simple))
     }
 
-    fn read_facets(&mut self, simple: &mut Simple, facets: &[&'t Element]) {
+    fn read_facets(&mut self, simple: &mut SimpleType, facets: &[&'t XmlElement]) {
         let (mut patterns, mut values) = (Vec::new(), Vec::new());
         // White space first: it affects the values of all other facets.
         let (spaces, others): (Vec<_>, Vec<_>) = facets.iter().partition(|f| f.name.local == "whiteSpace");
@@ -172,17 +172,17 @@ impl<'t> Reading<'t> {
         }
     }
 
-    fn read_pattern(&mut self, facet: &Element, value: &str) -> Option<Faceted<Pattern>> {
+    fn read_pattern(&mut self, facet: &XmlElement, value: &str) -> Option<FacetValue<CompiledPattern>> {
         if self.is_unfolded() {
             return None;
         }
-        match Pattern::parse(value) {
+        match CompiledPattern::parse(value) {
             Ok(pattern) if !self.can_unfold(pattern.steps()) => {
                 let message = "the patterns of this schema unfold into more than 200000 steps together";
                 self.unfit_at(facet, message, "write fewer patterns, or smaller counts");
                 None
             }
-            Ok(value) => Some(Faceted { value, fragment: self.cut_fragment(facet) }),
+            Ok(value) => Some(FacetValue { value, fragment: self.cut_fragment(facet) }),
             Err(reason) => {
                 let message = format!("the pattern {value} is not allowed: {reason}");
                 self.unfit_at(facet, &message, "write a simpler pattern");
@@ -191,19 +191,24 @@ impl<'t> Reading<'t> {
         }
     }
 
-    fn read_enumeration(&mut self, facet: &Element, simple: &Simple, value: &str) -> Option<Faceted<String>> {
+    fn read_enumeration(
+        &mut self,
+        facet: &XmlElement,
+        simple: &SimpleType,
+        value: &str,
+    ) -> Option<FacetValue<String>> {
         let value = simple.space.normalize_value(value);
         let known = match &simple.variety {
-            Variety::Atomic(base) => base.can_spell(&value),
+            SimpleVariety::Atomic(base) => base.can_spell(&value),
             _ => value::is_admitted(simple, &value),
         };
         if !known {
             self.foreign_value(facet, simple, &value);
             return None;
         }
-        let is_list = |one: &Simple| matches!(one.variety, Variety::List(_));
+        let is_list = |one: &SimpleType| matches!(one.variety, SimpleVariety::List(_));
         let may_be_list = match &simple.variety {
-            Variety::Union(members) => members.iter().any(|member| is_list(member)),
+            SimpleVariety::Union(members) => members.iter().any(|member| is_list(member)),
             _ => is_list(simple),
         };
         if may_be_list && value.trim().is_empty() {
@@ -211,15 +216,15 @@ impl<'t> Reading<'t> {
             self.unfit_at(facet, "libxml2 cannot enumerate the empty list", fix);
             return None;
         }
-        Some(Faceted { value, fragment: self.cut_fragment(facet) })
+        Some(FacetValue { value, fragment: self.cut_fragment(facet) })
     }
 
-    fn foreign_value(&mut self, facet: &Element, simple: &Simple, value: &str) {
+    fn foreign_value(&mut self, facet: &XmlElement, simple: &SimpleType, value: &str) {
         let message = format!("{value} is not a value of {}", base_name(simple));
         self.unfit_at(facet, &message, "correct the value, or change the base");
     }
 
-    fn white_space(&mut self, facet: &Element, simple: &mut Simple, value: &str) {
+    fn white_space(&mut self, facet: &XmlElement, simple: &mut SimpleType, value: &str) {
         simple.space = match value {
             "preserve" if simple.space == WhiteSpace::Preserve => WhiteSpace::Preserve,
             "replace" if simple.space != WhiteSpace::Collapse => WhiteSpace::Replace,
@@ -231,16 +236,16 @@ impl<'t> Reading<'t> {
         };
     }
 
-    fn read_bound(&mut self, facet: &Element, simple: &mut Simple, value: &str) {
+    fn read_bound(&mut self, facet: &XmlElement, simple: &mut SimpleType, value: &str) {
         let value = simple.space.normalize_value(value);
-        let spelt = matches!(simple.variety, Variety::Atomic(base) if base.can_spell(&value));
+        let spelt = matches!(simple.variety, SimpleVariety::Atomic(base) if base.can_spell(&value));
         if !spelt || value == "NaN" {
             self.foreign_value(facet, simple, &value);
             return;
         }
         let name = facet.name.local.as_str();
         let bound =
-            Bound { value, inclusive: name.ends_with("Inclusive"), fragment: self.cut_fragment(facet) };
+            ValueBound { value, inclusive: name.ends_with("Inclusive"), fragment: self.cut_fragment(facet) };
         if name.starts_with("min") {
             simple.least = Some(bound);
         } else {
@@ -248,13 +253,13 @@ impl<'t> Reading<'t> {
         }
     }
 
-    fn read_count(&mut self, facet: &Element, simple: &mut Simple, value: &str) {
+    fn read_count(&mut self, facet: &XmlElement, simple: &mut SimpleType, value: &str) {
         let Ok(count) = value.trim().parse::<u32>() else {
             self.unfit_at(facet, &format!("{value} is no count"), "write a whole number");
             return;
         };
         let fragment = self.cut_fragment(facet);
-        let read = Some(Faceted { value: usize::try_from(count).unwrap_or(usize::MAX), fragment });
+        let read = Some(FacetValue { value: usize::try_from(count).unwrap_or(usize::MAX), fragment });
         match facet.name.local.as_str() {
             "length" => simple.length = read,
             "minLength" => simple.min_length = read,
@@ -268,31 +273,34 @@ impl<'t> Reading<'t> {
 }
 
 /// The base of a restriction by its own name, or by its kind.
-fn base_name(simple: &Simple) -> String {
+fn base_name(simple: &SimpleType) -> String {
     match &simple.variety {
-        Variety::Atomic(base) => format!("xs:{}", base.name()),
-        Variety::List(_) => "a list".to_owned(),
-        Variety::Union(_) => "a union".to_owned(),
+        SimpleVariety::Atomic(base) => format!("xs:{}", base.name()),
+        SimpleVariety::List(_) => "a list".to_owned(),
+        SimpleVariety::Union(_) => "a union".to_owned(),
     }
 }
 
-fn can_apply(facet: &str, variety: &Variety) -> bool {
+fn can_apply(facet: &str, variety: &SimpleVariety) -> bool {
     let family = match variety {
-        Variety::Atomic(base) => base.family(),
-        Variety::List(_) => {
+        SimpleVariety::Atomic(base) => base.family(),
+        SimpleVariety::List(_) => {
             let known = ["pattern", "enumeration", "whiteSpace", "length", "minLength", "maxLength"];
             return known.contains(&facet);
         }
-        Variety::Union(_) => return ["pattern", "enumeration"].contains(&facet),
+        SimpleVariety::Union(_) => return ["pattern", "enumeration"].contains(&facet),
     };
     match facet {
         "pattern" | "whiteSpace" => true,
-        "enumeration" => family != Family::Truth,
-        "length" | "minLength" | "maxLength" => matches!(family, Family::Text | Family::Bytes),
+        "enumeration" => family != TypeFamily::Truth,
+        "length" | "minLength" | "maxLength" => matches!(family, TypeFamily::Text | TypeFamily::Bytes),
         "minInclusive" | "minExclusive" | "maxInclusive" | "maxExclusive" => {
-            matches!(family, Family::Whole | Family::Decimal | Family::Floating | Family::Moment)
+            matches!(
+                family,
+                TypeFamily::Whole | TypeFamily::Decimal | TypeFamily::Floating | TypeFamily::Moment
+            )
         }
-        "totalDigits" | "fractionDigits" => matches!(family, Family::Whole | Family::Decimal),
+        "totalDigits" | "fractionDigits" => matches!(family, TypeFamily::Whole | TypeFamily::Decimal),
         _ => false,
     }
 }

@@ -1,20 +1,20 @@
 //! Reads lists and unions: their items and members, as far as XSD 1.0 and the judge support them.
 //!
-//! An `xs:list` or `xs:union` comes in; a `Simple` goes out, or unfit constructs are noted with the reading.
+//! An `xs:list` or `xs:union` comes in; a `SimpleType` goes out, or unfit constructs are noted with the reading.
 //! A list never holds lists. A union of unions is one union of all their members, as in libxml2. So a member
 //! that is a restricted union, whose restriction would be lost there, is unfit.
 
 use std::sync::Arc;
 
-use crate::read::Reading;
-use crate::shape::{Simple, Variety};
-use crate::tree::Element;
+use crate::read::XsdReading;
+use crate::shape::{SimpleType, SimpleVariety};
+use crate::tree::XmlElement;
 
 /// Most members of a union, including those of nested unions: unions of unions double.
 const MEMBERS: usize = 64;
 
-impl<'t> Reading<'t> {
-    pub(crate) fn read_list(&mut self, element: &'t Element, step: usize) -> Option<Arc<Simple>> {
+impl<'t> XsdReading<'t> {
+    pub(crate) fn read_list(&mut self, element: &'t XmlElement, step: usize) -> Option<Arc<SimpleType>> {
         self.only_attributes(element, &["itemType"]);
         let members = self.list_members(element);
         let item = match (element.find_attribute("itemType"), members.as_slice()) {
@@ -34,10 +34,10 @@ impl<'t> Reading<'t> {
             self.unfit_at(element, "an item of a list cannot be a list itself", fix);
             return None;
         }
-        Some(Arc::new(Simple::new_list(item)))
+        Some(Arc::new(SimpleType::new_list(item)))
     }
 
-    pub(crate) fn read_union(&mut self, element: &'t Element, step: usize) -> Option<Arc<Simple>> {
+    pub(crate) fn read_union(&mut self, element: &'t XmlElement, step: usize) -> Option<Arc<SimpleType>> {
         self.only_attributes(element, &["memberTypes"]);
         let mut members = Vec::new();
         for written in element.find_attribute("memberTypes").unwrap_or_default().split_whitespace() {
@@ -55,12 +55,12 @@ impl<'t> Reading<'t> {
         let mut flat = Vec::new();
         for member in members {
             match &member.variety {
-                Variety::Union(_) if member.has_facets() => {
+                SimpleVariety::Union(_) if member.has_facets() => {
                     let message = "a member is a union with facets of its own, which libxml2 loses";
                     self.unfit_at(element, message, "restrict the outer union, or the members one by one");
                     return None;
                 }
-                Variety::Union(inner) => flat.extend(inner.iter().map(Arc::clone)),
+                SimpleVariety::Union(inner) => flat.extend(inner.iter().map(Arc::clone)),
                 _ => flat.push(member),
             }
         }
@@ -74,14 +74,14 @@ impl<'t> Reading<'t> {
             self.unfit_at(element, &message, "use an xs:choice of elements");
             return None;
         }
-        Some(Arc::new(Simple::new_union(flat)))
+        Some(Arc::new(SimpleType::new_union(flat)))
     }
 }
 
-fn holds_lists(simple: &Simple) -> bool {
+fn holds_lists(simple: &SimpleType) -> bool {
     match &simple.variety {
-        Variety::Atomic(_) => false,
-        Variety::List(_) => true,
-        Variety::Union(members) => members.iter().any(|member| holds_lists(member)),
+        SimpleVariety::Atomic(_) => false,
+        SimpleVariety::List(_) => true,
+        SimpleVariety::Union(members) => members.iter().any(|member| holds_lists(member)),
     }
 }

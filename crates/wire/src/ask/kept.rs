@@ -4,7 +4,7 @@
 //!
 //! This module does not decide who may read the bytes. Bytes come in and a payload goes out, or the other way round.
 
-use crate::gate::{Gate, GateStep, Tag};
+use crate::gate::{GateStep, XmlGate, XmlTag};
 use crate::journal::{read_count, require_count};
 use crate::place::Fault;
 use crate::writer::{StartTag, XmlWriter};
@@ -60,11 +60,8 @@ impl BytePage {
         };
         let next = self.next.map(|next| next.to_string());
         let mut writer = XmlWriter::with_capacity(256 + self.bytes.len() * 2);
-        let start = writer
-            .open_tag(name)
-            .xmlns(namespaces::LISTENER)
-            .attr(attribute, value)
-            .number("total", self.total);
+        let start =
+            writer.open(name).xmlns(namespaces::LISTENER).attr(attribute, value).number("total", self.total);
         write_bytes(start.attr_if("next", next.as_deref()), &self.bytes);
         Payload::from_composed(writer.finish(), QName::new(namespaces::LISTENER, name))
     }
@@ -74,7 +71,7 @@ impl BytePage {
     /// # Errors
     /// If the payload holds no schema, blob or configuration.
     pub fn from_payload(payload: &Payload) -> Result<Self, Fault> {
-        let mut gate = Gate::new_strict(payload.bytes(), &DocumentLimits::FROM_PUMP)?;
+        let mut gate = XmlGate::new_strict(payload.bytes(), &DocumentLimits::FROM_PUMP)?;
         let tag = match gate.read_step()? {
             GateStep::Open(tag)
                 if gate.find_namespace(&tag) == Some(namespaces::LISTENER)
@@ -103,7 +100,7 @@ pub(super) fn write_bytes(start: StartTag<'_, '_>, bytes: &[u8]) {
 }
 
 /// Reads the bytes inside the element that `gate` has just opened.
-pub(super) fn read_bytes<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>) -> Result<Vec<u8>, Fault> {
+pub(super) fn read_bytes<'d>(gate: &mut XmlGate<'d>, tag: &XmlTag<'d>) -> Result<Vec<u8>, Fault> {
     let is_hex = match gate.find_attribute("encoding").as_deref() {
         None => false,
         Some("hex") => true,
@@ -135,7 +132,7 @@ impl StoredBlob {
     #[must_use]
     pub fn to_payload(&self) -> Payload {
         let mut writer = XmlWriter::with_capacity(256);
-        let start = writer.open_tag("blob").xmlns(namespaces::LISTENER);
+        let start = writer.open("blob").xmlns(namespaces::LISTENER);
         start.attr("hash", &self.hash).number("total", self.total).empty();
         Payload::from_composed(writer.finish(), QName::new(namespaces::LISTENER, "blob"))
     }
@@ -145,7 +142,7 @@ impl StoredBlob {
     /// # Errors
     /// If the payload does not confirm stored bytes.
     pub fn from_payload(payload: &Payload) -> Result<Self, Fault> {
-        let mut gate = Gate::new_strict(payload.bytes(), &DocumentLimits::FROM_PUMP)?;
+        let mut gate = XmlGate::new_strict(payload.bytes(), &DocumentLimits::FROM_PUMP)?;
         match gate.read_step()? {
             GateStep::Open(tag)
                 if gate.find_namespace(&tag) == Some(namespaces::LISTENER) && tag.local == "blob" =>

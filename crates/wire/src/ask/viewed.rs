@@ -4,7 +4,7 @@
 //! This module does not decide which messages there are, or their order. A value comes in and a payload goes out, or
 //! the other way round.
 
-use crate::gate::{Gate, GateStep, Tag};
+use crate::gate::{GateStep, XmlGate, XmlTag};
 use crate::journal::{read_count, require_count};
 use crate::place::Fault;
 use crate::required::require_attribute;
@@ -111,9 +111,9 @@ impl MessageSpot {
         }
     }
 
-    fn from_tag<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>) -> Result<Self, Fault> {
+    fn from_tag<'d>(gate: &mut XmlGate<'d>, tag: &XmlTag<'d>) -> Result<Self, Fault> {
         let sort = require_attribute(gate, tag, "sort")?;
-        let number = |gate: &mut Gate<'d>, name| require_count(gate, tag, name).map(to_small);
+        let number = |gate: &mut XmlGate<'d>, name| require_count(gate, tag, name).map(to_small);
         match sort.as_str() {
             "request" => Ok(Self::Request),
             "said" => Ok(Self::Said { turn: number(gate, "turn")?, ordinal: number(gate, "ordinal")? }),
@@ -144,7 +144,7 @@ impl ViewedPage {
         let bytes: usize = self.shown.iter().map(|shown| shown.count_bytes() + 128).sum();
         let mut writer = XmlWriter::with_capacity(256 + bytes);
         let next = self.next.map(|next| next.to_string());
-        let start = writer.open_tag("view").xmlns(namespaces::LISTENER).number("count", self.count);
+        let start = writer.open("view").xmlns(namespaces::LISTENER).number("count", self.count);
         let start =
             start.attr_if("next", next.as_deref()).attr("mark", &self.mark).attr("began", &self.began);
         start.content(|inside| self.shown.iter().for_each(|shown| shown.write_to(inside)));
@@ -156,7 +156,7 @@ impl ViewedPage {
     /// # Errors
     /// If the payload holds no view.
     pub fn from_payload(payload: &Payload) -> Result<Self, Fault> {
-        let mut gate = Gate::new_strict(payload.bytes(), &DocumentLimits::FROM_PUMP)?;
+        let mut gate = XmlGate::new_strict(payload.bytes(), &DocumentLimits::FROM_PUMP)?;
         let mut viewed = match gate.read_step()? {
             GateStep::Open(tag)
                 if gate.find_namespace(&tag) == Some(namespaces::LISTENER) && tag.local == "view" =>
@@ -204,7 +204,7 @@ impl ViewEntry {
         match self {
             Self::Message(ViewedMessage { seq, from, to, spot, payload }) => {
                 let (sort, turn, ordinal) = spot.parts();
-                let start = writer.open_tag("message").number("seq", *seq).attr("from", from);
+                let start = writer.open("message").number("seq", *seq).attr("from", from);
                 start
                     .attr_if("to", to.as_deref())
                     .attr("sort", sort)
@@ -213,7 +213,7 @@ impl ViewEntry {
                     .write_payload(payload);
             }
             Self::Words(ModelWords { turn, stop, tokens_in, tokens_out, text }) => writer
-                .open_tag("words")
+                .open("words")
                 .number("turn", u64::from(*turn))
                 .attr("stop", stop)
                 .attr_if("in", number(*tokens_in).as_deref())
@@ -224,7 +224,7 @@ impl ViewEntry {
 }
 
 impl ViewedMessage {
-    fn from_tag<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>) -> Result<Self, Fault> {
+    fn from_tag<'d>(gate: &mut XmlGate<'d>, tag: &XmlTag<'d>) -> Result<Self, Fault> {
         let seq = require_count(gate, tag, "seq")?;
         let from = require_attribute(gate, tag, "from")?;
         let to = gate.find_attribute("to").map(std::borrow::Cow::into_owned);
@@ -245,7 +245,7 @@ impl ViewedMessage {
 }
 
 impl ModelWords {
-    fn from_tag<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>) -> Result<Self, Fault> {
+    fn from_tag<'d>(gate: &mut XmlGate<'d>, tag: &XmlTag<'d>) -> Result<Self, Fault> {
         Ok(Self {
             turn: to_small(require_count(gate, tag, "turn")?),
             stop: require_attribute(gate, tag, "stop")?,

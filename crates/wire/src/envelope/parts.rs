@@ -3,14 +3,14 @@
 //! This module does not decide which parts are required: that depends on the door. A gate that has just opened
 //! `<message>` comes in; the parts, or the first error in them, go out.
 
-use super::Stamp;
-use crate::gate::{Gate, Tag};
+use super::EnvelopeStamp;
+use crate::gate::{XmlGate, XmlTag};
 use crate::place::Fault;
 use crate::{Payload, codes, namespaces};
 
 /// Whether to read a stamp in the envelope.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Stamping {
+pub(crate) enum StampRule {
     /// Only the pump's stamp counts; any other is ignored, like every foreign extra.
     Ignored,
     /// From the pump.
@@ -19,26 +19,30 @@ pub(crate) enum Stamping {
 
 /// The parts of an envelope.
 #[derive(Debug)]
-pub(crate) struct Parts {
+pub(crate) struct EnvelopeParts {
     pub(crate) from: Option<String>,
     pub(crate) to: Option<String>,
     pub(crate) thread: Option<String>,
-    pub(crate) stamp: Option<Stamp>,
+    pub(crate) stamp: Option<EnvelopeStamp>,
     pub(crate) payload: Payload,
 }
 
 /// The parts of `meta`.
 #[derive(Debug, Default)]
-struct Meta {
+struct EnvelopeMeta {
     from: Option<String>,
     to: Option<String>,
     thread: Option<String>,
-    stamp: Option<Stamp>,
+    stamp: Option<EnvelopeStamp>,
 }
 
-impl Parts {
+impl EnvelopeParts {
     /// Reads the envelope that `gate` has just opened, to its end.
-    pub(crate) fn from_tag<'d>(gate: &mut Gate<'d>, tag: Tag<'d>, stamping: Stamping) -> Result<Self, Fault> {
+    pub(crate) fn from_tag<'d>(
+        gate: &mut XmlGate<'d>,
+        tag: XmlTag<'d>,
+        stamping: StampRule,
+    ) -> Result<Self, Fault> {
         if tag.local != "message" {
             let message = format!("<{}> is not an element of the envelope", tag.local);
             let fault = gate.make_fault(codes::INVALID, message, tag.offset).with_expected("<message>");
@@ -47,7 +51,9 @@ impl Parts {
             );
         }
         let meta = match gate.read_child()? {
-            Some(meta) if is_own(gate, &meta) && meta.local == "meta" => Meta::from_gate(gate, stamping)?,
+            Some(meta) if is_own(gate, &meta) && meta.local == "meta" => {
+                EnvelopeMeta::from_gate(gate, stamping)?
+            }
             other => {
                 let offset = other.map_or(gate.offset(), |tag| tag.offset);
                 let fault =
@@ -81,14 +87,14 @@ impl Parts {
     }
 }
 
-impl Meta {
-    fn from_gate(gate: &mut Gate<'_>, stamping: Stamping) -> Result<Self, Fault> {
+impl EnvelopeMeta {
+    fn from_gate(gate: &mut XmlGate<'_>, stamping: StampRule) -> Result<Self, Fault> {
         let mut meta = Self::default();
         while let Some(tag) = gate.read_child()? {
             match gate.find_namespace(&tag) {
                 Some(namespaces::ENVELOPE) => meta.read_own(gate, tag)?,
-                Some(namespaces::STAMP) if stamping == Stamping::Read && tag.local == "stamp" => {
-                    meta.stamp = Some(Stamp::from_gate(gate, tag.offset)?);
+                Some(namespaces::STAMP) if stamping == StampRule::Read && tag.local == "stamp" => {
+                    meta.stamp = Some(EnvelopeStamp::from_gate(gate, tag.offset)?);
                     gate.skip_content()?;
                 }
                 Some(_) => gate.skip_content()?,
@@ -98,7 +104,7 @@ impl Meta {
         Ok(meta)
     }
 
-    fn read_own<'d>(&mut self, gate: &mut Gate<'d>, tag: Tag<'d>) -> Result<(), Fault> {
+    fn read_own<'d>(&mut self, gate: &mut XmlGate<'d>, tag: XmlTag<'d>) -> Result<(), Fault> {
         let slot = match tag.local {
             "from" => &mut self.from,
             "to" => &mut self.to,
@@ -124,11 +130,11 @@ impl Meta {
     }
 }
 
-fn is_own<'d>(gate: &Gate<'d>, tag: &Tag<'d>) -> bool {
+fn is_own<'d>(gate: &XmlGate<'d>, tag: &XmlTag<'d>) -> bool {
     gate.find_namespace(tag) == Some(namespaces::ENVELOPE)
 }
 
-fn refuse_unknown<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>) -> Fault {
+fn refuse_unknown<'d>(gate: &mut XmlGate<'d>, tag: &XmlTag<'d>) -> Fault {
     gate.make_fault(codes::INVALID, format!("<{}> is not known in meta", tag.local), tag.offset)
         .with_expected("from, to, thread, or elements of another namespace")
 }

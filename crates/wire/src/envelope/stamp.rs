@@ -5,14 +5,14 @@
 
 use std::str::FromStr;
 
-use crate::gate::Gate;
+use crate::gate::XmlGate;
 use crate::place::Fault;
 use crate::writer::XmlWriter;
 use crate::{codes, namespaces};
 
 /// The pump's stamp on a delivery. The fields that `<answers>`, which is not a record, does not have are optional.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Stamp {
+pub struct EnvelopeStamp {
     /// The record's id.
     pub id: Option<String>,
     /// The record's place in its thread.
@@ -41,9 +41,9 @@ pub struct Stamp {
     pub request: Option<u64>,
 }
 
-impl Stamp {
+impl EnvelopeStamp {
     /// Reads the stamp that `gate` has just opened.
-    pub(super) fn from_gate(gate: &mut Gate<'_>, offset: usize) -> Result<Self, Fault> {
+    pub(super) fn from_gate(gate: &mut XmlGate<'_>, offset: usize) -> Result<Self, Fault> {
         Ok(Self {
             id: read_text(gate, "id"),
             seq: read_number(gate, "seq", offset)?,
@@ -65,7 +65,7 @@ impl Stamp {
         let journal = self.journal.map(|entries| entries.to_string());
         let seq = self.seq.map(|seq| seq.to_string());
         let request = self.request.map(|seq| seq.to_string());
-        meta.open_tag("stamp")
+        meta.open("stamp")
             .xmlns(namespaces::STAMP)
             .attr_if("id", self.id.as_deref())
             .attr_if("seq", seq.as_deref())
@@ -84,16 +84,16 @@ impl Stamp {
     }
 }
 
-fn read_text(gate: &Gate<'_>, name: &str) -> Option<String> {
+fn read_text(gate: &XmlGate<'_>, name: &str) -> Option<String> {
     gate.find_attribute(name).map(std::borrow::Cow::into_owned)
 }
 
-fn require_text(gate: &mut Gate<'_>, name: &str, offset: usize) -> Result<String, Fault> {
+fn require_text(gate: &mut XmlGate<'_>, name: &str, offset: usize) -> Result<String, Fault> {
     read_text(gate, name)
         .ok_or_else(|| gate.make_fault(codes::INVALID, format!("the stamp has no attribute {name}"), offset))
 }
 
-fn read_number<N: FromStr>(gate: &mut Gate<'_>, name: &str, offset: usize) -> Result<Option<N>, Fault> {
+fn read_number<N: FromStr>(gate: &mut XmlGate<'_>, name: &str, offset: usize) -> Result<Option<N>, Fault> {
     let Some(value) = read_text(gate, name) else { return Ok(None) };
     match value.parse() {
         Ok(number) => Ok(Some(number)),

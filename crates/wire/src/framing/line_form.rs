@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 
-use crate::gate::{Gate, GateStep, TextPiece};
+use crate::gate::{GateStep, GateText, XmlGate};
 use crate::place::Fault;
 use crate::{DocumentLimits, characters, writer};
 
@@ -18,7 +18,7 @@ pub fn line_form(document: &[u8]) -> Result<Cow<'_, [u8]>, Fault> {
     if is_one_line_already(document) {
         return Ok(Cow::Borrowed(document));
     }
-    let mut gate = Gate::new_strict(document, &DocumentLimits::FROM_PUMP)?;
+    let mut gate = XmlGate::new_strict(document, &DocumentLimits::FROM_PUMP)?;
     let mut line = Vec::with_capacity(document.len() + document.len() / 8);
     loop {
         let step = gate.read_step()?;
@@ -26,9 +26,9 @@ pub fn line_form(document: &[u8]) -> Result<Cow<'_, [u8]>, Fault> {
         match step {
             GateStep::Done => return Ok(Cow::Owned(line)),
             GateStep::Open(_) | GateStep::Close => write_markup(&mut line, source),
-            GateStep::Text(TextPiece::Plain(text)) => write_plain(&mut line, text),
-            GateStep::Text(TextPiece::Literal(text)) => write_literal(&mut line, text),
-            GateStep::Text(TextPiece::Character(_)) => line.extend_from_slice(source.as_bytes()),
+            GateStep::Text(GateText::Plain(text)) => write_plain(&mut line, text),
+            GateStep::Text(GateText::Literal(text)) => write_literal(&mut line, text),
+            GateStep::Text(GateText::Character(_)) => line.extend_from_slice(source.as_bytes()),
             // A strict gate refuses these.
             GateStep::Instruction => {}
         }

@@ -2,16 +2,16 @@
 //!
 //! It accepts only what the shape allows. A gate inside an element comes in; tags and texts, or a fault, go out.
 
-use super::{Gate, GateStep, Tag};
+use super::{GateStep, XmlGate, XmlTag};
 use crate::codes;
 use crate::place::Fault;
 
-impl<'d> Gate<'d> {
+impl<'d> XmlGate<'d> {
     /// Opens the next child of the innermost open element; `None` if that element has closed instead.
     ///
     /// # Errors
     /// If there is text between the children, or the reading ends.
-    pub fn read_child(&mut self) -> Result<Option<Tag<'d>>, Fault> {
+    pub fn read_child(&mut self) -> Result<Option<XmlTag<'d>>, Fault> {
         loop {
             match self.read_step()? {
                 GateStep::Open(tag) => return Ok(Some(tag)),

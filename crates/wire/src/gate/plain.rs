@@ -4,18 +4,18 @@
 //! A megabyte may hold three hundred thousand of them. Everything else is left to the tokeniser, so this module
 //! decides nothing about structure. A gate inside the root comes in; a step goes out, or none.
 
-use super::{Gate, GateStep, Tag, TextPiece, words};
+use super::{GateStep, GateText, XmlGate, XmlTag, words};
 use crate::place::Fault;
 
 /// What a tag does.
-enum Kind {
+enum PlainKind {
     Opens,
     Closes,
     /// Opens and closes, like `<a/>`.
     Stands,
 }
 
-impl<'d> Gate<'d> {
+impl<'d> XmlGate<'d> {
     /// The next step, if the tokeniser is not needed for it. Never for the root, which decides too much.
     pub(super) fn plain_step(&mut self) -> Option<Result<GateStep<'d>, Fault>> {
         if !self.may_pass || self.open.is_empty() {
@@ -34,7 +34,7 @@ impl<'d> Gate<'d> {
             }
             _ => {
                 self.pass_over(memchr::memchr2(b'<', b'&', rest)?);
-                Some(self.read_cdata().map(|text| GateStep::Text(TextPiece::Plain(text))))
+                Some(self.read_cdata().map(|text| GateStep::Text(GateText::Plain(text))))
             }
         }
     }
@@ -49,15 +49,15 @@ impl<'d> Gate<'d> {
     fn plain_tag(&mut self) -> Option<Result<GateStep<'d>, Fault>> {
         let (kind, name, length) = read_plain_tag(self.document.get(self.from..)?)?;
         match kind {
-            Kind::Closes if self.open.last() != Some(&name) => return None,
+            PlainKind::Closes if self.open.last() != Some(&name) => return None,
             _ if name.len() > self.limits.name_bytes => return None,
             _ => {}
         }
         self.pass_over(length);
-        if matches!(kind, Kind::Closes) {
+        if matches!(kind, PlainKind::Closes) {
             return Some(Ok(self.close_element()));
         }
-        self.closes_next = matches!(kind, Kind::Stands);
+        self.closes_next = matches!(kind, PlainKind::Stands);
         Some(self.open_plain(name))
     }
 
@@ -70,12 +70,12 @@ impl<'d> Gate<'d> {
         }
         self.attributes.clear();
         let binding = self.scope.find_prefix("");
-        Ok(GateStep::Open(Tag { prefix: "", local: name, offset, binding }))
+        Ok(GateStep::Open(XmlTag { prefix: "", local: name, offset, binding }))
     }
 }
 
 /// The tag at the beginning of a text, its name, and how many bytes it has.
-fn read_plain_tag(text: &str) -> Option<(Kind, &str, usize)> {
+fn read_plain_tag(text: &str) -> Option<(PlainKind, &str, usize)> {
     let bytes = text.as_bytes();
     let from = match bytes {
         [b'<', b'/', ..] => 2,
@@ -90,9 +90,9 @@ fn read_plain_tag(text: &str) -> Option<(Kind, &str, usize)> {
     let end = from.saturating_add(length);
     let name = text.get(from..end)?;
     match bytes.get(end..)? {
-        [b'>', ..] if from == 2 => Some((Kind::Closes, name, end.saturating_add(1))),
-        [b'>', ..] => Some((Kind::Opens, name, end.saturating_add(1))),
-        [b'/', b'>', ..] if from == 1 => Some((Kind::Stands, name, end.saturating_add(2))),
+        [b'>', ..] if from == 2 => Some((PlainKind::Closes, name, end.saturating_add(1))),
+        [b'>', ..] => Some((PlainKind::Opens, name, end.saturating_add(1))),
+        [b'/', b'>', ..] if from == 1 => Some((PlainKind::Stands, name, end.saturating_add(2))),
         _ => None,
     }
 }

@@ -3,12 +3,12 @@
 //! It compares no more attributes than the limit allows, so a tag of any size costs no more than reading it. A gate
 //! at a start tag comes in; the tag with its namespace, or a fault, goes out.
 
-use super::{Gate, GateStep, Tag, words};
+use super::{GateStep, XmlGate, XmlTag, words};
 use crate::attributes::{self, AttributeWalk, TagAttribute};
 use crate::place::Fault;
 use crate::{characters, name, namespaces};
 
-impl<'d> Gate<'d> {
+impl<'d> XmlGate<'d> {
     /// A start tag; `tail` is how many of its bytes follow the last attribute.
     pub(super) fn open_element(&mut self, tail: usize) -> Result<GateStep<'d>, Fault> {
         let content = self.cut_source(self.from + 1, self.to - tail);
@@ -33,7 +33,7 @@ impl<'d> Gate<'d> {
         self.read_attributes(rest, offset + 1 + written.len())?;
         let binding = self.resolve_prefix(prefix, offset + 1)?;
         self.resolve_attributes()?;
-        Ok(GateStep::Open(Tag { prefix, local, offset, binding }))
+        Ok(GateStep::Open(XmlTag { prefix, local, offset, binding }))
     }
 
     fn check_name(&mut self, written: &'d str, offset: usize) -> Result<(&'d str, &'d str), Fault> {

@@ -4,7 +4,7 @@
 //! comes in; the earlier outcome of each model call that is about to be made goes out.
 
 use super::{EntryLabel, JournalEntry, ModelCallOutcome, ModelStarted, read_count};
-use crate::gate::{Gate, GateStep};
+use crate::gate::{GateStep, XmlGate};
 use crate::place::Fault;
 use crate::writer::XmlWriter;
 use crate::{DocumentLimits, Payload, QName, codes, namespaces};
@@ -63,7 +63,7 @@ impl EarlierEntries {
     pub fn to_payload(&self) -> Payload {
         let mut writer = XmlWriter::with_capacity(512);
         let next = self.next.map(|next| next.to_string());
-        let start = writer.open_tag("entries").xmlns(namespaces::LISTENER).attr_if("next", next.as_deref());
+        let start = writer.open("entries").xmlns(namespaces::LISTENER).attr_if("next", next.as_deref());
         start.content(|inside| {
             for EarlierEntry { attempt, id, entry } in &self.entries {
                 entry.write_to(inside, EntryLabel { id: *id, delivery: None, attempt: Some(*attempt) });
@@ -77,7 +77,7 @@ impl EarlierEntries {
     /// # Errors
     /// If the payload holds no entries.
     pub fn from_payload(payload: &Payload) -> Result<Self, Fault> {
-        let mut gate = Gate::new_strict(payload.bytes(), &DocumentLimits::FROM_PUMP)?;
+        let mut gate = XmlGate::new_strict(payload.bytes(), &DocumentLimits::FROM_PUMP)?;
         let next = match gate.read_step()? {
             GateStep::Open(tag)
                 if gate.find_namespace(&tag) == Some(namespaces::LISTENER) && tag.local == "entries" =>
@@ -104,14 +104,14 @@ impl EarlierEntry {
     /// # Errors
     /// If the bytes are not a journal entry.
     pub fn from_body(body: &[u8]) -> Result<Self, Fault> {
-        let mut gate = Gate::new_strict(body, &DocumentLimits::FROM_PUMP)?;
+        let mut gate = XmlGate::new_strict(body, &DocumentLimits::FROM_PUMP)?;
         match gate.read_step()? {
             GateStep::Open(tag) => Self::from_tag(&mut gate, &tag),
             _ => Err(gate.make_fault(codes::INVALID, "the record holds no journal entry", 0)),
         }
     }
 
-    fn from_tag<'d>(gate: &mut Gate<'d>, tag: &crate::gate::Tag<'d>) -> Result<Self, Fault> {
+    fn from_tag<'d>(gate: &mut XmlGate<'d>, tag: &crate::gate::XmlTag<'d>) -> Result<Self, Fault> {
         if gate.find_namespace(tag) != Some(namespaces::LISTENER) || tag.local != "journal" {
             let fault = gate.make_fault(codes::INVALID, "this is not a journal entry", tag.offset);
             return Err(fault.with_expected("<journal>"));

@@ -7,14 +7,14 @@ use super::super::required::require_attribute;
 use super::ListenerDocument;
 use crate::ask::PumpQuestion;
 use crate::codes;
-use crate::gate::{Gate, Tag};
+use crate::gate::{XmlGate, XmlTag};
 use crate::journal::JournalEntry;
 use crate::place::Fault;
 
 /// Reads a `<journal>` or an `<ask>` to its end.
 pub(super) fn read_answered<'d>(
-    gate: &mut Gate<'d>,
-    tag: &Tag<'d>,
+    gate: &mut XmlGate<'d>,
+    tag: &XmlTag<'d>,
     delivery: String,
 ) -> Result<ListenerDocument, Fault> {
     let id = read_number(gate, tag)?;
@@ -31,9 +31,9 @@ pub(super) fn read_answered<'d>(
 
 /// The content of the document, or the fault that affects it alone. Either way the document is read to its end.
 fn read_whole<'d, T>(
-    gate: &mut Gate<'d>,
+    gate: &mut XmlGate<'d>,
     most: usize,
-    read: impl FnOnce(&mut Gate<'d>) -> Result<T, Fault>,
+    read: impl FnOnce(&mut XmlGate<'d>) -> Result<T, Fault>,
 ) -> Result<Result<T, Fault>, Fault> {
     let (start, depth) = (gate.offset(), gate.depth());
     let found = read(gate);
@@ -55,7 +55,7 @@ fn read_whole<'d, T>(
 }
 
 /// The number that the answer will carry.
-pub(super) fn read_number<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>) -> Result<u64, Fault> {
+pub(super) fn read_number<'d>(gate: &mut XmlGate<'d>, tag: &XmlTag<'d>) -> Result<u64, Fault> {
     let value = require_attribute(gate, tag, "id")?;
     value.parse().map_err(|_| {
         let message = format!("attribute id of <{}> is not a whole number", tag.local);

@@ -5,13 +5,13 @@
 
 use super::super::required::require_attribute;
 use super::{Item, ReplyContent};
-use crate::envelope::{Parts, Stamping};
-use crate::gate::{Gate, GateStep, Tag};
+use crate::envelope::{EnvelopeParts, StampRule};
+use crate::gate::{GateStep, XmlGate, XmlTag};
 use crate::place::Fault;
 use crate::{Payload, codes, namespaces};
 
 /// Reads the items to the end of the reply.
-pub(super) fn read_items(gate: &mut Gate<'_>) -> Result<ReplyContent, Fault> {
+pub(super) fn read_items(gate: &mut XmlGate<'_>) -> Result<ReplyContent, Fault> {
     let mut items = Vec::with_capacity(1);
     let mut instead = None;
     // Consecutive parts of one stray text are one fault, not one fault for each reference in it.
@@ -38,8 +38,8 @@ pub(super) fn read_items(gate: &mut Gate<'_>) -> Result<ReplyContent, Fault> {
             }
             GateStep::Instruction => items.extend(gate.take_fault().map(Item::from_fault)),
             GateStep::Open(tag) => match read_item(gate, tag)? {
-                Entry::Item(item) => items.push(item),
-                Entry::Instead(said, fault) => {
+                ReplyEntry::Item(item) => items.push(item),
+                ReplyEntry::Instead(said, fault) => {
                     if items.is_empty() && instead.is_none() {
                         instead = Some((said, fault));
                     } else {
@@ -61,34 +61,34 @@ pub(super) fn read_items(gate: &mut Gate<'_>) -> Result<ReplyContent, Fault> {
 }
 
 /// One element of a reply.
-enum Entry {
+enum ReplyEntry {
     Item(Item),
     /// A failure or `again`, and the fault to report if there are items beside it.
     Instead(ReplyContent, Fault),
 }
 
-fn read_item<'d>(gate: &mut Gate<'d>, tag: Tag<'d>) -> Result<Entry, Fault> {
+fn read_item<'d>(gate: &mut XmlGate<'d>, tag: XmlTag<'d>) -> Result<ReplyEntry, Fault> {
     let depth = gate.depth();
     let entry = match gate.find_namespace(&tag) {
-        Some(namespaces::ENVELOPE) => Parts::from_tag(gate, tag, Stamping::Ignored).map(|parts| {
-            let Parts { from, to, thread, payload, .. } = parts;
-            Entry::Item(Item { from, to, thread, payload: Ok(payload) })
+        Some(namespaces::ENVELOPE) => EnvelopeParts::from_tag(gate, tag, StampRule::Ignored).map(|parts| {
+            let EnvelopeParts { from, to, thread, payload, .. } = parts;
+            ReplyEntry::Item(Item { from, to, thread, payload: Ok(payload) })
         }),
         Some(namespaces::LISTENER) => read_instead(gate, tag),
-        _ => Payload::cut_from(gate, tag).map(|payload| Entry::Item(Item::from_payload(payload))),
+        _ => Payload::cut_from(gate, tag).map(|payload| ReplyEntry::Item(Item::plain(payload))),
     };
     match entry {
         Err(fault) if gate.is_broken() => Err(fault),
         Err(fault) => {
             gate.skip_out_of(depth)?;
             gate.take_fault();
-            Ok(Entry::Item(Item::from_fault(fault)))
+            Ok(ReplyEntry::Item(Item::from_fault(fault)))
         }
         Ok(entry) => Ok(entry),
     }
 }
 
-fn read_instead<'d>(gate: &mut Gate<'d>, tag: Tag<'d>) -> Result<Entry, Fault> {
+fn read_instead<'d>(gate: &mut XmlGate<'d>, tag: XmlTag<'d>) -> Result<ReplyEntry, Fault> {
     let said = match tag.local {
         "failure" => {
             let code = require_attribute(gate, &tag, "code")?;
@@ -140,5 +140,5 @@ fn read_instead<'d>(gate: &mut Gate<'d>, tag: Tag<'d>) -> Result<Entry, Fault> {
     }
     let message = format!("<{}> is beside other items of a reply", tag.local);
     let fault = gate.make_fault(codes::INVALID, message, tag.offset);
-    Ok(Entry::Instead(said, fault.with_expected(format!("<{}> alone", tag.local))))
+    Ok(ReplyEntry::Instead(said, fault.with_expected(format!("<{}> alone", tag.local))))
 }

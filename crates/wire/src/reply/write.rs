@@ -20,14 +20,14 @@ impl ListenerDocument {
             Self::Reply { delivery, said } => return write_reply(writer, delivery, said),
             Self::Notice { delivery, code, words } => {
                 writer
-                    .open_tag("notice")
+                    .open("notice")
                     .xmlns(LISTENER)
                     .attr("delivery", delivery)
                     .attr("code", code)
                     .text(words);
             }
             Self::Progress { delivery, words } => {
-                writer.open_tag("progress").xmlns(LISTENER).attr("delivery", delivery).text(words);
+                writer.open("progress").xmlns(LISTENER).attr("delivery", delivery).text(words);
             }
             Self::Journal { delivery, id, entry } => {
                 let entry = entry.as_ref().map_err(Clone::clone)?;
@@ -35,8 +35,7 @@ impl ListenerDocument {
             }
             Self::Ask { delivery, id, question } => {
                 let question = question.as_ref().map_err(Clone::clone)?;
-                let start =
-                    writer.open_tag("ask").xmlns(LISTENER).number("id", *id).attr("delivery", delivery);
+                let start = writer.open("ask").xmlns(LISTENER).number("id", *id).attr("delivery", delivery);
                 start.content(|inside| question.write_to(inside));
             }
         }
@@ -46,18 +45,18 @@ impl ListenerDocument {
 
 fn write_reply(mut writer: XmlWriter, delivery: &str, said: &ReplyContent) -> Result<Vec<u8>, Fault> {
     let mut refused = None;
-    writer.open_tag("reply").xmlns(LISTENER).attr("delivery", delivery).content(|inside| match said {
+    writer.open("reply").xmlns(LISTENER).attr("delivery", delivery).content(|inside| match said {
         ReplyContent::Items(items) => refused = items.iter().find_map(|item| write_item(inside, item).err()),
         ReplyContent::Failure { code, retry, words } => {
             let retry = if *retry { "true" } else { "false" };
-            inside.open_tag("failure").attr("code", code).attr("retry", retry).text(words);
+            inside.open("failure").attr("code", code).attr("retry", retry).text(words);
         }
         ReplyContent::Away { outage, code, retry, words } => {
             let retry = if *retry { "true" } else { "false" };
-            let failure = inside.open_tag("failure").attr("code", code).attr("retry", retry);
+            let failure = inside.open("failure").attr("code", code).attr("retry", retry);
             failure.attr("outage", outage).text(words);
         }
-        ReplyContent::Again { code, words } => inside.open_tag("again").attr("code", code).text(words),
+        ReplyContent::Again { code, words } => inside.open("again").attr("code", code).text(words),
     });
     match refused {
         Some(fault) => Err(fault),

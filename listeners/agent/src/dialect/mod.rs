@@ -268,10 +268,10 @@ fn note_of(agent: &str, taken: &ReadAnswer, most: usize) -> Option<Payload> {
     let name = systole_kit::writer::XmlName::new(agent)?;
     let mut writer = systole_kit::writer::XmlWriter::new();
     let namespace = format!("https://xml-pipeline.org/ns/{agent}/v1");
-    writer.open_tag(name).xmlns(&namespace).content(|note| {
+    writer.open(name).xmlns(&namespace).content(|note| {
         for thought in &taken.thoughts {
             let kept = thought.get(..thought.floor_char_boundary(most)).unwrap_or_default();
-            note.open_tag("thought").text(kept);
+            note.open("thought").text(kept);
         }
         taken.plans.iter().for_each(|plan| note.write_payload(plan));
     });
@@ -290,11 +290,8 @@ pub(crate) fn final_in_words(contracts: &AgentContracts, text: &str, outcome: &s
 /// A `<final-report>`.
 pub(crate) fn write_report(source: &str, outcome: &str, reason: Option<&str>, text: &str) -> Option<Payload> {
     let mut writer = systole_kit::writer::XmlWriter::new();
-    let start = writer
-        .open_tag("final-report")
-        .xmlns(namespaces::CORE)
-        .attr("source", source)
-        .attr("outcome", outcome);
+    let start =
+        writer.open("final-report").xmlns(namespaces::CORE).attr("source", source).attr("outcome", outcome);
     start.attr_if("reason", reason).text(text);
     Payload::from_trusted(writer.finish().into()).ok()
 }

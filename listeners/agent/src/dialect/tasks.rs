@@ -110,8 +110,8 @@ fn build_thread(
     let request = request.to_payload().map_err(|fault| invalid(fault.to_string()))?;
     let mut writer = XmlWriter::new();
     let label = format!("task-{}", given + 1);
-    let start = writer.open_tag(SPAWN).xmlns(namespaces::CORE).attr("suggested_sub_id", &label);
-    start.content(|inside| inside.open_tag("initial-payload").attr("to", &tasks.by).write_payload(&request));
+    let start = writer.open(SPAWN).xmlns(namespaces::CORE).attr("suggested_sub_id", &label);
+    start.content(|inside| inside.open("initial-payload").attr("to", &tasks.by).write_payload(&request));
     Payload::parse(&writer.finish(), &DocumentLimits::default()).map_err(|fault| invalid(fault.to_string()))
 }
 

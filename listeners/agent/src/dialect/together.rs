@@ -60,7 +60,7 @@ pub(super) fn join_changes(contracts: &AgentContracts, taken: &mut ReadAnswer) {
 fn change_set(set: Vec<AnswerAction>) -> Option<AnswerAction> {
     let to = set.first()?.to.clone();
     let mut writer = XmlWriter::new();
-    writer.open_tag(CHANGE_SET).xmlns(namespaces::WORKSPACE).content(|inside| {
+    writer.open(CHANGE_SET).xmlns(namespaces::WORKSPACE).content(|inside| {
         set.iter().for_each(|act| inside.write_payload(&act.payload));
     });
     let payload = Payload::from_trusted(writer.finish().into()).ok()?;

@@ -5,14 +5,14 @@ use hyper::header::{HeaderName, HeaderValue};
 
 use super::key::ModelKey;
 use crate::spec;
-use systole_http::Proxies;
+use systole_http::ProxySettings;
 
 /// A model's values from the environment.
 #[derive(Clone, Default)]
 pub struct ModelAccess {
     pub(super) key: Option<ModelKey>,
     pub(super) headers: Vec<(HeaderName, HeaderValue)>,
-    pub(super) proxies: Proxies,
+    pub(super) proxies: ProxySettings,
     /// Secrets that no message may show.
     pub(super) secrets: Vec<ModelKey>,
 }
@@ -28,7 +28,7 @@ impl ModelAccess {
     ) -> Result<Self, AdapterFault> {
         let key =
             ModelKey::from_lookup(model, &read).map_err(|fault| AdapterFault::new(fault.to_string()))?;
-        let mut access = Self { proxies: Proxies::from_environment(&read), ..Self::from(key) };
+        let mut access = Self { proxies: ProxySettings::from_environment(&read), ..Self::from(key) };
         for (name, variable) in &model.headers_env {
             let place = format!("models.{}.headers_env.{name}", model.name);
             let wrong =

@@ -21,7 +21,8 @@ use super::{
 };
 use crate::spec;
 use systole_http::{
-    BodyPart, EventReader, HttpAddress, HttpAnswer, HttpClient, LineFault, StreamEvent, Unanswered, web_roots,
+    BodyPart, EventReader, HttpAddress, HttpAnswer, HttpClient, LineFault, RequestFault, StreamEvent,
+    web_roots,
 };
 
 /// A provider for one model of the file.
@@ -326,31 +327,31 @@ impl AdapterCore {
         partial.build_fault(ModelFaultKind::Unavailable, format!("{} {words}", self.asked))
     }
 
-    fn build_unanswered_fault(&self, why: Unanswered) -> ModelFault {
+    fn build_unanswered_fault(&self, why: RequestFault) -> ModelFault {
         let name = &self.asked.model.name;
         let (may_be_paid, kind, words) = match why {
-            Unanswered::NoConnection(why) => (
+            RequestFault::NoConnection(why) => (
                 false,
                 ModelFaultKind::Unavailable,
                 format!("cannot be reached: {why}; look at models.{name}.url and whether it runs"),
             ),
-            Unanswered::NotSent(why) => (
+            RequestFault::NotSent(why) => (
                 false,
                 ModelFaultKind::Unavailable,
                 format!("closed the connection before the request: {why}"),
             ),
-            Unanswered::Unwritable(why) => {
+            RequestFault::Unwritable(why) => {
                 (false, ModelFaultKind::InvalidRequest, format!("cannot be sent this request: {why}"))
             }
-            Unanswered::NoHead(why) if why.is_parse() => (
+            RequestFault::NoHead(why) if why.is_parse() => (
                 true,
                 ModelFaultKind::Unavailable,
                 format!("did not answer as HTTP does: {why}; look at models.{name}.url"),
             ),
-            Unanswered::NoHead(why) => {
+            RequestFault::NoHead(why) => {
                 (true, ModelFaultKind::Truncated, format!("broke off before it answered: {why}"))
             }
-            Unanswered::TooLate => {
+            RequestFault::TooLate => {
                 let waited = self.limits.first.as_millis();
                 (true, ModelFaultKind::Unavailable, format!("has not begun to answer within {waited} ms"))
             }

@@ -232,7 +232,7 @@ pub(crate) fn list_native(
 /// A wait for all open threads.
 pub(crate) fn await_all() -> Option<Payload> {
     let mut writer = XmlWriter::new();
-    writer.open_tag(AWAIT).xmlns(namespaces::CORE).attr("mode", "all").empty();
+    writer.open(AWAIT).xmlns(namespaces::CORE).attr("mode", "all").empty();
     Payload::from_trusted(writer.finish().into()).ok()
 }
 

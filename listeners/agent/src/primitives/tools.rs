@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use systole_kit::gate::{Gate, GateStep};
+use systole_kit::gate::{GateStep, XmlGate};
 use systole_kit::schema::{SchemaModel, find_nearest};
 use systole_kit::writer::XmlWriter;
 use systole_kit::{DocumentLimits, Payload, namespaces};
@@ -96,7 +96,7 @@ pub(crate) fn build_payload(
 fn write_task(fields: &[Field]) -> XmlWriter {
     let text = |name| text_of(fields, name).unwrap_or_default();
     let mut writer = XmlWriter::new();
-    writer.open_tag(TASK).xmlns(namespaces::WORKFLOW).attr("role", text("role")).text(text("text"));
+    writer.open(TASK).xmlns(namespaces::WORKFLOW).attr("role", text("role")).text(text("text"));
     writer
 }
 
@@ -110,7 +110,7 @@ struct Field {
 
 impl Field {
     fn read_fields(bytes: &[u8]) -> Option<Vec<Self>> {
-        let mut gate = Gate::new_strict(bytes, &DocumentLimits::FROM_PUMP).ok()?;
+        let mut gate = XmlGate::new_strict(bytes, &DocumentLimits::FROM_PUMP).ok()?;
         let mut open = Vec::new();
         loop {
             match gate.read_step().ok()? {
@@ -136,26 +136,26 @@ fn text_of<'f>(fields: &'f [Field], name: &str) -> Option<&'f str> {
 
 fn write_fields(primitive: &PromptPrimitive, fields: &[Field]) -> XmlWriter {
     let mut writer = XmlWriter::new();
-    let mut start = writer.open_tag(primitive.local).xmlns(namespaces::CORE);
+    let mut start = writer.open(primitive.local).xmlns(namespaces::CORE);
     for name in primitive.attributes {
         start = start.attr_if(*name, text_of(fields, name));
     }
     start.content(|inside| {
-        inside.write_text(text_of(fields, "note").unwrap_or_default());
+        inside.text(text_of(fields, "note").unwrap_or_default());
         for field in fields {
             match field.name.as_str() {
-                "threads" => inside.open_tag("thread").attr("id", &field.text).empty(),
-                "question" => inside.open_tag("question").text(&field.text),
+                "threads" => inside.open("thread").attr("id", &field.text).empty(),
+                "question" => inside.open("question").text(&field.text),
                 "shows" => {
                     let seq = text_of(&field.inside, "seq").unwrap_or_default();
                     let label = text_of(&field.inside, "label").unwrap_or_default();
-                    inside.open_tag("show").attr("seq", seq).text(label);
+                    inside.open("show").attr("seq", seq).text(label);
                 }
-                "choices" => inside.open_tag("choice").text(&field.text),
+                "choices" => inside.open("choice").text(&field.text),
                 "steps" => {
                     let done = text_of(&field.inside, "done").unwrap_or_default();
                     let text = text_of(&field.inside, "text").unwrap_or_default();
-                    inside.open_tag("step").attr("done", done).text(text);
+                    inside.open("step").attr("done", done).text(text);
                 }
                 _ => {}
             }
@@ -205,8 +205,8 @@ fn build_spawn(arguments: &str, peers: &[(&str, &PeerAction)]) -> Result<Payload
         Payload::parse(&bytes, &DocumentLimits::default()).map_err(|fault| within(&fault.to_string()))?;
     let mut writer = XmlWriter::new();
     let start =
-        writer.open_tag(SPAWN).xmlns(namespaces::CORE).attr_if("suggested_sub_id", wanted.label.as_deref());
-    start.content(|inside| inside.open_tag("initial-payload").write_payload(&initial));
+        writer.open(SPAWN).xmlns(namespaces::CORE).attr_if("suggested_sub_id", wanted.label.as_deref());
+    start.content(|inside| inside.open("initial-payload").write_payload(&initial));
     read_back(writer)
 }
 

@@ -2,7 +2,7 @@
 //!
 //! A payload of the vocabulary of code comes in; text goes out, unescaped.
 
-use systole_kit::gate::{Gate, GateStep};
+use systole_kit::gate::{GateStep, XmlGate};
 use systole_kit::{DocumentLimits, Payload, namespaces};
 
 /// A result of code in words. `None` for another payload.
@@ -56,13 +56,13 @@ fn find_value<'a>(attributes: &'a TagAttributes, name: &str) -> &'a str {
     attributes.iter().find(|(known, _)| known == name).map_or("", |(_, value)| value.as_str())
 }
 
-fn read_attributes(gate: &Gate<'_>) -> TagAttributes {
+fn read_attributes(gate: &XmlGate<'_>) -> TagAttributes {
     let all = gate.attributes().iter().filter(|attribute| attribute.prefix.is_empty());
     all.map(|attribute| (attribute.local.to_owned(), attribute.value().into_owned())).collect()
 }
 
 fn write_hits(payload: &Payload) -> Option<String> {
-    let mut gate = Gate::new_strict(payload.bytes(), &DocumentLimits::FROM_PUMP).ok()?;
+    let mut gate = XmlGate::new_strict(payload.bytes(), &DocumentLimits::FROM_PUMP).ok()?;
     let GateStep::Open(_) = gate.read_step().ok()? else { return None };
     let root = read_attributes(&gate);
     let mut blocks = Vec::new();
@@ -127,7 +127,7 @@ fn write_fault(payload: &Payload) -> String {
 }
 
 fn list_nearest(payload: &Payload) -> Vec<String> {
-    let Ok(mut gate) = Gate::new_strict(payload.bytes(), &DocumentLimits::FROM_PUMP) else {
+    let Ok(mut gate) = XmlGate::new_strict(payload.bytes(), &DocumentLimits::FROM_PUMP) else {
         return Vec::new();
     };
     let mut found = Vec::new();
@@ -199,9 +199,6 @@ mod tests {
             code_words(&fault).unwrap(),
             "Error: File not found at path 'a'\nNearest: b.rs, c.rs\nTry: another path"
         );
-        assert_eq!(
-            code_words(&Payload::write_element(namespaces::TALK, "ask", |inside| inside.write_text("x"))),
-            None
-        );
+        assert_eq!(code_words(&Payload::write(namespaces::TALK, "ask", |inside| inside.text("x"))), None);
     }
 }

@@ -3,7 +3,7 @@
 //!
 //! A payload of the core comes in; a block goes out. Text from others inside it is escaped.
 
-use systole_kit::gate::{Gate, GateStep};
+use systole_kit::gate::{GateStep, XmlGate};
 use systole_kit::{DocumentLimits, Payload, namespaces};
 
 use super::{TextMark, quote_attribute, show_payload};
@@ -28,7 +28,7 @@ pub(crate) fn core_words(payload: &Payload, mark: &TextMark) -> String {
 }
 
 fn read_attributes(payload: &Payload) -> Vec<(String, String)> {
-    let Ok(mut gate) = Gate::new_strict(payload.bytes(), &DocumentLimits::FROM_PUMP) else {
+    let Ok(mut gate) = XmlGate::new_strict(payload.bytes(), &DocumentLimits::FROM_PUMP) else {
         return Vec::new();
     };
     if !matches!(gate.read_step(), Ok(GateStep::Open(_))) {
@@ -54,7 +54,7 @@ fn write_inside(payload: &Payload, mark: &TextMark) -> String {
 
 /// Recalled messages, and other core elements inside: each by its attributes and its text.
 fn write_children(payload: &Payload, mark: &TextMark) -> String {
-    let Ok(mut gate) = Gate::new_strict(payload.bytes(), &DocumentLimits::FROM_PUMP) else {
+    let Ok(mut gate) = XmlGate::new_strict(payload.bytes(), &DocumentLimits::FROM_PUMP) else {
         return String::new();
     };
     if !matches!(gate.read_step(), Ok(GateStep::Open(_))) {

@@ -3,12 +3,12 @@
 //! A payload comes in; text goes out. It never escapes that text as a whole: the caller does.
 
 use systole_kit::attributes::TagAttribute;
-use systole_kit::gate::{Gate, GateStep};
+use systole_kit::gate::{GateStep, XmlGate};
 use systole_kit::{DocumentLimits, Payload};
 
 /// The text of a payload that holds nothing else, not even an attribute.
 pub(crate) fn only_text(payload: &Payload) -> Option<String> {
-    let mut gate = Gate::new_strict(payload.bytes(), &DocumentLimits::FROM_PUMP).ok()?;
+    let mut gate = XmlGate::new_strict(payload.bytes(), &DocumentLimits::FROM_PUMP).ok()?;
     let GateStep::Open(_) = gate.read_step().ok()? else { return None };
     if gate.attributes().iter().any(|attribute| !is_declaration(attribute)) {
         return None;
@@ -30,7 +30,7 @@ pub(crate) fn write_markup(payload: &Payload) -> String {
 }
 
 fn try_markup(payload: &Payload) -> Option<String> {
-    let mut gate = Gate::new_strict(payload.bytes(), &DocumentLimits::FROM_PUMP).ok()?;
+    let mut gate = XmlGate::new_strict(payload.bytes(), &DocumentLimits::FROM_PUMP).ok()?;
     let (mut out, mut open) = (String::with_capacity(payload.bytes().len()), Vec::new());
     loop {
         match gate.read_step().ok()? {
@@ -67,7 +67,7 @@ fn try_markup(payload: &Payload) -> Option<String> {
 /// Everything in a payload that is not markup: names, values, and each text from one tag to the next. `None` if it
 /// cannot be read.
 pub(super) fn list_values(payload: &Payload) -> Option<Vec<String>> {
-    let mut gate = Gate::new_strict(payload.bytes(), &DocumentLimits::FROM_PUMP).ok()?;
+    let mut gate = XmlGate::new_strict(payload.bytes(), &DocumentLimits::FROM_PUMP).ok()?;
     let (mut values, mut text) = (Vec::new(), String::new());
     loop {
         match gate.read_step().ok()? {
@@ -87,7 +87,7 @@ pub(super) fn list_values(payload: &Payload) -> Option<Vec<String>> {
 
 /// The local names of all elements of a payload. `None` if it cannot be read.
 pub(super) fn list_elements(payload: &Payload) -> Option<Vec<String>> {
-    let mut gate = Gate::new_strict(payload.bytes(), &DocumentLimits::FROM_PUMP).ok()?;
+    let mut gate = XmlGate::new_strict(payload.bytes(), &DocumentLimits::FROM_PUMP).ok()?;
     let mut names = Vec::new();
     loop {
         match gate.read_step().ok()? {

@@ -2,7 +2,7 @@
 //!
 //! A payload of the workspace comes in; text goes out, unescaped.
 
-use systole_kit::gate::{Gate, GateStep};
+use systole_kit::gate::{GateStep, XmlGate};
 use systole_kit::{DocumentLimits, Payload, namespaces};
 
 /// The results of a change set in words.
@@ -34,7 +34,7 @@ pub(crate) fn change_words(payload: &Payload) -> Option<ChangeWords> {
         is_done: payload.find_attribute("outcome").as_deref() == Some("done"),
         change: payload.find_attribute("change").unwrap_or_default(),
     };
-    let mut gate = Gate::new_strict(payload.bytes(), &DocumentLimits::FROM_PUMP).ok()?;
+    let mut gate = XmlGate::new_strict(payload.bytes(), &DocumentLimits::FROM_PUMP).ok()?;
     let GateStep::Open(_) = gate.read_step().ok()? else { return None };
     while let Some(tag) = gate.read_child().ok()? {
         let local = tag.local.to_owned();

@@ -298,11 +298,11 @@ async fn e6_the_five_classes_of_failures_begin_each_in_its_own_words() {
     ];
     for (code, first) in rows {
         let mut writer = systole_kit::writer::XmlWriter::new();
-        let start = writer.open_tag("system-error").xmlns(systole_kit::namespaces::CORE).attr("code", code);
+        let start = writer.open("system-error").xmlns(systole_kit::namespaces::CORE).attr("code", code);
         let start = start.attr("retry_allowed", "true").attr("element", "search").attr("line", "2");
         start.attr("message", "what happened").content(|inside| {
-            inside.open_tag("expected").text("what may stand there");
-            inside.open_tag("try").text("<limit>1</limit>");
+            inside.open("expected").text("what may stand there");
+            inside.open("try").text("<limit>1</limit>");
         });
         let error =
             systole_kit::Payload::parse(&writer.finish(), &systole_kit::DocumentLimits::FROM_PUMP).unwrap();
@@ -328,7 +328,7 @@ async fn e7_a_final_that_is_said_again_is_not_stuck() {
     let answers = format!("helper:\n{}", format!("  - say: {end}\n").repeat(2));
     let mut stage = AgentStage::of(helper(Dialect::Xml), &answers);
     stage.ask().await;
-    let open = systole_kit::Payload::write_element(systole_kit::namespaces::CORE, "handled", |_| {});
+    let open = systole_kit::Payload::write(systole_kit::namespaces::CORE, "handled", |_| {});
     let said = stage.answer(vec![None, Some(open)], Vec::new()).await;
     assert!(items(&said)[1].name().is_named(systole_kit::namespaces::TALK, "answer"));
     assert!(stage.heard.lock().unwrap().notices.is_empty());

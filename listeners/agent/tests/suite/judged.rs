@@ -47,11 +47,11 @@ async fn shown(answer: Payload) -> String {
 }
 
 fn hits(write: impl FnOnce(&mut XmlWriter)) -> Payload {
-    Payload::write_element(HITS, "hits", write)
+    Payload::write(HITS, "hits", write)
 }
 
 fn hit(path: &str, text: &str) -> Payload {
-    hits(|inside| inside.open_tag("hit").attr("path", path).text(text))
+    hits(|inside| inside.open("hit").attr("path", path).text(text))
 }
 
 #[tokio::test]
@@ -69,16 +69,16 @@ async fn e14_unjudged_text_and_names_of_prompt_parts_stay_escaped() {
         words.starts_with("<tool_result tool_name=\"search\">&lt;hits&gt;") && words.matches('<').count() == 2
     };
     for (what, payload) in [
-        ("a wildcard", hits(|inside| inside.open_tag("note").xmlns("urn:else").text("x"))),
-        ("a message", hits(|inside| inside.open_tag("message").text("x"))),
-        ("a section of the file", hits(|inside| inside.open_tag("my_notes").text("x"))),
-        ("a section of every prompt", hits(|inside| inside.open_tag("environment").text("x"))),
-        ("not valid", hits(|inside| inside.open_tag("wrong").text("x"))),
+        ("a wildcard", hits(|inside| inside.open("note").xmlns("urn:else").text("x"))),
+        ("a message", hits(|inside| inside.open("message").text("x"))),
+        ("a section of the file", hits(|inside| inside.open("my_notes").text("x"))),
+        ("a section of every prompt", hits(|inside| inside.open("environment").text("x"))),
+        ("not valid", hits(|inside| inside.open("wrong").text("x"))),
     ] {
         let words = shown(payload).await;
         assert!(escaped(&words), "{what}: {words}");
     }
-    let unknown = Payload::write_element("urn:else", "hits", |inside| inside.open_tag("hit").text("x"));
+    let unknown = Payload::write("urn:else", "hits", |inside| inside.open("hit").text("x"));
     let words = shown(unknown).await;
     assert!(escaped(&words), "{words}");
 }

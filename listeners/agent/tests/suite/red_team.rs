@@ -60,8 +60,8 @@ struct Count {
 
 fn steer(words: &str) -> Payload {
     let mut writer = systole_kit::writer::XmlWriter::new();
-    let start = writer.open_tag("steer").xmlns(namespaces::CORE).attr("from", "boss");
-    start.write_payload(&Payload::write_element(namespaces::TALK, "ask", |inside| inside.write_text(words)));
+    let start = writer.open("steer").xmlns(namespaces::CORE).attr("from", "boss");
+    start.write_payload(&Payload::write(namespaces::TALK, "ask", |inside| inside.text(words)));
     Payload::parse(&writer.finish(), &DocumentLimits::FROM_PUMP).unwrap()
 }
 
@@ -170,7 +170,7 @@ fn within_capabilities(said: &ReplyContent, what: &str) {
 
 /// Everything in a payload that a reader would see: names, values and text, without markup.
 fn decoded(payload: &Payload) -> String {
-    let mut gate = systole_kit::gate::Gate::new_strict(payload.bytes(), &DocumentLimits::FROM_PUMP)
+    let mut gate = systole_kit::gate::XmlGate::new_strict(payload.bytes(), &DocumentLimits::FROM_PUMP)
         .expect("it was read");
     let mut out = String::new();
     loop {

@@ -10,7 +10,7 @@ use systole_agent::model::{HttpLimits, Model, Models, SystemRandom};
 use systole_agent::{Agent, spec};
 use systole_kit::answers::{Answer as Item, Answers, write_answers};
 use systole_kit::ask::{MessageSpot, PumpQuestion, StoredBlob, ViewEntry, ViewedMessage, ViewedPage};
-use systole_kit::envelope::{Delivered, Stamp};
+use systole_kit::envelope::{Delivered, EnvelopeStamp};
 use systole_kit::journal::{JournalEntry, ModelCallOutcome};
 use systole_kit::line::{Line, LineRequest, NotTaken, PendingAnswer, Remark};
 use systole_kit::reply::ReplyContent;
@@ -160,7 +160,7 @@ impl AgentStage {
 
     fn playing(agent: Agent, question: &str) -> Self {
         let agent = Arc::new(agent);
-        let request = Payload::write_element(namespaces::TALK, "ask", |inside| inside.write_text(question));
+        let request = Payload::write(namespaces::TALK, "ask", |inside| inside.text(question));
         Self { agent, heard: Arc::default(), request, turn: 0 }
     }
 
@@ -223,7 +223,13 @@ impl AgentStage {
 
     fn delivery(&self, payload: Payload) -> Delivered {
         let delivery = format!("d{}", self.turn);
-        let stamp = Stamp { call: "1".into(), turn: self.turn, attempt: 1, delivery, ..Stamp::default() };
+        let stamp = EnvelopeStamp {
+            call: "1".into(),
+            turn: self.turn,
+            attempt: 1,
+            delivery,
+            ..EnvelopeStamp::default()
+        };
         let (from, to, thread) = ("alice".to_owned(), None, "sess-1".to_owned());
         Delivered { from, to, thread, stamp, payload }
     }
@@ -300,14 +306,14 @@ impl AgentStage {
 /// `<system-error>`, as the pump writes it.
 pub(crate) fn system_error(code: &str, message: &str) -> Payload {
     let mut writer = systole_kit::writer::XmlWriter::new();
-    let start = writer.open_tag("system-error").xmlns(namespaces::CORE).attr("code", code);
+    let start = writer.open("system-error").xmlns(namespaces::CORE).attr("code", code);
     start.attr("retry_allowed", "true").attr("message", message).empty();
     Payload::parse(&writer.finish(), &DocumentLimits::FROM_PUMP).unwrap()
 }
 
 /// The result of a search.
 pub(crate) fn found(text: &str) -> Payload {
-    Payload::write_element("https://xml-pipeline.org/ns/search/v1", "found", |inside| inside.write_text(text))
+    Payload::write("https://xml-pipeline.org/ns/search/v1", "found", |inside| inside.text(text))
 }
 
 /// The payloads of a reply.

@@ -66,27 +66,27 @@ fn thread(number: u32) -> String {
 fn began(number: u32) -> Payload {
     core(|writer| {
         let start =
-            writer.open_tag("thread-spawned").xmlns(namespaces::CORE).attr("assigned_id", &thread(number));
+            writer.open("thread-spawned").xmlns(namespaces::CORE).attr("assigned_id", &thread(number));
         start.attr("parent_id", "sess-0123456789ab").attr("head", "00").empty();
     })
 }
 
 fn ended(number: u32, outcome: &str, inside: &Payload) -> Payload {
     core(|writer| {
-        let start = writer.open_tag("thread-finished").xmlns(namespaces::CORE).attr("id", &thread(number));
+        let start = writer.open("thread-finished").xmlns(namespaces::CORE).attr("id", &thread(number));
         start.attr("outcome", outcome).attr("head", "00").content(|within| within.write_payload(inside));
     })
 }
 
 fn over(reason: &str) -> Payload {
     core(|writer| {
-        let start = writer.open_tag("await-over").xmlns(namespaces::CORE).attr("reason", reason);
+        let start = writer.open("await-over").xmlns(namespaces::CORE).attr("reason", reason);
         start.attr("finished", "2").attr("open", "0").empty();
     })
 }
 
 fn output(words: &str) -> Payload {
-    Payload::write_element(namespaces::WORKFLOW, "goal-output", |inside| inside.write_text(words))
+    Payload::write(namespaces::WORKFLOW, "goal-output", |inside| inside.text(words))
 }
 
 fn texts(said: &ReplyContent) -> Vec<String> {
@@ -333,7 +333,7 @@ async fn f3_a_task_where_none_may_be_given_and_one_in_the_last_turn_begin_nothin
 async fn f3_why_a_task_failed_or_still_runs_is_its_result() {
     let report = |outcome: &str| {
         core(|writer| {
-            let start = writer.open_tag("final-report").xmlns(namespaces::CORE).attr("source", "model");
+            let start = writer.open("final-report").xmlns(namespaces::CORE).attr("source", "model");
             start.attr("outcome", outcome).text("No sources.");
         })
     };

@@ -68,11 +68,11 @@ fn carried(text: &str) -> String {
 /// `<system-error>` with these words in every place that holds text.
 fn error(words: &str) -> Payload {
     let mut writer = XmlWriter::new();
-    let start = writer.open_tag("system-error").xmlns(namespaces::CORE).attr("code", "payload.invalid");
+    let start = writer.open("system-error").xmlns(namespaces::CORE).attr("code", "payload.invalid");
     let start = start.attr("message", words).attr("element", words).attr("line", words).attr("path", words);
     start.content(|inside| {
-        inside.open_tag("expected").text(words);
-        inside.open_tag("try").text(words);
+        inside.open("expected").text(words);
+        inside.open("try").text(words);
     });
     Payload::parse(&writer.finish(), &DocumentLimits::FROM_PUMP).unwrap()
 }
@@ -80,10 +80,10 @@ fn error(words: &str) -> Payload {
 /// A core payload with attributes, around a payload with attributes.
 fn steer(words: &str) -> Payload {
     let mut writer = XmlWriter::new();
-    let start = writer.open_tag("steer").xmlns(namespaces::CORE).attr("from", words);
+    let start = writer.open("steer").xmlns(namespaces::CORE).attr("from", words);
     start.content(|steer| {
-        let ask = steer.open_tag("ask").xmlns(namespaces::TALK).attr("label", words);
-        ask.content(|ask| ask.open_tag("part").attr("name", words).text(words));
+        let ask = steer.open("ask").xmlns(namespaces::TALK).attr("label", words);
+        ask.content(|ask| ask.open("part").attr("name", words).text(words));
     });
     Payload::parse(&writer.finish(), &DocumentLimits::FROM_PUMP).unwrap()
 }
@@ -91,7 +91,7 @@ fn steer(words: &str) -> Payload {
 /// A fired timer: a core payload that is only text.
 fn fired(words: &str) -> Payload {
     let mut writer = XmlWriter::new();
-    writer.open_tag("timer-fired").xmlns(namespaces::CORE).attr("id", words).text(words);
+    writer.open("timer-fired").xmlns(namespaces::CORE).attr("id", words).text(words);
     Payload::parse(&writer.finish(), &DocumentLimits::FROM_PUMP).unwrap()
 }
 

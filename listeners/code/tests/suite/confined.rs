@@ -152,8 +152,8 @@ async fn g1_binary_and_huge_files_are_left_out() {
 async fn g1_a_folder_that_is_gone_is_a_failure_and_no_panic() {
     let room = Room::new(&[("a.rs", "fn a() {}\n")]);
     std::fs::rename(room.root(), room.around.path().join("moved")).unwrap();
-    let payload = systole_kit::Payload::write_element(systole_kit::namespaces::CODE, "search", |inside| {
-        inside.open_tag("query").text("a")
+    let payload = systole_kit::Payload::write(systole_kit::namespaces::CODE, "search", |inside| {
+        inside.open("query").text("a")
     });
     let said = room.listener.clone().answer_to(payload).await;
     let systole_kit::reply::ReplyContent::Failure { code, .. } = said else { panic!("{said:?}") };

@@ -5,7 +5,7 @@ use std::process::Command;
 use std::sync::Arc;
 
 use systole_code::{CodeListener, CodeSpec};
-use systole_kit::gate::{Gate, GateStep};
+use systole_kit::gate::{GateStep, XmlGate};
 use systole_kit::reply::ReplyContent;
 use systole_kit::{DocumentLimits, Payload, namespaces};
 
@@ -39,11 +39,10 @@ fn questions() -> Vec<Question> {
 
 /// The files of the hits, in order, each once.
 async fn files(listener: &Arc<CodeListener>, query: &str) -> Vec<String> {
-    let payload =
-        Payload::write_element(namespaces::CODE, "search", |inside| inside.open_tag("query").text(query));
+    let payload = Payload::write(namespaces::CODE, "search", |inside| inside.open("query").text(query));
     let ReplyContent::Items(items) = listener.clone().answer_to(payload).await else { panic!("no answer") };
     let answer = items[0].payload.clone().unwrap();
-    let mut gate = Gate::new_strict(answer.bytes(), &DocumentLimits::FROM_PUMP).unwrap();
+    let mut gate = XmlGate::new_strict(answer.bytes(), &DocumentLimits::FROM_PUMP).unwrap();
     assert!(matches!(gate.read_step(), Ok(GateStep::Open(_))));
     let mut files: Vec<String> = Vec::new();
     while let Some(_hit) = gate.read_child().unwrap() {

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use systole_code::{CodeListener, CodeSpec};
-use systole_kit::gate::{Gate, GateStep};
+use systole_kit::gate::{GateStep, XmlGate};
 use systole_kit::reply::ReplyContent;
 use systole_kit::{DocumentLimits, Payload, namespaces};
 use tempfile::TempDir;
@@ -44,8 +44,8 @@ impl Room {
     }
 
     pub(crate) async fn ask(&self, element: &'static str, fields: &[(&'static str, &str)]) -> Answer {
-        let payload = Payload::write_element(namespaces::CODE, element, |inside| {
-            fields.iter().for_each(|(name, value)| inside.open_tag(*name).text(value));
+        let payload = Payload::write(namespaces::CODE, element, |inside| {
+            fields.iter().for_each(|(name, value)| inside.open(*name).text(value));
         });
         match self.listener.clone().answer_to(payload).await {
             ReplyContent::Items(items) => {
@@ -101,7 +101,7 @@ impl Answer {
     }
 
     fn children(&self, local: &str) -> Vec<(String, String)> {
-        let mut gate = Gate::new_strict(self.payload.bytes(), &DocumentLimits::FROM_PUMP).unwrap();
+        let mut gate = XmlGate::new_strict(self.payload.bytes(), &DocumentLimits::FROM_PUMP).unwrap();
         assert!(matches!(gate.read_step(), Ok(GateStep::Open(_))));
         let mut found = Vec::new();
         while let Some(tag) = gate.read_child().unwrap() {

@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::span::{TextSpan, add_place};
-use crate::gate::{Gate, GateStep};
+use crate::gate::{GateStep, XmlGate};
 use crate::place::PlaceFinder;
 use crate::{DocumentLimits, Payload, Place};
 
@@ -118,7 +118,7 @@ impl PayloadOrigin {
     pub fn place_of(&self, path: &str) -> Option<Place> {
         let payload = self.payload.as_ref()?;
         let mut steps = path.strip_prefix('/')?.split('/');
-        let mut gate = Gate::new_strict(payload.bytes(), &DocumentLimits::FROM_PUMP).ok()?;
+        let mut gate = XmlGate::new_strict(payload.bytes(), &DocumentLimits::FROM_PUMP).ok()?;
         let GateStep::Open(root) = gate.read_step().ok()? else { return None };
         if steps.next()? != root.local {
             return None;
@@ -216,7 +216,7 @@ struct OffsetShift {
 }
 
 /// Opens the child of that name and number in the innermost open element, and says where it begins.
-fn enter_child(gate: &mut Gate<'_>, local: &str, number: usize) -> Option<usize> {
+fn enter_child(gate: &mut XmlGate<'_>, local: &str, number: usize) -> Option<usize> {
     let mut seen = 0;
     loop {
         match gate.read_step().ok()? {

@@ -15,7 +15,7 @@ use super::outline::{ContentPart, ElementHead, find_content, split_parts};
 use super::piece::MarkupPiece;
 use super::span::{TextSpan, add_place};
 use super::words::{describe_ambiguous, describe_inexact, describe_malformed, unknown_action};
-use crate::gate::{self, Gate, GateStep};
+use crate::gate::{self, GateStep, XmlGate};
 use crate::place::PlaceFinder;
 use crate::{DocumentLimits, Payload, Place, characters, namespaces};
 
@@ -498,7 +498,7 @@ fn part_span(piece: &MarkupPiece<'_>, range: &Range<usize>) -> TextSpan {
 
 /// The text of an element that holds nothing else, with entities decoded.
 fn text_of(raw: &str) -> Option<String> {
-    let mut gate = Gate::new_strict(raw.as_bytes(), &DocumentLimits::FROM_PUMP).ok()?;
+    let mut gate = XmlGate::new_strict(raw.as_bytes(), &DocumentLimits::FROM_PUMP).ok()?;
     let GateStep::Open(_) = gate.read_step().ok()? else { return None };
     gate.text_inside().ok()
 }

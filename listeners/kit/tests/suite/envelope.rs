@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use systole_kit::answers::{Answer, Answers, write_answers};
 use systole_kit::envelope::{
-    Delivered, EnvelopeAddress, OutsideDocument, Stamp, read_delivered, write_envelope,
+    Delivered, EnvelopeAddress, EnvelopeStamp, OutsideDocument, read_delivered, write_envelope,
 };
 use systole_kit::{DocumentLimits, Payload, codes};
 
@@ -110,7 +110,7 @@ fn a_delivery_without_a_stamp_did_not_come_from_a_pump() {
 
 #[test]
 fn the_envelope_has_the_bytes_of_the_format() {
-    let stamp = Stamp {
+    let stamp = EnvelopeStamp {
         id: Some("0199".to_owned()),
         seq: Some(12),
         at: Some("2026-11-20T07:00:00.000Z".to_owned()),
@@ -171,7 +171,8 @@ fn a_payload_means_the_same_inside_answers_inside_an_envelope() {
     let awkward = payload("<p:a xmlns:p='u'><b/></p:a>");
     let item = Answer { ordinal: 0, from: None, seq: None, payload: Some(awkward.clone()) };
     let answers = write_answers(&Answers { turn: 2, wrap_up: None, items: vec![item], inbox: vec![] });
-    let stamp = Stamp { call: "1".into(), delivery: "d".into(), key: "k".into(), ..Stamp::default() };
+    let stamp =
+        EnvelopeStamp { call: "1".into(), delivery: "d".into(), key: "k".into(), ..EnvelopeStamp::default() };
     let address = EnvelopeAddress { from: Some("a"), to: None, thread: Some("t") };
     let document = write_envelope(&address, Some(&stamp), &answers);
     let delivered = read_delivered(&document).expect("delivered");
@@ -190,7 +191,7 @@ fn word() -> impl Strategy<Value = String> {
     "[!-~\u{e9}\u{1f600}]([ -~\n\t]{0,10}[!-~])?"
 }
 
-fn stamp() -> impl Strategy<Value = Stamp> {
+fn stamp() -> impl Strategy<Value = EnvelopeStamp> {
     let text = || prop::option::of(word());
     (
         (text(), any::<Option<u64>>(), text(), word(), any::<u32>(), text()),
@@ -200,7 +201,7 @@ fn stamp() -> impl Strategy<Value = Stamp> {
             |(
                 (id, seq, at, call, turn, cause),
                 (delivery, attempt, key, deadline, sha256, journal, request),
-            )| Stamp {
+            )| EnvelopeStamp {
                 id,
                 seq,
                 at,

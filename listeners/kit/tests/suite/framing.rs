@@ -2,13 +2,13 @@
 
 use proptest::prelude::*;
 use systole_kit::framing::{LengthSplitter, LineSplitter, line_form, with_length};
-use systole_kit::gate::{Gate, GateStep, check_document};
+use systole_kit::gate::{GateStep, XmlGate, check_document};
 use systole_kit::{DocumentLimits, codes};
 
 /// The parts of a document that exclusive canonicalisation without comments keeps: names with their prefixes,
 /// namespaces and sorted attributes, and each text as one value.
 fn meaning(document: &[u8]) -> Vec<String> {
-    let mut gate = Gate::new_strict(document, &DocumentLimits::default()).expect("UTF-8");
+    let mut gate = XmlGate::new_strict(document, &DocumentLimits::default()).expect("UTF-8");
     let (mut told, mut value) = (Vec::new(), String::new());
     loop {
         let step = gate.read_step().expect("well-formed");

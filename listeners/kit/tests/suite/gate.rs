@@ -1,6 +1,6 @@
 //! The gate: what it refuses and what it accepts, with the code and the place.
 
-use systole_kit::gate::{Gate, GateStep, check_document};
+use systole_kit::gate::{GateStep, XmlGate, check_document};
 use systole_kit::{DocumentLimits, Place, codes};
 
 /// Refused documents, with the code, line and column.
@@ -184,7 +184,7 @@ fn the_limits_are_where_they_are_said_to_be() {
 #[test]
 fn places_can_be_asked_for_in_any_order() {
     let document = "<a>\n\u{e9}\u{e9}b\n</a>";
-    let mut gate = Gate::new_strict(document.as_bytes(), &DocumentLimits::default()).expect("UTF-8");
+    let mut gate = XmlGate::new_strict(document.as_bytes(), &DocumentLimits::default()).expect("UTF-8");
     for offset in [9, 3, 0, 8, 4, 99, 12] {
         let expected = Place::from_offset(document.as_bytes(), offset);
         assert_eq!(gate.find_place(offset), expected, "offset {offset}");
@@ -210,7 +210,7 @@ fn prefixes_by_the_thousand_stay_linear() {
 /// The steps of a document and its outcome, without places.
 fn steps(document: &str) -> Vec<String> {
     let mut told = Vec::new();
-    let mut gate = Gate::new_strict(document.as_bytes(), &DocumentLimits::default()).expect("it is text");
+    let mut gate = XmlGate::new_strict(document.as_bytes(), &DocumentLimits::default()).expect("it is text");
     loop {
         told.push(match gate.read_step() {
             Ok(GateStep::Done) => break,

@@ -233,9 +233,7 @@ fn what_the_pump_says_is_read_back() {
         PumpDocument::parse(&write_cancel("d<1")),
         Ok(PumpDocument::Cancel { delivery: "d<1".into() })
     );
-    let error = Payload::write_element(systole_kit::namespaces::CORE, "system-error", |inside| {
-        inside.write_text("over")
-    });
+    let error = Payload::write(systole_kit::namespaces::CORE, "system-error", |inside| inside.text("over"));
     for refusal in [None, Some(error)] {
         let refused = refusal.iter().map(|refusal| (3, refusal.clone())).collect();
         let whole = ReplyReceipt { delivery: "d<1".into(), refusal, ..ReplyReceipt::default() };

@@ -1,13 +1,18 @@
 //! Values kept for open calls: they come out only at the next turn, and only if the reply is known to have been
 //! accepted.
 
-use systole_kit::envelope::{Delivered, Stamp};
+use systole_kit::envelope::{Delivered, EnvelopeStamp};
 use systole_kit::open_calls::OpenCalls;
 use systole_kit::{DocumentLimits, Payload};
 
 fn delivered(call: &str, turn: u32) -> Delivered {
     let payload = Payload::parse(b"<ask xmlns='urn:test'/>", &DocumentLimits::default()).unwrap();
-    let stamp = Stamp { call: call.to_owned(), turn, delivery: format!("{call}-{turn}"), ..Stamp::default() };
+    let stamp = EnvelopeStamp {
+        call: call.to_owned(),
+        turn,
+        delivery: format!("{call}-{turn}"),
+        ..EnvelopeStamp::default()
+    };
     Delivered { from: "anna".to_owned(), to: None, thread: "t1".to_owned(), stamp, payload }
 }
 
@@ -30,7 +35,7 @@ fn what_one_of_many_keeps_comes_out_only_if_its_own_reply_was_taken() {
     assert_eq!(kept.take(&delivered("1", 2)), None);
     kept.keep(&delivered("1", 1), "first");
     let other = Delivered {
-        stamp: Stamp { delivery: "other".to_owned(), ..delivered("1", 1).stamp },
+        stamp: EnvelopeStamp { delivery: "other".to_owned(), ..delivered("1", 1).stamp },
         ..delivered("1", 1)
     };
     kept.mark_taken(&other);

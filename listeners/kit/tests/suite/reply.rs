@@ -121,7 +121,7 @@ fn an_item_may_name_its_receiver_and_thread() {
 fn what_an_item_names_passes_the_gate_with_a_word_that_was_never_written() {
     let named = |name: &str| Some(name.to_owned());
     let payload = Payload::parse(b"<a xmlns='u'/>", &DocumentLimits::default()).expect("a payload");
-    let plain = Item::from_payload(payload);
+    let plain = Item::plain(payload);
     for item in [
         Item { from: named("liar"), ..plain.clone() },
         Item { to: named("critic"), ..plain.clone() },
@@ -137,9 +137,7 @@ fn what_an_item_names_passes_the_gate_with_a_word_that_was_never_written() {
 #[test]
 fn a_reply_given_as_values_passes_no_limit_that_its_document_does_not_pass() {
     let item = || {
-        Item::from_payload(
-            Payload::parse(b"<a xmlns=\"u\">word</a>", &DocumentLimits::default()).expect("valid"),
-        )
+        Item::plain(Payload::parse(b"<a xmlns=\"u\">word</a>", &DocumentLimits::default()).expect("valid"))
     };
     let bytes = 3 * "<a xmlns=\"u\">word</a>".len();
     let reply = ListenerDocument::Reply {
@@ -301,7 +299,7 @@ fn payload() -> impl Strategy<Value = Payload> {
     (named(), words(), words()).prop_map(|(local, ns, text)| {
         let mut writer = systole_kit::writer::XmlWriter::new();
         let name = systole_kit::writer::XmlName::new(&local).expect("a legal name");
-        writer.open_tag(name).xmlns(&format!("u{ns}")).attr("note", &text).text(&text);
+        writer.open(name).xmlns(&format!("u{ns}")).attr("note", &text).text(&text);
         Payload::parse(&writer.finish(), &DocumentLimits::default())
             .expect("the writer writes what the gate takes")
     })

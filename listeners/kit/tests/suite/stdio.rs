@@ -3,7 +3,7 @@
 use std::io::{self, Read};
 
 use systole_kit::ask::PumpQuestion;
-use systole_kit::envelope::{EnvelopeAddress, Stamp, write_envelope};
+use systole_kit::envelope::{EnvelopeAddress, EnvelopeStamp, write_envelope};
 use systole_kit::framing::with_length;
 use systole_kit::line::NotTaken;
 use systole_kit::reply::{ListenerDocument, ReplyContent};
@@ -15,13 +15,13 @@ const NS: &str = "https://xml-pipeline.org/ns/shout/v1";
 
 fn delivery(token: &str, body: &str) -> Vec<u8> {
     let payload = Payload::parse(body.as_bytes(), &DocumentLimits::default()).unwrap();
-    let stamp = Stamp {
+    let stamp = EnvelopeStamp {
         delivery: token.into(),
         key: "k".into(),
         call: "1".into(),
         turn: 1,
         attempt: 1,
-        ..Stamp::default()
+        ..EnvelopeStamp::default()
     };
     let address = EnvelopeAddress { from: Some("alice"), to: Some("shout"), thread: Some("sess-1") };
     write_envelope(&address, Some(&stamp), &payload)
@@ -33,7 +33,7 @@ fn say(token: &str, text: &str) -> Vec<u8> {
 
 fn shout(turn: &mut Turn<'_>) -> Payload {
     let words = turn.request().text_of("text").unwrap_or_default().to_uppercase();
-    Payload::write_element(NS, "shouted", |inside| inside.write_text(&words))
+    Payload::write(NS, "shouted", |inside| inside.text(&words))
 }
 
 /// One byte at a time, like the worst possible pipe.
@@ -125,7 +125,7 @@ fn a_failure_keeps_its_code_and_several_payloads_are_several_items() {
 #[test]
 fn a_question_is_answered_in_the_middle_of_a_turn_and_a_later_delivery_waits() {
     let answer = |id| PumpAnswer { delivery: "d1".into(), id, payload: None }.to_document();
-    let other = Payload::write_element(NS, "other", |_| ());
+    let other = Payload::write(NS, "other", |_| ());
     let stray = PumpAnswer { delivery: "d0".into(), id: 1, payload: Some(other) }.to_document();
     let input = lines(&[say("d1", "one"), stray, say("d2", "two"), answer(1), answer(2)]);
     let mut said = Vec::new();

@@ -1,13 +1,13 @@
 //! The writer: for any input, its output is well-formed and reads back to that input.
 
 use systole_kit::DocumentLimits;
-use systole_kit::gate::{Gate, GateStep, check_document};
+use systole_kit::gate::{GateStep, XmlGate, check_document};
 use systole_kit::writer::{XmlName, XmlWriter, make_visible};
 
 #[test]
 fn escapes_what_a_parser_would_read_otherwise() {
     let mut writer = XmlWriter::new();
-    writer.open_tag("a").attr("b", "\"'<>&\t\r\n ").text("\"'<>&]]>\t\r\n ");
+    writer.open("a").attr("b", "\"'<>&\t\r\n ").text("\"'<>&]]>\t\r\n ");
     let expected = "<a b=\"&quot;'&lt;&gt;&amp;&#9;&#13;&#10; \">\"'&lt;&gt;&amp;]]&gt;\t&#13;\n </a>";
     assert_eq!(String::from_utf8(writer.finish()).expect("UTF-8"), expected);
 }
@@ -20,11 +20,11 @@ fn every_character_is_written_readable() {
         .filter_map(char::from_u32)
         .collect();
     let mut writer = XmlWriter::new();
-    writer.open_tag("a").attr("b", &all).text(&all);
+    writer.open("a").attr("b", &all).text(&all);
     let document = writer.finish();
     let limits = DocumentLimits { message_bytes: 16 << 20, ..DocumentLimits::default() };
     check_document(&document, &limits).expect("well-formed");
-    let mut gate = Gate::new_strict(&document, &limits).expect("UTF-8");
+    let mut gate = XmlGate::new_strict(&document, &limits).expect("UTF-8");
     assert!(matches!(gate.read_step(), Ok(GateStep::Open(_))));
     let replaced = |c: char| if systole_kit::characters::is_legal(c) { c } else { '\u{fffd}' };
     let expected: String = all.chars().map(replaced).collect();
@@ -36,12 +36,12 @@ fn every_character_is_written_readable() {
 fn a_character_is_written_alike_alone_and_among_others() {
     let in_text = |text: &str| {
         let mut writer = XmlWriter::new();
-        writer.open_tag("a").text(text);
+        writer.open("a").text(text);
         String::from_utf8(writer.finish()).expect("UTF-8")
     };
     let in_attribute = |text: &str| {
         let mut writer = XmlWriter::new();
-        writer.open_tag("a").attr("b", text).empty();
+        writer.open("a").attr("b", text).empty();
         String::from_utf8(writer.finish()).expect("UTF-8")
     };
     // The special characters are at both ends: ASCII, and the non-characters below U+10000.
@@ -55,8 +55,8 @@ fn a_character_is_written_alike_alone_and_among_others() {
 #[test]
 fn an_element_that_is_let_go_is_closed() {
     let mut writer = XmlWriter::new();
-    writer.open_tag("a").content(|inside| {
-        let _start = inside.open_tag("b").attr("c", "1");
+    writer.open("a").content(|inside| {
+        let _start = inside.open("b").attr("c", "1");
     });
     assert_eq!(writer.finish(), b"<a><b c=\"1\"/></a>");
 }

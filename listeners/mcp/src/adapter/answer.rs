@@ -138,9 +138,9 @@ const FAILED: &str = "mcp.tool-failed";
 
 /// An answer that is words of ours: why a call was not made, or has no result.
 pub(super) fn build_failure(code: &str, words: &str) -> Payload {
-    Payload::write_element(MCP, "tool-failed", |inside| {
-        inside.open_tag("code").text(code);
-        inside.open_tag("text").text(&carried_text(words));
+    Payload::write(MCP, "tool-failed", |inside| {
+        inside.open("code").text(code);
+        inside.open("text").text(&carried_text(words));
     })
 }
 
@@ -152,9 +152,9 @@ fn write_content(
 ) -> AnswerPayload {
     let mut room = TEXT_BYTES;
     let mut cut = false;
-    let payload = Payload::write_element(MCP, element, |inside| {
+    let payload = Payload::write(MCP, element, |inside| {
         if let Some(code) = code {
-            inside.open_tag("code").text(code);
+            inside.open("code").text(code);
         }
         for (place, block) in content.iter().take(BLOCKS).enumerate() {
             match binary.get(&place) {
@@ -184,7 +184,7 @@ fn write_block(inside: &mut XmlWriter, block: &ContentBlock, room: &mut usize) -
         },
         ContentBlock::ResourceLink(link) => {
             let (uri, name) = (carried_text(&link.uri), carried_text(&link.name));
-            inside.open_tag("link").attr("uri", &uri).attr("name", &name).empty();
+            inside.open("link").attr("uri", &uri).attr("name", &name).empty();
             false
         }
         _ => false,
@@ -225,7 +225,7 @@ impl<'b> BinaryContent<'b> {
 
     fn write(&self, inside: &mut XmlWriter) {
         let size = self.size.map(|size| size.to_string());
-        let tag = inside.open_tag("other").attr("kind", self.kind).attr("type", &self.shown_type());
+        let tag = inside.open("other").attr("kind", self.kind).attr("type", &self.shown_type());
         tag.attr_if("bytes", size.as_deref()).attr_if("sha256", self.hash.as_deref()).empty();
     }
 }
@@ -244,7 +244,7 @@ fn write_bounded(inside: &mut XmlWriter, text: &str, room: &mut usize) -> bool {
         let Some(left) = room.checked_sub(bytes) else { break };
         (*room, end) = (left, end + character.len_utf8());
     }
-    inside.open_tag("text").text(text.get(..end).unwrap_or_default());
+    inside.open("text").text(text.get(..end).unwrap_or_default());
     end < text.len()
 }
 

@@ -156,7 +156,7 @@ impl WaitingCalls {
             all.push_back(waiting);
         }
         give_up(over).await;
-        ReplyContent::Items(vec![Item { to: Some(own.to_owned()), ..Item::from_payload(payload) }])
+        ReplyContent::Items(vec![Item { to: Some(own.to_owned()), ..Item::plain(payload) }])
     }
 
     /// Gives up what waits in earlier calls of a delivery's thread: a top call begins only when the one before it is
@@ -244,11 +244,11 @@ pub(super) fn return_approved(asked: &Delivered, own: &str) -> Option<ReplyConte
     } else {
         answer::build_failure("mcp.refused", "only the listener itself sends <input-form>")
     };
-    Some(ReplyContent::Items(vec![Item::from_payload(payload)]))
+    Some(ReplyContent::Items(vec![Item::plain(payload)]))
 }
 
 fn build_refusal(why: &str) -> ReplyContent {
-    ReplyContent::Items(vec![Item::from_payload(answer::build_failure("mcp.input-refused", why))])
+    ReplyContent::Items(vec![Item::plain(answer::build_failure("mcp.input-refused", why))])
 }
 
 fn build_failure(code: &str, words: String) -> ReplyContent {

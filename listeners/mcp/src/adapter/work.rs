@@ -176,7 +176,7 @@ async fn describe_fault(fault: ToolCallFault) -> ReplyContent {
 }
 
 fn reply_with(payload: systole_kit::Payload) -> ReplyContent {
-    ReplyContent::Items(vec![Item::from_payload(payload)])
+    ReplyContent::Items(vec![Item::plain(payload)])
 }
 
 fn build_failure(code: &str, words: String) -> ReplyContent {

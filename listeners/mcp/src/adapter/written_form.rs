@@ -2,7 +2,7 @@
 //!
 //! A form that a person amended may lack everything but its fields and their values.
 
-use systole_kit::gate::{Gate, GateStep};
+use systole_kit::gate::{GateStep, XmlGate};
 use systole_kit::writer::XmlWriter;
 use systole_kit::{DocumentLimits, Payload};
 
@@ -44,7 +44,7 @@ impl WrittenForm {
         if !payload.name().is_named(MCP, "input-form") {
             return None;
         }
-        let mut gate = Gate::new_strict(payload.bytes(), &DocumentLimits::FROM_PUMP).ok()?;
+        let mut gate = XmlGate::new_strict(payload.bytes(), &DocumentLimits::FROM_PUMP).ok()?;
         let GateStep::Open(_) = gate.read_step().ok()? else { return None };
         let mut form = WrittenForm::default();
         while let Some(tag) = gate.read_child().ok()? {
@@ -59,13 +59,13 @@ impl WrittenForm {
 
     /// The payload of the form.
     pub(super) fn as_payload(&self) -> Payload {
-        Payload::write_element(MCP, "input-form", |form| {
-            form.open_tag("tool").text(&self.tool);
+        Payload::write(MCP, "input-form", |form| {
+            form.open("tool").text(&self.tool);
             if !self.problem.is_empty() {
-                form.open_tag("problem").text(&self.problem);
+                form.open("problem").text(&self.problem);
             }
             for question in &self.questions {
-                form.open_tag("question")
+                form.open("question")
                     .attr("key", &question.key)
                     .content(|inside| question.write_question(inside));
             }
@@ -115,7 +115,7 @@ impl WrittenForm {
 }
 
 impl WrittenQuestion {
-    fn read_question(gate: &mut Gate<'_>) -> Option<WrittenQuestion> {
+    fn read_question(gate: &mut XmlGate<'_>) -> Option<WrittenQuestion> {
         let key = gate.find_attribute("key")?.into_owned();
         let mut question = WrittenQuestion { key, ..WrittenQuestion::default() };
         while let Some(tag) = gate.read_child().ok()? {
@@ -130,21 +130,21 @@ impl WrittenQuestion {
     }
 
     fn write_question(&self, inside: &mut XmlWriter) {
-        inside.open_tag("message").text(&self.message);
+        inside.open("message").text(&self.message);
         if let Some(url) = &self.url {
-            inside.open_tag("url").text(url);
+            inside.open("url").text(url);
         }
         for field in &self.fields {
-            let tag = inside.open_tag("field").attr("name", &field.name).attr("type", &field.kind);
+            let tag = inside.open("field").attr("name", &field.name).attr("type", &field.kind);
             let tag = tag.attr("rules", &field.rules);
             let tag = tag.attr("required", if field.is_required { "true" } else { "false" });
-            tag.content(|inside| field.values.iter().for_each(|value| inside.open_tag("value").text(value)));
+            tag.content(|inside| field.values.iter().for_each(|value| inside.open("value").text(value)));
         }
     }
 }
 
 impl WrittenField {
-    fn read_field(gate: &mut Gate<'_>) -> Option<WrittenField> {
+    fn read_field(gate: &mut XmlGate<'_>) -> Option<WrittenField> {
         let get =
             |name: &str| gate.find_attribute(name).map(std::borrow::Cow::into_owned).unwrap_or_default();
         let (name, kind, rules) = (gate.find_attribute("name")?.into_owned(), get("type"), get("rules"));

@@ -237,7 +237,7 @@ pub(super) fn write_document(
         }
         writing.named_types(inside);
         write_values::named_bases(inside, &writing.bases);
-        inside.write_text("\n\n");
+        inside.text("\n\n");
     });
     let mut bytes = writer.finish();
     bytes.push(b'\n');

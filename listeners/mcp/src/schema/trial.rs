@@ -15,10 +15,10 @@ pub(super) fn find_refusal(simple: &SimpleShape, default: Option<&str>) -> Optio
     let mut writer = XmlWriter::new();
     let start = write::open_schema(&mut writer, "urn:trial");
     start.content(|inside| {
-        inside.open_tag("xs:element").attr("name", "trial").content(|inside| {
-            inside.open_tag("xs:complexType").content(|inside| {
-                inside.open_tag("xs:all").content(|inside| {
-                    let start = inside.open_tag("xs:element").attr("name", "value").attr("minOccurs", "0");
+        inside.open("xs:element").attr("name", "trial").content(|inside| {
+            inside.open("xs:complexType").content(|inside| {
+                inside.open("xs:all").content(|inside| {
+                    let start = inside.open("xs:element").attr("name", "value").attr("minOccurs", "0");
                     let start = start.attr_if("systole:default", default);
                     start.content(|inside| write_values::simple_type(inside, simple));
                 });

@@ -12,7 +12,7 @@ const XSD: &str = "http://www.w3.org/2001/XMLSchema";
 
 /// The root of a schema document, unfinished.
 pub(super) fn open_schema<'w>(writer: &'w mut XmlWriter, namespace: &str) -> StartTag<'w, 'static> {
-    let start = writer.open_tag("xs:schema").attr("xmlns:xs", XSD).xmlns(namespace);
+    let start = writer.open("xs:schema").attr("xmlns:xs", XSD).xmlns(namespace);
     let start = start.attr("xmlns:systole", SCHEMA).attr("targetNamespace", namespace);
     start.attr("elementFormDefault", "qualified")
 }
@@ -52,10 +52,10 @@ impl<'t> XsdWriter<'t> {
 
     /// A payload, with an empty line before it.
     pub(super) fn write_global(&mut self, writer: &mut XmlWriter, element: &GlobalElement<'_>) {
-        writer.write_text("\n");
+        writer.text("\n");
         begin_line(writer, 1);
         let start =
-            writer.open_tag("xs:element").attr("name", element.name).attr_if("systole:tool", element.tool);
+            writer.open("xs:element").attr("name", element.name).attr_if("systole:tool", element.tool);
         let start = start.attr_if("systole:dangerous", element.is_dangerous.then_some("true"));
         start.content(|inside| {
             write_about(inside, element.about, 2);
@@ -71,7 +71,7 @@ impl<'t> XsdWriter<'t> {
         while let Some(next) = self.used.get(at).copied() {
             at = at.saturating_add(1);
             let Some(NamedShape { name, node: Some(node) }) = self.types.get(next) else { continue };
-            writer.write_text("\n");
+            writer.text("\n");
             begin_line(writer, 1);
             self.write_complex(writer, &node.shape, Some(name), 1);
         }
@@ -129,7 +129,7 @@ impl<'t> XsdWriter<'t> {
             _ => None,
         };
         begin_line(writer, depth);
-        let start = writer.open_tag("xs:element").attr("name", name).attr_if("type", type_name.as_deref());
+        let start = writer.open("xs:element").attr("name", name).attr_if("type", type_name.as_deref());
         let count = |count: Option<u32>| count.filter(|count| *count != 1).map(|count| count.to_string());
         let most = if marks.is_unbounded { Some("unbounded".to_owned()) } else { count(marks.most) };
         let start =
@@ -166,7 +166,7 @@ impl<'t> XsdWriter<'t> {
         name: Option<&str>,
         depth: usize,
     ) {
-        let start = writer.open_tag("xs:complexType").attr_if("name", name);
+        let start = writer.open("xs:complexType").attr_if("name", name);
         match shape {
             ElementShape::Object(fields) if fields.is_empty() => start.empty(),
             ElementShape::Object(fields) => start.content(|inside| {
@@ -192,7 +192,7 @@ impl<'t> XsdWriter<'t> {
             }
             ElementShape::Choice(branches) => start.content(|inside| {
                 begin_line(inside, depth + 1);
-                inside.open_tag("xs:choice").content(|inside| {
+                inside.open("xs:choice").content(|inside| {
                     for (name, node) in branches {
                         self.write_element(inside, name, node, OccurrenceMarks::default(), depth + 2);
                     }
@@ -211,7 +211,7 @@ impl<'t> XsdWriter<'t> {
         write: impl FnOnce(&mut Self, &mut XmlWriter),
     ) {
         begin_line(writer, depth + 1);
-        writer.open_tag("xs:sequence").content(|inside| {
+        writer.open("xs:sequence").content(|inside| {
             write(self, inside);
             begin_line(inside, depth + 1);
         });
@@ -220,7 +220,7 @@ impl<'t> XsdWriter<'t> {
 
     /// The content of an object, as a type without a name.
     fn write_group(&mut self, writer: &mut XmlWriter, fields: &[ShapeField], depth: usize) {
-        let start = writer.open_tag("xs:complexType");
+        let start = writer.open("xs:complexType");
         if fields.is_empty() {
             return start.empty();
         }
@@ -232,7 +232,7 @@ impl<'t> XsdWriter<'t> {
     }
 
     fn write_all(&mut self, writer: &mut XmlWriter, fields: &[ShapeField], depth: usize) {
-        writer.open_tag("xs:all").content(|inside| {
+        writer.open("xs:all").content(|inside| {
             for field in fields {
                 let may_miss = !field.required || field.node.nullable || field.default.is_some();
                 let null = match (field.node.nullable, field.required) {
@@ -272,24 +272,24 @@ impl<'t> XsdWriter<'t> {
         begin_line(writer, depth);
         let count = |count: Option<u32>| count.filter(|count| *count != 1).map(|count| count.to_string());
         let most = if marks.is_unbounded { Some("unbounded".to_owned()) } else { count(marks.most) };
-        let start = writer.open_tag("xs:element").attr("name", "entry");
+        let start = writer.open("xs:element").attr("name", "entry");
         let start =
             start.attr_if("minOccurs", count(marks.least).as_deref()).attr_if("maxOccurs", most.as_deref());
         let start = start.attr_if("systole:json-form", form.filter(|_| base.is_some()));
         let key = |inside: &mut XmlWriter, depth| {
             begin_line(inside, depth);
-            let start = inside.open_tag("xs:attribute").attr("name", "key").attr("type", "xs:string");
+            let start = inside.open("xs:attribute").attr("name", "key").attr("type", "xs:string");
             start.attr("use", "required").empty();
         };
         start.content(|inside| {
             write_about(inside, value.about.as_deref(), depth + 1);
             begin_line(inside, depth + 1);
-            inside.open_tag("xs:complexType").content(|inside| {
+            inside.open("xs:complexType").content(|inside| {
                 if let Some(base) = base {
                     begin_line(inside, depth + 2);
-                    inside.open_tag("xs:simpleContent").content(|inside| {
+                    inside.open("xs:simpleContent").content(|inside| {
                         begin_line(inside, depth + 3);
-                        inside.open_tag("xs:extension").attr("base", base).content(|inside| {
+                        inside.open("xs:extension").attr("base", base).content(|inside| {
                             key(inside, depth + 4);
                             begin_line(inside, depth + 3);
                         });
@@ -303,7 +303,7 @@ impl<'t> XsdWriter<'t> {
                     };
                     let bare = ShapeNode { about: None, ..value.clone() };
                     begin_line(inside, depth + 2);
-                    inside.open_tag("xs:sequence").content(|inside| {
+                    inside.open("xs:sequence").content(|inside| {
                         self.write_element(inside, "value", &bare, marks, depth + 3);
                         begin_line(inside, depth + 2);
                     });
@@ -325,5 +325,5 @@ fn write_about(writer: &mut XmlWriter, words: Option<&str>, depth: usize) {
     let Some(words) = words.filter(|words| !words.trim().is_empty()) else { return };
     begin_line(writer, depth);
     let shown = make_visible(words);
-    writer.open_tag("xs:annotation").content(|note| note.open_tag("xs:documentation").text(&shown));
+    writer.open("xs:annotation").content(|note| note.open("xs:documentation").text(&shown));
 }

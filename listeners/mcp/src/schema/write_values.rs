@@ -14,8 +14,8 @@ type BaseRow<'r> = (&'static str, &'static str, Vec<(&'static str, &'r str)>);
 
 /// Begins a line at a depth.
 pub(super) fn begin_line(writer: &mut XmlWriter, depth: usize) {
-    writer.write_text("\n");
-    writer.write_text(&"  ".repeat(depth));
+    writer.text("\n");
+    writer.text(&"  ".repeat(depth));
 }
 
 /// The type by name, if nothing restricts it.
@@ -52,23 +52,23 @@ pub(super) fn bases_of(simple: &SimpleShape, bases: &mut Vec<&'static str>) {
 
 /// A simple type in one line.
 pub(super) fn simple_type(writer: &mut XmlWriter, simple: &SimpleShape) {
-    writer.open_tag("xs:simpleType").content(|inside| {
+    writer.open("xs:simpleType").content(|inside| {
         if let SimpleShape::Union(members) = simple {
             let named: Option<Vec<&str>> = members.iter().map(plain_base).collect();
-            let start = inside.open_tag("xs:union");
+            let start = inside.open("xs:union");
             return match named {
                 Some(named) => start.attr("memberTypes", &named.join(" ")).empty(),
                 None => start.content(|inside| members.iter().for_each(|member| simple_type(inside, member))),
             };
         }
         let facets = list_facets(simple);
-        let start = inside.open_tag("xs:restriction").attr("base", base_of(simple));
+        let start = inside.open("xs:restriction").attr("base", base_of(simple));
         if facets.is_empty() {
             return start.empty();
         }
         start.content(|inside| {
             for (name, value) in facets {
-                inside.open_tag(name).attr("value", &value).empty();
+                inside.open(name).attr("value", &value).empty();
             }
         });
     });
@@ -119,14 +119,14 @@ pub(super) fn named_bases(writer: &mut XmlWriter, used: &[&str]) {
         ("number", "xs:double", vec![("xs:minInclusive", &lowest), ("xs:maxInclusive", LARGEST)]),
     ];
     for (name, base, facets) in rows.into_iter().filter(|(name, ..)| used.contains(name)) {
-        writer.write_text("\n");
+        writer.text("\n");
         begin_line(writer, 1);
-        writer.open_tag("xs:simpleType").attr("name", name).content(|inside| {
+        writer.open("xs:simpleType").attr("name", name).content(|inside| {
             begin_line(inside, 2);
-            inside.open_tag("xs:restriction").attr("base", base).content(|inside| {
+            inside.open("xs:restriction").attr("base", base).content(|inside| {
                 for (facet, value) in facets {
                     begin_line(inside, 3);
-                    inside.open_tag(facet).attr("value", value).empty();
+                    inside.open(facet).attr("value", value).empty();
                 }
                 begin_line(inside, 2);
             });

@@ -120,69 +120,66 @@ impl GoalRequest<'_> {
         let gives = self.gives.map(|name| format!("{{{}}}{}", name.namespace, name.local));
         let mut writer = XmlWriter::new();
         writer
-            .open_tag("goal-request")
+            .open("goal-request")
             .xmlns(namespaces::WORKFLOW)
             .attr_if("gives", gives.as_deref())
             .attr_if("converges", self.converges.then_some("true"))
             .attr_if("tasks", self.tasks.map(|tasks| tasks.at_most.to_string()).as_deref())
             .attr_if("tasks-by", self.tasks.map(|tasks| tasks.by.as_str()))
             .content(|inside| {
-                inside.write_text("\n");
-                inside
-                    .open_tag("workflow")
-                    .attr("name", self.workflow)
-                    .content(|workflow| self.write(workflow));
-                inside.write_text("\n");
+                inside.text("\n");
+                inside.open("workflow").attr("name", self.workflow).content(|workflow| self.write(workflow));
+                inside.text("\n");
             });
         Payload::parse(&writer.finish(), &DocumentLimits::default())
     }
 
     fn write(&self, out: &mut XmlWriter) {
-        out.write_text("\n\n");
+        out.text("\n\n");
         if !self.context.is_empty() {
-            out.open_tag("context").content(|context| write_parts(context, &self.context));
-            out.write_text("\n\n");
+            out.open("context").content(|context| write_parts(context, &self.context));
+            out.text("\n\n");
         }
         match &self.assignment {
             Assignment::Task(task) => {
-                let start = out.open_tag("task").attr("role", task.role);
+                let start = out.open("task").attr("role", task.role);
                 write_text(start.attr("parent-goal", task.parent_goal), task.words, "");
             }
             Assignment::Goal(goal) => {
                 let iteration = goal.iteration.map(|n| n.to_string());
-                let start = out.open_tag("current-goal").attr("id", goal.id).attr_if("loop", goal.loop_name);
+                let start = out.open("current-goal").attr("id", goal.id).attr_if("loop", goal.loop_name);
                 write_text(start.attr_if("iteration", iteration.as_deref()), goal.words, "");
             }
         }
-        out.write_text("\n\n");
+        out.text("\n\n");
         if let Some(correction) = &self.correction {
-            write_text(out.open_tag("correction").attr("source", correction.source), correction.words, "");
-            out.write_text("\n\n");
+            write_text(out.open("correction").attr("source", correction.source), correction.words, "");
+            out.text("\n\n");
         }
     }
 }
 
 fn write_parts(out: &mut XmlWriter, parts: &[EarlierOutput]) {
     for (at, part) in parts.iter().enumerate() {
-        out.write_text(if at == 0 { "\n  " } else { "\n\n  " });
+        out.text(if at == 0 { "\n  " } else { "\n\n  " });
         match part {
             EarlierOutput::Goal(goal) => write_goal(out, goal, "  "),
             EarlierOutput::Iteration { n, goals } => {
-                out.open_tag("iteration").number("n", u64::from(*n)).content(|pass| {
+                out.open("iteration").number("n", u64::from(*n)).content(|pass| {
                     for (at, goal) in goals.iter().enumerate() {
-                        pass.write_text(if at == 0 { "\n    " } else { "\n\n    " });
+                        pass.text(if at == 0 { "\n    " } else { "\n\n    " });
                         write_goal(pass, goal, "    ");
                     }
-                    pass.write_text("\n  ");
+                    pass.text("\n  ");
                 });
             }
         }
     }
-    out.write_text("\n");
+    out.text("\n");
 }
 
 fn write_goal(out: &mut XmlWriter, goal: &ShownOutput, indent: &str) {
-    let start = out.open_tag("goal").attr("id", &goal.id).attr_if("outcome", goal.outcome.as_deref());
+    let start = out.open("goal").attr("id", &goal.id).attr_if("outcome", goal.outcome.as_deref());
     write_text(start, &goal.text, indent);
 }
 

@@ -2,7 +2,7 @@
 //!
 //! A payload or a text comes in, a text goes out. The text is not escaped for where it is put: the writer does that.
 
-use systole_kit::gate::{Gate, GateStep, Tag};
+use systole_kit::gate::{GateStep, XmlGate, XmlTag};
 use systole_kit::writer::{XmlName, XmlWriter};
 use systole_kit::{DocumentLimits, Fault, Payload, namespaces};
 
@@ -32,7 +32,7 @@ pub fn read_back(text: &str) -> &str {
 }
 
 fn write_canonical(payload: &Payload) -> Result<String, Fault> {
-    let mut gate = Gate::new_strict(payload.bytes(), &DocumentLimits::FROM_PUMP)?;
+    let mut gate = XmlGate::new_strict(payload.bytes(), &DocumentLimits::FROM_PUMP)?;
     let mut writer = XmlWriter::with_capacity(payload.bytes().len());
     let (mut has_markup, mut text) = (false, String::new());
     if let GateStep::Open(tag) = gate.read_step()? {
@@ -44,7 +44,7 @@ fn write_canonical(payload: &Payload) -> Result<String, Fault> {
 
 /// Copies an element from a gate to a writer. The gate bounds its depth.
 struct ElementCopy<'c, 'd> {
-    gate: &'c mut Gate<'d>,
+    gate: &'c mut XmlGate<'d>,
     /// Whether the payload holds more than text: an attribute, or an element in its root.
     has_markup: &'c mut bool,
     /// All its text.
@@ -52,14 +52,14 @@ struct ElementCopy<'c, 'd> {
 }
 
 impl<'d> ElementCopy<'_, 'd> {
-    fn copy_element(&mut self, writer: &mut XmlWriter, tag: Tag<'d>) -> Result<(), Fault> {
+    fn copy_element(&mut self, writer: &mut XmlWriter, tag: XmlTag<'d>) -> Result<(), Fault> {
         let mut attributes: Vec<(&str, String)> =
             self.gate.attributes().iter().map(|found| (found.local, found.value().into_owned())).collect();
         attributes.sort();
         *self.has_markup |= !attributes.is_empty();
         // The gate accepts only legal names.
         let Some(name) = XmlName::new(tag.local) else { return Ok(()) };
-        let mut start = writer.open_tag(name);
+        let mut start = writer.open(name);
         for (local, value) in &attributes {
             if let Some(local) = XmlName::new(local) {
                 start = start.attr(local, value);
@@ -80,7 +80,7 @@ impl<'d> ElementCopy<'_, 'd> {
                 GateStep::Text(part) => {
                     let mut text = String::new();
                     part.append_to(&mut text);
-                    writer.write_text(&text);
+                    writer.text(&text);
                     self.text.push_str(&text);
                 }
                 GateStep::Close | GateStep::Done => return Ok(()),

@@ -2,7 +2,7 @@
 //! back. `SYSTOLE_GOLDEN=1` rewrites the files.
 
 use proptest::prelude::*;
-use systole_kit::gate::{Gate, GateStep};
+use systole_kit::gate::{GateStep, XmlGate};
 use systole_kit::schema::SchemaModel;
 use systole_kit::{DocumentLimits, Payload};
 use systole_workflow::WORKFLOW_XSD;
@@ -140,7 +140,7 @@ fn f1_what_cannot_be_written_is_replaced_and_what_is_too_long_is_refused() {
 
 /// The texts of a request in order, read back.
 fn texts(payload: &Payload) -> Vec<String> {
-    let mut gate = Gate::new_strict(payload.bytes(), &DocumentLimits::FROM_PUMP).unwrap();
+    let mut gate = XmlGate::new_strict(payload.bytes(), &DocumentLimits::FROM_PUMP).unwrap();
     let (mut texts, mut text) = (Vec::new(), None);
     loop {
         match gate.read_step().unwrap() {

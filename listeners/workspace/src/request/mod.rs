@@ -6,7 +6,7 @@ mod blocks;
 mod install;
 mod patch;
 
-use systole_kit::gate::{Gate, GateStep, Tag};
+use systole_kit::gate::{GateStep, XmlGate, XmlTag};
 use systole_kit::{DocumentLimits, Fault, Payload, namespaces};
 
 use crate::fault::{self, ElementFault};
@@ -77,7 +77,7 @@ impl ChangeRequest {
                 Ok(Some(ChangeRequest::Undo(payload.find_attribute("change").unwrap_or_default())))
             }
             (namespaces::WORKSPACE, "change-set") => {
-                let mut gate = Gate::new_strict(payload.bytes(), &DocumentLimits::FROM_PUMP)?;
+                let mut gate = XmlGate::new_strict(payload.bytes(), &DocumentLimits::FROM_PUMP)?;
                 gate.read_step()?;
                 let mut elements = Vec::new();
                 while let Some(tag) = gate.read_child()? {
@@ -86,7 +86,7 @@ impl ChangeRequest {
                 Ok(Some(ChangeRequest::Set(elements)))
             }
             (namespaces::COMMANDS | namespaces::PROPOSALS, _) => {
-                let mut gate = Gate::new_strict(payload.bytes(), &DocumentLimits::FROM_PUMP)?;
+                let mut gate = XmlGate::new_strict(payload.bytes(), &DocumentLimits::FROM_PUMP)?;
                 let GateStep::Open(tag) = gate.read_step()? else { return Ok(None) };
                 Ok(Some(ChangeRequest::Set(vec![read_element(&mut gate, &tag)?])))
             }
@@ -109,7 +109,7 @@ impl ElementFields {
         self.attributes.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone())
     }
 
-    fn read_element<'d>(gate: &mut Gate<'d>) -> Result<ElementFields, Fault> {
+    fn read_element<'d>(gate: &mut XmlGate<'d>) -> Result<ElementFields, Fault> {
         let mut written = ElementFields::default();
         for attribute in gate.attributes() {
             written.attributes.push((attribute.local.to_owned(), attribute.value().into_owned()));
@@ -133,7 +133,7 @@ impl ElementFields {
 }
 
 /// Reads the element that `gate` has just opened, to its end.
-fn read_element<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>) -> Result<SetElement, Fault> {
+fn read_element<'d>(gate: &mut XmlGate<'d>, tag: &XmlTag<'d>) -> Result<SetElement, Fault> {
     let ns = gate.find_namespace(tag).unwrap_or_default().to_owned();
     let name = tag.local.to_owned();
     let written = ElementFields::read_element(gate)?;

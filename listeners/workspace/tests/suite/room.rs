@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use systole_kit::answers::{Answer, Answers, write_answers};
-use systole_kit::envelope::{Delivered, Stamp};
-use systole_kit::gate::{Gate, GateStep};
+use systole_kit::envelope::{Delivered, EnvelopeStamp};
+use systole_kit::gate::{GateStep, XmlGate};
 use systole_kit::reply::ReplyContent;
 use systole_kit::schema::SchemaModel;
 use systole_kit::{DocumentLimits, Payload};
@@ -161,7 +161,7 @@ impl Room {
     }
 
     pub(crate) fn delivered(&self, from: &str, call: &str, turn: u32, payload: Payload) -> Delivered {
-        let stamp = Stamp { call: call.to_owned(), turn, attempt: 1, ..Stamp::default() };
+        let stamp = EnvelopeStamp { call: call.to_owned(), turn, attempt: 1, ..EnvelopeStamp::default() };
         Delivered { from: from.to_owned(), to: None, thread: "t1".to_owned(), stamp, payload }
     }
 
@@ -304,8 +304,8 @@ impl Said {
         found
     }
 
-    fn children(&self, local: &str, mut each: impl FnMut(&mut Gate<'_>)) {
-        let mut gate = Gate::new_strict(self.payload.bytes(), &DocumentLimits::FROM_PUMP).unwrap();
+    fn children(&self, local: &str, mut each: impl FnMut(&mut XmlGate<'_>)) {
+        let mut gate = XmlGate::new_strict(self.payload.bytes(), &DocumentLimits::FROM_PUMP).unwrap();
         assert!(matches!(gate.read_step(), Ok(GateStep::Open(_))));
         while let Some(tag) = gate.read_child().unwrap() {
             if tag.local == local { each(&mut gate) } else { gate.skip_content().unwrap() }

@@ -2,13 +2,13 @@
 //! belongs to the root, under the number of the top call that a client opened. Everything below counts into it at
 //! once, and the calls that its timers open continue it.
 
-use super::thread::BudgetUse;
-use super::{Ledger, Step, Thread};
+use super::thread::LedgerUse;
+use super::{CheckLedger, LedgerStep, LedgerThread};
 use crate::path;
 
-impl Ledger {
+impl CheckLedger {
     /// The use so far of the message that is at work in the tree of a thread.
-    pub(crate) fn budget_use(&self, thread: &str) -> Option<BudgetUse> {
+    pub(crate) fn budget_use(&self, thread: &str) -> Option<LedgerUse> {
         let root = self.find_thread(path::find_root(thread))?;
         root.budget_uses.get(&root.budget_use_at_work()?).copied()
     }
@@ -32,7 +32,7 @@ impl Ledger {
 
     /// Gives a budget use to a top call that a message from outside opens, or a timer of such a call, or the news of
     /// that timer.
-    pub(super) fn gives_budget_use(&mut self, step: &Step<'_>, call: &str) {
+    pub(super) fn gives_budget_use(&mut self, step: &LedgerStep<'_>, call: &str) {
         let fired = step.core_named("timer-fired").and_then(|tag| tag.find_attribute("id"));
         let finished = step.core_named("timer-finished").and_then(|tag| tag.find_attribute("call"));
         let Some(thread) = self.threads.get_mut(&step.record.thread) else { return };
@@ -48,7 +48,7 @@ impl Ledger {
     }
 }
 
-impl Thread {
+impl LedgerThread {
     /// The number of the budget use that the open top call uses.
     pub(super) fn budget_use_at_work(&self) -> Option<u32> {
         let first = self.first_top()?;

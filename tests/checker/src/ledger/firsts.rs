@@ -7,9 +7,9 @@ use sha2::{Digest as _, Sha256};
 /// The first position of everything that may occur only once. The key is half a SHA-256, so a million
 /// records cost 24 bytes each and collisions do not occur by accident.
 #[derive(Default)]
-pub(super) struct Firsts(HashMap<[u8; 16], u64>);
+pub(super) struct FirstPlaces(HashMap<[u8; 16], u64>);
 
-impl Firsts {
+impl FirstPlaces {
     fn mark_parts(parts: &[&str]) -> [u8; 16] {
         let hash = parts.iter().fold(Sha256::new(), |hash, part| {
             // The length before each part keeps ("a", "bc") and ("ab", "c") apart.
@@ -21,11 +21,11 @@ impl Firsts {
     }
 
     pub(super) fn get(&self, parts: &[&str]) -> Option<u64> {
-        self.0.get(&Firsts::mark_parts(parts)).copied()
+        self.0.get(&FirstPlaces::mark_parts(parts)).copied()
     }
 
     pub(super) fn put(&mut self, parts: &[&str], position: u64) {
-        self.0.entry(Firsts::mark_parts(parts)).or_insert(position);
+        self.0.entry(FirstPlaces::mark_parts(parts)).or_insert(position);
     }
 }
 
@@ -35,7 +35,7 @@ mod tests {
 
     #[test]
     fn the_first_place_is_kept_and_parts_do_not_run_together() {
-        let mut firsts = Firsts::default();
+        let mut firsts = FirstPlaces::default();
         firsts.put(&["a", "bc"], 1);
         firsts.put(&["a", "bc"], 2);
         assert_eq!(firsts.get(&["a", "bc"]), Some(1));

@@ -1,51 +1,51 @@
 //! Journals in the ledger: the entries of the due attempt of each open call, and the model use of each
 //! thread. The reserve of a start counts as used until its result replaces it.
 
-use super::{Ledger, Step};
+use super::{CheckLedger, LedgerStep};
 use crate::path;
 use crate::tag;
 
 /// An entry of a listener's journal.
 #[derive(Debug)]
-pub(crate) struct Entry {
+pub(crate) struct LedgerEntry {
     pub(crate) id: u64,
     /// Its reserve, if it is a start without a result.
-    pub(crate) kept: Option<Bought>,
+    pub(crate) kept: Option<BoughtUse>,
     pub(crate) is_start: bool,
 }
 
 /// The use of models.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Bought {
+pub(crate) struct BoughtUse {
     pub(crate) tokens: u64,
     /// In millionths of the currency's unit.
     pub(crate) micros: u64,
 }
 
-impl Bought {
-    pub(crate) fn sum_with(self, other: Bought) -> Bought {
+impl BoughtUse {
+    pub(crate) fn sum_with(self, other: BoughtUse) -> BoughtUse {
         let tokens = self.tokens.saturating_add(other.tokens);
-        Bought { tokens, micros: self.micros.saturating_add(other.micros) }
+        BoughtUse { tokens, micros: self.micros.saturating_add(other.micros) }
     }
 
-    fn subtract_use(self, other: Bought) -> Bought {
+    fn subtract_use(self, other: BoughtUse) -> BoughtUse {
         let tokens = self.tokens.saturating_sub(other.tokens);
-        Bought { tokens, micros: self.micros.saturating_sub(other.micros) }
+        BoughtUse { tokens, micros: self.micros.saturating_sub(other.micros) }
     }
 }
 
-impl Ledger {
-    pub(super) fn note_entry(&mut self, step: &Step<'_>, call: &str) {
+impl CheckLedger {
+    pub(super) fn note_entry(&mut self, step: &LedgerStep<'_>, call: &str) {
         let Some(tag) = tag::parse_entry(&step.record.body) else { return };
         let thread = &step.record.thread;
         let id = tag.read_large("id").unwrap_or_default();
         if step.record.code.as_deref() == Some("model-started") {
             let tokens = tag.read_large("reserve-tokens").unwrap_or(0);
-            let kept = Bought { tokens, micros: tag.read_micros("reserve-money").unwrap_or(0) };
+            let kept = BoughtUse { tokens, micros: tag.read_micros("reserve-money").unwrap_or(0) };
             self.with_call(thread, call, |call| {
-                call.journal.push(Entry { id, kept: Some(kept), is_start: true });
+                call.journal.push(LedgerEntry { id, kept: Some(kept), is_start: true });
             });
-            self.replace_spent(thread, Bought::default(), kept);
+            self.replace_spent(thread, BoughtUse::default(), kept);
             return;
         }
         let mut kept = None;
@@ -53,7 +53,7 @@ impl Ledger {
             let of = tag.read_large("of");
             let start = call.journal.iter_mut().find(|entry| entry.is_start && Some(entry.id) == of);
             kept = start.and_then(|start| start.kept.take());
-            call.journal.push(Entry { id, kept: None, is_start: false });
+            call.journal.push(LedgerEntry { id, kept: None, is_start: false });
         });
         let Some(kept) = kept else { return };
         let tokens = match (tag.read_large("in"), tag.read_large("out")) {
@@ -63,18 +63,18 @@ impl Ledger {
         self.replace_spent(
             thread,
             kept,
-            Bought { tokens, micros: tag.read_micros("money").unwrap_or(kept.micros) },
+            BoughtUse { tokens, micros: tag.read_micros("money").unwrap_or(kept.micros) },
         );
     }
 
     /// Adds the use of an ended child to a thread; its tree already counted it.
-    pub(super) fn note_purchase(&mut self, thread: &str, bought: Bought) {
+    pub(super) fn note_purchase(&mut self, thread: &str, bought: BoughtUse) {
         if let Some(thread) = self.threads.get_mut(thread) {
             thread.bought = thread.bought.sum_with(bought);
         }
     }
 
-    fn replace_spent(&mut self, thread: &str, instead_of: Bought, bought: Bought) {
+    fn replace_spent(&mut self, thread: &str, instead_of: BoughtUse, bought: BoughtUse) {
         if let Some(thread) = self.threads.get_mut(thread) {
             thread.bought = thread.bought.subtract_use(instead_of).sum_with(bought);
         }

@@ -19,40 +19,40 @@ mod timers;
 
 use std::collections::{BTreeMap, HashMap};
 
-pub(crate) use self::approvals::{Approval, Question};
-pub(crate) use self::journal::{Bought, Entry};
-pub(crate) use self::outages::Wait;
-pub(crate) use self::starts::Starts;
-pub(crate) use self::thread::{Call, Item, Spawn, Thread};
+pub(crate) use self::approvals::{LedgerApproval, LedgerQuestion};
+pub(crate) use self::journal::{BoughtUse, LedgerEntry};
+pub(crate) use self::outages::LedgerOutage;
+pub(crate) use self::starts::RunStarts;
+pub(crate) use self::thread::{LedgerCall, LedgerItem, LedgerSpawn, LedgerThread};
 
-pub(crate) use thread::{Clocked, Firing, Timer};
+pub(crate) use thread::{ClockedTime, LedgerFiring, LedgerTimer};
 
-use self::firsts::Firsts;
-use self::thread::{Child, End, Warning};
-use crate::meaning::{Act, By, Sort};
+use self::firsts::FirstPlaces;
+use self::thread::{LedgerChild, LedgerEnd, LedgerWarning};
+use crate::meaning::{ItemSort, OpenedThrough, RecordAct};
 use crate::path;
 use crate::record::{LogLine, RecordHash, RecordId, head_zero};
-use crate::tag::{self, Tag};
+use crate::tag::{self, BodyTag};
 
 /// A record with the parts that all rules need, read once.
-pub(crate) struct Step<'r> {
+pub(crate) struct LedgerStep<'r> {
     pub(crate) record: &'r LogLine,
     /// What it does. Only the rules of chains and causes judge a record without a meaning.
-    pub(crate) act: Option<Act<'r>>,
+    pub(crate) act: Option<RecordAct<'r>>,
     /// The leaf of its bytes.
     pub(crate) leaf: RecordHash,
     /// Its body, if that is a payload of the core.
-    pub(crate) core: Option<Tag<'r>>,
+    pub(crate) core: Option<BodyTag<'r>>,
 }
 
-impl<'r> Step<'r> {
-    pub(crate) fn new(record: &'r LogLine, act: Option<Act<'r>>) -> Step<'r> {
+impl<'r> LedgerStep<'r> {
+    pub(crate) fn new(record: &'r LogLine, act: Option<RecordAct<'r>>) -> LedgerStep<'r> {
         let core = if record.from == "core" { tag::parse_root(&record.body) } else { None };
-        Step { record, act, leaf: record.hash_leaf(), core }
+        LedgerStep { record, act, leaf: record.hash_leaf(), core }
     }
 
     /// The core payload of that name.
-    pub(crate) fn core_named(&self, name: &str) -> Option<&Tag<'r>> {
+    pub(crate) fn core_named(&self, name: &str) -> Option<&BodyTag<'r>> {
         self.core.as_ref().filter(|tag| tag.name == name)
     }
 
@@ -64,7 +64,7 @@ impl<'r> Step<'r> {
 
 /// The place of a record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Place {
+pub(crate) struct LedgerPlace {
     /// The number of its thread in this ledger.
     pub(crate) thread: u32,
     pub(crate) seq: u64,
@@ -72,29 +72,29 @@ pub(crate) struct Place {
 
 /// The state against which later records are judged.
 #[derive(Default)]
-pub(crate) struct Ledger {
+pub(crate) struct CheckLedger {
     pub(crate) position: u64,
     pub(crate) records: u64,
-    pub(crate) threads: HashMap<String, Thread>,
+    pub(crate) threads: HashMap<String, LedgerThread>,
     /// Spawns without a confirmation, by the id of their record.
-    pub(crate) spawns: HashMap<RecordId, Spawn>,
+    pub(crate) spawns: HashMap<RecordId, LedgerSpawn>,
     /// The last start of the pump.
-    pub(crate) starts: Starts,
-    ids: HashMap<RecordId, Place>,
-    firsts: Firsts,
+    pub(crate) starts: RunStarts,
+    ids: HashMap<RecordId, LedgerPlace>,
+    firsts: FirstPlaces,
 }
 
-impl Ledger {
-    pub(crate) fn find_thread(&self, id: &str) -> Option<&Thread> {
+impl CheckLedger {
+    pub(crate) fn find_thread(&self, id: &str) -> Option<&LedgerThread> {
         self.threads.get(id)
     }
 
-    pub(crate) fn find_call(&self, thread: &str, call: &str) -> Option<&Call> {
+    pub(crate) fn find_call(&self, thread: &str, call: &str) -> Option<&LedgerCall> {
         self.find_thread(thread)?.calls.get(call)
     }
 
     /// The open call that a record belongs to.
-    pub(crate) fn call_of(&self, step: &Step<'_>) -> Option<&Call> {
+    pub(crate) fn call_of(&self, step: &LedgerStep<'_>) -> Option<&LedgerCall> {
         self.find_call(&step.record.thread, step.act?.call()?)
     }
 
@@ -103,7 +103,7 @@ impl Ledger {
         self.find_thread(thread).map_or_else(|| head_zero(thread), |thread| thread.head)
     }
 
-    pub(crate) fn find_place(&self, id: RecordId) -> Option<Place> {
+    pub(crate) fn find_place(&self, id: RecordId) -> Option<LedgerPlace> {
         self.ids.get(&id).copied()
     }
 
@@ -139,12 +139,12 @@ impl Ledger {
     }
 
     /// Takes a record.
-    pub(crate) fn apply_step(&mut self, step: &Step<'_>) {
+    pub(crate) fn apply_step(&mut self, step: &LedgerStep<'_>) {
         let record = step.record;
         self.position = record.position;
         self.records += 1;
         let number = u32::try_from(self.threads.len()).unwrap_or(u32::MAX);
-        let thread = self.threads.entry(record.thread.clone()).or_insert_with(|| Thread {
+        let thread = self.threads.entry(record.thread.clone()).or_insert_with(|| LedgerThread {
             number,
             seq: 0,
             head: head_zero(&record.thread),
@@ -153,14 +153,14 @@ impl Ledger {
             timers: BTreeMap::new(),
             clocks: BTreeMap::new(),
             used: (0, 0),
-            bought: Bought::default(),
+            bought: BoughtUse::default(),
             budget_uses: BTreeMap::new(),
             paused: None,
             ended: None,
             child: None,
         });
         (thread.seq, thread.head) = (record.seq, record.head);
-        self.ids.entry(record.id).or_insert(Place { thread: thread.number, seq: record.seq });
+        self.ids.entry(record.id).or_insert(LedgerPlace { thread: thread.number, seq: record.seq });
         if let Some(key) = &record.key {
             self.firsts.put(&["key", &record.thread, &record.from, key], record.position);
             if record.seq == 1 {
@@ -168,45 +168,51 @@ impl Ledger {
             }
         }
         match step.act {
-            Some(Act::Opens { call, to, by }) => self.note_open(step, call, to, by),
-            Some(Act::Item { call, turn, ordinal, sort }) => self.note_item(step, call, turn, ordinal, sort),
-            Some(act @ Act::Takes { .. }) => self.note_takers(step, act),
-            Some(Act::Answer { caller, turn, ordinal }) => self.note_answer(step, caller, turn, ordinal),
-            Some(Act::Inbox { call }) => {
+            Some(RecordAct::Opens { call, to, by }) => self.note_open(step, call, to, by),
+            Some(RecordAct::Item { call, turn, ordinal, sort }) => {
+                self.note_item(step, call, turn, ordinal, sort)
+            }
+            Some(act @ RecordAct::Takes { .. }) => self.note_takers(step, act),
+            Some(RecordAct::Answer { caller, turn, ordinal }) => {
+                self.note_answer(step, caller, turn, ordinal)
+            }
+            Some(RecordAct::Inbox { call }) => {
                 self.note_notice(step);
                 self.note_warning(step, call);
             }
-            Some(Act::Wraps { call }) => self.with_call(&record.thread, call, |call| {
+            Some(RecordAct::Wraps { call }) => self.with_call(&record.thread, call, |call| {
                 call.wraps_up.get_or_insert(record.position);
             }),
-            Some(Act::Fires { call }) => self.note_firing(step, call),
-            Some(Act::Unset { .. }) => self.remove_timer(step),
-            Some(Act::Clocks { call }) => self.note_time(step, call),
-            Some(Act::Asks { call }) => self.note_request(step, call),
-            Some(Act::Questions { caller, turn, ordinal }) => self.note_question(step, caller, turn, ordinal),
-            Some(Act::Tell { call, to, .. }) => self.open_call(record, call.to_owned(), to),
-            Some(Act::Amends { call }) => self.note_amendment(step, call),
-            Some(Act::Decides { call }) => {
+            Some(RecordAct::Fires { call }) => self.note_firing(step, call),
+            Some(RecordAct::Unset { .. }) => self.remove_timer(step),
+            Some(RecordAct::Clocks { call }) => self.note_time(step, call),
+            Some(RecordAct::Asks { call }) => self.note_request(step, call),
+            Some(RecordAct::Questions { caller, turn, ordinal }) => {
+                self.note_question(step, caller, turn, ordinal)
+            }
+            Some(RecordAct::Tell { call, to, .. }) => self.open_call(record, call.to_owned(), to),
+            Some(RecordAct::Amends { call }) => self.note_amendment(step, call),
+            Some(RecordAct::Decides { call }) => {
                 self.note_decision(step, call);
                 self.note_move(&record.thread, call);
             }
-            Some(Act::Steers { call }) => self.note_steer(step, call),
-            Some(Act::Outcome { call }) => self.close_call(step, call),
-            Some(Act::DeadLetter { call, .. }) => {
+            Some(RecordAct::Steers { call }) => self.note_steer(step, call),
+            Some(RecordAct::Outcome { call }) => self.close_call(step, call),
+            Some(RecordAct::DeadLetter { call, .. }) => {
                 self.with_call(&record.thread, call, |call| call.is_dead = true);
             }
-            Some(Act::Attempt { call, .. }) => self.note_attempt(step, call),
-            Some(Act::Writes { call, .. }) => self.note_entry(step, call),
-            Some(Act::Terminal) => self.end_thread(step),
-            Some(Act::Pauses) => self.set_pause(&record.thread, Some(record.position)),
-            Some(Act::Resumes) => self.set_pause(&record.thread, None),
-            Some(Act::Aside) if record.thread == "sys" => self.starts_or_ends(step),
-            Some(Act::Marks { call }) => self.take_mark(step, call),
-            Some(Act::Denies { .. } | Act::Aside) | None => {}
+            Some(RecordAct::Attempt { call, .. }) => self.note_attempt(step, call),
+            Some(RecordAct::Writes { call, .. }) => self.note_entry(step, call),
+            Some(RecordAct::Terminal) => self.end_thread(step),
+            Some(RecordAct::Pauses) => self.set_pause(&record.thread, Some(record.position)),
+            Some(RecordAct::Resumes) => self.set_pause(&record.thread, None),
+            Some(RecordAct::Aside) if record.thread == "sys" => self.starts_or_ends(step),
+            Some(RecordAct::Marks { call }) => self.take_mark(step, call),
+            Some(RecordAct::Denies { .. } | RecordAct::Aside) | None => {}
         }
     }
 
-    fn note_attempt(&mut self, step: &Step<'_>, call: &str) {
+    fn note_attempt(&mut self, step: &LedgerStep<'_>, call: &str) {
         let number = step.core_named("attempt").and_then(|tag| tag.read_number("number"));
         let lost = u32::from(step.tells_of_a_death_of_the_pump());
         self.with_call(&step.record.thread, call, |call| {
@@ -219,14 +225,14 @@ impl Ledger {
         self.note_move(&step.record.thread, call);
     }
 
-    fn with_call(&mut self, thread: &str, call: &str, change: impl FnOnce(&mut Call)) {
+    fn with_call(&mut self, thread: &str, call: &str, change: impl FnOnce(&mut LedgerCall)) {
         if let Some(call) = self.threads.get_mut(thread).and_then(|thread| thread.calls.get_mut(call)) {
             change(call);
         }
     }
 
     fn open_call(&mut self, record: &LogLine, path: String, listener: &str) {
-        let call = Call {
+        let call = LedgerCall {
             listener: listener.to_owned(),
             caller: record.from.clone(),
             timer: None,
@@ -261,24 +267,24 @@ impl Ledger {
         }
     }
 
-    fn note_open(&mut self, step: &Step<'_>, call: &str, to: &str, by: By) {
+    fn note_open(&mut self, step: &LedgerStep<'_>, call: &str, to: &str, by: OpenedThrough) {
         let record = step.record;
         self.open_call(record, call.to_owned(), to);
-        if by != By::Spawn {
+        if by != OpenedThrough::Spawn {
             self.gives_budget_use(step, call);
         }
         let Some(thread) = self.threads.get_mut(&record.thread) else { return };
         thread.top_calls = thread.top_calls.max(path::find_top(call));
-        if by == By::Timer {
+        if by == OpenedThrough::Timer {
             let id =
                 step.core_named("timer-fired").and_then(|tag| tag.find_attribute("id")).map(str::to_owned);
             self.with_call(&record.thread, call, |call| call.timer = id);
             return self.note_firing(step, call);
         }
-        if by != By::Spawn || !record.thread.contains('.') || thread.child.is_some() {
+        if by != OpenedThrough::Spawn || !record.thread.contains('.') || thread.child.is_some() {
             return;
         }
-        let child = Child {
+        let child = LedgerChild {
             first_head: record.head,
             is_confirmed: false,
             depth: 0,
@@ -298,7 +304,7 @@ impl Ledger {
         }
     }
 
-    fn note_item(&mut self, step: &Step<'_>, call: &str, turn: u32, ordinal: u32, sort: Sort<'_>) {
+    fn note_item(&mut self, step: &LedgerStep<'_>, call: &str, turn: u32, ordinal: u32, sort: ItemSort<'_>) {
         let record = step.record;
         self.firsts.put(&["item", &record.thread, &path::of_item(call, turn, ordinal)], record.position);
         let boot = self.starts.boot;
@@ -310,20 +316,20 @@ impl Ledger {
             call.settle_turn(turn);
             call.moved = record.position;
             if turn == call.settled && call.find_item(turn, ordinal).is_none() {
-                call.items.push(Item {
+                call.items.push(LedgerItem {
                     ordinal,
-                    is_note: sort == Sort::Note,
-                    is_wait: sort == Sort::Wait,
-                    is_end: sort == Sort::End,
-                    is_clear: sort == Sort::Clear,
-                    is_recall: sort == Sort::Recall,
-                    is_person: sort == Sort::Person,
+                    is_note: sort == ItemSort::Note,
+                    is_wait: sort == ItemSort::Wait,
+                    is_end: sort == ItemSort::End,
+                    is_clear: sort == ItemSort::Clear,
+                    is_recall: sort == ItemSort::Recall,
+                    is_person: sort == ItemSort::Person,
                     question: None,
-                    steers: (sort == Sort::Steer).then_some((record.id, false)),
-                    sets: (sort == Sort::Set).then_some(record.id),
-                    is_cancel: sort == Sort::Cancel,
-                    is_answered: matches!(sort, Sort::Note | Sort::Refused | Sort::Final),
-                    spawn: (sort == Sort::Spawn).then_some(record.id),
+                    steers: (sort == ItemSort::Steer).then_some((record.id, false)),
+                    sets: (sort == ItemSort::Set).then_some(record.id),
+                    is_cancel: sort == ItemSort::Cancel,
+                    is_answered: matches!(sort, ItemSort::Note | ItemSort::Refused | ItemSort::Final),
+                    spawn: (sort == ItemSort::Spawn).then_some(record.id),
                     cause: record.cause,
                     time_ms: record.time_ms,
                     takers: None,
@@ -331,13 +337,13 @@ impl Ledger {
             }
         });
         match sort {
-            Sort::Call { to } => {
+            ItemSort::Call { to } => {
                 self.add_use(&record.thread, 1, 0);
                 self.charge_use(&record.thread, 1, 0);
                 self.open_call(record, path::of_item(call, turn, ordinal), to);
             }
-            Sort::Spawn => {
-                let spawn = Spawn {
+            ItemSort::Spawn => {
+                let spawn = LedgerSpawn {
                     thread: record.thread.clone(),
                     call: call.to_owned(),
                     from: record.from.clone(),
@@ -348,18 +354,18 @@ impl Ledger {
                 };
                 self.spawns.insert(record.id, spawn);
             }
-            Sort::Final => self.close_call(step, call),
-            Sort::Wait
-            | Sort::End
-            | Sort::Steer
-            | Sort::Asks
-            | Sort::Clear
-            | Sort::Recall
-            | Sort::Person
-            | Sort::Set
-            | Sort::Cancel
-            | Sort::Note
-            | Sort::Refused => {}
+            ItemSort::Final => self.close_call(step, call),
+            ItemSort::Wait
+            | ItemSort::End
+            | ItemSort::Steer
+            | ItemSort::Asks
+            | ItemSort::Clear
+            | ItemSort::Recall
+            | ItemSort::Person
+            | ItemSort::Set
+            | ItemSort::Cancel
+            | ItemSort::Note
+            | ItemSort::Refused => {}
         }
     }
 
@@ -373,7 +379,7 @@ impl Ledger {
         });
     }
 
-    fn note_answer(&mut self, step: &Step<'_>, caller: &str, turn: u32, ordinal: u32) {
+    fn note_answer(&mut self, step: &LedgerStep<'_>, caller: &str, turn: u32, ordinal: u32) {
         let thread = &step.record.thread;
         self.count_answer(thread, caller, turn, ordinal);
         self.answered_timer(step, caller, turn, ordinal);
@@ -395,7 +401,7 @@ impl Ledger {
         }
     }
 
-    fn note_notice(&mut self, step: &Step<'_>) {
+    fn note_notice(&mut self, step: &LedgerStep<'_>) {
         let child = step.core_named("thread-finished").and_then(|tag| tag.find_attribute("id"));
         let child = child.and_then(|id| self.threads.get_mut(id)).and_then(|thread| thread.child.as_mut());
         if let Some(child) = child {
@@ -406,7 +412,7 @@ impl Ledger {
             self.add_use(&step.record.thread, number("messages"), number("children"));
             let (tokens, micros) =
                 (tag.read_large("tokens").unwrap_or(0), tag.read_micros("money").unwrap_or(0));
-            self.note_purchase(&step.record.thread, Bought { tokens, micros });
+            self.note_purchase(&step.record.thread, BoughtUse { tokens, micros });
         }
     }
 
@@ -418,18 +424,18 @@ impl Ledger {
         }
     }
 
-    fn note_warning(&mut self, step: &Step<'_>, call: &str) {
+    fn note_warning(&mut self, step: &LedgerStep<'_>, call: &str) {
         let Some(tag) = step.core_named("budget-warning") else { return };
         let (Some(what), Some(limit)) = (tag.find_attribute("what"), tag.find_attribute("limit")) else {
             return;
         };
         let (what, limit) = (what.to_owned(), limit.to_owned());
         self.with_call(&step.record.thread, call, |call| {
-            call.warned.push(Warning { what, limit, settled: call.settled });
+            call.warned.push(LedgerWarning { what, limit, settled: call.settled });
         });
     }
 
-    fn note_steer(&mut self, step: &Step<'_>, call: &str) {
+    fn note_steer(&mut self, step: &LedgerStep<'_>, call: &str) {
         let record = step.record;
         self.with_call(&record.thread, call, |call| call.steered = Some(call.settled));
         let Some((parent, _)) = record.thread.rsplit_once('.') else { return };
@@ -439,7 +445,7 @@ impl Ledger {
         }
     }
 
-    fn close_call(&mut self, step: &Step<'_>, call: &str) {
+    fn close_call(&mut self, step: &LedgerStep<'_>, call: &str) {
         let record = step.record;
         self.firsts.put(&["outcome", &record.thread, call], record.position);
         match (path::split_item(call), path::find_taker(call)) {
@@ -473,15 +479,15 @@ impl Ledger {
         }
     }
 
-    fn end_thread(&mut self, step: &Step<'_>) {
+    fn end_thread(&mut self, step: &LedgerStep<'_>) {
         let Some(thread) = self.threads.get_mut(&step.record.thread) else { return };
         (thread.calls, thread.timers) = (BTreeMap::new(), BTreeMap::new());
         thread.ended.get_or_insert(step.record.position);
         if let Some(child) = &mut thread.child {
             let outcome = name_outcome(step);
-            let says = step.act != Some(Act::Terminal) && outcome != "handled";
+            let says = step.act != Some(RecordAct::Terminal) && outcome != "handled";
             let payload = says.then(|| RecordHash::hash_bytes(&step.record.body));
-            child.end.get_or_insert(End { outcome, payload });
+            child.end.get_or_insert(LedgerEnd { outcome, payload });
         }
     }
 }
@@ -492,10 +498,10 @@ pub(crate) fn is_nudge(record: &LogLine) -> bool {
 }
 
 /// The word that tells a parent how its child ended.
-fn name_outcome(step: &Step<'_>) -> &'static str {
+fn name_outcome(step: &LedgerStep<'_>) -> &'static str {
     match (step.act, step.record.code.as_deref()) {
-        (Some(Act::Item { .. }), _) => "answered",
-        (Some(Act::Terminal), _) | (_, Some("thread.cancelled")) => "cancelled",
+        (Some(RecordAct::Item { .. }), _) => "answered",
+        (Some(RecordAct::Terminal), _) | (_, Some("thread.cancelled")) => "cancelled",
         (_, Some("handled")) => "handled",
         (_, Some("approval.rejected")) => "rejected",
         (_, Some("approval.expired")) => "expired",

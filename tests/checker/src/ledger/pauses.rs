@@ -1,10 +1,10 @@
 //! Pauses in the ledger, and when each call last moved: a call that moved after the pause of
 //! everything cannot have been handed out before.
 
-use super::Ledger;
+use super::CheckLedger;
 use crate::path;
 
-impl Ledger {
+impl CheckLedger {
     /// The first pause that applies to a thread: its own, that of a thread above it, or that of
     /// everything.
     pub(crate) fn find_halt(&self, thread: &str) -> Option<u64> {

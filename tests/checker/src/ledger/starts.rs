@@ -1,10 +1,10 @@
 //! The starts and ends of the pump in the ledger.
 
-use super::{Ledger, Step};
+use super::{CheckLedger, LedgerStep};
 
 /// The last start of a pump, and what the pump before said at its end.
 #[derive(Default)]
-pub(crate) struct Starts {
+pub(crate) struct RunStarts {
     /// The position of the record of the last start.
     pub(crate) boot: Option<u64>,
     /// The time of that record.
@@ -16,8 +16,8 @@ pub(crate) struct Starts {
     said: Option<(u64, u64)>,
 }
 
-impl Ledger {
-    pub(super) fn starts_or_ends(&mut self, step: &Step<'_>) {
+impl CheckLedger {
+    pub(super) fn starts_or_ends(&mut self, step: &LedgerStep<'_>) {
         let position = step.record.position;
         if let Some(tag) =
             step.core_named("shutdown").filter(|tag| tag.find_attribute("mode") == Some("drained"))

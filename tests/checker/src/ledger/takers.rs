@@ -1,16 +1,16 @@
 //! Items for several takers in the ledger: each taker has its own call, and the item is answered when
 //! all of those are closed. If the first answer is enough, it closes the others.
 
-use super::thread::{Item, Taker, Takers};
-use super::{Ledger, Step};
-use crate::meaning::Act;
+use super::thread::{ItemTaker, ItemTakers, LedgerItem};
+use super::{CheckLedger, LedgerStep};
+use crate::meaning::RecordAct;
 use crate::path;
 use crate::record::RecordHash;
 
-impl Ledger {
+impl CheckLedger {
     /// Takes a call to one of the takers.
-    pub(super) fn note_takers(&mut self, step: &Step<'_>, act: Act<'_>) {
-        let Act::Takes { caller, turn, ordinal, call: path, to, first_is_enough } = act else { return };
+    pub(super) fn note_takers(&mut self, step: &LedgerStep<'_>, act: RecordAct<'_>) {
+        let RecordAct::Takes { caller, turn, ordinal, call: path, to, first_is_enough } = act else { return };
         let (record, Some(number)) = (step.record, path::find_taker(path)) else { return };
         self.firsts.put(&["item", &record.thread, &path::of_item(caller, turn, ordinal)], record.position);
         let mut is_new = true;
@@ -20,14 +20,14 @@ impl Ledger {
             if turn != call.settled {
                 return;
             }
-            let taker = Taker { number, name: to.to_owned(), is_closed: false };
+            let taker = ItemTaker { number, name: to.to_owned(), is_closed: false };
             if let Some(item) = call.item_mut(turn, ordinal) {
                 let Some(takers) = &mut item.takers else { return };
                 is_new = takers.all.iter().all(|known| known.number != number);
                 return takers.all.extend(is_new.then_some(taker));
             }
             let request = RecordHash::hash_bytes(&record.body);
-            call.items.push(Item {
+            call.items.push(LedgerItem {
                 ordinal,
                 is_note: false,
                 is_wait: false,
@@ -43,7 +43,7 @@ impl Ledger {
                 spawn: None,
                 cause: record.cause,
                 time_ms: record.time_ms,
-                takers: Some(Takers { first_is_enough, request, all: vec![taker] }),
+                takers: Some(ItemTakers { first_is_enough, request, all: vec![taker] }),
             });
         });
         if is_new {

@@ -2,39 +2,39 @@
 
 use std::collections::BTreeMap;
 
-use super::{Approval, Bought, Entry, Question, Wait};
+use super::{BoughtUse, LedgerApproval, LedgerEntry, LedgerOutage, LedgerQuestion};
 use crate::path;
 use crate::record::{RecordHash, RecordId};
 
 /// A thread.
 #[derive(Debug)]
-pub(crate) struct Thread {
+pub(crate) struct LedgerThread {
     pub(crate) number: u32,
     pub(crate) seq: u64,
     pub(crate) head: RecordHash,
     pub(crate) top_calls: u32,
-    pub(crate) calls: BTreeMap<String, Call>,
-    pub(crate) timers: BTreeMap<String, Timer>,
+    pub(crate) calls: BTreeMap<String, LedgerCall>,
+    pub(crate) timers: BTreeMap<String, LedgerTimer>,
     /// The last records on the time of messages from outside, by the top call that each opened.
-    pub(crate) clocks: BTreeMap<String, Clocked>,
+    pub(crate) clocks: BTreeMap<String, ClockedTime>,
     /// Messages and children that were used here, and by ended children.
     pub(crate) used: (u32, u32),
     /// The use of models here, and by ended children.
-    pub(crate) bought: Bought,
+    pub(crate) bought: BoughtUse,
     /// For a root: what each message from outside has used in its whole tree, by the top call that it
     /// opened.
-    pub(crate) budget_uses: BTreeMap<u32, BudgetUse>,
+    pub(crate) budget_uses: BTreeMap<u32, LedgerUse>,
     /// The position of the record that paused it.
     pub(crate) paused: Option<u64>,
     /// The position of the record that ended it.
     pub(crate) ended: Option<u64>,
     /// The fields that only children have; roots are many and stay small.
-    pub(crate) child: Option<Box<Child>>,
+    pub(crate) child: Option<Box<LedgerChild>>,
 }
 
 /// The facts about a child that its parent gets.
 #[derive(Debug)]
-pub(crate) struct Child {
+pub(crate) struct LedgerChild {
     /// Its head after its first record.
     pub(crate) first_head: RecordHash,
     pub(crate) is_confirmed: bool,
@@ -42,14 +42,14 @@ pub(crate) struct Child {
     pub(crate) depth: u32,
     /// How many messages it may use, including everything below it.
     pub(crate) ceiling: Option<u32>,
-    pub(crate) end: Option<End>,
+    pub(crate) end: Option<LedgerEnd>,
     /// The position of the `<thread-finished>` in its parent.
     pub(crate) told: Option<u64>,
 }
 
 /// How a child ended.
 #[derive(Debug)]
-pub(crate) struct End {
+pub(crate) struct LedgerEnd {
     pub(crate) outcome: &'static str,
     /// The hash of the payload for its parent; none if there is no payload.
     pub(crate) payload: Option<RecordHash>,
@@ -57,7 +57,7 @@ pub(crate) struct End {
 
 /// An open call.
 #[derive(Debug)]
-pub(crate) struct Call {
+pub(crate) struct LedgerCall {
     pub(crate) listener: String,
     pub(crate) caller: String,
     /// The timer that opened it.
@@ -65,7 +65,7 @@ pub(crate) struct Call {
     /// The hash of the payload that it carries.
     pub(crate) request: RecordHash,
     /// The request for approval of that payload.
-    pub(crate) approval: Option<Approval>,
+    pub(crate) approval: Option<LedgerApproval>,
     pub(crate) position: u64,
     pub(crate) seq: u64,
     pub(crate) since_ms: u64,
@@ -76,17 +76,17 @@ pub(crate) struct Call {
     /// The last turn whose reply is recorded; 0 before the first.
     pub(crate) settled: u32,
     /// The items of that reply.
-    pub(crate) items: Vec<Item>,
+    pub(crate) items: Vec<LedgerItem>,
     /// The last recorded attempt at the turn that is due.
     pub(crate) attempts: Option<u32>,
     /// The journal entries of its listener in that attempt.
-    pub(crate) journal: Vec<Entry>,
+    pub(crate) journal: Vec<LedgerEntry>,
     /// How many of the earlier attempts died with the pump, which is no listener's fault.
     pub(crate) lost_with_pump: u32,
     /// How many of its attempts found that someone is away.
     pub(crate) away: u32,
     /// What the attempt that is due waits for.
-    pub(crate) waits: Option<Wait>,
+    pub(crate) waits: Option<LedgerOutage>,
     /// Since when attempts at the due turn have found that someone is away.
     pub(crate) away_since_ms: Option<u64>,
     /// How many of those were already recorded.
@@ -102,7 +102,7 @@ pub(crate) struct Call {
     pub(crate) steered: Option<u32>,
     /// The position of the record that lets it only answer.
     pub(crate) wraps_up: Option<u64>,
-    pub(crate) warned: Vec<Warning>,
+    pub(crate) warned: Vec<LedgerWarning>,
     /// The last message of its view that it has cleared.
     pub(crate) cleared: u64,
     /// The start of a pump that the attempt of the last reply outlived.
@@ -111,7 +111,7 @@ pub(crate) struct Call {
 
 /// A limit that a call was warned of.
 #[derive(Debug)]
-pub(crate) struct Warning {
+pub(crate) struct LedgerWarning {
     pub(crate) what: String,
     pub(crate) limit: String,
     /// The last turn whose reply was recorded by then.
@@ -120,7 +120,7 @@ pub(crate) struct Warning {
 
 /// An item of the last reply of an open call.
 #[derive(Debug)]
-pub(crate) struct Item {
+pub(crate) struct LedgerItem {
     pub(crate) ordinal: u32,
     pub(crate) is_note: bool,
     pub(crate) is_wait: bool,
@@ -129,7 +129,7 @@ pub(crate) struct Item {
     pub(crate) is_recall: bool,
     pub(crate) is_person: bool,
     /// Its question to a person.
-    pub(crate) question: Option<Question>,
+    pub(crate) question: Option<LedgerQuestion>,
     /// The record of the item, if it steers a child, and whether its message has joined the child.
     pub(crate) steers: Option<(RecordId, bool)>,
     /// The record of the item, if it sets a timer.
@@ -141,21 +141,21 @@ pub(crate) struct Item {
     pub(crate) cause: Option<RecordId>,
     pub(crate) time_ms: u64,
     /// The takers, if it went to several.
-    pub(crate) takers: Option<Takers>,
+    pub(crate) takers: Option<ItemTakers>,
 }
 
 /// The takers of one item.
 #[derive(Debug)]
-pub(crate) struct Takers {
+pub(crate) struct ItemTakers {
     pub(crate) first_is_enough: bool,
     /// The hash of the payload that went to each.
     pub(crate) request: RecordHash,
-    pub(crate) all: Vec<Taker>,
+    pub(crate) all: Vec<ItemTaker>,
 }
 
 /// A taker of an item.
 #[derive(Debug)]
-pub(crate) struct Taker {
+pub(crate) struct ItemTaker {
     /// Its number, from its call.
     pub(crate) number: u32,
     pub(crate) name: String,
@@ -164,7 +164,7 @@ pub(crate) struct Taker {
 
 /// A spawn that waits for its confirmation.
 #[derive(Debug)]
-pub(crate) struct Spawn {
+pub(crate) struct LedgerSpawn {
     pub(crate) thread: String,
     pub(crate) call: String,
     pub(crate) from: String,
@@ -176,15 +176,15 @@ pub(crate) struct Spawn {
 
 /// The use of a message from outside.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) struct BudgetUse {
+pub(crate) struct LedgerUse {
     pub(crate) messages: u32,
     pub(crate) children: u32,
-    pub(crate) bought: Bought,
+    pub(crate) bought: BoughtUse,
 }
 
 /// A timer that is set, or that was set and may fire again.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Timer {
+pub(crate) struct LedgerTimer {
     /// The record of the item that set it.
     pub(crate) set: RecordId,
     pub(crate) call: String,
@@ -196,12 +196,12 @@ pub(crate) struct Timer {
     /// When it may fire next, if it repeats; before its first firing, the earliest moment to fire at
     /// all.
     pub(crate) due_ms: u64,
-    pub(crate) fired: Option<Firing>,
+    pub(crate) fired: Option<LedgerFiring>,
 }
 
 /// The last firing of a timer.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Firing {
+pub(crate) struct LedgerFiring {
     /// The call that got it, or that it opened.
     pub(crate) call: String,
     /// The last turn of the call that was settled then. None if the firing opened the call, and once the
@@ -209,7 +209,7 @@ pub(crate) struct Firing {
     pub(crate) settled: Option<u32>,
 }
 
-impl Timer {
+impl LedgerTimer {
     /// Notes that a call closed after that turn. A firing that came while a turn was out is shown by the
     /// next turn at the latest.
     pub(super) fn note_close(&mut self, call: &str, turn: u32) {
@@ -223,13 +223,13 @@ impl Timer {
 
 /// A record on the time of a message from outside.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Clocked {
+pub(crate) struct ClockedTime {
     pub(crate) runs: bool,
     pub(crate) used_ms: u64,
     pub(crate) limit_ms: u64,
 }
 
-impl Call {
+impl LedgerCall {
     pub(crate) fn open_items(&self) -> usize {
         self.items.iter().filter(|item| !item.is_answered).count()
     }
@@ -250,17 +250,17 @@ impl Call {
         }
     }
 
-    pub(crate) fn item_mut(&mut self, turn: u32, ordinal: u32) -> Option<&mut Item> {
+    pub(crate) fn item_mut(&mut self, turn: u32, ordinal: u32) -> Option<&mut LedgerItem> {
         let settled = self.settled;
         self.items.iter_mut().find(|item| settled == turn && item.ordinal == ordinal)
     }
 
-    pub(crate) fn find_item(&self, turn: u32, ordinal: u32) -> Option<&Item> {
+    pub(crate) fn find_item(&self, turn: u32, ordinal: u32) -> Option<&LedgerItem> {
         self.items.iter().find(|item| self.settled == turn && item.ordinal == ordinal)
     }
 }
 
-impl Thread {
+impl LedgerThread {
     /// The number of the current top call: the lowest open one.
     pub(crate) fn first_top(&self) -> Option<u32> {
         self.calls.keys().map(|call| path::find_top(call)).min()

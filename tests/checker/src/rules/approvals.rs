@@ -1,8 +1,8 @@
 //! Checks that everything that needs a person waited for one.
 
 use super::RunSettings;
-use crate::ledger::{Approval, Call, Item, Ledger, Step};
-use crate::meaning::Act;
+use crate::ledger::{CheckLedger, LedgerApproval, LedgerCall, LedgerItem, LedgerStep};
+use crate::meaning::RecordAct;
 use crate::path;
 use crate::record::{RecordHash, write_moment};
 
@@ -11,32 +11,32 @@ use crate::record::{RecordHash, write_moment};
 /// the bytes that go out, and does not expire early. Nothing moves the call before it is approved or
 /// amended, except the end of its message's time. One more attempt cannot be amended, and a rejected request
 /// closes as rejected.
-pub(crate) fn check_approval(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Option<String> {
+pub(crate) fn check_approval(before: &CheckLedger, step: &LedgerStep<'_>, _: &RunSettings) -> Option<String> {
     let act = step.act?;
     let call = before.call_of(step);
     match act {
-        Act::Asks { .. } => check_request(before, call?, step),
-        Act::Tell { call: told, .. } => {
+        RecordAct::Asks { .. } => check_request(before, call?, step),
+        RecordAct::Tell { call: told, .. } => {
             let is_there = before.find_call(&step.record.thread, told).is_some();
             let waits = call.and_then(|call| call.approval.as_ref()).is_some_and(|a| a.outcome.is_none());
             let waits = waits || call.is_some_and(|call| call.items.iter().any(is_open));
             let first = path::split_item(told).is_some_and(|(_, turn, _)| turn == 0);
             (is_there || !waits || !first).then(|| format!("call {told} tells of nothing that waits"))
         }
-        Act::Amends { .. } => find_waiting(call?)
+        RecordAct::Amends { .. } => find_waiting(call?)
             .err()
             .or_else(|| (step.record.from == "core").then(|| "the core amends".into())),
-        Act::Decides { .. } => check_decision(call?, step),
+        RecordAct::Decides { .. } => check_decision(call?, step),
         _ => check_move(before, call?, act, step),
     }
 }
 
 /// Whether an item waits for a person.
-fn is_open(item: &Item) -> bool {
+fn is_open(item: &LedgerItem) -> bool {
     item.question.is_some() && !item.is_answered
 }
 
-fn check_request(before: &Ledger, call: &Call, step: &Step<'_>) -> Option<String> {
+fn check_request(before: &CheckLedger, call: &LedgerCall, step: &LedgerStep<'_>) -> Option<String> {
     let Some(tag) = step.core_named("approval-requested") else {
         return Some("the record does not say what is asked for".into());
     };
@@ -62,17 +62,17 @@ fn check_request(before: &Ledger, call: &Call, step: &Step<'_>) -> Option<String
         .then(|| format!("approval {id} is of other bytes than {carried}"))
 }
 
-fn find_waiting(call: &Call) -> Result<&Approval, String> {
+fn find_waiting(call: &LedgerCall) -> Result<&LedgerApproval, String> {
     match &call.approval {
         None => Err("no approval was asked for".into()),
-        Some(Approval { id, outcome: Some(outcome), .. }) => {
+        Some(LedgerApproval { id, outcome: Some(outcome), .. }) => {
             Err(format!("approval {id} is {outcome} already"))
         }
         Some(approval) => Ok(approval),
     }
 }
 
-fn check_decision(call: &Call, step: &Step<'_>) -> Option<String> {
+fn check_decision(call: &LedgerCall, step: &LedgerStep<'_>) -> Option<String> {
     let approval = match find_waiting(call) {
         Ok(approval) => approval,
         Err(words) => return Some(words),
@@ -105,31 +105,36 @@ fn check_decision(call: &Call, step: &Step<'_>) -> Option<String> {
 }
 
 /// Whether the time of a message is over in the tree of a record's thread.
-fn is_out_of_time(before: &Ledger, step: &Step<'_>) -> bool {
+fn is_out_of_time(before: &CheckLedger, step: &LedgerStep<'_>) -> bool {
     let root = before.find_thread(path::find_root(&step.record.thread));
     root.is_some_and(|root| root.clocks.values().any(|said| said.used_ms >= said.limit_ms))
 }
 
 /// The fault, if a call moves that waits for a person or was rejected.
-fn check_move(before: &Ledger, call: &Call, act: Act<'_>, step: &Step<'_>) -> Option<String> {
+fn check_move(
+    before: &CheckLedger,
+    call: &LedgerCall,
+    act: RecordAct<'_>,
+    step: &LedgerStep<'_>,
+) -> Option<String> {
     let approval = call.approval.as_ref()?;
     let code = step.record.code.as_deref().unwrap_or_default();
     let (id, outcome) = (&approval.id, approval.outcome.as_deref());
     let turned_down = code.strip_prefix("approval.");
     match act {
-        Act::Outcome { .. } if turned_down.is_some() => (turned_down != outcome)
+        RecordAct::Outcome { .. } if turned_down.is_some() => (turned_down != outcome)
             .then(|| format!("its call closes with {code}, which approval {id} is not")),
         // A call is cancelled with what waited for it, for anything that it waits for itself.
-        Act::Outcome { .. } if code == "thread.cancelled" => None,
+        RecordAct::Outcome { .. } if code == "thread.cancelled" => None,
         // The time of its message is over, and nothing that it could do would count.
-        Act::Outcome { .. } if code == "budget.time" && is_out_of_time(before, step) => None,
+        RecordAct::Outcome { .. } if code == "budget.time" && is_out_of_time(before, step) => None,
         // A rejected attempt is not tried again.
-        Act::DeadLetter { .. } if approval.of_attempt && outcome.is_some() => None,
-        Act::Item { .. }
-        | Act::Outcome { .. }
-        | Act::DeadLetter { .. }
-        | Act::Writes { .. }
-        | Act::Attempt { .. } => {
+        RecordAct::DeadLetter { .. } if approval.of_attempt && outcome.is_some() => None,
+        RecordAct::Item { .. }
+        | RecordAct::Outcome { .. }
+        | RecordAct::DeadLetter { .. }
+        | RecordAct::Writes { .. }
+        | RecordAct::Attempt { .. } => {
             let words = format!("its call moves, and approval {id} is {}", outcome.unwrap_or("not decided"));
             (!approval.lets_go()).then_some(words)
         }

@@ -2,17 +2,21 @@
 //! last.
 
 use super::RunSettings;
-use crate::ledger::{Clocked, Ledger, Step};
-use crate::meaning::{Act, Sort};
+use crate::ledger::{CheckLedger, ClockedTime, LedgerStep};
+use crate::meaning::{ItemSort, RecordAct};
 use crate::path;
 
 /// A message from outside begins, in all its threads, no more and no deeper than allowed.
-pub(crate) fn check_budget(before: &Ledger, step: &Step<'_>, terms: &RunSettings) -> Option<String> {
+pub(crate) fn check_budget(
+    before: &CheckLedger,
+    step: &LedgerStep<'_>,
+    terms: &RunSettings,
+) -> Option<String> {
     let thread = &step.record.thread;
     let (call, children) = match step.act? {
-        Act::Item { call, sort: Sort::Call { .. }, .. } => (call, 0),
-        Act::Takes { caller, .. } => (caller, 0),
-        Act::Answer { caller, .. } if step.core_named("thread-spawned").is_some() => (caller, 1),
+        RecordAct::Item { call, sort: ItemSort::Call { .. }, .. } => (call, 0),
+        RecordAct::Takes { caller, .. } => (caller, 0),
+        RecordAct::Answer { caller, .. } if step.core_named("thread-spawned").is_some() => (caller, 1),
         _ => return None,
     };
     let depth = before.depth_below(thread, call);
@@ -32,7 +36,7 @@ pub(crate) fn check_budget(before: &Ledger, step: &Step<'_>, terms: &RunSettings
 
 /// The use of a child that its parent sees is the use of the child and of everything below it. Logs from
 /// before budgets say nothing about it.
-pub(crate) fn check_use(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Option<String> {
+pub(crate) fn check_use(before: &CheckLedger, step: &LedgerStep<'_>, _: &RunSettings) -> Option<String> {
     let tag = step.core_named("thread-finished")?;
     let id = tag.find_attribute("id")?;
     let (messages, children) = (tag.read_number("messages"), tag.read_number("children"));
@@ -53,7 +57,7 @@ pub(crate) fn check_use(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Op
 }
 
 /// A call is warned of each limit once.
-pub(crate) fn warned_once(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Option<String> {
+pub(crate) fn warned_once(before: &CheckLedger, step: &LedgerStep<'_>, _: &RunSettings) -> Option<String> {
     let tag = step.core_named("budget-warning")?;
     let (what, limit) = (tag.find_attribute("what")?, tag.find_attribute("limit")?);
     let call = before.call_of(step)?;
@@ -62,13 +66,13 @@ pub(crate) fn warned_once(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> 
 }
 
 /// A call gets one notice that it may only answer, and nothing of it begins after that.
-pub(crate) fn wrap_up(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Option<String> {
+pub(crate) fn wrap_up(before: &CheckLedger, step: &LedgerStep<'_>, _: &RunSettings) -> Option<String> {
     let act = step.act?;
     let told = before.call_of(step)?.wraps_up?;
     match act {
-        Act::Wraps { .. } => Some(format!("it was told at position {told} that a budget is used up")),
-        Act::Item { sort: Sort::Note | Sort::Refused | Sort::Final, .. } => None,
-        Act::Item { ordinal, .. } | Act::Takes { ordinal, .. } => Some(format!(
+        RecordAct::Wraps { .. } => Some(format!("it was told at position {told} that a budget is used up")),
+        RecordAct::Item { sort: ItemSort::Note | ItemSort::Refused | ItemSort::Final, .. } => None,
+        RecordAct::Item { ordinal, .. } | RecordAct::Takes { ordinal, .. } => Some(format!(
             "item {ordinal} begins something, though only a final is taken since position {told}"
         )),
         _ => None,
@@ -78,16 +82,16 @@ pub(crate) fn wrap_up(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Opti
 /// The records on the time of one message from outside are in its root and follow from one another: the
 /// time stops only if it ran, the used time grows only while it runs and never beyond the limit, and after
 /// the limit no record follows.
-pub(crate) fn check_time(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Option<String> {
-    let Act::Clocks { call } = step.act? else { return None };
-    let Some(said) = step.core_named("budget-time").and_then(|tag| Clocked::from_tag(tag)) else {
+pub(crate) fn check_time(before: &CheckLedger, step: &LedgerStep<'_>, _: &RunSettings) -> Option<String> {
+    let RecordAct::Clocks { call } = step.act? else { return None };
+    let Some(said) = step.core_named("budget-time").and_then(|tag| ClockedTime::from_tag(tag)) else {
         return Some("the record does not say how much time is used".into());
     };
     let thread = before.find_thread(&step.record.thread)?;
     if thread.child.is_some() || !path::is_top(call) {
         return Some("time is kept elsewhere than in the root of a tree".into());
     }
-    let Clocked { runs, used_ms, limit_ms } = said;
+    let ClockedTime { runs, used_ms, limit_ms } = said;
     if used_ms > limit_ms || runs && used_ms == limit_ms {
         return Some(format!("{used_ms} ms of {limit_ms} are used, and the time runs on"));
     }

@@ -1,12 +1,12 @@
 //! Checks that calls open, move and close in order, and between the right parties.
 
 use super::{RunSettings, timers};
-use crate::ledger::{Call, Ledger, Step, Thread};
-use crate::meaning::{Act, By, Sort};
+use crate::ledger::{CheckLedger, LedgerCall, LedgerStep, LedgerThread};
+use crate::meaning::{ItemSort, OpenedThrough, RecordAct};
 use crate::path;
 
 /// The records of a call are between its opening and its outcome.
-pub(crate) fn call_open(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Option<String> {
+pub(crate) fn call_open(before: &CheckLedger, step: &LedgerStep<'_>, _: &RunSettings) -> Option<String> {
     let act = step.act?;
     let (path, thread) = (act.call()?, &step.record.thread);
     if before.find_thread(thread).is_some_and(|thread| thread.ended.is_some()) {
@@ -21,38 +21,40 @@ pub(crate) fn call_open(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Op
             None => Some(format!("call {path} was never opened")),
         };
     };
-    let Act::Answer { turn, ordinal, .. } = act else { return None };
+    let RecordAct::Answer { turn, ordinal, .. } = act else { return None };
     let is_there = call.find_item(turn, ordinal).is_some();
     (!is_there).then(|| format!("no item {} waits for an answer", path::of_item(path, turn, ordinal)))
 }
 
 /// Whether the record cancels a timer that its call left, because the time of its message is over.
-fn goes_with_its_time(before: &Ledger, step: &Step<'_>) -> bool {
+fn goes_with_its_time(before: &CheckLedger, step: &LedgerStep<'_>) -> bool {
     let id = step.core_named("timer-cancelled").and_then(|tag| tag.find_attribute("id"));
     let thread = before.find_thread(&step.record.thread);
     let timer = id.and_then(|id| Some((thread?, thread?.timers.get(id)?)));
-    matches!(step.act, Some(Act::Unset { .. }))
+    matches!(step.act, Some(RecordAct::Unset { .. }))
         && timer.is_some_and(|(thread, timer)| timers::is_out_of_time(thread, timer.budget_use))
 }
 
 /// A thread's top calls count from 1 and are answered one at a time, in order; a child has one.
-pub(crate) fn top_order(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Option<String> {
+pub(crate) fn top_order(before: &CheckLedger, step: &LedgerStep<'_>, _: &RunSettings) -> Option<String> {
     let act = step.act?;
     let record = step.record;
     let thread = before.find_thread(&record.thread);
-    if let Act::Opens { call, by, .. } = act {
+    if let RecordAct::Opens { call, by, .. } = act {
         let due = thread.map_or(0, |thread| thread.top_calls).saturating_add(1);
         if !path::is_top(call) || path::find_top(call) != due {
             return Some(format!("call {call} is opened, where call {due} is due"));
         }
         let is_child = record.thread.contains('.');
         return match (is_child, by) {
-            (true, By::Client) => Some("a child is asked from outside".into()),
-            (true, By::Timer | By::Tell) => {
+            (true, OpenedThrough::Client) => Some("a child is asked from outside".into()),
+            (true, OpenedThrough::Timer | OpenedThrough::Tell) => {
                 Some("a child has one top call, and no timer opens another".into())
             }
-            (false, By::Spawn) => Some("a thread without a parent begins as a child".into()),
-            (true, By::Spawn) if record.seq != 1 => Some("a child begins after its first record".into()),
+            (false, OpenedThrough::Spawn) => Some("a thread without a parent begins as a child".into()),
+            (true, OpenedThrough::Spawn) if record.seq != 1 => {
+                Some("a child begins after its first record".into())
+            }
             _ => None,
         };
     }
@@ -61,39 +63,46 @@ pub(crate) fn top_order(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Op
         return None;
     }
     // A listener that is notified of a request for approval may answer at any time.
-    let aside = matches!(act, Act::Asks { .. } | Act::Tell { .. } | Act::Amends { .. } | Act::Decides { .. });
+    let aside = matches!(
+        act,
+        RecordAct::Asks { .. }
+            | RecordAct::Tell { .. }
+            | RecordAct::Amends { .. }
+            | RecordAct::Decides { .. }
+    );
     if aside || act.call().is_some_and(path::is_told) {
         return None;
     }
     // The time of its message may be over before its turn.
-    if let (Act::Wraps { call } | Act::Outcome { call }, Some(thread)) = (act, thread)
+    if let (RecordAct::Wraps { call } | RecordAct::Outcome { call }, Some(thread)) = (act, thread)
         && thread.calls.get(call).is_some_and(|call| ends_unbegun(thread, call))
     {
         return None;
     }
     // News may reach a call that waits for its turn, and another rule finds a call that is not open.
-    let moves = !matches!(act, Act::Inbox { .. } | Act::Fires { .. }) && before.call_of(step).is_some();
+    let moves =
+        !matches!(act, RecordAct::Inbox { .. } | RecordAct::Fires { .. }) && before.call_of(step).is_some();
     let (path, first) = (act.call().filter(|_| moves)?, thread?.first_top()?);
     (path::find_top(path) > first).then(|| format!("call {path} moves while call {first} is open"))
 }
 
 /// Whether a call that has not begun ends, because a timer opened it and the time of its message is over.
-fn ends_unbegun(thread: &Thread, call: &Call) -> bool {
+fn ends_unbegun(thread: &LedgerThread, call: &LedgerCall) -> bool {
     call.settled == 0 && call.attempts.is_none() && timers::is_out_of_time(thread, call.budget_use)
 }
 
 /// Nothing is appended to a thread that has ended.
-pub(crate) fn check_end(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Option<String> {
+pub(crate) fn check_end(before: &CheckLedger, step: &LedgerStep<'_>, _: &RunSettings) -> Option<String> {
     let over = before.find_thread(&step.record.thread)?.ended?;
     Some(format!("the thread ended at position {over}"))
 }
 
 /// When a call closes or a thread ends, nothing below it is left open.
-pub(crate) fn closed_below(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Option<String> {
+pub(crate) fn closed_below(before: &CheckLedger, step: &LedgerStep<'_>, _: &RunSettings) -> Option<String> {
     let act = step.act?;
     let thread = before.find_thread(&step.record.thread)?;
-    let running = |call: &Call| call.children.iter().find(|child| before.is_running(child)).cloned();
-    if act == Act::Terminal {
+    let running = |call: &LedgerCall| call.children.iter().find(|child| before.is_running(child)).cloned();
+    if act == RecordAct::Terminal {
         return thread.calls.values().find_map(running).map(|child| format!("child {child} still runs"));
     }
     let closes = act.find_closed()?;
@@ -104,48 +113,51 @@ pub(crate) fn closed_below(before: &Ledger, step: &Step<'_>, _: &RunSettings) ->
     running(call).map(|child| format!("child {child} of call {closes} still runs"))
 }
 
-fn find_below<'t>(thread: &'t Thread, call: &str) -> Option<&'t str> {
+fn find_below<'t>(thread: &'t LedgerThread, call: &str) -> Option<&'t str> {
     thread.calls.keys().map(String::as_str).find(|other| path::is_below(other, call))
 }
 
 /// Records have the right sender and receiver: an item comes from the listener of its call, an outcome
 /// goes to its caller, and core messages come from the core.
-pub(crate) fn check_party(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Option<String> {
+pub(crate) fn check_party(before: &CheckLedger, step: &LedgerStep<'_>, _: &RunSettings) -> Option<String> {
     let act = step.act?;
     let call = before.call_of(step);
     let (from, to) = (step.record.from.as_str(), step.record.to.as_deref());
     let listener = call.map(|call| call.listener.as_str());
     let caller = call.map(|call| call.caller.as_str());
     let (sender, addressee) = match act {
-        Act::Opens { by: By::Timer | By::Tell, .. } | Act::Unset { .. } | Act::Clocks { .. } => {
-            (Some("core"), None)
-        }
-        Act::Asks { .. } | Act::Questions { .. } | Act::Tell { .. } | Act::Decides { .. } => {
-            (Some("core"), None)
-        }
-        Act::Amends { .. } => (None, listener),
-        Act::Opens { by: By::Client, .. } => {
+        RecordAct::Opens { by: OpenedThrough::Timer | OpenedThrough::Tell, .. }
+        | RecordAct::Unset { .. }
+        | RecordAct::Clocks { .. } => (Some("core"), None),
+        RecordAct::Asks { .. }
+        | RecordAct::Questions { .. }
+        | RecordAct::Tell { .. }
+        | RecordAct::Decides { .. } => (Some("core"), None),
+        RecordAct::Amends { .. } => (None, listener),
+        RecordAct::Opens { by: OpenedThrough::Client, .. } => {
             return (from == "core").then(|| "the core asks itself".into());
         }
-        Act::Opens { by: By::Spawn, .. } => {
+        RecordAct::Opens { by: OpenedThrough::Spawn, .. } => {
             let spawn = step.record.cause.and_then(|cause| before.spawns.get(&cause));
             (spawn.map(|spawn| spawn.from.as_str()), None)
         }
-        Act::Item { sort: Sort::Final, .. } => (listener, caller),
-        Act::Item { sort: Sort::Refused, .. } => (Some("core"), listener),
-        Act::Item { .. } | Act::Takes { .. } | Act::Writes { .. } => (listener, None),
-        Act::Denies { .. } => (Some("core"), listener),
-        Act::Outcome { .. } if step.record.code.as_deref() == Some("handled") => (listener, caller),
-        Act::Outcome { .. } => (Some("core"), caller),
-        Act::Answer { .. }
-        | Act::Inbox { .. }
-        | Act::Wraps { .. }
-        | Act::Fires { .. }
-        | Act::DeadLetter { .. }
-        | Act::Marks { .. }
-        | Act::Attempt { .. } => (Some("core"), listener),
-        Act::Steers { .. } => (None, listener),
-        Act::Terminal | Act::Pauses | Act::Resumes | Act::Aside => (Some("core"), None),
+        RecordAct::Item { sort: ItemSort::Final, .. } => (listener, caller),
+        RecordAct::Item { sort: ItemSort::Refused, .. } => (Some("core"), listener),
+        RecordAct::Item { .. } | RecordAct::Takes { .. } | RecordAct::Writes { .. } => (listener, None),
+        RecordAct::Denies { .. } => (Some("core"), listener),
+        RecordAct::Outcome { .. } if step.record.code.as_deref() == Some("handled") => (listener, caller),
+        RecordAct::Outcome { .. } => (Some("core"), caller),
+        RecordAct::Answer { .. }
+        | RecordAct::Inbox { .. }
+        | RecordAct::Wraps { .. }
+        | RecordAct::Fires { .. }
+        | RecordAct::DeadLetter { .. }
+        | RecordAct::Marks { .. }
+        | RecordAct::Attempt { .. } => (Some("core"), listener),
+        RecordAct::Steers { .. } => (None, listener),
+        RecordAct::Terminal | RecordAct::Pauses | RecordAct::Resumes | RecordAct::Aside => {
+            (Some("core"), None)
+        }
     };
     if let Some(sender) = sender.filter(|sender| *sender != from) {
         return Some(format!("it comes from {from}, where {sender} has to say it"));

@@ -1,12 +1,12 @@
 //! Checks that everything has an earlier cause.
 
 use super::RunSettings;
-use crate::ledger::{Ledger, Step};
-use crate::meaning::{Act, By};
+use crate::ledger::{CheckLedger, LedgerStep};
+use crate::meaning::{OpenedThrough, RecordAct};
 
 /// The cause of a record is earlier in the log. A record of a call was caused by something in its
 /// thread, and by nothing older than the call: an item is an answer to what its call saw.
-pub(crate) fn check_cause(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Option<String> {
+pub(crate) fn check_cause(before: &CheckLedger, step: &LedgerStep<'_>, _: &RunSettings) -> Option<String> {
     let record = step.record;
     let Some(cause) = record.cause else {
         return needs_cause(step.act?).then(|| "the record names no cause".into());
@@ -26,21 +26,34 @@ pub(crate) fn check_cause(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> 
         .then(|| format!("its cause, record {}, is older than its call, record {}", place.seq, call.seq))
 }
 
-fn needs_cause(act: Act<'_>) -> bool {
+fn needs_cause(act: RecordAct<'_>) -> bool {
     match act {
-        Act::Opens { by, .. } => by != By::Client,
-        Act::Item { .. } | Act::Takes { .. } | Act::Answer { .. } | Act::Outcome { .. } => true,
-        Act::Fires { .. } | Act::Unset { .. } => true,
-        Act::Asks { .. } | Act::Questions { .. } => true,
-        Act::Tell { .. } | Act::Amends { .. } | Act::Decides { .. } => true,
-        Act::DeadLetter { .. } | Act::Attempt { .. } | Act::Wraps { .. } => true,
-        Act::Writes { .. } | Act::Denies { .. } | Act::Marks { .. } => true,
-        Act::Inbox { .. } | Act::Steers { .. } | Act::Clocks { .. } | Act::Terminal => false,
-        Act::Pauses | Act::Resumes | Act::Aside => false,
+        RecordAct::Opens { by, .. } => by != OpenedThrough::Client,
+        RecordAct::Item { .. }
+        | RecordAct::Takes { .. }
+        | RecordAct::Answer { .. }
+        | RecordAct::Outcome { .. } => true,
+        RecordAct::Fires { .. } | RecordAct::Unset { .. } => true,
+        RecordAct::Asks { .. } | RecordAct::Questions { .. } => true,
+        RecordAct::Tell { .. } | RecordAct::Amends { .. } | RecordAct::Decides { .. } => true,
+        RecordAct::DeadLetter { .. } | RecordAct::Attempt { .. } | RecordAct::Wraps { .. } => true,
+        RecordAct::Writes { .. } | RecordAct::Denies { .. } | RecordAct::Marks { .. } => true,
+        RecordAct::Inbox { .. }
+        | RecordAct::Steers { .. }
+        | RecordAct::Clocks { .. }
+        | RecordAct::Terminal => false,
+        RecordAct::Pauses | RecordAct::Resumes | RecordAct::Aside => false,
     }
 }
 
-fn stays_in_thread(act: Act<'_>) -> bool {
+fn stays_in_thread(act: RecordAct<'_>) -> bool {
     // A child begins because of its parent, and the cause of an inbox record may be anywhere.
-    !matches!(act, Act::Opens { .. } | Act::Inbox { .. } | Act::Steers { .. } | Act::Terminal | Act::Aside)
+    !matches!(
+        act,
+        RecordAct::Opens { .. }
+            | RecordAct::Inbox { .. }
+            | RecordAct::Steers { .. }
+            | RecordAct::Terminal
+            | RecordAct::Aside
+    )
 }

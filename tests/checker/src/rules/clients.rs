@@ -6,8 +6,8 @@
 use std::collections::{BTreeMap, HashMap};
 
 use crate::history::{ClientHistory, HistoryReceipt, SeenAnswer};
-use crate::ledger::Step;
-use crate::meaning::{Act, By};
+use crate::ledger::LedgerStep;
+use crate::meaning::{OpenedThrough, RecordAct};
 use crate::path;
 use crate::record::{RecordHash, RecordId};
 use crate::report::{CheckFinding, CheckReport, ReportCounts};
@@ -21,15 +21,15 @@ const NOT_KNOWN: &str = "ingress.unavailable";
 
 /// Every message of the histories, by client and key.
 #[derive(Default)]
-pub(crate) struct Clients {
-    messages: BTreeMap<(String, String), Message>,
+pub(crate) struct ClientRules {
+    messages: BTreeMap<(String, String), CheckedMessage>,
     /// The message that opened each open top call, by thread and call.
     asked: HashMap<String, BTreeMap<String, (String, String)>>,
 }
 
 /// One message, with everything that its client and the log say about it.
 #[derive(Default)]
-struct Message {
+struct CheckedMessage {
     acked: Option<(HistoryReceipt, RecordHash)>,
     /// A receipt that differs from the first.
     other: Option<HistoryReceipt>,
@@ -38,13 +38,13 @@ struct Message {
     unknown: Vec<RecordHash>,
     seen: Vec<SeenAnswer>,
     token: Option<String>,
-    stored: Option<Stored>,
+    stored: Option<StoredMessageUse>,
     times_stored: u64,
-    outcome: Option<Outcome>,
+    outcome: Option<CheckedOutcome>,
 }
 
 /// The record of a message.
-struct Stored {
+struct StoredMessageUse {
     place: HistoryReceipt,
     sha256: RecordHash,
     /// Whether it joined an existing call, instead of opening one.
@@ -52,7 +52,7 @@ struct Stored {
 }
 
 /// The record that closed a message's call.
-struct Outcome {
+struct CheckedOutcome {
     position: u64,
     seq: u64,
     sha256: RecordHash,
@@ -61,10 +61,10 @@ struct Outcome {
     has_token: bool,
 }
 
-impl Clients {
+impl ClientRules {
     /// Merges the histories.
-    pub(crate) fn from_histories(histories: &[ClientHistory]) -> Clients {
-        let mut clients = Clients::default();
+    pub(crate) fn from_histories(histories: &[ClientHistory]) -> ClientRules {
+        let mut clients = ClientRules::default();
         for sent in histories.iter().flat_map(|history| &history.sent) {
             let message = clients.messages.entry((sent.client.clone(), sent.key.clone())).or_default();
             match (&sent.acked, &sent.refused) {
@@ -85,20 +85,20 @@ impl Clients {
     }
 
     /// Takes a record.
-    pub(crate) fn note_step(&mut self, step: &Step<'_>) {
+    pub(crate) fn note_step(&mut self, step: &LedgerStep<'_>) {
         let record = step.record;
         match step.act {
-            Some(Act::Opens { call, by: By::Client, .. }) => {
+            Some(RecordAct::Opens { call, by: OpenedThrough::Client, .. }) => {
                 if let Some(name) = self.note_message(step, &record.body, false) {
                     self.asked.entry(record.thread.clone()).or_default().insert(call.to_owned(), name);
                 }
             }
-            Some(Act::Steers { .. }) => {
+            Some(RecordAct::Steers { .. }) => {
                 // The core records the sender; the inner payload is the sender's.
                 let word = tag::parse_root(&record.body).map_or("", |word| word.inside);
                 self.note_message(step, word.as_bytes(), true);
             }
-            Some(Act::Terminal) => {
+            Some(RecordAct::Terminal) => {
                 let over = self.asked.remove(&record.thread).unwrap_or_default();
                 over.into_values().for_each(|name| self.note_close(step, &name));
             }
@@ -116,7 +116,12 @@ impl Clients {
     }
 
     /// Takes the record of a message. Returns its name if it is new.
-    fn note_message(&mut self, step: &Step<'_>, payload: &[u8], is_word: bool) -> Option<(String, String)> {
+    fn note_message(
+        &mut self,
+        step: &LedgerStep<'_>,
+        payload: &[u8],
+        is_word: bool,
+    ) -> Option<(String, String)> {
         let record = step.record;
         let name = (record.from.clone(), record.key.clone()?);
         let message = self.messages.get_mut(&name)?;
@@ -127,16 +132,16 @@ impl Clients {
         let RecordId(id) = record.id;
         let (thread, seq, position) = (record.thread.clone(), record.seq, record.position);
         let place = HistoryReceipt { thread, seq, id: RecordId(id), position };
-        message.stored = Some(Stored { place, sha256: RecordHash::hash_bytes(payload), is_word });
+        message.stored = Some(StoredMessageUse { place, sha256: RecordHash::hash_bytes(payload), is_word });
         Some(name)
     }
 
-    fn note_close(&mut self, step: &Step<'_>, name: &(String, String)) {
+    fn note_close(&mut self, step: &LedgerStep<'_>, name: &(String, String)) {
         let record = step.record;
         let Some(message) = self.messages.get_mut(name) else { return };
-        let is_final = matches!(step.act, Some(Act::Item { .. }));
+        let is_final = matches!(step.act, Some(RecordAct::Item { .. }));
         let token = message.token.as_deref().unwrap_or_default().as_bytes();
-        message.outcome = Some(Outcome {
+        message.outcome = Some(CheckedOutcome {
             position: record.position,
             seq: record.seq,
             sha256: RecordHash::hash_bytes(&record.body),
@@ -169,9 +174,9 @@ impl Clients {
 }
 
 /// The place and the description of a fault.
-type Found = Option<(HistoryReceipt, String)>;
+type MessageFinding = Option<(HistoryReceipt, String)>;
 
-impl Message {
+impl CheckedMessage {
     fn add_counts(&self, counts: &mut ReportCounts) {
         counts.doubled += u64::from(self.times_stored > 1);
         if self.acked.is_none() {
@@ -188,7 +193,7 @@ impl Message {
     }
 
     /// An acknowledged message is in the log, at the acknowledged place and with its bytes.
-    fn check_kept(&self) -> Found {
+    fn check_kept(&self) -> MessageFinding {
         let (receipt, sha256) = self.acked.as_ref()?;
         let Some(stored) = &self.stored else {
             return Some((receipt.clone(), "was acknowledged and is not in the log".into()));
@@ -205,19 +210,19 @@ impl Message {
     }
 
     /// A repeated message gets its first receipt again.
-    fn check_receipt(&self) -> Found {
+    fn check_receipt(&self) -> MessageFinding {
         let other = self.other.clone()?;
         Some((other, "a second receipt differs from the first, or is for other bytes".into()))
     }
 
     /// A key has one message.
-    fn check_doubled(&self) -> Found {
+    fn check_doubled(&self) -> MessageFinding {
         let stored = self.stored.as_ref().filter(|_| self.times_stored > 1)?;
         Some((stored.place.clone(), format!("has {} messages in the log", self.times_stored)))
     }
 
     /// A refused message is not in the log, unless the same bytes were also sent with another result.
-    fn check_refused(&self) -> Found {
+    fn check_refused(&self) -> MessageFinding {
         let stored = self.stored.as_ref()?;
         let was_sent_again = self.unknown.contains(&stored.sha256)
             || self.acked.as_ref().is_some_and(|(_, sha256)| *sha256 == stored.sha256);
@@ -226,7 +231,7 @@ impl Message {
     }
 
     /// An answer that a client saw is the outcome of its call.
-    fn check_seen(&self) -> Found {
+    fn check_seen(&self) -> MessageFinding {
         let seen = self.seen.first()?;
         let place = self
             .stored
@@ -253,7 +258,7 @@ impl Message {
     }
 
     /// An answer has the token of its own question.
-    fn check_token(&self) -> Found {
+    fn check_token(&self) -> MessageFinding {
         let (outcome, token) = (self.outcome.as_ref()?, self.token.as_ref()?);
         if !outcome.is_final || outcome.has_token {
             return None;

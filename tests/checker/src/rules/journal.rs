@@ -2,17 +2,17 @@
 //! is forgotten silently, and no limit is passed by more than one answer.
 
 use super::RunSettings;
-use crate::ledger::{Bought, Call, Ledger, Step};
-use crate::meaning::Act;
-use crate::tag::{self, Tag};
+use crate::ledger::{BoughtUse, CheckLedger, LedgerCall, LedgerStep};
+use crate::meaning::RecordAct;
+use crate::tag::{self, BodyTag};
 
 /// An entry belongs to the due attempt and has a number that no other entry of it has; a result replaces one
 /// start of that attempt. An attempt that follows a start without result says that its outcome is unknown.
-pub(crate) fn check_journal(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Option<String> {
+pub(crate) fn check_journal(before: &CheckLedger, step: &LedgerStep<'_>, _: &RunSettings) -> Option<String> {
     let call = before.call_of(step)?;
     match step.act? {
-        Act::Writes { turn, .. } => check_entry(call, turn, step),
-        Act::Attempt { .. } => {
+        RecordAct::Writes { turn, .. } => check_entry(call, turn, step),
+        RecordAct::Attempt { .. } => {
             let open = call.journal.iter().find(|entry| entry.kept.is_some())?;
             let code = step.record.code.as_deref();
             (code != Some("model.unknown-outcome")).then(|| {
@@ -23,7 +23,7 @@ pub(crate) fn check_journal(before: &Ledger, step: &Step<'_>, _: &RunSettings) -
     }
 }
 
-fn check_entry(call: &Call, turn: u32, step: &Step<'_>) -> Option<String> {
+fn check_entry(call: &LedgerCall, turn: u32, step: &LedgerStep<'_>) -> Option<String> {
     let Some(tag) = tag::parse_entry(&step.record.body) else {
         return Some("the record holds no journal entry".into());
     };
@@ -52,8 +52,12 @@ fn check_entry(call: &Call, turn: u32, step: &Step<'_>) -> Option<String> {
 
 /// The model use in the tree of one message from outside is reserved before the calls, and the sum passes no
 /// limit. A call that may only answer may pass a limit that was not passed before.
-pub(crate) fn check_models(before: &Ledger, step: &Step<'_>, terms: &RunSettings) -> Option<String> {
-    let Act::Writes { .. } = step.act? else { return None };
+pub(crate) fn check_models(
+    before: &CheckLedger,
+    step: &LedgerStep<'_>,
+    terms: &RunSettings,
+) -> Option<String> {
+    let RecordAct::Writes { .. } = step.act? else { return None };
     let tag = tag::parse_entry(&step.record.body)
         .filter(|tag| tag.find_attribute("kind") == Some("model-started"))?;
     let used = before.budget_use(&step.record.thread)?.bought;
@@ -67,16 +71,16 @@ pub(crate) fn check_models(before: &Ledger, step: &Step<'_>, terms: &RunSettings
     Some(format!("its message from outside costs {} millionths, of {most} allowed", then.micros))
 }
 
-fn read_kept(tag: &Tag<'_>) -> Bought {
+fn read_kept(tag: &BodyTag<'_>) -> BoughtUse {
     let tokens = tag.read_large("reserve-tokens").unwrap_or(0);
-    Bought { tokens, micros: tag.read_micros("reserve-money").unwrap_or(0) }
+    BoughtUse { tokens, micros: tag.read_micros("reserve-money").unwrap_or(0) }
 }
 
 /// The model use of a child that its parent sees is the real use.
-pub(crate) fn check_bought(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Option<String> {
+pub(crate) fn check_bought(before: &CheckLedger, step: &LedgerStep<'_>, _: &RunSettings) -> Option<String> {
     let tag = step.core_named("thread-finished")?;
     let id = tag.find_attribute("id")?;
-    let told = Bought {
+    let told = BoughtUse {
         tokens: tag.read_large("tokens").unwrap_or(0),
         micros: tag.read_micros("money").unwrap_or(0),
     };

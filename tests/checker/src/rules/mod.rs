@@ -22,7 +22,7 @@ pub(crate) mod timers;
 pub(crate) mod views;
 pub(crate) mod waits;
 
-use crate::ledger::{Ledger, Step};
+use crate::ledger::{CheckLedger, LedgerStep};
 use crate::report::CheckFinding;
 
 /// The settings of a run that a judge may get.
@@ -68,10 +68,10 @@ impl Default for RunSettings {
 }
 
 /// A rule on single records: its name, and the function that judges.
-type OnRecord = (&'static str, fn(&Ledger, &Step<'_>, &RunSettings) -> Option<String>);
+type OnRecord = (&'static str, fn(&CheckLedger, &LedgerStep<'_>, &RunSettings) -> Option<String>);
 
 /// A rule on what is left at the end.
-type OnEnd = fn(&Ledger, &RunSettings) -> Vec<CheckFinding>;
+type OnEnd = fn(&CheckLedger, &RunSettings) -> Vec<CheckFinding>;
 
 /// The rules on single records.
 pub(crate) const ON_RECORD: &[OnRecord] = &[

@@ -1,19 +1,19 @@
 //! Checks that everything happened once, and in order.
 
 use super::RunSettings;
-use crate::ledger::{Ledger, Step, is_nudge};
-use crate::meaning::{Act, Sort};
+use crate::ledger::{CheckLedger, LedgerStep, is_nudge};
+use crate::meaning::{ItemSort, RecordAct};
 use crate::path;
 
 /// Call, turn and ordinal name one item of a thread.
-pub(crate) fn item_once(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Option<String> {
-    let Act::Item { call, turn, ordinal, .. } = step.act? else { return None };
+pub(crate) fn item_once(before: &CheckLedger, step: &LedgerStep<'_>, _: &RunSettings) -> Option<String> {
+    let RecordAct::Item { call, turn, ordinal, .. } = step.act? else { return None };
     let first = before.first_item(&step.record.thread, call, turn, ordinal)?;
     Some(format!("item {} already stands at position {first}", path::of_item(call, turn, ordinal)))
 }
 
 /// A sender's key is bound once in a thread, and opens one root.
-pub(crate) fn key_once(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Option<String> {
+pub(crate) fn key_once(before: &CheckLedger, step: &LedgerStep<'_>, _: &RunSettings) -> Option<String> {
     let record = step.record;
     let key = record.key.as_deref()?;
     if let Some(first) = before.first_key(record) {
@@ -24,17 +24,17 @@ pub(crate) fn key_once(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Opt
 }
 
 /// A call has one outcome.
-pub(crate) fn outcome_once(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Option<String> {
+pub(crate) fn outcome_once(before: &CheckLedger, step: &LedgerStep<'_>, _: &RunSettings) -> Option<String> {
     let call = step.act?.find_closed()?;
     let first = before.first_outcome(&step.record.thread, call)?;
     Some(format!("call {call} already has its outcome, at position {first}"))
 }
 
 /// An item has one answer: from the core, or the outcome of the call that it made.
-pub(crate) fn answer_once(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Option<String> {
+pub(crate) fn answer_once(before: &CheckLedger, step: &LedgerStep<'_>, _: &RunSettings) -> Option<String> {
     let act = step.act?;
     let (caller, turn, ordinal) = match act {
-        Act::Answer { caller, turn, ordinal } => (caller, turn, ordinal),
+        RecordAct::Answer { caller, turn, ordinal } => (caller, turn, ordinal),
         _ => path::split_item(act.find_closed()?)?,
     };
     let item = before.find_call(&step.record.thread, caller)?.find_item(turn, ordinal)?;
@@ -46,17 +46,18 @@ pub(crate) fn answer_once(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> 
 }
 
 /// A turn goes out when every item of the last reply has its answer, and one complete reply comes back.
-pub(crate) fn turn_due(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Option<String> {
+pub(crate) fn turn_due(before: &CheckLedger, step: &LedgerStep<'_>, _: &RunSettings) -> Option<String> {
     let act = step.act?;
-    let (Act::Item { turn, .. }
-    | Act::Takes { turn, .. }
-    | Act::DeadLetter { turn, .. }
-    | Act::Attempt { turn, .. }) = act
+    let (RecordAct::Item { turn, .. }
+    | RecordAct::Takes { turn, .. }
+    | RecordAct::DeadLetter { turn, .. }
+    | RecordAct::Attempt { turn, .. }) = act
     else {
         return None;
     };
     let call = before.call_of(step)?;
-    if let (Act::Item { ordinal, .. } | Act::Takes { ordinal, .. }, Some(first)) = (act, call.items.first())
+    if let (RecordAct::Item { ordinal, .. } | RecordAct::Takes { ordinal, .. }, Some(first)) =
+        (act, call.items.first())
         && turn == call.settled
     {
         // One reply is decided at one moment and from one state, so its items share both.
@@ -74,14 +75,14 @@ pub(crate) fn turn_due(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Opt
 }
 
 /// A call gets one notice that children run or steps are open; its next final is accepted.
-pub(crate) fn nudge_once(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Option<String> {
+pub(crate) fn nudge_once(before: &CheckLedger, step: &LedgerStep<'_>, _: &RunSettings) -> Option<String> {
     let is_second = is_nudge(step.record) && before.call_of(step)?.is_nudged;
     is_second.then(|| "a second final is answered by a word on what is open".into())
 }
 
 /// Only notes accompany a final, or refused items in a turn that may only answer.
-pub(crate) fn final_alone(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Option<String> {
-    let Act::Item { turn, sort: Sort::Final, .. } = step.act? else { return None };
+pub(crate) fn final_alone(before: &CheckLedger, step: &LedgerStep<'_>, _: &RunSettings) -> Option<String> {
+    let RecordAct::Item { turn, sort: ItemSort::Final, .. } = step.act? else { return None };
     let call = before.call_of(step)?;
     let beside = call.items.iter().filter(|item| call.settled == turn && !item.is_note);
     let is_last = call.wraps_up.is_some();
@@ -95,10 +96,14 @@ const DEATHS_OF_THE_PUMP: u32 = 5;
 
 /// Attempts at a turn ascend by one and pass no limit. The first is in the log only if it had to be
 /// recorded before it was made, so the first recorded attempt is 1 or 2.
-pub(crate) fn check_attempt(before: &Ledger, step: &Step<'_>, terms: &RunSettings) -> Option<String> {
+pub(crate) fn check_attempt(
+    before: &CheckLedger,
+    step: &LedgerStep<'_>,
+    terms: &RunSettings,
+) -> Option<String> {
     let call = before.call_of(step)?;
     match step.act? {
-        Act::Attempt { .. } => {
+        RecordAct::Attempt { .. } => {
             let Some(number) = step.core_named("attempt").and_then(|tag| tag.read_number("number")) else {
                 return Some("the record does not say which attempt it is".into());
             };
@@ -123,14 +128,14 @@ pub(crate) fn check_attempt(before: &Ledger, step: &Step<'_>, terms: &RunSetting
             let deaths = call.deaths_on_record + u32::from(counts);
             (deaths >= most).then(|| format!("attempt {number} comes after {deaths} deaths of the pump"))
         }
-        Act::Marks { .. } => {
+        RecordAct::Marks { .. } => {
             let tag = step.core_named("attempt")?;
             let is_next = u32::from(tag.find_attribute("code").is_some());
             let (number, last) = (tag.read_number("number")?, call.attempts.unwrap_or(1));
             (number != last + is_next)
                 .then(|| format!("what happens to attempt {number} is recorded after attempt {last}"))
         }
-        Act::DeadLetter { .. } => {
+        RecordAct::DeadLetter { .. } => {
             let told = step.core_named("dead-letter").and_then(|tag| tag.read_number("attempts"));
             let made = call.attempts.unwrap_or(1);
             (told != Some(made))

@@ -2,24 +2,24 @@
 //! listener is reached: an attempt that is answered after a later start, and has no new number, has outlived its pump.
 
 use super::RunSettings;
-use crate::ledger::{Ledger, Step};
-use crate::meaning::Act;
+use crate::ledger::{CheckLedger, LedgerStep};
+use crate::meaning::RecordAct;
 
 /// An attempt that outlives a pump has one reply: it is not also lost with the pump, and no second reply follows. Only
 /// attempts that were due before the start can be lost with an earlier pump, and none after a pump that said that
 /// nothing is out. No pump says that more is out than is due.
-pub(crate) fn check_outlives(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Option<String> {
+pub(crate) fn check_outlives(before: &CheckLedger, step: &LedgerStep<'_>, _: &RunSettings) -> Option<String> {
     match step.act? {
-        Act::Attempt { call, turn } if step.tells_of_a_death_of_the_pump() => {
+        RecordAct::Attempt { call, turn } if step.tells_of_a_death_of_the_pump() => {
             check_loss(before, step, call, turn)
         }
-        Act::Item { turn, .. } => second_reply(before, step, turn),
-        Act::Aside if step.record.thread == "sys" => said_out(before, step),
+        RecordAct::Item { turn, .. } => second_reply(before, step, turn),
+        RecordAct::Aside if step.record.thread == "sys" => said_out(before, step),
         _ => None,
     }
 }
 
-fn check_loss(before: &Ledger, step: &Step<'_>, path: &str, turn: u32) -> Option<String> {
+fn check_loss(before: &CheckLedger, step: &LedgerStep<'_>, path: &str, turn: u32) -> Option<String> {
     let thread = &step.record.thread;
     let reply = before.first_item(thread, path, turn, 0).or_else(|| before.first_outcome(thread, path));
     if let Some(reply) = reply {
@@ -40,14 +40,14 @@ fn check_loss(before: &Ledger, step: &Step<'_>, path: &str, turn: u32) -> Option
         .then(|| "an attempt is lost with the pump, which said that nothing was out".into())
 }
 
-fn second_reply(before: &Ledger, step: &Step<'_>, turn: u32) -> Option<String> {
+fn second_reply(before: &CheckLedger, step: &LedgerStep<'_>, turn: u32) -> Option<String> {
     let call = before.call_of(step).filter(|call| call.settled == turn)?;
     let (boot, first) = (call.outlived?, call.items.first()?);
     let is_same = (first.cause, first.time_ms) == (step.record.cause, step.record.time_ms);
     (!is_same).then(|| format!("a second reply to an attempt that outlived the start at position {boot}"))
 }
 
-fn said_out(before: &Ledger, step: &Step<'_>) -> Option<String> {
+fn said_out(before: &CheckLedger, step: &LedgerStep<'_>) -> Option<String> {
     let out = step.core_named("shutdown")?.find_attribute("out")?;
     let Some(out) = out.parse::<usize>().ok().filter(|out| *out > 0) else {
         return Some(format!("out=\"{out}\" is no number of deliveries"));

@@ -1,31 +1,31 @@
 //! Checks that nothing new goes out of a paused thread.
 
 use super::RunSettings;
-use crate::ledger::{Ledger, Step};
-use crate::meaning::Act;
+use crate::ledger::{CheckLedger, LedgerStep};
+use crate::meaning::RecordAct;
 
 /// Pauses and resumes of a thread alternate. Between the two nothing of the thread, nor of those below
 /// it, is handed out: a reply belongs to a turn that was due before, and no first attempt is made.
-pub(crate) fn check_pause(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Option<String> {
+pub(crate) fn check_pause(before: &CheckLedger, step: &LedgerStep<'_>, _: &RunSettings) -> Option<String> {
     let thread = &step.record.thread;
     match step.act? {
-        Act::Pauses => {
+        RecordAct::Pauses => {
             let first = before.find_thread(thread)?.paused?;
             Some(format!("it is paused since position {first}, and is paused again"))
         }
-        Act::Resumes => {
+        RecordAct::Resumes => {
             let is_paused = before.find_thread(thread).is_some_and(|thread| thread.paused.is_some());
             (!is_paused).then(|| "it goes on, and was not paused".into())
         }
-        Act::Attempt { .. } => {
+        RecordAct::Attempt { .. } => {
             let since = before.find_halt(thread)?;
             let number = step.core_named("attempt").and_then(|tag| tag.read_number("number"));
             (number == Some(1))
                 .then(|| format!("a first attempt is made, though all is halted since {since}"))
         }
-        Act::Item { call, turn, .. } => check_reply(before, step, call, turn),
-        Act::Takes { caller, turn, .. } => check_reply(before, step, caller, turn),
-        Act::Outcome { call } if step.record.code.as_deref() == Some("handled") => {
+        RecordAct::Item { call, turn, .. } => check_reply(before, step, call, turn),
+        RecordAct::Takes { caller, turn, .. } => check_reply(before, step, caller, turn),
+        RecordAct::Outcome { call } if step.record.code.as_deref() == Some("handled") => {
             check_reply(before, step, call, step.record.turn?)
         }
         _ => None,
@@ -33,7 +33,7 @@ pub(crate) fn check_pause(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> 
 }
 
 /// Whether a reply is to a turn that can only have been handed out after the pause.
-fn check_reply(before: &Ledger, step: &Step<'_>, path: &str, turn: u32) -> Option<String> {
+fn check_reply(before: &CheckLedger, step: &LedgerStep<'_>, path: &str, turn: u32) -> Option<String> {
     let since = before.find_halt(&step.record.thread)?;
     let call = before.find_thread(&step.record.thread)?.calls.get(path)?;
     let moved = call.moved;

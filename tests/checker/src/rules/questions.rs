@@ -1,22 +1,22 @@
 //! Checks that an item asks each question to a person, and that the answer is allowed.
 
 use super::RunSettings;
-use crate::ledger::{Call, Item, Ledger, Question, Step};
-use crate::meaning::Act;
+use crate::ledger::{CheckLedger, LedgerCall, LedgerItem, LedgerQuestion, LedgerStep};
+use crate::meaning::RecordAct;
 use crate::path;
 use crate::record::write_moment;
 
 /// A question is recorded once, after its item and before its answer, under its own id. Its answer is what a person
 /// said, which is one of the choices if there are any, or its expiry, not early; or it is withdrawn, if its call may
 /// only answer. Nothing else is answered like this.
-pub(crate) fn check_question(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Option<String> {
+pub(crate) fn check_question(before: &CheckLedger, step: &LedgerStep<'_>, _: &RunSettings) -> Option<String> {
     match step.act? {
-        Act::Questions { caller, turn, ordinal } => {
+        RecordAct::Questions { caller, turn, ordinal } => {
             let item =
                 before.find_call(&step.record.thread, caller).and_then(|call| call.find_item(turn, ordinal));
             check_asked(before, item, step, &path::of_item(caller, turn, ordinal))
         }
-        Act::Answer { caller, turn, ordinal } => {
+        RecordAct::Answer { caller, turn, ordinal } => {
             let call = before.find_call(&step.record.thread, caller)?;
             check_answer(call, call.find_item(turn, ordinal)?, step)
         }
@@ -24,7 +24,12 @@ pub(crate) fn check_question(before: &Ledger, step: &Step<'_>, _: &RunSettings) 
     }
 }
 
-fn check_asked(before: &Ledger, item: Option<&Item>, step: &Step<'_>, place: &str) -> Option<String> {
+fn check_asked(
+    before: &CheckLedger,
+    item: Option<&LedgerItem>,
+    step: &LedgerStep<'_>,
+    place: &str,
+) -> Option<String> {
     let Some(tag) = step.core_named("person-asked") else {
         return Some("the record does not say what is asked".into());
     };
@@ -37,15 +42,15 @@ fn check_asked(before: &Ledger, item: Option<&Item>, step: &Step<'_>, place: &st
         return Some(format!("question {id} does not name the item that asks it"));
     }
     match item {
-        Some(Item { is_person: true, is_answered: false, question: None, .. }) => None,
-        Some(Item { is_person: true, .. }) => {
+        Some(LedgerItem { is_person: true, is_answered: false, question: None, .. }) => None,
+        Some(LedgerItem { is_person: true, .. }) => {
             Some(format!("question {id} is asked twice, or after its answer"))
         }
         _ => Some(format!("question {id} is asked by no item")),
     }
 }
 
-fn check_answer(call: &Call, item: &Item, step: &Step<'_>) -> Option<String> {
+fn check_answer(call: &LedgerCall, item: &LedgerItem, step: &LedgerStep<'_>) -> Option<String> {
     let said = step.core_named("person-said");
     if !item.is_person {
         return said.map(|_| "a person answers what no person was asked".into());
@@ -59,7 +64,7 @@ fn check_answer(call: &Call, item: &Item, step: &Step<'_>) -> Option<String> {
                 == Some("thread.cancelled");
         return (!withdrawn).then(|| format!("question {} is answered by no person", question.id));
     };
-    let Question { id, expires, choices } = question;
+    let LedgerQuestion { id, expires, choices } = question;
     let choice = tag.find_attribute("choice");
     match tag.find_attribute("outcome") {
         Some("chosen") if tag.find_attribute("by").is_none() => {

@@ -1,16 +1,16 @@
 //! The open calls at the end of the log.
 
 use super::RunSettings;
-use crate::ledger::Ledger;
+use crate::ledger::CheckLedger;
 use crate::path;
-use crate::report::{CheckFinding, OpenCall};
+use crate::report::{CheckFinding, UnfinishedCall};
 
 /// The calls that are open, oldest first.
-pub(crate) fn open_calls(end: &Ledger) -> Vec<OpenCall> {
+pub(crate) fn open_calls(end: &CheckLedger) -> Vec<UnfinishedCall> {
     let calls =
         end.threads.iter().flat_map(|(id, thread)| thread.calls.iter().map(move |call| (id, thread, call)));
-    let mut open: Vec<OpenCall> = calls
-        .map(|(id, thread, (name, call))| OpenCall {
+    let mut open: Vec<UnfinishedCall> = calls
+        .map(|(id, thread, (name, call))| UnfinishedCall {
             thread: id.clone(),
             call: name.clone(),
             listener: call.listener.clone(),
@@ -33,11 +33,11 @@ pub(crate) fn open_calls(end: &Ledger) -> Vec<OpenCall> {
 }
 
 /// At the end of a drained run no call is open.
-pub(crate) fn check_rest(end: &Ledger, terms: &RunSettings) -> Vec<CheckFinding> {
+pub(crate) fn check_rest(end: &CheckLedger, terms: &RunSettings) -> Vec<CheckFinding> {
     if terms.running {
         return Vec::new();
     }
-    let finding = |open: OpenCall| CheckFinding {
+    let finding = |open: UnfinishedCall| CheckFinding {
         rule: "rest",
         position: open.position,
         words: open.to_string(),

@@ -1,21 +1,21 @@
 //! Checks that children begin and end as their parents saw it.
 
 use super::RunSettings;
-use crate::ledger::{Ledger, Step};
-use crate::meaning::{Act, By};
+use crate::ledger::{CheckLedger, LedgerStep};
+use crate::meaning::{OpenedThrough, RecordAct};
 use crate::record::RecordHash;
 use crate::report::CheckFinding;
 
 /// A child begins because of a spawn in its parent. The parent confirms it after its first record
 /// and before its second, and the confirmation names it and its head.
-pub(crate) fn check_spawn(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Option<String> {
+pub(crate) fn check_spawn(before: &CheckLedger, step: &LedgerStep<'_>, _: &RunSettings) -> Option<String> {
     let record = step.record;
     let child = record.thread.contains('.').then(|| before.find_thread(&record.thread)).flatten();
     match step.act {
-        Some(Act::Answer { caller, turn, ordinal }) => {
+        Some(RecordAct::Answer { caller, turn, ordinal }) => {
             check_confirmation(before, step, caller, turn, ordinal)
         }
-        Some(Act::Opens { by: By::Spawn, .. }) => check_begin(before, step),
+        Some(RecordAct::Opens { by: OpenedThrough::Spawn, .. }) => check_begin(before, step),
         _ if record.thread.contains('.') && record.seq == 1 => {
             Some("a child's first record is not the one that begins it".into())
         }
@@ -26,7 +26,7 @@ pub(crate) fn check_spawn(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> 
     }
 }
 
-fn check_begin(before: &Ledger, step: &Step<'_>) -> Option<String> {
+fn check_begin(before: &CheckLedger, step: &LedgerStep<'_>) -> Option<String> {
     let record = step.record;
     // Without a cause, the rule on causes reports it.
     let cause = record.cause?;
@@ -47,8 +47,8 @@ fn check_begin(before: &Ledger, step: &Step<'_>) -> Option<String> {
 }
 
 fn check_confirmation(
-    before: &Ledger,
-    step: &Step<'_>,
+    before: &CheckLedger,
+    step: &LedgerStep<'_>,
     caller: &str,
     turn: u32,
     ordinal: u32,
@@ -79,8 +79,8 @@ fn check_confirmation(
 }
 
 /// A parent gets one notice about each ended child, with its last head, its outcome and its answer.
-pub(crate) fn check_finish(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Option<String> {
-    let Some(Act::Inbox { call }) = step.act else { return None };
+pub(crate) fn check_finish(before: &CheckLedger, step: &LedgerStep<'_>, _: &RunSettings) -> Option<String> {
+    let Some(RecordAct::Inbox { call }) = step.act else { return None };
     let tag = step.core_named("thread-finished")?;
     let id = tag.find_attribute("id").unwrap_or_default();
     let Some((thread, child)) =
@@ -110,8 +110,8 @@ pub(crate) fn check_finish(before: &Ledger, step: &Step<'_>, _: &RunSettings) ->
 }
 
 /// Every spawn is confirmed.
-pub(crate) fn list_unconfirmed(end: &Ledger, _: &RunSettings) -> Vec<CheckFinding> {
-    let finding = |spawn: &crate::ledger::Spawn| CheckFinding {
+pub(crate) fn list_unconfirmed(end: &CheckLedger, _: &RunSettings) -> Vec<CheckFinding> {
+    let finding = |spawn: &crate::ledger::LedgerSpawn| CheckFinding {
         rule: "spawn",
         position: spawn.position,
         thread: spawn.thread.clone(),
@@ -125,13 +125,13 @@ pub(crate) fn list_unconfirmed(end: &Ledger, _: &RunSettings) -> Vec<CheckFindin
 }
 
 /// Every ended child was reported to its parent.
-pub(crate) fn list_unreported(end: &Ledger, _: &RunSettings) -> Vec<CheckFinding> {
+pub(crate) fn list_unreported(end: &CheckLedger, _: &RunSettings) -> Vec<CheckFinding> {
     let ended = end
         .threads
         .iter()
         .filter_map(|(id, thread)| Some((id, thread, thread.ended?, thread.child.as_ref()?)));
     let untold = ended.filter(|(.., child)| child.told.is_none());
-    let finding = |(id, thread, position, _): (&String, &crate::ledger::Thread, u64, _)| CheckFinding {
+    let finding = |(id, thread, position, _): (&String, &crate::ledger::LedgerThread, u64, _)| CheckFinding {
         rule: "finished",
         position,
         thread: id.clone(),

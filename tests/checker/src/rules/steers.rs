@@ -2,15 +2,15 @@
 //! afterwards.
 
 use super::RunSettings;
-use crate::ledger::{Ledger, Step};
-use crate::meaning::Act;
+use crate::ledger::{CheckLedger, LedgerStep};
+use crate::meaning::RecordAct;
 
 /// A steering message joins a child because of one item of the call that spawned it, once; one for a
 /// root comes from outside, under a key. A steering item is handled after its message has joined.
-pub(crate) fn check_steer(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Option<String> {
+pub(crate) fn check_steer(before: &CheckLedger, step: &LedgerStep<'_>, _: &RunSettings) -> Option<String> {
     match step.act? {
-        Act::Steers { .. } => check_join(before, step),
-        Act::Answer { caller, turn, ordinal } => {
+        RecordAct::Steers { .. } => check_join(before, step),
+        RecordAct::Answer { caller, turn, ordinal } => {
             let item = before.find_call(&step.record.thread, caller)?.find_item(turn, ordinal)?;
             match (item.steers, step.core_named("handled")) {
                 (Some((_, true)), Some(_)) | (None, None) => None,
@@ -23,7 +23,7 @@ pub(crate) fn check_steer(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> 
     }
 }
 
-fn check_join(before: &Ledger, step: &Step<'_>) -> Option<String> {
+fn check_join(before: &CheckLedger, step: &LedgerStep<'_>) -> Option<String> {
     let record = step.record;
     let Some((parent, _)) = record.thread.rsplit_once('.') else {
         return record.key.is_none().then(|| "a word for a root has no key".into());

@@ -2,16 +2,16 @@
 //! enough, leaves none of the others at work.
 
 use super::RunSettings;
-use crate::ledger::{Ledger, Step};
-use crate::meaning::{Act, Sort};
+use crate::ledger::{CheckLedger, LedgerStep};
+use crate::meaning::{ItemSort, RecordAct};
 use crate::path;
 use crate::record::RecordHash;
 
 /// The takers of an item count from 0, all differ, and all get the same bytes on the same terms. When one
 /// gives the answer that is enough, the calls to the others are closed before it.
-pub(crate) fn check_takers(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Option<String> {
+pub(crate) fn check_takers(before: &CheckLedger, step: &LedgerStep<'_>, _: &RunSettings) -> Option<String> {
     match step.act? {
-        Act::Takes { caller, turn, ordinal, call, to, first_is_enough } => {
+        RecordAct::Takes { caller, turn, ordinal, call, to, first_is_enough } => {
             let number = path::find_taker(call)?;
             let item = before.find_call(&step.record.thread, caller)?.find_item(turn, ordinal);
             let name = path::of_item(caller, turn, ordinal);
@@ -48,10 +48,10 @@ pub(crate) fn check_takers(before: &Ledger, step: &Step<'_>, _: &RunSettings) ->
 
 /// Whether that is surely an answer and not a failure. A listener's own report may be a failure: this judge
 /// does not read its bytes.
-fn is_enough(act: Act<'_>, step: &Step<'_>) -> bool {
+fn is_enough(act: RecordAct<'_>, step: &LedgerStep<'_>) -> bool {
     let is_report = || step.record.body.windows(b"final-report".len()).any(|part| part == b"final-report");
     match act {
-        Act::Item { sort: Sort::Final, .. } => !is_report(),
+        RecordAct::Item { sort: ItemSort::Final, .. } => !is_report(),
         _ => step.record.code.as_deref() == Some("handled"),
     }
 }

@@ -1,10 +1,10 @@
 //! Checks that timers are set, fire and end as the log says.
 
 use super::RunSettings;
-use crate::ledger::{Call, Firing, Ledger, Step, Thread, Timer};
-use crate::meaning::{Act, By};
+use crate::ledger::{CheckLedger, LedgerCall, LedgerFiring, LedgerStep, LedgerThread, LedgerTimer};
+use crate::meaning::{OpenedThrough, RecordAct};
 use crate::path;
-use crate::tag::Tag;
+use crate::tag::BodyTag;
 
 /// The shortest span of a timer.
 const LEAST_MS: u64 = 1_000;
@@ -12,24 +12,24 @@ const LEAST_MS: u64 = 1_000;
 /// The answer to its item sets or cancels a timer. It fires in its call or, once that call is over, into a new top
 /// call of its root; never before it is due, and not again before a turn has shown its last firing. It is
 /// cancelled with its call, unless that is a root's top call.
-pub(crate) fn check_timer(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Option<String> {
+pub(crate) fn check_timer(before: &CheckLedger, step: &LedgerStep<'_>, _: &RunSettings) -> Option<String> {
     let act = step.act?;
     let thread = before.find_thread(&step.record.thread);
     if let Some(closes) = act.find_closed() {
         return find_left(thread?, closes).map(|id| format!("timer {id} of call {closes} is still set"));
     }
     match act {
-        Act::Answer { caller, turn, ordinal } => {
+        RecordAct::Answer { caller, turn, ordinal } => {
             let call = thread?.calls.get(caller)?;
             check_answer(thread?, call, step, turn, ordinal)
         }
-        Act::Fires { call } => check_firing(thread?, step, call, false),
-        Act::Opens { call, by: By::Timer, .. } => match thread {
+        RecordAct::Fires { call } => check_firing(thread?, step, call, false),
+        RecordAct::Opens { call, by: OpenedThrough::Timer, .. } => match thread {
             None => Some("a timer opens a thread".into()),
             Some(thread) => check_firing(thread, step, call, true),
         },
-        Act::Opens { by: By::Tell, .. } => check_notice(thread, step),
-        Act::Unset { call } => {
+        RecordAct::Opens { by: OpenedThrough::Tell, .. } => check_notice(thread, step),
+        RecordAct::Unset { call } => {
             let Some(id) = step.core_named("timer-cancelled").and_then(|tag| tag.find_attribute("id")) else {
                 return Some("the record does not say which timer is cancelled".into());
             };
@@ -42,14 +42,14 @@ pub(crate) fn check_timer(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> 
 
 /// Whether the time of a message is over: then its timers open nothing more, those that its calls left are cancelled,
 /// and a call that has not begun ends.
-pub(crate) fn is_out_of_time(thread: &Thread, budget_use: u32) -> bool {
+pub(crate) fn is_out_of_time(thread: &LedgerThread, budget_use: u32) -> bool {
     let said = thread.clocks.get(&budget_use.to_string());
     said.is_some_and(|said| said.used_ms >= said.limit_ms)
 }
 
 /// A timer that a closing call would leave behind. A timer that has fired may be over.
-fn find_left<'t>(thread: &'t Thread, closes: &str) -> Option<&'t str> {
-    let keeps = |timer: &Timer| thread.child.is_none() && path::is_top(&timer.call);
+fn find_left<'t>(thread: &'t LedgerThread, closes: &str) -> Option<&'t str> {
+    let keeps = |timer: &LedgerTimer| thread.child.is_none() && path::is_top(&timer.call);
     let left = thread
         .timers
         .iter()
@@ -57,7 +57,13 @@ fn find_left<'t>(thread: &'t Thread, closes: &str) -> Option<&'t str> {
     left.map(|(id, _)| id.as_str())
 }
 
-fn check_answer(thread: &Thread, call: &Call, step: &Step<'_>, turn: u32, ordinal: u32) -> Option<String> {
+fn check_answer(
+    thread: &LedgerThread,
+    call: &LedgerCall,
+    step: &LedgerStep<'_>,
+    turn: u32,
+    ordinal: u32,
+) -> Option<String> {
     let item = call.find_item(turn, ordinal)?;
     let (set, cancelled) = (step.core_named("timer-set"), step.core_named("timer-cancelled"));
     match (item.sets.is_some(), item.is_cancel, set, cancelled) {
@@ -81,7 +87,7 @@ fn check_answer(thread: &Thread, call: &Call, step: &Step<'_>, turn: u32, ordina
     }
 }
 
-fn check_firing(thread: &Thread, step: &Step<'_>, call: &str, opens: bool) -> Option<String> {
+fn check_firing(thread: &LedgerThread, step: &LedgerStep<'_>, call: &str, opens: bool) -> Option<String> {
     let Some(tag) = step.core_named("timer-fired") else { return Some("no timer fires in it".into()) };
     let id = tag.find_attribute("id").unwrap_or_default();
     let Some(timer) = thread.timers.get(id) else { return Some(format!("timer {id} fires and is not set")) };
@@ -101,7 +107,7 @@ fn check_firing(thread: &Thread, step: &Step<'_>, call: &str, opens: bool) -> Op
     if !opens && timer.call != call {
         return Some(format!("timer {id} was set by call {}, and fires in another", timer.call));
     }
-    if let Some(Firing { call, settled }) = &timer.fired {
+    if let Some(LedgerFiring { call, settled }) = &timer.fired {
         let is_shown =
             thread.calls.get(call).is_none_or(|now| settled.is_some_and(|then| now.settled > then));
         if !is_shown {
@@ -113,7 +119,7 @@ fn check_firing(thread: &Thread, step: &Step<'_>, call: &str, opens: bool) -> Op
 
 /// News of an outcome is about a call that a timer opened and that is still open: it closes in the same commit.
 /// The news names the timer and the listener of that call.
-fn check_notice(thread: Option<&Thread>, step: &Step<'_>) -> Option<String> {
+fn check_notice(thread: Option<&LedgerThread>, step: &LedgerStep<'_>) -> Option<String> {
     let Some(tag) = step.core_named("timer-finished") else {
         return Some("it tells of no outcome of a timer".into());
     };
@@ -130,7 +136,13 @@ fn check_notice(thread: Option<&Thread>, step: &Step<'_>) -> Option<String> {
 
 /// A firing that is early by its own time must say that the clock was set back. A firing that a call got but never
 /// showed opens another call before its next moment.
-fn check_early(timer: &Timer, tag: &Tag<'_>, id: &str, time_ms: u64, opens: bool) -> Option<String> {
+fn check_early(
+    timer: &LedgerTimer,
+    tag: &BodyTag<'_>,
+    id: &str,
+    time_ms: u64,
+    opens: bool,
+) -> Option<String> {
     let told_and_lost = opens && timer.fired.as_ref().is_some_and(|fired| fired.settled.is_some());
     let is_early = time_ms < timer.due_ms;
     match (is_early, tag.find_attribute("clock") == Some("set-back")) {

@@ -1,14 +1,14 @@
 //! Checks that what a call sees of its own view is possible. The messages of a view are not known here.
 
 use super::RunSettings;
-use crate::ledger::{Ledger, Step};
-use crate::meaning::Act;
-use crate::tag::Tag;
+use crate::ledger::{CheckLedger, LedgerStep};
+use crate::meaning::RecordAct;
+use crate::tag::BodyTag;
 
 /// The answer to a clear is what it cleared, the answer to a recall is what it read, and nothing else has
 /// such an answer. No message is cleared twice, something always stays, and a part of a text is within it.
-pub(crate) fn check_view(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Option<String> {
-    let Act::Answer { caller, turn, ordinal } = step.act? else { return None };
+pub(crate) fn check_view(before: &CheckLedger, step: &LedgerStep<'_>, _: &RunSettings) -> Option<String> {
+    let RecordAct::Answer { caller, turn, ordinal } = step.act? else { return None };
     let call = before.find_call(&step.record.thread, caller)?;
     let item = call.find_item(turn, ordinal)?;
     match (step.core_named("context-cleared"), item.is_clear) {
@@ -25,7 +25,7 @@ pub(crate) fn check_view(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> O
     }
 }
 
-fn check_clear(tag: &Tag<'_>, before: u64) -> Option<String> {
+fn check_clear(tag: &BodyTag<'_>, before: u64) -> Option<String> {
     let (Some(kept), Some(from), Some(to)) =
         (tag.read_large("kept_messages"), tag.read_large("from_seq"), tag.read_large("to_seq"))
     else {
@@ -41,7 +41,7 @@ fn check_clear(tag: &Tag<'_>, before: u64) -> Option<String> {
     (!is_hash).then(|| "what was cleared has no digest".into())
 }
 
-fn check_recall(tag: &Tag<'_>) -> Option<String> {
+fn check_recall(tag: &BodyTag<'_>) -> Option<String> {
     let (Some(from), Some(to)) = (tag.read_large("from_seq"), tag.read_large("to_seq")) else {
         return Some("a recall counts nothing".into());
     };

@@ -2,13 +2,13 @@
 //! reported.
 
 use super::RunSettings;
-use crate::ledger::{Ledger, Step};
-use crate::meaning::Act;
+use crate::ledger::{CheckLedger, LedgerStep};
+use crate::meaning::RecordAct;
 
 /// The answer to a wait is its end and nothing else, and nothing else has such an answer. Its end
 /// counts no more than there is; it is done only with a finished child, or with none open.
-pub(crate) fn check_wait(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Option<String> {
-    let Act::Answer { caller, turn, ordinal } = step.act? else { return None };
+pub(crate) fn check_wait(before: &CheckLedger, step: &LedgerStep<'_>, _: &RunSettings) -> Option<String> {
+    let RecordAct::Answer { caller, turn, ordinal } = step.act? else { return None };
     let call = before.find_call(&step.record.thread, caller)?;
     let item = call.find_item(turn, ordinal)?;
     let tag = step.core_named("await-over");
@@ -54,8 +54,8 @@ pub(crate) fn check_wait(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> O
 }
 
 /// A call that ends a child gets the answer once the child has ended, and for no other child.
-pub(crate) fn check_end(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Option<String> {
-    let Act::Answer { caller, turn, ordinal } = step.act? else { return None };
+pub(crate) fn check_end(before: &CheckLedger, step: &LedgerStep<'_>, _: &RunSettings) -> Option<String> {
+    let RecordAct::Answer { caller, turn, ordinal } = step.act? else { return None };
     let call = before.find_call(&step.record.thread, caller)?;
     let item = call.find_item(turn, ordinal)?;
     let tag = step.core_named("thread-cancelled");

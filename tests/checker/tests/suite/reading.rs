@@ -4,7 +4,7 @@ use rusqlite::Connection;
 use systole_checker::history::ClientHistory;
 use systole_checker::log::LogSnapshot;
 use systole_checker::record::{
-    LAST_MOMENT_MS, LogLine, RecordHash, RecordId, Seal, head_after, head_zero, write_moment,
+    LAST_MOMENT_MS, LogLine, PartHash, RecordHash, RecordId, head_after, head_zero, write_moment,
 };
 
 use crate::book::{SealedBook, fresh_path};
@@ -30,7 +30,7 @@ fn hashes_are_those_of_the_format() {
         time_ms: 1_795_158_000_007,
         config: RecordHash([1; 32]),
         code: Some("note".into()),
-        seal: Seal::Salt([9; 16]),
+        seal: PartHash::Salt([9; 16]),
         values: Vec::new(),
         head: RecordHash([0; 32]),
         body: b"<a>\xc3\xa9</a>".to_vec(),

@@ -11,7 +11,9 @@ use std::collections::HashMap;
 
 use systole_core::types::codes::Code;
 use systole_core::types::composition::GatherRule;
-use systole_core::types::flow::{Admitted, Found, JudgedContent, JudgedItem, PayloadKind, Refused, Verdict};
+use systole_core::types::flow::{
+    Admitted, FoundAnswer, JudgedContent, JudgedItem, PayloadKind, Refused, Verdict,
+};
 use systole_core::types::ids::{CallPath, Name, ThreadId};
 use systole_core::types::ports::Delivery;
 use systole_core::types::refusal::Refusal;
@@ -40,7 +42,7 @@ pub(crate) enum Thing {
     ForThread(String, Payload),
     /// A steering payload that the addressee accepts, if the thread is a child of one of its callers.
     Steers(String, Name, Payload),
-    Primitive(Found, Payload),
+    Primitive(FoundAnswer, Payload),
     /// A payload that several accept.
     ForEach(GatherRule, Vec<Name>, Payload),
 }
@@ -56,7 +58,7 @@ impl Thing {
             Thing::Call(to, payload) => admitted(PayloadKind::For(to.clone()), payload),
             Thing::Spawn { label, to, initial, spawn } => {
                 let initial = initial.bytes().clone();
-                let found = Found::Child { label: label.clone(), to: to.clone(), initial };
+                let found = FoundAnswer::Child { label: label.clone(), to: to.clone(), initial };
                 admitted(PayloadKind::Primitive(found), spawn)
             }
             Thing::Refused(payload) => {

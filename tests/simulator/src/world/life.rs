@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use systole_carriers::leases::LeaseTable;
-use systole_core::pump::engine::{Engine, LogAnswer, Lookup, Ports, PumpInput, kept_listeners};
+use systole_core::pump::engine::{Engine, EnginePorts, LogAnswer, LogLookup, PumpInput, kept_listeners};
 use systole_core::pump::state::{CompositionBook, PendingItem};
 use systole_core::pump::view::BegunViews;
 use systole_core::pump::wake::{self, RecoveredLog};
@@ -25,7 +25,7 @@ pub(super) struct Life {
     pub(super) engine: Engine,
     pub(super) leases: Arc<LeaseTable>,
     pub(super) scribe: Option<Scribe>,
-    pub(super) lookups: Line<Lookup>,
+    pub(super) lookups: Line<LogLookup>,
     pub(super) answers: Line<LogAnswer>,
     /// Views that its reader has begun.
     pub(super) begun: BegunViews,
@@ -68,7 +68,7 @@ impl World {
         recovered.state.book = self.opened_book();
         let leases = Arc::new(LeaseTable::default());
         let outside = &self.outside;
-        let ports = Ports {
+        let ports = EnginePorts {
             clock: outside.clone(),
             seeds: outside.clone(),
             tokens: outside.clone(),

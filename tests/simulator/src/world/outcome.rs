@@ -6,7 +6,7 @@ use std::fmt;
 
 use sha2::{Digest as _, Sha256};
 
-use systole_checker::record::{RecordHash, RecordId, Seal};
+use systole_checker::record::{PartHash, RecordHash, RecordId};
 use systole_checker::{RunSettings, check_records};
 use systole_core::types::body_parts::PartSeal;
 use systole_core::types::ports::{LogReader as _, Position};
@@ -102,10 +102,10 @@ impl World {
     }
 }
 
-fn as_read_seal(seal: &PartSeal) -> Seal {
+fn as_read_seal(seal: &PartSeal) -> PartHash {
     match seal {
-        PartSeal::Kept(salt) => Seal::Salt(*salt),
-        PartSeal::Erased(hash) => Seal::Commitment(RecordHash(hash.0)),
+        PartSeal::Kept(salt) => PartHash::Salt(*salt),
+        PartSeal::Erased(hash) => PartHash::Commitment(RecordHash(hash.0)),
     }
 }
 

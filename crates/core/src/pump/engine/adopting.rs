@@ -21,7 +21,7 @@ use crate::types::time::Millis;
 pub(super) const DIED_WITH_PUMP: &str = "the pump stopped while the delivery may have been out";
 
 /// A delivery that a worker may still have.
-struct Adopted {
+struct AdoptedTurn {
     lease: Arc<Lease>,
     work: ReadyTurn,
     /// The moment after which it may have been handed over first.
@@ -34,15 +34,15 @@ struct Adopted {
 
 /// The deliveries of earlier lives of the pump that this one has not handed over itself.
 #[derive(Default)]
-pub(super) struct Elsewhere {
-    adopted: FastMap<LeaseToken, Adopted>,
+pub(super) struct TurnsElsewhere {
+    adopted: FastMap<LeaseToken, AdoptedTurn>,
     by_call: FastMap<(ThreadId, CallPath), LeaseToken>,
     /// Those that no carrier has looked for yet, in the order in which they became ready.
     unseen: FastMap<Name, VecDeque<LeaseToken>>,
 }
 
-impl Elsewhere {
-    fn put(&mut self, adopted: Adopted) {
+impl TurnsElsewhere {
+    fn put(&mut self, adopted: AdoptedTurn) {
         let (token, id) = (adopted.lease.token.clone(), &adopted.lease.id);
         self.by_call.insert((id.thread.clone(), id.call.clone()), token.clone());
         self.unseen.entry(adopted.lease.listener.clone()).or_default().push_back(token.clone());
@@ -61,7 +61,7 @@ impl Elsewhere {
 
     /// Its carrier says that it is gone, or that it will not be answered.
     pub(super) fn remove_lease(&mut self, token: &LeaseToken) -> Option<Arc<Lease>> {
-        let Adopted { lease, .. } = self.adopted.remove(token)?;
+        let AdoptedTurn { lease, .. } = self.adopted.remove(token)?;
         self.by_call.remove(&(lease.id.thread.clone(), lease.id.call.clone()));
         Some(lease)
     }
@@ -80,7 +80,7 @@ impl Elsewhere {
         }
     }
 
-    fn of_call(&self, thread: &ThreadId, call: &CallPath) -> Option<&Adopted> {
+    fn of_call(&self, thread: &ThreadId, call: &CallPath) -> Option<&AdoptedTurn> {
         if self.by_call.is_empty() {
             return None;
         }
@@ -164,7 +164,7 @@ impl Engine {
             let lost = (!is_surely_elsewhere).then(|| DIED_WITH_PUMP.to_owned());
             self.ports.leases.put_lease(lease.clone());
             self.ports.carrier.expect_reply(&lease);
-            self.elsewhere.put(Adopted { lease, work, since, is_found: false, lost });
+            self.elsewhere.put(AdoptedTurn { lease, work, since, is_found: false, lost });
         }
     }
 

@@ -18,7 +18,7 @@ use crate::types::record::{MessageRole, Record, RecordCode};
 use crate::types::refusal::Refusal;
 
 /// An effect, and the index of its record in the batch if an asker waits for the position.
-type Pending = (Effect, Option<usize>);
+type PendingEffect = (Effect, Option<usize>);
 
 /// When this many bytes wait for the writer, the pump takes nothing more in. Listeners and askers wait
 /// for answers, so they send far less than this while a commit runs. Only a flood of documents that
@@ -30,14 +30,14 @@ pub(super) const RECORD_BYTES: usize = 512;
 
 /// What waits for the writer.
 #[derive(Default)]
-pub(super) struct Filling {
+pub(super) struct BatchDraft {
     pub(super) batch: LogBatch,
-    pub(super) effects: Vec<Pending>,
+    pub(super) effects: Vec<PendingEffect>,
     bytes: usize,
     checkpoint: bool,
 }
 
-impl Filling {
+impl BatchDraft {
     /// Adds a record.
     pub(super) fn add_record(&mut self, record: Arc<Record>) {
         self.bytes += record.body.len() + RECORD_BYTES;
@@ -56,13 +56,13 @@ impl Filling {
 }
 
 /// What is still needed of the batch after the writer has it.
-pub(super) struct Writing {
+pub(super) struct BatchWriting {
     records: usize,
     settles_a_turn: bool,
     ends_a_child: bool,
     /// Threads whose row is in the batch, with the seq of the last record folded into the row.
     rows: Vec<(ThreadId, u64)>,
-    effects: Vec<Pending>,
+    effects: Vec<PendingEffect>,
 }
 
 /// Effects whose records are on disk. Only the writer's confirmation creates one.
@@ -110,7 +110,7 @@ impl Engine {
         if ends_a_child {
             self.ports.steps.note_step(PumpStep::ChildEnding);
         }
-        self.writing = Some(Writing {
+        self.writing = Some(BatchWriting {
             records: batch.records.len(),
             settles_a_turn: batch.records.iter().any(|r| r.header.ordinal.is_some()),
             ends_a_child,
@@ -155,7 +155,7 @@ impl Engine {
     }
 
     fn finish_commit(&mut self, last: Position) {
-        let Some(Writing { records, settles_a_turn, ends_a_child, rows, effects }) = self.writing.take()
+        let Some(BatchWriting { records, settles_a_turn, ends_a_child, rows, effects }) = self.writing.take()
         else {
             return;
         };
@@ -240,7 +240,7 @@ fn is_news_of_a_child(record: &Record) -> bool {
 }
 
 /// Removes the effects that answer someone who waits, and returns their tickets.
-fn take_tickets(effects: &mut Vec<Pending>) -> Vec<Ticket> {
+fn take_tickets(effects: &mut Vec<PendingEffect>) -> Vec<Ticket> {
     let mut waiting = Vec::new();
     effects.retain(|(effect, _)| match effect {
         Effect::Receipt { ticket, .. }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::adopting::{DIED_WITH_PUMP, may_be_out};
 use super::commit::RECORD_BYTES;
 use super::waiting_out::waits_without_slot;
-use super::{Engine, Lookup, Recorded};
+use super::{Engine, LogLookup, Recorded};
 use crate::pump::dispatch_queue::TimeRuns;
 use crate::pump::event::{Effect, EventKind, LostAttempt, ReadyTurn};
 use crate::pump::turn_records;
@@ -24,13 +24,13 @@ const FRESH_BYTES: usize = 32 << 20;
 
 /// Recent records; the oldest are dropped first.
 #[derive(Default)]
-pub(super) struct Fresh {
+pub(super) struct FreshRecords {
     records: FastMap<(ThreadId, u64), Arc<Record>>,
     order: VecDeque<(ThreadId, u64)>,
     bytes: usize,
 }
 
-impl Fresh {
+impl FreshRecords {
     /// Keeps a record that was just made; each is put once.
     pub(super) fn put(&mut self, record: Arc<Record>) {
         let key = (record.header.thread.clone(), record.header.seq);
@@ -235,7 +235,7 @@ impl Engine {
             }
             None if looked.is_none() => {
                 let seqs = turn_records::list_shown(call);
-                self.lookups.push_back(Lookup::Records { work: work.clone(), seqs });
+                self.lookups.push_back(LogLookup::Records { work: work.clone(), seqs });
             }
             None => {
                 let words = "a record that this turn shows cannot be read";

@@ -1,7 +1,7 @@
 //! What is held back: payloads that wait for a person until they expire, and work of paused threads,
 //! which is laid aside until the threads are resumed.
 
-use super::{Engine, Lookup};
+use super::{Engine, LogLookup};
 use crate::pump::event::{Effect, EventKind, LostAttempt, ReadyTurn};
 use crate::pump::pausing::find_halt;
 use crate::types::composition::OnUnknown;
@@ -10,7 +10,7 @@ use crate::types::person::PersonRequestId;
 
 /// A request to a person that expires unless a person answers first.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) struct Overdue {
+pub(super) struct OverdueRequest {
     request: PersonRequestId,
     thread: ThreadId,
     place: CallPath,
@@ -42,13 +42,13 @@ impl Engine {
         // announced.
         let left_ms = at.count_since(self.now()).min(most_ms);
         let tick = self.ticks().add_ms(left_ms);
-        self.expiries.put(tick, Overdue { request, thread, place });
+        self.expiries.put(tick, OverdueRequest { request, thread, place });
     }
 
     /// Ends the requests that have waited for a person too long.
     pub(super) fn expire_requests(&mut self) {
         let now = self.ticks();
-        while let Some((_, Overdue { request, thread, place })) = self.expiries.take_due(now) {
+        while let Some((_, OverdueRequest { request, thread, place })) = self.expiries.take_due(now) {
             self.take_event(EventKind::Expired { thread, place, request });
         }
     }
@@ -59,7 +59,7 @@ impl Engine {
         let Some(seq) = self.shown_to_a_person(&lost) else { return self.take_event(EventKind::Lost(lost)) };
         match self.fresh.get(&lost.id.thread, seq) {
             Some(request) => self.take_event(EventKind::Lost(LostAttempt { request: Some(request), ..lost })),
-            None => self.lookups.push_back(Lookup::Request { lost, seq }),
+            None => self.lookups.push_back(LogLookup::Request { lost, seq }),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use systole_wire::ask::PumpQuestion;
 
-use super::{Engine, LogAnswer, Lookup, WriteReport};
+use super::{Engine, LogAnswer, LogLookup, WriteReport};
 use crate::pump::event::{BoundKey, ClientOrder, Effect, EventKind, LostAttempt, PumpNotice};
 use crate::pump::wheel::DueTimer;
 use crate::rules::core_payload::{self, AttemptState};
@@ -189,7 +189,7 @@ impl Engine {
         let absent = order.thread().filter(|id| !is_here(id)).cloned();
         match absent {
             _ if self.stalled.is_some() => self.turn_away(order.asker().0),
-            Some(thread) => self.park_input(Lookup::Line(thread), PumpInput::Ordered(order)),
+            Some(thread) => self.park_input(LogLookup::Line(thread), PumpInput::Ordered(order)),
             None => self.take_event(EventKind::Ordered(order)),
         }
     }
@@ -205,7 +205,7 @@ impl Engine {
         // A refused message concerns a thread too: its refusal is recorded there if the thread is alive.
         let lookup = match &asked.thread {
             // A thread that is in memory now is still there when the answer comes, because an input waits for it.
-            Some(thread) => Lookup::Key {
+            Some(thread) => LogLookup::Key {
                 line: !self.has_line(thread),
                 thread: thread.clone(),
                 client: asked.client.clone(),
@@ -221,7 +221,7 @@ impl Engine {
                 if known.is_some_and(|o| o.sender == asked.client && o.key.as_ref() == Some(&asked.key)) {
                     return self.take_event(EventKind::Asked { asked, bound: None });
                 }
-                Lookup::Root { organism, client: asked.client.clone(), key: asked.key.clone() }
+                LogLookup::Root { organism, client: asked.client.clone(), key: asked.key.clone() }
             }
         };
         self.park_input(lookup, PumpInput::Asked(asked));
@@ -259,7 +259,7 @@ impl Engine {
         } else if self.has_line(&thread) && !(is_last && self.has_parked_word(&thread.stem(), &token)) {
             self.take_event(EventKind::Replied(judged));
         } else if is_last || judged.said.waits_for().is_some() || judged.ticket.is_some() {
-            self.park_input(Lookup::Line(thread), PumpInput::Judged(judged));
+            self.park_input(LogLookup::Line(thread), PumpInput::Judged(judged));
         }
     }
 
@@ -285,7 +285,7 @@ impl Engine {
                 self.take_event(EventKind::Noticed(PumpNotice::Throttled(telling)));
             } else {
                 self.park_input(
-                    Lookup::Line(telling.place.clone()),
+                    LogLookup::Line(telling.place.clone()),
                     PumpInput::Noticed(PumpNotice::Throttled(telling)),
                 );
             }

@@ -14,7 +14,7 @@ use crate::types::record::Record;
 
 /// A question to the log.
 #[derive(Clone, Debug)]
-pub enum Lookup {
+pub enum LogLookup {
     /// A thread and, if it has ended, its ancestors up to the first living one.
     Line(ThreadId),
     /// The root of a client's key, and the roots whose ids collide with it.
@@ -69,16 +69,18 @@ pub enum Lookup {
     },
 }
 
-impl Lookup {
+impl LogLookup {
     /// The stem under which inputs are parked until the answer comes.
     pub(super) fn stem(&self) -> ThreadId {
         match self {
-            Lookup::Line(thread) | Lookup::Key { thread, .. } | Lookup::Timer { thread, .. } => thread.stem(),
-            Lookup::Root { organism, client, key } => ThreadId::new_root(organism, client, key, 12),
-            Lookup::View { whose, .. } => whose.thread.stem(),
-            Lookup::Records { work, .. } => work.id.thread.stem(),
-            Lookup::Journal(recall) => recall.lease.id.thread.stem(),
-            Lookup::Request { lost, .. } => lost.id.thread.stem(),
+            LogLookup::Line(thread) | LogLookup::Key { thread, .. } | LogLookup::Timer { thread, .. } => {
+                thread.stem()
+            }
+            LogLookup::Root { organism, client, key } => ThreadId::new_root(organism, client, key, 12),
+            LogLookup::View { whose, .. } => whose.thread.stem(),
+            LogLookup::Records { work, .. } => work.id.thread.stem(),
+            LogLookup::Journal(recall) => recall.lease.id.thread.stem(),
+            LogLookup::Request { lost, .. } => lost.id.thread.stem(),
         }
     }
 }
@@ -86,12 +88,12 @@ impl Lookup {
 /// What the log answered.
 #[derive(Debug)]
 pub struct LogAnswer {
-    pub(super) lookup: Lookup,
-    pub(super) found: Result<Found, LogFault>,
+    pub(super) lookup: LogLookup,
+    pub(super) found: Result<FoundInLog, LogFault>,
 }
 
 #[derive(Debug)]
-pub(super) enum Found {
+pub(super) enum FoundInLog {
     Threads(Vec<Thread>, Option<BoundKey>),
     Timer(Option<Thread>, Option<Arc<Record>>),
     View(ReadResults),

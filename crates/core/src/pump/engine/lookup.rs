@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
-use super::looked_up::{Found, LogAnswer, Lookup};
+use super::looked_up::{FoundInLog, LogAnswer, LogLookup};
 use super::{Engine, PumpInput, recalling};
 use crate::pump::event::{BoundKey, Effect, EventKind, JournalRecall, LostAttempt, ReadyTurn};
 use crate::pump::state::Thread;
@@ -24,35 +24,41 @@ pub(super) const AGAIN_MS: u64 = 10_000;
 
 /// Answers a question from the log, with views that were begun earlier. Blocks: call it only where reading
 /// may block.
-pub fn answer_lookup(reader: &dyn LogReader, begun: &mut BegunViews, lookup: Lookup) -> LogAnswer {
+pub fn answer_lookup(reader: &dyn LogReader, begun: &mut BegunViews, lookup: LogLookup) -> LogAnswer {
     let found = read_lookup(reader, begun, &lookup);
     LogAnswer { lookup, found }
 }
 
-fn read_lookup(reader: &dyn LogReader, begun: &mut BegunViews, lookup: &Lookup) -> Result<Found, LogFault> {
+fn read_lookup(
+    reader: &dyn LogReader,
+    begun: &mut BegunViews,
+    lookup: &LogLookup,
+) -> Result<FoundInLog, LogFault> {
     match lookup {
-        Lookup::Line(thread) => Ok(Found::Threads(wake::wake_line(reader, thread)?, None)),
-        Lookup::Root { organism, client, key } => {
-            Ok(Found::Threads(wake::wake_root(reader, organism, client, key)?, None))
+        LogLookup::Line(thread) => Ok(FoundInLog::Threads(wake::wake_line(reader, thread)?, None)),
+        LogLookup::Root { organism, client, key } => {
+            Ok(FoundInLog::Threads(wake::wake_root(reader, organism, client, key)?, None))
         }
-        Lookup::Key { thread, client, key, line } => {
+        LogLookup::Key { thread, client, key, line } => {
             let bound = reader.by_key(thread, client, key)?.map(|(_, record)| bind_key(&record));
             let threads = if *line { wake::wake_line(reader, thread)? } else { Vec::new() };
-            Ok(Found::Threads(threads, bound))
+            Ok(FoundInLog::Threads(threads, bound))
         }
-        Lookup::Timer { thread, set } => {
+        LogLookup::Timer { thread, set } => {
             let record = reader.of_thread(thread, *set, 1)?.pop().map(|(_, record)| Arc::new(record));
-            Ok(Found::Timer(wake::wake_thread(reader, thread)?, record))
+            Ok(FoundInLog::Timer(wake::wake_thread(reader, thread)?, record))
         }
-        Lookup::View { whose, wanted } => Ok(Found::View(view::read_requests(reader, begun, whose, wanted)?)),
-        Lookup::Records { work, seqs } => read_records(reader, &work.id.thread, seqs),
-        Lookup::Journal(recall) => read_journal(reader, recall),
-        Lookup::Request { lost, seq } => read_records(reader, &lost.id.thread, &[*seq]),
+        LogLookup::View { whose, wanted } => {
+            Ok(FoundInLog::View(view::read_requests(reader, begun, whose, wanted)?))
+        }
+        LogLookup::Records { work, seqs } => read_records(reader, &work.id.thread, seqs),
+        LogLookup::Journal(recall) => read_journal(reader, recall),
+        LogLookup::Request { lost, seq } => read_records(reader, &lost.id.thread, &[*seq]),
     }
 }
 
-fn read_records(reader: &dyn LogReader, thread: &ThreadId, seqs: &[u64]) -> Result<Found, LogFault> {
-    Ok(Found::Records(by_place(reader, thread, seqs)?))
+fn read_records(reader: &dyn LogReader, thread: &ThreadId, seqs: &[u64]) -> Result<FoundInLog, LogFault> {
+    Ok(FoundInLog::Records(by_place(reader, thread, seqs)?))
 }
 
 fn by_place(
@@ -68,10 +74,10 @@ fn by_place(
     Ok(records)
 }
 
-fn read_journal(reader: &dyn LogReader, recall: &JournalRecall) -> Result<Found, LogFault> {
+fn read_journal(reader: &dyn LogReader, recall: &JournalRecall) -> Result<FoundInLog, LogFault> {
     let records = by_place(reader, &recall.lease.id.thread, &recall.seqs)?;
     let with_words = |outcome| view::with_words(reader, outcome);
-    Ok(Found::Journal(recalling::make_page(recall, &records, with_words)?))
+    Ok(FoundInLog::Journal(recalling::make_page(recall, &records, with_words)?))
 }
 
 fn bind_key(record: &Record) -> BoundKey {
@@ -91,7 +97,7 @@ fn bind_key(record: &Record) -> BoundKey {
 
 impl Engine {
     /// Parks an input until its question is answered. Inputs that are already parked stay before it.
-    pub(super) fn park_input(&mut self, lookup: Lookup, input: PumpInput) {
+    pub(super) fn park_input(&mut self, lookup: LogLookup, input: PumpInput) {
         self.parked.entry(lookup.stem()).or_default().push_back(input);
         self.lookups.push_back(lookup);
     }
@@ -99,35 +105,35 @@ impl Engine {
     pub(super) fn take_answer(&mut self, answered: LogAnswer) {
         let LogAnswer { lookup, found } = answered;
         match (found, lookup) {
-            (_, Lookup::Records { work, .. }) if self.stopping => {
+            (_, LogLookup::Records { work, .. }) if self.stopping => {
                 self.dispatch_queue.free_slot(&work.listener)
             }
             // The records were asked for before the pause, but nothing has gone out, except what a worker on another
             // machine has since an earlier life: its time runs.
-            (_, Lookup::Records { work, .. })
+            (_, LogLookup::Records { work, .. })
                 if self.is_paused(&work.id.thread)
                     && !self.elsewhere.is_found(&work.id.thread, &work.id.call) =>
             {
                 self.dispatch_queue.free_slot(&work.listener);
                 self.lay_aside(work);
             }
-            (Ok(Found::Records(records)), Lookup::Records { work, .. }) => {
+            (Ok(FoundInLog::Records(records)), LogLookup::Records { work, .. }) => {
                 self.send_turn(&work, Some(&records));
             }
-            (Ok(Found::Threads(threads, bound)), lookup) => {
+            (Ok(FoundInLog::Threads(threads, bound)), lookup) => {
                 self.wake_threads(threads);
                 self.unpark_inputs(&lookup.stem(), bound);
             }
-            (Ok(Found::Timer(thread, set)), lookup) => {
+            (Ok(FoundInLog::Timer(thread, set)), lookup) => {
                 self.wake_threads(thread);
                 self.fire_parked(&lookup.stem(), set);
             }
-            (Ok(Found::View(seen)), lookup) => self.take_results(&lookup.stem(), Ok(seen)),
-            (Ok(Found::Journal(past)), Lookup::Journal(recall)) => self.answer_recall(&recall, past),
-            (Ok(Found::Records(mut records)), Lookup::Request { lost, seq }) => {
+            (Ok(FoundInLog::View(seen)), lookup) => self.take_results(&lookup.stem(), Ok(seen)),
+            (Ok(FoundInLog::Journal(past)), LogLookup::Journal(recall)) => self.answer_recall(&recall, past),
+            (Ok(FoundInLog::Records(mut records)), LogLookup::Request { lost, seq }) => {
                 self.take_event(EventKind::Lost(LostAttempt { request: records.remove(&seq), ..lost }));
             }
-            (Ok(Found::Records(_) | Found::Journal(_)), _) => {}
+            (Ok(FoundInLog::Records(_) | FoundInLog::Journal(_)), _) => {}
             (Err(fault), lookup) => self.report_unreadable(&lookup, &fault),
         }
     }
@@ -185,27 +191,27 @@ impl Engine {
 
     /// The log could not be read: no one is left waiting, and nothing is decided from half a thread.
     /// Inputs that are parked behind get their own answer.
-    fn report_unreadable(&mut self, lookup: &Lookup, fault: &LogFault) {
+    fn report_unreadable(&mut self, lookup: &LogLookup, fault: &LogFault) {
         let words = fault.to_string();
         let refusal = match (lookup, fault) {
-            (Lookup::Records { work, .. }, LogFault::Damaged { .. }) => {
+            (LogLookup::Records { work, .. }, LogFault::Damaged { .. }) => {
                 return self.report_undeliverable(work, Code::DamagedThread, &words);
             }
-            (Lookup::Records { work, .. }, _) => return self.put_off(work.clone(), words),
+            (LogLookup::Records { work, .. }, _) => return self.put_off(work.clone(), words),
             // A person cannot decide about a request that cannot be shown: the call fails as if no person
             // were to be asked.
-            (Lookup::Request { lost, .. }, _) => return self.take_event(EventKind::Lost(lost.clone())),
-            (Lookup::Journal(recall), LogFault::Damaged { .. }) => {
+            (LogLookup::Request { lost, .. }, _) => return self.take_event(EventKind::Lost(lost.clone())),
+            (LogLookup::Journal(recall), LogFault::Damaged { .. }) => {
                 return self.refuse_recall(recall, Code::DamagedThread, &words);
             }
-            (Lookup::Journal(recall), _) => {
+            (LogLookup::Journal(recall), _) => {
                 return self.refuse_recall(recall, Code::IngressUnavailable, &words);
             }
             (_, LogFault::Damaged { .. }) => Refusal::new(Code::DamagedThread, words),
             _ => Refusal::new(Code::IngressUnavailable, words)
                 .fixed_by("send it again later, with the same key"),
         };
-        if let Lookup::View { .. } = lookup {
+        if let LogLookup::View { .. } = lookup {
             return self.take_results(&lookup.stem(), Err(refusal));
         }
         let (to, ticket) = match self.first_parked(&lookup.stem()) {

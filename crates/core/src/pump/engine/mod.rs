@@ -20,16 +20,16 @@ use std::sync::Arc;
 pub use adopting::kept_listeners;
 pub use commit::{Recorded, WriteReport};
 pub use input::PumpInput;
-pub use looked_up::{LogAnswer, Lookup};
+pub use looked_up::{LogAnswer, LogLookup};
 pub use lookup::answer_lookup;
 
 use super::dispatch_queue::DispatchQueue;
 use super::event::{Decision, Effect, Event, EventKind, ReadyTurn};
-use super::outages::Outages;
+use super::outages::OutageTable;
 use super::replies::RepliedDelivery;
 use super::state::PumpState;
 use super::wake::RecoveredLog;
-use super::wheel::{Timers, Wheel};
+use super::wheel::{TimerWheel, WaitingTimers};
 use crate::types::fast_maps::FastSet;
 use crate::types::ids::{CallPath, Digest, ThreadId};
 use crate::types::ports::{
@@ -40,7 +40,7 @@ use crate::types::record::{AttemptEffect, Record, RecordCode};
 use crate::types::time::Millis;
 
 /// What the engine needs from the outside.
-pub struct Ports {
+pub struct EnginePorts {
     /// Time.
     pub clock: Arc<dyn Clock>,
     /// Randomness.
@@ -61,12 +61,12 @@ pub struct Ports {
 pub struct Engine {
     state: PumpState,
     dispatch_queue: DispatchQueue,
-    timers: Timers,
-    ports: Ports,
+    timers: WaitingTimers,
+    ports: EnginePorts,
     /// Records and effects that wait for the writer.
-    filling: commit::Filling,
+    filling: commit::BatchDraft,
     /// The batch that the writer has.
-    writing: Option<commit::Writing>,
+    writing: Option<commit::BatchWriting>,
     /// Effects that are on disk and not routed yet.
     recorded: VecDeque<Recorded>,
     /// Threads touched or woken since the last checkpoint.
@@ -81,18 +81,18 @@ pub struct Engine {
     /// Whether workers on other machines may have deliveries of earlier runs.
     is_out_elsewhere: bool,
     /// Those deliveries, until this run has handed them over itself.
-    elsewhere: adopting::Elsewhere,
+    elsewhere: adopting::TurnsElsewhere,
     /// Whether the record of this start is not on disk yet. Until it is, nothing may go out, because the log says
     /// that nothing is out.
     unannounced: bool,
     /// Calls whose attempt is recorded before it is sent; each holds the slot that its delivery will use.
     reserved: HashSet<(ThreadId, CallPath)>,
     /// Requests to a person, until they expire.
-    expiries: Wheel<holding::Overdue>,
+    expiries: TimerWheel<holding::OverdueRequest>,
     /// Calls that wait for someone who is away, without a slot.
-    outages: Outages,
+    outages: OutageTable,
     /// Calls that wait for someone who is away, until they may wait no longer.
-    outage_ends: Wheel<(ThreadId, CallPath, Millis)>,
+    outage_ends: TimerWheel<(ThreadId, CallPath, Millis)>,
     /// Calls that began with an element that their listener does not take now.
     unfit: HashSet<(ThreadId, CallPath)>,
     /// Work of threads that are paused.
@@ -102,11 +102,11 @@ pub struct Engine {
     /// Inputs that wait for the log's answer about their tree, by the tree's stem, in order. Each input has its own
     /// question, and questions are answered in the order in which they were asked.
     parked: HashMap<ThreadId, VecDeque<PumpInput>>,
-    lookups: VecDeque<Lookup>,
+    lookups: VecDeque<LogLookup>,
     /// Questions to the log that the reader has not answered yet.
     looking: usize,
     /// Recent records, so that a delivery rarely reads the log.
-    fresh: deliver::Fresh,
+    fresh: deliver::FreshRecords,
     last: Position,
     /// Why nothing can be stored at the moment.
     stalled: Option<String>,
@@ -126,7 +126,7 @@ pub struct Engine {
 
 impl Engine {
     /// An engine that continues from what was recovered.
-    pub fn new(recovered: RecoveredLog, ports: Ports, last: Position) -> Engine {
+    pub fn new(recovered: RecoveredLog, ports: EnginePorts, last: Position) -> Engine {
         let RecoveredLog { mut state, since_checkpoint, was_drained, is_out_elsewhere, replied } = recovered;
         for RepliedDelivery { listener, id } in replied {
             state.replies.put(ports.tokens.make_token(&id), listener, None);
@@ -134,9 +134,9 @@ impl Engine {
         let mut engine = Engine {
             state,
             dispatch_queue: DispatchQueue::default(),
-            timers: Timers::default(),
+            timers: WaitingTimers::default(),
             ports,
-            filling: commit::Filling::default(),
+            filling: commit::BatchDraft::default(),
             writing: None,
             recorded: VecDeque::new(),
             dirty: FastSet::default(),
@@ -146,19 +146,19 @@ impl Engine {
             suspects: HashSet::new(),
             was_drained,
             is_out_elsewhere,
-            elsewhere: adopting::Elsewhere::default(),
+            elsewhere: adopting::TurnsElsewhere::default(),
             unannounced: was_drained,
             reserved: HashSet::new(),
-            expiries: Wheel::default(),
-            outages: Outages::default(),
-            outage_ends: Wheel::default(),
+            expiries: TimerWheel::default(),
+            outages: OutageTable::default(),
+            outage_ends: TimerWheel::default(),
             unfit: HashSet::new(),
             aside: Vec::new(),
             resuming: Vec::new(),
             parked: HashMap::new(),
             lookups: VecDeque::new(),
             looking: 0,
-            fresh: deliver::Fresh::default(),
+            fresh: deliver::FreshRecords::default(),
             last,
             stalled: None,
             stopping: false,
@@ -318,14 +318,14 @@ impl Engine {
     }
 
     /// The next question to the log. Some input waits for its answer.
-    pub fn next_lookup(&mut self) -> Option<Lookup> {
+    pub fn next_lookup(&mut self) -> Option<LogLookup> {
         let lookup = self.lookups.pop_front();
         self.looking += usize::from(lookup.is_some());
         lookup
     }
 
     /// Takes back a question that the reader has no room for.
-    pub fn keep_lookup(&mut self, lookup: Lookup) {
+    pub fn keep_lookup(&mut self, lookup: LogLookup) {
         self.looking = self.looking.saturating_sub(1);
         self.lookups.push_front(lookup);
     }

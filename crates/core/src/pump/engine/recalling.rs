@@ -8,7 +8,7 @@ use systole_wire::journal::{EarlierEntries, EarlierEntry, JournalEntry, ModelCal
 use systole_wire::payload::Payload;
 use systole_wire::told::PumpAnswer;
 
-use super::{Engine, Lookup};
+use super::{Engine, LogLookup};
 use crate::pump::event::JournalRecall;
 use crate::rules::core_payload;
 use crate::types::codes::Code;
@@ -27,7 +27,7 @@ impl Engine {
         // Words that are kept as documents must be read from the log.
         match records.map(|records| make_page(&recall, &records, nowhere)) {
             Some(Ok(Some(past))) => self.answer_recall(&recall, Some(past)),
-            _ => self.lookups.push_back(Lookup::Journal(recall)),
+            _ => self.lookups.push_back(LogLookup::Journal(recall)),
         }
     }
 

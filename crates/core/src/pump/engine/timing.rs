@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use super::lookup::AGAIN_MS;
-use super::{Engine, Lookup, PumpInput};
+use super::{Engine, LogLookup, PumpInput};
 use crate::pump::event::EventKind;
 use crate::pump::wall;
 use crate::pump::wheel::{DueTimer, TimerDue};
@@ -61,7 +61,7 @@ impl Engine {
             match self.fresh.get(&ripe.thread, ripe.set) {
                 Some(set) if is_awake && is_first => self.fire_timer(ripe, set),
                 _ => {
-                    let lookup = Lookup::Timer { thread: ripe.thread.clone(), set: ripe.set };
+                    let lookup = LogLookup::Timer { thread: ripe.thread.clone(), set: ripe.set };
                     self.park_input(lookup, PumpInput::Ripe(ripe));
                 }
             }

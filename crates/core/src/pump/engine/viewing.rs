@@ -4,7 +4,7 @@
 
 use systole_wire::ask::PumpQuestion;
 
-use super::{Engine, Lookup, PumpInput};
+use super::{Engine, LogLookup, PumpInput};
 use crate::pump::event::EventKind;
 use crate::pump::view::{ReadRequest, ReadRequests, ReadResults, ViewOwner, ViewPage};
 use crate::pump::{children, primitives};
@@ -16,7 +16,7 @@ use crate::types::refusal::Refusal;
 
 impl Engine {
     /// What must be read before this can be decided on; `None` if nothing must be read or the delivery is over.
-    pub(super) fn view_wanted(&self, judged: &JudgedDocument) -> Option<Lookup> {
+    pub(super) fn view_wanted(&self, judged: &JudgedDocument) -> Option<LogLookup> {
         let lease = &judged.lease;
         let call = self.state.due_call(&lease.id)?;
         let wanted = match &judged.said {
@@ -41,7 +41,7 @@ impl Engine {
                 .map_or(ViewScope::Call, |own| own.sees),
             up_to: call.ready_seq,
         };
-        Some(Lookup::View { whose, wanted })
+        Some(LogLookup::View { whose, wanted })
     }
 
     /// Whether a document of that delivery already waits for the log.

@@ -5,15 +5,15 @@
 use std::collections::BTreeSet;
 
 use systole_wire::DocumentLimits;
-use systole_wire::gate::Gate;
+use systole_wire::gate::XmlGate;
 
 use super::recall::find_seen;
-use super::{Decided, FieldValue, Primitive, ShownItem, Turns, make_item};
+use super::{FieldValue, ItemDecision, Primitive, ShownItem, TurnEffect, make_item};
 use crate::pump::decision_builder::DecisionBuilder;
-use crate::pump::requests::{self, Asking};
+use crate::pump::requests::{self, PersonAsking};
 use crate::pump::turn::Turn;
 use crate::pump::view::{ReadRequest, View};
-use crate::rules::admit::Reading;
+use crate::rules::admit::ItemReading;
 use crate::rules::core_payload::read_attributes;
 use crate::rules::question::{self, PersonSaid};
 use crate::rules::refusing::refusal_of;
@@ -31,12 +31,12 @@ pub(super) static ROW: Primitive = Primitive {
     wants: list_reads,
     is_for_person: true,
     shows: Some(show_item),
-    turns: Turns::Another,
+    turns: TurnEffect::Another,
     ..make_item(
         "ask-person",
         RecordCode::Role(MessageRole::AskPerson),
         "asks a person, item",
-        Reading::Plain(|body| read_ask(body).map(drop)),
+        ItemReading::Plain(|body| read_ask(body).map(drop)),
         decide_item,
     )
 };
@@ -67,7 +67,8 @@ fn read_ask(body: &[u8]) -> Result<AskPerson, Refusal> {
     let [expires] = read_attributes(body, "ask-person", ["expires"]).unwrap_or_default();
     let expires_ms = expires_of(expires.as_deref())?;
     let mut asks = AskPerson { expires_ms, ..AskPerson::default() };
-    let mut gate = Gate::new_strict(body, &DocumentLimits::FROM_PUMP).map_err(|fault| refusal_of(&fault))?;
+    let mut gate =
+        XmlGate::new_strict(body, &DocumentLimits::FROM_PUMP).map_err(|fault| refusal_of(&fault))?;
     let fault = |fault: systole_wire::Fault| refusal_of(&fault);
     gate.read_step().map_err(fault)?;
     while let Some(tag) = gate.read_child().map_err(fault)? {
@@ -171,7 +172,12 @@ fn list_reads(body: &[u8]) -> Vec<ReadRequest> {
 }
 
 /// Takes a question: its item, and the request in the same commit.
-fn decide_item(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, ordinal: u32, admitted: &Admitted) -> Decided {
+fn decide_item(
+    d: &mut DecisionBuilder<'_>,
+    turn: &Turn<'_>,
+    ordinal: u32,
+    admitted: &Admitted,
+) -> ItemDecision {
     let wanted = read_ask(admitted.bytes())?;
     let shows = (1..).zip(&wanted.shows).map(|(nth, show)| show_message(turn, nth, show));
     let shows = shows.collect::<Result<Vec<_>, _>>()?;
@@ -195,7 +201,7 @@ fn decide_item(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, ordinal: u32, admit
         choices: wanted.choices,
     });
     let by_default = ApprovalRule::default();
-    let asking = Asking {
+    let asking = PersonAsking {
         thread: turn.thread,
         call: turn.path,
         place: &place,

@@ -4,16 +4,16 @@
 use std::collections::BTreeSet;
 
 use systole_wire::DocumentLimits;
-use systole_wire::gate::{Gate, GateStep};
+use systole_wire::gate::{GateStep, XmlGate};
 
-use super::{Decided, Primitive, ShownItem, Turns, make_item, record_taken};
+use super::{ItemDecision, Primitive, ShownItem, TurnEffect, make_item, record_taken};
 use crate::pump::awaiting;
-use crate::pump::children::{Kinship, find_kinship};
+use crate::pump::children::{ChildKinship, find_kinship};
 use crate::pump::decision_builder::DecisionBuilder;
 use crate::pump::fold::settling::settle_unanswered;
 use crate::pump::state::{AwaitedChildren, PendingItem, Thread};
 use crate::pump::turn::{Turn, no_thread};
-use crate::rules::admit::Reading;
+use crate::rules::admit::ItemReading;
 use crate::rules::core_payload;
 use crate::rules::refusing::refusal_of;
 use crate::types::codes::Code;
@@ -26,20 +26,20 @@ pub(super) static ROW: Primitive = Primitive {
     names: |body| read_await(body).map_or_else(|_| Vec::new(), |wanted| wanted.threads),
     shows: Some(show_item),
     comes_last: true,
-    turns: Turns::Several,
+    turns: TurnEffect::Several,
     fold: fold_item,
     ..make_item(
         "await-threads",
         RecordCode::Role(MessageRole::Await),
         "waits, item",
-        Reading::Plain(|body| read_await(body).map(drop)),
+        ItemReading::Plain(|body| read_await(body).map(drop)),
         decide_item,
     )
 };
 
 /// The content of an `<await-threads>`.
 #[derive(Clone, PartialEq, Eq, Debug)]
-struct Await {
+struct AwaitThreads {
     /// How many of the threads must have finished.
     mode: AwaitMode,
     /// The threads it names, each once. If empty, it waits for all open children.
@@ -68,10 +68,11 @@ impl AwaitMode {
     }
 }
 
-fn read_await(body: &[u8]) -> Result<Await, Refusal> {
+fn read_await(body: &[u8]) -> Result<AwaitThreads, Refusal> {
     let mut mode = None;
     let (mut threads, mut known) = (Vec::new(), BTreeSet::new());
-    let mut gate = Gate::new_strict(body, &DocumentLimits::FROM_PUMP).map_err(|fault| refusal_of(&fault))?;
+    let mut gate =
+        XmlGate::new_strict(body, &DocumentLimits::FROM_PUMP).map_err(|fault| refusal_of(&fault))?;
     loop {
         match gate.read_step().map_err(|fault| refusal_of(&fault))? {
             GateStep::Open(_) if mode.is_none() => {
@@ -90,7 +91,7 @@ fn read_await(body: &[u8]) -> Result<Await, Refusal> {
             _ => {}
         }
     }
-    Ok(Await { mode: mode.unwrap_or(AwaitMode::All), threads })
+    Ok(AwaitThreads { mode: mode.unwrap_or(AwaitMode::All), threads })
 }
 
 fn read_mode(written: &str) -> Result<AwaitMode, Refusal> {
@@ -108,13 +109,18 @@ fn read_mode(written: &str) -> Result<AwaitMode, Refusal> {
 
 /// Takes a wait, and answers it at once if it is already over. A wait for a thread that is no child of this call is
 /// refused. A child that has ended counts as finished, because the sender cannot know earlier.
-fn decide_item(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, ordinal: u32, admitted: &Admitted) -> Decided {
+fn decide_item(
+    d: &mut DecisionBuilder<'_>,
+    turn: &Turn<'_>,
+    ordinal: u32,
+    admitted: &Admitted,
+) -> ItemDecision {
     let item = admitted.bytes();
     for id in &read_await(item)?.threads {
         match find_kinship(d, turn, id.as_str()) {
-            Kinship::Running(_) | Kinship::Ended => {}
-            Kinship::Foreign => return Ok(Some(no_thread(d, turn, ordinal, id.as_str(), false, item))),
-            Kinship::Unread(refusal) => return Err(refusal),
+            ChildKinship::Running(_) | ChildKinship::Ended => {}
+            ChildKinship::Foreign => return Ok(Some(no_thread(d, turn, ordinal, id.as_str(), false, item))),
+            ChildKinship::Unread(refusal) => return Err(refusal),
         }
     }
     record_taken(d, turn, ordinal, &ROW, item);

@@ -1,12 +1,12 @@
 //! `<cancel-thread>`: a call ends one of its children and everything below it, in one commit with the answer. The
 //! child's end reaches the inbox like any other end.
 
-use super::{Decided, Primitive, ShownItem, make_item, record_answer, record_taken};
-use crate::pump::children::{Kinship, find_kinship};
+use super::{ItemDecision, Primitive, ShownItem, make_item, record_answer, record_taken};
+use crate::pump::children::{ChildKinship, find_kinship};
 use crate::pump::closing::end_thread;
 use crate::pump::decision_builder::DecisionBuilder;
 use crate::pump::turn::{Turn, no_thread};
-use crate::rules::admit::Reading;
+use crate::rules::admit::ItemReading;
 use crate::rules::core_payload;
 use crate::types::codes::Code;
 use crate::types::flow::Admitted;
@@ -22,7 +22,7 @@ pub(super) static ROW: Primitive = Primitive {
         "cancel-thread",
         RecordCode::Role(MessageRole::CancelThread),
         "cancels a thread, item",
-        Reading::Plain(|body| read_thread(body).map(drop)),
+        ItemReading::Plain(|body| read_thread(body).map(drop)),
         decide_item,
     )
 };
@@ -34,14 +34,19 @@ fn read_thread(body: &[u8]) -> Result<ThreadId, Refusal> {
 }
 
 /// Cancels a child of this call. A child of another call or thread is unknown here.
-fn decide_item(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, ordinal: u32, admitted: &Admitted) -> Decided {
+fn decide_item(
+    d: &mut DecisionBuilder<'_>,
+    turn: &Turn<'_>,
+    ordinal: u32,
+    admitted: &Admitted,
+) -> ItemDecision {
     let item = admitted.bytes();
     let id = read_thread(item)?;
     match find_kinship(d, turn, id.as_str()) {
-        Kinship::Running(_) => {}
-        Kinship::Ended => return Ok(Some(no_thread(d, turn, ordinal, id.as_str(), true, item))),
-        Kinship::Foreign => return Ok(Some(no_thread(d, turn, ordinal, id.as_str(), false, item))),
-        Kinship::Unread(refusal) => return Err(refusal),
+        ChildKinship::Running(_) => {}
+        ChildKinship::Ended => return Ok(Some(no_thread(d, turn, ordinal, id.as_str(), true, item))),
+        ChildKinship::Foreign => return Ok(Some(no_thread(d, turn, ordinal, id.as_str(), false, item))),
+        ChildKinship::Unread(refusal) => return Err(refusal),
     }
     let cause = record_taken(d, turn, ordinal, &ROW, item);
     let threads = end_thread(d, &id, &turn.sender);

@@ -1,11 +1,11 @@
 //! `<cancel-timer>`: a timer of its sender will not fire again.
 
 use super::set_timer::timer_id;
-use super::{Decided, Primitive, ShownItem, make_item, record_exchange};
+use super::{ItemDecision, Primitive, ShownItem, make_item, record_exchange};
 use crate::pump::decision_builder::DecisionBuilder;
 use crate::pump::timers::list_standing;
 use crate::pump::turn::Turn;
-use crate::rules::admit::Reading;
+use crate::rules::admit::ItemReading;
 use crate::rules::core_payload;
 use crate::types::codes::Code;
 use crate::types::flow::Admitted;
@@ -20,7 +20,7 @@ pub(super) static ROW: Primitive = Primitive {
         "cancel-timer",
         RecordCode::Timing(TimerEffect::Cancel),
         "cancels a timer, item",
-        Reading::Plain(|body| read_timer(body).map(drop)),
+        ItemReading::Plain(|body| read_timer(body).map(drop)),
         decide_item,
     )
 };
@@ -32,7 +32,12 @@ fn read_timer(body: &[u8]) -> Result<TimerId, Refusal> {
 }
 
 /// Cancels a timer of the sender.
-fn decide_item(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, ordinal: u32, admitted: &Admitted) -> Decided {
+fn decide_item(
+    d: &mut DecisionBuilder<'_>,
+    turn: &Turn<'_>,
+    ordinal: u32,
+    admitted: &Admitted,
+) -> ItemDecision {
     let id = read_timer(admitted.bytes())?;
     let Some(thread) = d.find_thread(turn.thread) else { return Ok(None) };
     let own =

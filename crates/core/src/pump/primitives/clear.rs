@@ -3,11 +3,11 @@
 //! nothing.
 
 use super::recall::{find_seen, read_whole, show_range};
-use super::{Decided, Primitive, Turns, make_item, record_exchange, refuse_unread};
+use super::{ItemDecision, Primitive, TurnEffect, make_item, record_exchange, refuse_unread};
 use crate::pump::decision_builder::DecisionBuilder;
 use crate::pump::turn::Turn;
 use crate::pump::view::{ReadRequest, View};
-use crate::rules::admit::Reading;
+use crate::rules::admit::ItemReading;
 use crate::rules::core_payload;
 use crate::rules::view_payload::{self, ClearedView};
 use crate::types::flow::Admitted;
@@ -16,12 +16,12 @@ use crate::types::record::{MessageRole, RecordCode};
 pub(super) static ROW: Primitive = Primitive {
     wants: |_| vec![ReadRequest::Whole],
     shows: Some(|answer| show_range("cleared", answer, view_payload::cleared_range)),
-    turns: Turns::Several,
+    turns: TurnEffect::Several,
     ..make_item(
         "clear-context",
         RecordCode::Role(MessageRole::Clear),
         "clears its view, item",
-        Reading::Plain(|_| Ok(())),
+        ItemReading::Plain(|_| Ok(())),
         decide_item,
     )
 };
@@ -33,7 +33,12 @@ fn read_keep(body: &[u8]) -> u64 {
 }
 
 /// Clears the view except for its last messages.
-fn decide_item(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, ordinal: u32, admitted: &Admitted) -> Decided {
+fn decide_item(
+    d: &mut DecisionBuilder<'_>,
+    turn: &Turn<'_>,
+    ordinal: u32,
+    admitted: &Admitted,
+) -> ItemDecision {
     let item = admitted.bytes();
     let Some(before) = d.find_call(turn.thread, turn.path).map(|call| call.cleared) else { return Ok(None) };
     let view = find_seen(turn)?.view.as_ref().ok_or_else(refuse_unread)?;

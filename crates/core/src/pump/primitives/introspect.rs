@@ -6,27 +6,27 @@ use std::sync::Arc;
 use systole_wire::namespaces;
 use systole_wire::payload::Payload;
 
-use super::{Decided, Primitive, Turns, make_item, record_exchange, refuse_unread};
+use super::{ItemDecision, Primitive, TurnEffect, make_item, record_exchange, refuse_unread};
 use crate::pump::decision_builder::DecisionBuilder;
 use crate::pump::turn::Turn;
-use crate::rules::admit::{Door, Reading, to_refused};
+use crate::rules::admit::{Door, ItemReading, to_refused};
 use crate::rules::introspection;
 use crate::types::composition::{Composition, Listener, SchemaId};
-use crate::types::flow::{Admitted, Found, PayloadKind, Refused};
+use crate::types::flow::{Admitted, FoundAnswer, PayloadKind, Refused};
 use crate::types::record::{MessageRole, RecordCode};
 use crate::types::refusal::Refusal;
 
-pub(super) static DESCRIBE: Primitive = make_question("describe", Reading::Own(admit_describe));
+pub(super) static DESCRIBE: Primitive = make_question("describe", ItemReading::Own(admit_describe));
 
 pub(super) static LIST_CAPABILITIES: Primitive = make_question(
     "list-capabilities",
-    Reading::Own(|door, payload| admit_question(door, payload, introspection::list_capabilities)),
+    ItemReading::Own(|door, payload| admit_question(door, payload, introspection::list_capabilities)),
 );
 
-const fn make_question(element: &'static str, reading: Reading) -> Primitive {
+const fn make_question(element: &'static str, reading: ItemReading) -> Primitive {
     Primitive {
         namespace: namespaces::META,
-        turns: Turns::Several,
+        turns: TurnEffect::Several,
         ..make_item(
             element,
             RecordCode::Role(MessageRole::Introspect),
@@ -55,12 +55,19 @@ fn admit_question(
     let verdict = door.judge_payload(SchemaId::META, payload)?;
     let answer =
         answer(door.composition, door.sender).map_err(|refusal| to_refused(refusal.of_element(element)))?;
-    Ok(Admitted::new(PayloadKind::Primitive(Found::Answer(answer)), verdict))
+    Ok(Admitted::new(PayloadKind::Primitive(FoundAnswer::Answer(answer)), verdict))
 }
 
 /// Answers with what the door has found.
-fn decide_item(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, ordinal: u32, admitted: &Admitted) -> Decided {
-    let PayloadKind::Primitive(Found::Answer(answer)) = admitted.what() else { return Err(refuse_unread()) };
+fn decide_item(
+    d: &mut DecisionBuilder<'_>,
+    turn: &Turn<'_>,
+    ordinal: u32,
+    admitted: &Admitted,
+) -> ItemDecision {
+    let PayloadKind::Primitive(FoundAnswer::Answer(answer)) = admitted.what() else {
+        return Err(refuse_unread());
+    };
     record_exchange(d, turn, ordinal, &DESCRIBE, admitted.bytes(), answer.clone());
     Ok(None)
 }

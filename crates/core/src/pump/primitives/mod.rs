@@ -19,12 +19,12 @@ use systole_wire::{QName, namespaces};
 
 pub use told::{FieldValue, ShownItem, ShownPiece};
 
-use super::decision_builder::{DecisionBuilder, Fact};
+use super::decision_builder::{DecisionBuilder, RecordFact};
 use super::fold::settling;
 use super::state::Thread;
 use super::turn::{Turn, no_turn_left, refuse_item};
 use super::view::ReadRequest;
-use crate::rules::admit::Reading;
+use crate::rules::admit::ItemReading;
 use crate::types::codes::Code;
 use crate::types::flow::{Admitted, PayloadKind};
 use crate::types::ids::{MessageId, ThreadId};
@@ -33,16 +33,16 @@ use crate::types::refusal::Refusal;
 
 /// What became of an item: `Ok(None)` if it is taken, `Ok(Some)` if its refusal is recorded, `Err` if its refusal is
 /// still to be recorded.
-type Decided = Result<Option<Refusal>, Refusal>;
+type ItemDecision = Result<Option<Refusal>, Refusal>;
 
-type Decide = fn(&mut DecisionBuilder<'_>, &Turn<'_>, u32, &Admitted) -> Decided;
+type DecideItem = fn(&mut DecisionBuilder<'_>, &Turn<'_>, u32, &Admitted) -> ItemDecision;
 
 /// How a tree shows an item, given the core's answer if there is one.
-pub type Shows = fn(Option<&[u8]>) -> ShownItem;
+pub type ShowItem = fn(Option<&[u8]>) -> ShownItem;
 
 /// How many turns the call of an item must still have.
 #[derive(Clone, Copy)]
-enum Turns {
+enum TurnEffect {
     /// Any number.
     Any,
     /// Its listener takes several turns.
@@ -65,7 +65,7 @@ pub struct Primitive {
     /// The words for its record in the log.
     pub says: &'static str,
     /// How a tree shows it. Without this it is shown as a note.
-    pub shows: Option<Shows>,
+    pub shows: Option<ShowItem>,
     /// Whether a person answers it.
     pub is_for_person: bool,
     /// The threads that it names as children of its sender.
@@ -80,9 +80,9 @@ pub struct Primitive {
     pub(super) is_kept: bool,
     /// Whether it is decided after the other items of its reply.
     pub(super) comes_last: bool,
-    turns: Turns,
-    reading: Reading,
-    decide: Decide,
+    turns: TurnEffect,
+    reading: ItemReading,
+    decide: DecideItem,
 }
 
 /// A primitive with the parts that every one has. The others keep their defaults.
@@ -90,8 +90,8 @@ const fn make_item(
     element: &'static str,
     mark: RecordCode,
     says: &'static str,
-    reading: Reading,
-    decide: Decide,
+    reading: ItemReading,
+    decide: DecideItem,
 ) -> Primitive {
     Primitive {
         element,
@@ -107,7 +107,7 @@ const fn make_item(
         fold: settling::settle_unanswered,
         is_kept: false,
         comes_last: false,
-        turns: Turns::Any,
+        turns: TurnEffect::Any,
         reading,
         decide,
     }
@@ -129,7 +129,7 @@ pub static TABLE: [&Primitive; 11] = [
 ];
 
 /// How the door reads that element. `None` if the pump does not answer it.
-pub fn find_reading(element: &QName) -> Option<Reading> {
+pub fn find_reading(element: &QName) -> Option<ItemReading> {
     TABLE.iter().find(|one| element.is_named(one.namespace, one.element)).map(|one| one.reading)
 }
 
@@ -156,8 +156,8 @@ pub(super) fn answer_item(
     admitted: &Admitted,
 ) -> Option<Refusal> {
     let decided = find_primitive(admitted).ok_or_else(refuse_unread).and_then(|one| match one.turns {
-        Turns::Several if turn.is_single() => Err(no_turn_left()),
-        Turns::Another if turn.is_last() => Err(no_turn_left()),
+        TurnEffect::Several if turn.is_single() => Err(no_turn_left()),
+        TurnEffect::Another if turn.is_last() => Err(no_turn_left()),
         _ => (one.decide)(d, turn, ordinal, admitted),
     });
     decided.unwrap_or_else(|refusal| Some(refuse_item(d, turn, ordinal, refusal, Some(admitted.bytes()))))
@@ -189,7 +189,7 @@ fn record_answer(
     cause: MessageId,
     answer: Arc<[u8]>,
 ) {
-    let fact = Fact::from_core(RecordKind::Message, RecordCode::Role(MessageRole::Answer), answer)
+    let fact = RecordFact::from_core(RecordKind::Message, RecordCode::Role(MessageRole::Answer), answer)
         .with_addressee(&turn.sender)
         .with_call(&turn.path.append_item(turn.number, ordinal))
         .with_cause(cause)

@@ -3,11 +3,13 @@
 
 use std::sync::Arc;
 
-use super::{Decided, FieldValue, Primitive, ShownItem, Turns, make_item, record_exchange, refuse_unread};
+use super::{
+    FieldValue, ItemDecision, Primitive, ShownItem, TurnEffect, make_item, record_exchange, refuse_unread,
+};
 use crate::pump::decision_builder::DecisionBuilder;
 use crate::pump::turn::Turn;
 use crate::pump::view::{ReadRequest, ReadResults};
-use crate::rules::admit::Reading;
+use crate::rules::admit::ItemReading;
 use crate::rules::{core_payload, view_payload};
 use crate::types::codes::Code;
 use crate::types::flow::Admitted;
@@ -18,12 +20,12 @@ use crate::types::refusal::Refusal;
 pub(super) static ROW: Primitive = Primitive {
     wants: |body| vec![ReadRequest::Recall(read_recall(body))],
     shows: Some(|answer| show_range("recalled", answer, view_payload::recalled_range)),
-    turns: Turns::Several,
+    turns: TurnEffect::Several,
     ..make_item(
         "recall",
         RecordCode::Role(MessageRole::Recall),
         "reads its view again, item",
-        Reading::Plain(|_| Ok(())),
+        ItemReading::Plain(|_| Ok(())),
         decide_item,
     )
 };
@@ -52,7 +54,12 @@ pub(super) fn read_whole(written: &str) -> u64 {
 }
 
 /// Answers with messages of the view.
-fn decide_item(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, ordinal: u32, admitted: &Admitted) -> Decided {
+fn decide_item(
+    d: &mut DecisionBuilder<'_>,
+    turn: &Turn<'_>,
+    ordinal: u32,
+    admitted: &Admitted,
+) -> ItemDecision {
     let answer = answer_of(turn, ordinal)?;
     record_exchange(d, turn, ordinal, &ROW, admitted.bytes(), answer);
     Ok(None)

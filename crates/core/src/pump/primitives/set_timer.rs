@@ -3,13 +3,13 @@
 
 use std::collections::BTreeSet;
 
-use super::{Decided, FieldValue, Primitive, ShownItem, make_item, record_exchange};
+use super::{FieldValue, ItemDecision, Primitive, ShownItem, make_item, record_exchange};
 use crate::pump::decision_builder::DecisionBuilder;
 use crate::pump::fold::settling::settle_unanswered;
 use crate::pump::state::{PendingItem, Thread};
 use crate::pump::timers::list_standing;
 use crate::pump::turn::Turn;
-use crate::rules::admit::Reading;
+use crate::rules::admit::ItemReading;
 use crate::rules::core_payload;
 use crate::types::codes::Code;
 use crate::types::flow::Admitted;
@@ -28,7 +28,7 @@ pub(super) static ROW: Primitive = Primitive {
         "set-timer",
         RecordCode::Timing(TimerEffect::Set),
         "sets a timer, item",
-        Reading::Plain(|body| read_timer(body).map(drop)),
+        ItemReading::Plain(|body| read_timer(body).map(drop)),
         decide_item,
     )
 };
@@ -82,7 +82,12 @@ pub(super) fn timer_id(written: &str) -> Result<TimerId, Refusal> {
 }
 
 /// Sets a timer, and tells the sender its id and its time.
-fn decide_item(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, ordinal: u32, admitted: &Admitted) -> Decided {
+fn decide_item(
+    d: &mut DecisionBuilder<'_>,
+    turn: &Turn<'_>,
+    ordinal: u32,
+    admitted: &Admitted,
+) -> ItemDecision {
     let wanted = read_timer(admitted.bytes())?;
     let Some(thread) = d.find_thread(turn.thread) else { return Ok(None) };
     let timers: BTreeSet<&TimerId> = list_standing(thread, turn).map(|(id, _)| id).collect();

@@ -4,21 +4,23 @@
 use std::borrow::Cow;
 
 use systole_wire::DocumentLimits;
-use systole_wire::gate::{Gate, GateStep};
+use systole_wire::gate::{GateStep, XmlGate};
 use systole_wire::payload::Payload;
 
-use super::{Decided, Primitive, ShownItem, Turns, make_item, record_answer, record_taken, refuse_unread};
+use super::{
+    ItemDecision, Primitive, ShownItem, TurnEffect, make_item, record_answer, record_taken, refuse_unread,
+};
 use crate::pump::approving::hold_if_due;
 use crate::pump::budget_use;
-use crate::pump::decision_builder::{DecisionBuilder, Fact};
+use crate::pump::decision_builder::{DecisionBuilder, RecordFact};
 use crate::pump::turn::{Turn, record_refusal};
-use crate::rules::admit::{Door, Reading, to_refused};
+use crate::rules::admit::{Door, ItemReading, to_refused};
 use crate::rules::refusing::refusal_of;
 use crate::rules::{classify, core_payload, labels};
 use crate::types::budget::UsedAmounts;
 use crate::types::codes::Code;
 use crate::types::composition::SchemaId;
-use crate::types::flow::{Admitted, Found, PayloadKind, Refused};
+use crate::types::flow::{Admitted, FoundAnswer, PayloadKind, Refused};
 use crate::types::ids::{CallPath, is_label};
 use crate::types::limits;
 use crate::types::record::{MessageRole, RecordCode, RecordKind, head_zero};
@@ -26,12 +28,12 @@ use crate::types::refusal::Refusal;
 
 pub(super) static ROW: Primitive = Primitive {
     shows: Some(show_item),
-    turns: Turns::Several,
+    turns: TurnEffect::Several,
     ..make_item(
         "spawn-thread",
         RecordCode::Role(MessageRole::Spawn),
         "spawns, item",
-        Reading::Own(admit_spawn),
+        ItemReading::Own(admit_spawn),
         decide_item,
     )
 };
@@ -64,7 +66,7 @@ fn admit_spawn(door: &mut Door<'_>, payload: Payload) -> Result<Admitted, Refuse
 
 /// The addressee of the `<initial-payload>` in it. `None` if it names none.
 fn read_addressee(body: &[u8]) -> Option<String> {
-    let mut gate = Gate::new_strict(body, &DocumentLimits::FROM_PUMP).ok()?;
+    let mut gate = XmlGate::new_strict(body, &DocumentLimits::FROM_PUMP).ok()?;
     let mut depth = 0;
     loop {
         match gate.read_step().ok()? {
@@ -77,8 +79,13 @@ fn read_addressee(body: &[u8]) -> Option<String> {
 }
 
 /// Opens the child, if budget and limits allow it.
-fn decide_item(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, ordinal: u32, admitted: &Admitted) -> Decided {
-    let PayloadKind::Primitive(Found::Child { label, to, initial }) = admitted.what() else {
+fn decide_item(
+    d: &mut DecisionBuilder<'_>,
+    turn: &Turn<'_>,
+    ordinal: u32,
+    admitted: &Admitted,
+) -> ItemDecision {
+    let PayloadKind::Primitive(FoundAnswer::Child { label, to, initial }) = admitted.what() else {
         return Err(refuse_unread());
     };
     let item = admitted.bytes();
@@ -104,7 +111,7 @@ fn decide_item(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, ordinal: u32, admit
     };
     let spawned_by = record_taken(d, turn, ordinal, &ROW, item);
     let mut begin =
-        Fact::from_core(RecordKind::Message, RecordCode::Role(MessageRole::Begin), initial.clone())
+        RecordFact::from_core(RecordKind::Message, RecordCode::Role(MessageRole::Begin), initial.clone())
             .with_addressee(to)
             .with_call(&CallPath::new_top(1))
             .with_cause(spawned_by)

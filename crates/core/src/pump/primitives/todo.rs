@@ -4,7 +4,7 @@
 use super::{Primitive, make_item};
 use crate::pump::fold::settling;
 use crate::pump::todos;
-use crate::rules::admit::Reading;
+use crate::rules::admit::ItemReading;
 use crate::rules::todo;
 use crate::types::record::{MessageRole, RecordCode};
 
@@ -15,7 +15,7 @@ pub(super) static ROW: Primitive = Primitive {
         "todo-until",
         RecordCode::Role(MessageRole::Todo),
         "todo list",
-        Reading::Plain(|body| todo::read_lists(body).map(drop)),
+        ItemReading::Plain(|body| todo::read_lists(body).map(drop)),
         |d, turn, ordinal, admitted| {
             Ok(todos::keep_list(d, turn, ordinal, MessageRole::Todo, admitted.bytes()))
         },

@@ -8,31 +8,31 @@ use std::collections::HashMap;
 
 use systole_wire::ask::MessageSpot;
 
-use super::order::Placed;
-use super::spoken::Placing;
-use super::{Noted, Told, Turn, View, ViewMessage};
+use super::order::PlacedMessage;
+use super::spoken::MessagePlacement;
+use super::{NotedWords, View, ViewMessage, ViewedCall, ViewedTurn};
 
 /// A view as far as it is laid out.
 #[derive(Default)]
-pub(super) struct Laid {
+pub(super) struct LaidView {
     pub(super) view: View,
     /// The number of messages at its beginning that stay as they are.
     settled: usize,
     /// Where the words of models go after those messages.
-    placing: Placing,
+    placing: MessagePlacement,
     /// The number of turns of the call itself among those messages; `None` before anything was laid out.
     turns: Option<usize>,
 }
 
-impl Laid {
+impl LaidView {
     /// Removes everything that was laid out.
     pub(super) fn begin_again(&mut self) {
         let began = self.view.began;
-        *self = Laid { view: View { began, ..View::default() }, ..Laid::default() };
+        *self = LaidView { view: View { began, ..View::default() }, ..LaidView::default() };
     }
 
     /// Adds a message.
-    pub(super) fn put(&mut self, placed: &Placed<'_>, noted: &Noted) {
+    pub(super) fn put(&mut self, placed: &PlacedMessage<'_>, noted: &NotedWords) {
         let mut placing = std::mem::take(&mut self.placing);
         self.view.put_message(&mut placing, placed, noted);
         self.placing = placing;
@@ -42,10 +42,10 @@ impl Laid {
     /// what its due turn shows. Returns `None` if a record is missing.
     pub(super) fn read_on<'t>(
         &mut self,
-        earlier: impl Iterator<Item = &'t Told>,
-        own: &'t Told,
-        due: &'t Turn,
-        noted: &mut HashMap<u64, Noted>,
+        earlier: impl Iterator<Item = &'t ViewedCall>,
+        own: &'t ViewedCall,
+        due: &'t ViewedTurn,
+        noted: &mut HashMap<u64, NotedWords>,
     ) -> Option<()> {
         self.view.cut_to(self.settled);
         if self.turns.is_none() {
@@ -75,12 +75,12 @@ impl Laid {
 
 /// The messages of one turn of one of the listener's own calls.
 fn of_turn<'t>(
-    told: &'t Told,
-    turn: &'t Turn,
+    told: &'t ViewedCall,
+    turn: &'t ViewedTurn,
     begins: bool,
     is_whose: bool,
-) -> impl Iterator<Item = Placed<'t>> {
-    turn.iter().enumerate().map(move |(nth, (spot, seq))| Placed {
+) -> impl Iterator<Item = PlacedMessage<'t>> {
+    turn.iter().enumerate().map(move |(nth, (spot, seq))| PlacedMessage {
         seq: *seq,
         spot: *spot,
         shown: *spot,
@@ -92,8 +92,13 @@ fn of_turn<'t>(
 
 impl View {
     /// Adds a message at the end.
-    fn put_message(&mut self, placing: &mut Placing, placed: &Placed<'_>, noted: &Noted) {
-        let Placed { seq, spot, shown, begins, told, is_whose } = *placed;
+    fn put_message(
+        &mut self,
+        placing: &mut MessagePlacement,
+        placed: &PlacedMessage<'_>,
+        noted: &NotedWords,
+    ) {
+        let PlacedMessage { seq, spot, shown, begins, told, is_whose } = *placed;
         let number = self.messages.len() as u64 + 1;
         if is_whose && spot == MessageSpot::Request {
             self.request = number;
@@ -106,7 +111,7 @@ impl View {
         } else {
             (Some(told.find_whom(spot, noted.to.as_ref())), None)
         };
-        let Noted { leaf, characters, is_note, .. } = *noted;
+        let NotedWords { leaf, characters, is_note, .. } = *noted;
         self.messages.push(ViewMessage {
             seq,
             from,

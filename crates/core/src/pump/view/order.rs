@@ -10,12 +10,12 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use systole_wire::ask::MessageSpot;
 
-use super::{Key, Told, Turn, ViewOwner, turn_before};
+use super::{CallOrder, ViewOwner, ViewedCall, ViewedTurn, turn_before};
 use crate::pump::state::Thread;
 use crate::types::ids::CallPath;
 
 /// A record in its place.
-pub(super) struct Placed<'t> {
+pub(super) struct PlacedMessage<'t> {
     /// The record.
     pub(super) seq: u64,
     /// Its place in its call.
@@ -25,21 +25,21 @@ pub(super) struct Placed<'t> {
     /// Whether a turn begins with it.
     pub(super) begins: bool,
     /// Its call.
-    pub(super) told: &'t Told,
+    pub(super) told: &'t ViewedCall,
     /// Whether that is the call of the view.
     pub(super) is_whose: bool,
 }
 
 /// What follows in open calls after what was told of them so far: for the call of the view, what its due turn shows;
 /// for the calls that contain it, what was said before it in the same reply.
-pub(super) type Open = HashMap<CallPath, Turn>;
+pub(super) type OpenTurns = HashMap<CallPath, ViewedTurn>;
 
 /// What the open calls add; `None` if one of them is no longer open.
 pub(super) fn find_open(
     thread: &Thread,
     whose: &ViewOwner,
     is_watched: impl Fn(&CallPath) -> bool,
-) -> Option<Open> {
+) -> Option<OpenTurns> {
     let own = thread.calls.get(&whose.call)?;
     let mut open = HashMap::from([(whose.call.clone(), turn_before(own, true))]);
     let mut inner = whose.call.clone();
@@ -59,11 +59,11 @@ pub(super) fn find_open(
 
 /// Puts every record in its place.
 pub(super) fn place_calls<'t>(
-    calls: &'t BTreeMap<Key, Told>,
-    open: &'t Open,
+    calls: &'t BTreeMap<CallOrder, ViewedCall>,
+    open: &'t OpenTurns,
     whose: &'t CallPath,
-) -> Vec<Placed<'t>> {
-    let mut order = Order {
+) -> Vec<PlacedMessage<'t>> {
+    let mut order = PlacementOrder {
         calls,
         open,
         whose,
@@ -90,22 +90,22 @@ pub(super) fn place_calls<'t>(
     order.placed
 }
 
-struct Order<'t> {
-    calls: &'t BTreeMap<Key, Told>,
-    open: &'t Open,
+struct PlacementOrder<'t> {
+    calls: &'t BTreeMap<CallOrder, ViewedCall>,
+    open: &'t OpenTurns,
     whose: &'t CallPath,
     /// The calls that a turn of another call asked for.
-    inside: HashMap<(CallPath, u32), Vec<&'t Key>>,
+    inside: HashMap<(CallPath, u32), Vec<&'t CallOrder>>,
     /// The items that asked for the listener's own calls.
     own: HashSet<(CallPath, u32, u32)>,
     done: HashSet<u64>,
-    placed: Vec<Placed<'t>>,
+    placed: Vec<PlacedMessage<'t>>,
 }
 
-impl<'t> Order<'t> {
+impl<'t> PlacementOrder<'t> {
     /// Places a call. `within` is the turn of the listener's own call that contains it, and `later` are the records
     /// that belong among the answers of its asker.
-    fn place_call(&mut self, key: &'t Key, within: Option<u32>, later: &HashSet<u64>) {
+    fn place_call(&mut self, key: &'t CallOrder, within: Option<u32>, later: &HashSet<u64>) {
         let Some(told) = self.calls.get(key) else { return };
         let path = &key.1;
         let is_whose = path == self.whose;
@@ -140,7 +140,7 @@ impl<'t> Order<'t> {
 
     fn place_message(
         &mut self,
-        told: &'t Told,
+        told: &'t ViewedCall,
         (spot, seq): (MessageSpot, u64),
         within: Option<u32>,
         later: &HashSet<u64>,
@@ -154,6 +154,6 @@ impl<'t> Order<'t> {
         let shown = if told.is_own { spot } else { MessageSpot::Thread { turn: within } };
         let is_whose = told.path == *self.whose;
         let begins = std::mem::take(begins);
-        self.placed.push(Placed { seq, spot, shown, begins, told, is_whose });
+        self.placed.push(PlacedMessage { seq, spot, shown, begins, told, is_whose });
     }
 }

@@ -83,7 +83,7 @@ fn was_child(reader: &dyn LogReader, whose: &ViewOwner, id: &ThreadId) -> Result
 }
 
 /// An answer, or why there is none.
-type Told = Result<Arc<[u8]>, Refusal>;
+type ReadAnswer = Result<Arc<[u8]>, Refusal>;
 
 fn read_view(
     reader: &dyn LogReader,
@@ -128,7 +128,7 @@ fn recall_part(
     whose: &ViewOwner,
     view: &View,
     wanted: &Recall,
-) -> Result<Told, LogFault> {
+) -> Result<ReadAnswer, LogFault> {
     let cut = match text::cut_view(view, wanted) {
         Ok(cut) => cut,
         Err(refusal) => return Ok(Err(refusal)),
@@ -224,7 +224,12 @@ pub fn with_words(
 
 /// A document that a message of the view names. A hash that no message names, a document that is not stored and
 /// text that is no hash all get the same refusal.
-fn read_blob(reader: &dyn LogReader, view: &View, hash: Option<Digest>, from: u64) -> Result<Told, LogFault> {
+fn read_blob(
+    reader: &dyn LogReader,
+    view: &View,
+    hash: Option<Digest>,
+    from: u64,
+) -> Result<ReadAnswer, LogFault> {
     let named = hash.filter(|hash| view.messages().iter().any(|message| message.names == Some(*hash)));
     let stored = match named {
         Some(hash) => reader.read_document(hash)?.map(|bytes| (hash, bytes)),

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use systole_wire::ask::MessageSpot;
 
-use super::Told;
+use super::ViewedCall;
 use crate::pump::state::{Call, EntryKind};
 use crate::types::ids::CallPath;
 use crate::types::record::{Header, JournalEffect, RecordCode, RecordKind};
@@ -26,7 +26,7 @@ pub struct PrecedingWords {
 
 /// What models said in one call.
 #[derive(Default)]
-pub(super) struct Bought {
+pub(super) struct BoughtTokens {
     /// The newest result of the due turn.
     newest: Option<u64>,
     /// The result of each turn that was replied to.
@@ -35,7 +35,7 @@ pub(super) struct Bought {
     last: Option<(u32, u64)>,
 }
 
-impl Bought {
+impl BoughtTokens {
     /// Takes a record of the call that is about to be folded; `turn` is the turn of the reply that the record
     /// belongs to.
     pub(super) fn take_record(&mut self, call: &Call, h: &Header, turn: Option<u32>) {
@@ -68,7 +68,7 @@ impl Bought {
 
 /// Puts the words of models before the messages, one after the other.
 #[derive(Clone, Default)]
-pub(super) struct Placing {
+pub(super) struct MessagePlacement {
     /// The newest turn of this call that was reached.
     turn: u32,
     /// The last own call of the listener that was reached, and what it ended with.
@@ -76,14 +76,14 @@ pub(super) struct Placing {
     last: Option<(u32, u64)>,
 }
 
-impl Placing {
+impl MessagePlacement {
     /// Takes the next message of the view, of that call. Words that come before the message are stored under its
     /// number.
     pub(super) fn place_message(
         &mut self,
         number: u64,
         spot: MessageSpot,
-        told: &Told,
+        told: &ViewedCall,
         placed: &mut BTreeMap<u64, PrecedingWords>,
     ) {
         let bought = &told.bought;

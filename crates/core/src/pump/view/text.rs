@@ -9,17 +9,17 @@ use crate::types::primitive::Recall;
 use crate::types::refusal::Refusal;
 
 /// A part of the text of some messages, before it is read.
-pub(super) struct Cut<'v> {
+pub(super) struct ViewCut<'v> {
     /// The number of characters of all those messages.
     pub(super) total: u64,
     /// The number of characters before the next part; `None` if this is the last part.
     pub(super) next: Option<u64>,
     /// The pieces it consists of.
-    pub(super) pieces: Vec<Piece<'v>>,
+    pub(super) pieces: Vec<ViewPiece<'v>>,
 }
 
 /// A piece of the text of one message.
-pub(super) struct Piece<'v> {
+pub(super) struct ViewPiece<'v> {
     pub(super) number: u64,
     pub(super) message: &'v ViewMessage,
     /// How many characters are skipped.
@@ -28,7 +28,7 @@ pub(super) struct Piece<'v> {
     pub(super) take: u64,
 }
 
-impl Piece<'_> {
+impl ViewPiece<'_> {
     /// The piece of that text.
     pub(super) fn cut_from(&self, text: &str) -> String {
         let count = |characters: u64| usize::try_from(characters).unwrap_or(usize::MAX);
@@ -37,7 +37,7 @@ impl Piece<'_> {
 }
 
 /// The part that answers a `<recall>`.
-pub(super) fn cut_view<'v>(view: &'v View, wanted: &Recall) -> Result<Cut<'v>, Refusal> {
+pub(super) fn cut_view<'v>(view: &'v View, wanted: &Recall) -> Result<ViewCut<'v>, Refusal> {
     check_range(view, wanted)?;
     let total = view.list_range(wanted.from, wanted.to).map(|(_, message)| message.characters).sum();
     if wanted.offset >= total {
@@ -57,11 +57,11 @@ pub(super) fn cut_view<'v>(view: &'v View, wanted: &Recall) -> Result<Cut<'v>, R
         let after = before + message.characters;
         let (start, stop) = (wanted.offset.max(before), end.min(after));
         if start < stop {
-            pieces.push(Piece { number, message, skip: start - before, take: stop - start });
+            pieces.push(ViewPiece { number, message, skip: start - before, take: stop - start });
         }
         before = after;
     }
-    Ok(Cut { total, next: (end < total).then_some(end), pieces })
+    Ok(ViewCut { total, next: (end < total).then_some(end), pieces })
 }
 
 fn check_range(view: &View, wanted: &Recall) -> Result<(), Refusal> {

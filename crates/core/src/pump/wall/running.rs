@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use crate::pump::wheel::Wheel;
+use crate::pump::wheel::TimerWheel;
 use crate::types::ids::ThreadId;
 use crate::types::time::Millis;
 
@@ -30,12 +30,12 @@ pub struct TimeLeft {
 /// The running time budgets.
 #[derive(Default, Debug)]
 pub struct RunningBudgets {
-    entries: HashMap<RunningBudget, Entry>,
-    wheel: Wheel<RunningBudget>,
+    entries: HashMap<RunningBudget, RunningEntry>,
+    wheel: TimerWheel<RunningBudget>,
 }
 
 #[derive(Debug)]
-struct Entry {
+struct RunningEntry {
     /// The tick at which it was put here.
     from: Millis,
     /// How long it had run before that tick.
@@ -53,7 +53,7 @@ impl RunningBudgets {
         let Some(TimeLeft { ran_ms, until_ms }) = left else { return };
         let until = tick.add_ms(until_ms);
         self.wheel.put(until, runs.clone());
-        self.entries.insert(runs, Entry { from: tick, before_ms: ran_ms, until });
+        self.entries.insert(runs, RunningEntry { from: tick, before_ms: ran_ms, until });
     }
 
     /// How long it has run since the last record; `None` if ticks did not measure it.

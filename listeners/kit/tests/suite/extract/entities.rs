@@ -18,7 +18,7 @@ fn query(answer: &str) -> String {
 
 fn written(text: &str) -> String {
     let mut writer = XmlWriter::new();
-    writer.open_tag("search").xmlns(SEARCH).content(|inside| inside.open_tag("query").text(text));
+    writer.open("search").xmlns(SEARCH).content(|inside| inside.open("query").text(text));
     String::from_utf8(writer.finish()).expect("text")
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use systole_kit::DocumentLimits;
-use systole_kit::envelope::Stamp;
+use systole_kit::envelope::EnvelopeStamp;
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream};
 use tokio::sync::mpsc;
 
@@ -43,7 +43,7 @@ async fn server(stream: DuplexStream, heard: &Heard, ends: bool) {
 
 fn delivered(thread: &str, call: &str) -> Delivered {
     let payload = Payload::parse(b"<ask xmlns='u'/>", &DocumentLimits::default()).unwrap();
-    let stamp = Stamp { call: call.to_owned(), turn: 1, ..Stamp::default() };
+    let stamp = EnvelopeStamp { call: call.to_owned(), turn: 1, ..EnvelopeStamp::default() };
     Delivered { from: "a".to_owned(), to: None, thread: thread.to_owned(), stamp, payload }
 }
 

@@ -15,7 +15,7 @@ use rmcp::transport::streamable_http_client::{
     StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
 };
 use sse_stream::{Error as SseError, Sse};
-use systole_http::{BodyPart, HttpAnswer, HttpClient, Unanswered};
+use systole_http::{BodyPart, HttpAnswer, HttpClient, RequestFault};
 use tokio::time::Instant;
 
 use super::address::ServerAddress;
@@ -89,11 +89,11 @@ impl BoundedHttp {
         let answer =
             self.client.send_request(&self.at.to, request, CONNECT, HEAD).await.map_err(|fault| {
                 self.build_fault(&match fault {
-                    Unanswered::NoConnection(why) => format!("no connection: {why}"),
-                    Unanswered::NotSent(why) => format!("the connection ended: {why}"),
-                    Unanswered::NoHead(why) => format!("the request was sent, and no answer came: {why}"),
-                    Unanswered::TooLate => "the request was sent, and no answer came in time".to_owned(),
-                    Unanswered::Unwritable(why) => format!("the request cannot be written: {why}"),
+                    RequestFault::NoConnection(why) => format!("no connection: {why}"),
+                    RequestFault::NotSent(why) => format!("the connection ended: {why}"),
+                    RequestFault::NoHead(why) => format!("the request was sent, and no answer came: {why}"),
+                    RequestFault::TooLate => "the request was sent, and no answer came in time".to_owned(),
+                    RequestFault::Unwritable(why) => format!("the request cannot be written: {why}"),
                 })
             })?;
         match answer.status {

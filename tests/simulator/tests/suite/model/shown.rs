@@ -3,7 +3,7 @@
 
 use systole_core::types::record::{Record, RecordCode, RecordKind, TimerEffect};
 use systole_kit::answers::Answers;
-use systole_kit::gate::{Gate, GateStep};
+use systole_kit::gate::{GateStep, XmlGate};
 use systole_kit::money::Money;
 use systole_kit::{DocumentLimits, Payload};
 
@@ -83,7 +83,7 @@ pub(crate) fn clocking(record: &Record) -> Option<String> {
 
 /// The payload directly inside another.
 fn child(payload: &Payload) -> Option<Payload> {
-    let mut gate = Gate::new_strict(payload.bytes(), &DocumentLimits::FROM_PUMP).ok()?;
+    let mut gate = XmlGate::new_strict(payload.bytes(), &DocumentLimits::FROM_PUMP).ok()?;
     let Ok(GateStep::Open(_)) = gate.read_step() else { return None };
     let tag = gate.read_child().ok()??;
     Payload::cut_from(&mut gate, tag).ok()

@@ -3,7 +3,9 @@
 
 use systole_core::types::codes::Code;
 use systole_core::types::composition::GatherRule;
-use systole_core::types::flow::{Admitted, Found, JudgedContent, JudgedItem, PayloadKind, Refused, Verdict};
+use systole_core::types::flow::{
+    Admitted, FoundAnswer, JudgedContent, JudgedItem, PayloadKind, Refused, Verdict,
+};
 use systole_core::types::ids::Name;
 use systole_core::types::refusal::Refusal;
 use systole_kit::journal::{JournalEntry, ModelCallOutcome, ModelStarted};
@@ -21,7 +23,10 @@ pub(super) fn payload(local: &str, number: u64) -> Payload {
 /// A payload of the core, as the door admits it.
 fn primitive(document: &str) -> JudgedItem {
     let payload = Payload::parse(document.as_bytes(), &DocumentLimits::default()).unwrap();
-    JudgedItem::Admitted(Admitted::new(PayloadKind::Primitive(Found::Nothing), Verdict::from_valid(payload)))
+    JudgedItem::Admitted(Admitted::new(
+        PayloadKind::Primitive(FoundAnswer::Nothing),
+        Verdict::from_valid(payload),
+    ))
 }
 
 fn await_threads(enough: Enough, named: &[String]) -> String {
@@ -52,7 +57,7 @@ pub(super) fn item(thrown: &Thrown) -> JudgedItem {
         Thrown::Spawn(label, party, number) => {
             let initial = payload(party.name, *number).bytes().clone();
             let to = Name::parse(party.name).unwrap();
-            let found = Found::Child { label: label.map(str::to_owned), to, initial };
+            let found = FoundAnswer::Child { label: label.map(str::to_owned), to, initial };
             let core = b"<spawn-thread xmlns=\"https://xml-pipeline.org/ns/core/v1\"/>";
             admitted(PayloadKind::Primitive(found), Payload::parse(core, &DocumentLimits::default()).unwrap())
         }
