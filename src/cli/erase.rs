@@ -28,7 +28,7 @@ use systole_organism::runfile::RunFile;
 use systole_organism::{self as runtime, prompt_view};
 use systole_queries::finding;
 use systole_show::columns::plain;
-use systole_system::clock::{WallClock, random_bytes};
+use systole_system::clock::{WallClock, draw_random_bytes};
 use systole_system::system;
 
 /// Takes sensitive values, or whole bodies, out of the log for good.
@@ -219,7 +219,7 @@ impl EraseCommand {
             path: log.display().to_string(),
             why: system::describe_error(&error),
         };
-        let drawn = random_bytes::<26>().map_err(unread)?;
+        let drawn = draw_random_bytes::<26>().map_err(unread)?;
         let (id, salt) = drawn.split_at(10);
         let (mut random, mut salted) = ([0; 10], [0; 16]);
         random.copy_from_slice(id);

@@ -30,7 +30,7 @@ pub(super) fn report_unwritten(screen: Screen, path: &Path, what: &str, error: &
 
 /// Reports why a folder was not made.
 pub(super) fn no_folder(screen: Screen, path: &Path, what: &str, error: &Error) -> CommandExit {
-    report_fault(screen, CommandExit::Unavailable, &system::no_folder(path, what, error))
+    report_fault(screen, CommandExit::Unavailable, &system::report_no_folder(path, what, error))
 }
 
 /// Reports a missing resource that is neither a file nor a folder.

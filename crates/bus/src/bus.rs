@@ -66,7 +66,7 @@ pub(super) async fn find_or_make(
     copies: usize,
 ) -> Result<Option<usize>, BrokerFault> {
     let wanted = make_config(organism, subjects, copies);
-    let found = found_or_made(wire, organism, &wanted, DELIVERIES.format).await?;
+    let found = find_or_make_stream(wire, organism, &wanted, DELIVERIES.format).await?;
     judge_config(wire, organism, &wanted, &found.config, &DELIVERIES)?;
     bring_up(wire, &found.config, &wanted, DELIVERIES.format).await?;
     Ok(find_largest(&found.config))
@@ -78,7 +78,7 @@ pub(super) fn find_largest(config: &Config) -> Option<usize> {
 }
 
 /// The stream's description; the stream is made if there is none.
-pub(super) async fn found_or_made(
+pub(super) async fn find_or_make_stream(
     wire: &BrokerWire,
     organism: &Name,
     wanted: &Config,

@@ -84,7 +84,7 @@ impl LogSource {
 
     async fn find_object(&self, name: Digest) -> Result<FoundObject, BrokerFault> {
         let what = "what is large was looked for";
-        let asked = json!({ "last_by_subj": self.subjects.object_subject(&name.to_string()) });
+        let asked = json!({ "last_by_subj": self.subjects.name_object(&name.to_string()) });
         let Some(said) = read_message(&self.wire, what, &self.apart, asked).await? else {
             return Ok(FoundObject::Partial);
         };

@@ -57,7 +57,7 @@ impl LogStream {
     /// Whether there is a stream of that name, made by anyone, and the name.
     pub async fn is_there(broker: &Broker) -> Result<(bool, String), BrokerFault> {
         let stream = broker.subjects.log_stream();
-        Ok((source::told_of(&broker.wire, &stream).await?.is_some(), stream))
+        Ok((source::read_stream_info(&broker.wire, &stream).await?.is_some(), stream))
     }
 
     /// Finds the stream, or makes it.
@@ -68,7 +68,7 @@ impl LogStream {
     ) -> Result<LogStream, BrokerFault> {
         let (wire, subjects) = (&broker.wire, &broker.subjects);
         let wanted = make_config(organism, subjects, replicas);
-        let found: Info = bus::found_or_made(wire, organism, &wanted, RECORDS.format).await?;
+        let found: Info = bus::find_or_make_stream(wire, organism, &wanted, RECORDS.format).await?;
         bus::judge_config(wire, organism, &wanted, &found.config, &RECORDS)?;
         bus::bring_up(wire, &found.config, &wanted, RECORDS.format).await?;
         let largest = bus::find_largest(&found.config).unwrap_or(usize::MAX);
@@ -116,18 +116,18 @@ impl LogStream {
             let named = ObjectMetadata { name: name.clone(), chunk_size, ..ObjectMetadata::default() };
             self.apart.put(named, &mut bytes).await.map(drop).map_err(|error| error.to_string())
         };
-        self.in_time("what is large was put apart", bytes.len(), put).await
+        self.wait_in_time("what is large was put apart", bytes.len(), put).await
     }
 
     /// Removes what is stored apart under that name. The store keeps a mark that it was removed.
     pub async fn remove_large(&self, name: Digest) -> Result<(), String> {
         let name = name.to_string();
         let removed = async { self.apart.delete(&name).await.map_err(|error| error.to_string()) };
-        self.in_time("a value was removed", 0, removed).await
+        self.wait_in_time("a value was removed", 0, removed).await
     }
 
     /// Work that takes many messages may take longer: a second more for each MiB.
-    async fn in_time<T>(
+    async fn wait_in_time<T>(
         &self,
         what: &str,
         bytes: usize,
@@ -135,14 +135,14 @@ impl LogStream {
     ) -> Result<T, String> {
         let patience = PATIENCE + Duration::from_secs((bytes >> 20) as u64);
         let wire = &self.broker.wire;
-        match wire.heard_within(patience, what, Box::pin(work)).await {
+        match wire.wait_within(patience, what, Box::pin(work)).await {
             Ok(done) => done.map_err(|error| wire.report_refused(what, &error).to_string()),
             Err(unusable) => Err(unusable.to_string()),
         }
     }
 
     /// The bytes that all pumps of the organism share; `own` if there are none yet.
-    pub async fn shared_secret(&self, own: [u8; 32]) -> Result<[u8; 32], BrokerFault> {
+    pub async fn read_shared_secret(&self, own: [u8; 32]) -> Result<[u8; 32], BrokerFault> {
         let (wire, subject) = (&self.broker.wire, self.broker.subjects.secret());
         let what = "what delivery tokens are made from was shared";
         match wire.publish_message(what, &subject, own.to_vec(), Some(0)).await? {
@@ -167,7 +167,7 @@ impl LogStream {
     }
 
     /// The signs of life of a partition, from now on.
-    pub async fn signs_of_life(&self, partition: u32) -> Result<Subscriber, String> {
+    pub async fn watch_signs_of_life(&self, partition: u32) -> Result<Subscriber, String> {
         let subject = self.broker.subjects.name_life(partition);
         self.client().subscribe(subject).await.map_err(|error| error.to_string())
     }

@@ -44,7 +44,7 @@ impl WorkerSilence {
     }
 }
 
-fn stream_config(organism: &Name, subjects: &BrokerSubjects, copies: usize) -> Config {
+fn make_stream_config(organism: &Name, subjects: &BrokerSubjects, copies: usize) -> Config {
     Config {
         name: subjects.silence_stream(),
         subjects: vec![subjects.silences()],
@@ -66,8 +66,8 @@ pub(super) async fn find_or_make(
     subjects: &BrokerSubjects,
     copies: usize,
 ) -> Result<(), BrokerFault> {
-    let wanted = stream_config(organism, subjects, copies);
-    let found = bus::found_or_made(wire, organism, &wanted, FORMAT).await?;
+    let wanted = make_stream_config(organism, subjects, copies);
+    let found = bus::find_or_make_stream(wire, organism, &wanted, FORMAT).await?;
     bus::is_ours(wire, organism, &found.config, FORMAT)?;
     bus::bring_up(wire, &found.config, &wanted, FORMAT).await
 }

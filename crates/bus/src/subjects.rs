@@ -117,7 +117,7 @@ impl BrokerSubjects {
     }
 
     /// The subject of the description of an object in that bucket.
-    pub(super) fn object_subject(&self, name: &str) -> String {
+    pub(super) fn name_object(&self, name: &str) -> String {
         format!("$O.{}.M.{}", self.bucket(), encode_base64url(name.as_bytes()))
     }
 
@@ -147,13 +147,13 @@ impl BrokerSubjects {
     }
 
     /// The prefix of an auditor's inboxes.
-    pub fn inbox_of_auditors() -> &'static str {
+    pub fn name_auditor_inbox() -> &'static str {
         "_INBOX__auditor"
     }
 
     /// The prefix of JetStream's interface for an auditor. The broker answers `$JS.API` for the account that asks,
     /// and an auditor's account keeps nothing.
-    pub fn api_of_auditors(organism: &Name) -> String {
+    pub fn name_auditor_api(organism: &Name) -> String {
         format!("JS.{}.API", to_token(organism))
     }
 }
@@ -185,7 +185,7 @@ mod tests {
         assert_eq!(subjects.name_delivery(&Name::parse("web.search").unwrap()), "o.acme_shop.dlv.web_search");
         assert_ne!(subjects, BrokerSubjects::new(&Name::parse("acme-shop").unwrap()));
         assert_eq!(BrokerSubjects::name_inbox(&organism), "_INBOX_pump_acme_shop");
-        assert_eq!(BrokerSubjects::api_of_auditors(&organism), "JS.acme_shop.API");
+        assert_eq!(BrokerSubjects::name_auditor_api(&organism), "JS.acme_shop.API");
         // This is why no name becomes another name's word.
         assert!(Name::parse("acme_shop").is_err());
     }

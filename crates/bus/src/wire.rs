@@ -79,14 +79,14 @@ impl LogCaller {
     fn name_inbox(self, organism: &Name) -> String {
         match self {
             LogCaller::Pump => BrokerSubjects::name_inbox(organism),
-            LogCaller::Auditor => BrokerSubjects::inbox_of_auditors().to_owned(),
+            LogCaller::Auditor => BrokerSubjects::name_auditor_inbox().to_owned(),
         }
     }
 
     fn make_context(self, organism: &Name, client: Client) -> Context {
         match self {
             LogCaller::Pump => jetstream::new(client),
-            LogCaller::Auditor => jetstream::with_prefix(client, &BrokerSubjects::api_of_auditors(organism)),
+            LogCaller::Auditor => jetstream::with_prefix(client, &BrokerSubjects::name_auditor_api(organism)),
         }
     }
 
@@ -164,7 +164,7 @@ impl BrokerWire {
         let shows_key = credentials.is_some();
         let client = match timeout(patience, options.connect(servers)).await {
             Ok(Ok(client)) => client,
-            Ok(Err(error)) => return Err(not_in(address, shows_key, &error, patience)),
+            Ok(Err(error)) => return Err(report_no_connection(address, shows_key, &error, patience)),
             Err(_) => {
                 return Err(BrokerFault::Silent { address, what: "it was called".to_owned(), patience });
             }
@@ -245,11 +245,11 @@ impl BrokerWire {
         what: &str,
         asked: impl Future<Output = T>,
     ) -> Result<T, BrokerFault> {
-        self.heard_within(self.patience, what, asked).await
+        self.wait_within(self.patience, what, asked).await
     }
 
     /// The same with a separate timeout, for work that takes many messages.
-    pub(super) async fn heard_within<T>(
+    pub(super) async fn wait_within<T>(
         &self,
         patience: Duration,
         what: &str,
@@ -338,7 +338,12 @@ fn write_address(server: &ServerAddr) -> String {
 }
 
 /// Why the connection was not made.
-fn not_in(address: String, shows_key: bool, error: &ConnectError, patience: Duration) -> BrokerFault {
+fn report_no_connection(
+    address: String,
+    shows_key: bool,
+    error: &ConnectError,
+    patience: Duration,
+) -> BrokerFault {
     match error.kind() {
         ConnectErrorKind::AuthorizationViolation => BrokerFault::Unauthorized { address, shows_key },
         ConnectErrorKind::Authentication if shows_key => BrokerFault::Credentials,

@@ -15,7 +15,7 @@ use tokio::time::sleep;
 use systole_core::types::ids::Name;
 use systole_core::types::ports::{Clock as _, Position};
 use systole_core::types::time::Millis;
-use systole_system::clock::{WallClock, thread_worked};
+use systole_system::clock::{WallClock, read_thread_time};
 
 /// How long records are gathered into one event: often enough for a person.
 const PACE: Duration = Duration::from_millis(150);
@@ -116,9 +116,9 @@ impl WatchBudget {
 }
 
 fn measure_work<T>(work: impl FnOnce() -> T) -> (Duration, T) {
-    let before = thread_worked();
+    let before = read_thread_time();
     let made = work();
-    (thread_worked().saturating_sub(before), made)
+    (read_thread_time().saturating_sub(before), made)
 }
 
 fn read_clock() -> Duration {

@@ -59,7 +59,7 @@ impl ExportExamination {
         let last = walked.leaves.last().map_or(0, |(position, _)| *position);
         let moment = |text: &String| Millis::parse(text);
         let gathered = GatheredLog {
-            root: proved.map_or(systole_proof::tree::empty_root(), |(_, root)| root),
+            root: proved.map_or(systole_proof::tree::compute_empty_root(), |(_, root)| root),
             roots: proved.into_iter().collect::<BTreeMap<_, _>>(),
             times: walked.times.as_ref().and_then(|(first, last)| Some((moment(first)?, moment(last)?))),
             moments: BTreeMap::new(),

@@ -2,7 +2,7 @@
 //! none of them. Making it takes a walk through the whole log, because no hash of the tree is stored.
 
 use serde::{Deserialize, Serialize};
-use systole_proof::tree::{Frontier, ProofBuilder, TreeHash, batch_root};
+use systole_proof::tree::{Frontier, ProofBuilder, TreeHash, compute_batch_root};
 
 use super::record_line::{bytes_of, hex_of};
 use systole_core::types::ports::{LogFault, LogReader, Position};
@@ -54,7 +54,7 @@ impl ExportProof {
         let hashes: Option<Vec<TreeHash>> = self.hashes.iter().map(hash).collect();
         let hashes = hashes.ok_or("a hash of proof.json is not hex")?;
         let indexed: Vec<(u64, TreeHash)> = index_leaves(leaves, self.size).collect();
-        batch_root(&indexed, self.size, &hashes).map_err(|fault| fault.to_string())
+        compute_batch_root(&indexed, self.size, &hashes).map_err(|fault| fault.to_string())
     }
 }
 

@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use systole_proof::key::{SignerKey, VerifierKey};
-use systole_proof::statement::{decode_payload, encode_payload, key_id, sign_payload, verify_payload};
+use systole_proof::statement::{decode_payload, encode_payload, make_key_id, sign_payload, verify_payload};
 
 use crate::document_use::DocumentUse;
 use systole_core::types::ids::Digest;
@@ -111,7 +111,7 @@ pub fn write_statement(
     let mut signatures = Vec::new();
     if let Some(key) = key {
         let sig = sign_payload(key, PAYLOAD, &payload)?;
-        signatures.push(EnvelopeSignature { keyid: key_id(key.verifier()), sig });
+        signatures.push(EnvelopeSignature { keyid: make_key_id(key.verifier()), sig });
     }
     let payload = encode_payload(&payload);
     let envelope = Envelope { payload_type: PAYLOAD.to_owned(), payload, signatures };
@@ -137,7 +137,7 @@ pub fn read_statement(bytes: &[u8], known: &[&VerifierKey]) -> Result<ExportStat
     }
     let mut signers = Vec::new();
     for EnvelopeSignature { keyid, sig } in envelope.signatures {
-        match known.iter().find(|key| key_id(key) == keyid) {
+        match known.iter().find(|key| make_key_id(key) == keyid) {
             Some(key) if verify_payload(key, PAYLOAD, &payload, &sig) => {
                 signers.push(StatementSigner::Known(keyid))
             }

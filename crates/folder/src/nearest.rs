@@ -31,13 +31,13 @@ fn sort_nearest(missing: &str, known: &[String]) -> Vec<String> {
     let name = |path: &str| path.rsplit('/').next().unwrap_or(path).to_lowercase();
     // A file of the same name elsewhere is the likeliest.
     let mut found: Vec<String> = known.iter().filter(|path| name(path) == lower).cloned().collect();
-    found.sort_by_key(|path| (std::cmp::Reverse(shared_parts(missing, path)), path.clone()));
+    found.sort_by_key(|path| (std::cmp::Reverse(count_shared_parts(missing, path)), path.clone()));
     let mut names: Vec<String> = known.iter().map(|path| name(path)).collect();
     names.sort_unstable();
     names.dedup();
     if let Some(near) = systole_schema::find_nearest(&lower, names.iter().map(String::as_str)) {
         let mut near: Vec<&String> = known.iter().filter(|path| name(path) == near).collect();
-        near.sort_by_key(|path| (std::cmp::Reverse(shared_parts(missing, path)), (*path).clone()));
+        near.sort_by_key(|path| (std::cmp::Reverse(count_shared_parts(missing, path)), (*path).clone()));
         for path in near {
             if !found.contains(path) {
                 found.push(path.clone());
@@ -49,7 +49,7 @@ fn sort_nearest(missing: &str, known: &[String]) -> Vec<String> {
 }
 
 /// How many parts two paths have in common.
-fn shared_parts(one: &str, other: &str) -> usize {
+fn count_shared_parts(one: &str, other: &str) -> usize {
     let parts: Vec<&str> = one.split('/').collect();
     other.split('/').filter(|part| parts.contains(part)).count()
 }

@@ -84,7 +84,7 @@ impl FolderRoot {
     pub fn open_root(path: &Path, deny: &DenyList) -> std::io::Result<FolderRoot> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let folder = rustix::fs::open(path, flags, Mode::empty())?;
-        let real = real_path(&folder);
+        let real = read_real_path(&folder);
         Ok(FolderRoot { folder, real, deny: deny.clone() })
     }
 
@@ -217,7 +217,7 @@ impl FolderRoot {
     /// The path from the root of something open, without links. `None` if it is not there any more: the kernel then
     /// says a path that is no name of it.
     fn find_below(&self, open: &OwnedFd) -> Option<String> {
-        let real = real_path(open)?;
+        let real = read_real_path(open)?;
         let below = real.strip_prefix(self.real.as_deref()?).ok()?.to_str()?;
         let named = if below.is_empty() { "." } else { below };
         let flags = OFlags::PATH | OFlags::CLOEXEC | OFlags::NOFOLLOW;
@@ -283,7 +283,7 @@ impl FolderRoot {
 }
 
 /// The path of an open file, without links.
-fn real_path(file: &OwnedFd) -> Option<PathBuf> {
+fn read_real_path(file: &OwnedFd) -> Option<PathBuf> {
     use std::os::fd::AsRawFd as _;
     let link = format!("/proc/self/fd/{}", file.as_fd().as_raw_fd());
     let path = readlinkat(rustix::fs::CWD, link, Vec::new()).ok()?;

@@ -102,8 +102,10 @@ impl FolderWalk<'_> {
             }
             let below = join_names(path, &name);
             match kind {
-                FileType::Directory if !self.leaves_out(&below, true) => self.walk_folder(&below, depth + 1),
-                FileType::RegularFile if !self.leaves_out(&below, false) => {
+                FileType::Directory if !self.does_leave_out(&below, true) => {
+                    self.walk_folder(&below, depth + 1)
+                }
+                FileType::RegularFile if !self.does_leave_out(&below, false) => {
                     if self.found.paths.len() >= limits::FILES {
                         self.found.is_partial = true;
                     } else {
@@ -159,7 +161,7 @@ impl FolderWalk<'_> {
         }
     }
 
-    fn leaves_out(&self, path: &str, is_folder: bool) -> bool {
+    fn does_leave_out(&self, path: &str, is_folder: bool) -> bool {
         if self.root.does_deny(path) {
             return true;
         }

@@ -31,7 +31,7 @@ pub use connect::ConnectFault;
 use connect::{HttpStream, StreamConnector};
 pub use events::{EventReader, StreamEvent, StreamFraming};
 pub use lines::LineFault;
-pub use patience::{retry_after_ms, seconds_ms};
+pub use patience::{parse_seconds, retry_after_ms};
 pub use proxy::{ProxyAddress, ProxySettings};
 pub use rustls::RootCertStore;
 
@@ -62,7 +62,7 @@ pub struct HttpClient {
 
 /// The roots of certificates that the web trusts.
 #[must_use]
-pub fn web_roots() -> RootCertStore {
+pub fn load_web_roots() -> RootCertStore {
     RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() }
 }
 
@@ -169,7 +169,7 @@ impl HttpClient {
         let mut driving = Some(Box::pin(driving));
         let mut sending = std::pin::pin!(sender.send_request(request));
         let sent = std::future::poll_fn(|cx| {
-            drive_connection(&mut driving, cx);
+            poll_connection(&mut driving, cx);
             sending.as_mut().poll(cx)
         });
         match timeout_at(Instant::now() + first, sent).await {
@@ -191,7 +191,7 @@ impl HttpClient {
 }
 
 /// Lets the connection make progress. Its outcome shows at the future that waits for it.
-fn drive_connection(driving: &mut Option<DrivingTask>, cx: &mut Context<'_>) {
+fn poll_connection(driving: &mut Option<DrivingTask>, cx: &mut Context<'_>) {
     if let Some(connection) = driving
         && connection.as_mut().poll(cx).is_ready()
     {
@@ -239,7 +239,7 @@ impl HttpAnswer {
         }
         let measured = self.is_measured();
         let frame = std::future::poll_fn(|cx| {
-            drive_connection(&mut self.driving, cx);
+            poll_connection(&mut self.driving, cx);
             loop {
                 match Pin::new(&mut self.body).poll_frame(cx) {
                     Poll::Pending => return Poll::Pending,

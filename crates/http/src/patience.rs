@@ -13,7 +13,7 @@ pub fn retry_after_ms(headers: &HeaderMap) -> Option<u64> {
         return Some(ms);
     }
     let wait = said(RETRY_AFTER.as_str())?;
-    if let Some(ms) = seconds_ms(wait) {
+    if let Some(ms) = parse_seconds(wait) {
         return Some(ms);
     }
     let (then, now) = (httpdate::parse_http_date(wait).ok()?, said(DATE.as_str())?);
@@ -23,7 +23,7 @@ pub fn retry_after_ms(headers: &HeaderMap) -> Option<u64> {
 }
 
 /// Reads seconds, possibly with decimals. A fraction of a millisecond counts as a whole one.
-pub fn seconds_ms(text: &str) -> Option<u64> {
+pub fn parse_seconds(text: &str) -> Option<u64> {
     let (whole, part) = text.split_once('.').unwrap_or((text, "0"));
     let is_number = |digits: &str| !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
     if !is_number(whole) || !is_number(part) {
@@ -72,7 +72,7 @@ mod tests {
                 .collect();
             assert_eq!(retry_after_ms(&map), ms, "{headers:?}");
         }
-        assert_eq!(seconds_ms("30.0001"), Some(30_001));
-        assert_eq!(seconds_ms("99999999999999999999"), None);
+        assert_eq!(parse_seconds("30.0001"), Some(30_001));
+        assert_eq!(parse_seconds("99999999999999999999"), None);
     }
 }

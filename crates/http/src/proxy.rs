@@ -140,7 +140,7 @@ fn is_excepted(no: &str, to: &HttpAddress) -> bool {
             return ip == other;
         }
         if let Some(ip) = ip.filter(|_| entry.contains('/')) {
-            return in_network(ip, &entry);
+            return is_in_network(ip, &entry);
         }
         let (name, port) = match entry.rsplit_once(':') {
             Some((name, port)) if !name.contains(':') || name.ends_with(']') => (name, Some(port)),
@@ -156,7 +156,7 @@ fn is_excepted(no: &str, to: &HttpAddress) -> bool {
     })
 }
 
-fn in_network(ip: IpAddr, network: &str) -> bool {
+fn is_in_network(ip: IpAddr, network: &str) -> bool {
     let Some((base, bits)) = network.split_once('/') else { return false };
     let (Ok(base), Ok(bits)) = (base.parse::<IpAddr>(), bits.parse::<u32>()) else { return false };
     let (one, other, width) = match (ip, base) {

@@ -104,7 +104,7 @@ impl SchemaTrial {
 
     /// With the `systole` of this program. `None` if there is none, for example in another project's program.
     pub fn find_beside() -> Option<SchemaTrial> {
-        Some(SchemaTrial::new_with(&system::own_program()?, TrialLimits::USUAL))
+        Some(SchemaTrial::new_with(&system::find_own_program()?, TrialLimits::USUAL))
     }
 
     /// Makes the other process fail for a test, in a build with checks: `hang`, `spin` or `eat`.
@@ -137,7 +137,7 @@ impl SchemaTrial {
 
 /// Waits for the end, and forces it when the time is over. Returns whether it came by itself.
 pub(super) fn wait_for_end(child: &mut Child, wall_ms: u64) -> Option<(ExitStatus, bool)> {
-    ended_by(child, Duration::from_millis(wall_ms), |child, wall| {
+    wait_until_ended(child, Duration::from_millis(wall_ms), |child, wall| {
         let limit = Timespec::try_from(wall).ok();
         let pidfd = pidfd_open(Pid::from_child(child), PidfdFlags::empty())?;
         let ready = retry_on_intr(|| poll(&mut [PollFd::new(&pidfd, PollFlags::IN)], limit.as_ref()))?;
@@ -146,7 +146,7 @@ pub(super) fn wait_for_end(child: &mut Child, wall_ms: u64) -> Option<(ExitStatu
 }
 
 /// Waits as `ended` does. If `wait` fails, the process is checked again and again until the time is over.
-fn ended_by(
+fn wait_until_ended(
     child: &mut Child,
     wall: Duration,
     wait: impl FnOnce(&Child, Duration) -> Result<bool, Errno>,
@@ -224,16 +224,16 @@ pub(super) fn make_memory(bytes: &[u8]) -> std::io::Result<File> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Child, Command, Duration, Errno, Stdio, ended_by};
+    use super::{Child, Command, Duration, Errno, Stdio, wait_until_ended};
 
     #[test]
     fn a_process_is_waited_for_although_there_is_no_descriptor_for_it() {
         let wait = |_: &Child, _| Err(Errno::MFILE);
         let mut quick = Command::new("true").spawn().unwrap();
-        let (status, in_time) = ended_by(&mut quick, Duration::from_secs(60), wait).unwrap();
+        let (status, in_time) = wait_until_ended(&mut quick, Duration::from_secs(60), wait).unwrap();
         assert!(in_time && status.success(), "{status}");
         let mut endless = Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
-        let (_, in_time) = ended_by(&mut endless, Duration::from_millis(30), wait).unwrap();
+        let (_, in_time) = wait_until_ended(&mut endless, Duration::from_millis(30), wait).unwrap();
         assert!(!in_time, "it is ended when the time is over");
     }
 }

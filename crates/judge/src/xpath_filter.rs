@@ -35,7 +35,7 @@ pub struct XpathFilter {
 impl XpathFilter {
     /// A filter. It is an error if the expression is wrong.
     pub fn new(expression: &str) -> Result<XpathFilter, XpathFault> {
-        let program = system::own_program();
+        let program = system::find_own_program();
         let program =
             program.ok_or_else(|| XpathFault::Machine("the program systole was not found".to_owned()))?;
         let filter = XpathFilter { program, expression: expression.to_owned() };

@@ -17,13 +17,13 @@ pub fn run(mut arguments: impl Iterator<Item = String>) -> ExitCode {
     {
         return ExitCode::from(2);
     }
-    match evaluate_payloads(&input) {
+    match filter_payloads(&input) {
         Some(()) => ExitCode::SUCCESS,
         None => ExitCode::from(2),
     }
 }
 
-fn evaluate_payloads(mut rest: &[u8]) -> Option<()> {
+fn filter_payloads(mut rest: &[u8]) -> Option<()> {
     let expression = std::str::from_utf8(take_field(&mut rest)?).ok()?;
     if let Some(words) = xpath::find_mistake(expression) {
         return write_line(&format!("?{}", words.replace('\n', " ")));

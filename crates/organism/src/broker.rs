@@ -151,7 +151,7 @@ fn configure(
         }));
     };
     let names: Vec<&str> = parties.iter().map(|party| party.key.as_str()).collect();
-    let found = keyfiles::found_or_made(&folder.keys(), &names).map_err(wrap_key_fault)?;
+    let found = keyfiles::find_or_make_keys(&folder.keys(), &names).map_err(wrap_key_fault)?;
     let with_keys: Vec<(&BrokerParty, String)> = parties.iter().zip(found.public).collect();
     let server =
         permissions::ServerSettings { organism: &composition.organism, listen, store, keeps_log: false };

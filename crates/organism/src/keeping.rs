@@ -133,7 +133,7 @@ pub(super) async fn open_log(
             })
         }
         LogPlace::Memory(memory) => {
-            let secret = systole_system::clock::random_bytes()
+            let secret = systole_system::clock::draw_random_bytes()
                 .map_err(|e| StartFault::Machine(system::describe_error(&e)))?;
             let writing = WritableLog {
                 writer: Box::new(memory.clone()),

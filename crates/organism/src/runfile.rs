@@ -15,8 +15,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use systole_log::sqlite;
-use systole_system::clock::random_bytes;
-use systole_system::sockets::files_of_listeners;
+use systole_system::clock::draw_random_bytes;
+use systole_system::sockets::list_listener_files;
 
 /// Largest run file that is read: much more than one needs, because anyone could have put a file there.
 const BYTES: u64 = 4096;
@@ -59,7 +59,7 @@ impl fmt::Debug for Credential {
 pub fn random_hex() -> std::io::Result<String> {
     use std::fmt::Write as _;
     let mut hex = String::with_capacity(32);
-    for byte in random_bytes::<16>()? {
+    for byte in draw_random_bytes::<16>()? {
         // Writing into a String cannot fail.
         let _infallible = write!(hex, "{byte:02x}");
     }
@@ -193,7 +193,7 @@ impl RunFile {
 
     /// The run file of this user's organism that listens on an address of this machine, if there is one.
     pub fn find_at(address: SocketAddr) -> Option<RunFile> {
-        let logs = files_of_listeners(address.port()).into_iter();
+        let logs = list_listener_files(address.port()).into_iter();
         let logs = logs.filter_map(|file| Some(PathBuf::from(file.to_str()?.strip_suffix(".lock")?)));
         logs.filter_map(|log| RunFile::find_running(&log)).find(|run| run.address.port() == address.port())
     }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use thiserror::Error;
 
-use crate::encoding::{base64_of, hash_of, number_of};
+use crate::encoding::{encode_base64, hash_of, parse_number};
 use crate::key::{SignatureKind, SignerKey, VerifierKey, check_name};
 use crate::limits;
 use crate::note::{NoteFault, SignedNote, VerifiedSignature};
@@ -76,8 +76,8 @@ impl Checkpoint {
         let origin = next(1, "no origin")?;
         let size = next(2, "no size of the tree")?;
         let root = next(3, "no root")?;
-        let size =
-            number_of(size).ok_or(make_fault(2, "the size is not a decimal number without leading zeros"))?;
+        let size = parse_number(size)
+            .ok_or(make_fault(2, "the size is not a decimal number without leading zeros"))?;
         let root = hash_of(root).ok_or(make_fault(3, "the root is not 32 bytes in canonical base64"))?;
         let mut checkpoint = Self::new(origin, size, root)?;
         for (number, extension) in (4..).zip(lines) {
@@ -120,7 +120,7 @@ impl Checkpoint {
 impl fmt::Display for Checkpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { origin, size, root, extension } = self;
-        write!(f, "{origin}\n{size}\n{}\n{extension}", base64_of(root))
+        write!(f, "{origin}\n{size}\n{}\n{extension}", encode_base64(root))
     }
 }
 

@@ -6,7 +6,7 @@ use ed25519_dalek::{Signature, Signer, SigningKey, VerifyingKey};
 use sha2::{Digest, Sha256};
 use thiserror::Error;
 
-use crate::encoding::{base64_of, bytes_of};
+use crate::encoding::{decode_base64, encode_base64};
 use crate::limits;
 
 /// How the text of a secret key begins.
@@ -111,7 +111,7 @@ impl SignerKey {
     pub fn parse(text: &str) -> Result<Self, NoteKeyFault> {
         let form = NoteKeyFault::Form("signer", "PRIVATE+KEY+NAME+ID+BASE64");
         let parts = text.strip_prefix(SECRET_PREFIX).ok_or_else(|| form.clone())?;
-        let (name, id, kind, bytes) = parts_of(parts, text.len(), form)?;
+        let (name, id, kind, bytes) = split_parts(parts, text.len(), form)?;
         let key = Self::generate(name, kind, &bytes)?;
         key.public.check_id(id)?;
         Ok(key)
@@ -122,7 +122,7 @@ impl SignerKey {
     pub fn secret_text(&self) -> String {
         let VerifierKey { name, kind, .. } = &self.public;
         let bytes = [&[kind.to_byte()], self.secret.as_bytes().as_slice()].concat();
-        format!("{SECRET_PREFIX}{name}+{}+{}", self.public.id_text(), base64_of(&bytes))
+        format!("{SECRET_PREFIX}{name}+{}+{}", self.public.id_text(), encode_base64(&bytes))
     }
 
     /// The key that verifies the signatures of this one.
@@ -132,7 +132,7 @@ impl SignerKey {
     }
 
     /// The Ed25519 signature of these bytes.
-    pub(crate) fn signature_of(&self, message: &[u8]) -> [u8; 64] {
+    pub(crate) fn sign_message(&self, message: &[u8]) -> [u8; 64] {
         self.secret.sign(message).to_bytes()
     }
 }
@@ -172,7 +172,7 @@ impl VerifierKey {
             return Err(NoteKeyFault::Form("verifier", "NAME+ID+BASE64, and this is a secret signer key"));
         }
         let form = NoteKeyFault::Form("verifier", "NAME+ID+BASE64");
-        let (name, id, kind, bytes) = parts_of(text, text.len(), form)?;
+        let (name, id, kind, bytes) = split_parts(text, text.len(), form)?;
         check_name(name).map_err(NoteKeyFault::Name)?;
         let public = VerifyingKey::from_bytes(&bytes).map_err(|_| NoteKeyFault::Unsafe)?;
         if public.is_weak() {
@@ -227,14 +227,14 @@ impl VerifierKey {
 impl fmt::Display for VerifierKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let bytes = [&[self.kind.to_byte()], self.public.as_bytes().as_slice()].concat();
-        write!(f, "{}+{}+{}", self.name, self.id_text(), base64_of(&bytes))
+        write!(f, "{}+{}+{}", self.name, self.id_text(), encode_base64(&bytes))
     }
 }
 
 type KeyParts<'a> = (&'a str, &'a str, SignatureKind, [u8; 32]);
 
 /// Name, ID, kind and bytes of `NAME+ID+BASE64`. The base64 may contain plus signs.
-fn parts_of(parts: &str, length: usize, form: NoteKeyFault) -> Result<KeyParts<'_>, NoteKeyFault> {
+fn split_parts(parts: &str, length: usize, form: NoteKeyFault) -> Result<KeyParts<'_>, NoteKeyFault> {
     if length > limits::KEY_BYTES {
         return Err(NoteKeyFault::TooLong(length));
     }
@@ -246,7 +246,7 @@ fn parts_of(parts: &str, length: usize, form: NoteKeyFault) -> Result<KeyParts<'
     if id.len() != 8 || !id.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f')) {
         return Err(form);
     }
-    let bytes = bytes_of(base64).ok_or(NoteKeyFault::Bytes)?;
+    let bytes = decode_base64(base64).ok_or(NoteKeyFault::Bytes)?;
     let (kind, bytes) = bytes.split_first().ok_or(NoteKeyFault::Bytes)?;
     let kind = SignatureKind::from_byte(*kind)?;
     Ok((name, id, kind, bytes.try_into().map_err(|_| NoteKeyFault::Bytes)?))

@@ -5,7 +5,7 @@ use std::fmt;
 use thiserror::Error;
 
 use crate::cosignature;
-use crate::encoding::{base64_of, bytes_of};
+use crate::encoding::{decode_base64, encode_base64};
 use crate::key::{SignatureKind, SignerKey, VerifierKey, check_name};
 use crate::limits;
 
@@ -82,7 +82,7 @@ impl NoteSignature {
         let (name, base64) = parts.ok_or("a signature has the form: em dash, space, name, space, base64")?;
         check_name(name)
             .map_err(|_| "the name of a key has 1 to 255 bytes, without spaces and plus signs")?;
-        let bytes = bytes_of(base64).ok_or("the signature is not canonical base64")?;
+        let bytes = decode_base64(base64).ok_or("the signature is not canonical base64")?;
         match bytes.split_first_chunk() {
             Some((id, rest)) if !rest.is_empty() => {
                 Ok(Self { name: name.to_owned(), id: *id, bytes: rest.to_vec() })
@@ -94,7 +94,7 @@ impl NoteSignature {
 
 impl fmt::Display for NoteSignature {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let base64 = base64_of(&[self.id.as_slice(), &self.bytes].concat());
+        let base64 = encode_base64(&[self.id.as_slice(), &self.bytes].concat());
         writeln!(f, "{DASH}{} {base64}", self.name)
     }
 }
@@ -142,13 +142,13 @@ impl SignedNote {
         let at = |line, what| NoteFault::Line { line, what };
         let all = str::from_utf8(bytes).map_err(|fault| {
             let before = bytes.get(..fault.valid_up_to()).unwrap_or_default();
-            at(1 + line_breaks(before), "not UTF-8")
+            at(1 + count_line_breaks(before), "not UTF-8")
         })?;
         let last = all.lines().count().max(1);
         let split = all.rfind("\n\n").ok_or(at(last, "no empty line before signatures"))?;
         let (text, signatures) = all.split_at(split + 1);
         check_text(text)?;
-        let first = 2 + line_breaks(text.as_bytes());
+        let first = 2 + count_line_breaks(text.as_bytes());
         let signatures = signatures.strip_prefix('\n').unwrap_or_default();
         if signatures.is_empty() {
             return Err(at(first, "no signature"));
@@ -184,7 +184,7 @@ impl SignedNote {
     /// If the key makes cosignatures, or the note is full.
     pub fn sign_with(&mut self, key: &SignerKey) -> Result<(), NoteFault> {
         check_kind(key.verifier(), SignatureKind::Plain)?;
-        self.add_bytes(key, key.signature_of(self.text.as_bytes()).to_vec())
+        self.add_bytes(key, key.sign_message(self.text.as_bytes()).to_vec())
     }
 
     /// Signs with the key of a witness. The time is in seconds since 1970. The text has to be that of a checkpoint.
@@ -211,7 +211,7 @@ impl SignedNote {
     pub fn append_signature(&mut self, signature: NoteSignature) -> Result<(), NoteFault> {
         if self.signatures.len() >= limits::SIGNATURES {
             return Err(NoteFault::Line {
-                line: self.line_of(limits::SIGNATURES),
+                line: self.find_line(limits::SIGNATURES),
                 what: "more than 100 signatures",
             });
         }
@@ -231,7 +231,7 @@ impl SignedNote {
                     continue;
                 }
                 let seconds = self.check_signature(key, signature).ok_or_else(|| {
-                    NoteFault::WrongSignature { line: self.line_of(place), name: signature.name.clone() }
+                    NoteFault::WrongSignature { line: self.find_line(place), name: signature.name.clone() }
                 })?;
                 verified.push(VerifiedSignature { place, key: at, seconds });
             }
@@ -246,7 +246,7 @@ impl SignedNote {
                 key.is_signature_of(self.text.as_bytes(), &signature.bytes).then_some(None)
             }
             SignatureKind::Cosignature => {
-                cosignature::verified_time(key, &self.text, &signature.bytes).map(Some)
+                cosignature::verify_time(key, &self.text, &signature.bytes).map(Some)
             }
         }
     }
@@ -258,8 +258,8 @@ impl SignedNote {
         Self { text: self.text.clone(), signatures: signatures.collect() }
     }
 
-    fn line_of(&self, place: usize) -> usize {
-        line_breaks(self.text.as_bytes()) + 2 + place
+    fn find_line(&self, place: usize) -> usize {
+        count_line_breaks(self.text.as_bytes()) + 2 + place
     }
 }
 
@@ -270,13 +270,13 @@ impl fmt::Display for SignedNote {
     }
 }
 
-fn line_breaks(bytes: &[u8]) -> usize {
+fn count_line_breaks(bytes: &[u8]) -> usize {
     bytes.iter().filter(|byte| **byte == b'\n').count()
 }
 
 fn check_text(text: &str) -> Result<(), NoteFault> {
     let at = |place: usize, what| {
-        let line = 1 + line_breaks(text.as_bytes().get(..place).unwrap_or_default());
+        let line = 1 + count_line_breaks(text.as_bytes().get(..place).unwrap_or_default());
         Err(NoteFault::Line { line, what })
     };
     if text.len() > limits::TEXT_BYTES {

@@ -5,7 +5,7 @@ use std::fmt;
 use thiserror::Error;
 
 use crate::checkpoint::{CheckpointFault, SignedCheckpoint};
-use crate::encoding::{base64_of, bytes_of, hash_of, number_of, split_at_empty_line};
+use crate::encoding::{decode_base64, encode_base64, hash_of, parse_number, split_at_empty_line};
 use crate::key::VerifierKey;
 use crate::limits;
 use crate::policy::{PolicyFault, PolicyVerdict, TrustPolicy};
@@ -91,10 +91,10 @@ impl EntryProof {
         }
         let mut extra = None;
         if let Some((line, text)) = lines.next_if(|(_, text)| text.starts_with("extra ")) {
-            let decoded = text.strip_prefix("extra ").and_then(bytes_of);
+            let decoded = text.strip_prefix("extra ").and_then(decode_base64);
             extra = Some(decoded.ok_or(at(line, "the extra part is not canonical base64"))?);
         }
-        let index = lines.next().and_then(|(_, text)| number_of(text.strip_prefix("index ")?));
+        let index = lines.next().and_then(|(_, text)| parse_number(text.strip_prefix("index ")?));
         let line = if extra.is_some() { 3 } else { 2 };
         let index = index.ok_or(at(line, "not index, a space and a decimal number without leading zeros"))?;
         let mut hashes = Vec::new();
@@ -154,10 +154,10 @@ impl fmt::Display for EntryProof {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{FIRST_LINE}")?;
         if let Some(extra) = &self.extra {
-            writeln!(f, "extra {}", base64_of(extra))?;
+            writeln!(f, "extra {}", encode_base64(extra))?;
         }
         writeln!(f, "index {}", self.index)?;
-        self.hashes.iter().try_for_each(|hash| writeln!(f, "{}", base64_of(hash)))?;
+        self.hashes.iter().try_for_each(|hash| writeln!(f, "{}", encode_base64(hash)))?;
         write!(f, "\n{}", self.checkpoint)
     }
 }

@@ -1,11 +1,11 @@
 //! Signatures over statements about files, in the form of DSSE (<https://github.com/secure-systems-lab/dsse>). A
 //! signature covers the type of the statement, so it is never taken for one over a checkpoint.
 
-use crate::encoding::{base64_of, bytes_of};
+use crate::encoding::{decode_base64, encode_base64};
 use crate::key::{SignatureKind, SignerKey, VerifierKey};
 
 /// The bytes that are signed: the type and the payload, each with its length.
-fn signed_message(payload_type: &str, payload: &[u8]) -> Vec<u8> {
+fn write_signed_message(payload_type: &str, payload: &[u8]) -> Vec<u8> {
     let mut message = format!("DSSEv1 {} {payload_type} {} ", payload_type.len(), payload.len()).into_bytes();
     message.extend_from_slice(payload);
     message
@@ -13,35 +13,35 @@ fn signed_message(payload_type: &str, payload: &[u8]) -> Vec<u8> {
 
 /// The name of a key in a statement: `NAME+ID`.
 #[must_use]
-pub fn key_id(key: &VerifierKey) -> String {
+pub fn make_key_id(key: &VerifierKey) -> String {
     format!("{}+{:08x}", key.name(), u32::from_be_bytes(key.id()))
 }
 
 /// The payload as base64, as the statement has it.
 #[must_use]
 pub fn encode_payload(payload: &[u8]) -> String {
-    base64_of(payload)
+    encode_base64(payload)
 }
 
 /// The payload from its base64.
 #[must_use]
 pub fn decode_payload(text: &str) -> Option<Vec<u8>> {
-    bytes_of(text)
+    decode_base64(text)
 }
 
 /// The signature over a payload in base64. `None` if the key makes cosignatures.
 #[must_use]
 pub fn sign_payload(key: &SignerKey, payload_type: &str, payload: &[u8]) -> Option<String> {
-    let message = signed_message(payload_type, payload);
-    (key.verifier().kind() == SignatureKind::Plain).then(|| base64_of(&key.signature_of(&message)))
+    let message = write_signed_message(payload_type, payload);
+    (key.verifier().kind() == SignatureKind::Plain).then(|| encode_base64(&key.sign_message(&message)))
 }
 
 /// Whether this is the key's signature over the payload, in base64.
 #[must_use]
 pub fn verify_payload(key: &VerifierKey, payload_type: &str, payload: &[u8], signature: &str) -> bool {
-    let message = signed_message(payload_type, payload);
+    let message = write_signed_message(payload_type, payload);
     key.kind() == SignatureKind::Plain
-        && bytes_of(signature).is_some_and(|signature| key.is_signature_of(&message, &signature))
+        && decode_base64(signature).is_some_and(|signature| key.is_signature_of(&message, &signature))
 }
 
 #[cfg(test)]
@@ -50,7 +50,7 @@ mod tests {
 
     #[test]
     fn the_signed_bytes_are_those_of_the_format() {
-        let message = signed_message("http://example.com/HelloWorld", b"hello world");
+        let message = write_signed_message("http://example.com/HelloWorld", b"hello world");
         assert_eq!(message, b"DSSEv1 29 http://example.com/HelloWorld 11 hello world");
     }
 
@@ -69,6 +69,6 @@ mod tests {
         let witness = SignerKey::generate("example.org/w", SignatureKind::Cosignature, &[7; 32]).unwrap();
         assert_eq!(sign_payload(&witness, "type", b"payload"), None);
         assert!(!verify_payload(witness.verifier(), "type", b"payload", &signature));
-        assert!(key_id(key.verifier()).starts_with("example.org/a+"));
+        assert!(make_key_id(key.verifier()).starts_with("example.org/a+"));
     }
 }

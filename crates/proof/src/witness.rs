@@ -9,11 +9,11 @@ use std::fmt;
 use thiserror::Error;
 
 use crate::checkpoint::{CheckpointFault, SignedCheckpoint};
-use crate::encoding::{base64_of, hash_of, number_of, split_at_empty_line};
+use crate::encoding::{encode_base64, hash_of, parse_number, split_at_empty_line};
 use crate::key::{SignerKey, VerifierKey};
 use crate::limits;
 use crate::note::NoteFault;
-use crate::tree::{TreeFault, TreeHash, empty_root, verify_consistency};
+use crate::tree::{TreeFault, TreeHash, compute_empty_root, verify_consistency};
 
 /// Why a request is refused before it is judged.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -59,7 +59,7 @@ impl AddCheckpoint {
         let above =
             str::from_utf8(above).map_err(|_| at(1, "the lines above the checkpoint are not UTF-8"))?;
         let mut lines = (1..).zip(above.split_terminator('\n'));
-        let old = lines.next().and_then(|(_, text)| number_of(text.strip_prefix("old ")?));
+        let old = lines.next().and_then(|(_, text)| parse_number(text.strip_prefix("old ")?));
         let old = old.ok_or(at(1, "not old, a space and a decimal number without leading zeros"))?;
         let mut proof = Vec::new();
         for (line, text) in lines {
@@ -75,7 +75,7 @@ impl AddCheckpoint {
 impl fmt::Display for AddCheckpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "old {}", self.old)?;
-        self.proof.iter().try_for_each(|hash| writeln!(f, "{}", base64_of(hash)))?;
+        self.proof.iter().try_for_each(|hash| writeln!(f, "{}", encode_base64(hash)))?;
         write!(f, "\n{}", self.checkpoint)
     }
 }
@@ -95,7 +95,7 @@ impl WitnessedLog {
     /// A log of which no checkpoint was cosigned.
     #[must_use]
     pub fn new(keys: Vec<VerifierKey>) -> Self {
-        Self { keys, size: 0, root: empty_root() }
+        Self { keys, size: 0, root: compute_empty_root() }
     }
 }
 

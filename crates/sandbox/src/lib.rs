@@ -2,13 +2,13 @@
 //!
 //! ```no_run
 //! use std::path::Path;
-//! use systole_sandbox::{SandboxPolicy, SandboxStart, private_folder, probe_sandbox};
+//! use systole_sandbox::{SandboxPolicy, SandboxStart, make_private_folder, probe_sandbox};
 //!
 //! let helper = Path::new("/usr/bin/systole");
 //! let level = probe_sandbox(helper).find_level().expect("no Landlock on this kernel");
 //! let policy = SandboxPolicy { write: vec!["/srv/out".into()], ..SandboxPolicy::default() };
 //! let run = ["python3".to_owned(), "tool.py".to_owned()];
-//! let private = private_folder(level).expect("no room for a private folder");
+//! let private = make_private_folder(level).expect("no room for a private folder");
 //! let environment = [("PATH".into(), "/usr/bin".into())].into();
 //! let start = SandboxStart { helper, level, policy: &policy, run: &run, folder: Path::new("/srv") };
 //! let command = start.make_command(&environment, private.as_ref()).expect("the program is not there");
@@ -35,6 +35,6 @@ pub use installation::{InstalledProgram, find_installed};
 pub use policy::{
     DEFAULT_MEMORY_BYTES, DEFAULT_OUTPUT_BYTES, DEFAULT_PROCESSES, SandboxLevel, SandboxPolicy,
 };
-pub use private::{PrivateFolder, private_folder};
+pub use private::{PrivateFolder, make_private_folder};
 pub use probe::{ProbeAttempt, SandboxProbe, probe_sandbox, try_everything};
 pub use start::{SandboxStart, SandboxStartFault};

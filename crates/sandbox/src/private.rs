@@ -37,7 +37,7 @@ impl Drop for PrivateFolder {
 ///
 /// # Errors
 /// The operating system's error, if no folder can be made.
-pub fn private_folder(level: SandboxLevel) -> io::Result<Option<PrivateFolder>> {
+pub fn make_private_folder(level: SandboxLevel) -> io::Result<Option<PrivateFolder>> {
     if level == SandboxLevel::Full {
         return Ok(None);
     }
@@ -74,8 +74,8 @@ mod tests {
 
     #[test]
     fn it_is_ours_alone_and_goes_with_the_value() {
-        assert!(private_folder(SandboxLevel::Full).unwrap().is_none());
-        let folder = private_folder(SandboxLevel::Landlock).unwrap().unwrap();
+        assert!(make_private_folder(SandboxLevel::Full).unwrap().is_none());
+        let folder = make_private_folder(SandboxLevel::Landlock).unwrap().unwrap();
         let path = folder.path().to_owned();
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o700);
         assert!(path.join("home").is_dir() && path.join("tmp").is_dir());

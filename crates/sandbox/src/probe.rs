@@ -10,9 +10,9 @@ use std::process::{Child, Stdio};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
-use crate::entering::{TRY, TrialAttempt, TrialOrder, WORD, landlock_abi};
+use crate::entering::{TRY, TrialAttempt, TrialOrder, WORD, read_landlock_abi};
 use crate::policy::{SandboxLevel, SandboxPolicy};
-use crate::private::private_folder;
+use crate::private::make_private_folder;
 use crate::start::SandboxStart;
 
 /// How long a trial may take; it takes milliseconds.
@@ -77,29 +77,29 @@ impl SandboxProbe {
 pub fn probe_sandbox(helper: &Path) -> SandboxProbe {
     let full = try_level(helper, SandboxLevel::Full);
     let landlock = full.is_err().then(|| try_level(helper, SandboxLevel::Landlock));
-    SandboxProbe { landlock_abi: landlock_abi(), full: Some(full), landlock }
+    SandboxProbe { landlock_abi: read_landlock_abi(), full: Some(full), landlock }
 }
 
 /// Tries both levels.
 pub fn try_everything(helper: &Path) -> SandboxProbe {
     let of = |level| Some(try_level(helper, level));
     let (full, landlock) = (of(SandboxLevel::Full), of(SandboxLevel::Landlock));
-    SandboxProbe { landlock_abi: landlock_abi(), full, landlock }
+    SandboxProbe { landlock_abi: read_landlock_abi(), full, landlock }
 }
 
 /// Tries one level. A level at which something succeeds that it must refuse is not to be had.
 fn try_level(helper: &Path, level: SandboxLevel) -> Result<Vec<ProbeAttempt>, String> {
-    let Some(abi) = landlock_abi() else { return Err("this kernel has no Landlock".to_owned()) };
+    let Some(abi) = read_landlock_abi() else { return Err("this kernel has no Landlock".to_owned()) };
     let told = |error: std::io::Error| format!("the trial cannot begin: {error}");
     // On the same disk as the helper's other work: some attributes depend on the file system.
-    let outside = private_folder(SandboxLevel::Landlock).map_err(told)?;
+    let outside = make_private_folder(SandboxLevel::Landlock).map_err(told)?;
     let outside = outside.as_ref().map(|folder| folder.path()).unwrap_or(Path::new("/"));
     fs::write(outside.join("planted"), "planted").map_err(told)?;
     let process = i32::try_from(std::process::id()).unwrap_or(1);
     let order = TrialOrder { outside: outside.to_owned(), process };
     let order = serde_json::to_string(&order).map_err(|error| error.to_string())?;
     let run = [helper.to_string_lossy().into_owned(), WORD.to_owned(), TRY.to_owned(), order];
-    let private = private_folder(level).map_err(told)?;
+    let private = make_private_folder(level).map_err(told)?;
     let policy = SandboxPolicy::default();
     let start = SandboxStart { helper, level, policy: &policy, run: &run, folder: Path::new("/") };
     let mut command = start

@@ -21,7 +21,7 @@ const SCRIPT_BYTES: u64 = 8 << 10;
 
 /// Whether a program seems to be only a chooser of another program.
 pub(crate) fn is_shim(executable: &Path) -> bool {
-    is_chooser(executable) || is_among_shims(executable) || runs_chooser(executable)
+    is_chooser(executable) || is_among_shims(executable) || has_chooser(executable)
 }
 
 fn is_chooser(executable: &Path) -> bool {
@@ -48,7 +48,7 @@ fn is_among_shims(executable: &Path) -> bool {
 }
 
 /// Whether a file is a script that becomes a manager, for example with `exec "/opt/pyenv/libexec/pyenv" exec "$program"`.
-fn runs_chooser(path: &Path) -> bool {
+fn has_chooser(path: &Path) -> bool {
     let mut text = String::new();
     let read = File::open(path).and_then(|file| file.take(SCRIPT_BYTES).read_to_string(&mut text));
     let becomes_manager = |line: &str| {

@@ -43,7 +43,7 @@ pub enum SandboxStartFault {
 impl SandboxStart<'_> {
     /// The command that starts the program in its sandbox. This process must start it, because the program ends with
     /// this process. Its environment is `environment` with the HOME and the
-    /// TMPDIR of the private folder; `private` is what `private_folder` gave for this start, and must live as long as
+    /// TMPDIR of the private folder; `private` is what `make_private_folder` gave for this start, and must live as long as
     /// the program.
     ///
     /// # Errors

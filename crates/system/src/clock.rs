@@ -33,7 +33,7 @@ impl Clock for WallClock {
 }
 
 /// The processor time of the calling thread so far.
-pub fn thread_worked() -> Duration {
+pub fn read_thread_time() -> Duration {
     let worked = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     let seconds = u64::try_from(worked.tv_sec).unwrap_or_default();
     Duration::new(seconds, u32::try_from(worked.tv_nsec).unwrap_or_default())
@@ -144,7 +144,7 @@ pub struct KernelSeeds {
 impl KernelSeeds {
     /// Draws the secret.
     pub fn new() -> std::io::Result<KernelSeeds> {
-        Ok(KernelSeeds { secret: random_bytes()?, drawn: AtomicU64::new(0) })
+        Ok(KernelSeeds { secret: draw_random_bytes()?, drawn: AtomicU64::new(0) })
     }
 }
 
@@ -159,7 +159,7 @@ impl Seeds for KernelSeeds {
 }
 
 /// Random bytes from the kernel.
-pub fn random_bytes<const N: usize>() -> std::io::Result<[u8; N]> {
+pub fn draw_random_bytes<const N: usize>() -> std::io::Result<[u8; N]> {
     let mut bytes = [0; N];
     let mut filled = 0;
     while filled < N {

@@ -50,6 +50,6 @@ pub fn read_limit() -> usize {
 }
 
 /// Whether an error says that this process or the machine has no room for more files, pipes or processes just now.
-pub fn are_short(error: &io::Error) -> bool {
+pub fn is_short(error: &io::Error) -> bool {
     matches!(Errno::from_io_error(error), Some(Errno::MFILE | Errno::NFILE | Errno::AGAIN))
 }

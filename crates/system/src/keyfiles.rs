@@ -41,14 +41,15 @@ pub fn to_path(folder: &Path, name: &str) -> PathBuf {
 }
 
 /// Reads the keys of that folder, and makes the missing ones. If a key cannot be read, none is made.
-pub fn found_or_made(folder: &Path, names: &[&str]) -> Result<PublicKeys, KeyFilesFault> {
+pub fn find_or_make_keys(folder: &Path, names: &[&str]) -> Result<PublicKeys, KeyFilesFault> {
     let paths: Vec<PathBuf> = names.iter().map(|name| to_path(folder, name)).collect();
     let mut open = Vec::new();
     let found = paths.iter().map(|path| read_key(path, &mut open)).collect::<Result<Vec<_>, _>>()?;
     let made = found.iter().filter(|key| key.is_none()).count();
     if made > 0 {
-        let no_folder =
-            |error| KeyFilesFault::Hindered(system::no_folder(folder, "the folder of the keys", &error));
+        let no_folder = |error| {
+            KeyFilesFault::Hindered(system::report_no_folder(folder, "the folder of the keys", &error))
+        };
         DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(no_folder)?;
     }
     let keys = paths.iter().zip(found).map(|(path, key)| match key {

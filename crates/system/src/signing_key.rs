@@ -9,7 +9,7 @@ use std::path::Path;
 use systole_proof::key::{SignatureKind, SignerKey};
 use systole_proof::limits::KEY_BYTES;
 
-use super::clock::random_bytes;
+use super::clock::draw_random_bytes;
 use super::system::{self, FileFault};
 
 const WHAT: &str = "a signing key";
@@ -17,7 +17,7 @@ const WHAT: &str = "a signing key";
 /// Makes a key of that name. A file that is there stays.
 pub fn make_key(path: &Path, name: &str, kind: SignatureKind) -> Result<SignerKey, FileFault> {
     let hindered = |error: std::io::Error| system::report_unwritten(path, WHAT, &error);
-    let random = random_bytes().map_err(hindered)?;
+    let random = draw_random_bytes().map_err(hindered)?;
     let key = SignerKey::generate(name, kind, &random).map_err(|fault| FileFault {
         words: format!("{name:?}: {fault}"),
         fix: "--origin with a name of your own, as example.org/acme",

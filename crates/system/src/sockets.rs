@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 const LISTENS: &str = "0A";
 
 /// The open files of the processes that listen on that port.
-pub fn files_of_listeners(port: u16) -> Vec<PathBuf> {
+pub fn list_listener_files(port: u16) -> Vec<PathBuf> {
     let sockets = list_listening(port);
     if sockets.is_empty() {
         return Vec::new();
@@ -56,11 +56,11 @@ mod tests {
         let _open = fs::File::create(&path).unwrap();
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
-        assert!(files_of_listeners(port).contains(&path));
+        assert!(list_listener_files(port).contains(&path));
         // A connection to a port does not listen there.
         let connection = std::net::TcpStream::connect(("127.0.0.1", port)).unwrap();
-        assert!(files_of_listeners(connection.local_addr().unwrap().port()).is_empty());
+        assert!(list_listener_files(connection.local_addr().unwrap().port()).is_empty());
         drop(listener);
-        assert!(files_of_listeners(port).is_empty());
+        assert!(list_listener_files(port).is_empty());
     }
 }

@@ -43,7 +43,7 @@ pub fn report_unread(path: &Path, what: &str, error: &Error) -> FileFault {
 
 /// Why a file was not written; `what` says what it should have become.
 pub fn report_unwritten(path: &Path, what: &str, error: &Error) -> FileFault {
-    if let Some(words) = path.parent().and_then(in_the_way) {
+    if let Some(words) = path.parent().and_then(find_obstacle) {
         return FileFault { words, fix: "another path, or move it out of the way" };
     }
     let (why, fix) = match error.kind() {
@@ -59,8 +59,8 @@ pub fn report_unwritten(path: &Path, what: &str, error: &Error) -> FileFault {
 }
 
 /// Why a folder was not made.
-pub fn no_folder(path: &Path, what: &str, error: &Error) -> FileFault {
-    match in_the_way(path) {
+pub fn report_no_folder(path: &Path, what: &str, error: &Error) -> FileFault {
+    match find_obstacle(path) {
         Some(words) => FileFault { words, fix: "another path, or move it out of the way" },
         None => report_unwritten(path, what, error),
     }
@@ -71,7 +71,7 @@ fn make_sentence(path: &Path, what: &str, why: &str) -> String {
 }
 
 /// What is in the way to a folder, or in its place, and is no folder.
-fn in_the_way(folder: &Path) -> Option<String> {
+fn find_obstacle(folder: &Path) -> Option<String> {
     let mut way: Vec<&Path> = folder.ancestors().filter(|part| !part.as_os_str().is_empty()).collect();
     way.reverse();
     let is_there = |part: &&&Path| fs::symlink_metadata(part).is_ok();
@@ -139,7 +139,7 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
 /// The program `systole` that this process may start for its own work. It is next to this program, or one folder up
 /// from the tests of a workspace, or it is this program itself under a longer name. `None` if there is none, for
 /// example in another project's program.
-pub fn own_program() -> Option<PathBuf> {
+pub fn find_own_program() -> Option<PathBuf> {
     let this = std::env::current_exe().ok()?;
     let folder = this.parent()?;
     let named = |folder: &Path| folder.join(format!("systole{}", std::env::consts::EXE_SUFFIX));

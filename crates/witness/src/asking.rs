@@ -4,12 +4,12 @@
 
 use std::time::Duration;
 
-use systole_http::{BodyPart, HttpAddress, HttpClient, ProxySettings, RequestFault, web_roots};
+use systole_http::{BodyPart, HttpAddress, HttpClient, ProxySettings, RequestFault, load_web_roots};
 use systole_proof::checkpoint::SignedCheckpoint;
 use systole_proof::witness::AddCheckpoint;
 use tokio::time::{Instant, timeout_at};
 
-use super::{WitnessFault, plain_words};
+use super::{WitnessFault, make_plain_words};
 use systole_core::types::ids::Digest;
 
 /// The most bytes of an answer: cosignatures of a few kinds.
@@ -68,13 +68,13 @@ impl WitnessClient {
                     SignedCheckpoint::parse(&body).map_err(|why| WitnessFault::Strange(why.to_string()))?;
                 let named = signed.checkpoint().origin();
                 if named != origin {
-                    let named = plain_words(named.as_bytes());
+                    let named = make_plain_words(named.as_bytes());
                     return Err(WitnessFault::Strange(format!("it is a checkpoint of {named}")));
                 }
                 Ok(Some(signed))
             }
             (404, _) => Ok(None),
-            (status, body) => Err(WitnessFault::Refused { status, words: plain_words(&body) }),
+            (status, body) => Err(WitnessFault::Refused { status, words: make_plain_words(&body) }),
         }
     }
 
@@ -86,11 +86,13 @@ impl WitnessClient {
     ) -> Result<WitnessReply, WitnessFault> {
         match self.exchange_request(to, Some(request), until).await? {
             (200, body) => Ok(WitnessReply::Cosigned(body)),
-            (409, body) => match size_of(&body) {
+            (409, body) => match parse_size(&body) {
                 Some(size) => Ok(WitnessReply::Knows(size)),
-                None => Err(WitnessFault::Strange(format!("409 without a size: {}", plain_words(&body)))),
+                None => {
+                    Err(WitnessFault::Strange(format!("409 without a size: {}", make_plain_words(&body))))
+                }
             },
-            (status, body) => Err(WitnessFault::Refused { status, words: plain_words(&body) }),
+            (status, body) => Err(WitnessFault::Refused { status, words: make_plain_words(&body) }),
         }
     }
 
@@ -103,7 +105,7 @@ impl WitnessClient {
     ) -> Result<(u16, Vec<u8>), WitnessFault> {
         let none = WitnessFault::NoAnswer;
         let via = self.proxies.choose_proxy(to).map_err(none)?;
-        let client = HttpClient::new(web_roots(), via).map_err(|fault| none(fault.to_string()))?;
+        let client = HttpClient::new(load_web_roots(), via).map_err(|fault| none(fault.to_string()))?;
         let left = until.saturating_duration_since(Instant::now());
         let sent = match request {
             Some(request) => {
@@ -137,7 +139,7 @@ impl WitnessClient {
 }
 
 /// The size in the body of a conflict: a decimal number and a line break.
-fn size_of(body: &[u8]) -> Option<u64> {
+fn parse_size(body: &[u8]) -> Option<u64> {
     let text = str::from_utf8(body).ok()?.strip_suffix('\n')?;
     let is_plain =
         text.bytes().all(|digit| digit.is_ascii_digit()) && (text == "0" || !text.starts_with('0'));

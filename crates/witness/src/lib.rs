@@ -102,7 +102,7 @@ impl WitnessFault {
 }
 
 /// The words of a stranger, for a person.
-fn plain_words(bytes: &[u8]) -> String {
+fn make_plain_words(bytes: &[u8]) -> String {
     const MOST: usize = 200;
     let text = String::from_utf8_lossy(bytes);
     let words: Vec<&str> = text.split(|c: char| c.is_control() || c.is_whitespace()).collect();

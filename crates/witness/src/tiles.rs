@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use systole_proof::checkpoint::{Checkpoint, SignedCheckpoint};
 use systole_proof::limits::NOTE_BYTES;
-use systole_proof::tree::{Frontier, TreeHash, leaf_hash};
+use systole_proof::tree::{Frontier, TreeHash, hash_leaf};
 
 use super::WitnessFault;
 use systole_core::types::ports::{LogReader, Position};
@@ -172,7 +172,7 @@ impl<'f> TileWriting<'f> {
             }
             self.entries.clear();
         }
-        let mut hash = leaf_hash(entry);
+        let mut hash = hash_leaf(entry);
         for level in 0.. {
             if self.rows.len() == level {
                 self.rows.push(Vec::new());
@@ -344,7 +344,7 @@ mod tests {
             let mut rest = bytes.as_slice();
             while let Some((length, after)) = rest.split_first_chunk::<2>() {
                 let (entry, next) = after.split_at(usize::from(u16::from_be_bytes(*length)));
-                leaves.push(leaf_hash(entry));
+                leaves.push(hash_leaf(entry));
                 rest = next;
             }
         }

@@ -43,7 +43,7 @@ impl DemoFolder {
         let user = rustix::process::getuid().as_raw();
         let folder = std::env::temp_dir().join(format!("systole-demo-{user}"));
         let told = |error: std::io::Error| {
-            let hindered = system::no_folder(&folder, "the folder of the demo", &error);
+            let hindered = system::report_no_folder(&folder, "the folder of the demo", &error);
             format!("{}; try: TMPDIR with {}", hindered.words, hindered.fix)
         };
         if let Ok(found) = fs::symlink_metadata(&folder) {

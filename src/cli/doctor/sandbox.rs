@@ -12,7 +12,7 @@ const NO_NAMESPACES: &str = "allow user namespaces to this user, for level full;
 
 /// Tries both levels.
 pub(super) fn examine_sandbox() -> Vec<Finding> {
-    match system::own_program() {
+    match system::find_own_program() {
         Some(helper) => judge_probe(&try_everything(&helper)),
         None => vec![Finding::note("sandbox", "the program systole is not beside this one", WITHOUT)],
     }

@@ -106,7 +106,8 @@ impl PermissionsCommand {
             exit
         })?;
         let names: Vec<&str> = parties.iter().map(|party| party.key.as_str()).collect();
-        let found = keyfiles::found_or_made(&keys, &names).map_err(|keyless| no_keys(screen, &keyless))?;
+        let found =
+            keyfiles::find_or_make_keys(&keys, &names).map_err(|keyless| no_keys(screen, &keyless))?;
         for path in &found.open {
             let shown = path.display().to_string();
             screen.say(format!("{shown}: others than its owner may read this key; chmod 600 fixes that"));

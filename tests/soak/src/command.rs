@@ -155,7 +155,7 @@ impl Soak {
         }
         let house = RunFolder::build(&folder, &program)
             .map_err(|error| {
-                let hindered = system::no_folder(&folder, "the folder of the trial", &error);
+                let hindered = system::report_no_folder(&folder, "the folder of the trial", &error);
                 terminal.fail(UNAVAILABLE, &hindered.words, hindered.fix)
             })?
             .set(self.set.iter().cloned());

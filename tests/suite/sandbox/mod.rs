@@ -16,7 +16,7 @@ use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use systole_sandbox::{SandboxLevel, SandboxPolicy, SandboxStart, private_folder};
+use systole_sandbox::{SandboxLevel, SandboxPolicy, SandboxStart, make_private_folder};
 
 use crate::program::{Ran, Running};
 
@@ -100,7 +100,7 @@ impl Scene {
     /// The same in another folder.
     fn run_in(&self, folder: &Path, level: SandboxLevel, run: &[&str]) -> Ran {
         let run: Vec<String> = run.iter().map(|word| (*word).to_owned()).collect();
-        let private = private_folder(level).unwrap();
+        let private = make_private_folder(level).unwrap();
         let start = SandboxStart {
             helper: Path::new(env!("CARGO_BIN_EXE_systole")),
             level,

@@ -8,7 +8,7 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt 
 use std::path::{Path, PathBuf};
 
 use super::unstarted::BrokerStartFault;
-use systole_system::clock::random_bytes;
+use systole_system::clock::draw_random_bytes;
 use systole_system::system::{self, FileFault};
 
 /// The ports from which the first start chooses. The system never assigns these to programs that ask for any port, so
@@ -60,7 +60,7 @@ impl BrokerFolder {
         let made = DirBuilder::new().recursive(true).mode(0o700).create(&self.0);
         // An existing folder may have been opened to others.
         let made = made.and_then(|()| fs::set_permissions(&self.0, Permissions::from_mode(0o700)));
-        made.map_err(|error| system::no_folder(&self.0, "the folder of the broker", &error))
+        made.map_err(|error| system::report_no_folder(&self.0, "the folder of the broker", &error))
     }
 
     /// Writes the configuration in place of the previous one.
@@ -98,7 +98,7 @@ impl BrokerFolder {
         let machine = |error: std::io::Error| BrokerStartFault::Unstartable(system::describe_error(&error));
         let mut last = None;
         for _ in 0..TRIES {
-            let port = FIRST_PORT + u16::from_be_bytes(random_bytes().map_err(machine)?) % PORTS;
+            let port = FIRST_PORT + u16::from_be_bytes(draw_random_bytes().map_err(machine)?) % PORTS;
             let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
             match TcpListener::bind(address) {
                 Ok(_free) => {

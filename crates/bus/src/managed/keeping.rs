@@ -76,7 +76,7 @@ impl ServerKeeper {
         let (mut waits, mut deaths) = (Some(waits), 0);
         loop {
             let began = Instant::now();
-            let (words, was_ready) = match self.live_once(&mut waits, &mut orders).await {
+            let (words, was_ready) = match self.run_once(&mut waits, &mut orders).await {
                 ServerEnd::Stopped => return,
                 ServerEnd::Died { words, was_ready } => (words, was_ready),
             };
@@ -102,11 +102,11 @@ impl ServerKeeper {
         let doubled = FIRST_PAUSE.saturating_mul(1 << deaths.saturating_sub(1).min(16));
         let mut over = pin!(tokio::time::sleep(doubled.min(LONGEST_PAUSE)));
         loop {
-            self.tell_due();
+            self.report_due();
             tokio::select! {
                 () = &mut over => return std::ops::ControlFlow::Continue(()),
                 order = orders.recv() => match order {
-                    Some(order) => self.obey_order(order),
+                    Some(order) => self.follow_order(order),
                     None => return std::ops::ControlFlow::Break(()),
                 },
             }
@@ -125,7 +125,7 @@ impl ServerKeeper {
     }
 
     /// One life of the server, from its start to its end.
-    async fn live_once(
+    async fn run_once(
         &mut self,
         waits: &mut Option<StartWaiter>,
         orders: &mut mpsc::Receiver<KeeperOrder>,
@@ -149,14 +149,14 @@ impl ServerKeeper {
                         }
                     } else if let Some(event) = violation::read_violation(&line, &self.known) {
                         self.tally.count_event(event);
-                        self.tell_due();
+                        self.report_due();
                     } else if last.is_none() {
                         last = find_fatal(&line);
                     }
                 }
-                _ = look.tick() => self.tell_due(),
+                _ = look.tick() => self.report_due(),
                 order = orders.recv() => match order {
-                    Some(order) => self.obey_order(order),
+                    Some(order) => self.follow_order(order),
                     None => {
                         end_server(&mut child).await;
                         return ServerEnd::Stopped;
@@ -174,14 +174,14 @@ impl ServerKeeper {
         ServerEnd::Died { words, was_ready }
     }
 
-    fn obey_order(&mut self, order: KeeperOrder) {
+    fn follow_order(&mut self, order: KeeperOrder) {
         let KeeperOrder::Settle(settled) = order;
         self.tally.report_events(Instant::now(), true, &*self.tell);
         // A caller that left does not wait.
         let _gone = settled.send(());
     }
 
-    fn tell_due(&mut self) {
+    fn report_due(&mut self) {
         self.tally.report_events(Instant::now(), false, &*self.tell);
     }
 }

@@ -46,7 +46,7 @@ impl ServerProgram {
     pub async fn find_on(path: Option<&std::ffi::OsStr>) -> Result<ServerProgram, BrokerStartFault> {
         let found = program::find_server(path)?;
         program::is_new_enough(&found).await?;
-        let warden = system::own_program().ok_or(BrokerStartFault::NoWarden)?;
+        let warden = system::find_own_program().ok_or(BrokerStartFault::NoWarden)?;
         Ok(ServerProgram { path: found, warden })
     }
 }

@@ -49,7 +49,7 @@ pub fn run(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
                     .iter()
                     .filter_map(|name| Some((name, std::env::var_os(name)?))),
             );
-            become_server(&parent, Path::new(&lock), command)
+            replace_with_server(&parent, Path::new(&lock), command)
         }
         _ => "three arguments at least are wanted".to_owned(),
     };
@@ -59,7 +59,7 @@ pub fn run(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
 }
 
 /// Returns only on failure, with the reason.
-fn become_server(parent: &OsString, lock: &Path, mut server: Command) -> String {
+fn replace_with_server(parent: &OsString, lock: &Path, mut server: Command) -> String {
     if let Err(error) = set_parent_process_death_signal(Some(Signal::KILL)) {
         return format!(
             "its life cannot be tied to the organism's: {}",

@@ -18,7 +18,7 @@ use super::fence;
 use systole_bus::{Broker, to_token as part};
 use systole_core::types::ids::Name;
 use systole_core::types::time::Millis;
-use systole_system::clock::random_bytes;
+use systole_system::clock::draw_random_bytes;
 
 /// The longest that a pull may wait for a delivery: the broker knows for ten minutes whom an answer is for.
 const LONGEST_PULL: Duration = Duration::from_secs(300);
@@ -103,7 +103,8 @@ impl DeliveryConsumer {
         stream: &Stream<()>,
         (room, silence): (usize, Duration),
     ) -> Result<DeliveryConsumer, String> {
-        let drawn: [u8; 16] = random_bytes().map_err(|error| format!("no id for the consumer: {error}"))?;
+        let drawn: [u8; 16] =
+            draw_random_bytes().map_err(|error| format!("no id for the consumer: {error}"))?;
         let mark = format!("{:032x}", u128::from_be_bytes(drawn));
         let mut metadata = HashMap::from([
             (MARK.to_owned(), mark.clone()),

@@ -8,7 +8,7 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::process::Command;
 
-use systole_sandbox::{PrivateFolder, SandboxPolicy, SandboxStart, SandboxStartFault, private_folder};
+use systole_sandbox::{PrivateFolder, SandboxPolicy, SandboxStart, SandboxStartFault, make_private_folder};
 
 use super::sandboxed::sandbox_level;
 use systole_system::system;
@@ -66,8 +66,8 @@ impl CommandSandbox {
         let mut policy = policy.clone();
         policy.own = more.map(Path::to_owned);
         let level = sandbox_level()?;
-        let helper = system::own_program().ok_or("the program systole is not beside this one")?;
-        let private = private_folder(level).map_err(|error| system::describe_error(&error))?;
+        let helper = system::find_own_program().ok_or("the program systole is not beside this one")?;
+        let private = make_private_folder(level).map_err(|error| system::describe_error(&error))?;
         let start = SandboxStart { helper: &helper, level, policy: &policy, run: words, folder };
         match start.make_command(&environment, private.as_ref()) {
             Ok(command) => Ok(ReadyCommand { command, private }),

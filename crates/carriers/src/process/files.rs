@@ -47,7 +47,7 @@ pub(super) async fn list_files(place: &Arc<ProgramPlace>) -> Vec<ProgramFile> {
 
 fn find_files(place: &ProgramPlace) -> Vec<ProgramFile> {
     let program = &place.program;
-    let own = system::own_program().filter(|_| !program.adapter.is_empty());
+    let own = system::find_own_program().filter(|_| !program.adapter.is_empty());
     let executable = program::find_executable(program, &place.badge, &place.around);
     let programs = own.into_iter().chain(executable).map(|path| (path.display().to_string(), path));
     let words = program.run.iter().skip(1).map(|word| (word.clone(), program.directory.join(word)));

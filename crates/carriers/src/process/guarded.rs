@@ -162,7 +162,7 @@ fn spawn_warden(
     let mut command = CommandWrap::from(tokio::process::Command::from(command));
     // Signals of a terminal must not reach it.
     command.wrap(ProcessGroup::leader());
-    command.spawn().map_err(|error| match descriptors::are_short(&error) {
+    command.spawn().map_err(|error| match descriptors::is_short(&error) {
         true => error,
         false => {
             io::Error::other(format!("its warden {}: {}", own.display(), system::describe_error(&error)))

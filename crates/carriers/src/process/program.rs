@@ -75,14 +75,14 @@ pub(super) async fn start_program(
     };
     // A sandbox has its own warden: the helper.
     let (command, sandbox, private, warden) = match &program.sandbox {
-        None => (plain(), None, None, system::own_program()),
+        None => (plain(), None, None, system::find_own_program()),
         Some(sandbox) if sandbox.is_for_commands => {
             let level = sandboxed::sandbox_level().map_err(ProgramStartFault::Never)?;
             let policy = serde_json::to_string(&sandboxed::make_policy(sandbox));
             let policy = policy.map_err(|_| ProgramStartFault::Never("a path is not UTF-8".to_owned()))?;
             let mut command = plain();
             command.args([COMMANDS_WORD, &policy]);
-            (command, Some(level), None, system::own_program())
+            (command, Some(level), None, system::find_own_program())
         }
         Some(sandbox) => match sandboxed::make_command(program, (&path, &arguments), sandbox, &environment) {
             Ok(SandboxedCommand { command, level, private }) => (command, Some(level), private, None),
@@ -100,7 +100,7 @@ pub(super) async fn start_program(
         None => start_unguarded(command).map(|(pipes, child)| (pipes, LadderStep::Child(child))),
     };
     let ((stdin, stdout, stderr), reached) = spawned.map_err(|error| {
-        if descriptors::are_short(&error) {
+        if descriptors::is_short(&error) {
             let name = program.run.first().map_or("systole", String::as_str);
             let why = system::describe_error(&error);
             ProgramStartFault::NotNow(format!(
@@ -142,7 +142,7 @@ fn command_line(program: &ListenerProgram) -> Result<(PathBuf, Vec<&str>), Strin
         let path = if name.contains('/') { program.directory.join(name) } else { name.into() };
         return Ok((path, arguments.iter().map(String::as_str).collect()));
     }
-    let own = system::own_program().ok_or("the program `systole` is not next to this one")?;
+    let own = system::find_own_program().ok_or("the program `systole` is not next to this one")?;
     let mut arguments = vec![ADAPTER_WORD];
     arguments.extend(program.adapter.iter().map(String::as_str));
     if run.is_some() {

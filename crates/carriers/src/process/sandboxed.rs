@@ -10,7 +10,7 @@ use std::sync::{Mutex, PoisonError};
 
 use systole_sandbox::{
     PrivateFolder, SandboxLevel, SandboxPolicy, SandboxProbe, SandboxStart, SandboxStartFault,
-    find_installed, private_folder, probe_sandbox,
+    find_installed, make_private_folder, probe_sandbox,
 };
 
 use systole_core::types::composition::{ListenerProgram, ProgramSandbox};
@@ -44,7 +44,7 @@ pub fn sandbox_level() -> Result<SandboxLevel, String> {
         return Ok(SandboxLevel::Full);
     }
     let helper =
-        system::own_program().ok_or_else(|| "the program systole is not beside this one".to_owned())?;
+        system::find_own_program().ok_or_else(|| "the program systole is not beside this one".to_owned())?;
     let found: SandboxProbe = probe_sandbox(&helper);
     *is_best = found.find_level() == Some(SandboxLevel::Full);
     found.find_level().ok_or_else(|| found.why_not().unwrap_or("this kernel has no Landlock").to_owned())
@@ -131,8 +131,8 @@ pub(super) fn make_command(
     }
     let because = |why: String| NoSandbox::Because(in_words(&why));
     let level = sandbox_level().map_err(because)?;
-    let helper = system::own_program().ok_or_else(|| because("there is no helper".to_owned()))?;
-    let private = private_folder(level).map_err(|error| because(system::describe_error(&error)))?;
+    let helper = system::find_own_program().ok_or_else(|| because("there is no helper".to_owned()))?;
+    let private = make_private_folder(level).map_err(|error| because(system::describe_error(&error)))?;
     let mut policy = make_policy(sandbox);
     if !program.adapter.is_empty() && !program.run.is_empty() {
         // This program starts another one in the sandbox.

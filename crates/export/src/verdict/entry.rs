@@ -6,7 +6,7 @@ use systole_core::types::fields::{FieldReader, write_field};
 use systole_core::types::ids::Digest;
 use systole_core::types::record::{Header, Record};
 use systole_proof::limits::EXTRA_BYTES;
-use systole_proof::tree::{TreeHash, leaf_hash};
+use systole_proof::tree::{TreeHash, hash_leaf};
 
 /// What the first field says.
 const FORM: &[u8] = b"systole entry v1";
@@ -76,7 +76,7 @@ impl ProvedEntry {
 
     /// The leaf of the record.
     pub fn leaf(&self) -> TreeHash {
-        leaf_hash(&[self.header.as_slice(), &self.commitment.0].concat())
+        hash_leaf(&[self.header.as_slice(), &self.commitment.0].concat())
     }
 
     /// The header and the length of the body, or why this version cannot read it.

@@ -19,7 +19,7 @@ use systole_core::types::body_parts::PartSeal;
 use systole_core::types::ids::Digest;
 use systole_core::types::limits;
 use systole_core::types::ports::{Commit, LogBatch, LogFault, LogReader, Position};
-use systole_system::clock::random_bytes;
+use systole_system::clock::draw_random_bytes;
 use systole_system::system;
 
 /// The pause before a stream that does not show what this copy holds is asked again.
@@ -106,7 +106,7 @@ impl CopyFollower {
                 known
             }
             None => {
-                let node = random_bytes().map_err(|error| LogFault::Io {
+                let node = draw_random_bytes().map_err(|error| LogFault::Io {
                     path: copy.path().display().to_string(),
                     why: system::describe_error(&error),
                 })?;

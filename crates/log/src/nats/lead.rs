@@ -182,7 +182,7 @@ async fn attempt_lead(
 
 async fn listen_to_signs(stream: &LogStream) -> Result<Subscriber, NatsLogFault> {
     let no = |why| BrokerFault::Unreachable { address: stream.address().to_owned(), why };
-    Ok(stream.signs_of_life(PARTITION).await.map_err(no)?)
+    Ok(stream.watch_signs_of_life(PARTITION).await.map_err(no)?)
 }
 
 /// Evidence that another process has the partition.

@@ -78,7 +78,7 @@ pub async fn open_log(
     fold: RowMaker,
 ) -> Result<OpenNatsLog, NatsLogFault> {
     let sqlite::OpenSqliteLog { writer, reader, secret, .. } = sqlite::open_copy(&copy)?;
-    let secret = LogSecret(stream.shared_secret(secret.0).await?);
+    let secret = LogSecret(stream.read_shared_secret(secret.0).await?);
     let stream = Arc::new(stream);
     let mut follower = follow::CopyFollower::new(writer, reader.clone(), stream.source().clone(), fold)?;
     follower.catch_up().await?;

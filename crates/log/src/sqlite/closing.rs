@@ -9,12 +9,12 @@ use rusqlite::{Connection, OptionalExtension};
 use super::layout::{LogFileKind, connect_writing};
 use super::{io_fault, make_fault};
 use systole_core::types::ports::LogFault;
-use systole_system::clock::random_bytes;
+use systole_system::clock::draw_random_bytes;
 
 /// Marks a log as open, in the file itself and not only in the write-ahead log, and numbers this opening. Only the
 /// holder of the lock may call this.
 pub(super) fn begin_opening(path: &Path) -> Result<i64, LogFault> {
-    let drawn = random_bytes::<8>().map_err(|e| io_fault(path, &e))?;
+    let drawn = draw_random_bytes::<8>().map_err(|e| io_fault(path, &e))?;
     let opening = i64::from_be_bytes(drawn);
     let mark = |checkpoint: &str| -> rusqlite::Result<()> {
         let connection = connect_writing(path, LogFileKind::Log)?;

@@ -230,7 +230,7 @@ fn build_auditor(organism: &Name) -> BrokerParty {
     let (subject, bus, log) =
         (of_organism(organism), BrokerSubjects::new(organism).bus_stream(), log_stream(organism));
     let (inbox, api) =
-        (BrokerSubjects::inbox_of_auditors().to_owned(), BrokerSubjects::api_of_auditors(organism));
+        (BrokerSubjects::name_auditor_inbox().to_owned(), BrokerSubjects::name_auditor_api(organism));
     let asks = |what: &str, stream: &str, words| {
         let there = Some(format!("$JS.API.{what}.{stream}"));
         let here = format!("{api}.{what}.{stream}");

@@ -177,7 +177,7 @@ impl CheckpointSender {
     /// The proof that the tree of so many records continues a known one.
     async fn build_proof(&self, known: Frontier, size: u64) -> Result<Vec<TreeHash>, WitnessFault> {
         self.read_log(move |reader| {
-            let mut builder = ProofBuilder::consistency_after(&known, size).map_err(wrap_tree_fault)?;
+            let mut builder = ProofBuilder::new_consistency_after(&known, size).map_err(wrap_tree_fault)?;
             if known.size() > 0 {
                 for placed in reader.records_after(Position(known.size())).up_to(Position(size)) {
                     builder.push(placed.map_err(wrap_log_fault)?.1.leaf.0);

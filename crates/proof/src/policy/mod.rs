@@ -118,9 +118,9 @@ impl TrustPolicy {
                 checkpoint.verify_with(key)?;
                 key.clone()
             }
-            None => self.log_of(checkpoint)?,
+            None => self.find_log(checkpoint)?,
         };
-        let times = self.witness_times(checkpoint)?;
+        let times = self.list_witness_times(checkpoint)?;
         let is_quorum = match self.quorum {
             QuorumRule::NoWitness => true,
             QuorumRule::Member(member) => self.is_witnessed(member, &times),
@@ -135,7 +135,7 @@ impl TrustPolicy {
     }
 
     /// The key of the policy's logs that signed. A wrong signature of any of them is an error.
-    fn log_of(&self, checkpoint: &SignedCheckpoint) -> Result<VerifierKey, PolicyFault> {
+    fn find_log(&self, checkpoint: &SignedCheckpoint) -> Result<VerifierKey, PolicyFault> {
         let origin = checkpoint.checkpoint().origin();
         let of_origin = self.logs.iter().map(|log| &log.key).filter(|key| key.name() == origin);
         let keys: Vec<VerifierKey> = of_origin.cloned().collect();
@@ -148,7 +148,7 @@ impl TrustPolicy {
     }
 
     /// The time of each witness's cosignature.
-    fn witness_times(&self, checkpoint: &SignedCheckpoint) -> Result<Vec<Option<u64>>, PolicyFault> {
+    fn list_witness_times(&self, checkpoint: &SignedCheckpoint) -> Result<Vec<Option<u64>>, PolicyFault> {
         let keys: Vec<VerifierKey> = self.witnesses.iter().map(|witness| witness.key.clone()).collect();
         let verified = match checkpoint.note().verify_with(&keys) {
             Ok(verified) => verified,

@@ -141,13 +141,13 @@ impl PolicyReader {
             [key, url] => (key, Some(*url)),
             _ => return Err(PolicyLineFault::Form("log VERIFIER_KEY [URL]")),
         };
-        let key = key_of(key)?;
+        let key = parse_key(key)?;
         if key.kind() != SignatureKind::Plain {
             return Err(PolicyLineFault::Kind("a log needs a key of type 0x01; this one makes cosignatures"));
         }
         check_room(self.logs.len(), "log")?;
         check_key(&mut self.log_keys, &key, number)?;
-        self.logs.push(PolicyParty { name: key.name().to_owned(), key, url: url_of(url)? });
+        self.logs.push(PolicyParty { name: key.name().to_owned(), key, url: parse_url(url)? });
         Ok(())
     }
 
@@ -157,7 +157,7 @@ impl PolicyReader {
             [name, key, url] => (*name, key, Some(*url)),
             _ => return Err(PolicyLineFault::Form("witness NAME VERIFIER_KEY [URL]")),
         };
-        let key = key_of(key)?;
+        let key = parse_key(key)?;
         if key.kind() != SignatureKind::Cosignature {
             return Err(PolicyLineFault::Kind(
                 "a witness needs a key of type 0x04; this one signs for a log",
@@ -165,8 +165,8 @@ impl PolicyReader {
         }
         check_room(self.witnesses.len(), "witness")?;
         check_key(&mut self.witness_keys, &key, number)?;
-        self.define_member(name, PolicyMember::Witness(self.witnesses.len()))?;
-        self.witnesses.push(PolicyParty { name: show_word(name), key, url: url_of(url)? });
+        self.add_member(name, PolicyMember::Witness(self.witnesses.len()))?;
+        self.witnesses.push(PolicyParty { name: show_word(name), key, url: parse_url(url)? });
         Ok(())
     }
 
@@ -185,8 +185,8 @@ impl PolicyReader {
                 return Err(PolicyLineFault::MemberTwice(show_word(name)));
             }
         }
-        let threshold = threshold_of(threshold, members.len())?;
-        self.define_member(name, PolicyMember::Group(self.groups.len()))?;
+        let threshold = parse_threshold(threshold, members.len())?;
+        self.add_member(name, PolicyMember::Group(self.groups.len()))?;
         self.groups.push(WitnessGroup { threshold, members });
         Ok(())
     }
@@ -207,7 +207,7 @@ impl PolicyReader {
         self.names.get(name).copied().ok_or_else(|| PolicyLineFault::UnknownName(show_word(name)))
     }
 
-    fn define_member(&mut self, name: &[u8], member: PolicyMember) -> Result<(), PolicyLineFault> {
+    fn add_member(&mut self, name: &[u8], member: PolicyMember) -> Result<(), PolicyLineFault> {
         if name == b"none" || self.names.insert(name.to_vec(), member).is_some() {
             return Err(PolicyLineFault::NameTwice(show_word(name)));
         }
@@ -230,23 +230,24 @@ fn check_key(
     }
 }
 
-fn key_of(word: &[u8]) -> Result<VerifierKey, PolicyLineFault> {
+fn parse_key(word: &[u8]) -> Result<VerifierKey, PolicyLineFault> {
     // What is not UTF-8 becomes a text with another name, whose ID is wrong.
     Ok(VerifierKey::parse(&String::from_utf8_lossy(word))?)
 }
 
-fn url_of(word: Option<&[u8]>) -> Result<Option<String>, PolicyLineFault> {
+fn parse_url(word: Option<&[u8]>) -> Result<Option<String>, PolicyLineFault> {
     let text = word.map(|word| String::from_utf8(word.to_vec()));
     text.transpose().map_err(|_| PolicyLineFault::Url)
 }
 
-fn threshold_of(word: &[u8], members: usize) -> Result<usize, PolicyLineFault> {
+fn parse_threshold(word: &[u8], members: usize) -> Result<usize, PolicyLineFault> {
     let threshold = match word {
         b"all" => Some(members),
         b"any" => Some(1),
-        digits => {
-            str::from_utf8(digits).ok().and_then(crate::encoding::number_of).and_then(|n| n.try_into().ok())
-        }
+        digits => str::from_utf8(digits)
+            .ok()
+            .and_then(crate::encoding::parse_number)
+            .and_then(|n| n.try_into().ok()),
     };
     let threshold = threshold.filter(|threshold| (1..=members).contains(threshold));
     threshold.ok_or_else(|| PolicyLineFault::Threshold { said: show_word(word), members })

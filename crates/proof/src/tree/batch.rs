@@ -3,14 +3,14 @@
 
 use std::ops::Range;
 
-use super::{TreeFault, TreeHash, check_size, empty_root, left_half, node_hash};
+use super::{TreeFault, TreeHash, check_size, compute_empty_root, compute_left_half, hash_node};
 
 /// The subtrees whose roots prove that these leaves are in a tree: the largest ones that have none of them, from the
 /// left. The leaves are in order, each once.
 ///
 /// # Errors
 /// If the tree is too large, does not have a leaf, or the leaves are not in order.
-pub fn batch_ranges(leaves: &[u64], size: u64) -> Result<Vec<Range<u64>>, TreeFault> {
+pub fn list_batch_ranges(leaves: &[u64], size: u64) -> Result<Vec<Range<u64>>, TreeFault> {
     check_size(size)?;
     check_order(leaves.iter().copied(), size)?;
     let mut found = Vec::new();
@@ -26,7 +26,7 @@ fn gather_ranges(around: Range<u64>, leaves: &[u64], found: &mut Vec<Range<u64>>
     if leaves.is_empty() {
         return found.push(around);
     }
-    let middle = around.start + left_half(size);
+    let middle = around.start + compute_left_half(size);
     let (left, right) = leaves.split_at(leaves.partition_point(|leaf| *leaf < middle));
     gather_ranges(around.start..middle, left, found);
     gather_ranges(middle..around.end, right, found);
@@ -36,20 +36,24 @@ fn gather_ranges(around: Range<u64>, leaves: &[u64], found: &mut Vec<Range<u64>>
 ///
 /// # Errors
 /// If the leaves are not in order or not in the tree, or the proof has another number of hashes.
-pub fn batch_root(leaves: &[(u64, TreeHash)], size: u64, hashes: &[TreeHash]) -> Result<TreeHash, TreeFault> {
+pub fn compute_batch_root(
+    leaves: &[(u64, TreeHash)],
+    size: u64,
+    hashes: &[TreeHash],
+) -> Result<TreeHash, TreeFault> {
     let numbers: Vec<u64> = leaves.iter().map(|(number, _)| *number).collect();
-    let expected = batch_ranges(&numbers, size)?.len();
+    let expected = list_batch_ranges(&numbers, size)?.len();
     if hashes.len() != expected {
         return Err(TreeFault::WrongLength { found: hashes.len(), expected });
     }
     if size == 0 {
-        return Ok(empty_root());
+        return Ok(compute_empty_root());
     }
-    let root = root_of(0..size, leaves, &mut hashes.iter());
+    let root = compute_root(0..size, leaves, &mut hashes.iter());
     root.ok_or(TreeFault::WrongLength { found: hashes.len(), expected })
 }
 
-fn root_of<'a>(
+fn compute_root<'a>(
     around: Range<u64>,
     leaves: &[(u64, TreeHash)],
     given: &mut impl Iterator<Item = &'a TreeHash>,
@@ -59,10 +63,10 @@ fn root_of<'a>(
     if size == 1 {
         return Some(*first);
     }
-    let middle = around.start + left_half(size);
+    let middle = around.start + compute_left_half(size);
     let (left, right) = leaves.split_at(leaves.partition_point(|(leaf, _)| *leaf < middle));
-    let left = root_of(around.start..middle, left, given)?;
-    Some(node_hash(&left, &root_of(middle..around.end, right, given)?))
+    let left = compute_root(around.start..middle, left, given)?;
+    Some(hash_node(&left, &compute_root(middle..around.end, right, given)?))
 }
 
 fn check_order(leaves: impl Iterator<Item = u64>, size: u64) -> Result<(), TreeFault> {
@@ -98,22 +102,26 @@ mod tests {
                 (0..size).for_each(|number| builder.push(leaf(number)));
                 let proof = builder.finish().unwrap();
                 let leaves: Vec<_> = chosen.iter().map(|number| (*number, leaf(*number))).collect();
-                assert_eq!(batch_root(&leaves, size, &proof), Ok(tree.root()), "{chosen:?} of {size}");
+                assert_eq!(
+                    compute_batch_root(&leaves, size, &proof),
+                    Ok(tree.root()),
+                    "{chosen:?} of {size}"
+                );
                 // Another leaf, another place or another hash leads elsewhere.
                 for at in 0..leaves.len() {
                     let mut other = leaves.clone();
                     other[at].1[31] ^= 1;
-                    assert_ne!(batch_root(&other, size, &proof), Ok(tree.root()));
+                    assert_ne!(compute_batch_root(&other, size, &proof), Ok(tree.root()));
                     let mut other = leaves.clone();
                     other[at].0 += 1;
-                    assert_ne!(batch_root(&other, size, &proof), Ok(tree.root()));
+                    assert_ne!(compute_batch_root(&other, size, &proof), Ok(tree.root()));
                 }
                 for at in 0..proof.len() {
                     let mut other = proof.clone();
                     other[at][0] ^= 1;
-                    assert_ne!(batch_root(&leaves, size, &other), Ok(tree.root()));
+                    assert_ne!(compute_batch_root(&leaves, size, &other), Ok(tree.root()));
                     other.remove(at);
-                    assert!(batch_root(&leaves, size, &other).is_err());
+                    assert!(compute_batch_root(&leaves, size, &other).is_err());
                 }
             }
         }
@@ -122,9 +130,9 @@ mod tests {
     #[test]
     fn leaves_out_of_order_or_out_of_the_tree_are_refused() {
         for wrong in [&[1, 0][..], &[1, 1], &[5], &[u64::MAX]] {
-            assert!(batch_ranges(wrong, 5).is_err(), "{wrong:?}");
+            assert!(list_batch_ranges(wrong, 5).is_err(), "{wrong:?}");
         }
-        assert!(batch_ranges(&[], u64::MAX).is_err());
-        assert_eq!(batch_ranges(&[0], 1 << 62).unwrap().len(), 62);
+        assert!(list_batch_ranges(&[], u64::MAX).is_err());
+        assert_eq!(list_batch_ranges(&[0], 1 << 62).unwrap().len(), 62);
     }
 }

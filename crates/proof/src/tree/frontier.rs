@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{TreeFault, TreeHash, check_size, empty_root, node_hash};
+use super::{TreeFault, TreeHash, check_size, compute_empty_root, hash_node};
 
 /// The roots of the complete subtrees of a tree, from the left: one for each bit that is set in the size.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -24,7 +24,7 @@ impl Frontier {
         let mut root = leaf;
         for _ in 0..self.size.trailing_ones() {
             if let Some(left) = self.roots.pop() {
-                root = node_hash(&left, &root);
+                root = hash_node(&left, &root);
             }
         }
         self.roots.push(root);
@@ -40,10 +40,10 @@ impl Frontier {
     /// The root of the tree.
     #[must_use]
     pub fn root(&self) -> TreeHash {
-        let above = |right: TreeHash, left: &TreeHash| node_hash(left, &right);
+        let above = |right: TreeHash, left: &TreeHash| hash_node(left, &right);
         match self.roots.split_last() {
             Some((last, before)) => before.iter().rev().fold(*last, above),
-            None => empty_root(),
+            None => compute_empty_root(),
         }
     }
 

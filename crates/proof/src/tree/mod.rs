@@ -8,9 +8,9 @@ mod verifying;
 use sha2::{Digest, Sha256};
 use thiserror::Error;
 
-pub use batch::{batch_ranges, batch_root};
+pub use batch::{compute_batch_root, list_batch_ranges};
 pub use frontier::Frontier;
-pub use proving::{ProofBuilder, consistency_ranges, inclusion_ranges};
+pub use proving::{ProofBuilder, list_consistency_ranges, list_inclusion_ranges};
 pub use verifying::{verify_consistency, verify_inclusion};
 
 use crate::limits;
@@ -73,23 +73,23 @@ pub enum TreeFault {
 
 /// The root of the tree without leaves: the hash of nothing.
 #[must_use]
-pub fn empty_root() -> TreeHash {
+pub fn compute_empty_root() -> TreeHash {
     Sha256::digest([]).into()
 }
 
 /// The hash of a leaf with this entry. A record's `leaf` is already such a hash, of `header ‖ commitment`.
 #[must_use]
-pub fn leaf_hash(entry: &[u8]) -> TreeHash {
+pub fn hash_leaf(entry: &[u8]) -> TreeHash {
     Sha256::new().chain_update([0]).chain_update(entry).finalize().into()
 }
 
 /// The hash of the node above two subtrees.
-fn node_hash(left: &TreeHash, right: &TreeHash) -> TreeHash {
+fn hash_node(left: &TreeHash, right: &TreeHash) -> TreeHash {
     Sha256::new().chain_update([1]).chain_update(left).chain_update(right).finalize().into()
 }
 
 /// The leaves that the left half of a tree has: the largest power of two below the size, which is at least 2.
-fn left_half(size: u64) -> u64 {
+fn compute_left_half(size: u64) -> u64 {
     1 << (size - 1).ilog2()
 }
 

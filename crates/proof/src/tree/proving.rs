@@ -4,20 +4,22 @@ use std::iter::Peekable;
 use std::ops::Range;
 use std::vec::IntoIter;
 
-use super::{Frontier, TreeFault, TreeHash, batch_ranges, check_size, empty_root, left_half};
+use super::{
+    Frontier, TreeFault, TreeHash, check_size, compute_empty_root, compute_left_half, list_batch_ranges,
+};
 
 /// The subtrees whose roots prove that a leaf is in a tree, in the order of the proof: from the leaf up.
 ///
 /// # Errors
 /// If the tree is too large or does not have the leaf.
-pub fn inclusion_ranges(index: u64, size: u64) -> Result<Vec<Range<u64>>, TreeFault> {
+pub fn list_inclusion_ranges(index: u64, size: u64) -> Result<Vec<Range<u64>>, TreeFault> {
     check_size(size)?;
     if index >= size {
         return Err(TreeFault::NoSuchLeaf { index, size });
     }
     let (mut found, mut around) = (Vec::new(), 0..size);
     while around.end - around.start > 1 {
-        let middle = around.start + left_half(around.end - around.start);
+        let middle = around.start + compute_left_half(around.end - around.start);
         if index < middle {
             found.push(middle..around.end);
             around.end = middle;
@@ -35,7 +37,7 @@ pub fn inclusion_ranges(index: u64, size: u64) -> Result<Vec<Range<u64>>, TreeFa
 ///
 /// # Errors
 /// If the newer tree is too large, or smaller than the older one.
-pub fn consistency_ranges(old: u64, new: u64) -> Result<Vec<Range<u64>>, TreeFault> {
+pub fn list_consistency_ranges(old: u64, new: u64) -> Result<Vec<Range<u64>>, TreeFault> {
     check_size(new)?;
     if old > new {
         return Err(TreeFault::Shrinks { old, new });
@@ -45,7 +47,7 @@ pub fn consistency_ranges(old: u64, new: u64) -> Result<Vec<Range<u64>>, TreeFau
     }
     let (mut found, mut around) = (Vec::new(), 0..new);
     while around.end != old {
-        let middle = around.start + left_half(around.end - around.start);
+        let middle = around.start + compute_left_half(around.end - around.start);
         if old <= middle {
             found.push(middle..around.end);
             around.end = middle;
@@ -80,7 +82,7 @@ impl ProofBuilder {
     /// # Errors
     /// If the tree is too large or does not have the leaf.
     pub fn new_inclusion(index: u64, size: u64) -> Result<Self, TreeFault> {
-        Ok(Self::from_ranges(inclusion_ranges(index, size)?, size))
+        Ok(Self::from_ranges(list_inclusion_ranges(index, size)?, size))
     }
 
     /// Begins the proof that the tree of `new` leaves continues that of `old` leaves.
@@ -88,7 +90,7 @@ impl ProofBuilder {
     /// # Errors
     /// If the newer tree is too large, or smaller than the older one.
     pub fn new_consistency(old: u64, new: u64) -> Result<Self, TreeFault> {
-        Ok(Self::from_ranges(consistency_ranges(old, new)?, new))
+        Ok(Self::from_ranges(list_consistency_ranges(old, new)?, new))
     }
 
     /// Begins the proof that the tree of `new` leaves continues a known one: only the leaves after that one have to be
@@ -96,7 +98,7 @@ impl ProofBuilder {
     ///
     /// # Errors
     /// If the newer tree is too large, or smaller than the known one.
-    pub fn consistency_after(old: &Frontier, new: u64) -> Result<Self, TreeFault> {
+    pub fn new_consistency_after(old: &Frontier, new: u64) -> Result<Self, TreeFault> {
         let mut builder = Self::new_consistency(old.size(), new)?;
         // A subtree of such a proof that lies in the older tree is one of its complete subtrees.
         for (range, root) in old.list_subtrees() {
@@ -116,11 +118,11 @@ impl ProofBuilder {
     /// # Errors
     /// If the tree is too large, does not have a leaf, or the leaves are not in order.
     pub fn new_batch(leaves: &[u64], size: u64) -> Result<Self, TreeFault> {
-        Ok(Self::from_ranges(batch_ranges(leaves, size)?, size))
+        Ok(Self::from_ranges(list_batch_ranges(leaves, size)?, size))
     }
 
     fn from_ranges(ranges: Vec<Range<u64>>, size: u64) -> Self {
-        let proof = vec![empty_root(); ranges.len()];
+        let proof = vec![compute_empty_root(); ranges.len()];
         let mut wanted: Vec<_> = ranges.into_iter().enumerate().collect();
         wanted.sort_unstable_by_key(|(_, range)| range.start);
         Self { size, seen: 0, wanted: wanted.into_iter().peekable(), current: Frontier::new(), proof }

@@ -1,7 +1,9 @@
 //! Checking proofs, as RFC 9162 (2.1.3.2 and 2.1.4.2) says: from the hashes of a proof up to a known root. The
 //! number of hashes is compared first, so the way up always ends at the root.
 
-use super::{TreeFault, TreeHash, consistency_ranges, empty_root, inclusion_ranges, node_hash};
+use super::{
+    TreeFault, TreeHash, compute_empty_root, hash_node, list_consistency_ranges, list_inclusion_ranges,
+};
 
 /// Checks that a leaf is in the tree with this root.
 ///
@@ -14,14 +16,14 @@ pub fn verify_inclusion(
     proof: &[TreeHash],
     root: &TreeHash,
 ) -> Result<(), TreeFault> {
-    check_length(proof, inclusion_ranges(index, size)?.len())?;
+    check_length(proof, list_inclusion_ranges(index, size)?.len())?;
     let (mut here, mut last, mut reached) = (index, size - 1, *leaf);
     for hash in proof {
         if is_right_of_it(here, last) {
-            reached = node_hash(hash, &reached);
-            climb_to_right_child(&mut here, &mut last);
+            reached = hash_node(hash, &reached);
+            move_to_right_child(&mut here, &mut last);
         } else {
-            reached = node_hash(&reached, hash);
+            reached = hash_node(&reached, hash);
         }
         (here, last) = (here >> 1, last >> 1);
     }
@@ -40,8 +42,8 @@ pub fn verify_consistency(
     new_root: &TreeHash,
     proof: &[TreeHash],
 ) -> Result<(), TreeFault> {
-    check_length(proof, consistency_ranges(old, new)?.len())?;
-    check_root(old > 0 || *old_root == empty_root(), old)?;
+    check_length(proof, list_consistency_ranges(old, new)?.len())?;
+    check_root(old > 0 || *old_root == compute_empty_root(), old)?;
     if old == new {
         return check_root(old_root == new_root, new);
     }
@@ -58,11 +60,11 @@ pub fn verify_consistency(
     let (mut reached_old, mut reached_new) = (*first, *first);
     for hash in rest {
         if is_right_of_it(here, last) {
-            reached_old = node_hash(hash, &reached_old);
-            reached_new = node_hash(hash, &reached_new);
-            climb_to_right_child(&mut here, &mut last);
+            reached_old = hash_node(hash, &reached_old);
+            reached_new = hash_node(hash, &reached_new);
+            move_to_right_child(&mut here, &mut last);
         } else {
-            reached_new = node_hash(&reached_new, hash);
+            reached_new = hash_node(&reached_new, hash);
         }
         (here, last) = (here >> 1, last >> 1);
     }
@@ -77,7 +79,7 @@ fn is_right_of_it(here: u64, last: u64) -> bool {
 }
 
 /// Goes up through levels in which the node has no sibling.
-fn climb_to_right_child(here: &mut u64, last: &mut u64) {
+fn move_to_right_child(here: &mut u64, last: &mut u64) {
     while *here & 1 == 0 && *here != 0 {
         (*here, *last) = (*here >> 1, *last >> 1);
     }

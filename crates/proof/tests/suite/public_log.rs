@@ -7,7 +7,7 @@ use base64::prelude::BASE64_STANDARD;
 use sha2::{Digest, Sha256};
 use systole_proof::policy::TrustPolicy;
 use systole_proof::proof_file::EntryProof;
-use systole_proof::tree::{TreeHash, leaf_hash};
+use systole_proof::tree::{TreeHash, hash_leaf};
 
 use crate::trees::hex;
 
@@ -117,7 +117,7 @@ fn digits(bytes: &[u8]) -> String {
 /// The hash of the entry for a message.
 fn leaf(message: &[u8]) -> TreeHash {
     let checksum = sha256(&sha256(message));
-    leaf_hash(&[checksum.as_slice(), &hex(&SENDER_SIGNATURE.concat()), &hex(SENDER)].concat())
+    hash_leaf(&[checksum.as_slice(), &hex(&SENDER_SIGNATURE.concat()), &hex(SENDER)].concat())
 }
 
 /// The key id, and the text of a key.

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use signed_note::{Note, StandardSigner, StandardVerifier, Verifier, VerifierList};
 use systole_proof::checkpoint::{Checkpoint, SignedCheckpoint};
-use systole_proof::cosignature::signed_message;
+use systole_proof::cosignature::write_signed_message;
 use systole_proof::key::{SignatureKind, SignerKey, VerifierKey};
 use systole_proof::note::SignedNote;
 use tlog_tiles::tlog::Hash;
@@ -123,7 +123,7 @@ fn openssl_verifies_signatures_and_cosignatures() {
     let (time, bytes) = cosignature.bytes().split_at(8);
     assert_eq!(time, 1_679_315_147u64.to_be_bytes());
     assert!(accepts(&witness(1), &format!("cosignature/v1\ntime 1679315147\n{text}"), bytes));
-    assert!(accepts(&witness(1), &signed_message(1_679_315_147, text), bytes));
+    assert!(accepts(&witness(1), &write_signed_message(1_679_315_147, text), bytes));
     assert!(!accepts(&witness(1), text, bytes));
 }
 

@@ -5,8 +5,8 @@ use std::ops::Range;
 use proptest::prelude::*;
 use systole_proof::limits::{PROOF_HASHES, TREE_SIZE};
 use systole_proof::tree::{
-    Frontier, ProofBuilder, TreeFault, TreeHash, consistency_ranges, empty_root, inclusion_ranges, leaf_hash,
-    verify_consistency, verify_inclusion,
+    Frontier, ProofBuilder, TreeFault, TreeHash, compute_empty_root, hash_leaf, list_consistency_ranges,
+    list_inclusion_ranges, verify_consistency, verify_inclusion,
 };
 use tlog_tiles::tlog::{self, Hash, HashReader};
 
@@ -49,11 +49,11 @@ fn the_trees_of_certificate_transparency_have_their_roots() {
         "ddb89be403809e325750d3d263cd78929c2942b7942a34b77e122c9594a74c8c",
         "5dc9da79a70659a9ad559cb701ded9a2ab9d823aad2f4960cfe370eff4604328",
     ];
-    let leaves: Vec<TreeHash> = entries.iter().map(|entry| leaf_hash(&hex(entry))).collect();
+    let leaves: Vec<TreeHash> = entries.iter().map(|entry| hash_leaf(&hex(entry))).collect();
     for (size, root) in roots.iter().enumerate() {
         assert_eq!(frontier(&leaves[..size]).root().to_vec(), hex(root), "{size} leaves");
     }
-    assert_eq!(empty_root().to_vec(), hex(roots[0]));
+    assert_eq!(compute_empty_root().to_vec(), hex(roots[0]));
 }
 
 #[test]
@@ -70,7 +70,7 @@ fn roots_and_proofs_are_those_of_the_recursive_definition() {
         for old in 0..=size {
             let proof = built(ProofBuilder::new_consistency(old, size).unwrap(), &leaves);
             assert_eq!(proof, consistency(at(old), &leaves), "{old} to {size}");
-            let known = ProofBuilder::consistency_after(&frontier(&leaves[..at(old)]), size).unwrap();
+            let known = ProofBuilder::new_consistency_after(&frontier(&leaves[..at(old)]), size).unwrap();
             assert_eq!(built(known, &leaves[at(old)..]), proof, "only the leaves after {old} to {size}");
             let old_root = root(&leaves[..at(old)]);
             verify_consistency(old, &old_root, size, &top, &proof).unwrap();
@@ -189,20 +189,20 @@ fn a_changed_consistency_proof_proves_nothing() {
 #[test]
 fn a_tree_without_leaves_has_one_root_and_needs_no_proof() {
     let top = root(&leaves(3));
-    verify_consistency(0, &empty_root(), 0, &empty_root(), &[]).unwrap();
-    verify_consistency(0, &empty_root(), 3, &top, &[]).unwrap();
+    verify_consistency(0, &compute_empty_root(), 0, &compute_empty_root(), &[]).unwrap();
+    verify_consistency(0, &compute_empty_root(), 3, &top, &[]).unwrap();
     let fault = |old, old_root: &TreeHash, new, new_root: &TreeHash, proof: &[TreeHash]| {
         verify_consistency(old, old_root, new, new_root, proof).unwrap_err().to_string()
     };
     assert_eq!(
-        fault(0, &empty_root(), 0, &top, &[]),
+        fault(0, &compute_empty_root(), 0, &top, &[]),
         "the proof leads to another root of the tree of 0 leaves"
     );
     assert_eq!(fault(0, &top, 3, &top, &[]), "the proof leads to another root of the tree of 0 leaves");
     let one_too_many = "the proof has 1 hashes, and a proof of these sizes has 0";
-    assert_eq!(fault(0, &empty_root(), 3, &top, &[top]), one_too_many);
+    assert_eq!(fault(0, &compute_empty_root(), 3, &top, &[top]), one_too_many);
     assert_eq!(
-        fault(3, &top, 0, &empty_root(), &[]),
+        fault(3, &top, 0, &compute_empty_root(), &[]),
         "the old tree has 3 leaves, more than the 0 of the new one"
     );
 }
@@ -210,11 +210,11 @@ fn a_tree_without_leaves_has_one_root_and_needs_no_proof() {
 #[test]
 fn sizes_are_bounded_and_the_largest_tree_fits_the_protocol() {
     let last = TREE_SIZE - 1;
-    assert_eq!(inclusion_ranges(last, TREE_SIZE).unwrap().len(), 62);
-    assert_eq!(consistency_ranges(last, TREE_SIZE).unwrap().len(), PROOF_HASHES);
+    assert_eq!(list_inclusion_ranges(last, TREE_SIZE).unwrap().len(), 62);
+    assert_eq!(list_consistency_ranges(last, TREE_SIZE).unwrap().len(), PROOF_HASHES);
     for size in [TREE_SIZE + 1, u64::MAX] {
-        assert_eq!(inclusion_ranges(0, size).unwrap_err(), TreeFault::TooLarge(size));
-        assert_eq!(consistency_ranges(1, size).unwrap_err(), TreeFault::TooLarge(size));
+        assert_eq!(list_inclusion_ranges(0, size).unwrap_err(), TreeFault::TooLarge(size));
+        assert_eq!(list_consistency_ranges(1, size).unwrap_err(), TreeFault::TooLarge(size));
         verify_inclusion(&leaf(0), 0, size, &[], &leaf(0)).unwrap_err();
         verify_consistency(size, &leaf(0), size, &leaf(0), &[]).unwrap_err();
     }
@@ -287,13 +287,13 @@ proptest! {
     #[test]
     fn a_proof_covers_the_whole_tree(size in 1..=TREE_SIZE, bits in 0..62u32, part in any::<u64>()) {
         let size = (size >> bits).max(1);
-        let mut ranges = inclusion_ranges(part % size, size).unwrap();
+        let mut ranges = list_inclusion_ranges(part % size, size).unwrap();
         prop_assert!(ranges.len() < PROOF_HASHES);
         ranges.push(part % size..part % size + 1);
         prop_assert!(is_whole(ranges, size));
 
         let old = part % size + 1;
-        let mut ranges = consistency_ranges(old, size).unwrap();
+        let mut ranges = list_consistency_ranges(old, size).unwrap();
         prop_assert!(ranges.len() <= PROOF_HASHES);
         let mut of_old: Vec<Range<u64>> = ranges.iter().filter(|range| range.end <= old).cloned().collect();
         if of_old.is_empty() {

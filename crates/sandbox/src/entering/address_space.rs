@@ -37,7 +37,7 @@ impl MarkedProcesses {
     }
 
     /// The memory that a process has now.
-    pub(super) fn address_space(&self, process: usize) -> AddressSpace {
+    pub(super) fn find_address_space(&self, process: usize) -> AddressSpace {
         let filter = self.filters.get(process).and_then(Option::as_ref);
         let read = filter.and_then(|filter| fs::read_to_string(filter).ok());
         let marked = read.and_then(|text| usize::from_str_radix(text.trim(), 16).ok());
@@ -71,7 +71,7 @@ mod tests {
         let own = fs::read_to_string(one.join("coredump_filter")).unwrap();
         let absent = folder(u32::MAX);
         let marked = MarkedProcesses::mark_processes([&*one, &*other, &*one, &*absent].into_iter());
-        let spaces = [0, 1, 2, 3].map(|process| marked.address_space(process));
+        let spaces = [0, 1, 2, 3].map(|process| marked.find_address_space(process));
         let (shared, single) = (AddressSpace::Marked(2), AddressSpace::Marked(1));
         assert_eq!(spaces, [shared, single, shared, AddressSpace::Unknown(3)]);
         drop(marked);

@@ -52,7 +52,7 @@ fn try_all(order: &TrialOrder) -> Vec<(&'static str, bool)> {
     let opens = |family, kind| socket(family, kind, None).is_ok();
     let process = Pid::from_raw(order.process);
     let mut all = vec![
-        ("write a file of its own", own_file()),
+        ("write a file of its own", try_own_file()),
         ("read a file outside", fs::read(&planted).is_ok()),
         ("write a file outside", File::create(order.outside.join("made")).is_ok()),
         ("list a folder outside", fs::read_dir(&order.outside).is_ok()),
@@ -65,34 +65,34 @@ fn try_all(order: &TrialOrder) -> Vec<(&'static str, bool)> {
         ("read a process outside", fs::read(format!("/proc/{}/status", order.process)).is_ok()),
         (
             "change the priority of a process outside",
-            process.is_some_and(|process| same_priority(process).is_ok()),
+            process.is_some_and(|process| set_same_priority(process).is_ok()),
         ),
         (
             "change the processors of a process outside",
-            process.is_some_and(|process| same_processors(process).is_ok()),
+            process.is_some_and(|process| set_same_processors(process).is_ok()),
         ),
     ];
-    all.extend(on_metadata(&planted));
+    all.extend(try_metadata(&planted));
     all
 }
 
 /// Gives a process the priority that it has.
-fn same_priority(process: Pid) -> rustix::io::Result<()> {
+fn set_same_priority(process: Pid) -> rustix::io::Result<()> {
     setpriority_process(Some(process), getpriority_process(Some(process))?)
 }
 
 /// Gives a process the processors that it has.
-fn same_processors(process: Pid) -> rustix::io::Result<()> {
+fn set_same_processors(process: Pid) -> rustix::io::Result<()> {
     sched_setaffinity(Some(process), &sched_getaffinity(Some(process))?)
 }
 
-fn own_file() -> bool {
+fn try_own_file() -> bool {
     let path = std::env::temp_dir().join("own");
     fs::write(&path, "own").is_ok() && fs::remove_file(&path).is_ok()
 }
 
 /// Attempts on what is written about a file, rather than in it.
-fn on_metadata(planted: &Path) -> Vec<(&'static str, bool)> {
+fn try_metadata(planted: &Path) -> Vec<(&'static str, bool)> {
     let now = rustix::fs::Timespec { tv_sec: 1, tv_nsec: 0 };
     let times = rustix::fs::Timestamps { last_access: now, last_modification: now };
     let (user, group) = (rustix::process::geteuid(), rustix::process::getegid());

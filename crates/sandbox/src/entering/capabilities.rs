@@ -13,7 +13,7 @@ use super::explain_failure;
 const NUMBERS: u32 = 64;
 
 /// Hands all of them on to the next program that this process starts. The superuser's would survive by themselves.
-pub(super) fn hand_on() -> Result<(), String> {
+pub(super) fn pass_on() -> Result<(), String> {
     let hand_on = || {
         let own = capabilities(None)?;
         set_capabilities(None, CapabilitySets { inheritable: own.permitted, ..own })?;

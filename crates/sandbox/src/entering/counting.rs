@@ -50,7 +50,7 @@ pub(super) fn look_inside(order: &EntryOrder, inner: Pid) -> SandboxLook {
         SandboxLevel::Landlock => "self".to_owned(),
     };
     let limit = order.policy.memory_bytes;
-    let begin = work_ms();
+    let begin = measure_work_ms();
     let adopter = (order.level == SandboxLevel::Full).then_some(inner);
     for _ in 0..COUNTS {
         let processes = list_descendants(&first, most.saturating_add(1));
@@ -58,7 +58,7 @@ pub(super) fn look_inside(order: &EntryOrder, inner: Pid) -> SandboxLook {
             return SandboxLook::new_ending(format!("more than {most} processes at once; all were ended"));
         }
         if memory::count_memory(&processes, adopter, limit) <= limit {
-            let took = work_ms().saturating_sub(begin);
+            let took = measure_work_ms().saturating_sub(begin);
             return SandboxLook { excess: None, pause: make_pause(pause_ms(took)) };
         }
     }
@@ -77,7 +77,7 @@ fn pause_ms(look_ms: u64) -> u64 {
 }
 
 /// How long this process has worked. Unlike a clock, it does not count waits for a processor on a busy machine.
-fn work_ms() -> u64 {
+fn measure_work_ms() -> u64 {
     read_ms(ClockId::ProcessCPUTime)
 }
 

@@ -25,11 +25,11 @@ pub(super) fn run_inside(
 ) -> Result<ExitCode, String> {
     set_parent_process_death_signal(Some(Signal::KILL))
         .map_err(|error| explain_failure("tie its life to the outer process", error))?;
-    let pipe = status::taken_over(pipe)?;
+    let pipe = status::take_over(pipe)?;
     let port = port.filter(|port| *port > 0);
     let ended = enter_sandbox(order, port, &run).and_then(|command| match order.level {
         SandboxLevel::Full => start_program(order, command),
-        SandboxLevel::Landlock => Err(become_program(order, command)),
+        SandboxLevel::Landlock => Err(replace_with_program(order, command)),
     });
     status::write_report(&pipe, &ended.unwrap_or_else(InnerReport::Refused));
     drop::<File>(pipe);
@@ -57,14 +57,14 @@ fn enter_sandbox(order: &EntryOrder, port: Option<u16>, run: &[OsString]) -> Res
         command.arg0(name);
     }
     capabilities::drop_all()?;
-    let abi = rules::restrict_files(order, port, &places)?;
+    let abi = rules::limit_files(order, port, &places)?;
     syscalls::forbid_calls(order.level, abi, &order.policy)?;
     SigSet::all().thread_unblock().map_err(|error| explain_failure("unblock signals", error))?;
     Ok(command)
 }
 
 /// Becomes the program. Returns only if that fails.
-fn become_program(order: &EntryOrder, mut command: Command) -> String {
+fn replace_with_program(order: &EntryOrder, mut command: Command) -> String {
     explain_failure(&format!("start {}", order.executable.display()), command.exec())
 }
 

@@ -26,7 +26,7 @@ const SHARED: [&str; 2] = ["/dev/zero", "[anon_shmem:"];
 /// only if the quick one, which is never lower, is above the limit.
 pub(super) fn count_memory(processes: &[String], inner: Option<Pid>, limit: u64) -> u64 {
     let private = inner.map(|inner| PathBuf::from(format!("/proc/{}/root{PRIVATE}", inner.as_raw_nonzero())));
-    let objects = private.as_deref().map_or(0, |private| object_bytes() + stored_bytes(private));
+    let objects = private.as_deref().map_or(0, |private| count_object_bytes() + count_stored_bytes(private));
     let held: Vec<HeldProcess<'_>> =
         processes.iter().filter_map(|process| HeldProcess::read_process(process)).collect();
     let quick = objects + held.iter().map(HeldProcess::most_bytes).sum::<u64>();
@@ -39,7 +39,7 @@ pub(super) fn count_memory(processes: &[String], inner: Option<Pid>, limit: u64)
     let mut exact = BTreeMap::new();
     for (number, process) in held.iter().enumerate() {
         let bytes = process.exact_bytes();
-        let most = exact.entry(marked.address_space(number)).or_insert(0);
+        let most = exact.entry(marked.find_address_space(number)).or_insert(0);
         *most = bytes.max(*most);
     }
     let overhead: u64 = held.iter().map(HeldProcess::overhead_bytes).sum();
@@ -90,7 +90,7 @@ impl HeldProcess<'_> {
     fn exact_bytes(&self) -> u64 {
         let resident = |held: &HeldProcess<'_>| held.most_bytes() - held.overhead_bytes();
         match fs::read_to_string(self.folder.join("smaps")) {
-            Ok(maps) if !maps.is_empty() => mapped_bytes(&maps),
+            Ok(maps) if !maps.is_empty() => count_mapped_bytes(&maps),
             // A process may close its mappings to others of its user.
             Err(error) if error.kind() == ErrorKind::PermissionDenied => resident(self),
             // The thread has ended since its status was read, and the process may have others.
@@ -101,7 +101,7 @@ impl HeldProcess<'_> {
 
 /// A process's part of the memory behind its mappings. Of files and System V objects only the pages count that are the
 /// process's own: the others are on a disk or counted elsewhere.
-fn mapped_bytes(maps: &str) -> u64 {
+fn count_mapped_bytes(maps: &str) -> u64 {
     let (mut kilobytes, mut is_memory) = (0, true);
     for line in maps.lines() {
         let mut columns = line.split_ascii_whitespace();
@@ -123,7 +123,7 @@ fn mapped_bytes(maps: &str) -> u64 {
 }
 
 /// Bytes of the System V objects of this process's namespace.
-fn object_bytes() -> u64 {
+fn count_object_bytes() -> u64 {
     let of = |(table, columns): (&str, &[(usize, u64)])| {
         let lines = fs::read_to_string(format!("/proc/sysvipc/{table}")).unwrap_or_default();
         let rows = lines.lines().skip(1).map(|line| line.split_ascii_whitespace().collect::<Vec<_>>());
@@ -142,7 +142,7 @@ fn object_bytes() -> u64 {
 }
 
 /// Bytes of the files on the file system at a path.
-fn stored_bytes(path: &Path) -> u64 {
+fn count_stored_bytes(path: &Path) -> u64 {
     rustix::fs::statvfs(path)
         .map_or(0, |found| (found.f_blocks - found.f_bfree).saturating_mul(found.f_frsize))
 }
@@ -168,8 +168,8 @@ mod tests {
             ("/SYSV00000000 (deleted)", 17, 9),
             ("/tmp/of a program", 17, 9),
         ] {
-            assert_eq!(mapped_bytes(&mapping(name, file)), kilobytes << 10, "{name}");
+            assert_eq!(count_mapped_bytes(&mapping(name, file)), kilobytes << 10, "{name}");
         }
-        assert_eq!(mapped_bytes(&(mapping("", 0) + &mapping("/x", 5))), 110 << 10);
+        assert_eq!(count_mapped_bytes(&(mapping("", 0) + &mapping("/x", 5))), 110 << 10);
     }
 }

@@ -29,7 +29,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::policy::{SandboxLevel, SandboxPolicy};
 pub(crate) use attempts::{TRY, TrialAttempt, TrialOrder};
-pub(crate) use rules::landlock_abi;
+pub(crate) use rules::read_landlock_abi;
 
 /// The argument that makes the program the helper. No help page lists it, because people do not need it.
 pub const WORD: &str = "-sandbox-exec";

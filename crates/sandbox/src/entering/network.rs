@@ -57,7 +57,7 @@ pub(super) fn open_network(proxy: &WaitingProxy) -> Result<u16, String> {
 }
 
 /// The listening socket that the outer process hands over on stdin.
-pub(super) fn handed_over() -> Result<TcpListener, String> {
+pub(super) fn take_over_socket() -> Result<TcpListener, String> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let mut byte = [0];

@@ -78,7 +78,7 @@ pub(super) fn run_outside(order: &EntryOrder, text: &str, run: Vec<OsString>) ->
     let pid = i32::try_from(inner.id()).ok().and_then(Pid::from_raw);
     let pid = pid.ok_or_else(|| "the inner process has no number".to_owned())?;
     let ended = wait_for_end(order, pid, &starter)?;
-    mirror_status(ended, status::read_report(reports))
+    copy_status(ended, status::read_report(reports))
 }
 
 /// A handle of the process that started this one.
@@ -109,7 +109,7 @@ fn enter_namespaces() -> Result<(), String> {
         fs::write(format!("/proc/self/{file}"), text)
             .map_err(|error| explain_failure(&format!("write /proc/self/{file}"), error))?;
     }
-    capabilities::hand_on()
+    capabilities::pass_on()
 }
 
 /// Closes what the starter of our starter left open: a program inherits three files and no others.
@@ -183,7 +183,7 @@ fn write_error(why: &str) {
 }
 
 /// Ends as the program ended.
-fn mirror_status(status: ExitStatus, report: Option<InnerReport>) -> Result<ExitCode, String> {
+fn copy_status(status: ExitStatus, report: Option<InnerReport>) -> Result<ExitCode, String> {
     let (code, signal) = match report {
         Some(InnerReport::Refused(why)) => return Err(why),
         Some(InnerReport::Exited(code)) => (Some(code), None),

@@ -86,7 +86,7 @@ fn list_around(hidden: &Path, mut folder: BoundPlace, places: &mut Vec<BoundPlac
             continue;
         }
         // Files come and go while they are listed.
-        let Ok(place) = opened_unlinked(entry.path()) else { continue };
+        let Ok(place) = open_unlinked(entry.path()) else { continue };
         if is_around(&place, hidden) {
             list_around(hidden, place, places)?;
         } else {
@@ -104,15 +104,15 @@ fn does_cover(place: &BoundPlace, keep: &Path) -> bool {
 }
 
 fn open_place(path: PathBuf, is_writable: bool) -> Result<BoundPlace, String> {
-    opened_as(path, OFlags::empty(), is_writable)
+    open_as(path, OFlags::empty(), is_writable)
 }
 
 /// The same to be read, without following a link that may be there since.
-fn opened_unlinked(path: PathBuf) -> Result<BoundPlace, String> {
-    opened_as(path, OFlags::NOFOLLOW, false)
+fn open_unlinked(path: PathBuf) -> Result<BoundPlace, String> {
+    open_as(path, OFlags::NOFOLLOW, false)
 }
 
-fn opened_as(path: PathBuf, how: OFlags, is_writable: bool) -> Result<BoundPlace, String> {
+fn open_as(path: PathBuf, how: OFlags, is_writable: bool) -> Result<BoundPlace, String> {
     let shown = path.display().to_string();
     let file = open(&path, OFlags::PATH | OFlags::CLOEXEC | how, Mode::empty())
         .map_err(|error| explain_failure(&format!("open {shown}"), error))?;

@@ -32,7 +32,7 @@ pub(super) fn run_proxy(list: &str) -> Result<ExitCode, String> {
     SigSet::all().thread_block().map_err(|error| explain_failure("block signals", error))?;
     let listed: Vec<String> = serde_json::from_str(list).map_err(|error| error.to_string())?;
     let listed: Arc<[String]> = listed.iter().map(|one| one.to_ascii_lowercase()).collect();
-    let listener = network::handed_over()?;
+    let listener = network::take_over_socket()?;
     let open = Arc::new(AtomicUsize::new(0));
     for inside in listener.incoming() {
         let Ok(inside) = inside else { continue };

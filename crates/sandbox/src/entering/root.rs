@@ -200,7 +200,7 @@ impl NewRoot {
                 .iter()
                 .filter(|place| inner.starts_with(&place.real))
                 .max_by_key(|place| (place.real.components().count(), place.is_writable));
-            let mut flags = flags_of(options) | MountFlags::BIND | MountFlags::NOSUID;
+            let mut flags = parse_flags(options) | MountFlags::BIND | MountFlags::NOSUID;
             if !inner.starts_with("/dev") {
                 flags |= MountFlags::NODEV;
             }
@@ -215,7 +215,7 @@ impl NewRoot {
 }
 
 /// The flags of a mount, which a new mount may not drop.
-fn flags_of(options: &str) -> MountFlags {
+fn parse_flags(options: &str) -> MountFlags {
     options.split(',').fold(MountFlags::empty(), |flags, option| {
         flags
             | match option {

@@ -18,13 +18,13 @@ use crate::policy::{DEVICES, PROC, SandboxLevel};
 const NEWEST: ABI = ABI::V7;
 
 /// The version of Landlock that this kernel has. `None` if it has none.
-pub(crate) fn landlock_abi() -> Option<i32> {
+pub(crate) fn read_landlock_abi() -> Option<i32> {
     // Without a flag this only asks for the version.
     let status = RestrictSelf::default().no_new_privs(false).apply().ok()?;
-    abi_of(&status.landlock)
+    read_abi(&status.landlock)
 }
 
-fn abi_of(status: &LandlockStatus) -> Option<i32> {
+fn read_abi(status: &LandlockStatus) -> Option<i32> {
     match status {
         LandlockStatus::Available { effective_abi, kernel_abi } => {
             Some(kernel_abi.unwrap_or(*effective_abi as i32))
@@ -34,7 +34,7 @@ fn abi_of(status: &LandlockStatus) -> Option<i32> {
 }
 
 /// Restricts this process for good. Returns the version of Landlock.
-pub(super) fn restrict_files(
+pub(super) fn limit_files(
     order: &EntryOrder,
     port: Option<u16>,
     places: &[BoundPlace],
@@ -72,7 +72,7 @@ pub(super) fn restrict_files(
     }
     rules = with_path(rules, &order.private, AccessFs::from_all(NEWEST))?;
     let status = rules.restrict_self().map_err(told)?;
-    match abi_of(&status.landlock) {
+    match read_abi(&status.landlock) {
         Some(abi) if status.ruleset != RulesetStatus::NotEnforced && status.no_new_privs => Ok(abi),
         _ => Err("this kernel has no Landlock".to_owned()),
     }

@@ -51,20 +51,20 @@ pub(super) fn write_number(end: &OwnedFd) -> String {
 }
 
 /// Takes over the inner end for reports.
-pub(super) fn taken_over(number: Option<&str>) -> Result<File, String> {
-    reopen_pipe(number, File::options().write(true).custom_flags(libc::O_NONBLOCK))
+pub(super) fn take_over(number: Option<&str>) -> Result<File, String> {
+    open_pipe(number, File::options().write(true).custom_flags(libc::O_NONBLOCK))
 }
 
 /// The order that the outer process hands over.
 pub(super) fn read_order(number: Option<&str>) -> Result<String, String> {
     // The outer process closes its end when it has written.
-    let mut pipe = reopen_pipe(number, File::options().read(true))?;
+    let mut pipe = open_pipe(number, File::options().read(true))?;
     let mut order = String::new();
     pipe.read_to_string(&mut order).map_err(|error| explain_failure("read its order", error))?;
     Ok(order)
 }
 
-fn reopen_pipe(number: Option<&str>, how: &OpenOptions) -> Result<File, String> {
+fn open_pipe(number: Option<&str>, how: &OpenOptions) -> Result<File, String> {
     let number: i32 =
         number.and_then(|text| text.parse().ok()).ok_or_else(|| "its pipe is missing".to_owned())?;
     let file = how

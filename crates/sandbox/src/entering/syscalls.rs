@@ -136,7 +136,7 @@ pub(super) fn forbid_calls(level: SandboxLevel, abi: i32, policy: &SandboxPolicy
         ),
         make_filter(absent.map(|call| (call, Vec::new())).collect(), libc::ENOSYS),
     ];
-    apply_filter(&x32_guard()).map_err(|error| told(&error))?;
+    apply_filter(&make_x32_guard()).map_err(|error| told(&error))?;
     for filter in filters {
         apply_filter(&filter.map_err(|error| told(&error))?).map_err(|error| told(&error))?;
     }
@@ -153,7 +153,7 @@ fn make_filter(refused: RefusedCalls, number: i32) -> Result<BpfProgram, seccomp
 }
 
 /// Refuses every x32 call. Only x86-64 has them.
-fn x32_guard() -> BpfProgram {
+fn make_x32_guard() -> BpfProgram {
     let step = |code: u32, jt, jf, k| sock_filter { code: code.try_into().unwrap_or(0), jt, jf, k };
     vec![
         step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, 0),
@@ -170,12 +170,12 @@ fn list_refused(
 ) -> Result<RefusedCalls, seccompiler::BackendError> {
     let mut all: RefusedCalls = REFUSED.map(|call| (call, Vec::new())).into();
     if has_net {
-        all.insert(libc::SYS_socket, but_tcp()?);
+        all.insert(libc::SYS_socket, list_all_but_tcp()?);
     }
     if level == SandboxLevel::Landlock {
         all.extend(REFUSED_AT_LANDLOCK.map(|call| (call, Vec::new())));
     }
-    on_others(&mut all, level)?;
+    forbid_on_others(&mut all, level)?;
     // Memory that this swaps out is counted no more.
     all.insert(libc::SYS_madvise, vec![make_rule(&[(2, Width::Dword, Is::Eq, PAGE_OUT)])?]);
     // Such pages stay when they are in no page table any more, and no list of mappings shows how many there are.
@@ -214,7 +214,7 @@ fn list_refused(
 /// Adds the calls that change the limits, the priority, the policy or the processors of another process. At level `full`
 /// only those processes are in reach that it started, and the inner process, which has the number 1. At level `landlock`
 /// it would be every process of this user, so a program may change only itself there.
-fn on_others(all: &mut RefusedCalls, level: SandboxLevel) -> Result<(), seccompiler::BackendError> {
+fn forbid_on_others(all: &mut RefusedCalls, level: SandboxLevel) -> Result<(), seccompiler::BackendError> {
     let other = |argument: u8| match level {
         SandboxLevel::Full => make_rule(&[(argument, Width::Dword, Is::Eq, 1)]),
         SandboxLevel::Landlock => make_rule(&[(argument, Width::Dword, Is::Ne, 0)]),
@@ -242,7 +242,7 @@ const SYS_FCHMODAT2: i64 = 452;
 const SYS_MEMFD_SECRET: i64 = 447;
 
 /// Sockets that are not streams of the internet's protocols.
-fn but_tcp() -> Result<Vec<SeccompRule>, seccompiler::BackendError> {
+fn list_all_but_tcp() -> Result<Vec<SeccompRule>, seccompiler::BackendError> {
     let known = [libc::AF_INET, libc::AF_INET6].map(|family| u64::from(family.unsigned_abs()));
     let stream = u64::from(libc::SOCK_STREAM.unsigned_abs());
     let mut rules =

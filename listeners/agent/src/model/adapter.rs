@@ -22,7 +22,7 @@ use super::{
 use crate::spec;
 use systole_http::{
     BodyPart, EventReader, HttpAddress, HttpAnswer, HttpClient, LineFault, RequestFault, StreamEvent,
-    web_roots,
+    load_web_roots,
 };
 
 /// A provider for one model of the file.
@@ -59,7 +59,7 @@ impl ModelAdapter {
         };
         let to = form::build_address(form, model).map_err(AdapterFault::new)?;
         check_reserved(form, model, &model.params).map_err(AdapterFault::new)?;
-        let roots = roots.unwrap_or_else(web_roots);
+        let roots = roots.unwrap_or_else(load_web_roots);
         let via = proxies.choose_proxy(&to).map_err(AdapterFault::new)?;
         secrets.extend(via.as_ref().and_then(|proxy| proxy.secret.clone()).and_then(ModelKey::from_secret));
         let client = HttpClient::new(roots, via)

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::asked_provider::AskedProvider;
 use super::{ModelFault, ModelFaultKind};
-use systole_http::seconds_ms;
+use systole_http::parse_seconds;
 
 /// The most characters of an excerpt.
 const EXCERPT: usize = 300;
@@ -49,7 +49,7 @@ impl ProviderComplaint {
         let details = error.get("details").and_then(Value::as_array).into_iter().flatten();
         found.wait_ms = details
             .filter_map(|detail| detail.get("retryDelay")?.as_str()?.strip_suffix('s'))
-            .find_map(seconds_ms);
+            .find_map(parse_seconds);
         Some(found)
     }
 

@@ -4,7 +4,7 @@ use std::fmt;
 use std::net::IpAddr;
 
 use hyper::header::HeaderValue;
-use systole_http::{HttpAddress, RootCertStore, web_roots};
+use systole_http::{HttpAddress, RootCertStore, load_web_roots};
 
 /// An address, and the key that is sent to it.
 #[derive(Clone)]
@@ -48,7 +48,7 @@ impl ServerAddress {
         let key = key.map(ServerKey::from_text).transpose()?;
         // The path of an MCP server is one place, not the beginning of several.
         let path = if to.path().is_empty() { "/".to_owned() } else { to.path().to_owned() };
-        Ok(ServerAddress { to: to.with_path(&path), key, roots: web_roots() })
+        Ok(ServerAddress { to: to.with_path(&path), key, roots: load_web_roots() })
     }
 
     /// The same with these roots of certificates in place of those that the web trusts.
