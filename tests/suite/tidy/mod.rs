@@ -13,6 +13,7 @@ mod pages;
 mod release;
 mod rust;
 mod shape;
+mod verbs;
 
 use std::fs;
 use std::path::{Path, PathBuf};

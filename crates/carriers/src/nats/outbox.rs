@@ -239,10 +239,10 @@ impl DeliveryOutbox {
                 Err(NoFence::Lost) => return SentDelivery::Homeless(LOST.to_owned()),
             };
             // Whatever the broker stores from now on gets a higher place.
-            let after = self.broker.confirmed().find_highest();
+            let after = self.broker.confirmed_places().find_highest();
             match self.publish_document(token, document.clone(), fence).await {
                 PublishTrial::At { place, is_again: false } => {
-                    self.broker.confirmed().note_place(place);
+                    self.broker.confirmed_places().note_place(place);
                     self.note_place(&token.0, DeliveryPlace::stored_now(place));
                     return SentDelivery::Stored;
                 }
@@ -297,7 +297,7 @@ impl DeliveryOutbox {
     /// Whether the broker may have stored and removed a message between these two places that it never confirmed. If
     /// not, a delivery that was sent behind the first, and is not in the stream, was never stored.
     async fn is_anything_gone(&self, after: u64, fence: u64) -> Result<bool, String> {
-        let Some(unconfirmed) = self.broker.confirmed().list_unconfirmed(after, fence) else {
+        let Some(unconfirmed) = self.broker.confirmed_places().list_unconfirmed(after, fence) else {
             return Ok(true);
         };
         for place in unconfirmed {
@@ -370,7 +370,7 @@ impl DeliveryOutbox {
             Ok(Err(FenceFault::Failed(words))) => return Err(NoFence::Cut(words)),
             Err(_) => return Err(NoFence::Cut(UNANSWERED.to_owned())),
         };
-        self.broker.confirmed().note_place(fence);
+        self.broker.confirmed_places().note_place(fence);
         let is_ours = |token: &str| self.mailbox.is_out(token) || self.lock_places().has_token(token);
         let found = look::list_deliveries(&self.broker, &self.listener, (&self.stream, fence), is_ours);
         for (token, place) in found.await.map_err(NoFence::Cut)? {
