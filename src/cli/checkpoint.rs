@@ -217,8 +217,7 @@ fn send_checkpoint(
 
 /// The checkpoints beside the log. What cannot be read is told.
 fn read_notes(screen: Screen, file: &Path) -> Result<Vec<notes::FoundNote>, CommandExit> {
-    let found =
-        notes::read_notes(file)
+    let found = notes::read_notes(file)
         .map_err(|fault| hindered::report_fault(screen, CommandExit::Unavailable, &fault))?;
     for (line, read) in &found {
         if let Err(why) = read {

@@ -41,7 +41,7 @@ impl ConfirmedPlaces {
     }
 
     /// The places between these two that were not confirmed; `None` if there are too many to know.
-    pub fn list_unconfirmed(&self, after: u64, before: u64) -> Option<Vec<u64>> {
+    pub fn list_gaps(&self, after: u64, before: u64) -> Option<Vec<u64>> {
         let between = before.saturating_sub(after.saturating_add(1));
         if usize::try_from(between).map_or(true, |count| count > LATEST) {
             return None;
@@ -80,10 +80,10 @@ mod tests {
         let places = ConfirmedPlaces::default();
         [4, 6, 9].into_iter().for_each(|place| places.note_place(place));
         assert_eq!(places.find_highest(), 9);
-        assert_eq!(places.list_unconfirmed(4, 10), Some(vec![5, 7, 8]));
-        assert_eq!(places.list_unconfirmed(9, 10), Some(Vec::new()));
-        assert_eq!(places.list_unconfirmed(9, 3), Some(Vec::new()));
-        assert_eq!(places.list_unconfirmed(0, 1 << 40), None);
+        assert_eq!(places.list_gaps(4, 10), Some(vec![5, 7, 8]));
+        assert_eq!(places.list_gaps(9, 10), Some(Vec::new()));
+        assert_eq!(places.list_gaps(9, 3), Some(Vec::new()));
+        assert_eq!(places.list_gaps(0, 1 << 40), None);
     }
 
     #[tokio::test]

@@ -151,7 +151,7 @@ impl Broker {
     }
 
     /// The places in the stream of deliveries that the broker has confirmed.
-    pub fn confirmed_places(&self) -> &ConfirmedPlaces {
+    pub fn confirmations(&self) -> &ConfirmedPlaces {
         &self.confirmed
     }
 

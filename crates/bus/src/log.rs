@@ -57,7 +57,7 @@ impl LogStream {
     /// Whether there is a stream of that name, made by anyone, and the name.
     pub async fn is_there(broker: &Broker) -> Result<(bool, String), BrokerFault> {
         let stream = broker.subjects.log_stream();
-        Ok((source::read_stream_info(&broker.wire, &stream).await?.is_some(), stream))
+        Ok((source::describe_stream(&broker.wire, &stream).await?.is_some(), stream))
     }
 
     /// Finds the stream, or makes it.

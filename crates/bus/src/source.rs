@@ -95,7 +95,7 @@ impl LogSource {
         fitness::check_version(&wire)?;
         let subjects = BrokerSubjects::new(organism);
         let stream = subjects.log_stream();
-        let Some(info) = read_stream_info(&wire, &stream).await? else {
+        let Some(info) = describe_stream(&wire, &stream).await? else {
             return Err(BrokerFault::Absent { address: wire.address.clone(), stream });
         };
         let copies = info.config.num_replicas;
@@ -139,7 +139,7 @@ impl LogSource {
 
     /// How far it goes just now.
     pub async fn read_reach(&self) -> Result<StreamExtent, BrokerFault> {
-        let Some(Info { state, .. }) = read_stream_info(&self.wire, &self.stream).await? else {
+        let Some(Info { state, .. }) = describe_stream(&self.wire, &self.stream).await? else {
             return Err(BrokerFault::Absent {
                 address: self.wire.address.clone(),
                 stream: self.stream.clone(),
@@ -194,7 +194,7 @@ pub(super) fn make_config(organism: &Name, subjects: &BrokerSubjects, replicas: 
 }
 
 /// A stream's description; `None` if there is no such stream.
-pub(super) async fn read_stream_info(wire: &BrokerWire, stream: &str) -> Result<Option<Info>, BrokerFault> {
+pub(super) async fn describe_stream(wire: &BrokerWire, stream: &str) -> Result<Option<Info>, BrokerFault> {
     let what = format!("the stream {stream} was looked for");
     match wire.ask_api::<Info>(&what, &format!("STREAM.INFO.{stream}"), &json!({})).await? {
         Response::Ok(info) => Ok(Some(info)),

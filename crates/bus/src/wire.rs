@@ -83,7 +83,7 @@ impl LogCaller {
         }
     }
 
-    fn make_context(self, organism: &Name, client: Client) -> Context {
+    fn open_jetstream(self, organism: &Name, client: Client) -> Context {
         match self {
             LogCaller::Pump => jetstream::new(client),
             LogCaller::Auditor => jetstream::with_prefix(client, &BrokerSubjects::name_auditor_api(organism)),
@@ -169,7 +169,7 @@ impl BrokerWire {
                 return Err(BrokerFault::Silent { address, what: "it was called".to_owned(), patience });
             }
         };
-        let mut jetstream = caller.make_context(organism, client.clone());
+        let mut jetstream = caller.open_jetstream(organism, client.clone());
         jetstream.set_timeout(patience);
         Ok(BrokerWire { client, jetstream, address, patience, caller, shows_key, forbidden, link })
     }

@@ -40,7 +40,7 @@ const HEAD_BYTES: usize = 64 << 10;
 
 /// Why a request has no answer at all.
 #[derive(Debug)]
-pub enum RequestFault {
+pub enum FailedRequest {
     /// There is no connection, so it was not sent.
     NoConnection(ConnectFault),
     /// The connection ended before it was sent.
@@ -112,7 +112,7 @@ impl HttpClient {
         body: Vec<u8>,
         connect: Duration,
         first: Duration,
-    ) -> Result<HttpAnswer, RequestFault> {
+    ) -> Result<HttpAnswer, FailedRequest> {
         let mut request = Request::new(Full::new(Bytes::from(body)));
         *request.method_mut() = Method::POST;
         *request.headers_mut() = headers;
@@ -128,7 +128,7 @@ impl HttpClient {
         to: &HttpAddress,
         connect: Duration,
         first: Duration,
-    ) -> Result<HttpAnswer, RequestFault> {
+    ) -> Result<HttpAnswer, FailedRequest> {
         self.send_request(to, Request::new(Full::new(Bytes::new())), connect, first).await
     }
 
@@ -143,12 +143,12 @@ impl HttpClient {
         mut request: Request<Full<Bytes>>,
         connect: Duration,
         first: Duration,
-    ) -> Result<HttpAnswer, RequestFault> {
+    ) -> Result<HttpAnswer, FailedRequest> {
         let via = self.via.as_ref();
         let stream =
-            self.connector.open_stream(to, via, connect).await.map_err(RequestFault::NoConnection)?;
+            self.connector.open_stream(to, via, connect).await.map_err(FailedRequest::NoConnection)?;
         let host =
-            HeaderValue::from_str(&to.authority).map_err(|fault| RequestFault::Unwritable(fault.into()))?;
+            HeaderValue::from_str(&to.authority).map_err(|fault| FailedRequest::Unwritable(fault.into()))?;
         // A proxy that reads the request needs the whole address.
         let read_on_the_way = via.filter(|_| !to.tls);
         let uri = match read_on_the_way {
@@ -156,7 +156,7 @@ impl HttpClient {
             None => to.path.clone(),
         };
         *request.uri_mut() =
-            uri.parse().map_err(|fault: InvalidUri| RequestFault::Unwritable(fault.into()))?;
+            uri.parse().map_err(|fault: InvalidUri| FailedRequest::Unwritable(fault.into()))?;
         request.headers_mut().insert(HOST, host);
         if let Some(value) = read_on_the_way.and_then(|proxy| proxy.authorization.clone()) {
             request.headers_mut().insert(PROXY_AUTHORIZATION, value);
@@ -165,7 +165,7 @@ impl HttpClient {
             .max_buf_size(HEAD_BYTES)
             .handshake(TokioIo::new(stream))
             .await
-            .map_err(RequestFault::NotSent)?;
+            .map_err(FailedRequest::NotSent)?;
         let mut driving = Some(Box::pin(driving));
         let mut sending = std::pin::pin!(sender.send_request(request));
         let sent = std::future::poll_fn(|cx| {
@@ -173,9 +173,9 @@ impl HttpClient {
             sending.as_mut().poll(cx)
         });
         match timeout_at(Instant::now() + first, sent).await {
-            Err(_) => Err(RequestFault::TooLate),
-            Ok(Err(fault)) if fault.is_canceled() => Err(RequestFault::NotSent(fault)),
-            Ok(Err(fault)) => Err(RequestFault::NoHead(fault)),
+            Err(_) => Err(FailedRequest::TooLate),
+            Ok(Err(fault)) if fault.is_canceled() => Err(FailedRequest::NotSent(fault)),
+            Ok(Err(fault)) => Err(FailedRequest::NoHead(fault)),
             Ok(Ok(answer)) => {
                 let (head, body) = answer.into_parts();
                 Ok(HttpAnswer {

@@ -128,7 +128,9 @@ impl Judge for CompiledSchemas {
                 let verdict = Verdict::from_valid(payload).of_dangerous_element(dangerous);
                 return Ok(verdict.with_sensitive(places));
             }
-            schemas::SchemaVerdict::Invalid { words } => explain_refusal(judge.find_model(id), &payload, &words),
+            schemas::SchemaVerdict::Invalid { words } => {
+                explain_refusal(judge.find_model(id), &payload, &words)
+            }
             schemas::SchemaVerdict::Broken { words } => {
                 Refusal::new(Code::Invalid, format!("the judge gave no verdict: {words}"))
                     .fixed_by("send it again; if it is refused again, tell the operator")

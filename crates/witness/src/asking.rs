@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use systole_http::{BodyPart, HttpAddress, HttpClient, ProxySettings, RequestFault, load_web_roots};
+use systole_http::{BodyPart, FailedRequest, HttpAddress, HttpClient, ProxySettings, load_web_roots};
 use systole_proof::checkpoint::SignedCheckpoint;
 use systole_proof::witness::AddCheckpoint;
 use tokio::time::{Instant, timeout_at};
@@ -116,11 +116,13 @@ impl WitnessClient {
         };
         let mut answer = sent.map_err(|fault| {
             none(match fault {
-                RequestFault::NoConnection(why) => format!("no connection to {}: {why}", to.to_text()),
-                RequestFault::NotSent(why) => format!("the connection ended: {why}"),
-                RequestFault::NoHead(why) => format!("the request was sent, and the connection ended: {why}"),
-                RequestFault::TooLate => "the request was sent, and nothing came in time".to_owned(),
-                RequestFault::Unwritable(why) => format!("the request cannot be written: {why}"),
+                FailedRequest::NoConnection(why) => format!("no connection to {}: {why}", to.to_text()),
+                FailedRequest::NotSent(why) => format!("the connection ended: {why}"),
+                FailedRequest::NoHead(why) => {
+                    format!("the request was sent, and the connection ended: {why}")
+                }
+                FailedRequest::TooLate => "the request was sent, and nothing came in time".to_owned(),
+                FailedRequest::Unwritable(why) => format!("the request cannot be written: {why}"),
             })
         })?;
         let mut body = Vec::new();

@@ -169,8 +169,11 @@ impl RunFacts {
 
     /// Stores the number of a message by its payload.
     pub(crate) fn store_number(&mut self, payload: &Payload, number: u64) {
-        let inside =
-            payload.name().is_named(namespaces::CORE, "thread-finished").then(|| payload.parse_child().ok()).flatten();
+        let inside = payload
+            .name()
+            .is_named(namespaces::CORE, "thread-finished")
+            .then(|| payload.parse_child().ok())
+            .flatten();
         let whole = inside.as_ref().unwrap_or(payload);
         // A message about a branch holds the outputs of others.
         let parts =
@@ -232,15 +235,15 @@ fn read_output(payload: &Payload) -> StepOutput {
 
 /// A report in place of an answer. A report that the model itself wrote may serve as an answer in words.
 fn read_report(report: Payload) -> StepOutput {
-    let is = |name: &str, value: &str| report.attribute(name).as_deref() == Some(value);
+    let is = |name: &str, value: &str| report.find_attribute(name).as_deref() == Some(value);
     if is("source", "model") && !is("outcome", "failure") {
         return StepOutput::Payload(report);
     }
-    let words = report.attribute("reason").unwrap_or_else(|| report.text());
+    let words = report.find_attribute("reason").unwrap_or_else(|| report.text());
     StepOutput::Failed(StepFailure::new("agent.no-answer", words))
 }
 
 fn read_failure(error: &Payload) -> StepFailure {
-    let code = error.attribute("code").unwrap_or_else(|| "thread.unknown".to_owned());
-    StepFailure { code, words: error.attribute("message").unwrap_or_default() }
+    let code = error.find_attribute("code").unwrap_or_else(|| "thread.unknown".to_owned());
+    StepFailure { code, words: error.find_attribute("message").unwrap_or_default() }
 }

@@ -173,7 +173,8 @@ async fn b10_cancel_ends_a_subtree_and_late_replies_are_refused_and_logged() {
             .until("it is given to the sloth", |r| r.header.thread.as_str().ends_with(ends) && to_sloth(r))
             .await;
     }
-    let done = house.organism.handle().cancel_thread(Name::new_operator(), receipt.thread.clone()).await.unwrap();
+    let done =
+        house.organism.handle().cancel_thread(Name::new_operator(), receipt.thread.clone()).await.unwrap();
     assert!(matches!(done, SenderReply::Done), "{done:?}");
     let ended: Vec<String> = house
         .records()

@@ -34,7 +34,7 @@ const TERM: &str = "systole.term";
 const SERVER: &str = "systole.server";
 
 /// The consumer of a listener.
-pub(super) struct DeliveryConsumer {
+pub(super) struct WorkConsumer {
     name: String,
     /// The id in its metadata. A consumer that was deleted or made by someone else does not have it; a restart of the
     /// broker keeps it.
@@ -95,14 +95,14 @@ pub(super) enum ConsumerState {
     Unanswered,
 }
 
-impl DeliveryConsumer {
+impl WorkConsumer {
     /// Makes the consumer, or gives it the settings of this pump.
-    pub(super) async fn make_consumer(
+    pub(super) async fn make(
         broker: &Broker,
         listener: &Name,
         stream: &Stream<()>,
         (room, silence): (usize, Duration),
-    ) -> Result<DeliveryConsumer, String> {
+    ) -> Result<WorkConsumer, String> {
         let drawn: [u8; 16] =
             draw_random_bytes().map_err(|error| format!("no id for the consumer: {error}"))?;
         let mark = format!("{:032x}", u128::from_be_bytes(drawn));
@@ -134,7 +134,7 @@ impl DeliveryConsumer {
             ..pull::Config::default()
         };
         let (config, made) = create_consumer(stream, config).await?;
-        Ok(DeliveryConsumer { name: part(listener), mark, config: Mutex::new(config), made, is_same_server })
+        Ok(WorkConsumer { name: part(listener), mark, config: Mutex::new(config), made, is_same_server })
     }
 
     /// Asks the broker for it.

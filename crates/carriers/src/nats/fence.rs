@@ -37,11 +37,7 @@ pub(super) enum FenceFault {
 }
 
 /// Puts a new fence before the deliveries to a listener, and returns its place. Older fences are deleted.
-pub(super) async fn put_fence(
-    broker: &Broker,
-    listener: &Name,
-    stream: &Stream<()>,
-) -> Result<u64, FenceFault> {
+pub(super) async fn put(broker: &Broker, listener: &Name, stream: &Stream<()>) -> Result<u64, FenceFault> {
     let failed = |error: String| FenceFault::Failed(error);
     let subject = broker.subjects().name_fence(listener);
     for _ in 0..ROUNDS {

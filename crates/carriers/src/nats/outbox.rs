@@ -15,7 +15,7 @@ use async_nats::jetstream::stream::{LastRawMessageErrorKind, Stream};
 use tokio::time::Instant;
 
 use super::aside::{AsideTasks, in_time};
-use super::consumer::{ConsumerProgress, ConsumerState, DeliveryConsumer};
+use super::consumer::{ConsumerProgress, ConsumerState, WorkConsumer};
 use super::fence::{self, FenceFault};
 use super::look;
 use super::places::{DeliveryPlace, DeliveryPlaces, TakenDelivery};
@@ -99,7 +99,7 @@ pub(super) struct DeliveryOutbox {
     mailbox: Arc<Mailbox>,
     aside: AsideTasks,
     stream: Stream<()>,
-    consumer: DeliveryConsumer,
+    consumer: WorkConsumer,
     /// Where the deliveries are that are out.
     places: Mutex<DeliveryPlaces>,
     /// The places of deliveries that were answered, with the time: their workers should acknowledge them.
@@ -132,16 +132,14 @@ impl DeliveryOutbox {
         let losses = broker.count_losses().await?;
         let found = jetstream.get_stream_no_info(subjects.bus_stream());
         let stream = in_time("the stream of deliveries", found).await?;
-        let fence =
-            in_time("the fence before deliveries", fence::put_fence(broker, listener, &stream)).await?;
+        let fence = in_time("the fence before deliveries", fence::put(broker, listener, &stream)).await?;
         // If another pump has taken over before this reaches the broker, what is behind the fence belongs to that
         // pump.
         let is_ours = |token: &str| mailbox.is_out(token);
         let found = look::list_deliveries(broker, listener, (&stream, fence), is_ours).await;
         let found = found.map_err(|words| format!("old deliveries: {words}"))?;
         let room = (mailbox.room(), silence);
-        let consumer =
-            in_time("the consumer", DeliveryConsumer::make_consumer(broker, listener, &stream, room)).await?;
+        let consumer = in_time("the consumer", WorkConsumer::make(broker, listener, &stream, room)).await?;
         let outbox = DeliveryOutbox {
             broker: broker.clone(),
             listener: listener.clone(),
@@ -239,10 +237,10 @@ impl DeliveryOutbox {
                 Err(NoFence::Lost) => return SentDelivery::Homeless(LOST.to_owned()),
             };
             // Whatever the broker stores from now on gets a higher place.
-            let after = self.broker.confirmed_places().find_highest();
+            let after = self.broker.confirmations().find_highest();
             match self.publish_document(token, document.clone(), fence).await {
                 PublishTrial::At { place, is_again: false } => {
-                    self.broker.confirmed_places().note_place(place);
+                    self.broker.confirmations().note_place(place);
                     self.note_place(&token.0, DeliveryPlace::stored_now(place));
                     return SentDelivery::Stored;
                 }
@@ -297,10 +295,8 @@ impl DeliveryOutbox {
     /// Whether the broker may have stored and removed a message between these two places that it never confirmed. If
     /// not, a delivery that was sent behind the first, and is not in the stream, was never stored.
     async fn is_anything_gone(&self, after: u64, fence: u64) -> Result<bool, String> {
-        let Some(unconfirmed) = self.broker.confirmed_places().list_unconfirmed(after, fence) else {
-            return Ok(true);
-        };
-        for place in unconfirmed {
+        let Some(gaps) = self.broker.confirmations().list_gaps(after, fence) else { return Ok(true) };
+        for place in gaps {
             match in_time("a place in the stream", self.is_there(place)).await? {
                 true => {}
                 false => return Ok(true),
@@ -363,14 +359,14 @@ impl DeliveryOutbox {
         if let Some(fence) = known {
             return Ok(fence);
         }
-        let put = fence::put_fence(&self.broker, &self.listener, &self.stream);
+        let put = fence::put(&self.broker, &self.listener, &self.stream);
         let fence = match tokio::time::timeout(PATIENCE, put).await {
             Ok(Ok(fence)) => fence,
             Ok(Err(FenceFault::Barred(words))) => return Err(NoFence::Barred(words)),
             Ok(Err(FenceFault::Failed(words))) => return Err(NoFence::Cut(words)),
             Err(_) => return Err(NoFence::Cut(UNANSWERED.to_owned())),
         };
-        self.broker.confirmed_places().note_place(fence);
+        self.broker.confirmations().note_place(fence);
         let is_ours = |token: &str| self.mailbox.is_out(token) || self.lock_places().has_token(token);
         let found = look::list_deliveries(&self.broker, &self.listener, (&self.stream, fence), is_ours);
         for (token, place) in found.await.map_err(NoFence::Cut)? {
@@ -562,9 +558,7 @@ impl DeliveryOutbox {
     /// time of the broker.
     async fn silent_unheard(&self, now: Option<Millis>) -> Vec<Arc<str>> {
         let mut silent = Vec::new();
-        for WorkerSilence { place, said } in
-            self.unheard.list_silences(&self.broker, &self.listener, now).await
-        {
+        for WorkerSilence { place, said } in self.unheard.list(&self.broker, &self.listener, now).await {
             let Some(token) = self.lock_places().token_at(place) else { continue };
             // An earlier stream may have had another delivery at that place.
             let found = self.stream.get_raw_message(place).await.ok();

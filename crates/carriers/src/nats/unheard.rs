@@ -57,7 +57,7 @@ impl UnheardSilences {
     }
 
     /// What the broker may have said unheard. It is asked only after a start and a break. `now` is its time.
-    pub(super) async fn list_silences(
+    pub(super) async fn list(
         &self,
         broker: &Broker,
         listener: &Name,

@@ -65,7 +65,11 @@ impl GatheredLog {
         let start = || WalkGathering::new(sizes, others);
         let (summary, gathering) = sqlite::verify_each(log, start, WalkGathering::take_record)?;
         let (looked, erased, last) = sqlite::read_least(log, |reader| {
-            Ok((kinship::check_kinship(reader, reading)?, reader.erased_documents()?.len(), reader.read_last()?))
+            Ok((
+                kinship::check_kinship(reader, reading)?,
+                reader.erased_documents()?.len(),
+                reader.read_last()?,
+            ))
         })?;
         if let Some(misfit) = looked.misfits.first() {
             let (path, position) = (log.display().to_string(), misfit.position);

@@ -97,11 +97,12 @@ impl ProofKeeper {
         let fallen = reports.clone();
         let work = ProofWork { signer: Some(signer), places, reader, lead, reports, signing: None };
         let (stop, stopped) = oneshot::channel();
-        let task = tasks::start_task(TaskKind::Proof, work.run_until(plan.every, stopped), async move |panic| {
-            fallen
-                .report(format!("the task that signs checkpoints ended: {panic}; no more are signed"))
-                .await;
-        });
+        let task =
+            tasks::start_task(TaskKind::Proof, work.run_until(plan.every, stopped), async move |panic| {
+                fallen
+                    .report(format!("the task that signs checkpoints ended: {panic}; no more are signed"))
+                    .await;
+            });
         ProofKeeper { stop, task }
     }
 

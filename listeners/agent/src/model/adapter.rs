@@ -21,7 +21,7 @@ use super::{
 };
 use crate::spec;
 use systole_http::{
-    BodyPart, EventReader, HttpAddress, HttpAnswer, HttpClient, LineFault, RequestFault, StreamEvent,
+    BodyPart, EventReader, FailedRequest, HttpAddress, HttpAnswer, HttpClient, LineFault, StreamEvent,
     load_web_roots,
 };
 
@@ -327,31 +327,31 @@ impl AdapterCore {
         partial.build_fault(ModelFaultKind::Unavailable, format!("{} {words}", self.asked))
     }
 
-    fn build_unanswered_fault(&self, why: RequestFault) -> ModelFault {
+    fn build_unanswered_fault(&self, why: FailedRequest) -> ModelFault {
         let name = &self.asked.model.name;
         let (may_be_paid, kind, words) = match why {
-            RequestFault::NoConnection(why) => (
+            FailedRequest::NoConnection(why) => (
                 false,
                 ModelFaultKind::Unavailable,
                 format!("cannot be reached: {why}; look at models.{name}.url and whether it runs"),
             ),
-            RequestFault::NotSent(why) => (
+            FailedRequest::NotSent(why) => (
                 false,
                 ModelFaultKind::Unavailable,
                 format!("closed the connection before the request: {why}"),
             ),
-            RequestFault::Unwritable(why) => {
+            FailedRequest::Unwritable(why) => {
                 (false, ModelFaultKind::InvalidRequest, format!("cannot be sent this request: {why}"))
             }
-            RequestFault::NoHead(why) if why.is_parse() => (
+            FailedRequest::NoHead(why) if why.is_parse() => (
                 true,
                 ModelFaultKind::Unavailable,
                 format!("did not answer as HTTP does: {why}; look at models.{name}.url"),
             ),
-            RequestFault::NoHead(why) => {
+            FailedRequest::NoHead(why) => {
                 (true, ModelFaultKind::Truncated, format!("broke off before it answered: {why}"))
             }
-            RequestFault::TooLate => {
+            FailedRequest::TooLate => {
                 let waited = self.limits.first.as_millis();
                 (true, ModelFaultKind::Unavailable, format!("has not begun to answer within {waited} ms"))
             }

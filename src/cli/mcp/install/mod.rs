@@ -167,8 +167,9 @@ impl ServerToInstall<'_> {
             let words = format!("{} names no packages", config::pin_file(self.name()));
             return Err(NotInstalled::from_failure(words, fix));
         }
-        let text = fs::read_to_string(self.directory.join(&file))
-            .map_err(|error| NotInstalled::from_failure(format!("{file}: {}", describe_error(&error)), &fix))?;
+        let text = fs::read_to_string(self.directory.join(&file)).map_err(|error| {
+            NotInstalled::from_failure(format!("{file}: {}", describe_error(&error)), &fix)
+        })?;
         let lock = PackageLock::from_stored(self.request, &text)
             .map_err(|fault| NotInstalled::from_failure(format!("{file}: {fault}"), &fix))?;
         match package_changes(&pin.packages, &lock.packages).first() {

@@ -15,7 +15,7 @@ use rmcp::transport::streamable_http_client::{
     StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
 };
 use sse_stream::{Error as SseError, Sse};
-use systole_http::{BodyPart, HttpAnswer, HttpClient, RequestFault};
+use systole_http::{BodyPart, FailedRequest, HttpAnswer, HttpClient};
 use tokio::time::Instant;
 
 use super::address::ServerAddress;
@@ -89,11 +89,11 @@ impl BoundedHttp {
         let answer =
             self.client.send_request(&self.at.to, request, CONNECT, HEAD).await.map_err(|fault| {
                 self.build_fault(&match fault {
-                    RequestFault::NoConnection(why) => format!("no connection: {why}"),
-                    RequestFault::NotSent(why) => format!("the connection ended: {why}"),
-                    RequestFault::NoHead(why) => format!("the request was sent, and no answer came: {why}"),
-                    RequestFault::TooLate => "the request was sent, and no answer came in time".to_owned(),
-                    RequestFault::Unwritable(why) => format!("the request cannot be written: {why}"),
+                    FailedRequest::NoConnection(why) => format!("no connection: {why}"),
+                    FailedRequest::NotSent(why) => format!("the connection ended: {why}"),
+                    FailedRequest::NoHead(why) => format!("the request was sent, and no answer came: {why}"),
+                    FailedRequest::TooLate => "the request was sent, and no answer came in time".to_owned(),
+                    FailedRequest::Unwritable(why) => format!("the request cannot be written: {why}"),
                 })
             })?;
         match answer.status {
