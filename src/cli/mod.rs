@@ -74,7 +74,6 @@ mod steer;
 mod stop;
 mod test;
 mod thread_name;
-mod todo;
 mod trail;
 mod tree;
 mod trusted;
@@ -149,8 +148,6 @@ enum Command {
     Why(why::Why),
     /// Draw everything that a message caused
     Tree(tree::Tree),
-    /// Show a thread's todo lists, now or as they once stood
-    Todo(todo::Todo),
     /// Print the records of a thread or of the log
     Log(log::Log),
     /// Print the prompt that an agent's model was sent
@@ -320,9 +317,7 @@ impl Command {
     fn is_paged(&self) -> bool {
         match self {
             Command::Log(log) => log.is_paged(),
-            Command::Ps(_) | Command::Why(_) | Command::Tree(_) | Command::Todo(_) | Command::Context(_) => {
-                true
-            }
+            Command::Ps(_) | Command::Why(_) | Command::Tree(_) | Command::Context(_) => true,
             Command::Trail(_)
             | Command::Find(_)
             | Command::Question(_)
@@ -351,7 +346,6 @@ impl Command {
             Command::Ps(ps) => ps.run(),
             Command::Why(why) => why.run(),
             Command::Tree(tree) => tree.run(),
-            Command::Todo(todo) => todo.run(),
             Command::Log(log) => log.run(),
             Command::Context(context) => context.run(),
             Command::Find(find) => find.run(),

@@ -6,7 +6,7 @@ use clap::{Arg, ArgMatches, Args as _, Command, Error, FromArgMatches, Subcomman
 
 use super::exit::CommandExit;
 use super::find;
-use super::looking::{Looking, PastPosition};
+use super::looking::{Looking, PastPosition, parted};
 use super::place::Place;
 use super::refused;
 use super::screen::Screen;
@@ -19,8 +19,10 @@ use systole_core::types::time::Millis;
 use systole_doors::api_types::{ApiRefusal, needs_read};
 use systole_log::search::LogQuery;
 use systole_queries::finding;
-use systole_queries::query::{ArgumentMistake, QueryFault, QueryField, QueryMoment, QueryRow, join_choices};
-use systole_queries::questions::{QUERIES, find_query};
+use systole_queries::query::{
+    ArgumentMistake, FieldPlace, QueryFault, QueryField, QueryMoment, QueryRow, join_choices,
+};
+use systole_queries::questions::{find_query, list_commands};
 use systole_queries::search::SearchHit;
 use systole_show::blocks::Block;
 
@@ -34,15 +36,21 @@ pub(super) struct AskedQuestion {
     typed: Vec<(&'static str, String)>,
 }
 
+/// The thread that is asked about if none is typed.
+const NEWEST: &str = "@last";
+
 fn build_argument(field: &QueryField, subject: Option<&QueryField>) -> Arg {
     let mut argument = Arg::new(field.name).help(field.about).value_name(field.metavar);
     if !field.choices.is_empty() {
         argument = argument.value_parser(PossibleValuesParser::new(field.choices));
     }
-    match subject {
-        _ if field.is_subject => argument,
-        Some(subject) => argument.long(field.name).conflicts_with(subject.name),
-        None => argument.long(field.name),
+    match (field.place, subject) {
+        (FieldPlace::Subject, _) => argument.default_value(NEWEST),
+        (FieldPlace::OnlySubject, _) => argument,
+        (_, Some(subject)) if subject.place == FieldPlace::OnlySubject => {
+            argument.long(field.name).conflicts_with(subject.name)
+        }
+        _ => argument.long(field.name),
     }
 }
 
@@ -52,12 +60,13 @@ fn build_command(row: &'static QueryRow) -> Command {
     // The shared options would put their own words in place of the question's, so it says its own afterwards.
     let command = PastPosition::augment_args(Place::augment_args(Command::new(row.name)));
     let command = command.about(row.about).after_help(format!("Examples:{}", examples.collect::<String>()));
-    row.fields.iter().fold(command, |command, field| command.arg(build_argument(field, row.subject())))
+    let fields = row.fields.iter().filter(|field| field.place != FieldPlace::BehindSubject);
+    fields.fold(command, |command, field| command.arg(build_argument(field, row.subject())))
 }
 
 impl Subcommand for AskedQuestion {
     fn augment_subcommands(command: Command) -> Command {
-        QUERIES.iter().fold(command, |command, row| command.subcommand(build_command(row)))
+        list_commands().fold(command, |command, row| command.subcommand(build_command(row)))
     }
 
     fn augment_subcommands_for_update(command: Command) -> Command {
@@ -73,15 +82,14 @@ impl FromArgMatches for AskedQuestion {
     fn from_arg_matches(matches: &ArgMatches) -> Result<AskedQuestion, Error> {
         let asked = matches.subcommand().and_then(|(name, below)| Some((find_query(name)?, below)));
         let (row, below) = asked.ok_or_else(|| Error::new(clap::error::ErrorKind::InvalidSubcommand))?;
-        let typed = row
-            .fields
-            .iter()
-            .filter_map(|field| Some((field.name, below.get_one::<String>(field.name)?.clone())));
+        let fields = row.fields.iter().filter(|field| field.place != FieldPlace::BehindSubject);
+        let typed =
+            fields.filter_map(|field| Some((field.name, below.get_one::<String>(field.name)?.clone())));
         Ok(AskedQuestion {
             row,
             place: Place::from_arg_matches(below)?,
             past: PastPosition::from_arg_matches(below)?,
-            typed: typed.collect(),
+            typed: split_subject(row, typed.collect()),
         })
     }
 
@@ -89,6 +97,19 @@ impl FromArgMatches for AskedQuestion {
         *self = AskedQuestion::from_arg_matches(matches)?;
         Ok(())
     }
+}
+
+/// Takes the number of a record off the end of what is asked about, if the question has one.
+fn split_subject(row: &QueryRow, typed: Vec<(&'static str, String)>) -> Vec<(&'static str, String)> {
+    let behind = row.fields.iter().find(|field| field.place == FieldPlace::BehindSubject);
+    let Some((subject, behind)) = row.subject().zip(behind) else { return typed };
+    let split = |(name, text): (&'static str, String)| match parted(&text) {
+        (thread, Some(seq)) if name == subject.name => {
+            vec![(name, thread.to_owned()), (behind.name, seq.to_string())]
+        }
+        _ => vec![(name, text)],
+    };
+    typed.into_iter().flat_map(split).collect()
 }
 
 impl AskedQuestion {
@@ -101,7 +122,7 @@ impl AskedQuestion {
         let screen = looking.screen;
         let typed = |name: &str| match self.row.subject() {
             // Without anything else the newest thread is asked about.
-            Some(subject) if subject.name == name && self.typed.is_empty() => Some("@last".to_owned()),
+            Some(subject) if subject.name == name && self.typed.is_empty() => Some(NEWEST.to_owned()),
             _ => self.typed.iter().find(|(known, _)| *known == name).map(|(_, value)| value.clone()),
         };
         let answer = (self.row.ask)(&looking, &typed).map_err(|fault| looking.report_fault(fault))?;
@@ -112,6 +133,7 @@ impl AskedQuestion {
         for block in &answer.blocks {
             match block {
                 Block::Table(table) => table.lines().iter().for_each(|line| screen.drawn(line)),
+                Block::Checks(list) => list.lines().iter().for_each(|line| screen.drawn(line)),
                 Block::Note(words) => screen.say(words),
             }
         }
@@ -153,6 +175,12 @@ impl Looking {
             QueryFault::Log(fault) => self.fault(&fault),
             QueryFault::Search(fault) => find::search_fault(self, &fault),
             QueryFault::Unfound(why) => not_found(self.screen, &why),
+            QueryFault::NoRecord { thread, seq, last } => {
+                let words = format!("thread {thread} has no record {seq}; its last is {last}");
+                let exit = self.screen.fail(CommandExit::Usage, words);
+                self.screen.say(format!("  try: systole log {thread}, which prints their numbers"));
+                exit
+            }
             QueryFault::Mistake(mistake) => report_mistake(self.screen, &mistake),
             QueryFault::NeedsRead(what) => refuse(&needs_read(what)),
             QueryFault::Refused(refusal) => refuse(&refusal),

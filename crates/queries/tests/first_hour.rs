@@ -6,7 +6,7 @@ use serde::Serialize;
 use systole_core::types::ports::Position;
 use systole_queries::arguments;
 use systole_queries::query::{
-    ArgumentMistake, PartyName, Query, QueryFault, QueryMoment, QueryPage, QueryRoute, QueryScope,
+    ArgumentMistake, PageLayout, PartyName, Query, QueryFault, QueryMoment, QueryPage, QueryRoute, QueryScope,
 };
 use systole_show::blocks::{Block, Fact, FactColumn, FactRow, FactTable};
 
@@ -37,8 +37,12 @@ impl Query for BusiestQuery {
     const ABOUT: &'static str = "Show how often each listener and client spoke";
     const EXAMPLES: &'static [&'static str] = &["systole busiest", "systole busiest --to greeter --json"];
     const ROUTES: &'static [QueryRoute] = &[QueryRoute { path: "/v1/busiest", fields: &["to"] }];
-    const PAGE: QueryPage =
-        QueryPage { path: "/busiest", title: "Busiest", form: "Messages", without_requests: None };
+    const PAGE: Option<QueryPage> = Some(QueryPage {
+        path: "/busiest",
+        title: "Busiest",
+        layout: PageLayout::Form("Messages"),
+        without_requests: None,
+    });
     type Arguments = BusiestArguments;
     type Answer = BusiestAnswer;
 

@@ -14,8 +14,24 @@ const INDENT: usize = 4;
 pub enum Block {
     /// Rows of names and facts.
     Table(FactTable),
+    /// Steps that are done or open.
+    Checks(CheckList),
     /// A sentence about what is not there.
     Note(String),
+}
+
+/// Steps that are done or open, until a condition holds.
+pub struct CheckList {
+    /// Who keeps it.
+    pub who: String,
+    /// The call that it belongs to.
+    pub call: String,
+    /// Its record: the thread and the number.
+    pub record: (String, u64),
+    /// The condition.
+    pub until: String,
+    /// Whether each step is done, and its text.
+    pub steps: Vec<(bool, String)>,
 }
 
 /// Rows of names and facts, and their sum.
@@ -61,6 +77,28 @@ impl FactRow {
         let words: Vec<&str> =
             self.facts.iter().map(|fact| fact.words.as_str()).filter(|words| !words.is_empty()).collect();
         wrapped(&names, INDENT, &words.join(", "))
+    }
+}
+
+impl CheckList {
+    /// How many of its steps are open.
+    #[must_use]
+    pub fn count(&self) -> String {
+        let open = self.steps.iter().filter(|(is_done, _)| !is_done).count();
+        format!("{open} of {} open", self.steps.len())
+    }
+
+    /// The list for a terminal.
+    #[must_use]
+    pub fn lines(&self) -> Vec<String> {
+        let (who, seq, count) = (cut(&self.who, NAME), self.record.1, self.count());
+        let lead = format!("{who}  call {}  #{seq}  {count}  until", self.call);
+        let mut lines = wrapped(&lead, INDENT, &format!(" {}", plain(&self.until)));
+        for (is_done, text) in &self.steps {
+            let mark = if *is_done { "  [x] " } else { "  [ ] " };
+            lines.extend(wrapped(mark, INDENT + 2, &plain(text.trim())));
+        }
+        lines
     }
 }
 

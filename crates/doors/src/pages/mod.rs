@@ -45,7 +45,6 @@ mod thread;
 mod thread_orders;
 mod threads;
 mod time;
-mod todo;
 mod verdict;
 
 use std::sync::Arc;
@@ -86,7 +85,6 @@ pub(super) fn routes() -> Router<Arc<HttpState>> {
         .route("/t/{id}/cancel", get(orders::ask_to_cancel).post(orders::cancel))
         .route("/t/{id}/end", get(orders::ask_to_end).post(orders::end))
         .route("/t/{id}/time", get(time::time))
-        .route("/t/{id}/todo", get(todo::todo))
         .route("/t/{id}/context", get(prompt::prompt))
         .route("/t/{id}/export", get(export::export))
         .route("/t/{id}/compare", get(side_by_side::compare))

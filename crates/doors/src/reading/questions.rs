@@ -11,6 +11,7 @@ use axum::routing::{MethodRouter, get};
 
 use super::answers::{ReadValue, answer, thread_of};
 use super::query::RawFields;
+use super::records::no_record;
 use super::refusals::{ReadFault, ReadRefusal, ReadResult};
 use super::searching::{found_in, search_fault};
 use crate::http_state::{Caller, HttpState};
@@ -67,6 +68,7 @@ pub(crate) fn ask(
         QueryFault::Search(fault) => search_fault(fault),
         QueryFault::Mistake(mistake) => ReadFault::Refused(refuse_mistake(&mistake)),
         QueryFault::Unfound(_) => ReadRefusal::unknown_thread().into(),
+        QueryFault::NoRecord { thread, seq, last } => no_record(&thread, seq, last).into(),
         QueryFault::NeedsRead(what) => ReadRefusal::needs_read(what).into(),
         QueryFault::Refused(refusal) => ReadRefusal::from(*refusal).into(),
     })

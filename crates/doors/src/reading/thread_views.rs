@@ -1,4 +1,4 @@
-//! Views of one thread: its state, its waits, its tree, its todo lists, prompts and causes.
+//! Views of one thread: its state, its waits, its tree, prompts and causes.
 
 use std::sync::Arc;
 
@@ -22,9 +22,9 @@ use systole_queries::prompts::PromptFault;
 use systole_queries::roll::{self, ThreadEntry};
 use systole_queries::runs::WorkflowRuns;
 use systole_queries::trail::{self, Trail};
+use systole_queries::tree;
 use systole_queries::whole::LogState;
 use systole_queries::why::{self, ThreadWaits};
-use systole_queries::{todo, tree};
 
 /// Links of one trail at most.
 const LINKS: usize = 1_000;
@@ -94,22 +94,6 @@ pub(crate) async fn thread_tree(
         let mut drawn = tree::standing_json(&tree, &standing, moment.now);
         tree::with_picture(&mut drawn, pictured.as_json());
         Ok(ReadValue(drawn))
-    })
-    .await
-}
-
-/// A thread's todo lists, now or after a record.
-pub(crate) async fn thread_todo(
-    State(state): State<Arc<HttpState>>,
-    Extension(Caller(client)): Extension<Caller>,
-    Path(thread): Path<String>,
-    query: RawFields,
-) -> Response {
-    answer(&state, &client, query, &["seq"], move |moment, fields| {
-        let id = thread_of(moment, &thread)?;
-        let seq = of_number(moment, &id, fields.number("seq")?)?.1.header.seq;
-        let lists = todo::read(&*moment.reader, &id, seq)?.unwrap_or_default();
-        Ok(ReadValue(todo::as_json(&id, seq, &lists)))
     })
     .await
 }

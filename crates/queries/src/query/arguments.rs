@@ -17,8 +17,28 @@ pub struct QueryField {
     pub metavar: &'static str,
     /// The words that it takes, if it takes only some. The first counts if none is typed.
     pub choices: &'static [&'static str],
-    /// Whether it names what is asked about, in place of all other fields.
-    pub is_subject: bool,
+    /// Where a command takes it.
+    pub place: FieldPlace,
+}
+
+/// Where a command takes a field. A route and a page take each by its name.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FieldPlace {
+    /// As an option.
+    Option,
+    /// By its place: what is asked about. If nothing is typed, it is the newest thread.
+    Subject,
+    /// The same, in place of all other fields.
+    OnlySubject,
+    /// Behind the subject, after `@`.
+    BehindSubject,
+}
+
+impl FieldPlace {
+    /// Whether the field names what is asked about.
+    pub fn is_subject(self) -> bool {
+        matches!(self, FieldPlace::Subject | FieldPlace::OnlySubject)
+    }
 }
 
 /// The form of a field: its one reader.
@@ -29,8 +49,8 @@ pub trait ArgumentForm {
     const METAVAR: &'static str;
     /// The words that it takes, if it takes only some.
     const CHOICES: &'static [&'static str] = &[];
-    /// Whether it names what is asked about.
-    const IS_SUBJECT: bool = false;
+    /// Where a command takes it.
+    const PLACE: FieldPlace = FieldPlace::Option;
 
     /// Reads the value of a field.
     fn read(field: &'static str, typed: &str, moment: &dyn QueryMoment) -> Result<Self::Value, QueryFault>;
@@ -62,7 +82,7 @@ macro_rules! arguments {
                     about: $about,
                     metavar: <$form as $crate::query::ArgumentForm>::METAVAR,
                     choices: <$form as $crate::query::ArgumentForm>::CHOICES,
-                    is_subject: <$form as $crate::query::ArgumentForm>::IS_SUBJECT,
+                    place: <$form as $crate::query::ArgumentForm>::PLACE,
                 },)*
             ];
 
@@ -132,14 +152,44 @@ impl ArgumentForm for FreeText {
 }
 
 /// A thread, which is asked about in place of the whole log.
+pub enum OnlyThread {}
+
+impl ArgumentForm for OnlyThread {
+    type Value = ThreadId;
+    const METAVAR: &'static str = "THREAD";
+    const PLACE: FieldPlace = FieldPlace::OnlySubject;
+
+    fn read(_: &'static str, typed: &str, moment: &dyn QueryMoment) -> Result<ThreadId, QueryFault> {
+        moment.thread(typed)
+    }
+}
+
+/// A thread, which is always asked about.
 pub enum ThreadName {}
 
 impl ArgumentForm for ThreadName {
     type Value = ThreadId;
     const METAVAR: &'static str = "THREAD";
-    const IS_SUBJECT: bool = true;
+    const PLACE: FieldPlace = FieldPlace::Subject;
 
     fn read(_: &'static str, typed: &str, moment: &dyn QueryMoment) -> Result<ThreadId, QueryFault> {
         moment.thread(typed)
+    }
+}
+
+/// The number of a record of that thread.
+pub enum RecordNumber {}
+
+impl ArgumentForm for RecordNumber {
+    type Value = u64;
+    const METAVAR: &'static str = "N";
+    const PLACE: FieldPlace = FieldPlace::BehindSubject;
+
+    fn read(field: &'static str, typed: &str, _: &dyn QueryMoment) -> Result<u64, QueryFault> {
+        let number = typed.parse().ok().filter(|_| typed.bytes().all(|byte| byte.is_ascii_digit()));
+        number.ok_or_else(|| {
+            let words = "this is not a whole number".to_owned();
+            ArgumentMistake::Unfit { field, value: typed.to_owned(), words, examples: &[] }.into()
+        })
     }
 }

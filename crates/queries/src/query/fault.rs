@@ -1,5 +1,6 @@
 //! Why a question has no answer.
 
+use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::LogFault;
 use systole_core::types::refusal::Refusal;
 use systole_core::types::time::Millis;
@@ -18,6 +19,15 @@ pub enum QueryFault {
     Mistake(ArgumentMistake),
     /// The thread was not found.
     Unfound(NotFound),
+    /// The thread has no such record.
+    NoRecord {
+        /// The thread.
+        thread: ThreadId,
+        /// The number that was asked for.
+        seq: u64,
+        /// The number of its last record.
+        last: u64,
+    },
     /// The answer is about all threads, for clients with the role `read`.
     NeedsRead(&'static str),
     /// The face refuses it.
