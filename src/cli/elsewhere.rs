@@ -37,14 +37,13 @@ const PLAIN: &str = "SYSTOLE_PLAIN_HTTP";
 const ROOTS: &str = "SSL_CERT_FILE";
 
 /// The commands that take an address, beside those of the questions.
-const COMMANDS: [&str; 20] = [
+const COMMANDS: [&str; 19] = [
     "ask",
     "send",
     "ps",
     "why",
     "tree",
     "log",
-    "context",
     "find",
     "trail",
     "blob",

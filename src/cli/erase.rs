@@ -21,11 +21,12 @@ use systole_core::types::record::{Header, Record, head_zero};
 use systole_export::erasing::{
     self, ErasurePlan, ErasureRefused, ErasureScope, SHORTEST, SHORTEST_TEXT, ThreadNeed,
 };
+use systole_kit::prompt_link::find_before;
 use systole_log::nats::OpenNatsLog;
 use systole_log::search;
 use systole_log::sqlite::{self, OpenSqliteLog, SqliteReader};
+use systole_organism as runtime;
 use systole_organism::runfile::RunFile;
-use systole_organism::{self as runtime, prompt_view};
 use systole_queries::finding;
 use systole_show::columns::plain;
 use systole_system::clock::{WallClock, random_bytes};
@@ -297,7 +298,7 @@ impl Erase {
 fn named_document(reader: &SqliteReader, hash: Digest) -> Result<ErasedDocument, LogFault> {
     let bytes = reader.document(hash)?.filter(|bytes| Digest::of(bytes) == hash);
     let text = bytes.as_deref().and_then(|bytes| std::str::from_utf8(bytes).ok());
-    let before = text.and_then(prompt_view::link_before);
+    let before = text.and_then(find_before);
     Ok(ErasedDocument { hash, before: before.and_then(|before| Digest::parse(&before).ok()) })
 }
 

@@ -2,7 +2,6 @@
 //! goes to stdout, messages to stderr, and every command ends with one of the exits of `exit`.
 
 mod approve;
-mod as_of;
 mod ask;
 mod awaited;
 mod backup;
@@ -58,7 +57,6 @@ mod pager;
 mod pause;
 mod permissions;
 mod place;
-mod prompted;
 mod prove;
 mod proved;
 mod ps;
@@ -150,8 +148,6 @@ enum Command {
     Tree(tree::Tree),
     /// Print the records of a thread or of the log
     Log(log::Log),
-    /// Print the prompt that an agent's model was sent
-    Context(prompted::Prompted),
     /// Find messages by words, names, kind and time
     Find(find::FindMessages),
     /// Say why a record is there, back to the door
@@ -317,7 +313,7 @@ impl Command {
     fn is_paged(&self) -> bool {
         match self {
             Command::Log(log) => log.is_paged(),
-            Command::Ps(_) | Command::Why(_) | Command::Tree(_) | Command::Context(_) => true,
+            Command::Ps(_) | Command::Why(_) | Command::Tree(_) => true,
             Command::Trail(_)
             | Command::Find(_)
             | Command::Question(_)
@@ -347,7 +343,6 @@ impl Command {
             Command::Why(why) => why.run(),
             Command::Tree(tree) => tree.run(),
             Command::Log(log) => log.run(),
-            Command::Context(context) => context.run(),
             Command::Find(find) => find.run(),
             Command::Trail(trail) => trail.run(),
             Command::Blame(blame) => blame.run(),

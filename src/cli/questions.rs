@@ -19,6 +19,7 @@ use systole_core::types::time::Millis;
 use systole_doors::api_types::{ApiRefusal, needs_read};
 use systole_log::search::LogQuery;
 use systole_queries::finding;
+use systole_queries::prompts::PromptFault;
 use systole_queries::query::{
     ArgumentMistake, FieldPlace, QueryFault, QueryField, QueryMoment, QueryRow, join_choices,
 };
@@ -132,9 +133,8 @@ impl AskedQuestion {
         }
         for block in &answer.blocks {
             match block {
-                Block::Table(table) => table.lines().iter().for_each(|line| screen.drawn(line)),
-                Block::Checks(list) => list.lines().iter().for_each(|line| screen.drawn(line)),
                 Block::Note(words) => screen.say(words),
+                data => data.lines().iter().for_each(|line| screen.drawn(line)),
             }
         }
         Ok(CommandExit::Done)
@@ -181,9 +181,28 @@ impl Looking {
                 self.screen.say(format!("  try: systole log {thread}, which prints their numbers"));
                 exit
             }
+            QueryFault::NoPrompt { thread, .. } => {
+                let words = format!("thread {thread} has no call to a model up to there");
+                let exit = self.screen.fail(CommandExit::Usage, words);
+                self.screen.say("  try: systole ps, which lists threads; a model is called by agents alone");
+                exit
+            }
+            QueryFault::Prompt(why) => self.report_prompt(why),
             QueryFault::Mistake(mistake) => report_mistake(self.screen, &mistake),
             QueryFault::NeedsRead(what) => refuse(&needs_read(what)),
             QueryFault::Refused(refusal) => refuse(&refusal),
+        }
+    }
+}
+
+impl Looking {
+    /// Reports why a prompt is not shown.
+    fn report_prompt(&self, why: PromptFault) -> CommandExit {
+        match (why, self.refused_document()) {
+            (PromptFault::Log(fault), _) => self.fault(&fault),
+            (_, Some(exit)) => exit,
+            (erased @ PromptFault::Erased(_), None) => self.screen.fail(CommandExit::Unavailable, erased),
+            (other, None) => self.screen.fail(CommandExit::Log, other),
         }
     }
 }

@@ -25,7 +25,7 @@ const fn route(
     ApiRoute { method, path, serves }
 }
 
-const ROUTES: [ApiRoute; 35] = [
+const ROUTES: [ApiRoute; 34] = [
     route("post", "/v1/messages", || post(inbound::messages)),
     route("get", "/v1/events", || get(live_routes::events)),
     route("get", "/v1/status", || get(live_routes::status)),
@@ -43,7 +43,6 @@ const ROUTES: [ApiRoute; 35] = [
     route("get", "/v1/threads/{thread}/records/{seq}/bytes", || get(reading::record_bytes)),
     route("get", "/v1/threads/{thread}/tree", || get(reading::thread_tree)),
     route("get", "/v1/threads/{thread}/why", || get(reading::thread_why)),
-    route("get", "/v1/threads/{thread}/context", || get(reading::thread_prompt)),
     route("get", "/v1/threads/{thread}/trail", || get(reading::thread_trail)),
     route("post", "/v1/threads/{thread}/cancel", || post(live_routes::cancel)),
     route("post", "/v1/threads/{thread}/end", || post(live_routes::end)),

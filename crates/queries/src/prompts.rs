@@ -1,11 +1,16 @@
 //! Prompts as they were sent: the chain of documents behind the hash in a journal's start entry.
 //!
-//! A thread and a record's number come in; links go out, the base first. Every link is checked against its hash; a
+//! A thread and a record's number come in; links go out, the base first. `question` is the declaration of `context`. Every link is checked against its hash; a
 //! mismatch is reported and never shown as genuine.
+
+mod question;
+
+pub use question::{ContextAnswer, ContextQuery};
 
 use std::sync::Arc;
 
 use systole_kit::journal::{EarlierEntry, JournalEntry};
+use systole_kit::prompt_link;
 
 use systole_core::types::body_parts::ERASED_TEXT;
 use systole_core::types::ids::{Digest, Name, ThreadId};
@@ -87,12 +92,8 @@ fn started(record: &Record) -> Option<JournaledCall> {
     Some(JournaledCall { seq: h.seq, listener: h.from.clone(), model, turn: h.turn, prompt })
 }
 
-/// The links of a prompt, first one first. `before` returns the previous link of a text.
-pub fn links(
-    reader: &dyn LogReader,
-    prompt: &str,
-    before: impl Fn(&str) -> Option<String>,
-) -> Result<Vec<Arc<str>>, PromptFault> {
+/// The links of a prompt, first one first.
+pub fn links(reader: &dyn LogReader, prompt: &str) -> Result<Vec<Arc<str>>, PromptFault> {
     let mut links = Vec::new();
     let mut next = Some(prompt.to_owned());
     while let Some(hash) = next {
@@ -107,7 +108,7 @@ pub fn links(
         }
         let text = std::str::from_utf8(&bytes).ok().filter(|_| is_same);
         let Some(text) = text else { return Err(PromptFault::Altered(hash)) };
-        next = before(text);
+        next = prompt_link::find_before(text);
         links.push(Arc::from(text));
     }
     links.reverse();

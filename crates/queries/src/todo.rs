@@ -8,10 +8,9 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::whole::folded_until;
-use crate::arguments;
 use crate::query::{
-    ArgumentMistake, PageLayout, Query, QueryFault, QueryMoment, QueryPage, QueryRoute, QueryScope,
-    RecordNumber, ThreadName, find_record,
+    PageLayout, Query, QueryFault, QueryMoment, QueryPage, QueryRoute, QueryScope, RecordArguments,
+    find_record,
 };
 use systole_core::rules::todo;
 use systole_core::types::ids::{CallPath, ThreadId};
@@ -19,20 +18,6 @@ use systole_core::types::ports::{LogFault, LogReader};
 use systole_core::types::primitive::{TodoList, TodoStep};
 use systole_core::types::record::{MessageRole, RecordCode, RecordKind};
 use systole_show::blocks::{Block, CheckList};
-
-arguments! {
-    /// Which thread, and after which record.
-    pub struct TodoArguments {
-        thread: ThreadName => "Its id, its beginning, or @last; with @N behind it as of record N",
-        seq: RecordNumber => "As of this record",
-    }
-}
-
-impl TodoArguments {
-    fn check(&self) -> Result<(), ArgumentMistake> {
-        Ok(())
-    }
-}
 
 /// The question.
 pub enum TodoQuery {}
@@ -81,14 +66,14 @@ impl Query for TodoQuery {
         layout: PageLayout::Blocks,
         without_requests: None,
     });
-    type Arguments = TodoArguments;
+    type Arguments = RecordArguments;
     type Answer = TodoAnswer;
 
-    fn scope(_: &TodoArguments) -> QueryScope {
+    fn scope(_: &RecordArguments) -> QueryScope {
         QueryScope::Own
     }
 
-    fn read(moment: &dyn QueryMoment, asked: &TodoArguments) -> Result<TodoAnswer, QueryFault> {
+    fn read(moment: &dyn QueryMoment, asked: &RecordArguments) -> Result<TodoAnswer, QueryFault> {
         let h = find_record(moment, asked.thread.as_ref(), asked.seq)?.1.header;
         let calls = read_lists(moment.log(), &h.thread, h.seq)?;
         Ok(TodoAnswer { thread: h.thread.to_string(), seq: h.seq, calls })

@@ -81,8 +81,7 @@ pub(super) struct PastMoment {
 }
 
 /// The commands that take `--at`, beside those of the questions.
-const OF_PAST: [&str; 10] =
-    ["approve", "context", "decisions", "find", "graph", "log", "ps", "trail", "tree", "why"];
+const OF_PAST: [&str; 9] = ["approve", "decisions", "find", "graph", "log", "ps", "trail", "tree", "why"];
 
 /// The commands that show the same at every moment.
 const TIMELESS: [&str; 1] = ["blob"];

@@ -10,14 +10,18 @@ use axum::routing::get;
 
 use super::asked::{PageRequest, rendered};
 use super::frame::{Frame, PageTab};
-use super::shorten::encoded;
+use super::shorten::{encoded, shortened};
 use crate::http_state::HttpState;
 use crate::reading::ask;
 use systole_core::types::refusal::Refusal;
+use systole_kit::writer::visible;
 use systole_queries::query::{FieldPlace, PageLayout, QueryField, QueryPage, QueryRow};
 use systole_queries::questions::QUERIES;
 use systole_show::blocks::{Block, Fact, FactColumn, FactRow, FactTable};
 use systole_show::columns::plain;
+
+/// Characters of a long text. The command prints all.
+const BODY: usize = 200_000;
 
 /// A field that takes one of some words.
 struct ChoiceField {
@@ -67,6 +71,11 @@ impl QuestionPage {
     /// A text that may come from a listener.
     fn plain(&self, text: &str) -> String {
         plain(text)
+    }
+
+    /// A long text that may come from a listener.
+    fn body(&self, text: &str) -> String {
+        shortened(&visible(text), BODY)
     }
 
     /// The address of a record.

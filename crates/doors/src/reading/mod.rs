@@ -25,4 +25,4 @@ pub(super) use records::{record, record_bytes, records};
 pub(super) use refusals::{ReadFault, ReadRefusal, ReadResult};
 pub(super) use searching::{asked_for, find, found, search_in};
 pub(super) use stored::{log_opening, log_records, log_threads};
-pub(super) use thread_views::{thread, thread_prompt, thread_trail, thread_tree, thread_why};
+pub(super) use thread_views::{thread, thread_trail, thread_tree, thread_why};

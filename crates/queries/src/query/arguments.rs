@@ -193,3 +193,17 @@ impl ArgumentForm for RecordNumber {
         })
     }
 }
+
+crate::arguments! {
+    /// A thread, as of one of its records.
+    pub struct RecordArguments {
+        thread: ThreadName => "Its id, its beginning, or @last; with @N behind it as of record N",
+        seq: RecordNumber => "As of this record",
+    }
+}
+
+impl RecordArguments {
+    fn check(&self) -> Result<(), ArgumentMistake> {
+        Ok(())
+    }
+}

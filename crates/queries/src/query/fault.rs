@@ -7,6 +7,7 @@ use systole_core::types::time::Millis;
 use systole_log::search::SearchFault;
 
 use crate::finding::NotFound;
+use crate::prompts::PromptFault;
 
 /// Why a question has no answer. Each face words it for its reader.
 #[derive(Debug)]
@@ -28,6 +29,15 @@ pub enum QueryFault {
         /// The number of its last record.
         last: u64,
     },
+    /// The thread has no call to a model up to that record.
+    NoPrompt {
+        /// The thread.
+        thread: ThreadId,
+        /// The record.
+        seq: u64,
+    },
+    /// A prompt cannot be shown.
+    Prompt(PromptFault),
     /// The answer is about all threads, for clients with the role `read`.
     NeedsRead(&'static str),
     /// The face refuses it.

@@ -8,8 +8,8 @@ mod arguments;
 mod fault;
 
 pub use arguments::{
-    ArgumentForm, FieldPlace, FreeText, OnlyThread, PartyName, QueryArguments, QueryField, RecordNumber,
-    ThreadName, TimePoint,
+    ArgumentForm, FieldPlace, FreeText, OnlyThread, PartyName, QueryArguments, QueryField, RecordArguments,
+    RecordNumber, ThreadName, TimePoint,
 };
 pub use fault::{ArgumentMistake, QueryFault, join_choices};
 
