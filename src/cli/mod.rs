@@ -79,7 +79,6 @@ mod unfound;
 mod unread;
 mod verified_prompts;
 mod verify;
-mod why;
 mod witness;
 mod words;
 mod workflow;
@@ -142,8 +141,6 @@ enum Command {
     Send(send::Send),
     /// List the newest threads
     Ps(ps::Ps),
-    /// Say what a thread waits for
-    Why(why::Why),
     /// Draw everything that a message caused
     Tree(tree::Tree),
     /// Print the records of a thread or of the log
@@ -313,7 +310,7 @@ impl Command {
     fn is_paged(&self) -> bool {
         match self {
             Command::Log(log) => log.is_paged(),
-            Command::Ps(_) | Command::Why(_) | Command::Tree(_) => true,
+            Command::Ps(_) | Command::Tree(_) => true,
             Command::Trail(_)
             | Command::Find(_)
             | Command::Question(_)
@@ -340,7 +337,6 @@ impl Command {
             Command::Ask(ask) => ask.run(),
             Command::Send(send) => send.run(),
             Command::Ps(ps) => ps.run(),
-            Command::Why(why) => why.run(),
             Command::Tree(tree) => tree.run(),
             Command::Log(log) => log.run(),
             Command::Find(find) => find.run(),

@@ -1,8 +1,12 @@
 //! The commands of the questions: each row of `systole_queries::questions` is one. What is typed comes in; what the log
 //! answers goes out, as lines or as JSON.
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
 use clap::builder::PossibleValuesParser;
-use clap::{Arg, ArgMatches, Args as _, Command, Error, FromArgMatches, Subcommand};
+use clap::{Arg, ArgAction, ArgMatches, Args as _, Command, Error, FromArgMatches, Subcommand};
+use serde_json::Value;
 
 use super::exit::CommandExit;
 use super::find;
@@ -18,13 +22,16 @@ use systole_core::types::refusal::Refusal;
 use systole_core::types::time::Millis;
 use systole_doors::api_types::{ApiRefusal, needs_read};
 use systole_log::search::LogQuery;
+use systole_organism::workflow_steps;
 use systole_queries::finding;
 use systole_queries::prompts::PromptFault;
 use systole_queries::query::{
     ArgumentMistake, FieldPlace, QueryFault, QueryField, QueryMoment, QueryRow, join_choices,
 };
 use systole_queries::questions::{find_query, list_commands};
+use systole_queries::runs::ReadStep;
 use systole_queries::search::SearchHit;
+use systole_queries::whole::LogState;
 use systole_show::blocks::Block;
 
 /// A question that was typed.
@@ -41,13 +48,18 @@ pub(super) struct AskedQuestion {
 const NEWEST: &str = "@last";
 
 fn build_argument(field: &QueryField, subject: Option<&QueryField>) -> Arg {
-    let mut argument = Arg::new(field.name).help(field.about).value_name(field.metavar);
+    let argument = Arg::new(field.name).help(field.about);
+    let mut argument = match field.metavar {
+        "" => argument.action(ArgAction::SetTrue),
+        metavar => argument.value_name(metavar),
+    };
     if !field.choices.is_empty() {
         argument = argument.value_parser(PossibleValuesParser::new(field.choices));
     }
     match (field.place, subject) {
         (FieldPlace::Subject, _) => argument.default_value(NEWEST),
-        (FieldPlace::OnlySubject, _) => argument,
+        (FieldPlace::OnlySubject | FieldPlace::FreeSubject, _) => argument,
+        (FieldPlace::WithSubject, Some(subject)) => argument.long(field.name).requires(subject.name),
         (_, Some(subject)) if subject.place == FieldPlace::OnlySubject => {
             argument.long(field.name).conflicts_with(subject.name)
         }
@@ -84,8 +96,7 @@ impl FromArgMatches for AskedQuestion {
         let asked = matches.subcommand().and_then(|(name, below)| Some((find_query(name)?, below)));
         let (row, below) = asked.ok_or_else(|| Error::new(clap::error::ErrorKind::InvalidSubcommand))?;
         let fields = row.fields.iter().filter(|field| field.place != FieldPlace::BehindSubject);
-        let typed =
-            fields.filter_map(|field| Some((field.name, below.get_one::<String>(field.name)?.clone())));
+        let typed = fields.filter_map(|field| Some((field.name, typed_value(field, below)?)));
         Ok(AskedQuestion {
             row,
             place: Place::from_arg_matches(below)?,
@@ -97,6 +108,14 @@ impl FromArgMatches for AskedQuestion {
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
         *self = AskedQuestion::from_arg_matches(matches)?;
         Ok(())
+    }
+}
+
+/// What was typed for a field. One without a value is there or not.
+fn typed_value(field: &QueryField, matches: &ArgMatches) -> Option<String> {
+    match field.metavar {
+        "" => matches.get_flag(field.name).then(String::new),
+        _ => matches.get_one::<String>(field.name).cloned(),
     }
 }
 
@@ -123,7 +142,13 @@ impl AskedQuestion {
         let screen = looking.screen;
         let typed = |name: &str| match self.row.subject() {
             // Without anything else the newest thread is asked about.
-            Some(subject) if subject.name == name && self.typed.is_empty() => Some(NEWEST.to_owned()),
+            Some(subject)
+                if subject.name == name
+                    && self.typed.is_empty()
+                    && subject.place == FieldPlace::OnlySubject =>
+            {
+                Some(NEWEST.to_owned())
+            }
             _ => self.typed.iter().find(|(known, _)| *known == name).map(|(_, value)| value.clone()),
         };
         let answer = (self.row.ask)(&looking, &typed).map_err(|fault| looking.report_fault(fault))?;
@@ -148,6 +173,36 @@ impl QueryMoment for Looking {
 
     fn now(&self) -> Millis {
         self.now
+    }
+
+    fn state(&self) -> Result<Arc<LogState>, QueryFault> {
+        self.read_state().map(Arc::new).map_err(QueryFault::Log)
+    }
+
+    fn steps(&self) -> ReadStep<'static> {
+        &workflow_steps::said
+    }
+
+    fn start(&self) -> Option<&str> {
+        self.start()
+    }
+
+    fn alarms(&self) -> Option<Vec<Value>> {
+        Some(self.alarms().iter().filter_map(|alarm| serde_json::to_value(alarm).ok()).collect())
+    }
+
+    fn list_notes(&self, awaited: &BTreeSet<&str>, is_unfinished: bool) -> Vec<String> {
+        if self.screen.json {
+            return Vec::new();
+        }
+        let alarms = self.alarms();
+        let alarms =
+            alarms.iter().flat_map(|alarm| [alarm.sentence(self.now), format!("  try: {}", alarm.fix)]);
+        let workers = if awaited.is_empty() { BTreeMap::new() } else { self.workers() };
+        let missing = awaited.iter().filter(|name| workers.get(**name) == Some(&0));
+        let missing =
+            missing.map(|name| format!("{name}: no worker of that name answers at the broker; start one"));
+        alarms.chain(missing).chain(self.still_note().filter(|_| is_unfinished)).collect()
     }
 
     fn sees_all(&self) -> bool {

@@ -25,7 +25,7 @@ const fn route(
     ApiRoute { method, path, serves }
 }
 
-const ROUTES: [ApiRoute; 34] = [
+const ROUTES: [ApiRoute; 32] = [
     route("post", "/v1/messages", || post(inbound::messages)),
     route("get", "/v1/events", || get(live_routes::events)),
     route("get", "/v1/status", || get(live_routes::status)),
@@ -42,13 +42,11 @@ const ROUTES: [ApiRoute; 34] = [
     route("get", "/v1/threads/{thread}/records/{seq}", || get(reading::record)),
     route("get", "/v1/threads/{thread}/records/{seq}/bytes", || get(reading::record_bytes)),
     route("get", "/v1/threads/{thread}/tree", || get(reading::thread_tree)),
-    route("get", "/v1/threads/{thread}/why", || get(reading::thread_why)),
     route("get", "/v1/threads/{thread}/trail", || get(reading::thread_trail)),
     route("post", "/v1/threads/{thread}/cancel", || post(live_routes::cancel)),
     route("post", "/v1/threads/{thread}/end", || post(live_routes::end)),
     route("post", "/v1/threads/{thread}/pause", || post(steering::pause)),
     route("post", "/v1/threads/{thread}/resume", || post(steering::resume)),
-    route("get", "/v1/why", || get(reading::all_waits)),
     route("get", "/v1/find", || get(reading::find)),
     route("get", "/v1/configurations", || get(reading::configurations)),
     route("get", "/v1/configurations/{hash}", || get(reading::configuration)),

@@ -10,6 +10,7 @@ pub mod chains;
 mod change_payload;
 pub mod comparable;
 pub mod configurations;
+pub mod context;
 pub mod costs;
 pub mod decisions;
 pub mod exposed;

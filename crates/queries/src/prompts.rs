@@ -1,11 +1,7 @@
 //! Prompts as they were sent: the chain of documents behind the hash in a journal's start entry.
 //!
-//! A thread and a record's number come in; links go out, the base first. `question` is the declaration of `context`. Every link is checked against its hash; a
+//! A thread and a record's number come in; links go out, the base first. Every link is checked against its hash; a
 //! mismatch is reported and never shown as genuine.
-
-mod question;
-
-pub use question::{ContextAnswer, ContextQuery};
 
 use std::sync::Arc;
 

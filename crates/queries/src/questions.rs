@@ -1,12 +1,14 @@
 //! Every question: the one list from which its command, routes and page are made.
 
+use crate::context::ContextQuery;
 use crate::costs::CostQuery;
-use crate::prompts::ContextQuery;
 use crate::query::{QueryFace, QueryRow, row};
 use crate::todo::TodoQuery;
+use crate::why::WhyQuery;
 
 /// Every question, in the order of the help page.
-pub static QUERIES: &[QueryRow] = &[row::<TodoQuery>(), row::<ContextQuery>(), row::<CostQuery>()];
+pub static QUERIES: &[QueryRow] =
+    &[row::<WhyQuery>(), row::<TodoQuery>(), row::<ContextQuery>(), row::<CostQuery>()];
 
 /// The commands of the questions.
 pub fn list_commands() -> impl Iterator<Item = &'static QueryRow> {

@@ -75,13 +75,18 @@ impl Query for BusiestQuery {
 
 // The page ends here.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
 use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::LogReader;
 use systole_core::types::time::Millis;
 use systole_log::search::LogQuery;
 use systole_queries::finding::NotFound;
 use systole_queries::query::row;
+use systole_queries::runs::ReadStep;
 use systole_queries::search::SearchHit;
+use systole_queries::whole::LogState;
 
 /// A log of the fixtures, all of it.
 struct WholeLog(systole_log::sqlite::SqliteReader);
@@ -93,6 +98,26 @@ impl QueryMoment for WholeLog {
 
     fn now(&self) -> Millis {
         Millis(0)
+    }
+
+    fn state(&self) -> Result<Arc<LogState>, QueryFault> {
+        Err(QueryFault::Unfound(NotFound::Empty))
+    }
+
+    fn steps(&self) -> ReadStep<'static> {
+        &|_, _| None
+    }
+
+    fn start(&self) -> Option<&str> {
+        None
+    }
+
+    fn alarms(&self) -> Option<Vec<serde_json::Value>> {
+        None
+    }
+
+    fn list_notes(&self, _: &BTreeSet<&str>, _: bool) -> Vec<String> {
+        Vec::new()
     }
 
     fn sees_all(&self) -> bool {

@@ -16,6 +16,8 @@ const INDENT: usize = 4;
 pub enum Block {
     /// Rows of names and facts.
     Table(FactTable),
+    /// Lines that were made for a terminal, with foreign text made visible.
+    Lines(Vec<String>),
     /// Facts with their labels.
     Facts(Vec<LabelledFact>),
     /// Long texts, each under a title.
@@ -114,6 +116,7 @@ impl Block {
     pub fn lines(&self) -> Vec<String> {
         match self {
             Block::Table(table) => table.lines(),
+            Block::Lines(lines) => lines.clone(),
             Block::Facts(facts) => facts.iter().filter_map(LabelledFact::visible_line).collect(),
             Block::Bodies(parts) => parts.iter().flat_map(BodyPart::lines).collect(),
             Block::Checks(list) => list.lines(),

@@ -1,13 +1,14 @@
 //! The routes of the questions: each row of `systole_queries::questions` says which it has. A path and a query come in; the
 //! answer for programs goes out.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use axum::Extension;
 use axum::extract::{Path, State};
 use axum::response::Response;
 use axum::routing::{MethodRouter, get};
+use serde_json::Value;
 
 use super::answers::{ReadValue, answer, thread_of};
 use super::query::RawFields;
@@ -23,12 +24,15 @@ use systole_core::types::ports::LogReader;
 use systole_core::types::refusal::Refusal;
 use systole_core::types::time::Millis;
 use systole_log::search::LogQuery;
+use systole_organism::workflow_steps;
 use systole_queries::prompts::PromptFault;
 use systole_queries::query::{
     ArgumentMistake, QueryAnswer, QueryFault, QueryMoment, QueryRoute, QueryRow, join_choices,
 };
 use systole_queries::questions::QUERIES;
+use systole_queries::runs::ReadStep;
 use systole_queries::search::SearchHit;
+use systole_queries::whole::LogState;
 
 /// The path and the service of every route of a question.
 pub(crate) fn routes() -> impl Iterator<Item = (&'static str, MethodRouter<Arc<HttpState>>)> {
@@ -123,6 +127,26 @@ impl QueryMoment for LogMoment {
 
     fn now(&self) -> Millis {
         self.now
+    }
+
+    fn state(&self) -> Result<Arc<LogState>, QueryFault> {
+        Ok(self.whole()?)
+    }
+
+    fn steps(&self) -> ReadStep<'static> {
+        &workflow_steps::said
+    }
+
+    fn start(&self) -> Option<&str> {
+        None
+    }
+
+    fn alarms(&self) -> Option<Vec<Value>> {
+        None
+    }
+
+    fn list_notes(&self, _: &BTreeSet<&str>, _: bool) -> Vec<String> {
+        Vec::new()
     }
 
     fn sees_all(&self) -> bool {

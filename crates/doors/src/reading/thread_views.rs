@@ -61,21 +61,6 @@ fn waits_of(moment: &LogMoment, whole: &LogState, id: &ThreadId) -> ReadResult<T
     Ok(waits)
 }
 
-/// What a thread waits for, as `systole why THREAD` says.
-pub(crate) async fn thread_why(
-    State(state): State<Arc<HttpState>>,
-    Extension(Caller(client)): Extension<Caller>,
-    Path(thread): Path<String>,
-    query: RawFields,
-) -> Response {
-    answer(&state, &client, query, &[], move |moment, _| {
-        let (id, whole) = (thread_of(moment, &thread)?, moment.whole()?);
-        let waits = waits_of(moment, &whole, &id)?;
-        Ok(ReadValue(why::as_json(&waits, whole.running, moment.now)))
-    })
-    .await
-}
-
 /// A thread's tree, as `systole tree` draws it.
 pub(crate) async fn thread_tree(
     State(state): State<Arc<HttpState>>,

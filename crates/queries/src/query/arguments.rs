@@ -13,7 +13,7 @@ pub struct QueryField {
     pub name: &'static str,
     /// What it does, on one line.
     pub about: &'static str,
-    /// What its value is, in the help.
+    /// What its value is, in the help; empty if it takes none.
     pub metavar: &'static str,
     /// The words that it takes, if it takes only some. The first counts if none is typed.
     pub choices: &'static [&'static str],
@@ -30,6 +30,10 @@ pub enum FieldPlace {
     Subject,
     /// The same, in place of all other fields.
     OnlySubject,
+    /// By its place, if not everything is asked about.
+    FreeSubject,
+    /// As an option beside a free subject.
+    WithSubject,
     /// Behind the subject, after `@`.
     BehindSubject,
 }
@@ -37,7 +41,7 @@ pub enum FieldPlace {
 impl FieldPlace {
     /// Whether the field names what is asked about.
     pub fn is_subject(self) -> bool {
-        matches!(self, FieldPlace::Subject | FieldPlace::OnlySubject)
+        matches!(self, FieldPlace::Subject | FieldPlace::OnlySubject | FieldPlace::FreeSubject)
     }
 }
 
@@ -174,6 +178,32 @@ impl ArgumentForm for ThreadName {
 
     fn read(_: &'static str, typed: &str, moment: &dyn QueryMoment) -> Result<ThreadId, QueryFault> {
         moment.thread(typed)
+    }
+}
+
+/// A thread; without it everything is asked about.
+pub enum FreeThread {}
+
+impl ArgumentForm for FreeThread {
+    type Value = ThreadId;
+    const METAVAR: &'static str = "THREAD";
+    const PLACE: FieldPlace = FieldPlace::FreeSubject;
+
+    fn read(_: &'static str, typed: &str, moment: &dyn QueryMoment) -> Result<ThreadId, QueryFault> {
+        moment.thread(typed)
+    }
+}
+
+/// More of the thread, without a value.
+pub enum SubjectFlag {}
+
+impl ArgumentForm for SubjectFlag {
+    type Value = ();
+    const METAVAR: &'static str = "";
+    const PLACE: FieldPlace = FieldPlace::WithSubject;
+
+    fn read(_: &'static str, _: &str, _: &dyn QueryMoment) -> Result<(), QueryFault> {
+        Ok(())
     }
 }
 

@@ -8,10 +8,13 @@ mod arguments;
 mod fault;
 
 pub use arguments::{
-    ArgumentForm, FieldPlace, FreeText, OnlyThread, PartyName, QueryArguments, QueryField, RecordArguments,
-    RecordNumber, ThreadName, TimePoint,
+    ArgumentForm, FieldPlace, FreeText, FreeThread, OnlyThread, PartyName, QueryArguments, QueryField,
+    RecordArguments, RecordNumber, SubjectFlag, ThreadName, TimePoint,
 };
 pub use fault::{ArgumentMistake, QueryFault, join_choices};
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::Value;
@@ -23,7 +26,9 @@ use systole_show::blocks::Block;
 
 use crate::causes::{self, PlacedRecord};
 use crate::finding::NotFound;
+use crate::runs::ReadStep;
 use crate::search::SearchHit;
+use crate::whole::LogState;
 
 /// A question.
 pub trait Query {
@@ -110,6 +115,17 @@ pub trait QueryMoment {
     fn log(&self) -> &dyn LogReader;
     /// The moment that counts as now.
     fn now(&self) -> Millis;
+    /// The state of the log.
+    fn state(&self) -> Result<Arc<LogState>, QueryFault>;
+    /// Reads the steps of a workflow from its section.
+    fn steps(&self) -> ReadStep<'static>;
+    /// The command that starts the organism, if none runs and the present is shown.
+    fn start(&self) -> Option<&str>;
+    /// What keeps the log from being written as it should. A door tells it with its status.
+    fn alarms(&self) -> Option<Vec<Value>>;
+    /// What a person is told beside an answer: alarms, which of these listeners has no worker, and that no organism
+    /// runs although work is unfinished.
+    fn list_notes(&self, awaited: &BTreeSet<&str>, is_unfinished: bool) -> Vec<String>;
     /// Whether the client may see the threads of others.
     fn sees_all(&self) -> bool;
     /// The thread that was typed.

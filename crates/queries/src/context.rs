@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::Value;
 use systole_kit::prompt_link::{self, ParsedLink};
 
-use super::{JournaledCall, PromptFault, called, links};
+use crate::prompts::{JournaledCall, PromptFault, called, links};
 use crate::query::{
     PageLayout, Query, QueryFault, QueryMoment, QueryPage, QueryRoute, QueryScope, RecordArguments,
     find_record,
