@@ -37,11 +37,10 @@ const PLAIN: &str = "SYSTOLE_PLAIN_HTTP";
 const ROOTS: &str = "SSL_CERT_FILE";
 
 /// The commands that take an address, beside those of the questions.
-const COMMANDS: [&str; 18] = [
+const COMMANDS: [&str; 17] = [
     "ask",
     "send",
     "ps",
-    "tree",
     "log",
     "find",
     "trail",

@@ -9,6 +9,7 @@ use clap::Args;
 
 use super::elsewhere::OrganismElsewhere;
 use super::exit::CommandExit;
+use super::forms::Forms;
 use super::here;
 use super::place::{Place, refuse};
 use super::screen::Screen;
@@ -72,6 +73,8 @@ pub(super) struct Looking {
     silent: OnceLock<()>,
     /// What keeps the log from being written, once that was asked.
     alarms: OnceLock<Vec<ApiAlarm>>,
+    /// The forms of payloads for programs.
+    pub(super) forms: Forms,
 }
 
 impl Looking {
@@ -92,6 +95,7 @@ impl Looking {
             start: String::new(),
             silent: OnceLock::new(),
             alarms: OnceLock::new(),
+            forms: Forms::default(),
             elsewhere: Some(elsewhere),
         })
     }
@@ -133,6 +137,7 @@ impl Looking {
             start,
             silent: OnceLock::new(),
             alarms: OnceLock::new(),
+            forms: Forms::default(),
         })
     }
 

@@ -73,7 +73,6 @@ mod stop;
 mod test;
 mod thread_name;
 mod trail;
-mod tree;
 mod trusted;
 mod unfound;
 mod unread;
@@ -141,8 +140,6 @@ enum Command {
     Send(send::Send),
     /// List the newest threads
     Ps(ps::Ps),
-    /// Draw everything that a message caused
-    Tree(tree::Tree),
     /// Print the records of a thread or of the log
     Log(log::Log),
     /// Find messages by words, names, kind and time
@@ -310,7 +307,7 @@ impl Command {
     fn is_paged(&self) -> bool {
         match self {
             Command::Log(log) => log.is_paged(),
-            Command::Ps(_) | Command::Tree(_) => true,
+            Command::Ps(_) => true,
             Command::Trail(_)
             | Command::Find(_)
             | Command::Question(_)
@@ -337,7 +334,6 @@ impl Command {
             Command::Ask(ask) => ask.run(),
             Command::Send(send) => send.run(),
             Command::Ps(ps) => ps.run(),
-            Command::Tree(tree) => tree.run(),
             Command::Log(log) => log.run(),
             Command::Find(find) => find.run(),
             Command::Trail(trail) => trail.run(),

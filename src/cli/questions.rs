@@ -24,9 +24,10 @@ use systole_doors::api_types::{ApiRefusal, needs_read};
 use systole_log::search::LogQuery;
 use systole_organism::workflow_steps;
 use systole_queries::finding;
+use systole_queries::picture::ReadSteps;
 use systole_queries::prompts::PromptFault;
 use systole_queries::query::{
-    ArgumentMistake, FieldPlace, QueryFault, QueryField, QueryMoment, QueryRow, join_choices,
+    ArgumentMistake, FieldPlace, PayloadForms, QueryFault, QueryField, QueryMoment, QueryRow, join_choices,
 };
 use systole_queries::questions::{find_query, list_commands};
 use systole_queries::runs::ReadStep;
@@ -191,7 +192,19 @@ impl QueryMoment for Looking {
         Some(self.alarms().iter().filter_map(|alarm| serde_json::to_value(alarm).ok()).collect())
     }
 
-    fn list_notes(&self, awaited: &BTreeSet<&str>, is_unfinished: bool) -> Vec<String> {
+    fn declared(&self) -> ReadSteps<'static> {
+        &workflow_steps::declared_steps
+    }
+
+    fn forms(&self) -> Option<&dyn PayloadForms> {
+        self.screen.json.then_some(&self.forms)
+    }
+
+    fn still_note(&self) -> Option<String> {
+        self.still_note()
+    }
+
+    fn list_notes(&self, awaited: &BTreeSet<&str>) -> Vec<String> {
         if self.screen.json {
             return Vec::new();
         }
@@ -202,7 +215,7 @@ impl QueryMoment for Looking {
         let missing = awaited.iter().filter(|name| workers.get(**name) == Some(&0));
         let missing =
             missing.map(|name| format!("{name}: no worker of that name answers at the broker; start one"));
-        alarms.chain(missing).chain(self.still_note().filter(|_| is_unfinished)).collect()
+        alarms.chain(missing).collect()
     }
 
     fn sees_all(&self) -> bool {

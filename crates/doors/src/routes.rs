@@ -25,7 +25,7 @@ const fn route(
     ApiRoute { method, path, serves }
 }
 
-const ROUTES: [ApiRoute; 32] = [
+const ROUTES: [ApiRoute; 31] = [
     route("post", "/v1/messages", || post(inbound::messages)),
     route("get", "/v1/events", || get(live_routes::events)),
     route("get", "/v1/status", || get(live_routes::status)),
@@ -41,7 +41,6 @@ const ROUTES: [ApiRoute; 32] = [
     route("get", "/v1/threads/{thread}/records", || get(reading::records)),
     route("get", "/v1/threads/{thread}/records/{seq}", || get(reading::record)),
     route("get", "/v1/threads/{thread}/records/{seq}/bytes", || get(reading::record_bytes)),
-    route("get", "/v1/threads/{thread}/tree", || get(reading::thread_tree)),
     route("get", "/v1/threads/{thread}/trail", || get(reading::thread_trail)),
     route("post", "/v1/threads/{thread}/cancel", || post(live_routes::cancel)),
     route("post", "/v1/threads/{thread}/end", || post(live_routes::end)),

@@ -4,11 +4,12 @@ use crate::context::ContextQuery;
 use crate::costs::CostQuery;
 use crate::query::{QueryFace, QueryRow, row};
 use crate::todo::TodoQuery;
-use crate::why::WhyQuery;
+use crate::tree_query::TreeQuery;
+use crate::why_query::WhyQuery;
 
 /// Every question, in the order of the help page.
 pub static QUERIES: &[QueryRow] =
-    &[row::<WhyQuery>(), row::<TodoQuery>(), row::<ContextQuery>(), row::<CostQuery>()];
+    &[row::<WhyQuery>(), row::<TreeQuery>(), row::<TodoQuery>(), row::<ContextQuery>(), row::<CostQuery>()];
 
 /// The commands of the questions.
 pub fn list_commands() -> impl Iterator<Item = &'static QueryRow> {

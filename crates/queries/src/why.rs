@@ -2,18 +2,16 @@
 //! the wait.
 //!
 //! It reads folds and records and never asks a running organism. The whole of a log and a thread come
-//! in; a tree of reasons goes out, which `wording` and `list` put into words. `question` is its declaration. Only `kinds` knows the
+//! in; a tree of reasons goes out, which `wording` and `list` put into words. Only `kinds` knows the
 //! kinds of waits and their words.
 
 mod kinds;
 mod list;
-mod question;
 mod value;
 mod wording;
 
 pub use kinds::{AfterAttempt, CallWait};
 pub use list::{ListedWait, broken, in_lines, waits};
-pub use question::{WhyAnswer, WhyArguments, WhyQuery};
 pub use value::{as_json, wait_json};
 pub use wording::{Asker, brief, drawn, ends, report};
 

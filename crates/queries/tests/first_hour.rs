@@ -83,7 +83,8 @@ use systole_core::types::ports::LogReader;
 use systole_core::types::time::Millis;
 use systole_log::search::LogQuery;
 use systole_queries::finding::NotFound;
-use systole_queries::query::row;
+use systole_queries::picture::ReadSteps;
+use systole_queries::query::{PayloadForms, row};
 use systole_queries::runs::ReadStep;
 use systole_queries::search::SearchHit;
 use systole_queries::whole::LogState;
@@ -116,8 +117,20 @@ impl QueryMoment for WholeLog {
         None
     }
 
-    fn list_notes(&self, _: &BTreeSet<&str>, _: bool) -> Vec<String> {
+    fn list_notes(&self, _: &BTreeSet<&str>) -> Vec<String> {
         Vec::new()
+    }
+
+    fn still_note(&self) -> Option<String> {
+        None
+    }
+
+    fn declared(&self) -> ReadSteps<'static> {
+        &|_| None
+    }
+
+    fn forms(&self) -> Option<&dyn PayloadForms> {
+        None
     }
 
     fn sees_all(&self) -> bool {
@@ -144,8 +157,7 @@ fn who_spoke_is_counted_for_programs_and_for_people() {
     let all = (question.ask)(&moment, &|_| None).unwrap();
     let spoke = all.value["spoke"].as_object().unwrap();
     assert!(spoke.len() > 1, "{spoke:?}");
-    let Some(Block::Table(table)) = all.blocks.first() else { panic!("there is no table") };
-    let lines = table.lines();
+    let lines = all.blocks[0].lines();
     assert_eq!(lines.len(), spoke.len(), "{lines:?}");
     let (name, times) = spoke.iter().next().unwrap();
     assert_eq!(lines[0], format!("{name}  spoke {times} times"));

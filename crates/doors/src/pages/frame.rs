@@ -81,7 +81,7 @@ pub(super) struct PastMoment {
 }
 
 /// The commands that take `--at`, beside those of the questions.
-const OF_PAST: [&str; 8] = ["approve", "decisions", "find", "graph", "log", "ps", "trail", "tree"];
+const OF_PAST: [&str; 7] = ["approve", "decisions", "find", "graph", "log", "ps", "trail"];
 
 /// The commands that show the same at every moment.
 const TIMELESS: [&str; 1] = ["blob"];

@@ -25,9 +25,10 @@ use systole_core::types::refusal::Refusal;
 use systole_core::types::time::Millis;
 use systole_log::search::LogQuery;
 use systole_organism::workflow_steps;
+use systole_queries::picture::ReadSteps;
 use systole_queries::prompts::PromptFault;
 use systole_queries::query::{
-    ArgumentMistake, QueryAnswer, QueryFault, QueryMoment, QueryRoute, QueryRow, join_choices,
+    ArgumentMistake, PayloadForms, QueryAnswer, QueryFault, QueryMoment, QueryRoute, QueryRow, join_choices,
 };
 use systole_queries::questions::QUERIES;
 use systole_queries::runs::ReadStep;
@@ -145,8 +146,20 @@ impl QueryMoment for LogMoment {
         None
     }
 
-    fn list_notes(&self, _: &BTreeSet<&str>, _: bool) -> Vec<String> {
+    fn list_notes(&self, _: &BTreeSet<&str>) -> Vec<String> {
         Vec::new()
+    }
+
+    fn still_note(&self) -> Option<String> {
+        None
+    }
+
+    fn declared(&self) -> ReadSteps<'static> {
+        &workflow_steps::declared_steps
+    }
+
+    fn forms(&self) -> Option<&dyn PayloadForms> {
+        None
     }
 
     fn sees_all(&self) -> bool {

@@ -89,7 +89,7 @@ pub(crate) async fn record_bytes(
 }
 
 /// The record of that number, or the thread's last one without a number.
-pub(crate) fn of_number(moment: &LogMoment, id: &ThreadId, seq: Option<u64>) -> ReadResult<PlacedRecord> {
+pub(super) fn of_number(moment: &LogMoment, id: &ThreadId, seq: Option<u64>) -> ReadResult<PlacedRecord> {
     let Some(last) = causes::last(&*moment.reader, id)? else {
         return Err(ReadRefusal::unknown_thread().into());
     };

@@ -1,4 +1,4 @@
-//! Views of one thread: its state, its waits, its tree and causes.
+//! Views of one thread: its state, its waits and causes.
 
 use std::sync::Arc;
 
@@ -19,7 +19,6 @@ use systole_queries::posts::DueCalls;
 use systole_queries::roll::{self, ThreadEntry};
 use systole_queries::runs::WorkflowRuns;
 use systole_queries::trail::{self, Trail};
-use systole_queries::tree;
 use systole_queries::whole::LogState;
 use systole_queries::why::{self, ThreadWaits};
 
@@ -59,25 +58,6 @@ fn waits_of(moment: &LogMoment, whole: &LogState, id: &ThreadId) -> ReadResult<T
     let mut waits = ThreadWaits::of(reader, whole, &posts, &thread)?;
     waits.name_goals(&WorkflowRuns::new(reader, whole, &workflow_steps::said))?;
     Ok(waits)
-}
-
-/// A thread's tree, as `systole tree` draws it.
-pub(crate) async fn thread_tree(
-    State(state): State<Arc<HttpState>>,
-    Extension(Caller(client)): Extension<Caller>,
-    Path(thread): Path<String>,
-    query: RawFields,
-) -> Response {
-    answer(&state, &client, query, &[], move |moment, _| {
-        let (id, whole) = (thread_of(moment, &thread)?, moment.whole()?);
-        let found = tree::standing(&*moment.reader, &whole, &id, moment.now)?;
-        let Some((tree, standing)) = found else { return Err(ReadRefusal::unknown_thread().into()) };
-        let pictured = workflow_steps::picture_of(&*moment.reader, &whole, &tree, &standing)?;
-        let mut drawn = tree::standing_json(&tree, &standing, moment.now);
-        tree::with_picture(&mut drawn, pictured.as_json());
-        Ok(ReadValue(drawn))
-    })
-    .await
 }
 
 /// The causes of a record, back to the door.

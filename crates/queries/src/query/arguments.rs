@@ -194,6 +194,18 @@ impl ArgumentForm for FreeThread {
     }
 }
 
+/// A field without a value.
+pub enum Flag {}
+
+impl ArgumentForm for Flag {
+    type Value = ();
+    const METAVAR: &'static str = "";
+
+    fn read(_: &'static str, _: &str, _: &dyn QueryMoment) -> Result<(), QueryFault> {
+        Ok(())
+    }
+}
+
 /// More of the thread, without a value.
 pub enum SubjectFlag {}
 

@@ -8,7 +8,7 @@ mod arguments;
 mod fault;
 
 pub use arguments::{
-    ArgumentForm, FieldPlace, FreeText, FreeThread, OnlyThread, PartyName, QueryArguments, QueryField,
+    ArgumentForm, FieldPlace, Flag, FreeText, FreeThread, OnlyThread, PartyName, QueryArguments, QueryField,
     RecordArguments, RecordNumber, SubjectFlag, ThreadName, TimePoint,
 };
 pub use fault::{ArgumentMistake, QueryFault, join_choices};
@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::Value;
-use systole_core::types::ids::ThreadId;
+use systole_core::types::ids::{Digest, ThreadId};
 use systole_core::types::ports::LogReader;
 use systole_core::types::time::Millis;
 use systole_log::search::LogQuery;
@@ -26,6 +26,7 @@ use systole_show::blocks::Block;
 
 use crate::causes::{self, PlacedRecord};
 use crate::finding::NotFound;
+use crate::picture::ReadSteps;
 use crate::runs::ReadStep;
 use crate::search::SearchHit;
 use crate::whole::LogState;
@@ -119,19 +120,52 @@ pub trait QueryMoment {
     fn state(&self) -> Result<Arc<LogState>, QueryFault>;
     /// Reads the steps of a workflow from its section.
     fn steps(&self) -> ReadStep<'static>;
+    /// Reads all steps of a workflow from its section.
+    fn declared(&self) -> ReadSteps<'static>;
     /// The command that starts the organism, if none runs and the present is shown.
     fn start(&self) -> Option<&str>;
     /// What keeps the log from being written as it should. A door tells it with its status.
     fn alarms(&self) -> Option<Vec<Value>>;
-    /// What a person is told beside an answer: alarms, which of these listeners has no worker, and that no organism
-    /// runs although work is unfinished.
-    fn list_notes(&self, awaited: &BTreeSet<&str>, is_unfinished: bool) -> Vec<String>;
+    /// What a person is told beside an answer: alarms, and which of these listeners has no worker.
+    fn list_notes(&self, awaited: &BTreeSet<&str>) -> Vec<String>;
+    /// That no organism runs on the log, if so.
+    fn still_note(&self) -> Option<String>;
+    /// What adds other forms of a payload to an answer for programs. Routes have none.
+    fn forms(&self) -> Option<&dyn PayloadForms>;
     /// Whether the client may see the threads of others.
     fn sees_all(&self) -> bool;
     /// The thread that was typed.
     fn thread(&self, typed: &str) -> Result<ThreadId, QueryFault>;
     /// Passes on the messages that fit, newest first, until `take` has enough.
     fn newest(&self, query: &LogQuery, take: &mut dyn FnMut(SearchHit) -> bool) -> Result<(), QueryFault>;
+}
+
+/// Adds other forms of a payload to an answer for programs.
+pub trait PayloadForms {
+    /// Adds its JSON form and its text beside the payload that a value has under that name.
+    fn add_beside(&self, reader: &dyn LogReader, config: Option<Digest>, name: &str, value: &mut Value);
+}
+
+/// An answer that was drawn when it was read.
+#[derive(Serialize)]
+pub struct DrawnAnswer {
+    /// The answer for programs.
+    #[serde(flatten)]
+    pub value: Value,
+    /// The answer for people.
+    #[serde(skip)]
+    pub lines: Vec<String>,
+    /// What they are told beside it.
+    #[serde(skip)]
+    pub notes: Vec<String>,
+}
+
+impl DrawnAnswer {
+    /// The answer for people.
+    pub fn blocks(&self) -> Vec<Block> {
+        let notes = self.notes.iter().cloned().map(Block::Note);
+        [Block::Lines(self.lines.clone())].into_iter().chain(notes).collect()
+    }
 }
 
 /// What a question answered.

@@ -2,19 +2,20 @@
 
 use std::collections::BTreeSet;
 
-use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{Asker, CallWait, ListedWait, ThreadWaits, as_json, broken, in_lines, report, wait_json, waits};
 use crate::arguments;
 use crate::finding::NotFound;
 use crate::pauses::ThreadPause;
 use crate::posts::DueCalls;
 use crate::query::{
-    ArgumentMistake, FreeThread, Query, QueryFace, QueryFault, QueryMoment, QueryPage, QueryRoute,
-    QueryScope, SubjectFlag,
+    ArgumentMistake, DrawnAnswer, FreeThread, Query, QueryFace, QueryFault, QueryMoment, QueryPage,
+    QueryRoute, QueryScope, SubjectFlag,
 };
 use crate::runs::WorkflowRuns;
+use crate::why::{
+    Asker, CallWait, ListedWait, ThreadWaits, as_json, broken, in_lines, report, wait_json, waits,
+};
 use systole_core::types::ids::ThreadId;
 use systole_core::types::time::Millis;
 use systole_show::blocks::Block;
@@ -38,17 +39,6 @@ impl WhyArguments {
 /// The question.
 pub enum WhyQuery {}
 
-/// What is waited for.
-#[derive(Serialize)]
-pub struct WhyAnswer {
-    #[serde(flatten)]
-    value: Value,
-    #[serde(skip)]
-    lines: Vec<String>,
-    #[serde(skip)]
-    notes: Vec<String>,
-}
-
 impl Query for WhyQuery {
     const NAME: &'static str = "why";
     const ABOUT: &'static str = "Say what a thread waits for";
@@ -62,39 +52,38 @@ impl Query for WhyQuery {
     const LACKS: &'static [(QueryFace, &'static str)] =
         &[(QueryFace::Page, "the first page lists what waits, and the page of a thread says why it does")];
     type Arguments = WhyArguments;
-    type Answer = WhyAnswer;
+    type Answer = DrawnAnswer;
 
     fn scope(_: &WhyArguments) -> QueryScope {
         QueryScope::Own
     }
 
-    fn read(moment: &dyn QueryMoment, asked: &WhyArguments) -> Result<WhyAnswer, QueryFault> {
+    fn read(moment: &dyn QueryMoment, asked: &WhyArguments) -> Result<DrawnAnswer, QueryFault> {
         match &asked.thread {
             Some(thread) => read_thread(moment, thread, asked.all.is_some()),
             None => read_all(moment),
         }
     }
 
-    fn blocks(answer: &WhyAnswer) -> Vec<Block> {
-        let notes = answer.notes.iter().cloned().map(Block::Note);
-        [Block::Lines(answer.lines.clone())].into_iter().chain(notes).collect()
+    fn blocks(answer: &DrawnAnswer) -> Vec<Block> {
+        answer.blocks()
     }
 }
 
-fn read_thread(moment: &dyn QueryMoment, id: &ThreadId, all: bool) -> Result<WhyAnswer, QueryFault> {
+fn read_thread(moment: &dyn QueryMoment, id: &ThreadId, all: bool) -> Result<DrawnAnswer, QueryFault> {
     let (log, state, now) = (moment.log(), moment.state()?, moment.now());
     let unfound = || QueryFault::Unfound(NotFound::None(id.to_string()));
     let thread = state.thread(log, id)?.ok_or_else(unfound)?;
     let mut found = ThreadWaits::of(log, &state, &DueCalls::at(&state, now), &thread)?;
     found.name_goals(&WorkflowRuns::new(log, &state, moment.steps()))?;
     let found = [found];
-    let notes = moment.list_notes(&list_awaited(&found), false);
+    let notes = moment.list_notes(&list_awaited(&found));
     let [found] = &found;
     let asker = Asker { now, start: moment.start(), all };
-    Ok(WhyAnswer { value: as_json(found, state.running, now), lines: report(found, &asker), notes })
+    Ok(DrawnAnswer { value: as_json(found, state.running, now), lines: report(found, &asker), notes })
 }
 
-fn read_all(moment: &dyn QueryMoment) -> Result<WhyAnswer, QueryFault> {
+fn read_all(moment: &dyn QueryMoment) -> Result<DrawnAnswer, QueryFault> {
     let (log, state, now) = (moment.log(), moment.state()?, moment.now());
     let (posts, runs) = (DueCalls::at(&state, now), WorkflowRuns::new(log, &state, moment.steps()));
     let mut threads = Vec::new();
@@ -113,8 +102,9 @@ fn read_all(moment: &dyn QueryMoment) -> Result<WhyAnswer, QueryFault> {
     }
     let nothing = "nothing waits; systole ps lists the threads that rest or have ended".to_owned();
     let notes = is_quiet.then_some(nothing).into_iter().chain(paused.map(|pause| pause.of_everything(now)));
-    let notes = notes.chain(moment.list_notes(&list_awaited(&threads), !waits.is_empty())).collect();
-    Ok(WhyAnswer { value, lines: list_lines(&waits, now), notes })
+    let still = moment.still_note().filter(|_| !waits.is_empty());
+    let notes = notes.chain(moment.list_notes(&list_awaited(&threads))).chain(still).collect();
+    Ok(DrawnAnswer { value, lines: list_lines(&waits, now), notes })
 }
 
 /// The list in columns, or broken if it is too wide.
