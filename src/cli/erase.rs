@@ -21,13 +21,13 @@ use systole_core::types::record::{Header, Record, head_zero};
 use systole_export::erasing::{
     self, ErasurePlan, ErasureRefused, ErasureScope, SHORTEST, SHORTEST_TEXT, ThreadNeed,
 };
-use systole_kit::prompt_link::find_before;
 use systole_log::nats::OpenNatsLog;
 use systole_log::search;
 use systole_log::sqlite::{self, OpenSqliteLog, SqliteReader};
 use systole_organism as runtime;
 use systole_organism::runfile::RunFile;
 use systole_queries::finding;
+use systole_queries::prompts::find_before;
 use systole_show::columns::plain;
 use systole_system::clock::{WallClock, random_bytes};
 use systole_system::system;
@@ -297,9 +297,7 @@ impl Erase {
 /// the record has to.
 fn named_document(reader: &SqliteReader, hash: Digest) -> Result<ErasedDocument, LogFault> {
     let bytes = reader.document(hash)?.filter(|bytes| Digest::of(bytes) == hash);
-    let text = bytes.as_deref().and_then(|bytes| std::str::from_utf8(bytes).ok());
-    let before = text.and_then(find_before);
-    Ok(ErasedDocument { hash, before: before.and_then(|before| Digest::parse(&before).ok()) })
+    Ok(ErasedDocument { hash, before: bytes.and_then(|bytes| find_before(&bytes)) })
 }
 
 /// What still says something of what was erased.

@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::{Value, json};
-use systole_kit::prompt_link::find_before;
 use systole_proof::checkpoint::SignedCheckpoint;
 use systole_proof::key::{SignatureKind, SignerKey};
 use systole_proof::policy::TrustPolicy;
@@ -267,7 +266,7 @@ fn page_alone(looking: &Looking, scope: &ExportScope, file: std::fs::File) -> Re
         Ok(())
     })?;
     (written.documents, written.missing) =
-        named.write(&*looking.reader, &find_before, &scope.erased_links, &mut io::sink())?;
+        named.write(&*looking.reader, &scope.erased_links, &mut io::sink())?;
     page::write(scope, &*looking.reader, &named, &mut out)?;
     out.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()?;
     Ok(written)
@@ -316,7 +315,7 @@ impl Zipping<'_> {
         leaves.sort_unstable();
         let mut counts = (0, 0);
         self.file("documents.jsonl", |out| {
-            counts = named.write(reader, &find_before, &scope.erased_links, out)?;
+            counts = named.write(reader, &scope.erased_links, out)?;
             Ok(())
         })?;
         (written.documents, written.missing) = counts;

@@ -11,12 +11,12 @@ use systole_core::types::ids::{CallPath, Digest, MessageId, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader, Position, Seeds, StoredDocument};
 use systole_core::types::record::{Header, MessageRole, Record, RecordCode, RecordKind, head_zero};
 use systole_core::types::time::Millis;
-use systole_kit::prompt_link::find_before;
 
 use super::prompt_view;
 use super::replaying::RecordedTree;
 use systole_export::document_use::DocumentUse;
 use systole_export::erasures::{self, LossCheck};
+use systole_queries::prompts::find_before;
 
 /// Why there is no fork.
 #[derive(Debug, thiserror::Error)]
@@ -270,8 +270,7 @@ fn documents(
                     continue;
                 };
                 if what == DocumentUse::Prompt {
-                    let before = std::str::from_utf8(&bytes).ok().and_then(find_before);
-                    next = before.and_then(|hash| Digest::parse(&hash).ok());
+                    next = find_before(&bytes);
                 }
                 documents.push(StoredDocument { hash, bytes });
             }

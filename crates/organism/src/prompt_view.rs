@@ -5,10 +5,9 @@ use std::path::Path;
 
 use systole_config as config;
 use systole_export::erasures::PromptReading;
-use systole_kit::prompt_link::find_before;
 
 /// How a check of a log reads prompts, and the configurations that name their agents.
-pub const READING: PromptReading = PromptReading { agents, before: find_before };
+pub const READING: PromptReading = PromptReading { agents };
 
 /// The agents of a stored configuration. The folder does not matter: everything is in the text.
 fn agents(source: &[u8]) -> Option<HashSet<String>> {

@@ -88,6 +88,12 @@ fn started(record: &Record) -> Option<JournaledCall> {
     Some(JournaledCall { seq: h.seq, listener: h.from.clone(), model, turn: h.turn, prompt })
 }
 
+/// The link of a prompt before this one.
+pub fn find_before(link: &[u8]) -> Option<Digest> {
+    let before = prompt_link::find_before(std::str::from_utf8(link).ok()?)?;
+    Digest::parse(&before).ok()
+}
+
 /// The links of a prompt, first one first.
 pub fn links(reader: &dyn LogReader, prompt: &str) -> Result<Vec<Arc<str>>, PromptFault> {
     let mut links = Vec::new();

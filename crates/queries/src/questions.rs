@@ -1,7 +1,7 @@
 //! Every question: the one list from which its command, routes and page are made.
 
-use crate::context::ContextQuery;
 use crate::costs::CostQuery;
+use crate::prompt_query::PromptQuery;
 use crate::query::{QueryFace, QueryRow, row};
 use crate::todo::TodoQuery;
 use crate::tree_query::TreeQuery;
@@ -9,7 +9,7 @@ use crate::why_query::WhyQuery;
 
 /// Every question, in the order of the help page.
 pub static QUERIES: &[QueryRow] =
-    &[row::<WhyQuery>(), row::<TreeQuery>(), row::<TodoQuery>(), row::<ContextQuery>(), row::<CostQuery>()];
+    &[row::<WhyQuery>(), row::<TreeQuery>(), row::<TodoQuery>(), row::<PromptQuery>(), row::<CostQuery>()];
 
 /// The commands of the questions.
 pub fn list_commands() -> impl Iterator<Item = &'static QueryRow> {

@@ -9,8 +9,7 @@ use serde::Serialize;
 
 use super::whole::folded_until;
 use crate::query::{
-    PageLayout, Query, QueryFault, QueryMoment, QueryPage, QueryRoute, QueryScope, RecordArguments,
-    find_record,
+    PageLayout, Query, QueryFault, QueryMoment, QueryPage, QueryRoute, RecordArguments, find_record,
 };
 use systole_core::rules::todo;
 use systole_core::types::ids::{CallPath, ThreadId};
@@ -68,10 +67,6 @@ impl Query for TodoQuery {
     });
     type Arguments = RecordArguments;
     type Answer = TodoAnswer;
-
-    fn scope(_: &RecordArguments) -> QueryScope {
-        QueryScope::Own
-    }
 
     fn read(moment: &dyn QueryMoment, asked: &RecordArguments) -> Result<TodoAnswer, QueryFault> {
         let h = find_record(moment, asked.thread.as_ref(), asked.seq)?.1.header;

@@ -8,7 +8,7 @@ use crate::finding::NotFound;
 use crate::picture::{self, Look, Pictured};
 use crate::query::{
     ArgumentMistake, DrawnAnswer, Flag, PayloadForms, Query, QueryFace, QueryFault, QueryMoment, QueryPage,
-    QueryRoute, QueryScope, ThreadName,
+    QueryRoute, ThreadName,
 };
 use crate::runs::WorkflowRuns;
 use crate::tree::{ThreadTree, draw, standing, standing_json, with_picture};
@@ -49,10 +49,6 @@ impl Query for TreeQuery {
         &[(QueryFace::Page, "the page of a thread draws it, beside its records and its orders")];
     type Arguments = TreeArguments;
     type Answer = DrawnAnswer;
-
-    fn scope(_: &TreeArguments) -> QueryScope {
-        QueryScope::Own
-    }
 
     fn read(moment: &dyn QueryMoment, asked: &TreeArguments) -> Result<DrawnAnswer, QueryFault> {
         let id = asked.thread.as_ref().ok_or(QueryFault::Unfound(NotFound::Unnamed))?;

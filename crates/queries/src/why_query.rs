@@ -9,8 +9,8 @@ use crate::finding::NotFound;
 use crate::pauses::ThreadPause;
 use crate::posts::DueCalls;
 use crate::query::{
-    ArgumentMistake, DrawnAnswer, FreeThread, Query, QueryFace, QueryFault, QueryMoment, QueryPage,
-    QueryRoute, QueryScope, SubjectFlag,
+    ArgumentMistake, DrawnAnswer, Flag, Query, QueryFace, QueryFault, QueryMoment, QueryPage, QueryRoute,
+    ThreadName,
 };
 use crate::runs::WorkflowRuns;
 use crate::why::{
@@ -25,8 +25,8 @@ use systole_show::layout;
 arguments! {
     /// Which thread, or all.
     pub struct WhyArguments {
-        thread: FreeThread => "The thread: its id, its beginning, or @last; none: all at work",
-        all: SubjectFlag => "Show each call that a failure went through",
+        thread as FreeSubject: ThreadName => "The thread: its id, its beginning, or @last; none: all at work",
+        all as WithSubject: Flag => "Show each call that a failure went through",
     }
 }
 
@@ -53,10 +53,6 @@ impl Query for WhyQuery {
         &[(QueryFace::Page, "the first page lists what waits, and the page of a thread says why it does")];
     type Arguments = WhyArguments;
     type Answer = DrawnAnswer;
-
-    fn scope(_: &WhyArguments) -> QueryScope {
-        QueryScope::Own
-    }
 
     fn read(moment: &dyn QueryMoment, asked: &WhyArguments) -> Result<DrawnAnswer, QueryFault> {
         match &asked.thread {

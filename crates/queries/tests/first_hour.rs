@@ -75,7 +75,6 @@ impl Query for BusiestQuery {
 
 // The page ends here.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use systole_core::types::ids::ThreadId;
@@ -84,7 +83,7 @@ use systole_core::types::time::Millis;
 use systole_log::search::LogQuery;
 use systole_queries::finding::NotFound;
 use systole_queries::picture::ReadSteps;
-use systole_queries::query::{PayloadForms, row};
+use systole_queries::query::row;
 use systole_queries::runs::ReadStep;
 use systole_queries::search::SearchHit;
 use systole_queries::whole::LogState;
@@ -109,28 +108,8 @@ impl QueryMoment for WholeLog {
         &|_, _| None
     }
 
-    fn start(&self) -> Option<&str> {
-        None
-    }
-
-    fn alarms(&self) -> Option<Vec<serde_json::Value>> {
-        None
-    }
-
-    fn list_notes(&self, _: &BTreeSet<&str>) -> Vec<String> {
-        Vec::new()
-    }
-
-    fn still_note(&self) -> Option<String> {
-        None
-    }
-
     fn declared(&self) -> ReadSteps<'static> {
         &|_| None
-    }
-
-    fn forms(&self) -> Option<&dyn PayloadForms> {
-        None
     }
 
     fn sees_all(&self) -> bool {

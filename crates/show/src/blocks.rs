@@ -21,7 +21,7 @@ pub enum Block {
     /// Facts with their labels.
     Facts(Vec<LabelledFact>),
     /// Long texts, each under a title.
-    Bodies(Vec<BodyPart>),
+    Bodies(Vec<LongText>),
     /// Steps that are done or open.
     Checks(CheckList),
     /// A sentence about what is not there.
@@ -41,7 +41,7 @@ pub struct LabelledFact {
 }
 
 /// A long text.
-pub struct BodyPart {
+pub struct LongText {
     /// What it is.
     pub title: String,
     /// The text.
@@ -118,7 +118,7 @@ impl Block {
             Block::Table(table) => table.lines(),
             Block::Lines(lines) => lines.clone(),
             Block::Facts(facts) => facts.iter().filter_map(LabelledFact::visible_line).collect(),
-            Block::Bodies(parts) => parts.iter().flat_map(BodyPart::lines).collect(),
+            Block::Bodies(parts) => parts.iter().flat_map(LongText::lines).collect(),
             Block::Checks(list) => list.lines(),
             Block::Note(_) => Vec::new(),
         }
@@ -131,7 +131,7 @@ impl LabelledFact {
     }
 }
 
-impl BodyPart {
+impl LongText {
     fn lines(&self) -> Vec<String> {
         let title = visible(&format!("--- {}", self.title)).into_owned();
         [String::new(), title].into_iter().chain(visible(&self.text).lines().map(str::to_owned)).collect()

@@ -25,7 +25,6 @@ use systole_export::starts::ExportedStart;
 use systole_export::statement::{self, ExportStatement};
 use systole_export::verdict::{CheckpointFinding, CheckpointKeeper, CheckpointSource, LogVerdict};
 use systole_export::verifying::ExportWalk;
-use systole_organism::prompt_view;
 use systole_organism::replaying::{CannotReplay, SystemEvents};
 use systole_proof::limits::{NOTE_BYTES, POLICY_BYTES};
 use systole_show::columns::{counted, plain, wrapped};
@@ -194,7 +193,7 @@ fn examined(
 ) -> Result<ExportExamination, Unverified> {
     let mut archive = ArchiveReader::open(path, &NAMES)?;
     let statement = stated(&mut archive, policy)?;
-    let mut walk = ExportWalk::new(prompt_view::READING);
+    let mut walk = ExportWalk::default();
     lines_of(&mut archive, "records.jsonl", |line| walk.record(line))?;
     lines_of(&mut archive, "documents.jsonl", |line| walk.document(line))?;
     if archive.has("holes.jsonl") {

@@ -124,8 +124,11 @@ fn with_fields(path: &str, fields: &[&str]) -> String {
 /// What a client gets of a question: the page for programs, its route, and the command that the page prints for the
 /// operator. The three are one answer, or refuse alike.
 fn one_answer(stage: &FarStage, (row, page): (&QueryRow, &QueryPage), thread: &str, fields: &[&str]) {
+    let url = stage.url();
+    let host = url.trim_start_matches("http://");
     let get = |token: &str, path: &str, accept: &str| {
-        stage.stage.asks(token, "GET", &with_fields(path, fields), &[("Accept", accept)], "")
+        let headers = [("Accept", accept), ("Host", host)];
+        stage.stage.asks(token, "GET", &with_fields(path, fields), &headers, "")
     };
     let path = |path: &str| path.replace("{thread}", thread);
     let same_place = |route: &&QueryRoute| route.path.contains("{thread}") == page.path.contains("{thread}");

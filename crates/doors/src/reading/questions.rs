@@ -1,14 +1,13 @@
 //! The routes of the questions: each row of `systole_queries::questions` says which it has. A path and a query come in; the
 //! answer for programs goes out.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use axum::Extension;
 use axum::extract::{Path, State};
 use axum::response::Response;
 use axum::routing::{MethodRouter, get};
-use serde_json::Value;
 
 use super::answers::{ReadValue, answer, thread_of};
 use super::query::RawFields;
@@ -28,7 +27,7 @@ use systole_organism::workflow_steps;
 use systole_queries::picture::ReadSteps;
 use systole_queries::prompts::PromptFault;
 use systole_queries::query::{
-    ArgumentMistake, PayloadForms, QueryAnswer, QueryFault, QueryMoment, QueryRoute, QueryRow, join_choices,
+    ArgumentMistake, QueryAnswer, QueryFault, QueryMoment, QueryRoute, QueryRow, join_choices,
 };
 use systole_queries::questions::QUERIES;
 use systole_queries::runs::ReadStep;
@@ -138,28 +137,8 @@ impl QueryMoment for LogMoment {
         &workflow_steps::said
     }
 
-    fn start(&self) -> Option<&str> {
-        None
-    }
-
-    fn alarms(&self) -> Option<Vec<Value>> {
-        None
-    }
-
-    fn list_notes(&self, _: &BTreeSet<&str>) -> Vec<String> {
-        Vec::new()
-    }
-
-    fn still_note(&self) -> Option<String> {
-        None
-    }
-
     fn declared(&self) -> ReadSteps<'static> {
         &workflow_steps::declared_steps
-    }
-
-    fn forms(&self) -> Option<&dyn PayloadForms> {
-        None
     }
 
     fn sees_all(&self) -> bool {

@@ -10,8 +10,8 @@ use systole_kit::journal::{EarlierEntry, JournalEntry};
 use super::{CostRow, CostRows, joined, read};
 use crate::arguments;
 use crate::query::{
-    ArgumentForm, ArgumentMistake, FreeText, OnlyThread, PageLayout, PartyName, Query, QueryFault,
-    QueryMoment, QueryPage, QueryRoute, QueryScope, TimePoint,
+    ArgumentForm, ArgumentMistake, FreeText, PageLayout, PartyName, Query, QueryFault, QueryMoment,
+    QueryPage, QueryRoute, QueryScope, ThreadName, TimePoint,
 };
 use systole_core::types::ids::{CallPath, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader};
@@ -67,7 +67,7 @@ impl ArgumentForm for CostGroup {
 arguments! {
     /// Which requests count, and how they are grouped.
     pub struct CostArguments {
-        thread: OnlyThread => "Its id, its beginning, or @last, which is the default",
+        thread as OnlySubject: ThreadName => "Its id, its beginning, or @last, which is the default",
         since: TimePoint => "All requests that began since then: 7d, 14:30, 2026-10-01",
         until: TimePoint => "All requests that began before then",
         agent: PartyName => "All requests of this agent",

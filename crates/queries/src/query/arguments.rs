@@ -39,6 +39,14 @@ pub enum FieldPlace {
 }
 
 impl FieldPlace {
+    /// The declared place, or that of the form.
+    pub const fn given(declared: &[FieldPlace], of_form: FieldPlace) -> FieldPlace {
+        match declared {
+            [place, ..] => *place,
+            [] => of_form,
+        }
+    }
+
     /// Whether the field names what is asked about.
     pub fn is_subject(self) -> bool {
         matches!(self, FieldPlace::Subject | FieldPlace::OnlySubject | FieldPlace::FreeSubject)
@@ -69,10 +77,13 @@ pub trait QueryArguments: Sized {
     fn read(typed: &dyn Fn(&str) -> Option<String>, moment: &dyn QueryMoment) -> Result<Self, QueryFault>;
 }
 
-/// Declares the fields of a question: a struct with an optional value for each, and its rows for the faces.
+/// Declares the fields of a question: a struct with an optional value for each, and its rows for the faces. A field may
+/// have another place than its form, as `thread as OnlySubject: ThreadName`.
 #[macro_export]
 macro_rules! arguments {
-    ($(#[$doc:meta])* pub struct $name:ident { $($field:ident: $form:ty => $about:literal,)* }) => {
+    ($(#[$doc:meta])* pub struct $name:ident {
+        $($field:ident $(as $place:ident)?: $form:ty => $about:literal,)*
+    }) => {
         $(#[$doc])*
         #[derive(Clone, Debug, Default)]
         pub struct $name {
@@ -86,7 +97,10 @@ macro_rules! arguments {
                     about: $about,
                     metavar: <$form as $crate::query::ArgumentForm>::METAVAR,
                     choices: <$form as $crate::query::ArgumentForm>::CHOICES,
-                    place: <$form as $crate::query::ArgumentForm>::PLACE,
+                    place: $crate::query::FieldPlace::given(
+                        &[$($crate::query::FieldPlace::$place)?],
+                        <$form as $crate::query::ArgumentForm>::PLACE,
+                    ),
                 },)*
             ];
 
@@ -155,20 +169,7 @@ impl ArgumentForm for FreeText {
     }
 }
 
-/// A thread, which is asked about in place of the whole log.
-pub enum OnlyThread {}
-
-impl ArgumentForm for OnlyThread {
-    type Value = ThreadId;
-    const METAVAR: &'static str = "THREAD";
-    const PLACE: FieldPlace = FieldPlace::OnlySubject;
-
-    fn read(_: &'static str, typed: &str, moment: &dyn QueryMoment) -> Result<ThreadId, QueryFault> {
-        moment.thread(typed)
-    }
-}
-
-/// A thread, which is always asked about.
+/// A thread. It is always asked about, if no other place is declared.
 pub enum ThreadName {}
 
 impl ArgumentForm for ThreadName {
@@ -181,38 +182,12 @@ impl ArgumentForm for ThreadName {
     }
 }
 
-/// A thread; without it everything is asked about.
-pub enum FreeThread {}
-
-impl ArgumentForm for FreeThread {
-    type Value = ThreadId;
-    const METAVAR: &'static str = "THREAD";
-    const PLACE: FieldPlace = FieldPlace::FreeSubject;
-
-    fn read(_: &'static str, typed: &str, moment: &dyn QueryMoment) -> Result<ThreadId, QueryFault> {
-        moment.thread(typed)
-    }
-}
-
 /// A field without a value.
 pub enum Flag {}
 
 impl ArgumentForm for Flag {
     type Value = ();
     const METAVAR: &'static str = "";
-
-    fn read(_: &'static str, _: &str, _: &dyn QueryMoment) -> Result<(), QueryFault> {
-        Ok(())
-    }
-}
-
-/// More of the thread, without a value.
-pub enum SubjectFlag {}
-
-impl ArgumentForm for SubjectFlag {
-    type Value = ();
-    const METAVAR: &'static str = "";
-    const PLACE: FieldPlace = FieldPlace::WithSubject;
 
     fn read(_: &'static str, _: &str, _: &dyn QueryMoment) -> Result<(), QueryFault> {
         Ok(())

@@ -8,8 +8,8 @@ mod arguments;
 mod fault;
 
 pub use arguments::{
-    ArgumentForm, FieldPlace, Flag, FreeText, FreeThread, OnlyThread, PartyName, QueryArguments, QueryField,
-    RecordArguments, RecordNumber, SubjectFlag, ThreadName, TimePoint,
+    ArgumentForm, FieldPlace, Flag, FreeText, PartyName, QueryArguments, QueryField, RecordArguments,
+    RecordNumber, ThreadName, TimePoint,
 };
 pub use fault::{ArgumentMistake, QueryFault, join_choices};
 
@@ -51,7 +51,9 @@ pub trait Query {
     type Answer: Serialize;
 
     /// What of the log an answer needs.
-    fn scope(asked: &Self::Arguments) -> QueryScope;
+    fn scope(_asked: &Self::Arguments) -> QueryScope {
+        QueryScope::Own
+    }
     /// Reads the answer.
     fn read(moment: &dyn QueryMoment, asked: &Self::Arguments) -> Result<Self::Answer, QueryFault>;
     /// The answer for people.
@@ -123,15 +125,25 @@ pub trait QueryMoment {
     /// Reads all steps of a workflow from its section.
     fn declared(&self) -> ReadSteps<'static>;
     /// The command that starts the organism, if none runs and the present is shown.
-    fn start(&self) -> Option<&str>;
+    fn start(&self) -> Option<&str> {
+        None
+    }
     /// What keeps the log from being written as it should. A door tells it with its status.
-    fn alarms(&self) -> Option<Vec<Value>>;
+    fn alarms(&self) -> Option<Vec<Value>> {
+        None
+    }
     /// What a person is told beside an answer: alarms, and which of these listeners has no worker.
-    fn list_notes(&self, awaited: &BTreeSet<&str>) -> Vec<String>;
+    fn list_notes(&self, _awaited: &BTreeSet<&str>) -> Vec<String> {
+        Vec::new()
+    }
     /// That no organism runs on the log, if so.
-    fn still_note(&self) -> Option<String>;
+    fn still_note(&self) -> Option<String> {
+        None
+    }
     /// What adds other forms of a payload to an answer for programs. Routes have none.
-    fn forms(&self) -> Option<&dyn PayloadForms>;
+    fn forms(&self) -> Option<&dyn PayloadForms> {
+        None
+    }
     /// Whether the client may see the threads of others.
     fn sees_all(&self) -> bool;
     /// The thread that was typed.

@@ -8,19 +8,18 @@ use systole_kit::prompt_link::{self, ParsedLink};
 
 use crate::prompts::{JournaledCall, PromptFault, called, links};
 use crate::query::{
-    PageLayout, Query, QueryFault, QueryMoment, QueryPage, QueryRoute, QueryScope, RecordArguments,
-    find_record,
+    PageLayout, Query, QueryFault, QueryMoment, QueryPage, QueryRoute, RecordArguments, find_record,
 };
 use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::LogReader;
-use systole_show::blocks::{Block, BodyPart, LabelledFact};
+use systole_show::blocks::{Block, LabelledFact, LongText};
 
 /// The question.
-pub enum ContextQuery {}
+pub enum PromptQuery {}
 
 /// The prompt of a model call.
 #[derive(Serialize)]
-pub struct ContextAnswer {
+pub struct PromptAnswer {
     thread: String,
     seq: u64,
     listener: String,
@@ -47,7 +46,7 @@ enum ShownLink {
 /// A part of a prompt for people: the kind of part, or who says it, and its text as it was sent.
 type PromptPart = (String, String);
 
-impl Query for ContextQuery {
+impl Query for PromptQuery {
     const NAME: &'static str = "context";
     const ABOUT: &'static str = "Print the prompt that an agent's model was sent";
     const EXAMPLES: &'static [&'static str] =
@@ -61,13 +60,9 @@ impl Query for ContextQuery {
         without_requests: None,
     });
     type Arguments = RecordArguments;
-    type Answer = ContextAnswer;
+    type Answer = PromptAnswer;
 
-    fn scope(_: &RecordArguments) -> QueryScope {
-        QueryScope::Own
-    }
-
-    fn read(moment: &dyn QueryMoment, asked: &RecordArguments) -> Result<ContextAnswer, QueryFault> {
+    fn read(moment: &dyn QueryMoment, asked: &RecordArguments) -> Result<PromptAnswer, QueryFault> {
         let h = find_record(moment, asked.thread.as_ref(), asked.seq)?.1.header;
         let reader = moment.log();
         let read = read_prompt(reader, &h.thread, h.seq).map_err(QueryFault::Prompt)?;
@@ -79,7 +74,7 @@ impl Query for ContextQuery {
             read_before(reader, &h.thread, &called).map_err(QueryFault::Prompt)?.map(|(seq, before)| {
                 (seq, parts.iter().zip(&before).take_while(|(one, other)| one == other).count())
             });
-        Ok(ContextAnswer {
+        Ok(PromptAnswer {
             thread: h.thread.to_string(),
             seq: called.seq,
             listener: called.listener.to_string(),
@@ -92,8 +87,8 @@ impl Query for ContextQuery {
         })
     }
 
-    fn blocks(answer: &ContextAnswer) -> Vec<Block> {
-        let ContextAnswer { seq, listener, model, prompt, before, .. } = answer;
+    fn blocks(answer: &PromptAnswer) -> Vec<Block> {
+        let PromptAnswer { seq, listener, model, prompt, before, .. } = answer;
         let turn = answer.turn.map(|turn| format!("turn {turn}")).unwrap_or_default();
         let asks = format!("{listener} asks {model}");
         let count = answer.parts.len();
@@ -112,7 +107,7 @@ impl Query for ContextQuery {
             let words = format!("had the first {same} of {count} parts too");
             fact("Before", Some(seq), words, String::new())
         }));
-        let part = |(at, (title, text)): (usize, &PromptPart)| BodyPart {
+        let part = |(at, (title, text)): (usize, &PromptPart)| LongText {
             title: title.clone(),
             text: text.clone(),
             is_new: before.is_some_and(|(_, same)| at >= same),
