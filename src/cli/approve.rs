@@ -28,6 +28,7 @@ use systole_core::types::limits;
 use systole_core::types::person::{PersonDecision, PersonRequestId, RequestKind};
 use systole_organism::validators::PersonOrder;
 use systole_queries::persons::WaitingRequest;
+use systole_queries::query::PayloadForms as _;
 
 /// Approves payloads that wait for a person; without an id, lists all that wait.
 ///
@@ -261,12 +262,12 @@ fn list_waiting(place: &Place, past: PastPosition) -> Result<CommandExit, Comman
         let forms = Forms::default();
         let dressed = |one: &WaitingRequest| {
             let mut value = one.as_json();
-            forms.beside(&*looking.view, Some(one.config), "payload", &mut value);
+            forms.add_beside(&*looking.view, Some(one.config), "payload", &mut value);
             for shown in value.get_mut("shows").and_then(Value::as_array_mut).into_iter().flatten() {
-                forms.beside(&*looking.view, Some(one.config), "payload", shown);
+                forms.add_beside(&*looking.view, Some(one.config), "payload", shown);
             }
             if let Some(request) = value.get_mut("request") {
-                forms.beside(&*looking.view, Some(one.config), "payload", request);
+                forms.add_beside(&*looking.view, Some(one.config), "payload", request);
             }
             value
         };

@@ -27,7 +27,7 @@ use systole_doors::remote_log::RemoteLog;
 use systole_organism::runfile::Credential;
 use systole_queries::finding;
 use systole_queries::persons::WaitingRequest;
-use systole_queries::questions::{QUERIES, find_query};
+use systole_queries::questions::{find_query, list_commands};
 
 /// The variable with the token.
 const TOKEN: &str = "SYSTOLE_TOKEN";
@@ -37,15 +37,11 @@ const PLAIN: &str = "SYSTOLE_PLAIN_HTTP";
 const ROOTS: &str = "SSL_CERT_FILE";
 
 /// The commands that take an address, beside those of the questions.
-const COMMANDS: [&str; 21] = [
+const COMMANDS: [&str; 17] = [
     "ask",
     "send",
     "ps",
-    "why",
-    "tree",
-    "todo",
     "log",
-    "context",
     "find",
     "trail",
     "blob",
@@ -78,7 +74,7 @@ pub(super) struct OrganismElsewhere {
 pub(super) fn refuse_address(screen: Screen, command: &str) -> CommandExit {
     let words = format!("systole {command} works only where the organism is, and takes no --url");
     let exit = screen.fail(CommandExit::Usage, words);
-    let questions = QUERIES.iter().map(|row| row.name);
+    let questions = list_commands().map(|row| row.name);
     let commands: Vec<&str> = COMMANDS.into_iter().chain(questions).collect();
     screen.say(format!("  try: it there; --url is for {}", commands.join(", ")));
     exit

@@ -24,9 +24,10 @@ use systole_export::erasing::{
 use systole_log::nats::OpenNatsLog;
 use systole_log::search;
 use systole_log::sqlite::{self, OpenSqliteLog, SqliteReader};
+use systole_organism as runtime;
 use systole_organism::runfile::RunFile;
-use systole_organism::{self as runtime, prompt_view};
 use systole_queries::finding;
+use systole_queries::prompts::find_before;
 use systole_show::columns::plain;
 use systole_system::clock::{WallClock, draw_random_bytes};
 use systole_system::system;
@@ -305,9 +306,7 @@ impl EraseCommand {
 /// the record has to.
 fn named_document(reader: &SqliteReader, hash: Digest) -> Result<ErasedDocument, LogFault> {
     let bytes = reader.read_document(hash)?.filter(|bytes| Digest::hash_bytes(bytes) == hash);
-    let text = bytes.as_deref().and_then(|bytes| std::str::from_utf8(bytes).ok());
-    let before = text.and_then(prompt_view::link_before);
-    Ok(ErasedDocument { hash, before: before.and_then(|before| Digest::parse(&before).ok()) })
+    Ok(ErasedDocument { hash, before: bytes.and_then(|bytes| find_before(&bytes)) })
 }
 
 /// What still says something of what was erased.

@@ -277,12 +277,8 @@ fn page_alone(
         written.holes += 1;
         Ok(())
     })?;
-    (written.documents, written.missing) = named.write_documents(
-        &*looking.reader,
-        &prompt_view::link_before,
-        &scope.erased_links,
-        &mut io::sink(),
-    )?;
+    (written.documents, written.missing) =
+        named.write_documents(&*looking.reader, &scope.erased_links, &mut io::sink())?;
     page::write_page(scope, &*looking.reader, &named, &mut out)?;
     out.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()?;
     Ok(written)
@@ -331,7 +327,7 @@ impl ExportArchive<'_> {
         leaves.sort_unstable();
         let mut counts = (0, 0);
         self.write_file("documents.jsonl", |out| {
-            counts = named.write_documents(reader, &prompt_view::link_before, &scope.erased_links, out)?;
+            counts = named.write_documents(reader, &scope.erased_links, out)?;
             Ok(())
         })?;
         (written.documents, written.missing) = counts;

@@ -21,6 +21,7 @@ use systole_core::rules::introspection::{META_XSD, model_of};
 use systole_core::types::ids::Digest;
 use systole_core::types::ports::LogReader;
 use systole_queries::persons::WaitingRequest;
+use systole_queries::query::PayloadForms;
 
 /// The models of the configurations seen so far.
 #[derive(Default)]
@@ -31,23 +32,8 @@ impl Forms {
     pub(super) fn record(&self, reader: &dyn LogReader, record: &impl Serialize) -> Value {
         let mut value = serde_json::to_value(record).unwrap_or_default();
         let config = value.get("config").and_then(Value::as_str).and_then(|hash| Digest::parse(hash).ok());
-        self.beside(reader, config, "body", &mut value);
+        self.add_beside(reader, config, "body", &mut value);
         value
-    }
-
-    /// Adds both beside the payload that a value has under that name.
-    pub(super) fn beside(
-        &self,
-        reader: &dyn LogReader,
-        config: Option<Digest>,
-        name: &str,
-        value: &mut Value,
-    ) {
-        let Some(fields) = value.as_object_mut() else { return };
-        let Some(payload) = fields.get(name).and_then(Value::as_str).map(str::to_owned) else { return };
-        let form = config.and_then(|config| self.form(reader, config, payload.as_bytes()));
-        fields.insert("json".to_owned(), form.unwrap_or_default());
-        fields.insert("text".to_owned(), text(payload.as_bytes()).map_or(Value::Null, Value::String));
     }
 
     fn form(&self, reader: &dyn LogReader, config: Digest, payload: &[u8]) -> Option<Value> {
@@ -56,6 +42,16 @@ impl Forms {
         let models = known.entry(config).or_insert_with(|| models(reader, config));
         let model = models.iter().find(|model| model.has_element(&root.name().ns, &root.name().local))?;
         model.to_json(payload).ok()
+    }
+}
+
+impl PayloadForms for Forms {
+    fn add_beside(&self, reader: &dyn LogReader, config: Option<Digest>, name: &str, value: &mut Value) {
+        let Some(fields) = value.as_object_mut() else { return };
+        let Some(payload) = fields.get(name).and_then(Value::as_str).map(str::to_owned) else { return };
+        let form = config.and_then(|config| self.form(reader, config, payload.as_bytes()));
+        fields.insert("json".to_owned(), form.unwrap_or_default());
+        fields.insert("text".to_owned(), text(payload.as_bytes()).map_or(Value::Null, Value::String));
     }
 }
 

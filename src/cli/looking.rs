@@ -9,6 +9,7 @@ use clap::Args;
 
 use super::elsewhere::OrganismElsewhere;
 use super::exit::CommandExit;
+use super::forms::Forms;
 use super::here;
 use super::place::{Place, refuse};
 use super::screen::Screen;
@@ -70,6 +71,10 @@ pub(super) struct Looking {
     start: String,
     /// Set once the organism did not answer: it is not asked again.
     silent: OnceLock<()>,
+    /// What keeps the log from being written, once that was asked.
+    alarms: OnceLock<Vec<ApiAlarm>>,
+    /// The forms of payloads for programs.
+    pub(super) forms: Forms,
 }
 
 impl Looking {
@@ -89,6 +94,8 @@ impl Looking {
             directory: PathBuf::from("."),
             start: String::new(),
             silent: OnceLock::new(),
+            alarms: OnceLock::new(),
+            forms: Forms::default(),
             elsewhere: Some(elsewhere),
         })
     }
@@ -129,6 +136,8 @@ impl Looking {
             directory: place.directory(),
             start,
             silent: OnceLock::new(),
+            alarms: OnceLock::new(),
+            forms: Forms::default(),
         })
     }
 
@@ -168,8 +177,13 @@ impl Looking {
 
     /// The current state of the log.
     pub(super) fn whole(&self) -> Result<LogState, CommandExit> {
+        self.read_state().map_err(|fault| self.fault(&fault))
+    }
+
+    /// The same, or the fault of the log.
+    pub(super) fn read_state(&self) -> Result<LogState, LogFault> {
         let read = |source: &[u8]| self.configuration(source);
-        let whole = LogState::look(&*self.view, &read, self.running).map_err(|fault| self.fault(&fault))?;
+        let whole = LogState::look(&*self.view, &read, self.running)?;
         if self.elsewhere.as_ref().is_some_and(|organism| organism.log.refused_document().is_some()) {
             self.screen
                 .say("note: configurations are for clients with the role `read`, so less is known of calls");
@@ -235,6 +249,10 @@ impl Looking {
 
     /// What keeps the log from being written as it should at the moment, if a running organism can be asked.
     pub(super) fn alarms(&self) -> Vec<ApiAlarm> {
+        self.alarms.get_or_init(|| self.ask_alarms()).clone()
+    }
+
+    fn ask_alarms(&self) -> Vec<ApiAlarm> {
         let all = match &self.elsewhere {
             Some(elsewhere) if self.running.is_some() => elsewhere.status.alarms.clone(),
             None if self.running.is_some() => alarms_of(&self.log).unwrap_or_else(|fault| {
@@ -264,8 +282,7 @@ impl Looking {
     /// Reports that everything is paused, if so.
     pub(super) fn say_if_paused(&self, pause: Option<&ThreadPause>) {
         if let Some(pause) = pause {
-            let sentence = pause.sentence(&ThreadId::new_sys(), self.now);
-            self.screen.say(format!("everything is {sentence}; end it with: {}", pause.command()));
+            self.screen.say(pause.of_everything(self.now));
         }
     }
 
@@ -303,10 +320,15 @@ impl Looking {
 
     /// Reports that no organism runs on the log, if work in it needs one.
     pub(super) fn say_if_still(&self, is_unfinished: bool) {
-        if let Some(start) = self.start().filter(|_| is_unfinished) {
-            let log = self.log.display();
-            self.screen.say(format!("no organism runs on {log}; start it with: {start}"));
+        if let Some(note) = self.still_note().filter(|_| is_unfinished) {
+            self.screen.say(note);
         }
+    }
+
+    /// That no organism runs on the log, if so.
+    pub(super) fn still_note(&self) -> Option<String> {
+        let log = self.log.display();
+        self.start().map(|start| format!("no organism runs on {log}; start it with: {start}"))
     }
 
     /// Reports what is wrong with the log.

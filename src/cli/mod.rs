@@ -2,7 +2,6 @@
 //! goes to stdout, messages to stderr, and every command ends with one of the exits of `exit`.
 
 mod approve;
-mod as_of;
 mod ask;
 mod awaited;
 mod backup;
@@ -58,7 +57,6 @@ mod pager;
 mod pause;
 mod permissions;
 mod place;
-mod prompted;
 mod prove;
 mod proved;
 mod ps;
@@ -74,15 +72,12 @@ mod steer;
 mod stop;
 mod test;
 mod thread_name;
-mod todo;
 mod trail;
-mod tree;
 mod trusted;
 mod unfound;
 mod unread;
 mod verified_prompts;
 mod verify;
-mod why;
 mod witness;
 mod words;
 mod workflow;
@@ -145,16 +140,8 @@ enum Command {
     Send(send::SendPayload),
     /// List the newest threads
     Ps(ps::Ps),
-    /// Say what a thread waits for
-    Why(why::Why),
-    /// Draw everything that a message caused
-    Tree(tree::Tree),
-    /// Show a thread's todo lists, now or as they once stood
-    Todo(todo::Todo),
     /// Print the records of a thread or of the log
     Log(log::Log),
-    /// Print the prompt that an agent's model was sent
-    Context(prompted::PromptCommand),
     /// Find messages by words, names, kind and time
     Find(find::FindMessages),
     /// Say why a record is there, back to the door
@@ -321,9 +308,7 @@ impl Command {
     fn is_paged(&self) -> bool {
         match self {
             Command::Log(log) => log.is_paged(),
-            Command::Ps(_) | Command::Why(_) | Command::Tree(_) | Command::Todo(_) | Command::Context(_) => {
-                true
-            }
+            Command::Ps(_) => true,
             Command::Trail(_)
             | Command::Find(_)
             | Command::Question(_)
@@ -350,11 +335,7 @@ impl Command {
             Command::Ask(ask) => ask.run(),
             Command::Send(send) => send.run(),
             Command::Ps(ps) => ps.run(),
-            Command::Why(why) => why.run(),
-            Command::Tree(tree) => tree.run(),
-            Command::Todo(todo) => todo.run(),
             Command::Log(log) => log.run(),
-            Command::Context(context) => context.run(),
             Command::Find(find) => find.run(),
             Command::Trail(trail) => trail.run(),
             Command::Blame(blame) => blame.run(),

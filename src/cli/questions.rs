@@ -1,12 +1,16 @@
 //! The commands of the questions: each row of `systole_queries::questions` is one. What is typed comes in; what the log
 //! answers goes out, as lines or as JSON.
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
 use clap::builder::PossibleValuesParser;
-use clap::{Arg, ArgMatches, Args as _, Command, Error, FromArgMatches, Subcommand};
+use clap::{Arg, ArgAction, ArgMatches, Args as _, Command, Error, FromArgMatches, Subcommand};
+use serde_json::Value;
 
 use super::exit::CommandExit;
 use super::find;
-use super::looking::{Looking, PastPosition};
+use super::looking::{Looking, PastPosition, parted};
 use super::place::Place;
 use super::refused;
 use super::screen::Screen;
@@ -18,10 +22,17 @@ use systole_core::types::refusal::Refusal;
 use systole_core::types::time::Millis;
 use systole_doors::api_types::{ApiRefusal, needs_read};
 use systole_log::search::LogQuery;
+use systole_organism::workflow_steps;
 use systole_queries::finding;
-use systole_queries::query::{ArgumentMistake, QueryFault, QueryField, QueryMoment, QueryRow, join_choices};
-use systole_queries::questions::{QUERIES, find_query};
+use systole_queries::picture::ReadSteps;
+use systole_queries::prompts::PromptFault;
+use systole_queries::query::{
+    ArgumentMistake, FieldPlace, PayloadForms, QueryFault, QueryField, QueryMoment, QueryRow, join_choices,
+};
+use systole_queries::questions::{find_query, list_commands};
+use systole_queries::runs::ReadStep;
 use systole_queries::search::SearchHit;
+use systole_queries::whole::LogState;
 use systole_show::blocks::Block;
 
 /// A question that was typed.
@@ -34,15 +45,26 @@ pub(super) struct AskedQuestion {
     typed: Vec<(&'static str, String)>,
 }
 
+/// The thread that is asked about if none is typed.
+const NEWEST: &str = "@last";
+
 fn build_argument(field: &QueryField, subject: Option<&QueryField>) -> Arg {
-    let mut argument = Arg::new(field.name).help(field.about).value_name(field.metavar);
+    let argument = Arg::new(field.name).help(field.about);
+    let mut argument = match field.metavar {
+        "" => argument.action(ArgAction::SetTrue),
+        metavar => argument.value_name(metavar),
+    };
     if !field.choices.is_empty() {
         argument = argument.value_parser(PossibleValuesParser::new(field.choices));
     }
-    match subject {
-        _ if field.is_subject => argument,
-        Some(subject) => argument.long(field.name).conflicts_with(subject.name),
-        None => argument.long(field.name),
+    match (field.place, subject) {
+        (FieldPlace::Subject, _) => argument.default_value(NEWEST),
+        (FieldPlace::OnlySubject | FieldPlace::FreeSubject, _) => argument,
+        (FieldPlace::WithSubject, Some(subject)) => argument.long(field.name).requires(subject.name),
+        (_, Some(subject)) if subject.place == FieldPlace::OnlySubject => {
+            argument.long(field.name).conflicts_with(subject.name)
+        }
+        _ => argument.long(field.name),
     }
 }
 
@@ -52,12 +74,13 @@ fn build_command(row: &'static QueryRow) -> Command {
     // The shared options would put their own words in place of the question's, so it says its own afterwards.
     let command = PastPosition::augment_args(Place::augment_args(Command::new(row.name)));
     let command = command.about(row.about).after_help(format!("Examples:{}", examples.collect::<String>()));
-    row.fields.iter().fold(command, |command, field| command.arg(build_argument(field, row.subject())))
+    let fields = row.fields.iter().filter(|field| field.place != FieldPlace::BehindSubject);
+    fields.fold(command, |command, field| command.arg(build_argument(field, row.subject())))
 }
 
 impl Subcommand for AskedQuestion {
     fn augment_subcommands(command: Command) -> Command {
-        QUERIES.iter().fold(command, |command, row| command.subcommand(build_command(row)))
+        list_commands().fold(command, |command, row| command.subcommand(build_command(row)))
     }
 
     fn augment_subcommands_for_update(command: Command) -> Command {
@@ -73,15 +96,13 @@ impl FromArgMatches for AskedQuestion {
     fn from_arg_matches(matches: &ArgMatches) -> Result<AskedQuestion, Error> {
         let asked = matches.subcommand().and_then(|(name, below)| Some((find_query(name)?, below)));
         let (row, below) = asked.ok_or_else(|| Error::new(clap::error::ErrorKind::InvalidSubcommand))?;
-        let typed = row
-            .fields
-            .iter()
-            .filter_map(|field| Some((field.name, below.get_one::<String>(field.name)?.clone())));
+        let fields = row.fields.iter().filter(|field| field.place != FieldPlace::BehindSubject);
+        let typed = fields.filter_map(|field| Some((field.name, typed_value(field, below)?)));
         Ok(AskedQuestion {
             row,
             place: Place::from_arg_matches(below)?,
             past: PastPosition::from_arg_matches(below)?,
-            typed: typed.collect(),
+            typed: split_subject(row, typed.collect()),
         })
     }
 
@@ -89,6 +110,27 @@ impl FromArgMatches for AskedQuestion {
         *self = AskedQuestion::from_arg_matches(matches)?;
         Ok(())
     }
+}
+
+/// What was typed for a field. One without a value is there or not.
+fn typed_value(field: &QueryField, matches: &ArgMatches) -> Option<String> {
+    match field.metavar {
+        "" => matches.get_flag(field.name).then(String::new),
+        _ => matches.get_one::<String>(field.name).cloned(),
+    }
+}
+
+/// Takes the number of a record off the end of what is asked about, if the question has one.
+fn split_subject(row: &QueryRow, typed: Vec<(&'static str, String)>) -> Vec<(&'static str, String)> {
+    let behind = row.fields.iter().find(|field| field.place == FieldPlace::BehindSubject);
+    let Some((subject, behind)) = row.subject().zip(behind) else { return typed };
+    let split = |(name, text): (&'static str, String)| match parted(&text) {
+        (thread, Some(seq)) if name == subject.name => {
+            vec![(name, thread.to_owned()), (behind.name, seq.to_string())]
+        }
+        _ => vec![(name, text)],
+    };
+    typed.into_iter().flat_map(split).collect()
 }
 
 impl AskedQuestion {
@@ -101,7 +143,13 @@ impl AskedQuestion {
         let screen = looking.screen;
         let typed = |name: &str| match self.row.subject() {
             // Without anything else the newest thread is asked about.
-            Some(subject) if subject.name == name && self.typed.is_empty() => Some("@last".to_owned()),
+            Some(subject)
+                if subject.name == name
+                    && self.typed.is_empty()
+                    && subject.place == FieldPlace::OnlySubject =>
+            {
+                Some(NEWEST.to_owned())
+            }
             _ => self.typed.iter().find(|(known, _)| *known == name).map(|(_, value)| value.clone()),
         };
         let answer = (self.row.ask)(&looking, &typed).map_err(|fault| looking.report_fault(fault))?;
@@ -111,8 +159,8 @@ impl AskedQuestion {
         }
         for block in &answer.blocks {
             match block {
-                Block::Table(table) => table.lines().iter().for_each(|line| screen.drawn(line)),
                 Block::Note(words) => screen.say(words),
+                data => data.lines().iter().for_each(|line| screen.drawn(line)),
             }
         }
         Ok(CommandExit::Done)
@@ -126,6 +174,48 @@ impl QueryMoment for Looking {
 
     fn now(&self) -> Millis {
         self.now
+    }
+
+    fn state(&self) -> Result<Arc<LogState>, QueryFault> {
+        self.read_state().map(Arc::new).map_err(QueryFault::Log)
+    }
+
+    fn steps(&self) -> ReadStep<'static> {
+        &workflow_steps::said
+    }
+
+    fn start(&self) -> Option<&str> {
+        self.start()
+    }
+
+    fn alarms(&self) -> Option<Vec<Value>> {
+        Some(self.alarms().iter().filter_map(|alarm| serde_json::to_value(alarm).ok()).collect())
+    }
+
+    fn declared(&self) -> ReadSteps<'static> {
+        &workflow_steps::declared_steps
+    }
+
+    fn forms(&self) -> Option<&dyn PayloadForms> {
+        self.screen.json.then_some(&self.forms)
+    }
+
+    fn still_note(&self) -> Option<String> {
+        self.still_note()
+    }
+
+    fn list_notes(&self, awaited: &BTreeSet<&str>) -> Vec<String> {
+        if self.screen.json {
+            return Vec::new();
+        }
+        let alarms = self.alarms();
+        let alarms =
+            alarms.iter().flat_map(|alarm| [alarm.sentence(self.now), format!("  try: {}", alarm.fix)]);
+        let workers = if awaited.is_empty() { BTreeMap::new() } else { self.workers() };
+        let missing = awaited.iter().filter(|name| workers.get(**name) == Some(&0));
+        let missing =
+            missing.map(|name| format!("{name}: no worker of that name answers at the broker; start one"));
+        alarms.chain(missing).collect()
     }
 
     fn sees_all(&self) -> bool {
@@ -153,9 +243,34 @@ impl Looking {
             QueryFault::Log(fault) => self.fault(&fault),
             QueryFault::Search(fault) => find::search_fault(self, &fault),
             QueryFault::Unfound(why) => not_found(self.screen, &why),
+            QueryFault::NoRecord { thread, seq, last } => {
+                let words = format!("thread {thread} has no record {seq}; its last is {last}");
+                let exit = self.screen.fail(CommandExit::Usage, words);
+                self.screen.say(format!("  try: systole log {thread}, which prints their numbers"));
+                exit
+            }
+            QueryFault::NoPrompt { thread, .. } => {
+                let words = format!("thread {thread} has no call to a model up to there");
+                let exit = self.screen.fail(CommandExit::Usage, words);
+                self.screen.say("  try: systole ps, which lists threads; a model is called by agents alone");
+                exit
+            }
+            QueryFault::Prompt(why) => self.report_prompt(why),
             QueryFault::Mistake(mistake) => report_mistake(self.screen, &mistake),
             QueryFault::NeedsRead(what) => refuse(&needs_read(what)),
             QueryFault::Refused(refusal) => refuse(&refusal),
+        }
+    }
+}
+
+impl Looking {
+    /// Reports why a prompt is not shown.
+    fn report_prompt(&self, why: PromptFault) -> CommandExit {
+        match (why, self.refused_document()) {
+            (PromptFault::Log(fault), _) => self.fault(&fault),
+            (_, Some(exit)) => exit,
+            (erased @ PromptFault::Erased(_), None) => self.screen.fail(CommandExit::Unavailable, erased),
+            (other, None) => self.screen.fail(CommandExit::Log, other),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! `systole trail`: why a record exists, or where a text comes from: the chain of causes back to the door.
 
 use clap::Args;
-use systole_agent::chain::{self, ParsedLink};
+use systole_kit::prompt_link::{self, ParsedLink};
 
 use super::exit::CommandExit;
 use super::forms::Forms;
@@ -103,7 +103,7 @@ fn holding(looking: &Looking, text: &str, wanted: &SearchText) -> Result<PlacedR
 
 /// A link of a prompt's chain, with its texts as the model read them.
 fn read_link(text: &str) -> Option<PromptLink> {
-    let (before, parts): (Option<&str>, Vec<&str>) = match chain::read_link(text)? {
+    let (before, parts): (Option<&str>, Vec<&str>) = match prompt_link::read_link(text)? {
         ParsedLink::Base { system, tools } => (None, vec![system, tools]),
         ParsedLink::Segment { before, messages } => (Some(before), vec![messages]),
         ParsedLink::Prompt { before, header } => (Some(before), vec![header]),

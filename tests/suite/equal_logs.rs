@@ -10,11 +10,11 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
-use systole_agent::chain;
 use systole_core::types::fields::FieldReader;
 use systole_core::types::ids::Digest;
 use systole_core::types::ports::{LogReader as _, Position};
 use systole_core::types::record::{JournalEffect, MessageRole, Record, RecordCode, RecordKind, TimerEffect};
+use systole_kit::prompt_link::{self, ParsedLink};
 use systole_log::sqlite::{self, SqliteReader};
 use systole_queries::prompts;
 
@@ -185,20 +185,14 @@ impl FinishedLog {
     /// deliveries, so its hash differs in each run, but its text must not.
     fn prompted(&self, body: &str) -> String {
         let Some(hash) = value(body, " prompt=\"") else { return body.to_owned() };
-        let before = |text: &str| match chain::read_link(text) {
-            Some(chain::ParsedLink::Segment { before, .. } | chain::ParsedLink::Prompt { before, .. }) => {
-                Some(before.to_owned())
-            }
-            Some(chain::ParsedLink::Base { .. }) | None => None,
-        };
-        let links = match prompts::links(&self.reader, hash, before) {
+        let links = match prompts::links(&self.reader, hash) {
             Ok(links) => links,
             Err(why) => return format!("{body} whose prompt cannot be shown: {why}"),
         };
-        let texts = links.iter().map(|text| match chain::read_link(text) {
-            Some(chain::ParsedLink::Segment { messages, .. }) => messages.to_owned(),
-            Some(chain::ParsedLink::Prompt { header, .. }) => header.to_owned(),
-            Some(chain::ParsedLink::Base { system, tools }) => [system, tools].concat(),
+        let texts = links.iter().map(|text| match prompt_link::read(text) {
+            Some(ParsedLink::Segment { messages, .. }) => messages.to_owned(),
+            Some(ParsedLink::Prompt { header, .. }) => header.to_owned(),
+            Some(ParsedLink::Base { system, tools }) => [system, tools].concat(),
             None => panic!("it is no link: {text}"),
         });
         let texts: String = texts.map(|text| without_marks(&text) + "\n").collect();

@@ -25,7 +25,7 @@ const fn build_route(
     ApiRoute { method, path, serves }
 }
 
-const ROUTES: [ApiRoute; 36] = [
+const ROUTES: [ApiRoute; 31] = [
     build_route("post", "/v1/messages", || post(inbound::accept_message)),
     build_route("get", "/v1/events", || get(live_routes::stream_events)),
     build_route("get", "/v1/status", || get(live_routes::show_status)),
@@ -41,16 +41,11 @@ const ROUTES: [ApiRoute; 36] = [
     build_route("get", "/v1/threads/{thread}/records", || get(reading::records)),
     build_route("get", "/v1/threads/{thread}/records/{seq}", || get(reading::record)),
     build_route("get", "/v1/threads/{thread}/records/{seq}/bytes", || get(reading::record_bytes)),
-    build_route("get", "/v1/threads/{thread}/tree", || get(reading::thread_tree)),
-    build_route("get", "/v1/threads/{thread}/why", || get(reading::thread_why)),
-    build_route("get", "/v1/threads/{thread}/todo", || get(reading::thread_todo)),
-    build_route("get", "/v1/threads/{thread}/context", || get(reading::thread_prompt)),
     build_route("get", "/v1/threads/{thread}/trail", || get(reading::thread_trail)),
     build_route("post", "/v1/threads/{thread}/cancel", || post(live_routes::cancel_thread)),
     build_route("post", "/v1/threads/{thread}/end", || post(live_routes::end_thread)),
     build_route("post", "/v1/threads/{thread}/pause", || post(steering::pause_thread)),
     build_route("post", "/v1/threads/{thread}/resume", || post(steering::resume_thread)),
-    build_route("get", "/v1/why", || get(reading::all_waits)),
     build_route("get", "/v1/find", || get(reading::find)),
     build_route("get", "/v1/configurations", || get(reading::configurations)),
     build_route("get", "/v1/configurations/{hash}", || get(reading::configuration)),

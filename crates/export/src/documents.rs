@@ -12,6 +12,7 @@ use crate::document_use::DocumentUse;
 use systole_core::types::ids::Digest;
 use systole_core::types::ports::LogReader;
 use systole_core::types::record::Record;
+use systole_queries::prompts::find_before;
 
 /// A document outside of its log.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -82,13 +83,11 @@ impl NamedDocuments {
         }
     }
 
-    /// Writes them, and the earlier links of prompts, which `before` reads; `erased_links` has those before links that
-    /// are erased. Returns how many were written, and how many the log does not have: they are erased, or a listener
+    /// Writes them, and the earlier links of prompts; `erased_links` has those before links that are erased. Returns how many were written, and how many the log does not have: they are erased, or a listener
     /// keeps its prompts elsewhere.
     pub fn write_documents(
         &mut self,
         reader: &dyn LogReader,
-        before: &dyn Fn(&str) -> Option<String>,
         erased_links: &HashMap<Digest, Digest>,
         out: &mut dyn Write,
     ) -> Result<(u64, u64), ExportFault> {
@@ -104,9 +103,7 @@ impl NamedDocuments {
                 continue;
             };
             if what == DocumentUse::Prompt {
-                let link = std::str::from_utf8(&bytes).ok().and_then(before);
-                let link = link.and_then(|hash| Digest::parse(&hash).ok());
-                link.into_iter().for_each(|hash| self.add_name(hash, DocumentUse::Prompt));
+                find_before(&bytes).into_iter().for_each(|hash| self.add_name(hash, DocumentUse::Prompt));
             }
             serde_json::to_writer(&mut *out, &ExportedDocument::from_bytes(hash, what, &bytes))
                 .map_err(std::io::Error::from)?;

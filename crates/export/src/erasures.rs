@@ -14,6 +14,7 @@ use systole_core::types::ids::{Digest, Name, ThreadId};
 use systole_core::types::limits::LARGE_BODY;
 use systole_core::types::ports::{LogFault, LogReader, Position};
 use systole_core::types::record::{MessageRole, Record, RecordCode, RecordKind};
+use systole_queries::prompts::find_before;
 
 /// What is known of prompts outside of this crate.
 #[derive(Clone, Copy)]
@@ -21,8 +22,6 @@ pub struct PromptReading {
     /// The agents of a stored configuration, which store each prompt; `None` if it cannot be read. Other listeners may
     /// keep their prompts elsewhere, and journal only the hashes.
     pub agents: fn(&[u8]) -> Option<HashSet<String>>,
-    /// The link of a prompt's chain before this one.
-    pub before: fn(&str) -> Option<String>,
 }
 
 /// What the `<erased>` records name, each with the position of that record.
@@ -246,8 +245,7 @@ impl<'a> LossCheck<'a> {
                 return Ok(Some((hash, true)));
             }
             if what == DocumentUse::Prompt {
-                let before = std::str::from_utf8(&bytes).ok().and_then(self.reading.before);
-                next = before.and_then(|hash| Digest::parse(&hash).ok());
+                next = find_before(&bytes);
             }
         }
         Ok(None)

@@ -16,10 +16,11 @@ use super::record_line::{ExportedRecord, HashedLine, parse_digest};
 use super::statement::ExportPredicate;
 use crate::document_use::DocumentUse;
 use crate::erasing::is_erasable;
-use crate::erasures::{PromptReading, RecordedErasures};
+use crate::erasures::RecordedErasures;
 use systole_core::types::ids::Digest;
 use systole_core::types::limits::LARGE_BODY;
 use systole_core::types::ports::Position;
+use systole_queries::prompts::find_before;
 
 /// What the last record of a thread was.
 struct LastOf {
@@ -28,9 +29,9 @@ struct LastOf {
     position: u64,
 }
 
-/// A walk through the records of an export.
+/// A walk through the records of an export, from before the first line on.
+#[derive(Default)]
 pub struct ExportWalk {
-    reading: PromptReading,
     erasures: RecordedErasures,
     /// The leaves of the records that only say what was erased.
     erasure_leaves: BTreeMap<u64, TreeHash>,
@@ -99,28 +100,6 @@ impl WalkedExport {
 }
 
 impl ExportWalk {
-    /// Begins before the first line.
-    pub fn new(reading: PromptReading) -> ExportWalk {
-        ExportWalk {
-            reading,
-            erasures: RecordedErasures::default(),
-            erasure_leaves: BTreeMap::new(),
-            needed: HashSet::new(),
-            large: HashSet::new(),
-            links: HashMap::new(),
-            threads: HashMap::new(),
-            current: None,
-            leaves: BTreeMap::new(),
-            children: ChildComparison::default(),
-            named: HashMap::new(),
-            documents: HashSet::new(),
-            holes: Vec::new(),
-            listed: 0,
-            times: None,
-            orphan: None,
-        }
-    }
-
     /// Takes the next line of `records.jsonl`, without its line break.
     pub fn take_record(&mut self, line: &[u8]) -> Result<(), ExportDamage> {
         let record: ExportedRecord = serde_json::from_slice(line).map_err(|fault| {
@@ -222,8 +201,7 @@ impl ExportWalk {
             ))
         };
         let (hash, bytes) = found.ok_or_else(why)?;
-        let before = std::str::from_utf8(&bytes).ok().and_then(self.reading.before);
-        if let Some(before) = before.and_then(|before| Digest::parse(&before).ok()) {
+        if let Some(before) = find_before(&bytes) {
             self.links.insert(hash, before);
         }
         Ok(())

@@ -16,6 +16,7 @@ use super::prompt_view;
 use super::replaying::RecordedTree;
 use systole_export::document_use::DocumentUse;
 use systole_export::erasures::{self, LossCheck};
+use systole_queries::prompts::find_before;
 
 /// Why there is no fork.
 #[derive(Debug, thiserror::Error)]
@@ -273,8 +274,7 @@ fn read_documents(
                     continue;
                 };
                 if what == DocumentUse::Prompt {
-                    let before = std::str::from_utf8(&bytes).ok().and_then(prompt_view::link_before);
-                    next = before.and_then(|hash| Digest::parse(&hash).ok());
+                    next = find_before(&bytes);
                 }
                 documents.push(StoredDocument { hash, bytes });
             }

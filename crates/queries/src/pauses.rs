@@ -102,6 +102,11 @@ impl ThreadPause {
         format!("paused since {since}, for {long}, {}", self.brief(thread))
     }
 
+    /// That everything is paused, and the command that ends it.
+    pub fn of_everything(&self, now: Millis) -> String {
+        format!("everything is {}; end it with: {}", self.sentence(&ThreadId::sys(), now), self.command())
+    }
+
     /// The command that ends it.
     pub fn command(&self) -> String {
         match self.of.is_sys() {

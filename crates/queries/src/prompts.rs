@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use systole_kit::journal::{EarlierEntry, JournalEntry};
+use systole_kit::prompt_link;
 
 use systole_core::types::body_parts::ERASED_TEXT;
 use systole_core::types::ids::{Digest, Name, ThreadId};
@@ -88,12 +89,14 @@ fn started(record: &Record) -> Option<JournaledCall> {
     Some(JournaledCall { seq: h.seq, listener: h.from.clone(), model, turn: h.turn, prompt })
 }
 
-/// The links of a prompt, first one first. `before` returns the previous link of a text.
-pub fn links(
-    reader: &dyn LogReader,
-    prompt: &str,
-    before: impl Fn(&str) -> Option<String>,
-) -> Result<Vec<Arc<str>>, PromptFault> {
+/// The link of a prompt before this one.
+pub fn find_before(link: &[u8]) -> Option<Digest> {
+    let before = prompt_link::find_before(std::str::from_utf8(link).ok()?)?;
+    Digest::parse(&before).ok()
+}
+
+/// The links of a prompt, first one first.
+pub fn links(reader: &dyn LogReader, prompt: &str) -> Result<Vec<Arc<str>>, PromptFault> {
     let mut links = Vec::new();
     let mut next = Some(prompt.to_owned());
     while let Some(hash) = next {
@@ -108,7 +111,7 @@ pub fn links(
         }
         let text = std::str::from_utf8(&bytes).ok().filter(|_| is_same);
         let Some(text) = text else { return Err(PromptFault::Altered(hash)) };
-        next = before(text);
+        next = prompt_link::find_before(text);
         links.push(Arc::from(text));
     }
     links.reverse();

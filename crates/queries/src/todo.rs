@@ -1,35 +1,100 @@
-//! Todo lists as they were after some record: the newest list for every condition, of each call that was
-//! open then. If none was open, of the last top call and the calls below it.
+//! `todo`: the todo lists of a thread as they were after some record: the newest list for every condition, of each call
+//! that was open then. If none was open, of the last top call and the calls below it.
 //!
-//! It keeps only the newest text of a list. A thread and a record's number come in; lists of plain data,
-//! and lines or JSON made of them, go out.
+//! It keeps only the newest text of a list.
 
 use std::collections::BTreeMap;
 
-use serde_json::{Value, json};
+use serde::Serialize;
 
 use super::whole::folded_until;
+use crate::query::{
+    PageLayout, Query, QueryFault, QueryMoment, QueryPage, QueryRoute, RecordArguments, find_record,
+};
 use systole_core::rules::todo;
-use systole_core::types::ids::{CallPath, Name, ThreadId};
+use systole_core::types::ids::{CallPath, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader};
-use systole_core::types::primitive::TodoList;
+use systole_core::types::primitive::{TodoList, TodoStep};
 use systole_core::types::record::{MessageRole, RecordCode, RecordKind};
-use systole_show::columns::{cut, plain, wrapped};
+use systole_show::blocks::{Block, CheckList};
 
-/// The lists of one call, in the order in which their conditions first came.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct TodoLists {
-    /// The call.
-    pub call: CallPath,
-    /// The listener that keeps them.
-    pub listener: Name,
-    /// Each list with its record.
-    pub lists: Vec<(u64, TodoList)>,
+/// The question.
+pub enum TodoQuery {}
+
+/// The todo lists of a thread.
+#[derive(Serialize)]
+pub struct TodoAnswer {
+    thread: String,
+    seq: u64,
+    calls: Vec<CallTodo>,
 }
 
-/// Reads the lists as they were after record `seq`; `None` if the thread has no record.
-pub fn read(reader: &dyn LogReader, thread: &ThreadId, seq: u64) -> Result<Option<Vec<TodoLists>>, LogFault> {
-    let mut calls: BTreeMap<CallPath, TodoLists> = BTreeMap::new();
+/// The lists of one call, in the order in which their conditions first came.
+#[derive(Serialize)]
+struct CallTodo {
+    call: String,
+    listener: String,
+    lists: Vec<PlacedTodo>,
+}
+
+/// A list with its record.
+#[derive(Serialize)]
+struct PlacedTodo {
+    seq: u64,
+    condition: String,
+    steps: Vec<ListedStep>,
+}
+
+/// A step of a list.
+#[derive(Serialize)]
+struct ListedStep {
+    done: bool,
+    text: String,
+}
+
+impl Query for TodoQuery {
+    const NAME: &'static str = "todo";
+    const ABOUT: &'static str = "Show a thread's todo lists, now or as they once stood";
+    const EXAMPLES: &'static [&'static str] =
+        &["systole todo", "systole todo @last@12", "systole todo --at 120"];
+    const ROUTES: &'static [QueryRoute] =
+        &[QueryRoute { path: "/v1/threads/{thread}/todo", fields: &["seq"] }];
+    const PAGE: Option<QueryPage> = Some(QueryPage {
+        path: "/t/{thread}/todo",
+        title: "Todo lists",
+        layout: PageLayout::Blocks,
+        without_requests: None,
+    });
+    type Arguments = RecordArguments;
+    type Answer = TodoAnswer;
+
+    fn read(moment: &dyn QueryMoment, asked: &RecordArguments) -> Result<TodoAnswer, QueryFault> {
+        let h = find_record(moment, asked.thread.as_ref(), asked.seq)?.1.header;
+        let calls = read_lists(moment.log(), &h.thread, h.seq)?;
+        Ok(TodoAnswer { thread: h.thread.to_string(), seq: h.seq, calls })
+    }
+
+    fn blocks(answer: &TodoAnswer) -> Vec<Block> {
+        if answer.calls.is_empty() {
+            return vec![Block::Note(format!("thread {} has no todo list", answer.thread))];
+        }
+        let lists = answer.calls.iter().flat_map(|call| call.lists.iter().map(move |list| (call, list)));
+        let block = |(call, list): (&CallTodo, &PlacedTodo)| {
+            Block::Checks(CheckList {
+                who: call.listener.clone(),
+                call: call.call.clone(),
+                record: (answer.thread.clone(), list.seq),
+                until: list.condition.clone(),
+                steps: list.steps.iter().map(|step| (step.done, step.text.clone())).collect(),
+            })
+        };
+        lists.map(block).collect()
+    }
+}
+
+/// Reads the lists as they were after record `seq`.
+fn read_lists(reader: &dyn LogReader, thread: &ThreadId, seq: u64) -> Result<Vec<CallTodo>, LogFault> {
+    let mut calls: BTreeMap<CallPath, CallTodo> = BTreeMap::new();
     let fold = folded_until(reader, thread, seq, |record| {
         let h = &record.header;
         let is_kept = matches!(
@@ -37,56 +102,33 @@ pub fn read(reader: &dyn LogReader, thread: &ThreadId, seq: u64) -> Result<Optio
             (RecordKind::Message, Some(RecordCode::Role(MessageRole::Note | MessageRole::Todo)))
         );
         let Some(call) = h.call.clone().filter(|_| is_kept) else { return };
+        let new = || CallTodo { call: call.to_string(), listener: h.from.to_string(), lists: Vec::new() };
         for list in todo::read_lists(&record.body).unwrap_or_default() {
-            let blank = || TodoLists { call: call.clone(), listener: h.from.clone(), lists: Vec::new() };
-            let lists = &mut calls.entry(call.clone()).or_insert_with(blank).lists;
-            match lists.iter_mut().find(|(_, old)| old.condition == list.condition) {
-                Some(old) => *old = (h.seq, list),
-                None => lists.push((h.seq, list)),
-            }
+            calls.entry(call.clone()).or_insert_with(new).keep(PlacedTodo::of(h.seq, list));
         }
     })?;
-    let Some(fold) = fold else { return Ok(None) };
+    let Some(fold) = fold else { return Ok(Vec::new()) };
     let last = CallPath::new_top(fold.top_calls.max(1));
     let stands = |call: &CallPath| match fold.calls.is_empty() {
         true => call.is_within(&last),
         false => fold.calls.contains_key(call),
     };
-    Ok(Some(calls.into_values().filter(|lists| stands(&lists.call)).collect()))
+    Ok(calls.into_iter().filter(|(call, _)| stands(call)).map(|(_, lists)| lists).collect())
 }
 
-/// The lists as lines for a terminal.
-pub fn lines(all: &[TodoLists]) -> Vec<String> {
-    let mut lines = Vec::new();
-    for TodoLists { call, listener, lists } in all {
-        for (seq, list) in lists {
-            let open = list.steps.iter().filter(|step| !step.is_done).count();
-            let count = format!("{open} of {} open", list.steps.len());
-            let (who, seq) = (cut(listener.as_str(), 24), seq.to_string());
-            let lead = format!("{who}  call {}  #{seq}  {count}  until", call.as_str());
-            lines.extend(wrapped(&lead, 4, &format!(" {}", plain(&list.condition))));
-            for step in &list.steps {
-                let mark = if step.is_done { "  [x] " } else { "  [ ] " };
-                lines.extend(wrapped(mark, 6, &plain(step.text.trim())));
-            }
+impl CallTodo {
+    /// Puts a list in place of the earlier one with its condition.
+    fn keep(&mut self, list: PlacedTodo) {
+        match self.lists.iter_mut().find(|old| old.condition == list.condition) {
+            Some(old) => *old = list,
+            None => self.lists.push(list),
         }
     }
-    lines
 }
 
-/// The lists for programs.
-pub fn as_json(thread: &ThreadId, seq: u64, all: &[TodoLists]) -> Value {
-    let list = |seq: &u64, list: &TodoList| {
-        let steps: Vec<Value> =
-            list.steps.iter().map(|step| json!({"done": step.is_done, "text": step.text})).collect();
-        json!({"seq": seq, "condition": list.condition, "steps": steps})
-    };
-    let calls: Vec<Value> = all
-        .iter()
-        .map(|TodoLists { call, listener, lists }| {
-            let lists: Vec<Value> = lists.iter().map(|(seq, told)| list(seq, told)).collect();
-            json!({"call": call.as_str(), "listener": listener.as_str(), "lists": lists})
-        })
-        .collect();
-    json!({"thread": thread.as_str(), "seq": seq, "calls": calls})
+impl PlacedTodo {
+    fn of(seq: u64, TodoList { condition, steps }: TodoList) -> PlacedTodo {
+        let step = |TodoStep { is_done, text }| ListedStep { done: is_done, text };
+        PlacedTodo { seq, condition, steps: steps.into_iter().map(step).collect() }
+    }
 }

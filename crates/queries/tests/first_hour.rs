@@ -6,7 +6,7 @@ use serde::Serialize;
 use systole_core::types::ports::Position;
 use systole_queries::arguments;
 use systole_queries::query::{
-    ArgumentMistake, PartyName, Query, QueryFault, QueryMoment, QueryPage, QueryRoute, QueryScope,
+    ArgumentMistake, PageLayout, PartyName, Query, QueryFault, QueryMoment, QueryPage, QueryRoute, QueryScope,
 };
 use systole_show::blocks::{Block, Fact, FactColumn, FactRow, FactTable};
 
@@ -37,8 +37,12 @@ impl Query for BusiestQuery {
     const ABOUT: &'static str = "Show how often each listener and client spoke";
     const EXAMPLES: &'static [&'static str] = &["systole busiest", "systole busiest --to greeter --json"];
     const ROUTES: &'static [QueryRoute] = &[QueryRoute { path: "/v1/busiest", fields: &["to"] }];
-    const PAGE: QueryPage =
-        QueryPage { path: "/busiest", title: "Busiest", form: "Messages", without_requests: None };
+    const PAGE: Option<QueryPage> = Some(QueryPage {
+        path: "/busiest",
+        title: "Busiest",
+        layout: PageLayout::Form("Messages"),
+        without_requests: None,
+    });
     type Arguments = BusiestArguments;
     type Answer = BusiestAnswer;
 
@@ -71,13 +75,18 @@ impl Query for BusiestQuery {
 
 // The page ends here.
 
+use std::sync::Arc;
+
 use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::LogReader;
 use systole_core::types::time::Millis;
 use systole_log::search::LogQuery;
 use systole_queries::finding::NotFound;
+use systole_queries::picture::ReadSteps;
 use systole_queries::query::row;
+use systole_queries::runs::ReadStep;
 use systole_queries::search::SearchHit;
+use systole_queries::whole::LogState;
 
 /// A log of the fixtures, all of it.
 struct WholeLog(systole_log::sqlite::SqliteReader);
@@ -89,6 +98,18 @@ impl QueryMoment for WholeLog {
 
     fn now(&self) -> Millis {
         Millis(0)
+    }
+
+    fn state(&self) -> Result<Arc<LogState>, QueryFault> {
+        Err(QueryFault::Unfound(NotFound::Empty))
+    }
+
+    fn steps(&self) -> ReadStep<'static> {
+        &|_, _| None
+    }
+
+    fn declared(&self) -> ReadSteps<'static> {
+        &|_| None
     }
 
     fn sees_all(&self) -> bool {
@@ -115,8 +136,7 @@ fn who_spoke_is_counted_for_programs_and_for_people() {
     let all = (question.ask)(&moment, &|_| None).unwrap();
     let spoke = all.value["spoke"].as_object().unwrap();
     assert!(spoke.len() > 1, "{spoke:?}");
-    let Some(Block::Table(table)) = all.blocks.first() else { panic!("there is no table") };
-    let lines = table.lines();
+    let lines = all.blocks[0].lines();
     assert_eq!(lines.len(), spoke.len(), "{lines:?}");
     let (name, times) = spoke.iter().next().unwrap();
     assert_eq!(lines[0], format!("{name}  spoke {times} times"));

@@ -3,6 +3,8 @@
 //! Names, values and words come in; lines for a terminal go out. A page draws the same parts in its own form. Nothing
 //! here knows what was asked.
 
+use systole_kit::writer::visible;
+
 use crate::columns::{cut, plain, wrapped};
 
 /// Columns of a name.
@@ -14,8 +16,52 @@ const INDENT: usize = 4;
 pub enum Block {
     /// Rows of names and facts.
     Table(FactTable),
+    /// Lines that were made for a terminal, with foreign text made visible.
+    Lines(Vec<String>),
+    /// Facts with their labels.
+    Facts(Vec<LabelledFact>),
+    /// Long texts, each under a title.
+    Bodies(Vec<LongText>),
+    /// Steps that are done or open.
+    Checks(CheckList),
     /// A sentence about what is not there.
     Note(String),
+}
+
+/// A fact with a label.
+pub struct LabelledFact {
+    /// What it is, on a page.
+    pub label: &'static str,
+    /// The record that it is about: the thread and the number.
+    pub record: Option<(String, u64)>,
+    /// Its value.
+    pub value: String,
+    /// Its line on a terminal; empty if it is for pages alone.
+    pub line: String,
+}
+
+/// A long text.
+pub struct LongText {
+    /// What it is.
+    pub title: String,
+    /// The text.
+    pub text: String,
+    /// Whether it was not there before.
+    pub is_new: bool,
+}
+
+/// Steps that are done or open, until a condition holds.
+pub struct CheckList {
+    /// Who keeps it.
+    pub who: String,
+    /// The call that it belongs to.
+    pub call: String,
+    /// Its record: the thread and the number.
+    pub record: (String, u64),
+    /// The condition.
+    pub until: String,
+    /// Whether each step is done, and its text.
+    pub steps: Vec<(bool, String)>,
 }
 
 /// Rows of names and facts, and their sum.
@@ -64,10 +110,58 @@ impl FactRow {
     }
 }
 
-impl FactTable {
-    /// The table for a terminal: a sentence for each row, and the sum if there are several.
+impl Block {
+    /// The lines for a terminal, with foreign text made visible. A note has none: it is no data.
     #[must_use]
     pub fn lines(&self) -> Vec<String> {
+        match self {
+            Block::Table(table) => table.lines(),
+            Block::Lines(lines) => lines.clone(),
+            Block::Facts(facts) => facts.iter().filter_map(LabelledFact::visible_line).collect(),
+            Block::Bodies(parts) => parts.iter().flat_map(LongText::lines).collect(),
+            Block::Checks(list) => list.lines(),
+            Block::Note(_) => Vec::new(),
+        }
+    }
+}
+
+impl LabelledFact {
+    fn visible_line(&self) -> Option<String> {
+        (!self.line.is_empty()).then(|| visible(&self.line).into_owned())
+    }
+}
+
+impl LongText {
+    fn lines(&self) -> Vec<String> {
+        let title = visible(&format!("--- {}", self.title)).into_owned();
+        [String::new(), title].into_iter().chain(visible(&self.text).lines().map(str::to_owned)).collect()
+    }
+}
+
+impl CheckList {
+    /// How many of its steps are open.
+    #[must_use]
+    pub fn count(&self) -> String {
+        let open = self.steps.iter().filter(|(is_done, _)| !is_done).count();
+        format!("{open} of {} open", self.steps.len())
+    }
+
+    /// The list for a terminal.
+    fn lines(&self) -> Vec<String> {
+        let (who, seq, count) = (cut(&self.who, NAME), self.record.1, self.count());
+        let lead = format!("{who}  call {}  #{seq}  {count}  until", self.call);
+        let mut lines = wrapped(&lead, INDENT, &format!(" {}", plain(&self.until)));
+        for (is_done, text) in &self.steps {
+            let mark = if *is_done { "  [x] " } else { "  [ ] " };
+            lines.extend(wrapped(mark, INDENT + 2, &plain(text.trim())));
+        }
+        lines
+    }
+}
+
+impl FactTable {
+    /// The table for a terminal: a sentence for each row, and the sum if there are several.
+    fn lines(&self) -> Vec<String> {
         let sum = self.sum.iter().filter(|_| self.rows.len() > 1);
         self.rows.iter().chain(sum).flat_map(FactRow::lines).collect()
     }

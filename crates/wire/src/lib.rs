@@ -21,6 +21,7 @@ pub mod name;
 pub mod namespaces;
 pub mod payload;
 pub mod place;
+pub mod prompt_link;
 pub mod reply;
 mod required;
 mod scope;

@@ -10,7 +10,6 @@ use systole_agent::model::Sleeper;
 use super::folder_copies::FolderCopies;
 use super::stand_in::StandingIn;
 use crate::cli::cast::{self, ListenerScope, ScriptsByFile};
-use crate::cli::tree;
 use systole_carriers::InlineListener;
 use systole_config::read_source;
 use systole_config::rehearsal::{Rehearsal, TestMessage};
@@ -26,6 +25,7 @@ use systole_organism::running::{ClientMessage, Organism};
 use systole_organism::skipping::{OrganismActivity, SkippedTime};
 use systole_organism::waiting::SenderReply;
 use systole_queries::persons::{self, WaitingRequest};
+use systole_queries::tree_query::draw_thread;
 use systole_queries::whole::LogState;
 use systole_system::clock::SkippingClock;
 
@@ -240,7 +240,7 @@ impl TestStage {
         let whole = LogState::look(reader, &read, None);
         let found = whole.and_then(|whole| systole_queries::tree::standing(reader, &whole, &thread, now));
         match found {
-            Ok(Some((drawn, standing))) => tree::lines(&drawn, &standing, &thread, now),
+            Ok(Some((drawn, standing))) => draw_thread(&drawn, &standing, &thread, now),
             Ok(None) => Vec::new(),
             Err(fault) => vec![fault.to_string()],
         }

@@ -25,7 +25,6 @@ use systole_export::starts::ExportedStart;
 use systole_export::statement::{self, ExportStatement};
 use systole_export::verdict::{CheckpointFinding, CheckpointKeeper, CheckpointSource, LogVerdict};
 use systole_export::verifying::ExportWalk;
-use systole_organism::prompt_view;
 use systole_organism::replaying::{CannotReplay, SystemEvents};
 use systole_proof::limits::{NOTE_BYTES, POLICY_BYTES};
 use systole_show::columns::{counted, plain, wrapped};
@@ -198,7 +197,7 @@ fn examine_export(
 ) -> Result<ExportExamination, ExportFailure> {
     let mut archive = ArchiveReader::open(path, &NAMES)?;
     let statement = read_statement(&mut archive, policy)?;
-    let mut walk = ExportWalk::new(prompt_view::READING);
+    let mut walk = ExportWalk::default();
     lines_of(&mut archive, "records.jsonl", |line| walk.take_record(line))?;
     lines_of(&mut archive, "documents.jsonl", |line| walk.take_document(line))?;
     if archive.has_entry("holes.jsonl") {
@@ -376,9 +375,7 @@ fn list_lines(path: &Path, found: &ExportExamination) -> Vec<String> {
 
 fn as_json(path: &Path, found: &ExportExamination) -> Value {
     let walked = &found.walked;
-    let answers = found.answers().into_iter().map(|answer| {
-        json!({"question": answer.question, "standing": answer.standing.as_str(), "words": answer.words})
-    });
+    let answers = found.answers().into_iter().map(|answer| json!({"question": answer.question, "standing": answer.standing.as_str(), "words": answer.words}));
     json!({
         "export": path.display().to_string(), "records": walked.leaves.len(), "threads": walked.threads,
         "documents": walked.documents, "dropped": walked.holes.len(), "holes": walked.holes,

@@ -3,7 +3,6 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use systole_agent::chain::{self, ParsedLink};
 use systole_core::types::ids::CallPath;
 use systole_kit::journal::{EarlierEntry, JournalEntry};
 use systole_log::sqlite;
@@ -48,12 +47,6 @@ fn c10_turn_100_and_turn_300_of_an_agent_add_the_same_amount_to_the_log() {
     let ran = house.ask("Where is everything?");
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "Done.\n"), "{ran:?}");
     let log = sqlite::open_reading(&house.path().join("hello.db")).unwrap();
-    let before = |text: &str| match chain::read_link(text) {
-        Some(ParsedLink::Segment { before, .. } | ParsedLink::Prompt { before, .. }) => {
-            Some(before.to_owned())
-        }
-        _ => None,
-    };
     let mut bytes: BTreeMap<usize, usize> = BTreeMap::new();
     let mut links = HashSet::new();
     for record in house.records() {
@@ -64,7 +57,7 @@ fn c10_turn_100_and_turn_300_of_an_agent_add_the_same_amount_to_the_log() {
         if let Ok(EarlierEntry { entry: JournalEntry::Started(started), .. }) =
             EarlierEntry::from_body(&record.body)
         {
-            let chain = prompts::links(&log, &started.prompt, before).unwrap();
+            let chain = prompts::links(&log, &started.prompt).unwrap();
             // The whole prompt is stored, and nearly all of it was stored before.
             assert!(chain.len() >= turn, "turn {turn} stands on {} links", chain.len());
             *of_turn += chain

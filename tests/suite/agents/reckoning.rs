@@ -4,12 +4,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
-use systole_agent::chain::{self, ParsedLink};
 use systole_core::types::codes::Code;
 use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::LogReader;
 use systole_core::types::record::{ApprovalEffect, MessageRole, Record, RecordCode, RecordKind};
 use systole_kit::journal::{EarlierEntry, JournalEntry, ModelCallOutcome};
+use systole_kit::prompt_link::{self, ParsedLink};
 use systole_log::sqlite;
 use systole_queries::{costs, prompts};
 
@@ -127,14 +127,8 @@ fn of_request(body: &Value) -> Shared {
 }
 
 fn of_prompt(log: &dyn LogReader, prompt: &str) -> Shared {
-    let before = |text: &str| match chain::read_link(text) {
-        Some(ParsedLink::Segment { before, .. } | ParsedLink::Prompt { before, .. }) => {
-            Some(before.to_owned())
-        }
-        _ => None,
-    };
-    let links = prompts::links(log, prompt, before).unwrap();
-    match (chain::read_link(&links[0]), chain::read_link(links.last().unwrap())) {
+    let links = prompts::links(log, prompt).unwrap();
+    match (prompt_link::read(&links[0]), prompt_link::read(links.last().unwrap())) {
         (Some(ParsedLink::Base { system, .. }), Some(ParsedLink::Prompt { header, .. })) => {
             (system.to_owned(), header.to_owned())
         }

@@ -4,6 +4,8 @@
 use super::{FarStage, failed};
 use crate::program::Ran;
 use crate::reading::{ALICE, BOB, CAROL};
+use systole_queries::query::{QueryFace, QueryPage, QueryRoute, QueryRow};
+use systole_queries::questions::QUERIES;
 
 /// Every command of *look* that works elsewhere, and the list of `approve`.
 fn looks(stage: &FarStage) -> Vec<String> {
@@ -89,56 +91,101 @@ fn h11_each_look_from_elsewhere_is_the_same() {
     stage.stage.organism.interrupt();
 }
 
-/// Every question with fields, as the fields of an address.
-const ASKED: [&str; 7] = [
-    "by=agent",
-    "by=model",
-    "by=client",
-    "by=day&since=2020-01-01",
-    "agent=helper&until=2100-01-01",
-    "client=operator&by=model",
-    "model=none",
+/// What is typed on the pages of questions, as the fields of an address.
+const TYPED: [(&str, &[&str]); 2] = [
+    (
+        "cost",
+        &[
+            "by=agent",
+            "by=model",
+            "by=client",
+            "by=day&since=2020-01-01",
+            "agent=helper&until=2100-01-01",
+            "client=operator&by=model",
+            "model=none",
+        ],
+    ),
+    ("todo", &["seq=2"]),
 ];
 
-/// The words of the command that asks what an address asks.
-fn words(fields: &str) -> Vec<String> {
-    let options = fields.split('&').filter_map(|field| field.split_once('='));
-    let options = options.flat_map(|(name, value)| [format!("--{name}"), value.to_owned()]);
-    ["cost".to_owned(), "--json".to_owned()].into_iter().chain(options).collect()
+/// The command that a page prints.
+fn printed(page: &str) -> Vec<String> {
+    let (_, behind) = page.split_once("<code data-copy>systole ").unwrap_or_else(|| panic!("{page}"));
+    let words = behind.split_once("</code>").map_or("", |(command, _)| command).split(' ');
+    words.map(str::to_owned).collect()
+}
+
+/// An address with more fields.
+fn with_fields(path: &str, fields: &[&str]) -> String {
+    let fields: Vec<&str> = fields.iter().copied().filter(|one| !one.is_empty()).collect();
+    if fields.is_empty() { path.to_owned() } else { format!("{path}?{}", fields.join("&")) }
+}
+
+/// What a client gets of a question: the page for programs, its route, and the command that the page prints for the
+/// operator. The three are one answer, or refuse alike.
+fn one_answer(stage: &FarStage, (row, page): (&QueryRow, &QueryPage), thread: &str, fields: &[&str]) {
+    let url = stage.url();
+    let host = url.trim_start_matches("http://");
+    let get = |token: &str, path: &str, accept: &str| {
+        let headers = [("Accept", accept), ("Host", host)];
+        stage.stage.asks(token, "GET", &with_fields(path, fields), &headers, "")
+    };
+    let path = |path: &str| path.replace("{thread}", thread);
+    let same_place = |route: &&QueryRoute| route.path.contains("{thread}") == page.path.contains("{thread}");
+    let route = row.routes.iter().find(same_place).map(|route| path(route.path));
+    let shown = get(BOB, &path(page.path), "text/html");
+    if shown.status != 200 {
+        // A thread may have no answer, as one without a prompt.
+        let of_route = route.iter().map(|route| get(BOB, route, "application/json").status);
+        return of_route.for_each(|status| assert_eq!((status, shown.status), (404, 404), "{shown:?}"));
+    }
+    let mut command = printed(&shown.body);
+    command.push("--json".to_owned());
+    let words: Vec<&str> = command.iter().map(String::as_str).collect();
+    let near = stage.near(&words);
+    assert_eq!(near.code, Some(0), "{words:?}: {near:?}");
+    for token in [BOB, ALICE] {
+        let page = get(token, &path(page.path), "application/json");
+        let route = route.iter().map(|route| get(token, route, "application/json"));
+        let route = route.inspect(|route| assert_eq!(route.json, page.json, "{words:?} {route:?}"));
+        assert!(route.count() > 0 || !row.has(QueryFace::Route));
+        let far = stage.far(token, &words);
+        if token == BOB {
+            assert_eq!((far.code, &far.stdout), (near.code, &near.stdout), "{words:?}");
+        }
+        match page.status {
+            200 => assert_eq!(far.json_lines(), [page.json], "{words:?}"),
+            // What belongs to others is refused on each face.
+            404 => assert_eq!(failed(&far).0, Some(2), "{words:?}: {far:?}"),
+            _ => {
+                let (exit, said) = failed(&far);
+                let one_line = said.split_whitespace().collect::<Vec<_>>().join(" ");
+                let message = page.json["message"].as_str().unwrap_or_default();
+                assert!(page.status == 403 && exit == Some(4), "{words:?}: {far:?}");
+                assert!(one_line.contains(message), "{words:?}: {page:?} {far:?}");
+            }
+        }
+    }
 }
 
 #[test]
 fn h11_a_question_has_one_answer_on_every_face() {
     let stage = FarStage::start();
-    let (at, mut rows) = (stage.stage.last(), 0);
-    for fields in ASKED {
-        let words = words(fields);
-        let near = |moment: &[&str]| {
-            let words: Vec<&str> = words.iter().map(String::as_str).chain(moment.iter().copied()).collect();
-            let (near, far) = (stage.near(&words), stage.far(BOB, &words));
-            assert_eq!((near.code, &near.stdout), (far.code, &far.stdout), "{words:?}");
-            near.json_lines().remove(0)
-        };
-        let asks = |path: String| stage.stage.asks(BOB, "GET", &path, &[], "").json;
-        let now = near(&[]);
-        assert_eq!(asks(format!("/v1/cost?{fields}")), now, "{fields}");
-        assert_eq!(asks(format!("/cost?{fields}")), now, "{fields}");
-        rows += now["rows"].as_array().unwrap().len();
-        let position = (at / 2).to_string();
-        let then = near(&["--at", &position]);
-        assert_eq!(asks(format!("/v1/cost?{fields}&at={position}")), then, "{fields}");
-        assert_eq!(asks(format!("/cost?{fields}&at={position}")), then, "{fields}");
+    let last = stage.stage.last();
+    let (mut pages, moments) = (0, ["".to_owned(), format!("at={last}"), format!("at={}", last / 2)]);
+    for row in QUERIES {
+        let Some(page) = row.page.as_ref().filter(|_| row.has(QueryFace::Command)) else { continue };
+        let of_row = TYPED.iter().filter(|(name, _)| *name == row.name);
+        for fields in of_row.flat_map(|(_, typed)| typed.iter().copied()).chain([""]) {
+            for moment in &moments {
+                one_answer(&stage, (row, page), &stage.stage.asked, &[fields, moment]);
+                pages += 1;
+            }
+            // The client without `read` has this one.
+            one_answer(&stage, (row, page), &stage.stage.waits, &[fields]);
+        }
     }
-    assert!(rows >= ASKED.len() - 1, "{rows} rows are shown");
-    // All threads are for the role that reads, in the same words.
-    let refused = stage.far(ALICE, &["cost", "--by", "agent"]);
-    let said = failed(&refused);
-    assert_eq!(said.0, Some(4), "{refused:?}");
-    for path in ["/v1/cost", "/cost"] {
-        let message = stage.stage.asks(ALICE, "GET", path, &[], "").json["message"].clone();
-        let one_line = said.1.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(one_line.contains(message.as_str().unwrap()), "{path}: {message} {refused:?}");
-    }
+    assert!(pages > 20, "{pages}");
     stage.stage.organism.interrupt();
 }
 

@@ -16,7 +16,6 @@ use systole_core::types::ids::ThreadId;
 use systole_core::types::refusal::Refusal;
 use systole_export::documents::NamedDocuments;
 use systole_export::{ExportFault, ExportScope, page};
-use systole_organism::prompt_view;
 
 /// Largest file.
 const MOST: usize = 64 << 20;
@@ -84,7 +83,7 @@ fn written(moment: &LogMoment, id: &ThreadId) -> Result<Vec<u8>, ExportFault> {
         named.take_record(record);
         Ok(())
     })?;
-    named.write_documents(reader, &prompt_view::link_before, &scope.erased_links, &mut io::sink())?;
+    named.write_documents(reader, &scope.erased_links, &mut io::sink())?;
     page::write_page(&scope, reader, &named, &mut file)?;
     Ok(file.bytes)
 }

@@ -26,7 +26,6 @@ mod labelled;
 mod live;
 mod map;
 mod orders;
-mod prompt;
 mod proof;
 mod questions;
 pub(super) mod read_only;
@@ -45,7 +44,6 @@ mod thread;
 mod thread_orders;
 mod threads;
 mod time;
-mod todo;
 mod verdict;
 
 use std::sync::Arc;
@@ -86,8 +84,6 @@ pub(super) fn routes() -> Router<Arc<HttpState>> {
         .route("/t/{id}/cancel", get(orders::ask_to_cancel).post(orders::cancel))
         .route("/t/{id}/end", get(orders::ask_to_end).post(orders::end))
         .route("/t/{id}/time", get(time::time))
-        .route("/t/{id}/todo", get(todo::todo))
-        .route("/t/{id}/context", get(prompt::prompt))
         .route("/t/{id}/export", get(export::export))
         .route("/t/{id}/compare", get(side_by_side::compare))
         .route("/t/{id}/{seq}", get(record::record))

@@ -10,13 +10,18 @@ use axum::routing::get;
 
 use super::asked::{PageRequest, rendered};
 use super::frame::{Frame, PageTab};
+use super::shorten::{encoded, shortened};
 use crate::http_state::HttpState;
 use crate::reading::ask;
 use systole_core::types::refusal::Refusal;
-use systole_queries::query::{QueryField, QueryPage, QueryRow};
+use systole_kit::writer::visible;
+use systole_queries::query::{FieldPlace, PageLayout, QueryField, QueryPage, QueryRow};
 use systole_queries::questions::QUERIES;
 use systole_show::blocks::{Block, Fact, FactColumn, FactRow, FactTable};
 use systole_show::columns::plain;
+
+/// Characters of a long text. The command prints all.
+const BODY: usize = 200_000;
 
 /// A field that takes one of some words.
 struct ChoiceField {
@@ -37,12 +42,22 @@ struct TextField {
 struct QuestionPage {
     frame: Frame,
     page: &'static QueryPage,
+    /// The thread that is asked about: its name and its address.
+    thread: Option<(String, String)>,
     choices: Vec<ChoiceField>,
     texts: Vec<TextField>,
     blocks: Vec<Block>,
 }
 
 impl QuestionPage {
+    /// What its form sets, if it has one.
+    fn form(&self) -> Option<&'static str> {
+        match self.page.layout {
+            PageLayout::Form(what) => Some(what),
+            PageLayout::Blocks | PageLayout::Template => None,
+        }
+    }
+
     /// What an export leaves out, if the answer is made of it.
     fn lacks(&self) -> Option<&'static str> {
         self.page.without_requests.filter(|_| self.frame.lacks_requests())
@@ -53,9 +68,19 @@ impl QuestionPage {
         format!("{}.", sentence(words))
     }
 
-    /// A name that may come from a listener.
-    fn name(&self, name: &str) -> String {
-        plain(name)
+    /// A text that may come from a listener.
+    fn plain(&self, text: &str) -> String {
+        plain(text)
+    }
+
+    /// A long text that may come from a listener.
+    fn body(&self, text: &str) -> String {
+        shortened(&visible(text), BODY)
+    }
+
+    /// The address of a record.
+    fn record(&self, (thread, seq): &(String, u64)) -> String {
+        self.frame.record(&encoded(thread), seq)
     }
 
     /// The facts of a row, each with its column.
@@ -64,34 +89,50 @@ impl QuestionPage {
     }
 }
 
-/// The pages of all questions.
+/// The pages of all questions that have no template of their own.
 pub(super) fn routes() -> Router<Arc<HttpState>> {
-    QUERIES
-        .iter()
-        .fold(Router::new(), |router, row| router.route(row.page.path, get(move |asked| show(row, asked))))
+    let pages = QUERIES.iter().filter_map(|row| Some((row, row.page.as_ref()?)));
+    let drawn_here = pages.filter(|(_, page)| page.layout != PageLayout::Template);
+    drawn_here.fold(Router::new(), |router, (row, page)| {
+        router.route(page.path, get(move |asked| show(row, page, asked)))
+    })
 }
 
-async fn show(row: &'static QueryRow, asked: PageRequest) -> Response {
-    asked.answered(answer(row, &asked).await)
+async fn show(row: &'static QueryRow, page: &'static QueryPage, asked: PageRequest) -> Response {
+    asked.answered(answer(row, page, &asked).await)
 }
 
-async fn answer(row: &'static QueryRow, asked: &PageRequest) -> Result<Response, Refusal> {
+async fn answer(
+    row: &'static QueryRow,
+    page: &'static QueryPage,
+    asked: &PageRequest,
+) -> Result<Response, Refusal> {
     let known: Vec<&str> = row.page_fields().map(|field| field.name).collect();
-    let answer = asked
-        .look(&known, move |moment, fields| ask(row, moment, &|name| fields.text(name).map(str::to_owned)));
+    let subject = row.subject().map(|field| (field.name, asked.part(field.name).to_owned()));
+    let subject = subject.filter(|(_, thread)| !thread.is_empty());
+    let of_path = subject.clone();
+    let answer = asked.look(&known, move |moment, fields| {
+        let in_path =
+            |name: &str| of_path.iter().find(|(known, _)| *known == name).map(|(_, text)| text.clone());
+        ask(row, moment, &|name| in_path(name).or_else(|| fields.text(name).map(str::to_owned)))
+    });
     let answer = answer.await?;
     if !asked.is_html {
         return Ok(asked.json(&answer.value));
     }
-    let tab = PageTab::of(row.page.path);
-    let page = QuestionPage {
-        frame: asked.frame(tab, row.page.title).with_known_command(Some(command(row, asked))),
-        page: &row.page,
+    let thread = subject.map(|(_, thread)| thread);
+    let title = thread.as_ref().map_or(page.title.to_owned(), |thread| format!("{} of {thread}", page.title));
+    let frame = asked.frame(PageTab::of(page.path), &title);
+    let frame = frame.with_command(command(row, asked, thread.as_deref()));
+    let shown = QuestionPage {
+        thread: thread.map(|name| (frame.to(&format!("/t/{}", encoded(&name))), name)),
+        frame,
+        page,
         choices: row.page_fields().filter_map(|field| choice_field(field, asked)).collect(),
         texts: row.page_fields().filter_map(|field| text_field(field, asked)).collect(),
         blocks: answer.blocks,
     };
-    Ok(rendered(&page))
+    Ok(rendered(&shown))
 }
 
 fn choice_field(field: &'static QueryField, asked: &PageRequest) -> Option<ChoiceField> {
@@ -106,9 +147,16 @@ fn text_field(field: &'static QueryField, asked: &PageRequest) -> Option<TextFie
 }
 
 /// The command that shows the same. If nothing is typed it would show its newest subject, so it names a choice.
-fn command(row: &QueryRow, asked: &PageRequest) -> String {
-    let names: Vec<&str> = row.page_fields().map(|field| field.name).collect();
+fn command(row: &QueryRow, asked: &PageRequest, thread: Option<&str>) -> String {
+    let is_option = |field: &&QueryField| field.place == FieldPlace::Option;
+    let names: Vec<&str> = row.page_fields().filter(is_option).map(|field| field.name).collect();
     let options = asked.options(&names);
+    if let Some(thread) = thread {
+        let behind = row.page_fields().filter(|field| field.place == FieldPlace::BehindSubject);
+        let behind: String =
+            behind.filter_map(|field| Some(format!("@{}", asked.value(field.name)?))).collect();
+        return format!("systole {} {thread}{behind}{options}", row.name);
+    }
     let choice = row.page_fields().find_map(|field| Some((field.name, *field.choices.first()?)));
     match choice.filter(|_| options.is_empty() && row.subject().is_some()) {
         Some((name, word)) => format!("systole {} --{name} {word}", row.name),

@@ -199,7 +199,12 @@ fn page(
     may_order: bool,
 ) -> ThreadPage {
     let is_last = !view.part.has_more;
-    let command = format!("systole log {id}");
+    let range = match (is_last, view.from) {
+        (true, 0..=1) => String::new(),
+        (true, from) => format!(" -n {}", (view.seq + 1).saturating_sub(from)),
+        (false, from) => format!(" --from {from}"),
+    };
+    let command = format!("systole log {id}{range}");
     let mut frame = asked.frame(PageTab::Threads, id.as_str()).with_command(command);
     if is_last {
         frame = frame.live();

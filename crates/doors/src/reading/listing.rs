@@ -1,4 +1,4 @@
-//! Lists over all threads that a client may see: the threads themselves, everything that waits, and what was decided.
+//! Lists over all threads that a client may see: the threads themselves, and what was decided.
 
 use std::sync::Arc;
 
@@ -16,14 +16,11 @@ use crate::log_view::LogMoment;
 use crate::request_refusals::unfit_address;
 use systole_core::types::ids::ThreadId;
 use systole_core::types::person::PersonRequestId;
-use systole_core::types::ports::LogFault;
 use systole_organism::workflow_steps;
 use systole_queries::decisions::{self, DecisionList, DecisionPeriod};
 use systole_queries::pauses::ThreadPause;
-use systole_queries::posts::DueCalls;
 use systole_queries::roll::{self, RollPage, ThreadEntry};
 use systole_queries::runs::WorkflowRuns;
-use systole_queries::why::{self, ThreadWaits, wait_json};
 
 /// Threads of one page, if no number is given, and at most.
 const THREADS: usize = 100;
@@ -67,31 +64,6 @@ pub(crate) async fn threads(
             "threads": threads,
             "next": next.as_ref().map(ThreadId::as_str),
         })))
-    })
-    .await
-}
-
-/// Everything that waits, as `systole why` lists it.
-pub(crate) async fn all_waits(
-    State(state): State<Arc<HttpState>>,
-    Extension(Caller(client)): Extension<Caller>,
-    query: RawFields,
-) -> Response {
-    answer(&state, &client, query, &[], |moment, _| {
-        let (reader, whole) = (&*moment.reader, moment.read_state()?);
-        let posts = DueCalls::at(&whole, moment.now);
-        let runs = WorkflowRuns::new(reader, &whole, &workflow_steps::describe_step);
-        let standings = whole.waiting().into_iter().map(|thread| {
-            let mut standing = ThreadWaits::of(reader, &whole, &posts, thread)?;
-            standing.name_goals(&runs)?;
-            Ok::<ThreadWaits, LogFault>(standing)
-        });
-        let standings: Vec<ThreadWaits> = standings.collect::<Result<_, _>>()?;
-        let waits: Vec<Value> =
-            why::waits(&standings, moment.now).iter().map(|wait| wait_json(wait, moment.now)).collect();
-        let paused = whole.all_paused(reader)?;
-        let paused = paused.as_ref().map(ThreadPause::as_json);
-        Ok(ReadValue(json!({"running": whole.running, "paused": paused, "waits": waits})))
     })
     .await
 }

@@ -11,21 +11,28 @@ use axum::routing::{MethodRouter, get};
 
 use super::answers::{ReadValue, answer, thread_of};
 use super::query::RawFields;
+use super::records::no_record;
 use super::refusals::{ReadFault, ReadRefusal, ReadResult};
 use super::searching::{found_in, search_fault};
 use crate::http_state::{Caller, HttpState};
 use crate::log_view::LogMoment;
 use crate::request_refusals::unfit_address;
+use systole_core::types::codes::Code;
 use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::LogReader;
 use systole_core::types::refusal::Refusal;
 use systole_core::types::time::Millis;
 use systole_log::search::LogQuery;
+use systole_organism::workflow_steps;
+use systole_queries::picture::ReadSteps;
+use systole_queries::prompts::PromptFault;
 use systole_queries::query::{
     ArgumentMistake, QueryAnswer, QueryFault, QueryMoment, QueryRoute, QueryRow, join_choices,
 };
 use systole_queries::questions::QUERIES;
+use systole_queries::runs::ReadStep;
 use systole_queries::search::SearchHit;
+use systole_queries::whole::LogState;
 
 /// The path and the service of every route of a question.
 pub(crate) fn routes() -> impl Iterator<Item = (&'static str, MethodRouter<Arc<HttpState>>)> {
@@ -67,9 +74,30 @@ pub(crate) fn ask(
         QueryFault::Search(fault) => search_fault(fault),
         QueryFault::Mistake(mistake) => ReadFault::Refused(refuse_mistake(&mistake)),
         QueryFault::Unfound(_) => ReadRefusal::unknown_thread().into(),
+        QueryFault::NoRecord { thread, seq, last } => no_record(&thread, seq, last).into(),
+        QueryFault::NoPrompt { thread, seq } => {
+            let words = format!("thread {thread} has no call to a model up to record {seq}");
+            ReadRefusal::missing(words, "another thread, or a later record; only agents call a model").into()
+        }
+        QueryFault::Prompt(why) => refuse_prompt(why),
         QueryFault::NeedsRead(what) => ReadRefusal::needs_read(what).into(),
         QueryFault::Refused(refusal) => ReadRefusal::from(*refusal).into(),
     })
+}
+
+/// Why a prompt is not shown.
+fn refuse_prompt(why: PromptFault) -> ReadFault {
+    match why {
+        PromptFault::Log(fault) => ReadFault::Log(fault),
+        erased @ PromptFault::Erased(_) => {
+            ReadRefusal::missing(erased.to_string(), "another record; what was erased cannot be read again")
+                .into()
+        }
+        other => {
+            let refusal = Refusal::new(Code::DamagedThread, other.to_string());
+            ReadRefusal::from(refusal.fixed_by("systole doctor, where the log is")).into()
+        }
+    }
 }
 
 /// The refusal of a wrong value.
@@ -99,6 +127,18 @@ impl QueryMoment for LogMoment {
 
     fn now(&self) -> Millis {
         self.now
+    }
+
+    fn state(&self) -> Result<Arc<LogState>, QueryFault> {
+        Ok(self.whole()?)
+    }
+
+    fn steps(&self) -> ReadStep<'static> {
+        &workflow_steps::said
+    }
+
+    fn declared(&self) -> ReadSteps<'static> {
+        &workflow_steps::declared_steps
     }
 
     fn sees_all(&self) -> bool {

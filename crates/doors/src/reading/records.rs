@@ -89,18 +89,21 @@ pub(crate) async fn record_bytes(
 }
 
 /// The record of that number, or the thread's last one without a number.
-pub(crate) fn of_number(moment: &LogMoment, id: &ThreadId, seq: Option<u64>) -> ReadResult<PlacedRecord> {
+pub(super) fn of_number(moment: &LogMoment, id: &ThreadId, seq: Option<u64>) -> ReadResult<PlacedRecord> {
     let Some(last) = causes::last(&*moment.reader, id)? else {
         return Err(ReadRefusal::unknown_thread().into());
     };
     let Some(seq) = seq else { return Ok(last) };
     match causes::at(&*moment.reader, id, seq)? {
         Some(placed) if seq > 0 => Ok(placed),
-        _ => {
-            let words = format!("thread {id} has no record {seq}; its last is {}", last.1.header.seq);
-            Err(ReadRefusal::missing(words, format!("GET /v1/threads/{id}/records")).into())
-        }
+        _ => Err(no_record(id, seq, last.1.header.seq).into()),
     }
+}
+
+/// The refusal of a number that no record of a thread has.
+pub(super) fn no_record(id: &ThreadId, seq: u64, last: u64) -> ReadRefusal {
+    let words = format!("thread {id} has no record {seq}; its last is {last}");
+    ReadRefusal::missing(words, format!("GET /v1/threads/{id}/records"))
 }
 
 fn numbered(moment: &LogMoment, thread: &str, seq: &str) -> ReadResult<PlacedRecord> {

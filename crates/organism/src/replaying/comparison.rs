@@ -3,11 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use systole_agent::chain::{self, ParsedLink};
 use systole_core::types::codes::Code;
 use systole_core::types::ids::{Digest, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader, Position};
 use systole_core::types::record::Record;
+use systole_kit::prompt_link::{self, ParsedLink};
 
 use super::equality::{
     PlaceIndex, RecordParts, RecordPlace, is_reworded, place_records, prompt_of, refuses_payload,
@@ -273,13 +273,7 @@ fn compare_prompts(
 
 /// The text of a prompt, without its marks.
 fn read_prompt(reader: &dyn LogReader, hash: &str) -> Result<String, LogFault> {
-    let before = |text: &str| match chain::read_link(text) {
-        Some(ParsedLink::Segment { before, .. } | ParsedLink::Prompt { before, .. }) => {
-            Some(before.to_owned())
-        }
-        Some(ParsedLink::Base { .. }) | None => None,
-    };
-    let links = match prompts::links(reader, hash, before) {
+    let links = match prompts::links(reader, hash) {
         Ok(links) => links,
         Err(PromptFault::Log(fault)) => return Err(fault),
         // A prompt that is gone is a difference that names itself.
@@ -290,7 +284,7 @@ fn read_prompt(reader: &dyn LogReader, hash: &str) -> Result<String, LogFault> {
             ));
         }
     };
-    let texts = links.iter().map(|text| match chain::read_link(text) {
+    let texts = links.iter().map(|text| match prompt_link::read(text) {
         Some(ParsedLink::Segment { messages, .. }) => messages.to_owned(),
         Some(ParsedLink::Prompt { header, .. }) => header.to_owned(),
         Some(ParsedLink::Base { system, tools }) => [system, tools].join("\n"),

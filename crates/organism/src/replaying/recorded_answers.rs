@@ -1,6 +1,5 @@
 //! The answers of models in one attempt, and the marks of calls, from the journal and the stored prompts.
 
-use systole_agent::chain::{self, ParsedLink};
 use systole_agent::recorded::{self, NextRequest};
 use systole_core::pump::view;
 use systole_core::types::fast_maps::FastMap;
@@ -8,6 +7,7 @@ use systole_core::types::ids::{CallPath, Digest, ThreadId};
 use systole_core::types::ports::{CallMark, LogFault, LogReader};
 use systole_core::types::record::{JournalEffect, RecordCode};
 use systole_kit::journal::{EarlierEntry, JournalEntry, ModelCallOutcome};
+use systole_kit::prompt_link::{self, ParsedLink};
 
 use super::history::{AttemptHistory, SaidBefore};
 use super::journal_model::RecordedAnswer;
@@ -99,7 +99,7 @@ pub(super) fn read_marks(
 
 /// The mark in a stored prompt: `<core-` and eight digits begin the header of its turn.
 fn mark_of(prompt: &[u8]) -> Option<CallMark> {
-    let ParsedLink::Prompt { header, .. } = chain::read_link(str::from_utf8(prompt).ok()?)? else {
+    let ParsedLink::Prompt { header, .. } = prompt_link::read_link(str::from_utf8(prompt).ok()?)? else {
         return None;
     };
     let digits = header.strip_prefix("<core-")?.get(..8)?;

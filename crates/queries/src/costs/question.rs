@@ -10,8 +10,8 @@ use systole_kit::journal::{EarlierEntry, JournalEntry};
 use super::{CostRow, CostRows, joined, read};
 use crate::arguments;
 use crate::query::{
-    ArgumentForm, ArgumentMistake, FreeText, PartyName, Query, QueryFault, QueryMoment, QueryPage,
-    QueryRoute, QueryScope, ThreadName, TimePoint,
+    ArgumentForm, ArgumentMistake, FreeText, PageLayout, PartyName, Query, QueryFault, QueryMoment,
+    QueryPage, QueryRoute, QueryScope, ThreadName, TimePoint,
 };
 use systole_core::types::ids::{CallPath, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader};
@@ -67,7 +67,7 @@ impl ArgumentForm for CostGroup {
 arguments! {
     /// Which requests count, and how they are grouped.
     pub struct CostArguments {
-        thread: ThreadName => "Its id, its beginning, or @last, which is the default",
+        thread as OnlySubject: ThreadName => "Its id, its beginning, or @last, which is the default",
         since: TimePoint => "All requests that began since then: 7d, 14:30, 2026-10-01",
         until: TimePoint => "All requests that began before then",
         agent: PartyName => "All requests of this agent",
@@ -150,12 +150,12 @@ impl Query for CostQuery {
         QueryRoute { path: "/v1/threads/{thread}/cost", fields: &[] },
         QueryRoute { path: "/v1/cost", fields: &["since", "until", "agent", "model", "client", "by"] },
     ];
-    const PAGE: QueryPage = QueryPage {
+    const PAGE: Option<QueryPage> = Some(QueryPage {
         path: "/cost",
         title: "Cost",
-        form: "Period and groups",
+        layout: PageLayout::Form("Period and groups"),
         without_requests: Some("requests to models are left out, and so are their costs and prompts"),
-    };
+    });
     type Arguments = CostArguments;
     type Answer = CostAnswer;
 

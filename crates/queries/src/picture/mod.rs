@@ -10,5 +10,5 @@ mod reading;
 mod rows;
 
 pub use drawing::{draw, row_words};
-pub use reading::{Look, Pictured, read};
+pub use reading::{Look, Pictured, ReadSteps, read};
 pub use rows::{DeclaredStep, PartCount, RunKind, RunPicture, StepKind, StepRow, StepState};

@@ -31,6 +31,9 @@ const OUTPUT: usize = 200;
 /// What is started beside a step, before its name.
 const BESIDE: [&str; 4] = ["commit:", "assess:", "verdict:", "ask:"];
 
+/// Reads the steps that a section declares.
+pub type ReadSteps<'a> = &'a dyn Fn(&ListenerSection) -> Option<Vec<DeclaredStep>>;
+
 /// What a picture is read from.
 pub struct Look<'a> {
     /// The log.
@@ -40,7 +43,7 @@ pub struct Look<'a> {
     /// Its runs.
     pub runs: &'a WorkflowRuns<'a>,
     /// Reads the steps that a section declares.
-    pub declared: &'a dyn Fn(&ListenerSection) -> Option<Vec<DeclaredStep>>,
+    pub declared: ReadSteps<'a>,
 }
 
 /// What there is to show of a thread.

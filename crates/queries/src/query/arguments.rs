@@ -13,12 +13,44 @@ pub struct QueryField {
     pub name: &'static str,
     /// What it does, on one line.
     pub about: &'static str,
-    /// What its value is, in the help.
+    /// What its value is, in the help; empty if it takes none.
     pub metavar: &'static str,
     /// The words that it takes, if it takes only some. The first counts if none is typed.
     pub choices: &'static [&'static str],
-    /// Whether it names what is asked about, in place of all other fields.
-    pub is_subject: bool,
+    /// Where a command takes it.
+    pub place: FieldPlace,
+}
+
+/// Where a command takes a field. A route and a page take each by its name.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FieldPlace {
+    /// As an option.
+    Option,
+    /// By its place: what is asked about. If nothing is typed, it is the newest thread.
+    Subject,
+    /// The same, in place of all other fields.
+    OnlySubject,
+    /// By its place, if not everything is asked about.
+    FreeSubject,
+    /// As an option beside a free subject.
+    WithSubject,
+    /// Behind the subject, after `@`.
+    BehindSubject,
+}
+
+impl FieldPlace {
+    /// The declared place, or that of the form.
+    pub const fn given(declared: &[FieldPlace], of_form: FieldPlace) -> FieldPlace {
+        match declared {
+            [place, ..] => *place,
+            [] => of_form,
+        }
+    }
+
+    /// Whether the field names what is asked about.
+    pub fn is_subject(self) -> bool {
+        matches!(self, FieldPlace::Subject | FieldPlace::OnlySubject | FieldPlace::FreeSubject)
+    }
 }
 
 /// The form of a field: its one reader.
@@ -29,8 +61,8 @@ pub trait ArgumentForm {
     const METAVAR: &'static str;
     /// The words that it takes, if it takes only some.
     const CHOICES: &'static [&'static str] = &[];
-    /// Whether it names what is asked about.
-    const IS_SUBJECT: bool = false;
+    /// Where a command takes it.
+    const PLACE: FieldPlace = FieldPlace::Option;
 
     /// Reads the value of a field.
     fn read(field: &'static str, typed: &str, moment: &dyn QueryMoment) -> Result<Self::Value, QueryFault>;
@@ -45,10 +77,13 @@ pub trait QueryArguments: Sized {
     fn read(typed: &dyn Fn(&str) -> Option<String>, moment: &dyn QueryMoment) -> Result<Self, QueryFault>;
 }
 
-/// Declares the fields of a question: a struct with an optional value for each, and its rows for the faces.
+/// Declares the fields of a question: a struct with an optional value for each, and its rows for the faces. A field may
+/// have another place than its form, as `thread as OnlySubject: ThreadName`.
 #[macro_export]
 macro_rules! arguments {
-    ($(#[$doc:meta])* pub struct $name:ident { $($field:ident: $form:ty => $about:literal,)* }) => {
+    ($(#[$doc:meta])* pub struct $name:ident {
+        $($field:ident $(as $place:ident)?: $form:ty => $about:literal,)*
+    }) => {
         $(#[$doc])*
         #[derive(Clone, Debug, Default)]
         pub struct $name {
@@ -62,7 +97,10 @@ macro_rules! arguments {
                     about: $about,
                     metavar: <$form as $crate::query::ArgumentForm>::METAVAR,
                     choices: <$form as $crate::query::ArgumentForm>::CHOICES,
-                    is_subject: <$form as $crate::query::ArgumentForm>::IS_SUBJECT,
+                    place: $crate::query::FieldPlace::given(
+                        &[$($crate::query::FieldPlace::$place)?],
+                        <$form as $crate::query::ArgumentForm>::PLACE,
+                    ),
                 },)*
             ];
 
@@ -131,15 +169,58 @@ impl ArgumentForm for FreeText {
     }
 }
 
-/// A thread, which is asked about in place of the whole log.
+/// A thread. It is always asked about, if no other place is declared.
 pub enum ThreadName {}
 
 impl ArgumentForm for ThreadName {
     type Value = ThreadId;
     const METAVAR: &'static str = "THREAD";
-    const IS_SUBJECT: bool = true;
+    const PLACE: FieldPlace = FieldPlace::Subject;
 
     fn read(_: &'static str, typed: &str, moment: &dyn QueryMoment) -> Result<ThreadId, QueryFault> {
         moment.thread(typed)
+    }
+}
+
+/// A field without a value.
+pub enum Flag {}
+
+impl ArgumentForm for Flag {
+    type Value = ();
+    const METAVAR: &'static str = "";
+
+    fn read(_: &'static str, _: &str, _: &dyn QueryMoment) -> Result<(), QueryFault> {
+        Ok(())
+    }
+}
+
+/// The number of a record of that thread.
+pub enum RecordNumber {}
+
+impl ArgumentForm for RecordNumber {
+    type Value = u64;
+    const METAVAR: &'static str = "N";
+    const PLACE: FieldPlace = FieldPlace::BehindSubject;
+
+    fn read(field: &'static str, typed: &str, _: &dyn QueryMoment) -> Result<u64, QueryFault> {
+        let number = typed.parse().ok().filter(|_| typed.bytes().all(|byte| byte.is_ascii_digit()));
+        number.ok_or_else(|| {
+            let words = "this is not a whole number".to_owned();
+            ArgumentMistake::Unfit { field, value: typed.to_owned(), words, examples: &[] }.into()
+        })
+    }
+}
+
+crate::arguments! {
+    /// A thread, as of one of its records.
+    pub struct RecordArguments {
+        thread: ThreadName => "Its id, its beginning, or @last; with @N behind it as of record N",
+        seq: RecordNumber => "As of this record",
+    }
+}
+
+impl RecordArguments {
+    fn check(&self) -> Result<(), ArgumentMistake> {
+        Ok(())
     }
 }

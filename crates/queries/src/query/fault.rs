@@ -1,11 +1,13 @@
 //! Why a question has no answer.
 
+use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::LogFault;
 use systole_core::types::refusal::Refusal;
 use systole_core::types::time::Millis;
 use systole_log::search::SearchFault;
 
 use crate::finding::NotFound;
+use crate::prompts::PromptFault;
 
 /// Why a question has no answer. Each face words it for its reader.
 #[derive(Debug)]
@@ -18,6 +20,24 @@ pub enum QueryFault {
     Mistake(ArgumentMistake),
     /// The thread was not found.
     Unfound(NotFound),
+    /// The thread has no such record.
+    NoRecord {
+        /// The thread.
+        thread: ThreadId,
+        /// The number that was asked for.
+        seq: u64,
+        /// The number of its last record.
+        last: u64,
+    },
+    /// The thread has no call to a model up to that record.
+    NoPrompt {
+        /// The thread.
+        thread: ThreadId,
+        /// The record.
+        seq: u64,
+    },
+    /// A prompt cannot be shown.
+    Prompt(PromptFault),
     /// The answer is about all threads, for clients with the role `read`.
     NeedsRead(&'static str),
     /// The face refuses it.

@@ -7,18 +7,29 @@
 mod arguments;
 mod fault;
 
-pub use arguments::{ArgumentForm, FreeText, PartyName, QueryArguments, QueryField, ThreadName, TimePoint};
+pub use arguments::{
+    ArgumentForm, FieldPlace, Flag, FreeText, PartyName, QueryArguments, QueryField, RecordArguments,
+    RecordNumber, ThreadName, TimePoint,
+};
 pub use fault::{ArgumentMistake, QueryFault, join_choices};
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::Value;
-use systole_core::types::ids::ThreadId;
+use systole_core::types::ids::{Digest, ThreadId};
 use systole_core::types::ports::LogReader;
 use systole_core::types::time::Millis;
 use systole_log::search::LogQuery;
 use systole_show::blocks::Block;
 
+use crate::causes::{self, PlacedRecord};
+use crate::finding::NotFound;
+use crate::picture::ReadSteps;
+use crate::runs::ReadStep;
 use crate::search::SearchHit;
+use crate::whole::LogState;
 
 /// A question.
 pub trait Query {
@@ -31,14 +42,18 @@ pub trait Query {
     /// Its routes.
     const ROUTES: &'static [QueryRoute];
     /// Its page.
-    const PAGE: QueryPage;
+    const PAGE: Option<QueryPage>;
+    /// The faces that it does not have, each with the reason.
+    const LACKS: &'static [(QueryFace, &'static str)] = &[];
     /// What may be typed.
     type Arguments: QueryArguments;
     /// What it answers.
     type Answer: Serialize;
 
     /// What of the log an answer needs.
-    fn scope(asked: &Self::Arguments) -> QueryScope;
+    fn scope(_asked: &Self::Arguments) -> QueryScope {
+        QueryScope::Own
+    }
     /// Reads the answer.
     fn read(moment: &dyn QueryMoment, asked: &Self::Arguments) -> Result<Self::Answer, QueryFault>;
     /// The answer for people.
@@ -53,6 +68,17 @@ pub enum QueryScope {
     WholeLog(&'static str),
 }
 
+/// A face of a question.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum QueryFace {
+    /// Its command.
+    Command,
+    /// Its routes.
+    Route,
+    /// Its page.
+    Page,
+}
+
 /// A route of a question: its path, and the fields that it takes. A field in braces is a part of the path.
 #[derive(Debug)]
 pub struct QueryRoute {
@@ -62,17 +88,28 @@ pub struct QueryRoute {
     pub fields: &'static [&'static str],
 }
 
-/// The page of a question. It takes the fields of the route of the same name.
+/// The page of a question. It takes all fields but the subject, which may be a part of its path.
 #[derive(Debug)]
 pub struct QueryPage {
-    /// Its path, as `/cost`.
+    /// Its path, as `/cost` or `/t/{thread}/todo`.
     pub path: &'static str,
-    /// Its title.
+    /// Its title; below a thread, what it shows of the thread.
     pub title: &'static str,
-    /// What its form sets.
-    pub form: &'static str,
+    /// How it is drawn.
+    pub layout: PageLayout,
     /// What the page says for an export without requests to models, if the answer is made of them.
     pub without_requests: Option<&'static str>,
+}
+
+/// How a page is drawn.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PageLayout {
+    /// The blocks alone.
+    Blocks,
+    /// A form of its fields, which sets this, and the blocks.
+    Form(&'static str),
+    /// A template of its own, among the pages of the console.
+    Template,
 }
 
 /// The moment that is read, as one of the faces gives it: the log cut to a client and a position.
@@ -81,12 +118,66 @@ pub trait QueryMoment {
     fn log(&self) -> &dyn LogReader;
     /// The moment that counts as now.
     fn now(&self) -> Millis;
+    /// The state of the log.
+    fn state(&self) -> Result<Arc<LogState>, QueryFault>;
+    /// Reads the steps of a workflow from its section.
+    fn steps(&self) -> ReadStep<'static>;
+    /// Reads all steps of a workflow from its section.
+    fn declared(&self) -> ReadSteps<'static>;
+    /// The command that starts the organism, if none runs and the present is shown.
+    fn start(&self) -> Option<&str> {
+        None
+    }
+    /// What keeps the log from being written as it should. A door tells it with its status.
+    fn alarms(&self) -> Option<Vec<Value>> {
+        None
+    }
+    /// What a person is told beside an answer: alarms, and which of these listeners has no worker.
+    fn list_notes(&self, _awaited: &BTreeSet<&str>) -> Vec<String> {
+        Vec::new()
+    }
+    /// That no organism runs on the log, if so.
+    fn still_note(&self) -> Option<String> {
+        None
+    }
+    /// What adds other forms of a payload to an answer for programs. Routes have none.
+    fn forms(&self) -> Option<&dyn PayloadForms> {
+        None
+    }
     /// Whether the client may see the threads of others.
     fn sees_all(&self) -> bool;
     /// The thread that was typed.
     fn thread(&self, typed: &str) -> Result<ThreadId, QueryFault>;
     /// Passes on the messages that fit, newest first, until `take` has enough.
     fn newest(&self, query: &LogQuery, take: &mut dyn FnMut(SearchHit) -> bool) -> Result<(), QueryFault>;
+}
+
+/// Adds other forms of a payload to an answer for programs.
+pub trait PayloadForms {
+    /// Adds its JSON form and its text beside the payload that a value has under that name.
+    fn add_beside(&self, reader: &dyn LogReader, config: Option<Digest>, name: &str, value: &mut Value);
+}
+
+/// An answer that was drawn when it was read.
+#[derive(Serialize)]
+pub struct DrawnAnswer {
+    /// The answer for programs.
+    #[serde(flatten)]
+    pub value: Value,
+    /// The answer for people.
+    #[serde(skip)]
+    pub lines: Vec<String>,
+    /// What they are told beside it.
+    #[serde(skip)]
+    pub notes: Vec<String>,
+}
+
+impl DrawnAnswer {
+    /// The answer for people.
+    pub fn blocks(&self) -> Vec<Block> {
+        let notes = self.notes.iter().cloned().map(Block::Note);
+        [Block::Lines(self.lines.clone())].into_iter().chain(notes).collect()
+    }
 }
 
 /// What a question answered.
@@ -112,7 +203,9 @@ pub struct QueryRow {
     /// Its routes.
     pub routes: &'static [QueryRoute],
     /// Its page.
-    pub page: QueryPage,
+    pub page: Option<QueryPage>,
+    /// The faces that it does not have, each with the reason.
+    pub lacks: &'static [(QueryFace, &'static str)],
     /// What may be typed.
     pub fields: &'static [QueryField],
     /// Answers what was typed at a moment.
@@ -127,6 +220,7 @@ pub const fn row<Q: Query>() -> QueryRow {
         examples: Q::EXAMPLES,
         routes: Q::ROUTES,
         page: Q::PAGE,
+        lacks: Q::LACKS,
         fields: Q::Arguments::FIELDS,
         ask: answer::<Q>,
     }
@@ -148,10 +242,30 @@ fn answer<Q: Query>(
     Ok(QueryAnswer { value, blocks: Q::blocks(&answer) })
 }
 
+/// The record of that number of a thread; without a number its last.
+pub fn find_record(
+    moment: &dyn QueryMoment,
+    thread: Option<&ThreadId>,
+    seq: Option<u64>,
+) -> Result<PlacedRecord, QueryFault> {
+    let thread = thread.ok_or(QueryFault::Unfound(NotFound::Unnamed))?;
+    let last = causes::last(moment.log(), thread)?.ok_or(QueryFault::Unfound(NotFound::Empty))?;
+    let Some(seq) = seq else { return Ok(last) };
+    match causes::at(moment.log(), thread, seq)? {
+        Some(placed) if seq > 0 => Ok(placed),
+        _ => Err(QueryFault::NoRecord { thread: thread.clone(), seq, last: last.1.header.seq }),
+    }
+}
+
 impl QueryRow {
-    /// The field that names what is asked about, in place of all other fields.
+    /// Whether it has that face.
+    pub fn has(&self, face: QueryFace) -> bool {
+        self.lacks.iter().all(|(lacked, _)| *lacked != face)
+    }
+
+    /// The field that names what is asked about.
     pub fn subject(&self) -> Option<&'static QueryField> {
-        self.fields.iter().find(|field| field.is_subject)
+        self.fields.iter().find(|field| field.place.is_subject())
     }
 
     /// A field by its name.
@@ -161,6 +275,6 @@ impl QueryRow {
 
     /// The fields of its page, in the order of the question.
     pub fn page_fields(&self) -> impl Iterator<Item = &'static QueryField> {
-        self.fields.iter().filter(|field| !field.is_subject)
+        self.fields.iter().filter(|field| !field.place.is_subject())
     }
 }

@@ -1,9 +1,9 @@
 //! Counts what an agent reads and stores to prepare a turn: only what came after the previous turn, or everything
 //! once if it remembers nothing.
 
-use systole_agent::chain::{self, ParsedLink};
 use systole_agent::spec::{AgentSpec, Dialect};
 use systole_kit::ask::{MessageSpot, ModelWords, ViewEntry, ViewedMessage};
+use systole_kit::prompt_link::{self, ParsedLink};
 
 use crate::stage::{AgentStage, found, helper, items};
 
@@ -32,7 +32,7 @@ fn since(stage: &AgentStage) -> (usize, Vec<String>) {
 
 /// The messages of a segment.
 fn messages(link: &str) -> &str {
-    match chain::read_link(link) {
+    match prompt_link::read_link(link) {
         Some(ParsedLink::Segment { messages, .. }) => messages,
         other => panic!("{other:?} is no segment"),
     }
@@ -61,7 +61,7 @@ async fn b2_preparing_a_turn_reads_only_the_records_since_the_last_turn() {
         // The delivery contained the new data. Nothing else was read, and the new data was stored once.
         assert_eq!((views, put.len()), (0, 2), "turn {}", turn + 1);
         tells_only(messages(&put[0]), turn);
-        assert!(matches!(chain::read_link(&put[1]), Some(ParsedLink::Prompt { .. })), "{}", put[1]);
+        assert!(matches!(prompt_link::read_link(&put[1]), Some(ParsedLink::Prompt { .. })), "{}", put[1]);
     }
 }
 

@@ -4,7 +4,6 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use sha2::{Digest as _, Sha256};
-use systole_agent::chain::{self, ParsedLink};
 use systole_agent::model::script::{Script, ScriptedModel};
 use systole_agent::model::{HttpLimits, Model, Models, SystemRandom};
 use systole_agent::{Agent, spec};
@@ -13,6 +12,7 @@ use systole_kit::ask::{MessageSpot, PumpQuestion, StoredBlob, ViewEntry, ViewedM
 use systole_kit::envelope::{Delivered, EnvelopeStamp};
 use systole_kit::journal::{JournalEntry, ModelCallOutcome};
 use systole_kit::line::{Line, LineRequest, NotTaken, PendingAnswer, Remark};
+use systole_kit::prompt_link::{self, ParsedLink};
 use systole_kit::reply::ReplyContent;
 use systole_kit::told::PumpAnswer;
 use systole_kit::{DocumentLimits, Payload, QName, namespaces};
@@ -259,13 +259,13 @@ impl AgentStage {
         });
         let text = |hash: &str| heard.documents.get(hash).expect("every link is put down").as_str();
         let Some(ParsedLink::Prompt { mut before, header }) =
-            chain::read_link(text(&started.expect("a model was asked")))
+            prompt_link::read_link(text(&started.expect("a model was asked")))
         else {
             panic!("the journal names no prompt")
         };
         let mut segments = Vec::new();
         loop {
-            match chain::read_link(text(before)) {
+            match prompt_link::read_link(text(before)) {
                 Some(ParsedLink::Segment { before: earlier, messages }) => {
                     segments.insert(0, messages.to_owned());
                     before = earlier;
