@@ -3,7 +3,7 @@
 //! Names, values and words come in; lines for a terminal go out. A page draws the same parts in its own form. Nothing
 //! here knows what was asked.
 
-use systole_kit::writer::visible;
+use systole_kit::writer::make_visible;
 
 use crate::columns::{cut, plain, wrapped};
 
@@ -127,14 +127,17 @@ impl Block {
 
 impl LabelledFact {
     fn visible_line(&self) -> Option<String> {
-        (!self.line.is_empty()).then(|| visible(&self.line).into_owned())
+        (!self.line.is_empty()).then(|| make_visible(&self.line).into_owned())
     }
 }
 
 impl LongText {
     fn lines(&self) -> Vec<String> {
-        let title = visible(&format!("--- {}", self.title)).into_owned();
-        [String::new(), title].into_iter().chain(visible(&self.text).lines().map(str::to_owned)).collect()
+        let title = make_visible(&format!("--- {}", self.title)).into_owned();
+        [String::new(), title]
+            .into_iter()
+            .chain(make_visible(&self.text).lines().map(str::to_owned))
+            .collect()
     }
 }
 

@@ -40,7 +40,7 @@ impl StoredLink {
     }
 }
 
-fn hex(bytes: &[u8]) -> String {
+fn as_hex(bytes: &[u8]) -> String {
     let digit = |half: u8| char::from_digit(u32::from(half), 16).unwrap_or('0');
     bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
