@@ -14,7 +14,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::{Value, json};
-use systole_mcp::adapter::filled_form;
+use systole_mcp::adapter::fill_form;
 
 use super::exit::CommandExit;
 use super::forms::{Forms, model_of_payload, tool_words};
@@ -228,7 +228,7 @@ fn made_of(place: &Place, id: PersonRequestId, fields: &[String]) -> Result<(Vec
         screen.say("  try: systole approve, which lists what waits");
         return Err(exit);
     };
-    let bytes = match filled_form(payload.as_bytes(), fields) {
+    let bytes = match fill_form(payload.as_bytes(), fields) {
         Some(Ok(filled)) => filled.bytes().to_vec(),
         Some(Err(words)) => return Err(screen.fail(CommandExit::Payload, words)),
         None => {

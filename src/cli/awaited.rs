@@ -94,7 +94,7 @@ pub(super) fn draw_picture(reader: &dyn LogReader, thread: &str) -> Option<RunPi
     let read = |source: &[u8]| config::read_source(source, Path::new(".")).map_err(|why| why.to_string());
     let whole = LogState::look(reader, &read, Some(std::process::id())).ok()?;
     let (tree, standing) = tree::standing(reader, &whole, &id, WallClock.now()).ok()??;
-    match workflow_steps::picture_of(reader, &whole, &tree, &standing).ok()? {
+    match workflow_steps::draw_picture(reader, &whole, &tree, &standing).ok()? {
         Pictured::Run(run) => Some(*run),
         Pictured::Nothing | Pictured::Unread(_) => None,
     }

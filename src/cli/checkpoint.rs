@@ -20,7 +20,7 @@ use super::{here, hindered};
 use systole_export::verdict::GatheredLog;
 use systole_log::{notes, sqlite};
 use systole_organism::prompt_view;
-use systole_organism::proving::{CheckpointSender, SENDING, SendResult, SigningFault, last_of, notes_of};
+use systole_organism::proving::{CheckpointSender, SENDING, SendResult, SigningFault, find_last, find_notes};
 use systole_system::signing_key;
 use systole_witness::WitnessPlace;
 
@@ -124,9 +124,9 @@ impl SignCheckpoint {
         }
         let key = signing_key::read_key(&key_file)
             .map_err(|fault| hindered::report_fault(screen, CommandExit::Usage, &fault))?;
-        let file = notes_of(&log);
+        let file = find_notes(&log);
         let keys = [std::slice::from_ref(key.verifier()), &logs].concat();
-        let before = last_of(read_notes(screen, &file)?, &keys);
+        let before = find_last(read_notes(screen, &file)?, &keys);
         let sizes: BTreeSet<u64> = before.iter().map(|before| before.checkpoint().size()).collect();
         let (summary, gathered) = GatheredLog::with_end(&log, &sizes, &[], prompt_view::READING)
             .map_err(|fault| here::log_fault(screen, &fault))?;

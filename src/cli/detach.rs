@@ -51,7 +51,7 @@ async fn start_detached(screen: Screen, place: &Place) -> Result<CommandExit, Co
     if let Some(pid) = sqlite::find_holder(&log).map_err(|fault| here::log_fault(screen, &fault))? {
         return Err(here::log_fault(screen, &LogFault::InUse { path: log.display().to_string(), pid }));
     }
-    let [output, before] = RunFile::output_paths(&log);
+    let [output, before] = RunFile::list_outputs(&log);
     let file = create_output(&output, &before)
         .map_err(|error| hindered::report_unwritten(screen, &output, "the output of the organism", &error))?;
     let mut child = spawn_child(file)

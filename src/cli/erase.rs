@@ -75,7 +75,7 @@ impl EraseCommand {
         }
         let is_copy = matches!(sqlite::read_followed(&log), Ok(Some(_)));
         let outputs =
-            RunFile::output_paths(&log).into_iter().filter(|file| file.exists()).collect::<Vec<_>>();
+            RunFile::list_outputs(&log).into_iter().filter(|file| file.exists()).collect::<Vec<_>>();
         let plan = match is_copy {
             true => self.in_nats(screen, &log)?,
             false => {

@@ -260,7 +260,7 @@ pub(super) fn log_fault(screen: Screen, fault: &LogFault) -> CommandExit {
         return exit;
     }
     if let LogFault::InUse { path, pid } = fault
-        && RunFile::of_holder(Path::new(path)).is_some_and(|run| run.drain_ms.is_some())
+        && RunFile::find_holder(Path::new(path)).is_some_and(|run| run.drain_ms.is_some())
     {
         let who = format!("process {pid} runs on {path}, stops, and waits for what is out");
         let exit = screen.fail(CommandExit::Unavailable, who);

@@ -24,7 +24,7 @@ use systole_organism::at_rest;
 use systole_organism::front::OrganismHandle;
 use systole_organism::keyring::Keyring;
 use systole_organism::resting_verdict::RestingVerdict;
-use systole_organism::runfile::{Credential, RunFile, random_hex};
+use systole_organism::runfile::{Credential, RunFile, draw_hex};
 use systole_show::columns::plain;
 use systole_show::layout::{TextTone, paint};
 
@@ -100,16 +100,16 @@ impl OpenLog {
         let mut signals = Signals::of_server(screen)?;
         let random = |error| hindered::report_missing(screen, "random bytes for the address", &error);
         let credential = Credential::draw().map_err(random)?;
-        let client = at_rest::reading_client().map_err(|fault| here::log_fault(screen, &fault))?;
+        let client = at_rest::name_client().map_err(|fault| here::log_fault(screen, &fault))?;
         let bound = http::bind_address(FREE).await.map_err(|fault| {
             let exit = screen.fail(CommandExit::Unavailable, fault);
             screen.say("  try: the same again; systole doctor says what is wrong with this machine");
             exit
         })?;
         let verdict = front.at_rest().map(|verdict| verdict.words.clone()).unwrap_or_default();
-        let door = HttpDoor::open(bound, front, Keyring::of_client(client, credential.clone()));
+        let door = HttpDoor::open(bound, front, Keyring::from_client(client, credential.clone()));
         let address = format!("http://{}/#{}", console::find_reachable(door.address()), credential.secret());
-        let redirect = std::env::temp_dir().join(format!("systole-{}.html", random_hex().map_err(random)?));
+        let redirect = std::env::temp_dir().join(format!("systole-{}.html", draw_hex().map_err(random)?));
         let opened = if self.no_browser { None } else { console::open_browser(screen, &redirect, &address) };
         if screen.json {
             screen.value(&json!({"address": address, "opened": opened.is_some(), "verdict": verdict}));

@@ -102,8 +102,8 @@ impl Place {
         if !self.settings.is_empty() {
             return None;
         }
-        let alone = || config::log_alone(self.file()).filter(|log| RunFile::of_holder(log).is_some());
-        RunFile::log_beside(self.file()).or_else(alone)
+        let alone = || config::log_alone(self.file()).filter(|log| RunFile::find_holder(log).is_some());
+        RunFile::find_log(self.file()).or_else(alone)
     }
 
     /// The settings on the command line.

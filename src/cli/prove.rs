@@ -22,7 +22,7 @@ use systole_core::types::ports::{LogReader, Position};
 use systole_export::verdict::{GatheredLog, ProvedEntry};
 use systole_log::{notes, sqlite};
 use systole_organism::prompt_view;
-use systole_organism::proving::notes_of;
+use systole_organism::proving::find_notes;
 
 /// Writes one record with the proof that it is in the log.
 ///
@@ -60,7 +60,7 @@ impl ProveCommand {
     fn try_run(&self, screen: Screen) -> Result<CommandExit, CommandExit> {
         let log = looking::log_there(screen, &self.place, None)?;
         let policy = self.policy.as_deref().map(|path| read_policy(screen, path)).transpose()?;
-        let file = notes_of(&log);
+        let file = find_notes(&log);
         let found = notes::read_notes(&file)
             .map_err(|fault| hindered::report_fault(screen, CommandExit::Unavailable, &fault))?;
         let checkpoints: Vec<SignedCheckpoint> =

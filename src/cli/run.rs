@@ -279,7 +279,8 @@ fn say_started(screen: Screen, organism: &Organism, address: SocketAddr, log: &P
 
 /// The credentials that open the door. A client without one is reported before anything starts.
 fn build_keyring(screen: Screen, file: &OrganismFile, operator: Credential) -> Result<Keyring, CommandExit> {
-    let keyring = Keyring::of_operator(operator).with_clients(&file.tokens, |name| std::env::var(name).ok());
+    let keyring =
+        Keyring::from_operator(operator).with_clients(&file.tokens, |name| std::env::var(name).ok());
     keyring.map_err(|refused| {
         screen.say_drawn(refused.to_string().trim_end());
         CommandExit::Configuration

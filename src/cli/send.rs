@@ -27,7 +27,7 @@ use systole_core::types::limits;
 use systole_doors::api_types::{ApiReceipt, ApiRecord, ApiRefusal, ProgressReport};
 use systole_doors::client::{DoorClient, DoorClientFault, OutgoingMessage};
 use systole_doors::ending::{CallResult, find_ending};
-use systole_organism::runfile::{RunFile, random_hex};
+use systole_organism::runfile::{RunFile, draw_hex};
 use systole_system::system;
 use tail::LiveTail;
 use way::ParcelWay;
@@ -210,7 +210,7 @@ pub(super) fn read_document(screen: Screen, file: Option<&Path>) -> Result<Vec<u
 }
 
 pub(super) fn draw_key() -> Result<Key, String> {
-    let hex = random_hex()
+    let hex = draw_hex()
         .map_err(|error| format!("the random bytes of a key: {}", system::describe_error(&error)))?;
     Key::parse(&hex).map_err(|malformed: MalformedId| malformed.to_string())
 }

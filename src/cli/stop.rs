@@ -81,7 +81,7 @@ impl StopCommand {
             screen.say("an organism can be stopped without that file: name its log with --log PATH");
         })?;
         let Some(pid) = find_holder(screen, &log)? else { return Ok(nothing_runs(screen, &log)) };
-        let run = RunFile::of_holder(&log).filter(|run| run.pid == pid);
+        let run = RunFile::find_holder(&log).filter(|run| run.pid == pid);
         let name = name_of(screen, &log, pid, run.as_ref())?;
         let drains = self.drain.filter(|_| run.is_some());
         // Afterwards there is none left to ask.

@@ -53,7 +53,7 @@ impl Tree {
         let Some((tree, standing)) = found else {
             return Err(screen.fail(CommandExit::Usage, format!("thread {} has no record", id.as_str())));
         };
-        let pictured = workflow_steps::picture_of(reader, &whole, &tree, &standing);
+        let pictured = workflow_steps::draw_picture(reader, &whole, &tree, &standing);
         let pictured = pictured.map_err(|fault| looking.fault(&fault))?;
         if screen.json {
             let mut drawn = tree::standing_json(&tree, &standing, now);

@@ -27,7 +27,7 @@ use systole_core::types::limits;
 use systole_core::types::ports::Position;
 use systole_core::types::refusal::Refusal;
 use systole_organism::front::{ClientMessage, OrganismHandle};
-use systole_organism::runfile::random_hex;
+use systole_organism::runfile::draw_hex;
 use systole_organism::waiting::SenderReply;
 
 /// How long a client may take to send a body: enough for a mebibyte over a slow line, but no seat is
@@ -133,7 +133,7 @@ fn read_wait_header(headers: &HeaderMap) -> Result<Option<Duration>, Box<Refusal
 pub(super) fn key_of(chosen: Option<String>) -> Result<Key, String> {
     let chosen = match chosen {
         Some(chosen) => chosen,
-        None => random_hex().map_err(|error| error.to_string())?,
+        None => draw_hex().map_err(|error| error.to_string())?,
     };
     Key::parse(&chosen).map_err(|malformed| malformed.to_string())
 }

@@ -84,7 +84,7 @@ fn check_variables(file: &OrganismFile, read: impl Fn(&str) -> Option<String>) -
     let problem =
         |words: String, fix: &str| Finding::problem("environment", words, fix, CommandExit::Configuration);
     let keyring =
-        Keyring::of_operator(Credential::from_token(String::new())).with_clients(&file.tokens, &read);
+        Keyring::from_operator(Credential::from_token(String::new())).with_clients(&file.tokens, &read);
     let refused = keyring.err().map(|refused| refused.0).unwrap_or_default();
     set += file.tokens.len().saturating_sub(refused.len());
     found.extend(refused.into_iter().map(|one| problem(one.message, one.fix.as_deref().unwrap_or_default())));

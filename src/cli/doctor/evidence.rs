@@ -11,7 +11,7 @@ use systole_core::types::ports::LogFault;
 use systole_export::kinship;
 use systole_log::sqlite;
 use systole_organism::prompt_view;
-use systole_organism::running::orphans_of;
+use systole_organism::running::list_orphans;
 
 /// Most misfits to name.
 const NAMED: usize = 10;
@@ -73,7 +73,7 @@ pub(super) fn check_kinship(log: &Path) -> Vec<Finding> {
 
 /// Open calls that the organism file no longer serves. An unreadable log is reported elsewhere.
 pub(super) fn find_orphans(log: &Path, composition: &Composition) -> Vec<Finding> {
-    let found = sqlite::open_reading(log).ok().and_then(|reader| orphans_of(&reader, composition).ok());
+    let found = sqlite::open_reading(log).ok().and_then(|reader| list_orphans(&reader, composition).ok());
     found.iter().flatten().map(|orphan| Finding::note("open work", orphan.words(), orphan.fix())).collect()
 }
 

@@ -198,7 +198,7 @@ fn run_file(log: &Path) -> Option<Finding> {
     if !path.exists() {
         return None;
     }
-    Some(match RunFile::of_holder(log) {
+    Some(match RunFile::find_holder(log) {
         Some(run) if run.drain_ms.is_some() => {
             Finding::fine("run file", format!("process {} stops, and waits for what is out", run.pid))
         }

@@ -23,7 +23,7 @@ use systole_doors::mcp_client::McpClient;
 use systole_log::sqlite;
 use systole_organism::keyring::Keyring;
 use systole_organism::pump_loop::StopWait;
-use systole_organism::runfile::{Credential, PostedRunFile, RunFile, random_hex};
+use systole_organism::runfile::{Credential, PostedRunFile, RunFile, draw_hex};
 use systole_organism::running::Organism;
 
 /// How often to look for a door, and the pause between looks.
@@ -39,7 +39,7 @@ pub(super) fn run_serve(place: &Place, client: Option<&Name>) -> CommandExit {
 async fn try_run(screen: Screen, place: &Place, client: Option<&Name>) -> Result<CommandExit, CommandExit> {
     let mut signals = Signals::of_server(screen)?;
     let log = place.log(screen)?;
-    let session = random_hex()
+    let session = draw_hex()
         .map_err(|error| hindered::report_missing(screen, "the random bytes of a session", &error))?;
     let source = match client {
         Some(name) => Some(source_of(screen, &place.organism(screen)?, name)?),
@@ -162,7 +162,7 @@ impl ServedOrganism {
         let machine = |what| move |error: std::io::Error| hindered::report_missing(screen, what, &error);
         let file = place.organism(screen)?;
         let operator = Credential::draw().map_err(machine("the random bytes of a credential"))?;
-        let keyring = Keyring::of_operator(operator.clone());
+        let keyring = Keyring::from_operator(operator.clone());
         let keyring = keyring.with_clients(sources, |name| std::env::var(name).ok()).map_err(|refused| {
             screen.say_drawn(refused.to_string().trim_end());
             CommandExit::Configuration

@@ -124,7 +124,7 @@ fn read_history(path: &Path) -> Result<ExportHistory, ExportFailure> {
         })?;
     }
     log.leave_out(&found.walked.holes);
-    let system = SystemEvents::of_export(starts).map_err(ExportDamage::without_place)?;
+    let system = SystemEvents::from_export(starts).map_err(ExportDamage::without_place)?;
     let lacks = match found.walked.holes.first() {
         Some(ExportHole { thread, seq, why, .. }) => {
             let is_erased = *why == Some(HoleReason::Erased);
@@ -224,7 +224,7 @@ fn read_statement(
 ) -> Result<ExportStatement, ExportFailure> {
     let keys: Vec<_> = policy.iter().flat_map(|policy| policy.logs()).map(|log| &log.key).collect();
     let bytes = archive.read_whole("statement.json")?;
-    if let Some(form) = statement::newer_form(&bytes) {
+    if let Some(form) = statement::find_newer_form(&bytes) {
         return Err(ExportFailure::Newer(form));
     }
     let statement = statement::read_statement(&bytes, &keys).map_err(ExportDamage::without_place)?;

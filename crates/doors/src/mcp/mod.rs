@@ -37,7 +37,7 @@ use open_calls::CallName;
 use revision::{McpRevision, TASKS};
 use rpc::{RpcFault, RpcMessage, RpcParams};
 use systole_core::types::ids::Name;
-use systole_organism::runfile::random_hex;
+use systole_organism::runfile::draw_hex;
 
 /// The header with the session of a client. It only tells apart requests with the same id.
 const SESSION: &str = "mcp-session-id";
@@ -192,7 +192,7 @@ impl McpRequest {
         });
         let session = match &self.session {
             Some(session) => session.clone(),
-            None => random_hex().map_err(|error| RpcFault::refuse_unavailable(error.to_string()))?,
+            None => draw_hex().map_err(|error| RpcFault::refuse_unavailable(error.to_string()))?,
         };
         Ok(([(SESSION, session)], Json(rpc::build_result(&self.id, &result))).into_response())
     }

@@ -239,7 +239,7 @@ fn workflows(frame: &Frame, composition: &Composition, running: &RunningSteps) -
     let link = |id: &ThreadId| (id.to_string(), frame.to(&format!("/t/{}", encoded(id.as_str()))));
     let view = |(name, section): (&Name, &ListenerSection)| WorkflowView {
         name: name.to_string(),
-        steps: workflow_steps::sentences_of(section)
+        steps: workflow_steps::list_sentences(section)
             .into_iter()
             .map(|(depth, id, text)| {
                 let threads = running.get(&(name.clone(), id)).map(Vec::as_slice).unwrap_or_default();

@@ -26,7 +26,7 @@ use systole_export::verdict::{
 };
 use systole_log::notes;
 use systole_organism::prompt_view;
-use systole_organism::proving::notes_of;
+use systole_organism::proving::find_notes;
 use systole_organism::resting_verdict::RestingVerdict;
 use systole_show::columns::plain;
 use systole_system::system::FileFault;
@@ -123,7 +123,7 @@ fn unread(fault: &FileFault) {
 /// How far the log is proved by the newest checkpoint beside it.
 pub(super) fn standing(moment: &LogMoment, log: &Path) -> Result<ProofStanding, LogFault> {
     let reader = &*moment.reader;
-    let beside = notes_of(log);
+    let beside = find_notes(log);
     let found = notes::read_newest(&beside).unwrap_or_else(|fault| {
         unread(&fault);
         Vec::new()
@@ -162,7 +162,7 @@ fn file_name(file: &Path) -> String {
 }
 
 fn read(moment: &LogMoment, log: &Path, verifies: bool) -> ReadResult<ProofView> {
-    let beside = notes_of(log);
+    let beside = find_notes(log);
     let found = notes::read_notes(&beside).map_err(|fault| {
         unread(&fault);
         let refusal = Refusal::new(Code::IngressUnavailable, "the checkpoints beside the log cannot be read");

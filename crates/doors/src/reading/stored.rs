@@ -18,7 +18,7 @@ use crate::log_view::LogMoment;
 use crate::request_refusals::unfit_address;
 use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::{FoldRow, LogFault, LogOpening, Position};
-use systole_export::record_line::{ExportedRecord, hex_of};
+use systole_export::record_line::{ExportedRecord, write_hex};
 use systole_queries::causes::PlacedRecord;
 use systole_queries::log_reads::working_threads;
 
@@ -44,7 +44,7 @@ pub(crate) async fn log_opening(
         let row = |row: FoldRow| ApiThreadRow {
             thread: row.thread.to_string(),
             seq: row.seq,
-            state: hex_of(&row.bytes),
+            state: write_hex(&row.bytes),
         };
         Ok(Json(ApiLogOpening { last: last.0, rows: rows.into_iter().map(row).collect() }))
     })

@@ -90,7 +90,7 @@ pub(crate) async fn thread_tree(
         let (id, whole) = (thread_of(moment, &thread)?, moment.read_state()?);
         let found = tree::standing(&*moment.reader, &whole, &id, moment.now)?;
         let Some((tree, standing)) = found else { return Err(ReadRefusal::unknown_thread().into()) };
-        let pictured = workflow_steps::picture_of(&*moment.reader, &whole, &tree, &standing)?;
+        let pictured = workflow_steps::draw_picture(&*moment.reader, &whole, &tree, &standing)?;
         let mut drawn = tree::standing_json(&tree, &standing, moment.now);
         tree::with_picture(&mut drawn, pictured.as_json());
         Ok(ReadValue(drawn))

@@ -110,7 +110,7 @@ pub(super) fn list_inputs(
     let mut cues = Vec::with_capacity(2 * tree.records.len());
     for (at, (position, record)) in tree.records.iter().enumerate() {
         let moment = RecordedMoment { position: *position, time: record.header.time };
-        let input = history.inputs.get(&at).and_then(|input| input_of(tree, at, record, input));
+        let input = history.inputs.get(&at).and_then(|input| build_input(tree, at, record, input));
         cues.extend(input.map(|what| ReplayInput { at: moment, what }));
         let sent = history.deliveries.get(position).cloned();
         cues.push(ReplayInput { at: moment, what: CueKind::Tick { sent } });
@@ -135,7 +135,7 @@ fn build_pause(by: Name, thread: Option<ThreadId>, halts: bool, note: Option<Str
     ClientOrder::Pause(PauseOrder { ticket: NO_TICKET, by, thread, halts, note })
 }
 
-fn input_of(tree: &RecordedTree, at: usize, record: &Record, input: &OutsideInput) -> Option<CueKind> {
+fn build_input(tree: &RecordedTree, at: usize, record: &Record, input: &OutsideInput) -> Option<CueKind> {
     let h = &record.header;
     let (thread, ticket) = (h.thread.clone(), NO_TICKET);
     Some(match input {

@@ -172,7 +172,7 @@ impl<'a> ReplayDriver<'a> {
         Ok(())
     }
 
-    fn current_run(&mut self) -> Result<&mut PumpRun, CannotReplay> {
+    fn find_run(&mut self) -> Result<&mut PumpRun, CannotReplay> {
         self.run.as_mut().ok_or_else(|| CannotReplay::BrokeOff("the pump does not run".to_owned()))
     }
 
@@ -210,14 +210,14 @@ impl<'a> ReplayDriver<'a> {
     /// Ends the run of the pump, in order or as if it had been killed, and starts another one.
     fn restart_run(&mut self, config: Digest, was_drained: bool) -> Result<(), CannotReplay> {
         if was_drained {
-            let page = self.current_run()?.page.composition.clone();
+            let page = self.find_run()?.page.composition.clone();
             let is_here =
                 |name: &Name| page.find_listener(name).is_none_or(|one| !one.reach.is_over_broker());
             let here = self.out.iter().filter(|(_, out)| is_here(&out.lease.listener));
             for token in here.map(|(token, _)| token.clone()).collect::<Vec<_>>() {
-                self.current_run()?.engine.take_input(PumpInput::NotNow { token, words: String::new() });
+                self.find_run()?.engine.take_input(PumpInput::NotNow { token, words: String::new() });
             }
-            let engine = &mut self.current_run()?.engine;
+            let engine = &mut self.find_run()?.engine;
             engine.take_input(PumpInput::Stop);
             engine.take_input(PumpInput::Farewell);
             self.settle_run()?;
@@ -236,7 +236,7 @@ impl<'a> ReplayDriver<'a> {
             let mut moved = false;
             let at = self.at;
             let (mut log, mut made, mut own) = (self.log.clone(), 0, 0);
-            let run = self.current_run()?;
+            let run = self.find_run()?;
             while let Some(lookup) = run.engine.next_lookup() {
                 let found = answer_lookup(&log, &mut run.begun, lookup);
                 run.engine.take_input(PumpInput::Found(found));
@@ -264,7 +264,7 @@ impl<'a> ReplayDriver<'a> {
                 && live.hear_documents(&said)?
             {
                 self.goes_out = true;
-                self.current_run()?.engine.send_only(None);
+                self.find_run()?.engine.send_only(None);
             }
             for document in said {
                 moved = true;
@@ -288,7 +288,7 @@ impl<'a> ReplayDriver<'a> {
                 self.out.remove(&token);
                 self.ready.retain(|ready| ready.token != token);
                 self.real.program.iter_mut().for_each(|stand_in| stand_in.call_back(&token));
-                let run = self.current_run()?;
+                let run = self.find_run()?;
                 run.performance.stop_delivery(&token.0);
                 let (code, words) = (Code::CancelledThread, String::new());
                 run.engine.take_input(PumpInput::Gone { token, code, words });
@@ -300,7 +300,7 @@ impl<'a> ReplayDriver<'a> {
                     });
                 match current {
                     Some(stand_in) => stand_in.bring_answer(answer),
-                    None => self.current_run()?.performance.bring_answer(answer),
+                    None => self.find_run()?.performance.bring_answer(answer),
                 }
             }
             PumpOutput::Refused(refusal) => self.refused.push(refusal),
@@ -313,7 +313,7 @@ impl<'a> ReplayDriver<'a> {
     /// Takes a delivery: an agent or a workflow works on it, any other listener repeats what is recorded.
     fn take_delivery(&mut self, delivery: &Delivery) -> Result<(), CannotReplay> {
         let (lease, history) = (delivery.lease.clone(), self.history);
-        let performer = self.current_run()?.performers.get(&lease.listener).cloned();
+        let performer = self.find_run()?.performers.get(&lease.listener).cloned();
         let place = self.calls.find_turn(delivery, performer.is_some());
         let attempt = place.as_ref().and_then(|place| history.find_attempt(place, lease.id.attempt));
         let own = (lease.id.thread.clone(), lease.id.call.clone(), lease.id.turn);
@@ -341,7 +341,7 @@ impl<'a> ReplayDriver<'a> {
             if let Some(end) = attempt.and_then(|a| a.end.as_ref()) {
                 self.repeat_failure(&lease, end);
             }
-            self.current_run()?.performance.bring_delivery(&performer, asked);
+            self.find_run()?.performance.bring_delivery(&performer, asked);
             return Ok(());
         }
         match attempt {
@@ -450,7 +450,7 @@ impl<'a> ReplayDriver<'a> {
                 let nth = recorded.nth(out.journaled);
                 out.journaled += 1;
                 if let (Ok(own), Some((_, Some(then)))) = (entry, nth) {
-                    recorded_answers::measured_then(own, then, is_live);
+                    recorded_answers::copy_measures(own, then, is_live);
                 }
                 nth.map(|(at, _)| *at)
             }
@@ -517,7 +517,7 @@ impl<'a> ReplayDriver<'a> {
             ReadyKind::Said(document) => document,
         };
         let page = self.shelf.open_page(self.reader, lease.config)?;
-        let leases = self.current_run()?.leases.clone();
+        let leases = self.find_run()?.leases.clone();
         if matches!(document, ListenerDocument::Reply { .. }) {
             self.end_delivery(&token)?;
         }
@@ -545,12 +545,12 @@ impl<'a> ReplayDriver<'a> {
     fn end_delivery(&mut self, token: &LeaseToken) -> Result<(), CannotReplay> {
         self.out.remove(token);
         self.ready.retain(|ready| ready.token != *token);
-        self.current_run()?.performance.stop_delivery(&token.0);
+        self.find_run()?.performance.stop_delivery(&token.0);
         Ok(())
     }
 
     fn enter_input(&mut self, input: PumpInput) -> Result<(), CannotReplay> {
-        self.current_run()?.engine.take_input(input);
+        self.find_run()?.engine.take_input(input);
         self.settle_run()?;
         self.do_due()
     }
@@ -562,7 +562,7 @@ impl<'a> ReplayDriver<'a> {
         if is_last && !self.goes_out && self.made >= self.tree.records.len() {
             return Ok(());
         }
-        self.current_run()?.engine.run_tick();
+        self.find_run()?.engine.run_tick();
         self.settle_run()
     }
 }

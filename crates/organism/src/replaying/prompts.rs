@@ -8,7 +8,7 @@ use systole_core::types::ports::{LogFault, LogReader, Position};
 use systole_core::types::record::Record;
 
 use super::comparison::PromptFit;
-use super::equality::prompt_of;
+use super::equality::find_prompt;
 use super::real_parts::RealParts;
 use super::replay::{ReplayedTree, replay_tree};
 use super::shelf::{CannotReplay, ReplayConfigurations};
@@ -92,7 +92,7 @@ pub fn check_prompts(
 }
 
 fn read_recorded(position: Position, record: &Record) -> Option<(RecordedPrompt, &Record)> {
-    let (h, hash) = (&record.header, prompt_of(record)?);
+    let (h, hash) = (&record.header, find_prompt(record)?);
     let (thread, listener) = (h.thread.clone(), h.from.clone());
     Some((RecordedPrompt { position, thread, seq: h.seq, listener, turn: h.turn, hash }, record))
 }
@@ -104,7 +104,7 @@ fn judge_prompt(
     replayed: &ReplayedTree,
     (prompt, record): (RecordedPrompt, &Record),
 ) {
-    if let Some(why) = not_ours(reader, shelf, record.header.config, &prompt.listener) {
+    if let Some(why) = find_foreign_reason(reader, shelf, record.header.config, &prompt.listener) {
         return found.skip_prompt(prompt, why);
     }
     let fit = replayed.comparison.prompts.get(&prompt.position);
@@ -124,7 +124,7 @@ fn judge_prompt(
 }
 
 /// Why the prompts of this listener cannot be made at all.
-fn not_ours(
+fn find_foreign_reason(
     reader: &dyn LogReader,
     shelf: &mut ReplayConfigurations,
     config: Digest,

@@ -116,7 +116,7 @@ impl<'r> NpmInstaller<'r> {
             json!({"name": "mcp-server", "private": true, "dependencies": {request.name.as_str(): wanted}});
         new.write_file("package.json", &package.to_string())?;
         self.run(&["install", "--package-lock-only"], &request.name)?;
-        Ok(PackageLock::of_npm(request, &read_lock(&new.path.join("package-lock.json"))?)?)
+        Ok(PackageLock::from_npm(request, &read_lock(&new.path.join("package-lock.json"))?)?)
     }
 
     /// Installs what a lock names.

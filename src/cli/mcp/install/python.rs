@@ -133,7 +133,7 @@ impl<'r> PipInstaller<'r> {
         let words: Vec<&str> =
             ["--dry-run", "--ignore-installed", "--report=-", &wanted].into_iter().chain(with).collect();
         let report = self.run_pip(&words, &request.name)?;
-        Ok(PackageLock::of_pip(request, &report)?)
+        Ok(PackageLock::from_pip(request, &report)?)
     }
 
     /// Installs what a lock names.

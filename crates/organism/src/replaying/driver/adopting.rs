@@ -31,7 +31,7 @@ impl ReplayDriver<'_> {
             }
         }
         for (listener, (found, lost)) in expected {
-            self.current_run()?.engine.take_input(PumpInput::Adopted { listener, found, lost });
+            self.find_run()?.engine.take_input(PumpInput::Adopted { listener, found, lost });
         }
         Ok(())
     }

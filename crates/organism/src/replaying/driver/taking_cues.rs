@@ -16,14 +16,14 @@ impl ReplayDriver<'_> {
     /// Takes a cue: the clock moves, and an input enters if there is one.
     pub(super) fn take_input(&mut self, cue: ReplayInput) -> Result<(), CannotReplay> {
         self.move_to(cue.at);
-        let page = self.current_run()?.page.clone();
+        let page = self.find_run()?.page.clone();
         let input = match cue.what {
             CueKind::Tick { sent } => {
                 // If the delivery was out before, nothing is known about the next one.
                 let sent = sent.filter(|_| self.entered != cue.at.position);
                 let goes_out = self.goes_out;
                 if let Some(call) = sent {
-                    let engine = &mut self.current_run()?.engine;
+                    let engine = &mut self.find_run()?.engine;
                     engine.send_only((!goes_out).then(|| HashSet::from([call])));
                     engine.dispatch_ready();
                     self.settle_run()?;
@@ -34,7 +34,7 @@ impl ReplayDriver<'_> {
                     self.do_due()?;
                 }
                 if !self.goes_out {
-                    self.current_run()?.engine.send_only(Some(HashSet::new()));
+                    self.find_run()?.engine.send_only(Some(HashSet::new()));
                 }
                 return Ok(());
             }
@@ -62,7 +62,7 @@ impl ReplayDriver<'_> {
                 }
             }
             CueKind::Ruled(ruled) => {
-                let state = self.current_run()?.engine.state();
+                let state = self.find_run()?.engine.state();
                 let request =
                     state.find_thread(&ruled.thread).and_then(|one| one.person_request(&ruled.place));
                 let Some(request) = request.map(|request| request.id()) else { return Ok(()) };
