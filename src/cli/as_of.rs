@@ -4,7 +4,7 @@
 use clap::Args;
 
 use super::exit::CommandExit;
-use super::looking::{Looking, PastPosition, parted};
+use super::looking::{Looking, PastPosition, split_number};
 use super::place::Place;
 use systole_core::types::ids::ThreadId;
 
@@ -23,8 +23,8 @@ pub(super) struct AsOf {
 impl AsOf {
     /// The log, the selected thread, and its last record that counts.
     pub(super) fn open(&self) -> Result<(Looking, ThreadId, u64), CommandExit> {
-        let looking = Looking::anywhere_at(&self.place, self.past)?;
-        let (typed, seq) = parted(&self.thread);
+        let looking = Looking::open_anywhere_at(&self.place, self.past)?;
+        let (typed, seq) = split_number(&self.thread);
         let id = looking.find(typed)?;
         Ok((looking, id, seq.unwrap_or(u64::MAX)))
     }

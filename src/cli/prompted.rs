@@ -43,26 +43,26 @@ impl PromptCommand {
             return Err(exit);
         };
         if screen.json {
-            screen.value(&prompt_view::as_json(&id, &called, &links));
+            screen.show_value(&prompt_view::as_json(&id, &called, &links));
         } else {
-            heading(screen, &called);
+            print_heading(screen, &called);
             for PromptPart { title, text } in prompt_view::split_parts(&links) {
-                part(screen, &title, &text);
+                print_part(screen, &title, &text);
             }
         }
         Ok(CommandExit::Done)
     }
 }
 
-fn heading(screen: Screen, called: &JournaledCall) {
+fn print_heading(screen: Screen, called: &JournaledCall) {
     let turn = called.turn.map(|turn| format!("turn {turn}")).unwrap_or_default();
     let (seq, who) = (called.seq.to_string(), called.listener.as_str());
     screen.show(&format!("record {seq}   {who} asks {}   {turn}", called.model));
     screen.show(&format!("prompt {}", called.prompt));
 }
 
-fn part(screen: Screen, title: &str, text: &str) {
+fn print_part(screen: Screen, title: &str, text: &str) {
     screen.show("");
     screen.show(&format!("--- {title}"));
-    make_visible(text).lines().for_each(|line| screen.drawn(line));
+    make_visible(text).lines().for_each(|line| screen.show_drawn(line));
 }

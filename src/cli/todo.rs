@@ -30,11 +30,11 @@ impl Todo {
             return Err(screen.fail(CommandExit::Usage, format!("thread {} has no record", id.as_str())));
         };
         if screen.json {
-            screen.value(&todo::as_json(&id, seq, &lists));
+            screen.show_value(&todo::as_json(&id, seq, &lists));
         } else if lists.is_empty() {
             screen.say(format!("thread {} has no todo list", id.as_str()));
         } else {
-            todo::lines(&lists).iter().for_each(|line| screen.drawn(line));
+            todo::lines(&lists).iter().for_each(|line| screen.show_drawn(line));
         }
         Ok(CommandExit::Done)
     }

@@ -45,7 +45,7 @@ impl Tree {
     }
 
     fn show(&self) -> Result<CommandExit, CommandExit> {
-        let looking = Looking::anywhere_at(&self.place, self.past)?;
+        let looking = Looking::open_anywhere_at(&self.place, self.past)?;
         let (reader, screen, now) = (&*looking.view, looking.screen, looking.now);
         let id = looking.find(&self.thread)?;
         let whole = looking.whole()?;
@@ -59,7 +59,7 @@ impl Tree {
             let mut drawn = tree::standing_json(&tree, &standing, now);
             tree::with_picture(&mut drawn, pictured.as_json());
             with_payloads(&Forms::default(), reader, &id, &mut drawn);
-            screen.value(&drawn);
+            screen.show_value(&drawn);
             return Ok(CommandExit::Done);
         }
         let drawn = match (&pictured, self.all) {
@@ -71,7 +71,7 @@ impl Tree {
         if let Pictured::Unread(why) = &pictured {
             screen.say(format!("note: {why}"));
         }
-        drawn.iter().for_each(|line| screen.drawn(line));
+        drawn.iter().for_each(|line| screen.show_drawn(line));
         looking.say_if_still(standing.life == ThreadState::Working || !standing.timers.is_empty());
         Ok(CommandExit::Done)
     }
@@ -99,7 +99,7 @@ fn with_payloads(forms: &Forms, reader: &dyn LogReader, thread: &ThreadId, value
     };
     let config = record.header.config;
     fields.insert("payload".to_owned(), String::from_utf8_lossy(&record.body).into());
-    forms.beside(reader, Some(config), "payload", value);
+    forms.add_beside(reader, Some(config), "payload", value);
 }
 
 /// A thread with what it waits for, in lines.

@@ -40,7 +40,7 @@ impl Why {
     }
 
     fn tell(&self) -> Result<CommandExit, CommandExit> {
-        let looking = Looking::anywhere_at(&self.place, self.past)?;
+        let looking = Looking::open_anywhere_at(&self.place, self.past)?;
         let whole = looking.whole()?;
         let posts = DueCalls::at(&whole, looking.now);
         let (reader, screen) = (&*looking.view, looking.screen);
@@ -56,9 +56,9 @@ impl Why {
                 ThreadWaits::of(reader, &whole, &posts, &thread).map_err(|fault| looking.fault(&fault))?;
             standing.name_goals(&runs).map_err(|fault| looking.fault(&fault))?;
             if screen.json {
-                screen.value(&as_json(&standing, looking.running, looking.now));
+                screen.show_value(&as_json(&standing, looking.running, looking.now));
             } else {
-                report(&standing, &asker).iter().for_each(|line| screen.drawn(line));
+                report(&standing, &asker).iter().for_each(|line| screen.show_drawn(line));
                 looking.say_alarms(&looking.alarms());
                 say_who_is_missing(&looking, &[standing]);
             }
@@ -76,7 +76,7 @@ impl Why {
         if screen.json {
             let waits: Vec<Value> = waits.iter().map(|wait| wait_json(wait, looking.now)).collect();
             let paused = paused.as_ref().map(ThreadPause::as_json);
-            screen.value(&json!({
+            screen.show_value(&json!({
                 "running": looking.running, "paused": paused, "alarms": alarms, "waits": waits,
             }));
             return Ok(CommandExit::Done);
@@ -85,7 +85,7 @@ impl Why {
         if lines.iter().any(|line| width(line) > layout::columns()) {
             lines = why::broken(&waits, looking.now);
         }
-        lines.iter().for_each(|line| screen.drawn(line));
+        lines.iter().for_each(|line| screen.show_drawn(line));
         if waits.is_empty() && alarms.is_empty() {
             screen.say("nothing waits; systole ps lists the threads that rest or have ended");
         }

@@ -110,7 +110,7 @@ impl<'a> JudgedReplay<'a> {
             found.refused.is_some() || (is_refusal && found.one.is_none())
         };
         if let Some(found) = self.replayed.comparison.differences.iter().find(is_new) {
-            let words = format!("a message is refused now: {}", compared::headline(found));
+            let words = format!("a message is refused now: {}", compared::describe_difference(found));
             let came = found.other.as_ref().map(|side| side.text.clone()).unwrap_or_default();
             return Err(FailedTest::new(place, words).with_actual(came));
         }
@@ -140,9 +140,9 @@ impl<'a> JudgedReplay<'a> {
         match end_of(&self.records, &ApiRecord::from_record(*position, again)) {
             Some((came, _)) if discriminant(&came) == discriminant(&wanted) => Ok(()),
             Some((came, body)) => Err(FailedTest::new(place, format!("{call} ends in another way"))
-                .with_expected(in_words(&wanted))
-                .with_actual(format!("{}: {body}", in_words(&came)))),
-            None => Err(self.report_open(place, &call).with_expected(in_words(&wanted))),
+                .with_expected(describe_end(&wanted))
+                .with_actual(format!("{}: {body}", describe_end(&came)))),
+            None => Err(self.report_open(place, &call).with_expected(describe_end(&wanted))),
         }
     }
 
@@ -199,7 +199,7 @@ fn end_of(records: &[(Position, Record)], request: &ApiRecord) -> Option<(CallRe
     })
 }
 
-fn in_words(ended: &CallResult) -> String {
+fn describe_end(ended: &CallResult) -> String {
     match ended {
         CallResult::Answered => "an answer".to_owned(),
         CallResult::Partial => "a partial answer".to_owned(),

@@ -14,7 +14,7 @@ use super::asked::{PageRequest, rendered};
 use super::frame::{Frame, PageTab};
 use crate::log_view::LogMoment;
 use crate::reading::{ReadRefusal, ReadResult, whole_log_only};
-use crate::request_refusals::unfit_address;
+use crate::request_refusals::describe_unfit_address;
 use systole_core::types::codes::Code;
 use systole_core::types::ids::Digest;
 use systole_core::types::ports::{LogFault, Position};
@@ -86,7 +86,7 @@ pub(super) async fn proof(asked: PageRequest) -> Response {
 async fn shown(asked: &PageRequest) -> Result<Response, Refusal> {
     let verifies = asked.one_of("verify", &["now"])?.is_some();
     if verifies && asked.at.is_some() {
-        return Err(unfit_address("verify= and at=: a log is verified as it is, to its end"));
+        return Err(describe_unfit_address("verify= and at=: a log is verified as it is, to its end"));
     }
     let view = asked
         .look(&["verify"], move |moment, _| {
@@ -194,7 +194,7 @@ fn read(moment: &LogMoment, log: &Path, verifies: bool) -> ReadResult<ProofView>
     let verified = match verifies {
         true if last > RECORDS => {
             let words = format!("the log has {last} records, and a page verifies {RECORDS} at most");
-            return Err(ReadRefusal::from(unfit_address(words).fixed_by("systole verify")).into());
+            return Err(ReadRefusal::from(describe_unfit_address(words).fixed_by("systole verify")).into());
         }
         true => Some(verify(log, &sources, policy)?),
         false => None,

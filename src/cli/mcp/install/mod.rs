@@ -26,7 +26,7 @@ use folder::NewFolder;
 use npm::NpmInstaller;
 use python::PipInstaller;
 use step::StepRunner;
-pub(super) use step::net_address;
+pub(super) use step::read_net_address;
 
 /// Which packages are wanted.
 #[derive(Clone, Copy, PartialEq, Eq)]
