@@ -3,7 +3,7 @@
 
 mod adopting;
 mod stand_in_words;
-mod taking_cues;
+mod taking_inputs;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 use std::sync::Arc;
@@ -24,8 +24,9 @@ use systole_core::types::ports::{
 use systole_core::types::refusal::Refusal;
 use systole_kit::reply::{ListenerDocument, ReplyContent};
 
-use super::cues::ReplayInput;
+use super::configurations::{CannotReplay, ReplayConfigurations, ReplayPage};
 use super::history::{AttemptEnd, AttemptHistory, RecordedMoment, SaidBefore, TreeHistory, TurnPlace};
+use super::inputs::ReplayInput;
 use super::journal_model::JournalModel;
 use super::matching::RecordedCalls;
 use super::performers::{ReplayListener, ReplayWork, build_performers};
@@ -35,7 +36,6 @@ use super::real_parts::RealParts;
 use super::recorded_answers;
 use super::refused_again::{self, RefusedWord};
 use super::replies;
-use super::shelf::{CannotReplay, ReplayConfigurations, ReplayPage};
 use super::tree_records::RecordedTree;
 use super::unanswered::UnansweredDelivery;
 use systole_carriers::leases::LeaseTable;

@@ -8,10 +8,10 @@ use systole_core::types::ports::{LogFault, LogReader, Position};
 use systole_core::types::record::Record;
 
 use super::comparison::PromptFit;
+use super::configurations::{CannotReplay, ReplayConfigurations};
 use super::equality::find_prompt;
 use super::real_parts::RealParts;
 use super::replay::{ReplayedTree, replay_tree};
-use super::shelf::{CannotReplay, ReplayConfigurations};
 use super::tree_records::{RecordedTree, SystemEvents};
 
 /// A prompt of the journal.

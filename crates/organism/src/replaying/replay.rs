@@ -8,13 +8,13 @@ use systole_core::types::refusal::Refusal;
 use tokio::runtime::Builder;
 
 use super::comparison::{ComparedRun, ComparisonRules, RunComparison, compare_runs};
-use super::cues::list_inputs;
+use super::configurations::{CannotReplay, LiveFault, LiveFaultKind, ReplayConfigurations};
 use super::driver::ReplayDriver;
 use super::history::TreeHistory;
+use super::inputs::list_inputs;
 use super::ports::ReplayPorts;
 use super::real_parts::RealParts;
 use super::recorded_answers;
-use super::shelf::{CannotReplay, LiveFault, LiveFaultKind, ReplayConfigurations};
 use super::tree_records::{RecordedTree, SystemEvents};
 use super::unanswered::UnansweredDelivery;
 use systole_log::memory::MemoryLog;

@@ -7,9 +7,9 @@ use systole_core::types::ids::Name;
 use systole_core::types::ports::LeaseToken;
 
 use super::ReplayDriver;
+use crate::replaying::configurations::CannotReplay;
 use crate::replaying::history::AttemptEnd;
 use crate::replaying::ports::PumpOutput;
-use crate::replaying::shelf::CannotReplay;
 
 impl ReplayDriver<'_> {
     /// What workers on other machines had goes on, as far as it is recorded that it did.

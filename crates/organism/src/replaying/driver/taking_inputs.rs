@@ -7,10 +7,10 @@ use systole_core::pump::event::ClientOrder;
 use systole_core::rules::admit;
 
 use super::ReplayDriver;
-use crate::replaying::cues::{CueKind, ReplayInput};
+use crate::replaying::configurations::CannotReplay;
+use crate::replaying::inputs::{CueKind, ReplayInput};
 use crate::replaying::ready::ReadyInput;
 use crate::replaying::refused_again;
-use crate::replaying::shelf::CannotReplay;
 
 impl ReplayDriver<'_> {
     /// Takes a cue: the clock moves, and an input enters if there is one.
