@@ -148,14 +148,14 @@ impl ReplayCommand {
         let screen = looking.screen;
         let system =
             SystemEvents::read_events(&*looking.reader).map_err(|fault| report_damage(&looking, &fault))?;
-        let mut shelf = self.open_configurations(screen)?;
+        let mut configs = self.open_configurations(screen)?;
         let mut real = self.build_real_parts(screen)?;
         if self.since.is_some() || self.all {
-            return self.replay_many(&looking, &system, &mut shelf, &mut real);
+            return self.replay_many(&looking, &system, &mut configs, &mut real);
         }
         let root = looking.find(&self.thread)?.root_of();
         let tree = read_tree(&looking, &root)?;
-        match replay_tree(&*looking.reader, &tree, &system, &mut shelf, &mut real) {
+        match replay_tree(&*looking.reader, &tree, &system, &mut configs, &mut real) {
             Err(CannotReplay::Log(fault)) => Err(report_damage(&looking, &fault)),
             replayed => report_all(screen, &real, &[(root.to_string(), replayed)]),
         }
@@ -210,11 +210,11 @@ impl ReplayCommand {
     fn open_configurations(&self, screen: Screen) -> Result<ReplayConfigurations, CommandExit> {
         let edited = self.read_edited(screen)?;
         // The file as it is now is needed only for what a stored configuration leaves out.
-        let mut shelf = ReplayConfigurations::new(self.place.directory(), self.place.load().ok());
+        let mut configs = ReplayConfigurations::new(self.place.directory(), self.place.load().ok());
         if let Some(edited) = edited {
-            shelf.replace_all(edited).map_err(|why| screen.fail(CommandExit::Configuration, why))?;
+            configs.replace_all(edited).map_err(|why| screen.fail(CommandExit::Configuration, why))?;
         }
-        Ok(shelf)
+        Ok(configs)
     }
 
     /// Replays every thread that is meant, the oldest first.
@@ -222,7 +222,7 @@ impl ReplayCommand {
         &self,
         looking: &Looking,
         system: &SystemEvents,
-        shelf: &mut ReplayConfigurations,
+        configs: &mut ReplayConfigurations,
         real: &mut RealParts,
     ) -> Result<CommandExit, CommandExit> {
         let screen = looking.screen;
@@ -239,7 +239,7 @@ impl ReplayCommand {
             }
             selects_some = true;
             let tree = read_tree(looking, root)?;
-            match replay_tree(&*looking.reader, &tree, system, shelf, real) {
+            match replay_tree(&*looking.reader, &tree, system, configs, real) {
                 Err(CannotReplay::Log(fault)) => return Err(report_damage(looking, &fault)),
                 replayed => held.push((root.to_string(), replayed)),
             }
@@ -341,7 +341,7 @@ pub(super) type ReplayOutcome = Result<ReplayedTree, CannotReplay>;
 pub(super) fn replay_export(
     screen: Screen,
     path: &Path,
-    shelf: &mut ReplayConfigurations,
+    configs: &mut ReplayConfigurations,
     real: &mut RealParts,
 ) -> Result<Vec<(String, ReplayOutcome)>, CommandExit> {
     let history = exported::open_history(screen, path)?;
@@ -351,7 +351,7 @@ pub(super) fn replay_export(
     let mut all = Vec::new();
     for root in history.log.list_roots() {
         let replayed = match RecordedTree::read_tree(&history.log, &root) {
-            Ok(Some(tree)) => replay_tree(&history.log, &tree, &history.system, shelf, real),
+            Ok(Some(tree)) => replay_tree(&history.log, &tree, &history.system, configs, real),
             Ok(None) => Err(CannotReplay::BrokeOff("the thread has no records".to_owned())),
             Err(fault) => Err(CannotReplay::Log(fault)),
         };

@@ -36,10 +36,10 @@ impl ExportTest {
     pub(super) fn run(self, screen: Screen, tally: &mut TestTally) {
         let ExportTest { path, organism } = self;
         let begun = Instant::now();
-        let (under, shelf) = open_configurations(&path, organism);
-        let all = shelf.map_or_else(
+        let (under, configs) = open_configurations(&path, organism);
+        let all = configs.map_or_else(
             |why| Ok(vec![(path.display().to_string(), Err(why))]),
-            |mut shelf| replay::replay_export(screen, &path, &mut shelf, &mut RealParts::default()),
+            |mut configs| replay::replay_export(screen, &path, &mut configs, &mut RealParts::default()),
         );
         match all {
             Ok(all) => {
@@ -65,9 +65,9 @@ fn open_configurations(
     let Some((file, organism)) = organism else {
         return ("as it was configured".to_owned(), Ok(ReplayConfigurations::new(directory, None)));
     };
-    let mut shelf = ReplayConfigurations::new(directory, None);
-    let replaced = shelf.replace_all(organism);
-    (format!("under {}", file.display()), replaced.map(|()| shelf))
+    let mut configs = ReplayConfigurations::new(directory, None);
+    let replaced = configs.replace_all(organism);
+    (format!("under {}", file.display()), replaced.map(|()| configs))
 }
 
 /// The organism's file beside an export, or above it up to the current folder.

@@ -29,8 +29,8 @@ pub(super) fn judge_export(screen: Screen, test: &Rehearsal) -> Result<(), Box<F
     let Some(expected) = &test.export else { return Ok(()) };
     let place = &expected.place;
     let cannot = |why: CannotReplay| FailedTest::new_unrunnable(place, format!("cannot be replayed: {why}"));
-    let mut shelf = ReplayConfigurations::new(test.directory.clone(), None);
-    shelf.replace_all(test.organism.clone()).map_err(cannot)?;
+    let mut configs = ReplayConfigurations::new(test.directory.clone(), None);
+    configs.replace_all(test.organism.clone()).map_err(cannot)?;
     // What is wrong with the file was printed.
     let history = exported::open_history(screen, &expected.file).map_err(|exit| {
         Box::new(FailedTest { exit, ..*FailedTest::new(place, "the export cannot be used") })
@@ -42,7 +42,7 @@ pub(super) fn judge_export(screen: Screen, test: &Rehearsal) -> Result<(), Box<F
         let tree = RecordedTree::read_tree(&history.log, &root).map_err(|fault| cannot(fault.into()))?;
         let Some(tree) = tree else { continue };
         let replayed =
-            replay_tree(&history.log, &tree, &history.system, &mut shelf, &mut RealParts::default())
+            replay_tree(&history.log, &tree, &history.system, &mut configs, &mut RealParts::default())
                 .map_err(cannot)?;
         let made = JudgedReplay::from_trees(&tree, &replayed).map_err(cannot)?;
         made.judge_replay(expected).map_err(|mut failed| {

@@ -68,7 +68,7 @@ struct PumpRun {
 /// A replay at work.
 pub(super) struct ReplayDriver<'a> {
     reader: &'a dyn LogReader,
-    shelf: &'a mut ReplayConfigurations,
+    configs: &'a mut ReplayConfigurations,
     real: &'a mut RealParts,
     /// Whether more may go out than the record shows.
     goes_out: bool,
@@ -102,14 +102,14 @@ pub(super) struct ReplayDriver<'a> {
 impl<'a> ReplayDriver<'a> {
     pub(super) fn new(
         reader: &'a dyn LogReader,
-        (shelf, real): (&'a mut ReplayConfigurations, &'a mut RealParts),
+        (configs, real): (&'a mut ReplayConfigurations, &'a mut RealParts),
         (tree, history): (&'a RecordedTree, &'a TreeHistory),
         ports: ReplayPorts,
     ) -> ReplayDriver<'a> {
         ReplayDriver {
             reader,
-            goes_out: shelf.is_replaced(),
-            shelf,
+            goes_out: configs.is_replaced(),
+            configs,
             real,
             tree,
             history,
@@ -132,9 +132,13 @@ impl<'a> ReplayDriver<'a> {
         }
     }
 
-    /// Replays the cues, in their order, with everything that listeners say in between.
-    pub(super) fn play_inputs(&mut self, config: Digest, cues: Vec<ReplayInput>) -> Result<(), CannotReplay> {
-        let mut cues: VecDeque<ReplayInput> = cues.into();
+    /// Replays the inputs, in their order, with everything that listeners say in between.
+    pub(super) fn play_inputs(
+        &mut self,
+        config: Digest,
+        inputs: Vec<ReplayInput>,
+    ) -> Result<(), CannotReplay> {
+        let mut inputs: VecDeque<ReplayInput> = inputs.into();
         let most = self.tree.records.len().saturating_mul(INPUTS_PER_RECORD).saturating_add(INPUTS);
         self.start_run(config)?;
         for _ in 0..most {
@@ -146,15 +150,15 @@ impl<'a> ReplayDriver<'a> {
             let first =
                 first.min_by_key(|(_, one)| (one.at.map_or(Position(0), |at| at.position), one.number));
             let first = first.map(|(index, one)| (index, one.at.map_or(Position(0), |at| at.position)));
-            match (first, cues.front()) {
+            match (first, inputs.front()) {
                 (None, None) => return self.end_run(),
-                (Some((index, position)), cue) if cue.is_none_or(|cue| position <= cue.at.position) => {
+                (Some((index, position)), next) if next.is_none_or(|next| position <= next.at.position) => {
                     let ready = self.ready.swap_remove(index);
                     self.enter_ready(ready)?;
                 }
                 _ => {
-                    if let Some(cue) = cues.pop_front() {
-                        self.take_input(cue)?;
+                    if let Some(next) = inputs.pop_front() {
+                        self.take_input(next)?;
                     }
                 }
             }
@@ -180,11 +184,11 @@ impl<'a> ReplayDriver<'a> {
     /// other threads may have had all slots of a listener, the organism may have run for one order only, or it was
     /// killed before.
     fn start_run(&mut self, config: Digest) -> Result<(), CannotReplay> {
-        let page = self.shelf.open_page(self.reader, config)?;
+        let page = self.configs.open_page(self.reader, config)?;
         let mut recovered = wake::recover_log(&self.log, &NoObserver)?;
         let mut book = CompositionBook::open_at(page.composition.clone());
         for config in self.configs.clone() {
-            book.add(self.shelf.open_page(self.reader, config)?.composition);
+            book.add(self.configs.open_page(self.reader, config)?.composition);
         }
         recovered.state.book = book;
         let leases = Arc::new(LeaseTable::default());
@@ -326,7 +330,7 @@ impl<'a> ReplayDriver<'a> {
             }
         }
         if let Some(stand_in) = self.real.program.as_mut().filter(|one| *one.listener() == lease.listener) {
-            let page = self.shelf.open_page(self.reader, lease.config)?;
+            let page = self.configs.open_page(self.reader, lease.config)?;
             return stand_in.hand_delivery(delivery, &page.file.composition);
         }
         let is_beyond = attempt.is_none() && !self.goes_out;
@@ -385,7 +389,7 @@ impl<'a> ReplayDriver<'a> {
         }
         match &attempt.end {
             Some(AttemptEnd::Replied(at)) => {
-                let page = self.shelf.open_page(self.reader, lease.config)?;
+                let page = self.configs.open_page(self.reader, lease.config)?;
                 let (tree, history) = (self.tree, self.history);
                 match replies::rebuild_reply(self.reader, &page.composition, tree, history, place)? {
                     Ok(said) => {
@@ -516,7 +520,7 @@ impl<'a> ReplayDriver<'a> {
             }
             ReadyKind::Said(document) => document,
         };
-        let page = self.shelf.open_page(self.reader, lease.config)?;
+        let page = self.configs.open_page(self.reader, lease.config)?;
         let leases = self.find_run()?.leases.clone();
         if matches!(document, ListenerDocument::Reply { .. }) {
             self.end_delivery(&token)?;
@@ -526,7 +530,7 @@ impl<'a> ReplayDriver<'a> {
         let find = |token: &str| leases.find_lease(token);
         let input = match admit::listener_word(&lease.listener, &speech, &limits, find) {
             Ok((lease, word)) => {
-                let (page, schemas) = (&page.composition, &mut self.shelf.schemas);
+                let (page, schemas) = (&page.composition, &mut self.configs.schemas);
                 PumpInput::Judged(admit::judge_word(
                     page,
                     lease,

@@ -46,7 +46,7 @@ pub fn replay_tree(
     reader: &dyn LogReader,
     tree: &RecordedTree,
     system: &SystemEvents,
-    shelf: &mut ReplayConfigurations,
+    configs: &mut ReplayConfigurations,
     real: &mut RealParts,
 ) -> Result<ReplayedTree, CannotReplay> {
     let Some((first, record)) = tree.records.first() else {
@@ -62,8 +62,8 @@ pub fn replay_tree(
     let runtime = Builder::new_current_thread().enable_time().build();
     let runtime = runtime.map_err(|error| CannotReplay::BrokeOff(system::describe_error(&error)))?;
     let _entered = runtime.enter();
-    let is_replaced = shelf.is_replaced();
-    let mut driver = ReplayDriver::new(reader, (shelf, real), (tree, &history), ports);
+    let is_replaced = configs.is_replaced();
+    let mut driver = ReplayDriver::new(reader, (configs, real), (tree, &history), ports);
     let ended = match driver.play_inputs(record.header.config, list_inputs(tree, &history, system)) {
         Err(CannotReplay::Live(fault)) if fault.kind == LiveFaultKind::Ended => Some((driver.at, fault)),
         played => {
