@@ -129,7 +129,7 @@ pub(crate) fn through(case: &Case, calls: usize) -> Passed {
         .await;
         let bound = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
         let address = bound.local_addr().unwrap().to_string();
-        let keyring = Keyring::of_operator(Credential::from_token(TOKEN.to_owned()));
+        let keyring = Keyring::from_operator(Credential::from_token(TOKEN.to_owned()));
         let door = HttpDoor::open(bound, organism.handle().clone(), keyring);
         let pages = sized("PAGES", 64).to_string();
         let mut watchers = case.watchers.map(|what| {

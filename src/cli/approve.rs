@@ -14,10 +14,10 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::{Value, json};
-use systole_mcp::adapter::filled_form;
+use systole_mcp::adapter::fill_form;
 
 use super::exit::CommandExit;
-use super::forms::{Forms, model_of_payload, tool_words};
+use super::forms::{Forms, describe_tool, find_model};
 use super::looking::{Looking, PastPosition};
 use super::made;
 use super::place::Place;
@@ -117,7 +117,7 @@ impl BoundHashes {
         if let Ok(whole) = Digest::parse(typed) {
             return Ok(Some(whole));
         }
-        let looking = Looking::anywhere(place)?;
+        let looking = Looking::open_anywhere(place)?;
         let waiting = looking.requests()?;
         let found = waiting.into_iter().find(|one| one.id == id);
         match found {
@@ -127,7 +127,7 @@ impl BoundHashes {
                 Err(looking.screen.fail(CommandExit::Payload, words))
             }
             // The organism reports why nothing with that id can be decided.
-            None => Ok(Some(reading::no_hash())),
+            None => Ok(Some(reading::build_no_hash())),
         }
     }
 }
@@ -168,7 +168,7 @@ impl ApproveCommand {
         match (ids.as_slice(), &bound.hash) {
             ([], _) => list_waiting(&place, past),
             ([id], Some(_)) => {
-                let hash = bound.find_hash(&place, *id)?.unwrap_or_else(reading::no_hash);
+                let hash = bound.find_hash(&place, *id)?.unwrap_or_else(reading::build_no_hash);
                 rule_all(&place, vec![order(*id, hash)])
             }
             (_, Some(_)) => Err(screen.fail(CommandExit::Usage, "--hash is for one approval; name one id")),
@@ -198,7 +198,7 @@ impl AmendCommand {
         let AmendCommand { place, id, fields, file, bound, note } = self;
         let screen = place.screen();
         if !fields.is_empty() {
-            let (bytes, hash) = made_of(&place, id, &fields)?;
+            let (bytes, hash) = build_amended(&place, id, &fields)?;
             let hash = bound.find_hash(&place, id)?.or(Some(hash));
             return rule_all(&place, vec![build_amendment(id, hash, note, bytes)]);
         }
@@ -220,8 +220,12 @@ fn build_amendment(
 }
 
 /// The payload that fields make in place of a waiting one, with the hash of the waiting one.
-fn made_of(place: &Place, id: PersonRequestId, fields: &[String]) -> Result<(Vec<u8>, Digest), CommandExit> {
-    let looking = Looking::anywhere(place)?;
+fn build_amended(
+    place: &Place,
+    id: PersonRequestId,
+    fields: &[String],
+) -> Result<(Vec<u8>, Digest), CommandExit> {
+    let looking = Looking::open_anywhere(place)?;
     let screen = looking.screen;
     let waiting = looking.requests()?.into_iter().find(|one| one.id == id);
     let Some((one, (element, payload))) = waiting.as_ref().and_then(|one| Some((one, one.payload()?))) else {
@@ -229,11 +233,11 @@ fn made_of(place: &Place, id: PersonRequestId, fields: &[String]) -> Result<(Vec
         screen.say("  try: systole approve, which lists what waits");
         return Err(exit);
     };
-    let bytes = match filled_form(payload.as_bytes(), fields) {
+    let bytes = match fill_form(payload.as_bytes(), fields) {
         Some(Ok(filled)) => filled.bytes().to_vec(),
         Some(Err(words)) => return Err(screen.fail(CommandExit::Payload, words)),
         None => {
-            let model = model_of_payload(&*looking.view, one.config, payload.as_bytes());
+            let model = find_model(&*looking.view, one.config, payload.as_bytes());
             let words = || format!("the schema of {element} cannot be read: amend it with --file");
             let model = model.ok_or_else(|| screen.fail(CommandExit::Configuration, words()))?;
             made::build_payload(screen, &model, element, fields)?
@@ -255,7 +259,7 @@ fn rule_one(
 
 /// The waiting requests, from the log.
 fn list_waiting(place: &Place, past: PastPosition) -> Result<CommandExit, CommandExit> {
-    let looking = Looking::anywhere_at(place, past)?;
+    let looking = Looking::open_anywhere_at(place, past)?;
     let waiting = looking.requests()?;
     let screen = looking.screen;
     if screen.json {
@@ -272,12 +276,12 @@ fn list_waiting(place: &Place, past: PastPosition) -> Result<CommandExit, Comman
             value
         };
         let all: Vec<_> = waiting.iter().map(dressed).collect();
-        screen.value(&json!({"running": looking.running, "approvals": all}));
+        screen.show_value(&json!({"running": looking.running, "approvals": all}));
         return Ok(CommandExit::Done);
     }
     for one in &waiting {
-        let tool = tool_words(&*looking.view, one);
-        one.lines(looking.now, tool.as_deref(), true).iter().for_each(|line| screen.drawn(line));
+        let tool = describe_tool(&*looking.view, one);
+        one.lines(looking.now, tool.as_deref(), true).iter().for_each(|line| screen.show_drawn(line));
     }
     if waiting.is_empty() {
         screen.say("nothing waits for a person");

@@ -306,7 +306,7 @@ impl QuestionSender {
         let mut lines = read_lines();
         self.greet();
         loop {
-            self.screen.prompt();
+            self.screen.show_prompt();
             let line = tokio::select! {
                 line = lines.recv() => line,
                 exit = signals.next() => {

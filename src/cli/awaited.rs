@@ -42,7 +42,7 @@ pub(super) struct UpToAPerson {
 }
 
 /// Whether only a person can continue a thread, by the log: nothing in it is in progress.
-pub(super) fn waits_for_a_person(reader: &dyn LogReader, thread: &str) -> Option<UpToAPerson> {
+pub(super) fn find_wait_for_person(reader: &dyn LogReader, thread: &str) -> Option<UpToAPerson> {
     let id = ThreadId::parse(thread).ok()?;
     // The fold alone shows what waits for a person, regardless of the configurations.
     let unread = |_: &[u8]| Err(String::new());
@@ -71,7 +71,7 @@ pub(super) struct OpenWork {
 }
 
 /// Who works on a thread and below it, by the log.
-pub(super) fn at_work(reader: &dyn LogReader, thread: &str) -> Vec<OpenWork> {
+pub(super) fn list_at_work(reader: &dyn LogReader, thread: &str) -> Vec<OpenWork> {
     let mut left: Vec<ThreadId> = ThreadId::parse(thread).into_iter().collect();
     let (mut work, mut looked_at) = (Vec::new(), 0);
     while let Some(id) = left.pop().filter(|_| looked_at < THREADS) {
@@ -94,7 +94,7 @@ pub(super) fn draw_picture(reader: &dyn LogReader, thread: &str) -> Option<RunPi
     let read = |source: &[u8]| config::read_source(source, Path::new(".")).map_err(|why| why.to_string());
     let whole = LogState::look(reader, &read, Some(std::process::id())).ok()?;
     let (tree, standing) = tree::standing(reader, &whole, &id, WallClock.now()).ok()??;
-    match workflow_steps::picture_of(reader, &whole, &tree, &standing).ok()? {
+    match workflow_steps::draw_picture(reader, &whole, &tree, &standing).ok()? {
         Pictured::Run(run) => Some(*run),
         Pictured::Nothing | Pictured::Unread(_) => None,
     }

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::exit::CommandExit;
 use super::looking;
-use super::place::{Place, quoted};
+use super::place::{Place, quote_path};
 use super::screen::Screen;
 use super::{here, hindered};
 use systole_core::types::ports::{Clock as _, LogFault};
@@ -63,7 +63,7 @@ impl BackupCommand {
     }
 
     fn try_run(&self, screen: Screen) -> Result<CommandExit, CommandExit> {
-        let log = looking::log_there(screen, &self.place, self.named.as_deref())?;
+        let log = looking::find_log(screen, &self.place, self.named.as_deref())?;
         let to = self.choose_target(screen, &log)?;
         if let Ok(condition) = sqlite::read_condition(&log)
             && let Some(lost) = condition.lost
@@ -75,7 +75,7 @@ impl BackupCommand {
         let backup = sqlite::back_up(&log, &to).map_err(|fault| report_fault(screen, &log, &fault))?;
         let summary = backup.summary;
         let notes = notes.map(|notes| notes.name_file(screen)).transpose()?;
-        let named = backup.name_draft().map_err(|fault| here::log_fault(screen, &fault));
+        let named = backup.name_draft().map_err(|fault| here::report_log_fault(screen, &fault));
         if named != Ok(true) {
             if let Some(notes) = &notes {
                 // They are of no use without the log.
@@ -122,7 +122,7 @@ fn refuse_existing(screen: Screen, file: &Path) -> CommandExit {
 
 /// Reports why there is no backup.
 fn report_fault(screen: Screen, log: &Path, fault: &LogFault) -> CommandExit {
-    let exit = here::log_fault(screen, fault);
+    let exit = here::report_log_fault(screen, fault);
     if matches!(fault, LogFault::Foreign { why, .. } if why.contains("NATS")) {
         screen.say(format!(
             "  try: systole copy --to FILE, which makes another copy of it; the log is not in {}",
@@ -187,7 +187,7 @@ fn show_backup(screen: Screen, log: &Path, to: &Path, notes: Option<&Path>, summ
     let VerifySummary { records, threads, documents, last } = *summary;
     if screen.json {
         let bytes = fs::metadata(to).map(|file| file.len()).ok();
-        screen.value(&json!({
+        screen.show_value(&json!({
             "log": log, "backup": to, "notes": notes, "records": records, "threads": threads,
             "documents": documents, "last": last.0, "bytes": bytes,
         }));
@@ -196,7 +196,7 @@ fn show_backup(screen: Screen, log: &Path, to: &Path, notes: Option<&Path>, summ
     let with = notes.map_or_else(String::new, |notes| format!(", with {}", notes.display()));
     let records = counted(records, "record");
     screen.show(&format!("{}: {records} of {}, verified{with}", to.display(), log.display()));
-    let (log, to) = (quoted(log), quoted(to));
+    let (log, to) = (quote_path(log), quote_path(to));
     screen.say("to restore it, while no organism runs:");
     screen.say(format!("  move {log} away, with -wal, -shm, .tip and .notes beside it; then: cp {to} {log}"));
 }

@@ -6,7 +6,7 @@ use clap::Args;
 use serde_json::Value;
 
 use super::exit::CommandExit;
-use super::looking::{Looking, PastPosition, composition};
+use super::looking::{Looking, PastPosition, read_composition};
 use super::place::Place;
 use super::screen::Screen;
 use systole_core::types::composition::{Listener, Reach};
@@ -56,7 +56,7 @@ impl BlameLine {
                 "a file of a workspace, and a line",
             )
         })?;
-        let composition = composition(&self.place, screen)?;
+        let composition = read_composition(&self.place, screen)?;
         let roots: Vec<(Name, PathBuf)> = composition.listeners.values().filter_map(root).collect();
         let Some((workspace, path)) = inside(&roots, Path::new(file)) else {
             let known: Vec<String> = roots.iter().map(|(_, root)| root.display().to_string()).collect();
@@ -70,7 +70,7 @@ impl BlameLine {
                 }
             });
         };
-        let looking = Looking::open(&self.place)?.shown_at(self.past)?;
+        let looking = Looking::open(&self.place)?.show_at(self.past)?;
         let (mut text, mut hash) = (String::from_utf8_lossy(&bytes).into_owned(), Digest::hash_bytes(&bytes));
         if let Some(at) = looking.at {
             let logs = (&*looking.reader, &*looking.view);
@@ -109,9 +109,9 @@ fn parted(spot: &str) -> (&str, Option<usize>) {
 
 fn print(screen: Screen, json: impl Fn() -> Value, lines: impl Fn() -> Vec<String>) -> CommandExit {
     if screen.json {
-        screen.value(&json());
+        screen.show_value(&json());
     } else {
-        lines().iter().for_each(|line| screen.drawn(line));
+        lines().iter().for_each(|line| screen.show_drawn(line));
     }
     CommandExit::Done
 }

@@ -34,7 +34,7 @@ impl KeptBlob {
         };
         let hash = Digest::parse(&self.hash)
             .map_err(|_| usage(format!("{} is no SHA-256", self.hash), "64 hex digits, all of them"))?;
-        let looking = Looking::anywhere(&self.place)?;
+        let looking = Looking::open_anywhere(&self.place)?;
         // The reader refuses other bytes than those of the hash.
         let kept = looking.reader.read_document(hash).map_err(|fault| looking.fault(&fault))?;
         if let Some(exit) = looking.refused_document() {
@@ -48,15 +48,16 @@ impl KeptBlob {
         if screen.json {
             let hex =
                 text.is_none().then(|| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>());
-            screen
-                .value(&json!({"sha256": hash.to_string(), "bytes": bytes.len(), "text": text, "hex": hex}));
+            screen.show_value(
+                &json!({"sha256": hash.to_string(), "bytes": bytes.len(), "text": text, "hex": hex}),
+            );
             return Ok(CommandExit::Done);
         }
         if screen.terminal && text.is_none() {
             let words = format!("these are {} bytes and no text", bytes.len());
             return Err(usage(words, &format!("systole blob {hash} > FILE")));
         }
-        screen.document(&bytes);
+        screen.show_document(&bytes);
         Ok(CommandExit::Done)
     }
 }

@@ -74,7 +74,7 @@ impl GoalModelUse {
         let (mut priced, mut unpriced) = (Vec::new(), Vec::new());
         for (agent, asked) in &bound.asked_of {
             let Some(agent) = file.agents.iter().find(|one| one.name == *agent) else { continue };
-            let requests = asked.clone().multiply(count_turns(agent));
+            let requests = asked.clone().repeat_times(count_turns(agent));
             used.requests = used.requests.add_count(&requests);
             for model in file.models.iter().filter(|model| model.name == agent.model) {
                 match find_dearest(file, model) {

@@ -92,8 +92,8 @@ impl EndTarget<ThreadId> {
             EndTarget::Thread { named, is_gentle } => {
                 let id = named.to_string();
                 match (screen.json, is_gentle) {
-                    (true, true) => screen.value(&ThreadEnded { ended: id }),
-                    (true, false) => screen.value(&ThreadCancelled { cancelled: id }),
+                    (true, true) => screen.show_value(&ThreadEnded { ended: id }),
+                    (true, false) => screen.show_value(&ThreadCancelled { cancelled: id }),
                     (false, true) => screen.say(format!("{id} has ended; nothing can be added")),
                     (false, false) => screen.say(format!("{id} is cancelled, with everything below it")),
                 }
@@ -107,7 +107,9 @@ impl EndTarget<ThreadId> {
                     exit
                 };
                 match (screen.json, ended) {
-                    (true, cancelled) => screen.value(&WaitingCancelled { to: to.to_string(), cancelled }),
+                    (true, cancelled) => {
+                        screen.show_value(&WaitingCancelled { to: to.to_string(), cancelled })
+                    }
                     (false, 0) => return nothing(),
                     (false, 1) => screen.say(format!("1 call to {to} is cancelled; its thread goes on")),
                     (false, _) => {
@@ -139,7 +141,7 @@ impl EndOrder {
             let what = self.what.resolve(|typed| elsewhere.find_thread(typed))?;
             return Ok(match elsewhere.check_decision(what.end_through(&elsewhere.client))? {
                 Ok(ended) => what.report_end(screen, ended),
-                Err(refusal) => not_done(screen, &refusal),
+                Err(refusal) => report_not_done(screen, &refusal),
             });
         }
         let log = self.place.log(screen)?;
@@ -148,7 +150,7 @@ impl EndOrder {
             self.place.set_nothing(screen, &run)?;
             match what.end_through(&DoorClient::from_run_file(&run)) {
                 Ok(Ok(ended)) => return Ok(what.report_end(screen, ended)),
-                Ok(Err(refusal)) => return Ok(not_done(screen, &refusal)),
+                Ok(Err(refusal)) => return Ok(report_not_done(screen, &refusal)),
                 // The organism in the run file is stopping or gone. If it still has the log, starting
                 // reports that.
                 Err(DoorClientFault::Unreachable { .. }) => {}
@@ -181,7 +183,7 @@ impl EndOrder {
             EndTarget::CallsTo(to) => front.cancel_waiting(&by, to).await,
         };
         let exit = match ended {
-            Some(Err(refusal)) => not_done(screen, &ApiRefusal::from(&*refusal)),
+            Some(Err(refusal)) => report_not_done(screen, &ApiRefusal::from(&*refusal)),
             Some(Ok(ended)) => what.report_end(screen, ended),
             None => screen.fail(CommandExit::Unavailable, "the organism ended before it answered"),
         };
@@ -190,9 +192,9 @@ impl EndOrder {
     }
 }
 
-fn not_done(screen: Screen, refusal: &ApiRefusal) -> CommandExit {
+fn report_not_done(screen: Screen, refusal: &ApiRefusal) -> CommandExit {
     if screen.json {
-        screen.value(refusal);
+        screen.show_value(refusal);
     } else {
         refused::say(screen, refusal);
     }

@@ -75,15 +75,15 @@ pub(super) enum ListenerScope {
 pub(super) type ScriptsByFile = BTreeMap<PathBuf, Arc<Script>>;
 
 /// The listeners that are agents or workflows.
-pub(super) fn agents(
+pub(super) fn build_agents(
     file: &OrganismFile,
     company: ListenerScope,
 ) -> Result<BTreeMap<Name, Arc<dyn InlineListener>>, UnmadeAgent> {
-    agents_with(file, company, &mut ScriptsByFile::new(), &(Arc::new(RealTime) as Arc<dyn Sleeper>))
+    build_agents_with(file, company, &mut ScriptsByFile::new(), &(Arc::new(RealTime) as Arc<dyn Sleeper>))
 }
 
 /// The same with scripts that are already read, to which newly read ones are added, and with another sleeper.
-pub(super) fn agents_with(
+pub(super) fn build_agents_with(
     file: &OrganismFile,
     company: ListenerScope,
     scripts: &mut ScriptsByFile,
@@ -93,7 +93,7 @@ pub(super) fn agents_with(
     let mut makers = ModelMakers { scripts, sleeper, adapters: BTreeMap::new() };
     for agent in &file.agents {
         let Ok(name) = Name::parse(&agent.name) else { continue };
-        let models = makers.models(file, agent)?;
+        let models = makers.share_models(file, agent)?;
         let made = Agent::new(agent.clone(), models)
             .map_err(|unreadable| UnmadeAgent::new(unreadable.to_string(), "systole check"))?;
         let made = if company == ListenerScope::OneOfMany { made.one_of_many() } else { made };
@@ -109,14 +109,17 @@ pub(super) fn agents_with(
 }
 
 /// The models of that file that one agent may ask. The agent may be of another file.
-pub(super) fn models_of(file: &OrganismFile, agent: &spec::AgentSpec) -> Result<AgentModels, UnmadeAgent> {
+pub(super) fn build_models_of(
+    file: &OrganismFile,
+    agent: &spec::AgentSpec,
+) -> Result<AgentModels, UnmadeAgent> {
     if file.models.iter().all(|model| model.name != agent.model) {
         let words = format!("the organism's file has no models.{}, the model of {}", agent.model, agent.name);
         return Err(UnmadeAgent::new(words, "models"));
     }
     let sleeper = Arc::new(RealTime) as Arc<dyn Sleeper>;
     ModelMakers { scripts: &mut ScriptsByFile::new(), sleeper: &sleeper, adapters: BTreeMap::new() }
-        .speakers(file, agent)
+        .build_models(file, agent)
 }
 
 /// Shared by all agents: scripts that were read, and models that are not scripts.
@@ -127,15 +130,23 @@ struct ModelMakers<'m> {
 }
 
 impl ModelMakers<'_> {
-    fn models(&mut self, file: &OrganismFile, agent: &spec::AgentSpec) -> Result<Arc<Models>, UnmadeAgent> {
-        let models = self.speakers(file, agent)?;
+    fn share_models(
+        &mut self,
+        file: &OrganismFile,
+        agent: &spec::AgentSpec,
+    ) -> Result<Arc<Models>, UnmadeAgent> {
+        let models = self.build_models(file, agent)?;
         let made = Models::new(models, Box::new(SystemRandom), &HttpLimits::default());
         let made = made.map(|made| Arc::new(made.with_sleeper(self.sleeper.clone())));
         made.map_err(|unusable| UnmadeAgent::new(unusable.to_string(), "systole check"))
     }
 
     /// The models that an agent may use: its own, and the fallbacks of that model.
-    fn speakers(&mut self, file: &OrganismFile, agent: &spec::AgentSpec) -> Result<AgentModels, UnmadeAgent> {
+    fn build_models(
+        &mut self,
+        file: &OrganismFile,
+        agent: &spec::AgentSpec,
+    ) -> Result<AgentModels, UnmadeAgent> {
         let mut wanted = vec![agent.model.as_str()];
         let own = file.models.iter().find(|model| model.name == agent.model);
         wanted.extend(own.iter().flat_map(|model| model.fallback.iter().map(String::as_str)));
@@ -143,15 +154,15 @@ impl ModelMakers<'_> {
         for model in file.models.iter().filter(|model| wanted.contains(&model.name.as_str())) {
             // A fallback's own fallbacks are not used.
             let fallback = if model.name == agent.model { model.fallback.clone() } else { Vec::new() };
-            let speaker = self.speaker(model, &agent.name)?;
+            let speaker = self.build_model(model, &agent.name)?;
             models.push((spec::ModelSpec { fallback, ..model.clone() }, speaker));
         }
         Ok(models)
     }
 
-    fn speaker(&mut self, model: &spec::ModelSpec, agent: &str) -> Result<Arc<dyn Model>, UnmadeAgent> {
+    fn build_model(&mut self, model: &spec::ModelSpec, agent: &str) -> Result<Arc<dyn Model>, UnmadeAgent> {
         if model.provider == Provider::Script {
-            let script = self.script(model)?;
+            let script = self.read_script(model)?;
             let scripted = ScriptedModel::new(script, &model.name, agent).with_sleeper(self.sleeper.clone());
             return Ok(Arc::new(Arc::new(scripted)));
         }
@@ -168,7 +179,7 @@ impl ModelMakers<'_> {
         Ok(adapter)
     }
 
-    fn script(&mut self, model: &spec::ModelSpec) -> Result<Arc<Script>, UnmadeAgent> {
+    fn read_script(&mut self, model: &spec::ModelSpec) -> Result<Arc<Script>, UnmadeAgent> {
         let key = format!("models.{}.file", model.name);
         let Some(path) = &model.file else {
             return Err(UnmadeAgent::new(format!("{key} is missing"), "file: replies.yaml"));

@@ -40,7 +40,7 @@ impl CheckCommand {
     pub(super) fn run(self) -> CommandExit {
         let screen = self.place.screen();
         if self.schema {
-            screen.drawn(ORGANISM_JSON_SCHEMA.trim_end());
+            screen.show_drawn(ORGANISM_JSON_SCHEMA.trim_end());
             return CommandExit::Done;
         }
         match self.place.load().and_then(OrganismFile::with_log_folder) {
@@ -53,9 +53,9 @@ impl CheckCommand {
                     print_all(screen, &file.warnings);
                 }
                 if screen.json {
-                    screen.value(&describe_file(&file));
+                    screen.show_value(&describe_file(&file));
                 } else {
-                    write_summary(&file).iter().for_each(|line| screen.drawn(line));
+                    write_summary(&file).iter().for_each(|line| screen.show_drawn(line));
                 }
                 if self.strict && !file.warnings.is_empty() {
                     CommandExit::Configuration
@@ -70,10 +70,10 @@ impl CheckCommand {
 /// Prints mistakes and warnings.
 pub(super) fn print_all(screen: Screen, all: &[Diagnostic]) {
     if screen.json {
-        all.iter().for_each(|one| screen.value(&as_json(one)));
+        all.iter().for_each(|one| screen.show_value(&as_json(one)));
         return;
     }
-    screen.drawn(page(all, screen.colour).trim_end());
+    screen.show_drawn(page(all, screen.colour).trim_end());
     let mut codes: Vec<&str> = all.iter().map(|one| one.code.as_str()).collect();
     codes.dedup();
     if let [code] = codes.as_slice() {
@@ -214,7 +214,7 @@ fn name_dialect(dialect: Dialect) -> &'static str {
 
 /// The requests that a listener takes. What a workspace or the listener of an MCP server sends itself is of no interest
 /// to others.
-fn for_others(all: &[ElementSchema]) -> Vec<ElementSchema> {
+fn list_for_others(all: &[ElementSchema]) -> Vec<ElementSchema> {
     all.iter().filter(|element| !element.is_for_itself()).cloned().collect()
 }
 
@@ -235,14 +235,14 @@ fn describe_listener(file: &OrganismFile, one: &Listener) -> String {
         let peers: Vec<&str> = peers.map(|peer| peer.as_str()).collect();
         parts.push(format!("follows goals with {}", peers.join(", ")));
     } else {
-        parts.push(format!("takes {}", local(&for_others(&one.accepts))));
+        parts.push(format!("takes {}", local(&list_for_others(&one.accepts))));
     }
     parts.extend(one.folder().map(|(kind, root)| {
         let does = if kind == "code" { "searches" } else { "changes" };
         format!("{does} {}", plain(root))
     }));
     if !one.returns.is_empty() && !is_workflow {
-        parts.push(format!("gives {}", local(&for_others(&one.returns))));
+        parts.push(format!("gives {}", local(&list_for_others(&one.returns))));
     }
     let is_form = |element: &ElementSchema| element.name.is_named(namespaces::MCP, "input-form");
     let asks_persons = one.accepts.iter().any(is_form);

@@ -12,7 +12,7 @@ use systole_proof::key::VerifierKey;
 use systole_proof::tree::Frontier;
 
 use super::exit::CommandExit;
-use super::looking::absent;
+use super::looking::describe_absent;
 use super::place::Place;
 use super::screen::Screen;
 use super::trusted::read_policy;
@@ -20,7 +20,7 @@ use super::{here, hindered};
 use systole_export::verdict::GatheredLog;
 use systole_log::{notes, sqlite};
 use systole_organism::prompt_view;
-use systole_organism::proving::{CheckpointSender, SENDING, SendResult, SigningFault, last_of, notes_of};
+use systole_organism::proving::{CheckpointSender, SENDING, SendResult, SigningFault, find_last, find_notes};
 use systole_system::signing_key;
 use systole_witness::WitnessPlace;
 
@@ -116,20 +116,20 @@ impl SignCheckpoint {
         let SigningSettings { log, file: key_file, to, logs, witnesses } = self.read_settings(screen)?;
         if !log.exists() {
             if let Some(fault) = sqlite::lost_whole(&log) {
-                return Err(here::log_fault(screen, &fault));
+                return Err(here::report_log_fault(screen, &fault));
             }
-            let exit = screen.fail(CommandExit::Unavailable, absent(&log));
+            let exit = screen.fail(CommandExit::Unavailable, describe_absent(&log));
             screen.say(format!("  try: {}, which makes it", self.place.run_command()));
             return Err(exit);
         }
         let key = signing_key::read_key(&key_file)
             .map_err(|fault| hindered::report_fault(screen, CommandExit::Usage, &fault))?;
-        let file = notes_of(&log);
+        let file = find_notes(&log);
         let keys = [std::slice::from_ref(key.verifier()), &logs].concat();
-        let before = last_of(read_notes(screen, &file)?, &keys);
+        let before = find_last(read_notes(screen, &file)?, &keys);
         let sizes: BTreeSet<u64> = before.iter().map(|before| before.checkpoint().size()).collect();
         let (summary, gathered) = GatheredLog::with_end(&log, &sizes, &[], prompt_view::READING)
-            .map_err(|fault| here::log_fault(screen, &fault))?;
+            .map_err(|fault| here::report_log_fault(screen, &fault))?;
         if summary.records == 0 {
             let exit = screen.fail(CommandExit::Unavailable, format!("{} has no records yet", log.display()));
             screen.say(format!("  try: {}, which writes the first", self.place.run_command()));
@@ -151,9 +151,10 @@ impl SignCheckpoint {
         let mut missing = Vec::new();
         let is_sent = !to.is_empty();
         if is_sent {
-            let reader = sqlite::open_reading(&log).map_err(|fault| here::log_fault(screen, &fault))?;
+            let reader =
+                sqlite::open_reading(&log).map_err(|fault| here::report_log_fault(screen, &fault))?;
             let known = Frontier::new();
-            let client = here::witness_client();
+            let client = here::build_witness_client();
             let places = CheckpointSender::new(client, witnesses, Arc::new(reader), to, &known);
             let sent = send_checkpoint(screen, places, &checkpoint)?;
             missing = sent.missing;
@@ -169,12 +170,12 @@ impl SignCheckpoint {
             let missing = missing
                 .iter()
                 .map(|one| json!({"place": one.place.to_string(), "why": one.fault.to_string()}));
-            screen.value(&json!({
+            screen.show_value(&json!({
                 "origin": origin, "size": size, "root": root, "note": note, "file": file.display().to_string(),
                 "missing": missing.collect::<Vec<_>>(),
             }));
         } else {
-            screen.document(checkpoint.to_string().as_bytes());
+            screen.show_document(checkpoint.to_string().as_bytes());
         }
         for one in &missing {
             screen.fail(CommandExit::Failed, format!("it is not at {}: {}", one.place, one.fault));

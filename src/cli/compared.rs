@@ -30,7 +30,7 @@ impl ComparedSides {
 }
 
 /// A difference in one line.
-pub(super) fn headline(found: &RecordDifference) -> String {
+pub(super) fn describe_difference(found: &RecordDifference) -> String {
     let at = |side: &DifferentSide| format!("{}@{}", side.thread, side.seq);
     let place = &found.place;
     match (&found.one, &found.other) {
@@ -42,15 +42,15 @@ pub(super) fn headline(found: &RecordDifference) -> String {
 }
 
 /// Prints the first difference with both texts, and the others in a line each.
-pub(super) fn differences(screen: Screen, all: &[RecordDifference], sides: ComparedSides) {
-    lines(all, sides).iter().for_each(|line| screen.drawn(line));
+pub(super) fn print_differences(screen: Screen, all: &[RecordDifference], sides: ComparedSides) {
+    list_lines(all, sides).iter().for_each(|line| screen.show_drawn(line));
 }
 
 /// The first difference with both texts, and the others in a line each.
-pub(super) fn lines(all: &[RecordDifference], sides: ComparedSides) -> Vec<String> {
+pub(super) fn list_lines(all: &[RecordDifference], sides: ComparedSides) -> Vec<String> {
     let Some((first, others)) = all.split_first() else { return Vec::new() };
     let (one, other) = sides.names();
-    let told = |found: &RecordDifference| make_visible(&headline(found)).into_owned();
+    let told = |found: &RecordDifference| make_visible(&describe_difference(found)).into_owned();
     let mut lines = vec![format!("first difference: {}", told(first)), format!("  - {one}   + {other}")];
     let text = |side: &Option<DifferentSide>| side.as_ref().map(|side| side.text.clone()).unwrap_or_default();
     for line in difference(&text(&first.one), &text(&first.other)) {

@@ -28,7 +28,7 @@ pub(super) struct CompletionsCommand {
 
 impl CompletionsCommand {
     pub(super) fn run(self, command: clap::Command) -> CommandExit {
-        Screen::of_process(false).drawn(write_script(&self.shell, command).trim_end_matches('\n'));
+        Screen::new(false).show_drawn(write_script(&self.shell, command).trim_end_matches('\n'));
         CommandExit::Done
     }
 }

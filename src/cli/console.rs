@@ -62,7 +62,7 @@ impl OpenConsole {
         let opened =
             if self.no_browser { None } else { open_browser(screen, &redirect_file(&log), &address) };
         if screen.json {
-            screen.value(&json!({"address": address, "opened": opened.is_some()}));
+            screen.show_value(&json!({"address": address, "opened": opened.is_some()}));
         } else {
             screen.show(&address);
             if let Some(opener) = opened {

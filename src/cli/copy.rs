@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::exit::CommandExit;
 use super::here;
-use super::place::{Place, quoted};
+use super::place::{Place, quote_path};
 use super::screen::Screen;
 use systole_bus::BrokerCredentials;
 use systole_config::{self as config, OrganismFile};
@@ -63,14 +63,14 @@ impl CopyCommand {
         let mut tell = |now: CopyStage| {
             stage = now;
             let part = (now.sequence * 100).checked_div(now.of).unwrap_or(100).to_string();
-            screen.progress(&format!("{} records, {part} % of the stream", now.records));
+            screen.show_progress(&format!("{} records, {part} % of the stream", now.records));
         };
         let mut brought = Err(StartFault::Machine("nothing was begun".to_owned()));
         let runs = here::with_runtime(screen, async {
             brought = Box::pin(copying::update_copy(&asked, &copy, self.again, &mut tell)).await;
             CommandExit::Done
         });
-        screen.progress("");
+        screen.show_progress("");
         if runs != CommandExit::Done {
             return Err(runs);
         }
@@ -136,7 +136,7 @@ impl CopyCommand {
             | LogFault::Newer { .. }
             | LogFault::Lost { .. }
             | LogFault::Elsewhere { .. }
-            | LogFault::NothingLost { .. } => return here::log_fault(screen, ill),
+            | LogFault::NothingLost { .. } => return here::report_log_fault(screen, ill),
         };
         screen.fail(exit, words);
         screen.say(format!("  try: {fix}"));
@@ -158,7 +158,7 @@ fn show_copy(screen: Screen, organism: &str, copy: &std::path::Path, brought: &C
     let CurrentCopy { stream, records, new_records, bundles, new_bundles, again } = brought;
     let differs = again.as_ref().and_then(|again| Some((again, again.differs.as_ref()?)));
     if screen.json {
-        screen.value(&json!({
+        screen.show_value(&json!({
             "organism": organism, "stream": stream, "copy": copy, "records": records,
             "new_records": new_records, "bundles": bundles, "new_bundles": new_bundles,
             "again": again.as_ref().map(describe_copy),
@@ -191,7 +191,7 @@ fn show_copy(screen: Screen, organism: &str, copy: &std::path::Path, brought: &C
     let exit = screen.fail(CommandExit::Log, format!("the old copy differs{place}: {}", difference.why));
     if let Some(kept) = &again.kept {
         let from = difference.position.0.max(1);
-        let kept = quoted(kept);
+        let kept = quote_path(kept);
         screen.say(format!("  try: systole log --log {kept} --from {from}, where it is kept"));
     }
     exit

@@ -5,7 +5,7 @@ use clap::Args;
 use super::elsewhere::OrganismElsewhere;
 use super::exit::CommandExit;
 use super::looking::{Looking, PastPosition};
-use super::moments::typed_period;
+use super::moments::parse_period;
 use super::place::Place;
 use systole_core::types::ports::Position;
 use systole_core::types::time::Millis;
@@ -43,10 +43,10 @@ impl Decisions {
     }
 
     fn show(&self) -> Result<CommandExit, CommandExit> {
-        let looking = Looking::anywhere_at(&self.place, self.past)?;
+        let looking = Looking::open_anywhere_at(&self.place, self.past)?;
         let screen = looking.screen;
         let (since, until) =
-            typed_period(screen, (self.since.as_deref(), self.until.as_deref()), looking.now)?;
+            parse_period(screen, (self.since.as_deref(), self.until.as_deref()), looking.now)?;
         let period = DecisionPeriod { since, until, before: None };
         let found = match &looking.elsewhere {
             Some(elsewhere) => far(elsewhere, &period, looking.at)?,
@@ -55,13 +55,13 @@ impl Decisions {
             }
         };
         if screen.json {
-            screen.value(&found);
+            screen.show_value(&found);
         } else if self.csv {
-            screen.document(decisions::csv(&found.decisions).as_bytes());
+            screen.show_document(decisions::csv(&found.decisions).as_bytes());
         } else if found.decisions.is_empty() {
             screen.say("no person decided anything, and no request expired, in this period");
         } else {
-            decisions::lines(&found.decisions, looking.now).iter().for_each(|line| screen.drawn(line));
+            decisions::lines(&found.decisions, looking.now).iter().for_each(|line| screen.show_drawn(line));
         }
         Ok(CommandExit::Done)
     }

@@ -12,7 +12,7 @@ use clap::Args;
 use systole_kit::{Payload, namespaces};
 
 use super::exit::CommandExit;
-use super::place::quoted;
+use super::place::quote_path;
 use super::screen::Screen;
 use page::{DemoPage, LineStyle};
 use stage::{DemoFolder, DemoOrganism};
@@ -57,7 +57,7 @@ enum DemoFault {
 
 impl DemoCommand {
     pub(super) fn run(self) -> CommandExit {
-        let screen = Screen::of_process(false);
+        let screen = Screen::new(false);
         match play_scenes(&DemoPage::new(screen)) {
             Ok(()) => CommandExit::Done,
             Err(fault @ (DemoFault::Failed(_) | DemoFault::Unproven(_))) => {
@@ -90,7 +90,7 @@ fn play_scenes(page: &DemoPage) -> Result<(), DemoFault> {
         &format!("record {} of {root}, sent once it is on disk", receipt.seq),
     );
 
-    let said = scenes::until_a_model_speaks(page, &client, &log, root, receipt.position)?;
+    let said = scenes::wait_until_a_model_speaks(page, &client, &log, root, receipt.position)?;
     let killed = actor.kill().map_err(DemoFault::Stage)?;
     page.print_heading("3. kill -9, in the middle of a model's answer");
     page.print_fact(LineStyle::Plain, &format!("{}'s model", said.agent), &format!("{}…", said.words));
@@ -102,9 +102,9 @@ fn play_scenes(page: &DemoPage) -> Result<(), DemoFault> {
     let again = DemoOrganism::start(&stage).map_err(DemoFault::Stage)?;
 
     let client = DoorClient::from_run_file(&again.run_file());
-    let request = scenes::until_a_person_is_asked(page, &client, root, said.position, again.pid())?;
+    let request = scenes::wait_until_a_person_is_asked(page, &client, root, said.position, again.pid())?;
     scenes::decide_request(page, &client, &request)?;
-    let answer = scenes::until_it_is_answered(page, &client, root, request.position)?;
+    let answer = scenes::wait_until_it_is_answered(page, &client, root, request.position)?;
     again.stop().map_err(DemoFault::Stage)?;
 
     page.print_heading("5. You get an answer, and the log proves it");
@@ -119,7 +119,7 @@ fn play_scenes(page: &DemoPage) -> Result<(), DemoFault> {
 
     page.print_blank();
     let program = stage.program_path();
-    page.print_next(&format!("{program} tree @last --log {}", quoted(&log)));
+    page.print_next(&format!("{program} tree @last --log {}", quote_path(&log)));
     page.print_next(&format!("{program} init hello"));
     Ok(())
 }

@@ -15,7 +15,7 @@ use serde_json::json;
 use super::exit::CommandExit;
 use super::here;
 use super::hindered;
-use super::place::{Place, quoted};
+use super::place::{Place, quote_path};
 use super::screen::Screen;
 use super::signals::Signals;
 use systole_core::types::ports::LogFault;
@@ -48,10 +48,13 @@ pub(super) fn run_detached(screen: Screen, place: &Place) -> CommandExit {
 async fn start_detached(screen: Screen, place: &Place) -> Result<CommandExit, CommandExit> {
     let mut signals = Signals::listen(screen)?;
     let log = place.log(screen)?;
-    if let Some(pid) = sqlite::find_holder(&log).map_err(|fault| here::log_fault(screen, &fault))? {
-        return Err(here::log_fault(screen, &LogFault::InUse { path: log.display().to_string(), pid }));
+    if let Some(pid) = sqlite::find_holder(&log).map_err(|fault| here::report_log_fault(screen, &fault))? {
+        return Err(here::report_log_fault(
+            screen,
+            &LogFault::InUse { path: log.display().to_string(), pid },
+        ));
     }
-    let [output, before] = RunFile::output_paths(&log);
+    let [output, before] = RunFile::list_outputs(&log);
     let file = create_output(&output, &before)
         .map_err(|error| hindered::report_unwritten(screen, &output, "the output of the organism", &error))?;
     let mut child = spawn_child(file)
@@ -124,7 +127,7 @@ impl DetachedOrganism<'_> {
         };
         let address = reached.as_ref().map(|run| run.address.to_string());
         if self.screen.json {
-            self.screen.value(&json!({
+            self.screen.show_value(&json!({
                 "organism": reached.map(|run| run.organism),
                 "pid": pid,
                 "listen": address,
@@ -140,7 +143,7 @@ impl DetachedOrganism<'_> {
         }
         self.screen.say(format!("follow it with: {} --follow", self.place.command("log")));
         self.screen.say(format!("stop it with:   {}", self.place.command("stop")));
-        self.screen.say(format!("its output is in {}", quoted(&self.output)));
+        self.screen.say(format!("its output is in {}", quote_path(&self.output)));
         true
     }
 
@@ -153,7 +156,7 @@ impl DetachedOrganism<'_> {
     /// Reports why it ended, in its own words, and returns its exit.
     fn report_failure(&self, status: ExitStatus) -> CommandExit {
         self.before_the_start().iter().for_each(|line| self.screen.say_drawn(line));
-        let exit = status.code().and_then(CommandExit::of_code).filter(|exit| *exit != CommandExit::Done);
+        let exit = status.code().and_then(CommandExit::from_code).filter(|exit| *exit != CommandExit::Done);
         exit.unwrap_or_else(|| {
             self.screen.fail(CommandExit::Unavailable, format!("the organism ended: {status}"))
         })

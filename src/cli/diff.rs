@@ -8,10 +8,10 @@ use serde_json::json;
 use super::compared::{self, ComparedSides};
 use super::exit::CommandExit;
 use super::here;
-use super::looking::{Looking, absent};
+use super::looking::{Looking, describe_absent};
 use super::place::Place;
 use super::replay::{read_tree, report_damage};
-use super::unfound::not_found;
+use super::unfound::report_not_found;
 use systole_core::types::ids::Digest;
 use systole_core::types::ports::{LogFault, LogReader, Position};
 use systole_log::sqlite::{self, SqliteReader};
@@ -56,7 +56,8 @@ impl Diff {
             Some(against) => against,
             None => &*looking.reader,
         };
-        let root = finding::find(other_reader, &self.other).map_err(|why| not_found(screen, &why))?.root_of();
+        let root =
+            finding::find(other_reader, &self.other).map_err(|why| report_not_found(screen, &why))?.root_of();
         let other = match RecordedTree::read_tree(other_reader, &root) {
             Ok(Some(other)) => other,
             Ok(None) => return Err(screen.fail(CommandExit::Usage, format!("thread {root} has no records"))),
@@ -66,7 +67,7 @@ impl Diff {
         let compared = compared.map_err(|fault| report_damage(&looking, &fault))?;
         let (first, second) = (&one.root, &other.root);
         if screen.json {
-            screen.value(&json!({
+            screen.show_value(&json!({
                 "first": first.as_str(), "second": second.as_str(), "records": compared.records,
                 "reworded": compared.reworded, "same": compared.differences.is_empty(),
                 "differences": compared::as_json(&compared.differences, ComparedSides::Threads),
@@ -77,11 +78,11 @@ impl Diff {
                 1 => paint(TextTone::Bad, "1 difference"),
                 many => paint(TextTone::Bad, &format!("{many} differences")),
             };
-            screen.drawn(&format!("{first} and {second}: {} records, {words}", compared.records));
+            screen.show_drawn(&format!("{first} and {second}: {} records, {words}", compared.records));
             if config(&one) != config(&other) {
                 screen.show("  they began under different configurations");
             }
-            compared::differences(screen, &compared.differences, ComparedSides::Threads);
+            compared::print_differences(screen, &compared.differences, ComparedSides::Threads);
         }
         Ok(if compared.differences.is_empty() { CommandExit::Done } else { CommandExit::Failed })
     }
@@ -89,11 +90,11 @@ impl Diff {
     /// The log of the second thread.
     fn second(&self, looking: &Looking, path: &Path) -> Result<SqliteReader, CommandExit> {
         if !path.exists() {
-            let exit = looking.screen.fail(CommandExit::Unavailable, absent(path));
+            let exit = looking.screen.fail(CommandExit::Unavailable, describe_absent(path));
             looking.screen.say("  try: --against with the path of a log");
             return Err(exit);
         }
-        sqlite::open_reading(path).map_err(|fault| here::log_fault(looking.screen, &fault))
+        sqlite::open_reading(path).map_err(|fault| here::report_log_fault(looking.screen, &fault))
     }
 }
 

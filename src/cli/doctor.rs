@@ -50,15 +50,15 @@ enum FindingState {
 }
 
 impl Finding {
-    fn fine(what: &'static str, words: impl Into<String>) -> Finding {
+    fn new_good(what: &'static str, words: impl Into<String>) -> Finding {
         Finding { what, words: words.into(), state: FindingState::Fine }
     }
 
-    fn note(what: &'static str, words: impl Into<String>, fix: impl Into<String>) -> Finding {
+    fn new_note(what: &'static str, words: impl Into<String>, fix: impl Into<String>) -> Finding {
         Finding { what, words: words.into(), state: FindingState::Note(fix.into()) }
     }
 
-    fn problem(
+    fn new_problem(
         what: &'static str,
         words: impl Into<String>,
         fix: impl Into<String>,
@@ -116,7 +116,7 @@ impl DoctorCommand {
             }
             None => {
                 let fix = "--log PATH, or an organism's file that can be read";
-                found.push(Finding::note("log", "which one is not known", fix));
+                found.push(Finding::new_note("log", "which one is not known", fix));
             }
         }
         print_findings(screen, &found);
@@ -129,11 +129,11 @@ fn print_findings(screen: Screen, found: &[Finding]) {
         let all = found
             .iter()
             .map(|f| json!({"what": f.what, "state": f.word(), "words": f.words, "try": f.fix()}));
-        screen.value(&all.collect::<Vec<_>>());
+        screen.show_value(&all.collect::<Vec<_>>());
         return;
     }
     for line in found.iter().flat_map(Finding::lines) {
-        screen.drawn(&line);
+        screen.show_drawn(&line);
     }
 }
 
@@ -161,7 +161,7 @@ mod tests {
     #[test]
     fn a_finding_fits_and_carries_its_repair() {
         let words = "\u{1b}[2J".repeat(60);
-        let lines = Finding::problem("log", words, "repair it ".repeat(30), CommandExit::Log).lines();
+        let lines = Finding::new_problem("log", words, "repair it ".repeat(30), CommandExit::Log).lines();
         assert!(lines.iter().all(|line| width(line) <= COLUMNS && !line.contains('\u{1b}')), "{lines:?}");
         assert!(lines[0].starts_with("problem  log: \\u{1b}[2J"), "{lines:?}");
         assert!(lines.iter().any(|line| line.starts_with("           try: repair it")), "{lines:?}");
@@ -169,9 +169,9 @@ mod tests {
 
     #[test]
     fn the_worst_problem_gives_the_exit() {
-        let problem = |exit| Finding::problem("x", "", "", exit);
+        let problem = |exit| Finding::new_problem("x", "", "", exit);
         assert_eq!(find_worst(&[]), CommandExit::Done);
-        assert_eq!(find_worst(&[Finding::note("x", "", "")]), CommandExit::Done);
+        assert_eq!(find_worst(&[Finding::new_note("x", "", "")]), CommandExit::Done);
         let all =
             [problem(CommandExit::Configuration), problem(CommandExit::Log), problem(CommandExit::Failed)];
         assert_eq!(find_worst(&all), CommandExit::Log);

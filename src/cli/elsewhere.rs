@@ -15,7 +15,7 @@ use super::hindered;
 use super::place::Place;
 use super::refused;
 use super::screen::Screen;
-use super::unfound::not_found;
+use super::unfound::report_not_found;
 use systole_config as config;
 use systole_core::types::codes::Code;
 use systole_core::types::composition::Composition;
@@ -58,7 +58,7 @@ const COMMANDS: [&str; 17] = [
 ];
 
 /// Whether a command takes an address.
-pub(super) fn takes_address(command: &str) -> bool {
+pub(super) fn can_take_address(command: &str) -> bool {
     COMMANDS.contains(&command) || find_query(command).is_some()
 }
 
@@ -106,7 +106,7 @@ impl OrganismElsewhere {
         let is_tls = check_address(&url)
             .map_err(|(why, fix)| refuse_usage(screen, format!("{name} `{url}`: {why}"), &fix))?;
         let variable = token.unwrap_or(TOKEN);
-        let token = token_in(variable).map_err(|(words, fix)| refuse_usage(screen, words, &fix))?;
+        let token = read_token(variable).map_err(|(words, fix)| refuse_usage(screen, words, &fix))?;
         let roots = if is_tls { read_roots(screen)? } else { Vec::new() };
         let client = Arc::new(DoorClient::connect_to(&url, &token, roots).with_limit(limit));
         let status = match client.read_status() {
@@ -134,13 +134,13 @@ impl OrganismElsewhere {
 
     /// The thread that the user means.
     pub(super) fn find_thread(&self, typed: &str) -> Result<ThreadId, CommandExit> {
-        finding::find(&*self.log, typed).map_err(|why| not_found(self.screen, &why))
+        finding::find(&*self.log, typed).map_err(|why| report_not_found(self.screen, &why))
     }
 
     /// The composition that runs. Only clients that may read everything get it.
     pub(super) fn read_composition(&self) -> Result<Result<Composition, Box<ApiRefusal>>, CommandExit> {
         let source = Digest::parse(&self.status.config).ok().map(|hash| self.log.read_document(hash));
-        let source = source.transpose().map_err(|fault| here::log_fault(self.screen, &fault))?;
+        let source = source.transpose().map_err(|fault| here::report_log_fault(self.screen, &fault))?;
         if let Some(refusal) = self.log.refused_document() {
             return Ok(Err(refusal));
         }
@@ -242,7 +242,7 @@ fn is_this_machine(host: &str) -> bool {
 }
 
 /// The token in a variable, or why there is none, with the fix.
-fn token_in(variable: &str) -> Result<Credential, (String, String)> {
+fn read_token(variable: &str) -> Result<Credential, (String, String)> {
     let token = std::env::var(variable).unwrap_or_default();
     if token.is_empty() {
         let fix = format!("export {variable} with the token of a client; --token-env names another variable");

@@ -10,10 +10,10 @@ use serde_json::{Value, json};
 use super::exit::CommandExit;
 use super::here;
 use super::hindered;
-use super::looking::{self, parted};
+use super::looking::{self, split_number};
 use super::place::Place;
 use super::screen::Screen;
-use super::unfound::not_found;
+use super::unfound::report_not_found;
 use systole_core::rules::core_payload::{self, ErasedDocument};
 use systole_core::types::ids::{Digest, MessageId, ThreadId};
 use systole_core::types::ports::{Clock as _, Commit, LogBatch, LogFault, LogReader, Position};
@@ -67,8 +67,8 @@ impl EraseCommand {
     }
 
     fn try_run(&self, screen: Screen) -> Result<CommandExit, CommandExit> {
-        let log = looking::log_there(screen, &self.place, None)?;
-        let fault = |fault: LogFault| here::log_fault(screen, &fault);
+        let log = looking::find_log(screen, &self.place, None)?;
+        let fault = |fault: LogFault| here::report_log_fault(screen, &fault);
         if !self.dry_run
             && let Some(pid) = sqlite::find_holder(&log).map_err(fault)?
         {
@@ -76,7 +76,7 @@ impl EraseCommand {
         }
         let is_copy = matches!(sqlite::read_followed(&log), Ok(Some(_)));
         let outputs =
-            RunFile::output_paths(&log).into_iter().filter(|file| file.exists()).collect::<Vec<_>>();
+            RunFile::list_outputs(&log).into_iter().filter(|file| file.exists()).collect::<Vec<_>>();
         let plan = match is_copy {
             true => self.in_nats(screen, &log)?,
             false => {
@@ -94,9 +94,9 @@ impl EraseCommand {
             outputs.iter().try_for_each(|file| remove_output(screen, file))?;
         }
         if screen.json {
-            screen.value(&self.as_json(&log, &plan, &outputs));
+            screen.show_value(&self.as_json(&log, &plan, &outputs));
         } else {
-            self.list_lines(&log, &plan, is_copy, &outputs).iter().for_each(|line| screen.drawn(line));
+            self.list_lines(&log, &plan, is_copy, &outputs).iter().for_each(|line| screen.show_drawn(line));
         }
         Ok(CommandExit::Done)
     }
@@ -109,7 +109,7 @@ impl EraseCommand {
         scope: ErasureScope,
     ) -> Result<ErasurePlan, CommandExit> {
         // A log that does not verify is not touched: what is wrong with it would be harder to find.
-        sqlite::verify_all(log).map_err(|fault| here::log_fault(screen, &fault))?;
+        sqlite::verify_all(log).map_err(|fault| here::report_log_fault(screen, &fault))?;
         let positions = self.positions.iter().map(|typed| find_position(screen, reader, typed));
         let positions = positions.collect::<Result<BTreeSet<Position>, CommandExit>>()?;
         erasing::plan_erasure(reader, &positions, scope, self.reason.as_deref())
@@ -118,7 +118,7 @@ impl EraseCommand {
 
     /// The same for a log in NATS, of which the log here is a copy.
     fn in_nats(&self, screen: Screen, copy: &Path) -> Result<ErasurePlan, CommandExit> {
-        let fault = |fault: LogFault| here::log_fault(screen, &fault);
+        let fault = |fault: LogFault| here::report_log_fault(screen, &fault);
         if self.whole {
             let words = "a body in NATS is in a bundle, and bundles never change: only sensitive values go";
             let exit = screen.fail(CommandExit::Usage, words);
@@ -167,17 +167,18 @@ impl EraseCommand {
         };
         let forget = || search::forget_file(copy).map_err(|error| unfinished(system::describe_error(&error)));
         forget()?;
-        let told =
-            self.build_record(copy, &reader, &plan).map_err(|fault| here::log_fault(screen, &fault))?;
+        let told = self
+            .build_record(copy, &reader, &plan)
+            .map_err(|fault| here::report_log_fault(screen, &fault))?;
         let batch = LogBatch { records: vec![told.into()], ..LogBatch::default() };
         log_writer.erase_values(&plan.erasure, &batch).map_err(unfinished)?;
         forget()?;
         drop((log_writer, reader));
-        sqlite::verify_all(copy).map(|_| plan).map_err(|fault| here::log_fault(screen, &fault))
+        sqlite::verify_all(copy).map(|_| plan).map_err(|fault| here::report_log_fault(screen, &fault))
     }
 
     fn carried_out(&self, screen: Screen, log: &Path, plan: &ErasurePlan) -> Result<(), CommandExit> {
-        let fault = |fault: LogFault| here::log_fault(screen, &fault);
+        let fault = |fault: LogFault| here::report_log_fault(screen, &fault);
         let OpenSqliteLog { writer: mut log_writer, reader, notes, .. } =
             sqlite::open_log(log).map_err(fault)?;
         notes.iter().for_each(|note| screen.say(note));
@@ -232,7 +233,7 @@ impl EraseCommand {
         let parts: Vec<(Position, Vec<usize>)> =
             plan.parts.iter().map(|(position, parts)| (*position, parts.clone())).collect();
         let (by, reason) = (system::read_user(), self.reason.as_deref());
-        let documents = plan.erasure.documents.iter().map(|hash| named_document(reader, *hash));
+        let documents = plan.erasure.documents.iter().map(|hash| describe_document(reader, *hash));
         let documents = documents.collect::<Result<Vec<_>, LogFault>>()?;
         let body = core_payload::write_erasure(&by, reason, &parts, &documents);
         // A log without records of the core has a configuration all the same.
@@ -304,7 +305,7 @@ impl EraseCommand {
 
 /// How `<erased>` names a document that is still there. Only the bytes of a prompt's link name the link before it, so
 /// the record has to.
-fn named_document(reader: &SqliteReader, hash: Digest) -> Result<ErasedDocument, LogFault> {
+fn describe_document(reader: &SqliteReader, hash: Digest) -> Result<ErasedDocument, LogFault> {
     let bytes = reader.read_document(hash)?.filter(|bytes| Digest::hash_bytes(bytes) == hash);
     Ok(ErasedDocument { hash, before: bytes.and_then(|bytes| find_before(&bytes)) })
 }
@@ -358,11 +359,11 @@ fn find_position(screen: Screen, reader: &SqliteReader, typed: &str) -> Result<P
     if let Some(position) = number.parse().ok().filter(|position| *position > 0) {
         return Ok(Position(position));
     }
-    let (thread, Some(seq)) = parted(typed) else {
+    let (thread, Some(seq)) = split_number(typed) else {
         return Err(refused(format!("`{typed}` is neither a position nor a record of a thread")));
     };
-    let thread = finding::find(reader, thread).map_err(|why| not_found(screen, &why))?;
-    let found = reader.of_thread(&thread, seq, 1).map_err(|fault| here::log_fault(screen, &fault))?;
+    let thread = finding::find(reader, thread).map_err(|why| report_not_found(screen, &why))?;
+    let found = reader.of_thread(&thread, seq, 1).map_err(|fault| here::report_log_fault(screen, &fault))?;
     let found = found.into_iter().find(|(_, record)| record.header.seq == seq);
     found.map(|(at, _)| at).ok_or_else(|| refused(format!("thread {thread} has no record {seq}")))
 }
@@ -374,7 +375,7 @@ fn join_positions(positions: &[Position]) -> String {
 
 fn report_refusal(screen: Screen, refused: &ErasureRefused) -> CommandExit {
     let (exit, fix) = match refused {
-        ErasureRefused::Log(fault) => return here::log_fault(screen, fault),
+        ErasureRefused::Log(fault) => return here::report_log_fault(screen, fault),
         ErasureRefused::Missing { .. } => {
             (CommandExit::Usage, "systole find WORDS, which shows positions".to_owned())
         }
@@ -383,7 +384,7 @@ fn report_refusal(screen: Screen, refused: &ErasureRefused) -> CommandExit {
             (CommandExit::Usage, "without --whole, if it has sensitive values".to_owned())
         }
         ErasureRefused::Reason => (CommandExit::Usage, "a --reason in other words".to_owned()),
-        ErasureRefused::AtWork { thread, need, .. } => (CommandExit::Waits, way_out(thread, need)),
+        ErasureRefused::AtWork { thread, need, .. } => (CommandExit::Waits, suggest_way_out(thread, need)),
     };
     let exit = screen.fail(exit, refused);
     screen.say(format!("  try: {fix}"));
@@ -391,7 +392,7 @@ fn report_refusal(screen: Screen, refused: &ErasureRefused) -> CommandExit {
 }
 
 /// What a person can do about work that needs a record.
-fn way_out(thread: &ThreadId, need: &ThreadNeed) -> String {
+fn suggest_way_out(thread: &ThreadId, need: &ThreadNeed) -> String {
     let first = match need {
         ThreadNeed::Approval(id) => format!("systole approve {id} or systole reject {id}"),
         ThreadNeed::Question(id) => format!("systole choose {id}"),

@@ -27,7 +27,7 @@ pub enum CommandExit {
 
 impl CommandExit {
     /// The exit with this number; `None` if no command of ours ends with it.
-    pub(super) fn of_code(code: i32) -> Option<CommandExit> {
+    pub(super) fn from_code(code: i32) -> Option<CommandExit> {
         use CommandExit::{Configuration, Done, Failed, Log, Payload, Stopped, Unavailable, Usage, Waits};
         let all = [Done, Failed, Usage, Configuration, Payload, Unavailable, Waits, Log, Stopped];
         all.into_iter().find(|exit| *exit as i32 == code)

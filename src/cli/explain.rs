@@ -34,7 +34,7 @@ pub(super) struct Explain {
 
 impl Explain {
     pub(super) fn run(self) -> CommandExit {
-        let screen = Screen::of_process(self.json);
+        let screen = Screen::new(self.json);
         let codes = KnownCode::list_all();
         if self.word.is_empty() {
             return list(screen, codes.iter());
@@ -48,14 +48,14 @@ impl Explain {
         let words = words::find(typed);
         for (at, word) in words.iter().enumerate() {
             if at > 0 && !screen.json {
-                screen.drawn("");
+                screen.show_drawn("");
             }
             tell_word(screen, word);
         }
         let family = typed.trim_end_matches(['.', '*']);
         if codes.iter().any(|code| code.family() == family) {
             if !words.is_empty() && !screen.json {
-                screen.drawn("");
+                screen.show_drawn("");
             }
             return list(screen, codes.iter().filter(|code| code.family() == family));
         }
@@ -66,20 +66,20 @@ impl Explain {
 /// A word that is no code.
 fn tell_word(screen: Screen, word: &KnownWord) {
     if screen.json {
-        return screen.value(&word.as_json());
+        return screen.show_value(&word.as_json());
     }
     wrapped(&format!("{} ({}):", word.name, word.kind), 4, &word.meaning)
         .iter()
-        .for_each(|line| screen.drawn(line));
+        .for_each(|line| screen.show_drawn(line));
     for (label, text) in &word.more {
-        wrapped(&format!("  {label}:"), 4, text).iter().for_each(|line| screen.drawn(line));
+        wrapped(&format!("  {label}:"), 4, text).iter().for_each(|line| screen.show_drawn(line));
     }
 }
 
 /// A code in full.
 fn tell(screen: Screen, code: &KnownCode) {
     if screen.json {
-        return screen.value(&as_json(code));
+        return screen.show_value(&as_json(code));
     }
     let mut lines = wrapped(&format!("{}:", code.as_str()), 4, code.meaning());
     lines.extend(wrapped("  and then:", 4, code.again()));
@@ -88,22 +88,22 @@ fn tell(screen: Screen, code: &KnownCode) {
         lines.push(String::new());
         lines.extend(example.lines().map(str::to_owned));
     }
-    lines.iter().for_each(|line| screen.drawn(line));
+    lines.iter().for_each(|line| screen.show_drawn(line));
 }
 
 fn list<'c>(screen: Screen, codes: impl Iterator<Item = &'c KnownCode>) -> CommandExit {
     let mut family = "";
     for code in codes {
         if screen.json {
-            screen.value(&as_json(code));
+            screen.show_value(&as_json(code));
             continue;
         }
         if code.family() != family && !family.is_empty() {
-            screen.drawn("");
+            screen.show_drawn("");
         }
         family = code.family();
         let lead = format!("{:<29}", code.as_str());
-        wrapped(&lead, 29, code.meaning()).iter().for_each(|line| screen.drawn(line));
+        wrapped(&lead, 29, code.meaning()).iter().for_each(|line| screen.show_drawn(line));
     }
     CommandExit::Done
 }

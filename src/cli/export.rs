@@ -132,7 +132,7 @@ impl ExportCommand {
         let written = if self.html {
             let file = std::fs::File::options().write(true).create_new(true).mode(0o600).open(&out);
             let file = file.map_err(|error| unwritten(&error))?;
-            page_alone(&looking, &scope, file)
+            write_page_alone(&looking, &scope, file)
         } else {
             let archive = ArchiveWriter::create(&out).map_err(|error| unwritten(&error))?;
             let lacks_prompts = lost.elsewhere > 0;
@@ -180,7 +180,7 @@ impl ExportCommand {
                 Some(bytes)
             }
         };
-        let checkpoint = if self.no_proof || self.html { None } else { newest_checkpoint(looking)? };
+        let checkpoint = if self.no_proof || self.html { None } else { find_newest_checkpoint(looking)? };
         Ok(ExportExtras { key, policy, checkpoint })
     }
 
@@ -205,7 +205,7 @@ impl ExportCommand {
                 let checkpoint = signed.checkpoint();
                 json!({"origin": checkpoint.origin(), "size": checkpoint.size(), "records": proved})
             });
-            return screen.value(&json!({
+            return screen.show_value(&json!({
                 "file": file, "threads": scope.threads.iter().map(ThreadId::as_str).collect::<Vec<_>>(),
                 "records": records, "documents": documents, "missing": missing, "holes": holes,
                 "checkpoint": checkpoint.unwrap_or(Value::Null), "signed": is_signed,
@@ -242,13 +242,13 @@ impl ExportCommand {
             }
             None => "no checkpoint proves them; sign one with systole checkpoint and export again".to_owned(),
         };
-        wrapped("  ", 2, &plain(&words)).iter().for_each(|line| screen.drawn(line));
+        wrapped("  ", 2, &plain(&words)).iter().for_each(|line| screen.show_drawn(line));
         screen.show("  to verify: systole verify FILE, or python3 verify.py where it is unpacked");
     }
 }
 
 /// The checkpoint beside the log that is about most records; of several, the one with most signatures.
-fn newest_checkpoint(looking: &Looking) -> Result<Option<SignedCheckpoint>, CommandExit> {
+fn find_newest_checkpoint(looking: &Looking) -> Result<Option<SignedCheckpoint>, CommandExit> {
     // The notes are beside the file itself, not beside a link to it.
     let real = std::fs::canonicalize(&looking.log);
     let beside = notes::to_path(real.as_deref().unwrap_or(&looking.log));
@@ -258,7 +258,7 @@ fn newest_checkpoint(looking: &Looking) -> Result<Option<SignedCheckpoint>, Comm
     Ok(readable.max_by_key(|signed| (signed.checkpoint().size(), signed.note().signatures().len())))
 }
 
-fn page_alone(
+fn write_page_alone(
     looking: &Looking,
     scope: &ExportScope,
     file: std::fs::File,

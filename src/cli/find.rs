@@ -6,8 +6,8 @@ use clap::Args;
 use super::exit::CommandExit;
 use super::forms::Forms;
 use super::hindered;
-use super::looking::{Looking, PastPosition, parted};
-use super::moments::typed_period;
+use super::looking::{Looking, PastPosition, split_number};
+use super::moments::parse_period;
 use super::place::Place;
 use super::screen::Screen;
 use systole_core::types::ports::Position;
@@ -97,7 +97,7 @@ impl FindMessages {
         let screen = self.place.screen();
         let phrases = self.phrases(screen)?;
         let terms = self.terms(screen)?;
-        let looking = Looking::anywhere_at(&self.place, self.past)?;
+        let looking = Looking::open_anywhere_at(&self.place, self.past)?;
         let query = self.query(&looking, phrases, terms)?;
         let mut printed = Printed::new(&looking, self.limit, self.filter(screen)?);
         let found = search(&looking, &query, &mut |hit| printed.take(hit));
@@ -157,9 +157,9 @@ impl FindMessages {
         mut terms: Vec<SearchTerm>,
     ) -> Result<LogQuery, CommandExit> {
         let times = (self.since.as_deref(), self.until.as_deref());
-        let (since, until) = typed_period(looking.screen, times, looking.now)?;
+        let (since, until) = parse_period(looking.screen, times, looking.now)?;
         if let Some(typed) = &self.thread {
-            let thread = looking.find(parted(typed).0)?;
+            let thread = looking.find(split_number(typed).0)?;
             terms.push(SearchTerm::new(SearchField::Thread, thread.as_str()));
         }
         let is_filtered = since.is_some() || until.is_some() || self.xpath.is_some();
@@ -187,7 +187,7 @@ pub(super) fn search(
     let mut told = progress(screen);
     let mut search = LogSearch::open(&looking.log, &*looking.reader, &mut told)?;
     search.end_at(looking.at);
-    screen.progress("");
+    screen.show_progress("");
     search.notes.iter().for_each(|note| screen.say(format!("note: {note}")));
     search.newest(query, &mut told, show).map(drop)
 }
@@ -251,9 +251,9 @@ impl<'a> Printed<'a> {
         let screen = self.looking.screen;
         if screen.json {
             let (position, record) = &hit.placed;
-            screen.value(&self.forms.record(&*self.looking.reader, &as_json(*position, record)));
+            screen.show_value(&self.forms.add_to_record(&*self.looking.reader, &as_json(*position, record)));
         } else {
-            lines(hit).iter().for_each(|line| screen.drawn(line));
+            lines(hit).iter().for_each(|line| screen.show_drawn(line));
         }
         true
     }
@@ -309,7 +309,7 @@ fn progress(screen: Screen) -> impl FnMut(Position, Position) {
         if at.0 >= *next {
             *next = at.0.saturating_add(TOLD);
             let part = (at.0.saturating_mul(100)).checked_div(last.0).unwrap_or(100);
-            screen.progress(&format!("search file: {} of {} records, {part} %", at.0, last.0));
+            screen.show_progress(&format!("search file: {} of {} records, {part} %", at.0, last.0));
         }
     }
 }
@@ -317,7 +317,7 @@ fn progress(screen: Screen) -> impl FnMut(Position, Position) {
 /// Reports why nothing can be searched.
 pub(super) fn search_fault(looking: &Looking, fault: &SearchFault) -> CommandExit {
     let screen = looking.screen;
-    screen.progress("");
+    screen.show_progress("");
     match fault {
         SearchFault::Log(fault) => looking.fault(fault),
         SearchFault::Stale(why) | SearchFault::Unwritable(why) => {

@@ -8,8 +8,8 @@ use serde_json::json;
 use super::exit::CommandExit;
 use super::here;
 use super::hindered;
-use super::looking::{Looking, parted};
-use super::place::{Place, quoted};
+use super::looking::{Looking, split_number};
+use super::place::{Place, quote_path};
 use super::replay::{read_tree, report_damage};
 use super::screen::Screen;
 use systole_core::types::ports::{Commit, LogBatch, LogWriter as _};
@@ -50,7 +50,7 @@ impl ForkCommand {
     fn try_run(&self) -> Result<CommandExit, CommandExit> {
         let looking = Looking::open(&self.place)?;
         let screen = looking.screen;
-        let (typed, turn) = parted(&self.turn);
+        let (typed, turn) = split_number(&self.turn);
         let Some(turn) = turn.and_then(|turn| u32::try_from(turn).ok()) else {
             let exit = screen.fail(CommandExit::Usage, format!("{} names no turn", self.turn));
             let thread = self.turn.rsplit_once('@').map_or("", |(thread, _)| thread);
@@ -86,13 +86,13 @@ impl ForkCommand {
         self.write_log(screen, &forked)?;
         let (records, file) = (forked.records.len(), self.out.display());
         if screen.json {
-            screen.value(&json!({
+            screen.show_value(&json!({
                 "log": file.to_string(), "thread": root.as_str(), "call": forked.call.as_str(), "turn": turn,
                 "records": records, "continues": forked.continues.to_string(),
             }));
         } else {
             screen.show(&format!("{file}: {records} records; {root} goes on with turn {turn}"));
-            screen.say(format!("go on with: systole run --log {}", quoted(&self.out)));
+            screen.say(format!("go on with: systole run --log {}", quote_path(&self.out)));
         }
         Ok(CommandExit::Done)
     }
@@ -104,7 +104,8 @@ impl ForkCommand {
             screen.say("  try: -o with another file");
             return Err(exit);
         }
-        let mut opened = sqlite::open_log(&self.out).map_err(|fault| here::log_fault(screen, &fault))?;
+        let mut opened =
+            sqlite::open_log(&self.out).map_err(|fault| here::report_log_fault(screen, &fault))?;
         let mut documents = forked.documents.clone();
         for records in forked.records.chunks(AT_ONCE) {
             let records = records.iter().cloned().map(std::sync::Arc::new).collect();

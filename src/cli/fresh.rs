@@ -41,7 +41,7 @@ pub(super) fn write_files(screen: Screen, folder: &Path, files: &[NewFile]) -> R
 fn write_file(screen: Screen, path: &Path, text: &str) -> Result<(), CommandExit> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)
-            .map_err(|error| hindered::no_folder(screen, folder, "a new folder", &error))?;
+            .map_err(|error| hindered::report_no_folder(screen, folder, "a new folder", &error))?;
     }
     let told = |error| hindered::report_unwritten(screen, path, "a new file", &error);
     let mode = if text.starts_with("#!") { 0o777 } else { 0o666 };

@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 
 use super::exit::CommandExit;
 use super::hindered;
-use super::looking::{Looking, PastPosition, composition};
+use super::looking::{Looking, PastPosition, read_composition};
 use super::place::Place;
 use super::screen::Screen;
 use systole_core::types::composition::Composition;
@@ -76,7 +76,7 @@ impl Graph {
         };
         match &self.out {
             // Our own colours are beside names that were already made visible.
-            None => screen.drawn(String::from_utf8_lossy(&document).trim_end_matches('\n')),
+            None => screen.show_drawn(String::from_utf8_lossy(&document).trim_end_matches('\n')),
             Some(file) => std::fs::write(file, document)
                 .map_err(|error| hindered::report_unwritten(screen, file, "the drawing", &error))?,
         }
@@ -86,9 +86,9 @@ impl Graph {
     /// The organism of the file, or the one that ran at a position.
     fn composition(&self, screen: Screen) -> Result<Composition, CommandExit> {
         if self.past.is_given() {
-            return Looking::open(&self.place)?.shown_at(self.past)?.used_composition();
+            return Looking::open(&self.place)?.show_at(self.past)?.used_composition();
         }
-        composition(&self.place, screen)
+        read_composition(&self.place, screen)
     }
 
     /// The drawing must not overwrite its own source.

@@ -25,7 +25,7 @@ pub(super) fn add_help(command: Command) -> Command {
         "\nOptions:\n{options}\n\nThe options of a command may also come before it: `systole --json ps`.\n\
          `systole COMMAND --help` says more about each.\n",
     );
-    let here = |one: Command| match elsewhere::takes_address(one.get_name()) {
+    let here = |one: Command| match elsewhere::can_take_address(one.get_name()) {
         true => one,
         false => without_address(one),
     };

@@ -10,7 +10,7 @@ use std::time::Duration;
 use super::cast::{self, ListenerScope};
 use super::exit::CommandExit;
 use super::hindered;
-use super::place::{Place, quoted};
+use super::place::{Place, quote_path};
 use super::refused;
 use super::screen::Screen;
 use super::trusted;
@@ -110,7 +110,7 @@ fn build_plan(
         .map_err(|unreadable| screen.fail(CommandExit::Usage, unreadable))?;
     let inline = build_agents(screen, &file, ListenerScope::Alone)?;
     let proof = match &file.proof {
-        Some(proof) if !still => Some(proof_plan(screen, proof, &file.log)?),
+        Some(proof) if !still => Some(build_proof_plan(screen, proof, &file.log)?),
         _ => None,
     };
     Ok(RunPlan {
@@ -133,11 +133,11 @@ fn build_plan(
 }
 
 /// How the running organism signs checkpoints. The key has to be on this machine.
-fn proof_plan(screen: Screen, proof: &ProofSettings, log: &Path) -> Result<ProofPlan, CommandExit> {
+fn build_proof_plan(screen: Screen, proof: &ProofSettings, log: &Path) -> Result<ProofPlan, CommandExit> {
     let Some(key) = proof.key.clone() else {
         let words = format!("{}: there is no such file, and `proof.key` names it", proof.file.display());
         let exit = screen.fail(CommandExit::Configuration, words);
-        let file = quoted(&proof.file);
+        let file = quote_path(&proof.file);
         screen.say(format!(
             "  try: systole keygen --origin {} -o {file}; or the key from elsewhere",
             proof.origin
@@ -146,7 +146,7 @@ fn proof_plan(screen: Screen, proof: &ProofSettings, log: &Path) -> Result<Proof
     };
     let policy = match &proof.policy {
         Some(policy) => policy.clone(),
-        None => trusted::policy_of(screen, &key.verifier().to_string())?,
+        None => trusted::build_policy(screen, &key.verifier().to_string())?,
     };
     Ok(ProofPlan {
         key,
@@ -156,13 +156,13 @@ fn proof_plan(screen: Screen, proof: &ProofSettings, log: &Path) -> Result<Proof
         every: proof.every,
         to: proof.to.clone(),
         witnesses: proof.witnesses.clone(),
-        client: witness_client(),
+        client: build_witness_client(),
         say: Arc::new(move |words| screen.say(words)),
     })
 }
 
 /// Asks witnesses through the proxies that the environment names.
-pub(super) fn witness_client() -> WitnessClient {
+pub(super) fn build_witness_client() -> WitnessClient {
     WitnessClient::new(ProxySettings::from_environment(&|name| std::env::var(name).ok()))
 }
 
@@ -172,7 +172,7 @@ pub(super) fn build_agents(
     file: &OrganismFile,
     company: ListenerScope,
 ) -> Result<BTreeMap<Name, Arc<dyn InlineListener>>, CommandExit> {
-    cast::agents(file, company).map_err(|unmade| {
+    cast::build_agents(file, company).map_err(|unmade| {
         let exit = screen.fail(CommandExit::Configuration, &unmade);
         screen.say(format!("  try: {}", unmade.fix));
         exit
@@ -191,7 +191,7 @@ fn open_bus(screen: Screen, file: &OrganismFile, still: bool) -> Result<Option<B
 /// Reports why an organism, or something it needs, is missing.
 pub(super) fn start_fault(screen: Screen, fault: &StartFault) -> CommandExit {
     match fault {
-        StartFault::Log(fault) => log_fault(screen, fault),
+        StartFault::Log(fault) => report_log_fault(screen, fault),
         StartFault::Configuration { .. } => screen.fail(CommandExit::Log, fault),
         StartFault::Broker(unusable) => {
             let exit = match unusable.code() {
@@ -233,7 +233,7 @@ pub(super) fn start_fault(screen: Screen, fault: &StartFault) -> CommandExit {
 pub(super) fn report_unsigned(screen: Screen, fault: &SigningFault) -> CommandExit {
     match fault {
         SigningFault::Notes(fault) => hindered::report_fault(screen, CommandExit::Unavailable, fault),
-        SigningFault::Log(fault) => log_fault(screen, fault),
+        SigningFault::Log(fault) => report_log_fault(screen, fault),
         SigningFault::Key(_) => {
             let exit = screen.fail(CommandExit::Usage, fault);
             screen.say("  try: the key of a log: systole keygen without --witness");
@@ -250,7 +250,7 @@ pub(super) fn report_unsigned(screen: Screen, fault: &SigningFault) -> CommandEx
 }
 
 /// Reports what is wrong with a log.
-pub(super) fn log_fault(screen: Screen, fault: &LogFault) -> CommandExit {
+pub(super) fn report_log_fault(screen: Screen, fault: &LogFault) -> CommandExit {
     if let LogFault::InUse { path, pid } = fault
         && let Some(StandbyStatus { pid, leader }) = StandbyStatus::read_note(Path::new(path), *pid)
     {
@@ -260,7 +260,7 @@ pub(super) fn log_fault(screen: Screen, fault: &LogFault) -> CommandExit {
         return exit;
     }
     if let LogFault::InUse { path, pid } = fault
-        && RunFile::of_holder(Path::new(path)).is_some_and(|run| run.drain_ms.is_some())
+        && RunFile::find_holder(Path::new(path)).is_some_and(|run| run.drain_ms.is_some())
     {
         let who = format!("process {pid} runs on {path}, stops, and waits for what is out");
         let exit = screen.fail(CommandExit::Unavailable, who);

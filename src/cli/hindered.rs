@@ -29,7 +29,7 @@ pub(super) fn report_unwritten(screen: Screen, path: &Path, what: &str, error: &
 }
 
 /// Reports why a folder was not made.
-pub(super) fn no_folder(screen: Screen, path: &Path, what: &str, error: &Error) -> CommandExit {
+pub(super) fn report_no_folder(screen: Screen, path: &Path, what: &str, error: &Error) -> CommandExit {
     report_fault(screen, CommandExit::Unavailable, &system::report_no_folder(path, what, error))
 }
 

@@ -14,8 +14,8 @@ use tokio::sync::watch;
 use super::cast::ListenerScope;
 use super::exit::CommandExit;
 use super::here;
-use super::permissions::no_keys;
-use super::place::{Place, quoted};
+use super::permissions::report_no_keys;
+use super::place::{Place, quote_path};
 use super::screen::Screen;
 use super::signals::Signals;
 use systole_bus::managed::BrokerFolder;
@@ -54,8 +54,8 @@ impl HostPart {
     pub(super) fn adapt_file(&self, screen: Screen, file: OrganismFile) -> Result<OrganismFile, CommandExit> {
         match self.role {
             None => Ok(file),
-            Some(_) if !self.only.is_empty() => Err(not_for_the_pump(screen, "--only")),
-            Some(_) if self.keys.is_some() => Err(not_for_the_pump(screen, "--keys")),
+            Some(_) if !self.only.is_empty() => Err(refuse_for_pump(screen, "--only")),
+            Some(_) if self.keys.is_some() => Err(refuse_for_pump(screen, "--keys")),
             Some(_) => keep_for_pump(screen, file),
         }
     }
@@ -93,7 +93,7 @@ impl HostPart {
             tell: build_reporter(screen),
         };
         say_started(screen, &hosting);
-        Ok(until_signalled(screen, hosting, signals).await)
+        Ok(host_until_signal(screen, hosting, signals).await)
     }
 
     /// The listeners to run here.
@@ -146,7 +146,7 @@ impl HostPart {
         let url = match (&file.bus, &own) {
             (Some(url), _) => url.clone(),
             (None, Some(folder)) => read_address(screen, place, &folder.address_file())?,
-            (None, None) => return Err(no_broker(screen, "listeners")),
+            (None, None) => return Err(report_no_broker(screen, "listeners")),
         };
         let folder = self.keys.clone().or_else(|| own.map(|folder| folder.keys()));
         let Some(folder) = folder else { return Ok((url, BTreeMap::new())) };
@@ -165,19 +165,19 @@ impl HostPart {
 /// The file as its pump runs it: all programs and models run elsewhere.
 pub(super) fn keep_for_pump(screen: Screen, file: OrganismFile) -> Result<OrganismFile, CommandExit> {
     if file.bus.is_none() && !file.managed {
-        return Err(no_broker(screen, "pump"));
+        return Err(report_no_broker(screen, "pump"));
     }
     Ok(OrganismFile { composition: file.composition.into_hosted(), agents: Vec::new(), ..file })
 }
 
-fn no_broker(screen: Screen, role: &str) -> CommandExit {
+fn report_no_broker(screen: Screen, role: &str) -> CommandExit {
     let words = format!("--role {role}: the file names no broker to connect them");
     let exit = screen.fail(CommandExit::Usage, words);
     screen.say("  try: bus: {nats: nats://127.0.0.1:4222} at the top of the file");
     exit
 }
 
-fn not_for_the_pump(screen: Screen, option: &str) -> CommandExit {
+fn refuse_for_pump(screen: Screen, option: &str) -> CommandExit {
     let exit = screen
         .fail(CommandExit::Usage, format!("{option} is about listeners, and the pump's role runs none"));
     screen.say("  try: --role listeners, or leave it out");
@@ -185,7 +185,7 @@ fn not_for_the_pump(screen: Screen, option: &str) -> CommandExit {
 }
 
 fn report_keys(screen: Screen, place: &Place, keyless: &KeyFilesFault) -> CommandExit {
-    let exit = no_keys(screen, keyless);
+    let exit = report_no_keys(screen, keyless);
     let command = format!("{} --role pump --nats-config", place.command("permissions"));
     screen.say(format!("  the keys of all listeners are made by {command}"));
     exit
@@ -196,7 +196,7 @@ fn read_address(screen: Screen, place: &Place, file: &Path) -> Result<String, Co
     match std::fs::read_to_string(file) {
         Ok(text) => Ok(text.trim().to_owned()),
         Err(error) => {
-            let words = format!("the organism's own broker is not known: {}: {error}", quoted(file));
+            let words = format!("the organism's own broker is not known: {}: {error}", quote_path(file));
             let exit = screen.fail(CommandExit::Unavailable, words);
             screen.say(format!("  try: {} --role pump on this machine first", place.run_command()));
             Err(exit)
@@ -209,7 +209,7 @@ fn say_started(screen: Screen, hosting: &HostPlan) {
     let names: Vec<&str> = hosting.composition.listeners.keys().map(Name::as_str).collect();
     let (organism, pid) = (hosting.composition.organism.as_str(), std::process::id());
     if screen.json {
-        return screen.value(&json!({"organism": organism, "role": "listeners", "pid": pid,
+        return screen.show_value(&json!({"organism": organism, "role": "listeners", "pid": pid,
             "listeners": names, "broker": hosting.url}));
     }
     let pid = pid.to_string();
@@ -232,11 +232,11 @@ fn build_reporter(screen: Screen) -> HostReporter {
 }
 
 /// Hosts until a signal comes; the second one ends at once.
-async fn until_signalled(screen: Screen, hosting: HostPlan, signals: &mut Signals) -> CommandExit {
+async fn host_until_signal(screen: Screen, hosting: HostPlan, signals: &mut Signals) -> CommandExit {
     let (stop, stopping) = watch::channel(false);
     let mut hosted = std::pin::pin!(hosting::host_listeners(hosting, stopping));
     let exit = tokio::select! {
-        ended = &mut hosted => return of_itself(screen, ended),
+        ended = &mut hosted => return report_end(screen, ended),
         exit = signals.next() => exit,
     };
     screen.say("stopping: takes no more work, and running deliveries get 5 s; a second signal stops at once");
@@ -247,7 +247,7 @@ async fn until_signalled(screen: Screen, hosting: HostPlan, signals: &mut Signal
                 screen.say("stopped");
                 exit
             }
-            ended => of_itself(screen, ended),
+            ended => report_end(screen, ended),
         },
         _ = signals.next() => {
             screen.say("stopped at once; running deliveries are lost, and retried as the file says");
@@ -256,7 +256,7 @@ async fn until_signalled(screen: Screen, hosting: HostPlan, signals: &mut Signal
     }
 }
 
-fn of_itself(screen: Screen, ended: Result<(), HostFault>) -> CommandExit {
+fn report_end(screen: Screen, ended: Result<(), HostFault>) -> CommandExit {
     let Err(unhosted) = ended else { return CommandExit::Done };
     let exit = match unhosted {
         HostFault::Listener(_) => CommandExit::Configuration,

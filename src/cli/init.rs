@@ -19,7 +19,7 @@ use super::examples::{AGENT, EXAMPLES, Example, FIRST, REPLACED, TEAM, TEMPLATES
 use super::exit::CommandExit;
 use super::fresh::{self, NewFile};
 use super::hindered;
-use super::place::quoted;
+use super::place::quote_path;
 use super::screen::Screen;
 use ollama::LocalOllama;
 use provider::ModelChoice;
@@ -49,10 +49,10 @@ pub(super) struct InitCommand {
     #[arg(long, group = "template")]
     team: bool,
     /// A workflow to build on
-    #[arg(long, group = "template", value_name = "WORKFLOW", value_parser = names_of(WORKFLOWS).try_map(unless_replaced))]
+    #[arg(long, group = "template", value_name = "WORKFLOW", value_parser = list_names(WORKFLOWS).try_map(check_replaced))]
     workflow: Option<String>,
     /// An example to read and try
-    #[arg(long, group = "template", value_name = "EXAMPLE", value_parser = names_of(EXAMPLES).try_map(unless_replaced))]
+    #[arg(long, group = "template", value_name = "EXAMPLE", value_parser = list_names(EXAMPLES).try_map(check_replaced))]
     example: Option<String>,
     /// Whose model the agents have, instead of the first key that is set
     #[arg(long, value_parser = PossibleValuesParser::new(provider::list_words()))]
@@ -69,13 +69,13 @@ pub(super) struct InitCommand {
 }
 
 /// The names that an option reads. Those of replaced templates are in no list.
-fn names_of(list: &[&Example]) -> PossibleValuesParser {
+fn list_names(list: &[&Example]) -> PossibleValuesParser {
     let replaced = REPLACED.iter().map(|(name, _)| PossibleValue::new(*name).hide(true));
     PossibleValuesParser::new(list.iter().map(|example| example.name.into()).chain(replaced))
 }
 
 /// Says what took the place of a template that is no longer written.
-fn unless_replaced(name: String) -> Result<String, String> {
+fn check_replaced(name: String) -> Result<String, String> {
     match REPLACED.iter().find(|(replaced, _)| *replaced == name) {
         Some((_, instead)) => Err(format!("it is no longer written; {instead}")),
         None => Ok(name),
@@ -84,7 +84,7 @@ fn unless_replaced(name: String) -> Result<String, String> {
 
 impl InitCommand {
     pub(super) fn run(self) -> CommandExit {
-        let screen = Screen::of_process(self.json);
+        let screen = Screen::new(self.json);
         if self.list {
             return list_templates(screen);
         }
@@ -138,13 +138,13 @@ impl InitCommand {
         let files = build_files(example, derive_name(&folder).as_deref(), model.as_ref());
         fresh::write_files(screen, &folder, &files)?;
         let is_added = keep_from_git(screen, &folder)?;
-        let place = folder.file_name().map(|_| quoted(&folder));
+        let place = folder.file_name().map(|_| quote_path(&folder));
         let enter = place.as_ref().map(|place| format!("cd {place} && ")).unwrap_or_default();
         let next = format!("{enter}{}", example.next);
         if screen.json {
             let mut written: Vec<PathBuf> = files.iter().map(|file| folder.join(&file.path)).collect();
             written.extend(is_added.then(|| folder.join(IGNORE_FILE)));
-            screen.value(&json!({"example": example.name, "written": written, "next": next}));
+            screen.show_value(&json!({"example": example.name, "written": written, "next": next}));
             return Ok(CommandExit::Done);
         }
         for file in &files {
@@ -180,7 +180,7 @@ fn list_templates(screen: Screen) -> CommandExit {
     for example in TEMPLATES.iter().chain(WORKFLOWS).chain(EXAMPLES) {
         let command = format!("systole init NAME{}", write_option(example));
         if screen.json {
-            screen.value(&json!({"example": example.name, "about": example.about, "command": command}));
+            screen.show_value(&json!({"example": example.name, "about": example.about, "command": command}));
         } else {
             screen.show(&format!("{command}\n  {}", example.about));
         }

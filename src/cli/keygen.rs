@@ -36,7 +36,7 @@ pub(super) struct KeygenCommand {
 
 impl KeygenCommand {
     pub(super) fn run(self) -> CommandExit {
-        let screen = Screen::of_process(self.json);
+        let screen = Screen::new(self.json);
         let kind = if self.witness { SignatureKind::Cosignature } else { SignatureKind::Plain };
         let key = match signing_key::make_key(&self.out, &self.origin, kind) {
             Ok(key) => key,
@@ -44,7 +44,7 @@ impl KeygenCommand {
         };
         let public = key.verifier().to_string();
         if screen.json {
-            screen.value(&json!({"key": public, "file": self.out.display().to_string()}));
+            screen.show_value(&json!({"key": public, "file": self.out.display().to_string()}));
         } else {
             screen.show(&public);
         }

@@ -28,7 +28,7 @@ pub(super) fn run_listener(arguments: impl Iterator<Item = OsString>) -> ExitCod
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match arguments.as_slice() {
         ["mcp", pin, server, place @ ..] => run_mcp(pin, server, place),
-        ["mcp-pin", place @ ..] => mcp_pin(place),
+        ["mcp-pin", place @ ..] => print_mcp_pin(place),
         ["code", root, rules @ ..] => run_code(root, rules),
         ["workspace", root, name, state, time_ms, rest @ ..] => {
             workspace::run_workspace([root, name, state, time_ms], rest)
@@ -46,7 +46,7 @@ fn run_code(root: &str, rules: &[&str]) -> ExitCode {
     match CodeListener::new(&CodeSpec { root: root.into(), deny }) {
         Ok(listener) => {
             let listener = Arc::new(listener);
-            several_at_once(move |asked, line| {
+            serve_several(move |asked, line| {
                 let listener = listener.clone();
                 async move {
                     tokio::select! {
@@ -83,7 +83,7 @@ impl<'w> RuleWords<'w> {
 }
 
 /// Serves the pump on stdin and stdout with a listener that answers several deliveries at once.
-fn several_at_once<A: Future<Output = ReplyContent> + Send + 'static>(
+fn serve_several<A: Future<Output = ReplyContent> + Send + 'static>(
     answer: impl Fn(Delivered, DeliveryLine) -> A,
 ) -> ExitCode {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -102,7 +102,7 @@ fn several_at_once<A: Future<Output = ReplyContent> + Send + 'static>(
 
 /// Stands in front of an MCP server.
 fn run_mcp(pin: &str, server: &str, place: &[&str]) -> ExitCode {
-    let place = match server_place(place) {
+    let place = match read_server_place(place) {
         Ok(place) => place,
         Err(words) => return report_fault(&words),
     };
@@ -113,10 +113,10 @@ fn run_mcp(pin: &str, server: &str, place: &[&str]) -> ExitCode {
 }
 
 /// Asks an MCP server for its tools, and prints the pin.
-fn mcp_pin(place: &[&str]) -> ExitCode {
-    match server_place(place).and_then(|place| pin_of(&place)) {
+fn print_mcp_pin(place: &[&str]) -> ExitCode {
+    match read_server_place(place).and_then(|place| pin_of(&place)) {
         Ok(pin) => {
-            Screen::of_process(false).document(pin.to_text().as_bytes());
+            Screen::new(false).show_document(pin.to_text().as_bytes());
             ExitCode::SUCCESS
         }
         Err(words) => report_fault(&words),
@@ -124,7 +124,7 @@ fn mcp_pin(place: &[&str]) -> ExitCode {
 }
 
 /// Where an MCP server is.
-fn server_place(words: &[&str]) -> Result<ServerPlace, String> {
+fn read_server_place(words: &[&str]) -> Result<ServerPlace, String> {
     let address = |url: &str, key| ServerPlace::Address { url: url.to_owned(), key };
     match words {
         ["--", run @ ..] => Ok(ServerPlace::Program(run.iter().map(|word| (*word).to_owned()).collect())),
@@ -140,5 +140,5 @@ fn server_place(words: &[&str]) -> Result<ServerPlace, String> {
 }
 
 fn report_fault(words: &str) -> ExitCode {
-    Screen::of_process(false).fail(CommandExit::Usage, words).into()
+    Screen::new(false).fail(CommandExit::Usage, words).into()
 }

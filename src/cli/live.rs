@@ -39,7 +39,7 @@ impl Live {
     /// Shows a record as data, for people.
     pub(super) fn show(&mut self, record: &ApiRecord) {
         for line in self.lines(record, layout::columns()) {
-            self.screen.drawn(&line);
+            self.screen.show_drawn(&line);
         }
     }
 
@@ -52,8 +52,8 @@ impl Live {
 
     /// The lines of a record, on a terminal with that many columns.
     fn lines(&mut self, record: &ApiRecord, columns: usize) -> Vec<String> {
-        let Some(mut what) = what(record) else { return Vec::new() };
-        if joined(record).is_some_and(|listener| self.over_nats.contains(&listener)) {
+        let Some(mut what) = describe_record(record) else { return Vec::new() };
+        if find_joined(record).is_some_and(|listener| self.over_nats.contains(&listener)) {
             // Whether any worker answers under its name is reported separately.
             what.words.push_str(" for workers");
         }
@@ -83,7 +83,7 @@ impl Live {
     }
 
     fn coloured(&self, words: &str, colour: Option<TextTone>) -> String {
-        colour.map_or_else(|| words.to_owned(), |tone| self.screen.ink(tone, words))
+        colour.map_or_else(|| words.to_owned(), |tone| self.screen.colour(tone, words))
     }
 }
 
@@ -93,18 +93,18 @@ struct What {
 }
 
 /// A record in one line; `None` if people need not see it.
-fn what(record: &ApiRecord) -> Option<What> {
+fn describe_record(record: &ApiRecord) -> Option<What> {
     let code = record.code.as_deref().unwrap_or_default();
     let seen = |words: String, colour| Some(What { words, colour });
     let ways = |to: &str| format!("{} -> {to}", record.from);
     let to = ways(record.to.as_deref().unwrap_or("-"));
     match (RecordKind::parse(&record.kind)?, RecordCode::parse(code)) {
-        (RecordKind::Message, Some(RecordCode::Role(MessageRole::Told))) => told_of_listener(&record.body),
+        (RecordKind::Message, Some(RecordCode::Role(MessageRole::Told))) => describe_listener(&record.body),
         (RecordKind::Message, Some(RecordCode::Role(MessageRole::Note | MessageRole::Todo))) => {
-            seen(format!("{} notes {}", record.from, summary(&record.body)), None)
+            seen(format!("{} notes {}", record.from, write_summary(&record.body)), None)
         }
         (RecordKind::Message, Some(RecordCode::Role(MessageRole::Final))) => {
-            seen(format!("{to} {}", summary(&record.body)), Some(TextTone::Good))
+            seen(format!("{to} {}", write_summary(&record.body)), Some(TextTone::Good))
         }
         (RecordKind::Message, Some(RecordCode::Role(MessageRole::Answer)))
             if question::read_said(record.body.as_bytes()).is_some() =>
@@ -119,7 +119,7 @@ fn what(record: &ApiRecord) -> Option<What> {
         (RecordKind::Message | RecordKind::Timer, _) => {
             match core_payload::error_words(record.body.as_bytes()) {
                 Some((code, words)) => seen(format!("{to} {code} {words}"), Some(TextTone::Bad)),
-                None => seen(format!("{to} {}", summary(&record.body)), None),
+                None => seen(format!("{to} {}", write_summary(&record.body)), None),
             }
         }
         (RecordKind::Outcome, Some(RecordCode::Handled)) => {
@@ -127,7 +127,7 @@ fn what(record: &ApiRecord) -> Option<What> {
         }
         (RecordKind::Refusal | RecordKind::Outcome, _) => {
             let words = core_payload::error_words(record.body.as_bytes()).map(|(_, words)| words);
-            let words = words.unwrap_or_else(|| summary(&record.body));
+            let words = words.unwrap_or_else(|| write_summary(&record.body));
             seen(format!("{} {code} {words}", record.kind.as_str()), Some(TextTone::Bad))
         }
         (RecordKind::Attempt, _) => {
@@ -136,9 +136,9 @@ fn what(record: &ApiRecord) -> Option<What> {
             let listener = record.to.as_deref().unwrap_or("-");
             seen(format!("{listener} attempt {number} {}", attempt.words), None)
         }
-        (RecordKind::Approval, _) => approval(record, &to),
+        (RecordKind::Approval, _) => describe_approval(record, &to),
         (RecordKind::Steer, Some(RecordCode::Steering(SteerEffect::Steered))) => {
-            seen(format!("{to} steers with {}", summary(&record.body)), None)
+            seen(format!("{to} steers with {}", write_summary(&record.body)), None)
         }
         (RecordKind::Steer, _) => {
             let (by, note) = approval_payload::read_steering(record.body.as_bytes())?;
@@ -180,7 +180,7 @@ pub(super) fn is_step(record: &ApiRecord) -> bool {
 }
 
 /// A request for a person, and a person's decision. `sys` counts requests only for the log.
-fn approval(record: &ApiRecord, to: &str) -> Option<What> {
+fn describe_approval(record: &ApiRecord, to: &str) -> Option<What> {
     let body = record.body.as_bytes();
     (record.thread != "sys").then_some(())?;
     if let Some(request) = approval_payload::read_request(body) {
@@ -203,13 +203,13 @@ fn approval(record: &ApiRecord, to: &str) -> Option<What> {
             let note = said.note.map_or_else(String::new, |note| format!(": {note}"));
             format!("approval {} is {} by {}{note}", said.id, said.outcome, said.by)
         }
-        None => format!("{to} in its place {}", summary(&record.body)),
+        None => format!("{to} in its place {}", write_summary(&record.body)),
     };
     Some(What { words, colour: None })
 }
 
 /// A listener's state as reported by `sys`; its other lines are only for the log.
-fn told_of_listener(body: &str) -> Option<What> {
+fn describe_listener(body: &str) -> Option<What> {
     let (listener, reason) = core_payload::listener_told_of(body.as_bytes())?;
     Some(match reason {
         None => {
@@ -222,21 +222,21 @@ fn told_of_listener(body: &str) -> Option<What> {
 }
 
 /// The listener that a record reports as ready.
-pub(super) fn joined(record: &ApiRecord) -> Option<String> {
+pub(super) fn find_joined(record: &ApiRecord) -> Option<String> {
     (record.thread == "sys").then_some(())?;
     let (listener, reason) = core_payload::listener_told_of(record.body.as_bytes())?;
     reason.is_none().then_some(listener)
 }
 
 /// The full words of a record that reports that a listener's program does not run.
-pub(super) fn fallen(record: &ApiRecord) -> Option<String> {
+pub(super) fn find_fallen(record: &ApiRecord) -> Option<String> {
     let (listener, reason) = core_payload::listener_told_of(record.body.as_bytes())?;
     (record.thread == "sys").then_some(())?;
     reason.map(|reason| format!("{listener}: {reason}"))
 }
 
 /// The root element of a payload and the text in it.
-fn summary(body: &str) -> String {
+fn write_summary(body: &str) -> String {
     let Ok(payload) = Payload::from_trusted(Arc::from(body.as_bytes())) else { return "?".to_owned() };
     let mut text = format!("<{}>", payload.name().local);
     if *payload.name().ns == *namespaces::CORE {

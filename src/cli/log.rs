@@ -15,7 +15,7 @@ use super::follow::RemoteGrowth;
 use super::forms::Forms;
 use super::hindered;
 use super::looking::{Looking, PastPosition};
-use super::moments::typed_moment;
+use super::moments::parse_moment;
 use super::place::Place;
 use super::signals::Signals;
 use systole_core::types::ids::{Digest, ThreadId};
@@ -128,7 +128,7 @@ impl Log {
     }
 
     fn print(&self) -> Result<CommandExit, CommandExit> {
-        let looking = Looking::anywhere_at(&self.place, self.past)?;
+        let looking = Looking::open_anywhere_at(&self.place, self.past)?;
         let screen = looking.screen;
         if self.raw && io::stdout().is_terminal() {
             // A body may contain terminal escapes, and raw output must not be changed.
@@ -205,7 +205,7 @@ impl Log {
         let since = match self.since.as_deref() {
             None => 1,
             Some(text) => {
-                let since = typed_moment(looking.screen, "--since", text, looking.now)?;
+                let since = parse_moment(looking.screen, "--since", text, looking.now)?;
                 causes::first_after(|number| Ok(at(number)?.iter().any(|(_, it)| it.header.time < since)))
                     .map_err(fault)?
             }
@@ -363,7 +363,7 @@ impl<W: Write> Printing<'_, W> {
                 self.out.write_all(b"\n")
             }
             Form::Json => {
-                let value = self.forms.record(&*self.reader, &as_json(position, record));
+                let value = self.forms.add_to_record(&*self.reader, &as_json(position, record));
                 writeln!(self.out, "{value}")
             }
             Form::Lines => {

@@ -13,7 +13,7 @@ use super::forms::Forms;
 use super::here;
 use super::place::{Place, refuse};
 use super::screen::Screen;
-use super::unfound::not_found;
+use super::unfound::report_not_found;
 use systole_config as config;
 use systole_core::types::codes::Code;
 use systole_core::types::composition::Composition;
@@ -79,7 +79,7 @@ pub(super) struct Looking {
 
 impl Looking {
     /// The log of the organism that the command line or the environment names: elsewhere, or on this machine.
-    pub(super) fn anywhere(place: &Place) -> Result<Looking, CommandExit> {
+    pub(super) fn open_anywhere(place: &Place) -> Result<Looking, CommandExit> {
         let Some(elsewhere) = OrganismElsewhere::find_named(place)? else { return Looking::open(place) };
         let reader: Arc<dyn LogReader> = elsewhere.log.clone();
         Ok(Looking {
@@ -111,14 +111,14 @@ impl Looking {
         let start = place.run_command();
         if !log.exists() {
             if let Some(fault) = sqlite::lost_whole(&log) {
-                return Err(here::log_fault(screen, &fault));
+                return Err(here::report_log_fault(screen, &fault));
             }
-            let exit = screen.fail(CommandExit::Unavailable, absent(&log));
+            let exit = screen.fail(CommandExit::Unavailable, describe_absent(&log));
             screen.say(format!("  try: {start}, or name another with --log PATH"));
             return Err(exit);
         }
         let opened = sqlite::open_reading(&log).and_then(|reader| Ok((reader, sqlite::find_holder(&log)?)));
-        let (reader, running) = opened.map_err(|fault| here::log_fault(screen, &fault))?;
+        let (reader, running) = opened.map_err(|fault| here::report_log_fault(screen, &fault))?;
         if let Ok(LogCondition { lost: Some(fault), .. }) = sqlite::read_condition(&log) {
             screen.say(format!("note: {fault}"));
         }
@@ -142,12 +142,12 @@ impl Looking {
     }
 
     /// The log of `anywhere`, as it was at a position. Nothing runs in the past, and the time of its record counts as now.
-    pub(super) fn anywhere_at(place: &Place, past: PastPosition) -> Result<Looking, CommandExit> {
-        Looking::anywhere(place)?.shown_at(past)
+    pub(super) fn open_anywhere_at(place: &Place, past: PastPosition) -> Result<Looking, CommandExit> {
+        Looking::open_anywhere(place)?.show_at(past)
     }
 
     /// This log as it was at a position.
-    pub(super) fn shown_at(self, past: PastPosition) -> Result<Looking, CommandExit> {
+    pub(super) fn show_at(self, past: PastPosition) -> Result<Looking, CommandExit> {
         let mut looking = self;
         let Some(at) = past.at else { return Ok(looking) };
         let last = looking.reader.read_last().map_err(|fault| looking.fault(&fault))?;
@@ -172,7 +172,7 @@ impl Looking {
 
     /// The thread that the user means.
     pub(super) fn find(&self, typed: &str) -> Result<ThreadId, CommandExit> {
-        finding::find(&*self.view, typed).map_err(|why| not_found(self.screen, &why))
+        finding::find(&*self.view, typed).map_err(|why| report_not_found(self.screen, &why))
     }
 
     /// The current state of the log.
@@ -255,7 +255,7 @@ impl Looking {
     fn ask_alarms(&self) -> Vec<ApiAlarm> {
         let all = match &self.elsewhere {
             Some(elsewhere) if self.running.is_some() => elsewhere.status.alarms.clone(),
-            None if self.running.is_some() => alarms_of(&self.log).unwrap_or_else(|fault| {
+            None if self.running.is_some() => read_alarms(&self.log).unwrap_or_else(|fault| {
                 let _known = self.silent.set(());
                 self.screen.say(format!("note: {fault}"));
                 self.screen.say(format!("  try: {}", fault.fix()));
@@ -333,12 +333,12 @@ impl Looking {
 
     /// Reports what is wrong with the log.
     pub(super) fn fault(&self, fault: &LogFault) -> CommandExit {
-        here::log_fault(self.screen, fault)
+        here::report_log_fault(self.screen, fault)
     }
 }
 
 /// The organism of the file. If the file has mistakes while an organism runs from it, the one that runs.
-pub(super) fn composition(place: &Place, screen: Screen) -> Result<Composition, CommandExit> {
+pub(super) fn read_composition(place: &Place, screen: Screen) -> Result<Composition, CommandExit> {
     match place.load() {
         Ok(file) => Ok(file.composition),
         Err(_) if place.running_log().is_some() => Looking::open(place)?.used_composition(),
@@ -348,7 +348,7 @@ pub(super) fn composition(place: &Place, screen: Screen) -> Result<Composition, 
 
 /// What keeps a log on this machine from being written as it should, or did since the organism on it started. The
 /// fault says that the organism does not answer.
-pub(super) fn alarms_of(log: &Path) -> Result<Vec<ApiAlarm>, DoorClientFault> {
+pub(super) fn read_alarms(log: &Path) -> Result<Vec<ApiAlarm>, DoorClientFault> {
     let Some(run) = RunFile::find_running(log) else { return Ok(Vec::new()) };
     match DoorClient::from_run_file(&run).read_alarms() {
         Err(silent @ DoorClientFault::Silent { .. }) => Err(silent),
@@ -358,12 +358,12 @@ pub(super) fn alarms_of(log: &Path) -> Result<Vec<ApiAlarm>, DoorClientFault> {
 }
 
 /// The words for a missing log.
-pub(super) fn absent(log: &Path) -> String {
+pub(super) fn describe_absent(log: &Path) -> String {
     format!("{}: there is no such log; nothing has run here yet", log.display())
 }
 
 /// The log that was named, or that of the organism's file, if it is there.
-pub(super) fn log_there(screen: Screen, place: &Place, named: Option<&Path>) -> Result<PathBuf, CommandExit> {
+pub(super) fn find_log(screen: Screen, place: &Place, named: Option<&Path>) -> Result<PathBuf, CommandExit> {
     let log: PathBuf = match named {
         Some(named) => named.to_owned(),
         None => place.log(screen)?.components().collect(),
@@ -372,15 +372,15 @@ pub(super) fn log_there(screen: Screen, place: &Place, named: Option<&Path>) -> 
         return Ok(log);
     }
     if let Some(fault) = sqlite::lost_whole(&log) {
-        return Err(here::log_fault(screen, &fault));
+        return Err(here::report_log_fault(screen, &fault));
     }
-    let exit = screen.fail(CommandExit::Unavailable, absent(&log));
+    let exit = screen.fail(CommandExit::Unavailable, describe_absent(&log));
     screen.say("  try: --log with the path of a log, as organism.db");
     Err(exit)
 }
 
 /// Splits a record's number off the end of the input. `@last` alone has none.
-pub(super) fn parted(typed: &str) -> (&str, Option<u64>) {
+pub(super) fn split_number(typed: &str) -> (&str, Option<u64>) {
     let seq = typed.rsplit_once('@').and_then(|(thread, seq)| Some((thread, seq.parse().ok()?)));
     match seq.filter(|(thread, _)| !thread.is_empty()) {
         Some((thread, seq)) => (thread, Some(seq)),
@@ -394,10 +394,10 @@ mod tests {
 
     #[test]
     fn a_record_is_named_behind_the_thread() {
-        assert_eq!(parted("sess-77b0@12"), ("sess-77b0", Some(12)));
-        assert_eq!(parted("@last@3"), ("@last", Some(3)));
+        assert_eq!(split_number("sess-77b0@12"), ("sess-77b0", Some(12)));
+        assert_eq!(split_number("@last@3"), ("@last", Some(3)));
         for whole in ["@last", "sess-77b0", "@12", "sess-77b0@", "sess-77b0@x"] {
-            assert_eq!(parted(whole), (whole, None));
+            assert_eq!(split_number(whole), (whole, None));
         }
     }
 }

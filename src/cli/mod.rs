@@ -255,14 +255,14 @@ pub fn main() -> ExitCode {
     let typed = ordered::move_options(&command, typed.into_iter());
     let matches = command.try_get_matches_from(typed);
     if let Ok(matches) = &matches
-        && let Some(name) = matches.subcommand_name().filter(|name| !elsewhere::takes_address(name))
+        && let Some(name) = matches.subcommand_name().filter(|name| !elsewhere::can_take_address(name))
         && has_value(matches, &["url", "token_env"])
     {
-        return elsewhere::refuse_address(Screen::of_process(false), name).into();
+        return elsewhere::refuse_address(Screen::new(false), name).into();
     }
     let read = matches.and_then(|matches| Ok((Arguments::from_arg_matches(&matches)?, is_json(&matches))));
     match read {
-        Ok((arguments, json)) => screen::ended(arguments.run(json)).into(),
+        Ok((arguments, json)) => screen::check_output(arguments.run(json)).into(),
         Err(error) => unread::report_error(&error).into(),
     }
 }
@@ -291,7 +291,7 @@ impl Arguments {
         if let Some(folder) = &self.directory
             && let Err(error) = std::env::set_current_dir(folder)
         {
-            let screen = Screen::of_process(false);
+            let screen = Screen::new(false);
             let exit = screen
                 .fail(CommandExit::Usage, format!("-C {}: {}", folder.display(), describe_error(&error)));
             screen.say("  try: -C with the path of a folder that you can enter");

@@ -6,7 +6,7 @@ use systole_core::types::time::Millis;
 use systole_show::layout;
 
 /// The moment that was typed: a duration ago, a time in the layout's zone, or a time with an offset.
-pub(super) fn typed_moment(
+pub(super) fn parse_moment(
     screen: Screen,
     option: &str,
     text: &str,
@@ -23,13 +23,13 @@ pub(super) fn typed_moment(
 }
 
 /// The period that was typed. Its end is after its beginning.
-pub(super) fn typed_period(
+pub(super) fn parse_period(
     screen: Screen,
     (since, until): (Option<&str>, Option<&str>),
     now: Millis,
 ) -> Result<(Option<Millis>, Option<Millis>), CommandExit> {
     let moment = |option: &str, text: Option<&str>| {
-        text.map(|text| typed_moment(screen, option, text, now)).transpose()
+        text.map(|text| parse_moment(screen, option, text, now)).transpose()
     };
     let (since, until) = (moment("--since", since)?, moment("--until", until)?);
     if since.zip(until).is_some_and(|(since, until)| since >= until) {

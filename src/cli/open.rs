@@ -13,7 +13,7 @@ use super::console;
 use super::exit::CommandExit;
 use super::here;
 use super::hindered;
-use super::place::quoted;
+use super::place::quote_path;
 use super::screen::Screen;
 use super::signals::Signals;
 use super::verify::{exported, shown};
@@ -24,7 +24,7 @@ use systole_organism::at_rest;
 use systole_organism::front::OrganismHandle;
 use systole_organism::keyring::Keyring;
 use systole_organism::resting_verdict::RestingVerdict;
-use systole_organism::runfile::{Credential, RunFile, random_hex};
+use systole_organism::runfile::{Credential, RunFile, draw_hex};
 use systole_show::columns::plain;
 use systole_show::layout::{TextTone, paint};
 
@@ -55,7 +55,7 @@ pub(super) struct OpenLog {
 
 impl OpenLog {
     pub(super) fn run(self) -> CommandExit {
-        let screen = Screen::of_process(self.json);
+        let screen = Screen::new(self.json);
         let front = match self.open_handle(screen) {
             Ok(front) => front,
             Err(exit) => return exit,
@@ -70,7 +70,7 @@ impl OpenLog {
         let file = &self.file;
         if !file.exists() {
             if let Some(fault) = sqlite::lost_whole(file) {
-                return Err(fault_of(screen, file, &fault));
+                return Err(report_fault(screen, file, &fault));
             }
             let exit =
                 screen.fail(CommandExit::Unavailable, format!("{}: there is no such file", file.display()));
@@ -83,36 +83,36 @@ impl OpenLog {
         let whole = std::path::absolute(file).unwrap_or_else(|_| file.clone());
         if exported::is_export(file) {
             let history = exported::open_history(screen, file)?;
-            let verdict = shown::of_export(&history, whole);
-            return shown_with(screen, file, Arc::new(history.log), verdict);
+            let verdict = shown::from_export(&history, whole);
+            return show_with(screen, file, Arc::new(history.log), verdict);
         }
-        let unshown = |fault| fault_of(screen, file, &fault);
+        let unshown = |fault| report_fault(screen, file, &fault);
         if let Some(pid) = sqlite::find_holder(file).map_err(unshown)? {
             return Err(refuse_running(screen, file, pid));
         }
         let reader = sqlite::open_still(file).map_err(unshown)?;
-        let verdict = shown::of_log(screen, file, whole)?;
-        shown_with(screen, file, Arc::new(reader), verdict)
+        let verdict = shown::verify_log(screen, file, whole)?;
+        show_with(screen, file, Arc::new(reader), verdict)
     }
 
     /// Serves the pages until a signal.
     async fn serve_pages(&self, screen: Screen, front: OrganismHandle) -> Result<CommandExit, CommandExit> {
-        let mut signals = Signals::of_server(screen)?;
+        let mut signals = Signals::listen_as_server(screen)?;
         let random = |error| hindered::report_missing(screen, "random bytes for the address", &error);
         let credential = Credential::draw().map_err(random)?;
-        let client = at_rest::reading_client().map_err(|fault| here::log_fault(screen, &fault))?;
+        let client = at_rest::name_client().map_err(|fault| here::report_log_fault(screen, &fault))?;
         let bound = http::bind_address(FREE).await.map_err(|fault| {
             let exit = screen.fail(CommandExit::Unavailable, fault);
             screen.say("  try: the same again; systole doctor says what is wrong with this machine");
             exit
         })?;
         let verdict = front.at_rest().map(|verdict| verdict.words.clone()).unwrap_or_default();
-        let door = HttpDoor::open(bound, front, Keyring::of_client(client, credential.clone()));
+        let door = HttpDoor::open(bound, front, Keyring::from_client(client, credential.clone()));
         let address = format!("http://{}/#{}", console::find_reachable(door.address()), credential.secret());
-        let redirect = std::env::temp_dir().join(format!("systole-{}.html", random_hex().map_err(random)?));
+        let redirect = std::env::temp_dir().join(format!("systole-{}.html", draw_hex().map_err(random)?));
         let opened = if self.no_browser { None } else { console::open_browser(screen, &redirect, &address) };
         if screen.json {
-            screen.value(&json!({"address": address, "opened": opened.is_some(), "verdict": verdict}));
+            screen.show_value(&json!({"address": address, "opened": opened.is_some(), "verdict": verdict}));
         } else {
             screen.show(&address);
             let how = opened
@@ -131,7 +131,7 @@ impl OpenLog {
 }
 
 /// The handle for a file that was verified. Its verdict is printed.
-fn shown_with(
+fn show_with(
     screen: Screen,
     file: &Path,
     reader: Arc<dyn LogReader>,
@@ -139,10 +139,10 @@ fn shown_with(
 ) -> Result<OrganismHandle, CommandExit> {
     if !screen.json {
         let tone = if verdict.is_sound { TextTone::Held } else { TextTone::Bad };
-        screen.drawn(&paint(tone, &plain(&verdict.words)));
-        screen.say(format!("systole verify {} says what that shows, and what not", quoted(file)));
+        screen.show_drawn(&paint(tone, &plain(&verdict.words)));
+        screen.say(format!("systole verify {} says what that shows, and what not", quote_path(file)));
     }
-    at_rest::open_handle(reader, verdict).map_err(|fault| fault_of(screen, file, &fault))
+    at_rest::open_handle(reader, verdict).map_err(|fault| report_fault(screen, file, &fault))
 }
 
 /// Reports a folder, and names a file in it that can be shown.
@@ -152,7 +152,7 @@ fn refuse_folder(screen: Screen, folder: &Path) -> CommandExit {
     let inside = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
     let is_shown = |file: &PathBuf| file.extension().is_some_and(|ending| ending == "db" || ending == "zip");
     let fix = match inside.filter(is_shown).min() {
-        Some(file) => format!("systole open {}", quoted(&file)),
+        Some(file) => format!("systole open {}", quote_path(&file)),
         None => A_FILE.to_owned(),
     };
     screen.say(format!("  try: {fix}"));
@@ -166,22 +166,22 @@ fn refuse_running(screen: Screen, file: &Path, pid: u32) -> CommandExit {
     let words =
         format!("process {pid} runs an organism on {}{}", file.display(), console.unwrap_or_default());
     let exit = screen.fail(CommandExit::Unavailable, words);
-    let file = quoted(file);
+    let file = quote_path(file);
     screen.say(format!("  try: systole console --log {file}; or systole backup, and open the copy"));
     exit
 }
 
 /// Reports why a file cannot be shown, with a fix for a file that was named.
-fn fault_of(screen: Screen, file: &Path, fault: &LogFault) -> CommandExit {
+fn report_fault(screen: Screen, file: &Path, fault: &LogFault) -> CommandExit {
     let (exit, fix) = match fault {
         LogFault::Foreign { .. } => (CommandExit::Log, A_FILE.to_owned()),
         LogFault::Io { .. } => {
-            (CommandExit::Unavailable, format!("a copy of {} that this user can read", quoted(file)))
+            (CommandExit::Unavailable, format!("a copy of {} that this user can read", quote_path(file)))
         }
         LogFault::Damaged { .. } => {
-            (CommandExit::Log, format!("systole doctor --log {}; then a backup of the log", quoted(file)))
+            (CommandExit::Log, format!("systole doctor --log {}; then a backup of the log", quote_path(file)))
         }
-        _ => return here::log_fault(screen, fault),
+        _ => return here::report_log_fault(screen, fault),
     };
     let exit = screen.fail(exit, fault);
     screen.say(format!("  try: {fix}"));

@@ -51,7 +51,7 @@ pub(super) fn install_subscriber() {
     let said = std::env::var(VARIABLE).unwrap_or_default();
     let (choice, unknown) = LogChoice::from_words(&said);
     if !unknown.is_empty() {
-        let screen = Screen::of_process(false);
+        let screen = Screen::new(false);
         let unknown = unknown.join("`, `");
         screen.say(format!("note: {VARIABLE}: `{unknown}` is not known and is not used"));
         screen.say("  try: debug, json, or both with a comma between them");

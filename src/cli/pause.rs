@@ -78,7 +78,7 @@ impl PauseTarget {
                 elsewhere.client.pause_or_resume(thread.as_ref().map(ThreadId::as_str), halts, note);
             return Ok(match elsewhere.check_decision(answered)? {
                 Ok(steered) => report_change(screen, &steered),
-                Err(refusal) => not_done(screen, &refusal),
+                Err(refusal) => report_not_done(screen, &refusal),
             });
         }
         let log = self.place.log(screen)?;
@@ -94,7 +94,7 @@ impl PauseTarget {
                 note,
             ) {
                 Ok(Ok(steered)) => return Ok(report_change(screen, &steered)),
-                Ok(Err(refusal)) => return Ok(not_done(screen, &refusal)),
+                Ok(Err(refusal)) => return Ok(report_not_done(screen, &refusal)),
                 // The organism in the run file is stopping or gone. If it still has the log, starting
                 // reports that.
                 Err(DoorClientFault::Unreachable { .. }) => {}
@@ -118,7 +118,7 @@ impl PauseTarget {
         let organism = Box::pin(here::start_without_deliveries(screen, &self.place, file)).await?;
         let (by, note) = (Name::new_operator(), note.map(str::to_owned));
         let exit = match organism.handle().pause_or_continue(by, thread.clone(), halts, note).await {
-            Some(SenderReply::Refused(refusal)) => not_done(screen, &ApiRefusal::from(&*refusal)),
+            Some(SenderReply::Refused(refusal)) => report_not_done(screen, &ApiRefusal::from(&*refusal)),
             Some(SenderReply::Done | SenderReply::Receipt(..)) => {
                 let held = thread.as_ref();
                 let held = held.and_then(|id| pauses::above(&**organism.reader(), id).ok().flatten());
@@ -137,7 +137,7 @@ impl PauseTarget {
 
 fn report_change(screen: Screen, steered: &PauseChanged) -> CommandExit {
     if screen.json {
-        screen.value(steered);
+        screen.show_value(steered);
         return CommandExit::Done;
     }
     let what = steered.thread.as_deref().unwrap_or("everything");
@@ -153,7 +153,7 @@ fn report_change(screen: Screen, steered: &PauseChanged) -> CommandExit {
         },
         (true, None) => screen.say("everything is paused; systole resume --all lets it go on"),
         (false, Some(_)) => match &steered.held {
-            Some(held) => still_held(screen, what, held),
+            Some(held) => report_still_held(screen, what, held),
             None => screen.say(format!("{what} goes on")),
         },
         (false, None) => screen.say("everything goes on; threads that were paused one by one stay paused"),
@@ -162,7 +162,7 @@ fn report_change(screen: Screen, steered: &PauseChanged) -> CommandExit {
 }
 
 /// Reports that a thread remains paused although its own pause has ended.
-fn still_held(screen: Screen, thread: &str, held: &HoldingPause) {
+fn report_still_held(screen: Screen, thread: &str, held: &HoldingPause) {
     screen.say(format!("{thread} does not go on: {}", describe_pause(held)));
     screen.say(format!("  try: systole resume {}", name_target(held)));
 }
@@ -179,9 +179,9 @@ fn name_target(held: &HoldingPause) -> &str {
     held.thread.as_deref().unwrap_or("--all")
 }
 
-fn not_done(screen: Screen, refusal: &ApiRefusal) -> CommandExit {
+fn report_not_done(screen: Screen, refusal: &ApiRefusal) -> CommandExit {
     if screen.json {
-        screen.value(refusal);
+        screen.show_value(refusal);
     } else {
         refused::say(screen, refusal);
     }

@@ -32,7 +32,7 @@ pub(super) struct Place {
     #[arg(long, value_name = "PATH")]
     log: Option<PathBuf>,
     /// Say something else than the file, as limits.message=64KiB
-    #[arg(long = "set", value_name = "PATH=VALUE", value_parser = setting)]
+    #[arg(long = "set", value_name = "PATH=VALUE", value_parser = parse_setting)]
     settings: Vec<String>,
     /// Print data as JSON
     #[arg(long)]
@@ -47,7 +47,7 @@ pub(super) struct Place {
 
 impl Place {
     pub(super) fn screen(&self) -> Screen {
-        Screen::of_process(self.json)
+        Screen::new(self.json)
     }
 
     /// The address of an organism elsewhere, with what named it. A file or a log on the command line counts for more
@@ -102,8 +102,8 @@ impl Place {
         if !self.settings.is_empty() {
             return None;
         }
-        let alone = || config::log_alone(self.file()).filter(|log| RunFile::of_holder(log).is_some());
-        RunFile::log_beside(self.file()).or_else(alone)
+        let alone = || config::log_alone(self.file()).filter(|log| RunFile::find_holder(log).is_some());
+        RunFile::find_log(self.file()).or_else(alone)
     }
 
     /// The settings on the command line.
@@ -138,7 +138,7 @@ impl Place {
     pub(super) fn file(&self) -> &Path {
         match &self.organism_file {
             Some(typed) => typed,
-            None => self.found.get_or_init(|| found_above(self.screen()).unwrap_or_else(|| FILE.into())),
+            None => self.found.get_or_init(|| find_above(self.screen()).unwrap_or_else(|| FILE.into())),
         }
     }
 
@@ -162,10 +162,10 @@ impl Place {
     pub(super) fn command(&self, name: &str) -> String {
         let mut command = format!("systole {name}");
         if let Some(typed) = self.organism_file.as_ref().filter(|typed| typed.as_os_str() != FILE) {
-            command.extend([" -f ", &quoted(typed)]);
+            command.extend([" -f ", &quote_path(typed)]);
         }
         if let Some(log) = &self.log {
-            command.extend([" --log ", &quoted(log)]);
+            command.extend([" --log ", &quote_path(log)]);
         }
         for setting in &self.settings {
             command.extend([" --set '", &setting.replace('\'', "'\\''"), "'"]);
@@ -190,7 +190,7 @@ impl Place {
 
 /// The organism file of the nearest folder above this one, if there is none here. The file can start programs, so a
 /// file of another user is used only if it is named.
-fn found_above(screen: Screen) -> Option<PathBuf> {
+fn find_above(screen: Screen) -> Option<PathBuf> {
     let here = std::env::current_dir().ok()?;
     if here.join(FILE).symlink_metadata().is_ok() {
         return None;
@@ -200,13 +200,13 @@ fn found_above(screen: Screen) -> Option<PathBuf> {
     if owner == 0 || owner == rustix::process::geteuid().as_raw() {
         return Some(found);
     }
-    let file = quoted(&found);
+    let file = quote_path(&found);
     screen.say(format!("note: {file} belongs to another user and is not used; name it with -f {file}"));
     None
 }
 
 /// A path quoted for a shell, and not mistaken for an option.
-pub(super) fn quoted(path: &Path) -> String {
+pub(super) fn quote_path(path: &Path) -> String {
     let text = path.display().to_string();
     let text = if text.starts_with('-') { format!("./{text}") } else { text };
     let is_plain = text.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_./".contains(&b));
@@ -220,7 +220,7 @@ pub(super) fn refuse(screen: Screen, refused: &FileMistakes) -> CommandExit {
 }
 
 /// A typed setting. Errors in its path or value are reported with the file's own mistakes.
-fn setting(text: &str) -> Result<String, String> {
+fn parse_setting(text: &str) -> Result<String, String> {
     if !text.contains('=') {
         return Err("no value: it is PATH=VALUE, as limits.message=64KiB".to_owned());
     }

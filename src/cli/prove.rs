@@ -14,7 +14,7 @@ use systole_proof::tree::ProofBuilder;
 
 use super::exit::CommandExit;
 use super::looking;
-use super::place::{Place, quoted};
+use super::place::{Place, quote_path};
 use super::screen::Screen;
 use super::trusted::read_policy;
 use super::{here, hindered};
@@ -22,7 +22,7 @@ use systole_core::types::ports::{LogReader, Position};
 use systole_export::verdict::{GatheredLog, ProvedEntry};
 use systole_log::{notes, sqlite};
 use systole_organism::prompt_view;
-use systole_organism::proving::notes_of;
+use systole_organism::proving::find_notes;
 
 /// Writes one record with the proof that it is in the log.
 ///
@@ -58,16 +58,16 @@ impl ProveCommand {
     }
 
     fn try_run(&self, screen: Screen) -> Result<CommandExit, CommandExit> {
-        let log = looking::log_there(screen, &self.place, None)?;
+        let log = looking::find_log(screen, &self.place, None)?;
         let policy = self.policy.as_deref().map(|path| read_policy(screen, path)).transpose()?;
-        let file = notes_of(&log);
+        let file = find_notes(&log);
         let found = notes::read_notes(&file)
             .map_err(|fault| hindered::report_fault(screen, CommandExit::Unavailable, &fault))?;
         let checkpoints: Vec<SignedCheckpoint> =
             found.into_iter().filter_map(|(_, read)| read.ok()).collect();
         let sizes: BTreeSet<u64> = checkpoints.iter().map(|one| one.checkpoint().size()).collect();
         let (summary, gathered) = GatheredLog::with_end(&log, &sizes, &[], prompt_view::READING)
-            .map_err(|fault| here::log_fault(screen, &fault))?;
+            .map_err(|fault| here::report_log_fault(screen, &fault))?;
         let position = self.position;
         if position > summary.records {
             let words = format!("{} has {} records, and no #{position}", log.display(), summary.records);
@@ -108,18 +108,18 @@ impl ProveCommand {
         let shown = self.out.as_ref().map(|out| out.display().to_string());
         if screen.json {
             let origin = proof.checkpoint().checkpoint().origin();
-            screen.value(&json!({
+            screen.show_value(&json!({
                 "position": position, "origin": origin, "size": size, "body": has_body, "file": shown, "proof": text,
             }));
         } else if self.out.is_none() {
-            screen.document(text.as_bytes());
+            screen.show_document(text.as_bytes());
         }
         if !has_body {
             screen.say("the body is too large for a proof: the file has its length and its commitment alone");
         }
         if let Some(out) = &self.out {
             screen.say(format!("{} proves #{position} by the checkpoint at #{size}", out.display()));
-            screen.say(format!("verify it anywhere: systole verify {} --key KEY", quoted(out)));
+            screen.say(format!("verify it anywhere: systole verify {} --key KEY", quote_path(out)));
         }
         Ok(CommandExit::Done)
     }
@@ -144,12 +144,12 @@ fn read_entry(
     size: u64,
 ) -> Result<(ProvedEntry, Vec<systole_proof::tree::TreeHash>), CommandExit> {
     let broken = |fault: systole_proof::tree::TreeFault| screen.fail(CommandExit::Log, fault);
-    let reader = sqlite::open_reading(log).map_err(|fault| here::log_fault(screen, &fault))?;
+    let reader = sqlite::open_reading(log).map_err(|fault| here::report_log_fault(screen, &fault))?;
     let mut builder = ProofBuilder::new_inclusion(position - 1, size).map_err(broken)?;
     let mut entry = None;
     let log: &dyn LogReader = &reader;
     for (at, placed) in (1..).zip(log.records_after(Position(0)).up_to(Position(size))) {
-        let (_, record) = placed.map_err(|fault| here::log_fault(screen, &fault))?;
+        let (_, record) = placed.map_err(|fault| here::report_log_fault(screen, &fault))?;
         builder.push(record.leaf.0);
         if at == position {
             entry = Some(ProvedEntry::from_record(&record));

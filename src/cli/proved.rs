@@ -73,9 +73,9 @@ pub(super) fn verify_proof(
     let verdict = judge_proof(&proof, &entry, policy);
     let shown = path.display().to_string();
     if screen.json {
-        screen.value(&as_json(&shown, &proof, &entry, &verdict));
+        screen.show_value(&as_json(&shown, &proof, &entry, &verdict));
     } else {
-        list_lines(&shown, &proof, &entry, &verdict).iter().for_each(|line| screen.drawn(line));
+        list_lines(&shown, &proof, &entry, &verdict).iter().for_each(|line| screen.show_drawn(line));
     }
     Ok(choose_exit(screen, &verdict, policy.is_some()))
 }

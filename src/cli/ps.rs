@@ -38,7 +38,7 @@ impl Ps {
     }
 
     fn list(&self) -> Result<CommandExit, CommandExit> {
-        let looking = Looking::anywhere_at(&self.place, self.past)?;
+        let looking = Looking::open_anywhere_at(&self.place, self.past)?;
         let whole = looking.whole()?;
         let most = if self.most == 0 { usize::MAX } else { self.most };
         let mut entries = roll::call(&*looking.view, &whole, looking.now, most, self.children)
@@ -50,14 +50,14 @@ impl Ps {
             let threads: Vec<_> = entries.iter().map(roll::ThreadEntry::as_json).collect();
             let workers = looking.workers();
             let paused = paused.as_ref().map(ThreadPause::as_json);
-            looking.screen.value(&json!({
+            looking.screen.show_value(&json!({
                 "running": looking.running, "paused": paused, "alarms": alarms, "threads": threads,
                 "workers": workers,
             }));
             return Ok(CommandExit::Done);
         }
         for entry in &entries {
-            looking.screen.drawn(&entry.line(looking.now, self.children));
+            looking.screen.show_drawn(&entry.line(looking.now, self.children));
         }
         if entries.is_empty() {
             looking.screen.say("no thread yet; systole send opens the first one");

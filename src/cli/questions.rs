@@ -14,13 +14,13 @@ use super::looking::{Looking, PastPosition, parted};
 use super::place::Place;
 use super::refused;
 use super::screen::Screen;
-use super::unfound::not_found;
+use super::unfound::report_not_found;
 use systole_core::types::client::Role;
 use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::LogReader;
 use systole_core::types::refusal::Refusal;
 use systole_core::types::time::Millis;
-use systole_doors::api_types::{ApiRefusal, needs_read};
+use systole_doors::api_types::{ApiRefusal, refuse_wide_reading};
 use systole_log::search::LogQuery;
 use systole_organism::workflow_steps;
 use systole_queries::finding;
@@ -139,7 +139,7 @@ impl AskedQuestion {
     }
 
     fn show(&self) -> Result<CommandExit, CommandExit> {
-        let looking = Looking::anywhere_at(&self.place, self.past)?;
+        let looking = Looking::open_anywhere_at(&self.place, self.past)?;
         let screen = looking.screen;
         let typed = |name: &str| match self.row.subject() {
             // Without anything else the newest thread is asked about.
@@ -154,13 +154,13 @@ impl AskedQuestion {
         };
         let answer = (self.row.ask)(&looking, &typed).map_err(|fault| looking.report_fault(fault))?;
         if screen.json {
-            screen.value(&answer.value);
+            screen.show_value(&answer.value);
             return Ok(CommandExit::Done);
         }
         for block in &answer.blocks {
             match block {
                 Block::Note(words) => screen.say(words),
-                data => data.lines().iter().for_each(|line| screen.drawn(line)),
+                data => data.lines().iter().for_each(|line| screen.show_drawn(line)),
             }
         }
         Ok(CommandExit::Done)
@@ -242,7 +242,7 @@ impl Looking {
         match fault {
             QueryFault::Log(fault) => self.fault(&fault),
             QueryFault::Search(fault) => find::search_fault(self, &fault),
-            QueryFault::Unfound(why) => not_found(self.screen, &why),
+            QueryFault::Unfound(why) => report_not_found(self.screen, &why),
             QueryFault::NoRecord { thread, seq, last } => {
                 let words = format!("thread {thread} has no record {seq}; its last is {last}");
                 let exit = self.screen.fail(CommandExit::Usage, words);
@@ -257,7 +257,7 @@ impl Looking {
             }
             QueryFault::Prompt(why) => self.report_prompt(why),
             QueryFault::Mistake(mistake) => report_mistake(self.screen, &mistake),
-            QueryFault::NeedsRead(what) => refuse(&needs_read(what)),
+            QueryFault::NeedsRead(what) => refuse(&refuse_wide_reading(what)),
             QueryFault::Refused(refusal) => refuse(&refusal),
         }
     }

@@ -23,7 +23,7 @@ pub(super) fn exit_of(code: Code) -> CommandExit {
 pub(super) fn say(screen: Screen, refusal: &ApiRefusal) {
     let page = make_visible(page(refusal).trim_end()).into_owned();
     let rest = page.strip_prefix("refused:").unwrap_or(&page);
-    screen.say_drawn(&format!("{}{rest}", screen.for_talk().ink(TextTone::Bad, "refused:")));
+    screen.say_drawn(&format!("{}{rest}", screen.for_talk().colour(TextTone::Bad, "refused:")));
 }
 
 /// A refusal in lines.

@@ -10,7 +10,7 @@ use super::cast;
 use super::compared::{self, ComparedSides};
 use super::exit::CommandExit;
 use super::looking::Looking;
-use super::moments::typed_moment;
+use super::moments::parse_moment;
 use super::place::{Place, refuse};
 use super::screen::Screen;
 use super::verify::exported;
@@ -61,7 +61,7 @@ pub(super) struct ReplayCommand {
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// Ask this program in place of a listener's recorded replies
-    #[arg(long, value_name = "NAME=PROGRAM", value_parser = stand_in)]
+    #[arg(long, value_name = "NAME=PROGRAM", value_parser = parse_stand_in)]
     with: Option<(Name, Vec<String>)>,
     /// Call this agent's model for real, in place of its recorded answers
     #[arg(long, value_name = "NAME", value_parser = parse_agent, requires = "money")]
@@ -84,7 +84,7 @@ fn parse_amount(text: &str) -> Result<Money, String> {
 }
 
 /// The listener, and the program with its arguments.
-fn stand_in(text: &str) -> Result<(Name, Vec<String>), String> {
+fn parse_stand_in(text: &str) -> Result<(Name, Vec<String>), String> {
     let (name, run) = text.split_once('=').ok_or("it is the name of a listener, `=` and a program")?;
     let name = Name::parse(name).map_err(|_| format!("`{name}` is no name of a listener"))?;
     let run: Vec<String> = run.split_whitespace().map(str::to_owned).collect();
@@ -148,16 +148,16 @@ impl ReplayCommand {
         let screen = looking.screen;
         let system =
             SystemEvents::read_events(&*looking.reader).map_err(|fault| report_damage(&looking, &fault))?;
-        let mut shelf = self.open_configurations(screen)?;
+        let mut configs = self.open_configurations(screen)?;
         let mut real = self.build_real_parts(screen)?;
         if self.since.is_some() || self.all {
-            return self.replay_many(&looking, &system, &mut shelf, &mut real);
+            return self.replay_many(&looking, &system, &mut configs, &mut real);
         }
         let root = looking.find(&self.thread)?.root_of();
         let tree = read_tree(&looking, &root)?;
-        match replay_tree(&*looking.reader, &tree, &system, &mut shelf, &mut real) {
+        match replay_tree(&*looking.reader, &tree, &system, &mut configs, &mut real) {
             Err(CannotReplay::Log(fault)) => Err(report_damage(&looking, &fault)),
-            replayed => all_told(screen, &real, &[(root.to_string(), replayed)]),
+            replayed => report_all(screen, &real, &[(root.to_string(), replayed)]),
         }
     }
 
@@ -167,8 +167,8 @@ impl ReplayCommand {
             return Err(screen.fail(CommandExit::Usage, "an export is replayed as a whole"));
         }
         let mut real = self.build_real_parts(screen)?;
-        let all = of_export(screen, path, &mut self.open_configurations(screen)?, &mut real)?;
-        all_told(screen, &real, &all)
+        let all = replay_export(screen, path, &mut self.open_configurations(screen)?, &mut real)?;
+        report_all(screen, &real, &all)
     }
 
     /// The program in place of a listener and the agent whose model is called, if they are named.
@@ -182,7 +182,7 @@ impl ReplayCommand {
         };
         let own = self.read_edited(screen)?.map_or_else(|| self.place.organism(screen), Ok)?;
         let make = move |agent: &AgentSpec| {
-            cast::models_of(&own, agent).map_err(|unmade| LiveFault {
+            cast::build_models_of(&own, agent).map_err(|unmade| LiveFault {
                 kind: LiveFaultKind::Settings,
                 words: unmade.to_string(),
                 fix: "what this names, or systole replay without --live".to_owned(),
@@ -210,11 +210,11 @@ impl ReplayCommand {
     fn open_configurations(&self, screen: Screen) -> Result<ReplayConfigurations, CommandExit> {
         let edited = self.read_edited(screen)?;
         // The file as it is now is needed only for what a stored configuration leaves out.
-        let mut shelf = ReplayConfigurations::new(self.place.directory(), self.place.load().ok());
+        let mut configs = ReplayConfigurations::new(self.place.directory(), self.place.load().ok());
         if let Some(edited) = edited {
-            shelf.replace_all(edited).map_err(|why| screen.fail(CommandExit::Configuration, why))?;
+            configs.replace_all(edited).map_err(|why| screen.fail(CommandExit::Configuration, why))?;
         }
-        Ok(shelf)
+        Ok(configs)
     }
 
     /// Replays every thread that is meant, the oldest first.
@@ -222,11 +222,11 @@ impl ReplayCommand {
         &self,
         looking: &Looking,
         system: &SystemEvents,
-        shelf: &mut ReplayConfigurations,
+        configs: &mut ReplayConfigurations,
         real: &mut RealParts,
     ) -> Result<CommandExit, CommandExit> {
         let screen = looking.screen;
-        let since = self.since.as_deref().map(|text| typed_moment(screen, "--since", text, looking.now));
+        let since = self.since.as_deref().map(|text| parse_moment(screen, "--since", text, looking.now));
         let earliest = since.transpose()?.unwrap_or(Millis(0));
         let newest = looking.reader.list_threads(usize::MAX).map_err(|fault| looking.fault(&fault))?;
         let (mut counts, mut selects_some) = (ReplayCounts::default(), false);
@@ -239,7 +239,7 @@ impl ReplayCommand {
             }
             selects_some = true;
             let tree = read_tree(looking, root)?;
-            match replay_tree(&*looking.reader, &tree, system, shelf, real) {
+            match replay_tree(&*looking.reader, &tree, system, configs, real) {
                 Err(CannotReplay::Log(fault)) => return Err(report_damage(looking, &fault)),
                 replayed => held.push((root.to_string(), replayed)),
             }
@@ -271,7 +271,7 @@ impl ReplayCounts {
                 }
                 self.cannot += 1;
                 if screen.json {
-                    screen.value(&cannot_as_json(name, why));
+                    screen.show_value(&write_fault(name, why));
                 } else {
                     screen.show(&format!("{name}: cannot be replayed: {why}"));
                 }
@@ -290,7 +290,7 @@ impl ReplayCounts {
             self.first = Some(name.to_owned());
         }
         if screen.json {
-            return screen.value(&as_json(name, verdict, replayed));
+            return screen.show_value(&as_json(name, verdict, replayed));
         }
         if verdict == ReplayVerdict::Equal {
             return;
@@ -298,14 +298,14 @@ impl ReplayCounts {
         if is_first {
             return print_tree(screen, name, replayed);
         }
-        let first = replayed.comparison.differences.first().map(compared::headline);
+        let first = replayed.comparison.differences.first().map(compared::describe_difference);
         screen.show(&format!("{name}: {}: {}", verdict.as_str(), first.unwrap_or_default()));
     }
 
     /// Prints the counts, and what really worked.
     fn report_counts(&self, screen: Screen, real: &RealParts) -> Result<CommandExit, CommandExit> {
         if self.ended.is_none() {
-            took_part(screen, real)?;
+            check_took_part(screen, real)?;
         }
         let exit = self.choose_exit(screen);
         print_use(screen, real);
@@ -315,7 +315,7 @@ impl ReplayCounts {
     fn choose_exit(&self, screen: Screen) -> CommandExit {
         let ReplayCounts { same, differ, refused, cannot, first, .. } = self;
         if screen.json {
-            screen.value(&json!({
+            screen.show_value(&json!({
                 "same": same, "differ": differ, "refused": refused, "cannot_replay": cannot, "first": first,
             }));
         } else {
@@ -338,10 +338,10 @@ pub(super) type ReplayOutcome = Result<ReplayedTree, CannotReplay>;
 
 /// Replays every thread of an export, each with its name. An export that lacks something has one outcome under its own
 /// name. Damage is reported.
-pub(super) fn of_export(
+pub(super) fn replay_export(
     screen: Screen,
     path: &Path,
-    shelf: &mut ReplayConfigurations,
+    configs: &mut ReplayConfigurations,
     real: &mut RealParts,
 ) -> Result<Vec<(String, ReplayOutcome)>, CommandExit> {
     let history = exported::open_history(screen, path)?;
@@ -351,7 +351,7 @@ pub(super) fn of_export(
     let mut all = Vec::new();
     for root in history.log.list_roots() {
         let replayed = match RecordedTree::read_tree(&history.log, &root) {
-            Ok(Some(tree)) => replay_tree(&history.log, &tree, &history.system, shelf, real),
+            Ok(Some(tree)) => replay_tree(&history.log, &tree, &history.system, configs, real),
             Ok(None) => Err(CannotReplay::BrokeOff("the thread has no records".to_owned())),
             Err(fault) => Err(CannotReplay::Log(fault)),
         };
@@ -373,7 +373,7 @@ fn is_over(replayed: &ReplayOutcome) -> bool {
 }
 
 /// Prints what became of the threads, and what really worked.
-fn all_told(
+fn report_all(
     screen: Screen,
     real: &RealParts,
     all: &[(String, ReplayOutcome)],
@@ -384,7 +384,7 @@ fn all_told(
         return counts.report_counts(screen, real);
     };
     if replayed.is_ok() && !is_over(replayed) {
-        took_part(screen, real)?;
+        check_took_part(screen, real)?;
     }
     let exit = report_outcome(screen, name, replayed);
     print_use(screen, real);
@@ -402,7 +402,7 @@ fn report_outcome(screen: Screen, name: &str, replayed: &ReplayOutcome) -> Resul
         Ok(replayed) => {
             let verdict = ReplayVerdict::from_tree(replayed);
             if screen.json {
-                screen.value(&as_json(name, verdict, replayed));
+                screen.show_value(&as_json(name, verdict, replayed));
             } else {
                 print_tree(screen, name, replayed);
             }
@@ -410,7 +410,7 @@ fn report_outcome(screen: Screen, name: &str, replayed: &ReplayOutcome) -> Resul
         }
         Err(why) => {
             if screen.json {
-                screen.value(&cannot_as_json(name, why));
+                screen.show_value(&write_fault(name, why));
             }
             let exit = match why {
                 CannotReplay::NoProgram(_) | CannotReplay::NotStarted(..) => CommandExit::Usage,
@@ -440,7 +440,7 @@ fn report_live_fault(screen: Screen, fault: &LiveFault) -> CommandExit {
 }
 
 /// Refuses a name of `--with` or `--live` that gets no request.
-fn took_part(screen: Screen, real: &RealParts) -> Result<(), CommandExit> {
+fn check_took_part(screen: Screen, real: &RealParts) -> Result<(), CommandExit> {
     if real.were_asked() {
         return Ok(());
     }
@@ -472,7 +472,7 @@ fn print_use(screen: Screen, real: &RealParts) {
     let (LiveUse { requests, micros, unknown }, most) = live.measure_use();
     let (name, cost) = (live.name(), Money { micros, ..most });
     if screen.json {
-        return screen.value(&json!({
+        return screen.show_value(&json!({
             "live": name.as_str(), "requests": requests, "cost": cost.to_string(), "unknown": unknown,
         }));
     }
@@ -511,7 +511,7 @@ fn read_start(reader: &dyn LogReader, thread: &ThreadId) -> Result<Millis, LogFa
 
 /// Prints what became of one thread.
 pub(super) fn print_tree(screen: Screen, root: &str, replayed: &ReplayedTree) {
-    list_lines(root, replayed).iter().for_each(|line| screen.drawn(line));
+    list_lines(root, replayed).iter().for_each(|line| screen.show_drawn(line));
 }
 
 /// What became of one thread.
@@ -534,7 +534,7 @@ pub(super) fn list_lines(root: &str, replayed: &ReplayedTree) -> Vec<String> {
         let counts = replayed.not_replayed;
         lines.push(format!("  {counts} records that count refusals were not replayed"));
     }
-    lines.extend(compared::lines(&comparison.differences, ComparedSides::Replay));
+    lines.extend(compared::list_lines(&comparison.differences, ComparedSides::Replay));
     lines.extend(replayed.refused.iter().map(|refusal| {
         let words = format!("  refused now: {}: {}", refusal.code.as_str(), refusal.message);
         make_visible(&words).into_owned()
@@ -572,6 +572,6 @@ pub(super) fn as_json(root: &str, verdict: ReplayVerdict, replayed: &ReplayedTre
     })
 }
 
-pub(super) fn cannot_as_json(root: &str, why: &CannotReplay) -> Value {
+pub(super) fn write_fault(root: &str, why: &CannotReplay) -> Value {
     json!({"thread": root, "verdict": "cannot-replay", "why": why.to_string()})
 }

@@ -20,7 +20,7 @@ use super::here;
 use super::hindered;
 use super::hosting::{HostPart, HostRole};
 use super::live::{self, Live};
-use super::place::{Place, quoted, refuse};
+use super::place::{Place, quote_path, refuse};
 use super::screen::Screen;
 use super::signals::Signals;
 use systole_config::{DEFAULT_LISTEN, OrganismFile, counted};
@@ -86,18 +86,18 @@ impl RunCommand {
         let screen = self.place.screen();
         if self.detach {
             return match self.part.role {
-                Some(HostRole::Listeners) => no_door(screen),
+                Some(HostRole::Listeners) => report_no_door(screen),
                 _ => detach::run_detached(screen, &self.place),
             };
         }
         here::with_runtime(screen, async {
             // Signal handling starts before anything else, so that no signal interrupts a half-finished start.
-            let mut signals = match Signals::of_server(screen) {
+            let mut signals = match Signals::listen_as_server(screen) {
                 Ok(signals) => signals,
                 Err(exit) => return exit,
             };
             if self.accept_loss.is_some() && self.part.role == Some(HostRole::Listeners) {
-                return no_log_in_a_file(screen, "a host has no log");
+                return report_no_log_file(screen, "a host has no log");
             }
             if self.part.role == Some(HostRole::Listeners) {
                 return Box::pin(self.part.run_host(screen, &self.place, &mut signals)).await;
@@ -144,12 +144,16 @@ impl RunCommand {
         let keyring = build_keyring(screen, &file, credential.clone())?.with_mcp(&file.composition);
         let (keyring, guest) = keyring.map_err(machine("the random bytes of a credential"))?;
         if self.accept_loss.is_some() && file.log_kept.is_some() {
-            return Err(no_log_in_a_file(screen, "the log is in NATS: systole copy makes its copy again"));
+            return Err(report_no_log_file(screen, "the log is in NATS: systole copy makes its copy again"));
         }
         let (log, listen) = (file.log.clone(), file.listen);
         let (organism, bound) = if file.log_kept.is_some() {
-            let starting =
-                here::start_or_stand_by(screen, &self.place, file, Box::new(told_once(screen, log.clone())));
+            let starting = here::start_or_stand_by(
+                screen,
+                &self.place,
+                file,
+                Box::new(report_each_once(screen, log.clone())),
+            );
             let started = tokio::select! {
                 started = Box::pin(starting) => started?,
                 exit = signals.next() => return Ok(RunEnd::Over(exit)),
@@ -226,7 +230,7 @@ pub(super) fn run_file(
 }
 
 /// Reports that a host of listeners does not run in the background: it has no door that shows when it is ready.
-fn no_door(screen: Screen) -> CommandExit {
+fn report_no_door(screen: Screen) -> CommandExit {
     let exit =
         screen.fail(CommandExit::Usage, "--detach waits for the door, and a host of listeners has none");
     screen.say("  try: the same without --detach, as a system service");
@@ -234,7 +238,7 @@ fn no_door(screen: Screen) -> CommandExit {
 }
 
 /// Reports that `--accept-loss` works only for a log in a local file.
-fn no_log_in_a_file(screen: Screen, why: &str) -> CommandExit {
+fn report_no_log_file(screen: Screen, why: &str) -> CommandExit {
     let exit = screen.fail(CommandExit::Usage, format!("--accept-loss is for a log in a file; {why}"));
     screen.say("  try: the same without it");
     exit
@@ -247,7 +251,7 @@ fn say_started(screen: Screen, organism: &Organism, address: SocketAddr, log: &P
     if screen.json {
         let broker = api_types::OwnBroker::from_address(reachable);
         let orphans = organism.orphans().iter().map(Orphan::as_json).collect();
-        return screen.value(&api_types::StartReport {
+        return screen.show_value(&api_types::StartReport {
             status,
             listen: address.to_string(),
             log,
@@ -258,10 +262,10 @@ fn say_started(screen: Screen, organism: &Organism, address: SocketAddr, log: &P
     let run_file = RunFile::find_path(log).display().to_string();
     screen.say(format!("{} runs as process {}", status.organism, status.pid));
     if let Some(reachable) = reachable {
-        let file = quoted(&reachable.address_file);
+        let file = quote_path(&reachable.address_file);
         screen.say(format!("its broker listens on {}, which is written in {file}", reachable.address));
         for one in &reachable.entrances {
-            let key = format!("  {}: the key {}", one.who.as_str(), quoted(&one.key));
+            let key = format!("  {}: the key {}", one.who.as_str(), quote_path(&one.key));
             screen.say(format!("{key}, the inbox prefix {}", one.inbox));
         }
     }
@@ -279,7 +283,8 @@ fn say_started(screen: Screen, organism: &Organism, address: SocketAddr, log: &P
 
 /// The credentials that open the door. A client without one is reported before anything starts.
 fn build_keyring(screen: Screen, file: &OrganismFile, operator: Credential) -> Result<Keyring, CommandExit> {
-    let keyring = Keyring::of_operator(operator).with_clients(&file.tokens, |name| std::env::var(name).ok());
+    let keyring =
+        Keyring::from_operator(operator).with_clients(&file.tokens, |name| std::env::var(name).ok());
     keyring.map_err(|refused| {
         screen.say_drawn(refused.to_string().trim_end());
         CommandExit::Configuration
@@ -302,14 +307,14 @@ async fn bind_door(
         // If an organism on this very log listens there, that is the better message.
         if let Some(run) = RunFile::find_running(log).filter(|run| run.address == address) {
             let path = log.display().to_string();
-            return here::log_fault(screen, &LogFault::InUse { path, pid: run.pid });
+            return here::report_log_fault(screen, &LogFault::InUse { path, pid: run.pid });
         }
         let Some(run) = RunFile::find_at(address) else {
             return screen.fail(CommandExit::Unavailable, unopened);
         };
         let exit =
             screen.fail(CommandExit::Unavailable, format!("{address} is in use by {}", run.describe()));
-        let stop = format!("systole stop -f {}", quoted(&run.file));
+        let stop = format!("systole stop -f {}", quote_path(&run.file));
         screen.say(format!("  try: {stop}; or another address under `console.listen`"));
         exit
     })
@@ -326,7 +331,7 @@ enum RunEnd {
 }
 
 /// Reports each pump that has the log, once, and notes it beside the copy for other processes.
-fn told_once(screen: Screen, log: PathBuf) -> impl FnMut(&LifeSign) + Send {
+fn report_each_once(screen: Screen, log: PathBuf) -> impl FnMut(&LifeSign) + Send {
     let (mut told, mut noted) = (None, None);
     move |sign| {
         if told.as_ref() == Some(sign) {
@@ -361,7 +366,7 @@ async fn watch_log(screen: Screen, mut running: RunningOrganism, signals: &mut S
     let front = running.organism.handle().clone();
     let mut follower = RecordFollower::follow_after(&front, front.began(), None);
     let mut live = LogWatcher::follow_log(screen, &front);
-    let mut counts = Box::pin(workers_told(screen, front.clone(), live.joined.clone()));
+    let mut counts = Box::pin(report_workers(screen, front.clone(), live.joined.clone()));
     let mut ousted = pin!(running.organism.wait_for_takeover());
     let exit = loop {
         tokio::select! {
@@ -370,7 +375,7 @@ async fn watch_log(screen: Screen, mut running: RunningOrganism, signals: &mut S
                 Ok(Some(records)) => live.show_records(&records),
                 // The pump ended; the other branch reports why.
                 Ok(None) => break None,
-                Err(fault) => break Some(here::log_fault(screen, &fault)),
+                Err(fault) => break Some(here::report_log_fault(screen, &fault)),
             },
             _ = running.organism.wait_for_break() => break None,
             () = &mut counts => {}
@@ -450,7 +455,7 @@ async fn stop_running(screen: Screen, running: RunningOrganism, wait: StopWait) 
 const COUNTS: Duration = Duration::from_secs(2);
 
 /// Reports how many workers each listener over NATS has once it is ready, and when a first one comes. It never ends.
-async fn workers_told(screen: Screen, front: OrganismHandle, joined: Arc<JoinedListeners>) {
+async fn report_workers(screen: Screen, front: OrganismHandle, joined: Arc<JoinedListeners>) {
     // The listeners reported without a worker.
     let mut without = BTreeSet::new();
     let mut fresh = BTreeSet::new();
@@ -514,16 +519,16 @@ impl LogWatcher {
 
     fn show_records(&mut self, records: &[api_types::ApiRecord]) {
         for record in records {
-            if let Some(words) = live::fallen(record) {
+            if let Some(words) = live::find_fallen(record) {
                 // In full and at once: until it is fixed, nothing goes to that listener.
                 self.screen.say(words);
             }
-            if let Some(listener) = live::joined(record).filter(|name| self.over_nats.contains(name)) {
+            if let Some(listener) = live::find_joined(record).filter(|name| self.over_nats.contains(name)) {
                 self.joined.names.lock().unwrap_or_else(PoisonError::into_inner).insert(listener);
                 self.joined.comes.notify_one();
             }
             if self.screen.json {
-                self.screen.value(&self.forms.record(&**self.front.reader(), record));
+                self.screen.show_value(&self.forms.add_to_record(&**self.front.reader(), record));
             } else {
                 self.live.show(record);
             }

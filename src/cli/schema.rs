@@ -97,11 +97,11 @@ impl ShowCommand {
         let hash = Digest::hash_bytes(&schema.text).to_string();
         if screen.json {
             let xsd = String::from_utf8_lossy(&schema.text);
-            screen.value(&json!({"schema": schema.name, "sha256": hash, "xsd": xsd}));
+            screen.show_value(&json!({"schema": schema.name, "sha256": hash, "xsd": xsd}));
             return Ok(CommandExit::Done);
         }
         screen.say(format!("{}, SHA-256 {hash}", name_schema(schema)));
-        screen.document(&schema.text);
+        screen.show_document(&schema.text);
         Ok(CommandExit::Done)
     }
 }
@@ -137,7 +137,9 @@ impl SchemaElement {
         };
         let text = String::from_utf8_lossy(&example);
         if screen.json {
-            screen.value(&json!({"element": local, "namespace": model.target_namespace(), "example": text}));
+            screen.show_value(
+                &json!({"element": local, "namespace": model.target_namespace(), "example": text}),
+            );
         } else {
             screen.show(&text);
         }
@@ -150,7 +152,9 @@ impl SchemaElement {
         let DeclaredElement { model, local, .. } = schemas.find_declaring(screen, &self.element)?;
         let prompt = model.prompt_entry(&local).unwrap_or_default();
         if screen.json {
-            screen.value(&json!({"element": local, "namespace": model.target_namespace(), "prompt": prompt}));
+            screen.show_value(
+                &json!({"element": local, "namespace": model.target_namespace(), "prompt": prompt}),
+            );
         } else {
             screen.show(&prompt);
         }

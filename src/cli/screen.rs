@@ -27,7 +27,7 @@ const NARROWEST: usize = 20;
 static LOST: AtomicBool = AtomicBool::new(false);
 
 /// The exit of a command that may have lost some of its output: lost output means not done.
-pub(super) fn ended(exit: CommandExit) -> CommandExit {
+pub(super) fn check_output(exit: CommandExit) -> CommandExit {
     if exit == CommandExit::Done && LOST.load(Ordering::Relaxed) { CommandExit::Unavailable } else { exit }
 }
 
@@ -38,23 +38,23 @@ pub(super) fn lay_out(json: bool, utc: bool) {
     }
     let zone = if utc { TimeZone::UTC } else { TimeZone::system() };
     layout::set(LineLayout {
-        columns: columns_of(std::io::stdout()),
-        talk: columns_of(std::io::stderr()),
+        columns: measure_columns(std::io::stdout()),
+        talk: measure_columns(std::io::stderr()),
         zone,
-        colour: Screen::of_process(false).colour,
+        colour: Screen::new(false).colour,
     });
 }
 
 /// JSON in which nothing ends a line, for any reader. JSON escapes control characters itself; these three end a line
 /// for some readers too, and can only be inside texts.
-fn one_line(json: String) -> String {
+fn join_line(json: String) -> String {
     [("\u{85}", "\\u0085"), ("\u{2028}", "\\u2028"), ("\u{2029}", "\\u2029")]
         .into_iter()
         .fold(json, |json, (end, escaped)| if json.contains(end) { json.replace(end, escaped) } else { json })
 }
 
 /// Columns of a line: the value of `COLUMNS`, else the terminal's. Elsewhere lines are whole.
-fn columns_of(out: impl AsFd + io::IsTerminal) -> usize {
+fn measure_columns(out: impl AsFd + io::IsTerminal) -> usize {
     let said = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
     let wide = || rustix::termios::tcgetwinsize(&out).map_or(0, |size| usize::from(size.ws_col));
     let columns = match said.filter(|columns| *columns > 0) {
@@ -97,7 +97,7 @@ pub(super) struct Screen {
 
 impl Screen {
     /// The screen of this process.
-    pub(super) fn of_process(json: bool) -> Screen {
+    pub(super) fn new(json: bool) -> Screen {
         let terminal = pager::is_running() || std::io::stdout().is_terminal();
         Screen { json, terminal, colour: !json && is_coloured(terminal) }
     }
@@ -109,17 +109,17 @@ impl Screen {
     }
 
     /// How many pages of the terminal these lines fill.
-    pub(super) fn pages(self, mut lines: &[String]) -> usize {
+    pub(super) fn count_pages(self, mut lines: &[String]) -> usize {
         let mut pages = 0;
         while !lines.is_empty() {
-            lines = lines.split_at(self.first_page(lines)).1;
+            lines = lines.split_at(self.count_first_page(lines)).1;
             pages += 1;
         }
         pages
     }
 
     /// How many of these lines fit on the terminal at once, with a message line below them; at least one.
-    pub(super) fn first_page(self, lines: &[String]) -> usize {
+    pub(super) fn count_first_page(self, lines: &[String]) -> usize {
         let size = rustix::termios::tcgetwinsize(std::io::stdout()).ok();
         // A terminal that does not report its size gets the classic height.
         let rows = size.map(|size| usize::from(size.ws_row)).filter(|rows| *rows > 0).unwrap_or(24);
@@ -134,27 +134,27 @@ impl Screen {
 
     /// A line of data, with hostile text made visible.
     pub(super) fn show(self, line: &str) {
-        self.raw(make_visible(line).as_bytes());
+        self.write_raw(make_visible(line).as_bytes());
     }
 
     /// A line of data with our own colours; all foreign text was made visible before.
-    pub(super) fn drawn(self, line: &str) {
-        self.raw(line.as_bytes());
+    pub(super) fn show_drawn(self, line: &str) {
+        self.write_raw(line.as_bytes());
     }
 
     /// A document: unchanged for a program, with hostile text made visible on a terminal.
-    pub(super) fn document(self, bytes: &[u8]) {
+    pub(super) fn show_document(self, bytes: &[u8]) {
         if self.terminal {
             return self.show(String::from_utf8_lossy(bytes).trim_end_matches('\n'));
         }
         let mut out = std::io::stdout().lock();
         let printed = out.write_all(bytes).and_then(|()| out.flush());
         drop(out);
-        self.told(printed);
+        self.check_printed(printed);
     }
 
     /// If the reader went away, it has what it wanted; any other error is reported, once.
-    fn told(self, printed: io::Result<()>) {
+    fn check_printed(self, printed: io::Result<()>) {
         let Err(error) = printed else { return };
         if error.kind() != ErrorKind::BrokenPipe && !LOST.swap(true, Ordering::Relaxed) {
             self.say(format!("error: stdout: {error}; the output is lost"));
@@ -162,26 +162,26 @@ impl Screen {
     }
 
     /// A value as a line of JSON.
-    pub(super) fn value(self, value: &impl Serialize) {
+    pub(super) fn show_value(self, value: &impl Serialize) {
         if let Ok(line) = serde_json::to_string(value) {
-            self.raw(one_line(line).as_bytes());
+            self.write_raw(join_line(line).as_bytes());
         }
     }
 
-    fn raw(self, line: &[u8]) {
+    fn write_raw(self, line: &[u8]) {
         let mut out = std::io::stdout().lock();
         let printed = out.write_all(line).and_then(|()| out.write_all(b"\n")).and_then(|()| out.flush());
         drop(out);
-        self.told(printed);
+        self.check_printed(printed);
     }
 
     /// A message line that the next one replaces; on a terminal only.
-    pub(super) fn progress(self, line: &str) {
-        self.progress_drawn(&make_visible(line));
+    pub(super) fn show_progress(self, line: &str) {
+        self.show_progress_drawn(&make_visible(line));
     }
 
     /// The same for a line in which everything was already made visible.
-    pub(super) fn progress_drawn(self, line: &str) {
+    pub(super) fn show_progress_drawn(self, line: &str) {
         let mut out = std::io::stderr().lock();
         if out.is_terminal() {
             // If stderr is gone, no one misses it.
@@ -190,7 +190,7 @@ impl Screen {
     }
 
     /// Writes lines over those that were written so before. The last one is not ended.
-    pub(super) fn block_drawn(self, before: usize, lines: &[String]) {
+    pub(super) fn show_block_drawn(self, before: usize, lines: &[String]) {
         let mut out = std::io::stderr().lock();
         if out.is_terminal() {
             let up = before.checked_sub(1).filter(|up| *up > 0).map(|up| format!("\u{1b}[{up}A"));
@@ -201,13 +201,13 @@ impl Screen {
     }
 
     /// The rows of the terminal that stderr is. One that does not report its size has the classic height.
-    pub(super) fn talk_rows(self) -> usize {
+    pub(super) fn count_talk_rows(self) -> usize {
         let size = rustix::termios::tcgetwinsize(std::io::stderr()).ok();
         size.map(|size| usize::from(size.ws_row)).filter(|rows| *rows > 0).unwrap_or(24)
     }
 
     /// Prompts for a line.
-    pub(super) fn prompt(self) {
+    pub(super) fn show_prompt(self) {
         let mut out = std::io::stderr().lock();
         // If stderr is gone, there is no one to ask.
         let _gone = write!(out, "> ").and_then(|()| out.flush());
@@ -226,20 +226,20 @@ impl Screen {
     }
 
     /// Our own words in a colour, if output is coloured.
-    pub(super) fn ink(self, tone: TextTone, words: &str) -> String {
+    pub(super) fn colour(self, tone: TextTone, words: &str) -> String {
         if self.colour { layout::ink(tone, words) } else { words.to_owned() }
     }
 
     /// Prints an error, and returns its exit.
     pub(super) fn fail(self, exit: CommandExit, words: impl Display) -> CommandExit {
-        self.error_drawn(&make_visible(&words.to_string()));
+        self.report_drawn(&make_visible(&words.to_string()));
         exit
     }
 
     /// Prints an error whose words were already made visible.
-    pub(super) fn error_drawn(self, words: &str) {
+    pub(super) fn report_drawn(self, words: &str) {
         let mark = if is_journal() { ERROR_MARK } else { "" };
-        self.say_drawn(&format!("{mark}{} {words}", self.for_talk().ink(TextTone::Bad, "error:")));
+        self.say_drawn(&format!("{mark}{} {words}", self.for_talk().colour(TextTone::Bad, "error:")));
     }
 }
 

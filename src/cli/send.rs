@@ -27,7 +27,7 @@ use systole_core::types::limits;
 use systole_doors::api_types::{ApiReceipt, ApiRecord, ApiRefusal, ProgressReport};
 use systole_doors::client::{DoorClient, DoorClientFault, OutgoingMessage};
 use systole_doors::ending::{CallResult, find_ending};
-use systole_organism::runfile::{RunFile, random_hex};
+use systole_organism::runfile::{RunFile, draw_hex};
 use systole_system::system;
 use tail::LiveTail;
 use way::ParcelWay;
@@ -109,7 +109,7 @@ impl SendPayload {
             }
             (Some(element), Some(organism)) => {
                 let composition =
-                    organism.read_composition()?.map_err(|refusal| no_schema(organism, *refusal))?;
+                    organism.read_composition()?.map_err(|refusal| report_no_schema(organism, *refusal))?;
                 made::build_message(screen, &composition, element, &self.fields, self.to.as_ref())?
             }
         };
@@ -148,7 +148,7 @@ impl SendPayload {
 }
 
 /// Reports that a payload cannot be made from fields: its schema is not shown to this client.
-fn no_schema(organism: &OrganismElsewhere, mut refusal: ApiRefusal) -> CommandExit {
+fn report_no_schema(organism: &OrganismElsewhere, mut refusal: ApiRefusal) -> CommandExit {
     refusal.message = "the schema of the element is for clients with the role `read`".to_owned();
     refusal.fix = Some("systole send --file FILE, with the payload".to_owned());
     organism.report_refusal(&refusal)
@@ -210,7 +210,7 @@ pub(super) fn read_document(screen: Screen, file: Option<&Path>) -> Result<Vec<u
 }
 
 pub(super) fn draw_key() -> Result<Key, String> {
-    let hex = random_hex()
+    let hex = draw_hex()
         .map_err(|error| format!("the random bytes of a key: {}", system::describe_error(&error)))?;
     Key::parse(&hex).map_err(|malformed: MalformedId| malformed.to_string())
 }
@@ -295,7 +295,7 @@ impl<'a> AnswerWaiter<'a> {
         };
         if self.screen.json {
             let (receipt, record) = (Some(self.receipt), Some(self.way.add_form(record)));
-            self.screen.value(&Came { receipt, outcome: Some(outcome), record, refusal: None });
+            self.screen.show_value(&Came { receipt, outcome: Some(outcome), record, refusal: None });
         } else if self.spoken {
             spoken::show_end(self.screen, &ending, record);
         } else {
@@ -325,7 +325,7 @@ impl AnswerWaiter<'_> {
             self.clear_lines();
             if self.screen.json && is_over {
                 let (receipt, record) = (Some(self.receipt), Some(self.way.add_form(&record)));
-                self.screen.value(&Came { receipt, outcome: Some("outage"), record, refusal: None });
+                self.screen.show_value(&Came { receipt, outcome: Some("outage"), record, refusal: None });
             } else {
                 self.screen.say(format!("waits: {words}"));
                 let goes_on = if is_over { "; systole run goes on with it" } else { "" };
@@ -359,7 +359,7 @@ impl AnswerWaiter<'_> {
         if self.screen.json {
             let record = self.asked.as_ref().map(|record| self.way.add_form(record));
             let receipt = Some(self.receipt);
-            self.screen.value(&Came { receipt, outcome: Some("waits"), record, refusal: None });
+            self.screen.show_value(&Came { receipt, outcome: Some("waits"), record, refusal: None });
         } else {
             let why = format!("; systole why {}", self.receipt.thread);
             self.screen.say(format!("{} waits for a person{why}", self.receipt.thread));
@@ -376,7 +376,12 @@ fn report_receipt(screen: Screen, receipt: &ApiReceipt, parcel: &OutgoingParcel)
     // It is set only once.
     let _known_already = parcel.opened.set(receipt.thread.clone());
     if screen.json && !parcel.wait {
-        return screen.value(&Came { receipt: Some(receipt), outcome: None, record: None, refusal: None });
+        return screen.show_value(&Came {
+            receipt: Some(receipt),
+            outcome: None,
+            record: None,
+            refusal: None,
+        });
     }
     if screen.json || parcel.spoken {
         return;
@@ -390,9 +395,9 @@ fn report_receipt(screen: Screen, receipt: &ApiReceipt, parcel: &OutgoingParcel)
 }
 
 /// Reports that it was refused.
-fn not_taken(screen: Screen, refusal: &ApiRefusal) -> CommandExit {
+fn report_refusal(screen: Screen, refusal: &ApiRefusal) -> CommandExit {
     if screen.json {
-        screen.value(&Came { receipt: None, outcome: None, record: None, refusal: Some(refusal) });
+        screen.show_value(&Came { receipt: None, outcome: None, record: None, refusal: Some(refusal) });
     } else {
         refused::say(screen, refusal);
     }
@@ -405,7 +410,7 @@ fn not_taken(screen: Screen, refusal: &ApiRefusal) -> CommandExit {
 }
 
 /// Reports that the answer did not come in time.
-fn too_late(screen: Screen, receipt: &ApiReceipt) -> CommandExit {
+fn report_too_late(screen: Screen, receipt: &ApiReceipt) -> CommandExit {
     let words = format!("no answer came in time; thread {} goes on", receipt.thread);
     screen.fail(CommandExit::Unavailable, words)
 }

@@ -28,7 +28,7 @@ impl Signals {
 
     /// The same for a server: it also stops when its terminal is closed. If it was started with that signal ignored,
     /// as `nohup` does, it goes on ignoring it.
-    pub(super) fn of_server(screen: Screen) -> Result<Signals, CommandExit> {
+    pub(super) fn listen_as_server(screen: Screen) -> Result<Signals, CommandExit> {
         let hangup =
             if is_ignored(Number::HUP) { None } else { Some(hear_signal(screen, SignalKind::hangup())?) };
         Ok(Signals { hangup, ..Signals::listen(screen)? })

@@ -9,7 +9,7 @@ use clap::Args;
 use systole_kit::Payload;
 
 use super::exit::CommandExit;
-use super::looking::{Looking, composition};
+use super::looking::{Looking, read_composition};
 use super::place::Place;
 use super::screen::Screen;
 use super::send::{OutgoingParcel, draw_key, through};
@@ -44,7 +44,7 @@ impl SteerCommand {
         if self.text.trim().is_empty() {
             return Err(screen.fail(CommandExit::Usage, "no text: write it after the thread"));
         }
-        let looking = Looking::anywhere(&self.place)?;
+        let looking = Looking::open_anywhere(&self.place)?;
         let thread = looking.find(&self.thread)?;
         let named = find_listener(&looking, &thread)?;
         let (log, steer) = match &looking.elsewhere {
@@ -54,7 +54,7 @@ impl SteerCommand {
                 Ok(composition) => (None, self.build_payload(screen, &composition, &named, &thread)?),
             },
             None => {
-                let composition = composition(&self.place, screen)?;
+                let composition = read_composition(&self.place, screen)?;
                 (Some(self.place.log(screen)?), self.build_payload(screen, &composition, &named, &thread)?)
             }
         };

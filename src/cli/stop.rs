@@ -15,7 +15,7 @@ use serde_json::json;
 use super::exit::CommandExit;
 use super::here;
 use super::hindered;
-use super::looking::alarms_of;
+use super::looking::read_alarms;
 use super::place::Place;
 use super::screen::Screen;
 use super::send::parse_duration;
@@ -80,12 +80,12 @@ impl StopCommand {
         let log = self.place.log(screen).inspect_err(|_| {
             screen.say("an organism can be stopped without that file: name its log with --log PATH");
         })?;
-        let Some(pid) = find_holder(screen, &log)? else { return Ok(nothing_runs(screen, &log)) };
-        let run = RunFile::of_holder(&log).filter(|run| run.pid == pid);
+        let Some(pid) = find_holder(screen, &log)? else { return Ok(report_nothing_runs(screen, &log)) };
+        let run = RunFile::find_holder(&log).filter(|run| run.pid == pid);
         let name = name_of(screen, &log, pid, run.as_ref())?;
         let drains = self.drain.filter(|_| run.is_some());
         // Afterwards there is none left to ask.
-        let alarms = alarms_of(&log).unwrap_or_default();
+        let alarms = read_alarms(&log).unwrap_or_default();
         let alarms: Vec<ApiAlarm> = alarms.into_iter().filter(ApiAlarm::lasts).collect();
         let handle = Pid::from_raw(pid.cast_signed()).ok_or(Errno::SRCH);
         let handle = match handle.and_then(|pid| pidfd_open(pid, PidfdFlags::empty())) {
@@ -119,7 +119,7 @@ impl StopCommand {
 
 /// The process that holds a log.
 fn find_holder(screen: Screen, log: &Path) -> Result<Option<u32>, CommandExit> {
-    sqlite::find_holder(log).map_err(|fault| here::log_fault(screen, &fault))
+    sqlite::find_holder(log).map_err(|fault| here::report_log_fault(screen, &fault))
 }
 
 /// The name of what the process runs. A process that only answers a question is not ended by this command.
@@ -138,9 +138,9 @@ fn name_of(screen: Screen, log: &Path, pid: u32, run: Option<&RunFile>) -> Resul
     Err(exit)
 }
 
-fn nothing_runs(screen: Screen, log: &Path) -> CommandExit {
+fn report_nothing_runs(screen: Screen, log: &Path) -> CommandExit {
     if screen.json {
-        screen.value(&json!({"stopped": false}));
+        screen.show_value(&json!({"stopped": false}));
     } else {
         screen.say(format!("no organism runs on {}", log.display()));
     }
@@ -156,7 +156,7 @@ fn report_end(
     drains: Option<Duration>,
 ) -> CommandExit {
     let is_unclosed = sqlite::read_condition(log).is_ok_and(|condition| condition.unclosed.is_some());
-    let left = drains.map(|_| left_out(log));
+    let left = drains.map(|_| find_left_out(log));
     if screen.json {
         let mut value =
             json!({"stopped": true, "organism": name, "pid": pid, "alarms": alarms, "unclosed": is_unclosed});
@@ -165,12 +165,12 @@ fn report_end(
             fields.insert("drained".to_owned(), is_drained.unwrap_or(false).into());
             fields.insert("out".to_owned(), out.into());
         }
-        screen.value(&value);
+        screen.show_value(&value);
         return CommandExit::Done;
     }
     screen.say(format!("{name} has stopped"));
     if let Some(left) = left {
-        left_words(left).into_iter().for_each(|words| screen.say(words));
+        describe_left(left).into_iter().for_each(|words| screen.say(words));
     }
     let now = WallClock.now();
     for alarm in alarms {
@@ -192,7 +192,7 @@ fn report_end(
 
 /// Whether nothing was out on this machine when the organism ended, and how many deliveries the broker or workers may
 /// have. `None` if the log does not end with a stop.
-fn left_out(log: &Path) -> Option<(bool, u64)> {
+fn find_left_out(log: &Path) -> Option<(bool, u64)> {
     let reader = sqlite::open_reading(log).ok()?;
     let before = Position(reader.read_last().ok()?.0.checked_sub(1)?);
     let (_, record) = reader.read_after(before, 1).ok()?.pop()?;
@@ -200,7 +200,7 @@ fn left_out(log: &Path) -> Option<(bool, u64)> {
     said.map(|(mode, out)| (mode == core_payload::DRAINED, out))
 }
 
-fn left_words(left: Option<(bool, u64)>) -> Vec<String> {
+fn describe_left(left: Option<(bool, u64)>) -> Vec<String> {
     let Some((is_drained, out)) = left else {
         let words = "note: it is not known what is still out: the stop was cut short, or it runs again";
         return vec![words.to_owned()];
@@ -269,12 +269,12 @@ impl EndingProcess<'_> {
     fn wait_for_end(&self, seconds: u64) -> StopOutcome {
         for second in 1..=seconds {
             if self.is_over(Duration::from_secs(1)) {
-                self.screen.progress("");
+                self.screen.show_progress("");
                 return StopOutcome::Ended;
             }
-            self.screen.progress(&format!("{} stops, {second} s", self.name));
+            self.screen.show_progress(&format!("{} stops, {second} s", self.name));
         }
-        self.screen.progress("");
+        self.screen.show_progress("");
         StopOutcome::GoesOn
     }
 

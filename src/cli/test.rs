@@ -85,9 +85,9 @@ struct TestTally {
 
 impl TestCommand {
     pub(super) fn run(self) -> CommandExit {
-        let screen = Screen::of_process(self.json);
+        let screen = Screen::new(self.json);
         if self.schema {
-            screen.drawn(TEST_JSON_SCHEMA.trim_end());
+            screen.show_drawn(TEST_JSON_SCHEMA.trim_end());
             return CommandExit::Done;
         }
         self.try_run(screen).unwrap_or_else(|exit| exit)
@@ -223,7 +223,7 @@ async fn run_all(screen: Screen, files: &[(PathBuf, TestFile)], tally: &mut Test
         }
         // Unused answers after a failed test are expected.
         for (script_file, script) in shared.iter().filter(|_| !has_failed) {
-            for failed in play::unused_replies(script, &from_here(script_file)) {
+            for failed in play::find_unused_replies(script, &from_here(script_file)) {
                 report_test(screen, path, "every answer is used", Duration::ZERO, Some(&failed), tally);
             }
         }
@@ -300,7 +300,7 @@ fn report_test(
         let failure = failed.map(FailedTest::as_json);
         let value = json!({"file": file.to_string(), "test": name, "passed": failed.is_none(),
                            "ms": ms, "failure": failure});
-        return screen.value(&value);
+        return screen.show_value(&value);
     }
     let seconds = format!("{:.1} s", took.as_secs_f64());
     screen.show(&format!("{verdict}  {file}: {name} ({seconds})"));
@@ -323,7 +323,7 @@ fn explain_failure(screen: Screen, failed: &FailedTest) {
         match number {
             SHOWN_FIRST if cut > 0 => screen.show(&format!("    … {cut} lines")),
             _ if (SHOWN_FIRST..SHOWN_FIRST + cut).contains(&number) => {}
-            _ => screen.drawn(&format!("    {line}")),
+            _ => screen.show_drawn(&format!("    {line}")),
         }
     }
 }

@@ -5,9 +5,9 @@ use std::path::Path;
 
 use super::exit::CommandExit;
 use super::here;
-use super::looking::absent;
+use super::looking::describe_absent;
 use super::screen::Screen;
-use super::unfound::not_found;
+use super::unfound::report_not_found;
 use systole_core::types::ids::ThreadId;
 use systole_log::sqlite;
 use systole_queries::finding;
@@ -15,8 +15,8 @@ use systole_queries::finding;
 /// The thread for a text: a whole id, the beginning of one, or `@last`.
 pub(super) fn find(screen: Screen, log: &Path, text: &str) -> Result<ThreadId, CommandExit> {
     if !log.exists() {
-        return Err(screen.fail(CommandExit::Unavailable, absent(log)));
+        return Err(screen.fail(CommandExit::Unavailable, describe_absent(log)));
     }
-    let reader = sqlite::open_reading(log).map_err(|fault| here::log_fault(screen, &fault))?;
-    finding::find(&reader, text).map_err(|why| not_found(screen, &why))
+    let reader = sqlite::open_reading(log).map_err(|fault| here::report_log_fault(screen, &fault))?;
+    finding::find(&reader, text).map_err(|why| report_not_found(screen, &why))
 }

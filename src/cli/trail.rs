@@ -5,7 +5,7 @@ use systole_kit::prompt_link::{self, ParsedLink};
 
 use super::exit::CommandExit;
 use super::forms::Forms;
-use super::looking::{Looking, PastPosition, parted};
+use super::looking::{Looking, PastPosition, split_number};
 use super::place::Place;
 use systole_queries::causes::{self, PlacedRecord};
 use systole_queries::texts::{self, PromptLink, SearchText};
@@ -38,7 +38,7 @@ impl Trail {
 
     fn show(&self) -> Result<CommandExit, CommandExit> {
         let wanted = self.text.as_ref().map(|text| (text, SearchText::new(text)));
-        let looking = Looking::anywhere_at(&self.place, self.past)?;
+        let looking = Looking::open_anywhere_at(&self.place, self.past)?;
         let start = match &wanted {
             None => named(&looking, &self.message)?,
             Some((text, Some(wanted))) => holding(&looking, text, wanted)?,
@@ -55,7 +55,7 @@ impl Trail {
 
 /// The named record.
 fn named(looking: &Looking, message: &str) -> Result<PlacedRecord, CommandExit> {
-    let (typed, seq) = parted(message);
+    let (typed, seq) = split_number(message);
     let thread = looking.find(typed)?;
     let fault = |fault| looking.fault(&fault);
     let last = causes::last(&*looking.view, &thread).map_err(fault)?;
@@ -93,10 +93,10 @@ fn holding(looking: &Looking, text: &str, wanted: &SearchText) -> Result<PlacedR
         return Err(exit);
     };
     if screen.json {
-        screen.value(&texts::as_json(text, &found));
+        screen.show_value(&texts::as_json(text, &found));
     } else {
-        texts::lines(&found).iter().for_each(|line| screen.drawn(line));
-        screen.drawn("");
+        texts::lines(&found).iter().for_each(|line| screen.show_drawn(line));
+        screen.show_drawn("");
     }
     Ok(first.clone())
 }
@@ -121,17 +121,17 @@ fn follow(looking: &Looking, start: PlacedRecord) -> Result<CommandExit, Command
     let (mut telling, forms) = (LastShown::default(), Forms::default());
     if !screen.json {
         let heading = "newest first; the reason is after each arrow, and the cause below it";
-        wrapped("", 2, heading).iter().for_each(|line| screen.drawn(line));
+        wrapped("", 2, heading).iter().for_each(|line| screen.show_drawn(line));
     }
     let followed = trail::Trail::through(&*looking.view, &read).follow(start, |link| {
         if screen.json {
             let mut value = trail::as_json(link);
             if let Some(record) = value.get_mut("record") {
-                *record = forms.record(&*looking.reader, &*record);
+                *record = forms.add_to_record(&*looking.reader, &*record);
             }
-            screen.value(&value);
+            screen.show_value(&value);
         } else {
-            telling.lines(link).iter().for_each(|line| screen.drawn(line));
+            telling.lines(link).iter().for_each(|line| screen.show_drawn(line));
         }
     });
     followed.map(|()| CommandExit::Done).map_err(|fault| looking.fault(&fault))

@@ -23,7 +23,7 @@ pub(super) fn read_policy(screen: Screen, path: &Path) -> Result<TrustPolicy, Co
 }
 
 /// The policy that trusts the key of one log, and needs no witness.
-pub(super) fn policy_of(screen: Screen, key: &str) -> Result<TrustPolicy, CommandExit> {
+pub(super) fn build_policy(screen: Screen, key: &str) -> Result<TrustPolicy, CommandExit> {
     // A line break would begin another line of the policy.
     let is_line = !key.contains(char::is_whitespace);
     let read = TrustPolicy::parse(format!("log {key}\nquorum none\n").as_bytes());

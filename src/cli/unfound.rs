@@ -7,9 +7,9 @@ use systole_queries::finding::NotFound;
 
 /// Reports why no thread was found. A name without a thread is a wrong argument for every command: nothing was
 /// requested yet.
-pub(super) fn not_found(screen: Screen, why: &NotFound) -> CommandExit {
+pub(super) fn report_not_found(screen: Screen, why: &NotFound) -> CommandExit {
     let fix = match why {
-        NotFound::Log(fault) => return here::log_fault(screen, fault),
+        NotFound::Log(fault) => return here::report_log_fault(screen, fault),
         NotFound::Unnamed => "@last, or one of systole ps",
         NotFound::Empty => "systole send, which opens the first one",
         NotFound::None(_) => "systole ps, which lists them",

@@ -40,7 +40,7 @@ const KNOWN_ELSEWHERE: &[(&str, &str)] = &[
 
 /// Reports the error in the command line, and returns its exit.
 pub(super) fn report_error(error: &clap::Error) -> CommandExit {
-    let screen = Screen::of_process(false);
+    let screen = Screen::new(false);
     if error.kind() == ErrorKind::InvalidSubcommand
         && let Some(ContextValue::String(typed)) = error.get(ContextKind::InvalidSubcommand)
         // Below `listener` and `schema`, clap itself suggests the nearest one.

@@ -17,8 +17,8 @@ const LISTED: usize = 20;
 /// Makes the prompts of a log again.
 pub(super) fn make_prompts_again(place: &Place, reader: &dyn LogReader) -> Result<PromptFindings, LogFault> {
     // The file as it is now is needed only for what a stored configuration leaves out.
-    let mut shelf = ReplayConfigurations::new(place.directory(), place.load().ok());
-    check_prompts(reader, &SystemEvents::read_events(reader)?, &mut shelf)
+    let mut configs = ReplayConfigurations::new(place.directory(), place.load().ok());
+    check_prompts(reader, &SystemEvents::read_events(reader)?, &mut configs)
 }
 
 fn name_prompt(prompt: &RecordedPrompt) -> String {

@@ -15,7 +15,7 @@ use systole_proof::policy::TrustPolicy;
 use super::exit::CommandExit;
 use super::place::Place;
 use super::screen::Screen;
-use super::trusted::{policy_of, read_policy};
+use super::trusted::{build_policy, read_policy};
 use super::{here, hindered, looking, proved, verified_prompts};
 use systole_core::types::ids::Digest;
 use systole_core::types::ports::{LogFault, LogReader, Position};
@@ -103,10 +103,10 @@ impl VerifyCommand {
     }
 
     fn try_run(&self, screen: Screen) -> Result<CommandExit, CommandExit> {
-        let log = looking::log_there(screen, &self.place, self.named.as_deref())?;
+        let log = looking::find_log(screen, &self.place, self.named.as_deref())?;
         let policy = match (&self.policy, &self.key) {
             (Some(path), _) => Some(read_policy(screen, path)?),
-            (None, Some(key)) => Some(policy_of(screen, key)?),
+            (None, Some(key)) => Some(build_policy(screen, key)?),
             (None, None) => None,
         };
         if proved::is_proof(&log) {
@@ -139,10 +139,10 @@ impl VerifyCommand {
         let examination =
             LogExamination::new(summary.records, gathered, names, &kept.checkpoints, policy.as_ref());
         if screen.json {
-            screen.value(&as_json(&log, &summary, &examination, &kept.unread, &more));
+            screen.show_value(&as_json(&log, &summary, &examination, &kept.unread, &more));
         } else {
             let lines = list_lines(&log, &summary, &examination, &kept.unread, &more);
-            lines.iter().for_each(|line| screen.drawn(line));
+            lines.iter().for_each(|line| screen.show_drawn(line));
         }
         Ok(choose_exit(screen, &examination, &more))
     }
@@ -193,7 +193,8 @@ impl VerifyCommand {
                     screen.say("  try: a copy that was kept elsewhere");
                     return Err(exit);
                 }
-                let reader = sqlite::open_reading(path).map_err(|fault| here::log_fault(screen, &fault))?;
+                let reader =
+                    sqlite::open_reading(path).map_err(|fault| here::report_log_fault(screen, &fault))?;
                 kept.logs.push((path.display().to_string(), reader));
                 continue;
             }
@@ -277,14 +278,16 @@ fn find_damage(fault: &LogFault) -> Option<(u64, String, &str)> {
 
 /// Reports a log that does not verify.
 fn report_damage(screen: Screen, log: &Path, fault: &LogFault) -> CommandExit {
-    let Some((position, verdict, why)) = find_damage(fault) else { return here::log_fault(screen, fault) };
+    let Some((position, verdict, why)) = find_damage(fault) else {
+        return here::report_log_fault(screen, fault);
+    };
     if screen.json {
         let log = log.display().to_string();
-        screen.value(&json!({"log": log, "verdict": verdict, "position": position, "why": why}));
+        screen.show_value(&json!({"log": log, "verdict": verdict, "position": position, "why": why}));
     } else {
         let log = plain(&log.display().to_string());
-        wrapped(&format!("{log}: "), 2, &plain(why)).iter().for_each(|line| screen.drawn(line));
-        screen.drawn(&format!("verdict: {}", paint(TextTone::Bad, &verdict)));
+        wrapped(&format!("{log}: "), 2, &plain(why)).iter().for_each(|line| screen.show_drawn(line));
+        screen.show_drawn(&format!("verdict: {}", paint(TextTone::Bad, &verdict)));
     }
     here::fix_of(fault).iter().for_each(|fix| screen.say(format!("  try: {fix}")));
     CommandExit::Log
@@ -299,7 +302,7 @@ fn choose_exit(screen: Screen, found: &LogExamination, more: &MoreFindings) -> C
     for (name, end) in found.others.iter().zip(&found.log.others) {
         if let OtherEnd::Unread(fault) = end {
             screen.say(format!("{name} is not intact itself:"));
-            return here::log_fault(screen, fault);
+            return here::report_log_fault(screen, fault);
         }
     }
     if more.states.as_ref().is_some_and(|states| !states.wrong.is_empty()) {
@@ -347,7 +350,7 @@ fn list_lines(
     ];
     lines.extend(describe_erased(&found.log).iter().flat_map(|words| wrapped("  ", 4, words)));
     for (name, end) in found.others.iter().zip(&found.log.others) {
-        lines.extend(wrapped("  ", 4, &format!("{}: {}", plain(name), other_words(end))));
+        lines.extend(wrapped("  ", 4, &format!("{}: {}", plain(name), describe_other(end))));
     }
     // The file beside the log may have thousands that fit and show less than the best.
     let best = found.best_checkpoint().map(|best| best.place.as_str());
@@ -371,7 +374,7 @@ fn list_lines(
             ));
         }
     }
-    lines.extend(gap_lines(&found.gaps()));
+    lines.extend(list_gaps(&found.gaps()));
     lines.extend(unread.iter().flat_map(|unread| wrapped("  ", 4, &format!("not read: {}", plain(unread)))));
     if let Some(FoldRowsFound { rows, wrong }) = &more.states {
         if wrong.is_empty() {
@@ -380,20 +383,20 @@ fn list_lines(
         lines.extend(wrong.iter().flat_map(|wrong| wrapped("  ", 4, &plain(wrong))));
     }
     lines.extend(more.prompts.iter().flat_map(verified_prompts::list_lines));
-    lines.push(verdict_line(&found.verdict()));
+    lines.push(write_verdict(&found.verdict()));
     for answer in found.answers() {
         lines.extend(answer_lines(&answer));
         if answer.has_files {
-            lines.extend(file_lines(found.files()));
+            lines.extend(list_files(found.files()));
         }
     }
     lines.push(String::new());
-    lines.extend(wrapped("not checked: ", 2, &not_checked(found, more)));
+    lines.extend(wrapped("not checked: ", 2, &describe_unchecked(found, more)));
     lines
 }
 
 /// The times without a checkpoint, the longest ones if there are many.
-fn gap_lines(gaps: &[CheckpointGap]) -> Vec<String> {
+fn list_gaps(gaps: &[CheckpointGap]) -> Vec<String> {
     let mut longest = gaps.to_vec();
     longest.sort_by_key(|gap| std::cmp::Reverse(gap.to.count_since(gap.from)));
     longest.truncate(MOST_GAPS);
@@ -411,7 +414,7 @@ fn gap_lines(gaps: &[CheckpointGap]) -> Vec<String> {
     lines
 }
 
-fn verdict_line(verdict: &LogVerdict) -> String {
+fn write_verdict(verdict: &LogVerdict) -> String {
     let tone = match verdict {
         LogVerdict::Sound => TextTone::Held,
         LogVerdict::Anchored(_) | LogVerdict::Witnessed { .. } => TextTone::Good,
@@ -428,7 +431,7 @@ fn answer_lines(answer: &AuditAnswer) -> Vec<String> {
 }
 
 /// The files of programs, the newest ones if there are many.
-fn file_lines(files: &[StartedFile]) -> Vec<String> {
+fn list_files(files: &[StartedFile]) -> Vec<String> {
     let skipped = files.len().saturating_sub(MOST_FILES);
     let mut lines = Vec::new();
     if skipped > 0 {
@@ -446,7 +449,7 @@ fn file_lines(files: &[StartedFile]) -> Vec<String> {
 }
 
 /// What was not looked at.
-fn not_checked(found: &LogExamination, more: &MoreFindings) -> String {
+fn describe_unchecked(found: &LogExamination, more: &MoreFindings) -> String {
     let states = match more.states {
         Some(_) => "",
         None => "the states that the organism folded from the records (--state compares them), ",
@@ -492,7 +495,7 @@ fn describe_erased(log: &GatheredLog) -> Option<String> {
     ))
 }
 
-fn other_words(end: &OtherEnd) -> String {
+fn describe_other(end: &OtherEnd) -> String {
     match end {
         OtherEnd::Same(records) => format!("its {records} records are the first ones here"),
         OtherEnd::Longer(position) => format!("has a record #{}, which is missing here", position.0),
@@ -514,7 +517,7 @@ fn as_json(
             OtherEnd::Longer(position) | OtherEnd::Differs(position) => (Some(position.0), Some(false)),
             OtherEnd::Unread(_) => (None, None),
         };
-        json!({"log": name, "same": is_same, "position": position, "words": other_words(end)})
+        json!({"log": name, "same": is_same, "position": position, "words": describe_other(end)})
     });
     let checkpoints = found.checkpoints.iter().map(|one| {
         let known = match &one.signer {
@@ -551,7 +554,7 @@ fn as_json(
         "by": found.best_checkpoint().map(|best| &best.place),
         "others": others.collect::<Vec<_>>(), "checkpoints": checkpoints.collect::<Vec<_>>(), "unread": unread,
         "gaps": gaps.collect::<Vec<_>>(),
-        "files": files.collect::<Vec<_>>(), "answers": answers.collect::<Vec<_>>(), "not_checked": not_checked(found, more),
+        "files": files.collect::<Vec<_>>(), "answers": answers.collect::<Vec<_>>(), "not_checked": describe_unchecked(found, more),
         "states": more.states.as_ref().map(|states| json!({"rows": states.rows, "wrong": states.wrong})),
         "prompts": more.prompts.as_ref().map(verified_prompts::as_json),
     })

@@ -60,12 +60,12 @@ impl WitnessCommand {
 
 impl ServeCommand {
     fn run(self) -> CommandExit {
-        let screen = Screen::of_process(self.json);
+        let screen = Screen::new(self.json);
         here::with_runtime(screen, async { self.try_run(screen).await.unwrap_or_else(|exit| exit) })
     }
 
     async fn try_run(&self, screen: Screen) -> Result<CommandExit, CommandExit> {
-        let mut signals = Signals::of_server(screen)?;
+        let mut signals = Signals::listen_as_server(screen)?;
         let key = signing_key::read_key(&self.key)
             .map_err(|fault| hindered::report_fault(screen, CommandExit::Usage, &fault))?;
         if key.verifier().kind() != SignatureKind::Cosignature {
@@ -74,7 +74,7 @@ impl ServeCommand {
             screen.say("  try: a key of its own for the witness: systole keygen --witness");
             return Err(exit);
         }
-        let logs = self.logs.iter().map(|text| log_key(screen, text)).collect::<Result<Vec<_>, _>>()?;
+        let logs = self.logs.iter().map(|text| parse_log_key(screen, text)).collect::<Result<Vec<_>, _>>()?;
         let state = self.state.clone().unwrap_or_else(|| {
             let mut beside = self.key.clone().into_os_string();
             beside.push(".cosigned");
@@ -101,7 +101,7 @@ impl ServeCommand {
         let door = WitnessDoor::open(bound, book, Arc::new(move |words| screen.say(words)));
         if screen.json {
             let logs = known.iter().map(|(origin, size)| json!({"origin": origin, "size": size}));
-            screen.value(&json!({
+            screen.show_value(&json!({
                 "listen": address.to_string(), "key": public, "state": state.display().to_string(),
                 "logs": logs.collect::<Vec<_>>(),
             }));
@@ -125,7 +125,7 @@ impl ServeCommand {
     }
 }
 
-fn log_key(screen: Screen, text: &str) -> Result<VerifierKey, CommandExit> {
+fn parse_log_key(screen: Screen, text: &str) -> Result<VerifierKey, CommandExit> {
     let refused = |words: String| {
         let exit = screen.fail(CommandExit::Usage, format!("--add: {words}"));
         screen.say("  try: the line that systole keygen printed for the log, NAME+ID+BASE64");

@@ -38,7 +38,7 @@ impl WordsCommand {
             WordKind::Codes => Code::ALL.iter().map(|code| code.as_str().to_owned()).collect(),
             WordKind::Threads | WordKind::Approvals => match self.place.log(screen) {
                 // A log that cannot be read offers nothing; the command itself reports why.
-                Ok(log) => of_log(self.sort, &log).unwrap_or_default(),
+                Ok(log) => read_words(self.sort, &log).unwrap_or_default(),
                 Err(exit) => return exit,
             },
         };
@@ -47,7 +47,7 @@ impl WordsCommand {
     }
 }
 
-fn of_log(sort: WordKind, log: &Path) -> Result<Vec<String>, LogFault> {
+fn read_words(sort: WordKind, log: &Path) -> Result<Vec<String>, LogFault> {
     if !log.exists() {
         return Ok(Vec::new());
     }

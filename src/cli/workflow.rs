@@ -72,13 +72,13 @@ impl ExplainWorkflow {
         }
         for (nth, workflow) in meant.into_iter().enumerate() {
             if screen.json {
-                screen.value(&as_json(workflow));
+                screen.show_value(&as_json(workflow));
                 continue;
             }
             if nth > 0 {
-                screen.drawn("");
+                screen.show_drawn("");
             }
-            list_lines(&file, workflow).iter().for_each(|line| screen.drawn(line));
+            list_lines(&file, workflow).iter().for_each(|line| screen.show_drawn(line));
         }
         Ok(CommandExit::Done)
     }

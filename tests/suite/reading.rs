@@ -222,7 +222,7 @@ impl ApiJudge {
 #[test]
 fn h5_the_description_names_every_route_and_only_those() {
     let built: BTreeSet<(String, String)> =
-        routes::methods_and_paths().map(|(method, path)| (method.to_owned(), path.to_owned())).collect();
+        routes::list_methods_and_paths().map(|(method, path)| (method.to_owned(), path.to_owned())).collect();
     let description = described();
     assert!(text(&description, "openapi").starts_with("3.1."));
     let mut named = BTreeSet::new();
@@ -308,7 +308,7 @@ fn h5_every_answer_has_the_form_that_the_description_says() {
     }
     judge.seen.insert(("get".to_owned(), "/v1/events".to_owned()));
     let seen: Vec<_> = judge.seen.iter().map(|(method, path)| (method.as_str(), path.as_str())).collect();
-    let all: BTreeSet<_> = routes::methods_and_paths().collect();
+    let all: BTreeSet<_> = routes::list_methods_and_paths().collect();
     assert_eq!(seen, all.into_iter().collect::<Vec<_>>(), "routes whose answers were judged");
     stage.organism.interrupt();
 }

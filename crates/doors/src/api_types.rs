@@ -319,7 +319,7 @@ pub struct OrganismStatus {
 }
 
 /// The refusal of an answer about all threads to a client that may see only its own.
-pub fn needs_read(what: &str) -> Refusal {
+pub fn refuse_wide_reading(what: &str) -> Refusal {
     let words = format!("{what} for clients with the role `read`");
     Refusal::new(Code::IngressForbidden, words).fixed_by("the token of a client with `roles: [read]`")
 }

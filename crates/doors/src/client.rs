@@ -166,7 +166,7 @@ fn build_settings() -> ConfigBuilder<AgentScope> {
 }
 
 /// What sends requests to an organism on this machine.
-pub(super) fn agent_of_this_machine() -> Agent {
+pub(super) fn build_local_agent() -> Agent {
     Agent::new_with_config(build_settings().build())
 }
 
@@ -176,7 +176,7 @@ impl DoorClient {
         let authorization = format!("Bearer {}", run.token.secret());
         let address = run.address.to_string();
         DoorClient {
-            agent: agent_of_this_machine(),
+            agent: build_local_agent(),
             base: format!("http://{address}"),
             address,
             authorization,

@@ -21,7 +21,7 @@ const TEXTS: [&str; 3] = ["application/json", "application/xml", "image/svg+xml"
 
 /// Compresses the answer if the client takes it, and it is worth it.
 pub(super) async fn compress(request: Request, next: Next) -> Response {
-    let takes_gzip = takes_gzip(request.headers());
+    let takes_gzip = can_take_gzip(request.headers());
     let mut response = next.run(request).await;
     if !is_worth_it(&response) {
         return response;
@@ -55,7 +55,7 @@ fn is_worth_it(response: &Response) -> bool {
 }
 
 /// Whether the client takes gzip: it names it, or everything, and not with `q=0`.
-fn takes_gzip(headers: &HeaderMap) -> bool {
+fn can_take_gzip(headers: &HeaderMap) -> bool {
     let weight = |wanted: &str| {
         let all = headers.get_all(header::ACCEPT_ENCODING).iter().filter_map(|value| value.to_str().ok());
         all.flat_map(|value| value.split(',')).find_map(|one| {
@@ -91,8 +91,8 @@ mod tests {
             ("gzip;q=much", false),
         ] {
             let headers = HeaderMap::from_iter([(header::ACCEPT_ENCODING, HeaderValue::from_static(said))]);
-            assert_eq!(takes_gzip(&headers), takes, "{said:?}");
+            assert_eq!(can_take_gzip(&headers), takes, "{said:?}");
         }
-        assert!(!takes_gzip(&HeaderMap::new()));
+        assert!(!can_take_gzip(&HeaderMap::new()));
     }
 }

@@ -41,7 +41,7 @@ pub fn find_ending(receipt: &ApiReceipt, record: &ApiRecord) -> Option<CallResul
     match (kind, RecordCode::parse(code)) {
         (Some(RecordKind::Message), Some(RecordCode::Role(MessageRole::Final))) => {
             let body = record.body.as_bytes();
-            Some(match (is_no_answer(body) || says_a_failure(body), is_partial(body)) {
+            Some(match (is_no_answer(body) || is_failure(body), is_partial(body)) {
                 (true, _) => CallResult::Reported,
                 (false, true) => CallResult::Partial,
                 (false, false) => CallResult::Answered,
@@ -58,7 +58,7 @@ pub fn find_ending(receipt: &ApiReceipt, record: &ApiRecord) -> Option<CallResul
 }
 
 /// Whether a payload says what went wrong in place of an answer.
-fn says_a_failure(body: &[u8]) -> bool {
+fn is_failure(body: &[u8]) -> bool {
     let payload = Payload::parse(body, &DocumentLimits::FROM_PUMP).ok();
     payload.is_some_and(|payload| FAILURES.iter().any(|(ns, local)| payload.name().is_named(ns, local)))
 }

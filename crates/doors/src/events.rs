@@ -154,7 +154,9 @@ impl ClientEvents {
         match came {
             Ok(Some(FollowerBatch::Records(records))) => {
                 let mut frames = Vec::new();
-                records.iter().for_each(|placed| frames.extend_from_slice(placed.show_once(frame_of)));
+                records
+                    .iter()
+                    .for_each(|placed| frames.extend_from_slice(placed.show_once(write_record_frame)));
                 Some(frames)
             }
             Ok(Some(FollowerBatch::Spoken(spoken))) => {
@@ -164,13 +166,13 @@ impl ClientEvents {
             Err(fault) => {
                 tracing::error!(why = %fault, fix = LOOK, "a stream of events ended: the log cannot be read");
                 self.is_over = true;
-                Some(write_frame(None, api_types::ApiRefusal::EVENT, &told_of(&fault)))
+                Some(write_frame(None, api_types::ApiRefusal::EVENT, &build_refusal(&fault)))
             }
         }
     }
 }
 
-fn frame_of(placed: &FollowedRecord) -> Vec<u8> {
+fn write_record_frame(placed: &FollowedRecord) -> Vec<u8> {
     write_frame(Some(placed.position), placed.record.header.kind.as_str(), &read_record(placed))
 }
 
@@ -184,7 +186,7 @@ fn write_frame(id: Option<Position>, kind: &str, data: &impl Serialize) -> Vec<u
 }
 
 /// The client's message if the log cannot be read any further.
-pub(super) fn told_of(fault: &LogFault) -> api_types::ApiRefusal {
+pub(super) fn build_refusal(fault: &LogFault) -> api_types::ApiRefusal {
     let code = match fault {
         LogFault::Damaged { .. } => Code::DamagedThread,
         _ => Code::IngressUnavailable,

@@ -15,7 +15,7 @@ use tokio::net::TcpStream;
 use tokio::time::{Sleep, sleep};
 
 use super::api_types::ApiRefusal;
-use super::request_refusals::unfit_request;
+use super::request_refusals::describe_unfit_request;
 
 /// How long a client may take to close the connection after the last answer.
 const LINGER: Duration = Duration::from_secs(1);
@@ -90,16 +90,16 @@ impl Farewell {
     }
 
     /// For a line of a head that ends in LF alone.
-    pub(super) fn bare_line_feed() -> Farewell {
+    pub(super) fn build_bare_line_feed() -> Farewell {
         let words = "a line of the request ends in LF alone; in HTTP/1.1 it ends in CRLF";
-        Farewell::new("400 Bad Request", "", &unfit_request(words))
+        Farewell::new("400 Bad Request", "", &describe_unfit_request(words))
     }
 
     /// The same as an answer of the parser, with a body. `None` if it is another answer.
-    pub(super) fn in_place_of(bytes: &[u8]) -> Option<Farewell> {
+    pub(super) fn build_in_place_of(bytes: &[u8]) -> Option<Farewell> {
         let (_, status, words) = OF_PARSER.into_iter().find(|(begins, ..)| bytes.starts_with(begins))?;
         let is_empty = bytes.windows(NO_BODY.len()).any(|part| part == NO_BODY);
-        is_empty.then(|| Farewell::new(status, "", &unfit_request(words)))
+        is_empty.then(|| Farewell::new(status, "", &describe_unfit_request(words)))
     }
 
     /// The same, closed at once.
@@ -160,13 +160,13 @@ mod tests {
     #[tokio::test]
     async fn only_an_answer_of_the_parser_is_replaced() {
         let parsers = "HTTP/1.1 400 Bad Request\r\nconnection: close\r\ncontent-length: 0\r\ndate: x\r\n\r\n";
-        assert!(Farewell::in_place_of(parsers.as_bytes()).is_some());
+        assert!(Farewell::build_in_place_of(parsers.as_bytes()).is_some());
         for other in [
             "HTTP/1.1 400 Bad Request\r\ncontent-length: 120\r\n\r\n{",
             "HTTP/1.1 204 No Content\r\ncontent-length: 0\r\n\r\n",
             "HTTP/1.1 200 OK\r\n\r\nHTTP/1.1 400 \r\ncontent-length: 0\r\n",
         ] {
-            assert!(Farewell::in_place_of(other.as_bytes()).is_none(), "{other}");
+            assert!(Farewell::build_in_place_of(other.as_bytes()).is_none(), "{other}");
         }
     }
 
@@ -175,7 +175,7 @@ mod tests {
         for (farewell, status) in [
             (Farewell::build_crowded(), "503 "),
             (Farewell::build_late(), "408 "),
-            (Farewell::bare_line_feed(), "400 "),
+            (Farewell::build_bare_line_feed(), "400 "),
         ] {
             let text = String::from_utf8(farewell.bytes).unwrap();
             let (head, body) = text.split_once("\r\n\r\n").unwrap();

@@ -62,7 +62,7 @@ impl RequestFraming {
                             self.part = RequestPart::Lost;
                             return Some(all - rest.len() - 1);
                         }
-                        self.line_ends();
+                        self.end_line();
                     } else {
                         self.last = *first;
                         if self.line.len() < LINE {
@@ -75,14 +75,14 @@ impl RequestFraming {
         None
     }
 
-    fn line_ends(&mut self) {
+    fn end_line(&mut self) {
         let line = std::mem::take(&mut self.line);
         self.last = 0;
         let line = line.strip_suffix(b"\r").unwrap_or(&line);
         self.part = match self.part {
             // Some clients send an empty line before a request.
             RequestPart::Head { is_first: true } => RequestPart::Head { is_first: line.is_empty() },
-            RequestPart::Head { is_first: false } if line.is_empty() => self.after_head(),
+            RequestPart::Head { is_first: false } if line.is_empty() => self.find_next_part(),
             RequestPart::Head { is_first: false } => self.read_header(line),
             RequestPart::ChunkSize => read_chunk_size(line),
             RequestPart::Trailer if line.is_empty() => RequestPart::Head { is_first: true },
@@ -91,7 +91,7 @@ impl RequestFraming {
     }
 
     /// The head is over: the body, or the next request.
-    fn after_head(&mut self) -> RequestPart {
+    fn find_next_part(&mut self) -> RequestPart {
         match (std::mem::take(&mut self.is_chunked), std::mem::take(&mut self.length)) {
             (true, _) => RequestPart::ChunkSize,
             (false, 0) => RequestPart::Head { is_first: true },

@@ -24,7 +24,9 @@ use super::mcp::open_calls::WaitingMcpCalls;
 use super::message_bounds::MessageBounds;
 use super::pages::{self, sessions::Sessions};
 use super::percent::is_text;
-use super::request_refusals::{bad_address, bad_request, read_bearer, unfit_request, without_token};
+use super::request_refusals::{
+    describe_unfit_request, read_bearer, refuse_address, refuse_request, without_token,
+};
 use super::routes;
 use super::strangers::{Doorway, Visitor};
 use systole_organism::front::OrganismHandle;
@@ -146,20 +148,21 @@ impl HttpDoor {
 }
 
 /// The refusal of a request whose head the door does not serve.
-fn unfit_head(request: &Request) -> Option<Response> {
+fn refuse_unfit_head(request: &Request) -> Option<Response> {
     let headers = request.headers();
     if let Some(words) = pages::guard::given_twice(headers) {
-        return Some(bad_request(words));
+        return Some(refuse_request(words));
     }
     if request.version() == Version::HTTP_11 && !headers.contains_key(header::HOST) {
-        return Some(bad_request("the header Host is missing, which HTTP/1.1 requires"));
+        return Some(refuse_request("the header Host is missing, which HTTP/1.1 requires"));
     }
     let is_none = |encoding: &[u8]| encoding.is_empty() || encoding.eq_ignore_ascii_case(b"identity");
     let encoding = headers.get(header::CONTENT_ENCODING).filter(|encoding| !is_none(encoding.as_bytes()))?;
     let shown = String::from_utf8_lossy(encoding.as_bytes()).into_owned();
     let words =
         format!("Content-Encoding: {shown:?} is not known: send the body as it is, without that header");
-    let refusal = (StatusCode::UNSUPPORTED_MEDIA_TYPE, Json(ApiRefusal::from(&unfit_request(words))));
+    let refusal =
+        (StatusCode::UNSUPPORTED_MEDIA_TYPE, Json(ApiRefusal::from(&describe_unfit_request(words))));
     Some(([(header::ACCEPT_ENCODING, "identity")], refusal).into_response())
 }
 
@@ -170,7 +173,7 @@ async fn guard_request(
     mut request: Request,
     next: Next,
 ) -> Response {
-    if let Some(refusal) = unfit_head(&request) {
+    if let Some(refusal) = refuse_unfit_head(&request) {
         return refusal;
     }
     if state.front.at_rest().is_some() && pages::read_only::changes(request.method(), request.uri().path()) {
@@ -183,7 +186,7 @@ async fn guard_request(
         request.extensions_mut().insert(Caller(client.clone()));
         visitor.is_known();
         if request.uri().query().is_some_and(|query| !is_text(query.as_bytes())) {
-            return bad_address("what follows `?` in the address is not UTF-8");
+            return refuse_address("what follows `?` in the address is not UTF-8");
         }
         return next.run(request).await;
     }

@@ -18,8 +18,8 @@ use serde::Deserialize;
 use super::api_types;
 use super::http_state::{Caller, HttpState, ParsedQuery};
 use super::json_payload;
-use super::outcome::{outcome_within, read_wait};
-use super::request_refusals::{bad_request, refuse_message, refuse_plainly, refuse_stopping};
+use super::outcome::{read_wait, wait_for_outcome};
+use super::request_refusals::{refuse_message, refuse_plainly, refuse_request, refuse_stopping};
 use systole_core::types::codes::Code;
 use systole_core::types::flow::{self, Refused};
 use systole_core::types::ids::{Key, Name};
@@ -27,7 +27,7 @@ use systole_core::types::limits;
 use systole_core::types::ports::Position;
 use systole_core::types::refusal::Refusal;
 use systole_organism::front::{ClientMessage, OrganismHandle};
-use systole_organism::runfile::random_hex;
+use systole_organism::runfile::draw_hex;
 use systole_organism::waiting::SenderReply;
 
 /// How long a client may take to send a body: enough for a mebibyte over a slow line, but no seat is
@@ -50,20 +50,20 @@ pub(super) async fn accept_message(
     body: Body,
 ) -> Response {
     let Ok(Query(Beside { to, thread, element })) = query else {
-        return bad_request("to, thread and element may be given once each");
+        return refuse_request("to, thread and element may be given once each");
     };
     if element.is_some() && !json_payload::is_json(&headers) {
-        return bad_request(
+        return refuse_request(
             "element= names the element of a body in JSON, with Content-Type: application/json",
         );
     }
     let key = match read_key(&headers) {
         Ok(key) => key,
-        Err(words) => return bad_request(words),
+        Err(words) => return refuse_request(words),
     };
     let wait = match read_wait_header(&headers) {
         Ok(wait) => wait,
-        Err(refusal) => return bad_request(refusal.message),
+        Err(refusal) => return refuse_request(refusal.message),
     };
     let bounds = state.messages.bounds_of(&client);
     let limit = state.front.composition().message_bytes;
@@ -71,7 +71,7 @@ pub(super) async fn accept_message(
     let room = bounds.wait_for_room(announced.map_or(limit, |length| length.min(limit))).await;
     let document = match read_body(&state, &client, &headers, body).await {
         Ok(document) => document,
-        Err(unread) => return unread_response(&state.front, client, key, unread).await,
+        Err(unread) => return answer_unread(&state.front, client, key, unread).await,
     };
     let document = match json_payload::is_json(&headers) {
         true => {
@@ -107,7 +107,7 @@ pub(super) async fn accept_message(
             };
             let told = api_types::ApiReceipt::from_receipt(&receipt, position, key.as_str());
             let Some(wait) = wait else { return (StatusCode::ACCEPTED, Json(told)).into_response() };
-            let result = outcome_within(&state.front, &told, wait).await;
+            let result = wait_for_outcome(&state.front, &told, wait).await;
             drop(place);
             let status = if result.is_open() { StatusCode::ACCEPTED } else { StatusCode::OK };
             (status, Json(api_types::AnsweredReceipt { receipt: told, result })).into_response()
@@ -120,7 +120,7 @@ pub(super) async fn accept_message(
 /// The client's key, or a random one.
 fn read_key(headers: &HeaderMap) -> Result<Key, String> {
     let chosen = headers.get("idempotency-key").map(|value| value.to_str().map(str::to_owned));
-    key_of(chosen.transpose().map_err(|_| "the idempotency key is not ASCII".to_owned())?)
+    choose_key(chosen.transpose().map_err(|_| "the idempotency key is not ASCII".to_owned())?)
 }
 
 /// How long the client waits for the outcome, if it does.
@@ -130,10 +130,10 @@ fn read_wait_header(headers: &HeaderMap) -> Result<Option<Duration>, Box<Refusal
 }
 
 /// The given key, or a random one.
-pub(super) fn key_of(chosen: Option<String>) -> Result<Key, String> {
+pub(super) fn choose_key(chosen: Option<String>) -> Result<Key, String> {
     let chosen = match chosen {
         Some(chosen) => chosen,
-        None => random_hex().map_err(|error| error.to_string())?,
+        None => draw_hex().map_err(|error| error.to_string())?,
     };
     Key::parse(&chosen).map_err(|malformed| malformed.to_string())
 }
@@ -149,14 +149,14 @@ pub(super) enum UnreadBody {
 }
 
 /// The response to a request whose body was not read. If the body is too large, this is recorded under the key.
-pub(super) async fn unread_response(
+pub(super) async fn answer_unread(
     front: &OrganismHandle,
     client: Name,
     key: Key,
     unread: UnreadBody,
 ) -> Response {
     match unread {
-        UnreadBody::TooLarge(refused) => too_large(front, client, key, *refused).await,
+        UnreadBody::TooLarge(refused) => refuse_too_large(front, client, key, *refused).await,
         UnreadBody::Broken(words) => refuse_plainly(StatusCode::BAD_REQUEST, Code::Malformed, words),
         UnreadBody::TooSlow => {
             let words = format!("the body did not come within {BODY_MS} ms");
@@ -212,7 +212,7 @@ pub(super) fn refuse_larger(limit: usize, announced: Option<u64>, came: &[u8]) -
 }
 
 /// Refuses an oversized message and closes the connection: the rest of the body is not read.
-async fn too_large(front: &OrganismHandle, client: Name, key: Key, too_large: Refused) -> Response {
+async fn refuse_too_large(front: &OrganismHandle, client: Name, key: Key, too_large: Refused) -> Response {
     let response = match front.record_refusal(client, key, too_large).await {
         Some(SenderReply::Refused(refusal)) => refuse_message(&refusal),
         _ => refuse_stopping(),

@@ -7,7 +7,7 @@ use axum::http::{HeaderMap, header};
 use systole_kit::schema::{ValueSlip, find_nearest};
 
 use super::mcp::tools;
-use super::request_refusals::unfit_request;
+use super::request_refusals::describe_unfit_request;
 use systole_core::rules::admit::cut_excerpt;
 use systole_core::types::codes::Code;
 use systole_core::types::composition::{Composition, ElementSchema};
@@ -33,13 +33,13 @@ pub(super) fn build_payload(
     let Some(element) = element else {
         let words = "JSON is the content of an element, and element= does not name one";
         return Err(bare(
-            unfit_request(words).fixed_by("?element=NAME; the page /send lists what you may send"),
+            describe_unfit_request(words).fixed_by("?element=NAME; the page /send lists what you may send"),
         ));
     };
     let Some(to) = to.or(organism.entry.as_ref().map(Name::as_str)) else {
         let words = "this organism has no entry, and to= names no listener";
         return Err(bare(
-            unfit_request(words).fixed_by("to=LISTENER; the page /send lists what you may send"),
+            describe_unfit_request(words).fixed_by("to=LISTENER; the page /send lists what you may send"),
         ));
     };
     let open = tools::open_to(organism, client);
@@ -51,13 +51,13 @@ pub(super) fn build_payload(
         let (to, element) = (plain(to), plain(element));
         let words = format!("{to} takes no {element} from you{}", near.unwrap_or_default());
         let fix = "to=LISTENER&element=NAME; the page /send lists what you may send";
-        return Err(bare(unfit_request(words).fixed_by(fix)));
+        return Err(bare(describe_unfit_request(words).fixed_by(fix)));
     };
-    of_json(organism, found.taken, text)
+    build_from_json(organism, found.taken, text)
 }
 
 /// The payload that JSON makes of an element.
-pub(super) fn of_json(
+pub(super) fn build_from_json(
     organism: &Composition,
     taken: &ElementSchema,
     text: &[u8],
@@ -69,7 +69,7 @@ pub(super) fn of_json(
         Some(Ok(document)) => Ok(document),
         Some(Err(slips)) => {
             let kept = Some(cut_excerpt(text, 0));
-            Err(Refused { refusal: of_slips(element, slips), kept })
+            Err(Refused { refusal: join_slips(element, slips), kept })
         }
         // The file was checked with the same model.
         None => {
@@ -80,7 +80,7 @@ pub(super) fn of_json(
 }
 
 /// All slips of the arguments as one refusal: its place is that of the first one.
-fn of_slips(element: &str, slips: Vec<ValueSlip>) -> Refusal {
+fn join_slips(element: &str, slips: Vec<ValueSlip>) -> Refusal {
     let number = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);
     let joined = |part: fn(&ValueSlip) -> &str| {
         let parts: Vec<&str> = slips.iter().map(part).filter(|part| !part.is_empty()).collect();

@@ -14,7 +14,7 @@ use super::api_types;
 use super::events::{ClientEvents, RecordFollower};
 use super::http_state::{Caller, HttpState};
 use super::reading::{QueryFields, RawFields};
-use super::request_refusals::{bad_request, refuse_message, refuse_plainly, refuse_stopping};
+use super::request_refusals::{refuse_message, refuse_plainly, refuse_request, refuse_stopping};
 use systole_core::types::client::Role;
 use systole_core::types::codes::Code;
 use systole_core::types::ids::{Name, ThreadId};
@@ -35,16 +35,16 @@ pub(super) async fn stream_events(
         Err(refusal) => return refusal.response(),
     };
     let (Ok(from), Ok(voice)) = (fields.number("from"), fields.flag("voice")) else {
-        return bad_request("from is a position in the log, a whole number; voice is true or false");
+        return refuse_request("from is a position in the log, a whole number; voice is true or false");
     };
     let thread = match fields.text("thread").map(ThreadId::parse).transpose() {
         Ok(thread) => thread,
-        Err(malformed) => return bad_request(malformed.to_string()),
+        Err(malformed) => return refuse_request(malformed.to_string()),
     };
     let last = headers.get("last-event-id").map(|id| id.to_str().ok().and_then(|id| id.parse().ok()));
     let from = match last {
         Some(Some(last)) => Some(last),
-        Some(None) => return bad_request("last-event-id is the id of an event, a whole number"),
+        Some(None) => return refuse_request("last-event-id is the id of an event, a whole number"),
         None => from,
     };
     if let Err(refusal) = may_read(&state.front, &client, thread.as_ref()).await {
@@ -113,7 +113,7 @@ pub(super) async fn cancel_waiting(
 ) -> Response {
     let to = match Name::parse(&listener) {
         Ok(to) => to,
-        Err(malformed) => return bad_request(malformed.to_string()),
+        Err(malformed) => return refuse_request(malformed.to_string()),
     };
     match state.front.cancel_waiting(&client, &to).await {
         Some(Ok(cancelled)) => Json(api_types::WaitingCancelled { to: listener, cancelled }).into_response(),

@@ -11,7 +11,7 @@ use tokio::sync::Semaphore;
 
 use super::kept_answers::KeptAnswers;
 use super::kept_views::{KeptViews, LogViewKey, lock_value};
-use super::request_refusals::{LOOK, unfit_address};
+use super::request_refusals::{LOOK, describe_unfit_address};
 use super::watch_budget::WatchBudget;
 use systole_core::types::client::Role;
 use systole_core::types::codes::Code;
@@ -236,7 +236,7 @@ impl LogViews {
             found.map_err(|fault| match fault {
                 MomentFault::Refused(refusal) => refusal,
                 MomentFault::Log(fault) if fault.is_damage() && at_rest.is_some() => {
-                    refusal_of_damage(&fault, at_rest.as_deref())
+                    refuse_damaged(&fault, at_rest.as_deref())
                 }
                 MomentFault::Log(fault) => {
                     tracing::error!(why = %fault, fix = LOOK, "the log cannot be read for a client");
@@ -271,14 +271,14 @@ fn refuse_reading(words: &'static str) -> Refusal {
 }
 
 /// The refusal of what is damaged in a log at rest. Its one reader sees all of it.
-fn refusal_of_damage(fault: &LogFault, shown: Option<&RestingVerdict>) -> Refusal {
+fn refuse_damaged(fault: &LogFault, shown: Option<&RestingVerdict>) -> Refusal {
     let file = shown.map(|shown| shown.typed.as_str()).unwrap_or_default();
     let fix = format!("`systole verify {file}`, which says what is damaged; a backup has what is lost here");
     Refusal::new(Code::DamagedThread, plain(&fault.to_string())).fixed_by(fix)
 }
 
 /// The refusal of a log at rest that is not any more what was verified.
-fn refusal_of_change(shown: &RestingVerdict) -> Refusal {
+fn refuse_changed(shown: &RestingVerdict) -> Refusal {
     let words = format!("{} has changed since it was verified", plain(&shown.file.display().to_string()));
     let file = &shown.typed;
     let fix = format!(
@@ -296,7 +296,7 @@ fn open_moment(
     shared: Arc<SharedReadings>,
 ) -> Result<LogMoment, MomentFault> {
     if let Some(shown) = front.at_rest().filter(|shown| shown.is_outdated()) {
-        return Err(MomentFault::Refused(refusal_of_change(shown)));
+        return Err(MomentFault::Refused(refuse_changed(shown)));
     }
     let mut now = WallClock.now();
     if let Some(at) = at {
@@ -306,7 +306,7 @@ fn open_moment(
         let Some((_, record)) = found.filter(|(position, _)| *position == at) else {
             let last = all.read_last()?;
             let words = format!("at={}: there is no such position; the log ends at {}", at.0, last.0);
-            return Err(MomentFault::Refused(unfit_address(words)));
+            return Err(MomentFault::Refused(describe_unfit_address(words)));
         };
         now = record.header.time;
         reader = Arc::new(PastLog::new(reader, at));

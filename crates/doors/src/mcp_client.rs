@@ -8,7 +8,7 @@ use serde_json::Value;
 use ureq::http::Response;
 use ureq::{Agent, Body, BodyReader};
 
-use super::client::agent_of_this_machine;
+use super::client::build_local_agent;
 use systole_organism::runfile::Credential;
 
 /// Largest answer that is not a stream. Streams are as long as their calls.
@@ -60,7 +60,7 @@ impl McpClient {
     /// The client of a door. The session tells its requests apart from those of other programs.
     pub fn new(address: SocketAddr, token: &Credential, session: String) -> McpClient {
         McpClient {
-            agent: agent_of_this_machine(),
+            agent: build_local_agent(),
             url: format!("http://{address}/mcp"),
             authorization: format!("Bearer {}", token.secret()),
             session,

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use super::api_types::{ApiReceipt, ApiRecord, MessageOutcome};
 use super::ending::{CallResult, find_ending};
-use super::events::{RecordFollower, told_of};
-use super::request_refusals::{LOOK, unfit_request};
+use super::events::{RecordFollower, build_refusal};
+use super::request_refusals::{LOOK, describe_unfit_request};
 use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::{LogFault, Position};
 use systole_core::types::refusal::Refusal;
@@ -20,7 +20,7 @@ pub(super) fn read_wait(text: &str) -> Result<Duration, Box<Refusal>> {
     let seconds = text.parse().ok().filter(|seconds| (1..=LONGEST_WAIT).contains(seconds));
     seconds.map(Duration::from_secs).ok_or_else(|| {
         let words = format!("Systole-Wait: {text:?} is not a number of seconds from 1 to {LONGEST_WAIT}");
-        Box::new(unfit_request(words))
+        Box::new(describe_unfit_request(words))
     })
 }
 
@@ -29,7 +29,7 @@ const PAGE: usize = 64;
 
 /// The outcome of a message within that time. If the log cannot be read, the outcome is open with the code of that
 /// fault: to wait again is of no use.
-pub(super) async fn outcome_within(
+pub(super) async fn wait_for_outcome(
     front: &OrganismHandle,
     receipt: &ApiReceipt,
     wait: Duration,
@@ -39,7 +39,7 @@ pub(super) async fn outcome_within(
         Ok(Ok(found)) => found,
         Ok(Err(fault)) => {
             tracing::error!(why = %fault, fix = LOOK, "an outcome cannot be read for the sender that waits for it");
-            return MessageOutcome { code: Some(told_of(&fault).code), ..open };
+            return MessageOutcome { code: Some(build_refusal(&fault).code), ..open };
         }
         Err(_) => None,
     };
@@ -64,13 +64,13 @@ async fn wait_for_end(
     let mut from = Position(receipt.position);
     if receipt.repeated {
         from = *front.tail().borrow();
-        if let Some(found) = ended_before(front, receipt, &thread).await? {
+        if let Some(found) = find_earlier_end(front, receipt, &thread).await? {
             return Ok(Some(found));
         }
     }
     let mut follower = RecordFollower::follow_after(front, from, Some(thread));
     while let Some(records) = follower.next().await? {
-        if let Some(found) = first_ending(receipt, records.into_iter()) {
+        if let Some(found) = find_first_end(receipt, records.into_iter()) {
             return Ok(Some(found));
         }
     }
@@ -78,7 +78,7 @@ async fn wait_for_end(
 }
 
 /// The same if the call has ended. One that is waited for again may have ended long ago, so its thread alone is read.
-pub(super) async fn ended_before(
+pub(super) async fn find_earlier_end(
     front: &OrganismHandle,
     receipt: &ApiReceipt,
     thread: &ThreadId,
@@ -89,7 +89,7 @@ pub(super) async fn ended_before(
         let read = tokio::task::spawn_blocking(move || reader.of_thread(&thread, seq, PAGE)).await;
         let page = read.map_err(|end| LogFault::Io { path: "the log".into(), why: end.to_string() })??;
         let records = page.iter().map(|(position, record)| ApiRecord::from_record(*position, record));
-        if let Some(found) = first_ending(receipt, records) {
+        if let Some(found) = find_first_end(receipt, records) {
             return Ok(Some(found));
         }
         match page.last() {
@@ -99,7 +99,7 @@ pub(super) async fn ended_before(
     }
 }
 
-fn first_ending(
+fn find_first_end(
     receipt: &ApiReceipt,
     mut records: impl Iterator<Item = ApiRecord>,
 ) -> Option<(CallResult, ApiRecord)> {

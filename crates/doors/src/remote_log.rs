@@ -20,7 +20,7 @@ use systole_core::types::codes::Code;
 use systole_core::types::ids::{Digest, Key, Name, ThreadId};
 use systole_core::types::ports::{FoldRow, LogFault, LogOpening, LogReader, Position};
 use systole_core::types::record::Record;
-use systole_export::record_line::bytes_of;
+use systole_export::record_line::read_hex;
 use systole_queries::causes::PlacedRecord;
 
 /// Most records and most ids of one answer: the limits of the routes.
@@ -122,7 +122,7 @@ impl RemoteLog {
 
     fn row_of(&self, row: &ApiThreadRow) -> Result<FoldRow, LogFault> {
         let thread = ThreadId::parse(&row.thread).map_err(|error| self.report_strange(&error.to_string()))?;
-        let bytes = bytes_of(&row.state).ok_or_else(|| self.report_strange("a state is not hex"))?;
+        let bytes = read_hex(&row.state).ok_or_else(|| self.report_strange("a state is not hex"))?;
         Ok(FoldRow { thread, seq: row.seq, working: true, bytes })
     }
 

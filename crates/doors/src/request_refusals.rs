@@ -20,24 +20,26 @@ pub(super) fn refuse_plainly(status: StatusCode, code: Code, words: impl Into<St
 }
 
 /// A request that cannot be read: a header, a part of the address, or an order.
-pub(super) fn unfit_request(words: impl Into<Cow<'static, str>>) -> Refusal {
+pub(super) fn describe_unfit_request(words: impl Into<Cow<'static, str>>) -> Refusal {
     // The general fix of the code refers to the schema of a payload, and there is none.
     Refusal::new(Code::Invalid, words).fixed_by("correct it and send the request again; nothing was recorded")
 }
 
 /// An address that cannot be read. Reading records nothing, so only the address is to be fixed.
-pub(super) fn unfit_address(words: impl Into<Cow<'static, str>>) -> Refusal {
+pub(super) fn describe_unfit_address(words: impl Into<Cow<'static, str>>) -> Refusal {
     Refusal::new(Code::Invalid, words).fixed_by("correct the address")
 }
 
 /// The answer to such a request.
-pub(super) fn bad_request(words: impl Into<Cow<'static, str>>) -> Response {
-    (StatusCode::BAD_REQUEST, Json(api_types::ApiRefusal::from(&unfit_request(words)))).into_response()
+pub(super) fn refuse_request(words: impl Into<Cow<'static, str>>) -> Response {
+    (StatusCode::BAD_REQUEST, Json(api_types::ApiRefusal::from(&describe_unfit_request(words))))
+        .into_response()
 }
 
 /// The answer to such an address.
-pub(super) fn bad_address(words: impl Into<Cow<'static, str>>) -> Response {
-    (StatusCode::BAD_REQUEST, Json(api_types::ApiRefusal::from(&unfit_address(words)))).into_response()
+pub(super) fn refuse_address(words: impl Into<Cow<'static, str>>) -> Response {
+    (StatusCode::BAD_REQUEST, Json(api_types::ApiRefusal::from(&describe_unfit_address(words))))
+        .into_response()
 }
 
 /// The status that says what a code means to a client.

@@ -56,7 +56,7 @@ const ROUTES: [ApiRoute; 31] = [
     build_route("get", "/v1/log/records", || get(reading::log_records)),
     build_route("get", "/v1/openapi.json", || get(reading::description)),
     build_route("post", "/v1/session-codes", || post(pages::signing_in::codes)),
-    build_route("post", "/mcp", || post(mcp::post_message).fallback(mcp::only_post)),
+    build_route("post", "/mcp", || post(mcp::post_message).fallback(mcp::refuse_other_methods)),
 ];
 
 /// The router of the API.
@@ -64,18 +64,18 @@ pub(super) fn build_router() -> Router<Arc<HttpState>> {
     let router =
         ROUTES.iter().fold(Router::new(), |router, route| router.route(route.path, (route.serves)()));
     let router = reading::routes().fold(router, |router, (path, service)| router.route(path, service));
-    router.layer(middleware::map_response(not_stored))
+    router.layer(middleware::map_response(forbid_storing))
 }
 
 /// What a client may read today is in no cache tomorrow.
-async fn not_stored(mut response: Response) -> Response {
+async fn forbid_storing(mut response: Response) -> Response {
     let value = HeaderValue::from_static("no-store");
     response.headers_mut().entry(header::CACHE_CONTROL).or_insert(value);
     response
 }
 
 /// The method and the path of every route, for tests of the description.
-pub fn methods_and_paths() -> impl Iterator<Item = (&'static str, &'static str)> {
+pub fn list_methods_and_paths() -> impl Iterator<Item = (&'static str, &'static str)> {
     let of_questions = reading::routes().map(|(path, _)| ("get", path));
     ROUTES.iter().map(|route| (route.method, route.path)).chain(of_questions)
 }

@@ -13,7 +13,7 @@ use serde::Deserialize;
 
 use super::api_types;
 use super::http_state::{Caller, HttpState, ParsedQuery};
-use super::request_refusals::{bad_request, refuse_message, refuse_plainly, refuse_stopping};
+use super::request_refusals::{refuse_message, refuse_plainly, refuse_request, refuse_stopping};
 use systole_core::types::codes::Code;
 use systole_core::types::ids::{Digest, Name, ThreadId};
 use systole_core::types::limits;
@@ -30,16 +30,16 @@ pub(super) async fn decide_request(
     body: Result<Bytes, BytesRejection>,
 ) -> Response {
     let Some(request) = PersonRequestId::parse(&id) else {
-        return bad_request("the id of a request is a and a number, as in a1");
+        return refuse_request("the id of a request is a and a number, as in a1");
     };
-    let Ok(body) = body else { return bad_request("the body is incomplete, or longer than any order") };
+    let Ok(body) = body else { return refuse_request("the body is incomplete, or longer than any order") };
     let ruling = match serde_json::from_slice(&body) {
         Ok(ruling) => ruling,
-        Err(error) => return bad_request(format!("the body is not an order: {error}")),
+        Err(error) => return refuse_request(format!("the body is not an order: {error}")),
     };
     let order = match read_order(by, request, ruling) {
         Ok(order) => order,
-        Err(words) => return bad_request(words),
+        Err(words) => return refuse_request(words),
     };
     let ruled = api_types::DecisionAccepted::from_decision(request, &order.says);
     match state.front.rule_request(order).await {
@@ -156,7 +156,7 @@ async fn steer_thread(
     let note = match query.map_err(|_| "note may be given once".to_owned()).and_then(|q| check_note(q.0.note))
     {
         Ok(note) => note,
-        Err(words) => return bad_request(words),
+        Err(words) => return refuse_request(words),
     };
     match state.front.pause_or_continue(by, thread.clone(), halts, note).await {
         Some(SenderReply::Done | SenderReply::Receipt(..)) => {

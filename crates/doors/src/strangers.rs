@@ -210,7 +210,7 @@ pub(super) struct StrangerConnection {
 
 impl StrangerConnection {
     /// The last answer, if it must end now. Wakes its reader if it must end later.
-    fn must_end(&mut self, cx: &mut Context<'_>) -> Option<Farewell> {
+    fn check_end(&mut self, cx: &mut Context<'_>) -> Option<Farewell> {
         if self.visitor.known.load(Ordering::Acquire) {
             // It may have been the oldest in the moment in which its token was read.
             self.limits = None;
@@ -236,7 +236,7 @@ impl StrangerConnection {
     }
 
     /// Ends the head of a request that is refused, and reads nothing more but the end of the connection.
-    fn ends_refused(&mut self, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+    fn end_refused(&mut self, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         if let Some((now, later)) =
             self.refused.and_then(|rest| rest.split_at_checked(rest.len().min(buffer.remaining())))
             && !now.is_empty()
@@ -257,13 +257,17 @@ impl StrangerConnection {
 
     /// Begins the last answer if the parser begins to say that it refuses a request.
     fn replace_refusal(&mut self, bytes: &[u8]) {
-        if let Some(farewell) = Farewell::in_place_of(bytes) {
-            self.begin_farewell(if self.refused.is_some() { Farewell::bare_line_feed() } else { farewell });
+        if let Some(farewell) = Farewell::build_in_place_of(bytes) {
+            self.begin_farewell(if self.refused.is_some() {
+                Farewell::build_bare_line_feed()
+            } else {
+                farewell
+            });
         }
     }
 
     /// Says the last answer, if there is one.
-    fn says_farewell(&mut self, cx: &mut Context<'_>) -> Option<Poll<()>> {
+    fn send_farewell(&mut self, cx: &mut Context<'_>) -> Option<Poll<()>> {
         let farewell = self.farewell.as_mut()?;
         Some(farewell.write_on(&mut self.stream, cx))
     }
@@ -285,16 +289,16 @@ impl AsyncRead for StrangerConnection {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         if self.farewell.is_none()
-            && let Some(farewell) = self.must_end(cx)
+            && let Some(farewell) = self.check_end(cx)
         {
             self.begin_farewell(farewell);
         }
         // What it sends after that is not read, which looks like its end.
-        if let Some(said) = self.says_farewell(cx) {
+        if let Some(said) = self.send_farewell(cx) {
             return said.map(Ok);
         }
         if self.refused.is_some() {
-            return self.ends_refused(cx, buffer);
+            return self.end_refused(cx, buffer);
         }
         let before = buffer.filled().len();
         ready!(Pin::new(&mut self.stream).poll_read(cx, buffer))?;
@@ -329,7 +333,7 @@ impl AsyncWrite for StrangerConnection {
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        if let Some(said) = self.says_farewell(cx) {
+        if let Some(said) = self.send_farewell(cx) {
             return said.map(Ok);
         }
         Pin::new(&mut self.stream).poll_shutdown(cx)

@@ -14,10 +14,10 @@ use serde::Serialize;
 use tokio::sync::watch;
 
 use super::api_types;
-use super::inbound::{find_earlier, key_of, refuse_larger};
+use super::inbound::{choose_key, find_earlier, refuse_larger};
 use super::message_bounds::MessageBounds;
-use super::outcome::{outcome_within, read_wait};
-use super::request_refusals::{describe_stopping, unfit_request};
+use super::outcome::{read_wait, wait_for_outcome};
+use super::request_refusals::{describe_stopping, describe_unfit_request};
 use systole_bus::{Broker, LoginFailures, ReplyRoute, UnreadMessage, to_token};
 use systole_core::types::codes::Code;
 use systole_core::types::ids::Name;
@@ -171,7 +171,7 @@ async fn take_message(
     back: Option<&ReplyRoute>,
 ) -> Result<(), Box<Refusal>> {
     let UnreadMessage { key, to, thread, wait, document, .. } = knock;
-    let key = key_of(key).map_err(|words| Box::new(unfit_request(words)))?;
+    let key = choose_key(key).map_err(|words| Box::new(describe_unfit_request(words)))?;
     let wait = wait.as_deref().map(read_wait).transpose()?;
     let limit = state.front.composition().message_bytes;
     if document.len() > limit {
@@ -198,7 +198,7 @@ async fn take_message(
     if let Some(wait) = wait {
         let mut closed = state.closed.clone();
         let came = tokio::select! {
-            came = outcome_within(&state.front, &receipt, wait) => came,
+            came = wait_for_outcome(&state.front, &receipt, wait) => came,
             _ = closed.wait_for(|closed| *closed) => api_types::MessageOutcome::open_call(&receipt),
         };
         send_outcome(back, came).await;

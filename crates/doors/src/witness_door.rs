@@ -46,7 +46,7 @@ impl WitnessDoor {
         let state = Arc::new(WitnessState { book: Mutex::new(book), report });
         let router = Router::new()
             .route("/add-checkpoint", post(add_checkpoint))
-            .route("/{origin}/checkpoint", get(last_checkpoint))
+            .route("/{origin}/checkpoint", get(show_last_checkpoint))
             .fallback(async || (StatusCode::NOT_FOUND, ROUTES))
             .with_state(state.clone());
         let service = router.into_make_service_with_connect_info::<Visitor>();
@@ -88,7 +88,10 @@ async fn add_checkpoint(
 }
 
 /// The last checkpoint of a log that the witness cosigned, for readers who compare.
-async fn last_checkpoint(State(state): State<Arc<WitnessState>>, Path(origin): Path<String>) -> Response {
+async fn show_last_checkpoint(
+    State(state): State<Arc<WitnessState>>,
+    Path(origin): Path<String>,
+) -> Response {
     let found = tokio::task::spawn_blocking(move || {
         let book = state.book.lock().unwrap_or_else(PoisonError::into_inner);
         let origin = Digest::parse(&origin).ok()?;

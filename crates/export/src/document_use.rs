@@ -47,7 +47,7 @@ impl DocumentUse {
     }
 
     /// The documents that a record with this kind and body names besides its configuration.
-    pub fn named_in(kind: &str, body: &[u8]) -> Vec<(Digest, DocumentUse)> {
+    pub fn list_named_in(kind: &str, body: &[u8]) -> Vec<(Digest, DocumentUse)> {
         let named: Vec<(String, DocumentUse)> = if kind == RecordKind::Refusal.as_str() {
             let refused = attribute(body, "system-error", "hash");
             refused.into_iter().map(|hash| (hash, DocumentUse::Refused)).collect()
@@ -66,9 +66,9 @@ impl DocumentUse {
     }
 
     /// All documents that a record names.
-    pub fn named_by(record: &Record) -> impl Iterator<Item = (Digest, DocumentUse)> {
+    pub fn list_named_by(record: &Record) -> impl Iterator<Item = (Digest, DocumentUse)> {
         let header = &record.header;
         let config = std::iter::once((header.config, DocumentUse::Configuration));
-        config.chain(DocumentUse::named_in(header.kind.as_str(), &record.body))
+        config.chain(DocumentUse::list_named_in(header.kind.as_str(), &record.body))
     }
 }

@@ -7,7 +7,7 @@ use std::io::Write;
 use serde::{Deserialize, Serialize};
 
 use super::ExportFault;
-use super::record_line::{bytes_of, hex_of};
+use super::record_line::{read_hex, write_hex};
 use crate::document_use::DocumentUse;
 use systole_core::types::ids::Digest;
 use systole_core::types::ports::LogReader;
@@ -34,7 +34,7 @@ impl ExportedDocument {
     fn from_bytes(hash: Digest, what: DocumentUse, bytes: &[u8]) -> ExportedDocument {
         let (text, hex) = match std::str::from_utf8(bytes) {
             Ok(text) => (Some(text.to_owned()), None),
-            Err(_) => (None, Some(hex_of(bytes))),
+            Err(_) => (None, Some(write_hex(bytes))),
         };
         ExportedDocument { sha256: hash.to_string(), what: what.as_str().to_owned(), text, hex }
     }
@@ -43,7 +43,7 @@ impl ExportedDocument {
     pub fn into_content(self) -> Option<(Digest, Vec<u8>)> {
         let bytes = match (self.text, self.hex) {
             (Some(text), None) => text.into_bytes(),
-            (None, Some(hex)) => bytes_of(&hex)?,
+            (None, Some(hex)) => read_hex(&hex)?,
             _ => return None,
         };
         let hash = Digest::hash_bytes(&bytes);
@@ -76,7 +76,7 @@ impl NamedDocuments {
 
     /// Takes what a record names.
     pub fn take_record(&mut self, record: &Record) {
-        for (hash, what) in DocumentUse::named_by(record) {
+        for (hash, what) in DocumentUse::list_named_by(record) {
             if what != DocumentUse::Configuration || !self.lacks_configurations {
                 self.add_name(hash, what);
             }

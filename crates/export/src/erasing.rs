@@ -122,7 +122,7 @@ pub fn plan_erasure(
         planning.check_other(reader, position, &record)?;
     }
     planning.find_documents(reader)?;
-    planning.documents_of_bodies(reader)?;
+    planning.find_body_documents(reader)?;
     if let Some(needed) = need::find_first(reader, &planning.plan.erasure.records)? {
         let NeededRecord { position: Position(position), thread, need } = needed;
         return Err(match need {
@@ -198,7 +198,7 @@ impl ErasurePlanning {
             let refused = attribute(&record.body, "system-error", "hash");
             self.add_document(refused.and_then(|hash| Digest::parse(&hash).ok()));
         }
-        for hash in words_apart(record) {
+        for hash in list_apart(record) {
             self.add_document(Some(hash));
         }
     }
@@ -248,7 +248,7 @@ impl ErasurePlanning {
     /// one document and end in the next.
     fn words_repeat(&self, reader: &SqliteReader, record: &Record) -> Result<bool, LogFault> {
         let mut words = Vec::new();
-        for hash in words_apart(record) {
+        for hash in list_apart(record) {
             words.extend_from_slice(&reader.read_document(hash)?.unwrap_or_default());
         }
         Ok(!words.is_empty() && self.texts.are_in(&String::from_utf8_lossy(&words)))
@@ -284,7 +284,7 @@ impl ErasurePlanning {
 
     /// The documents of bodies that go. If a record that stays names such a document, the hash is known anyway, and a
     /// verifier would miss the document: so it is named as erased. Otherwise the hash goes too.
-    fn documents_of_bodies(&mut self, reader: &dyn LogReader) -> Result<(), LogFault> {
+    fn find_body_documents(&mut self, reader: &dyn LogReader) -> Result<(), LogFault> {
         let bodies = self.bodies.union(&self.large_bodies);
         let digits: BTreeMap<Digest, String> = bodies.map(|hash| (*hash, hash.to_string())).collect();
         let (mut shared, mut named) = (BTreeSet::new(), BTreeSet::new());
@@ -332,7 +332,7 @@ impl ErasurePlanning {
 }
 
 /// The hashes of the documents with the words of a model, if the record is the entry of such words.
-fn words_apart(record: &Record) -> Vec<Digest> {
+fn list_apart(record: &Record) -> Vec<Digest> {
     if record.header.kind != RecordKind::Journal {
         return Vec::new();
     }

@@ -209,7 +209,7 @@ impl<'a> LossCheck<'a> {
             let was_document = is_large && erased.contains(&0);
             self.holes.push(RecordHole { place: place(), parts: erased, was_document });
         }
-        for (hash, what) in DocumentUse::named_by(record) {
+        for (hash, what) in DocumentUse::list_named_by(record) {
             self.check_document(position, record, hash, what)?;
         }
         Ok(())
@@ -223,7 +223,7 @@ impl<'a> LossCheck<'a> {
         hash: Digest,
         what: DocumentUse,
     ) -> Result<(), LogFault> {
-        let Some((hash, is_blank)) = self.first_absent(hash, what)? else { return Ok(()) };
+        let Some((hash, is_blank)) = self.find_absent(hash, what)? else { return Ok(()) };
         if what.is_of_journal() && !self.is_of_agent(record)? {
             self.found.elsewhere += 1;
         } else {
@@ -235,7 +235,7 @@ impl<'a> LossCheck<'a> {
 
     /// Reads a document; of a prompt, the earlier links too. Returns the first one that is not there, and whether its
     /// row is there without bytes.
-    fn first_absent(&mut self, hash: Digest, what: DocumentUse) -> Result<Option<(Digest, bool)>, LogFault> {
+    fn find_absent(&mut self, hash: Digest, what: DocumentUse) -> Result<Option<(Digest, bool)>, LogFault> {
         let mut next = Some(hash);
         while let Some(hash) = next.take().filter(|hash| self.known.insert(*hash)) {
             self.found.documents += 1;
@@ -258,7 +258,7 @@ impl<'a> LossCheck<'a> {
             next += 1;
             let before = self.erasures.link_before(*hash).filter(|_| *what == DocumentUse::Prompt);
             let (Some(before), place, what) = (before, place.clone(), *what) else { continue };
-            if let Some((hash, is_blank)) = self.first_absent(before, what)? {
+            if let Some((hash, is_blank)) = self.find_absent(before, what)? {
                 self.absent.push(AbsentDocument { place, hash, what, is_blank });
             }
         }

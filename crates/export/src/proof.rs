@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 use systole_proof::tree::{Frontier, ProofBuilder, TreeHash, compute_batch_root};
 
-use super::record_line::{bytes_of, hex_of};
+use super::record_line::{read_hex, write_hex};
 use systole_core::types::ports::{LogFault, LogReader, Position};
 
 /// The content of `proof.json`.
@@ -44,13 +44,13 @@ impl ExportProof {
             return Err(damaged(at.0 + 1, "records before the end are missing".to_owned()));
         }
         let hashes = building.finish().map_err(|fault| damaged(0, fault.to_string()))?;
-        let hashes = hashes.iter().map(|hash| hex_of(hash)).collect();
+        let hashes = hashes.iter().map(|hash| write_hex(hash)).collect();
         Ok((ExportProof { size, hashes }, tree.root()))
     }
 
     /// The root that the proof and these leaves lead to; they are sorted by position.
     pub fn compute_root(&self, leaves: &[(u64, TreeHash)]) -> Result<TreeHash, String> {
-        let hash = |hex: &String| bytes_of(hex).and_then(|bytes| bytes.try_into().ok());
+        let hash = |hex: &String| read_hex(hex).and_then(|bytes| bytes.try_into().ok());
         let hashes: Option<Vec<TreeHash>> = self.hashes.iter().map(hash).collect();
         let hashes = hashes.ok_or("a hash of proof.json is not hex")?;
         let indexed: Vec<(u64, TreeHash)> = index_leaves(leaves, self.size).collect();

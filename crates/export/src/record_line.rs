@@ -110,9 +110,9 @@ impl ExportedPart {
         let PartSeal::Kept(salt) = seal else { return ExportedPart { c, salt: None, text: None, hex: None } };
         let (text, hex) = match std::str::from_utf8(value) {
             Ok(text) => (Some(text.to_owned()), None),
-            Err(_) => (None, Some(hex_of(value))),
+            Err(_) => (None, Some(write_hex(value))),
         };
-        ExportedPart { c, salt: Some(hex_of(salt)), text, hex }
+        ExportedPart { c, salt: Some(write_hex(salt)), text, hex }
     }
 
     /// Whether it was left out.
@@ -127,11 +127,11 @@ impl ExportedPart {
         let value = match (&self.salt, &self.text, &self.hex) {
             (None, None, None) => return Ok((c, None)),
             (Some(_), Some(text), None) => text.clone().into_bytes(),
-            (Some(_), None, Some(hex)) => bytes_of(hex).ok_or_else(form)?,
+            (Some(_), None, Some(hex)) => read_hex(hex).ok_or_else(form)?,
             _ => return Err(form()),
         };
-        let salt = self.salt.as_deref().and_then(bytes_of).and_then(|salt| salt.try_into().ok());
-        if commitment_of(&salt.ok_or_else(form)?, &value) != c {
+        let salt = self.salt.as_deref().and_then(read_hex).and_then(|salt| salt.try_into().ok());
+        if hash_part(&salt.ok_or_else(form)?, &value) != c {
             return Err(format!("part {number} is not the one that was hashed"));
         }
         Ok((c, Some(value)))
@@ -180,7 +180,7 @@ impl ExportedRecord {
         let (mut seals, mut values) = (Vec::new(), Vec::new());
         for (number, part) in self.parts.iter().enumerate() {
             let (c, value) = part.read_part(number)?;
-            let salt = part.salt.as_deref().and_then(bytes_of).and_then(|salt| salt.try_into().ok());
+            let salt = part.salt.as_deref().and_then(read_hex).and_then(|salt| salt.try_into().ok());
             seals.push(salt.map_or(PartSeal::Erased(c), PartSeal::Kept));
             values.push(value);
         }
@@ -281,22 +281,22 @@ fn join_body(values: Vec<Option<Vec<u8>>>, holes: &[BodyHole]) -> Option<Vec<u8>
 }
 
 /// The hash of a part.
-fn commitment_of(salt: &[u8; 16], value: &[u8]) -> Digest {
+fn hash_part(salt: &[u8; 16], value: &[u8]) -> Digest {
     Digest(Sha256::new_with_prefix([3]).chain_update(salt).chain_update(value).finalize().into())
 }
 
 /// A hash in small hex digits.
 pub(super) fn parse_digest(text: &str) -> Option<Digest> {
-    Some(Digest(bytes_of(text)?.try_into().ok()?))
+    Some(Digest(read_hex(text)?.try_into().ok()?))
 }
 
 /// Bytes as small hex digits.
-pub fn hex_of(bytes: &[u8]) -> String {
+pub fn write_hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// The bytes of small hex digits.
-pub fn bytes_of(hex: &str) -> Option<Vec<u8>> {
+pub fn read_hex(hex: &str) -> Option<Vec<u8>> {
     let digit = |digit: u8| match digit {
         b'0'..=b'9' => Some(digit - b'0'),
         b'a'..=b'f' => Some(digit - b'a' + 10),

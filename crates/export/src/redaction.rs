@@ -162,7 +162,7 @@ impl Redaction {
                 return Ok(());
             }
             let kept = self.kept_bytes(record);
-            if let Some(why) = of_kind(record).or_else(|| gathered.are_repeated(&kept)) {
+            if let Some(why) = find_kind_reason(record).or_else(|| gathered.are_repeated(&kept)) {
                 self.whole.insert(position, why);
             } else {
                 named.take_record(position, record, &kept);
@@ -219,7 +219,7 @@ impl Redaction {
 }
 
 /// Why every record of this kind is left out: a journal, or the words of a failure, which may quote a piece of anything.
-fn of_kind(record: &Record) -> Option<HoleReason> {
+fn find_kind_reason(record: &Record) -> Option<HoleReason> {
     let body = &record.body;
     // A listener's word for who is away may quote something as well.
     let says_away = || match core_payload::read_attempt_state(body) {
@@ -278,7 +278,7 @@ impl GatheredValues {
 
     fn are_in_key(&self, key: &str) -> bool {
         let is_hash = |word: &Option<Digest>| word.is_some_and(|hash| self.hashes.contains(&hash));
-        hashes_in(key.as_bytes()).iter().any(is_hash) || self.values.are_in(key.as_bytes())
+        find_hashes(key.as_bytes()).iter().any(is_hash) || self.values.are_in(key.as_bytes())
     }
 }
 
@@ -293,7 +293,7 @@ impl NamedHashes {
         if kept.len() == record.body.len() && !record.parts.has_erased() {
             self.bodies.entry(own).or_default().insert(position);
         }
-        let hashes = hashes_in(kept);
+        let hashes = find_hashes(kept);
         if !hashes.is_empty() {
             self.named.insert(position, (own, hashes));
         }
@@ -352,7 +352,7 @@ fn list_texts(body: &[u8]) -> Option<Vec<String>> {
 }
 
 /// Everything in a text that looks like a hash in hex. `None` stands for a longer row of digits.
-fn hashes_in(text: &[u8]) -> Vec<Option<Digest>> {
+fn find_hashes(text: &[u8]) -> Vec<Option<Digest>> {
     let rows = text.split(|byte| !byte.is_ascii_hexdigit()).filter(|row| row.len() >= DIGITS);
     rows.map(|row| parse_digest(&String::from_utf8_lossy(row).to_ascii_lowercase())).collect()
 }

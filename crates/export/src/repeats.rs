@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::hash::{BuildHasher as _, RandomState};
 
-use super::record_line::hex_of;
+use super::record_line::write_hex;
 
 /// A value with fewer bytes counts only as a whole word.
 const WORD: usize = 4;
@@ -32,14 +32,14 @@ impl LeftOutValues {
             let plain = plain.trim_ascii();
             self.take_value(fold_text(plain));
             if plain.len() >= WORD {
-                self.take_value(hex_of(plain).into_bytes());
-                self.in_base64(plain);
+                self.take_value(write_hex(plain).into_bytes());
+                self.add_base64(plain);
             }
         }
     }
 
     /// What base64 makes of the value in the middle of other bytes: three forms, without the ends that depend on these.
-    fn in_base64(&mut self, value: &[u8]) {
+    fn add_base64(&mut self, value: &[u8]) {
         for (before, from) in [(&b""[..], 0), (b"x", 4), (b"xx", 4)] {
             let bytes = [before, value].concat();
             let whole = bytes.len() / 3 * 4;

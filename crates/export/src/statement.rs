@@ -119,7 +119,7 @@ pub fn write_statement(
 }
 
 /// The form of an export that a newer version wrote; `None` if it has ours, or none that can be read.
-pub fn newer_form(bytes: &[u8]) -> Option<String> {
+pub fn find_newer_form(bytes: &[u8]) -> Option<String> {
     let envelope: Envelope = serde_json::from_slice(bytes).ok()?;
     let statement: Statement = serde_json::from_slice(&decode_payload(&envelope.payload)?).ok()?;
     let form = statement.predicate.form;

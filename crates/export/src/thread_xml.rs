@@ -6,7 +6,7 @@ use std::io::Write;
 use systole_kit::DocumentLimits;
 use systole_kit::gate::{GateStep, XmlGate};
 
-use super::record_line::hex_of;
+use super::record_line::write_hex;
 use super::{ExportFault, ExportScope};
 use systole_core::types::ports::{LogReader, Position};
 use systole_core::types::record::{Record, RecordCode};
@@ -69,7 +69,7 @@ fn write_record(position: Position, record: &Record, out: &mut dyn Write) -> Res
     match std::str::from_utf8(&record.body) {
         Ok(_) if is_payload(&record.body) => out.write_all(&record.body)?,
         Ok(text) if text.chars().all(is_xml) => write!(out, "<x:text>{}</x:text>", escape_text(text))?,
-        _ => write!(out, "<x:hex>{}</x:hex>", hex_of(&record.body))?,
+        _ => write!(out, "<x:hex>{}</x:hex>", write_hex(&record.body))?,
     }
     Ok(out.write_all(b"</x:record>\n")?)
 }

@@ -25,7 +25,7 @@ use systole_queries::log_reads::PastLog;
 const READER: &str = "reader";
 
 /// The client that reads a log at rest.
-pub fn reading_client() -> Result<Name, LogFault> {
+pub fn name_client() -> Result<Name, LogFault> {
     let unnamed = |why: &dyn ToString| LogFault::Io { path: READER.to_owned(), why: why.to_string() };
     Name::parse(READER).map_err(|why| unnamed(&why))
 }
@@ -44,7 +44,7 @@ pub fn open_handle(reader: Arc<dyn LogReader>, verdict: RestingVerdict) -> Resul
     let alarms = LogAlarms::of_file(&verdict.file);
     Ok(OrganismHandle {
         composition,
-        places: OrganismPlaces::at_rest(directory, log),
+        places: OrganismPlaces::from_log(directory, log),
         reader,
         room: Arc::default(),
         began: last,
@@ -68,7 +68,7 @@ fn read_composition(reader: &dyn LogReader, last: Position, file: &Path) -> Resu
     let newest = reader.read_after(Position(last.0.saturating_sub(1)), 1).unwrap_or_default().pop();
     let source = newest.and_then(|(_, record)| reader.intact_document(record.header.config).ok().flatten());
     let read = source.and_then(|source| config::read_source(&source, directory).ok());
-    let name = reading_client()?;
+    let name = name_client()?;
     let stem = file.file_stem().and_then(|stem| Name::parse(stem.to_str()?).ok());
     let mut composition = read.unwrap_or_else(|| Composition {
         organism: stem.unwrap_or_else(|| name.clone()),

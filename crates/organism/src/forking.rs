@@ -60,7 +60,7 @@ pub fn fork_tree(
     (call, turn): (Option<u32>, u32),
     (now, seeds): (Millis, &dyn Seeds),
 ) -> Result<ForkedTree, CannotFork> {
-    let call = top_call(tree, call)?;
+    let call = find_top_call(tree, call)?;
     let end = count_before(tree, &call, turn)?;
     let (mut records, mut threads): (Vec<(Position, Record)>, Vec<Thread>) = (Vec::new(), Vec::new());
     for (position, record) in tree.records.iter().take(end) {
@@ -83,14 +83,14 @@ pub fn fork_tree(
     // The turn is the next one only if the call is open there, and every turn before it has its reply.
     let is_next = |root: &Thread| root.calls.get(&call).is_some_and(|open| open.settled + 1 == turn);
     let (Some(root), Some((last, newest))) = (root.filter(is_next), records.last().cloned()) else {
-        return Err(no_such_turn(tree, &call, turn));
+        return Err(report_no_turn(tree, &call, turn));
     };
     let marker = build_marker(&root, (&call, turn), newest.header.config, (now, seeds));
     let continues = root.head;
     // The log's own thread counts the requests to persons, so it comes along.
     records.extend(read_system(reader, last)?);
     records.sort_by_key(|(position, _)| *position);
-    let (erasure, erased) = erasure_of(reader, &records)?;
+    let (erasure, erased) = build_erasure(reader, &records)?;
     let mut records: Vec<Record> = records.into_iter().map(|(_, record)| record).collect();
     let end = records.iter().rfind(|record| record.header.thread.is_sys()).cloned();
     records.extend(erasure.map(|body| record_of_core(body, end.as_ref(), &newest, (now, seeds))));
@@ -105,7 +105,7 @@ type ForkErasure = (Option<Arc<[u8]>>, Vec<ErasedDocument>);
 /// The `<erased>` that names what these records lack, at their positions in the fork, and the documents in it. `None` if
 /// nothing was erased before, and no copied record says that something was. What no record of the log explains is
 /// damage.
-fn erasure_of(reader: &dyn LogReader, records: &[(Position, Record)]) -> Result<ForkErasure, LogFault> {
+fn build_erasure(reader: &dyn LogReader, records: &[(Position, Record)]) -> Result<ForkErasure, LogFault> {
     let mut check = LossCheck::with_erasures(reader, prompt_view::READING, reader.read_last()?)?;
     let (mut parts, mut has_copies) = (Vec::new(), false);
     for (number, (position, record)) in (1..).zip(records) {
@@ -131,19 +131,19 @@ fn record_of_core(
 ) -> Record {
     let sys = ThreadId::new_sys();
     let (seq, head) = end.map_or((0, head_zero(&sys)), |end| (end.header.seq, end.head));
-    let (id, salt) = id_and_salt(now, seeds);
+    let (id, salt) = draw_id(now, seeds);
     Header::new_notice(sys, seq + 1, id, now, newest.header.config).seal_record(body, salt, head)
 }
 
 /// An id and a salt for a record of this moment.
-fn id_and_salt(now: Millis, seeds: &dyn Seeds) -> (MessageId, [u8; 16]) {
+fn draw_id(now: Millis, seeds: &dyn Seeds) -> (MessageId, [u8; 16]) {
     let (id, salt) = (seeds.draw_seed().0, seeds.draw_seed().0);
     let mut random = [0; 10];
     random.iter_mut().zip(id).for_each(|(to, from)| *to = from);
     (MessageId::new(now.0, &random), salt)
 }
 
-fn top_call(tree: &RecordedTree, wanted: Option<u32>) -> Result<CallPath, CannotFork> {
+fn find_top_call(tree: &RecordedTree, wanted: Option<u32>) -> Result<CallPath, CannotFork> {
     let of_root = tree.records.iter().map(|(_, record)| &record.header).filter(|h| h.thread == tree.root);
     let last = of_root.filter_map(|h| h.call.as_ref()).map(CallPath::top_number).max().unwrap_or(0);
     let number = wanted.unwrap_or(last);
@@ -174,18 +174,18 @@ fn count_before(tree: &RecordedTree, call: &CallPath, turn: u32) -> Result<usize
             _ => is_item(h, call) == Some(turn),
         };
         if is_of_turn {
-            return Ok(before_decision(tree, at));
+            return Ok(find_before_decision(tree, at));
         }
         replied = replied.max(is_item(h, call).unwrap_or(0));
     }
     if turn == replied + 1 && turn > 0 {
         return Ok(tree.records.len());
     }
-    Err(no_such_turn(tree, call, turn))
+    Err(report_no_turn(tree, call, turn))
 }
 
 /// Names the last turn of a call: the one that ended it, or the one after its last reply.
-fn no_such_turn(tree: &RecordedTree, call: &CallPath, turn: u32) -> CannotFork {
+fn report_no_turn(tree: &RecordedTree, call: &CallPath, turn: u32) -> CannotFork {
     let headers = tree.records.iter().map(|(_, record)| &record.header).filter(|h| h.thread == tree.root);
     let closes = |h: &&Header| {
         matches!(h.code, Some(RecordCode::Role(MessageRole::Final) | RecordCode::Handled))
@@ -211,7 +211,7 @@ fn is_item(h: &Header, call: &CallPath) -> Option<u32> {
 }
 
 /// A reply that closes a call first records what it ends below the call, at the same time.
-fn before_decision(tree: &RecordedTree, mut at: usize) -> usize {
+fn find_before_decision(tree: &RecordedTree, mut at: usize) -> usize {
     let ends = |record: &Record| {
         let is_cancelled = record.header.kind == RecordKind::Terminal
             || record
@@ -243,7 +243,7 @@ fn build_marker(
     config: Digest,
     (now, seeds): (Millis, &dyn Seeds),
 ) -> Record {
-    let (id, salt) = id_and_salt(now, seeds);
+    let (id, salt) = draw_id(now, seeds);
     let header = Header {
         origin: Some(root.head),
         ..Header::new_notice(root.id.clone(), root.seq + 1, id, now, config)
@@ -263,7 +263,7 @@ fn read_documents(
     for record in records {
         let started =
             core_payload::read_boot(&record.body).map(|(config, _)| (config, DocumentUse::Configuration));
-        for (named, what) in DocumentUse::named_by(record).chain(started) {
+        for (named, what) in DocumentUse::list_named_by(record).chain(started) {
             let mut next = Some(named);
             while let Some(hash) = next.take().filter(|hash| known.insert(*hash)) {
                 // The reader returns signs in the place of a document that is erased.

@@ -71,7 +71,7 @@ impl OrganismPlaces {
     }
 
     /// Those of a log that is shown without an organism. No policy came with it.
-    pub(super) fn at_rest(directory: Arc<Path>, log: Option<Arc<Path>>) -> OrganismPlaces {
+    pub(super) fn from_log(directory: Arc<Path>, log: Option<Arc<Path>>) -> OrganismPlaces {
         OrganismPlaces { directory, log, policy: None }
     }
 }

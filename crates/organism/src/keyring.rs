@@ -20,12 +20,12 @@ pub struct Keyring(Vec<(Name, Credential)>);
 
 impl Keyring {
     /// A keyring with only the operator's credential.
-    pub fn of_operator(credential: Credential) -> Keyring {
-        Keyring::of_client(Name::new_operator(), credential)
+    pub fn from_operator(credential: Credential) -> Keyring {
+        Keyring::from_client(Name::new_operator(), credential)
     }
 
     /// A keyring with only this client's credential.
-    pub fn of_client(client: Name, credential: Credential) -> Keyring {
+    pub fn from_client(client: Name, credential: Credential) -> Keyring {
         Keyring(vec![(client, credential)])
     }
 
@@ -119,7 +119,7 @@ mod tests {
         let operator = Credential::from_token("0123456789abcdef0123456789abcdef".to_owned());
         let set = |name: &str| (name == "ALICE").then(|| ALICE.to_owned());
         let keyring =
-            Keyring::of_operator(operator).with_clients(&[source("alice", "ALICE", 1)], set).unwrap();
+            Keyring::from_operator(operator).with_clients(&[source("alice", "ALICE", 1)], set).unwrap();
         let whose = |shown| keyring.find_owner(shown).map(Name::as_str);
         assert_eq!(whose(ALICE), Some("alice"));
         assert_eq!(whose("0123456789abcdef0123456789abcdef"), Some("operator"));
@@ -130,7 +130,7 @@ mod tests {
 
     #[test]
     fn a_variable_without_a_valid_token_is_reported_with_its_place_and_never_its_value() {
-        let keyring = Keyring::of_operator(Credential::from_token(ALICE.to_owned()));
+        let keyring = Keyring::from_operator(Credential::from_token(ALICE.to_owned()));
         let sources = [
             source("short", "SHORT", 5),
             source("gone", "GONE", 4),

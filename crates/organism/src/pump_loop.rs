@@ -147,7 +147,7 @@ pub async fn run_loop(mut engine: Engine, mut lines: LoopChannels, rests: Option
                 }
                 engine.run_tick();
             }
-            () = asked_to_look(rests.as_ref()) => engine.run_tick(),
+            () = wait_for_look(rests.as_ref()) => engine.run_tick(),
             () = tokio::time::sleep(pause) => {
                 engine.run_tick();
                 if pause == Duration::from_millis(IDLE_MS) {
@@ -168,7 +168,7 @@ fn report_rest(engine: &Engine, lines: &LoopChannels, rests: Option<&RestChannel
 }
 
 /// Waits until a test asks for another round; forever if there is no test.
-async fn asked_to_look(rests: Option<&RestChannels>) {
+async fn wait_for_look(rests: Option<&RestChannels>) {
     match rests {
         Some(rests) => rests.look.notified().await,
         None => std::future::pending().await,

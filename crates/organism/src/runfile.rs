@@ -28,7 +28,7 @@ pub struct Credential(String);
 impl Credential {
     /// Generates one.
     pub fn draw() -> std::io::Result<Credential> {
-        Ok(Credential(random_hex()?))
+        Ok(Credential(draw_hex()?))
     }
 
     /// A credential that was generated elsewhere.
@@ -56,7 +56,7 @@ impl fmt::Debug for Credential {
 }
 
 /// 32 random hex digits from the kernel: a credential, or a key for a sender that chose none.
-pub fn random_hex() -> std::io::Result<String> {
+pub fn draw_hex() -> std::io::Result<String> {
     use std::fmt::Write as _;
     let mut hex = String::with_capacity(32);
     for byte in draw_random_bytes::<16>()? {
@@ -126,7 +126,7 @@ impl RunFile {
     }
 
     /// The files with the output of organisms in the background: of the last start, and of the one before.
-    pub fn output_paths(log: &Path) -> [PathBuf; 2] {
+    pub fn list_outputs(log: &Path) -> [PathBuf; 2] {
         ["out", "out.before"].map(|ending| RunFile::find_path(log).with_extension(ending))
     }
 
@@ -162,18 +162,18 @@ impl RunFile {
     /// The run file of the process that holds this log. `None` if no organism runs on it, or if it has closed its door
     /// and drains.
     pub fn find_running(log: &Path) -> Option<RunFile> {
-        RunFile::of_holder(log).filter(|run| run.drain_ms.is_none())
+        RunFile::find_holder(log).filter(|run| run.drain_ms.is_none())
     }
 
     /// The same, also if it drains.
-    pub fn of_holder(log: &Path) -> Option<RunFile> {
+    pub fn find_holder(log: &Path) -> Option<RunFile> {
         let read = RunFile::read_file(&RunFile::find_path(log))?;
         // Another process may have this process id by now.
         sqlite::find_holder(log).is_ok_and(|holder| holder == Some(read.pid)).then_some(read)
     }
 
     /// The log of an organism that runs from this file, if the log is in the folder of the file.
-    pub fn log_beside(file: &Path) -> Option<PathBuf> {
+    pub fn find_log(file: &Path) -> Option<PathBuf> {
         let whole = |path: &Path| std::fs::canonicalize(path).ok();
         let file = whole(file)?;
         let folder = std::fs::read_dir(file.parent()?).ok()?;
@@ -183,7 +183,7 @@ impl RunFile {
         let mut logs: Vec<PathBuf> = logs.collect();
         logs.sort_unstable();
         logs.into_iter()
-            .find(|log| RunFile::of_holder(log).is_some_and(|run| whole(&run.file).as_ref() == Some(&file)))
+            .find(|log| RunFile::find_holder(log).is_some_and(|run| whole(&run.file).as_ref() == Some(&file)))
     }
 
     fn read_file(path: &Path) -> Option<RunFile> {
@@ -265,16 +265,16 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (file, log) = (folder.path().join("organism.yaml"), folder.path().join("other.db"));
         std::fs::write(&file, "organism: [").unwrap();
-        assert_eq!(RunFile::log_beside(&file), None);
+        assert_eq!(RunFile::find_log(&file), None);
         let held = held(&log);
         let run = RunFile { file: file.clone(), ..run_file(std::process::id()) };
         let _posted = run.post_beside(&log).unwrap();
-        assert_eq!(RunFile::log_beside(&file), Some(std::fs::canonicalize(&log).unwrap()));
+        assert_eq!(RunFile::find_log(&file), Some(std::fs::canonicalize(&log).unwrap()));
         let another = folder.path().join("another.yaml");
         std::fs::write(&another, "").unwrap();
-        assert_eq!(RunFile::log_beside(&another), None, "it runs from another file");
+        assert_eq!(RunFile::find_log(&another), None, "it runs from another file");
         drop(held);
-        assert_eq!(RunFile::log_beside(&file), None, "its process is gone");
+        assert_eq!(RunFile::find_log(&file), None, "its process is gone");
     }
 
     /// A process died while it wrote its file; later another process gets its process id.

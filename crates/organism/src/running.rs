@@ -131,7 +131,7 @@ fn read_pages(
 ///
 /// # Errors
 /// If the log, or the configuration of an open call, cannot be read.
-pub fn orphans_of(reader: &dyn LogReader, current: &Composition) -> Result<Vec<Orphan>, StartFault> {
+pub fn list_orphans(reader: &dyn LogReader, current: &Composition) -> Result<Vec<Orphan>, StartFault> {
     let state = wake::recover_log(reader, &NoObserver)?.state;
     // Who may call whom does not depend on a folder.
     let pages = read_pages(&state, &Arc::new(current.clone()), reader, Path::new(""))?;
@@ -156,7 +156,7 @@ fn recover_state(
 }
 
 /// The system's clock, or a test's clock.
-fn clock_of(rehearsed: Option<RehearsalParts>) -> (Arc<dyn Clock>, Option<RestChannels>) {
+fn choose_clock(rehearsed: Option<RehearsalParts>) -> (Arc<dyn Clock>, Option<RestChannels>) {
     match rehearsed {
         Some(RehearsalParts { clock, lines }) => (clock, Some(lines)),
         None => (Arc::new(WallClock), None),
@@ -164,7 +164,7 @@ fn clock_of(rehearsed: Option<RehearsalParts>) -> (Arc<dyn Clock>, Option<RestCh
 }
 
 /// The carriers of all listeners, also of those that only open calls know.
-fn all_carriers(
+fn build_carriers(
     composition: &Composition,
     state: &PumpState,
     gear: CarrierEquipment,
@@ -220,19 +220,19 @@ impl Organism {
         let (composition, (pump, inputs)) = (Arc::new(plan.composition), mpsc::channel(INPUTS));
         let (state, pages, last, orphans) = recover_state(&log, &composition, &plan.directory, &*plan.steps)?;
         // After opening the log: only the owner of the log may end a server that was left behind.
-        let used = used_broker((plan.managed, broker), is_still, (&composition, &plan.surroundings), &pump);
+        let used = open_broker((plan.managed, broker), is_still, (&composition, &plan.surroundings), &pump);
         let (own, broker, refusals) = Box::pin(used).await?;
         let (leases, (reports, heard)): (Arc<dyn Leases>, _) =
             (Arc::new(LeaseTable::default()), mpsc::channel(REPORTS));
         let (followed, tail) = LogTail::open_tail(log.reader.clone(), last);
-        let (voice, (clock, rests)) = (LiveVoice::from_tail(followed.end()), clock_of(rehearsed));
+        let (voice, (clock, rests)) = (LiveVoice::from_tail(followed.end()), choose_clock(rehearsed));
         let validators = Validators::start(plan.validators, &pages, &leases, &plan.steps, &pump, &voice);
         let validators = validators.map_err(StartFault::Machine)?;
         let (inline, surroundings, steps) = (plan.inline, plan.surroundings, plan.steps.clone());
         let (pace, room) = (CarrierWaits::default(), Arc::new(WaitingRoom::default()));
         let (ear, receipts, reached) = (Arc::new(NoEar), room.clone(), broker.as_ref().map(Arc::downgrade));
         let gear = CarrierEquipment { inline, surroundings, pace, steps, ear, receipts, broker, is_still };
-        let carriers = all_carriers(&composition, &state.state, gear, reports)?;
+        let carriers = build_carriers(&composition, &state.state, gear, reports)?;
         let (reader, lead) = (log.reader.clone(), log.lead.clone());
         let WritableLog { writer, secret, alarms, notes } = log.into_writable()?;
         let (writer, written) = start_writer(writer, &alarms).map_err(wrap_io_error)?;
@@ -414,7 +414,7 @@ fn start_writer(
 
 /// The broker that is used, and the reports of what it refuses: the organism's own server, if it has one, or that of
 /// others. An organism that hands out nothing uses none.
-async fn used_broker(
+async fn open_broker(
     (managed, others): (Option<PathBuf>, Option<Arc<Broker>>),
     is_still: bool,
     (composition, surroundings): (&Composition, &InheritedVariables),

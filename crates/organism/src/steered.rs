@@ -29,7 +29,7 @@ fn write_element(composition: &Composition, listener: &Listener, text: &str) -> 
     if listener.find_accepted(&QName::new(namespaces::TALK, "ask")).is_some() {
         return Ok(write_question(text));
     }
-    let mut made = listener.accepts.iter().filter_map(|taken| words_alone(composition, taken, text));
+    let mut made = listener.accepts.iter().filter_map(|taken| write_words_alone(composition, taken, text));
     if let (Some(only), None) = (made.next(), made.next()) {
         return Ok(only);
     }
@@ -38,7 +38,7 @@ fn write_element(composition: &Composition, listener: &Listener, text: &str) -> 
 }
 
 /// An element that consists only of text; `None` if it needs more, or something else.
-fn words_alone(composition: &Composition, taken: &ElementSchema, words: &str) -> Option<Payload> {
+fn write_words_alone(composition: &Composition, taken: &ElementSchema, words: &str) -> Option<Payload> {
     let schema = composition.schemas.get(taken.schema.0)?;
     let made = model_of(composition, &schema.text)?.from_fields(&taken.name.local, &[words])?.ok()?;
     Payload::parse(&made, &DocumentLimits::FROM_PUMP).ok()

@@ -17,7 +17,7 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use super::compiled_schemas::CompiledSchemas;
-use super::runfile::random_hex;
+use super::runfile::draw_hex;
 use systole_carriers::{
     CarrierEquipment, CarrierWaits, Carriers, InheritedVariables, NoCarrier, NoReceipts, ProgramEar,
 };
@@ -227,7 +227,7 @@ fn build_delivery(
     admitted: &Admitted,
     timeout_ms: Option<u64>,
 ) -> Result<Delivery, String> {
-    let drawn = || random_hex().map_err(|error| error.to_string());
+    let drawn = || draw_hex().map_err(|error| error.to_string());
     let (token, key) = (drawn()?, drawn()?);
     let thread = format!("sess-{}", key.get(..12).unwrap_or_default());
     let thread = ThreadId::parse(&thread).map_err(|malformed| malformed.to_string())?;

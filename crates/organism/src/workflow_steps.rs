@@ -26,28 +26,28 @@ pub fn describe_step(section: &ListenerSection, id: &str) -> Option<DescribedSte
 }
 
 /// All steps of a section in order, each with its depth, its id and its sentence. Empty if it is no workflow.
-pub fn sentences_of(section: &ListenerSection) -> Vec<(usize, String, String)> {
+pub fn list_sentences(section: &ListenerSection) -> Vec<(usize, String, String)> {
     let Ok(workflow) = Workflow::from_text(&section.text) else { return Vec::new() };
     write_sentences(&workflow).into_iter().map(|step| (step.depth, step.id, step.text)).collect()
 }
 
 /// The picture of the newest run in a thread.
-pub fn picture_of(
+pub fn draw_picture(
     reader: &dyn LogReader,
     whole: &LogState,
     tree: &ThreadTree,
     waits: &ThreadWaits,
 ) -> Result<Pictured, LogFault> {
     let runs = &WorkflowRuns::new(reader, whole, &describe_step);
-    picture::read(&Look { reader, whole, runs, declared: &declared_steps }, tree, waits)
+    picture::read(&Look { reader, whole, runs, declared: &list_declared }, tree, waits)
 }
 
 /// The declared steps of a section, for the picture of a run; `None` if it is no workflow.
-pub fn declared_steps(section: &ListenerSection) -> Option<Vec<DeclaredStep>> {
-    Workflow::from_text(&section.text).ok().map(|workflow| steps_of(&workflow.steps))
+pub fn list_declared(section: &ListenerSection) -> Option<Vec<DeclaredStep>> {
+    Workflow::from_text(&section.text).ok().map(|workflow| convert_steps(&workflow.steps))
 }
 
-fn steps_of(steps: &[Step]) -> Vec<DeclaredStep> {
+fn convert_steps(steps: &[Step]) -> Vec<DeclaredStep> {
     let one = |step: &Step| {
         let (kind, who) = match &step.work {
             StepAction::Do(goal) => (StepKind::Goal, goal.by.clone()),
@@ -64,7 +64,7 @@ fn steps_of(steps: &[Step]) -> Vec<DeclaredStep> {
             who,
             is_each: step.each.is_some(),
             keeps_failure: step.keeps_failure,
-            steps: steps_of(step.inner_steps()),
+            steps: convert_steps(step.inner_steps()),
         }
     };
     steps.iter().map(one).collect()

@@ -141,7 +141,7 @@ impl Agent {
         let (models, spec, limits) = (&*self.models, &self.spec, &self.limits);
         let ask = TurnQuestion { models, spec, limits, conversation: &conversation, header: &header, asked };
         let came = turn::ask_once(ask, stamp.journal.is_some(), line).await?;
-        conversation.was_put();
+        conversation.mark_stored();
         let heard = match came {
             TurnOutcome::Heard(heard) => heard,
             TurnOutcome::Refused { code, words } => return Ok(ReplyContent::Again { code, words }),
@@ -339,10 +339,11 @@ impl Agent {
             words.push_str(&format!("\nTry: `dialect: {fits}`, which takes an answer without elements."));
         }
         words.extend(thought.map(|thought| format!("\nIts last thought: {thought}")));
-        words
-            .extend(unused.map(|unused| {
-                format!("\nIts last answer, which was not accepted: {}", beginning_of(unused))
-            }));
+        words.extend(
+            unused.map(|unused| {
+                format!("\nIts last answer, which was not accepted: {}", cut_beginning(unused))
+            }),
+        );
         let mark = &conversation.mark;
         let (reason, words) = (mark.cover_mark(&in_last_turn(why)), mark.cover_mark(&words));
         let report = dialect::write_report("synthetic", outcome, Some(&reason), &words);
@@ -351,7 +352,7 @@ impl Agent {
 }
 
 /// An unusable answer, as a report shows it.
-fn beginning_of(unused: &str) -> String {
+fn cut_beginning(unused: &str) -> String {
     match unused.get(..unused.floor_char_boundary(UNUSED_BYTES)) {
         Some(kept) if kept.len() < unused.len() => {
             format!("{kept}… ({} of {} bytes)", kept.len(), unused.len())

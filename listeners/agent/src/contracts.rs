@@ -158,7 +158,7 @@ fn is_made(element: &QName) -> bool {
 impl ElementModel {
     /// Whether a payload of it is one text.
     pub(crate) fn is_text(&self) -> bool {
-        self.build_example().is_some_and(|example| crate::show::only_text(&example).is_some())
+        self.build_example().is_some_and(|example| crate::show::read_only_text(&example).is_some())
     }
 
     /// Whether the elements inside it are in its namespace.

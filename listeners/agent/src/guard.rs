@@ -27,10 +27,10 @@ pub(crate) enum PromptRoom {
 
 /// The room left by a prompt and the tokens of its tools.
 pub(crate) fn measure_room(limits: &spec::ModelSpec, conversation: &Conversation, tools: u64) -> PromptRoom {
-    room_beside(limits, conversation.tokens() + tools)
+    measure_beside(limits, conversation.tokens() + tools)
 }
 
-fn room_beside(limits: &spec::ModelSpec, tokens: u64) -> PromptRoom {
+fn measure_beside(limits: &spec::ModelSpec, tokens: u64) -> PromptRoom {
     let limit = limit_tokens(limits);
     let projected = tokens + SPARE;
     // The next additions are an answer of the model and the results of its actions.
@@ -74,7 +74,7 @@ pub fn measure_agent(agent: &spec::AgentSpec, limits: &spec::ModelSpec) -> Resul
     let every = terms.all_calls();
     let acts = every.iter().any(|terms| terms.contracts.can_act());
     let tokens = every.into_iter().map(tokens_of).max().unwrap_or_default();
-    let leaves_room = match room_beside(limits, tokens + QUESTION) {
+    let leaves_room = match measure_beside(limits, tokens + QUESTION) {
         PromptRoom::Enough => true,
         PromptRoom::FinalOnly => !acts,
         PromptRoom::None => false,

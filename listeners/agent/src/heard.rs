@@ -104,7 +104,7 @@ impl HeardAnswer {
     /// Its text without the thoughts at the beginning.
     pub(crate) fn answer_text(&self) -> String {
         let text = self.joined_text();
-        match after_thoughts(&text) {
+        match skip_thoughts(&text) {
             Some(answer) => answer.to_owned(),
             None => text,
         }
@@ -113,7 +113,7 @@ impl HeardAnswer {
     /// Whether it holds reasoning: in the provider's own form, or as thoughts in its text.
     pub(crate) fn has_reasoning(&self) -> bool {
         self.parts.iter().any(|part| matches!(part, MessagePart::Reasoning(_)))
-            || after_thoughts(&self.joined_text()).is_some()
+            || skip_thoughts(&self.joined_text()).is_some()
     }
 
     /// Its native calls, in their order.
@@ -127,7 +127,7 @@ impl HeardAnswer {
 
 /// The text after the thoughts at its beginning. Some servers cut the first tag off. Then the last tag has to be alone
 /// on its line, so that an answer about such tags stays whole.
-fn after_thoughts(text: &str) -> Option<&str> {
+fn skip_thoughts(text: &str) -> Option<&str> {
     for (open, close) in [("<think>", "</think>"), ("<thinking>", "</thinking>")] {
         if let Some(inside) = text.trim_start().strip_prefix(open) {
             return inside.split_once(close).map(|(_, answer)| answer.trim_start());

@@ -44,7 +44,7 @@ impl AgentTerms {
         outputs.extend(AgentContracts::read_contracts(agent, &agent.gives)?);
         contracts.finals.retain(|known| !goal::is_output(&known.element));
         let tools = prompt::list_tools(agent, &contracts)?;
-        let tools_tokens = tools::tools_tokens(&tools);
+        let tools_tokens = tools::estimate_tools(&tools);
         let ordinary = Arc::new(CallTerms { agent: agent.clone(), contracts, tools, tools_tokens });
         Ok(Self { ordinary, outputs })
     }
@@ -87,7 +87,7 @@ impl AgentTerms {
             agent.stop_early = false;
             // Their schemas were read with the ordinary tools.
             tools = prompt::list_tools(&agent, &contracts).unwrap_or(tools);
-            tools_tokens = tools::tools_tokens(&tools);
+            tools_tokens = tools::estimate_tools(&tools);
         }
         CallTerms { agent, contracts, tools, tools_tokens }
     }

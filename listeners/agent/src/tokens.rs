@@ -21,6 +21,6 @@ pub(crate) fn estimate_text(text: &str) -> u64 {
 
 /// An estimate for a message, with its frame.
 #[must_use]
-pub(crate) fn of_message(text: &str) -> u64 {
+pub(crate) fn estimate_message(text: &str) -> u64 {
     estimate_text(text) + FRAME
 }

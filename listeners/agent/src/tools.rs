@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::model::Tool;
 
 /// Tools as the prompt chain stores them.
-pub(crate) fn tools_text(tools: &[Tool]) -> String {
+pub(crate) fn write_tools(tools: &[Tool]) -> String {
     let line = |tool: &Tool| {
         json!({ "name": tool.name, "description": tool.description, "parameters": tool.parameters })
             .to_string()
@@ -14,6 +14,6 @@ pub(crate) fn tools_text(tools: &[Tool]) -> String {
 }
 
 /// An estimate of the tokens of tools.
-pub(crate) fn tools_tokens(tools: &[Tool]) -> u64 {
-    crate::tokens::estimate_text(&tools_text(tools))
+pub(crate) fn estimate_tools(tools: &[Tool]) -> u64 {
+    crate::tokens::estimate_text(&write_tools(tools))
 }

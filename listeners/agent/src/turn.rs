@@ -62,10 +62,10 @@ pub(crate) async fn ask_once(
     has_past: bool,
     line: &(dyn Line + '_),
 ) -> Result<TurnOutcome, NotTaken> {
-    let header = header_words(&ask);
+    let header = write_header(&ask);
     let prompt = StoredLink::from_prompt(ask.conversation.last_hash(), &header);
     let mut past = if has_past { line.past().await? } else { EarlierEntries::default() };
-    let is_single = was_away(&past);
+    let is_single = has_been_away(&past);
     // Failed requests are known as well, and may be repeated.
     while let PriorCall::Known(outcome) = past.prior_call(&prompt.hash) {
         if let Some(heard) = HeardAnswer::from_text(&outcome.stop, &outcome.text) {
@@ -98,7 +98,7 @@ pub(crate) async fn ask_once(
             let code = fault.kind.code().to_owned();
             TurnOutcome::Away { model: name.clone(), code, words: fault.words }
         }
-        Err(NoAnswer::Fault(fault)) => of_fault(&fault),
+        Err(NoAnswer::Fault(fault)) => from_fault(&fault),
         Err(NoAnswer::Halted(NotTaken::Refused { code, words })) if code.starts_with("budget.") => {
             TurnOutcome::Refused { code, words }
         }
@@ -111,7 +111,7 @@ pub(crate) async fn ask_once(
 }
 
 /// Whether the last request of the attempt before found that the model is away: this one only looks whether it is back.
-fn was_away(past: &EarlierEntries) -> bool {
+fn has_been_away(past: &EarlierEntries) -> bool {
     let last = past.entries.iter().rev().find_map(|recalled| match &recalled.entry {
         JournalEntry::Result(outcome) => Some(outcome.stop.as_str()),
         JournalEntry::Started(_) => None,
@@ -170,7 +170,7 @@ impl RequestLedger for JournalLedger<'_> {
     }
 }
 
-fn of_fault(fault: &ModelFault) -> TurnOutcome {
+fn from_fault(fault: &ModelFault) -> TurnOutcome {
     let again = matches!(fault.kind, ModelFaultKind::Truncated | ModelFaultKind::TooLarge);
     TurnOutcome::Fault { code: fault.kind.code().to_owned(), words: fault.words.clone(), again }
 }
@@ -221,7 +221,7 @@ fn build_history(ask: &TurnQuestion<'_>, past: &EarlierEntries) -> CallHistory {
 }
 
 /// The header: the state of the conversation, and what is expected next.
-fn header_words(ask: &TurnQuestion<'_>) -> String {
+fn write_header(ask: &TurnQuestion<'_>) -> String {
     let header = ask.header;
     // The turn that accepts only a final comes after the allowed turns, or ends them early.
     let of = if header.wrap_up.is_some() { header.turn } else { header.of };

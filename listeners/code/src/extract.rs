@@ -5,7 +5,7 @@
 use crate::answer::{CodeHit, ExtractAnswer};
 use crate::failure::{self, CodeFault};
 use crate::limits;
-use crate::nearest::nearest_names;
+use crate::nearest::find_nearest;
 use crate::request::ExtractRequest;
 use crate::search::files::with_nearest;
 use crate::search::{cut_blocks, hits};
@@ -24,15 +24,15 @@ pub(crate) fn extract_code(
     let text = String::from_utf8_lossy(&file.bytes);
     let lines = text.lines().count();
     let (range, also) = match &request.symbol {
-        Some(symbol) => symbol_range(&file, &text, symbol, bound)?,
-        None => (line_range(&file, &text, request, lines, bound)?, Vec::new()),
+        Some(symbol) => find_symbol_range(&file, &text, symbol, bound)?,
+        None => (find_line_range(&file, &text, request, lines, bound)?, Vec::new()),
     };
     let (range, shown) = hits::take_lines(&text, range, limits::EXTRACT_BYTES);
     let sha256 = hits::hash_bytes(&file.bytes);
     Ok(ExtractAnswer { hit: CodeHit { file: file.path, range, text: shown, sha256 }, lines, also })
 }
 
-fn line_range(
+fn find_line_range(
     file: &FolderFile,
     text: &str,
     request: &ExtractRequest,
@@ -63,7 +63,7 @@ fn line_range(
 }
 
 /// The first definition of a symbol, and the places of the others.
-fn symbol_range(
+fn find_symbol_range(
     file: &FolderFile,
     text: &str,
     symbol: &str,
@@ -103,7 +103,7 @@ fn symbol_range(
     let known: Vec<&str> = blocks.iter().filter_map(|block| block.name.as_deref()).collect();
     let message = format!("Symbol '{symbol}' not found in '{}'", file.path);
     let fault = CodeFault::new(failure::NOT_FOUND, message);
-    let near = nearest_names(name, &known);
+    let near = find_nearest(name, &known);
     Err(if near.is_empty() && known.is_empty() {
         fault.with_fix("the lines, with <line> and <end_line>: this file has no symbols")
     } else if near.is_empty() {

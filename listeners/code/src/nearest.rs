@@ -7,7 +7,7 @@ use systole_kit::schema;
 use crate::limits;
 
 /// The names that a missing name probably means.
-pub(crate) fn nearest_names(missing: &str, known: &[&str]) -> Vec<String> {
+pub(crate) fn find_nearest(missing: &str, known: &[&str]) -> Vec<String> {
     let lower = missing.to_lowercase();
     let mut found: Vec<String> = Vec::new();
     let mut add = |name: &str| {

@@ -10,7 +10,7 @@ const THREADS: usize = 4;
 const FEW: usize = 8;
 
 /// Does the work on each thing.
-pub(crate) fn in_parallel<T: Sync, R: Send>(things: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
+pub(crate) fn map_in_parallel<T: Sync, R: Send>(things: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(THREADS);
     if threads < 2 || things.len() < FEW {
         return things.iter().map(work).collect();

@@ -10,7 +10,7 @@ use ast_grep_language::SupportLang;
 use crate::answer::{CodeHit, PatternAnswer};
 use crate::failure::{self, CodeFault};
 use crate::limits;
-use crate::parallel::in_parallel;
+use crate::parallel::map_in_parallel;
 use crate::request::PatternRequest;
 use crate::search::{files, hits};
 use crate::syntax::language::LanguageRow;
@@ -34,12 +34,12 @@ pub(crate) fn find_pattern(
     let rows = list_languages(request)?;
     let mut found = files::list_files(root, request.path.as_deref(), bound)?;
     let of_path = |path: &str| {
-        let row = LanguageRow::of_path(path)?;
+        let row = LanguageRow::from_path(path)?;
         rows.iter().copied().find(|one| std::ptr::eq(*one, row))
     };
     found.paths.retain(|path| of_path(path).is_some());
     let patterns = read_patterns(request, &rows, bound)?;
-    let searched = in_parallel(&found.paths, |path| {
+    let searched = map_in_parallel(&found.paths, |path| {
         if bound.is_over() {
             return None;
         }
@@ -83,7 +83,7 @@ fn list_languages(request: &PatternRequest) -> Result<Vec<&'static LanguageRow>,
                 let fix = format!("<search>, or one of {}", names.join(", "));
                 Err(CodeFault::new(failure::BAD_QUERY, message).with_fix(fix))
             }
-            None => Err(files::unknown_language(name, LanguageRow::with_grammar())),
+            None => Err(files::report_unknown_language(name, LanguageRow::with_grammar())),
         };
     }
     Ok(LanguageRow::with_grammar().collect())
@@ -148,7 +148,7 @@ fn read_pattern(text: &str, grammar: SupportLang, bound: WorkBound<'_>) -> Resul
 fn suggest_nearest(text: &str, grammar: SupportLang, bound: WorkBound<'_>) -> Option<String> {
     let mut shorter = text.trim_end().to_owned();
     for _ in 0..=SHORTER {
-        let closed = format!("{shorter}{}", missing_ends(&shorter));
+        let closed = format!("{shorter}{}", find_missing_ends(&shorter));
         for candidate in [&shorter, &closed, &format!("{closed} {{ $$$BODY }}")] {
             if candidate != text
                 && !candidate.trim().is_empty()
@@ -170,7 +170,7 @@ fn suggest_nearest(text: &str, grammar: SupportLang, bound: WorkBound<'_>) -> Op
 }
 
 /// The closing brackets that a text lacks.
-fn missing_ends(text: &str) -> String {
+fn find_missing_ends(text: &str) -> String {
     let mut open = Vec::new();
     for c in text.chars() {
         match c {

@@ -82,7 +82,7 @@ impl<'p> Turn<'p> {
     /// If the pump refuses the entry, or the answer is no longer wanted.
     pub fn journal(&mut self, entry: JournalEntry) -> Result<u64, NotTaken> {
         let (delivery, id) = (self.delivery_id(), self.next_number());
-        self.asked_for(&ListenerDocument::Journal { delivery, id, entry: Ok(entry) }, id)
+        self.wait_for(&ListenerDocument::Journal { delivery, id, entry: Ok(entry) }, id)
             .map(|answer| answer.id)
     }
 
@@ -92,7 +92,7 @@ impl<'p> Turn<'p> {
     /// If the pump refuses to answer, or the answer is no longer wanted.
     pub fn ask(&mut self, question: PumpQuestion) -> Result<Option<Payload>, NotTaken> {
         let (delivery, id) = (self.delivery_id(), self.next_number());
-        self.asked_for(&ListenerDocument::Ask { delivery, id, question: Ok(question) }, id)
+        self.wait_for(&ListenerDocument::Ask { delivery, id, question: Ok(question) }, id)
             .map(|answer| answer.payload)
     }
 
@@ -119,7 +119,7 @@ impl<'p> Turn<'p> {
         }
     }
 
-    fn asked_for(&mut self, word: &ListenerDocument, id: u64) -> Result<PumpAnswer, NotTaken> {
+    fn wait_for(&mut self, word: &ListenerDocument, id: u64) -> Result<PumpAnswer, NotTaken> {
         self.send(word);
         if self.broken.is_some() || self.over {
             return Err(NotTaken::Over);

@@ -38,7 +38,7 @@ impl BoundCount {
 
     /// So many times this.
     #[must_use]
-    pub fn multiply(mut self, factor: u64) -> Self {
+    pub fn repeat_times(mut self, factor: u64) -> Self {
         self.fixed = self.fixed.saturating_mul(factor);
         for (count, _) in &mut self.per_item {
             *count = count.saturating_mul(factor);
@@ -109,7 +109,7 @@ impl RunBound {
     }
 
     /// This in a child thread of its own.
-    fn in_child(mut self, name: &str) -> Self {
+    fn add_child(mut self, name: &str) -> Self {
         self.children = self.children.add_count(&BoundCount::from_fixed(1));
         self.messages = self.messages.add_count(&BoundCount::from_fixed(1));
         self.depth = self.depth.saturating_add(1);
@@ -117,7 +117,7 @@ impl RunBound {
         self
     }
 
-    fn certain_times(mut self, factor: u64) -> Self {
+    fn repeat_certain(mut self, factor: u64) -> Self {
         for count in self.certain_of.values_mut() {
             *count = count.saturating_mul(factor);
         }
@@ -142,7 +142,7 @@ fn bound_workflow<'w>(
     let mut all = RunBound::default();
     let mut terms = Vec::new();
     for step in &workflow.steps {
-        let one = of_step(step, find, left, false);
+        let one = bound_step(step, find, left, false);
         if one.goals.fixed > 0 {
             terms.push(describe_factors(step, &one, find, left));
         }
@@ -176,7 +176,7 @@ fn describe_factors<'w>(
     if factors.is_empty() { whole.goals.fixed.to_string() } else { factors.join(" x ") }
 }
 
-fn of_step<'w>(
+fn bound_step<'w>(
     step: &Step,
     find: &impl Fn(&str) -> Option<&'w Workflow>,
     left: u32,
@@ -185,32 +185,32 @@ fn of_step<'w>(
     let mut all = bound_pass(step, find, left);
     if let StepAction::Repeat { at_most, .. } = &step.work {
         let passes = u64::from(*at_most);
-        all = all.map_counts(|count| count.multiply(passes));
+        all = all.map_counts(|count| count.repeat_times(passes));
     }
-    let tries = |all: RunBound| all.map_counts(|count| count.multiply(u64::from(step.tries)));
+    let tries = |all: RunBound| all.map_counts(|count| count.repeat_times(u64::from(step.tries)));
     if step.is_tried_inside() {
         all = tries(all);
     }
     let is_leaf = step.is_tried_inside() && step.supervise.is_none();
     let branch = format!("a branch of {}", step.id);
     if step.has_own_thread() || step.each.is_some() && !is_leaf {
-        all = all.in_child(&branch);
+        all = all.add_child(&branch);
     }
     if !step.is_tried_inside() {
         all = tries(all);
     }
     if let Some(each) = &step.each {
         all = match each.most {
-            Some(most) => all.map_counts(|count| count.multiply(u64::from(most))),
+            Some(most) => all.map_counts(|count| count.repeat_times(u64::from(most))),
             None => {
                 let list = each.list.text();
                 all.map_counts(|count| count.for_each(&list))
             }
         };
-        all = all.certain_times(u64::from(each.least));
+        all = all.repeat_certain(u64::from(each.least));
     }
     if is_beside && !(is_leaf && step.each.is_none() && step.timeout_ms.is_none()) {
-        all = all.in_child(&branch);
+        all = all.add_child(&branch);
     }
     if !step.when.is_empty() {
         all.certain_of.clear();
@@ -223,7 +223,7 @@ fn bound_pass<'w>(step: &Step, find: &impl Fn(&str) -> Option<&'w Workflow>, lef
     let together = |steps: &[Step], is_beside: bool| {
         steps
             .iter()
-            .map(|step| of_step(step, find, left, is_beside))
+            .map(|step| bound_step(step, find, left, is_beside))
             .fold(RunBound::default(), |all, one| all.add_bound(&one))
     };
     match &step.work {
@@ -247,9 +247,9 @@ fn bound_pass<'w>(step: &Step, find: &impl Fn(&str) -> Option<&'w Workflow>, lef
                 // The child's own depth counts the call that opens it.
                 let inner = bound_workflow(other, find, left.saturating_sub(1));
                 let (depth, nesting) = (inner.depth, inner.nesting.clone());
-                RunBound { depth, nesting, ..inner.in_child(&call.to) }
+                RunBound { depth, nesting, ..inner.add_child(&call.to) }
             }
-            None => RunBound::default().in_child(&call.to),
+            None => RunBound::default().add_child(&call.to),
         },
         StepAction::Ask(_) | StepAction::Wait { .. } => RunBound::default(),
         StepAction::Group { steps } | StepAction::Repeat { steps, .. } => together(steps, false),
@@ -264,7 +264,8 @@ fn bound_tasks(agent: &str, tasks: &TaskRule, pursuits: u64) -> RunBound {
         certain_of: BTreeMap::new(),
         ..bound_agent(&tasks.by, 1, 0)
     };
-    let mut all = task.map_counts(|count| count.multiply(u64::from(tasks.at_most).saturating_mul(pursuits)));
+    let mut all =
+        task.map_counts(|count| count.repeat_times(u64::from(tasks.at_most).saturating_mul(pursuits)));
     all.depth = all.depth.saturating_add(1);
     all.nesting.insert(0, agent.to_owned());
     all
@@ -272,7 +273,7 @@ fn bound_tasks(agent: &str, tasks: &TaskRule, pursuits: u64) -> RunBound {
 
 /// An agent that is asked so often at most, each time in a child thread; and so often whatever happens.
 fn bound_agent(agent: &str, most: u64, certain: u64) -> RunBound {
-    let one = RunBound::default().in_child(agent).map_counts(|count| count.multiply(most));
+    let one = RunBound::default().add_child(agent).map_counts(|count| count.repeat_times(most));
     RunBound {
         asked_of: BTreeMap::from([(agent.to_owned(), BoundCount::from_fixed(most))]),
         certain_of: BTreeMap::from([(agent.to_owned(), certain)]),

@@ -9,7 +9,7 @@ use crate::known::KnownOutputs;
 use crate::spec::{Condition, ValueTest};
 
 /// Whether all conditions hold. A condition on a missing value never holds.
-pub(crate) fn all_hold(conditions: &[Condition], known: &KnownOutputs) -> bool {
+pub(crate) fn check_conditions(conditions: &[Condition], known: &KnownOutputs) -> bool {
     conditions
         .iter()
         .all(|one| known.find_texts(&one.path).first().is_some_and(|value| passes_test(value, &one.test)))

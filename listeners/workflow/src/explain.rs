@@ -48,7 +48,7 @@ fn collect_steps(steps: &[Step], above: &str, depth: usize, found: &mut Vec<Step
 pub fn write_sentence(step: &Step) -> String {
     let mut text = format!("{}: ", step.id);
     if !step.when.is_empty() {
-        text.push_str(&format!("if {}: ", all_of(&step.when)));
+        text.push_str(&format!("if {}: ", join_conditions(&step.when)));
     }
     if let Some(each) = &step.each {
         text.push_str(&format!("for each item of {}, {} at once: ", each.list.text(), each.at_once));
@@ -68,7 +68,7 @@ fn describe_work(work: &StepAction) -> String {
     match work {
         StepAction::Do(goal) => {
             let verb = if goal.by.len() == 1 { "pursues this goal" } else { "each pursue this goal" };
-            let mut text = format!("{} {verb}: {}", join_parts(&goal.by, "and"), sentence_end(&goal.words));
+            let mut text = format!("{} {verb}: {}", join_parts(&goal.by, "and"), end_sentence(&goal.words));
             if let Some(gives) = &goal.gives {
                 text.push_str(&format!(" The output is <{}>.", gives.local));
             }
@@ -108,7 +108,7 @@ fn describe_work(work: &StepAction) -> String {
             format!("sends <{}> to {}{with}.", call.element.local, call.to)
         }
         StepAction::Ask(question) => {
-            let mut text = format!("asks a person: {}", sentence_end(&question.words));
+            let mut text = format!("asks a person: {}", end_sentence(&question.words));
             match question.choices.as_slice() {
                 [] => text.push_str(" The answer is a note."),
                 choices => text.push_str(&format!(" The choices are {}.", join_parts(choices, "and"))),
@@ -126,7 +126,7 @@ fn describe_work(work: &StepAction) -> String {
         StepAction::Repeat { until, at_most, .. } => {
             let enough = match until {
                 RepeatUntil::Converged => "nothing is left to change".to_owned(),
-                RepeatUntil::Holds(conditions) => all_of(conditions),
+                RepeatUntil::Holds(conditions) => join_conditions(conditions),
             };
             format!("repeats these steps until {enough}, {at_most} times at most")
         }
@@ -176,7 +176,7 @@ fn describe_budget(budget: &Budget) -> Option<String> {
     (!parts.is_empty()).then(|| join_parts(&parts, "and"))
 }
 
-fn all_of(conditions: &[Condition]) -> String {
+fn join_conditions(conditions: &[Condition]) -> String {
     let all: Vec<String> =
         conditions.iter().map(|one| format!("{} is {}", one.path.text(), describe_test(&one.test))).collect();
     join_parts(&all, "and")
@@ -240,7 +240,7 @@ fn join_parts(parts: &[String], word: &str) -> String {
 }
 
 /// The words, with a final punctuation mark.
-fn sentence_end(words: &str) -> String {
+fn end_sentence(words: &str) -> String {
     let words = words.trim();
     if words.ends_with(['.', '!', '?', ':', '…']) { words.to_owned() } else { format!("{words}.") }
 }

@@ -7,7 +7,7 @@ use systole_kit::gate::{GateStep, XmlGate};
 use systole_kit::writer::{XmlName, XmlWriter};
 use systole_kit::{DocumentLimits, Payload, namespaces};
 
-use crate::goal_request::shown_text;
+use crate::goal_request::show_text;
 use crate::known::{KnownEntry, KnownOutputs, KnownPart, StepFailure, StepOutput};
 use crate::spec::{
     Budget, CallStep, ElementName, PayloadField, QuestionStep, Step, StepAction, ValueSource, Workflow,
@@ -187,7 +187,7 @@ fn write_entry(writer: &mut XmlWriter, entry: &KnownEntry, pass: Option<(u32, us
 }
 
 /// The step of a branch, who keeps its terms, and what is known there.
-pub(crate) fn branch_read(request: &Payload) -> Option<(String, BranchTerms, KnownOutputs)> {
+pub(crate) fn read_branch(request: &Payload) -> Option<(String, BranchTerms, KnownOutputs)> {
     let mut gate = XmlGate::new_strict(request.bytes(), &DocumentLimits::FROM_PUMP).ok()?;
     let GateStep::Open(_) = gate.read_step().ok()? else { return None };
     let attribute =
@@ -242,7 +242,7 @@ fn read_parts(gate: &mut XmlGate<'_>) -> Option<Vec<KnownPart>> {
 }
 
 /// The final of a branch: the outputs of its last step, or of all steps in it.
-pub(crate) fn branch_output(known: &KnownOutputs, before: usize, of_all: bool) -> Payload {
+pub(crate) fn build_branch_output(known: &KnownOutputs, before: usize, of_all: bool) -> Payload {
     let own = known.parts.get(before..).unwrap_or_default();
     let entries = || {
         own.iter().filter_map(|part| match part {
@@ -275,7 +275,7 @@ pub(crate) fn read_outputs(payload: &Payload) -> Vec<KnownEntry> {
 }
 
 /// A person's answer, or the question's default if it expired.
-pub(crate) fn person_said(said: &Payload, question: &QuestionStep) -> Option<Payload> {
+pub(crate) fn read_person_answer(said: &Payload, question: &QuestionStep) -> Option<Payload> {
     if said.find_attribute("outcome").as_deref() != Some("expired") {
         return Some(said.clone());
     }
@@ -299,26 +299,28 @@ pub(crate) fn build_final(workflow: &Workflow, last: Option<&KnownEntry>) -> Res
     let Some(name) = XmlName::new(local).filter(|_| workflow.returns_text) else {
         return missing(format!("the last step gave <{}>, and <{local}> is wanted", payload.name().local));
     };
-    let text = shown_text(payload);
+    let text = show_text(payload);
     Ok(build_payload(|writer| writer.open(name).xmlns(namespace).text(&text)))
 }
 
 /// Whether a goal's answer can end its loop: it is the last of the steps that are repeated until they converge.
-pub(crate) fn ends_loop(steps: &[Step], id: &str) -> bool {
+pub(crate) fn can_end_loop(steps: &[Step], id: &str) -> bool {
     use crate::spec::RepeatUntil;
     steps.iter().any(|step| match &step.work {
-        StepAction::Repeat { steps, until: RepeatUntil::Converged, .. } if last_goal(steps) == Some(id) => {
+        StepAction::Repeat { steps, until: RepeatUntil::Converged, .. }
+            if find_last_goal(steps) == Some(id) =>
+        {
             true
         }
-        _ => ends_loop(step.inner_steps(), id),
+        _ => can_end_loop(step.inner_steps(), id),
     })
 }
 
 /// The last goal of steps: that of a group, if a group is the last.
-fn last_goal(steps: &[Step]) -> Option<&str> {
+fn find_last_goal(steps: &[Step]) -> Option<&str> {
     let last = steps.last()?;
     match &last.work {
-        StepAction::Group { steps } => last_goal(steps),
+        StepAction::Group { steps } => find_last_goal(steps),
         _ => Some(&last.id),
     }
 }

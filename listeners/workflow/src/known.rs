@@ -90,7 +90,7 @@ pub(crate) struct KnownOutputs {
 
 impl KnownOutputs {
     /// The outputs known when a run begins.
-    pub(crate) fn of_request(request: Payload) -> Self {
+    pub(crate) fn from_request(request: Payload) -> Self {
         let mut known = Self::default();
         known.push_entry(KnownEntry::new(REQUEST, StepOutput::Payload(request)));
         known

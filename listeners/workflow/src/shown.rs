@@ -2,7 +2,7 @@
 
 use systole_kit::Payload;
 
-use crate::goal_request::{Correction, CurrentGoal, EarlierOutput, GoalRequest, ShownOutput, shown_text};
+use crate::goal_request::{Correction, CurrentGoal, EarlierOutput, GoalRequest, ShownOutput, show_text};
 use crate::items;
 use crate::known::{KnownEntry, KnownOutputs, KnownPart, REQUEST, StepFailure, StepOutput};
 use crate::spec::{ElementName, Goal, Path, Step, Workflow, find_step};
@@ -19,7 +19,7 @@ pub(crate) struct GoalParts<'a> {
 }
 
 /// The request to an agent that works on a goal.
-pub(crate) fn goal_request(
+pub(crate) fn build_goal_request(
     workflow: &Workflow,
     step: &Step,
     goal: &Goal,
@@ -27,7 +27,7 @@ pub(crate) fn goal_request(
     asked: GoalParts<'_>,
 ) -> Result<Payload, StepFailure> {
     let around = known.within.last();
-    let mut context = visible_parts(&workflow.steps, known, goal.sees.as_deref());
+    let mut context = list_visible_parts(&workflow.steps, known, goal.sees.as_deref());
     context.extend(asked.more.iter().map(|entry| EarlierOutput::Goal(show_whole(entry))));
     let words = match &asked.instead {
         Some((before, _)) => format!("{before}\n\n{}", goal.words),
@@ -36,7 +36,7 @@ pub(crate) fn goal_request(
     let request = GoalRequest {
         workflow: &workflow.name,
         gives: asked.instead.as_ref().map(|(_, gives)| gives).or(goal.gives.as_ref()),
-        converges: asked.instead.is_none() && items::ends_loop(&workflow.steps, &step.id),
+        converges: asked.instead.is_none() && items::can_end_loop(&workflow.steps, &step.id),
         context,
         assignment: CurrentGoal {
             id: &step.id,
@@ -49,10 +49,10 @@ pub(crate) fn goal_request(
         // Only an agent that works on the goal itself gives tasks.
         tasks: goal.tasks.as_ref().filter(|_| asked.instead.is_none()),
     };
-    request.to_payload().map_err(|_| too_large(&step.id, &request.context))
+    request.to_payload().map_err(|_| report_too_large(&step.id, &request.context))
 }
 
-fn too_large(id: &str, context: &[EarlierOutput]) -> StepFailure {
+fn report_too_large(id: &str, context: &[EarlierOutput]) -> StepFailure {
     let goals = context.iter().flat_map(|part| match part {
         EarlierOutput::Goal(goal) => std::slice::from_ref(goal),
         EarlierOutput::Iteration { goals, .. } => goals,
@@ -71,7 +71,7 @@ fn too_large(id: &str, context: &[EarlierOutput]) -> StepFailure {
 }
 
 /// The context of a goal.
-pub(crate) fn visible_parts(
+pub(crate) fn list_visible_parts(
     steps: &[Step],
     known: &KnownOutputs,
     sees: Option<&[Path]>,
@@ -111,7 +111,7 @@ fn show_entry(steps: &[Step], entry: &KnownEntry, sees: Option<&[Path]>) -> Vec<
     if wanted.iter().any(|path| path.fields.is_empty()) {
         return vec![show_whole(entry)];
     }
-    wanted.into_iter().filter_map(|path| in_part(entry, path)).collect()
+    wanted.into_iter().filter_map(|path| show_part(entry, path)).collect()
 }
 
 fn show_whole(entry: &KnownEntry) -> ShownOutput {
@@ -123,32 +123,32 @@ fn show_whole(entry: &KnownEntry) -> ShownOutput {
         }
         StepOutput::Payload(payload) => {
             let outcome = entry.is_unfinished.then(|| "not-converged".to_owned());
-            ShownOutput { id, outcome, text: text_of(entry, payload) }
+            ShownOutput { id, outcome, text: read_text(entry, payload) }
         }
     }
 }
 
 /// The text of a payload. If the payload is only a list narrowed to an item, the text of the item.
-fn text_of(entry: &KnownEntry, payload: &Payload) -> String {
+fn read_text(entry: &KnownEntry, payload: &Payload) -> String {
     let item = entry
         .narrowed
         .as_ref()
         .and_then(|fields| TreeNode::from_payload(payload)?.find_only(fields)?.to_payload());
-    shown_text(item.as_ref().unwrap_or(payload))
+    show_text(item.as_ref().unwrap_or(payload))
 }
 
-fn in_part(entry: &KnownEntry, path: &Path) -> Option<ShownOutput> {
+fn show_part(entry: &KnownEntry, path: &Path) -> Option<ShownOutput> {
     let node = TreeNode::from_payload(entry.payload()?)?;
     let values = node.find_values(&path.fields);
-    let texts: Vec<String> = values.iter().map(text_of_value).collect();
+    let texts: Vec<String> = values.iter().map(read_value_text).collect();
     let id = format!("{}/{}", entry.label(), path.fields.join("/"));
     (!texts.is_empty()).then(|| ShownOutput { id, outcome: None, text: texts.join("\n") })
 }
 
-fn text_of_value(value: &PathValue<'_>) -> String {
+fn read_value_text(value: &PathValue<'_>) -> String {
     match value {
         PathValue::Element(node) => {
-            node.to_payload().map_or_else(|| node.text(), |payload| shown_text(&payload))
+            node.to_payload().map_or_else(|| node.text(), |payload| show_text(&payload))
         }
         PathValue::Attribute(text) => (*text).to_owned(),
     }
@@ -163,7 +163,7 @@ mod tests {
     fn ids(sees: Option<&[&str]>) -> Vec<String> {
         let payload = |text: &str| Payload::parse(text.as_bytes(), &DocumentLimits::default()).unwrap();
         let mut known =
-            KnownOutputs::of_request(payload("<ask xmlns='urn:t'><what>A</what><why>B</why></ask>"));
+            KnownOutputs::from_request(payload("<ask xmlns='urn:t'><what>A</what><why>B</why></ask>"));
         for id in ["plan", "draft"] {
             known.push_entry(KnownEntry::new(id, StepOutput::Payload(payload("<p xmlns='urn:t'/>"))));
         }
@@ -172,7 +172,7 @@ mod tests {
             Path { goal: parts.next().unwrap(), agent: None, fields: parts.collect() }
         };
         let sees: Option<Vec<Path>> = sees.map(|sees| sees.iter().map(path).collect());
-        let lines = visible_parts(&[], &known, sees.as_deref()).into_iter();
+        let lines = list_visible_parts(&[], &known, sees.as_deref()).into_iter();
         let goals = lines.map(|line| match line {
             EarlierOutput::Goal(goal) => goal.id,
             EarlierOutput::Iteration { n, .. } => panic!("there is no pass {n}"),

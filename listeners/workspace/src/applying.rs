@@ -141,7 +141,7 @@ impl Workspace {
             }
             (bound.progress)(&format!("runs the command of element {}", command.of));
             let mut result = match self.run_command(order, command, thread, bound) {
-                Ok(end) => result_of(name, &end),
+                Ok(end) => build_result(name, &end),
                 Err(reason) => ElementResult::new(name, OutcomeKind::Failed, reason),
             };
             let later = self.scan_folder(bound.is_cancelled);
@@ -312,7 +312,7 @@ fn edit_results(order: &ApplyOrder) -> Vec<ElementResult> {
     (1..).zip(&order.elements).map(result).collect()
 }
 
-fn result_of(name: &str, end: &CommandEnd) -> ElementResult {
+fn build_result(name: &str, end: &CommandEnd) -> ElementResult {
     let is_done = end.how == HowEnded::Exit(0);
     let mut text = end.output.clone();
     let asks = text.lines().last().is_some_and(|last| last.trim_end().ends_with(['?', ':', ']', '>']));

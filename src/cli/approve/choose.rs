@@ -59,7 +59,7 @@ impl ChooseCommand {
 
 /// Whether the question has that choice. If not, no one needs to read it before the organism refuses the answer.
 fn fits_choice(place: &Place, id: PersonRequestId, choice: Option<&str>) -> Result<bool, CommandExit> {
-    let looking = Looking::anywhere(place)?;
+    let looking = Looking::open_anywhere(place)?;
     let waiting = looking.requests()?;
     let found = waiting.into_iter().find(|one| one.id == id);
     Ok(found.is_some_and(|one| match (&one.about, choice) {

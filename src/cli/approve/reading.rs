@@ -6,7 +6,7 @@
 use std::io::{IsTerminal as _, stdin};
 
 use super::super::exit::CommandExit;
-use super::super::forms::tool_words;
+use super::super::forms::describe_tool;
 use super::super::looking::Looking;
 use super::super::place::Place;
 use super::super::screen::Screen;
@@ -22,7 +22,7 @@ const UNSEEN: usize = 40;
 const DIGITS: usize = 12;
 
 /// A hash that no payload has: an empty text is not a payload. Nothing bound to it is ever approved.
-pub(super) fn no_hash() -> Digest {
+pub(super) fn build_no_hash() -> Digest {
     Digest::hash_bytes(b"")
 }
 
@@ -33,7 +33,7 @@ pub(super) fn read_payloads(
     kind: RequestKind,
     ids: &[PersonRequestId],
 ) -> Result<(Vec<(PersonRequestId, Digest)>, CommandExit), CommandExit> {
-    let looking = Looking::anywhere(place)?;
+    let looking = Looking::open_anywhere(place)?;
     let waiting = looking.requests()?;
     let screen = looking.screen;
     let (mut read, mut shown, mut exit) = (Vec::new(), Vec::new(), CommandExit::Done);
@@ -41,10 +41,10 @@ pub(super) fn read_payloads(
         // The organism reports why nothing of that kind waits under an id. If something does by then, no one has read
         // it.
         let Some(one) = waiting.iter().find(|one| one.id == *id && one.kind() == kind) else {
-            read.push((*id, no_hash()));
+            read.push((*id, build_no_hash()));
             continue;
         };
-        let tool = tool_words(&*looking.view, one);
+        let tool = describe_tool(&*looking.view, one);
         let lines = one.lines(looking.now, tool.as_deref(), false);
         // A pipe gets long lines unbroken: they count as many lines as they fill on a screen.
         let filled = lines.iter().map(|line| width(line).div_ceil(COLUMNS).max(1)).sum();
@@ -55,8 +55,8 @@ pub(super) fn read_payloads(
         shown.extend(lines);
         read.push((*id, one.hash));
     }
-    let is_read = match has_reader(screen) && screen.pages(&shown) > 1 {
-        true => by_pages(screen, kind, &shown),
+    let is_read = match has_reader(screen) && screen.count_pages(&shown) > 1 {
+        true => show_by_pages(screen, kind, &shown),
         false => {
             shown.iter().for_each(|line| show_line(screen, line));
             true
@@ -80,7 +80,7 @@ fn has_reader(screen: Screen) -> bool {
 fn show_line(screen: Screen, line: &str) {
     match screen.json {
         true => screen.say_drawn(line),
-        false => screen.drawn(line),
+        false => screen.show_drawn(line),
     }
 }
 
@@ -100,10 +100,10 @@ fn report_unread(screen: Screen, one: &WaitingRequest, lines: usize) -> CommandE
 }
 
 /// Shows the lines page by page, and asks at the end.
-fn by_pages(screen: Screen, kind: RequestKind, lines: &[String]) -> bool {
+fn show_by_pages(screen: Screen, kind: RequestKind, lines: &[String]) -> bool {
     let mut left = lines;
     while !left.is_empty() {
-        let (page, more) = left.split_at(screen.first_page(left));
+        let (page, more) = left.split_at(screen.count_first_page(left));
         page.iter().for_each(|line| show_line(screen, line));
         left = more;
         if left.is_empty() {

@@ -27,10 +27,10 @@ pub(in crate::cli) fn rule_all(place: &Place, orders: Vec<PersonOrder>) -> Resul
             let answered = elsewhere.client.rule_request(&order.request.to_string(), &write_ruling(order));
             exits.push(match elsewhere.check_decision(answered)? {
                 Ok(ruled) => report_ruling(screen, &ruled, true),
-                Err(refusal) => not_done(screen, several.then_some(order.request), &refusal),
+                Err(refusal) => report_not_done(screen, several.then_some(order.request), &refusal),
             });
         }
-        return Ok(first_other(exits));
+        return Ok(find_first_other(exits));
     }
     let log = place.log(screen)?;
     let (mut exits, mut left) = (Vec::new(), orders.into_iter().peekable());
@@ -40,7 +40,9 @@ pub(in crate::cli) fn rule_all(place: &Place, orders: Vec<PersonOrder>) -> Resul
         while let Some(order) = left.peek() {
             match client.rule_request(&order.request.to_string(), &write_ruling(order)) {
                 Ok(Ok(ruled)) => exits.push(report_ruling(screen, &ruled, true)),
-                Ok(Err(refusal)) => exits.push(not_done(screen, several.then_some(order.request), &refusal)),
+                Ok(Err(refusal)) => {
+                    exits.push(report_not_done(screen, several.then_some(order.request), &refusal))
+                }
                 // The organism in the run file is stopping or gone. If it still has the log, starting reports that.
                 Err(DoorClientFault::Unreachable { .. }) => break,
                 Err(fault) => return Err(report_silence(screen, &fault)),
@@ -50,15 +52,16 @@ pub(in crate::cli) fn rule_all(place: &Place, orders: Vec<PersonOrder>) -> Resul
     }
     let left: Vec<PersonOrder> = left.collect();
     if !left.is_empty() {
-        let work =
-            async { Box::pin(in_process(screen, place, left, several)).await.unwrap_or_else(|exit| exit) };
+        let work = async {
+            Box::pin(rule_in_process(screen, place, left, several)).await.unwrap_or_else(|exit| exit)
+        };
         exits.push(here::with_runtime(screen, work));
     }
-    Ok(first_other(exits))
+    Ok(find_first_other(exits))
 }
 
 /// The first exit that is not `Done`.
-fn first_other(exits: Vec<CommandExit>) -> CommandExit {
+fn find_first_other(exits: Vec<CommandExit>) -> CommandExit {
     exits.into_iter().find(|exit| *exit != CommandExit::Done).unwrap_or(CommandExit::Done)
 }
 
@@ -80,7 +83,7 @@ fn write_ruling(order: &PersonOrder) -> ApiRuling {
     }
 }
 
-async fn in_process(
+async fn rule_in_process(
     screen: Screen,
     place: &Place,
     orders: Vec<PersonOrder>,
@@ -93,7 +96,7 @@ async fn in_process(
         let (id, ruled) = (order.request, DecisionAccepted::from_decision(order.request, &order.says));
         let ended = match organism.handle().rule_request(order).await {
             Some(SenderReply::Refused(refusal)) => {
-                not_done(screen, several.then_some(id), &ApiRefusal::from(&*refusal))
+                report_not_done(screen, several.then_some(id), &ApiRefusal::from(&*refusal))
             }
             Some(SenderReply::Done | SenderReply::Receipt(..)) => report_ruling(screen, &ruled, false),
             None => screen.fail(CommandExit::Unavailable, "the organism ended before it answered"),
@@ -106,7 +109,7 @@ async fn in_process(
 
 fn report_ruling(screen: Screen, ruled: &DecisionAccepted, runs: bool) -> CommandExit {
     if screen.json {
-        screen.value(ruled);
+        screen.show_value(ruled);
     } else {
         let waits = if runs { "" } else { "; its thread goes on when the organism runs" };
         let id = &ruled.approval;
@@ -123,9 +126,9 @@ fn report_ruling(screen: Screen, ruled: &DecisionAccepted, runs: bool) -> Comman
 }
 
 /// Among several orders, names the request for which nothing was done.
-fn not_done(screen: Screen, id: Option<PersonRequestId>, refusal: &ApiRefusal) -> CommandExit {
+fn report_not_done(screen: Screen, id: Option<PersonRequestId>, refusal: &ApiRefusal) -> CommandExit {
     if screen.json {
-        screen.value(refusal);
+        screen.show_value(refusal);
     } else {
         if let Some(id) = id {
             screen.say(format!("approval {id} is not decided:"));

@@ -52,7 +52,7 @@ impl DemoPage {
 
     fn print_styled(&self, style: LineStyle, line: &str) {
         if self.screen.colour && style != LineStyle::Plain {
-            self.screen.drawn(&format!("{}{}{END}", style.code(), make_visible(line)));
+            self.screen.show_drawn(&format!("{}{}{END}", style.code(), make_visible(line)));
         } else {
             self.screen.show(line);
         }

@@ -44,7 +44,7 @@ pub(super) fn ask_person(page: &DemoPage, within: Duration) -> PersonAnswer {
     let millis = u64::try_from(within.as_millis()).unwrap_or(u64::MAX);
     let deadline = WallClock.ticks().0.saturating_add(millis);
     loop {
-        page.screen.prompt();
+        page.screen.show_prompt();
         match read_line(deadline.saturating_sub(WallClock.ticks().0)) {
             WaitedLine::Line(typed) => match typed.trim().to_lowercase().as_str() {
                 "y" | "yes" => return PersonAnswer::Yes,

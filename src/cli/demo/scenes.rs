@@ -27,7 +27,7 @@ pub(super) struct HalfSaid {
 }
 
 /// Until a model in a child thread has sent some words of its answer.
-pub(super) fn until_a_model_speaks(
+pub(super) fn wait_until_a_model_speaks(
     page: &DemoPage,
     client: &DoorClient,
     log: &Path,
@@ -41,7 +41,7 @@ pub(super) fn until_a_model_speaks(
             FollowerEvent::Record(record) => {
                 said.position = said.position.max(record.position);
                 waits |= record.code.as_deref() == Some("await");
-                before_the_kill(page, log, root, &record)?;
+                show_before_the_kill(page, log, root, &record)?;
             }
             FollowerEvent::Spoken(ProgressReport { listener, thread, words, .. }) if thread != root => {
                 said.agent = listener;
@@ -57,7 +57,12 @@ pub(super) fn until_a_model_speaks(
     Err(DemoFault::Silent("a model spoke in a child thread"))
 }
 
-fn before_the_kill(page: &DemoPage, log: &Path, root: &str, record: &ApiRecord) -> Result<(), DemoFault> {
+fn show_before_the_kill(
+    page: &DemoPage,
+    log: &Path,
+    root: &str,
+    record: &ApiRecord,
+) -> Result<(), DemoFault> {
     match (record.kind.as_str(), record.code.as_deref()) {
         ("refusal", Some("payload.invalid")) => show_refused(page, log, record),
         ("message", Some("call")) if record.thread == root => {
@@ -96,7 +101,7 @@ fn show_refused(page: &DemoPage, log: &Path, record: &ApiRecord) -> Result<(), D
 }
 
 /// From the restart to the request for approval.
-pub(super) fn until_a_person_is_asked(
+pub(super) fn wait_until_a_person_is_asked(
     page: &DemoPage,
     client: &DoorClient,
     root: &str,
@@ -168,7 +173,7 @@ pub(super) fn decide_request(
 }
 
 /// From the decision to the answer.
-pub(super) fn until_it_is_answered(
+pub(super) fn wait_until_it_is_answered(
     page: &DemoPage,
     client: &DoorClient,
     root: &str,

@@ -9,7 +9,7 @@ use std::process::{Child, ChildStderr, Command, Stdio};
 use std::time::Duration;
 
 use crate::cli::examples::TEAM;
-use crate::cli::place::quoted;
+use crate::cli::place::quote_path;
 use systole_organism::runfile::RunFile;
 use systole_system::system;
 
@@ -90,7 +90,7 @@ impl DemoFolder {
             Ok(relative) => Path::new(".").join(relative),
             Err(_) => self.program.clone(),
         };
-        quoted(&program)
+        quote_path(&program)
     }
 }
 
@@ -128,7 +128,7 @@ impl DemoOrganism {
             .spawn()
             .map_err(|e| format!("{}: {e}", stage.program.display()))?;
         let words = child.stderr.take().map(BufReader::new);
-        let heard = words.ok_or_else(String::new).and_then(until_it_listens);
+        let heard = words.ok_or_else(String::new).and_then(wait_until_it_listens);
         match (heard, RunFile::find_running(&stage.log_path())) {
             (Ok(words), Some(reached)) => {
                 drain_output(words);
@@ -170,7 +170,7 @@ impl DemoOrganism {
 }
 
 /// Reads until the organism reports its address; returns all its output if it ends before that.
-fn until_it_listens(mut words: BufReader<ChildStderr>) -> Result<BufReader<ChildStderr>, String> {
+fn wait_until_it_listens(mut words: BufReader<ChildStderr>) -> Result<BufReader<ChildStderr>, String> {
     let mut all = String::new();
     loop {
         let mut line = String::new();

@@ -40,7 +40,7 @@ fn check_programs(file: &OrganismFile) -> Vec<Finding> {
     }
     if let Ok(Some(pid)) = sqlite::find_holder(&file.log) {
         let words = format!("not started here: process {pid} runs them");
-        return vec![Finding::fine("listeners", words)];
+        return vec![Finding::new_good("listeners", words)];
     }
     let around: InheritedVariables =
         std::env::vars_os().filter(|(name, _)| name != failpoint::VARIABLE).collect();
@@ -63,16 +63,18 @@ fn check_programs(file: &OrganismFile) -> Vec<Finding> {
 
 fn judge_start(name: &Name, program: &ListenerProgram, tried: Result<StartCheck, String>) -> Finding {
     match tried {
-        Ok(StartCheck::Found) => Finding::fine("listener", format!("{name}: its program is there")),
-        Ok(StartCheck::Stayed) => Finding::fine("listener", format!("{name}: its program starts and stops")),
+        Ok(StartCheck::Found) => Finding::new_good("listener", format!("{name}: its program is there")),
+        Ok(StartCheck::Stayed) => {
+            Finding::new_good("listener", format!("{name}: its program starts and stops"))
+        }
         Ok(StartCheck::Killed) => {
             let words = format!("{name}: its program did not end when its stdin was closed, and was killed");
-            Finding::note("listener", words, "end the program when it reads the end of stdin")
+            Finding::new_note("listener", words, "end the program when it reads the end of stdin")
         }
         Err(words) => {
             let command = program.command();
             let fix = format!("make `{command}` run in {}", program.directory.display());
-            Finding::problem("listener", format!("{name}: {words}"), fix, CommandExit::Failed)
+            Finding::new_problem("listener", format!("{name}: {words}"), fix, CommandExit::Failed)
         }
     }
 }
@@ -81,10 +83,11 @@ fn judge_start(name: &Name, program: &ListenerProgram, tried: Result<StartCheck,
 fn check_variables(file: &OrganismFile, read: impl Fn(&str) -> Option<String>) -> Vec<Finding> {
     let mut found = Vec::new();
     let mut set = 0_usize;
-    let problem =
-        |words: String, fix: &str| Finding::problem("environment", words, fix, CommandExit::Configuration);
+    let problem = |words: String, fix: &str| {
+        Finding::new_problem("environment", words, fix, CommandExit::Configuration)
+    };
     let keyring =
-        Keyring::of_operator(Credential::from_token(String::new())).with_clients(&file.tokens, &read);
+        Keyring::from_operator(Credential::from_token(String::new())).with_clients(&file.tokens, &read);
     let refused = keyring.err().map(|refused| refused.0).unwrap_or_default();
     set += file.tokens.len().saturating_sub(refused.len());
     found.extend(refused.into_iter().map(|one| problem(one.message, one.fix.as_deref().unwrap_or_default())));
@@ -103,7 +106,7 @@ fn check_variables(file: &OrganismFile, read: impl Fn(&str) -> Option<String>) -
                 found.push(problem(fault.to_string(), &rehearse));
             }
             (Err(fault), false) => {
-                found.push(Finding::note(
+                found.push(Finding::new_note(
                     "environment",
                     fault.to_string(),
                     "only needed if an agent asks it",
@@ -119,14 +122,14 @@ fn check_variables(file: &OrganismFile, read: impl Fn(&str) -> Option<String>) -
                 None => {
                     let words = format!("{variable} is not set, and {} has it under `pass`", listener.name);
                     let fix = "set it where `systole run` is started, or leave it out of `pass`";
-                    found.push(Finding::note("environment", words, fix));
+                    found.push(Finding::new_note("environment", words, fix));
                 }
             }
         }
     }
     if set > 0 {
         let noun = if set == 1 { "variable is" } else { "variables are" };
-        found.insert(0, Finding::fine("environment", format!("{set} {noun} set that the file names")));
+        found.insert(0, Finding::new_good("environment", format!("{set} {noun} set that the file names")));
     }
     found
 }
@@ -146,29 +149,30 @@ fn list_models(file: &OrganismFile) -> BTreeSet<&str> {
 fn check_port(file: &OrganismFile) -> Finding {
     let listen = file.listen.unwrap_or(DEFAULT_LISTEN);
     if listen.port() == 0 {
-        return Finding::fine("console", format!("{listen}: the system picks a free port at the start"));
+        return Finding::new_good("console", format!("{listen}: the system picks a free port at the start"));
     }
     match TcpListener::bind(listen) {
-        Ok(_freed) => Finding::fine("console", format!("{listen} is free")),
+        Ok(_freed) => Finding::new_good("console", format!("{listen} is free")),
         Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => match RunFile::find_running(&file.log)
         {
-            Some(run) if run.address == listen => {
-                Finding::fine("console", format!("{listen} is used by process {}, which runs it", run.pid))
-            }
+            Some(run) if run.address == listen => Finding::new_good(
+                "console",
+                format!("{listen} is used by process {}, which runs it", run.pid),
+            ),
             _ => {
                 let who = RunFile::find_at(listen)
                     .map_or_else(|| "another program".to_owned(), |run| run.describe());
                 let words = format!("{listen} is in use by {who}");
                 if file.listen.is_none() {
-                    return Finding::fine("console", format!("{words}; run takes a free port"));
+                    return Finding::new_good("console", format!("{words}; run takes a free port"));
                 }
                 let fix = "stop that program, or another port: --set console.listen=127.0.0.1:0";
-                Finding::problem("console", words, fix, CommandExit::Unavailable)
+                Finding::new_problem("console", words, fix, CommandExit::Unavailable)
             }
         },
         Err(error) => {
             let fix = "another address under `console.listen`";
-            Finding::problem("console", format!("{listen}: {error}"), fix, CommandExit::Unavailable)
+            Finding::new_problem("console", format!("{listen}: {error}"), fix, CommandExit::Unavailable)
         }
     }
 }

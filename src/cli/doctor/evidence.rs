@@ -11,7 +11,7 @@ use systole_core::types::ports::LogFault;
 use systole_export::kinship;
 use systole_log::sqlite;
 use systole_organism::prompt_view;
-use systole_organism::running::orphans_of;
+use systole_organism::running::list_orphans;
 
 /// Most misfits to name.
 const NAMED: usize = 10;
@@ -20,18 +20,18 @@ const NAMED: usize = 10;
 pub(super) fn check_structure(log: &Path) -> Vec<Finding> {
     let odd = match sqlite::list_oddities(log) {
         Ok(odd) => odd,
-        Err(fault) => return vec![log_finding(&fault)],
+        Err(fault) => return vec![describe_log_fault(&fault)],
     };
     if odd.is_empty() {
-        return vec![Finding::fine("structure", "tables, indexes and views are those of the format")];
+        return vec![Finding::new_good("structure", "tables, indexes and views are those of the format")];
     }
     let told = odd.iter().map(|oddity| {
         let words = format!("{} {}", oddity.what, oddity.why);
         match oddity.is_harmless {
-            true => Finding::note("structure", words, "remove it, unless you need it: Systole does not"),
+            true => Finding::new_note("structure", words, "remove it, unless you need it: Systole does not"),
             false => {
                 let fix = "copy the file first; then restore a backup from before the change";
-                Finding::problem("structure", words, fix, CommandExit::Log)
+                Finding::new_problem("structure", words, fix, CommandExit::Log)
             }
         }
     });
@@ -44,13 +44,13 @@ pub(super) fn check_kinship(log: &Path) -> Vec<Finding> {
         sqlite::open_reading(log).and_then(|reader| kinship::check_kinship(&reader, prompt_view::READING));
     let looked = match looked {
         Ok(looked) => looked,
-        Err(fault) => return vec![log_finding(&fault)],
+        Err(fault) => return vec![describe_log_fault(&fault)],
     };
     let (children, documents) = (looked.children, looked.documents);
     if looked.misfits.is_empty() {
         let words =
             format!("child threads: {children}, named documents: {documents}; all match the other records");
-        return vec![Finding::fine("evidence", words)];
+        return vec![Finding::new_good("evidence", words)];
     }
     let mut found = Vec::new();
     for misfit in looked.misfits.iter().take(NAMED) {
@@ -62,23 +62,27 @@ pub(super) fn check_kinship(log: &Path) -> Vec<Finding> {
                 format!("systole log {thread} --from {seq}, and a backup from before the change"),
             ),
         };
-        found.push(Finding::problem("evidence", words, fix, CommandExit::Log));
+        found.push(Finding::new_problem("evidence", words, fix, CommandExit::Log));
     }
     if let Some(more) = looked.misfits.len().checked_sub(NAMED).filter(|more| *more > 0) {
         let words = format!("{more} more records do not fit");
-        found.push(Finding::problem("evidence", words, "the first ones, listed above", CommandExit::Log));
+        found.push(Finding::new_problem("evidence", words, "the first ones, listed above", CommandExit::Log));
     }
     found
 }
 
 /// Open calls that the organism file no longer serves. An unreadable log is reported elsewhere.
 pub(super) fn find_orphans(log: &Path, composition: &Composition) -> Vec<Finding> {
-    let found = sqlite::open_reading(log).ok().and_then(|reader| orphans_of(&reader, composition).ok());
-    found.iter().flatten().map(|orphan| Finding::note("open work", orphan.words(), orphan.fix())).collect()
+    let found = sqlite::open_reading(log).ok().and_then(|reader| list_orphans(&reader, composition).ok());
+    found
+        .iter()
+        .flatten()
+        .map(|orphan| Finding::new_note("open work", orphan.words(), orphan.fix()))
+        .collect()
 }
 
 /// What a person should know about a log that cannot be read as it should.
-pub(super) fn log_finding(fault: &LogFault) -> Finding {
+pub(super) fn describe_log_fault(fault: &LogFault) -> Finding {
     let fix = fix_of(fault).unwrap_or("what the message says".into());
     let fix = match fault {
         LogFault::Damaged { .. } => {
@@ -87,5 +91,5 @@ pub(super) fn log_finding(fault: &LogFault) -> Finding {
         _ => fix,
     };
     let exit = if fault.is_damage() { CommandExit::Log } else { CommandExit::Unavailable };
-    Finding::problem("log", fault.to_string(), fix, exit)
+    Finding::new_problem("log", fault.to_string(), fix, exit)
 }

@@ -18,7 +18,7 @@ const FIX: &str = "systole run: a start folds these threads again from their rec
 /// Compares every row. Only for a log whose records verify.
 pub(super) fn examine_folds(log: &Path) -> Vec<Finding> {
     compare_rows(log).unwrap_or_else(|fault| {
-        vec![Finding::problem("cache", fault.to_string(), "systole doctor again", CommandExit::Log)]
+        vec![Finding::new_problem("cache", fault.to_string(), "systole doctor again", CommandExit::Log)]
     })
 }
 
@@ -26,16 +26,21 @@ fn compare_rows(log: &Path) -> Result<Vec<Finding>, LogFault> {
     let FoldRowsFound { rows, wrong } = fold_rows::compare(&sqlite::open_reading(log)?)?;
     if wrong.is_empty() {
         let words = format!("{rows} rows, each matches its thread's records");
-        return Ok(vec![Finding::fine("cache", words)]);
+        return Ok(vec![Finding::new_good("cache", words)]);
     }
     let more = wrong.len().saturating_sub(NAMED);
     let mut found: Vec<Finding> = wrong
         .into_iter()
         .take(NAMED)
-        .map(|words| Finding::problem("cache", words, FIX, CommandExit::Log))
+        .map(|words| Finding::new_problem("cache", words, FIX, CommandExit::Log))
         .collect();
     if more > 0 {
-        found.push(Finding::problem("cache", format!("{more} more rows are corrupt"), FIX, CommandExit::Log));
+        found.push(Finding::new_problem(
+            "cache",
+            format!("{more} more rows are corrupt"),
+            FIX,
+            CommandExit::Log,
+        ));
     }
     Ok(found)
 }

@@ -26,7 +26,7 @@ pub(super) fn examine_machine() -> Vec<Finding> {
 
 /// Judges a valid and an invalid payload: the version alone does not prove that it works.
 fn check_libxml() -> Finding {
-    let version = loaded_libxml().unwrap_or_else(|| "linked into this program".to_owned());
+    let version = find_libxml().unwrap_or_else(|| "linked into this program".to_owned());
     let works = || {
         let mut judge = LibxmlJudge::compile_sources(&[SchemaSource {
             name: "doctor.xsd".to_owned(),
@@ -42,16 +42,16 @@ fn check_libxml() -> Finding {
         }
     };
     match works() {
-        Ok(()) => Finding::fine("libxml2", format!("{version}, and it judges")),
+        Ok(()) => Finding::new_good("libxml2", format!("{version}, and it judges")),
         Err(why) => {
             let fix = "the package libxml2 of your system, 2.9 or newer";
-            Finding::problem("libxml2", format!("{version}: {why}"), fix, CommandExit::Failed)
+            Finding::new_problem("libxml2", format!("{version}: {why}"), fix, CommandExit::Failed)
         }
     }
 }
 
 /// The file of the library that this process has loaded: its last numbers are the version.
-fn loaded_libxml() -> Option<String> {
+fn find_libxml() -> Option<String> {
     let maps = std::fs::read_to_string("/proc/self/maps").ok()?;
     let path =
         maps.lines().find_map(|line| line.get(line.find('/')?..).filter(|p| p.contains("libxml2.so")))?;
@@ -65,12 +65,12 @@ fn check_program(name: &'static str, meaning: &'static str) -> Finding {
     match ran {
         Ok(output) if output.status.success() => {
             let text = String::from_utf8_lossy(&output.stdout);
-            Finding::fine(
+            Finding::new_good(
                 name,
                 text.lines().next().unwrap_or_default().chars().take(VERSION_BYTES).collect::<String>(),
             )
         }
-        Ok(output) => Finding::note(name, format!("it does not run: {}", output.status), meaning),
-        Err(error) => Finding::note(name, format!("not found: {error}"), meaning),
+        Ok(output) => Finding::new_note(name, format!("it does not run: {}", output.status), meaning),
+        Err(error) => Finding::new_note(name, format!("not found: {error}"), meaning),
     }
 }

@@ -14,7 +14,7 @@ const NO_NAMESPACES: &str = "allow user namespaces to this user, for level full;
 pub(super) fn examine_sandbox() -> Vec<Finding> {
     match system::find_own_program() {
         Some(helper) => judge_probe(&try_everything(&helper)),
-        None => vec![Finding::note("sandbox", "the program systole is not beside this one", WITHOUT)],
+        None => vec![Finding::new_note("sandbox", "the program systole is not beside this one", WITHOUT)],
     }
 }
 
@@ -23,19 +23,20 @@ fn judge_probe(probe: &SandboxProbe) -> Vec<Finding> {
     let landlock = landlock.unwrap_or_else(|| "no Landlock".to_owned());
     let full = match &probe.full {
         Some(Ok(tried)) => {
-            Finding::fine("sandbox", format!("level full, {landlock}: {}", describe_attempts(tried)))
+            Finding::new_good("sandbox", format!("level full, {landlock}: {}", describe_attempts(tried)))
         }
-        Some(Err(why)) => Finding::note("sandbox", format!("not level full: {why}"), NO_NAMESPACES),
+        Some(Err(why)) => Finding::new_note("sandbox", format!("not level full: {why}"), NO_NAMESPACES),
         None => return Vec::new(),
     };
     let second = match &probe.landlock {
-        Some(Ok(tried)) if probe.full.as_ref().is_some_and(Result::is_ok) => {
-            Finding::fine("sandbox", format!("level landlock, not needed here: {}", describe_attempts(tried)))
-        }
+        Some(Ok(tried)) if probe.full.as_ref().is_some_and(Result::is_ok) => Finding::new_good(
+            "sandbox",
+            format!("level landlock, not needed here: {}", describe_attempts(tried)),
+        ),
         Some(Ok(tried)) => {
-            Finding::fine("sandbox", format!("level landlock, {landlock}: {}", describe_attempts(tried)))
+            Finding::new_good("sandbox", format!("level landlock, {landlock}: {}", describe_attempts(tried)))
         }
-        Some(Err(why)) => Finding::note("sandbox", format!("not level landlock: {why}"), WITHOUT),
+        Some(Err(why)) => Finding::new_note("sandbox", format!("not level landlock: {why}"), WITHOUT),
         None => return vec![full],
     };
     vec![full, second]

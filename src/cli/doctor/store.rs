@@ -5,10 +5,10 @@
 
 use std::path::Path;
 
-use super::evidence::{self, log_finding};
+use super::evidence::{self, describe_log_fault};
 use super::{Finding, folds};
 use crate::cli::exit::CommandExit;
-use crate::cli::looking::{absent, alarms_of};
+use crate::cli::looking::{describe_absent, read_alarms};
 use systole_config::{FileMistakes, OrganismFile};
 use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::{Clock as _, LogFault, LogReader as _};
@@ -37,35 +37,35 @@ pub(super) fn check_organism(loaded: &Result<OrganismFile, FileMistakes>) -> Vec
             let fix = first.and_then(|mistake| mistake.fix.clone());
             let fix =
                 fix.unwrap_or_else(|| "systole check, which shows every mistake with its place".to_owned());
-            return vec![Finding::problem("organism", words, fix, CommandExit::Configuration)];
+            return vec![Finding::new_problem("organism", words, fix, CommandExit::Configuration)];
         }
     };
     let composition = &file.composition;
     let listeners = composition.listeners.len();
     let noun = if listeners == 1 { "listener" } else { "listeners" };
     let words = format!("{}, {listeners} {noun}", composition.organism);
-    vec![Finding::fine("organism", words)]
+    vec![Finding::new_good("organism", words)]
 }
 
 /// Checks the log: whether it is one, whether it is intact, which process has it.
 pub(super) fn check_log(log: &Path, start: &str) -> Vec<Finding> {
     if !log.exists() {
         if let Some(fault) = sqlite::lost_whole(log) {
-            return vec![log_finding(&fault)];
+            return vec![describe_log_fault(&fault)];
         }
         let fix = format!("{start}, which makes it");
-        return vec![Finding::note("log", absent(log), fix)];
+        return vec![Finding::new_note("log", describe_absent(log), fix)];
     }
     let format = match sqlite::read_format(log) {
         Ok(format) => format,
-        Err(fault) => return vec![log_finding(&fault)],
+        Err(fault) => return vec![describe_log_fault(&fault)],
     };
     let mut found = Vec::new();
     match sqlite::verify_all(log) {
         Ok(summary) => {
             let bytes = measure_log(log);
             let each = bytes.checked_div(summary.records).unwrap_or(0);
-            found.push(Finding::fine(
+            found.push(Finding::new_good(
                 "log",
                 format!(
                     "{}, format {format}: {} records in {} threads verify, {} documents; {} in all, {each} bytes a record",
@@ -80,9 +80,9 @@ pub(super) fn check_log(log: &Path, start: &str) -> Vec<Finding> {
             found.extend(evidence::check_kinship(log));
         }
         Err(fault) => {
-            found.push(log_finding(&fault));
+            found.push(describe_log_fault(&fault));
             if matches!(fault, LogFault::Damaged { .. }) {
-                found.extend(broken_chains(log));
+                found.extend(find_broken_chains(log));
             }
         }
     }
@@ -99,7 +99,9 @@ pub(super) fn check_log(log: &Path, start: &str) -> Vec<Finding> {
 fn find_outages(log: &Path) -> Vec<Finding> {
     let read = sqlite::open_reading(log).and_then(|reader| outages::lines(&reader, WallClock.now()));
     let lines = read.unwrap_or_default().into_iter();
-    lines.map(|line| Finding::note("waits", line, "systole why THREAD, which says what ends it")).collect()
+    lines
+        .map(|line| Finding::new_note("waits", line, "systole why THREAD, which says what ends it"))
+        .collect()
 }
 
 /// How the log was left: whether its end is present, and whether it was closed.
@@ -109,13 +111,12 @@ fn check_end(log: &Path) -> Vec<Finding> {
         // This error was already reported when the log was verified.
         Err(_) => return Vec::new(),
     };
-    let lost = condition.lost.iter().map(log_finding);
-    let tip = condition
-        .tip
-        .into_iter()
-        .map(|words| Finding::note("tip", words, "nothing, if you know why: the next start makes a new one"));
+    let lost = condition.lost.iter().map(describe_log_fault);
+    let tip = condition.tip.into_iter().map(|words| {
+        Finding::new_note("tip", words, "nothing, if you know why: the next start makes a new one")
+    });
     let unclosed = condition.unclosed.into_iter().map(|words| {
-        Finding::note("closing", words, "the next start; of a copy, the file -wal beside the original")
+        Finding::new_note("closing", words, "the next start; of a copy, the file -wal beside the original")
     });
     lost.chain(tip).chain(unclosed).collect()
 }
@@ -136,13 +137,13 @@ fn format_kilobytes(bytes: u64) -> String {
 }
 
 /// How far the damage goes: each thread's chain by itself.
-fn broken_chains(log: &Path) -> Vec<Finding> {
+fn find_broken_chains(log: &Path) -> Vec<Finding> {
     let listed = sqlite::open_reading(log).and_then(|reader| Ok((reader.list_threads(usize::MAX)?, reader)));
     let (threads, reader) = match listed {
         Ok((threads, reader)) => (threads, reader.as_claimed()),
         Err(fault) => {
             let fix = "a backup: the list of threads itself cannot be read";
-            return vec![Finding::problem("chains", fault.to_string(), fix, CommandExit::Log)];
+            return vec![Finding::new_problem("chains", fault.to_string(), fix, CommandExit::Log)];
         }
     };
     let all = std::iter::once(ThreadId::new_sys()).chain(threads);
@@ -154,23 +155,26 @@ fn broken_chains(log: &Path) -> Vec<Finding> {
         }
     }
     let words = format!("{whole} threads verify by themselves, {} do not", broken.len());
-    let mut found = vec![Finding::fine("chains", words)];
+    let mut found = vec![Finding::new_good("chains", words)];
     for chain in broken.iter().take(NAMED) {
         let at = chain.position.map_or_else(String::new, |at| format!(" at position {}", at.0));
         let words = format!("{}: record {}{at}: {}", chain.thread, chain.sound + 1, chain.why);
         let fix = format!("trust its records up to number {} alone", chain.sound);
-        found.push(Finding::problem("chain", words, fix, CommandExit::Log));
+        found.push(Finding::new_problem("chain", words, fix, CommandExit::Log));
     }
     found
 }
 
 fn check_holder(log: &Path, start: &str) -> Finding {
     match sqlite::find_holder(log) {
-        Ok(Some(pid)) => Finding::fine("lock", format!("process {pid} runs an organism on it")),
-        Ok(None) => Finding::fine("lock", format!("free: no organism runs on it; start it with {start}")),
-        Err(fault) => {
-            Finding::problem("lock", fault.to_string(), "the rights of that file", CommandExit::Unavailable)
-        }
+        Ok(Some(pid)) => Finding::new_good("lock", format!("process {pid} runs an organism on it")),
+        Ok(None) => Finding::new_good("lock", format!("free: no organism runs on it; start it with {start}")),
+        Err(fault) => Finding::new_problem(
+            "lock",
+            fault.to_string(),
+            "the rights of that file",
+            CommandExit::Unavailable,
+        ),
     }
 }
 
@@ -180,15 +184,15 @@ fn list_alarms(log: &Path) -> Vec<Finding> {
     let finding = |alarm: ApiAlarm| {
         let words = alarm.sentence(now);
         match alarm.lasts() {
-            true => Finding::problem("writing", words, alarm.fix, CommandExit::Unavailable),
-            false => Finding::note("writing", words, format!("if it comes back: {}", alarm.fix)),
+            true => Finding::new_problem("writing", words, alarm.fix, CommandExit::Unavailable),
+            false => Finding::new_note("writing", words, format!("if it comes back: {}", alarm.fix)),
         }
     };
-    match alarms_of(log) {
+    match read_alarms(log) {
         Ok(alarms) => alarms.into_iter().map(finding).collect(),
         Err(silent) => {
             let (words, fix) = (silent.to_string(), silent.fix().to_owned());
-            vec![Finding::problem("answers", words, fix, CommandExit::Unavailable)]
+            vec![Finding::new_problem("answers", words, fix, CommandExit::Unavailable)]
         }
     }
 }
@@ -198,14 +202,14 @@ fn run_file(log: &Path) -> Option<Finding> {
     if !path.exists() {
         return None;
     }
-    Some(match RunFile::of_holder(log) {
+    Some(match RunFile::find_holder(log) {
         Some(run) if run.drain_ms.is_some() => {
-            Finding::fine("run file", format!("process {} stops, and waits for what is out", run.pid))
+            Finding::new_good("run file", format!("process {} stops, and waits for what is out", run.pid))
         }
-        Some(run) => Finding::fine("run file", format!("process {} listens on {}", run.pid, run.address)),
+        Some(run) => Finding::new_good("run file", format!("process {} listens on {}", run.pid, run.address)),
         None => {
             let words = format!("{}: it is stale, its process is gone", path.display());
-            Finding::note("run file", words, "nothing: it is ignored, and the next start replaces it")
+            Finding::new_note("run file", words, "nothing: it is ignored, and the next start replaces it")
         }
     })
 }

@@ -25,7 +25,7 @@ pub(super) fn list_hosted() -> Vec<String> {
 }
 
 /// The variables that may hold a provider's key. The first is the usual one.
-fn key_variables(provider: Provider) -> &'static [&'static str] {
+fn list_key_variables(provider: Provider) -> &'static [&'static str] {
     provider.row().map(|row| row.key_variables).unwrap_or_default()
 }
 
@@ -49,7 +49,7 @@ pub(in crate::cli) fn choose_model(
     is_set: impl Fn(&str) -> bool,
     local: impl FnOnce() -> Option<LocalOllama>,
 ) -> ModelChoice {
-    let key_of = |provider: Provider| key_variables(provider).iter().copied().find(|name| is_set(name));
+    let key_of = |provider: Provider| list_key_variables(provider).iter().copied().find(|name| is_set(name));
     let mut found = rank_providers();
     found.retain(|one| key_of(*one).is_some());
     let hosted = wanted.or(found.first().copied());
@@ -60,7 +60,7 @@ pub(in crate::cli) fn choose_model(
     let model =
         local.as_ref().and_then(|local| local.choose_model(usual)).unwrap_or_else(|| usual.to_owned());
     found.retain(|one| *one != provider);
-    let variable = key_variables(provider).first().copied();
+    let variable = list_key_variables(provider).first().copied();
     let key = key_of(provider).map(|name| (name, true)).or(variable.map(|name| (name, false)));
     let others = if wanted.is_none() { found } else { Vec::new() };
     ModelChoice { provider, model, key, local, others }
@@ -74,13 +74,13 @@ impl ModelChoice {
 
     /// The model as written in the organism file.
     pub(in crate::cli) fn in_file(&self) -> String {
-        let (name, model) = (self.provider.word(), in_yaml(&self.model));
+        let (name, model) = (self.provider.word(), write_yaml(&self.model));
         let url = self.local.as_ref().and_then(|local| local.url.as_ref());
         match (self.provider, self.key) {
             (Provider::Script, _) => format!("{{provider: {name}, file: replies.yaml}}"),
             (_, Some((key, _))) => format!("{{provider: {name}, model: {model}, key_env: {key}}}"),
             (_, None) => {
-                let url = url.map(|url| format!(", url: {}", in_yaml(url))).unwrap_or_default();
+                let url = url.map(|url| format!(", url: {}", write_yaml(url))).unwrap_or_default();
                 format!("{{provider: {name}, model: {model}{url}}}")
             }
         }
@@ -110,7 +110,8 @@ impl ModelChoice {
         let mut lines = vec![self.in_one_line()];
         if self.provider == Provider::Script {
             lines.push(format!("  for a model on this machine: {again} --provider ollama"));
-            let usual = rank_providers().into_iter().filter_map(|one| key_variables(one).first().copied());
+            let usual =
+                rank_providers().into_iter().filter_map(|one| list_key_variables(one).first().copied());
             if let Some((last, others)) = usual.collect::<Vec<_>>().split_last() {
                 lines.push(format!("  for a hosted model: set {} or {last} first", others.join(", ")));
             }
@@ -130,7 +131,7 @@ impl ModelChoice {
 }
 
 /// A text as a value in braces: with quotes unless it is a plain word.
-fn in_yaml(text: &str) -> String {
+fn write_yaml(text: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-._/".contains(c);
     let is_word = text.starts_with(|c: char| c.is_ascii_alphabetic()) && text.contains(['-', '.']);
     if is_word && text.chars().all(is_plain) { text.to_owned() } else { json!(text).to_string() }

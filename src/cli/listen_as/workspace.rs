@@ -10,7 +10,7 @@ use systole_kit::pipe::DeliveryLine;
 use systole_kit::reply::ReplyContent;
 use systole_workspace::{CommandOrder, CommandStart, PreparedCommand, Workspace, WorkspaceSpec};
 
-use super::{RuleWords, report_fault, several_at_once};
+use super::{RuleWords, report_fault, serve_several};
 use systole_carriers::{COMMANDS_WORD, CommandSandbox};
 
 /// Starts the commands of a workspace.
@@ -46,7 +46,7 @@ pub(super) fn run_workspace([root, name, state, time_ms]: [&str; 4], rest: &[&st
     match opened {
         Ok(workspace) => {
             let workspace = Arc::new(workspace);
-            several_at_once(move |asked, line| answer_delivery(workspace.clone(), asked, line))
+            serve_several(move |asked, line| answer_delivery(workspace.clone(), asked, line))
         }
         Err(words) => report_fault(&format!("workspace.unusable: {words}")),
     }

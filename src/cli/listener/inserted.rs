@@ -22,7 +22,7 @@ pub(in crate::cli) fn insert_below(text: &str, key: &str, lines: &[String]) -> O
             if is_key(bare, key) {
                 found = Some(start);
                 end = Some(at);
-                if !opens_block(bare, key) {
+                if !is_block_start(bare, key) {
                     return None;
                 }
             }
@@ -47,7 +47,7 @@ pub(in crate::cli) fn insert_below(text: &str, key: &str, lines: &[String]) -> O
     let (at, head) = match (found, end) {
         (Some(_), Some(end)) => (end, String::new()),
         // After the bracket that ends the whole file there is no room for a key.
-        _ if !stands_in_lines(text) => return None,
+        _ if !is_in_lines(text) => return None,
         _ => (text.len(), format!("{key}:{line_end}")),
     };
     let (before, after) = text.split_at_checked(at)?;
@@ -66,7 +66,7 @@ pub(in crate::cli) fn replace_file(path: &Path, text: &str) -> std::io::Result<(
 }
 
 /// Whether the keys of the file are in separate lines, at the left edge.
-fn stands_in_lines(text: &str) -> bool {
+fn is_in_lines(text: &str) -> bool {
     let mut content =
         text.lines().filter(|line| !line.trim().is_empty() && !line.trim_start().starts_with('#'));
     content
@@ -83,7 +83,7 @@ fn is_key(line: &str, key: &str) -> bool {
 }
 
 /// Whether only a comment follows the key, so that its entries are below it.
-fn opens_block(line: &str, key: &str) -> bool {
+fn is_block_start(line: &str, key: &str) -> bool {
     let rest = line.strip_prefix(key).and_then(|rest| rest.trim_start().strip_prefix(':'));
     rest.is_some_and(|rest| {
         rest.trim().is_empty() || rest.trim_start().starts_with('#') && rest.starts_with(' ')

@@ -149,7 +149,7 @@ impl NewCommand {
         let next = plan.next_commands();
         if screen.json {
             let written: Vec<PathBuf> = plan.files.iter().map(|f| folder.join(&f.path)).collect();
-            screen.value(&json!({"written": written, "added": added, "next": next}));
+            screen.show_value(&json!({"written": written, "added": added, "next": next}));
             return;
         }
         for fresh in &plan.files {

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use crate::cli::fresh::NewFile;
-use crate::cli::place::quoted;
+use crate::cli::place::quote_path;
 use systole_config::OrganismFile;
 use systole_core::types::ids::Name;
 
@@ -61,7 +61,7 @@ impl TemplateWords {
             let whole = std::path::absolute(folder.join("organism")).unwrap_or_default();
             let whole = whole.parent().unwrap_or(folder);
             let log = organism.log.strip_prefix(whole).unwrap_or(&organism.log);
-            let own = |file: &str| quoted(Path::new(&format!("{}.nats/{file}", log.display())));
+            let own = |file: &str| quote_path(Path::new(&format!("{}.nats/{file}", log.display())));
             (format!("\"$(cat {})\"", own("address")), Some(own("keys")))
         } else {
             let broker = organism.bus.as_deref().unwrap_or(BROKER).to_owned();

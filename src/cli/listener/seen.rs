@@ -126,7 +126,7 @@ fn write_wrapping(listener: &Listener, bare: &[u8]) -> [String; 2] {
 pub(super) fn show_trial(screen: Screen, tried: &TrialResult, ear: &OutputEar) -> CommandExit {
     let heard = ear.finish();
     if screen.json {
-        screen.value(&as_json(tried, &heard, &ear.listener));
+        screen.show_value(&as_json(tried, &heard, &ear.listener));
     } else {
         tried.before.iter().for_each(|remark| say_remark(screen, remark));
         say_end(screen, tried);

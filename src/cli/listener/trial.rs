@@ -227,7 +227,7 @@ fn report_fault(screen: Screen, untried: &TrialFault) -> CommandExit {
         TrialFault::Refused(refusal) => {
             let refusal = ApiRefusal::from(&**refusal);
             if screen.json {
-                screen.value(&json!({"refusal": refusal}));
+                screen.show_value(&json!({"refusal": refusal}));
             } else {
                 refused::say(screen, &refusal);
             }

@@ -106,7 +106,7 @@ impl AddCommand {
         let hosts = value.get("mcpServers").or_else(|| value.get("servers")).and_then(Value::as_object);
         let Some(servers) = hosts else {
             // The registry's own answers have the description under `server`.
-            return AddedServer::of_registry(value.get("server").unwrap_or(&value), &self.name);
+            return AddedServer::from_registry(value.get("server").unwrap_or(&value), &self.name);
         };
         let name = self.name.as_str();
         let Some(entry) = servers.get(name) else {
@@ -117,6 +117,6 @@ impl AddCommand {
             );
             return Err(format!("it has no server {name}{hint}").into());
         };
-        AddedServer::of_host(entry, &self.name)
+        AddedServer::from_host(entry, &self.name)
     }
 }

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use super::install::net_address;
+use super::install::read_net_address;
 use systole_config::McpServer;
 use systole_core::types::composition::ProgramSandbox;
 
@@ -14,7 +14,7 @@ const BEFORE_HOST: [&str; 5] = ["ENOTFOUND ", "EAI_AGAIN ", "host='", "resolve '
 
 /// The sandbox that a server needs: `sandbox: {read: [work]}`. `None` if it has no sandbox, or all that it names.
 /// `words` are its last words, if it did not start.
-pub(super) fn sandbox_line(server: &McpServer, directory: &Path, words: &str) -> Option<String> {
+pub(super) fn write_sandbox_line(server: &McpServer, directory: &Path, words: &str) -> Option<String> {
     let sandbox = server.program.sandbox.as_ref()?;
     let given = |paths: &[PathBuf]| -> Vec<PathBuf> {
         paths.iter().filter(|path| !is_installed(path, directory)).cloned().collect()
@@ -33,7 +33,7 @@ pub(super) fn sandbox_line(server: &McpServer, directory: &Path, words: &str) ->
         let is_meant =
             path.is_dir() || (path.is_file() && value.len() < word.len() + usize::from(is_variable));
         let has = |folder: &PathBuf| covers_path(folder, &path);
-        if let Some(address) = net_address(value) {
+        if let Some(address) = read_net_address(value) {
             net.insert(address);
         } else if is_meant && !covers_path(&path, directory) && !read.iter().chain(&write).any(has) {
             read.push(path);
@@ -43,7 +43,7 @@ pub(super) fn sandbox_line(server: &McpServer, directory: &Path, words: &str) ->
     if before == (read.len(), net.len()) {
         return None;
     }
-    let shown = |paths: &[PathBuf]| paths.iter().map(|path| in_yaml(path, directory)).collect::<Vec<_>>();
+    let shown = |paths: &[PathBuf]| paths.iter().map(|path| write_yaml(path, directory)).collect::<Vec<_>>();
     let net = net.into_iter().map(|address| format!("\"{address}\"")).collect();
     let lists = [("read", shown(&read)), ("write", shown(&write)), ("net", net)];
     let lists = lists.iter().filter(|(_, values)| !values.is_empty());
@@ -55,7 +55,7 @@ pub(super) fn sandbox_line(server: &McpServer, directory: &Path, words: &str) ->
 /// The limits of a sandbox that are not the defaults: the line replaces the one in the file, which may set them.
 fn list_limits(sandbox: &ProgramSandbox) -> impl Iterator<Item = String> {
     let usual = ProgramSandbox::default();
-    let size = |bytes: u64, usual: u64| (bytes != usual).then(|| in_units(bytes));
+    let size = |bytes: u64, usual: u64| (bytes != usual).then(|| write_in_units(bytes));
     let processes = (sandbox.processes != usual.processes).then(|| sandbox.processes.to_string());
     let limits = [
         ("processes", processes),
@@ -66,7 +66,7 @@ fn list_limits(sandbox: &ProgramSandbox) -> impl Iterator<Item = String> {
 }
 
 /// A size in the largest unit of the organism's file that says it exactly.
-fn in_units(bytes: u64) -> String {
+fn write_in_units(bytes: u64) -> String {
     let units = [("GiB", 1_u64 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
     let exact = units.into_iter().find(|(_, unit)| bytes.is_multiple_of(*unit));
     exact.map_or_else(|| format!("{bytes}B"), |(name, unit)| format!("{}{name}", bytes / unit))
@@ -95,7 +95,7 @@ fn find_hosts(words: &str) -> impl Iterator<Item = &str> {
 }
 
 /// A path from the organism's folder, as YAML in brackets has it.
-fn in_yaml(path: &Path, directory: &Path) -> String {
+fn write_yaml(path: &Path, directory: &Path) -> String {
     let path: PathBuf = path.strip_prefix(directory).unwrap_or(path).components().collect();
     let text = path.display().to_string();
     let is_plain = text.chars().all(|sign| sign.is_ascii_alphanumeric() || "._-/".contains(sign));
@@ -133,7 +133,7 @@ mod tests {
         }
         std::fs::write(place.path().join("x.json"), "").unwrap();
         let line = |command: &[&str], sandbox, words: &str| {
-            sandbox_line(&server(place.path(), command, sandbox), place.path(), words)
+            write_sandbox_line(&server(place.path(), command, sandbox), place.path(), words)
         };
         let strict = ProgramSandbox::default;
         let net = "net: [\"api.example.com:443\"]";
@@ -173,12 +173,12 @@ mod tests {
         };
         let asking = server(place.path(), &["x", "./work"], limited);
         assert_eq!(
-            sandbox_line(&asking, place.path(), "").as_deref(),
+            write_sandbox_line(&asking, place.path(), "").as_deref(),
             Some(
                 "sandbox: {read: [work], net: [\"api.example.com:443\"], processes: 8, memory: 512MiB, output: 3GiB}"
             )
         );
-        assert_eq!(in_units(1536 << 10), "1536KiB");
-        assert_eq!(in_units(1000), "1000B");
+        assert_eq!(write_in_units(1536 << 10), "1536KiB");
+        assert_eq!(write_in_units(1000), "1000B");
     }
 }

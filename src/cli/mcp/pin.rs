@@ -14,7 +14,7 @@ use systole_mcp::pinned::build_vocabulary;
 use systole_mcp::schema::PinFile;
 
 use super::install::{InstalledServer, NotInstalled, PackageChoice, ServerToInstall};
-use super::needs::sandbox_line;
+use super::needs::write_sandbox_line;
 use super::shown::PinToShow;
 use super::staged::{StagedFiles, UnwrittenFile};
 use crate::cli::exit::CommandExit;
@@ -115,7 +115,7 @@ impl PinCommand {
         let program = installed.as_ref().map_or(&server.program, |installed| &installed.program);
         let pin = ask_for_tools(organism, server, program).map_err(|words| {
             let exit = screen.fail(CommandExit::Unavailable, format!("{name}: {words}"));
-            let needed = sandbox_line(server, &program.directory, &words);
+            let needed = write_sandbox_line(server, &program.directory, &words);
             screen.say(match (server.program.run.is_empty(), needed, &server.installs) {
                 (true, ..) => "  try: open the address in a browser or with curl, and look at key_env".to_owned(),
                 (false, Some(line), _) => format!(
@@ -145,7 +145,7 @@ impl PinCommand {
             installed: installed.as_ref(),
         };
         shown.show(screen);
-        if let Some(line) = sandbox_line(server, &program.directory, "") {
+        if let Some(line) = write_sandbox_line(server, &program.directory, "") {
             screen.say(format!("note: {name} names what its sandbox does not give it; {line} would"));
         }
         if self.check {

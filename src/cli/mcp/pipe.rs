@@ -91,14 +91,16 @@ fn pass_message(screen: Screen, door: &mut McpClient, find: &DoorFinder, line: &
     }
     match answered {
         Ok(DoorAnswer::Nothing) => {}
-        Ok(DoorAnswer::Whole(message)) => screen.document(format!("{}\n", message.trim_end()).as_bytes()),
+        Ok(DoorAnswer::Whole(message)) => {
+            screen.show_document(format!("{}\n", message.trim_end()).as_bytes())
+        }
         Ok(DoorAnswer::Refused(words)) => refuse_request(screen, line, REQUEST, &words),
         Ok(DoorAnswer::Stream(messages)) => {
             let (line, open) = (line.to_owned(), open.clone());
             std::thread::spawn(move || {
                 for message in messages {
                     match message {
-                        Ok(message) => screen.document(format!("{message}\n").as_bytes()),
+                        Ok(message) => screen.show_document(format!("{message}\n").as_bytes()),
                         Err(words) => refuse_request(screen, &line, INTERNAL, &describe_gone(&words)),
                     }
                 }
@@ -127,7 +129,7 @@ fn refuse_request(screen: Screen, line: &str, code: i64, words: &str) {
 
 fn write_fault(screen: Screen, id: &Value, code: i64, words: &str) {
     let error = json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": words}});
-    screen.document(format!("{error}\n").as_bytes());
+    screen.show_document(format!("{error}\n").as_bytes());
 }
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ use systole_doors::mcp_client::McpClient;
 use systole_log::sqlite;
 use systole_organism::keyring::Keyring;
 use systole_organism::pump_loop::StopWait;
-use systole_organism::runfile::{Credential, PostedRunFile, RunFile, random_hex};
+use systole_organism::runfile::{Credential, PostedRunFile, RunFile, draw_hex};
 use systole_organism::running::Organism;
 
 /// How often to look for a door, and the pause between looks.
@@ -37,23 +37,24 @@ pub(super) fn run_serve(place: &Place, client: Option<&Name>) -> CommandExit {
 }
 
 async fn try_run(screen: Screen, place: &Place, client: Option<&Name>) -> Result<CommandExit, CommandExit> {
-    let mut signals = Signals::of_server(screen)?;
+    let mut signals = Signals::listen_as_server(screen)?;
     let log = place.log(screen)?;
-    let session = random_hex()
+    let session = draw_hex()
         .map_err(|error| hindered::report_missing(screen, "the random bytes of a session", &error))?;
     let source = match client {
-        Some(name) => Some(source_of(screen, &place.organism(screen)?, name)?),
+        Some(name) => Some(find_source(screen, &place.organism(screen)?, name)?),
         None => None,
     };
-    let own = source.as_ref().map(|source| token_of(screen, source)).transpose()?;
-    let (run, served) = Box::pin(found_or_started(screen, place, &log, source.as_slice())).await?;
-    let Some(door) = door_of(&run, own.as_ref(), &session) else {
+    let own = source.as_ref().map(|source| read_token(screen, source)).transpose()?;
+    let (run, served) = Box::pin(find_or_start(screen, place, &log, source.as_slice())).await?;
+    let Some(door) = connect_to_door(&run, own.as_ref(), &session) else {
         if let Some(served) = served {
             served.stop(screen).await;
         }
-        return Err(no_guest(screen));
+        return Err(report_no_guest(screen));
     };
-    let find: DoorFinder = Box::new(move || door_of(&RunFile::find_running(&log)?, own.as_ref(), &session));
+    let find: DoorFinder =
+        Box::new(move || connect_to_door(&RunFile::find_running(&log)?, own.as_ref(), &session));
     let (done, is_done) = oneshot::channel();
     std::thread::spawn(move || {
         pipe::pass_on(screen, door, &find);
@@ -72,7 +73,7 @@ async fn try_run(screen: Screen, place: &Place, client: Option<&Name>) -> Result
 }
 
 /// The organism that runs on the log, or one that is started here.
-async fn found_or_started(
+async fn find_or_start(
     screen: Screen,
     place: &Place,
     log: &Path,
@@ -106,13 +107,13 @@ async fn find_running(log: &Path) -> Option<RunFile> {
 }
 
 /// The door of a running organism, with the client's token or that of the client `mcp`.
-fn door_of(run: &RunFile, own: Option<&Credential>, session: &str) -> Option<McpClient> {
+fn connect_to_door(run: &RunFile, own: Option<&Credential>, session: &str) -> Option<McpClient> {
     let token = own.or(run.mcp.as_ref())?;
     Some(McpClient::new(run.address, token, session.to_owned()))
 }
 
 /// Where the token of a client is.
-fn source_of(screen: Screen, file: &OrganismFile, name: &Name) -> Result<TokenSource, CommandExit> {
+fn find_source(screen: Screen, file: &OrganismFile, name: &Name) -> Result<TokenSource, CommandExit> {
     if let Some(source) = file.tokens.iter().find(|source| source.client == *name) {
         return Ok(source.clone());
     }
@@ -125,7 +126,7 @@ fn source_of(screen: Screen, file: &OrganismFile, name: &Name) -> Result<TokenSo
     Err(exit)
 }
 
-fn token_of(screen: Screen, source: &TokenSource) -> Result<Credential, CommandExit> {
+fn read_token(screen: Screen, source: &TokenSource) -> Result<Credential, CommandExit> {
     let token = std::env::var(&source.variable).unwrap_or_default();
     if !token.is_empty() {
         return Ok(Credential::from_token(token));
@@ -137,7 +138,7 @@ fn token_of(screen: Screen, source: &TokenSource) -> Result<Credential, CommandE
 }
 
 /// Reports that there is no client `mcp`.
-fn no_guest(screen: Screen) -> CommandExit {
+fn report_no_guest(screen: Screen) -> CommandExit {
     let words =
         "the organism lets no client `mcp` in: its file gives that name to another, or an older version runs";
     let exit = screen.fail(CommandExit::Configuration, words);
@@ -162,7 +163,7 @@ impl ServedOrganism {
         let machine = |what| move |error: std::io::Error| hindered::report_missing(screen, what, &error);
         let file = place.organism(screen)?;
         let operator = Credential::draw().map_err(machine("the random bytes of a credential"))?;
-        let keyring = Keyring::of_operator(operator.clone());
+        let keyring = Keyring::from_operator(operator.clone());
         let keyring = keyring.with_clients(sources, |name| std::env::var(name).ok()).map_err(|refused| {
             screen.say_drawn(refused.to_string().trim_end());
             CommandExit::Configuration

@@ -22,7 +22,7 @@ impl PinToShow<'_> {
     /// Prints it.
     pub(super) fn show(&self, screen: Screen) {
         if screen.json {
-            return screen.value(&self.as_json());
+            return screen.show_value(&self.as_json());
         }
         for line in self
             .installed
@@ -72,7 +72,7 @@ impl PinToShow<'_> {
                 tool.answer.as_ref().map_or("<tool-result>".to_owned(), |answer| format!("<{answer}>"));
             screen.show(&format!("  <{}>{shown} answers {answer}", tool.element));
             for line in self.describe_tool(tool).iter().flat_map(|words| wrapped("    ", 4, words)) {
-                screen.drawn(&line);
+                screen.show_drawn(&line);
             }
         }
         for remark in &made.remarks {

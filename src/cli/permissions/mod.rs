@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::exit::CommandExit;
 use super::hindered;
-use super::place::{Place, quoted};
+use super::place::{Place, quote_path};
 use super::screen::Screen;
 use systole_config::OrganismFile;
 use systole_organism::permissions::{self, BrokerParty, BrokerRight, ServerSettings};
@@ -78,7 +78,7 @@ impl PermissionsCommand {
         if self.nats_config {
             self.write_configuration(screen, &file, &parties)?;
         } else if screen.json {
-            screen.value(&as_json(&file, &parties));
+            screen.show_value(&as_json(&file, &parties));
         } else {
             describe_parties(&file, &parties).iter().for_each(|line| screen.show(line));
         }
@@ -107,7 +107,7 @@ impl PermissionsCommand {
         })?;
         let names: Vec<&str> = parties.iter().map(|party| party.key.as_str()).collect();
         let found =
-            keyfiles::find_or_make_keys(&keys, &names).map_err(|keyless| no_keys(screen, &keyless))?;
+            keyfiles::find_or_make_keys(&keys, &names).map_err(|keyless| report_no_keys(screen, &keyless))?;
         for path in &found.open {
             let shown = path.display().to_string();
             screen.say(format!("{shown}: others than its owner may read this key; chmod 600 fixes that"));
@@ -120,9 +120,9 @@ impl PermissionsCommand {
         if screen.json {
             let keys: serde_json::Map<String, Value> =
                 with_keys.iter().map(|(party, key)| (party.key.clone(), json!(key))).collect();
-            screen.value(&json!({"nats_config": text, "keys": keys}));
+            screen.show_value(&json!({"nats_config": text, "keys": keys}));
         } else {
-            screen.document(text.as_bytes());
+            screen.show_document(text.as_bytes());
         }
         self.say_what_next(screen, file, &keys, found.made);
         if !listen.ip().is_loopback() {
@@ -134,14 +134,14 @@ impl PermissionsCommand {
     }
 
     fn say_what_next(&self, screen: Screen, file: &OrganismFile, keys: &Path, made: usize) {
-        let folder = quoted(keys);
+        let folder = quote_path(keys);
         let made = match made {
             0 => "all keys were there already".to_owned(),
             1 => "1 key was made".to_owned(),
             many => format!("{many} keys were made"),
         };
         screen.say(format!("{made}, in {folder}: each opens the broker to anyone who has it"));
-        let pump = quoted(&keys.join("_pump.nk"));
+        let pump = quote_path(&keys.join("_pump.nk"));
         match &file.bus_key {
             Some(key) => screen.say(
                 format!("for the pump: {}=\"$(cat {pump})\" {}", key.variable, self.place.run_command()),
@@ -158,7 +158,7 @@ impl PermissionsCommand {
     }
 }
 
-pub(super) fn no_keys(screen: Screen, keyless: &KeyFilesFault) -> CommandExit {
+pub(super) fn report_no_keys(screen: Screen, keyless: &KeyFilesFault) -> CommandExit {
     match keyless {
         KeyFilesFault::Hindered(hindered) => {
             hindered::report_fault(screen, CommandExit::Unavailable, hindered)

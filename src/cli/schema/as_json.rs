@@ -30,10 +30,12 @@ impl AsJson {
         if screen.json {
             let namespace = model.target_namespace();
             let (schema, open) = (drawn.schema, drawn.open);
-            screen.value(&json!({"element": local, "namespace": namespace, "schema": schema, "open": open}));
+            screen.show_value(
+                &json!({"element": local, "namespace": namespace, "schema": schema, "open": open}),
+            );
             return Ok(CommandExit::Done);
         }
-        screen.document(format!("{:#}\n", drawn.schema).as_bytes());
+        screen.show_document(format!("{:#}\n", drawn.schema).as_bytes());
         screen.say("JSON Schema cannot express these rules; they are checked when the payload is built:");
         for line in &drawn.open {
             screen.say(format!("  {line}"));

@@ -54,12 +54,12 @@ impl SchemaDiff {
         if screen.json {
             let log = past.as_ref().map(|(looking, past)| past.as_json(&looking.log));
             let elements: Vec<Value> = found.iter().flat_map(as_json).collect();
-            screen.value(&json!({"elements": elements, "log": log}));
+            screen.show_value(&json!({"elements": elements, "log": log}));
         } else {
-            list_lines(&found).iter().for_each(|line| screen.drawn(line));
+            list_lines(&found).iter().for_each(|line| screen.show_drawn(line));
             match &past {
                 Some((looking, past)) => {
-                    past.list_lines(&looking.log).iter().for_each(|line| screen.drawn(line))
+                    past.list_lines(&looking.log).iter().for_each(|line| screen.show_drawn(line))
                 }
                 None => screen.say("no log was looked at; --log PATH names one"),
             }

@@ -40,7 +40,7 @@ impl EjectCommand {
         }
         let hash = Digest::hash_bytes(&schema.text).to_string();
         if screen.json {
-            screen.value(&json!({"schema": schema.name, "sha256": hash, "comments": comments}));
+            screen.show_value(&json!({"schema": schema.name, "sha256": hash, "comments": comments}));
             return Ok(CommandExit::Done);
         }
         screen.say(format!("wrote {}, SHA-256 {hash}, as before", schema.name));
@@ -75,7 +75,7 @@ fn report_refusal(screen: Screen, why: NotEjected) -> CommandExit {
 /// Writes a file that must not exist yet.
 fn write_new(screen: Screen, path: &Path, schema: &Schema) -> Result<(), CommandExit> {
     if let Some(folder) = path.parent() {
-        let told = |error| hindered::no_folder(screen, folder, "the folder of the schema", &error);
+        let told = |error| hindered::report_no_folder(screen, folder, "the folder of the schema", &error);
         fs::create_dir_all(folder).map_err(told)?;
     }
     let hindered = |error: Error| hindered::report_unwritten(screen, path, "the schema", &error);

@@ -67,10 +67,10 @@ pub(super) fn judge_messages(
         past.take_record(&mut old, &mut new, position, &record);
         if position.0 >= told {
             told += TOLD;
-            looking.screen.progress(&format!("{} of {} records judged", position.0, last.0));
+            looking.screen.show_progress(&format!("{} of {} records judged", position.0, last.0));
         }
     }
-    looking.screen.progress("");
+    looking.screen.show_progress("");
     Ok(past)
 }
 

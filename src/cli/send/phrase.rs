@@ -85,7 +85,7 @@ impl SpokenPhrase {
     pub(super) fn text(&self) -> String {
         let text = read_entities(&self.text);
         let text = match &self.kind {
-            PhraseKind::Calls(_) if text.trim_start().starts_with('{') => fields_of_json(&text),
+            PhraseKind::Calls(_) if text.trim_start().starts_with('{') => write_fields(&text),
             _ => text,
         };
         text.split_whitespace().collect::<Vec<_>>().join(" ")
@@ -178,7 +178,7 @@ impl SpokenPhrase {
             };
         }
         if matches!(self.kind, PhraseKind::Calls(_)) && !self.is_over {
-            return self.in_call(name, inside, is_end, tag.ends_with('/'));
+            return self.read_in_call(name, inside, is_end, tag.ends_with('/'));
         }
         if AROUND_WORDS.contains(&name) {
             return (self.is_over, self.is_fresh) = (true, true);
@@ -195,7 +195,7 @@ impl SpokenPhrase {
     }
 
     /// A tag inside of a call.
-    fn in_call(&mut self, name: &str, inside: &str, is_end: bool, is_empty: bool) {
+    fn read_in_call(&mut self, name: &str, inside: &str, is_end: bool, is_empty: bool) {
         if is_end {
             if std::mem::take(&mut self.has_value) {
                 self.text.truncate(self.text.trim_end().len());
@@ -240,7 +240,7 @@ fn read_entities(text: &str) -> String {
 }
 
 /// A possibly partial JSON object, with its fields as `name="value"`.
-fn fields_of_json(text: &str) -> String {
+fn write_fields(text: &str) -> String {
     let mut shown = String::new();
     let (mut depth, mut is_key, mut is_text, mut is_escaped) = (0_u32, true, false, false);
     for character in text.trim_start().chars() {

@@ -23,7 +23,7 @@ pub(super) fn show_end(screen: Screen, ending: &CallResult, record: &ApiRecord) 
             let text = read_payload(record).map(|payload| payload.text()).unwrap_or_default();
             // The cause is on the first line. What was reached or said before the end is below it.
             let (cause, rest) = text.trim().split_once('\n').unwrap_or((text.trim(), ""));
-            screen.error_drawn(&format!("{}: {}", record.from, plain(cause)));
+            screen.report_drawn(&format!("{}: {}", record.from, plain(cause)));
             if !rest.is_empty() {
                 screen.say(rest);
             }
@@ -44,7 +44,7 @@ pub(super) fn show_end(screen: Screen, ending: &CallResult, record: &ApiRecord) 
 pub(super) fn show_failure(screen: Screen, code: &str, record: &ApiRecord) {
     let Some(error) = told(record.body.as_bytes()) else {
         // A call that ends at a budget names the budget; the fix is that of its code.
-        screen.error_drawn(&format!("{code}: {}", read_words(record)));
+        screen.report_drawn(&format!("{code}: {}", read_words(record)));
         if let Some(code) = Code::parse(code) {
             screen.say(format!("  try: {}", code.fix()));
         }
@@ -52,7 +52,7 @@ pub(super) fn show_failure(screen: Screen, code: &str, record: &ApiRecord) {
     };
     // Hidden characters were made visible when it was read.
     let cause = FirstCause::of(&error);
-    screen.error_drawn(&cause.line());
+    screen.report_drawn(&cause.line());
     if let Some(at) = cause.at() {
         screen.say_drawn(&format!("  at: {at}"));
     }

@@ -171,7 +171,7 @@ impl LiveTail {
         self.last = None;
         let shown = std::mem::take(&mut self.shown);
         if shown > 0 {
-            self.screen.block_drawn(shown, &[]);
+            self.screen.show_block_drawn(shown, &[]);
         }
     }
 
@@ -179,7 +179,7 @@ impl LiveTail {
     fn write_below(&mut self, line: String) {
         let drawn = self.picture.as_ref().map(|run| picture::draw(run, WallClock.now(), count_columns()));
         let mut lines = drawn.unwrap_or_default();
-        let room = self.screen.talk_rows().saturating_sub(2).max(1);
+        let room = self.screen.count_talk_rows().saturating_sub(2).max(1);
         if lines.len() > room {
             let more = lines.len() - room + 1;
             lines.truncate(room - 1);
@@ -187,7 +187,7 @@ impl LiveTail {
         }
         lines.push(line.clone());
         self.line = line;
-        self.screen.block_drawn(self.shown, &lines);
+        self.screen.show_block_drawn(self.shown, &lines);
         self.shown = lines.len();
     }
 

@@ -11,7 +11,9 @@ use tokio::time::{Instant, MissedTickBehavior, timeout_at};
 use super::super::here as process;
 use super::super::signals::Signals;
 use super::way::{NextEvent, OrderResult, OtherProcess, ParcelWay};
-use super::{AnswerWaiter, CommandExit, OutgoingParcel, Place, Screen, not_taken, report_receipt, too_late};
+use super::{
+    AnswerWaiter, CommandExit, OutgoingParcel, Place, Screen, report_receipt, report_refusal, report_too_late,
+};
 use crate::cli::elsewhere::{OrganismElsewhere, report_silence};
 use crate::cli::refused;
 use systole_core::types::ids::ThreadId;
@@ -95,7 +97,7 @@ pub(in crate::cli) async fn send_and_wait(
     };
     let receipt = match decided {
         OrderResult::Done(receipt) => receipt,
-        OrderResult::Refused(refusal) => return Some(not_taken(screen, &refusal)),
+        OrderResult::Refused(refusal) => return Some(report_refusal(screen, &refusal)),
         OrderResult::NoOrganism => return None,
         OrderResult::Unheard(fault) => return Some(report_silence(screen, &fault)),
     };
@@ -106,8 +108,8 @@ pub(in crate::cli) async fn send_and_wait(
     if !is_over {
         let waiting = wait_for_answer(screen, way, &receipt, parcel.spoken);
         tokio::select! {
-            exit = ended_by(until, waiting) => {
-                return Some(exit.unwrap_or_else(|| too_late(screen, &receipt)));
+            exit = wait_until(until, waiting) => {
+                return Some(exit.unwrap_or_else(|| report_too_late(screen, &receipt)));
             }
             _ = signals.next() => {}
         }
@@ -147,7 +149,7 @@ fn describe_stopped(thread: &str) -> String {
 }
 
 /// The work's result, unless it takes longer.
-async fn ended_by<T>(until: Option<Instant>, work: impl Future<Output = T>) -> Option<T> {
+async fn wait_until<T>(until: Option<Instant>, work: impl Future<Output = T>) -> Option<T> {
     match until {
         Some(until) => timeout_at(until, work).await.ok(),
         None => Some(work.await),
@@ -196,7 +198,7 @@ async fn wait_for_answer(
             }
             NextEvent::Fault(fault) => {
                 drop(waiter);
-                return process::log_fault(screen, &fault);
+                return process::report_log_fault(screen, &fault);
             }
             NextEvent::Unheard(fault) => {
                 drop(waiter);

@@ -10,7 +10,9 @@ use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
 
 use super::OutgoingParcel;
-use crate::cli::awaited::{OpenWork, UpToAPerson, at_work, draw_picture, is_paused, waits_for_a_person};
+use crate::cli::awaited::{
+    OpenWork, UpToAPerson, draw_picture, find_wait_for_person, is_paused, list_at_work,
+};
 use crate::cli::forms::Forms;
 use crate::cli::live;
 use systole_core::types::ids::{Name, ThreadId};
@@ -116,14 +118,14 @@ impl ParcelWay<'_> {
 
     /// Whether only a person can continue a thread.
     pub(super) fn waits_for_a_person(&self, thread: &str) -> Option<UpToAPerson> {
-        self.look_at_log(|reader| waits_for_a_person(reader, thread))
+        self.look_at_log(|reader| find_wait_for_person(reader, thread))
     }
 
     /// Who works on a thread and below it. Another machine is not asked each second.
     pub(super) fn at_work(&self, thread: &str) -> Vec<OpenWork> {
         match self {
             ParcelWay::Elsewhere(OtherProcess { log: None, .. }) => Vec::new(),
-            _ => self.look_at_log(|reader| at_work(reader, thread)),
+            _ => self.look_at_log(|reader| list_at_work(reader, thread)),
         }
     }
 
@@ -137,7 +139,7 @@ impl ParcelWay<'_> {
 
     /// A record for programs, with the form of its payload.
     pub(super) fn add_form(&self, record: &ApiRecord) -> serde_json::Value {
-        self.look_at_log(|reader| Some(Forms::default().record(reader, record)))
+        self.look_at_log(|reader| Some(Forms::default().add_to_record(reader, record)))
             .unwrap_or_else(|| serde_json::to_value(record).unwrap_or_default())
     }
 
@@ -239,7 +241,7 @@ impl InsideEvents {
     }
 
     fn sort_record(&mut self, record: ApiRecord) {
-        if let Some(words) = live::fallen(&record).filter(|_| record.position > self.began) {
+        if let Some(words) = live::find_fallen(&record).filter(|_| record.position > self.began) {
             self.came.push_back(NextEvent::Fallen(words));
         }
         if record.position > self.from && is_within(&record, self.own.as_ref()) {

@@ -26,7 +26,7 @@ pub(super) struct ExportTest {
 impl ExportTest {
     /// Reads the organism of an export.
     pub(super) fn load(path: PathBuf) -> Result<ExportTest, FileMistakes> {
-        let found = organism_of(&path);
+        let found = find_organism(&path);
         let organism =
             found.map(|file| config::load_rehearsed(&file, &[]).map(|loaded| (file, loaded))).transpose()?;
         Ok(ExportTest { path, organism })
@@ -36,10 +36,10 @@ impl ExportTest {
     pub(super) fn run(self, screen: Screen, tally: &mut TestTally) {
         let ExportTest { path, organism } = self;
         let begun = Instant::now();
-        let (under, shelf) = open_configurations(&path, organism);
-        let all = shelf.map_or_else(
+        let (under, configs) = open_configurations(&path, organism);
+        let all = configs.map_or_else(
             |why| Ok(vec![(path.display().to_string(), Err(why))]),
-            |mut shelf| replay::of_export(screen, &path, &mut shelf, &mut RealParts::default()),
+            |mut configs| replay::replay_export(screen, &path, &mut configs, &mut RealParts::default()),
         );
         match all {
             Ok(all) => {
@@ -65,13 +65,13 @@ fn open_configurations(
     let Some((file, organism)) = organism else {
         return ("as it was configured".to_owned(), Ok(ReplayConfigurations::new(directory, None)));
     };
-    let mut shelf = ReplayConfigurations::new(directory, None);
-    let replaced = shelf.replace_all(organism);
-    (format!("under {}", file.display()), replaced.map(|()| shelf))
+    let mut configs = ReplayConfigurations::new(directory, None);
+    let replaced = configs.replace_all(organism);
+    (format!("under {}", file.display()), replaced.map(|()| configs))
 }
 
 /// The organism's file beside an export, or above it up to the current folder.
-fn organism_of(path: &Path) -> Option<PathBuf> {
+fn find_organism(path: &Path) -> Option<PathBuf> {
     let here = std::env::current_dir().unwrap_or_default();
     let near = path.strip_prefix(&here).unwrap_or(path);
     let folders = if near.is_absolute() || near.starts_with("..") { 1 } else { usize::MAX };
@@ -107,10 +107,10 @@ fn report_replay(
         let failure = match &verdict {
             Ok((ReplayVerdict::Equal, _)) => Value::Null,
             Ok((verdict, replayed)) => replay::as_json(thread, *verdict, replayed),
-            Err(why) => replay::cannot_as_json(thread, why),
+            Err(why) => replay::write_fault(thread, why),
         };
         let ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
-        return screen.value(&json!({
+        return screen.show_value(&json!({
             "file": file.to_string(), "test": name, "passed": failure.is_null(), "ms": ms, "failure": failure,
         }));
     }

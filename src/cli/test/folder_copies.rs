@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use super::folder_copying::{CopyBudget, remove_copy};
 use systole_config::work_on_copy;
 use systole_core::types::composition::{Composition, Reach};
-use systole_organism::runfile::random_hex;
+use systole_organism::runfile::draw_hex;
 use systole_system::system::describe_error;
 
 /// The copies of one test. Dropping the value removes them.
@@ -118,7 +118,7 @@ fn find_outermost(composition: &Composition) -> Result<Vec<PathBuf>, String> {
 fn new_folder() -> Result<PathBuf, String> {
     let above = std::env::temp_dir();
     let made = || {
-        let folder = above.canonicalize()?.join(format!("systole-test-{}", random_hex()?));
+        let folder = above.canonicalize()?.join(format!("systole-test-{}", draw_hex()?));
         DirBuilder::new().mode(0o700).create(&folder)?;
         Ok(folder)
     };

@@ -91,7 +91,7 @@ async fn play_step(stage: &mut TestStage, step: &TestStep) -> Result<(), Box<Fai
         let sent = stage.send(sending).await;
         match (sent, &step.refused) {
             (Ok(()), None) => {}
-            (Err(refusal), Some(wanted)) => refusal_is(wanted, &refusal)?,
+            (Err(refusal), Some(wanted)) => check_refusal(wanted, &refusal)?,
             (Ok(()), Some(wanted)) => {
                 return Err(FailedTest::new(&wanted.place, "the message was taken and not refused")
                     .with_expected(describe_failure(wanted)));
@@ -106,7 +106,7 @@ async fn play_step(stage: &mut TestStage, step: &TestStep) -> Result<(), Box<Fai
         stage
             .let_pass(ms)
             .await
-            .map_err(|stuck| told_stuck(stage, &step.place, "`after` cannot pass", &stuck))?;
+            .map_err(|stuck| report_stuck(stage, &step.place, "`after` cannot pass", &stuck))?;
     }
     let mut payload = None;
     if let Some((place, expected)) = &step.held {
@@ -129,7 +129,7 @@ async fn play_step(stage: &mut TestStage, step: &TestStep) -> Result<(), Box<Fai
 }
 
 /// Whether a refusal is the expected one.
-fn refusal_is(wanted: &ExpectedFailure, refusal: &Refusal) -> Result<(), Box<FailedTest>> {
+fn check_refusal(wanted: &ExpectedFailure, refusal: &Refusal) -> Result<(), Box<FailedTest>> {
     let page = show_refusal(refusal);
     if fits_failure(wanted, refusal.code.as_str(), &page) {
         return Ok(());
@@ -146,11 +146,11 @@ fn show_refusal(refusal: &Refusal) -> String {
 fn fits_failure(wanted: &ExpectedFailure, code: &str, words: &str) -> bool {
     let contains = wanted.contains.as_ref();
     wanted.code.as_ref().is_none_or(|wanted| wanted == code)
-        && contains.is_none_or(|text| on_one_line(words).contains(&on_one_line(text)))
+        && contains.is_none_or(|text| join_lines(words).contains(&join_lines(text)))
 }
 
 /// Possibly wrapped text, as one line.
-fn on_one_line(text: &str) -> String {
+fn join_lines(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
@@ -185,7 +185,7 @@ async fn wait_for_request(
     let waiting = found.await;
     let waiting = waiting.map_err(|stuck| {
         let words = format!("no <{}> waits for a person", expected.element);
-        told_stuck(stage, place, &words, &stuck)
+        report_stuck(stage, place, &words, &stuck)
     })?;
     let composition = stage.organism().composition().clone();
     let payload = |one: &WaitingRequest| one.payload().map_or("", |(_, payload)| payload).to_owned();
@@ -227,10 +227,10 @@ async fn decide_request(
 /// Waits for a question, and answers it if the step says so.
 async fn answer_question(stage: &mut TestStage, question: &TestQuestion) -> Result<(), Box<FailedTest>> {
     let TestQuestion { place, contains, choice, note } = question;
-    let wanted = contains.as_ref().map(|text| on_one_line(text));
+    let wanted = contains.as_ref().map(|text| join_lines(text));
     let is_it = |one: &WaitingRequest| match &one.about {
         RequestSubject::Question { words, .. } => {
-            wanted.as_ref().is_none_or(|wanted| on_one_line(words).contains(wanted.as_str()))
+            wanted.as_ref().is_none_or(|wanted| join_lines(words).contains(wanted.as_str()))
         }
         RequestSubject::Approval { .. } => false,
     };
@@ -240,7 +240,7 @@ async fn answer_question(stage: &mut TestStage, question: &TestQuestion) -> Resu
             Some(text) => format!("no question with \"{text}\" waits for a person"),
             None => "no question waits for a person".to_owned(),
         };
-        let failed = told_stuck(stage, place, &words, &stuck);
+        let failed = report_stuck(stage, place, &words, &stuck);
         let asked = stage.waiting().unwrap_or_default().into_iter().find_map(|one| match one.about {
             RequestSubject::Question { words, .. } => Some(words),
             RequestSubject::Approval { .. } => None,
@@ -301,7 +301,7 @@ async fn check_answer(
             FailedTest::new(place, "a report came in place of an answer").with_actual(record.body)
         }
         (CallResult::Failed(code), _) => FailedTest::new(place, format!("the call failed with {code}"))
-            .with_actual(lines_of(stage, &record)),
+            .with_actual(print_record(stage, &record)),
     };
     Err(failed.with_expected(wanted))
 }
@@ -311,7 +311,7 @@ async fn wait_for_end(
     place: &FilePlace,
 ) -> Result<(CallResult, api_types::ApiRecord), Box<FailedTest>> {
     let ended = stage.wait_until(|stage| Ok(stage.ending())).await;
-    ended.map_err(|stuck| told_stuck(stage, place, "the call did not end", &stuck))
+    ended.map_err(|stuck| report_stuck(stage, place, "the call did not end", &stuck))
 }
 
 /// Waits for the end of the last message, which must be a failure.
@@ -326,7 +326,7 @@ async fn check_failure(stage: &mut TestStage, wanted: &ExpectedFailure) -> Resul
             return Err(failed.with_actual(record.body));
         }
     };
-    let words = lines_of(stage, &record);
+    let words = print_record(stage, &record);
     // The lines may be shortened; the payload is not.
     if fits_failure(wanted, code, &format!("{words} {}", record.body)) {
         return Ok(());
@@ -337,7 +337,7 @@ async fn check_failure(stage: &mut TestStage, wanted: &ExpectedFailure) -> Resul
 }
 
 /// A record as `systole log` prints it.
-fn lines_of(stage: &TestStage, record: &api_types::ApiRecord) -> String {
+fn print_record(stage: &TestStage, record: &api_types::ApiRecord) -> String {
     let found = stage.records.iter().find(|(_, told)| told.position == record.position);
     let lines = found.map(|(record, _)| narrate(record, Some(&record.header.thread)));
     lines.unwrap_or_default().join("\n")
@@ -358,17 +358,17 @@ fn check_text(wanted: &PlacedText, payload: &str) -> Result<(), Box<FailedTest>>
 /// Whether the texts are in the lines of the log, in this order.
 fn check_log(stage: &TestStage, wanted: &[PlacedText]) -> Result<(), Box<FailedTest>> {
     let line = |(record, _): &(systole_core::types::record::Record, api_types::ApiRecord)| {
-        on_one_line(&narrate(record, None).join(" "))
+        join_lines(&narrate(record, None).join(" "))
     };
     let lines: Vec<String> = stage.records.iter().map(line).collect();
     let mut rest = lines.as_slice();
     for one in wanted {
-        let text = on_one_line(&one.text);
+        let text = join_lines(&one.text);
         let Some(at) = rest.iter().position(|line| line.contains(&text)) else {
             let before = lines.len() - rest.len();
             let (words, came) = match lines.iter().position(|line| line.contains(&text)) {
                 Some(at) => ("this is in the log, but not after the text before it", vec![at, before]),
-                None => ("this is not in the log", nearest_lines(&lines, &text)),
+                None => ("this is not in the log", find_nearest_lines(&lines, &text)),
             };
             let shown = came.iter().filter_map(|at| Some(format!("line {}: {}", at + 1, lines.get(*at)?)));
             let shown: Vec<String> = shown.collect();
@@ -384,7 +384,7 @@ fn check_log(stage: &TestStage, wanted: &[PlacedText]) -> Result<(), Box<FailedT
 }
 
 /// The few lines that have most words of a text, in their order.
-fn nearest_lines(lines: &[String], text: &str) -> Vec<usize> {
+fn find_nearest_lines(lines: &[String], text: &str) -> Vec<usize> {
     const NEAREST: usize = 3;
     let words: Vec<&str> = text.split(' ').filter(|word| word.len() > 2).collect();
     let shared = |line: &String| words.iter().filter(|word| line.contains(**word)).count();
@@ -397,7 +397,7 @@ fn nearest_lines(lines: &[String], text: &str) -> Vec<usize> {
 }
 
 /// Why an expected event does not come, with what could cause it.
-fn told_stuck(stage: &TestStage, place: &FilePlace, what: &str, stuck: &StuckTest) -> Box<FailedTest> {
+fn report_stuck(stage: &TestStage, place: &FilePlace, what: &str, stuck: &StuckTest) -> Box<FailedTest> {
     let why = match stuck {
         StuckTest::Rests => {
             let waiting = stage.waiting().unwrap_or_default();
@@ -433,11 +433,11 @@ pub(super) fn find_leftovers(stage: &TestStage, test: &Rehearsal) -> Option<Box<
         return Some(FailedTest::new(&place, "this answer of a stand-in was never given"));
     }
     let own = test.replies.as_ref().filter(|replies| replies.is_own)?;
-    unused_replies(&own.script, &own.file).into_iter().next().map(Box::new)
+    find_unused_replies(&own.script, &own.file).into_iter().next().map(Box::new)
 }
 
 /// The answers of a script that no call used.
-pub(super) fn unused_replies(
+pub(super) fn find_unused_replies(
     script: &systole_agent::model::script::Script,
     file: &std::path::Path,
 ) -> Vec<FailedTest> {

@@ -29,8 +29,8 @@ pub(super) fn judge_export(screen: Screen, test: &Rehearsal) -> Result<(), Box<F
     let Some(expected) = &test.export else { return Ok(()) };
     let place = &expected.place;
     let cannot = |why: CannotReplay| FailedTest::new_unrunnable(place, format!("cannot be replayed: {why}"));
-    let mut shelf = ReplayConfigurations::new(test.directory.clone(), None);
-    shelf.replace_all(test.organism.clone()).map_err(cannot)?;
+    let mut configs = ReplayConfigurations::new(test.directory.clone(), None);
+    configs.replace_all(test.organism.clone()).map_err(cannot)?;
     // What is wrong with the file was printed.
     let history = exported::open_history(screen, &expected.file).map_err(|exit| {
         Box::new(FailedTest { exit, ..*FailedTest::new(place, "the export cannot be used") })
@@ -42,7 +42,7 @@ pub(super) fn judge_export(screen: Screen, test: &Rehearsal) -> Result<(), Box<F
         let tree = RecordedTree::read_tree(&history.log, &root).map_err(|fault| cannot(fault.into()))?;
         let Some(tree) = tree else { continue };
         let replayed =
-            replay_tree(&history.log, &tree, &history.system, &mut shelf, &mut RealParts::default())
+            replay_tree(&history.log, &tree, &history.system, &mut configs, &mut RealParts::default())
                 .map_err(cannot)?;
         let made = JudgedReplay::from_trees(&tree, &replayed).map_err(cannot)?;
         made.judge_replay(expected).map_err(|mut failed| {
@@ -110,7 +110,7 @@ impl<'a> JudgedReplay<'a> {
             found.refused.is_some() || (is_refusal && found.one.is_none())
         };
         if let Some(found) = self.replayed.comparison.differences.iter().find(is_new) {
-            let words = format!("a message is refused now: {}", compared::headline(found));
+            let words = format!("a message is refused now: {}", compared::describe_difference(found));
             let came = found.other.as_ref().map(|side| side.text.clone()).unwrap_or_default();
             return Err(FailedTest::new(place, words).with_actual(came));
         }
@@ -140,9 +140,9 @@ impl<'a> JudgedReplay<'a> {
         match end_of(&self.records, &ApiRecord::from_record(*position, again)) {
             Some((came, _)) if discriminant(&came) == discriminant(&wanted) => Ok(()),
             Some((came, body)) => Err(FailedTest::new(place, format!("{call} ends in another way"))
-                .with_expected(in_words(&wanted))
-                .with_actual(format!("{}: {body}", in_words(&came)))),
-            None => Err(self.report_open(place, &call).with_expected(in_words(&wanted))),
+                .with_expected(describe_end(&wanted))
+                .with_actual(format!("{}: {body}", describe_end(&came)))),
+            None => Err(self.report_open(place, &call).with_expected(describe_end(&wanted))),
         }
     }
 
@@ -199,7 +199,7 @@ fn end_of(records: &[(Position, Record)], request: &ApiRecord) -> Option<(CallRe
     })
 }
 
-fn in_words(ended: &CallResult) -> String {
+fn describe_end(ended: &CallResult) -> String {
     match ended {
         CallResult::Answered => "an answer".to_owned(),
         CallResult::Partial => "a partial answer".to_owned(),

@@ -78,8 +78,8 @@ impl TestStage {
         let (time, rehearsed) = SkippedTime::new();
         let sleeper: Arc<dyn Sleeper> = Arc::new(TestPauses(time.clock().clone()));
         let file = &test.organism;
-        let mut inline =
-            cast::agents_with(file, ListenerScope::Alone, scripts, &sleeper).map_err(|e| e.to_string())?;
+        let mut inline = cast::build_agents_with(file, ListenerScope::Alone, scripts, &sleeper)
+            .map_err(|e| e.to_string())?;
         let mut stand_ins = Vec::new();
         for (listener, list) in &test.stand_ins {
             let one = Arc::new(StandingIn::new(listener.as_str(), list));

@@ -13,7 +13,7 @@ use systole_proof::tree::TreeHash;
 use super::super::exit::CommandExit;
 use super::super::hindered;
 use super::super::screen::Screen;
-use super::{answer_lines, verdict_line};
+use super::{answer_lines, write_verdict};
 use systole_core::types::ids::Digest;
 use systole_export::archive::{ARCHIVE_BEGINNING, ArchiveReader};
 use systole_export::damage::ExportDamage;
@@ -106,15 +106,15 @@ fn read_history(path: &Path) -> Result<ExportHistory, ExportFailure> {
     let found = examine_export(path, None, Vec::new())?;
     let mut archive = ArchiveReader::open(path, &NAMES)?;
     let (mut log, mut starts) = (ExportedLog::default(), Vec::new());
-    lines_of(&mut archive, "records.jsonl", |line| {
+    pass_lines(&mut archive, "records.jsonl", |line| {
         log.take_record(line).map_err(ExportDamage::without_place)
     })?;
-    lines_of(&mut archive, "documents.jsonl", |line| {
+    pass_lines(&mut archive, "documents.jsonl", |line| {
         log.take_document(line).map_err(ExportDamage::without_place)
     })?;
     let has_starts = archive.has_entry("starts.jsonl");
     if has_starts {
-        lines_of(&mut archive, "starts.jsonl", |line| {
+        pass_lines(&mut archive, "starts.jsonl", |line| {
             let start: ExportedStart = serde_json::from_slice(line).map_err(|fault| {
                 ExportDamage::without_place(format!("a line of starts.jsonl has another form: {fault}"))
             })?;
@@ -123,7 +123,7 @@ fn read_history(path: &Path) -> Result<ExportHistory, ExportFailure> {
         })?;
     }
     log.leave_out(&found.walked.holes);
-    let system = SystemEvents::of_export(starts).map_err(ExportDamage::without_place)?;
+    let system = SystemEvents::from_export(starts).map_err(ExportDamage::without_place)?;
     let lacks = match found.walked.holes.first() {
         Some(ExportHole { thread, seq, why, .. }) => {
             let is_erased = *why == Some(HoleReason::Erased);
@@ -149,9 +149,9 @@ pub(super) fn verify_export(
     match examine_export(path, policy, kept) {
         Ok(found) => {
             if screen.json {
-                screen.value(&as_json(path, &found));
+                screen.show_value(&as_json(path, &found));
             } else {
-                list_lines(path, &found).iter().for_each(|line| screen.drawn(line));
+                list_lines(path, &found).iter().for_each(|line| screen.show_drawn(line));
             }
             choose_exit(screen, &found)
         }
@@ -181,10 +181,12 @@ fn report_fault(screen: Screen, path: &Path, fault: ExportFailure) -> CommandExi
     };
     let name = path.display().to_string();
     if screen.json {
-        screen.value(&json!({"export": name, "verdict": verdict, "position": position, "why": why}));
+        screen.show_value(&json!({"export": name, "verdict": verdict, "position": position, "why": why}));
     } else {
-        wrapped(&format!("{}: ", plain(&name)), 2, &plain(&why)).iter().for_each(|line| screen.drawn(line));
-        screen.drawn(&format!("verdict: {}", paint(TextTone::Bad, &verdict)));
+        wrapped(&format!("{}: ", plain(&name)), 2, &plain(&why))
+            .iter()
+            .for_each(|line| screen.show_drawn(line));
+        screen.show_drawn(&format!("verdict: {}", paint(TextTone::Bad, &verdict)));
     }
     screen.say("  try: ask its sender for the file as systole export wrote it");
     CommandExit::Log
@@ -198,13 +200,13 @@ fn examine_export(
     let mut archive = ArchiveReader::open(path, &NAMES)?;
     let statement = read_statement(&mut archive, policy)?;
     let mut walk = ExportWalk::default();
-    lines_of(&mut archive, "records.jsonl", |line| walk.take_record(line))?;
-    lines_of(&mut archive, "documents.jsonl", |line| walk.take_document(line))?;
+    pass_lines(&mut archive, "records.jsonl", |line| walk.take_record(line))?;
+    pass_lines(&mut archive, "documents.jsonl", |line| walk.take_document(line))?;
     if archive.has_entry("holes.jsonl") {
-        lines_of(&mut archive, "holes.jsonl", |line| walk.take_hole(line))?;
+        pass_lines(&mut archive, "holes.jsonl", |line| walk.take_hole(line))?;
     }
     if archive.has_entry("erased.jsonl") {
-        lines_of(&mut archive, "erased.jsonl", |line| walk.take_erasure(line))?;
+        pass_lines(&mut archive, "erased.jsonl", |line| walk.take_erasure(line))?;
     }
     let walked = walk.finish(&statement.predicate)?;
     let mut sources = kept;
@@ -223,7 +225,7 @@ fn read_statement(
 ) -> Result<ExportStatement, ExportFailure> {
     let keys: Vec<_> = policy.iter().flat_map(|policy| policy.logs()).map(|log| &log.key).collect();
     let bytes = archive.read_whole("statement.json")?;
-    if let Some(form) = statement::newer_form(&bytes) {
+    if let Some(form) = statement::find_newer_form(&bytes) {
         return Err(ExportFailure::Newer(form));
     }
     let statement = statement::read_statement(&bytes, &keys).map_err(ExportDamage::without_place)?;
@@ -254,7 +256,7 @@ fn read_statement(
 }
 
 /// Passes each line on, without its line break.
-fn lines_of(
+fn pass_lines(
     archive: &mut ArchiveReader,
     name: &str,
     mut take: impl FnMut(&[u8]) -> Result<(), ExportDamage>,
@@ -335,7 +337,7 @@ fn choose_exit(screen: Screen, found: &ExportExamination) -> CommandExit {
 }
 
 /// The first parts that were left out. Those without a reason come first: they are what a reader has to see.
-pub(super) fn listed_holes(found: &ExportExamination) -> Vec<String> {
+pub(super) fn list_holes(found: &ExportExamination) -> Vec<String> {
     let (unexplained, other): (Vec<_>, Vec<_>) =
         found.walked.holes.iter().partition(|hole| hole.is_unexplained);
     unexplained.into_iter().chain(other).take(HOLES).map(ExportHole::words).collect()
@@ -357,14 +359,14 @@ fn list_lines(path: &Path, found: &ExportExamination) -> Vec<String> {
     if holes > 0 {
         lines.push(format!("  {holes} parts of bodies were left out; their hashes fit"));
     }
-    lines.extend(listed_holes(found).iter().flat_map(|words| wrapped("    ", 6, &plain(words))));
+    lines.extend(list_holes(found).iter().flat_map(|words| wrapped("    ", 6, &plain(words))));
     if holes > HOLES {
         lines.push(format!("    and {} more, in holes.jsonl and with --json", holes - HOLES));
     }
     for words in found.log.checkpoints.iter().map(CheckpointFinding::words).chain(found.signer_names()) {
         lines.extend(wrapped("  ", 4, &plain(&words)));
     }
-    lines.push(verdict_line(&found.log.verdict()));
+    lines.push(write_verdict(&found.log.verdict()));
     lines.extend(found.answers().iter().flat_map(answer_lines));
     lines.push(String::new());
     for words in found.not_checked() {

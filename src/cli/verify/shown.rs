@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::super::exit::CommandExit;
 use super::super::here;
-use super::super::place::quoted;
+use super::super::place::quote_path;
 use super::super::screen::Screen;
 use super::exported::{self, ExportHistory};
 use super::{KeptCheckpoints, find_damage};
@@ -20,7 +20,7 @@ use systole_show::columns::{counted, plain};
 const NO_TIP: &str = " Whether its last records are there is not known: no file .tip is beside it.";
 
 /// Verifies a log, and compares it with the checkpoints beside it. A fault that is no damage is reported.
-pub(in crate::cli) fn of_log(
+pub(in crate::cli) fn verify_log(
     screen: Screen,
     log: &Path,
     file: PathBuf,
@@ -42,17 +42,17 @@ pub(in crate::cli) fn of_log(
             Err(fault) => match find_damage(&fault) {
                 Some((_, verdict, why)) => {
                     let words = format!("Verdict: {verdict}. {}.", plain(why));
-                    verdict_of_damage(&fault, words)
+                    build_damage_verdict(&fault, words)
                 }
-                None => return Err(here::log_fault(screen, &fault)),
+                None => return Err(here::report_log_fault(screen, &fault)),
             },
         };
-    let typed = quoted(&file);
+    let typed = quote_path(&file);
     Ok(RestingVerdict { file, typed, is_sound, words, readable, seen, exported: None })
 }
 
 /// What is shown of a damaged log. What comes before a damaged record was verified.
-fn verdict_of_damage(fault: &LogFault, words: String) -> (bool, String, Option<Position>) {
+fn build_damage_verdict(fault: &LogFault, words: String) -> (bool, String, Option<Position>) {
     let readable = match fault {
         LogFault::Damaged { position: Position(at), .. } => at.checked_sub(1).map(Position),
         _ => None,
@@ -67,7 +67,7 @@ fn verdict_of_damage(fault: &LogFault, words: String) -> (bool, String, Option<P
 }
 
 /// The verdict on an export that was read.
-pub(in crate::cli) fn of_export(history: &ExportHistory, file: PathBuf) -> RestingVerdict {
+pub(in crate::cli) fn from_export(history: &ExportHistory, file: PathBuf) -> RestingVerdict {
     let found = &history.found;
     let (verdict, records) = (found.log.verdict(), found.walked.leaves.len() as u64);
     let holes = found.walked.holes.len();
@@ -79,7 +79,7 @@ pub(in crate::cli) fn of_export(history: &ExportHistory, file: PathBuf) -> Resti
     if unexplained > 0 {
         words.push_str(&format!(" {} missing without a reason.", counted(unexplained, "part")));
     }
-    let listed = exported::listed_holes(found);
+    let listed = exported::list_holes(found);
     let mut left_out: Vec<String> = listed.iter().map(|words| plain(words)).collect();
     if holes > left_out.len() {
         left_out.push(format!("and {} more, which holes.jsonl lists", holes - left_out.len()));
@@ -100,7 +100,7 @@ pub(in crate::cli) fn of_export(history: &ExportHistory, file: PathBuf) -> Resti
         not_checked: found.not_checked().iter().map(|words| plain(words)).collect(),
     };
     RestingVerdict {
-        typed: quoted(&file),
+        typed: quote_path(&file),
         file,
         is_sound: is_sound(&verdict) && unexplained == 0,
         words,

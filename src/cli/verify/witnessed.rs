@@ -69,7 +69,7 @@ async fn read_all(
     addresses: &[(&String, HttpAddress)],
     origins: &BTreeSet<String>,
 ) -> Result<Vec<CheckpointSource>, UnreadWitness> {
-    let client = here::witness_client();
+    let client = here::build_witness_client();
     let mut found = Vec::new();
     for (url, address) in addresses {
         let before = found.len();

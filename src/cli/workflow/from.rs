@@ -42,7 +42,7 @@ const MOST_BYTES: u64 = 512 * 1024;
 
 impl FromCommand {
     pub(super) fn run(self) -> CommandExit {
-        let screen = Screen::of_process(self.json);
+        let screen = Screen::new(self.json);
         self.convert_file(screen).unwrap_or_else(|exit| exit)
     }
 
@@ -55,14 +55,14 @@ impl FromCommand {
         let made = convert(&text, &surroundings).map_err(|refused| self.report_refusal(screen, &refused))?;
         let refused = config::load_text(Path::new("organism.yaml"), &made.text).err();
         if screen.json {
-            screen.value(&json!({
+            screen.show_value(&json!({
                 "workflow": made.workflow,
                 "organism": made.text,
                 "notes": made.notes.iter().map(as_json).collect::<Vec<_>>(),
                 "problems": refused.iter().flat_map(|all| &all.0).map(|one| &one.message).collect::<Vec<_>>(),
             }));
         } else {
-            screen.document(made.text.as_bytes());
+            screen.show_document(made.text.as_bytes());
             self.report_result(screen, &made, &surroundings.model);
         }
         if let Some(refused) = refused {

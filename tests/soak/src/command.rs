@@ -19,7 +19,7 @@ use super::terminal::Terminal;
 use super::verdict::{self, SoakResult};
 use super::{REST, rest};
 
-use systole_organism::runfile::random_hex;
+use systole_organism::runfile::draw_hex;
 use systole_system::{failpoint, system};
 
 /// Clients that use the organism at once: enough that every listener always has work.
@@ -139,8 +139,7 @@ impl Soak {
         let folder = match &self.folder {
             Some(folder) => folder.clone(),
             None => {
-                let name =
-                    random_hex().map_err(|error| machine(terminal, "a name for the folder", &error))?;
+                let name = draw_hex().map_err(|error| machine(terminal, "a name for the folder", &error))?;
                 std::env::temp_dir().join(format!("systole-soak-{name}"))
             }
         };
@@ -244,7 +243,7 @@ fn steps() -> clap::builder::PossibleValuesParser {
 
 /// A seed short enough to type again.
 fn drawn() -> std::io::Result<u64> {
-    let hex = random_hex()?;
+    let hex = draw_hex()?;
     Ok(hex.get(..8).and_then(|digits| u64::from_str_radix(digits, 16).ok()).unwrap_or_default())
 }
 

@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::guests::{self, SoakClient};
-use systole_organism::runfile::{Credential, RunFile, random_hex};
+use systole_organism::runfile::{Credential, RunFile, draw_hex};
 
 /// The workload, from the repository.
 const FILES: &[(&str, &str)] = &[
@@ -60,7 +60,7 @@ impl RunFolder {
     /// Writes the workload into a folder without a log. `program` is the `systole` to run.
     pub fn build(folder: &Path, program: &Path) -> io::Result<RunFolder> {
         std::fs::create_dir_all(folder)?;
-        let (folder, secret) = (folder.canonicalize()?, random_hex()?);
+        let (folder, secret) = (folder.canonicalize()?, draw_hex()?);
         let log = folder.join("soak.db");
         let house = RunFolder { folder, program: program.to_owned(), secret, log, settings: Vec::new() };
         if house.log().exists() {

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use rustix::process::Signal;
 use systole_log::sqlite;
-use systole_organism::runfile::random_hex;
+use systole_organism::runfile::draw_hex;
 use systole_queries::persons;
 use systole_soak::dice::SeededDice;
 
@@ -62,7 +62,7 @@ fn deaths(policy: &str, dialect: &str) {
     let number = std::env::var("SYSTOLE_AGENT_DEATHS").ok().map_or(DEATHS, |number| number.parse().unwrap());
     let seed = match std::env::var("SYSTOLE_AGENT_SEED") {
         Ok(seed) => seed.parse().unwrap(),
-        Err(_) => u64::from_str_radix(&random_hex().unwrap()[..16], 16).unwrap(),
+        Err(_) => u64::from_str_radix(&draw_hex().unwrap()[..16], 16).unwrap(),
     };
     println!("{policy}: SYSTOLE_AGENT_SEED={seed} SYSTOLE_AGENT_DEATHS={number}");
     let mut dice = SeededDice::new(seed);

@@ -274,7 +274,7 @@ impl LargeHouse {
             facts["address"] = json!(format!("http://{}", bound.local_addr().unwrap()));
             facts["token"] = json!(TOKEN);
             facts["tokens"] = json!({"operator": TOKEN});
-            let keyring = Keyring::of_operator(Credential::from_token(TOKEN.to_owned()));
+            let keyring = Keyring::from_operator(Credential::from_token(TOKEN.to_owned()));
             let door = HttpDoor::open(bound, organism.handle().clone(), keyring);
             (Arc::into_inner(organism).expect("all messages are sent"), door, facts)
         });

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use rustix::process::Signal;
-use systole_organism::runfile::random_hex;
+use systole_organism::runfile::draw_hex;
 use systole_soak::dice::SeededDice;
 
 use super::house::WorkflowHouse;
@@ -208,7 +208,7 @@ fn f8_kills_while_no_request_is_out_cost_no_request_at_all() {
 fn seed() -> u64 {
     match std::env::var("SYSTOLE_WORKFLOW_SEED") {
         Ok(seed) => seed.parse().unwrap(),
-        Err(_) => u64::from_str_radix(&random_hex().unwrap()[..16], 16).unwrap(),
+        Err(_) => u64::from_str_radix(&draw_hex().unwrap()[..16], 16).unwrap(),
     }
 }
 

@@ -7,7 +7,7 @@ use super::results::{self, KEY, OURS, RECORD, THREAD};
 use super::rpc::{self, RpcFault, RpcParams};
 use super::tools;
 use crate::api_types::ApiReceipt;
-use crate::inbound::{find_earlier, key_of};
+use crate::inbound::{choose_key, find_earlier};
 use crate::json_payload;
 use systole_core::types::codes::Code;
 use systole_core::types::flow::Refused;
@@ -33,13 +33,13 @@ pub(super) async fn begin_call(
         return Err(RpcFault::refuse_params("params.name, the tool, is missing; tools/list names the tools"));
     };
     is_known(params)?;
-    let key = key_of(read_meta(params, KEY)?)
+    let key = choose_key(read_meta(params, KEY)?)
         .map_err(|words| RpcFault::refuse_params(format!("_meta[\"{KEY}\"]: {words}")))?;
     let thread = read_meta(params, THREAD)?;
     let organism = front.composition().clone();
     let tool = tools::find_tool(&organism, client, name)?;
     let arguments = params.arguments.as_ref().map_or("{}", |arguments| arguments.get());
-    let document = match json_payload::of_json(&organism, tool.taken, arguments.as_bytes()) {
+    let document = match json_payload::build_from_json(&organism, tool.taken, arguments.as_bytes()) {
         Ok(document) => document,
         Err(Refused { refusal, kept: None }) => {
             return Err(RpcFault::refuse_unavailable(refusal.message.to_string()));

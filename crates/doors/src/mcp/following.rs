@@ -12,7 +12,7 @@ use super::{results, rpc, tasks};
 use crate::api_types::{ApiReceipt, ApiRecord};
 use crate::ending::{CallResult, find_ending};
 use crate::events::{FollowerBatch, ProgressFollower, RecordFollower};
-use crate::outcome::ended_before;
+use crate::outcome::find_earlier_end;
 use systole_core::types::ids::{Name, ThreadId};
 use systole_core::types::ports::Position;
 use systole_core::types::record::RecordKind;
@@ -56,7 +56,7 @@ impl FollowedCall {
     /// Waits in a task of its own. The messages for the client come out; the last one is the answer.
     pub(super) fn follow_call(self, mut seat: CallSeat) -> mpsc::Receiver<Value> {
         let (to_client, messages) = mpsc::channel(AHEAD);
-        seat.waits_for(&self.receipt.thread);
+        seat.set_thread(&self.receipt.thread);
         let work = async move {
             let cancelled = seat.cancelled.take();
             let is_cancelled = async {
@@ -103,7 +103,7 @@ impl FollowedCall {
     async fn wait_for_last(&self, to_client: &mpsc::Sender<Value>) -> Value {
         let thread = ThreadId::parse(&self.receipt.thread).ok();
         if let Some(thread) = thread.as_ref().filter(|_| self.receipt.repeated) {
-            match ended_before(&self.front, &self.receipt, thread).await {
+            match find_earlier_end(&self.front, &self.receipt, thread).await {
                 Ok(Some((ending, record))) => return self.build_result(&ending, &record),
                 Ok(None) => {}
                 Err(fault) => return self.build_cut(&format!("the log cannot be read: {fault}")),

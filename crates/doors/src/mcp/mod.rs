@@ -37,13 +37,13 @@ use open_calls::CallName;
 use revision::{McpRevision, TASKS};
 use rpc::{RpcFault, RpcMessage, RpcParams};
 use systole_core::types::ids::Name;
-use systole_organism::runfile::random_hex;
+use systole_organism::runfile::draw_hex;
 
 /// The header with the session of a client. It only tells apart requests with the same id.
 const SESSION: &str = "mcp-session-id";
 
 /// Refuses every method but POST: this server sends nothing by itself, and has no session to end.
-pub(super) async fn only_post() -> Response {
+pub(super) async fn refuse_other_methods() -> Response {
     let words = "send messages to /mcp with POST; there is no stream to GET and no session to DELETE";
     let fault = RpcFault::refuse_request(words).with_status(StatusCode::METHOD_NOT_ALLOWED);
     ([(header::ALLOW, "POST")], fault.build_response(None)).into_response()
@@ -67,7 +67,7 @@ pub(super) async fn post_message(
     };
     let bytes = match inbound::read_body(&state, &client, &headers, body).await {
         Ok(bytes) => bytes,
-        Err(unread) => return unread_response(&state, client, unread).await,
+        Err(unread) => return answer_unread(&state, client, unread).await,
     };
     let message = match rpc::read_message(&bytes) {
         Ok(message) => message,
@@ -107,9 +107,9 @@ fn check_form(headers: &HeaderMap) -> Result<bool, (StatusCode, &'static str)> {
     Ok(has(header::ACCEPT, &["text/event-stream", "text/*", "*/*"]))
 }
 
-async fn unread_response(state: &HttpState, client: Name, unread: UnreadBody) -> Response {
-    match inbound::key_of(None) {
-        Ok(key) => inbound::unread_response(&state.front, client, key, unread).await,
+async fn answer_unread(state: &HttpState, client: Name, unread: UnreadBody) -> Response {
+    match inbound::choose_key(None) {
+        Ok(key) => inbound::answer_unread(&state.front, client, key, unread).await,
         Err(words) => RpcFault::refuse_unavailable(words).build_response(None),
     }
 }
@@ -143,7 +143,7 @@ impl McpRequest {
             "tools/list" => self.list_tools(&message.params).await?,
             "tools/call" => return self.call_tool(message).await,
             "tasks/get" | "tasks/cancel" | "tasks/update" if stateless => {
-                revision::needs_tasks(&message)?;
+                revision::require_tasks(&message)?;
                 let Some(task) = &message.params.task_id else {
                     return Err(RpcFault::refuse_params("params.taskId is missing"));
                 };
@@ -192,7 +192,7 @@ impl McpRequest {
         });
         let session = match &self.session {
             Some(session) => session.clone(),
-            None => random_hex().map_err(|error| RpcFault::refuse_unavailable(error.to_string()))?,
+            None => draw_hex().map_err(|error| RpcFault::refuse_unavailable(error.to_string()))?,
         };
         Ok(([(SESSION, session)], Json(rpc::build_result(&self.id, &result))).into_response())
     }
@@ -238,7 +238,7 @@ impl McpRequest {
             id: self.id,
             receipt,
             progress: message.params.meta.get("progressToken").cloned(),
-            takes_tasks: self.revision.takes_tasks(&message),
+            takes_tasks: self.revision.can_take_tasks(&message),
         };
         let mut messages = call.follow_call(seat);
         if self.streams {

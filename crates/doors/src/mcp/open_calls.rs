@@ -84,7 +84,7 @@ impl WaitingMcpCalls {
 
 impl CallSeat {
     /// Says which thread the call is in.
-    pub(super) fn waits_for(&mut self, thread: &str) {
+    pub(super) fn set_thread(&mut self, thread: &str) {
         *lock_calls(&self.waiting).threads.entry(thread.to_owned()).or_default() += 1;
         self.thread = Some(thread.to_owned());
     }

@@ -64,7 +64,7 @@ pub(super) fn read_revision(headers: &HeaderMap, message: &RpcMessage) -> Result
     if named != STATELESS {
         let words = format!("MCP {named} is not spoken here: use {}", list_spoken().join(", "));
         let data = json!({"supported": list_spoken(), "requested": named});
-        return Err(RpcFault::of_mcp(UNSUPPORTED, words, Some(data)));
+        return Err(RpcFault::with_code(UNSUPPORTED, words, Some(data)));
     }
     // A notification may say less, because it has no answer.
     if message.id.is_some() {
@@ -121,20 +121,20 @@ fn check_repeats(
 fn describe_mismatch(field: &str, shown: Option<&str>, said: &str) -> RpcFault {
     let shown = shown.map_or_else(|| "is missing".to_owned(), |shown| format!("is {shown:?}"));
     let words = format!("the header {field} {shown}, and the body says {said:?}");
-    RpcFault::of_mcp(HEADER_MISMATCH, words, None)
+    RpcFault::with_code(HEADER_MISMATCH, words, None)
 }
 
 /// Refuses a message about tasks from a client that does not name their extension.
-pub(super) fn needs_tasks(message: &RpcMessage) -> Result<(), RpcFault> {
-    if names_tasks(message) {
+pub(super) fn require_tasks(message: &RpcMessage) -> Result<(), RpcFault> {
+    if has_tasks(message) {
         return Ok(());
     }
     let words = format!("{} is for clients that name the extension {TASKS}", message.method);
     let data = json!({"requiredCapabilities": {"extensions": {TASKS: {}}}});
-    Err(RpcFault::of_mcp(MISSING_CAPABILITY, words, Some(data)))
+    Err(RpcFault::with_code(MISSING_CAPABILITY, words, Some(data)))
 }
 
-fn names_tasks(message: &RpcMessage) -> bool {
+fn has_tasks(message: &RpcMessage) -> bool {
     let extensions = message.params.meta.get(CAPABILITIES_KEY).and_then(|it| it.get("extensions"));
     extensions.is_some_and(|it| it.get(TASKS).is_some())
 }
@@ -145,14 +145,16 @@ fn read_header<'h>(headers: &'h HeaderMap, name: &str) -> Result<Option<&'h str>
     let first = values.next().map(|value| value.to_str()).transpose();
     match (first, values.next()) {
         (Ok(first), None) => Ok(first),
-        _ => Err(RpcFault::of_mcp(HEADER_MISMATCH, format!("the header {name} comes once, in ASCII"), None)),
+        _ => {
+            Err(RpcFault::with_code(HEADER_MISMATCH, format!("the header {name} comes once, in ASCII"), None))
+        }
     }
 }
 
 impl McpRevision {
     /// Whether a client of this revision takes a task for an answer.
-    pub(super) fn takes_tasks(self, message: &RpcMessage) -> bool {
-        self == McpRevision::Stateless && names_tasks(message)
+    pub(super) fn can_take_tasks(self, message: &RpcMessage) -> bool {
+        self == McpRevision::Stateless && has_tasks(message)
     }
 
     /// A result as this revision has it.
@@ -219,7 +221,7 @@ mod tests {
         assert!(told(&all[..1], "tools/list", &unknown).contains("-32020"), "the header is wrong first");
         assert!(told(&[], "tools/list", &unknown).contains("-32022"));
         assert!(
-            needs_tasks(&message("tasks/get", &call))
+            require_tasks(&message("tasks/get", &call))
                 .unwrap_err()
                 .build_message(None)
                 .to_string()

@@ -88,7 +88,7 @@ impl RpcFault {
     }
 
     /// The same with a code that only MCP has.
-    pub(super) fn of_mcp(code: i64, message: impl Into<String>, data: Option<Value>) -> RpcFault {
+    pub(super) fn with_code(code: i64, message: impl Into<String>, data: Option<Value>) -> RpcFault {
         RpcFault { data, ..RpcFault::new(StatusCode::BAD_REQUEST, code, message) }
     }
 

@@ -22,7 +22,7 @@ const POLL_MS: u64 = 2000;
 pub(super) const WORKS: &str = "the organism works on it";
 
 /// The id of the task of a message.
-fn id_of(receipt: &ApiReceipt) -> String {
+fn build_id(receipt: &ApiReceipt) -> String {
     format!("{}.{}.{}", receipt.thread, receipt.seq, receipt.id)
 }
 
@@ -108,7 +108,7 @@ pub(super) async fn describe_wait(front: &OrganismHandle, thread: &str) -> Optio
 impl TaskState {
     fn show_task(&self, front: &OrganismHandle) -> Value {
         let mut task = json!({
-            "taskId": id_of(&self.receipt),
+            "taskId": build_id(&self.receipt),
             "createdAt": self.created,
             "lastUpdatedAt": self.touched,
             // The log keeps it for as long as itself.
@@ -138,7 +138,7 @@ impl TaskState {
 /// The answer to a call that becomes a task.
 pub(super) async fn create_task(front: &OrganismHandle, receipt: &ApiReceipt) -> Result<Value, RpcFault> {
     let client = Name::parse(&receipt.sender).map_err(|bad| RpcFault::refuse_unavailable(bad.to_string()))?;
-    let mut task = find_task(front, &client, &id_of(receipt)).await?.show_task(front);
+    let mut task = find_task(front, &client, &build_id(receipt)).await?.show_task(front);
     if let Some(fields) = task.as_object_mut() {
         fields.insert("resultType".to_owned(), json!("task"));
     }

@@ -17,7 +17,7 @@ use super::frame::{Frame, PageTab};
 use super::inputs::{self, FormInputs};
 use super::verdict::VerdictView;
 use crate::api_types::{ApiRuling, DecisionAccepted, DecisionOutcome};
-use crate::request_refusals::{describe_stopping, unfit_address, unfit_request};
+use crate::request_refusals::{describe_stopping, describe_unfit_address, describe_unfit_request};
 use crate::steering;
 use systole_core::types::refusal::Refusal;
 use systole_organism::validators::TrialPurpose;
@@ -73,12 +73,12 @@ pub(super) async fn amend(asked: PageRequest) -> Response {
 async fn opened(asked: &PageRequest) -> Result<Response, Refusal> {
     asked.only(&[])?;
     if asked.at.is_some() {
-        return Err(unfit_address("the past cannot be decided: leave at= out"));
+        return Err(describe_unfit_address("the past cannot be decided: leave at= out"));
     }
     let found = Amendable::of(asked).await?;
     let values = found.model.form_values(found.payload.as_bytes()).map_err(|mistake| {
         let words = format!("this payload has no form: {}", mistake.message);
-        unfit_request(words).fixed_by("amend it as XML under /approvals")
+        describe_unfit_request(words).fixed_by("amend it as XML under /approvals")
     })?;
     if !asked.is_html {
         let form = found.model.draw_form(&found.element, &values);
@@ -135,7 +135,7 @@ async fn decided(form: &ChangeForm) -> Result<Response, Refusal> {
             return Ok(page(&found, asked, StatusCode::UNPROCESSABLE_ENTITY, state));
         }
         let all: Vec<String> = state.mistakes.iter().map(inputs::said).collect();
-        return Err(unfit_request(all.join("; ")));
+        return Err(describe_unfit_request(all.join("; ")));
     };
     let ruling = ApiRuling {
         outcome: DecisionOutcome::Amended,
@@ -145,7 +145,7 @@ async fn decided(form: &ChangeForm) -> Result<Response, Refusal> {
         choice: None,
     };
     let id = found.request.id;
-    let order = steering::read_order(form.by.clone(), id, ruling).map_err(unfit_request)?;
+    let order = steering::read_order(form.by.clone(), id, ruling).map_err(describe_unfit_request)?;
     let accepted = DecisionAccepted::from_decision(id, &order.says);
     match asked.state.front.rule_request(order).await {
         Some(SenderReply::Done | SenderReply::Receipt(..)) => {

@@ -9,7 +9,7 @@ use super::asked::PageRequest;
 use super::forms::{Fields, filled};
 use super::verdict::VerdictView;
 use crate::mcp::tools;
-use crate::request_refusals::unfit_request;
+use crate::request_refusals::describe_unfit_request;
 use systole_core::types::client::Role;
 use systole_core::types::codes::Code;
 use systole_core::types::composition::Composition;
@@ -51,7 +51,7 @@ impl Amendable {
         let organism = asked.state.front.composition().clone();
         let typed = asked.part("id");
         let Some(id) = PersonRequestId::parse(typed) else {
-            return Err(unfit_request("the id of a request is a and a number, as in a1"));
+            return Err(describe_unfit_request("the id of a request is a and a number, as in a1"));
         };
         let found = asked.read(|moment| persons::waiting(&**moment.front.reader())).await?;
         let Some(request) = found.into_iter().find(|one| one.id == id) else {
@@ -62,21 +62,22 @@ impl Amendable {
             RequestSubject::Approval { element, payload, unknown: None } => {
                 (element.clone(), payload.clone())
             }
-            _ => return Err(unfit_request(format!("{id} is not a payload that can be amended"))),
+            _ => return Err(describe_unfit_request(format!("{id} is not a payload that can be amended"))),
         };
         if request.config != organism.hash {
             let words = format!("{id} waits under an earlier configuration: amend it as XML");
-            return Err(unfit_request(words).fixed_by("/approvals has the field for it"));
+            return Err(describe_unfit_request(words).fixed_by("/approvals has the field for it"));
         }
         let model = model_of(&organism, &request, &payload);
-        let model = model.ok_or_else(|| unfit_request(format!("the schema of {element} cannot be read")))?;
+        let model =
+            model.ok_or_else(|| describe_unfit_request(format!("the schema of {element} cannot be read")))?;
         Ok(Amendable { request, element, payload, model })
     }
 
     /// The form as it was posted.
     pub(super) fn posted(&self, fields: Fields<'_>) -> Result<AmendState, Refusal> {
         let Some(hash) = filled(fields, "hash") else {
-            return Err(unfit_request("hash is missing: it says what you saw"));
+            return Err(describe_unfit_request("hash is missing: it says what you saw"));
         };
         let pairs = fields.iter().filter(|(name, _)| name.starts_with('/')).cloned();
         let (mut values, mistakes) = match FormValues::from_pairs(pairs) {

@@ -19,7 +19,7 @@ use super::request_card::RequestCard;
 use super::shorten::encoded;
 use crate::api_types::{ApiRuling, DecisionAccepted, DecisionOutcome};
 use crate::log_view::LogMoment;
-use crate::request_refusals::{describe_stopping, unfit_address, unfit_request};
+use crate::request_refusals::{describe_stopping, describe_unfit_address, describe_unfit_request};
 use crate::{steering, waiting};
 use systole_core::types::client::Role;
 use systole_core::types::ids::ThreadId;
@@ -175,7 +175,10 @@ async fn answered(asked: &PageRequest) -> Result<Response, Refusal> {
 }
 
 fn not_an_id(name: &str, typed: &str) -> Refusal {
-    unfit_address(format!("{name}={}: the id of a request is a and a number, as in a1", plain(typed)))
+    describe_unfit_address(format!(
+        "{name}={}: the id of a request is a and a number, as in a1",
+        plain(typed)
+    ))
 }
 
 impl DecidedRow {
@@ -219,15 +222,16 @@ async fn decided_by(id: &str, form: &ChangeForm) -> Result<Response, Refusal> {
         Some("chosen") => DecisionOutcome::Chosen,
         _ => {
             let words = "outcome is one of approved, rejected, amended, chosen";
-            return Err(unfit_request(words));
+            return Err(describe_unfit_request(words));
         }
     };
     // A form has one field for the note, and buttons for the decisions.
     let payload = text("payload").filter(|_| outcome == DecisionOutcome::Amended);
     let choice = text("choice").filter(|_| outcome == DecisionOutcome::Chosen);
-    let hash = form.field("hash").ok_or_else(|| unfit_request("hash is missing: it says what you saw"))?;
+    let hash =
+        form.field("hash").ok_or_else(|| describe_unfit_request("hash is missing: it says what you saw"))?;
     let ruling = ApiRuling { outcome, note: text("note"), hash: Some(hash.to_owned()), payload, choice };
-    let order = steering::read_order(form.by.clone(), request, ruling).map_err(unfit_request)?;
+    let order = steering::read_order(form.by.clone(), request, ruling).map_err(describe_unfit_request)?;
     let accepted = DecisionAccepted::from_decision(request, &order.says);
     match form.asked.state.front.rule_request(order).await {
         Some(SenderReply::Done | SenderReply::Receipt(..)) => {

@@ -22,7 +22,7 @@ use crate::http_state::{Caller, HttpState};
 use crate::log_view::{LogMoment, MomentAsked};
 use crate::percent::is_text;
 use crate::reading::{QueryFields, ReadFault, ReadRefusal, ReadResult};
-use crate::request_refusals::{self, unfit_address};
+use crate::request_refusals::{self, describe_unfit_address};
 use systole_core::types::client::Role;
 use systole_core::types::codes::Code;
 use systole_core::types::ids::{Name, ThreadId};
@@ -103,7 +103,7 @@ impl FromRequestParts<Arc<HttpState>> for PageRequest {
                 asked.parts = found.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
                 Ok(())
             }
-            Err(_) => Err(unfit_address("the address is not UTF-8")),
+            Err(_) => Err(describe_unfit_address("the address is not UTF-8")),
         });
         match read {
             Ok(()) => Ok(asked),
@@ -116,18 +116,19 @@ impl PageRequest {
     fn read_address(&mut self, uri: &Uri) -> Result<(), Refusal> {
         if self.address.len() > ADDRESS {
             self.address = "/".to_owned();
-            return Err(unfit_address(format!("the address is longer than {ADDRESS} bytes")));
+            return Err(describe_unfit_address(format!("the address is longer than {ADDRESS} bytes")));
         }
-        let unread = |_| unfit_address("what follows `?` in the address cannot be read: it is NAME=VALUE&…");
+        let unread =
+            |_| describe_unfit_address("what follows `?` in the address cannot be read: it is NAME=VALUE&…");
         self.query = Query::<Vec<(String, String)>>::try_from_uri(uri).map_err(unread)?.0;
         if uri.query().is_some_and(|query| !is_text(query.as_bytes())) {
-            return Err(unfit_address("what follows `?` in the address is not UTF-8"));
+            return Err(describe_unfit_address("what follows `?` in the address is not UTF-8"));
         }
         // An empty field of a form means that it is not set.
         self.query.retain(|(_, value)| !value.is_empty());
         for (at, (name, _)) in self.query.iter().enumerate() {
             if self.query.iter().skip(at + 1).any(|(other, _)| other == name) {
-                return Err(unfit_address(format!("{name}= is given twice")));
+                return Err(describe_unfit_address(format!("{name}= is given twice")));
             }
         }
         Ok(())
@@ -149,14 +150,14 @@ impl PageRequest {
         let Some((name, _)) = unknown else { return Ok(()) };
         let known = names.iter().chain(&["at"]).map(|name| format!("{name}=")).collect::<Vec<_>>();
         let words = format!("this page does not know {name}=; it knows {}", known.join(", "));
-        Err(unfit_address(words))
+        Err(describe_unfit_address(words))
     }
 
     /// Refuses what follows `?`: a change is made now, and its form has all that it needs.
     pub(super) fn only_a_path(&self) -> Result<(), Refusal> {
         match self.query.is_empty() {
             true => Ok(()),
-            false => Err(unfit_address("a form takes nothing that follows `?` in the address")),
+            false => Err(describe_unfit_address("a form takes nothing that follows `?` in the address")),
         }
     }
 
@@ -165,7 +166,7 @@ impl PageRequest {
         let Some(typed) = self.value(name) else { return Ok(None) };
         match typed.parse() {
             Ok(number) if number > 0 => Ok(Some(number)),
-            _ => Err(unfit_address(format!("{name}={typed}: it is a whole number from 1"))),
+            _ => Err(describe_unfit_address(format!("{name}={typed}: it is a whole number from 1"))),
         }
     }
 
@@ -174,7 +175,7 @@ impl PageRequest {
         let Some(typed) = self.value(name) else { return Ok(None) };
         match words.iter().find(|word| **word == typed) {
             Some(word) => Ok(Some(word)),
-            None => Err(unfit_address(format!("{name}={typed}: it is one of {}", words.join(", ")))),
+            None => Err(describe_unfit_address(format!("{name}={typed}: it is one of {}", words.join(", ")))),
         }
     }
 
@@ -272,7 +273,7 @@ impl PageRequest {
         } else {
             "a method of the header Allow"
         };
-        let refusal = unfit_address(format!("this address does not take {method}"));
+        let refusal = describe_unfit_address(format!("this address does not take {method}"));
         let mut response = self.refused(&refusal.fixed_by(fix));
         *response.status_mut() = StatusCode::METHOD_NOT_ALLOWED;
         response

@@ -11,7 +11,7 @@ use super::asked::PageRequest;
 use super::shorten::encoded;
 use crate::log_view::LogMoment;
 use crate::reading::{ReadRefusal, thread_of};
-use crate::request_refusals::unfit_address;
+use crate::request_refusals::describe_unfit_address;
 use systole_core::types::ids::ThreadId;
 use systole_core::types::refusal::Refusal;
 use systole_export::documents::NamedDocuments;
@@ -59,7 +59,8 @@ async fn sent(asked: &PageRequest) -> Result<Response, Refusal> {
                     | ExportFault::EraserName(_),
                 ) => {
                     let words = format!("the export of {id} has more than {} MiB", MOST >> 20);
-                    let refusal = unfit_address(words).fixed_by(format!("systole export {id} --html"));
+                    let refusal =
+                        describe_unfit_address(words).fixed_by(format!("systole export {id} --html"));
                     Err(ReadRefusal::from(refusal).into())
                 }
             }

@@ -12,7 +12,7 @@ use super::asked::PageRequest;
 use crate::http_state::{BodySeat, HttpState};
 use crate::inbound::{self, UnreadBody};
 use crate::percent::is_text;
-use crate::request_refusals::unfit_request;
+use crate::request_refusals::describe_unfit_request;
 use systole_core::types::codes::Code;
 use systole_core::types::refusal::Refusal;
 
@@ -64,7 +64,7 @@ impl FromRequest<Arc<HttpState>> for PageForm {
                 Err(refusal) => Err(refused(&refusal)),
             },
             Err(UnreadBody::TooLarge(_)) => Err(refused(&too_large())),
-            Err(UnreadBody::Broken(words)) => Err(refused(&unfit_request(words))),
+            Err(UnreadBody::Broken(words)) => Err(refused(&describe_unfit_request(words))),
             Err(UnreadBody::TooSlow) => {
                 let words = "the form did not come in time";
                 let mut response = refused(&Refusal::new(Code::IngressUnavailable, words));
@@ -79,14 +79,14 @@ fn fields_of(headers: &HeaderMap, bytes: &[u8]) -> Result<FormFields, Refusal> {
     let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     let kind = kind.split(';').next().unwrap_or_default().trim();
     if !bytes.is_empty() && !kind.eq_ignore_ascii_case(KIND) {
-        return Err(unfit_request(format!("the form has no Content-Type: {KIND}")));
+        return Err(describe_unfit_request(format!("the form has no Content-Type: {KIND}")));
     }
     if !is_text(bytes) {
-        return Err(unfit_request("the form cannot be read: it is not UTF-8"));
+        return Err(describe_unfit_request("the form cannot be read: it is not UTF-8"));
     }
     let fields: FormFields = form_urlencoded::parse(bytes).into_owned().take(FIELDS + 1).collect();
     match fields.len() > FIELDS {
-        true => Err(unfit_request(format!("the form has more than {FIELDS} fields"))),
+        true => Err(describe_unfit_request(format!("the form has more than {FIELDS} fields"))),
         false => Ok(fields),
     }
 }

@@ -15,7 +15,7 @@ use super::frame::{Frame, PageTab};
 use super::shorten::{encoded, shortened};
 use crate::log_view::LogMoment;
 use crate::reading::{composition_of, whole_log_only};
-use crate::request_refusals::unfit_address;
+use crate::request_refusals::describe_unfit_address;
 use systole_core::types::composition::{Composition, ListenerSection};
 use systole_core::types::ids::{Name, ThreadId};
 use systole_core::types::ports::LogFault;
@@ -120,11 +120,11 @@ pub(super) async fn picture(asked: PageRequest) -> Response {
 async fn shown(asked: &PageRequest) -> Result<Response, Refusal> {
     let name = |field: &str| {
         let read = asked.value(field).map(Name::parse).transpose();
-        read.map_err(|malformed| unfit_address(format!("{field}=: {malformed}")))
+        read.map_err(|malformed| describe_unfit_address(format!("{field}=: {malformed}")))
     };
     let (from, to) = (name("from")?, name("to")?);
     if from.is_some() && to.is_none() {
-        return Err(unfit_address("from= without to=: an edge has two ends"));
+        return Err(describe_unfit_address("from= without to=: an edge has two ends"));
     }
     let edge = to.map(|to| (from, to));
     let wanted = edge.clone();
@@ -239,7 +239,7 @@ fn workflows(frame: &Frame, composition: &Composition, running: &RunningSteps) -
     let link = |id: &ThreadId| (id.to_string(), frame.to(&format!("/t/{}", encoded(id.as_str()))));
     let view = |(name, section): (&Name, &ListenerSection)| WorkflowView {
         name: name.to_string(),
-        steps: workflow_steps::sentences_of(section)
+        steps: workflow_steps::list_sentences(section)
             .into_iter()
             .map(|(depth, id, text)| {
                 let threads = running.get(&(name.clone(), id)).map(Vec::as_slice).unwrap_or_default();

@@ -12,7 +12,7 @@ use super::changes::ChangeForm;
 use super::frame::{Frame, PageTab};
 use super::shorten::encoded;
 use crate::inbound;
-use crate::request_refusals::{describe_stopping, unfit_request};
+use crate::request_refusals::{describe_stopping, describe_unfit_request};
 use crate::steering::check_note;
 use systole_core::types::codes::Code;
 use systole_core::types::ids::ThreadId;
@@ -82,7 +82,7 @@ pub(super) async fn resume(form: ChangeForm) -> Response {
 
 async fn steer(form: &ChangeForm, halts: bool) -> Result<Response, Refusal> {
     let id = form.asked.thread()?;
-    let note = check_note(form.field("note").map(str::to_owned)).map_err(unfit_request)?;
+    let note = check_note(form.field("note").map(str::to_owned)).map_err(describe_unfit_request)?;
     let reply =
         form.asked.state.front.pause_or_continue(form.by.clone(), Some(id.clone()), halts, note).await;
     done(form, &id, reply, if halts { "paused" } else { "resumed" })
@@ -96,7 +96,8 @@ pub(super) async fn say(form: ChangeForm) -> Response {
 
 async fn said(form: &ChangeForm) -> Result<Response, Refusal> {
     let id = form.asked.thread()?;
-    let text = form.field("text").ok_or_else(|| unfit_request("text is missing: what do you say?"))?;
+    let text =
+        form.field("text").ok_or_else(|| describe_unfit_request("text is missing: what do you say?"))?;
     let wanted = id.clone();
     let found = form
         .asked
@@ -115,11 +116,11 @@ async fn said(form: &ChangeForm) -> Result<Response, Refusal> {
     let front = &form.asked.state.front;
     let composition = front.composition().clone();
     let listener = composition.find_listener(&listener).ok_or_else(|| {
-        unfit_request(format!("{listener} works on {id}, but is no longer in the organism's file"))
+        describe_unfit_request(format!("{listener} works on {id}, but is no longer in the organism's file"))
     })?;
-    let payload = steered::build_steer(&composition, listener, text).map_err(unfit_request)?;
+    let payload = steered::build_steer(&composition, listener, text).map_err(describe_unfit_request)?;
     // The form has its key from the page, so that a second click says nothing twice.
-    let key = inbound::key_of(form.field("key").map(str::to_owned)).map_err(unfit_request)?;
+    let key = inbound::choose_key(form.field("key").map(str::to_owned)).map_err(describe_unfit_request)?;
     let (client, document) = (form.by.clone(), payload.bytes().to_vec());
     let message = ClientMessage { client, key, document, to: None, thread: Some(id.to_string()) };
     done(form, &id, front.send_message(message).await, "steered")

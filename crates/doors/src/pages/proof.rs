@@ -14,7 +14,7 @@ use super::asked::{PageRequest, rendered};
 use super::frame::{Frame, PageTab};
 use crate::log_view::LogMoment;
 use crate::reading::{ReadRefusal, ReadResult, whole_log_only};
-use crate::request_refusals::unfit_address;
+use crate::request_refusals::describe_unfit_address;
 use systole_core::types::codes::Code;
 use systole_core::types::ids::Digest;
 use systole_core::types::ports::{LogFault, Position};
@@ -26,7 +26,7 @@ use systole_export::verdict::{
 };
 use systole_log::notes;
 use systole_organism::prompt_view;
-use systole_organism::proving::notes_of;
+use systole_organism::proving::find_notes;
 use systole_organism::resting_verdict::RestingVerdict;
 use systole_show::columns::plain;
 use systole_system::system::FileFault;
@@ -86,7 +86,7 @@ pub(super) async fn proof(asked: PageRequest) -> Response {
 async fn shown(asked: &PageRequest) -> Result<Response, Refusal> {
     let verifies = asked.one_of("verify", &["now"])?.is_some();
     if verifies && asked.at.is_some() {
-        return Err(unfit_address("verify= and at=: a log is verified as it is, to its end"));
+        return Err(describe_unfit_address("verify= and at=: a log is verified as it is, to its end"));
     }
     let view = asked
         .look(&["verify"], move |moment, _| {
@@ -123,7 +123,7 @@ fn unread(fault: &FileFault) {
 /// How far the log is proved by the newest checkpoint beside it.
 pub(super) fn standing(moment: &LogMoment, log: &Path) -> Result<ProofStanding, LogFault> {
     let reader = &*moment.reader;
-    let beside = notes_of(log);
+    let beside = find_notes(log);
     let found = notes::read_newest(&beside).unwrap_or_else(|fault| {
         unread(&fault);
         Vec::new()
@@ -162,7 +162,7 @@ fn file_name(file: &Path) -> String {
 }
 
 fn read(moment: &LogMoment, log: &Path, verifies: bool) -> ReadResult<ProofView> {
-    let beside = notes_of(log);
+    let beside = find_notes(log);
     let found = notes::read_notes(&beside).map_err(|fault| {
         unread(&fault);
         let refusal = Refusal::new(Code::IngressUnavailable, "the checkpoints beside the log cannot be read");
@@ -194,7 +194,7 @@ fn read(moment: &LogMoment, log: &Path, verifies: bool) -> ReadResult<ProofView>
     let verified = match verifies {
         true if last > RECORDS => {
             let words = format!("the log has {last} records, and a page verifies {RECORDS} at most");
-            return Err(ReadRefusal::from(unfit_address(words).fixed_by("systole verify")).into());
+            return Err(ReadRefusal::from(describe_unfit_address(words).fixed_by("systole verify")).into());
         }
         true => Some(verify(log, &sources, policy)?),
         false => None,

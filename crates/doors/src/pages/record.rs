@@ -17,7 +17,7 @@ use super::labelled;
 use super::proof;
 use super::shorten::{encoded, shortened};
 use crate::log_view::LogMoment;
-use crate::request_refusals::unfit_address;
+use crate::request_refusals::describe_unfit_address;
 use systole_core::types::codes::Code;
 use systole_core::types::composition::Composition;
 use systole_core::types::ids::{Digest, ThreadId};
@@ -123,7 +123,7 @@ fn number(asked: &PageRequest) -> Result<u64, Refusal> {
     let typed = asked.part("seq");
     let seq = typed.parse().ok().filter(|seq| *seq > 0);
     seq.ok_or_else(|| {
-        unfit_address(format!("{typed:?} is no number of a record: it is a whole number from 1"))
+        describe_unfit_address(format!("{typed:?} is no number of a record: it is a whole number from 1"))
     })
 }
 

@@ -22,7 +22,7 @@ use super::verdict::VerdictView;
 use crate::api_types::ApiReceipt;
 use crate::inbound::find_earlier;
 use crate::mcp::tools;
-use crate::request_refusals::{describe_stopping, unfit_address, unfit_request};
+use crate::request_refusals::{describe_stopping, describe_unfit_address, describe_unfit_request};
 use systole_core::types::composition::Composition;
 use systole_core::types::ids::Name;
 use systole_core::types::refusal::Refusal;
@@ -112,7 +112,7 @@ pub(super) async fn send(asked: PageRequest) -> Response {
 fn listed(asked: &PageRequest) -> Result<Response, Refusal> {
     asked.only(&["to", "element", "ns", "thread"])?;
     if asked.at.is_some() {
-        return Err(unfit_address("nothing can be sent to the past: leave at= out"));
+        return Err(describe_unfit_address("nothing can be sent to the past: leave at= out"));
     }
     let organism = asked.state.front.composition().clone();
     let names = ["to", "element", "ns", "thread"].into_iter();
@@ -150,7 +150,7 @@ pub(super) async fn show(PageForm { asked, fields, seat: _seat }: PageForm) -> R
 async fn previewed(asked: &PageRequest, fields: Fields<'_>) -> Result<Response, Refusal> {
     let organism = asked.state.front.composition().clone();
     let Some(request) = SendRequest::of(&organism, &asked.client, fields)? else {
-        return Err(unfit_request("element is missing: it says what to send"));
+        return Err(describe_unfit_request("element is missing: it says what to send"));
     };
     // A button for one more place shows the form as it is, and no mistakes of what is not filled in yet.
     let made = if field(fields, "more").is_some() { None } else { Some(request.payload()) };
@@ -192,7 +192,7 @@ async fn sent(form: &ChangeForm) -> Result<Response, Refusal> {
     let (asked, fields) = (&form.asked, form.fields());
     let organism = asked.state.front.composition().clone();
     let Some(request) = SendRequest::of(&organism, &form.by, fields)? else {
-        return Err(unfit_request("element is missing: it says what to send"));
+        return Err(describe_unfit_request("element is missing: it says what to send"));
     };
     let document = match request.payload() {
         Ok(document) => document,
@@ -201,7 +201,7 @@ async fn sent(form: &ChangeForm) -> Result<Response, Refusal> {
         }
         Err(mistakes) => {
             let all: Vec<String> = mistakes.iter().map(inputs::said).collect();
-            return Err(unfit_request(all.join("; ")));
+            return Err(describe_unfit_request(all.join("; ")));
         }
     };
     let message = ClientMessage {

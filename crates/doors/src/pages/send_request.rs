@@ -8,9 +8,9 @@ use super::asked::PageRequest;
 use super::forms::{Fields, filled};
 use super::inputs;
 use super::verdict::VerdictView;
-use crate::inbound::key_of;
+use crate::inbound::choose_key;
 use crate::mcp::tools;
-use crate::request_refusals::{describe_stopping, unfit_request};
+use crate::request_refusals::{describe_stopping, describe_unfit_request};
 use systole_core::types::codes::Code;
 use systole_core::types::composition::{Composition, ElementSchema, Listener};
 use systole_core::types::ids::{Key, Name};
@@ -57,7 +57,7 @@ fn chosen<'o>(
     let near =
         find_nearest(element, known()).map(|near| format!("; did you mean {near}?")).unwrap_or_default();
     let words = format!("you may not send {}, or no listener takes it from outside{near}", plain(element));
-    Err(unfit_request(words).fixed_by("/send, which lists what you may send"))
+    Err(describe_unfit_request(words).fixed_by("/send, which lists what you may send"))
 }
 
 impl<'o> SendRequest<'o> {
@@ -71,7 +71,7 @@ impl<'o> SendRequest<'o> {
             let words = format!("the schema of {} cannot be read", taken.name.local);
             return Err(Refusal::new(Code::IngressUnavailable, words));
         };
-        let key = key_of(field(fields, "key").map(str::to_owned)).map_err(unfit_request)?;
+        let key = choose_key(field(fields, "key").map(str::to_owned)).map_err(describe_unfit_request)?;
         let thread = field(fields, "thread").map(str::to_owned);
         let pairs = || fields.iter().filter(|(name, _)| name.starts_with('/')).cloned();
         let (mut values, mut mistakes) = (FormValues::default(), Vec::new());

@@ -9,7 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use systole_core::types::ids::Name;
 use systole_core::types::time::Millis;
-use systole_organism::runfile::{Credential, random_hex};
+use systole_organism::runfile::{Credential, draw_hex};
 
 /// How long a code counts.
 const CODE_MS: u64 = 60_000;
@@ -61,7 +61,7 @@ fn locked<T>(held: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Sessions {
     /// Makes a code with which a browser signs in as this client.
     pub(crate) fn code_for(&self, client: &Name, now: Millis) -> io::Result<String> {
-        let code = random_hex()?;
+        let code = draw_hex()?;
         let mut codes = locked(&self.codes);
         let own = codes.entry(client.clone()).or_default();
         if own.len() >= CODES {
@@ -93,7 +93,7 @@ impl Sessions {
 
     /// Opens a session for a client.
     pub(crate) fn open(&self, client: Name, now: Millis) -> io::Result<OpenedSession> {
-        let opened = OpenedSession { client: client.clone(), cookie: random_hex()?, secret: random_hex()? };
+        let opened = OpenedSession { client: client.clone(), cookie: draw_hex()?, secret: draw_hex()? };
         let mut open = locked(&self.open);
         open.retain(|one| now.count_since(one.used) < IDLE_MS);
         let own = open.iter().filter(|one| one.client == client).count();

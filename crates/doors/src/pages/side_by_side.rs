@@ -10,7 +10,7 @@ use super::asked::{PageRequest, rendered, unknown_thread};
 use super::frame::{Frame, PageTab};
 use super::shorten::{encoded, shortened};
 use crate::reading::thread_of;
-use crate::request_refusals::unfit_address;
+use crate::request_refusals::describe_unfit_address;
 use systole_core::types::ids::ThreadId;
 use systole_core::types::refusal::Refusal;
 use systole_queries::side_by_side::{self, RECORDS, SideBySide, SideRecord};
@@ -60,7 +60,8 @@ pub(super) async fn compare(asked: PageRequest) -> Response {
         asked.only(&["with"])?;
         let id = asked.thread()?;
         let with = asked.value("with").unwrap_or_default().trim();
-        let with = ThreadId::parse(with).map_err(|malformed| unfit_address(format!("with=: {malformed}")))?;
+        let with = ThreadId::parse(with)
+            .map_err(|malformed| describe_unfit_address(format!("with=: {malformed}")))?;
         let frame = asked.frame(PageTab::Threads, "");
         Ok(frame.to(&format!("/diff/{}/{}", encoded(id.as_str()), encoded(with.as_str()))))
     };

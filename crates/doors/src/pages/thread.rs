@@ -16,7 +16,7 @@ use systole_core::types::ids::{CallPath, Name, ThreadId};
 use systole_core::types::ports::LogFault;
 use systole_core::types::refusal::Refusal;
 use systole_core::types::time::Millis;
-use systole_organism::runfile::random_hex;
+use systole_organism::runfile::draw_hex;
 use systole_organism::workflow_steps;
 use systole_queries::narrate::as_json;
 use systole_queries::pauses::ThreadPause;
@@ -137,7 +137,7 @@ fn view(
     let mut standing = ThreadWaits::of(reader, &whole, &posts, &thread)?;
     standing.name_goals(&WorkflowRuns::new(reader, &whole, &workflow_steps::describe_step))?;
     let reasons = |thread: &ThreadId, call: &CallPath| standing.find(thread, call);
-    let pictured = workflow_steps::picture_of(reader, &whole, tree, &standing)?;
+    let pictured = workflow_steps::draw_picture(reader, &whole, tree, &standing)?;
     let root = reader.of_thread(&id.root_of(), 1, 1)?;
     let is_own = root.first().is_some_and(|(_, record)| record.header.from == *client);
     let first = reader.of_thread(id, 1, 1)?.first().map_or(1, |(position, _)| position.0);
@@ -244,7 +244,7 @@ fn page(
         earlier,
         later,
         may_order,
-        key: random_hex().unwrap_or_default(),
+        key: draw_hex().unwrap_or_default(),
         moment,
         view,
         frame,

@@ -13,7 +13,7 @@ use super::changes::ChangeForm;
 use super::frame::{Frame, PageTab};
 use super::shorten::{encoded, shortened};
 use super::threads::{filter_of, list_address, may_order, read_part};
-use crate::request_refusals::{describe_stopping, unfit_address, unfit_request};
+use crate::request_refusals::{describe_stopping, describe_unfit_address, describe_unfit_request};
 use crate::steering::check_note;
 use systole_core::types::ids::{Name, ThreadId};
 use systole_core::types::refusal::Refusal;
@@ -154,7 +154,7 @@ async fn previewed(asked: &PageRequest) -> Result<Response, Refusal> {
     let word = asked.one_of("order", &ThreadOrder::WORDS)?;
     let order = word.and_then(ThreadOrder::parse).ok_or_else(no_order)?;
     if asked.at.is_some() {
-        return Err(unfit_address("order= and at=: the past cannot be changed"));
+        return Err(describe_unfit_address("order= and at=: the past cannot be changed"));
     }
     let (part, _) = read_part(asked, &filter).await?;
     let unfit = |listed: &ListedThread| match may_order(asked, listed) {
@@ -201,7 +201,7 @@ async fn previewed(asked: &PageRequest) -> Result<Response, Refusal> {
 }
 
 fn no_order() -> Refusal {
-    unfit_request(format!("order is missing: it is one of {}", ThreadOrder::WORDS.join(", ")))
+    describe_unfit_request(format!("order is missing: it is one of {}", ThreadOrder::WORDS.join(", ")))
 }
 
 fn address_of(id: &ThreadId) -> String {
@@ -224,25 +224,26 @@ fn previewed_threads(form: &ChangeForm) -> Result<Vec<(ThreadId, &'static str)>,
     let wanted = form.fields().iter().filter(|(name, _)| name == "thread");
     let threads = wanted.map(|(_, value)| {
         let (state, id) = value.split_once(' ').unwrap_or(("", value));
-        let id = ThreadId::parse(id).map_err(|malformed| unfit_request(format!("thread: {malformed}")))?;
+        let id = ThreadId::parse(id)
+            .map_err(|malformed| describe_unfit_request(format!("thread: {malformed}")))?;
         let state = STATES.into_iter().find(|known| *known == state);
-        let state =
-            state.ok_or_else(|| unfit_request("thread: it is a state and an id, as of the preview"))?;
+        let state = state
+            .ok_or_else(|| describe_unfit_request("thread: it is a state and an id, as of the preview"))?;
         Ok((id, state))
     });
     let threads: Vec<_> = threads.collect::<Result<_, Refusal>>()?;
     match threads.len() {
-        0 => Err(unfit_request("thread is missing: the preview names each thread")),
-        count if count > MOST => {
-            Err(unfit_request(format!("an order goes to {MOST} threads at most, and these are {count}")))
-        }
+        0 => Err(describe_unfit_request("thread is missing: the preview names each thread")),
+        count if count > MOST => Err(describe_unfit_request(format!(
+            "an order goes to {MOST} threads at most, and these are {count}"
+        ))),
         _ => Ok(threads),
     }
 }
 
 async fn given(form: &ChangeForm) -> Result<Response, Refusal> {
     let order = form.field("order").and_then(ThreadOrder::parse).ok_or_else(no_order)?;
-    let note = check_note(form.field("note").map(str::to_owned)).map_err(unfit_request)?;
+    let note = check_note(form.field("note").map(str::to_owned)).map_err(describe_unfit_request)?;
     let threads = previewed_threads(form)?;
     let wanted: Vec<ThreadId> = threads.iter().map(|(id, _)| id.clone()).collect();
     let states = form

@@ -12,7 +12,7 @@ use super::asked::{PageRequest, rendered};
 use super::frame::{Frame, PageTab};
 use super::shorten::{encoded, shortened};
 use crate::mcp::tools;
-use crate::request_refusals::unfit_address;
+use crate::request_refusals::describe_unfit_address;
 use systole_core::types::client::Role;
 use systole_core::types::ids::{Name, ThreadId};
 use systole_core::types::refusal::Refusal;
@@ -90,12 +90,12 @@ pub(super) async fn threads(asked: PageRequest) -> Response {
 pub(super) fn filter_of(asked: &PageRequest, more: &[&str]) -> Result<ThreadFilter, Refusal> {
     asked.only(&[&["state", "listener", "q", "after"], more].concat())?;
     let listener = asked.value("listener").map(Name::parse).transpose();
-    let listener = listener.map_err(|malformed| unfit_address(format!("listener=: {malformed}")))?;
+    let listener = listener.map_err(|malformed| describe_unfit_address(format!("listener=: {malformed}")))?;
     let after = asked.value("after").map(ThreadId::parse).transpose();
-    let after = after.map_err(|malformed| unfit_address(format!("after=: {malformed}")))?;
+    let after = after.map_err(|malformed| describe_unfit_address(format!("after=: {malformed}")))?;
     let text = asked.value("q").map(str::to_owned);
     if text.as_ref().is_some_and(|text| text.chars().count() > TEXT) {
-        return Err(unfit_address(format!("q=: it has {TEXT} characters at most")));
+        return Err(describe_unfit_address(format!("q=: it has {TEXT} characters at most")));
     }
     Ok(ThreadFilter { state: asked.one_of("state", &STATES)?, listener, text, after })
 }

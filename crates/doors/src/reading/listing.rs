@@ -13,7 +13,7 @@ use super::query::{QueryFields, RawFields};
 use super::refusals::{ReadRefusal, ReadResult};
 use crate::http_state::{Caller, HttpState};
 use crate::log_view::LogMoment;
-use crate::request_refusals::unfit_address;
+use crate::request_refusals::describe_unfit_address;
 use systole_core::types::ids::ThreadId;
 use systole_core::types::person::PersonRequestId;
 use systole_organism::workflow_steps;
@@ -85,7 +85,7 @@ pub(crate) fn decided(moment: &LogMoment, fields: &QueryFields, most: usize) -> 
     whole_log_only(moment, "decisions over all threads are")?;
     let (since, until) = fields.period(moment.now)?;
     let wrong = || {
-        let refusal = unfit_address("before: the id of a request is a and a number");
+        let refusal = describe_unfit_address("before: the id of a request is a and a number");
         ReadRefusal::unfit(refusal.fixed_by("before=a17, the field `next` of the page before"))
     };
     let before = fields.text("before").map(|typed| PersonRequestId::parse(typed).ok_or_else(wrong));

@@ -13,7 +13,7 @@ use super::query::{QueryFields, RawFields};
 use super::refusals::{ReadRefusal, ReadResult};
 use crate::http_state::{Caller, HttpState};
 use crate::log_view::LogMoment;
-use crate::request_refusals::unfit_address;
+use crate::request_refusals::describe_unfit_address;
 use systole_core::types::composition::Composition;
 use systole_core::types::ids::Digest;
 use systole_core::types::refusal::Refusal;
@@ -114,7 +114,7 @@ pub(crate) fn whole_log_only(moment: &LogMoment, what: &str) -> Result<(), ReadR
 
 fn stored(moment: &LogMoment, typed: &str) -> ReadResult<(Digest, Vec<u8>)> {
     let hash = Digest::parse(typed).map_err(|_| {
-        let refusal: Refusal = unfit_address("the hash of a document is a SHA-256 in hex");
+        let refusal: Refusal = describe_unfit_address("the hash of a document is a SHA-256 in hex");
         ReadRefusal::unfit(refusal.fixed_by("64 hex digits, all of them"))
     })?;
     match moment.reader.read_document(hash)? {

@@ -7,7 +7,7 @@ use axum::extract::Query;
 
 use super::refusals::ReadRefusal;
 use crate::http_state::ParsedQuery;
-use crate::request_refusals::unfit_address;
+use crate::request_refusals::describe_unfit_address;
 use systole_core::types::ports::Position;
 use systole_core::types::time::Millis;
 use systole_show::layout;
@@ -22,7 +22,7 @@ pub(crate) type RawFields = ParsedQuery<Vec<(String, String)>>;
 pub(crate) struct QueryFields(BTreeMap<String, String>);
 
 fn wrong(words: String) -> ReadRefusal {
-    ReadRefusal::unfit(unfit_address(words))
+    ReadRefusal::unfit(describe_unfit_address(words))
 }
 
 impl QueryFields {
@@ -35,7 +35,7 @@ impl QueryFields {
         for (name, value) in pairs {
             if !known.contains(&name.as_str()) {
                 let name: String = name.chars().take(40).collect();
-                let refusal = unfit_address(format!("{name}: this route has no such query field"));
+                let refusal = describe_unfit_address(format!("{name}: this route has no such query field"));
                 let fix = match known {
                     [] => "the address without a query".to_owned(),
                     known => format!("one of: {}", known.join(", ")),

@@ -16,7 +16,7 @@ use super::refusals::{ReadFault, ReadRefusal, ReadResult};
 use super::searching::{found_in, search_fault};
 use crate::http_state::{Caller, HttpState};
 use crate::log_view::LogMoment;
-use crate::request_refusals::unfit_address;
+use crate::request_refusals::describe_unfit_address;
 use systole_core::types::codes::Code;
 use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::LogReader;
@@ -40,11 +40,10 @@ pub(crate) fn routes() -> impl Iterator<Item = (&'static str, MethodRouter<Arc<H
 }
 
 fn serve_route(row: &'static QueryRow, route: &'static QueryRoute) -> MethodRouter<Arc<HttpState>> {
-    let serve =
-        move |State(state): State<Arc<HttpState>>,
-              Extension(Caller(client)): Extension<Caller>,
-              Path(parts): Path<BTreeMap<String, String>>,
-              query: RawFields| { answer_route(row, route, state, client, parts, query) };
+    let serve = move |State(state): State<Arc<HttpState>>,
+                      Extension(Caller(client)): Extension<Caller>,
+                      Path(parts): Path<BTreeMap<String, String>>,
+                      query: RawFields| answer_route(row, route, state, client, parts, query);
     get(serve)
 }
 
@@ -107,14 +106,14 @@ fn refuse_mistake(mistake: &ArgumentMistake) -> ReadRefusal {
             // A time of day alone would be in the time zone of the organism.
             let fits = examples.iter().filter(|example| !example.contains(':') || example.contains('-'));
             let fits: Vec<String> = fits.map(|example| format!("{field}={example}")).collect();
-            let refusal = unfit_address(format!("{field}: {words}"));
+            let refusal = describe_unfit_address(format!("{field}: {words}"));
             match join_choices(&fits) {
                 Some(fits) => refusal.fixed_by(fits),
                 None => refusal,
             }
         }
         ArgumentMistake::NotAfter { field, other } => {
-            unfit_address(format!("{field}: it is not after {other}"))
+            describe_unfit_address(format!("{field}: it is not after {other}"))
         }
     };
     ReadRefusal::unfit(refusal)

@@ -37,7 +37,7 @@ impl ReadRefusal {
 
     /// The view shows threads of all clients and cannot be cut to those of one.
     pub(crate) fn needs_read(what: &str) -> ReadRefusal {
-        api_types::needs_read(what).into()
+        api_types::refuse_wide_reading(what).into()
     }
 
     /// The refusal alone, for a page.

@@ -12,7 +12,7 @@ use super::query::{QueryFields, RawFields};
 use super::refusals::{ReadFault, ReadRefusal, ReadResult};
 use crate::http_state::{Caller, HttpState};
 use crate::log_view::LogMoment;
-use crate::request_refusals::unfit_address;
+use crate::request_refusals::describe_unfit_address;
 use systole_core::types::codes::Code;
 use systole_core::types::ids::{Name, ThreadId};
 use systole_core::types::ports::Position;
@@ -55,7 +55,7 @@ pub(crate) async fn find(
 pub(crate) fn asked_for(moment: &LogMoment, fields: &QueryFields, client: &Name) -> ReadResult<LogQuery> {
     let phrases = phrases(fields.text("q").unwrap_or_default());
     if phrases.is_empty() && fields.text("q").is_some() {
-        let refusal = unfit_address("q: it has no letter and no digit");
+        let refusal = describe_unfit_address("q: it has no letter and no digit");
         return Err(ReadRefusal::unfit(refusal.fixed_by("a word of the message")).into());
     }
     let named = SearchFields {
@@ -68,7 +68,8 @@ pub(crate) fn asked_for(moment: &LogMoment, fields: &QueryFields, client: &Name)
         person: fields.text("person"),
     };
     let mut terms = named.terms().map_err(|mistake| {
-        let refusal = unfit_address(format!("{} `{}`: {}", mistake.field, mistake.value, mistake.words));
+        let refusal =
+            describe_unfit_address(format!("{} `{}`: {}", mistake.field, mistake.value, mistake.words));
         ReadRefusal::unfit(refusal.fixed_by(mistake.fix))
     })?;
     if let Some(thread) = fields.text("thread") {
@@ -77,7 +78,7 @@ pub(crate) fn asked_for(moment: &LogMoment, fields: &QueryFields, client: &Name)
     }
     let (since, until) = fields.period(moment.now)?;
     if phrases.is_empty() && terms.is_empty() && since.is_none() && until.is_none() {
-        let refusal = unfit_address("nothing says which messages are wanted");
+        let refusal = describe_unfit_address("nothing says which messages are wanted");
         return Err(ReadRefusal::unfit(refusal.fixed_by("q=WORD, or a filter as from=NAME")).into());
     }
     if !moment.sees_all {

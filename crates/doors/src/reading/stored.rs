@@ -15,10 +15,10 @@ use super::refusals::{ReadRefusal, ReadResult};
 use crate::http_state::{Caller, HttpState};
 use crate::log_types::{ApiLogOpening, ApiStoredRecords, ApiThreadIds, ApiThreadRow};
 use crate::log_view::LogMoment;
-use crate::request_refusals::unfit_address;
+use crate::request_refusals::describe_unfit_address;
 use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::{FoldRow, LogFault, LogOpening, Position};
-use systole_export::record_line::{ExportedRecord, hex_of};
+use systole_export::record_line::{ExportedRecord, write_hex};
 use systole_queries::causes::PlacedRecord;
 use systole_queries::log_reads::working_threads;
 
@@ -44,7 +44,7 @@ pub(crate) async fn log_opening(
         let row = |row: FoldRow| ApiThreadRow {
             thread: row.thread.to_string(),
             seq: row.seq,
-            state: hex_of(&row.bytes),
+            state: write_hex(&row.bytes),
         };
         Ok(Json(ApiLogOpening { last: last.0, rows: rows.into_iter().map(row).collect() }))
     })
@@ -93,7 +93,7 @@ pub(crate) async fn log_records(
 fn thread_asked(fields: &QueryFields) -> ReadResult<Option<(ThreadId, u64)>> {
     let (from, after) = (fields.ordinal("from")?, fields.number("after")?);
     let wrong = |words: &'static str, fix: &'static str| {
-        let refusal = unfit_address(words);
+        let refusal = describe_unfit_address(words);
         Err(ReadRefusal::unfit(refusal.fixed_by(fix)).into())
     };
     match fields.text("thread") {

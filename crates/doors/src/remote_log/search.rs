@@ -43,7 +43,7 @@ impl RemoteLog {
     ) -> Result<bool, LogFault> {
         let mut before = None;
         loop {
-            let mut fields = fields_of(query);
+            let mut fields = build_fields(query);
             fields.push(("limit", HITS.to_string()));
             fields.extend(before.map(|before: u64| ("before", before.to_string())));
             let page: HitPage = self.ask_route("/v1/find", fields)?;
@@ -73,7 +73,7 @@ impl RemoteLog {
 }
 
 /// A query as the route takes it.
-fn fields_of(query: &LogQuery) -> RouteFields {
+fn build_fields(query: &LogQuery) -> RouteFields {
     let named = |SearchTerm { field, value }: &SearchTerm| {
         let name = match field {
             SearchField::Element => "element",

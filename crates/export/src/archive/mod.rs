@@ -38,7 +38,7 @@ struct ArchiveEntry {
 }
 
 /// What is written alike into the header of an entry and into the directory.
-fn entry_fields(entry: &ArchiveEntry) -> Vec<u8> {
+fn write_fields(entry: &ArchiveEntry) -> Vec<u8> {
     let mut out = Vec::with_capacity(26);
     for word in [VERSION, 0, 0, 0, DATE] {
         out.extend(word.to_le_bytes());
@@ -54,7 +54,7 @@ fn entry_fields(entry: &ArchiveEntry) -> Vec<u8> {
 
 /// The header of an entry.
 fn write_local(entry: &ArchiveEntry) -> Vec<u8> {
-    [&LOCAL[..], &entry_fields(entry), entry.name.as_bytes()].concat()
+    [&LOCAL[..], &write_fields(entry), entry.name.as_bytes()].concat()
 }
 
 /// The line of an entry in the directory.
@@ -65,7 +65,7 @@ fn write_central(entry: &ArchiveEntry) -> Vec<u8> {
     [
         &CENTRAL[..],
         &made_by.to_le_bytes(),
-        &entry_fields(entry),
+        &write_fields(entry),
         &[0; 6],
         &(mode << 16).to_le_bytes(),
         &entry.offset.to_le_bytes(),

@@ -90,7 +90,7 @@ impl ArchiveReader {
                 return Err(build_fault(format!("{known} has {size} bytes: {most} at most")));
             }
             let header = write_local(&entry);
-            if u64::from(offset) != at || self.bytes_at(at, header.len())? != header {
+            if u64::from(offset) != at || self.read_bytes(at, header.len())? != header {
                 return Err(build_fault(format!("{known} is not where the directory of the zip file says")));
             }
             at += (header.len() as u64) + u64::from(size);
@@ -102,7 +102,7 @@ impl ArchiveReader {
         Ok(())
     }
 
-    fn bytes_at(&mut self, at: u64, length: usize) -> Result<Vec<u8>> {
+    fn read_bytes(&mut self, at: u64, length: usize) -> Result<Vec<u8>> {
         self.file.seek(SeekFrom::Start(at))?;
         let mut bytes = Vec::with_capacity(length);
         (&self.file).take(length as u64).read_to_end(&mut bytes)?;

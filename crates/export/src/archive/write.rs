@@ -27,7 +27,7 @@ pub struct EntryWriter<'a> {
     hash: Sha256,
 }
 
-fn too_large() -> Error {
+fn report_too_large() -> Error {
     Error::other("it has more than 4 GB, and this zip file cannot have more")
 }
 
@@ -40,7 +40,7 @@ impl ArchiveWriter {
 
     /// Begins an entry.
     pub fn begin_entry(&mut self, name: &str, is_program: bool) -> Result<EntryWriter<'_>> {
-        let offset = u32::try_from(self.at).map_err(|_| too_large())?;
+        let offset = u32::try_from(self.at).map_err(|_| report_too_large())?;
         let entry = ArchiveEntry { name: name.to_owned(), crc: 0, size: 0, offset, is_program };
         let header = write_local(&entry);
         self.file.write_all(&header)?;
@@ -51,7 +51,7 @@ impl ArchiveWriter {
 
     /// Writes the directory, and syncs the file.
     pub fn finish(mut self) -> Result<()> {
-        let offset = u32::try_from(self.at).map_err(|_| too_large())?;
+        let offset = u32::try_from(self.at).map_err(|_| report_too_large())?;
         let directory: Vec<u8> = self.entries.iter().flat_map(write_central).collect();
         self.file.write_all(&directory)?;
         self.file.write_all(&write_end(self.entries.len(), directory.len(), offset))?;
@@ -64,7 +64,7 @@ impl EntryWriter<'_> {
     /// Ends the entry, and says the SHA-256 of its bytes.
     pub fn finish_entry(mut self) -> Result<Digest> {
         self.entry.crc = self.crc.sum();
-        self.entry.size = u32::try_from(self.archive.at - self.begun).map_err(|_| too_large())?;
+        self.entry.size = u32::try_from(self.archive.at - self.begun).map_err(|_| report_too_large())?;
         self.archive.file.seek(SeekFrom::Start(u64::from(self.entry.offset)))?;
         self.archive.file.write_all(&write_local(&self.entry))?;
         self.archive.file.seek(SeekFrom::Start(self.archive.at))?;
@@ -82,7 +82,7 @@ impl Write for EntryWriter<'_> {
     fn write_all(&mut self, bytes: &[u8]) -> Result<()> {
         let after = self.archive.at + bytes.len() as u64;
         if u32::try_from(after).is_err() {
-            return Err(too_large());
+            return Err(report_too_large());
         }
         self.archive.file.write_all(bytes)?;
         self.archive.at = after;

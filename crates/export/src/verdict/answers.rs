@@ -60,7 +60,7 @@ impl LogExamination {
                 ..answer("Under which configuration?", of(&|best| self.answer_configuration(best)))
             },
             answer("Is anything left out?", of(&|best| self.left_out(best))),
-            answer("What happens when recording fails?", on_failure()),
+            answer("What happens when recording fails?", describe_failure()),
             answer("Can it be verified without being able to forge it?", of(&describe_forgeable)),
         ]
     }
@@ -177,7 +177,7 @@ fn find_standing(best: Option<&CheckpointFinding>) -> AnswerStanding {
     }
 }
 
-fn on_failure() -> (AnswerStanding, String) {
+fn describe_failure() -> (AnswerStanding, String) {
     let words = "Nothing is delivered before its record is on disk. If that fails, the organism stops.";
     (AnswerStanding::Assertion, words.to_owned())
 }

@@ -113,7 +113,7 @@ pub async fn host_listeners(hosting: HostPlan, mut stop: watch::Receiver<bool>) 
     let sorter = tasks::start_task(
         TaskKind::Host,
         async move {
-            tokio::select! { () = sorting.route_reports(heard) => {} _ = left => {} }
+            tokio::select! { () = sorting.pass_reports(heard) => {} _ = left => {} }
         },
         async |_| (),
     );

@@ -103,7 +103,7 @@ impl Relays {
     }
 
     /// Passes the carriers' reports to the relays of their deliveries.
-    pub(super) async fn route_reports(self: Arc<Relays>, mut heard: mpsc::Receiver<CarrierReport>) {
+    pub(super) async fn pass_reports(self: Arc<Relays>, mut heard: mpsc::Receiver<CarrierReport>) {
         while let Some(report) = heard.recv().await {
             match report {
                 CarrierReport::Said { listener, speech, .. }

@@ -91,13 +91,13 @@ pub fn list_parties(composition: &Composition, has_log: bool) -> Vec<BrokerParty
     parties
 }
 
-fn of_organism(organism: &Name) -> impl Fn(&[&str]) -> String {
+fn build_subject(organism: &Name) -> impl Fn(&[&str]) -> String {
     let begin = format!("o.{}.", to_token(organism));
     move |rest| format!("{begin}{}", rest.concat())
 }
 
 fn build_listener(organism: &Name, name: &Name) -> BrokerParty {
-    let (subject, part) = (of_organism(organism), to_token(name));
+    let (subject, part) = (build_subject(organism), to_token(name));
     let at = format!("{}.{part}", BrokerSubjects::new(organism).bus_stream());
     let own = |begin: &str, end: &str| format!("{begin}{at}{end}");
     let inbox = format!("_INBOX_{part}");
@@ -153,7 +153,7 @@ fn build_client(organism: &Name, name: &Name) -> BrokerParty {
 }
 
 fn build_pump(organism: &Name) -> BrokerParty {
-    let (subject, bus) = (of_organism(organism), BrokerSubjects::new(organism).bus_stream());
+    let (subject, bus) = (build_subject(organism), BrokerSubjects::new(organism).bus_stream());
     let inbox = BrokerSubjects::name_inbox(organism);
     let mut publish = vec![
         allow(AccountCrossing::Own, subject(&["dlv.*"]), "deliveries"),
@@ -177,7 +177,7 @@ fn build_pump(organism: &Name) -> BrokerParty {
         allow(AccountCrossing::Own, "$SRV.>".to_owned(), "looking for listeners as services"),
         allow(AccountCrossing::Own, "$JS.API.INFO".to_owned(), "asking what the broker keeps"),
     ];
-    for stream in [bus, log_stream(organism), name_large_stream(organism)] {
+    for stream in [bus, name_log_stream(organism), name_large_stream(organism)] {
         for (begin, end) in
             [("STREAM.*.", ""), ("STREAM.MSG.*.", ""), ("CONSUMER.*.", ""), ("CONSUMER.*.", ".>")]
         {
@@ -228,7 +228,7 @@ fn build_pump(organism: &Name) -> BrokerParty {
 
 fn build_auditor(organism: &Name) -> BrokerParty {
     let (subject, bus, log) =
-        (of_organism(organism), BrokerSubjects::new(organism).bus_stream(), log_stream(organism));
+        (build_subject(organism), BrokerSubjects::new(organism).bus_stream(), name_log_stream(organism));
     let (inbox, api) =
         (BrokerSubjects::name_auditor_inbox().to_owned(), BrokerSubjects::name_auditor_api(organism));
     let asks = |what: &str, stream: &str, words| {
@@ -260,7 +260,7 @@ fn build_auditor(organism: &Name) -> BrokerParty {
     }
 }
 
-fn log_stream(organism: &Name) -> String {
+fn name_log_stream(organism: &Name) -> String {
     BrokerSubjects::new(organism).log_stream()
 }
 

@@ -47,10 +47,10 @@ pub fn write_configuration(server: &ServerSettings<'_>, parties: &[(&BrokerParty
         quote_text(server.store),
     );
     let Some(((pump, key), others)) = parties.split_first() else { return text };
-    let server = exports_of_server(pump);
+    let server = list_server_exports(pump);
     text.extend(["  # the server itself: no one can log in as it\n  ", &quote_text(SERVER), ": {\n"]);
     text.extend([&*write_list("exports", &server), "  }\n"]);
-    write_account(&mut text, pump, key, &exports_of_pump(others), &imports_of_pump(pump, others), true);
+    write_account(&mut text, pump, key, &list_pump_exports(others), &list_pump_imports(pump, others), true);
     for (party, key) in others {
         write_account(
             &mut text,
@@ -108,21 +108,21 @@ fn write_list(name: &str, all: &[String]) -> String {
 }
 
 /// The server's events that a party receives.
-fn of_server(party: &BrokerParty) -> impl Iterator<Item = &BrokerRight> {
+fn list_server_rights(party: &BrokerParty) -> impl Iterator<Item = &BrokerRight> {
     party.subscribe.iter().filter(|right| right.way == AccountCrossing::Server)
 }
 
 /// The server's events for the pump's account only.
-fn exports_of_server(pump: &BrokerParty) -> Vec<String> {
+fn list_server_exports(pump: &BrokerParty) -> Vec<String> {
     let line = |right: &BrokerRight| {
         let subject = quote_text(right.there.as_ref().unwrap_or(&right.subject));
         format!("      {{ stream: {subject}, accounts: [{}] }}\n", quote_text(&pump.account))
     };
-    of_server(pump).map(line).collect()
+    list_server_rights(pump).map(line).collect()
 }
 
 /// The subjects that the pump's account opens, each for one other account.
-fn exports_of_pump(others: &[(&BrokerParty, String)]) -> Vec<String> {
+fn list_pump_exports(others: &[(&BrokerParty, String)]) -> Vec<String> {
     let reaching =
         others.iter().flat_map(|(party, _)| party.crossing_rights().map(move |right| (party, right)));
     let open = reaching.filter_map(|(party, right)| {
@@ -151,8 +151,8 @@ fn exports_of_pump(others: &[(&BrokerParty, String)]) -> Vec<String> {
 }
 
 /// The pump's account: the server's events it receives, and the questions it may ask the others.
-fn imports_of_pump(pump: &BrokerParty, others: &[(&BrokerParty, String)]) -> Vec<String> {
-    let heard = of_server(pump).map(|right| write_import("stream", SERVER, right));
+fn list_pump_imports(pump: &BrokerParty, others: &[(&BrokerParty, String)]) -> Vec<String> {
+    let heard = list_server_rights(pump).map(|right| write_import("stream", SERVER, right));
     let answered = others.iter().flat_map(|(party, _)| {
         let rights = party.crossing_rights().filter(|right| right.way == AccountCrossing::Answers);
         rights.map(move |right| write_import("service", &party.account, right))

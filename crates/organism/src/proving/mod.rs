@@ -16,7 +16,7 @@ use systole_proof::policy::TrustPolicy;
 use tokio::sync::{mpsc, oneshot};
 
 pub use sending::{CheckpointSender, PlaceReport, SendResult};
-pub use signing::{LogSigner, SigningFault, last_of};
+pub use signing::{LogSigner, SigningFault, find_last};
 
 use systole_core::pump::engine::PumpInput;
 use systole_core::pump::event::PumpNotice;
@@ -54,7 +54,7 @@ pub struct ProofPlan {
 }
 
 /// The file of a log's checkpoints. It is beside the file itself, not beside a link to it.
-pub fn notes_of(log: &Path) -> PathBuf {
+pub fn find_notes(log: &Path) -> PathBuf {
     notes::to_path(std::fs::canonicalize(log).as_deref().unwrap_or(log))
 }
 
@@ -79,7 +79,7 @@ pub(super) fn open_signer(
     reader: &dyn LogReader,
 ) -> Result<Option<(ProofPlan, LogSigner)>, SigningFault> {
     let Some(plan) = plan else { return Ok(None) };
-    let signer = LogSigner::open(plan.key.clone(), &plan.logs, notes_of(&plan.log), reader)?;
+    let signer = LogSigner::open(plan.key.clone(), &plan.logs, find_notes(&plan.log), reader)?;
     Ok(Some((plan, signer)))
 }
 

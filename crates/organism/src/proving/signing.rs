@@ -58,7 +58,7 @@ impl LogSigner {
         reader: &dyn LogReader,
     ) -> Result<LogSigner, SigningFault> {
         let keys = [std::slice::from_ref(key.verifier()), logs].concat();
-        let last = last_of(notes::read_notes(&notes).map_err(SigningFault::Notes)?, &keys);
+        let last = find_last(notes::read_notes(&notes).map_err(SigningFault::Notes)?, &keys);
         let mut tree = Frontier::new();
         if let Some(last) = &last {
             let checkpoint = last.checkpoint();
@@ -109,7 +109,7 @@ impl LogSigner {
 }
 
 /// The largest checkpoint that one of these keys signed.
-pub fn last_of(found: Vec<notes::FoundNote>, keys: &[VerifierKey]) -> Option<SignedCheckpoint> {
+pub fn find_last(found: Vec<notes::FoundNote>, keys: &[VerifierKey]) -> Option<SignedCheckpoint> {
     let own = found.into_iter().filter_map(|(_, read)| read.ok());
     let own = own.filter(|one| keys.iter().any(|key| one.verify_with(key).is_ok()));
     own.max_by_key(|one| one.checkpoint().size())

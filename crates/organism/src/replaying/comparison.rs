@@ -10,7 +10,7 @@ use systole_core::types::record::Record;
 use systole_kit::prompt_link::{self, ParsedLink};
 
 use super::equality::{
-    PlaceIndex, RecordParts, RecordPlace, is_reworded, place_records, prompt_of, refuses_payload,
+    PlaceIndex, RecordParts, RecordPlace, find_prompt, find_refusal, is_reworded, place_records,
     without_marks,
 };
 use systole_queries::prompts::{self, PromptFault};
@@ -114,7 +114,7 @@ pub fn compare_runs(
         };
         let found = compare_records(&sides, (record, opposite), rules)?;
         result.reworded += usize::from(found == FoundDifference::Reworded);
-        let fit = prompt_fit(record, opposite, &found);
+        let fit = compare_prompt_fit(record, opposite, &found);
         result.prompts.extend(fit.map(|fit| (*position, fit)));
         if let FoundDifference::Differs { part, one, other } = found {
             result.differences.push(RecordDifference {
@@ -122,7 +122,7 @@ pub fn compare_runs(
                 part,
                 one: Some(DifferentSide { text: one, ..sides.0.show_record(record) }),
                 other: Some(DifferentSide { text: other, ..sides.1.show_record(opposite) }),
-                refused: refuses_payload(opposite).filter(|_| refuses_payload(record).is_none()),
+                refused: find_refusal(opposite).filter(|_| find_refusal(record).is_none()),
                 at: *position,
             });
         }
@@ -134,7 +134,7 @@ pub fn compare_runs(
                 part: "record",
                 one: None,
                 other: Some(sides.1.show_record(record)),
-                refused: refuses_payload(record),
+                refused: find_refusal(record),
                 at: made_at(*position),
             });
         }
@@ -192,8 +192,8 @@ enum FoundDifference {
 }
 
 /// What was found about the prompts of two records.
-fn prompt_fit(one: &Record, other: &Record, found: &FoundDifference) -> Option<PromptFit> {
-    let (own, opposite) = (prompt_of(one)?, prompt_of(other)?);
+fn compare_prompt_fit(one: &Record, other: &Record, found: &FoundDifference) -> Option<PromptFit> {
+    let (own, opposite) = (find_prompt(one)?, find_prompt(other)?);
     Some(match found {
         _ if own == opposite => PromptFit::Same,
         FoundDifference::Reworded | FoundDifference::Differs { part: "prompt", .. } => {
@@ -210,7 +210,7 @@ fn compare_records(
 ) -> Result<FoundDifference, LogFault> {
     let parts =
         (sides.0.index.find_parts(one, rules.has_keys), sides.1.index.find_parts(other, rules.has_keys));
-    if let (Some(own), Some(opposite)) = (prompt_of(one), prompt_of(other))
+    if let (Some(own), Some(opposite)) = (find_prompt(one), find_prompt(other))
         && own != opposite
     {
         return compare_prompts(sides, (own, opposite), &parts, rules);

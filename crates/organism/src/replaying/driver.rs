@@ -3,7 +3,7 @@
 
 mod adopting;
 mod stand_in_words;
-mod taking_cues;
+mod taking_inputs;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 use std::sync::Arc;
@@ -24,8 +24,9 @@ use systole_core::types::ports::{
 use systole_core::types::refusal::Refusal;
 use systole_kit::reply::{ListenerDocument, ReplyContent};
 
-use super::cues::ReplayInput;
+use super::configurations::{CannotReplay, ReplayConfigurations, ReplayPage};
 use super::history::{AttemptEnd, AttemptHistory, RecordedMoment, SaidBefore, TreeHistory, TurnPlace};
+use super::inputs::ReplayInput;
 use super::journal_model::JournalModel;
 use super::matching::RecordedCalls;
 use super::performers::{ReplayListener, ReplayWork, build_performers};
@@ -35,7 +36,6 @@ use super::real_parts::RealParts;
 use super::recorded_answers;
 use super::refused_again::{self, RefusedWord};
 use super::replies;
-use super::shelf::{CannotReplay, ReplayConfigurations, ReplayPage};
 use super::tree_records::RecordedTree;
 use super::unanswered::UnansweredDelivery;
 use systole_carriers::leases::LeaseTable;
@@ -68,7 +68,7 @@ struct PumpRun {
 /// A replay at work.
 pub(super) struct ReplayDriver<'a> {
     reader: &'a dyn LogReader,
-    shelf: &'a mut ReplayConfigurations,
+    configs: &'a mut ReplayConfigurations,
     real: &'a mut RealParts,
     /// Whether more may go out than the record shows.
     goes_out: bool,
@@ -102,14 +102,14 @@ pub(super) struct ReplayDriver<'a> {
 impl<'a> ReplayDriver<'a> {
     pub(super) fn new(
         reader: &'a dyn LogReader,
-        (shelf, real): (&'a mut ReplayConfigurations, &'a mut RealParts),
+        (configs, real): (&'a mut ReplayConfigurations, &'a mut RealParts),
         (tree, history): (&'a RecordedTree, &'a TreeHistory),
         ports: ReplayPorts,
     ) -> ReplayDriver<'a> {
         ReplayDriver {
             reader,
-            goes_out: shelf.is_replaced(),
-            shelf,
+            goes_out: configs.is_replaced(),
+            configs,
             real,
             tree,
             history,
@@ -132,9 +132,13 @@ impl<'a> ReplayDriver<'a> {
         }
     }
 
-    /// Replays the cues, in their order, with everything that listeners say in between.
-    pub(super) fn play_inputs(&mut self, config: Digest, cues: Vec<ReplayInput>) -> Result<(), CannotReplay> {
-        let mut cues: VecDeque<ReplayInput> = cues.into();
+    /// Replays the inputs, in their order, with everything that listeners say in between.
+    pub(super) fn play_inputs(
+        &mut self,
+        config: Digest,
+        inputs: Vec<ReplayInput>,
+    ) -> Result<(), CannotReplay> {
+        let mut inputs: VecDeque<ReplayInput> = inputs.into();
         let most = self.tree.records.len().saturating_mul(INPUTS_PER_RECORD).saturating_add(INPUTS);
         self.start_run(config)?;
         for _ in 0..most {
@@ -146,15 +150,15 @@ impl<'a> ReplayDriver<'a> {
             let first =
                 first.min_by_key(|(_, one)| (one.at.map_or(Position(0), |at| at.position), one.number));
             let first = first.map(|(index, one)| (index, one.at.map_or(Position(0), |at| at.position)));
-            match (first, cues.front()) {
+            match (first, inputs.front()) {
                 (None, None) => return self.end_run(),
-                (Some((index, position)), cue) if cue.is_none_or(|cue| position <= cue.at.position) => {
+                (Some((index, position)), next) if next.is_none_or(|next| position <= next.at.position) => {
                     let ready = self.ready.swap_remove(index);
                     self.enter_ready(ready)?;
                 }
                 _ => {
-                    if let Some(cue) = cues.pop_front() {
-                        self.take_input(cue)?;
+                    if let Some(next) = inputs.pop_front() {
+                        self.take_input(next)?;
                     }
                 }
             }
@@ -172,7 +176,7 @@ impl<'a> ReplayDriver<'a> {
         Ok(())
     }
 
-    fn current_run(&mut self) -> Result<&mut PumpRun, CannotReplay> {
+    fn find_run(&mut self) -> Result<&mut PumpRun, CannotReplay> {
         self.run.as_mut().ok_or_else(|| CannotReplay::BrokeOff("the pump does not run".to_owned()))
     }
 
@@ -180,11 +184,11 @@ impl<'a> ReplayDriver<'a> {
     /// other threads may have had all slots of a listener, the organism may have run for one order only, or it was
     /// killed before.
     fn start_run(&mut self, config: Digest) -> Result<(), CannotReplay> {
-        let page = self.shelf.open_page(self.reader, config)?;
+        let page = self.configs.open_page(self.reader, config)?;
         let mut recovered = wake::recover_log(&self.log, &NoObserver)?;
         let mut book = CompositionBook::open_at(page.composition.clone());
         for config in self.configs.clone() {
-            book.add(self.shelf.open_page(self.reader, config)?.composition);
+            book.add(self.configs.open_page(self.reader, config)?.composition);
         }
         recovered.state.book = book;
         let leases = Arc::new(LeaseTable::default());
@@ -210,14 +214,14 @@ impl<'a> ReplayDriver<'a> {
     /// Ends the run of the pump, in order or as if it had been killed, and starts another one.
     fn restart_run(&mut self, config: Digest, was_drained: bool) -> Result<(), CannotReplay> {
         if was_drained {
-            let page = self.current_run()?.page.composition.clone();
+            let page = self.find_run()?.page.composition.clone();
             let is_here =
                 |name: &Name| page.find_listener(name).is_none_or(|one| !one.reach.is_over_broker());
             let here = self.out.iter().filter(|(_, out)| is_here(&out.lease.listener));
             for token in here.map(|(token, _)| token.clone()).collect::<Vec<_>>() {
-                self.current_run()?.engine.take_input(PumpInput::NotNow { token, words: String::new() });
+                self.find_run()?.engine.take_input(PumpInput::NotNow { token, words: String::new() });
             }
-            let engine = &mut self.current_run()?.engine;
+            let engine = &mut self.find_run()?.engine;
             engine.take_input(PumpInput::Stop);
             engine.take_input(PumpInput::Farewell);
             self.settle_run()?;
@@ -236,7 +240,7 @@ impl<'a> ReplayDriver<'a> {
             let mut moved = false;
             let at = self.at;
             let (mut log, mut made, mut own) = (self.log.clone(), 0, 0);
-            let run = self.current_run()?;
+            let run = self.find_run()?;
             while let Some(lookup) = run.engine.next_lookup() {
                 let found = answer_lookup(&log, &mut run.begun, lookup);
                 run.engine.take_input(PumpInput::Found(found));
@@ -264,7 +268,7 @@ impl<'a> ReplayDriver<'a> {
                 && live.hear_documents(&said)?
             {
                 self.goes_out = true;
-                self.current_run()?.engine.send_only(None);
+                self.find_run()?.engine.send_only(None);
             }
             for document in said {
                 moved = true;
@@ -288,7 +292,7 @@ impl<'a> ReplayDriver<'a> {
                 self.out.remove(&token);
                 self.ready.retain(|ready| ready.token != token);
                 self.real.program.iter_mut().for_each(|stand_in| stand_in.call_back(&token));
-                let run = self.current_run()?;
+                let run = self.find_run()?;
                 run.performance.stop_delivery(&token.0);
                 let (code, words) = (Code::CancelledThread, String::new());
                 run.engine.take_input(PumpInput::Gone { token, code, words });
@@ -300,7 +304,7 @@ impl<'a> ReplayDriver<'a> {
                     });
                 match current {
                     Some(stand_in) => stand_in.bring_answer(answer),
-                    None => self.current_run()?.performance.bring_answer(answer),
+                    None => self.find_run()?.performance.bring_answer(answer),
                 }
             }
             PumpOutput::Refused(refusal) => self.refused.push(refusal),
@@ -313,7 +317,7 @@ impl<'a> ReplayDriver<'a> {
     /// Takes a delivery: an agent or a workflow works on it, any other listener repeats what is recorded.
     fn take_delivery(&mut self, delivery: &Delivery) -> Result<(), CannotReplay> {
         let (lease, history) = (delivery.lease.clone(), self.history);
-        let performer = self.current_run()?.performers.get(&lease.listener).cloned();
+        let performer = self.find_run()?.performers.get(&lease.listener).cloned();
         let place = self.calls.find_turn(delivery, performer.is_some());
         let attempt = place.as_ref().and_then(|place| history.find_attempt(place, lease.id.attempt));
         let own = (lease.id.thread.clone(), lease.id.call.clone(), lease.id.turn);
@@ -326,7 +330,7 @@ impl<'a> ReplayDriver<'a> {
             }
         }
         if let Some(stand_in) = self.real.program.as_mut().filter(|one| *one.listener() == lease.listener) {
-            let page = self.shelf.open_page(self.reader, lease.config)?;
+            let page = self.configs.open_page(self.reader, lease.config)?;
             return stand_in.hand_delivery(delivery, &page.file.composition);
         }
         let is_beyond = attempt.is_none() && !self.goes_out;
@@ -341,7 +345,7 @@ impl<'a> ReplayDriver<'a> {
             if let Some(end) = attempt.and_then(|a| a.end.as_ref()) {
                 self.repeat_failure(&lease, end);
             }
-            self.current_run()?.performance.bring_delivery(&performer, asked);
+            self.find_run()?.performance.bring_delivery(&performer, asked);
             return Ok(());
         }
         match attempt {
@@ -385,7 +389,7 @@ impl<'a> ReplayDriver<'a> {
         }
         match &attempt.end {
             Some(AttemptEnd::Replied(at)) => {
-                let page = self.shelf.open_page(self.reader, lease.config)?;
+                let page = self.configs.open_page(self.reader, lease.config)?;
                 let (tree, history) = (self.tree, self.history);
                 match replies::rebuild_reply(self.reader, &page.composition, tree, history, place)? {
                     Ok(said) => {
@@ -450,7 +454,7 @@ impl<'a> ReplayDriver<'a> {
                 let nth = recorded.nth(out.journaled);
                 out.journaled += 1;
                 if let (Ok(own), Some((_, Some(then)))) = (entry, nth) {
-                    recorded_answers::measured_then(own, then, is_live);
+                    recorded_answers::copy_measures(own, then, is_live);
                 }
                 nth.map(|(at, _)| *at)
             }
@@ -516,8 +520,8 @@ impl<'a> ReplayDriver<'a> {
             }
             ReadyKind::Said(document) => document,
         };
-        let page = self.shelf.open_page(self.reader, lease.config)?;
-        let leases = self.current_run()?.leases.clone();
+        let page = self.configs.open_page(self.reader, lease.config)?;
+        let leases = self.find_run()?.leases.clone();
         if matches!(document, ListenerDocument::Reply { .. }) {
             self.end_delivery(&token)?;
         }
@@ -526,7 +530,7 @@ impl<'a> ReplayDriver<'a> {
         let find = |token: &str| leases.find_lease(token);
         let input = match admit::listener_word(&lease.listener, &speech, &limits, find) {
             Ok((lease, word)) => {
-                let (page, schemas) = (&page.composition, &mut self.shelf.schemas);
+                let (page, schemas) = (&page.composition, &mut self.configs.schemas);
                 PumpInput::Judged(admit::judge_word(
                     page,
                     lease,
@@ -545,12 +549,12 @@ impl<'a> ReplayDriver<'a> {
     fn end_delivery(&mut self, token: &LeaseToken) -> Result<(), CannotReplay> {
         self.out.remove(token);
         self.ready.retain(|ready| ready.token != *token);
-        self.current_run()?.performance.stop_delivery(&token.0);
+        self.find_run()?.performance.stop_delivery(&token.0);
         Ok(())
     }
 
     fn enter_input(&mut self, input: PumpInput) -> Result<(), CannotReplay> {
-        self.current_run()?.engine.take_input(input);
+        self.find_run()?.engine.take_input(input);
         self.settle_run()?;
         self.do_due()
     }
@@ -562,7 +566,7 @@ impl<'a> ReplayDriver<'a> {
         if is_last && !self.goes_out && self.made >= self.tree.records.len() {
             return Ok(());
         }
-        self.current_run()?.engine.run_tick();
+        self.find_run()?.engine.run_tick();
         self.settle_run()
     }
 }

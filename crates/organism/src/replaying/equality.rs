@@ -190,7 +190,7 @@ fn read_entry(record: &Record) -> Option<(EntryAttempt, u64)> {
 }
 
 /// The hash of the prompt in the record of a model call.
-pub(super) fn prompt_of(record: &Record) -> Option<String> {
+pub(super) fn find_prompt(record: &Record) -> Option<String> {
     let is_call = record.header.code == Some(RecordCode::Journaling(JournalEffect::Started));
     find_value(&String::from_utf8_lossy(&record.body), " prompt=\"").filter(|_| is_call).map(str::to_owned)
 }
@@ -204,7 +204,7 @@ pub(super) fn is_reworded(record: &Record, one: &str, other: &str) -> bool {
 }
 
 /// Whether a record refuses a payload because of its schema or its form.
-pub(super) fn refuses_payload(record: &Record) -> Option<Code> {
+pub(super) fn find_refusal(record: &Record) -> Option<Code> {
     match (record.header.kind, record.header.code) {
         (RecordKind::Refusal, Some(RecordCode::Code(code))) if code.family() == "payload" => Some(code),
         _ => None,

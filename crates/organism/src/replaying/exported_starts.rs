@@ -23,7 +23,7 @@ impl SystemEvents {
     }
 
     /// The events that an export has. The error says what is wrong.
-    pub fn of_export(starts: Vec<ExportedStart>) -> Result<SystemEvents, String> {
+    pub fn from_export(starts: Vec<ExportedStart>) -> Result<SystemEvents, String> {
         let mut events = Vec::new();
         for start in starts {
             events.push(read_start(start).ok_or("a line of starts.jsonl has another form")?);

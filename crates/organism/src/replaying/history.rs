@@ -181,7 +181,7 @@ impl TreeHistory {
     fn take_record(&mut self, tree: &RecordedTree, at: usize, position: Position, record: &Record) {
         let h = &record.header;
         let moment = RecordedMoment { position, time: h.time };
-        if let Some(input) = outside_input(tree, at, record) {
+        if let Some(input) = find_outside_input(tree, at, record) {
             self.inputs.insert(at, input);
         }
         let Some(path) = &h.call else {
@@ -190,14 +190,14 @@ impl TreeHistory {
         };
         self.open_call(at, record, path);
         let call = (h.thread.clone(), path.clone());
-        if let Some((caller, turn)) = item_of(record) {
+        if let Some((caller, turn)) = find_item(record) {
             let place = (h.thread.clone(), caller, turn);
             self.end_replied(&place, moment);
             self.items.entry(place).or_default().push(at);
             return;
         }
         match (h.kind, h.code) {
-            (RecordKind::Refusal, _) => self.refused_word(&call, at, moment),
+            (RecordKind::Refusal, _) => self.take_refused_word(&call, at, moment),
             (RecordKind::Journal, _) => self.take_journal(&call, h.turn, moment, record),
             (RecordKind::Attempt, _) => self.take_attempt(&call, at, moment, record),
             (RecordKind::Approval, Some(RecordCode::Approving(effect))) => {
@@ -282,7 +282,7 @@ impl TreeHistory {
     ) {
         let turn = record.header.turn;
         if let Some(state) = core_payload::read_attempt_state(&record.body) {
-            return self.went_through(call, at, moment, state);
+            return self.take_state(call, at, moment, state);
         }
         let Some(next) = core_payload::read_attempt(&record.body) else { return };
         self.deliveries.insert(moment.position, call.clone());
@@ -297,7 +297,7 @@ impl TreeHistory {
     }
 
     /// What happened to an attempt between its begin and its end. If it was not out then, the pump is given it again.
-    fn went_through(
+    fn take_state(
         &mut self,
         call: &(ThreadId, CallPath),
         at: usize,
@@ -394,7 +394,7 @@ impl TreeHistory {
     }
 
     /// A journal entry or a question was refused. The log keeps the entry.
-    fn refused_word(&mut self, call: &(ThreadId, CallPath), at: usize, moment: RecordedMoment) {
+    fn take_refused_word(&mut self, call: &(ThreadId, CallPath), at: usize, moment: RecordedMoment) {
         let (place, attempt) = self.find_due(call);
         self.add_words(&place, attempt, moment, SaidBefore::Refused(at));
     }
@@ -434,7 +434,7 @@ fn build_end(at: RecordedMoment, code: Code, words: String, with_pump: bool, is_
 }
 
 /// The call whose reply has this record as an item, and the turn.
-fn item_of(record: &Record) -> Option<(CallPath, u32)> {
+fn find_item(record: &Record) -> Option<(CallPath, u32)> {
     let h = &record.header;
     let path = h.call.as_ref()?;
     match path.taker_number() {
@@ -450,7 +450,7 @@ fn item_of(record: &Record) -> Option<(CallPath, u32)> {
 }
 
 /// The input from outside that this record was made from.
-fn outside_input(tree: &RecordedTree, at: usize, record: &Record) -> Option<OutsideInput> {
+fn find_outside_input(tree: &RecordedTree, at: usize, record: &Record) -> Option<OutsideInput> {
     let h = &record.header;
     Some(match (h.kind, h.code?) {
         (RecordKind::Message, RecordCode::Role(MessageRole::Request)) => OutsideInput::Asked,
@@ -468,7 +468,7 @@ fn outside_input(tree: &RecordedTree, at: usize, record: &Record) -> Option<Outs
         (RecordKind::Terminal, RecordCode::Ended) => OutsideInput::Ended,
         (RecordKind::Terminal, _) if is_cancelled_outside(tree, at, record) => OutsideInput::Cancelled,
         (RecordKind::Outcome, RecordCode::Code(Code::CancelledThread)) => {
-            OutsideInput::CallCancelled(cancelled_by(record)?)
+            OutsideInput::CallCancelled(find_canceller(record)?)
         }
         (
             RecordKind::Approval,
@@ -485,7 +485,7 @@ fn outside_input(tree: &RecordedTree, at: usize, record: &Record) -> Option<Outs
 }
 
 /// The client that cancelled a call which waited.
-fn cancelled_by(record: &Record) -> Option<Name> {
+fn find_canceller(record: &Record) -> Option<Name> {
     let (_, words) = core_payload::error_words(&record.body)?;
     let (by, _) = words.strip_prefix(CANCELLED_BY)?.split_once(": ")?;
     Name::parse(by).ok()

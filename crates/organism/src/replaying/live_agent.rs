@@ -16,8 +16,8 @@ use systole_kit::money::Money;
 use systole_kit::reply::ListenerDocument;
 use tokio::runtime::{Builder, Runtime};
 
+use super::configurations::{CannotReplay, LiveFault, LiveFaultKind};
 use super::journal_model::JournalModel;
-use super::shelf::{CannotReplay, LiveFault, LiveFaultKind};
 use systole_config::OrganismFile;
 use systole_system::system;
 

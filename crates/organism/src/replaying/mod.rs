@@ -6,11 +6,12 @@
 //! Nothing is written.
 
 pub mod comparison;
-mod cues;
+mod configurations;
 mod driver;
 pub mod equality;
 mod exported_starts;
 mod history;
+mod inputs;
 mod journal_model;
 mod live_agent;
 mod matching;
@@ -23,16 +24,15 @@ mod recorded_answers;
 mod refused_again;
 mod replay;
 mod replies;
-mod shelf;
 mod stand_in;
 mod tree_records;
 mod unanswered;
 
+pub use configurations::{CannotReplay, LiveFault, LiveFaultKind, ReplayConfigurations};
 pub use live_agent::{AgentModels, LiveAgent, LiveUse};
 pub use prompts::{PromptFindings, RecordedPrompt, check_prompts};
 pub use real_parts::RealParts;
 pub use replay::{ReplayedTree, replay_tree};
-pub use shelf::{CannotReplay, LiveFault, LiveFaultKind, ReplayConfigurations};
 pub use stand_in::StandInProgram;
 pub use tree_records::{RecordedTree, SystemEvent, SystemEvents};
 pub use unanswered::UnansweredDelivery;

@@ -18,9 +18,9 @@ use systole_kit::told::PumpAnswer;
 use systole_workflow::WorkflowListener;
 use tokio::sync::oneshot;
 
+use super::configurations::CannotReplay;
 use super::journal_model::{JournalModel, NoPauses};
 use super::live_agent::LiveAgent;
-use super::shelf::CannotReplay;
 use systole_config::OrganismFile;
 
 /// Requests that may wait for a recorded answer at once. A request without one keeps its place.

@@ -8,10 +8,10 @@ use systole_core::types::ports::{LogFault, LogReader, Position};
 use systole_core::types::record::Record;
 
 use super::comparison::PromptFit;
-use super::equality::prompt_of;
+use super::configurations::{CannotReplay, ReplayConfigurations};
+use super::equality::find_prompt;
 use super::real_parts::RealParts;
 use super::replay::{ReplayedTree, replay_tree};
-use super::shelf::{CannotReplay, ReplayConfigurations};
 use super::tree_records::{RecordedTree, SystemEvents};
 
 /// A prompt of the journal.
@@ -65,7 +65,7 @@ impl PromptFindings {
 pub fn check_prompts(
     reader: &dyn LogReader,
     system: &SystemEvents,
-    shelf: &mut ReplayConfigurations,
+    configs: &mut ReplayConfigurations,
 ) -> Result<PromptFindings, LogFault> {
     let mut found = PromptFindings::default();
     let newest = reader.list_threads(usize::MAX)?;
@@ -76,13 +76,15 @@ pub fn check_prompts(
         if prompts.is_empty() {
             continue;
         }
-        let replayed = match replay_tree(reader, &tree, system, shelf, &mut RealParts::default()) {
+        let replayed = match replay_tree(reader, &tree, system, configs, &mut RealParts::default()) {
             Err(CannotReplay::Log(fault)) => return Err(fault),
             other => other,
         };
         for (prompt, record) in prompts {
             match &replayed {
-                Ok(replayed) => judge_prompt(&mut found, reader, (system, shelf), replayed, (prompt, record)),
+                Ok(replayed) => {
+                    judge_prompt(&mut found, reader, (system, configs), replayed, (prompt, record))
+                }
                 Err(why) => found.skip_prompt(prompt, why.to_string()),
             }
         }
@@ -92,7 +94,7 @@ pub fn check_prompts(
 }
 
 fn read_recorded(position: Position, record: &Record) -> Option<(RecordedPrompt, &Record)> {
-    let (h, hash) = (&record.header, prompt_of(record)?);
+    let (h, hash) = (&record.header, find_prompt(record)?);
     let (thread, listener) = (h.thread.clone(), h.from.clone());
     Some((RecordedPrompt { position, thread, seq: h.seq, listener, turn: h.turn, hash }, record))
 }
@@ -100,11 +102,11 @@ fn read_recorded(position: Position, record: &Record) -> Option<(RecordedPrompt,
 fn judge_prompt(
     found: &mut PromptFindings,
     reader: &dyn LogReader,
-    (system, shelf): (&SystemEvents, &mut ReplayConfigurations),
+    (system, configs): (&SystemEvents, &mut ReplayConfigurations),
     replayed: &ReplayedTree,
     (prompt, record): (RecordedPrompt, &Record),
 ) {
-    if let Some(why) = not_ours(reader, shelf, record.header.config, &prompt.listener) {
+    if let Some(why) = find_foreign_reason(reader, configs, record.header.config, &prompt.listener) {
         return found.skip_prompt(prompt, why);
     }
     let fit = replayed.comparison.prompts.get(&prompt.position);
@@ -112,7 +114,7 @@ fn judge_prompt(
         Some(PromptFit::Same) => found.same += 1,
         Some(PromptFit::SameText) => found.same_text += 1,
         Some(PromptFit::Other(_)) | None => {
-            match find_reason(reader, (system, shelf), replayed, (&prompt, record)) {
+            match find_reason(reader, (system, configs), replayed, (&prompt, record)) {
                 Some(why) => found.skip_prompt(prompt, why),
                 None => match fit {
                     Some(PromptFit::Other(made)) => found.different.push((prompt, made.clone())),
@@ -124,13 +126,13 @@ fn judge_prompt(
 }
 
 /// Why the prompts of this listener cannot be made at all.
-fn not_ours(
+fn find_foreign_reason(
     reader: &dyn LogReader,
-    shelf: &mut ReplayConfigurations,
+    configs: &mut ReplayConfigurations,
     config: Digest,
     listener: &Name,
 ) -> Option<String> {
-    match shelf.open_page(reader, config) {
+    match configs.open_page(reader, config) {
         Ok(page) if page.file.agents.iter().any(|agent| agent.name == listener.as_str()) => None,
         Ok(_) => Some(format!("{listener} is no built-in agent, and makes its prompts itself")),
         Err(why) => Some(why.to_string()),
@@ -140,7 +142,7 @@ fn not_ours(
 /// Why a prompt that is another one now, or is missing, says nothing.
 fn find_reason(
     reader: &dyn LogReader,
-    (system, shelf): (&SystemEvents, &mut ReplayConfigurations),
+    (system, configs): (&SystemEvents, &mut ReplayConfigurations),
     replayed: &ReplayedTree,
     (prompt, record): (&RecordedPrompt, &Record),
 ) -> Option<String> {
@@ -158,10 +160,10 @@ fn find_reason(
             earlier.at.0
         ));
     }
-    let page = shelf.open_page(reader, record.header.config).ok()?;
+    let page = configs.open_page(reader, record.header.config).ok()?;
     let agent = page.file.agents.iter().find(|agent| agent.name == prompt.listener.as_str())?;
     let output = Some(&agent.output).filter(|output| output.format == OutputFormat::Json)?;
     // A stored configuration leaves the schema out; the file as it is now may have another one.
-    (output.schema.is_some() || !shelf.is_now(record.header.config))
+    (output.schema.is_some() || !configs.is_now(record.header.config))
         .then(|| "the log does not have the JSON Schema of the agent's output".to_owned())
 }

@@ -56,7 +56,7 @@ pub(super) fn read_answers(
 
 /// Takes over from a recorded entry what is measured, not said: the cost, which depends on tokens that came from a
 /// provider's cache, and what a live model reserves by its price.
-pub(super) fn measured_then(own: &mut JournalEntry, then: &JournalEntry, is_live: bool) {
+pub(super) fn copy_measures(own: &mut JournalEntry, then: &JournalEntry, is_live: bool) {
     match (own, then) {
         (JournalEntry::Result(own), JournalEntry::Result(then))
             if !is_live || (&own.text, &own.blobs) == (&then.text, &then.blobs) =>

@@ -11,7 +11,7 @@ use systole_core::types::ports::{LogFault, LogReader};
 use systole_kit::journal::EarlierEntry;
 use systole_kit::reply::ListenerDocument;
 
-use super::cues::NO_TICKET;
+use super::inputs::NO_TICKET;
 use super::replies;
 use super::tree_records::RecordedTree;
 

@@ -8,13 +8,13 @@ use systole_core::types::refusal::Refusal;
 use tokio::runtime::Builder;
 
 use super::comparison::{ComparedRun, ComparisonRules, RunComparison, compare_runs};
-use super::cues::list_inputs;
+use super::configurations::{CannotReplay, LiveFault, LiveFaultKind, ReplayConfigurations};
 use super::driver::ReplayDriver;
 use super::history::TreeHistory;
+use super::inputs::list_inputs;
 use super::ports::ReplayPorts;
 use super::real_parts::RealParts;
 use super::recorded_answers;
-use super::shelf::{CannotReplay, LiveFault, LiveFaultKind, ReplayConfigurations};
 use super::tree_records::{RecordedTree, SystemEvents};
 use super::unanswered::UnansweredDelivery;
 use systole_log::memory::MemoryLog;
@@ -46,7 +46,7 @@ pub fn replay_tree(
     reader: &dyn LogReader,
     tree: &RecordedTree,
     system: &SystemEvents,
-    shelf: &mut ReplayConfigurations,
+    configs: &mut ReplayConfigurations,
     real: &mut RealParts,
 ) -> Result<ReplayedTree, CannotReplay> {
     let Some((first, record)) = tree.records.first() else {
@@ -62,8 +62,8 @@ pub fn replay_tree(
     let runtime = Builder::new_current_thread().enable_time().build();
     let runtime = runtime.map_err(|error| CannotReplay::BrokeOff(system::describe_error(&error)))?;
     let _entered = runtime.enter();
-    let is_replaced = shelf.is_replaced();
-    let mut driver = ReplayDriver::new(reader, (shelf, real), (tree, &history), ports);
+    let is_replaced = configs.is_replaced();
+    let mut driver = ReplayDriver::new(reader, (configs, real), (tree, &history), ports);
     let ended = match driver.play_inputs(record.header.config, list_inputs(tree, &history, system)) {
         Err(CannotReplay::Live(fault)) if fault.kind == LiveFaultKind::Ended => Some((driver.at, fault)),
         played => {

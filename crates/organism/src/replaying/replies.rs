@@ -29,7 +29,7 @@ pub(super) fn rebuild_reply(
     let records = indexes.iter().filter_map(|at| tree.records.get(*at)).map(|(_, record)| record);
     let mut items: Vec<(u32, Item)> = Vec::new();
     for record in records {
-        let Some(ordinal) = ordinal_of(record) else { continue };
+        let Some(ordinal) = find_ordinal(record) else { continue };
         if items.iter().any(|(known, _)| *known == ordinal) {
             // Another taker of the same item.
             continue;
@@ -50,7 +50,7 @@ pub(super) fn rebuild_reply(
     Ok(Ok(ReplyContent::Items(items)))
 }
 
-fn ordinal_of(record: &Record) -> Option<u32> {
+fn find_ordinal(record: &Record) -> Option<u32> {
     let of_taker = record.header.call.as_ref().filter(|path| path.taker_number().is_some());
     match (record.header.ordinal, of_taker.and_then(|path| path.caller())) {
         (Some(ordinal), _) => Some(ordinal),
@@ -108,9 +108,8 @@ fn rebuild_refused(
     record: &Record,
 ) -> Result<Result<Item, String>, LogFault> {
     if matches!(record.header.code, Some(RecordCode::ChildrenOpen | RecordCode::TodoOpen)) {
-        return Ok(
-            held_final(tree, record).ok_or_else(|| "a final that was not taken is not stored".to_owned())
-        );
+        return Ok(find_held_final(tree, record)
+            .ok_or_else(|| "a final that was not taken is not stored".to_owned()));
     }
     let unknown = core_payload::read_attributes(&record.body, "system-thread-error", ["unknown_id"]);
     if let Some([Some(thread)]) = unknown {
@@ -171,7 +170,7 @@ pub(super) fn read_late_attempt(record: &Record) -> Option<AttemptId> {
 
 /// The first final of a call that left work open is answered by a reminder, and only the next one is stored. Its bytes
 /// decide nothing about the reminder.
-fn held_final(tree: &RecordedTree, record: &Record) -> Option<Item> {
+fn find_held_final(tree: &RecordedTree, record: &Record) -> Option<Item> {
     let later = tree.records.iter().map(|(_, later)| later).filter(|later| {
         later.header.thread == record.header.thread
             && later.header.call == record.header.call

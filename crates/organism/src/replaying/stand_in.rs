@@ -16,7 +16,7 @@ use systole_kit::told::PumpAnswer;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc;
 
-use super::shelf::CannotReplay;
+use super::configurations::CannotReplay;
 use systole_carriers::{CarrierEquipment, CarrierWaits, Carriers, InheritedVariables, NoEar, NoReceipts};
 use systole_system::system;
 

@@ -30,7 +30,7 @@ impl RecordedTree {
         let mut records = Vec::new();
         for thread in reader.threads_like(root.as_str(), THREADS)? {
             if thread.is_within(root) {
-                of_thread(reader, &thread, |position, record| records.push((position, record)))?;
+                visit_thread(reader, &thread, |position, record| records.push((position, record)))?;
             }
         }
         records.sort_by_key(|(position, _)| *position);
@@ -45,7 +45,7 @@ impl RecordedTree {
 }
 
 /// Every record of a thread, each checked against the chain before it.
-fn of_thread(
+fn visit_thread(
     reader: &dyn LogReader,
     thread: &ThreadId,
     mut each: impl FnMut(Position, Record),
@@ -101,7 +101,7 @@ impl SystemEvents {
     pub fn read_events(reader: &dyn LogReader) -> Result<SystemEvents, LogFault> {
         let mut events: Vec<(Position, Millis, SystemEvent)> = Vec::new();
         let mut last_shutdown = None;
-        of_thread(reader, &ThreadId::new_sys(), |position, record| {
+        visit_thread(reader, &ThreadId::new_sys(), |position, record| {
             let h = &record.header;
             if core_payload::read_shutdown(&record.body)
                 .is_some_and(|(mode, _)| mode == core_payload::DRAINED)

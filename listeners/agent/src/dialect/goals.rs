@@ -8,7 +8,7 @@ use systole_kit::extract::PayloadOrigin;
 use systole_kit::schema::PayloadFinding;
 use systole_kit::{DocumentLimits, Payload, namespaces};
 
-use super::{AnswerRepair, ReadAnswer, final_in_words, json_schema};
+use super::{AnswerRepair, ReadAnswer, json_schema, write_final};
 use crate::contracts::{AgentContracts, ElementModel};
 use crate::failures::AgentFailure;
 use crate::goal::{self, AskedGoal, CONVERGED};
@@ -26,11 +26,11 @@ pub(super) fn read_converged(contracts: &AgentContracts, heard: &HeardAnswer) ->
 /// Takes a text as the final: as JSON if the goal asks for a payload with more than text, otherwise as words.
 pub(super) fn take_final(contracts: &AgentContracts, text: &str, taken: &mut ReadAnswer) {
     let Some(known) = contracts.json_final() else {
-        taken.ending = final_in_words(contracts, text, "success");
+        taken.ending = write_final(contracts, text, "success");
         return;
     };
     let (json, was_fenced) = strip_fence(text);
-    match of_json(known, json) {
+    match read_json(known, json) {
         Ok(payload) => {
             let repair = |reason| AnswerRepair { reason, act: None };
             let repaired = AgentFailure::from_slug("fenced-action", "").filter(|_| was_fenced);
@@ -41,7 +41,7 @@ pub(super) fn take_final(contracts: &AgentContracts, text: &str, taken: &mut Rea
     }
 }
 
-fn of_json(known: &ElementModel, json: &str) -> Result<Payload, (&'static str, String)> {
+fn read_json(known: &ElementModel, json: &str) -> Result<Payload, (&'static str, String)> {
     serde_json::from_str::<IgnoredAny>(json)
         .map_err(|error| ("json-required", json_schema::describe_unread(&error)))?;
     let built = known.model.from_json_text(&known.element.local, json.as_bytes());
@@ -75,7 +75,11 @@ pub(super) fn settle_goal(contracts: &AgentContracts, taken: &mut ReadAnswer) {
     }
     let known = contracts.finals.iter().find(|known| known.element == *ending.name());
     if let Some(finding) = known.and_then(|known| known.model.explain_payload(ending.bytes())) {
-        return refuse_final(taken, "goal-answer-invalid", &words_of(&finding, taken.ending_origin.as_ref()));
+        return refuse_final(
+            taken,
+            "goal-answer-invalid",
+            &describe_finding(&finding, taken.ending_origin.as_ref()),
+        );
     }
     if let Some(words) = goal.supervision_fault(&ending) {
         return refuse_final(taken, "goal-answer-invalid", &words);
@@ -102,7 +106,7 @@ fn refuse_final(taken: &mut ReadAnswer, slug: &str, words: &str) {
 }
 
 /// The fault of a final, the fix, and the place in the model's text.
-pub(super) fn words_of(finding: &PayloadFinding, origin: Option<&PayloadOrigin>) -> String {
+pub(super) fn describe_finding(finding: &PayloadFinding, origin: Option<&PayloadOrigin>) -> String {
     let mut words = format!("{}: {}", finding.path, finding.message);
     if !finding.expected.is_empty() {
         words.push_str(&format!("; expected {}", finding.expected));

@@ -193,8 +193,9 @@ fn refuse_own_markup(heard: &HeardAnswer, taken: &mut ReadAnswer) {
     let Some(ending) = &taken.ending else { return };
     let answer = heard.joined_text();
     // The slot of a final in `xml-final` is the model's to write.
-    let of_answer = show::own_tag(&answer).filter(|tag| !tag.starts_with(show::SLOT));
-    let Some(tag) = of_answer.map(str::to_owned).or_else(|| show::own_tag(&ending.text()).map(str::to_owned))
+    let of_answer = show::find_own_tag(&answer).filter(|tag| !tag.starts_with(show::SLOT));
+    let Some(tag) =
+        of_answer.map(str::to_owned).or_else(|| show::find_own_tag(&ending.text()).map(str::to_owned))
     else {
         return;
     };
@@ -209,7 +210,7 @@ fn take_in_dialect(
     heard: &HeardAnswer,
     allowed: TurnRules<'_>,
 ) -> ReadAnswer {
-    if let Some(taken) = elements_of_script(agent, contracts, heard) {
+    if let Some(taken) = read_scripted(agent, contracts, heard) {
         return taken;
     }
     match agent.dialect {
@@ -224,11 +225,7 @@ fn take_in_dialect(
 
 /// The actions or the final that a script wrote as elements for an agent of another dialect: the same script is for every
 /// dialect.
-fn elements_of_script(
-    agent: &AgentSpec,
-    contracts: &AgentContracts,
-    heard: &HeardAnswer,
-) -> Option<ReadAnswer> {
+fn read_scripted(agent: &AgentSpec, contracts: &AgentContracts, heard: &HeardAnswer) -> Option<ReadAnswer> {
     let may_be = agent.is_rehearsed && agent.dialect != Dialect::Xml && heard.calls().next().is_none();
     may_be.then(|| xml::read_answer(agent, contracts, heard)).filter(ReadAnswer::is_usable)
 }
@@ -279,7 +276,7 @@ fn note_of(agent: &str, taken: &ReadAnswer, most: usize) -> Option<Payload> {
 }
 
 /// A final in words: the only answer that is just text, or a report if the agent owes another answer.
-pub(crate) fn final_in_words(contracts: &AgentContracts, text: &str, outcome: &str) -> Option<Payload> {
+pub(crate) fn write_final(contracts: &AgentContracts, text: &str, outcome: &str) -> Option<Payload> {
     let words = text.trim();
     if let Some(known) = contracts.text_final() {
         return known.wrap_text(words);

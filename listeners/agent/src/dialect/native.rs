@@ -24,7 +24,7 @@ const MOST: usize = 64;
 pub(super) fn read_answer(agent: &AgentSpec, contracts: &AgentContracts, heard: &HeardAnswer) -> ReadAnswer {
     let mut taken = ReadAnswer::default();
     if heard.calls().next().is_none() {
-        final_of(agent, contracts, heard, &heard.answer_text(), &mut taken);
+        read_final(agent, contracts, heard, &heard.answer_text(), &mut taken);
         return taken;
     }
     let text = heard.joined_text();
@@ -74,7 +74,7 @@ fn find_failure(call: &NativeCall, slug: &str, words: &str) -> Option<(String, A
     Some((call.id.clone(), AgentFailure::from_slug(slug, words)?))
 }
 
-fn final_of(
+fn read_final(
     agent: &AgentSpec,
     contracts: &AgentContracts,
     heard: &HeardAnswer,

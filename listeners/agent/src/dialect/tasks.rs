@@ -13,7 +13,7 @@ use systole_workflow::WORKFLOW_XSD;
 use systole_workflow::goal_request::{GoalRequest, Task};
 use systole_workflow::spec::TaskRule;
 
-use super::goals::words_of;
+use super::goals::describe_finding;
 use super::{AnswerAction, ReadAnswer};
 use crate::contracts::AgentContracts;
 use crate::failures::AgentFailure;
@@ -87,7 +87,7 @@ fn build_thread(
     let invalid = |words: String| AgentFailure::from_slug("tool-payload-invalid", words);
     let finding = SCHEMA.as_ref().and_then(|model| model.explain_payload(act.payload.bytes()));
     if let Some(finding) = finding {
-        return Err(invalid(words_of(&finding, act.origin.as_ref())));
+        return Err(invalid(describe_finding(&finding, act.origin.as_ref())));
     }
     if given >= tasks.at_most {
         let words = format!(

@@ -11,7 +11,7 @@ use systole_kit::extract::{
 use systole_kit::schema::TextElements;
 use systole_kit::{Payload, namespaces};
 
-use super::{AnswerAction, AnswerRepair, ReadAnswer, final_in_words, together, write_report};
+use super::{AnswerAction, AnswerRepair, ReadAnswer, together, write_final, write_report};
 use crate::contracts::AgentContracts;
 use crate::failures::AgentFailure;
 use crate::goal::CONVERGED;
@@ -239,7 +239,7 @@ impl<'a> EventReading<'a> {
     fn take_action(&mut self, action: ExtractedAction) {
         let is_report = action.payload.name().is_named(namespaces::CORE, "final-report");
         if is_report {
-            return self.take_ending(own_report(action.payload));
+            return self.take_ending(take_own_report(action.payload));
         }
         if action.role == ElementRole::Returns {
             self.taken.ending_origin = Some(action.origin);
@@ -271,7 +271,7 @@ impl<'a> EventReading<'a> {
                 format!("Your final is {}; write it in place of <attempt_completion>.", finals.join(" or "));
             return self.taken.add_failure("slot-mismatch", words);
         }
-        self.take_ending(final_in_words(self.contracts, words, "success"));
+        self.take_ending(write_final(self.contracts, words, "success"));
     }
 
     /// The answer is the word that ends the loop of the goal.
@@ -318,7 +318,7 @@ impl<'a> EventReading<'a> {
 
 /// A report written by the model always names a model as its source. A report that does not follow its schema stays
 /// as it is and is refused.
-fn own_report(payload: Payload) -> Option<Payload> {
+fn take_own_report(payload: Payload) -> Option<Payload> {
     let told = |name: &str| payload.find_attribute(name);
     match (told("source"), told("outcome"), payload.parse_child()) {
         (Some(_), Some(outcome), Err(_)) => {

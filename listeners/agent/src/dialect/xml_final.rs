@@ -6,7 +6,7 @@
 
 use serde_json::Value;
 
-use super::{ReadAnswer, TurnRules, final_in_words, goals, native, write_report};
+use super::{ReadAnswer, TurnRules, goals, native, write_final, write_report};
 use crate::contracts::AgentContracts;
 use crate::heard::HeardAnswer;
 use crate::model::StopReason;
@@ -88,7 +88,7 @@ fn read_content<'t>(
     if content.trim().is_empty() {
         return Err(("content-missing", String::new()));
     }
-    if let Some(tool) = tool_in(contracts, content) {
+    if let Some(tool) = find_tool(contracts, content) {
         let words = format!("It holds <{tool}>: call the tool instead.");
         return Err(("slot-mismatch", words));
     }
@@ -110,7 +110,7 @@ fn take_ending(
     if contracts.json_final().is_some() {
         match status.filter(|_| !complete) {
             // A report has no schema.
-            Some(status) => taken.ending = in_words(contracts, content, status),
+            Some(status) => taken.ending = write_in_words(contracts, content, status),
             None => goals::take_final(contracts, content, taken),
         }
         return Ok(());
@@ -118,7 +118,7 @@ fn take_ending(
     taken.ending = match agent.output.format {
         OutputFormat::Json => read_json(agent, contracts, content, status)?,
         OutputFormat::Markdown | OutputFormat::Text => {
-            in_words(contracts, content, status.unwrap_or(COMPLETE))
+            write_in_words(contracts, content, status.unwrap_or(COMPLETE))
         }
     };
     Ok(())
@@ -132,9 +132,9 @@ fn describe_expected(agent: &AgentSpec, nonce: &str) -> String {
 }
 
 /// A successful final is an answer. Any other is a report, so that its status is not lost.
-fn in_words(contracts: &AgentContracts, content: &str, status: &str) -> Option<systole_kit::Payload> {
+fn write_in_words(contracts: &AgentContracts, content: &str, status: &str) -> Option<systole_kit::Payload> {
     match status {
-        "success" => final_in_words(contracts, content, status),
+        "success" => write_final(contracts, content, status),
         other => write_report("model", other, None, content.trim()),
     }
 }
@@ -172,7 +172,7 @@ fn read_json(
         })?;
         return Ok(systole_kit::Payload::parse(&bytes, &systole_kit::DocumentLimits::default()).ok());
     }
-    Ok(in_words(contracts, &text, &status))
+    Ok(write_in_words(contracts, &text, &status))
 }
 
 /// The older form, `{status, format, content}`, in parts.
@@ -183,7 +183,7 @@ fn read_older_form(value: &Value) -> Option<(&Value, String)> {
 }
 
 /// The tool whose element the content begins with.
-fn tool_in<'c>(contracts: &'c AgentContracts, content: &str) -> Option<&'c str> {
+fn find_tool<'c>(contracts: &'c AgentContracts, content: &str) -> Option<&'c str> {
     let inside = content.trim_start().strip_prefix('<')?;
     let name = inside.split(|c: char| c.is_whitespace() || c == '>' || c == '/').next()?;
     let known = contracts.actions.iter().map(|action| &*action.known.element.local);

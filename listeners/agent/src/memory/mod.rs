@@ -19,7 +19,7 @@ use crate::model::{MessagePart, PromptMessage};
 use crate::prompt;
 use crate::show::TextMark;
 use crate::terms::{AgentTerms, CallTerms};
-use crate::tools::tools_text;
+use crate::tools::write_tools;
 
 use segment::TurnBefore;
 pub(crate) use segment::as_text;
@@ -127,7 +127,7 @@ pub(crate) struct Conversation {
 impl Conversation {
     /// The conversation of a call with those terms, in a thread that began on that date.
     pub(crate) fn new(mark: TextMark, terms: Arc<CallTerms>, began: &str) -> Self {
-        let tools = tools_text(&terms.tools);
+        let tools = write_tools(&terms.tools);
         let system = prompt::write_base(&terms.agent, &terms.contracts, began);
         // The model sees it as well as the mark, and it must not reveal the mark.
         let nonce = StoredLink::from_segment("nonce", &mark.0).hash.chars().take(8).collect();
@@ -250,7 +250,7 @@ impl Conversation {
     }
 
     /// Notes that every link is stored.
-    pub(crate) fn was_put(&mut self) {
+    pub(crate) fn mark_stored(&mut self) {
         self.put = self.segments.len() + 1;
     }
 
@@ -262,7 +262,7 @@ impl Conversation {
     /// An estimate of its tokens, the system prompt included.
     pub(crate) fn tokens(&self) -> u64 {
         let said: u64 = self.segments.iter().map(|segment| segment.tokens).sum();
-        crate::tokens::of_message(&self.system) + said
+        crate::tokens::estimate_message(&self.system) + said
     }
 }
 

@@ -14,8 +14,8 @@ use crate::failures::AgentFailure;
 use crate::heard::HeardAnswer;
 use crate::model::{MessageAuthor, MessagePart, NativeCall, PromptMessage};
 use crate::show::{
-    TextMark, change_words, code_in_part, code_words, core_words, escape_markup, is_code_error,
-    quote_attribute, read_failure, show_payload, shown_judged, words_of, write_block, write_markup,
+    TextMark, change_words, escape_markup, is_code_error, quote_attribute, read_failure, show_judged,
+    show_payload, write_block, write_code, write_code_part, write_core, write_markup, write_words,
 };
 use crate::spec::{AgentSpec, Dialect};
 use crate::{goal, prompt};
@@ -43,12 +43,12 @@ pub(super) fn build_messages(
         CallEvent::Request { payload, .. } if goal::is_request(payload.name()) => {
             vec![PromptMessage {
                 role: MessageAuthor::User,
-                parts: vec![MessagePart::Text(goal_text(payload, mark))],
+                parts: vec![MessagePart::Text(read_goal_text(payload, mark))],
             }]
         }
         CallEvent::Request { from, payload } => {
             let (from, inside) =
-                (quote_attribute(&mark.cover_mark(from)), shown_judged(payload, mark, agent, contracts));
+                (quote_attribute(&mark.cover_mark(from)), show_judged(payload, mark, agent, contracts));
             let words = format!("<message from=\"{from}\">{inside}</message>");
             vec![PromptMessage { role: MessageAuthor::User, parts: vec![MessagePart::Text(words)] }]
         }
@@ -144,7 +144,7 @@ impl SegmentWriter<'_> {
         Some(match end {
             Some(end) => tasks::read_result(end, self.mark),
             None => {
-                let words = core_words(&answer.payload, self.mark);
+                let words = write_core(&answer.payload, self.mark);
                 (write_block(self.mark, &format!("{words}\n{}", tasks::RUNS)), false)
             }
         })
@@ -187,7 +187,7 @@ impl SegmentWriter<'_> {
             let mut failed = taken.failed_calls.iter().filter(|(failed, _)| failed == id);
             let found = if repeats { failed.next_back() } else { failed.next() };
             found.map(|(_, reason)| {
-                let first = first_words_of(reason);
+                let first = describe_first(reason);
                 (self.mark.cover_mark(&format!("{first}\n{}", reason.describe())), true)
             })
         };
@@ -252,9 +252,9 @@ impl SegmentWriter<'_> {
         if *payload.name().ns == *namespaces::CORE && &*payload.name().local != "final-report" {
             let is_error = &*payload.name().local == "system-thread-error";
             // A tool could say the same words. Only text inside the mark comes from the core.
-            return (write_block(self.mark, &core_words(payload, self.mark)), is_error);
+            return (write_block(self.mark, &write_core(payload, self.mark)), is_error);
         }
-        let words = self.in_part(payload, answer.number).unwrap_or_else(|| words_of(payload));
+        let words = self.in_part(payload, answer.number).unwrap_or_else(|| write_words(payload));
         let is_failure = is_code_error(payload) || change_words(payload).is_some_and(|it| it.is_failure());
         (self.mark.cover_mark(&words), is_failure)
     }
@@ -271,7 +271,7 @@ impl SegmentWriter<'_> {
     /// nothing in it can be more than their words.
     fn describe_overheard(&self, overheard: &OverheardMessage) -> String {
         let OverheardMessage { from, to, payload, number } = overheard;
-        let words = self.in_part(payload, Some(*number)).unwrap_or_else(|| words_of(payload));
+        let words = self.in_part(payload, Some(*number)).unwrap_or_else(|| write_words(payload));
         let name = |name: &str| quote_attribute(&self.mark.cover_mark(name));
         let words = escape_markup(&self.mark.cover_mark(&words));
         format!("<message from=\"{}\" to=\"{}\">{words}</message>", name(from), name(to))
@@ -280,8 +280,8 @@ impl SegmentWriter<'_> {
     /// Shows a long output in part. The log has all of it, and the agent can read on there.
     fn in_part(&self, payload: &Payload, number: Option<u64>) -> Option<String> {
         let most = self.agent.tool_output_max;
-        if let Some(words) = code_words(payload) {
-            return code_in_part(&words, most);
+        if let Some(words) = write_code(payload) {
+            return write_code_part(&words, most);
         }
         if let Some(change) = change_words(payload) {
             let whole = change.join_results();
@@ -295,7 +295,8 @@ impl SegmentWriter<'_> {
             .collect();
         let (here, all) = (shown.chars().count().to_string(), document.chars().count().to_string());
         let mut words = format!("{shown}\n[characters 0 to {here} of {all} are shown");
-        let call = number.and_then(|number| prompt::reading_on(self.agent, self.contracts, number, &here));
+        let call =
+            number.and_then(|number| prompt::write_reading_on(self.agent, self.contracts, number, &here));
         words.extend(call.map(|call| format!("; read on with {call}")));
         words.push(']');
         Some(words)
@@ -341,14 +342,14 @@ impl SegmentWriter<'_> {
         let is_error = payload.name().is_named(namespaces::CORE, "system-error");
         let is_core = *payload.name().ns == *namespaces::CORE && &*payload.name().local != "final-report";
         if is_core && !is_error {
-            return write_block(self.mark, &core_words(payload, self.mark));
+            return write_block(self.mark, &write_core(payload, self.mark));
         }
         let text = match is_error || self.in_part(payload, None).is_some() {
             true => {
                 let (text, is_failure) = self.describe_answer(answer);
                 escape_markup(&self.add_place(act, payload, text, is_failure))
             }
-            false => shown_judged(payload, self.mark, self.agent, self.contracts),
+            false => show_judged(payload, self.mark, self.agent, self.contracts),
         };
         self.write_result(place, &text)
     }
@@ -444,8 +445,8 @@ impl SegmentWriter<'_> {
     fn first_words(&self, code: &str) -> String {
         let reasons = self.taken.map(|taken| taken.reasons.as_slice()).unwrap_or_default();
         match reasons.iter().find(|reason| reason.code() == code) {
-            Some(reason) => first_words_of(reason),
-            None => crate::show::first_words(code, None, None),
+            Some(reason) => describe_first(reason),
+            None => crate::show::write_first_words(code, None, None),
         }
     }
 
@@ -469,7 +470,7 @@ impl SegmentWriter<'_> {
             };
             return self.plain_result(&words);
         }
-        write_block(self.mark, &core_words(payload, self.mark))
+        write_block(self.mark, &write_core(payload, self.mark))
     }
 }
 
@@ -491,9 +492,9 @@ fn is_over(answer: &AnsweredItem) -> bool {
 }
 
 /// The first words about a failure whose subject is known.
-fn first_words_of(reason: &AgentFailure) -> String {
+fn describe_first(reason: &AgentFailure) -> String {
     let line = reason.line.map(|line| line.to_string());
-    crate::show::first_words(&reason.code(), reason.about.as_deref(), line.as_deref())
+    crate::show::write_first_words(&reason.code(), reason.about.as_deref(), line.as_deref())
 }
 
 /// Messages as the prompt chain stores them: JSON, one message per line.
@@ -536,11 +537,11 @@ pub(super) fn estimate_tokens(message: &PromptMessage) -> u64 {
         }
         MessagePart::Reasoning(kept) => crate::tokens::estimate_text(&kept.to_string()),
     });
-    parts.sum::<u64>() + crate::tokens::of_message("")
+    parts.sum::<u64>() + crate::tokens::estimate_message("")
 }
 
 /// The text of a request for a goal, for a model: the inside, in its original layout.
-fn goal_text(request: &Payload, mark: &TextMark) -> String {
+fn read_goal_text(request: &Payload, mark: &TextMark) -> String {
     match request.parse_child() {
         // A plain carriage return would be read as a line feed.
         Ok(workflow) => mark.cover_mark(&write_markup(&workflow)).replace('\r', "&#13;"),

@@ -6,7 +6,7 @@ use systole_kit::{Payload, namespaces};
 
 use super::is_spawned;
 use crate::goal;
-use crate::show::{TextMark, words_of};
+use crate::show::{TextMark, write_words};
 
 /// Shown for a task that is still running, if the wait for it was ended by something else.
 pub(super) const RUNS: &str = "The task still runs. Its end reaches you as <thread-finished>.";
@@ -41,7 +41,7 @@ pub(super) fn read_result(end: &Payload, mark: &TextMark) -> (String, bool) {
             let message = error.find_attribute("message").unwrap_or_default();
             (format!("Error: The task failed: {code}: {message}"), true)
         }
-        Some(other) => (words_of(&other), outcome != "answered"),
+        Some(other) => (write_words(&other), outcome != "answered"),
         None => (format!("Error: The task ended without a result: {outcome}"), true),
     };
     (mark.cover_mark(words.trim()), failed)

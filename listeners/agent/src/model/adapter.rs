@@ -66,7 +66,7 @@ impl ModelAdapter {
             .map_err(|fault| AdapterFault::new(format!("no TLS on this machine: {fault}")))?;
         let mut headers = form.build_headers(key.as_ref());
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        let streamed = unfit::types_of(form.framing()).first().copied().filter(|_| model.stream);
+        let streamed = unfit::list_types(form.framing()).first().copied().filter(|_| model.stream);
         headers.insert(ACCEPT, HeaderValue::from_static(streamed.unwrap_or("application/json")));
         for (name, value) in further {
             headers.insert(name, value);
@@ -77,7 +77,7 @@ impl ModelAdapter {
             model: model.clone(),
             secrets,
         };
-        let limits = limits.of_model(&model.timeout);
+        let limits = limits.with_model(&model.timeout);
         Ok(Self { inner: Arc::new(AdapterCore { form, client, to, headers, asked, limits }) })
     }
 }

@@ -79,8 +79,8 @@ impl ProviderComplaint {
     }
 
     /// A short excerpt of its message, without the key.
-    pub(super) fn excerpt_message(&self, asked: &AskedProvider) -> String {
-        let shown = excerpt_text(&asked.hide_secrets(&self.message));
+    pub(super) fn show_message(&self, asked: &AskedProvider) -> String {
+        let shown = cut_excerpt(&asked.hide_secrets(&self.message));
         if shown.is_empty() { "without a word".to_owned() } else { shown }
     }
 
@@ -95,7 +95,7 @@ impl ProviderComplaint {
         let kind = self.choose_kind(status);
         let names =
             if self.names.is_empty() { String::new() } else { format!(" ({})", self.names.join(", ")) };
-        let excerpt = self.excerpt_message(asked);
+        let excerpt = self.show_message(asked);
         let repair =
             self.suggest_repair(asked, status, kind).map(|repair| format!("; {repair}")).unwrap_or_default();
         let inside = if http == status { String::new() } else { format!(", and inside it said {status}") };
@@ -176,7 +176,7 @@ impl ProviderComplaint {
 }
 
 /// One line of limited length, with single spaces as its only whitespace.
-pub(super) fn excerpt_text(text: &str) -> String {
+pub(super) fn cut_excerpt(text: &str) -> String {
     let visible = |c: char| if c.is_control() { ' ' } else { c };
     let words: String = text.chars().map(visible).collect();
     let line = words.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -253,8 +253,8 @@ mod tests {
     fn a_page_is_shown_as_its_words() {
         let page = "<html><head><style>p { x }</style><SCRIPT>a < b</script><title>502</title></head>\n\
                     <body><h1>Bad\n gateway</h1></body></html>";
-        assert_eq!(excerpt_text(&ProviderComplaint::from_body(page.as_bytes()).message), "502 Bad gateway");
-        let long = excerpt_text(&"é".repeat(EXCERPT + 1));
+        assert_eq!(cut_excerpt(&ProviderComplaint::from_body(page.as_bytes()).message), "502 Bad gateway");
+        let long = cut_excerpt(&"é".repeat(EXCERPT + 1));
         assert_eq!((long.chars().count(), long.ends_with('…')), (EXCERPT + 1, true));
     }
 }

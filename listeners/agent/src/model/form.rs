@@ -125,7 +125,7 @@ pub(super) fn build_unread_fault(
     text: &str,
     partial: &PartialAnswer,
 ) -> EventFault {
-    let shown = super::complaint::excerpt_text(text);
+    let shown = super::complaint::cut_excerpt(text);
     // JSON that ends too early was cut on its way, even if the body around it was closed properly.
     let kind = if fault.is_eof() { ModelFaultKind::Truncated } else { ModelFaultKind::Unavailable };
     let words = format!("sent an event that cannot be read ({fault}): {shown}");

@@ -23,7 +23,7 @@ pub struct HttpLimits {
 
 impl HttpLimits {
     /// The same limits with the model's timeouts from the file.
-    pub(super) fn of_model(self, timeout: &crate::spec::ModelTimeouts) -> Self {
+    pub(super) fn with_model(self, timeout: &crate::spec::ModelTimeouts) -> Self {
         let (first, idle) = (timeout.first_ms, timeout.between_ms);
         Self {
             first: first.map_or(self.first, Duration::from_millis),

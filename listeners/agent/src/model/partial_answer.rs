@@ -171,7 +171,7 @@ impl PartialAnswer {
     }
 
     /// The next text is a new part, even after text.
-    pub(super) fn part_ends(&mut self) -> Result<(), ModelFault> {
+    pub(super) fn end_part(&mut self) -> Result<(), ModelFault> {
         self.apart = true;
         self.close_part()
     }
@@ -206,7 +206,7 @@ impl PartialAnswer {
     }
 
     /// Reasoning that is only shown, because its block is kept as a whole.
-    pub(super) fn reasoning_shown(&mut self, words: &str) -> Result<(), ModelFault> {
+    pub(super) fn show_reasoning(&mut self, words: &str) -> Result<(), ModelFault> {
         if words.is_empty() {
             return Ok(());
         }
@@ -232,7 +232,7 @@ impl PartialAnswer {
         let id = id.filter(|id| !id.is_empty()).map_or_else(
             || {
                 self.drawn += 1;
-                drawn_id(self.drawn)
+                draw_id(self.drawn)
             },
             str::to_owned,
         );
@@ -362,7 +362,7 @@ impl PartialAnswer {
 /// The prefix of generated call ids.
 const DRAWN: &str = "drawn-";
 
-fn drawn_id(number: usize) -> String {
+fn draw_id(number: usize) -> String {
     format!("{DRAWN}{number}")
 }
 

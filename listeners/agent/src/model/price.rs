@@ -22,7 +22,7 @@ pub fn compute_cost(price: Option<&Price>, usage: &TokenUsage) -> Option<Money> 
     let cached = usage.cached.unwrap_or(0).min(read);
     sum_amounts(
         price,
-        [(read - cached, price.tokens_in), (cached, cached_price(price)), (written, price.tokens_out)],
+        [(read - cached, price.tokens_in), (cached, choose_cached_price(price)), (written, price.tokens_out)],
     )
 }
 
@@ -30,8 +30,8 @@ pub fn compute_cost(price: Option<&Price>, usage: &TokenUsage) -> Option<Money> 
 #[must_use]
 pub fn reserve_cost(price: Option<&Price>, tokens_in: u64, max_output: u64) -> RequestReserve {
     let money = price.and_then(|price| {
-        let dearest = if cached_price(price).micros > price.tokens_in.micros {
-            cached_price(price)
+        let dearest = if choose_cached_price(price).micros > price.tokens_in.micros {
+            choose_cached_price(price)
         } else {
             price.tokens_in
         };
@@ -40,7 +40,7 @@ pub fn reserve_cost(price: Option<&Price>, tokens_in: u64, max_output: u64) -> R
     RequestReserve { tokens: tokens_in.saturating_add(max_output), money }
 }
 
-fn cached_price(price: &Price) -> Money {
+fn choose_cached_price(price: &Price) -> Money {
     price.cached.unwrap_or(price.tokens_in)
 }
 

@@ -422,13 +422,13 @@ impl ScriptedModel {
     ) -> Result<ModelAnswer, Box<ModelFault>> {
         // The last message is the header of the turn. The results of the previous turn come before it.
         let since = request.messages.rsplit(|message| message.role == MessageAuthor::Assistant).next();
-        let shown = since.unwrap_or_default().iter().map(words_of).collect::<Vec<_>>().join("\n");
-        let asked = request.messages.first().map(words_of).unwrap_or_default();
+        let shown = since.unwrap_or_default().iter().map(join_words).collect::<Vec<_>>().join("\n");
+        let asked = request.messages.first().map(join_words).unwrap_or_default();
         let (number, reply) = script.find_reply(&shown, &asked, &request.course)?;
         let whole = format!(
             "{}\n{}",
             request.system,
-            request.messages.iter().map(words_of).collect::<Vec<_>>().join("\n")
+            request.messages.iter().map(join_words).collect::<Vec<_>>().join("\n")
         );
         if let Some(missing) = reply.need.iter().find(|pattern| !pattern.is_match(&whole)) {
             let words = format!("answer {number} needs `{}` in the prompt, which has none", missing.as_str());
@@ -436,11 +436,11 @@ impl ScriptedModel {
         }
         if let Some((status, retry_after_ms)) = reply.error {
             let mut fault = script.build_fault(&format!("the script answers with status {status}"));
-            fault.kind = kind_of(status);
+            fault.kind = classify_status(status);
             (fault.status, fault.retry_after_ms) = (Some(status), retry_after_ms);
             return Err(fault);
         }
-        let text: String = reply.parts.iter().filter_map(text_of).collect();
+        let text: String = reply.parts.iter().filter_map(find_text).collect();
         let mut listening = request.enough.as_ref().map(super::EnoughCheck::build_reader);
         let mut characters = text.chars().peekable();
         let mut said = String::new();
@@ -478,7 +478,7 @@ impl ScriptedModel {
 }
 
 /// The kind of fault for a status.
-fn kind_of(status: u16) -> ModelFaultKind {
+fn classify_status(status: u16) -> ModelFaultKind {
     match status {
         429 => ModelFaultKind::RateLimited,
         401 | 403 => ModelFaultKind::Refused,
@@ -487,7 +487,7 @@ fn kind_of(status: u16) -> ModelFaultKind {
     }
 }
 
-fn words_of(message: &super::PromptMessage) -> String {
+fn join_words(message: &super::PromptMessage) -> String {
     let words: Vec<&str> = message
         .parts
         .iter()
@@ -500,7 +500,7 @@ fn words_of(message: &super::PromptMessage) -> String {
     words.join("\n")
 }
 
-fn text_of(part: &MessagePart) -> Option<&str> {
+fn find_text(part: &MessagePart) -> Option<&str> {
     match part {
         MessagePart::Text(text) => Some(text),
         _ => None,

@@ -38,7 +38,7 @@ pub(super) async fn check_answer(
     let is_plain = packed.is_empty() || packed == "identity";
     // A page comes from a server in front of the provider.
     if answer.status == 200 && is_plain && stated != "text/html" {
-        let is_typed = stated.is_empty() || types_of(framing).contains(&stated.as_str());
+        let is_typed = stated.is_empty() || list_types(framing).contains(&stated.as_str());
         let begin = answer.read_begin(TELLING, until).await;
         let begin = begin.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&begin).trim_ascii_start();
         let is_json = begin.starts_with(b"{") || begin.starts_with(b"[");
@@ -79,7 +79,7 @@ async fn build_unfit_fault(
         (false, false) => format!("an answer packed as {packed}, which was not asked for"),
         (false, true) if stated.is_empty() => "no type of content".to_owned(),
         (false, true) => {
-            format!("{stated} instead of {}", types_of(framing).first().copied().unwrap_or_default())
+            format!("{stated} instead of {}", list_types(framing).first().copied().unwrap_or_default())
         }
     };
     // A provider that answers in another form has still done the work. A page comes from a server in front of it.
@@ -107,13 +107,13 @@ fn build_strange_fault(
     with: &str,
     complaint: &ProviderComplaint,
 ) -> ModelFault {
-    let (shown, name) = (complaint.excerpt_message(asked), &asked.model.name);
+    let (shown, name) = (complaint.show_message(asked), &asked.model.name);
     let words = format!("answered {status} with {with}: {shown}; look at models.{name}.url");
     asked.build_fault(ModelFaultKind::Unavailable, Some(status), words)
 }
 
 /// Types of content that a stream has.
-pub(super) const fn types_of(framing: StreamFraming) -> &'static [&'static str] {
+pub(super) const fn list_types(framing: StreamFraming) -> &'static [&'static str] {
     match framing {
         StreamFraming::Events => &["text/event-stream"],
         StreamFraming::Lines => &["application/x-ndjson", "application/json-lines", "application/jsonl"],

@@ -94,7 +94,7 @@ pub(crate) fn build_payload(
 }
 
 fn write_task(fields: &[Field]) -> XmlWriter {
-    let text = |name| text_of(fields, name).unwrap_or_default();
+    let text = |name| find_text(fields, name).unwrap_or_default();
     let mut writer = XmlWriter::new();
     writer.open(TASK).xmlns(namespaces::WORKFLOW).attr("role", text("role")).text(text("text"));
     writer
@@ -130,7 +130,7 @@ impl Field {
     }
 }
 
-fn text_of<'f>(fields: &'f [Field], name: &str) -> Option<&'f str> {
+fn find_text<'f>(fields: &'f [Field], name: &str) -> Option<&'f str> {
     fields.iter().find(|field| field.name == name).map(|field| field.text.as_str())
 }
 
@@ -138,23 +138,23 @@ fn write_fields(primitive: &PromptPrimitive, fields: &[Field]) -> XmlWriter {
     let mut writer = XmlWriter::new();
     let mut start = writer.open(primitive.local).xmlns(namespaces::CORE);
     for name in primitive.attributes {
-        start = start.attr_if(*name, text_of(fields, name));
+        start = start.attr_if(*name, find_text(fields, name));
     }
     start.content(|inside| {
-        inside.text(text_of(fields, "note").unwrap_or_default());
+        inside.text(find_text(fields, "note").unwrap_or_default());
         for field in fields {
             match field.name.as_str() {
                 "threads" => inside.open("thread").attr("id", &field.text).empty(),
                 "question" => inside.open("question").text(&field.text),
                 "shows" => {
-                    let seq = text_of(&field.inside, "seq").unwrap_or_default();
-                    let label = text_of(&field.inside, "label").unwrap_or_default();
+                    let seq = find_text(&field.inside, "seq").unwrap_or_default();
+                    let label = find_text(&field.inside, "label").unwrap_or_default();
                     inside.open("show").attr("seq", seq).text(label);
                 }
                 "choices" => inside.open("choice").text(&field.text),
                 "steps" => {
-                    let done = text_of(&field.inside, "done").unwrap_or_default();
-                    let text = text_of(&field.inside, "text").unwrap_or_default();
+                    let done = find_text(&field.inside, "done").unwrap_or_default();
+                    let text = find_text(&field.inside, "text").unwrap_or_default();
                     inside.open("step").attr("done", done).text(text);
                 }
                 _ => {}

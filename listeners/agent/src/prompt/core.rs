@@ -22,7 +22,7 @@ pub(super) fn write_section(agent: &AgentSpec, contracts: &AgentContracts) -> Op
 }
 
 /// How an agent reads the rest of a message of its view after `offset` characters. `None` if a peer has the name.
-pub(crate) fn reading_on(
+pub(crate) fn write_reading_on(
     agent: &AgentSpec,
     contracts: &AgentContracts,
     number: u64,

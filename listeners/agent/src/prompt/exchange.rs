@@ -4,7 +4,7 @@
 //! right.
 
 use crate::contracts::AgentContracts;
-use crate::show::{TextMark, shown_judged};
+use crate::show::{TextMark, show_judged};
 use crate::spec::{AgentSpec, Dialect, ThinkingRule};
 
 use super::{add_title, protocol, tools};
@@ -20,7 +20,7 @@ pub(super) fn write_section(agent: &AgentSpec, contracts: &AgentContracts) -> Op
     let given = first.given.first().and_then(|known| known.build_example());
     let result = given.map_or_else(
         || "done".to_owned(),
-        |payload| shown_judged(&payload, &TextMark(String::new()), agent, contracts),
+        |payload| show_judged(&payload, &TextMark(String::new()), agent, contracts),
     );
     let local = &*first.known.element.local;
     let last_thought = match agent.thinking {

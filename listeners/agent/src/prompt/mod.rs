@@ -14,7 +14,7 @@ use crate::model::Tool;
 use crate::primitives;
 use crate::spec::{AgentSpec, Dialect, PromptSection};
 
-pub(crate) use core::reading_on;
+pub(crate) use core::write_reading_on;
 pub(crate) use protocol::format_name;
 pub(crate) use tools::{NativeTool, ToolMeaning, find_spawnable, list_native};
 

@@ -32,7 +32,7 @@ pub(crate) fn is_one(agent: &AgentSpec, name: &str) -> bool {
 }
 
 /// Whether the sections of the agent's prompt are elements.
-fn are_elements(agent: &AgentSpec) -> bool {
+fn has_elements(agent: &AgentSpec) -> bool {
     matches!(agent.dialect, Dialect::Xml | Dialect::XmlFinal)
 }
 
@@ -45,13 +45,13 @@ pub fn is_taken(agent: &AgentSpec, name: &str) -> bool {
     let is_block = KNOWN.contains(&name) || name == "turn-failed" || name.starts_with("core-");
     let is_primitive =
         || primitives::list_known(agent, &AgentContracts::default()).any(|primitive| primitive.local == name);
-    are_elements(agent) && (is_element || is_block || name == agent.name || is_primitive())
+    has_elements(agent) && (is_element || is_block || name == agent.name || is_primitive())
 }
 
 /// The first end tag of a section in a text.
 #[must_use]
 pub fn end_tag(agent: &AgentSpec, text: &str) -> Option<Range<usize>> {
-    let mut found = text.match_indices("</").filter(|_| are_elements(agent)).filter_map(|(at, begins)| {
+    let mut found = text.match_indices("</").filter(|_| has_elements(agent)).filter_map(|(at, begins)| {
         let (name, _) = text.get(at + begins.len()..)?.split_once('>')?;
         let end = at + begins.len() + name.len() + 1;
         is_one(agent, &name.trim_end().to_ascii_lowercase()).then_some(at..end)

@@ -26,7 +26,7 @@ pub(super) fn write_section(agent: &AgentSpec, contracts: &AgentContracts) -> Op
         if let [_, _, ..] = action.takers.as_slice() {
             let to: Vec<String> = action.takers.iter().map(|taker| format!("to=\"{taker}\"")).collect();
             let one = to.join(" or ");
-            lines.push(match broadcast_takers(action) {
+            lines.push(match join_takers(action) {
                 Some(all) => format!("  It goes to {all} at once. To send it to one alone: {one}"),
                 None => format!("  Say which of them is meant: {one}"),
             });
@@ -42,7 +42,7 @@ pub(super) fn write_section(agent: &AgentSpec, contracts: &AgentContracts) -> Op
 }
 
 /// The names of those that get an action together, if it names none.
-fn broadcast_takers(action: &PeerAction) -> Option<String> {
+fn join_takers(action: &PeerAction) -> Option<String> {
     let (last, first) = action.broadcast.split_last()?;
     Some(format!("{} and {last}", first.join(", ")))
 }
@@ -118,16 +118,16 @@ fn list_peers(contracts: &AgentContracts) -> Vec<NativeTool> {
         let same = |other: &&PeerAction| other.known.element.local == action.known.element.local;
         let local = &*action.known.element.local;
         let is_alone = contracts.actions.iter().filter(same).count() == 1;
-        if let Some(all) = broadcast_takers(action) {
+        if let Some(all) = join_takers(action) {
             let name = if is_alone { local.to_owned() } else { format!("all__{local}") };
-            let mut tool = build_tool(&action.known, &all, tool_name(&name));
+            let mut tool = build_tool(&action.known, &all, build_tool_name(&name));
             tool.description.push_str(&format!("\nIt goes to {all} at once."));
             tools.push(NativeTool { tool, means: ToolMeaning::Peer { action: at, to: None } });
         }
         let is_unique = is_alone && action.takers.len() == 1;
         for taker in &action.takers {
             let name = if is_unique { local.to_owned() } else { format!("{taker}__{local}") };
-            let tool = build_tool(&action.known, taker, tool_name(&name));
+            let tool = build_tool(&action.known, taker, build_tool_name(&name));
             let to = (action.takers.len() > 1).then(|| taker.clone());
             tools.push(NativeTool { tool, means: ToolMeaning::Peer { action: at, to } });
         }
@@ -136,7 +136,7 @@ fn list_peers(contracts: &AgentContracts) -> Vec<NativeTool> {
 }
 
 /// A name that every provider accepts.
-fn tool_name(name: &str) -> String {
+fn build_tool_name(name: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '_' | '-') { c } else { '_' };
     name.chars().map(plain).take(64).collect()
 }

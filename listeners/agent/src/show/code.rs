@@ -6,7 +6,7 @@ use systole_kit::gate::{GateStep, XmlGate};
 use systole_kit::{DocumentLimits, Payload, namespaces};
 
 /// A result of code in words. `None` for another payload.
-pub(crate) fn code_words(payload: &Payload) -> Option<String> {
+pub(crate) fn write_code(payload: &Payload) -> Option<String> {
     if *payload.name().ns != *namespaces::CODE {
         return None;
     }
@@ -25,7 +25,7 @@ pub(crate) fn is_code_error(payload: &Payload) -> bool {
 
 /// The first hits of a long result, or `None` if it is short. A hit that does not fit is cut at a line, and its block
 /// is closed.
-pub(crate) fn code_in_part(words: &str, most: usize) -> Option<String> {
+pub(crate) fn write_code_part(words: &str, most: usize) -> Option<String> {
     if words.len() <= most {
         return None;
     }
@@ -157,22 +157,22 @@ mod tests {
              <hit file=\"src/a.rs\" first=\"3\" last=\"4\">if a &lt; b {\n}</hit>\
              <hit file=\"b.md\" first=\"1\" last=\"3\">```\nx\n```</hit></search-result>",
         );
-        let shown = code_words(&result).unwrap();
+        let shown = write_code(&result).unwrap();
         assert_eq!(
             shown,
             "File: src/a.rs Lines: 3-4\n```\nif a < b {\n}\n```\nFile: b.md Lines: 1-3\n````\n```\nx\n```\n````\n\
              2 results are shown; 7 places were found in 3 files."
         );
-        let part = code_in_part(&shown, 40).unwrap();
+        let part = write_code_part(&shown, 40).unwrap();
         let all = shown.len();
         let end = format!("[the first 40 bytes of {all} are shown; search more narrowly, or extract lines]");
         assert_eq!(part, format!("File: src/a.rs Lines: 3-4\n```\n```\n{end}"), "the block is closed");
-        assert_eq!(code_in_part(&shown, all), None);
+        assert_eq!(write_code_part(&shown, all), None);
     }
 
     #[test]
     fn g1_other_results_and_failures_are_shown_in_words() {
-        let words = |xml: &str| code_words(&payload(xml)).unwrap();
+        let words = |xml: &str| write_code(&payload(xml)).unwrap();
         assert_eq!(
             words("<search-result kind=\"ranked\" found=\"0\" files=\"9\" partial=\"true\"></search-result>"),
             "Nothing found in 9 files. Try fewer or other words, or another path.\n\
@@ -196,9 +196,9 @@ mod tests {
         );
         assert!(is_code_error(&fault));
         assert_eq!(
-            code_words(&fault).unwrap(),
+            write_code(&fault).unwrap(),
             "Error: File not found at path 'a'\nNearest: b.rs, c.rs\nTry: another path"
         );
-        assert_eq!(code_words(&Payload::write(namespaces::TALK, "ask", |inside| inside.text("x"))), None);
+        assert_eq!(write_code(&Payload::write(namespaces::TALK, "ask", |inside| inside.text("x"))), None);
     }
 }

@@ -17,7 +17,7 @@ pub(crate) fn write_block(mark: &TextMark, words: &str) -> String {
 }
 
 /// A core payload: its own tag and attributes, with content from others as text.
-pub(crate) fn core_words(payload: &Payload, mark: &TextMark) -> String {
+pub(crate) fn write_core(payload: &Payload, mark: &TextMark) -> String {
     let name = &*payload.name().local;
     let mut tag = format!("<{name}");
     for (attribute, value) in read_attributes(payload) {

@@ -21,7 +21,7 @@ pub(crate) fn read_failure(error: &Payload) -> ShownFailure {
     let told = |name: &str| error.find_attribute(name).filter(|value| !value.is_empty());
     let code = told("code").unwrap_or_default();
     let element = told("element");
-    let mut words = first_words(&code, element.as_deref(), told("line").as_deref());
+    let mut words = write_first_words(&code, element.as_deref(), told("line").as_deref());
     let between = if classify_code(&code) == FailureClass::Execution { " " } else { "\n" };
     words.extend(told("message").map(|message| format!("{between}{message}")));
     for (name, what) in [("expected", "\nExpected: "), ("try", "\nTry: ")] {
@@ -31,7 +31,7 @@ pub(crate) fn read_failure(error: &Payload) -> ShownFailure {
 }
 
 /// The first words of a failure with that code.
-pub(crate) fn first_words(code: &str, element: Option<&str>, line: Option<&str>) -> String {
+pub(crate) fn write_first_words(code: &str, element: Option<&str>, line: Option<&str>) -> String {
     match classify_code(code) {
         FailureClass::Form => "Error: No valid action.".to_owned(),
         FailureClass::Markup => match line {

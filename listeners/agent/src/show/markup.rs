@@ -7,7 +7,7 @@ use systole_kit::gate::{GateStep, XmlGate};
 use systole_kit::{DocumentLimits, Payload};
 
 /// The text of a payload that holds nothing else, not even an attribute.
-pub(crate) fn only_text(payload: &Payload) -> Option<String> {
+pub(crate) fn read_only_text(payload: &Payload) -> Option<String> {
     let mut gate = XmlGate::new_strict(payload.bytes(), &DocumentLimits::FROM_PUMP).ok()?;
     let GateStep::Open(_) = gate.read_step().ok()? else { return None };
     if gate.attributes().iter().any(|attribute| !is_declaration(attribute)) {

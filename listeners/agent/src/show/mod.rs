@@ -10,11 +10,11 @@ mod markup;
 mod own_tag;
 mod workspace;
 
-pub(crate) use code::{code_in_part, code_words, is_code_error};
-pub(crate) use core::{core_words, write_block};
-pub(crate) use failure::{describe_slip, first_words, is_of_form, read_failure};
-pub(crate) use markup::{only_text, write_markup};
-pub(crate) use own_tag::{SLOT, own_tag};
+pub(crate) use code::{is_code_error, write_code, write_code_part};
+pub(crate) use core::{write_block, write_core};
+pub(crate) use failure::{describe_slip, is_of_form, read_failure, write_first_words};
+pub(crate) use markup::{read_only_text, write_markup};
+pub(crate) use own_tag::{SLOT, find_own_tag};
 pub(crate) use workspace::change_words;
 
 use systole_kit::Payload;
@@ -77,21 +77,21 @@ pub(crate) fn escape_markup(text: &str) -> String {
 }
 
 /// A payload from others in words: its text, or its markup.
-pub(crate) fn words_of(payload: &Payload) -> String {
-    let words = code::code_words(payload).or_else(|| Some(change_words(payload)?.join_results()));
-    words.or_else(|| only_text(payload)).unwrap_or_else(|| write_markup(payload))
+pub(crate) fn write_words(payload: &Payload) -> String {
+    let words = code::write_code(payload).or_else(|| Some(change_words(payload)?.join_results()));
+    words.or_else(|| read_only_text(payload)).unwrap_or_else(|| write_markup(payload))
 }
 
 /// A payload for a place that is read as markup. Its markup is kept if a schema has checked all of it and no element
 /// is named like a part of the prompt.
-pub(crate) fn shown_judged(
+pub(crate) fn show_judged(
     payload: &Payload,
     mark: &TextMark,
     agent: &AgentSpec,
     contracts: &AgentContracts,
 ) -> String {
     let is_change = change_words(payload).is_some();
-    let is_text = is_change || only_text(payload).is_some() || code::code_words(payload).is_some();
+    let is_text = is_change || read_only_text(payload).is_some() || code::write_code(payload).is_some();
     let has_markup = !is_text && contracts.have_judged(payload);
     let is_part = |name: &String| is_prompt_part(agent, name);
     match markup::list_elements(payload).filter(|names| has_markup && !names.iter().any(is_part)) {
@@ -110,7 +110,7 @@ fn is_prompt_part(agent: &AgentSpec, name: &str) -> bool {
 
 /// A payload from others as escaped text.
 pub(crate) fn show_payload(payload: &Payload, mark: &TextMark) -> String {
-    escape_markup(&mark.cover_mark(&words_of(payload)))
+    escape_markup(&mark.cover_mark(&write_words(payload)))
 }
 
 /// Text for an attribute.

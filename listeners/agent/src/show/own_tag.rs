@@ -21,8 +21,8 @@ const CODE: usize = 8;
 
 /// The name of the first tag of a text, if only prompts have such a tag. Small models put thoughts, the covered mark
 /// or emphasis before it, or escape it.
-pub(crate) fn own_tag(text: &str) -> Option<&str> {
-    let tag = after_bracket(strip_thoughts(text))?;
+pub(crate) fn find_own_tag(text: &str) -> Option<&str> {
+    let tag = skip_bracket(strip_thoughts(text))?;
     let tag = tag.strip_prefix('/').unwrap_or(tag);
     if !tag.starts_with(|first: char| first.is_ascii_alphabetic()) {
         return None;
@@ -51,22 +51,22 @@ fn strip_thoughts(text: &str) -> &str {
     let is_emphasis = |c: char| c.is_whitespace() || matches!(c, '*' | '_' | '\\');
     let mut rest = text.trim_start_matches(is_emphasis);
     for _ in 0..MOST_SKIPPED {
-        let Some(after) = rest.strip_prefix(COVERED).or_else(|| after_thinking(rest)) else { break };
+        let Some(after) = rest.strip_prefix(COVERED).or_else(|| skip_thinking(rest)) else { break };
         rest = after.trim_start_matches(is_emphasis);
     }
     rest
 }
 
 /// The text after the thinking at its beginning. Some servers cut its first tag off, and some models forget the last.
-fn after_thinking(text: &str) -> Option<&str> {
-    let opened = after_think_tag(text, "");
+fn skip_thinking(text: &str) -> Option<&str> {
+    let opened = skip_think_tag(text, "");
     let inside = opened.unwrap_or(text);
     for (at, _) in inside.match_indices(['<', '&']) {
         let here = inside.get(at..)?;
-        if let Some(after) = after_think_tag(here, "/") {
+        if let Some(after) = skip_think_tag(here, "/") {
             return Some(after);
         }
-        if opened.is_none() && after_think_tag(here, "").is_some() {
+        if opened.is_none() && skip_think_tag(here, "").is_some() {
             return None;
         }
     }
@@ -74,8 +74,8 @@ fn after_thinking(text: &str) -> Option<&str> {
 }
 
 /// The text after a tag for thinking at its beginning, with that slash in the tag.
-fn after_think_tag<'t>(text: &'t str, slash: &str) -> Option<&'t str> {
-    let tag = after_bracket(text)?.strip_prefix(slash)?;
+fn skip_think_tag<'t>(text: &'t str, slash: &str) -> Option<&'t str> {
+    let tag = skip_bracket(text)?.strip_prefix(slash)?;
     THINKING.iter().find_map(|name| {
         let (start, rest) = tag.split_at_checked(name.len())?;
         let rest = rest.trim_start();
@@ -85,6 +85,6 @@ fn after_think_tag<'t>(text: &'t str, slash: &str) -> Option<&'t str> {
 }
 
 /// The text after a `<` at its beginning, escaped or not.
-fn after_bracket(text: &str) -> Option<&str> {
+fn skip_bracket(text: &str) -> Option<&str> {
     text.strip_prefix('<').or_else(|| text.strip_prefix("&lt;"))
 }

@@ -3,7 +3,7 @@
 //! The root and a request come in; paths go out. It reads the names of files, and no file.
 
 use crate::failure::{self, CodeFault};
-use crate::nearest::nearest_names;
+use crate::nearest::find_nearest;
 use crate::syntax::language::LanguageRow;
 use crate::text::scan::{FileFilter, FilterKind};
 use systole_folder::{FolderRoot, HiddenNames, PathFault, PathFaultKind, WalkedFiles, WorkBound, walk_files};
@@ -41,17 +41,20 @@ pub(crate) fn check_filters(filters: &[FileFilter]) -> Result<(), CodeFault> {
     for filter in filters.iter().filter(|filter| filter.kind == FilterKind::Language) {
         for name in &filter.values {
             if LanguageRow::from_name(name).is_none() {
-                return Err(unknown_language(name, crate::syntax::language::LANGUAGES.iter()));
+                return Err(report_unknown_language(name, crate::syntax::language::LANGUAGES.iter()));
             }
         }
     }
     Ok(())
 }
 
-pub(crate) fn unknown_language(name: &str, known: impl Iterator<Item = &'static LanguageRow>) -> CodeFault {
+pub(crate) fn report_unknown_language(
+    name: &str,
+    known: impl Iterator<Item = &'static LanguageRow>,
+) -> CodeFault {
     let names: Vec<&str> = known.map(LanguageRow::name).collect();
     let fault = CodeFault::new(failure::BAD_QUERY, format!("no language is called '{name}'"));
-    fault.with_nearest(nearest_names(name, &names)).with_fix(format!("one of {}", names.join(", ")))
+    fault.with_nearest(find_nearest(name, &names)).with_fix(format!("one of {}", names.join(", ")))
 }
 
 /// Whether a file fits all filters.
@@ -64,7 +67,7 @@ pub(crate) fn fits_filters(path: &str, filters: &[FileFilter]) -> bool {
                 file.rsplit_once('.').is_some_and(|(_, ext)| ext == value.trim_start_matches('.'))
             }
             FilterKind::Language => {
-                let row = LanguageRow::of_path(path);
+                let row = LanguageRow::from_path(path);
                 row.is_some_and(|row| row.names.contains(&value.as_str()))
             }
             FilterKind::File => lower.ends_with(value) || has_glob(value) && fits_glob(value, file),

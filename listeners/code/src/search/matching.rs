@@ -67,7 +67,7 @@ impl TermMatcher {
             }
             of_term.push((first..units.len()).collect::<Vec<usize>>());
         }
-        let first_look = first_look(&looks, false)?;
+        let first_look = build_first_look(&looks, false)?;
         let wanted = query.group.list_wanted();
         let mut is_wanted = vec![false; units.len()];
         for unit in wanted.iter().filter_map(|term| of_term.get(*term)).flatten() {
@@ -139,9 +139,9 @@ impl TermMatcher {
 }
 
 /// Finds lines by plain text, without regard to case and to the bounds of words.
-pub(crate) fn plain_lines(texts: &[&str], bytes: &[u8]) -> Vec<usize> {
+pub(crate) fn find_plain_lines(texts: &[&str], bytes: &[u8]) -> Vec<usize> {
     let looks: Vec<String> = texts.iter().map(|text| (*text).to_owned()).collect();
-    let Ok(matcher) = first_look(&looks, true) else { return Vec::new() };
+    let Ok(matcher) = build_first_look(&looks, true) else { return Vec::new() };
     let mut found = Vec::new();
     let mut searcher = SearcherBuilder::new().binary_detection(BinaryDetection::none()).build();
     let sink = sinks::Lossy(|line, _| {
@@ -152,7 +152,7 @@ pub(crate) fn plain_lines(texts: &[&str], bytes: &[u8]) -> Vec<usize> {
     found
 }
 
-fn first_look(looks: &[String], is_plain: bool) -> Result<RegexMatcher, CodeFault> {
+fn build_first_look(looks: &[String], is_plain: bool) -> Result<RegexMatcher, CodeFault> {
     let mut builder = RegexMatcherBuilder::new();
     builder.case_insensitive(true).line_terminator(Some(b'\n')).fixed_strings(is_plain);
     builder.size_limit(PATTERN_BYTES).dfa_size_limit(PATTERN_BYTES).nest_limit(64);

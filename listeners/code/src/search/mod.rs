@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use crate::answer::{CodeHit, HitKind, SearchAnswer};
 use crate::failure::{self, CodeFault};
 use crate::limits;
-use crate::parallel::in_parallel;
+use crate::parallel::map_in_parallel;
 use crate::request::SearchRequest;
 use crate::syntax::blocks::{CodeBlock, find_enclosing, list_blocks, split_sections};
 use crate::syntax::language::LanguageRow;
@@ -21,7 +21,7 @@ use crate::text::merge::LineRange;
 use crate::text::query::SearchQuery;
 use crate::text::rank::{StemCounts, measure_rarity, score_blocks, to_number};
 use crate::text::tokens::WordStemmer;
-use matching::{MatchedLine, TermMatcher, plain_lines};
+use matching::{MatchedLine, TermMatcher, find_plain_lines};
 use systole_folder::{FolderRoot, WorkBound, is_binary};
 
 /// How much the score of a whole file counts for each of its blocks.
@@ -72,7 +72,7 @@ pub(crate) fn search(
     let matcher = TermMatcher::new(&query)?;
     let mut found = files::list_files(root, request.path.as_deref(), bound)?;
     found.paths.retain(|path| files::fits_filters(path, &query.filters));
-    let searched = in_parallel(&found.paths, |path| search_file(root, path, &matcher, bound));
+    let searched = map_in_parallel(&found.paths, |path| search_file(root, path, &matcher, bound));
     let mut is_partial = found.is_partial || searched.iter().any(Option::is_none);
     let count = searched.iter().flatten().count();
     let matched: Vec<FoundFile> = searched.into_iter().flatten().flatten().collect();
@@ -170,12 +170,12 @@ fn rank_blocks(
     best: BestFiles,
     bound: WorkBound<'_>,
 ) -> Option<(Vec<MatchedFile>, Vec<RankedBlock>)> {
-    let read = in_parallel(&best.files, |(file, score)| {
+    let read = map_in_parallel(&best.files, |(file, score)| {
         let bytes = root.read_found(&file.path, systole_folder::limits::FILE_BYTES)?;
         let lines = matcher.find_lines(&bytes, &WordStemmer::new());
         let (path, counts) = (file.path.clone(), file.counts.clone());
         let file = MatchedFile { path, bytes, lines, counts, score: *score };
-        let blocks = blocks_of(&file, matcher, bound);
+        let blocks = find_blocks(&file, matcher, bound);
         Some((file, blocks))
     });
     let (mut files, mut counted): (Vec<MatchedFile>, Vec<(usize, CountedBlock)>) = (Vec::new(), Vec::new());
@@ -196,7 +196,7 @@ fn rank_blocks(
             file: at,
             range: block.block.range,
             match_line: block.match_line,
-            score: (share * score + FILE_SHARE * file.score) * kind_share(&file.path)
+            score: (share * score + FILE_SHARE * file.score) * measure_kind(&file.path)
                 + if is_defined_by(written, &block.block) { DEFINED } else { 0.0 },
             is_test: block.block.is_test || files::is_test(&file.path),
         });
@@ -216,8 +216,8 @@ fn is_defined_by(query: &str, block: &CodeBlock) -> bool {
 }
 
 /// How much the words of a file count, by what it is.
-fn kind_share(path: &str) -> f64 {
-    let is_code = LanguageRow::of_path(path).is_some_and(|row| row.grammar.is_some());
+fn measure_kind(path: &str) -> f64 {
+    let is_code = LanguageRow::from_path(path).is_some_and(|row| row.grammar.is_some());
     if is_code { 1.0 } else { PLAIN }
 }
 
@@ -240,7 +240,7 @@ struct CountedBlock {
 }
 
 /// The blocks of a file around its matching lines.
-fn blocks_of(file: &MatchedFile, matcher: &TermMatcher, bound: WorkBound<'_>) -> Vec<CountedBlock> {
+fn find_blocks(file: &MatchedFile, matcher: &TermMatcher, bound: WorkBound<'_>) -> Vec<CountedBlock> {
     let text = String::from_utf8_lossy(&file.bytes);
     let all = cut_blocks(&text, &file.path, bound.deadline);
     let count = text.lines().count().max(1);
@@ -285,7 +285,7 @@ fn measure_length(text: &str, range: LineRange) -> f64 {
 
 /// The blocks of a text: by its syntax, else its sections.
 pub(crate) fn cut_blocks(text: &str, path: &str, deadline: Instant) -> Vec<CodeBlock> {
-    let row = LanguageRow::of_path(path);
+    let row = LanguageRow::from_path(path);
     let by_syntax = row.filter(|row| !row.blocks.is_empty()).and_then(|row| {
         // A fault of a grammar costs the whole blocks of one file, and nothing else.
         let parsed = std::panic::catch_unwind(|| {
@@ -308,14 +308,14 @@ fn search_plain(
 ) -> SearchAnswer {
     let bare = query.trim().trim_matches('"');
     let hits = |texts: &[&str]| -> Vec<CodeHit> {
-        let found = in_parallel(paths, |path| {
+        let found = map_in_parallel(paths, |path| {
             if bound.is_over() || texts.is_empty() {
                 return Vec::new();
             }
             let bytes =
                 root.read_found(path, systole_folder::limits::FILE_BYTES).filter(|bytes| !is_binary(bytes));
             bytes
-                .map(|bytes| hits::build_around(path, &bytes, &plain_lines(texts, &bytes)))
+                .map(|bytes| hits::build_around(path, &bytes, &find_plain_lines(texts, &bytes)))
                 .unwrap_or_default()
         });
         found.into_iter().flatten().collect()

@@ -67,7 +67,7 @@ fn visit_siblings<'t>(
     let mut leading: Option<LineRange> = None;
     let mut says_test = false;
     for node in inside.node.children(&mut cursor) {
-        let own = lines_of(node);
+        let own = find_lines(node);
         let kind = node.kind();
         if is_leading(kind) {
             let (joined, apart) = split_comments(leading.take(), own);
@@ -85,10 +85,10 @@ fn visit_siblings<'t>(
         let range = LineRange { first, last };
         let is_test = inside.is_test || std::mem::take(&mut says_test);
         if row.holders.contains(&kind) {
-            found.push(CodeBlock { is_holder: true, is_test, ..block_of(node, text, range) });
+            found.push(CodeBlock { is_holder: true, is_test, ..build_block(node, text, range) });
             deeper.push(OpenNode { node, wrapped: None, is_test });
         } else if row.blocks.contains(&kind) {
-            found.push(CodeBlock { is_test, ..block_of(node, text, range) });
+            found.push(CodeBlock { is_test, ..build_block(node, text, range) });
         } else if row.wrappers.contains(&kind) {
             deeper.push(OpenNode { node, wrapped: Some(range), is_test });
         } else if row.bodies.contains(&kind) {
@@ -116,7 +116,7 @@ impl CodeBlock {
 }
 
 /// The block of a node that is a whole block.
-fn block_of(node: Node<'_>, text: &str, range: LineRange) -> CodeBlock {
+fn build_block(node: Node<'_>, text: &str, range: LineRange) -> CodeBlock {
     // The receiver of a method of Go: `(h *Handler)`, `(s Stack[T])`.
     let receiver = node
         .child_by_field_name("receiver")
@@ -137,7 +137,7 @@ fn is_leading(kind: &str) -> bool {
         || matches!(kind, "attribute_item" | "decorator" | "marker_annotation" | "annotation")
 }
 
-fn lines_of(node: Node<'_>) -> LineRange {
+fn find_lines(node: Node<'_>) -> LineRange {
     let (start, end) = (node.start_position(), node.end_position());
     // A node that ends with a line break ends on the line before.
     let last = if end.column == 0 && end.row > start.row { end.row } else { end.row + 1 };

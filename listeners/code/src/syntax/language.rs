@@ -215,7 +215,7 @@ impl LanguageRow {
     }
 
     /// The language of a file, by its extension.
-    pub(crate) fn of_path(path: &str) -> Option<&'static LanguageRow> {
+    pub(crate) fn from_path(path: &str) -> Option<&'static LanguageRow> {
         let file = path.rsplit('/').next().unwrap_or(path);
         let (_, extension) = file.rsplit_once('.')?;
         let extension = extension.to_ascii_lowercase();
@@ -240,7 +240,7 @@ mod tests {
 
     #[test]
     fn a_language_is_found_by_path_and_name() {
-        let name = |path| LanguageRow::of_path(path).map(LanguageRow::name);
+        let name = |path| LanguageRow::from_path(path).map(LanguageRow::name);
         assert_eq!(name("src/a.RS"), Some("rust"));
         assert_eq!(name("a.b/Makefile"), None);
         assert_eq!(name("x.tsx"), Some("tsx"));

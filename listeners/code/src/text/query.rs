@@ -5,7 +5,7 @@
 //! is a query: its signs are read as words wherever they cannot be meant as signs.
 
 use super::scan::{FileFilter, QuerySign, QueryToken, SearchQueryFault, scan_tokens};
-use super::tokens::{WordStemmer, is_filler, split_words, word_start};
+use super::tokens::{WordStemmer, find_word_start, is_filler, split_words};
 
 /// Most terms of a query.
 pub(crate) const TERMS: usize = 32;
@@ -270,7 +270,7 @@ impl QueryReading<'_> {
         }
         let stem = |word: String| {
             let stem = self.stemmer.find_stem(&word);
-            WordStem { start: word_start(&word, &stem), stem }
+            WordStem { start: find_word_start(&word, &stem), stem }
         };
         Some(QueryTerm::Word(parts.into_iter().map(stem).collect()))
     }

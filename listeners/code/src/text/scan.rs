@@ -93,8 +93,8 @@ impl QueryScanner<'_> {
                 self.tokens.push(QueryToken::Sign(sign));
             }
             '"' => self.read_quoted(after)?,
-            '/' if pattern_end(after).is_some() => {
-                let end = pattern_end(after).unwrap_or_default();
+            '/' if find_pattern_end(after).is_some() => {
+                let end = find_pattern_end(after).unwrap_or_default();
                 let pattern = after.get(..end).unwrap_or_default().to_owned();
                 self.rest = after.get(end + 1..).unwrap_or_default();
                 self.tokens.push(QueryToken::Pattern(pattern));
@@ -165,7 +165,7 @@ impl QueryScanner<'_> {
 }
 
 /// The end of a pattern: a slash at the end of a word. `/usr/bin` is a word.
-fn pattern_end(after: &str) -> Option<usize> {
+fn find_pattern_end(after: &str) -> Option<usize> {
     let mut escaped = false;
     for (at, c) in after.char_indices() {
         match c {

@@ -77,7 +77,7 @@ impl WordStemmer {
 }
 
 /// The letters with which a word and every other word of its stem begin, for a first search by text.
-pub(crate) fn word_start(word: &str, stem: &str) -> String {
+pub(crate) fn find_word_start(word: &str, stem: &str) -> String {
     let same = word.chars().zip(stem.chars()).take_while(|(a, b)| a == b).map(|(a, _)| a);
     let mut start: String = same.collect();
     // The rules turn a last `y` into `i`, so that `queries` and `query` have one stem.
@@ -119,7 +119,7 @@ mod tests {
         let stemmer = WordStemmer::new();
         for (one, other) in [("queries", "query"), ("matching", "matches"), ("leases", "lease")] {
             assert_eq!(stemmer.find_stem(one), stemmer.find_stem(other));
-            let start = word_start(one, &stemmer.find_stem(one));
+            let start = find_word_start(one, &stemmer.find_stem(one));
             assert!(other.starts_with(&start), "{start} of {one} and {other}");
         }
     }

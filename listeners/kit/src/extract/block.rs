@@ -87,21 +87,24 @@ impl Extractor {
         end: usize,
         role: Option<ElementRole>,
     ) -> ReadingFlow {
-        self.role_begins(role);
+        self.begin_role(role);
         if let Some(open) = self.open.last_mut() {
             open.has_child = true;
         }
         let start = self.held.place(tag.at);
         if tag.empty {
             self.take_block(start, end, &ContentGround::Unknown);
-            self.after_block(end);
+            self.end_block(end);
             return ReadingFlow::Turn;
         }
         let name = String::from_utf8_lossy(tag.name(&self.held)).into_owned();
         let is_plain = matches!(role, Some(ElementRole::Thinking | ElementRole::Thought));
         let markup = || std::str::from_utf8(self.held.slice(tag.at, end)).unwrap_or_default();
-        let ground =
-            if is_plain { ContentGround::Unknown } else { ContentGround::of_element(&self.names, markup()) };
+        let ground = if is_plain {
+            ContentGround::Unknown
+        } else {
+            ContentGround::from_element(&self.names, markup())
+        };
         let scanner = BlockScanner::new(tag.name(&self.held), end, is_plain, ground);
         let inside = self.held.place(end);
         if role == Some(ElementRole::Thinking) {
@@ -139,7 +142,7 @@ impl Extractor {
             self.events.push(ExtractEvent::Live(LiveRead::Ended));
             self.emit(ExtractEvent::Thinking(TextSpan { start: block.inside, end: tag }));
         } else if let Some(at) = block.find_quoted_end() {
-            let problem = self.quoted_end(&block, at);
+            let problem = self.report_quoted_end(&block, at);
             let raw = std::str::from_utf8(self.held.slice(block.start.offset, end)).unwrap_or_default();
             if !matches!(
                 verbatim::find_raw_signs(&self.names, &self.limits, raw, block.start),
@@ -151,7 +154,7 @@ impl Extractor {
         } else {
             self.take_block(block.start, end, block.scanner.ground());
         }
-        self.after_block(end);
+        self.end_block(end);
         ReadingFlow::Turn
     }
 
@@ -169,7 +172,7 @@ impl Extractor {
     }
 
     /// The end tag of a block occurs in code inside it. It did not end the block, but must be escaped there.
-    pub(super) fn quoted_end(&mut self, block: &OpenBlock, at: usize) -> TextProblem {
+    pub(super) fn report_quoted_end(&mut self, block: &OpenBlock, at: usize) -> TextProblem {
         let name = &block.name;
         let message = format!("</{name}> is in code inside <{name}>, where it would end the element");
         let problem =
@@ -182,7 +185,7 @@ impl Extractor {
         let raw = self.held.slice(start.offset, end);
         let Ok(raw) = std::str::from_utf8(raw) else {
             let raw = raw.to_vec();
-            self.not_utf8(&raw, start);
+            self.report_not_utf8(&raw, start);
             return;
         };
         let found = match ground {
@@ -214,7 +217,7 @@ impl Extractor {
         events.into_iter().for_each(|event| self.emit(event));
     }
 
-    pub(super) fn not_utf8(&mut self, raw: &[u8], start: Place) {
+    pub(super) fn report_not_utf8(&mut self, raw: &[u8], start: Place) {
         let valid = std::str::from_utf8(raw).err().map_or(0, |error| error.valid_up_to());
         let place = start.move_past(raw.get(..valid).unwrap_or_default());
         let byte = raw.get(valid).copied().unwrap_or_default();

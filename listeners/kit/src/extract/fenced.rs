@@ -75,7 +75,7 @@ impl Extractor {
             let Some(content) = fencing.content else {
                 (fencing.content, self.pos) = (Some(next), next);
                 if found.is_none() {
-                    self.code_block(&fencing, next, next, false);
+                    self.end_code_block(&fencing, next, next, false);
                     return ReadingFlow::Turn;
                 }
                 continue;
@@ -85,11 +85,11 @@ impl Extractor {
             match what {
                 FenceLine::Inside if found.is_some() => {}
                 FenceLine::Inside => {
-                    self.code_block(&fencing, content, end, false);
+                    self.end_code_block(&fencing, content, end, false);
                     return ReadingFlow::Turn;
                 }
                 FenceLine::Closes | FenceLine::Outside => {
-                    self.code_block(&fencing, content, begin, true);
+                    self.end_code_block(&fencing, content, begin, true);
                     return ReadingFlow::Turn;
                 }
             }
@@ -97,7 +97,7 @@ impl Extractor {
     }
 
     /// A fence has ended. Its content is from `from` to `to`.
-    fn code_block(&mut self, fencing: &FenceReading, from: usize, to: usize, is_closed: bool) {
+    fn end_code_block(&mut self, fencing: &FenceReading, from: usize, to: usize, is_closed: bool) {
         self.mode = ReadingMode::Prose;
         (self.prose.line, self.prose.is_blank) = (Some(self.pos), true);
         self.prose.ends_paragraph = true;
@@ -150,7 +150,7 @@ impl Extractor {
     /// Where the element ends that a code block begins with.
     fn last_of(&self, name: &[u8], from: usize, held: &HeldText) -> Option<usize> {
         let tag = std::str::from_utf8(held.slice(0, from)).unwrap_or_default();
-        let ground = ContentGround::of_element(&self.names, tag);
+        let ground = ContentGround::from_element(&self.names, tag);
         BlockScanner::new(name, from, false, ground).read_on(held, Some(StreamEnd::End), &self.names)
     }
 
@@ -180,7 +180,7 @@ impl Extractor {
                 scan = tag.read_on(&held);
             }
             let TagScan::Whole(end) = scan else { continue };
-            let last = ends.entry(written.clone()).or_insert_with(|| last_end(code, &written));
+            let last = ends.entry(written.clone()).or_insert_with(|| find_last_end(code, &written));
             if tag.empty || last.is_some_and(|last| last >= end) {
                 let place = self.held.place(from + less);
                 self.emit(describe_quoted(&name, place, what).into());
@@ -190,7 +190,7 @@ impl Extractor {
     }
 
     /// A fence that might have been the action was an example: the answer holds more than the fence.
-    pub(super) fn quoted_fence(&mut self) {
+    pub(super) fn report_quoted_fence(&mut self) {
         if let Some(fenced) = self.fenced.take() {
             (self.prose.first, self.prose.last) = (Some(fenced.start), fenced.end);
             self.is_only_fence = false;
@@ -202,7 +202,7 @@ impl Extractor {
     /// Removes the fence if the answer holds nothing else and the stream ended normally.
     pub(super) fn take_fenced(&mut self) {
         if self.stop != Some(StreamEnd::End) {
-            self.quoted_fence();
+            self.report_quoted_fence();
             return;
         }
         let Some(fenced) = self.fenced.take() else { return };
@@ -210,7 +210,7 @@ impl Extractor {
         let repair =
             NameRepair { repair: RepairKind::Fence, place: fenced.start, written: fenced.line, meant: name };
         let Ok(raw) = std::str::from_utf8(&fenced.action) else {
-            self.not_utf8(&fenced.action, fenced.place);
+            self.report_not_utf8(&fenced.action, fenced.place);
             return;
         };
         if let Some(problem) = self.find_unescaped(raw, fenced.place, "the element is in a fence") {
@@ -227,7 +227,7 @@ impl Extractor {
 }
 
 fn name_of(markup: &[u8]) -> String {
-    let name = markup.iter().skip(1).take_while(|byte| super::tag::continues_name(**byte));
+    let name = markup.iter().skip(1).take_while(|byte| super::tag::can_continue_name(**byte));
     String::from_utf8_lossy(&name.copied().collect::<Vec<u8>>()).into_owned()
 }
 
@@ -241,7 +241,7 @@ fn describe_quoted(name: &str, place: Place, what: &str) -> TextProblem {
 }
 
 /// Where the last end tag of that name begins.
-fn last_end(code: &[u8], name: &[u8]) -> Option<usize> {
+fn find_last_end(code: &[u8], name: &[u8]) -> Option<usize> {
     let wanted = [b"</".as_slice(), name].concat();
     code.windows(wanted.len()).rposition(|part| part == wanted)
 }

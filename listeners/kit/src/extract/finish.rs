@@ -34,7 +34,7 @@ impl Extractor {
         self.run_modes();
         match std::mem::replace(&mut self.mode, ReadingMode::Prose) {
             ReadingMode::Block(block) => self.report_unfinished(block, judge),
-            ReadingMode::Aside(aside) => self.unfinished_aside(aside.start),
+            ReadingMode::Aside(aside) => self.report_unfinished_aside(aside.start),
             ReadingMode::Prose | ReadingMode::Fence(_) => {}
         }
         self.drop_open();
@@ -65,16 +65,16 @@ impl Extractor {
             return self.open_ended(&block);
         }
         if let Some(at) = block.find_quoted_end().filter(|_| !block.is_fenced()) {
-            let problem = self.quoted_end(&block, at);
+            let problem = self.report_quoted_end(&block, at);
             return self.emit(problem.into());
         }
         let raw = self.held.slice(block.start.offset, end).to_vec();
-        let Ok(raw) = String::from_utf8(raw.clone()) else { return self.not_utf8(&raw, block.start) };
+        let Ok(raw) = String::from_utf8(raw.clone()) else { return self.report_not_utf8(&raw, block.start) };
         let closed = format!("{raw}</{}>", block.name);
         if let Some(problem) = self.find_unescaped(&closed, block.start, "its end tag is missing") {
             return if block.begins { self.emit((*problem).into()) } else { self.open_ended(&block) };
         }
-        let Some(parts) = split_parts(&closed) else { return self.beyond_repairing(&block, &raw) };
+        let Some(parts) = split_parts(&closed) else { return self.report_beyond_repair(&block, &raw) };
         // In the middle of a line, a tag followed by text is more likely mentioned than used.
         if !block.begins && parts.iter().any(|part| matches!(part, ContentPart::Text(_))) {
             return self.open_ended(&block);
@@ -128,7 +128,7 @@ impl Extractor {
     }
 
     /// Reports what else than an end tag is missing, or what is not well-formed.
-    fn beyond_repairing(&mut self, block: &OpenBlock, raw: &str) {
+    fn report_beyond_repair(&mut self, block: &OpenBlock, raw: &str) {
         match gate::check_document(raw.as_bytes(), &self.limits) {
             // A fault at the very end only says that the text ends.
             Err(fault) if fault.code == codes::MALFORMED && fault.place.offset < raw.len() => {
@@ -174,7 +174,7 @@ impl Extractor {
         self.emit(problem.with_fix(fix).into());
     }
 
-    fn unfinished_aside(&mut self, start: Place) {
+    fn report_unfinished_aside(&mut self, start: Place) {
         let slug = if self.is_cut() { ProblemSlug::TruncatedStructure } else { ProblemSlug::Malformed };
         self.prose.last = self.prose.last.max(self.held.end());
         let problem = TextProblem::new(slug, start, "a comment or CDATA section does not end");

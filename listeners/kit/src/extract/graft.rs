@@ -6,7 +6,7 @@ use std::borrow::Cow;
 
 use super::names::KnownElement;
 use super::origin::{MarkupEdit, PayloadOrigin};
-use super::outline::{ElementHead, declared_as, has_bare_elements};
+use super::outline::{ElementHead, has_bare_elements, name_declaration};
 use crate::{Place, writer};
 
 /// The declarations around an element, innermost last.
@@ -72,7 +72,7 @@ impl<'r> MarkupEdits<'r> {
     pub(super) fn declare(&mut self, known: &KnownElement) -> bool {
         for (prefix, uri) in &self.scope.declared {
             let is_used = self.raw.contains(&format!("{prefix}:")) || prefix.is_empty();
-            if is_used && self.head.read_attribute(&declared_as(prefix)).is_none() {
+            if is_used && self.head.read_attribute(&name_declaration(prefix)).is_none() {
                 writer::declare(&mut self.declared, prefix, uri);
             }
         }
@@ -102,7 +102,7 @@ impl<'r> MarkupEdits<'r> {
         let mut number = 0_usize;
         loop {
             let prefix = if number == 0 { "p".to_owned() } else { format!("p{number}") };
-            if !self.raw.contains(&format!("{prefix}:")) && !self.raw.contains(&*declared_as(&prefix)) {
+            if !self.raw.contains(&format!("{prefix}:")) && !self.raw.contains(&*name_declaration(&prefix)) {
                 return prefix;
             }
             number += 1;
@@ -119,13 +119,13 @@ impl<'r> MarkupEdits<'r> {
 
     /// Takes over the edits of an inner element.
     pub(super) fn adopt(&mut self, inner: MarkupEdits<'_>, at: usize) {
-        let moved = inner.all_edits().into_iter();
+        let moved = inner.into_edits().into_iter();
         self.edits.extend(
             moved.map(|edit| MarkupEdit { part: edit.part.start + at..edit.part.end + at, with: edit.with }),
         );
     }
 
-    fn all_edits(mut self) -> Vec<MarkupEdit> {
+    fn into_edits(mut self) -> Vec<MarkupEdit> {
         let name = &self.head.name;
         let local_at = name.end - self.head.local.len();
         let changed = |local: &Option<String>, from: usize, to: usize| {
@@ -159,6 +159,6 @@ impl<'r> MarkupEdits<'r> {
     /// The edited markup with its mapping back to the text.
     pub(super) fn finish(self, start: Place) -> PayloadOrigin {
         let raw = self.raw;
-        PayloadOrigin::new(raw, start, self.all_edits())
+        PayloadOrigin::new(raw, start, self.into_edits())
     }
 }

@@ -26,7 +26,7 @@ pub(super) enum ContentGround {
 
 impl ContentGround {
     /// The content of an element in a place that allows any known element.
-    pub(super) fn of_element(names: &KnownNames, tag: &str) -> Self {
+    pub(super) fn from_element(names: &KnownNames, tag: &str) -> Self {
         let Some(head) = ElementHead::read(tag) else { return Self::Unknown };
         let local = match names.find_meaning(head.local) {
             NameMeaning::Wrapper => return Self::Names,
@@ -53,8 +53,8 @@ impl ContentGround {
     /// The content of a child element.
     pub(super) fn enter(&self, names: &KnownNames, tag: &str) -> Self {
         match self {
-            Self::Names => Self::of_element(names, tag),
-            Self::Schema(texts, at) if texts.is_payload(*at) => Self::of_element(names, tag),
+            Self::Names => Self::from_element(names, tag),
+            Self::Schema(texts, at) if texts.is_payload(*at) => Self::from_element(names, tag),
             Self::Schema(texts, at) => {
                 let child = ElementHead::read(tag).and_then(|head| texts.find_child(*at, head.local));
                 child.map_or(Self::Unknown, |child| Self::Schema(texts.clone(), child))

@@ -49,7 +49,7 @@ pub(super) struct OpenFence {
 
 /// The number of quotations around a fence that follows this prefix on its line. `None` if no fence can follow the
 /// prefix.
-pub(super) fn before_fence(prefix: &[u8], lists: &ListIndents) -> Option<usize> {
+pub(super) fn count_before_fence(prefix: &[u8], lists: &ListIndents) -> Option<usize> {
     let (mut rest, mut quotes) = (prefix, 0);
     loop {
         let indent = count_blanks(rest);
@@ -79,7 +79,7 @@ pub(super) fn find_quoted_fence(
     let columns = count_columns(lead);
     let is_quotation = sign == b'>' && lists.allows_fence(columns);
     let is_code = ends_paragraph && lists.is_code(columns);
-    (is_quotation || is_code).then(|| OpenFence::of_lines(if is_quotation { b'>' } else { b' ' }))
+    (is_quotation || is_code).then(|| OpenFence::from_sign(if is_quotation { b'>' } else { b' ' }))
 }
 
 /// Where a quotation inside a list begins on this line.
@@ -97,7 +97,7 @@ pub(super) fn find_quotation(line: &[u8]) -> Option<usize> {
 
 /// Whether a line is a heading, which is a paragraph by itself.
 pub(super) fn is_heading(line: &[u8]) -> bool {
-    line.get(count_blanks(line)) == Some(&b'#') && ends_paragraph(line, &ListIndents::default())
+    line.get(count_blanks(line)) == Some(&b'#') && is_paragraph_end(line, &ListIndents::default())
 }
 
 /// The width of leading blanks in columns. A tab moves to the next multiple of four.
@@ -116,7 +116,7 @@ pub(super) enum FenceLine {
 
 impl OpenFence {
     /// Lines that are shown because each of them begins with `sign`.
-    pub(super) fn of_lines(sign: u8) -> Self {
+    pub(super) fn from_sign(sign: u8) -> Self {
         Self { sign, length: 0, quotes: 0 }
     }
 
@@ -162,7 +162,7 @@ impl OpenFence {
 }
 
 /// Whether a paragraph ends before this line.
-pub(super) fn ends_paragraph(line: &[u8], lists: &ListIndents) -> bool {
+pub(super) fn is_paragraph_end(line: &[u8], lists: &ListIndents) -> bool {
     let indent = count_blanks(line);
     let text = line.get(indent..).unwrap_or_default();
     let signs = |sign: u8| text.iter().take_while(|byte| **byte == sign).count();

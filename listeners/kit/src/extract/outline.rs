@@ -37,7 +37,7 @@ impl<'r> ElementHead<'r> {
     /// Reads the start tag at the beginning of the markup.
     pub(super) fn read(raw: &'r str) -> Option<Self> {
         let bytes = raw.as_bytes();
-        let length = bytes.iter().skip(1).take_while(|byte| tag::continues_name(**byte)).count();
+        let length = bytes.iter().skip(1).take_while(|byte| tag::can_continue_name(**byte)).count();
         let name = 1..1 + length;
         let written = raw.get(name.clone())?;
         let (prefix, local) = written.split_once(':').unwrap_or(("", written));
@@ -65,12 +65,12 @@ impl<'r> ElementHead<'r> {
 
     /// The namespace that the tag declares for its own prefix.
     pub(super) fn read_namespace(&self) -> Option<Cow<'r, str>> {
-        self.read_attribute(&declared_as(self.prefix))
+        self.read_attribute(&name_declaration(self.prefix))
     }
 }
 
 /// The attribute that declares a prefix.
-pub(super) fn declared_as(prefix: &str) -> Cow<'static, str> {
+pub(super) fn name_declaration(prefix: &str) -> Cow<'static, str> {
     if prefix.is_empty() { Cow::Borrowed("xmlns") } else { Cow::Owned(format!("xmlns:{prefix}")) }
 }
 

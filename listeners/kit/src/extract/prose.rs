@@ -5,7 +5,7 @@
 //! the end of the text that has come.
 
 use super::events::{ExtractEvent, ProblemSlug, StreamEnd, TextProblem};
-use super::lines::{self, ListIndents, OpenFence, before_fence};
+use super::lines::{self, ListIndents, OpenFence, count_before_fence};
 use super::names::{ElementRole, NameMeaning, VOID, WRAPPERS};
 use super::runs::{ClosingRun, RunsAhead};
 use super::span::TextSpan;
@@ -105,9 +105,9 @@ impl Extractor {
             self.pos = end;
             let flow = match self.held.get(end) {
                 None => return ReadingFlow::More,
-                Some(b'\n') => self.line_end(),
+                Some(b'\n') => self.read_line_end(),
                 Some(b'<') => self.read_angle(),
-                Some(0xef) => self.byte_order_mark(),
+                Some(0xef) => self.skip_byte_order_mark(),
                 Some(sign) => self.read_signs(sign),
             };
             if flow != ReadingFlow::On {
@@ -130,7 +130,7 @@ impl Extractor {
     pub(super) fn note_text(&mut self, from: usize, to: usize) {
         if self.prose.first.is_none() {
             // A fence that might have been the action is an example if the answer holds more than the fence.
-            self.quoted_fence();
+            self.report_quoted_fence();
             if self.prose.first.is_none() {
                 self.prose.first = Some(self.held.place(from));
             }
@@ -146,7 +146,7 @@ impl Extractor {
         self.pos = to;
     }
 
-    fn line_end(&mut self) -> ReadingFlow {
+    fn read_line_end(&mut self) -> ReadingFlow {
         self.prose.ends_paragraph = self.prose.is_blank;
         if let Some(line) = self.prose.line.filter(|_| !self.prose.is_blank) {
             let end = self.pos.min(line + LINE_START);
@@ -160,7 +160,7 @@ impl Extractor {
         ReadingFlow::On
     }
 
-    fn byte_order_mark(&mut self) -> ReadingFlow {
+    fn skip_byte_order_mark(&mut self) -> ReadingFlow {
         let ahead = self.held.slice(0, 3);
         if ahead == b"\xef\xbb\xbf" {
             (self.pos, self.prose.line) = (3, Some(3));
@@ -184,7 +184,8 @@ impl Extractor {
         self.prose.probe = end;
         let length = end - self.pos;
         let quotes = self.prose.line.filter(|line| self.pos - line <= LINE_START && length >= 3);
-        let quotes = quotes.and_then(|line| before_fence(self.held.slice(line, self.pos), &self.prose.lists));
+        let quotes =
+            quotes.and_then(|line| count_before_fence(self.held.slice(line, self.pos), &self.prose.lists));
         if let Some(quotes) = quotes {
             // A fence of backticks has no backtick in the rest of its line.
             let rest = self.held.find(end.max(self.prose.tail), |byte| byte == b'\n' || byte == sign);
@@ -246,7 +247,7 @@ impl Extractor {
             Some(tag) => tag,
             None => {
                 if let Some((line, at)) = self.in_quotation() {
-                    return self.begin_shown(OpenFence::of_lines(b'>'), line, at);
+                    return self.begin_shown(OpenFence::from_sign(b'>'), line, at);
                 }
                 if self.held.get(self.pos + 1) == Some(b'!') {
                     return self.read_declaration();
@@ -268,12 +269,12 @@ impl Extractor {
                     return ReadingFlow::More;
                 }
                 TagScan::More => {
-                    self.unended_tag(&tag);
+                    self.report_unended_tag(&tag);
                     return ReadingFlow::On;
                 }
                 TagScan::Named => tag.one_line = self.find_meaning(&tag) == NameMeaning::Unknown,
                 TagScan::Broken(at) => {
-                    self.broken_tag(&tag);
+                    self.report_broken_tag(&tag);
                     // There is no `<` in between, so nothing is read a third time.
                     self.pass_text(tag.name_end.clamp(self.pos + 1, at.max(self.pos + 1)));
                     return ReadingFlow::On;
@@ -340,7 +341,7 @@ impl Extractor {
     }
 
     /// The stream stopped in a tag.
-    fn unended_tag(&mut self, tag: &TagReading) {
+    fn report_unended_tag(&mut self, tag: &TagReading) {
         let is_name_whole = tag.name_end > tag.at + 1 + usize::from(tag.closes);
         let is_known = is_name_whole && self.find_meaning(tag) != NameMeaning::Unknown && !tag.closes;
         let place = self.held.place(tag.at);
@@ -348,7 +349,7 @@ impl Extractor {
             let name = String::from_utf8_lossy(tag.name(&self.held)).into_owned();
             let slug = if self.is_cut() { ProblemSlug::TruncatedStructure } else { ProblemSlug::Malformed };
             let problem = TextProblem::new(slug, place, format!("the start tag of <{name}> does not end"));
-            self.block_begins();
+            self.begin_block();
             self.emit(
                 problem.with_element(&name).with_fix("write the whole element, up to its end tag").into(),
             );
@@ -365,7 +366,7 @@ impl Extractor {
     }
 
     /// Something that looked like a tag is not one.
-    fn broken_tag(&mut self, tag: &TagReading) {
+    fn report_broken_tag(&mut self, tag: &TagReading) {
         let NameMeaning::Group { .. } = self.find_meaning(tag) else { return };
         if tag.closes || !(self.prose.is_blank || tag.has_value) {
             return;
@@ -381,7 +382,7 @@ impl Extractor {
     fn start_tag(&mut self, tag: &TagReading, end: usize) -> ReadingFlow {
         match self.find_meaning(tag) {
             NameMeaning::Unknown => {
-                self.unknown_start(tag, end);
+                self.report_unknown_start(tag, end);
                 ReadingFlow::On
             }
             NameMeaning::Wrapper => self.begin_block(tag, end, None),
@@ -392,7 +393,7 @@ impl Extractor {
         }
     }
 
-    fn unknown_start(&mut self, tag: &TagReading, end: usize) {
+    fn report_unknown_start(&mut self, tag: &TagReading, end: usize) {
         let name = tag.name(&self.held);
         let is_void = VOID.iter().any(|void| void.eq_ignore_ascii_case(name));
         let (mark, begins) = (hash_name(name.iter().copied()), self.prose.is_blank);
@@ -415,7 +416,7 @@ impl Extractor {
         let reach = self.open.len().saturating_sub(REACH);
         let found = self.open.iter().enumerate().skip(reach).rev().find(|(_, open)| open.mark == mark);
         let Some((depth, _)) = found else {
-            self.stray_end(tag, end);
+            self.report_stray_end(tag, end);
             return ReadingFlow::On;
         };
         self.open.truncate(depth + 1);
@@ -428,7 +429,7 @@ impl Extractor {
             self.waiting.truncate(closed.waiting);
             (self.prose.first, self.prose.last) = closed.prose;
             self.end_prose();
-            let problem = super::words::unknown_action(&self.names, &closed.name, closed.place);
+            let problem = super::words::describe_unknown_action(&self.names, &closed.name, closed.place);
             self.emit(problem.into());
         }
         if self.open.is_empty() {
@@ -439,7 +440,7 @@ impl Extractor {
     }
 
     /// An end tag without its start tag.
-    fn stray_end(&mut self, tag: &TagReading, end: usize) {
+    fn report_stray_end(&mut self, tag: &TagReading, end: usize) {
         let is_known = matches!(self.find_meaning(tag), NameMeaning::Group { misspelt: false, .. });
         self.pass_text(end);
         let name = String::from_utf8_lossy(tag.name(&self.held)).into_owned();
@@ -457,8 +458,8 @@ impl Extractor {
     }
 
     /// A block or something else that is not prose begins here.
-    pub(super) fn block_begins(&mut self) {
-        self.quoted_fence();
+    pub(super) fn begin_block(&mut self) {
+        self.report_quoted_fence();
         self.end_prose();
     }
 
@@ -471,17 +472,17 @@ impl Extractor {
     }
 
     /// Thinking and thoughts may accompany a fence that is taken for the action. Nothing else may.
-    pub(super) fn role_begins(&mut self, role: Option<ElementRole>) {
+    pub(super) fn begin_role(&mut self, role: Option<ElementRole>) {
         if matches!(role, Some(ElementRole::Thinking | ElementRole::Thought)) {
             self.end_prose();
         } else {
             self.is_only_fence = false;
-            self.block_begins();
+            self.begin_block();
         }
     }
 
     /// After a block the text goes on in the middle of a line.
-    pub(super) fn after_block(&mut self, end: usize) {
+    pub(super) fn end_block(&mut self, end: usize) {
         self.pos = end;
         self.prose.line = None;
         self.prose.is_blank = false;

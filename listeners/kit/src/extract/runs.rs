@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use super::held::HeldText;
-use super::lines::{ListIndents, ends_paragraph};
+use super::lines::{ListIndents, is_paragraph_end};
 
 /// The result of looking ahead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,7 +81,7 @@ impl RunsAhead {
                 return false;
             };
             self.line = None;
-            if ends_paragraph(held.slice(start, end), lists) {
+            if is_paragraph_end(held.slice(start, end), lists) {
                 self.over = Some(start);
             }
             return true;

@@ -159,7 +159,7 @@ impl BlockScanner {
     }
 
     fn pass_to(&mut self, ending: &'static [u8], length: usize) {
-        self.shield.before_tag();
+        self.shield.begin_tag();
         self.pos += length;
         self.state = ScanState::Passing(ending, 0);
     }
@@ -174,7 +174,7 @@ impl BlockScanner {
                 _ => usize::from(ending.first() == Some(byte)),
             };
             if seen == ending.len() {
-                self.shield.amid_line();
+                self.shield.continue_line();
                 return Some(());
             }
         }
@@ -196,17 +196,17 @@ impl BlockScanner {
                     return None;
                 }
                 TagScan::Named if self.plain && self.mark_of(&tag, held) != self.own_name() => {
-                    return self.back_to_text(&tag, tag.name_end, held);
+                    return self.return_to_text(&tag, tag.name_end, held);
                 }
                 TagScan::Named => {}
-                TagScan::Broken(at) => return self.back_to_text(&tag, at, held),
+                TagScan::Broken(at) => return self.return_to_text(&tag, at, held),
                 TagScan::Whole(end) => return self.take_tag(&tag, end, held, names),
             }
         }
     }
 
     /// The bytes from the tag's `<` up to `to` are text.
-    fn back_to_text(&mut self, tag: &TagReading, to: usize, held: &HeldText) -> Option<Option<usize>> {
+    fn return_to_text(&mut self, tag: &TagReading, to: usize, held: &HeldText) -> Option<Option<usize>> {
         let depth = self.open.len();
         for byte in held.slice(tag.at, to) {
             self.shield.feed(*byte, depth);
@@ -232,12 +232,12 @@ impl BlockScanner {
     ) -> Option<Option<usize>> {
         let name = self.mark_of(tag, held);
         let was_at_edge = self.shield.is_at_edge();
-        self.shield.before_tag();
+        self.shield.begin_tag();
         self.pos = end;
         if tag.closes {
             match self.find_open_element(name) {
                 Some(0) if self.shield.is_fenced() => {
-                    self.shown_only(tag.at);
+                    self.note_shown_end(tag.at);
                     return Some(None);
                 }
                 Some(0) if self.shield.ticks() > 0 => {
@@ -253,7 +253,7 @@ impl BlockScanner {
             // mentioned.
             self.open_element(tag, end, held, names);
         }
-        self.shield.after_tag(self.open.len());
+        self.shield.end_tag(self.open.len());
         Some(None)
     }
 
@@ -302,7 +302,7 @@ impl BlockScanner {
             if *byte == b'`' {
                 run += 1;
             } else if run == self.shield.ticks() {
-                return Some(self.shown_only(at));
+                return Some(self.note_shown_end(at));
             } else if matches!(byte, b'\n' | b'<') {
                 return Some(true);
             } else {
@@ -311,7 +311,7 @@ impl BlockScanner {
             self.pos += 1;
         }
         match stop {
-            Some(_) if run == self.shield.ticks() => Some(self.shown_only(at)),
+            Some(_) if run == self.shield.ticks() => Some(self.note_shown_end(at)),
             // The cut-off part might have held the closing run.
             Some(StreamEnd::End) => Some(true),
             _ => {
@@ -322,10 +322,10 @@ impl BlockScanner {
     }
 
     /// An end tag of the block is in code, so it does not end the block.
-    fn shown_only(&mut self, at: usize) -> bool {
+    fn note_shown_end(&mut self, at: usize) -> bool {
         self.quoted = self.quoted.or(Some(at));
         self.shield.close_ticks();
-        self.shield.amid_line();
+        self.shield.continue_line();
         false
     }
 }

@@ -57,7 +57,7 @@ impl Extractor {
         let is_over = self.certain_end().is_some_and(|end| start.offset >= end);
         match event {
             ExtractEvent::Repair(_) if is_over => {}
-            event if is_over && is_act(&event) => self.late.push(not_executed(start)),
+            event if is_over && is_act(&event) => self.late.push(report_not_executed(start)),
             event => self.late.push(event),
         }
     }
@@ -114,7 +114,7 @@ impl Extractor {
                 self.emit(ExtractEvent::Repair(Box::new(repaired)));
             }
             if !(is_over && matches!(event, ExtractEvent::Repair(_))) {
-                self.emit(if is_last { not_executed(start) } else { event.clone() });
+                self.emit(if is_last { report_not_executed(start) } else { event.clone() });
             }
             is_over |= is_kept(&event) && (start.offset..stop).contains(&first);
         }
@@ -144,7 +144,7 @@ impl Extractor {
                 continue;
             }
             if is_over && is_act(&event) {
-                self.deliver(not_executed(start));
+                self.deliver(report_not_executed(start));
             } else if is_refused && inside.contains(&start.offset) && (is_repair || is_act(&event)) {
                 // One problem for the whole block.
                 if let Some(problem) = problem.take() {
@@ -203,7 +203,7 @@ impl Extractor {
 }
 
 /// An action after text whose end is uncertain.
-fn not_executed(place: Place) -> ExtractEvent {
+fn report_not_executed(place: Place) -> ExtractEvent {
     let message = "an element before this action holds an unescaped < or &, so this action was not executed";
     let fix = format!("write it in an answer of its own, or {FIX}");
     TextProblem::new(ProblemSlug::TooManyActions, place, message).with_fix(fix).into()

@@ -151,7 +151,7 @@ impl CodeShield {
     }
 
     /// A tag begins. A fence may close right before it.
-    pub(super) fn before_tag(&mut self) {
+    pub(super) fn begin_tag(&mut self) {
         let (sign, length) = match self.edge {
             LineEdge::Run { sign, length } | LineEdge::Tail { sign, length, is_blank: true } => {
                 (sign, length)
@@ -171,7 +171,7 @@ impl CodeShield {
     }
 
     /// A tag has ended, and `depth` elements are open.
-    pub(super) fn after_tag(&mut self, depth: usize) {
+    pub(super) fn end_tag(&mut self, depth: usize) {
         (self.edge, self.run, self.ticks) = (LineEdge::Start(0), 0, 0);
         if let Some(fence) = self.fence.filter(|fence| depth < fence.depth) {
             self.orphan = Some((fence.sign, fence.length));
@@ -180,7 +180,7 @@ impl CodeShield {
     }
 
     /// An apparent end tag in code, or an apparent tag, was text in a line.
-    pub(super) fn amid_line(&mut self) {
+    pub(super) fn continue_line(&mut self) {
         (self.edge, self.run) = (LineEdge::Line, 0);
     }
 

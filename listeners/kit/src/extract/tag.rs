@@ -57,7 +57,7 @@ impl TagReading {
         let letter = if closes { held.get(at + 2).ok_or(())? } else { first };
         let state = TagState::Name;
         let pos = at + 1 + usize::from(closes);
-        Ok(begins_name(letter).then_some(Self {
+        Ok(can_begin_name(letter).then_some(Self {
             at,
             closes,
             name_end: pos,
@@ -83,7 +83,8 @@ impl TagReading {
     /// Reads on.
     pub(super) fn read_on(&mut self, held: &HeldText) -> TagScan {
         if self.state == TagState::Name {
-            let length = held.slice_from(self.pos).iter().take_while(|byte| continues_name(**byte)).count();
+            let length =
+                held.slice_from(self.pos).iter().take_while(|byte| can_continue_name(**byte)).count();
             self.pos += length;
             let most = self.at + 1 + NAME_BYTES;
             if self.pos > most {
@@ -132,13 +133,13 @@ impl TagReading {
 }
 
 /// Whether an element's name may begin with this byte. Beyond ASCII, the gate decides.
-pub(super) fn begins_name(byte: u8) -> bool {
+pub(super) fn can_begin_name(byte: u8) -> bool {
     byte.is_ascii_alphabetic() || byte == b'_' || byte >= 0x80
 }
 
 /// Whether an element's name, with its prefix, may continue with this byte.
-pub(super) fn continues_name(byte: u8) -> bool {
-    begins_name(byte) || byte.is_ascii_digit() || matches!(byte, b'-' | b'.' | b':')
+pub(super) fn can_continue_name(byte: u8) -> bool {
+    can_begin_name(byte) || byte.is_ascii_digit() || matches!(byte, b'-' | b'.' | b':')
 }
 
 /// The local part of a name as written.

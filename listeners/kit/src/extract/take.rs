@@ -14,7 +14,7 @@ use super::names::{ElementRole, KnownElement, KnownNames, NameMeaning};
 use super::outline::{ContentPart, ElementHead, find_content, split_parts};
 use super::piece::MarkupPiece;
 use super::span::{TextSpan, add_place};
-use super::words::{describe_ambiguous, describe_inexact, describe_malformed, unknown_action};
+use super::words::{describe_ambiguous, describe_inexact, describe_malformed, describe_unknown_action};
 use crate::gate::{self, GateStep, XmlGate};
 use crate::place::PlaceFinder;
 use crate::{DocumentLimits, Payload, Place, characters, namespaces};
@@ -130,7 +130,7 @@ impl<'n> BlockAnalysis<'n> {
                     .with_fix(format!("write <{local}> without a namespace"));
                 self.report_problem(problem.with_nearest(vec![local.to_owned()]));
             }
-            return found.and_then(|known| self.for_one(piece, head, known, addressed));
+            return found.and_then(|known| self.check_recipient(piece, head, known, addressed));
         }
         let own_to = || head.read_attribute("to").filter(|_| !addressed.is_inner);
         let to = addressed.to.as_deref().map(Cow::Borrowed).or_else(own_to);
@@ -139,7 +139,7 @@ impl<'n> BlockAnalysis<'n> {
         let one_named = group.iter().filter(takes).count() == 1;
         let found = group.iter().find(takes).filter(|_| one_named);
         match found.or_else(|| group.first().filter(|_| group.len() == 1)) {
-            Some(known) => self.for_one(piece, head, known, addressed),
+            Some(known) => self.check_recipient(piece, head, known, addressed),
             None => {
                 self.report_problem(describe_ambiguous(piece, head, group, addressed.is_inner));
                 None
@@ -149,7 +149,7 @@ impl<'n> BlockAnalysis<'n> {
 
     /// An element that several peers take must name one, unless it goes to all, to a thread, or is not sent by itself.
     /// The first element of a new thread goes to one.
-    fn for_one(
+    fn check_recipient(
         &mut self,
         piece: &MarkupPiece<'_>,
         head: &ElementHead<'_>,
@@ -172,7 +172,7 @@ impl<'n> BlockAnalysis<'n> {
     }
 
     fn report_unknown(&mut self, piece: &MarkupPiece<'_>, head: &ElementHead<'_>) {
-        let problem = unknown_action(self.names, head.written, piece.start);
+        let problem = describe_unknown_action(self.names, head.written, piece.start);
         self.report_problem(problem);
     }
 
@@ -206,7 +206,7 @@ impl<'n> BlockAnalysis<'n> {
         };
         let inner = MarkupPiece { raw, start: piece.place_of(range.start), scope: piece.scope.enter(head) };
         let before = self.events.len();
-        self.report_repair(RepairKind::Wrapper, piece.start, head.written, &element_name(raw));
+        self.report_repair(RepairKind::Wrapper, piece.start, head.written, &read_element_name(raw));
         self.take_element(&inner, &MessageAddress::default(), depth + 1);
         if self.events.iter().skip(before).any(|event| matches!(event, ExtractEvent::Problem(_))) {
             let taken = self.events.split_off(before);
@@ -215,7 +215,7 @@ impl<'n> BlockAnalysis<'n> {
     }
 
     fn take_thinking(&mut self, piece: &MarkupPiece<'_>) -> Result<(), Box<TextProblem>> {
-        let span = find_content(piece.raw).map_or(piece.span(), |range| part_span(piece, &range));
+        let span = find_content(piece.raw).map_or(piece.span(), |range| map_part(piece, &range));
         self.events.push(ExtractEvent::Thinking(span));
         Ok(())
     }
@@ -224,7 +224,7 @@ impl<'n> BlockAnalysis<'n> {
         let range = find_content(piece.raw).unwrap_or(piece.raw.len()..piece.raw.len());
         let text = decode_entities(piece.raw.get(range.clone()).unwrap_or_default());
         self.events
-            .push(ExtractEvent::Thought(Box::new(KeptThought { span: part_span(piece, &range), text })));
+            .push(ExtractEvent::Thought(Box::new(KeptThought { span: map_part(piece, &range), text })));
         Ok(())
     }
 
@@ -266,8 +266,8 @@ impl<'n> BlockAnalysis<'n> {
         if super::names::is_blank(&markup) {
             return Err(Box::new(missing(piece.place_of(result.start), "<result> is empty")));
         }
-        let text = text_of(raw);
-        let inside = part_span(piece, &(result.start + within.start..result.start + within.end));
+        let text = read_text(raw);
+        let inside = map_part(piece, &(result.start + within.start..result.start + within.end));
         let completion = Completion { span: piece.span(), inside, markup, text };
         self.events.push(ExtractEvent::Completion(Box::new(completion)));
         Ok(())
@@ -373,7 +373,7 @@ impl<'n> BlockAnalysis<'n> {
             && known.ns == namespaces::CORE
             && known.local == "spawn-thread"
         {
-            self.initial_payload(piece, &mut graft)?;
+            self.take_initial_payload(piece, &mut graft)?;
         }
         let origin = graft.finish(piece.start);
         let payload = Payload::parse(origin.edited_markup().as_bytes(), self.limits).map_err(|fault| {
@@ -397,7 +397,7 @@ impl<'n> BlockAnalysis<'n> {
     }
 
     /// Resolves the initial payload of a new thread like an action, but leaves it in its place.
-    fn initial_payload(
+    fn take_initial_payload(
         &mut self,
         piece: &MarkupPiece<'_>,
         graft: &mut MarkupEdits<'_>,
@@ -424,7 +424,7 @@ impl<'n> BlockAnalysis<'n> {
         let (local, misspelt) = match self.names.find_meaning(head.local) {
             NameMeaning::Group { local, misspelt } => (local, misspelt),
             NameMeaning::Wrapper | NameMeaning::Unknown => {
-                return Err(Box::new(unknown_action(self.names, head.written, place)));
+                return Err(Box::new(describe_unknown_action(self.names, head.written, place)));
             }
         };
         let before = self.events.len();
@@ -467,7 +467,7 @@ impl MessageAddress {
             let found = parts.into_iter().find_map(|part| match part {
                 ContentPart::Element(range) => {
                     let raw = meta.get(range)?;
-                    ElementHead::read(raw).filter(|head| head.local == name).and_then(|_| text_of(raw))
+                    ElementHead::read(raw).filter(|head| head.local == name).and_then(|_| read_text(raw))
                 }
                 ContentPart::Text(_) => None,
             });
@@ -487,17 +487,17 @@ fn start_name(raw: &str) -> String {
     raw.chars().skip(1).take_while(|c| !characters::is_white(*c) && !matches!(c, '>' | '/')).collect()
 }
 
-fn element_name(raw: &str) -> String {
+fn read_element_name(raw: &str) -> String {
     ElementHead::read(raw).map(|head| head.written.to_owned()).unwrap_or_default()
 }
 
-fn part_span(piece: &MarkupPiece<'_>, range: &Range<usize>) -> TextSpan {
+fn map_part(piece: &MarkupPiece<'_>, range: &Range<usize>) -> TextSpan {
     let start = piece.start.move_past(piece.raw.as_bytes().get(..range.start).unwrap_or_default());
     TextSpan { start, end: piece.start.offset + range.end }
 }
 
 /// The text of an element that holds nothing else, with entities decoded.
-fn text_of(raw: &str) -> Option<String> {
+fn read_text(raw: &str) -> Option<String> {
     let mut gate = XmlGate::new_strict(raw.as_bytes(), &DocumentLimits::FROM_PUMP).ok()?;
     let GateStep::Open(_) = gate.read_step().ok()? else { return None };
     gate.text_inside().ok()

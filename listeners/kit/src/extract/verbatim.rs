@@ -166,7 +166,7 @@ impl VerbatimWalk<'_> {
                 let markup = self.raw.get(less..end).unwrap_or_default();
                 let ground = match self.open.last() {
                     Some((_, around)) => around.enter(self.names, markup),
-                    None => ContentGround::of_element(self.names, markup),
+                    None => ContentGround::from_element(self.names, markup),
                 };
                 if ground.is_text() {
                     at = self.read_text(name, end, &ground)?;

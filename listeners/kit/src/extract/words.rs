@@ -26,7 +26,7 @@ pub(super) fn describe_malformed(
 }
 
 /// An element that is not known.
-pub(super) fn unknown_action(names: &KnownNames, written: &str, place: Place) -> TextProblem {
+pub(super) fn describe_unknown_action(names: &KnownNames, written: &str, place: Place) -> TextProblem {
     let local = written.split_once(':').map_or(written, |(_, local)| local);
     let near = names.find_nearest(local);
     let known: Vec<&str> = names.actions().collect();

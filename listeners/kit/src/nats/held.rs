@@ -106,7 +106,7 @@ impl HeldDelivery {
         self.check_size(document)?;
         let told = tokio::select! {
             () = self.called_back() => return Err(DocumentFault::CalledBack),
-            told = until_answered(&self.house, &self.said, document, None) => told,
+            told = send_until_answered(&self.house, &self.said, document, None) => told,
         };
         if let PumpDocument::Receipt(receipt) = &told {
             self.report_refused(receipt);
@@ -127,7 +127,7 @@ impl HeldDelivery {
             Err(unfit) => self.build_failure("worker.too-large", &format!("the reply {unfit}")),
         };
         self.count_once();
-        let told = until_answered(&self.house, &self.said, &document, None).await;
+        let told = send_until_answered(&self.house, &self.said, &document, None).await;
         self.house.acknowledge(&self.message, "+ACK").await;
         match told {
             PumpDocument::Receipt(receipt) => {
@@ -161,7 +161,7 @@ impl HeldDelivery {
         let document = ListenerDocument::Reply { delivery: self.delivery_id().to_owned(), said }
             .to_document()
             .unwrap_or_else(|fault| self.build_failure(code, &fault.to_string()));
-        let _heard = until_answered(&self.house, &self.said, &document, Some(code)).await;
+        let _heard = send_until_answered(&self.house, &self.said, &document, Some(code)).await;
         self.house.acknowledge(&self.message, "+ACK").await;
     }
 
@@ -250,7 +250,7 @@ impl Drop for HeldDelivery {
 }
 
 /// Sends the same document, with pauses, until it is answered or the caller stops waiting.
-async fn until_answered(
+async fn send_until_answered(
     house: &WorkerState,
     subject: &Subject,
     document: &[u8],

@@ -220,7 +220,7 @@ impl Worker {
             .build();
         let ended = match runtime {
             Ok(runtime) => {
-                let ended = runtime.block_on(self.until_signalled(answer));
+                let ended = runtime.block_on(self.serve_until_signal(answer));
                 // After a second signal, work may still be running. It is not waited for.
                 runtime.shutdown_background();
                 ended
@@ -236,7 +236,7 @@ impl Worker {
         }
     }
 
-    async fn until_signalled<A: Into<ReplyContent>>(
+    async fn serve_until_signal<A: Into<ReplyContent>>(
         self,
         answer: impl Fn(&mut Turn<'_>) -> A + Send + Sync + 'static,
     ) -> Result<(), WorkerFault> {

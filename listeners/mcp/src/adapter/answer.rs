@@ -12,7 +12,7 @@ use serde_json::Value;
 use systole_kit::writer::XmlWriter;
 use systole_kit::{DocumentLimits, Payload};
 
-use crate::schema::{ToolVocabulary, carried_text};
+use crate::schema::{ToolVocabulary, replace_characters};
 
 pub use systole_kit::namespaces::MCP;
 
@@ -87,7 +87,7 @@ pub(super) fn build_answer(
         let words = format!("{tool} has an output schema, and answered without structured content");
         return Err(UnfitAnswer(words));
     };
-    let unfit = match typed_answer(vocabulary, tool, value) {
+    let unfit = match build_typed_answer(vocabulary, tool, value) {
         Ok(answer) => return Ok(answer),
         Err(unfit) => unfit,
     };
@@ -96,7 +96,7 @@ pub(super) fn build_answer(
         return Err(unfit);
     }
     for (text, list) in CUTS {
-        if let Ok(answer) = typed_answer(vocabulary, tool, &cut_value(value, text, list))
+        if let Ok(answer) = build_typed_answer(vocabulary, tool, &cut_value(value, text, list))
             && answer.payload.bytes().len() <= CUT_BYTES
         {
             let words = format!("texts beyond {text} bytes and lists beyond {list} items");
@@ -107,7 +107,7 @@ pub(super) fn build_answer(
     Err(unfit)
 }
 
-fn typed_answer(
+fn build_typed_answer(
     vocabulary: &ToolVocabulary,
     tool: &str,
     value: &Value,
@@ -140,7 +140,7 @@ const FAILED: &str = "mcp.tool-failed";
 pub(super) fn build_failure(code: &str, words: &str) -> Payload {
     Payload::write(MCP, "tool-failed", |inside| {
         inside.open("code").text(code);
-        inside.open("text").text(&carried_text(words));
+        inside.open("text").text(&replace_characters(words));
     })
 }
 
@@ -183,7 +183,7 @@ fn write_block(inside: &mut XmlWriter, block: &ContentBlock, room: &mut usize) -
             _ => false,
         },
         ContentBlock::ResourceLink(link) => {
-            let (uri, name) = (carried_text(&link.uri), carried_text(&link.name));
+            let (uri, name) = (replace_characters(&link.uri), replace_characters(&link.name));
             inside.open("link").attr("uri", &uri).attr("name", &name).empty();
             false
         }
@@ -220,7 +220,7 @@ impl<'b> BinaryContent<'b> {
     }
 
     fn shown_type(&self) -> String {
-        carried_text(&self.media_type.chars().take(TYPE_CHARS).collect::<String>())
+        replace_characters(&self.media_type.chars().take(TYPE_CHARS).collect::<String>())
     }
 
     fn write(&self, inside: &mut XmlWriter) {
@@ -232,7 +232,7 @@ impl<'b> BinaryContent<'b> {
 
 /// Writes the beginning of a text for which there is room. True if some of it was left out.
 fn write_bounded(inside: &mut XmlWriter, text: &str, room: &mut usize) -> bool {
-    let text = carried_text(text);
+    let text = replace_characters(text);
     let mut end = 0;
     for character in text.chars() {
         // What an escaped character takes counts.

@@ -19,9 +19,9 @@ pub fn pin_of(place: &ServerPlace) -> Result<PinFile, String> {
             ServerPlace::Program(_) => [Revision::Legacy, Revision::Modern],
             ServerPlace::Address { .. } => [Revision::Modern, Revision::Legacy],
         };
-        match asked_in(first, place).await {
+        match ask_in(first, place).await {
             Ok(pin) => Ok(pin),
-            Err(one) => asked_in(second, place).await.map_err(|other| match one == other {
+            Err(one) => ask_in(second, place).await.map_err(|other| match one == other {
                 true => other,
                 false => format!("asked in {}: {one}; asked in {}: {other}", first.word(), second.word()),
             }),
@@ -29,7 +29,7 @@ pub fn pin_of(place: &ServerPlace) -> Result<PinFile, String> {
     })
 }
 
-async fn asked_in(revision: Revision, place: &ServerPlace) -> Result<PinFile, String> {
+async fn ask_in(revision: Revision, place: &ServerPlace) -> Result<PinFile, String> {
     let StartedServer { mut process, reached } = StartedServer::start(place)?;
     let asked = async {
         let connection = reached.connect(revision).await.map_err(|fault| fault.to_string())?;

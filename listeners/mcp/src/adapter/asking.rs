@@ -67,7 +67,7 @@ async fn give_up(calls: Vec<WaitingCall>) {
 }
 
 /// The number of the top call of its thread in which a call is: 2 of `2` and of `2/1.0`.
-fn top_number(call: &str) -> Option<u32> {
+fn read_top_number(call: &str) -> Option<u32> {
     call.split(|sign: char| !sign.is_ascii_digit()).next()?.parse().ok()
 }
 
@@ -162,8 +162,9 @@ impl WaitingCalls {
     /// Gives up what waits in earlier calls of a delivery's thread: a top call begins only when the one before it is
     /// over.
     pub(super) async fn give_up_before(&self, asked: &Delivered) {
-        let now = top_number(&asked.stamp.call);
-        give_up(self.taken_if(|other| other.thread == asked.thread && top_number(&other.call) < now)).await;
+        let now = read_top_number(&asked.stamp.call);
+        give_up(self.taken_if(|other| other.thread == asked.thread && read_top_number(&other.call) < now))
+            .await;
     }
 
     /// Takes out the calls of which this is true.

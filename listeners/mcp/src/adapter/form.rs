@@ -11,7 +11,7 @@ use systole_kit::Payload;
 use systole_kit::writer::make_visible;
 
 use super::written_form::{WrittenField, WrittenForm, WrittenQuestion};
-use crate::schema::{carried_text, judge_once};
+use crate::schema::{judge_once, replace_characters};
 
 /// The most questions of one form, and the most fields in one of them.
 const QUESTIONS: usize = 8;
@@ -132,9 +132,9 @@ pub(super) fn write_form(
 ) -> Payload {
     let fields = |key: &str, question: &InputQuestion| {
         let field = |(name, schema): (&String, &Value)| WrittenField {
-            name: carried_text(name),
-            kind: carried_text(find_kind(schema)),
-            rules: carried_text(&schema.to_string().chars().take(TEXT_BYTES).collect::<String>()),
+            name: replace_characters(name),
+            kind: replace_characters(find_kind(schema)),
+            rules: replace_characters(&schema.to_string().chars().take(TEXT_BYTES).collect::<String>()),
             is_required: question.requires(name),
             values: given.map_or_else(|| read_defaults(schema), |given| find_earlier(given, key, name)),
         };
@@ -142,8 +142,8 @@ pub(super) fn write_form(
     };
     let written = |(key, question): (&String, &InputQuestion)| WrittenQuestion {
         key: key.clone(),
-        message: carried_text(&question.message),
-        url: question.url.as_deref().map(carried_text),
+        message: replace_characters(&question.message),
+        url: question.url.as_deref().map(replace_characters),
         fields: fields(key, question),
     };
     let questions = questions.iter().map(written).collect();

@@ -33,7 +33,7 @@ use work::AdapterWork;
 pub use answer::MCP;
 pub use asked::pin_of;
 pub use server::ServerPlace;
-pub use written_form::filled_form;
+pub use written_form::fill_form;
 
 /// A server to stand in front of.
 pub struct AdapterOrder {

@@ -164,7 +164,7 @@ impl WrittenField {
 ///
 /// # Errors
 /// If a word names no field.
-pub fn filled_form(payload: &[u8], written: &[String]) -> Option<Result<Payload, String>> {
+pub fn fill_form(payload: &[u8], written: &[String]) -> Option<Result<Payload, String>> {
     let payload = Payload::parse(payload, &DocumentLimits::FROM_PUMP).ok()?;
     let mut form = WrittenForm::from_payload(&payload)?;
     Some(form.fill_field(written).map(|()| form.as_payload()))
@@ -193,7 +193,7 @@ mod tests {
         };
         let filled = |words: &[&str]| {
             let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-            let filled = filled_form(form.as_payload().bytes(), &words).unwrap()?;
+            let filled = fill_form(form.as_payload().bytes(), &words).unwrap()?;
             let read = WrittenForm::from_payload(&filled).unwrap();
             assert!(read.problem.is_empty() && read.tool == "book");
             let all = read.questions.into_iter().flat_map(|question| question.fields);
@@ -207,6 +207,6 @@ mod tests {
         );
         assert!(filled(&["nam=x"]).unwrap_err().starts_with("there is no field nam; there are"));
         assert_eq!(filled(&["seats"]).unwrap_err(), "seats is no FIELD=VALUE");
-        assert!(filled_form(b"<a xmlns='urn:a'/>", &[]).is_none());
+        assert!(fill_form(b"<a xmlns='urn:a'/>", &[]).is_none());
     }
 }

@@ -10,7 +10,7 @@ use rmcp::model::{
 use rmcp::service::{PeerRequestOptions, RequestHandle, ServiceError};
 use tokio::sync::mpsc;
 
-use super::connection::{McpConnection, plain_words};
+use super::connection::{McpConnection, describe_plainly};
 use super::hearing::{CallRoute, PersonQuestion};
 use super::http::BROKEN_STREAM;
 use super::wire::WireEnd;
@@ -156,7 +156,7 @@ impl McpConnection {
                 ToolCallFault::Unreachable(message.into_owned())
             }
             ServiceError::TransportSend(fault) if self.is_at_address => {
-                ToolCallFault::Unreachable(plain_words(&fault))
+                ToolCallFault::Unreachable(describe_plainly(&fault))
             }
             ServiceError::McpError(ErrorData { code, message, .. }) => {
                 ToolCallFault::Refused { number: code.0, words: message.into_owned() }

@@ -226,7 +226,7 @@ impl McpConnection {
     fn describe_unlisted(&self, what: &'static str, fault: &ServiceError) -> NoConnection {
         match fault {
             ServiceError::TransportSend(fault) if self.is_at_address => {
-                NoConnection::Unreachable(plain_words(fault))
+                NoConnection::Unreachable(describe_plainly(fault))
             }
             ServiceError::TransportClosed | ServiceError::TransportSend(_) => NoConnection::Ended(self.end()),
             other => NoConnection::NoMcp { what, words: other.to_string() },
@@ -246,7 +246,7 @@ fn describe_unconnected(
             NoConnection::Ended(WireEnd::Closed)
         }
         (None, ClientInitializeError::TransportError { error, .. }) => {
-            NoConnection::Unreachable(plain_words(error))
+            NoConnection::Unreachable(describe_plainly(error))
         }
         (None, _) => NoConnection::NoMcp { what, words: fault.to_string() },
     }
@@ -258,7 +258,7 @@ fn is_broken_pipe(fault: &DynamicTransportError) -> bool {
 }
 
 /// The innermost words of a fault: the library puts its own before them.
-pub(super) fn plain_words(fault: &DynamicTransportError) -> String {
+pub(super) fn describe_plainly(fault: &DynamicTransportError) -> String {
     let words = fault.error.to_string();
     words.strip_prefix("Client error: ").unwrap_or(&words).to_owned()
 }

@@ -8,7 +8,7 @@ use crate::schema::PinnedPackage;
 const LINES: usize = 40;
 
 /// The packages by name, each with its versions and hashes.
-fn by_name(packages: &[PinnedPackage]) -> BTreeMap<&str, BTreeSet<(&str, &str)>> {
+fn group_by_name(packages: &[PinnedPackage]) -> BTreeMap<&str, BTreeSet<(&str, &str)>> {
     let mut all: BTreeMap<&str, BTreeSet<(&str, &str)>> = BTreeMap::new();
     for one in packages {
         all.entry(&one.name).or_default().insert((&one.version, &one.integrity));
@@ -18,8 +18,8 @@ fn by_name(packages: &[PinnedPackage]) -> BTreeMap<&str, BTreeSet<(&str, &str)>>
 
 /// One line for each package that differs, by name.
 #[must_use]
-pub fn package_changes(before: &[PinnedPackage], now: &[PinnedPackage]) -> Vec<String> {
-    let (before, now) = (by_name(before), by_name(now));
+pub fn compare_packages(before: &[PinnedPackage], now: &[PinnedPackage]) -> Vec<String> {
+    let (before, now) = (group_by_name(before), group_by_name(now));
     let versions = |of: &BTreeSet<(&str, &str)>| {
         let all: BTreeSet<&str> = of.iter().map(|(version, _)| *version).collect();
         all.into_iter().collect::<Vec<_>>().join(", ")
@@ -60,7 +60,7 @@ mod tests {
             text.split_whitespace().map(one).collect()
         };
         let lines =
-            package_changes(&packages("a=1 b=1 c=1 d=1 d=2 e=1#x"), &packages("a=1 b=2 d=2 e=1#y f=3"));
+            compare_packages(&packages("a=1 b=1 c=1 d=1 d=2 e=1#x"), &packages("a=1 b=2 d=2 e=1#y f=3"));
         let wanted = [
             "b: was 1, is now 2",
             "c 1: was removed",
@@ -70,7 +70,7 @@ mod tests {
         ];
         assert_eq!(lines, wanted);
         let many: String = (0..60).map(|n| format!("p{n:02}=1 ")).collect();
-        let lines = package_changes(&[], &packages(&many));
+        let lines = compare_packages(&[], &packages(&many));
         assert_eq!((lines.len(), lines.last().unwrap().as_str()), (41, "and 20 more packages"));
     }
 }

@@ -69,7 +69,7 @@ impl PackageLock {
     ///
     /// # Errors
     /// If a package is not from the registry.
-    pub fn of_npm(request: &InstallRequest, text: &str) -> Result<PackageLock, LockFault> {
+    pub fn from_npm(request: &InstallRequest, text: &str) -> Result<PackageLock, LockFault> {
         check_whole(read_npm(request, text, false)?)
     }
 
@@ -79,7 +79,7 @@ impl PackageLock {
     /// # Errors
     /// If a package was installed that this lock does not name with its hash.
     pub fn check_installed(&self, request: &InstallRequest, text: &str) -> Result<(), LockFault> {
-        let found = PackageLock::of_npm(request, text)?;
+        let found = PackageLock::from_npm(request, text)?;
         let unnamed = found.packages.into_iter().find(|one| !self.packages.contains(one));
         unnamed.map_or(Ok(()), |one| Err(LockFault::Unnamed(format!("{} {}", one.name, one.version))))
     }
@@ -88,7 +88,7 @@ impl PackageLock {
     ///
     /// # Errors
     /// If a package is not from the index.
-    pub fn of_pip(request: &InstallRequest, report: &[u8]) -> Result<PackageLock, LockFault> {
+    pub fn from_pip(request: &InstallRequest, report: &[u8]) -> Result<PackageLock, LockFault> {
         let value: Value =
             serde_json::from_slice(report).map_err(|error| LockFault::Form(error.to_string()))?;
         let all = value.get("install").and_then(Value::as_array);
@@ -145,7 +145,7 @@ fn read_npm(request: &InstallRequest, text: &str, is_stored: bool) -> Result<Pac
     for (place, entry) in all.iter_mut() {
         let foreign = || LockFault::Foreign(place.chars().take(200).collect());
         let fields = entry.as_object_mut().ok_or_else(foreign)?;
-        let found = npm_package(place, fields, is_stored).ok_or_else(foreign)?;
+        let found = read_npm_package(place, fields, is_stored).ok_or_else(foreign)?;
         if fields.get("hasInstallScript") == Some(&Value::Bool(true)) {
             with_scripts.push(found.name.clone());
         }
@@ -165,7 +165,7 @@ fn read_npm(request: &InstallRequest, text: &str, is_stored: bool) -> Result<Pac
 }
 
 /// A package of npm's lock. `None` if it would come from elsewhere than the registry.
-fn npm_package(place: &str, fields: &mut Map<String, Value>, is_stored: bool) -> Option<PinnedPackage> {
+fn read_npm_package(place: &str, fields: &mut Map<String, Value>, is_stored: bool) -> Option<PinnedPackage> {
     let plain = |name: &str| {
         PackageName::read(name, PackageSpelling::NPM).is_some_and(|found| found.version.is_none())
     };
@@ -201,7 +201,7 @@ fn read_pip(request: &InstallRequest, text: &str) -> Result<PackageLock, LockFau
     }
     let mut packages = Vec::new();
     for line in text.lines().filter(|line| *line != HEAD) {
-        let package = pip_package(line);
+        let package = read_pip_package(line);
         packages.push(package.ok_or_else(|| {
             LockFault::Form(format!("`{}` is not NAME==VERSION --hash=sha256:HASH", shorten_line(line)))
         })?);
@@ -212,7 +212,7 @@ fn read_pip(request: &InstallRequest, text: &str) -> Result<PackageLock, LockFau
     Ok(PackageLock { text: text.to_owned(), packages, version, with_scripts: Vec::new() })
 }
 
-fn pip_package(line: &str) -> Option<PinnedPackage> {
+fn read_pip_package(line: &str) -> Option<PinnedPackage> {
     let (written, hash) = line.split_once(" --hash=")?;
     let found = PackageName::read(written, PackageSpelling { version: "==", ..PackageSpelling::PIP })?;
     let digits = hash.strip_prefix("sha256:")?;
@@ -249,7 +249,7 @@ mod tests {
             "node_modules/alias":{"name":"real","version":"3.0.0","integrity":"sha512-D"},
             "node_modules/a/node_modules/in":{"version":"9.0.0","inBundle":true}"#,
         );
-        let found = PackageLock::of_npm(&request("npx a"), &text).unwrap();
+        let found = PackageLock::from_npm(&request("npx a"), &text).unwrap();
         let names: Vec<String> =
             found.packages.iter().map(|one| format!("{} {}", one.name, one.version)).collect();
         assert_eq!(names, ["@s/b 1.0.0", "@s/b 2.0.0", "a 1.0.0", "real 3.0.0"]);
@@ -279,11 +279,11 @@ mod tests {
             r#","b":{"version":"1.0.0","integrity":"sha512-B"}"#,
             r#","node_modules/b":7"#,
         ] {
-            let found = PackageLock::of_npm(&request("npx a"), &lock(entry));
+            let found = PackageLock::from_npm(&request("npx a"), &lock(entry));
             assert!(matches!(found, Err(LockFault::Foreign(_))), "{entry}: {found:?}");
         }
-        assert!(matches!(PackageLock::of_npm(&request("npx b"), &lock("")), Err(LockFault::Missing(_))));
-        assert!(matches!(PackageLock::of_npm(&request("npx a"), "[]"), Err(LockFault::Form(_))));
+        assert!(matches!(PackageLock::from_npm(&request("npx b"), &lock("")), Err(LockFault::Missing(_))));
+        assert!(matches!(PackageLock::from_npm(&request("npx a"), "[]"), Err(LockFault::Form(_))));
     }
 
     #[test]
@@ -293,11 +293,11 @@ mod tests {
         };
         let with_hash =
             r#","node_modules/a/node_modules/in":{"version":"9.0.0","integrity":"sha512-I","inBundle":true}"#;
-        let found = PackageLock::of_npm(&request("npx a"), &lock(with_hash)).unwrap();
+        let found = PackageLock::from_npm(&request("npx a"), &lock(with_hash)).unwrap();
         let names: Vec<&str> = found.packages.iter().map(|one| one.name.as_str()).collect();
         assert_eq!(names, ["a", "in"]);
         let bundled = r#","node_modules/a/node_modules/in":{"version":"9.0.0","inBundle":true}"#;
-        let found = PackageLock::of_npm(&request("npx a"), &lock(bundled)).unwrap();
+        let found = PackageLock::from_npm(&request("npx a"), &lock(bundled)).unwrap();
         assert_eq!(found.packages.len(), 1);
         assert_eq!(installed(bundled, &found), Ok(()));
         // npm took it from the registry instead.
@@ -321,7 +321,7 @@ mod tests {
         let (new, old) = (json!({"hashes": {"sha256": hash}}), json!({"hash": format!("sha256={hash}")}));
         let report =
             json!({"install": [one("Mcp_Server.time", &new, false), one("b", &old, false)]}).to_string();
-        let found = PackageLock::of_pip(&request("uvx mcp-server-time"), report.as_bytes()).unwrap();
+        let found = PackageLock::from_pip(&request("uvx mcp-server-time"), report.as_bytes()).unwrap();
         assert_eq!(
             found.text,
             format!("{HEAD}\nb==1.0 --hash=sha256:{hash}\nmcp-server-time==1.0 --hash=sha256:{hash}\n")
@@ -335,7 +335,7 @@ mod tests {
         // Neither an archive without a hash, nor one that a package names by its address.
         for archive in [one("b", &json!({}), false), one("b", &new, true)] {
             let report = json!({"install": [archive]}).to_string();
-            let refused = PackageLock::of_pip(&request("uvx b"), report.as_bytes());
+            let refused = PackageLock::from_pip(&request("uvx b"), report.as_bytes());
             assert_eq!(refused, Err(LockFault::Foreign("b".to_owned())));
         }
     }

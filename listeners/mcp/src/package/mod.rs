@@ -8,7 +8,7 @@ mod lock;
 mod record;
 mod request;
 
-pub use changes::package_changes;
+pub use changes::compare_packages;
 pub use lock::{LockFault, PackageLock};
 pub use record::InstallRecord;
 pub use request::{InstallRequest, PackageKind, RequestFault};

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::changes::package_changes;
+use super::changes::compare_packages;
 use super::request::InstallRequest;
 use crate::schema::{PIN_FORMAT, PinnedPackage};
 
@@ -44,7 +44,7 @@ impl InstallRecord {
         if *self == wanted {
             return None;
         }
-        let lines = package_changes(&wanted.packages, &self.packages);
+        let lines = compare_packages(&wanted.packages, &self.packages);
         let other = || vec!["it is another program of these packages, or in another format".to_owned()];
         Some(if lines.is_empty() { other() } else { lines })
     }

@@ -92,7 +92,7 @@ fn read_npm(command: &[String]) -> Result<InstallRequest, RequestFault> {
         return Err(fault(at, format!("npx's option `{written}` is not supported")));
     }
     let Some(found) = PackageName::read(written, PackageSpelling::NPM) else {
-        return Err(fault(at, no_name(written)));
+        return Err(fault(at, report_no_name(written)));
     };
     Ok(build_request(PackageKind::Npm, found, None, command.get(at + 1..)))
 }
@@ -122,7 +122,7 @@ fn read_python(command: &[String]) -> Result<InstallRequest, RequestFault> {
     let at_sign = PackageSpelling { version: "@", ..PackageSpelling::PIP };
     let found = PackageName::read(written, PackageSpelling::PIP)
         .or_else(|| PackageName::read(written, at_sign))
-        .ok_or_else(|| fault(own, no_name(written)))?;
+        .ok_or_else(|| fault(own, report_no_name(written)))?;
     // uvx says so for the newest version, which pip takes anyway.
     let found = PackageName { version: found.version.filter(|version| *version != "latest"), ..found };
     let script = match from {
@@ -167,7 +167,7 @@ fn build_request(
     }
 }
 
-fn no_name(written: &str) -> String {
+fn report_no_name(written: &str) -> String {
     let shown: String = written.chars().take(80).collect();
     format!("`{shown}` is no plain name of a package; addresses, files and ranges are not supported")
 }

@@ -32,11 +32,11 @@ impl ShapeReader<'_> {
         }
         if properties.is_empty()
             && required.is_empty()
-            && let Some(node) = self.free_object(fields, place)
+            && let Some(node) = self.read_free_object(fields, place)
         {
             return node;
         }
-        self.object_rules(fields, place);
+        self.note_object_rules(fields, place);
         let (mut scope, mut read) = (NameScope::default(), Vec::new());
         for (key, schema) in properties {
             let place = &format!("{place}/properties/{}", key.replace('~', "~0").replace('/', "~1"));
@@ -88,7 +88,7 @@ impl ShapeReader<'_> {
     }
 
     /// An object without a property of its own, if it may have others.
-    fn free_object(&mut self, fields: &Map<String, Value>, place: &str) -> Option<ShapeNode> {
+    fn read_free_object(&mut self, fields: &Map<String, Value>, place: &str) -> Option<ShapeNode> {
         let is_root = place.is_empty();
         match fields.get("additionalProperties") {
             _ if fields.contains_key("patternProperties") => {
@@ -103,7 +103,7 @@ impl ShapeReader<'_> {
     }
 
     /// Notes the rules of an object that its elements do not say.
-    fn object_rules(&mut self, fields: &Map<String, Value>, place: &str) {
+    fn note_object_rules(&mut self, fields: &Map<String, Value>, place: &str) {
         let dropped =
             ["propertyNames", "dependentRequired", "dependentSchemas", "dependencies", "maxProperties"];
         for keyword in dropped.into_iter().filter(|keyword| fields.contains_key(*keyword)) {
@@ -128,7 +128,7 @@ impl ShapeReader<'_> {
 
     /// An object with any keys and values of one kind.
     fn read_map(&mut self, fields: &Map<String, Value>, place: &str) -> ShapeNode {
-        let Some(of) = fields.get("additionalProperties") else { return ShapeNode::json_text() };
+        let Some(of) = fields.get("additionalProperties") else { return ShapeNode::new_json() };
         for keyword in ["propertyNames", "dependentRequired", "dependentSchemas", "dependencies"] {
             if fields.contains_key(keyword) {
                 self.remark_dropped(place, keyword, "XSD has no such rule");
@@ -167,7 +167,7 @@ impl ShapeReader<'_> {
             let about = item.about.take();
             item = ShapeNode {
                 about,
-                ..ShapeNode::from_shape(ElementShape::Choice(or_null(ShapeNode { nullable: false, ..item })))
+                ..ShapeNode::from_shape(ElementShape::Choice(add_null(ShapeNode { nullable: false, ..item })))
             };
         }
         let names = ("minItems", "maxItems");
@@ -241,6 +241,6 @@ fn is_textual(simple: &SimpleShape) -> bool {
 }
 
 /// A value, or `null`, where a missing element would be no item.
-fn or_null(value: ShapeNode) -> Vec<(String, ShapeNode)> {
+fn add_null(value: ShapeNode) -> Vec<(String, ShapeNode)> {
     vec![("value".to_owned(), value), ("null".to_owned(), ShapeNode::from_shape(ElementShape::Null))]
 }

@@ -34,11 +34,11 @@ pub(super) fn is_annotation(keyword: &str) -> bool {
 /// The schema at a pointer such as `#/$defs/name`.
 pub(super) fn find_target<'s>(root: &'s Value, pointer: &str) -> Option<&'s Value> {
     let pointer = pointer.strip_prefix('#')?;
-    root.pointer(&percent_decoded(pointer))
+    root.pointer(&decode_percent(pointer))
 }
 
 /// A fragment without its percent escapes; a broken escape stays as it is.
-fn percent_decoded(text: &str) -> String {
+fn decode_percent(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let Some((first, after)) = rest.split_first() {

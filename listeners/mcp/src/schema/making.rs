@@ -106,7 +106,7 @@ impl<'o> VocabularyBuilder<'o> {
             Some(schema) => self.build_judge(tool, ToolSide::Answer, schema)?,
             None => None,
         };
-        let (element, answer) = names::of_tool(&mut self.names, &tool.name, &self.options.reserved, listed);
+        let (element, answer) = names::name_tool(&mut self.names, &tool.name, &self.options.reserved, listed);
         let is_dangerous = !self.options.safe.contains(&tool.name);
         let (fields, one) = self.build_side(tool, ToolSide::Arguments, &tool.input_schema);
         let words =
@@ -147,7 +147,7 @@ impl<'o> VocabularyBuilder<'o> {
     ) -> Result<Option<JsonJudge>, String> {
         match JsonJudge::from_schema(schema) {
             Ok(judge) => Ok(Some(judge)),
-            Err(_) if leads_out(schema) => {
+            Err(_) if has_outer_reference(schema) => {
                 let reason =
                     "it leads out of the schema, so nothing but the XSD checks the values".to_owned();
                 let (tool, place, keyword) = (tool.name.clone(), String::new(), "$ref".to_owned());
@@ -177,7 +177,7 @@ impl<'o> VocabularyBuilder<'o> {
         };
         let (fields, one) = match inside {
             Some(ElementShape::Object(fields)) if !node.nullable => (fields.clone(), false),
-            _ => (vec![only_part(side, node)], true),
+            _ => (vec![build_only_part(side, node)], true),
         };
         let payload = |fields| VocabularyPayload {
             name: "trial".to_owned(),
@@ -187,19 +187,19 @@ impl<'o> VocabularyBuilder<'o> {
             fields,
         };
         let xsd = write_document(self.namespace, &[payload(fields.clone())], &self.types);
-        let Some(reason) = trial::refused_document(&xsd) else {
+        let Some(reason) = trial::find_document_refusal(&xsd) else {
             self.remarks.extend(remarks);
             return (fields, one);
         };
         let reason = format!("the schema profile refuses what it means: {reason}");
         let (tool, place, keyword) = (tool.name.clone(), String::new(), "schema".to_owned());
         self.remarks.push(MappingRemark { tool, side, place, keyword, kind: RemarkKind::JsonText, reason });
-        (vec![only_part(side, ShapeNode::json_text())], true)
+        (vec![build_only_part(side, ShapeNode::new_json())], true)
     }
 }
 
 /// The one part of an element whose JSON is no object with known properties.
-fn only_part(side: ToolSide, node: ShapeNode) -> ShapeField {
+fn build_only_part(side: ToolSide, node: ShapeNode) -> ShapeField {
     let name = match side {
         ToolSide::Arguments => ARGUMENTS,
         ToolSide::Answer => ANSWER,
@@ -208,14 +208,14 @@ fn only_part(side: ToolSide, node: ShapeNode) -> ShapeField {
 }
 
 /// Whether a schema refers to another document.
-fn leads_out(schema: &Value) -> bool {
+fn has_outer_reference(schema: &Value) -> bool {
     match schema {
-        Value::Array(items) => items.iter().any(leads_out),
+        Value::Array(items) => items.iter().any(has_outer_reference),
         Value::Object(fields) => fields.iter().any(|(key, value)| match value {
             Value::String(target) => {
                 ["$ref", "$schema", "$id", "$dynamicRef"].contains(&key.as_str()) && !target.starts_with('#')
             }
-            value => leads_out(value),
+            value => has_outer_reference(value),
         }),
         _ => false,
     }
@@ -235,8 +235,8 @@ pub(super) fn write_document(
             let (tool, about, is_dangerous) = (tool.as_deref(), about.as_deref(), *is_dangerous);
             writing.write_global(inside, &GlobalElement { name, tool, is_dangerous, about, fields });
         }
-        writing.named_types(inside);
-        write_values::named_bases(inside, &writing.bases);
+        writing.write_named_types(inside);
+        write_values::write_named_bases(inside, &writing.bases);
         inside.text("\n\n");
     });
     let mut bytes = writer.finish();

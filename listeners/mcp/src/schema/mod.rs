@@ -55,7 +55,7 @@ pub use making::{ToolElement, VocabularyOptions};
 pub use pin::{PIN_FORMAT, PinFault, PinFile, PinnedPackage};
 pub use remark::{MappingRemark, RemarkKind, ToolSide};
 pub use tool::{RefusedTool, ToolBounds, ToolDefinition};
-pub(crate) use vocabulary::carried_text;
+pub(crate) use vocabulary::replace_characters;
 pub use vocabulary::{
     AnswerFault, ArgumentFault, ToolAnswer, ToolArguments, ToolVocabulary, VocabularyFault,
 };

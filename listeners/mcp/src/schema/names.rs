@@ -66,7 +66,7 @@ const SUFFIX: &str = "-tool";
 pub(super) const RESULT: &str = "-result";
 
 /// A name for a tool's element, and one for its answer.
-pub(super) fn of_tool(
+pub(super) fn name_tool(
     scope: &mut NameScope,
     tool: &str,
     reserved: &[String],
@@ -103,7 +103,7 @@ mod tests {
         let tools = ["get", "get-result", "thinking", "xmlify", "9p/read", "ask"];
         let (mut scope, reserved) = (NameScope::default(), ["ask".to_owned()]);
         let named: Vec<String> =
-            tools.iter().map(|tool| of_tool(&mut scope, tool, &reserved, &tools).0).collect();
+            tools.iter().map(|tool| name_tool(&mut scope, tool, &reserved, &tools).0).collect();
         assert_eq!(
             named,
             ["get", "get-result-tool", "thinking-tool", "_xmlify-tool", "_9p-read", "ask-tool"]

@@ -67,7 +67,7 @@ impl<'s> ShapeReader<'s> {
     /// JSON as text, with the keyword that forced it.
     pub(super) fn as_json(&mut self, place: &str, keyword: &str, reason: &str) -> ShapeNode {
         self.add_remark(RemarkKind::JsonText, place, keyword, reason);
-        ShapeNode::json_text()
+        ShapeNode::new_json()
     }
 
     /// The shape of a part of a value.
@@ -86,7 +86,7 @@ impl<'s> ShapeReader<'s> {
         }
         self.depth = self.depth.saturating_add(1);
         let mut node = match schema {
-            Value::Object(fields) => self.of_fields(fields, place),
+            Value::Object(fields) => self.read_fields(fields, place),
             Value::Bool(false) => self.as_json(place, "false", "no value is valid"),
             _ => self.as_json(place, "true", "it admits any value"),
         };
@@ -99,7 +99,7 @@ impl<'s> ShapeReader<'s> {
         node
     }
 
-    fn of_fields(&mut self, fields: &Map<String, Value>, place: &str) -> ShapeNode {
+    fn read_fields(&mut self, fields: &Map<String, Value>, place: &str) -> ShapeNode {
         for keyword in ["$dynamicRef", "$recursiveRef"] {
             if fields.contains_key(keyword) {
                 return self.as_json(place, keyword, "it leads to another place each time");
@@ -110,7 +110,7 @@ impl<'s> ShapeReader<'s> {
         }
         if fields.contains_key("allOf") {
             return match allof::merge_all(fields, self.root) {
-                Ok(merged) => self.of_fields(&merged, place),
+                Ok(merged) => self.read_fields(&merged, place),
                 Err(reason) => self.as_json(place, "allOf", &reason),
             };
         }
@@ -122,16 +122,16 @@ impl<'s> ShapeReader<'s> {
                 return self.read_alternatives(keyword, branches, fields, place);
             }
         }
-        self.loose_rules(fields, place);
+        self.note_loose_rules(fields, place);
         match fields.get("type") {
-            Some(Value::String(kind)) => self.of_type(kind, fields, place),
-            Some(Value::Array(kinds)) => self.of_types(kinds, fields, place),
+            Some(Value::String(kind)) => self.read_type(kind, fields, place),
+            Some(Value::Array(kinds)) => self.read_types(kinds, fields, place),
             _ => self.without_type(fields, place),
         }
     }
 
     /// The shape of one type.
-    pub(super) fn of_type(&mut self, kind: &str, fields: &Map<String, Value>, place: &str) -> ShapeNode {
+    pub(super) fn read_type(&mut self, kind: &str, fields: &Map<String, Value>, place: &str) -> ShapeNode {
         match kind {
             "object" => self.read_object(fields, place),
             "array" => self.read_list(fields, place),
@@ -152,11 +152,11 @@ impl<'s> ShapeReader<'s> {
         };
         let reason = format!("it is missing; only values of the type {kind} can be sent");
         self.remark_narrowed(place, "type", &reason);
-        self.of_type(kind, fields, place)
+        self.read_type(kind, fields, place)
     }
 
     /// Notes the rules for values of any type that an XSD cannot say.
-    fn loose_rules(&mut self, fields: &Map<String, Value>, place: &str) {
+    fn note_loose_rules(&mut self, fields: &Map<String, Value>, place: &str) {
         for keyword in ["not", "if", "then", "else"] {
             if fields.contains_key(keyword) {
                 self.remark_dropped(place, keyword, "XSD has no such rule");

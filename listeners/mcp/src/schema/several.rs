@@ -16,7 +16,7 @@ const BRANCHES: usize = 64;
 
 impl ShapeReader<'_> {
     /// A list of types: alternatives that differ only in their type.
-    pub(super) fn of_types(
+    pub(super) fn read_types(
         &mut self,
         kinds: &[Value],
         fields: &Map<String, Value>,
@@ -26,7 +26,7 @@ impl ShapeReader<'_> {
         let kinds: Vec<&str> = kinds.iter().filter_map(Value::as_str).collect();
         let kinds: Vec<&str> = kinds.into_iter().filter(|kind| !(is_number && *kind == "integer")).collect();
         if let [only] = kinds.as_slice() {
-            return self.of_type(only, fields, place);
+            return self.read_type(only, fields, place);
         }
         let mut nodes = Vec::new();
         let mut is_null = false;
@@ -35,8 +35,8 @@ impl ShapeReader<'_> {
                 is_null = true;
                 continue;
             }
-            let node = self.of_type(kind, fields, place);
-            nodes.push((kind_name(&node, &Value::Null), node));
+            let node = self.read_type(kind, fields, place);
+            nodes.push((name_kind(&node, &Value::Null), node));
         }
         let node = self.join_alternatives("type", nodes, place);
         ShapeNode { nullable: node.nullable || is_null, ..node }
@@ -52,7 +52,7 @@ impl ShapeReader<'_> {
         let mut own = fields.clone();
         own.remove(keyword);
         let is_bound = own.keys().any(|key| !is_annotation(key));
-        if is_bound && branches.iter().all(only_rules) {
+        if is_bound && branches.iter().all(has_only_rules) {
             // They only say which of the properties belong together, or the like.
             self.remark_dropped(place, keyword, "its branches only add rules");
             return self.read_schema(&Value::Object(own), place);
@@ -77,7 +77,7 @@ impl ShapeReader<'_> {
             };
             let node = self.read_schema(&merged, &format!("{place}/{keyword}/{at}"));
             is_null |= node.nullable;
-            let name = kind_name(&node, self.follow_references(&merged));
+            let name = name_kind(&node, self.follow_references(&merged));
             nodes.push((name, ShapeNode { nullable: false, ..node }));
             schemas.push(self.follow_references(&merged).clone());
         }
@@ -115,7 +115,7 @@ impl ShapeReader<'_> {
     ) -> ShapeNode {
         let mut nodes = nodes;
         if nodes.len() == 1 {
-            return nodes.pop().map_or_else(ShapeNode::json_text, |(_, node)| node);
+            return nodes.pop().map_or_else(ShapeNode::new_json, |(_, node)| node);
         }
         if nodes.iter().any(|(_, node)| matches!(node.shape, ElementShape::Json)) {
             return self.as_json(place, keyword, "one of its branches is JSON as text");
@@ -158,7 +158,7 @@ impl ShapeReader<'_> {
             self.remark_narrowed(place, keyword, reason);
         }
         let simple = if members.len() == 1 { members.pop() } else { Some(SimpleShape::Union(members)) };
-        let Some(simple) = simple else { return ShapeNode::json_text() };
+        let Some(simple) = simple else { return ShapeNode::new_json() };
         match trial::find_refusal(&simple, None) {
             None => ShapeNode::from_shape(ElementShape::Value(simple)),
             Some(reason) => self.as_json(place, keyword, &format!("the schema profile refuses it: {reason}")),
@@ -167,7 +167,7 @@ impl ShapeReader<'_> {
 }
 
 /// A name for a branch: the only value of one of its required properties, its title, or its kind.
-fn kind_name(node: &ShapeNode, schema: &Value) -> String {
+fn name_kind(node: &ShapeNode, schema: &Value) -> String {
     let is_object =
         matches!(node.shape, ElementShape::Object(_) | ElementShape::Named(_) | ElementShape::Map { .. });
     if is_object {
@@ -234,7 +234,7 @@ fn is_null_schema(schema: &Value) -> bool {
 }
 
 /// Whether a branch has no shape: it only adds rules to that of the schema around it.
-fn only_rules(branch: &Value) -> bool {
+fn has_only_rules(branch: &Value) -> bool {
     let shapes = ["type", "properties", "$ref", "items", "enum", "const", "anyOf", "oneOf", "allOf"];
     branch.is_object() && !shapes.iter().any(|key| branch.get(key).is_some())
 }

@@ -107,7 +107,7 @@ impl ShapeNode {
         Self { shape, about: None, nullable: false }
     }
 
-    pub(super) fn json_text() -> Self {
+    pub(super) fn new_json() -> Self {
         Self::from_shape(ElementShape::Json)
     }
 }

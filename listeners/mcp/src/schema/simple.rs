@@ -46,7 +46,7 @@ impl ShapeReader<'_> {
 
     fn read_integer(&mut self, fields: &Map<String, Value>, place: &str) -> SimpleShape {
         self.check_multiple(fields, place, true);
-        self.old_bounds(fields, place);
+        self.note_old_bounds(fields, place);
         let number = |name: &str| fields.get(name).and_then(Value::as_f64);
         let exact = |name: &str| fields.get(name).and_then(Value::as_i64);
         let low = |name: &str| exact(name).or_else(|| number(name).map(|value| clamp_integer(value.ceil())));
@@ -76,7 +76,7 @@ impl ShapeReader<'_> {
 
     fn read_number(&mut self, fields: &Map<String, Value>, place: &str) -> SimpleShape {
         self.check_multiple(fields, place, false);
-        self.old_bounds(fields, place);
+        self.note_old_bounds(fields, place);
         let bound = |name: &str, inclusive| {
             let value = fields.get(name).and_then(Value::as_f64)?;
             Some(NumberBound { value, inclusive })
@@ -103,7 +103,7 @@ impl ShapeReader<'_> {
     }
 
     /// In old drafts a flag says whether a bound belongs to the range.
-    fn old_bounds(&mut self, fields: &Map<String, Value>, place: &str) {
+    fn note_old_bounds(&mut self, fields: &Map<String, Value>, place: &str) {
         for name in ["exclusiveMinimum", "exclusiveMaximum"] {
             if fields.get(name).is_some_and(Value::is_boolean) {
                 self.remark_dropped(place, name, "it is that of an old draft");

@@ -20,17 +20,17 @@ pub(super) fn find_refusal(simple: &SimpleShape, default: Option<&str>) -> Optio
                 inside.open("xs:all").content(|inside| {
                     let start = inside.open("xs:element").attr("name", "value").attr("minOccurs", "0");
                     let start = start.attr_if("systole:default", default);
-                    start.content(|inside| write_values::simple_type(inside, simple));
+                    start.content(|inside| write_values::write_simple_type(inside, simple));
                 });
             });
         });
-        write_values::named_bases(inside, &["bool", "integer", "number"]);
+        write_values::write_named_bases(inside, &["bool", "integer", "number"]);
     });
-    refused_document(&writer.finish())
+    find_document_refusal(&writer.finish())
 }
 
 /// Why the profile refuses a document: the first construct, in words.
-pub(super) fn refused_document(xsd: &[u8]) -> Option<String> {
+pub(super) fn find_document_refusal(xsd: &[u8]) -> Option<String> {
     let unfit = SchemaModel::from_xsd(xsd).err()?;
     let words = unfit.first().map(|first| format!("{}: {}", first.construct, first.message));
     Some(words.unwrap_or_else(|| "the schema profile refuses it".to_owned()))

@@ -211,7 +211,7 @@ fn unwrap_part(value: Value, has_one_part: bool, name: &str) -> Value {
 }
 
 /// A text that XML can carry: other characters are shown as escapes.
-pub(crate) fn carried_text(text: &str) -> String {
+pub(crate) fn replace_characters(text: &str) -> String {
     let shown = |c: char| if is_legal(c) { c.to_string() } else { c.escape_unicode().to_string() };
     text.chars().map(shown).collect()
 }
@@ -219,10 +219,10 @@ pub(crate) fn carried_text(text: &str) -> String {
 /// A value whose texts XML can carry.
 fn replace_unwritable(value: &Value) -> Value {
     match value {
-        Value::String(own) => Value::String(carried_text(own)),
+        Value::String(own) => Value::String(replace_characters(own)),
         Value::Array(items) => items.iter().map(replace_unwritable).collect(),
         Value::Object(fields) => {
-            fields.iter().map(|(key, value)| (carried_text(key), replace_unwritable(value))).collect()
+            fields.iter().map(|(key, value)| (replace_characters(key), replace_unwritable(value))).collect()
         }
         other => other.clone(),
     }

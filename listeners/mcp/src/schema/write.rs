@@ -6,7 +6,7 @@ use systole_kit::namespaces::SCHEMA;
 use systole_kit::writer::{StartTag, XmlWriter, make_visible};
 
 use super::shape::{ElementShape, NamedShape, ShapeField, ShapeNode};
-use super::write_values::{bases_of, begin_line, plain_base, simple_type};
+use super::write_values::{begin_line, collect_bases, find_plain_base, write_simple_type};
 
 const XSD: &str = "http://www.w3.org/2001/XMLSchema";
 
@@ -66,7 +66,7 @@ impl<'t> XsdWriter<'t> {
     }
 
     /// The named types that are in use, and the types that they use.
-    pub(super) fn named_types(&mut self, writer: &mut XmlWriter) {
+    pub(super) fn write_named_types(&mut self, writer: &mut XmlWriter) {
         let mut at = 0;
         while let Some(next) = self.used.get(at).copied() {
             at = at.saturating_add(1);
@@ -113,7 +113,7 @@ impl<'t> XsdWriter<'t> {
         let named = named.filter(|_| has_parts);
         let type_name = match (named.and_then(|at| self.types.get(at)), shape) {
             (Some(known), _) => Some(known.name.clone()),
-            (None, ElementShape::Value(simple)) => plain_base(simple).map(str::to_owned),
+            (None, ElementShape::Value(simple)) => find_plain_base(simple).map(str::to_owned),
             (None, ElementShape::Json) => Some("xs:string".to_owned()),
             _ => None,
         };
@@ -144,7 +144,7 @@ impl<'t> XsdWriter<'t> {
             if type_name.is_none() {
                 begin_line(inside, depth + 1);
                 match shape {
-                    ElementShape::Value(simple) => simple_type(inside, simple),
+                    ElementShape::Value(simple) => write_simple_type(inside, simple),
                     shape => self.write_complex(inside, shape, None, depth + 1),
                 }
             }
@@ -154,7 +154,7 @@ impl<'t> XsdWriter<'t> {
 
     fn note_bases(&mut self, shape: &ElementShape) {
         if let ElementShape::Value(simple) = shape {
-            bases_of(simple, &mut self.bases);
+            collect_bases(simple, &mut self.bases);
         }
     }
 
@@ -264,7 +264,7 @@ impl<'t> XsdWriter<'t> {
         let (_, shape) = self.resolve_shape(&value.shape);
         self.note_bases(shape);
         let (base, form) = match shape {
-            ElementShape::Value(simple) => (plain_base(simple), None),
+            ElementShape::Value(simple) => (find_plain_base(simple), None),
             ElementShape::Json => (Some("xs:string"), Some("text")),
             _ => (None, None),
         };

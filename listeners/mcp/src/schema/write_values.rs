@@ -19,7 +19,7 @@ pub(super) fn begin_line(writer: &mut XmlWriter, depth: usize) {
 }
 
 /// The type by name, if nothing restricts it.
-pub(super) fn plain_base(simple: &SimpleShape) -> Option<&'static str> {
+pub(super) fn find_plain_base(simple: &SimpleShape) -> Option<&'static str> {
     match simple {
         SimpleShape::Text { least: None, most: None, pattern: None } => Some("xs:string"),
         SimpleShape::Whole { least: None, most: None } => Some("integer"),
@@ -30,7 +30,7 @@ pub(super) fn plain_base(simple: &SimpleShape) -> Option<&'static str> {
 }
 
 /// The type that the facets restrict.
-fn base_of(simple: &SimpleShape) -> &'static str {
+fn find_base(simple: &SimpleShape) -> &'static str {
     match simple {
         SimpleShape::Text { .. } | SimpleShape::Listed { base: ListedBase::Text, .. } => "xs:string",
         SimpleShape::Whole { .. } | SimpleShape::Listed { base: ListedBase::Whole, .. } => "integer",
@@ -40,29 +40,30 @@ fn base_of(simple: &SimpleShape) -> &'static str {
     }
 }
 
-pub(super) fn bases_of(simple: &SimpleShape, bases: &mut Vec<&'static str>) {
+pub(super) fn collect_bases(simple: &SimpleShape, bases: &mut Vec<&'static str>) {
     if let SimpleShape::Union(members) = simple {
-        return members.iter().for_each(|member| bases_of(member, bases));
+        return members.iter().for_each(|member| collect_bases(member, bases));
     }
-    let base = base_of(simple);
+    let base = find_base(simple);
     if !base.contains(':') && !bases.contains(&base) {
         bases.push(base);
     }
 }
 
 /// A simple type in one line.
-pub(super) fn simple_type(writer: &mut XmlWriter, simple: &SimpleShape) {
+pub(super) fn write_simple_type(writer: &mut XmlWriter, simple: &SimpleShape) {
     writer.open("xs:simpleType").content(|inside| {
         if let SimpleShape::Union(members) = simple {
-            let named: Option<Vec<&str>> = members.iter().map(plain_base).collect();
+            let named: Option<Vec<&str>> = members.iter().map(find_plain_base).collect();
             let start = inside.open("xs:union");
             return match named {
                 Some(named) => start.attr("memberTypes", &named.join(" ")).empty(),
-                None => start.content(|inside| members.iter().for_each(|member| simple_type(inside, member))),
+                None => start
+                    .content(|inside| members.iter().for_each(|member| write_simple_type(inside, member))),
             };
         }
         let facets = list_facets(simple);
-        let start = inside.open("xs:restriction").attr("base", base_of(simple));
+        let start = inside.open("xs:restriction").attr("base", find_base(simple));
         if facets.is_empty() {
             return start.empty();
         }
@@ -110,7 +111,7 @@ fn list_facets(simple: &SimpleShape) -> Vec<(&'static str, String)> {
 }
 
 /// The named types for numbers and truth values of JSON, as far as they are in use.
-pub(super) fn named_bases(writer: &mut XmlWriter, used: &[&str]) {
+pub(super) fn write_named_bases(writer: &mut XmlWriter, used: &[&str]) {
     let safe = SAFE.to_string();
     let (low, lowest) = (format!("-{safe}"), format!("-{LARGEST}"));
     let rows: [BaseRow<'_>; 3] = [

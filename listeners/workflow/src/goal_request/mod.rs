@@ -9,7 +9,7 @@ mod shown;
 use systole_kit::writer::{StartTag, XmlWriter};
 use systole_kit::{DocumentLimits, Fault, Payload, namespaces};
 
-pub use shown::{read_back, shown_text};
+pub use shown::{read_back, show_text};
 
 use crate::spec::{ElementName, TaskRule};
 
@@ -53,7 +53,7 @@ pub struct ShownOutput {
     pub id: String,
     /// How the goal ended if it did not succeed: `failed`, `not-converged`.
     pub outcome: Option<String>,
-    /// The text, as [`shown_text`] makes it from a payload.
+    /// The text, as [`show_text`] makes it from a payload.
     pub text: String,
 }
 

@@ -12,7 +12,7 @@ use systole_kit::{DocumentLimits, Fault, Payload, namespaces};
 /// XML without namespaces: local names, attributes in order of name, no comments or CDATA, both tags of an empty
 /// element. So the text does not depend on how the sender wrote the payload.
 #[must_use]
-pub fn shown_text(payload: &Payload) -> String {
+pub fn show_text(payload: &Payload) -> String {
     if payload.name().is_named(namespaces::WORKFLOW, "goal-output") {
         return read_back(&payload.text()).to_owned();
     }

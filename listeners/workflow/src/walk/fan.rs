@@ -102,7 +102,7 @@ impl WorkflowWalk<'_> {
     ) -> LeafResult {
         if item.is_none() && !step.when.is_empty() {
             let key = base.key_of(&step.id);
-            if !self.decide_once(&key, "when", || crate::condition::all_hold(&step.when, base)) {
+            if !self.decide_once(&key, "when", || crate::condition::check_conditions(&step.when, base)) {
                 return LeafResult::Over(Vec::new());
             }
         }
@@ -135,7 +135,7 @@ impl WorkflowWalk<'_> {
 
     /// A step that a thread of its own does as a whole. Then the outputs of all steps inside it are known, as if they had
     /// been done here.
-    pub(super) fn own_thread(&mut self, step: &Step, known: &mut KnownOutputs) -> WalkFlow {
+    pub(super) fn run_in_thread(&mut self, step: &Step, known: &mut KnownOutputs) -> WalkFlow {
         // The steps inside have the budget of the step, each of them.
         let terms = (BranchTerms::Outside, &Budget::default());
         match self.run_branch(step, None, &known.key_of(&step.id), terms, || known.clone()) {

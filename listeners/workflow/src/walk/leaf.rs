@@ -74,7 +74,13 @@ impl WorkflowWalk<'_> {
                         }
                         None => {
                             let request = || {
-                                shown::goal_request(workflow, step, goal, &own_view(), GoalParts::default())
+                                shown::build_goal_request(
+                                    workflow,
+                                    step,
+                                    goal,
+                                    &own_view(),
+                                    GoalParts::default(),
+                                )
                             };
                             self.pursue(step, &key, agent, goal.gives.as_ref(), request)
                         }

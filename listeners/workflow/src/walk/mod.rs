@@ -66,7 +66,7 @@ struct WorkflowWalk<'w> {
 }
 
 /// The failure that a branch itself reported, without the name of the workflow around it.
-fn of_branch(workflow: &Workflow, failure: &StepFailure) -> StepFailure {
+fn strip_workflow(workflow: &Workflow, failure: &StepFailure) -> StepFailure {
     let own = failure.words.strip_prefix(&workflow.name).and_then(|words| words.strip_prefix(": "));
     match own.and_then(|words| words.split_once(": ")) {
         Some((code, words)) if code.starts_with("workflow.") => StepFailure::new(code, words),
@@ -83,7 +83,7 @@ fn is_settled(failure: &StepFailure) -> bool {
 /// Walks through the whole workflow.
 pub(crate) fn walk_workflow(workflow: &Workflow, request: &Payload, facts: &RunFacts, turn: u32) -> WalkTurn {
     let mut walk = WorkflowWalk::new(workflow, facts, turn);
-    let mut known = KnownOutputs::of_request(request.clone());
+    let mut known = KnownOutputs::from_request(request.clone());
     let flow = walk.run_sequence(&workflow.steps, &mut known);
     let last = known.last().cloned();
     walk.end_walk(flow, |workflow| items::build_final(workflow, last.as_deref()))
@@ -95,7 +95,7 @@ pub(crate) fn walk_branch(workflow: &Workflow, request: &Payload, facts: &RunFac
         let words = "the branch is of no step of this workflow";
         WalkTurn::Failed(StepFailure::new("workflow.unknown-step", words))
     };
-    let Some((id, terms, mut known)) = items::branch_read(request) else { return missing() };
+    let Some((id, terms, mut known)) = items::read_branch(request) else { return missing() };
     let Some(step) = find_step(&workflow.steps, &id) else { return missing() };
     let mut walk = WorkflowWalk::new(workflow, facts, turn);
     let before = known.parts.len();
@@ -104,7 +104,7 @@ pub(crate) fn walk_branch(workflow: &Workflow, request: &Payload, facts: &RunFac
         BranchTerms::Inside => walk.run_bounded(step, &mut known),
     };
     let is_whole = terms == BranchTerms::Outside && step.has_own_thread();
-    walk.end_walk(flow, |_| Ok(items::branch_output(&known, before, is_whole)))
+    walk.end_walk(flow, |_| Ok(items::build_branch_output(&known, before, is_whole)))
 }
 
 impl<'w> WorkflowWalk<'w> {
@@ -180,7 +180,8 @@ impl<'w> WorkflowWalk<'w> {
     /// A step with its terms.
     fn run_step(&mut self, step: &Step, known: &mut KnownOutputs) -> WalkFlow {
         let key = known.key_of(&step.id);
-        if !step.when.is_empty() && !self.decide_once(&key, "when", || condition::all_hold(&step.when, known))
+        if !step.when.is_empty()
+            && !self.decide_once(&key, "when", || condition::check_conditions(&step.when, known))
         {
             return WalkFlow::Done;
         }
@@ -206,7 +207,7 @@ impl<'w> WorkflowWalk<'w> {
         match (&step.each, &step.work) {
             (Some(each), _) => self.run_each(step, each, known),
             (None, _) if step.has_own_thread() && !self.is_done_here(step, known) => {
-                self.own_thread(step, known)
+                self.run_in_thread(step, known)
             }
             (None, StepAction::Parallel { steps, at_once }) => {
                 self.run_parallel(step, (steps, *at_once), known)
@@ -327,7 +328,9 @@ impl<'w> WorkflowWalk<'w> {
     ) -> StartedUnit {
         let tries = self.facts.tries_of(key);
         let failed = match tries.last() {
-            Some(StartState::Ended(StepOutput::Failed(failure))) => Some(of_branch(self.workflow, failure)),
+            Some(StartState::Ended(StepOutput::Failed(failure))) => {
+                Some(strip_workflow(self.workflow, failure))
+            }
             _ => None,
         };
         let number = u32::try_from(tries.len()).unwrap_or(u32::MAX);

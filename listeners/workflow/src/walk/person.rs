@@ -47,7 +47,7 @@ impl WorkflowWalk<'_> {
                 StartedUnit::Waits
             }
             StartedUnit::Over(StepOutput::Payload(said)) => {
-                StartedUnit::Over(items::person_said(&said, question).map_or_else(
+                StartedUnit::Over(items::read_person_answer(&said, question).map_or_else(
                     || {
                         StepOutput::Failed(StepFailure::new(
                             "workflow.nobody-answered",

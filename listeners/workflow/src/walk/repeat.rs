@@ -41,7 +41,7 @@ impl WorkflowWalk<'_> {
                 RepeatUntil::Holds(conditions) => {
                     let mut known = known.clone();
                     known.parts.extend(own.iter().cloned().map(KnownPart::Entry));
-                    condition::all_hold(conditions, &known)
+                    condition::check_conditions(conditions, &known)
                 }
             });
             // Who finds nothing left to change has the pass before in mind.

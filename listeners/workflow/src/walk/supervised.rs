@@ -177,7 +177,7 @@ impl WorkflowWalk<'_> {
         let workflow = self.workflow;
         let gives = instead.as_ref().map(|(_, gives)| gives.clone()).or_else(|| of.goal.gives.clone());
         let asked = GoalParts { instead, more, correction };
-        let request = || shown::goal_request(workflow, of.step, of.goal, of.known, asked);
+        let request = || shown::build_goal_request(workflow, of.step, of.goal, of.known, asked);
         take_output(self.pursue(of.step, key, agent, gives.as_ref(), request))
     }
 }

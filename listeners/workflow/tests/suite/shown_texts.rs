@@ -1,10 +1,10 @@
 //! Payloads as a context shows them: text as text, everything else in one canonical form.
 
 use systole_kit::{DocumentLimits, Payload, namespaces};
-use systole_workflow::goal_request::{read_back, shown_text};
+use systole_workflow::goal_request::{read_back, show_text};
 
 fn shown(xml: &str) -> String {
-    shown_text(&Payload::parse(xml.as_bytes(), &DocumentLimits::default()).unwrap())
+    show_text(&Payload::parse(xml.as_bytes(), &DocumentLimits::default()).unwrap())
 }
 
 #[test]

@@ -14,7 +14,7 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, wa
 use tokio::time::Instant;
 
 use crate::limits;
-use crate::text::shown::plain_output;
+use crate::text::shown::strip_escapes;
 
 /// How a command ended, and its output.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,10 +63,15 @@ impl KeptOutput {
     fn into_text(mut self) -> String {
         if self.left_out == 0 {
             self.first.extend(self.last);
-            return plain_output(&self.first);
+            return strip_escapes(&self.first);
         }
         let last: Vec<u8> = self.last.into_iter().collect();
-        format!("{}\n[{} bytes left out]\n{}", plain_output(&self.first), self.left_out, plain_output(&last))
+        format!(
+            "{}\n[{} bytes left out]\n{}",
+            strip_escapes(&self.first),
+            self.left_out,
+            strip_escapes(&last)
+        )
     }
 }
 

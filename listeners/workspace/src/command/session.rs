@@ -88,7 +88,7 @@ impl CommandSessions {
         thread: &str,
         name: &str,
     ) -> Option<String> {
-        let kept = small_file(&self.folder_of(thread, name), "folder").ok()??;
+        let kept = read_small_file(&self.folder_of(thread, name), "folder").ok()??;
         let kept = String::from_utf8(kept).ok()?;
         let below = Path::new(kept.trim_end_matches('\n')).strip_prefix(root_path).ok()?.to_str()?.to_owned();
         let below = if below.is_empty() { ".".to_owned() } else { below };
@@ -101,7 +101,7 @@ impl CommandSessions {
     /// # Errors
     /// If they cannot be shown.
     pub(crate) fn read_variables(&self, thread: &str, name: &str) -> Result<String, &'static str> {
-        let kept = match small_file(&self.folder_of(thread, name), "variables") {
+        let kept = match read_small_file(&self.folder_of(thread, name), "variables") {
             Ok(kept) => kept.unwrap_or_default(),
             Err(_) => return Err("its session keeps variables that cannot be read; use another session"),
         };
@@ -131,7 +131,7 @@ impl CommandSessions {
 }
 
 /// Reads a small regular file that commands could write; `None` if there is none.
-fn small_file(folder: &Path, name: &str) -> io::Result<Option<Vec<u8>>> {
+fn read_small_file(folder: &Path, name: &str) -> io::Result<Option<Vec<u8>>> {
     use std::io::Read as _;
     let is_missing = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
     let folder = match fs::File::open(folder) {

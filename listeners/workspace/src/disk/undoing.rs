@@ -37,7 +37,7 @@ pub(crate) fn roll_back(
             place.remove_file(&file.beside)?;
             continue;
         }
-        match taken_back(&place, file, &kept) {
+        match take_back(&place, file, &kept) {
             Ok(true) => {}
             Ok(false) => left.push(describe_left(file, &kept, "it was changed by someone else")),
             Err(error) => left.push(describe_left(file, &kept, &error.to_string())),
@@ -63,7 +63,7 @@ fn describe_left(file: &RecordedFile, kept: &std::path::Path, why: &str) -> Stri
 }
 
 /// Whether the file holds again what it held before.
-fn taken_back(place: &SwapPlace<'_>, file: &RecordedFile, kept: &std::path::Path) -> io::Result<bool> {
+fn take_back(place: &SwapPlace<'_>, file: &RecordedFile, kept: &std::path::Path) -> io::Result<bool> {
     let (before, after) = (file.before.as_deref(), file.after.as_deref());
     let now = place.hash_file(place.name)?;
     if now.as_deref() == before {

@@ -150,19 +150,20 @@ fn prepare_files(
     changes: &[RealizedChange],
 ) -> Result<(), ElementFault> {
     for folder in &record.folders {
-        let place = SwapPlace::open(root, folder).map_err(|error| not_written(folder, error.into()))?;
+        let place =
+            SwapPlace::open(root, folder).map_err(|error| report_not_written(folder, error.into()))?;
         match mkdirat(&place.folder, place.name, Mode::from_raw_mode(NEW_FOLDER)) {
-            Ok(()) => place.sync_folder().map_err(|error| not_written(folder, error.into()))?,
+            Ok(()) => place.sync_folder().map_err(|error| report_not_written(folder, error.into()))?,
             Err(Errno::EXIST) => {}
-            Err(error) => return Err(not_written(folder, error.into())),
+            Err(error) => return Err(report_not_written(folder, error.into())),
         }
     }
     for (file, change) in record.files.iter().zip(changes) {
         if let Some(bytes) = &change.after {
-            let place =
-                SwapPlace::open(root, &file.path).map_err(|error| not_written(&file.path, error.into()))?;
+            let place = SwapPlace::open(root, &file.path)
+                .map_err(|error| report_not_written(&file.path, error.into()))?;
             let written = place.write_beside(&file.beside, bytes, file.mode, file.before.is_none());
-            written.map_err(|error| not_written(&file.path, error))?;
+            written.map_err(|error| report_not_written(&file.path, error))?;
         }
     }
     Ok(())
@@ -187,12 +188,12 @@ fn put_all(root: &FolderRoot, record: &ChangeRecord, done: &mut usize) -> Result
                 let message = format!("'{}' changed while the change set was written", file.path);
                 return Err(ElementFault::new(fault::CHANGED, message));
             }
-            Err(error) => return Err(not_written(&file.path, error.into())),
+            Err(error) => return Err(report_not_written(&file.path, error.into())),
         }
     }
     Ok(())
 }
 
-fn not_written(path: &str, error: io::Error) -> ElementFault {
+fn report_not_written(path: &str, error: io::Error) -> ElementFault {
     ElementFault::new(fault::NOT_WRITTEN, format!("'{path}' cannot be written: {error}"))
 }

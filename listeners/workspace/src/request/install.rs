@@ -11,7 +11,7 @@ use crate::fault::{self, ElementFault};
 const PACKAGES: usize = 50;
 
 /// The command line that installs packages.
-pub(crate) fn command_line(language: &str, packages: &str) -> Result<String, ElementFault> {
+pub(crate) fn build_command_line(language: &str, packages: &str) -> Result<String, ElementFault> {
     let (program, spelling) = match language {
         // Below the folder, where the next command finds it: a home in a sandbox is gone after the command.
         "python" => ("python3 -m venv .venv && .venv/bin/python -m pip install", PackageSpelling::PIP),
@@ -58,7 +58,7 @@ mod tests {
             ("node", "@types/node@22.1.0, left-pad", "npm install @types/node@22.1.0 left-pad"),
             ("rust", "serde@1.0.2+x", "cargo add serde@1.0.2+x"),
         ] {
-            assert_eq!(command_line(language, packages).as_deref(), Ok(line));
+            assert_eq!(build_command_line(language, packages).as_deref(), Ok(line));
         }
         for (language, packages) in [
             ("python", "--index-url=http://x"),
@@ -87,8 +87,8 @@ mod tests {
             ("rust", " , "),
             ("perl", "a"),
         ] {
-            assert!(command_line(language, packages).is_err(), "{language} {packages}");
+            assert!(build_command_line(language, packages).is_err(), "{language} {packages}");
         }
-        assert!(command_line("rust", &"a ".repeat(51)).is_err());
+        assert!(build_command_line("rust", &"a ".repeat(51)).is_err());
     }
 }

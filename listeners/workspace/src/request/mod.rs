@@ -177,7 +177,7 @@ fn read_asked(name: &str, written: &ElementFields) -> Result<AskedFor, ElementFa
         }
         "proposed_shell_command" => AskedFor::Command(command("working_directory")),
         "proposed_package_install" => AskedFor::Command(AskedCommand {
-            text: install::command_line(
+            text: install::build_command_line(
                 &written.find_attribute("language").unwrap_or_default(),
                 &written.find_attribute("package_list").unwrap_or_default(),
             )?,
@@ -195,7 +195,7 @@ fn read_asked(name: &str, written: &ElementFields) -> Result<AskedFor, ElementFa
 fn patch_edits(text: &str) -> Result<Vec<FileEdit>, ElementFault> {
     if text.lines().any(|line| line.trim_end() == patch::BEGIN) {
         patch::read_edits(text)
-    } else if let Some(fault) = patch::of_git(text) {
+    } else if let Some(fault) = patch::refuse_git_diff(text) {
         Err(fault)
     } else {
         blocks::read_edits(text)

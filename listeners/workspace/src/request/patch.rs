@@ -32,9 +32,9 @@ pub(crate) fn read_edits(text: &str) -> Result<Vec<FileEdit>, ElementFault> {
         let (path, action) = if line.trim_end() == END {
             break;
         } else if let Some(path) = line.strip_prefix(ADD) {
-            (path, lines.added_file()?)
+            (path, lines.read_added_file()?)
         } else if let Some(path) = line.strip_prefix(UPDATE) {
-            (path, lines.updated_file()?)
+            (path, lines.read_updated_file()?)
         } else if let Some(path) = line.strip_prefix(DELETE) {
             (path, FileAction::Delete)
         } else if line.trim().is_empty() {
@@ -62,7 +62,7 @@ impl<'p> PatchLines<'p> {
         if is_over { None } else { self.next() }
     }
 
-    fn added_file(&mut self) -> Result<FileAction, ElementFault> {
+    fn read_added_file(&mut self) -> Result<FileAction, ElementFault> {
         let mut text: Vec<&str> = Vec::new();
         while let Some(line) = self.next_inside() {
             match line.strip_prefix('+') {
@@ -74,7 +74,7 @@ impl<'p> PatchLines<'p> {
         Ok(FileAction::Create { text: text.join("\n") })
     }
 
-    fn updated_file(&mut self) -> Result<FileAction, ElementFault> {
+    fn read_updated_file(&mut self) -> Result<FileAction, ElementFault> {
         let (mut hunks, mut moved_to, mut hunk) = (Vec::new(), None, Hunk::default());
         let first = self.at;
         while let Some(line) = self.next_inside() {
@@ -87,7 +87,7 @@ impl<'p> PatchLines<'p> {
                 if !hunk.lines.is_empty() {
                     hunks.push(std::mem::take(&mut hunk));
                 }
-                hunk.anchors.extend(anchor_of(anchor));
+                hunk.anchors.extend(read_anchor(anchor));
             } else {
                 hunk.lines.push(match (line.split_at_checked(1), line) {
                     (_, "") => HunkLine::Kept(String::new()),
@@ -122,7 +122,7 @@ impl<'p> PatchLines<'p> {
 }
 
 /// The line after `@@`. Numbers of lines, as in `@@ -1,3 +1,4 @@`, are no line of the file.
-fn anchor_of(written: &str) -> Option<String> {
+fn read_anchor(written: &str) -> Option<String> {
     let text = written.trim();
     let text = match text.strip_prefix('-').and_then(|rest| rest.split_once("@@")) {
         Some((numbers, _)) if numbers.chars().all(|c| c.is_ascii_digit() || matches!(c, ',' | '+' | ' ')) => {
@@ -134,7 +134,7 @@ fn anchor_of(written: &str) -> Option<String> {
 }
 
 /// The refusal of a diff of git or of `diff -u`, with its first file in the form that is taken.
-pub(crate) fn of_git(text: &str) -> Option<ElementFault> {
+pub(crate) fn refuse_git_diff(text: &str) -> Option<ElementFault> {
     let lines: Vec<&str> = text.lines().collect();
     let is_head =
         |two: &[&str]| matches!(two, [old, new] if old.starts_with("--- ") && new.starts_with("+++ "));
@@ -195,10 +195,10 @@ mod tests {
             ("--- /dev/null\n+++ b/new.rs\n@@ -0,0 +1 @@\n+b\n", "*** Add File: new.rs"),
             ("--- a/old.rs\n+++ /dev/null\n@@ -1 +0,0 @@\n-b\n", "*** Delete File: old.rs"),
         ] {
-            let fault = of_git(&format!("{head}{text}")).unwrap();
+            let fault = refuse_git_diff(&format!("{head}{text}")).unwrap();
             assert!(fault.code == fault::BAD_PATCH && fault.message.contains(words), "{}", fault.message);
         }
-        assert_eq!(of_git("a.rs\n<<<<<<< SEARCH\n--- a\n=======\n+++ b\n>>>>>>> REPLACE"), None);
+        assert_eq!(refuse_git_diff("a.rs\n<<<<<<< SEARCH\n--- a\n=======\n+++ b\n>>>>>>> REPLACE"), None);
     }
 
     #[test]

@@ -14,7 +14,7 @@ use crate::hash::hash_bytes;
 use crate::limits;
 use crate::order::OrderedEdit;
 use crate::request::{FileAction, FileEdit};
-use crate::text::document::{TextDocument, whole_lines};
+use crate::text::document::{TextDocument, split_lines};
 use crate::text::hunk::{self, ChangedText};
 use crate::text::pieces::find_pieces;
 
@@ -93,7 +93,7 @@ impl<'r> EditPlan<'r> {
         if self.unfit.contains(&path) {
             return Ok(EditFit::NotTried);
         }
-        let added = self.worked_out(of, &path, edit);
+        let added = self.work_out(of, &path, edit);
         if added.is_err() {
             self.unfit.insert(path);
         }
@@ -130,7 +130,7 @@ impl<'r> EditPlan<'r> {
         Ok(path)
     }
 
-    fn worked_out(&mut self, of: usize, path: &str, edit: &FileEdit) -> Result<(), ElementFault> {
+    fn work_out(&mut self, of: usize, path: &str, edit: &FileEdit) -> Result<(), ElementFault> {
         let file = self.files.get(path).cloned().unwrap_or_default();
         check_known(path, &file, edit)?;
         let (after, repaired) = match (&edit.action, &file.bytes) {
@@ -201,7 +201,7 @@ impl<'r> EditPlan<'r> {
                 format!("a change set has at most {} edits; send the rest in another one", limits::EDITS);
             return Err(ElementFault::new(fault::TOO_LARGE, message));
         }
-        let (old, new) = (text_of(path, file.bytes.as_deref())?, text_of(path, after.as_deref())?);
+        let (old, new) = (read_text(path, file.bytes.as_deref())?, read_text(path, after.as_deref())?);
         let pieces = find_pieces(&old, &new);
         for piece in &pieces {
             let texts = [&piece.was, &piece.now];
@@ -255,7 +255,7 @@ fn read_document(path: &str, bytes: &[u8]) -> Result<TextDocument, ElementFault>
     TextDocument::from_bytes(bytes).ok_or_else(no_text)
 }
 
-fn text_of(path: &str, bytes: Option<&[u8]>) -> Result<String, ElementFault> {
+fn read_text(path: &str, bytes: Option<&[u8]>) -> Result<String, ElementFault> {
     let no_text = |_| ElementFault::new(fault::NO_TEXT, format!("'{path}' is not UTF-8, and stays as it is"));
     String::from_utf8(bytes.unwrap_or_default().to_vec()).map_err(no_text)
 }
@@ -301,7 +301,7 @@ fn change_text(
 
 /// A text with lines before one of its lines.
 fn insert_lines(path: &str, text: &str, line: usize, new: &str) -> Result<String, ElementFault> {
-    let lines = whole_lines(text);
+    let lines = split_lines(text);
     let Some((before, after)) = line.checked_sub(1).and_then(|at| lines.split_at_checked(at)) else {
         let message = format!(
             "'{path}' has {} lines; line_number is 1 to {}, and {} appends",

@@ -51,7 +51,7 @@ pub(crate) fn trim_body(written: &str) -> &str {
 }
 
 /// The lines of a text with their line ends. Together they are the text.
-pub(crate) fn whole_lines(text: &str) -> Vec<&str> {
+pub(crate) fn split_lines(text: &str) -> Vec<&str> {
     text.split_inclusive('\n').collect()
 }
 

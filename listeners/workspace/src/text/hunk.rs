@@ -55,7 +55,7 @@ pub(crate) fn replace_text(text: &str, old: &str, new: &str) -> Result<ChangedTe
             let (before, rest) = text.split_at_checked(*at).unwrap_or((text, ""));
             Ok((format!("{before}{new}{}", rest.get(old.len()..).unwrap_or_default()), None))
         }
-        [] => replaced_lines(text, old, new),
+        [] => replace_lines(text, old, new),
         several => {
             let line = |at: &usize| text.get(..*at).unwrap_or_default().matches('\n').count() + 1;
             Err(HunkMisfit::Ambiguous { lines: several.iter().map(line).collect() })
@@ -79,7 +79,7 @@ fn find_occurrences(text: &str, old: &str) -> Vec<usize> {
 }
 
 /// The same for whole lines that differ only in white space.
-fn replaced_lines(text: &str, old: &str, new: &str) -> Result<ChangedText, HunkMisfit> {
+fn replace_lines(text: &str, old: &str, new: &str) -> Result<ChangedText, HunkMisfit> {
     let (old_lines, new_lines) = match (old.strip_suffix('\n'), new.strip_suffix('\n')) {
         (Some(old), Some(new)) => (old, new),
         (Some(old), None) if new.is_empty() => (old, new),

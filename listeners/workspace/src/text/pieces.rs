@@ -7,7 +7,7 @@ use similar::{Algorithm, DiffOp, capture_diff_slices_deadline};
 use tokio::time::Instant;
 
 use crate::limits;
-use crate::text::document::whole_lines;
+use crate::text::document::split_lines;
 
 /// Lines of a file, and what they become.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub(crate) struct EditPiece {
 
 /// The pieces that make `new` of `old`.
 pub(crate) fn find_pieces(old: &str, new: &str) -> Vec<EditPiece> {
-    let (before, after) = (whole_lines(old), whole_lines(new));
+    let (before, after) = (split_lines(old), split_lines(new));
     let deadline = (Instant::now() + limits::NEAR_TIME).into_std();
     let operations = capture_diff_slices_deadline(Algorithm::Myers, &before, &after, Some(deadline));
     let mut found: Vec<EditPiece> = Vec::new();
@@ -42,12 +42,12 @@ pub(crate) fn find_pieces(old: &str, new: &str) -> Vec<EditPiece> {
 
 /// The text with its pieces applied. `None` if a piece is not where it says, or the pieces are not in order.
 pub(crate) fn apply_pieces(text: &str, pieces: &[EditPiece]) -> Option<String> {
-    let lines = whole_lines(text);
+    let lines = split_lines(text);
     let mut made = String::with_capacity(text.len());
     let mut at = 0;
     for piece in pieces {
         let first = piece.line.checked_sub(1)?;
-        let wanted = whole_lines(&piece.was);
+        let wanted = split_lines(&piece.was);
         made.push_str(&lines.get(at..first)?.concat());
         at = first.checked_add(wanted.len())?;
         if lines.get(first..at)? != wanted.as_slice() {

@@ -7,7 +7,7 @@ use systole_kit::writer::is_hidden;
 
 /// The output of a program as it would stand on a page: no escape sequences, of each line what was last on it, and
 /// every other control character made visible.
-pub(crate) fn plain_output(bytes: &[u8]) -> String {
+pub(crate) fn strip_escapes(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
     let text = without_escapes(&text);
     let mut shown = String::with_capacity(text.len());
@@ -97,13 +97,13 @@ mod tests {
 
     #[test]
     fn g2_output_has_no_terminal_tricks() {
-        assert_eq!(plain_output(b"\x1b[31mred\x1b[0m \x1b]0;title\x07x\n"), "red x\n");
-        assert_eq!(plain_output(b"10%\r50%\r100%\ndone\r\n"), "100%\ndone\n");
-        assert_eq!(plain_output(b"a\x08b\x00\xff\n"), "b\\u{0}\u{fffd}\n");
-        assert_eq!(plain_output(b"\x1b]0;never ends\nnext\x1b"), "\nnext");
-        assert_eq!(plain_output("x\u{9b}2Jy\u{202e}z".as_bytes()), "xy\\u{202e}z");
-        assert_eq!(plain_output(b"\x1bP1;2qpicture\x1b\\after"), "after");
-        assert_eq!(plain_output("a\u{ffff}".as_bytes()), "a\\u{ffff}");
-        assert_eq!(plain_output(b"\r\r"), "");
+        assert_eq!(strip_escapes(b"\x1b[31mred\x1b[0m \x1b]0;title\x07x\n"), "red x\n");
+        assert_eq!(strip_escapes(b"10%\r50%\r100%\ndone\r\n"), "100%\ndone\n");
+        assert_eq!(strip_escapes(b"a\x08b\x00\xff\n"), "b\\u{0}\u{fffd}\n");
+        assert_eq!(strip_escapes(b"\x1b]0;never ends\nnext\x1b"), "\nnext");
+        assert_eq!(strip_escapes("x\u{9b}2Jy\u{202e}z".as_bytes()), "xy\\u{202e}z");
+        assert_eq!(strip_escapes(b"\x1bP1;2qpicture\x1b\\after"), "after");
+        assert_eq!(strip_escapes("a\u{ffff}".as_bytes()), "a\\u{ffff}");
+        assert_eq!(strip_escapes(b"\r\r"), "");
     }
 }

@@ -13,7 +13,7 @@ pub(crate) fn find_similar(text: &str, wanted: &str) -> String {
         .take(limits::NEAR_LINES)
         .map(str::trim)
         .collect();
-    let Some(first) = best_start(&lines, &wanted) else { return String::new() };
+    let Some(first) = find_best_start(&lines, &wanted) else { return String::new() };
     let from = first.saturating_sub(1);
     let count = (wanted.len() + 2).min(limits::SHOWN_LINES);
     let shown = number_lines(&lines, from, count);
@@ -59,7 +59,7 @@ fn cut_line(line: &str) -> &str {
     line.get(..end.unwrap_or(0)).unwrap_or_default()
 }
 
-fn best_start(lines: &[&str], wanted: &[&str]) -> Option<usize> {
+fn find_best_start(lines: &[&str], wanted: &[&str]) -> Option<usize> {
     let equal = |at: usize| {
         wanted.iter().zip(lines.iter().skip(at)).filter(|(want, line)| **want == line.trim()).count()
     };

@@ -48,11 +48,11 @@ const SHORT_BYTES: usize = 32;
 
 /// Whether a variable may be written with its value.
 pub(super) fn is_harmless(name: &str, value: &str) -> bool {
-    (!names_secret(name) || is_count(name, value)) && find_secret(value).is_none() && is_plain(value)
+    (!is_secret_name(name) || is_count(name, value)) && find_secret(value).is_none() && is_plain(value)
 }
 
 /// The first argument that may be a secret, in words that do not hold its value.
-pub(super) fn in_arguments(arguments: &[&str]) -> Option<String> {
+pub(super) fn find_in_arguments(arguments: &[&str]) -> Option<String> {
     arguments.iter().enumerate().find_map(|(at, argument)| {
         let pieces: Vec<&str> = argument.split_whitespace().collect();
         // The value of a flag is the rest of its own text, as in `sh -c "server --token x"`, or the next argument.
@@ -71,7 +71,7 @@ pub(super) fn in_arguments(arguments: &[&str]) -> Option<String> {
 }
 
 /// What in an address may be a secret.
-pub(super) fn in_address(url: &str) -> Option<String> {
+pub(super) fn find_in_address(url: &str) -> Option<String> {
     let is_code = |piece: &str| has_run(piece, 16);
     find_secret(url).or_else(|| {
         let path = url.split_once("://").map_or(url, |(_, rest)| rest).split_once('/').map(|(_, path)| path);
@@ -130,14 +130,14 @@ fn is_secret(name: &str, value: &str) -> bool {
     let is_of_path = words.last().is_some_and(|word| OF_PATHS.contains(&word.as_str()));
     let rest = value.to_ascii_lowercase().replace("bearer", "").replace("basic", "");
     rest.contains(char::is_alphanumeric)
-        && names_secret(name)
+        && is_secret_name(name)
         && !is_count(name, &value)
         && !is_switch
         && !(is_of_path && is_plain(&value))
 }
 
 /// Whether a name is that of a secret.
-fn names_secret(name: &str) -> bool {
+fn is_secret_name(name: &str) -> bool {
     let lower = name.to_ascii_lowercase();
     IN_NAMES.iter().any(|part| lower.contains(part))
         || split_words(name).iter().any(|word| ENDS_OF_WORDS.iter().any(|end| word.ends_with(end)))
@@ -283,7 +283,7 @@ mod tests {
 
     #[test]
     fn g9_an_argument_that_may_be_a_secret_is_named_without_its_value() {
-        let found = |arguments: &[&str]| in_arguments(arguments);
+        let found = |arguments: &[&str]| find_in_arguments(arguments);
         for (arguments, wanted) in [
             (&["--api-key", "sk-live-123"][..], "the value of --api-key"),
             (&["x", "--token=abc"], "the value of --token"),
@@ -325,10 +325,10 @@ mod tests {
             "https://a.example/s/aB3dE5gH7jK9mN1pQ/mcp",
             "https://a.example/mcp#token=x",
         ] {
-            assert!(in_address(url).is_some(), "{url}");
+            assert!(find_in_address(url).is_some(), "{url}");
         }
         for url in ["https://tickets.example/mcp", "http://127.0.0.1:8080/v1/mcp?page=2"] {
-            assert_eq!(in_address(url), None, "{url}");
+            assert_eq!(find_in_address(url), None, "{url}");
         }
     }
 }

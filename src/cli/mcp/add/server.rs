@@ -48,7 +48,7 @@ impl From<&str> for NotAdded {
 
 impl AddedServer {
     /// A server of `.mcp.json`.
-    pub(super) fn of_host(entry: &Value, name: &Name) -> Result<AddedServer, NotAdded> {
+    pub(super) fn from_host(entry: &Value, name: &Name) -> Result<AddedServer, NotAdded> {
         let mut server = AddedServer::default();
         if let Some(url) = find_text(entry, "url") {
             if find_text(entry, "type") == Some("sse") {
@@ -79,7 +79,7 @@ impl AddedServer {
     }
 
     /// The server of a `server.json`.
-    pub(super) fn of_registry(described: &Value, name: &Name) -> Result<AddedServer, NotAdded> {
+    pub(super) fn from_registry(described: &Value, name: &Name) -> Result<AddedServer, NotAdded> {
         let all = |key: &str| described.get(key).and_then(Value::as_array).into_iter().flatten();
         let mut server = AddedServer::default();
         let package = all("packages").find_map(|package| {
@@ -110,7 +110,10 @@ impl AddedServer {
             match find_text(argument, "value").or_else(|| find_text(argument, "default")) {
                 Some(_) if is(argument, "isSecret") => {
                     let named = find_text(argument, "name").or_else(|| find_text(argument, "valueHint"));
-                    return Err(secret_argument(&format!("the value of {}", named.unwrap_or("an argument"))));
+                    return Err(refuse_secret_argument(&format!(
+                        "the value of {}",
+                        named.unwrap_or("an argument")
+                    )));
                 }
                 Some(value) => words.push(value.to_owned()),
                 None if find_text(argument, "type") == Some("positional") => {
@@ -156,14 +159,14 @@ fn read_plain(value: &Value) -> Option<String> {
 }
 
 /// The refusal of an argument. `what` names it without its value.
-fn secret_argument(what: &str) -> NotAdded {
+fn refuse_secret_argument(what: &str) -> NotAdded {
     let words =
         format!("{what} may be a secret, and the log stores all arguments of a server, so nothing was added");
     NotAdded { words, fix: Some(FIX_ARGUMENT) }
 }
 
 /// A text in quotes, as JSON and YAML spell it.
-fn yaml_text(text: &str) -> String {
+fn write_yaml_text(text: &str) -> String {
     Value::from(text).to_string()
 }
 
@@ -171,8 +174,8 @@ impl AddedServer {
     /// Takes the words of its command line, unless one may be a secret.
     fn take_command(&mut self, words: &[String]) -> Result<(), NotAdded> {
         let plain: Vec<&str> = words.iter().map(String::as_str).collect();
-        if let Some(what) = secrets::in_arguments(&plain) {
-            return Err(secret_argument(&what));
+        if let Some(what) = secrets::find_in_arguments(&plain) {
+            return Err(refuse_secret_argument(&what));
         }
         let note = |word: &&String| {
             format!(
@@ -181,7 +184,8 @@ impl AddedServer {
             )
         };
         self.notes.extend(words.iter().filter(|word| word.contains("${")).map(|word| note(&word)));
-        self.mcp = format!("[{}]", words.iter().map(|word| yaml_text(word)).collect::<Vec<_>>().join(", "));
+        self.mcp =
+            format!("[{}]", words.iter().map(|word| write_yaml_text(word)).collect::<Vec<_>>().join(", "));
         Ok(())
     }
 
@@ -192,22 +196,22 @@ impl AddedServer {
         headers: impl Iterator<Item = (String, Option<&'v str>)>,
         name: &Name,
     ) -> Result<(), NotAdded> {
-        if let Some(what) = secrets::in_address(url) {
+        if let Some(what) = secrets::find_in_address(url) {
             let words = format!(
                 "its address holds {what}, which may be a secret, and the log stores the address, so nothing was added"
             );
             return Err(NotAdded { words, fix: Some(FIX_ADDRESS) });
         }
-        self.mcp = yaml_text(url);
+        self.mcp = write_yaml_text(url);
         for (header, value) in headers {
             if !header.eq_ignore_ascii_case("authorization") {
                 self.notes.push(format!("the header {header} was left out: only Authorization is sent"));
                 continue;
             }
-            let named = value.and_then(|value| reference_in(value.strip_prefix("Bearer ")?));
+            let named = value.and_then(|value| find_reference(value.strip_prefix("Bearer ")?));
             let variable = named.map_or_else(
-                || valid_variable(&format!("{}_TOKEN", name.as_str().to_ascii_uppercase())),
-                valid_variable,
+                || make_valid_variable(&format!("{}_TOKEN", name.as_str().to_ascii_uppercase())),
+                make_valid_variable,
             );
             if let Some(named) = named.filter(|named| *named != variable) {
                 self.notes.push(format!("${{{named}}} is called {variable} here"));
@@ -238,12 +242,14 @@ impl AddedServer {
     pub(super) fn write_lines(&self, name: &Name) -> Vec<String> {
         let mut lines = vec![format!("{name}:"), format!("  mcp: {}", self.mcp)];
         if !self.env.is_empty() {
-            let each =
-                self.env.iter().map(|(name, value)| format!("{}: {}", yaml_text(name), yaml_text(value)));
+            let each = self
+                .env
+                .iter()
+                .map(|(name, value)| format!("{}: {}", write_yaml_text(name), write_yaml_text(value)));
             lines.push(format!("  env: {{{}}}", each.collect::<Vec<_>>().join(", ")));
         }
         if !self.pass.is_empty() {
-            let each = self.pass.iter().map(|name| yaml_text(name));
+            let each = self.pass.iter().map(|name| write_yaml_text(name));
             lines.push(format!("  pass: [{}]", each.collect::<Vec<_>>().join(", ")));
         }
         lines.extend(self.key_env.as_ref().map(|variable| format!("  key_env: {variable}")));
@@ -252,14 +258,14 @@ impl AddedServer {
 }
 
 /// What a text names as `${NAME}`, perhaps with a default.
-fn reference_in(text: &str) -> Option<&str> {
+fn find_reference(text: &str) -> Option<&str> {
     let name = text.trim().strip_prefix("${")?.strip_suffix('}')?;
     Some(name.split(":-").next().unwrap_or(name))
 }
 
 /// The name of an environment variable for what a file names. In files of VS Code `env:` comes before a variable, and
 /// `input:` before what a person is asked for.
-fn valid_variable(named: &str) -> String {
+fn make_valid_variable(named: &str) -> String {
     let is_of_name = |sign: char| sign.is_ascii_alphanumeric() || sign == '_';
     let is_valid = |name: &str| {
         name.starts_with(|sign: char| sign.is_ascii_alphabetic() || sign == '_')

@@ -17,7 +17,7 @@ pub(in crate::cli::mcp) struct NotInstalled {
 
 impl NotInstalled {
     /// Something of this machine is missing.
-    pub(super) fn unavailable(words: impl Into<String>, fix: impl Into<String>) -> NotInstalled {
+    pub(super) fn new_unavailable(words: impl Into<String>, fix: impl Into<String>) -> NotInstalled {
         NotInstalled { exit: CommandExit::Unavailable, words: words.into(), fix: fix.into() }
     }
 
@@ -29,7 +29,7 @@ impl NotInstalled {
     /// A file or a folder was not written.
     pub(super) fn from_write_error(path: &Path, error: &std::io::Error) -> NotInstalled {
         let fault = system::report_unwritten(path, "the installation", error);
-        NotInstalled::unavailable(fault.words, fault.fix)
+        NotInstalled::new_unavailable(fault.words, fault.fix)
     }
 }
 
@@ -120,9 +120,9 @@ pub(super) fn explain_failure(package: &str, words: &str) -> NotInstalled {
     let has = |known: &&KnownSign| known.signs.iter().any(|sign| words.contains(sign));
     match KNOWN.iter().find(has) {
         Some(KnownSign { means, fix, .. }) => {
-            NotInstalled::unavailable(format!("{package}: {means}{}", find_detail(words)), *fix)
+            NotInstalled::new_unavailable(format!("{package}: {means}{}", find_detail(words)), *fix)
         }
-        None => NotInstalled::unavailable(
+        None => NotInstalled::new_unavailable(
             format!("{package} was not installed: {words}"),
             "do what the last words ask for, or name another version",
         ),

@@ -41,7 +41,7 @@ impl NewFolder {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
                 let words = format!("another process installs {listener} right now");
-                return Err(NotInstalled::unavailable(words, "run it again when that process has ended"));
+                return Err(NotInstalled::new_unavailable(words, "run it again when that process has ended"));
             }
             Err(TryLockError::Error(error)) => {
                 return Err(NotInstalled::from_write_error(&lock_path, &error));
@@ -49,7 +49,7 @@ impl NewFolder {
         }
         remove_left_over(&servers, listener);
         let target = directory.join(install_folder(listener));
-        restore_old(&target, &old_folder(&target)).map_err(unwritten(&target))?;
+        restore_old(&target, &name_old_folder(&target)).map_err(unwritten(&target))?;
         // What a killed installation started may still write for a moment, so each has a name of its own.
         let name = format!("{SERVERS}/.{listener}.new-{}", std::process::id());
         let path = directory.join(&name);
@@ -92,14 +92,14 @@ impl NewFolder {
 }
 
 /// The name that a server's folder has while another one takes its place in two steps.
-fn old_folder(target: &Path) -> PathBuf {
+fn name_old_folder(target: &Path) -> PathBuf {
     let name = target.file_name().unwrap_or_default().to_string_lossy();
     target.with_file_name(format!(".{name}.old"))
 }
 
 /// Puts a new folder in the place of another one in two steps. If the second fails, the other one comes back.
 fn replace_folder(new: &Path, target: &Path) -> std::io::Result<()> {
-    let old = old_folder(target);
+    let old = name_old_folder(target);
     remove_path(&old)?;
     fs::rename(target, &old)?;
     fs::rename(new, target).or_else(|error| restore_old(target, &old).and(Err(error)))?;
@@ -165,10 +165,10 @@ mod tests {
         assert_eq!(text(&target), "old");
         folder(&new, "new");
         // What an earlier process left is not in the way.
-        folder(&old_folder(&target), "older");
+        folder(&name_old_folder(&target), "older");
         replace_folder(&new, &target).unwrap();
         assert_eq!(text(&target), "new");
-        assert!(!new.exists() && !old_folder(&target).exists());
+        assert!(!new.exists() && !name_old_folder(&target).exists());
     }
 
     #[test]

@@ -11,7 +11,7 @@ mod step;
 use std::fs;
 use std::path::Path;
 
-use systole_mcp::package::{InstallRecord, InstallRequest, PackageKind, PackageLock, package_changes};
+use systole_mcp::package::{InstallRecord, InstallRequest, PackageKind, PackageLock, compare_packages};
 use systole_mcp::schema::{PinFile, PinnedPackage};
 
 use crate::cli::screen::Screen;
@@ -26,7 +26,7 @@ use folder::NewFolder;
 use npm::NpmInstaller;
 use python::PipInstaller;
 use step::StepRunner;
-pub(super) use step::net_address;
+pub(super) use step::read_net_address;
 
 /// Which packages are wanted.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -172,7 +172,7 @@ impl ServerToInstall<'_> {
         })?;
         let lock = PackageLock::from_stored(self.request, &text)
             .map_err(|fault| NotInstalled::from_failure(format!("{file}: {fault}"), &fix))?;
-        match package_changes(&pin.packages, &lock.packages).first() {
+        match compare_packages(&pin.packages, &lock.packages).first() {
             None => Ok(Some(lock)),
             Some(line) => {
                 let words = format!("{file} does not agree with the pin, which has other packages: {line}");
@@ -224,7 +224,7 @@ impl ServerToInstall<'_> {
             }
         }
         let before = self.pin.map_or(&[][..], |pin| &pin.packages);
-        let changes = if before.is_empty() { Vec::new() } else { package_changes(before, &lock.packages) };
+        let changes = if before.is_empty() { Vec::new() } else { compare_packages(before, &lock.packages) };
         let sentence = || {
             let others = lock.packages.len().saturating_sub(1);
             let noun = if others == 1 { "package" } else { "packages" };

@@ -8,7 +8,7 @@ use systole_mcp::package::{InstallRequest, PackageLock};
 
 use super::fault::{NotInstalled, explain_failure};
 use super::folder::NewFolder;
-use super::step::{InstallStep, StepRunner, net_address};
+use super::step::{InstallStep, StepRunner, read_net_address};
 
 /// What each call of npm gets. What a person's configuration says against it does not hold.
 const ALWAYS: [&str; 14] = [
@@ -60,14 +60,14 @@ impl<'r> NpmInstaller<'r> {
         let pass = runner.around.keys().filter_map(|name| name.to_str()).map(str::to_owned).collect();
         let said = runner.ask_program(InstallStep { run, pass, ..InstallStep::default() });
         let said = said.map_err(|words| {
-            NotInstalled::unavailable(
+            NotInstalled::new_unavailable(
                 format!("npm does not say how it is set up: {words}"),
                 "run npm config list, and repair what it reports",
             )
         })?;
         let settings = serde_json::from_slice(&said).map_err(|error| {
             let words = format!("npm does not say how it is set up: {error}");
-            NotInstalled::unavailable(words, "install npm 8 or newer")
+            NotInstalled::new_unavailable(words, "install npm 8 or newer")
         })?;
         Ok(NpmInstaller { runner, command, settings })
     }
@@ -85,7 +85,7 @@ impl<'r> NpmInstaller<'r> {
         let is_registry = |name: &String| name == "registry" || name.ends_with(":registry");
         let registries = self.settings.iter().filter(|(name, _)| is_registry(name));
         let net: BTreeSet<String> =
-            registries.filter_map(|(_, url)| net_address(url.as_str().unwrap_or_default())).collect();
+            registries.filter_map(|(_, url)| read_net_address(url.as_str().unwrap_or_default())).collect();
         let files =
             ["userconfig", "globalconfig", "cafile"].map(|name| self.setting(name).map(PathBuf::from));
         let files: Vec<PathBuf> = files.into_iter().flatten().filter(|file| file.is_file()).collect();
@@ -94,7 +94,7 @@ impl<'r> NpmInstaller<'r> {
         pass.extend(
             around.filter(|name| name.to_ascii_lowercase().starts_with("npm_config_")).map(str::to_owned),
         );
-        pass.extend(files.iter().flat_map(|file| variables_of(file)));
+        pass.extend(files.iter().flat_map(|file| list_variables(file)));
         let mut step = InstallStep { run, pass, net, read: files, ..InstallStep::default() };
         step.read.extend(PASSED.iter().filter_map(|name| self.runner.variable(name)).map(PathBuf::from));
         // The home in a sandbox is another one.
@@ -116,7 +116,7 @@ impl<'r> NpmInstaller<'r> {
             json!({"name": "mcp-server", "private": true, "dependencies": {request.name.as_str(): wanted}});
         new.write_file("package.json", &package.to_string())?;
         self.run(&["install", "--package-lock-only"], &request.name)?;
-        Ok(PackageLock::of_npm(request, &read_lock(&new.path.join("package-lock.json"))?)?)
+        Ok(PackageLock::from_npm(request, &read_lock(&new.path.join("package-lock.json"))?)?)
     }
 
     /// Installs what a lock names.
@@ -140,7 +140,7 @@ impl<'r> NpmInstaller<'r> {
 }
 
 /// The variables that a configuration file of npm names as `${NAME}`: keys are often given so.
-fn variables_of(file: &Path) -> Vec<String> {
+fn list_variables(file: &Path) -> Vec<String> {
     let text = read_bounded(file, FILE_BYTES).unwrap_or_default();
     let named = text.split("${").skip(1).filter_map(|part| part.split_once('}'));
     named.map(|(name, _)| name.trim_end_matches('?').to_owned()).collect()

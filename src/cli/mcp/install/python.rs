@@ -9,7 +9,7 @@ use systole_mcp::package::{InstallRequest, PackageLock};
 
 use super::fault::{NotInstalled, explain_failure};
 use super::folder::NewFolder;
-use super::step::{InstallStep, StepRunner, net_address};
+use super::step::{InstallStep, StepRunner, read_net_address};
 
 /// Asks Python how it is set up.
 const SETTINGS: &str = include_str!("settings.py");
@@ -73,7 +73,7 @@ impl<'r> PipInstaller<'r> {
         let pass = runner.around.keys().filter_map(|name| name.to_str()).map(str::to_owned).collect();
         let fix = "run python3 -m pip config list, and repair what it reports";
         let unsaid = |words: String| {
-            NotInstalled::unavailable(format!("Python does not say how it is set up: {words}"), fix)
+            NotInstalled::new_unavailable(format!("Python does not say how it is set up: {words}"), fix)
         };
         let said = runner.ask_program(InstallStep { run, pass, ..InstallStep::default() }).map_err(unsaid)?;
         let found: PythonSettings =
@@ -82,7 +82,10 @@ impl<'r> PipInstaller<'r> {
             return Ok(PipInstaller { runner, found });
         }
         let words = format!("{} has no pip", found.runs_pip);
-        Err(NotInstalled::unavailable(words, "install pip 22.2 or newer, on Debian the package python3-pip"))
+        Err(NotInstalled::new_unavailable(
+            words,
+            "install pip 22.2 or newer, on Debian the package python3-pip",
+        ))
     }
 
     fn setting(&self, name: &str) -> Option<&str> {
@@ -97,7 +100,7 @@ impl<'r> PipInstaller<'r> {
         let files = self.found.files.as_ref().filter(|_| !is_off).map(|host| format!("https://{host}"));
         let named = ["extra-index-url", "find-links"].into_iter().filter_map(|name| self.setting(name));
         let urls = named.flat_map(str::split_whitespace).chain(index).chain(files.as_deref());
-        urls.filter_map(net_address).collect()
+        urls.filter_map(read_net_address).collect()
     }
 
     /// The folders of packages on this machine.
@@ -133,7 +136,7 @@ impl<'r> PipInstaller<'r> {
         let words: Vec<&str> =
             ["--dry-run", "--ignore-installed", "--report=-", &wanted].into_iter().chain(with).collect();
         let report = self.run_pip(&words, &request.name)?;
-        Ok(PackageLock::of_pip(request, &report)?)
+        Ok(PackageLock::from_pip(request, &report)?)
     }
 
     /// Installs what a lock names.
@@ -147,7 +150,7 @@ impl<'r> PipInstaller<'r> {
         let step = InstallStep { run: run.map(str::to_owned).into(), ..InstallStep::default() };
         self.runner.run_sandboxed(step).map_err(|words| {
             let fix = "install the module venv, on Debian the package python3-venv";
-            NotInstalled::unavailable(
+            NotInstalled::new_unavailable(
                 format!("Python cannot make an environment for the packages: {words}"),
                 fix,
             )

@@ -50,7 +50,7 @@ impl StepRunner<'_> {
             |path: &PathBuf| path.is_file() && rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok();
         let search = self.around.get(std::ffi::OsStr::new("PATH")).cloned().unwrap_or_default();
         let found = std::env::split_paths(&search).map(|folder| folder.join(name)).find(may_run);
-        found.ok_or_else(|| NotInstalled::unavailable(format!("there is no {name} on PATH"), fix))
+        found.ok_or_else(|| NotInstalled::new_unavailable(format!("there is no {name} on PATH"), fix))
     }
 
     /// Refuses an installation that no sandbox on this machine can hold, before anything is asked of the network.
@@ -61,12 +61,12 @@ impl StepRunner<'_> {
         }
         match sandbox_level() {
             Err(why) => {
-                Err(NotInstalled::unavailable(format!("there is no sandbox on this machine: {why}"), fix))
+                Err(NotInstalled::new_unavailable(format!("there is no sandbox on this machine: {why}"), fix))
             }
             Ok(level) if level.as_str() != "full" => {
                 let words = "the sandboxes of this machine have the level landlock, which cannot limit an installation \
                              to the registry; systole doctor says why";
-                Err(NotInstalled::unavailable(words, fix))
+                Err(NotInstalled::new_unavailable(words, fix))
             }
             Ok(_full) => Ok(()),
         }
@@ -113,7 +113,7 @@ impl StepRunner<'_> {
 }
 
 /// The address of a URL's host for a sandbox: `host:port`. None if it is no address of the web.
-pub(in crate::cli::mcp) fn net_address(url: &str) -> Option<String> {
+pub(in crate::cli::mcp) fn read_net_address(url: &str) -> Option<String> {
     let (rest, port) = match (url.strip_prefix("https://"), url.strip_prefix("http://")) {
         (Some(rest), _) => (rest, 443),
         (None, Some(rest)) => (rest, 80),
@@ -139,7 +139,7 @@ mod tests {
             ("file:///opt/wheels", None),
             ("https:///x", None),
         ] {
-            assert_eq!(net_address(url).as_deref(), address, "{url}");
+            assert_eq!(read_net_address(url).as_deref(), address, "{url}");
         }
     }
 }

@@ -7,9 +7,9 @@ use systole_core::types::ids::Name;
 use systole_core::types::ports::LeaseToken;
 
 use super::ReplayDriver;
+use crate::replaying::configurations::CannotReplay;
 use crate::replaying::history::AttemptEnd;
 use crate::replaying::ports::PumpOutput;
-use crate::replaying::shelf::CannotReplay;
 
 impl ReplayDriver<'_> {
     /// What workers on other machines had goes on, as far as it is recorded that it did.
@@ -31,7 +31,7 @@ impl ReplayDriver<'_> {
             }
         }
         for (listener, (found, lost)) in expected {
-            self.current_run()?.engine.take_input(PumpInput::Adopted { listener, found, lost });
+            self.find_run()?.engine.take_input(PumpInput::Adopted { listener, found, lost });
         }
         Ok(())
     }

@@ -3,9 +3,9 @@
 use systole_core::types::codes::Code;
 
 use super::ReplayDriver;
+use crate::replaying::configurations::CannotReplay;
 use crate::replaying::history::AttemptEnd;
 use crate::replaying::ready::ReadyKind;
-use crate::replaying::shelf::CannotReplay;
 use crate::replaying::stand_in::StandInWord;
 
 impl ReplayDriver<'_> {

@@ -225,7 +225,7 @@ impl AnthropicReader {
         match kind.as_ref() {
             "text" => {
                 let Said { text, .. } = read_json(&event, partial)?;
-                partial.part_ends()?;
+                partial.end_part()?;
                 partial.add_text(&text.unwrap_or_default())?;
                 self.open = Some(OpenPart::Text);
             }
@@ -239,7 +239,7 @@ impl AnthropicReader {
                 let Said { thinking, signature, .. } = read_json(&event, partial)?;
                 let (block, mut half) = (read_value(block, partial)?, PendingHalf::default());
                 let thinking = half.join_next(&thinking.unwrap_or_default()).into_owned();
-                partial.reasoning_shown(&thinking)?;
+                partial.show_reasoning(&thinking)?;
                 let signature = signature.unwrap_or_default();
                 self.open = Some(OpenPart::Thinking { block, thinking, half, signature });
             }
@@ -265,7 +265,7 @@ impl AnthropicReader {
                 let more = thinking.unwrap_or_default();
                 let words = half.join_next(&more);
                 before.push_str(&words);
-                partial.reasoning_shown(&words)?;
+                partial.show_reasoning(&words)?;
             }
             ("signature_delta", Some(OpenPart::Thinking { signature: before, .. })) => {
                 before.push_str(&signature.unwrap_or_default());
@@ -281,14 +281,14 @@ impl AnthropicReader {
     fn end_block(&mut self, partial: &mut PartialAnswer) -> Result<(), ModelFault> {
         match self.open.take() {
             None => Ok(()),
-            Some(OpenPart::Text) => partial.part_ends(),
+            Some(OpenPart::Text) => partial.end_part(),
             Some(OpenPart::Call { grew: true, .. }) => Ok(()),
             Some(OpenPart::Call { slot, begun, .. }) => partial.add_arguments(slot, &begun),
             Some(OpenPart::Thinking { mut block, mut thinking, mut half, signature }) => {
                 let further = signature.len();
                 let lone = half.end_text();
                 thinking.push_str(lone);
-                partial.reasoning_shown(lone)?;
+                partial.show_reasoning(lone)?;
                 if let Some(block) = block.as_object_mut() {
                     block.insert("thinking".to_owned(), Value::String(thinking));
                     block.insert("signature".to_owned(), Value::String(signature));

@@ -176,7 +176,7 @@ fn read_part(raw: &str, partial: &mut PartialAnswer) -> Result<(), EventFault> {
         if part.thought_signature.is_none() {
             return Ok(partial.add_thought(NAME, "thought", &text)?);
         }
-        partial.reasoning_shown(&text.join_alone())?;
+        partial.show_reasoning(&text.join_alone())?;
         let part = read_value(raw, partial)?;
         return Ok(partial.add_block(NAME, made!({"part": part}), raw.len())?);
     }
@@ -187,7 +187,7 @@ fn read_part(raw: &str, partial: &mut PartialAnswer) -> Result<(), EventFault> {
         let part = read_value(raw, partial)?;
         return Ok(partial.add_block(NAME, made!({"part": part}), bytes)?);
     }
-    partial.part_ends()?;
+    partial.end_part()?;
     partial.add_text(&text)?;
     Ok(partial.add_block(NAME, made!({"at": "text", "thoughtSignature": signature}), bytes)?)
 }

@@ -7,67 +7,68 @@ use systole_core::pump::event::ClientOrder;
 use systole_core::rules::admit;
 
 use super::ReplayDriver;
-use crate::replaying::cues::{CueKind, ReplayInput};
+use crate::replaying::configurations::CannotReplay;
+use crate::replaying::inputs::{ReplayInput, ReplayInputKind};
 use crate::replaying::ready::ReadyInput;
 use crate::replaying::refused_again;
-use crate::replaying::shelf::CannotReplay;
 
 impl ReplayDriver<'_> {
-    /// Takes a cue: the clock moves, and an input enters if there is one.
-    pub(super) fn take_input(&mut self, cue: ReplayInput) -> Result<(), CannotReplay> {
-        self.move_to(cue.at);
-        let page = self.current_run()?.page.clone();
-        let input = match cue.what {
-            CueKind::Tick { sent } => {
+    /// Takes an input of the replay: the clock moves, and an input of the pump enters if there is one.
+    pub(super) fn take_input(&mut self, replayed: ReplayInput) -> Result<(), CannotReplay> {
+        self.move_to(replayed.at);
+        let page = self.find_run()?.page.clone();
+        let input = match replayed.what {
+            ReplayInputKind::Tick { sent } => {
                 // If the delivery was out before, nothing is known about the next one.
-                let sent = sent.filter(|_| self.entered != cue.at.position);
+                let sent = sent.filter(|_| self.entered != replayed.at.position);
                 let goes_out = self.goes_out;
                 if let Some(call) = sent {
-                    let engine = &mut self.current_run()?.engine;
+                    let engine = &mut self.find_run()?.engine;
                     engine.send_only((!goes_out).then(|| HashSet::from([call])));
                     engine.dispatch_ready();
                     self.settle_run()?;
                 }
                 // What a listener said then comes before what was due by time.
-                let is_first = |one: &ReadyInput| one.at.is_some_and(|at| at.position == cue.at.position);
+                let is_first =
+                    |one: &ReadyInput| one.at.is_some_and(|at| at.position == replayed.at.position);
                 if !self.ready.iter().any(is_first) {
                     self.do_due()?;
                 }
                 if !self.goes_out {
-                    self.current_run()?.engine.send_only(Some(HashSet::new()));
+                    self.find_run()?.engine.send_only(Some(HashSet::new()));
                 }
                 return Ok(());
             }
-            CueKind::Started { config, was_drained } => {
+            ReplayInputKind::Started { config, was_drained } => {
                 self.restart_run(config, was_drained)?;
                 return self.settle_run();
             }
-            CueKind::Outside(outside) => {
+            ReplayInputKind::Outside(outside) => {
                 let message = admit::admit_message(
                     &page.composition,
                     &outside.client,
                     &outside.document,
                     Some(outside.to.as_str()),
                     outside.thread.as_ref().map(|thread| thread.as_str()),
-                    &mut self.shelf.schemas,
+                    &mut self.configs.schemas,
                 );
                 PumpInput::Asked(outside.with_verdict(message))
             }
-            CueKind::Attempted(id, state) => PumpInput::Attempting { id, state },
-            CueKind::Ordered(order) => PumpInput::Ordered(order),
-            CueKind::Refused { at, is_late } => {
+            ReplayInputKind::Attempted(id, state) => PumpInput::Attempting { id, state },
+            ReplayInputKind::Ordered(order) => PumpInput::Ordered(order),
+            ReplayInputKind::Refused { at, is_late } => {
                 match refused_again::read_outside(self.reader, self.tree, (at, is_late))? {
                     Some(input) => input,
                     None => return Ok(()),
                 }
             }
-            CueKind::Ruled(ruled) => {
-                let state = self.current_run()?.engine.state();
+            ReplayInputKind::Ruled(ruled) => {
+                let state = self.find_run()?.engine.state();
                 let request =
                     state.find_thread(&ruled.thread).and_then(|one| one.person_request(&ruled.place));
                 let Some(request) = request.map(|request| request.id()) else { return Ok(()) };
-                let page = self.shelf.open_page(self.reader, ruled.config)?;
-                let schemas = &mut self.shelf.schemas;
+                let page = self.configs.open_page(self.reader, ruled.config)?;
+                let schemas = &mut self.configs.schemas;
                 PumpInput::Ordered(ClientOrder::Ruled(ruled.into_ruling(&page.composition, request, schemas)))
             }
         };

@@ -1,4 +1,4 @@
-//! The cues of a replay: the inputs from outside and the moments of all records, in the order of the log.
+//! The inputs of a replay: those from outside and the moments of all records, in the order of the log.
 
 use std::sync::Arc;
 
@@ -20,15 +20,15 @@ use super::tree_records::{RecordedTree, SystemEvent, SystemEvents};
 /// The place of a sender that waits for nothing.
 pub(super) const NO_TICKET: Ticket = Ticket(0);
 
-/// A cue.
+/// An input of a replay, at the moment at which it was recorded.
 #[derive(Debug)]
 pub(super) struct ReplayInput {
     pub(super) at: RecordedMoment,
-    pub(super) what: CueKind,
+    pub(super) what: ReplayInputKind,
 }
 
 #[derive(Debug)]
-pub(super) enum CueKind {
+pub(super) enum ReplayInputKind {
     /// The clock moves to the time of a record, and what is due happens. A delivery of that call was out then.
     Tick { sent: Option<(ThreadId, CallPath)> },
     /// The organism stopped and started again.
@@ -101,52 +101,57 @@ impl RecordedRuling {
     }
 }
 
-/// The cues of a tree.
+/// The inputs of a tree.
 pub(super) fn list_inputs(
     tree: &RecordedTree,
     history: &TreeHistory,
     system: &SystemEvents,
 ) -> Vec<ReplayInput> {
-    let mut cues = Vec::with_capacity(2 * tree.records.len());
+    let mut inputs = Vec::with_capacity(2 * tree.records.len());
     for (at, (position, record)) in tree.records.iter().enumerate() {
         let moment = RecordedMoment { position: *position, time: record.header.time };
-        let input = history.inputs.get(&at).and_then(|input| input_of(tree, at, record, input));
-        cues.extend(input.map(|what| ReplayInput { at: moment, what }));
+        let input = history.inputs.get(&at).and_then(|input| build_input(tree, at, record, input));
+        inputs.extend(input.map(|what| ReplayInput { at: moment, what }));
         let sent = history.deliveries.get(position).cloned();
-        cues.push(ReplayInput { at: moment, what: CueKind::Tick { sent } });
+        inputs.push(ReplayInput { at: moment, what: ReplayInputKind::Tick { sent } });
     }
     for (position, time, event) in system.of_tree(tree) {
         let what = match event {
             SystemEvent::Started { config, was_drained, .. } => {
-                CueKind::Started { config: *config, was_drained: *was_drained }
+                ReplayInputKind::Started { config: *config, was_drained: *was_drained }
             }
             SystemEvent::Paused { by, halts, note } => {
-                CueKind::Ordered(build_pause(by.clone(), None, *halts, note.clone()))
+                ReplayInputKind::Ordered(build_pause(by.clone(), None, *halts, note.clone()))
             }
         };
-        cues.push(ReplayInput { at: RecordedMoment { position: *position, time: *time }, what });
+        inputs.push(ReplayInput { at: RecordedMoment { position: *position, time: *time }, what });
     }
     // The sort is stable: an input comes before the tick of its own record.
-    cues.sort_by_key(|cue| cue.at.position);
-    cues
+    inputs.sort_by_key(|next| next.at.position);
+    inputs
 }
 
 fn build_pause(by: Name, thread: Option<ThreadId>, halts: bool, note: Option<String>) -> ClientOrder {
     ClientOrder::Pause(PauseOrder { ticket: NO_TICKET, by, thread, halts, note })
 }
 
-fn input_of(tree: &RecordedTree, at: usize, record: &Record, input: &OutsideInput) -> Option<CueKind> {
+fn build_input(
+    tree: &RecordedTree,
+    at: usize,
+    record: &Record,
+    input: &OutsideInput,
+) -> Option<ReplayInputKind> {
     let h = &record.header;
     let (thread, ticket) = (h.thread.clone(), NO_TICKET);
     Some(match input {
-        OutsideInput::Asked => CueKind::Outside(ReplayedMessage {
+        OutsideInput::Asked => ReplayInputKind::Outside(ReplayedMessage {
             client: h.from.clone(),
             to: h.to.clone()?,
             thread: (h.seq > 1).then_some(thread),
             document: record.body.clone(),
             key: h.key.clone()?,
         }),
-        OutsideInput::Steered => CueKind::Outside(ReplayedMessage {
+        OutsideInput::Steered => ReplayInputKind::Outside(ReplayedMessage {
             client: h.from.clone(),
             to: h.to.clone()?,
             thread: Some(thread),
@@ -155,20 +160,22 @@ fn input_of(tree: &RecordedTree, at: usize, record: &Record, input: &OutsideInpu
         }),
         OutsideInput::Paused { halts } => {
             let note = approval_payload::read_steering(&record.body).and_then(|(_, note)| note);
-            CueKind::Ordered(build_pause(h.to.clone()?, Some(thread), *halts, note))
+            ReplayInputKind::Ordered(build_pause(h.to.clone()?, Some(thread), *halts, note))
         }
         OutsideInput::Cancelled => {
-            CueKind::Ordered(ClientOrder::Cancel { ticket, by: h.to.clone()?, thread })
+            ReplayInputKind::Ordered(ClientOrder::Cancel { ticket, by: h.to.clone()?, thread })
         }
         OutsideInput::CallCancelled(by) => {
             let (by, call) = (by.clone(), h.call.clone()?);
-            CueKind::Ordered(ClientOrder::CancelCall { ticket, by, thread, call })
+            ReplayInputKind::Ordered(ClientOrder::CancelCall { ticket, by, thread, call })
         }
-        OutsideInput::Ended => CueKind::Ordered(ClientOrder::End { ticket, by: h.to.clone()?, thread }),
-        OutsideInput::Refused => CueKind::Refused { at, is_late: false },
-        OutsideInput::Late => CueKind::Refused { at, is_late: true },
-        OutsideInput::Attempted(id, state) => CueKind::Attempted(id.clone(), state.clone()),
-        OutsideInput::Ruled => CueKind::Ruled(read_ruling(tree, at, record)?),
+        OutsideInput::Ended => {
+            ReplayInputKind::Ordered(ClientOrder::End { ticket, by: h.to.clone()?, thread })
+        }
+        OutsideInput::Refused => ReplayInputKind::Refused { at, is_late: false },
+        OutsideInput::Late => ReplayInputKind::Refused { at, is_late: true },
+        OutsideInput::Attempted(id, state) => ReplayInputKind::Attempted(id.clone(), state.clone()),
+        OutsideInput::Ruled => ReplayInputKind::Ruled(read_ruling(tree, at, record)?),
     })
 }
 

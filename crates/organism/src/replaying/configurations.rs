@@ -101,7 +101,7 @@ pub struct ReplayConfigurations {
 }
 
 impl ReplayConfigurations {
-    /// A shelf for the organism of that folder. `now` is its file, if that can be read.
+    /// The configurations for the organism of that folder. `now` is its file, if that can be read.
     pub fn new(directory: PathBuf, now: Option<OrganismFile>) -> ReplayConfigurations {
         let (now, pages) = (now.map(Arc::new), HashMap::new());
         ReplayConfigurations { directory, now, instead: None, pages, schemas: CompiledSchemas::empty() }
