@@ -36,12 +36,20 @@ pub(super) struct Diagnostics {
     /// All mistakes so far, kept or not.
     reported: usize,
     given: Given,
+    /// Whether the key at a path is required.
+    is_required: fn(&str) -> bool,
     /// Texts that must not appear in any output.
     hidden: Vec<String>,
 }
 
 impl Diagnostics {
-    pub(super) fn new(file: &str, text: &Arc<str>, settings: &[String], given: Given) -> Diagnostics {
+    pub(super) fn new(
+        file: &str,
+        text: &Arc<str>,
+        settings: &[String],
+        given: Given,
+        is_required: fn(&str) -> bool,
+    ) -> Diagnostics {
         let file_end = text.len();
         let text = match settings {
             [] => Arc::clone(text),
@@ -56,8 +64,14 @@ impl Diagnostics {
             found: Vec::new(),
             reported: 0,
             given,
+            is_required,
             hidden: Vec::new(),
         }
+    }
+
+    /// Whether the key at this path is required.
+    pub(super) fn is_required(&self, path: &str) -> bool {
+        (self.is_required)(path)
     }
 
     /// Whether this listener needs no program.
@@ -101,8 +115,8 @@ impl Diagnostics {
     }
 
     /// Reports a mistake.
-    pub(super) fn report(&mut self, code: Code, at: Span, message: &str, fix: Option<&str>) {
-        self.tell_at(at.start, Diagnostic::new(code, self.place(at), message, fix));
+    pub(super) fn report(&mut self, code: Code, at: Span, message: &str, fix: &str) {
+        self.tell_at(at.start, Diagnostic::new(code, self.place(at), message, Some(fix)));
     }
 
     /// Reports a mistake and shows a second place that explains it.
@@ -111,11 +125,30 @@ impl Diagnostics {
         code: Code,
         at: Span,
         message: &str,
-        fix: Option<&str>,
+        fix: &str,
         second: (Span, &str),
     ) {
-        let told = Diagnostic::new(code, self.place(at), message, fix);
+        let told = Diagnostic::new(code, self.place(at), message, Some(fix));
         self.tell_at(at.start, told.seeing(self.place(second.0), second.1));
+    }
+
+    /// Reports a value that cannot stand.
+    pub(super) fn report_value(&mut self, at: Span, message: &str, fix: &str) {
+        self.report(Code::ConfigValue, at, message, fix);
+    }
+
+    /// Reports a value that cannot stand, and shows a second place that explains it, if there is one.
+    pub(super) fn report_value_beside<'w>(
+        &mut self,
+        at: Span,
+        message: &str,
+        fix: &str,
+        second: impl Into<Option<(Span, &'w str)>>,
+    ) {
+        match second.into() {
+            Some(second) => self.report_beside(Code::ConfigValue, at, message, fix, second),
+            None => self.report_value(at, message, fix),
+        }
     }
 
     /// Reports a mistake in another file, sorted by the place that names that file.
