@@ -252,7 +252,7 @@ fn explain_knows_keys_elements_commands_and_the_words_of_the_glossary() {
         assert!(ran.code == Some(0) && words.iter().all(|one| flat.contains(one)), "{typed:?}: {ran:?}");
         assert!(ran.stdout.lines().all(|line| width(line) <= 80), "{}", ran.stdout);
     };
-    for key in systole_config::KEYS {
+    for key in systole_config::KEYS.iter() {
         says(&[key.path], &[&format!("{} (key):", key.path), key.meaning, "default:"]);
     }
     says(&["agents.clerk.dialect"], &["agents.NAME.dialect (key):", "default: xml"]);

@@ -302,7 +302,7 @@ fn the_schema_and_the_page_have_every_key() {
     let text = serde_json::to_string_pretty(&test_json_schema()).unwrap() + "\n";
     crate::golden::golden("schemas/test.schema.json", text);
     let page = std::fs::read_to_string(root().join("docs/reference/tests.md")).unwrap();
-    for key in TEST_KEYS {
+    for key in TEST_KEYS.iter() {
         let name = key.path.rsplit('.').next().unwrap();
         assert!(page.contains(&format!("`{name}`")), "{name} is not on the page");
     }

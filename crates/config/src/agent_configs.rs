@@ -10,18 +10,19 @@ use serde_json::Value as Json;
 use systole_agent::model::script::Script;
 use systole_agent::spec::{
     AgentSpec, Dialect, ElementContract, ModelSpec, NamedSchema, NamedSchemas, Output, Peer, PeerBroadcast,
-    Provider, ToolChoice,
+    Provider, ThinkingRule, ToolChoice,
 };
 use systole_kit::money::Currency;
 use systole_kit::schema::find_nearest;
 
+use super::agent_keys::AgentConfig;
 use super::compose::Composed;
 use super::declared::Declared;
 use super::diagnostic::Diagnostic;
 use super::diagnostics::Diagnostics;
 use super::models::ModelDeclaration;
 use super::names::one_of;
-use super::party::{AgentConfig, Party};
+use super::party::Party;
 use super::schemas::{Absent, Shelf};
 use super::tree::Span;
 use super::value::At;
@@ -49,14 +50,14 @@ pub(super) fn resolve(
 ) -> Thinking {
     let mut scripts = Vec::new();
     let mut models = Vec::new();
-    for one in &declared.models {
+    for one in &declared.keys.models.value {
         models.push(model(diagnostics, one, declared));
         if let Some(model) = models.last_mut().filter(|_| has_scripts) {
             scripted(diagnostics, one, model, shelf, &mut scripts);
         }
     }
     let warnings = unscripted(diagnostics, declared, &scripts);
-    circles(diagnostics, &declared.models);
+    circles(diagnostics, &declared.keys.models.value);
     one_currency(diagnostics, declared);
     let schema = |name: &str, text: Arc<[u8]>| NamedSchema { name: name.to_owned(), text };
     let collected = composed.collected.schemas.iter();
@@ -145,7 +146,7 @@ fn scripted(
         Err(Absent { why, .. }) => {
             let message = format!("{path}.file: {why}");
             let fix = "file: PATH, the answers of the script, from this file's folder";
-            diagnostics.report(Code::ConfigUnreadable, named.at, &message, Some(fix));
+            diagnostics.report(Code::ConfigUnreadable, named.at, &message, fix);
         }
     }
 }
@@ -171,14 +172,14 @@ fn script(
         Err(why) => {
             let message = format!("{path}.file: {why}");
             let fix = "an answer as docs/reference/script.md has it";
-            diagnostics.report(Code::ConfigUnreadable, named.at, &message, Some(fix));
+            diagnostics.report(Code::ConfigUnreadable, named.at, &message, fix);
             None
         }
     }
 }
 
 fn names(declared: &Declared) -> impl Iterator<Item = &str> {
-    declared.models.iter().map(|one| one.key.value.as_str())
+    declared.keys.models.value.iter().map(|one| one.key.value.as_str())
 }
 
 /// Reports the name of an unknown model.
@@ -194,16 +195,18 @@ fn known_model(diagnostics: &mut Diagnostics, named: &At<String>, path: &str, kn
         }
         None => one_of(known.iter().copied()),
     };
-    diagnostics.report(Code::ConfigUnknownName, named.at, &message, Some(&fix));
+    diagnostics.report(Code::ConfigUnknownName, named.at, &message, &fix);
 }
 
 /// Reports prices in a second currency. An organism counts in one currency, and calls in another would all be
 /// refused.
 fn one_currency(diagnostics: &mut Diagnostics, declared: &Declared) {
-    let priced = declared.models.iter().filter_map(|one| Some((one, one.currency.as_ref()?)));
+    let priced = declared.keys.models.value.iter().filter_map(|one| Some((one, one.currency.as_ref()?)));
     let priced: Vec<(&ModelDeclaration, &At<Currency>)> = priced.collect();
-    let budget = declared.currency.as_ref();
-    let Some(first) = budget.or_else(|| priced.first().map(|(_, currency)| *currency)) else { return };
+    let budget = declared.keys.budgets.currency();
+    let Some(first) = budget.as_ref().or_else(|| priced.first().map(|(_, currency)| *currency)) else {
+        return;
+    };
     for (one, currency) in priced.iter().filter(|(_, currency)| currency.value != first.value) {
         let (own, other) = (currency.value.as_str(), first.value.as_str());
         let key = &one.key.value;
@@ -212,7 +215,7 @@ fn one_currency(diagnostics: &mut Diagnostics, declared: &Declared) {
         );
         let fix = format!("currency: {other}, with its amounts in that");
         let second = (first.at, if budget.is_some() { "the budget" } else { "the first one" });
-        diagnostics.report_beside(Code::ConfigValue, currency.at, &message, Some(&fix), second);
+        diagnostics.report_value_beside(currency.at, &message, &fix, second);
     }
 }
 
@@ -226,11 +229,11 @@ fn circles(diagnostics: &mut Diagnostics, models: &[ModelDeclaration]) {
         message.extend(names.iter().copied());
         let (Some(first), Some(last)) = (way.first(), way.last()) else { continue };
         let words = format!("models.{name}.fallback: a circle, {name} -> {}", names.join(" -> "));
-        let fix = Some("an order that ends: no model may be its own fallback, directly or through others");
+        let fix = "an order that ends: no model may be its own fallback, directly or through others";
         if way.len() > 1 {
-            diagnostics.report_beside(Code::ConfigValue, first.at, &words, fix, (last.at, "back again"));
+            diagnostics.report_value_beside(first.at, &words, fix, (last.at, "back again"));
         } else {
-            diagnostics.report(Code::ConfigValue, first.at, &words, fix);
+            diagnostics.report_value(first.at, &words, fix);
         }
     }
 }
@@ -266,14 +269,13 @@ struct Found<'d> {
 impl Found<'_> {
     fn agent(&self, diagnostics: &mut Diagnostics, shelf: &dyn Shelf) -> Option<AgentSpec> {
         let Found { party, agent_config, .. } = self;
-        let path = party.path();
-        if let Some(named) = &agent_config.model {
+        let (path, keys) = (party.path(), &agent_config.keys);
+        if let Some(named) = &keys.model {
             let known: Vec<&str> = names(self.declared).collect();
             known_model(diagnostics, named, &format!("{path}.model"), &known);
         }
-        let tool_choice =
-            agent_config.tool_choice.as_ref().and_then(|named| self.tool_choice(diagnostics, named));
-        let named = agent_config.schema.as_ref();
+        let tool_choice = keys.tool_choice.as_ref().and_then(|named| self.tool_choice(diagnostics, named));
+        let named = keys.output.schema.as_ref();
         let schema =
             named.and_then(|named| schema(diagnostics, shelf, named, &format!("{path}.output.schema")));
         let own = self.listener(party.name.as_ref()?.as_str())?;
@@ -290,20 +292,20 @@ impl Found<'_> {
         let (returns, gives) = own.returns.split_at(output.map_or(own.returns.len(), |at| at + 1));
         Some(AgentSpec {
             name: own.name.to_string(),
-            model: agent_config.model.as_ref()?.value.clone(),
-            dialect: agent_config.dialect,
+            model: keys.model.as_ref()?.value.clone(),
+            dialect: keys.dialect.value,
             is_rehearsed: self.is_rehearsed(),
-            thinking: agent_config.thinking,
-            actions: agent_config.actions,
-            stop_early: agent_config.stop_early,
-            sees_thread: agent_config.sees == ViewScope::Thread,
-            attempts: agent_config.attempts,
+            thinking: keys.thinking.as_ref().map_or(ThinkingRule::Required, |thinking| thinking.value),
+            actions: agent_config.actions(),
+            stop_early: keys.stop_early.value,
+            sees_thread: keys.sees.value == ViewScope::Thread,
+            attempts: keys.attempts.value,
             turns: party.turns,
-            tool_output_max: agent_config.tool_output_max,
+            tool_output_max: usize::try_from(keys.tool_output_max.value).unwrap_or(usize::MAX),
             tool_choice,
-            output: Output { format: agent_config.format, schema },
-            preamble: self.declared.preamble.as_ref().map(|preamble| preamble.value.clone()),
-            prompt: agent_config.prompt.iter().filter_map(|section| section.spec()).collect(),
+            output: Output { format: keys.output.format(), schema },
+            preamble: self.declared.organism.preamble.as_ref().map(|preamble| preamble.value.clone()),
+            prompt: keys.prompt.value.iter().filter_map(|section| section.spec()).collect(),
             accepts: contracts(&own.accepts),
             returns: contracts(returns),
             gives: contracts(gives),
@@ -316,8 +318,14 @@ impl Found<'_> {
 
     /// Whether a script answers in place of its model.
     fn is_rehearsed(&self) -> bool {
-        let named = self.agent_config.model.as_ref();
-        let model = self.declared.models.iter().find(|one| named.is_some_and(|it| it.value == one.key.value));
+        let named = self.agent_config.keys.model.as_ref();
+        let model = self
+            .declared
+            .keys
+            .models
+            .value
+            .iter()
+            .find(|one| named.is_some_and(|it| it.value == one.key.value));
         model.is_some_and(|one| one.model.provider == Provider::Script)
     }
 
@@ -339,7 +347,7 @@ impl Found<'_> {
 
     /// Reports an element with the name of a task: in text, the name would mean the element.
     fn hides_tasks(&self, diagnostics: &mut Diagnostics, own: &Listener) {
-        if self.party.task_takers.is_empty() || self.agent_config.dialect != Dialect::Xml {
+        if self.party.task_takers.is_empty() || self.agent_config.keys.dialect.value != Dialect::Xml {
             return;
         }
         let is_task =
@@ -353,8 +361,8 @@ impl Found<'_> {
         let path = self.party.path();
         let message =
             format!("{path}: in `dialect: xml`, the element `task` of `{who}` hides the tasks of its goals");
-        let fix = Some("dialect: native, or another name for that element");
-        diagnostics.report(Code::ConfigValue, self.party.key.at, &message, fix);
+        let fix = "dialect: native, or another name for that element";
+        diagnostics.report_value(self.party.key.at, &message, fix);
     }
 
     fn listener(&self, name: &str) -> Option<&Listener> {
@@ -388,7 +396,7 @@ impl Found<'_> {
         let known = || ["auto", "required", "none"].into_iter().chain(tools.iter().map(String::as_str));
         let message = format!("{}.tool_choice: it has no tool `{}`", self.party.path(), named.value);
         let fix = find_nearest(&named.value, known()).map_or_else(|| one_of(known()), str::to_owned);
-        diagnostics.report(Code::ConfigUnknownName, named.at, &message, Some(&fix));
+        diagnostics.report(Code::ConfigUnknownName, named.at, &message, &fix);
         None
     }
 }
@@ -409,7 +417,7 @@ fn schema(
     let text = match shelf.read(&named.value) {
         Ok(text) => text?,
         Err(Absent { why, .. }) => {
-            diagnostics.report(Code::ConfigUnreadable, named.at, &format!("{path}: {why}"), Some(fix));
+            diagnostics.report(Code::ConfigUnreadable, named.at, &format!("{path}: {why}"), fix);
             return None;
         }
     };
@@ -417,12 +425,12 @@ fn schema(
         Ok(json) if json.is_object() || json.is_boolean() => Some(Arc::new(json)),
         Ok(_) => {
             let message = format!("{path}: {} holds neither an object nor true or false", named.value);
-            diagnostics.report(Code::ConfigSchema, named.at, &message, Some(fix));
+            diagnostics.report(Code::ConfigSchema, named.at, &message, fix);
             None
         }
         Err(error) => {
             let message = format!("{path}: {} is not JSON: {error}", named.value);
-            diagnostics.report(Code::ConfigSchema, named.at, &message, Some(fix));
+            diagnostics.report(Code::ConfigSchema, named.at, &message, fix);
             None
         }
     }

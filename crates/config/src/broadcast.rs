@@ -7,9 +7,12 @@ use systole_kit::QName;
 use systole_kit::schema::find_nearest;
 
 use super::diagnostics::Diagnostics;
+use super::forms::{WordOf, word_choice};
+use super::key::{KeyForm, KeyRow};
 use super::names::one_of;
-use super::tree::Node;
-use super::value::{self, At};
+use super::section::{Form, form};
+use super::tree::{Entry, Node};
+use super::value::{self, At, joined};
 use systole_core::types::codes::Code;
 use systole_core::types::composition::{Broadcast, ElementSchema, GatherRule};
 use systole_core::types::ids::Name;
@@ -20,16 +23,32 @@ pub(super) struct BroadcastDeclaration {
     gather: GatherRule,
 }
 
-/// Reads the section.
-pub(super) fn read(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Vec<BroadcastDeclaration> {
-    let choices = [("all", GatherRule::All), ("first", GatherRule::First)];
-    let mut declared = Vec::new();
-    for entry in value::map(diagnostics, node, node.span, path).unwrap_or_default() {
-        let gather = value::word(diagnostics, &entry.value, &value::joined(path, &entry.key), &choices);
-        let element = At { at: entry.at, value: entry.key.clone() };
-        declared.push(BroadcastDeclaration { element, gather: gather.unwrap_or(GatherRule::All) });
+word_choice! { GatherWord: GatherRule { "all" = GatherRule::All, "first" = GatherRule::First } }
+
+form! {
+    /// The elements by name.
+    pub(super) BroadcastMap -> Vec<BroadcastDeclaration> {
+        KeyForm::Names(""), read_broadcasts, below &[KeyRow::any_name(
+            "required",
+            "whose answers its sender waits for: `all`, or `first`, the first that is not a failure",
+            <WordOf<GatherWord>>::FORM,
+            &[],
+        )]
     }
-    declared
+}
+
+fn read_broadcasts(
+    diagnostics: &mut Diagnostics,
+    node: &Node,
+    path: &str,
+) -> Option<Vec<BroadcastDeclaration>> {
+    let entries = value::map(diagnostics, node, node.span, path)?;
+    let mut read = |entry: &Entry| {
+        let gather = <WordOf<GatherWord>>::read(diagnostics, &entry.value, &joined(path, &entry.key));
+        let element = At { at: entry.at, value: entry.key.clone() };
+        BroadcastDeclaration { element, gather: gather.unwrap_or(GatherRule::All) }
+    };
+    Some(entries.iter().map(&mut read).collect())
 }
 
 /// A listener as the look-up sees it: its name, its accepted elements and its peers.
@@ -76,15 +95,15 @@ pub(super) fn resolve(
             match taken {
                 Some(taken) => {
                     let second = (taken.at, "accepted here");
-                    diagnostics.report_beside(Code::ConfigValue, named.at, &message, Some(fix), second);
+                    diagnostics.report_value_beside(named.at, &message, fix, second);
                 }
-                None => diagnostics.report(Code::ConfigValue, named.at, &message, Some(fix)),
+                None => diagnostics.report_value(named.at, &message, fix),
             }
         } else if !several.iter().any(|(_, takers)| all.iter().any(|one| addresses_two(one, takers))) {
             let message =
                 format!("broadcast: no listener may send `{}` to two of those that accept it", named.value);
             let fix = "two or more of them under `peers` of its sender, or leave it out";
-            diagnostics.report(Code::ConfigValue, named.at, &message, Some(fix));
+            diagnostics.report_value(named.at, &message, fix);
         }
         broadcasts.extend(several.into_iter().map(|(element, takers)| Broadcast {
             element: element.clone(),
@@ -107,5 +126,5 @@ fn unknown<'d>(diagnostics: &mut Diagnostics, named: &At<String>, accepted: impl
     known.dedup();
     let nearest = find_nearest(&named.value, known.iter().copied());
     let fix = nearest.map_or_else(|| one_of(known.iter().copied()), str::to_owned);
-    diagnostics.report(Code::ConfigUnknownElement, named.at, &message, Some(&fix));
+    diagnostics.report(Code::ConfigUnknownElement, named.at, &message, &fix);
 }

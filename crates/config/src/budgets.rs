@@ -1,113 +1,102 @@
-//! The sections `budgets` and `loops`, and a listener's share: what one message from outside may use, how much of it
-//! a child may use, and when repeated calls get a warning or are refused. Input: the node. Output: the declared
-//! values, with defaults for missing keys.
+//! The sections `budgets` and `loops`: what one message from outside may use, and when repeated calls get a warning
+//! or are refused.
 
 use systole_kit::money::{Currency, Money};
 
 use super::diagnostics::Diagnostics;
-use super::keys::MOST_ROUNDS;
-use super::tree::{Node, Span};
-use super::value::{self, At, fields};
+use super::forms::{CountWithin, TokensWithin, WaitTime, read_parsed};
+use super::key::KeyForm;
+use super::section::{form, section};
+use super::tree::Node;
+use super::value::At;
 use systole_core::types::budget::{Budgets, LoopLimits};
-use systole_core::types::codes::Code;
 use systole_core::types::limits;
 
 /// Default share of a child, in percent.
 pub(super) const SHARE_PERCENT: u32 = 50;
 
-/// Where the file sets each budget. `None` if it keeps the default.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Written {
-    pub(super) messages: Option<Span>,
-    pub(super) depth: Option<Span>,
-    pub(super) children: Option<Span>,
-    pub(super) tokens: Option<Span>,
-    pub(super) money: Option<Span>,
+/// Messages, calls and spawns.
+pub(super) type MessageCount = CountWithin<1, { limits::BUDGET_MESSAGES }>;
+/// Tokens of a budget.
+pub(super) type BudgetTokens = TokensWithin<1, { limits::BUDGET_TOKENS }>;
+
+section! {
+    /// The section `budgets`.
+    pub(super) BudgetKeys {
+        messages: default(500) <MessageCount> "calls and spawns, {bounds}";
+        depth: default(6) <CountWithin<1, { limits::DEPTH as u32 }>> "how deep calls and spawns nest, counted from the first call on, {bounds}";
+        children: default(32) <CountWithin<1, { limits::BUDGET_CHILDREN }>> "child threads in all, at all depths together, {bounds}; at most 1000 of a call are open at once";
+        wall: optional("none") <WaitTime> "how long the work on it may take, {bounds}; not counted while it waits only for persons and timers";
+        tokens: optional("none") <BudgetTokens> "tokens of models: a whole number, `200k` or `1M`";
+        money: optional("none") <MoneyAmount> "what models may cost: an amount with at most six decimals, and its currency: `2 USD`";
+    }
 }
 
-/// Reads the section `budgets`. Also returns its currency with its place.
-pub(super) fn read(
-    diagnostics: &mut Diagnostics,
-    node: &Node,
-    path: &str,
-) -> (Budgets, Option<At<Currency>>, Written) {
-    let (mut budgets, mut currency) = (Budgets::default(), None);
-    let Some(section) = fields(diagnostics, node, node.span, "budgets", path) else {
-        return (budgets, currency, Written::default());
-    };
-    let at = |key: &str| section.get(key).map(|(node, _)| node.span);
-    let written = Written {
-        messages: at("messages"),
-        depth: at("depth"),
-        children: at("children"),
-        tokens: at("tokens"),
-        money: at("money"),
-    };
-    if let Some(messages) = section.count(diagnostics, "messages") {
-        budgets.messages = messages.into();
+section! {
+    /// The section `loops`.
+    pub(super) LoopKeys {
+        repeated: default((3, 5)) <RepeatRange> "of the same calls to the same listener, which one gets a warning and which one is refused, 1 to 1000";
+        ping_pong: default(6) <CountWithin<1, MOST_ROUNDS>> "turns that may call one listener while nothing new is called or answered, {bounds}";
     }
-    if let Some(depth) = section.count(diagnostics, "depth") {
-        budgets.depth = usize::try_from(depth).unwrap_or(budgets.depth);
-    }
-    if let Some(children) = section.count(diagnostics, "children") {
-        budgets.children = children.into();
-    }
-    budgets.wall_ms = section.measure(diagnostics, "wall").map(|wall| wall.value);
-    budgets.tokens = section.measure(diagnostics, "tokens").map(|tokens| tokens.value);
-    if let Some((node, path)) = section.get("money") {
-        budgets.money = money(diagnostics, node, &path);
-        currency = budgets.money.map(|money| At { at: node.span, value: money.currency });
-    }
-    (budgets, currency, written)
 }
 
-/// An amount of money and its currency.
-pub(super) fn money(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Option<Money> {
-    let found = value::text(diagnostics, node, path)?;
-    let money =
-        Money::parse(&found.value).filter(|money| (1..=limits::BUDGET_MICROS).contains(&money.micros));
-    if money.is_none() {
-        let message =
-            format!("{path}: `{}` is not an amount of money up to 1000000 with its currency", found.value);
-        diagnostics.report(Code::ConfigValue, found.at, &message, Some("2 USD, or 0.000001 USD at least"));
+/// The largest number of repetitions.
+const MOST_ROUNDS: u32 = 1_000;
+
+form! {
+    /// An amount of money and its currency.
+    pub(super) MoneyAmount -> Money { KeyForm::Pattern(r"^[0-9]+(\.[0-9]{1,6})? [A-Z]{3}$"), read_money }
+}
+form! {
+    /// The call that gets a warning, and the one that is refused.
+    pub(super) RepeatRange -> (u32, u32) {
+        KeyForm::Pattern(r"^[0-9]+\.\.[0-9]+$"), read_repeated, show |(warned, refused): &(u32, u32)| format!("{warned}..{refused}")
     }
-    money
 }
 
-/// Reads the section `loops`.
-pub(super) fn loops(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> LoopLimits {
-    let mut loops = LoopLimits::default();
-    let Some(section) = fields(diagnostics, node, node.span, "loops", path) else { return loops };
-    if let Some((node, path)) = section.get("repeated")
-        && let Some(found) = value::text(diagnostics, node, &path)
-    {
-        let number = |text: &str| text.parse().ok().filter(|n| (1..=MOST_ROUNDS).contains(n));
-        let ends = found.value.split_once("..").and_then(|(warned, refused)| {
-            Some((number(warned)?, number(refused)?)).filter(|(warned, refused)| warned < refused)
-        });
-        match ends {
-            Some((warned, refused)) => (loops.told, loops.refused) = (warned, refused),
-            None => {
-                let message = format!(
-                    "{path}: `{}` is not two numbers from 1 to {MOST_ROUNDS}, the first smaller",
-                    found.value
-                );
-                diagnostics.report(Code::ConfigValue, found.at, &message, Some("3..5"));
-            }
+impl BudgetKeys {
+    /// The budgets, with defaults for what the file leaves out.
+    pub(super) fn budgets(&self) -> Budgets {
+        Budgets {
+            messages: self.messages.value.into(),
+            depth: self.depth.value as usize,
+            children: self.children.value.into(),
+            wall_ms: self.wall.as_ref().map(|wall| wall.value),
+            tokens: self.tokens.as_ref().map(|tokens| tokens.value),
+            money: self.money.as_ref().map(|money| money.value),
         }
     }
-    loops.ping_pong = section.count(diagnostics, "ping_pong").unwrap_or(loops.ping_pong);
-    loops
+
+    /// The currency of the money budget.
+    pub(super) fn currency(&self) -> Option<At<Currency>> {
+        self.money.as_ref().map(|money| At { at: money.at, value: money.value.currency })
+    }
 }
 
-/// Reads a share: a whole number of percent.
-pub(super) fn share(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Option<u32> {
-    let found = value::text(diagnostics, node, path)?;
-    let digits = found.value.strip_suffix('%').filter(|text| text.bytes().all(|b| b.is_ascii_digit()));
-    if let Some(percent) = digits.and_then(|text| text.parse().ok()).filter(|n| (1..=100).contains(n)) {
-        return Some(percent);
+impl LoopKeys {
+    pub(super) fn limits(&self) -> LoopLimits {
+        let (told, refused) = self.repeated.value;
+        LoopLimits { told, refused, ping_pong: self.ping_pong.value }
     }
-    let message = format!("{path}: `{}` is not a share from 1% to 100%", found.value);
-    diagnostics.report(Code::ConfigValue, found.at, &message, Some("50%"));
-    None
+}
+
+fn read_money(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Option<Money> {
+    read_parsed(diagnostics, node, path, |text| {
+        let money = Money::parse(text).filter(|money| (1..=limits::BUDGET_MICROS).contains(&money.micros));
+        money.ok_or_else(|| {
+            let what = format!("`{text}` is not an amount of money up to 1000000 with its currency");
+            (what, "2 USD, or 0.000001 USD at least".to_owned())
+        })
+    })
+}
+
+fn read_repeated(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Option<(u32, u32)> {
+    read_parsed(diagnostics, node, path, |text| {
+        let number = |text: &str| text.parse().ok().filter(|n| (1..=MOST_ROUNDS).contains(n));
+        let ends = text.split_once("..").and_then(|(first, last)| Some((number(first)?, number(last)?)));
+        ends.filter(|(warned, refused)| warned < refused).ok_or_else(|| {
+            let what = format!("`{text}` is not two numbers from 1 to {MOST_ROUNDS}, the first smaller");
+            (what, "3..5".to_owned())
+        })
+    })
 }

@@ -5,10 +5,14 @@
 
 use super::diagnostic::FilePlace;
 use super::diagnostics::Diagnostics;
+use super::forms::{VARIABLE, read_late};
+use super::key::KeyForm;
+use super::listener_keys::ListenerKeys;
 use super::names::variable;
-use super::secrets;
+use super::secrets::{self, BY_NAME, SECRET};
+use super::section::{Form, SectionKeys, form, section};
 use super::tree::{Node, Span, Value};
-use super::value::{self, Fields, fields};
+use super::value::{self, At};
 use systole_bus::BrokerCredentials;
 use systole_core::types::codes::Code;
 
@@ -99,45 +103,56 @@ const EXAMPLE: &str = "nats: nats://127.0.0.1:4222";
 /// Keys that describe a program.
 const PROGRAM: [&str; 6] = ["run", "env", "pass", "mode", "framing", "sandbox"];
 
-/// Reads the section.
-pub(super) fn read(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Option<BusDeclaration> {
+section! {
+    /// The section.
+    pub(super) BusKeys never [
+        "key": SECRET, BY_NAME; "seed": SECRET, BY_NAME; "token": SECRET, BY_NAME; "password": SECRET, BY_NAME;
+    ] {
+        nats: required(EXAMPLE) <BusAddress> "the address of a NATS server, `nats://HOST:PORT`, without credentials, or a list of those of a cluster; or `managed`, and the organism starts one of its own";
+        key_env: optional("none") <SeedVariable> "the environment variable that holds the seed of the pump's nkey; the seed itself is in no file";
+    }
+}
+
+form! {
+    /// The broker, if the section names one.
+    pub(super) BusBroker -> Option<BusDeclaration> { KeyForm::Map, read_bus, below BusKeys::ROWS }
+}
+form! {
+    /// The addresses of a broker, or the word for the organism's own.
+    pub(super) BusAddress -> BrokerPlace { KeyForm::Lines, read_place }
+}
+form! {
+    /// The addresses of a broker.
+    pub(super) BrokerAddress -> BrokerPlace { KeyForm::Lines, read_servers }
+}
+form! {
+    /// The name of the variable that holds the seed.
+    pub(super) SeedVariable -> BusKey { KeyForm::Name(VARIABLE), key_env }
+}
+
+fn read_bus(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Option<Option<BusDeclaration>> {
     spare(diagnostics, node);
-    let section = fields(diagnostics, node, node.span, "bus", path)?;
-    // A wrong key is reported even if the address is missing.
-    let Some((node, path)) = section.need(diagnostics, "nats", EXAMPLE) else {
-        key_beside(diagnostics, &section);
-        return None;
-    };
+    let keys = BusKeys::read(diagnostics, node, path)?;
+    let place = keys.nats.map(|nats| nats.value);
+    let is_managed = matches!(place, Some(BrokerPlace::Managed));
+    if let (true, Some(at)) = (is_managed, keys.own.value_place("key_env")) {
+        let message = format!("{path}.key_env: the keys of an organism's own broker are made for it");
+        let second = keys.own.value_place("nats").map(|at| (at, "started with the organism"));
+        diagnostics.report_value_beside(at, &message, "one of the two", second);
+    }
+    let key = keys.key_env.filter(|_| !is_managed).map(|key| key.value);
+    Some(keys.own.has("nats").then_some(BusDeclaration { at: place, key }))
+}
+
+fn read_place(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Option<BrokerPlace> {
     match &node.value {
-        Value::Text { text, .. } if text == MANAGED => Some(managed(diagnostics, node.span, &section)),
-        _ => Some(broker(diagnostics, (node, &path), &section)),
+        Value::Text { text, .. } if text == MANAGED => Some(BrokerPlace::Managed),
+        _ => read_servers(diagnostics, node, path),
     }
 }
 
-/// The organism's own broker. It makes its keys itself.
-fn managed(diagnostics: &mut Diagnostics, at: Span, section: &Fields<'_>) -> BusDeclaration {
-    key_beside(diagnostics, section);
-    if let Some((other, path)) = section.get("key_env") {
-        let message = format!("{path}: the keys of an organism's own broker are made for it");
-        let second = (at, "started with the organism");
-        diagnostics.report_beside(Code::ConfigValue, other.span, &message, Some("one of the two"), second);
-    }
-    BusDeclaration { at: Some(BrokerPlace::Managed), key: None }
-}
-
-/// Reads the key from the section of an address.
-pub(super) fn key_beside(diagnostics: &mut Diagnostics, section: &Fields<'_>) -> Option<BusKey> {
-    section.get("key_env").and_then(|(node, path)| key_env(diagnostics, node, &path))
-}
-
-/// Reads an address, and the key from the same section.
-pub(super) fn broker(
-    diagnostics: &mut Diagnostics,
-    (node, path): (&Node, &str),
-    section: &Fields<'_>,
-) -> BusDeclaration {
-    let key = key_beside(diagnostics, section);
-    BusDeclaration { at: servers(diagnostics, node, path).map(BrokerPlace::Url), key }
+fn read_servers(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Option<BrokerPlace> {
+    servers(diagnostics, node, path).map(BrokerPlace::Url)
 }
 
 /// One address or several. Several are the servers of a cluster, one of which must be running when the organism
@@ -148,12 +163,7 @@ fn servers(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Option<Str
     };
     if all.is_empty() {
         let message = format!("{path}: the list has no address");
-        diagnostics.report(
-            Code::ConfigValue,
-            node.span,
-            &message,
-            Some("[nats://HOST:PORT, nats://OTHER:PORT]"),
-        );
+        diagnostics.report_value(node.span, &message, "[nats://HOST:PORT, nats://OTHER:PORT]");
         return None;
     }
     let found = value::texts(diagnostics, node, path)?;
@@ -182,7 +192,7 @@ fn key_env(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Option<Bus
         diagnostics.hide(found.at, &found.value);
         let message = format!("{path}: this looks like a key itself, and is not repeated");
         let fix = "the name of the environment variable that holds it, as BUS_KEY";
-        diagnostics.report(Code::ConfigValue, found.at, &message, Some(fix));
+        diagnostics.report_value(found.at, &message, fix);
         return None;
     }
     variable(diagnostics, &found.value, found.at, path);
@@ -196,19 +206,19 @@ fn url(diagnostics: &mut Diagnostics, found: &value::At<String>, path: &str) -> 
         let message = format!(
             "{path}: an organism's own broker keeps its data beside the log, and keeps no log itself"
         );
-        diagnostics.report(Code::ConfigValue, found.at, &message, Some("the address of a server that runs"));
+        diagnostics.report_value(found.at, &message, "the address of a server that runs");
         return None;
     }
     let rest = ["nats://", "tls://"].iter().find_map(|scheme| written.strip_prefix(scheme));
     let Some(rest) = rest else {
         let message = format!("{path}: `{written}` is not the address of a NATS server");
-        diagnostics.report(Code::ConfigValue, found.at, &message, Some(FORMS));
+        diagnostics.report_value(found.at, &message, FORMS);
         return None;
     };
     if let Some((credentials, _)) = rest.rsplit_once('@') {
         diagnostics.hide(found.at, credentials);
         let message = format!("{path}: it has a name, password or token, and is not repeated");
-        diagnostics.report(Code::ConfigValue, found.at, &message, Some("the address alone"));
+        diagnostics.report_value(found.at, &message, "the address alone");
         return None;
     }
     let (host, port) = match rest.rsplit_once(':') {
@@ -218,32 +228,24 @@ fn url(diagnostics: &mut Diagnostics, found: &value::At<String>, path: &str) -> 
     let is_host = !host.is_empty() && !host.contains(|c: char| c.is_whitespace() || "/?#,".contains(c));
     if !is_host || !port {
         let message = format!("{path}: `{written}` is not the address of a NATS server");
-        diagnostics.report(Code::ConfigValue, found.at, &message, Some(FORMS));
+        diagnostics.report_value(found.at, &message, FORMS);
         return None;
     }
     Some(written.to_owned())
 }
 
 /// Reads whether a listener is reached over the broker. Such a listener has no program.
-pub(super) fn reached(diagnostics: &mut Diagnostics, own: &Fields<'_>) -> Option<Span> {
-    let (node, path) = own.get("nats")?;
-    if !value::flag(diagnostics, node, &path)? {
-        return None;
-    }
+pub(super) fn reached(diagnostics: &mut Diagnostics, keys: &ListenerKeys) -> Option<Span> {
+    let At { at, value: true } = read_late(diagnostics, &keys.nats)? else { return None };
+    let second = Some((at, "reached over NATS"));
     for key in PROGRAM {
-        if let Some((other, other_path)) = own.get(key) {
-            let message = format!("{other_path}: a listener over NATS has no program in this organism");
-            let second = (node.span, "reached over NATS");
-            diagnostics.report_beside(
-                Code::ConfigValue,
-                other.span,
-                &message,
-                Some("one of the two"),
-                second,
-            );
+        if let Some(other) = keys.own.value_place(key) {
+            let path = &keys.own.path;
+            let message = format!("{path}.{key}: a listener over NATS has no program in this organism");
+            diagnostics.report_value_beside(other, &message, "one of the two", second);
         }
     }
-    Some(node.span)
+    Some(at)
 }
 
 /// Reports a listener that cannot be reached. `over_nats` are the listeners that the file says are reached over NATS:
@@ -265,5 +267,5 @@ pub(super) fn check(
 pub(super) fn unnamed(diagnostics: &mut Diagnostics, path: &str, at: Span, what: &str) {
     let message = format!("{path}.nats: the file names no broker, so {what}");
     let fix = format!("bus: {{{EXAMPLE}}} at the top of the file");
-    diagnostics.report(Code::ConfigMissing, at, &message, Some(&fix));
+    diagnostics.report(Code::ConfigMissing, at, &message, &fix);
 }

@@ -33,27 +33,29 @@ pub(super) fn resolve(
     declared: &Declared,
 ) -> (BTreeMap<Name, Client>, Vec<TokenSource>) {
     let (mut clients, mut sources) = (BTreeMap::new(), Vec::<TokenSource>::new());
-    for one in &declared.clients {
+    for one in &declared.keys.clients.value {
         if let Some(party) = declared.parties.iter().find(|party| party.key.value == one.key.value) {
             let (whose, what) = match party.agent_config {
                 Some(_) => ("` is the name of an agent", "the agent"),
                 None => ("` is the name of a listener", "the listener"),
             };
             let message = format!("clients: `{}{whose}", one.key.value);
-            let (fix, second) = (Some("another name for one of the two"), (party.key.at, what));
+            let (fix, second) = ("another name for one of the two", (party.key.at, what));
             diagnostics.report_beside(Code::ConfigDuplicate, one.key.at, &message, fix, second);
         }
-        let may = one.may.as_ref().map(|may| addressees(diagnostics, &one.key.value, may, declared));
+        let Some(keys) = &one.keys else { continue };
+        let may = keys.may.as_ref().map(|may| addressees(diagnostics, &one.key.value, &may.value, declared));
         let Some(name) = &one.name else { continue };
-        if let Some(named) = &one.token_env {
+        if let Some(named) = &keys.token_env {
             let source = token(diagnostics, name, named, declared, &sources);
             sources.push(source);
         }
-        if let Some(at) = one.nats.filter(|_| declared.bus.is_none() && declared.log_kept.is_none()) {
+        let over_nats = keys.nats.at.filter(|_| keys.nats.value);
+        if let Some(at) = over_nats.filter(|_| declared.bus().is_none() && declared.log_kept.is_none()) {
             bus::unnamed(diagnostics, &format!("clients.{}", name.as_str()), at, "it cannot connect");
         }
-        let over_nats = one.nats.is_some();
-        clients.insert(name.clone(), Client { may, roles: one.roles.clone(), over_nats });
+        let (roles, over_nats) = (keys.roles.value.clone(), over_nats.is_some());
+        clients.insert(name.clone(), Client { may, roles, over_nats });
     }
     (clients, sources)
 }
@@ -78,7 +80,7 @@ fn token(
         let listener = party.key.value.as_str();
         let message = format!("{lead}` is passed on to {listener}");
         let fix = format!("another variable, or leave it out of listeners.{listener}.pass");
-        diagnostics.report(Code::ConfigValue, named.at, &message, Some(&fix));
+        diagnostics.report_value(named.at, &message, &fix);
     }
     TokenSource { client: client.clone(), variable: named.value.clone(), place: diagnostics.place(named.at) }
 }
@@ -101,15 +103,15 @@ fn addressees(
             let known = || declared.parties.iter().map(|party| party.key.value.as_str());
             let message = format!("{path}: nothing here is called `{}`", named.value);
             let fix = find_nearest(&named.value, known()).map_or_else(|| one_of(known()), str::to_owned);
-            diagnostics.report(Code::ConfigUnknownName, named.at, &message, Some(&fix));
+            diagnostics.report(Code::ConfigUnknownName, named.at, &message, &fix);
             continue;
         };
-        if !party.entry && declared.entry.as_ref().is_none_or(|entry| entry.value != named.value) {
+        if !party.entry && declared.organism.entry.as_ref().is_none_or(|entry| entry.value != named.value) {
             let message = format!("{path}: `{}` takes no messages from outside", named.value);
             let fix = format!("entry: true at {}, or leave it out", party.path());
             let second =
                 (party.key.at, if party.agent_config.is_some() { "this agent" } else { "this listener" });
-            diagnostics.report_beside(Code::ConfigValue, named.at, &message, Some(&fix), second);
+            diagnostics.report_value_beside(named.at, &message, &fix, second);
         }
         found.extend(party.name.clone());
     }

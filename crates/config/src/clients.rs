@@ -7,70 +7,52 @@
 use systole_kit::schema::find_nearest;
 
 use super::diagnostics::Diagnostics;
-use super::names::{one_of, single, variable};
-use super::tree::{Entry, Node, Span};
-use super::value::{self, At, fields};
+use super::forms::{NameSet, NamedSection, PartyMap, VariableName, YesNo};
+use super::key::KeyForm;
+use super::names::one_of;
+use super::section::{Form, form, section};
+use super::tree::Node;
+use super::value::At;
 use systole_core::types::client::Role;
-use systole_core::types::codes::Code;
-use systole_core::types::ids::Name;
 
-/// One client as it is declared.
-pub(super) struct ClientDeclaration {
-    pub(super) key: At<String>,
-    pub(super) name: Option<Name>,
-    pub(super) token_env: Option<At<String>>,
-    pub(super) may: Option<Vec<At<String>>>,
-    pub(super) roles: Vec<Role>,
-    /// Where the file says that it connects over the broker, if it does.
-    pub(super) nats: Option<Span>,
+section! {
+    /// One client as it is declared.
+    pub(super) ClientKeys "one client; its name is the sender of what it sends" {
+        token_env: optional("required") <VariableName> "the environment variable that holds its token at the HTTP door, 16 characters or more; read when the door is opened; optional with `nats: true`";
+        nats: default(false) <YesNo> "whether it may connect over the broker that `bus` or `log` names, with its own key there";
+        may: optional("all with `entry: true`") <NameSet> "listeners it may address, of those with `entry: true`";
+        roles: default(Vec::new()) <RoleSet> "`read`: read the threads of others; `operate`: continue, cancel and pause them; `approve`: decide requests that wait for a person, and read the conversations that led to them";
+    }
 }
 
-/// Reads the section.
-pub(super) fn read(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Vec<ClientDeclaration> {
-    let entries = value::map(diagnostics, node, node.span, path).unwrap_or_default();
-    entries.iter().map(|entry| client(diagnostics, entry)).collect()
+form! {
+    /// The clients by name.
+    pub(super) ClientMap -> Vec<NamedSection<ClientKeys>> { <PartyMap<ClientKeys>>::FORM, read_clients, below <PartyMap<ClientKeys>>::BELOW }
 }
 
-fn client(diagnostics: &mut Diagnostics, entry: &Entry) -> ClientDeclaration {
-    let path = value::joined("clients", &entry.key);
-    let mut declared = ClientDeclaration {
-        key: At { at: entry.at, value: entry.key.clone() },
-        name: value::name(diagnostics, &entry.key, entry.at, "clients"),
-        token_env: None,
-        may: None,
-        roles: Vec::new(),
-        nats: None,
-    };
-    let Some(own) = fields(diagnostics, &entry.value, entry.at, "clients.NAME", &path) else {
-        return declared;
-    };
-    if let Some((node, path)) = own.get("nats")
-        && value::flag(diagnostics, node, &path) == Some(true)
-    {
-        declared.nats = Some(node.span);
+form! {
+    /// Roles, none of them twice.
+    pub(super) RoleSet -> Vec<Role> {
+        KeyForm::SetOf(&["read", "operate", "approve"]), read_roles, show |_: &Vec<Role>| "[]".to_owned()
     }
-    let fix = "token_env: VARIABLE, the environment variable that holds its token; or nats: true, with a key at the broker";
-    let token_env = match declared.nats {
-        Some(_) => own.get("token_env"),
-        None => own.need(diagnostics, "token_env", fix),
-    };
-    if let Some((node, path)) = token_env
-        && let Some(named) = value::text(diagnostics, node, &path)
-    {
-        variable(diagnostics, &named.value, named.at, &path);
-        declared.token_env = Some(named);
+}
+
+fn read_clients(
+    diagnostics: &mut Diagnostics,
+    node: &Node,
+    path: &str,
+) -> Option<Vec<NamedSection<ClientKeys>>> {
+    let clients = PartyMap::<ClientKeys>::read(diagnostics, node, path)?;
+    for keys in clients.iter().filter_map(|client| client.keys.as_ref()).filter(|keys| !keys.nats.value) {
+        let fix = "token_env: VARIABLE, the environment variable that holds its token; or nats: true, with a key at the broker";
+        keys.own.report_missing(diagnostics, "token_env", fix);
     }
-    if let Some((node, path)) = own.get("may") {
-        let found = value::texts(diagnostics, node, &path).unwrap_or_default();
-        declared.may = Some(single(diagnostics, found, &path));
-    }
-    if let Some((node, path)) = own.get("roles") {
-        let found = value::texts(diagnostics, node, &path).unwrap_or_default();
-        for named in single(diagnostics, found, &path) {
-            declared.roles.extend(role(diagnostics, &named, &path));
-        }
-    }
-    declared
+    Some(clients)
+}
+
+fn read_roles(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Option<Vec<Role>> {
+    let named = NameSet::read(diagnostics, node, path)?;
+    Some(named.iter().filter_map(|named| role(diagnostics, named, path)).collect())
 }
 
 fn role(diagnostics: &mut Diagnostics, named: &At<String>, path: &str) -> Option<Role> {
@@ -79,7 +61,7 @@ fn role(diagnostics: &mut Diagnostics, named: &At<String>, path: &str) -> Option
         let known = || Role::ALL.iter().map(|role| role.as_str());
         let message = format!("{path}: `{}` is no role", named.value);
         let fix = find_nearest(&named.value, known()).map_or_else(|| one_of(known()), str::to_owned);
-        diagnostics.report(Code::ConfigValue, named.at, &message, Some(&fix));
+        diagnostics.report_value(named.at, &message, &fix);
     }
     found.copied()
 }

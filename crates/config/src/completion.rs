@@ -6,9 +6,8 @@
 use serde_json::{Map, Value, json};
 
 use super::key::{ConfigKey, KeyForm, MeasureBounds};
+use super::key::{SIZE_UNITS, THOUSANDS, TIME_UNITS};
 use super::keys;
-use super::measure::{SIZES, THOUSANDS};
-use systole_core::types::time::UNITS;
 
 /// The path of all steps in the table of keys.
 const STEPS: &str = "workflows.NAME.goals";
@@ -132,27 +131,27 @@ fn form(key: &ConfigKey) -> Value {
         KeyForm::Maps => json!({"type": "array", "items": map(key.path), "minItems": 1}),
         KeyForm::Texts => json!({"anyOf": [text, {"type": "array", "items": text, "minItems": 1}]}),
         KeyForm::Anything => json!({}),
-        KeyForm::Duration(bounds) => measure(&bounds, UNITS, "a duration").into(),
-        KeyForm::Size(bounds) => measure(&bounds, SIZES, "a size").into(),
+        KeyForm::Duration(bounds) => measure(bounds, key.form, TIME_UNITS, "a duration").into(),
+        KeyForm::Size(bounds) => measure(bounds, key.form, SIZE_UNITS, "a size").into(),
         KeyForm::Tokens(bounds) => {
-            let mut schema = measure(&bounds, THOUSANDS, "a number of tokens");
+            let mut schema = measure(bounds, key.form, THOUSANDS, "a number of tokens");
             schema.insert("type".to_owned(), json!(["string", "integer"]));
-            schema.insert("minimum".to_owned(), json!(bounds.least.1));
-            schema.insert("maximum".to_owned(), json!(bounds.most.1));
+            schema.insert("minimum".to_owned(), json!(bounds.least));
+            schema.insert("maximum".to_owned(), json!(bounds.most));
             schema.into()
         }
     }
 }
 
 /// A text of digits and a unit, within bounds. Editors show the words and not the pattern.
-fn measure(bounds: &MeasureBounds, units: &[(&str, u64)], what: &str) -> Map<String, Value> {
+fn measure(bounds: MeasureBounds, form: KeyForm, units: &[(&str, u64)], what: &str) -> Map<String, Value> {
     let of_unit = |(unit, factor): &(&str, u64)| {
-        let (least, most) = (bounds.least.1.div_ceil(*factor), bounds.most.1 / factor);
+        let (least, most) = (bounds.least.div_ceil(*factor), bounds.most / factor);
         let zero = if least == 0 { "0|" } else { "" };
         (least <= most).then(|| format!("({zero}{}){unit}", numbers(least.max(1), most)))
     };
     let pattern = format!("^0*({})$", units.iter().filter_map(of_unit).collect::<Vec<_>>().join("|"));
-    let words = format!("{what} from {} to {}", bounds.least.0, bounds.most.0);
+    let words = format!("{what} from {}", form.show_bounds());
     let fields = [("type", "string"), ("pattern", &pattern), ("patternErrorMessage", &words)];
     fields.into_iter().map(|(name, value)| (name.to_owned(), json!(value))).collect()
 }
@@ -207,8 +206,14 @@ mod tests {
 
     #[test]
     fn the_pattern_of_a_measure_has_the_bounds_of_each_unit() {
-        let bounds = MeasureBounds { least: ("1s", 1_000), most: ("1d", 86_400_000) };
-        let judge = jsonschema::validator_for(&json!(measure(&bounds, UNITS, "a duration"))).unwrap();
+        let bounds = MeasureBounds { least: 1_000, most: 86_400_000 };
+        let judge = jsonschema::validator_for(&json!(measure(
+            bounds,
+            KeyForm::Duration(bounds),
+            TIME_UNITS,
+            "a duration"
+        )))
+        .unwrap();
         for (text, fits) in [
             ("1s", true),
             ("001s", true),

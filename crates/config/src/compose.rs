@@ -24,7 +24,9 @@ use super::{budgets, workflows};
 use super::{mcp, programs, tools};
 use systole_core::types::client::Client;
 use systole_core::types::codes::Code;
-use systole_core::types::composition::{Broadcast, ElementSchema, Listener, OnUnknown, ViewScope};
+use systole_core::types::composition::{
+    Broadcast, DeliveryRetry, ElementSchema, Listener, OnUnknown, ViewScope,
+};
 use systole_core::types::ids::Name;
 
 /// The vocabulary of plain talk.
@@ -84,7 +86,7 @@ pub(super) fn compose(
         peers(diagnostics, one, &resolved);
         message(diagnostics, one.party, declared);
     }
-    let entry = match &declared.entry {
+    let entry = match &declared.organism.entry {
         Some(named) => entry(diagnostics, named, declared),
         None => only_open(declared),
     };
@@ -96,14 +98,14 @@ pub(super) fn compose(
             peers: &party.peers,
         })
         .collect();
-    let broadcasts = broadcast::resolve(diagnostics, &declared.broadcasts, &known);
+    let broadcasts = broadcast::resolve(diagnostics, &declared.keys.broadcast.value, &known);
     let mut listeners = BTreeMap::new();
     for one in resolved {
         if let Some(name) = one.party.name.clone() {
             let open = entry.as_ref() == Some(&name);
             listeners.insert(
                 name.clone(),
-                listener(one, name, open, &programs::Surroundings { directory, log: &declared.log }),
+                listener(one, name, open, &programs::Surroundings { directory, log: declared.log() }),
             );
         }
     }
@@ -115,9 +117,9 @@ pub(super) fn compose(
 /// The schemas of the file: the one made from `payloads`, the shared ones, then each listener's own.
 fn collect(diagnostics: &mut Diagnostics, declared: &Declared, shelf: &dyn Shelf) -> Collected {
     let mut collected = Collected::new(shelf);
-    if let Some(section) = &declared.payloads {
+    if let Some(section) = declared.payloads() {
         let stored = shelf.payloads();
-        let made = stored.or_else(|| section.schema(diagnostics, declared.name.as_ref()).map(Arc::from));
+        let made = stored.or_else(|| section.schema(diagnostics, declared.name()).map(Arc::from));
         match made {
             Some(text) => collected.put(PAYLOADS, text, section.at),
             None => collected.miss(PAYLOADS),
@@ -129,11 +131,11 @@ fn collect(diagnostics: &mut Diagnostics, declared: &Declared, shelf: &dyn Shelf
         }
     }
     let own = declared.parties.iter().filter(|party| party.mcp.is_none());
-    for name in declared.schemas.iter().chain(own.filter_map(|party| party.schema.as_ref())) {
+    for name in declared.keys.schemas.value.iter().chain(own.filter_map(|party| party.schema.as_ref())) {
         collected.add(diagnostics, shelf, name);
     }
     collected.read(diagnostics, shelf);
-    if let Some(section) = &declared.payloads {
+    if let Some(section) = declared.payloads() {
         collected.place_payloads(|element| diagnostics.place(section.place_of(element)));
     }
     collected
@@ -157,12 +159,12 @@ fn peers(diagnostics: &mut Diagnostics, one: &Resolved<'_>, all: &[Resolved<'_>]
             Code::ConfigOverlap,
             answer.at,
             &message,
-            Some("another element, or another name for the listener"),
+            "another element, or another name for the listener",
         );
     }
     if let (1, Some(first)) = (party.turns, party.peers.first()) {
         let message = format!("{path}.peers: with `turns: 1` a listener makes no calls");
-        diagnostics.report(Code::ConfigValue, first.at, &message, Some("turns: 2 or more, or no peers"));
+        diagnostics.report_value(first.at, &message, "turns: 2 or more, or no peers");
     }
     for peer in &party.peers {
         let Some(other) = all.iter().find(|r| r.party.key.value == peer.value) else {
@@ -173,7 +175,7 @@ fn peers(diagnostics: &mut Diagnostics, one: &Resolved<'_>, all: &[Resolved<'_>]
             let message = format!("{path}.peers: nothing here is called `{}`", peer.value);
             let known = || all.iter().map(|r| r.party.key.value.as_str());
             let fix = find_nearest(&peer.value, known()).map_or_else(|| one_of(known()), str::to_owned);
-            diagnostics.report(Code::ConfigUnknownName, peer.at, &message, Some(&fix));
+            diagnostics.report(Code::ConfigUnknownName, peer.at, &message, &fix);
             continue;
         };
         for taken in &other.accepts {
@@ -198,7 +200,7 @@ fn overlap(
 ) {
     let local = &*taken.value.name.local;
     let message = format!("{path}.peers: `{}` accepts `{local}`, which {also}", peer.value);
-    let fix = Some("different elements for an answer, a call and a note");
+    let fix = "different elements for an answer, a call and a note";
     diagnostics.report_beside(Code::ConfigOverlap, peer.at, &message, fix, (taken.at, "accepted here"));
 }
 
@@ -209,14 +211,14 @@ fn message(diagnostics: &mut Diagnostics, party: &Party, declared: &Declared) {
         diagnostics,
         party,
         declared,
-        (".approval.tell", &party.approval.tell),
+        (".approval.tell", &party.delivery.approval.tell.value),
         "be asked about its own work",
     );
     told_under(
         diagnostics,
         party,
         declared,
-        (".timers.tell", &party.timer_tell),
+        (".timers.tell", &party.delivery.timers.tell.value),
         "get word of its own timers",
     );
 }
@@ -233,16 +235,11 @@ fn told_under(
     for named in names {
         if named.value == party.key.value {
             let message = format!("{path}: `{}` would {of_itself}", named.value);
-            diagnostics.report(
-                Code::ConfigValue,
-                named.at,
-                &message,
-                Some("another listener, or leave it out"),
-            );
+            diagnostics.report_value(named.at, &message, "another listener, or leave it out");
         } else if !known().any(|key| key == named.value) {
             let message = format!("{path}: nothing here is called `{}`", named.value);
             let fix = find_nearest(&named.value, known()).map_or_else(|| one_of(known()), str::to_owned);
-            diagnostics.report(Code::ConfigUnknownName, named.at, &message, Some(&fix));
+            diagnostics.report(Code::ConfigUnknownName, named.at, &message, &fix);
         }
     }
 }
@@ -273,7 +270,7 @@ fn entry(diagnostics: &mut Diagnostics, named: &At<String>, declared: &Declared)
     }
     let message = format!("organism.entry: nothing here is called `{}`", named.value);
     let fix = find_nearest(&named.value, known()).map_or_else(|| one_of(known()), str::to_owned);
-    diagnostics.report(Code::ConfigUnknownName, named.at, &message, Some(&fix));
+    diagnostics.report(Code::ConfigUnknownName, named.at, &message, &fix);
     None
 }
 
@@ -292,6 +289,8 @@ fn listener(one: Resolved<'_>, name: Name, open: bool, around: &programs::Surrou
         let others: Vec<Name> = takers.filter(|taker| !peers.contains(taker)).collect();
         peers.extend(others);
     }
+    let keys = &party.delivery;
+    let (first_ms, longest_ms) = keys.retry.backoff.value;
     Listener {
         name,
         reach: programs::reach(party, around),
@@ -303,13 +302,16 @@ fn listener(one: Resolved<'_>, name: Name, open: bool, around: &programs::Surrou
         share_percent: party.share_percent.unwrap_or(budgets::SHARE_PERCENT),
         in_flight: party.in_flight,
         timeout_ms: party.timeout_ms,
-        idle_ms: party.idle_ms,
-        retry: party.retry,
+        idle_ms: keys.idle.as_ref().map(|idle| idle.value),
+        retry: DeliveryRetry { attempts: keys.retry.attempts.value, first_ms, longest_ms },
         on_unknown: party.on_unknown.unwrap_or(OnUnknown::Retry),
-        approval: party.approval.rule(),
-        timer_tell: party.timer_tell.iter().filter_map(|p| Name::parse(&p.value).ok()).collect(),
+        approval: keys.approval.rule(),
+        timer_tell: keys.timers.tell.value.iter().filter_map(|p| Name::parse(&p.value).ok()).collect(),
         entry: party.entry || open,
-        describe: party.describe,
-        sees: party.agent_config.as_ref().map_or(ViewScope::Call, |agent_config| agent_config.sees),
+        describe: keys.describe.value,
+        sees: party
+            .agent_config
+            .as_ref()
+            .map_or(ViewScope::Call, |agent_config| agent_config.keys.sees.value),
     }
 }

@@ -4,14 +4,13 @@
 //! at once. It judges nothing. The settings from the command line follow the file in the same text,
 //! one per line, so that their spans work like any other.
 
-use std::cmp::Ordering;
 use std::sync::Arc;
 
 use super::diagnostic::{Diagnostic, FileMistakes, FilePlace};
 use super::tree::Span;
 use systole_core::types::codes::Code;
 
-/// Most mistakes kept for one file.
+/// Most mistakes shown for one file.
 const MISTAKES: usize = 200;
 
 /// The listeners that are Rust values and need no program.
@@ -32,14 +31,25 @@ pub(super) struct Diagnostics {
     file_end: usize,
     /// The start of each line, in bytes.
     lines: Vec<usize>,
+    /// The first mistakes by place, each with the place that sorts it.
     found: Vec<(usize, Diagnostic)>,
+    /// All mistakes so far, kept or not.
+    reported: usize,
     given: Given,
+    /// Whether the key at a path is required.
+    is_required: fn(&str) -> bool,
     /// Texts that must not appear in any output.
     hidden: Vec<String>,
 }
 
 impl Diagnostics {
-    pub(super) fn new(file: &str, text: &Arc<str>, settings: &[String], given: Given) -> Diagnostics {
+    pub(super) fn new(
+        file: &str,
+        text: &Arc<str>,
+        settings: &[String],
+        given: Given,
+        is_required: fn(&str) -> bool,
+    ) -> Diagnostics {
         let file_end = text.len();
         let text = match settings {
             [] => Arc::clone(text),
@@ -52,9 +62,16 @@ impl Diagnostics {
             file_end,
             lines,
             found: Vec::new(),
+            reported: 0,
             given,
+            is_required,
             hidden: Vec::new(),
         }
+    }
+
+    /// Whether the key at this path is required.
+    pub(super) fn is_required(&self, path: &str) -> bool {
+        (self.is_required)(path)
     }
 
     /// Whether this listener needs no program.
@@ -98,8 +115,8 @@ impl Diagnostics {
     }
 
     /// Reports a mistake.
-    pub(super) fn report(&mut self, code: Code, at: Span, message: &str, fix: Option<&str>) {
-        self.tell_at(at.start, Diagnostic::new(code, self.place(at), message, fix));
+    pub(super) fn report(&mut self, code: Code, at: Span, message: &str, fix: &str) {
+        self.tell_at(at.start, Diagnostic::new(code, self.place(at), message, Some(fix)));
     }
 
     /// Reports a mistake and shows a second place that explains it.
@@ -108,29 +125,47 @@ impl Diagnostics {
         code: Code,
         at: Span,
         message: &str,
-        fix: Option<&str>,
+        fix: &str,
         second: (Span, &str),
     ) {
-        let told = Diagnostic::new(code, self.place(at), message, fix);
+        let told = Diagnostic::new(code, self.place(at), message, Some(fix));
         self.tell_at(at.start, told.seeing(self.place(second.0), second.1));
+    }
+
+    /// Reports a value that cannot stand.
+    pub(super) fn report_value(&mut self, at: Span, message: &str, fix: &str) {
+        self.report(Code::ConfigValue, at, message, fix);
+    }
+
+    /// Reports a value that cannot stand, and shows a second place that explains it, if there is one.
+    pub(super) fn report_value_beside<'w>(
+        &mut self,
+        at: Span,
+        message: &str,
+        fix: &str,
+        second: impl Into<Option<(Span, &'w str)>>,
+    ) {
+        match second.into() {
+            Some(second) => self.report_beside(Code::ConfigValue, at, message, fix, second),
+            None => self.report_value(at, message, fix),
+        }
     }
 
     /// Reports a mistake in another file, sorted by the place that names that file.
     pub(super) fn tell_at(&mut self, order: usize, diagnostic: Diagnostic) {
-        match self.found.len().cmp(&MISTAKES) {
-            Ordering::Less => self.found.push((order, diagnostic)),
-            Ordering::Equal => {
-                let more = format!("more than {MISTAKES} mistakes; the rest is not listed");
-                let told = about_file(&self.file, Code::ConfigValue, &more, Some("these first"));
-                self.found.push((usize::MAX, told));
-            }
-            Ordering::Greater => {}
+        self.reported += 1;
+        let place = self.found.partition_point(|(other, _)| *other <= order);
+        let before = place.checked_sub(1).and_then(|before| self.found.get(before));
+        if before.is_none_or(|(other, same)| (*other, same) != (order, &diagnostic)) {
+            self.found.insert(place, (order, diagnostic));
         }
+        // One more than is shown says that the list was cut.
+        self.found.truncate(MISTAKES + 1);
     }
 
     /// The number of mistakes so far.
     pub(super) fn mistakes(&self) -> usize {
-        self.found.len()
+        self.reported
     }
 
     pub(super) fn is_clean(&self) -> bool {
@@ -150,8 +185,12 @@ impl Diagnostics {
 
     /// All mistakes, sorted by place.
     pub(super) fn found(mut self) -> Vec<Diagnostic> {
-        self.found.sort_by_key(|(order, _)| *order);
-        self.found.dedup();
+        if self.found.len() > MISTAKES {
+            let more = format!("more than {MISTAKES} mistakes; the rest is not listed");
+            let rest = about_file(&self.file, Code::ConfigValue, &more, Some("these first"));
+            self.found.truncate(MISTAKES);
+            self.found.push((usize::MAX, rest));
+        }
         let hidden = self.hidden;
         let blind = |(_, diagnostic): (usize, Diagnostic)| diagnostic.without(&hidden);
         self.found.into_iter().map(blind).collect()

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use super::diagnostic::FileMistakes;
 use super::diagnostics::{Diagnostics, Given};
+use super::keys;
 use super::schemas::{Absent, PAYLOADS, Shelf};
 use super::source::Era;
 use super::tree::{Entry, Node, Value};
@@ -46,7 +47,7 @@ pub fn eject(path: &Path) -> Result<EjectedTexts, NotEjected> {
     let schema = Schema { name: format!("schemas/{}.xsd", organism.organism.as_str()), text };
     let by_hand = || NotEjected::ByHand(schema.clone());
     let file = folder::organism_text(path).map_err(NotEjected::Refused)?;
-    let mut diagnostics = Diagnostics::new("", &file, &[], Given::Any);
+    let mut diagnostics = Diagnostics::new("", &file, &[], Given::Any, keys::is_required);
     let stretch = diagnostics.file();
     let root = yaml::read(&mut diagnostics, stretch).ok_or_else(by_hand)?;
     let edited = edit(&file, &root, &schema.name).ok_or_else(by_hand)?;

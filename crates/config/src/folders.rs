@@ -13,7 +13,6 @@ use super::hands_kind::HandsKind;
 use super::organism_parts::{OrganismPart, OrganismPlace, parts};
 use super::programs::own_folder_in;
 use super::shared_folders;
-use systole_core::types::codes::Code;
 
 /// Reports folders that do not exist, and folders that hold parts of the organism. Returns warnings.
 pub(super) fn check(
@@ -30,18 +29,13 @@ pub(super) fn check(
             Ok(root) if root.is_dir() => root,
             Ok(_) => {
                 let message = format!("{path}: `{written}` is not a folder");
-                diagnostics.report(Code::ConfigValue, at, &message, Some("the folder that holds it"));
+                diagnostics.report_value(at, &message, "the folder that holds it");
                 continue;
             }
             Err(error) => {
                 let message =
                     format!("{path}: `{written}`: {}", systole_system::system::describe_error(&error));
-                diagnostics.report(
-                    Code::ConfigValue,
-                    at,
-                    &message,
-                    Some("a folder, as ./src, from this file's folder"),
-                );
+                diagnostics.report_value(at, &message, "a folder, as ./src, from this file's folder");
                 continue;
             }
         };
@@ -55,7 +49,7 @@ pub(super) fn check(
             let (what, does) = (part.what, if writes { "change" } else { "read" });
             let message = format!("{path}: `{written}` holds {what}, which no listener may {does}");
             let fix = "a folder with the sources alone, as ./src";
-            diagnostics.report(Code::ConfigValue, at, &message, Some(fix));
+            diagnostics.report_value(at, &message, fix);
         } else if writes {
             let places = (root.as_path(), organism.directory);
             warnings.extend(shared_folders::warning(diagnostics, (&path, &hands.root), places));

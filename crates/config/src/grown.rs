@@ -7,13 +7,14 @@
 use std::sync::Arc;
 
 use super::diagnostics::{Diagnostics, Given};
+use super::keys;
 use super::tree::{Entry, Node, Value};
 use super::yaml;
 
 /// Adds the entry, `NAME: {…}`, to this section. A missing section is created.
 pub fn grown(text: &str, section: &str, entry: &str) -> Option<String> {
     let text: Arc<str> = text.into();
-    let mut diagnostics = Diagnostics::new("", &text, &[], Given::Any);
+    let mut diagnostics = Diagnostics::new("", &text, &[], Given::Any, keys::is_required);
     let stretch = diagnostics.file();
     let root = yaml::read(&mut diagnostics, stretch)?;
     let Value::Map(sections) = &root.value else { return None };

@@ -7,11 +7,11 @@ use systole_code::check_pattern;
 use systole_workspace::check_shell_pattern;
 
 use super::diagnostics::Diagnostics;
+use super::forms::{NameSet, UnreadValue, read_late};
 use super::hands_kind::{HandsDeclaration, HandsKind};
-use super::names::single;
+use super::listener_keys::ListenerKeys;
 use super::party::Party;
-use super::value::{self, At, Fields};
-use systole_core::types::codes::Code;
+use super::value::At;
 use systole_core::types::composition::OnUnknown;
 
 /// Keys that have no meaning beside the folder.
@@ -30,46 +30,45 @@ const TURNS: u32 = 4;
 const TIMEOUT_MS: u64 = 600_000;
 
 /// Reads the keys of a listener that works on a folder. False if it is none.
-pub(super) fn read(diagnostics: &mut Diagnostics, own: &Fields<'_>, party: &mut Party) -> bool {
-    let kinds = HandsKind::ALL.into_iter().filter_map(|kind| Some((kind, own.get(kind.key())?)));
-    let mut kinds = kinds.collect::<Vec<_>>().into_iter();
-    let Some((kind, (node, path))) = kinds.next() else {
-        for (key, message) in OWN {
-            not_here(diagnostics, own, key, message);
-        }
+pub(super) fn read(diagnostics: &mut Diagnostics, keys: &ListenerKeys, party: &mut Party) -> bool {
+    let own = &keys.own;
+    let mut kinds = HandsKind::ALL.into_iter().filter_map(|kind| Some((kind, own.value_place(kind.key())?)));
+    let Some((kind, at)) = kinds.next() else {
+        reject_keys(diagnostics, keys, 0);
         return false;
     };
-    if let Some((_, (other, other_path))) = kinds.next() {
-        let message = format!("{other_path}: a listener either searches a folder or changes it");
-        let second = (node.span, "it searches this one");
-        diagnostics.report_beside(Code::ConfigValue, other.span, &message, Some("two listeners"), second);
+    if let Some((other, other_at)) = kinds.next() {
+        let message =
+            format!("{}.{}: a listener either searches a folder or changes it", own.path, other.key());
+        diagnostics.report_value_beside(other_at, &message, "two listeners", (at, "it searches this one"));
     }
     // The commands of a workspace have variables.
     let variables: &[&str] = if kind == HandsKind::Code { &["env", "pass"] } else { &[] };
-    for key in OTHERS.into_iter().chain(variables.iter().copied()) {
-        if let Some((other, other_path)) = own.get(key) {
+    for key in OTHERS.iter().chain(variables) {
+        if let Some(other) = own.value_place(key) {
             let message = format!(
-                "{other_path}: a listener of `{}` is built in, and takes and returns its own elements",
+                "{}.{key}: a listener of `{}` is built in, and takes and returns its own elements",
+                own.path,
                 kind.key()
             );
-            let (fix, second) = (Some("one of the two"), (node.span, "a built-in listener"));
-            diagnostics.report_beside(Code::ConfigValue, other.span, &message, fix, second);
+            diagnostics.report_value_beside(other, &message, "one of the two", (at, "a built-in listener"));
         }
     }
-    let root = value::text(diagnostics, node, &path).unwrap_or(At { at: node.span, value: ".".to_owned() });
+    let root = match kind {
+        HandsKind::Code => read_late(diagnostics, &keys.code),
+        HandsKind::Workspace => read_late(diagnostics, &keys.workspace),
+    };
+    let root = root.unwrap_or(At { at, value: ".".to_owned() });
     let of_files = |pattern: &str| check_pattern(pattern).map_err(|fault| fault.to_string());
-    let deny = patterns(diagnostics, own, "deny", "\"*.pem\", or private/", of_files);
+    let path = |key: &str| format!("{}.{key}", own.path);
+    let deny = check_patterns(diagnostics, &keys.deny, &path("deny"), "\"*.pem\", or private/", of_files);
     let (mut ask, mut shell) = (Vec::new(), Vec::new());
     match kind {
-        HandsKind::Code => {
-            for (key, message) in OWN.into_iter().skip(1) {
-                not_here(diagnostics, own, key, message);
-            }
-        }
+        HandsKind::Code => reject_keys(diagnostics, keys, 1),
         HandsKind::Workspace => {
-            ask = patterns(diagnostics, own, "ask", "\"*.lock\", or deploy/", of_files);
+            ask = check_patterns(diagnostics, &keys.ask, &path("ask"), "\"*.lock\", or deploy/", of_files);
             let of_words = |pattern: &str| check_shell_pattern(pattern).map_err(|fault| fault.to_string());
-            shell = patterns(diagnostics, own, "shell", "cargo test *", of_words);
+            shell = check_patterns(diagnostics, &keys.shell, &path("shell"), "cargo test *", of_words);
             party.turns = TURNS;
             party.timeout_ms = TIMEOUT_MS;
             party.on_unknown = Some(OnUnknown::Fail);
@@ -80,34 +79,33 @@ pub(super) fn read(diagnostics: &mut Diagnostics, own: &Fields<'_>, party: &mut 
     true
 }
 
-/// A key that this listener does not have.
-fn not_here(diagnostics: &mut Diagnostics, own: &Fields<'_>, key: &str, message: &str) {
-    let (Some((node, path)), Some(at)) = (own.get(key), own.place_of(key)) else { return };
-    // A value of the wrong kind is reported as well.
-    let _read = value::texts(diagnostics, node, &path);
-    let message = format!("{path}: {message}");
-    let fix = "code: ./src or workspace: ./src beside it, or leave it out";
-    diagnostics.report(Code::ConfigValue, at, &message, Some(fix));
+/// Reports keys that this listener does not have, from this one of `OWN` on.
+fn reject_keys(diagnostics: &mut Diagnostics, keys: &ListenerKeys, first: usize) {
+    let values = [&keys.deny, &keys.ask, &keys.shell];
+    for ((key, message), value) in OWN.iter().zip(values).skip(first) {
+        let (Some(value), Some(at)) = (value, keys.own.place_of(key)) else { continue };
+        value.value.check_texts(diagnostics);
+        let message = format!("{}.{key}: {message}", keys.own.path);
+        let fix = "code: ./src or workspace: ./src beside it, or leave it out";
+        diagnostics.report_value(at, &message, fix);
+    }
 }
 
-fn patterns(
+fn check_patterns(
     diagnostics: &mut Diagnostics,
-    own: &Fields<'_>,
-    key: &str,
+    given: &Option<At<UnreadValue<NameSet>>>,
+    path: &str,
     fix: &str,
     check: impl Fn(&str) -> Result<(), String>,
 ) -> Vec<At<String>> {
-    let Some((node, path)) = own.get(key) else { return Vec::new() };
-    let found = value::texts(diagnostics, node, &path).unwrap_or_default();
-    let mut usable = Vec::new();
-    for pattern in single(diagnostics, found, &path) {
-        match check(&pattern.value) {
-            Ok(()) => usable.push(pattern),
-            Err(why) => {
-                let message = format!("{path}: `{}` cannot be used: {why}", pattern.value);
-                diagnostics.report(Code::ConfigValue, pattern.at, &message, Some(fix));
-            }
+    let mut found = read_late(diagnostics, given).map(|found| found.value).unwrap_or_default();
+    found.retain(|pattern| {
+        let checked = check(&pattern.value);
+        if let Err(why) = &checked {
+            let message = format!("{path}: `{}` cannot be used: {why}", pattern.value);
+            diagnostics.report_value(pattern.at, &message, fix);
         }
-    }
-    usable
+        checked.is_ok()
+    });
+    found
 }

@@ -10,7 +10,6 @@ use systole_mcp::schema::PinFile;
 use super::diagnostics::Diagnostics;
 use super::schemas::Shelf;
 use super::value::At;
-use systole_core::types::codes::Code;
 
 /// The folder of all installed servers, from the organism's folder.
 pub const SERVERS: &str = ".systole/mcp";
@@ -38,7 +37,7 @@ pub(super) fn read(
     read.map(Some).map_err(|fault| {
         if let Some(word) = words.get(fault.word) {
             let message = format!("{path}: {}", fault.message);
-            diagnostics.report(Code::ConfigValue, word.at, &message, Some(fault.fix));
+            diagnostics.report_value(word.at, &message, fault.fix);
         }
     })
 }

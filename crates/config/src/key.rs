@@ -1,5 +1,13 @@
 //! A key of a file, as the tables of keys list it: its path, default, meaning and the form of its value.
 
+pub(super) use systole_core::types::time::UNITS as TIME_UNITS;
+
+/// Units of sizes.
+pub(super) const SIZE_UNITS: &[(&str, u64)] =
+    &[("B", 1), ("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30)];
+/// Units of tokens.
+pub(super) const THOUSANDS: &[(&str, u64)] = &[("", 1), ("k", 1_000), ("M", 1_000_000)];
+
 /// A key of the organism's file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ConfigKey {
@@ -15,13 +23,81 @@ pub struct ConfigKey {
     pub form: KeyForm,
 }
 
-/// The smallest and the largest value of a measure, each as text and as a number of its smallest unit.
+/// A key as its section declares it, with the keys below it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct KeyRow {
+    /// Its name, `NAME` for any name, or nothing if the rows below are at the level of this one.
+    pub(super) name: &'static str,
+    pub(super) default: DefaultText,
+    /// Its meaning. `{bounds}` becomes the bounds of its form.
+    pub(super) meaning: &'static str,
+    pub(super) form: KeyForm,
+    pub(super) below: &'static [KeyRow],
+}
+
+/// The text of a default.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum DefaultText {
+    /// These words.
+    Says(&'static str),
+    /// It is made from the value.
+    Shows(fn() -> String),
+    /// The texts of some of the keys below it, which are at the level of this row.
+    Each(&'static [(&'static str, &'static str)]),
+}
+
+/// A key that people expect in a section, and that it never has.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct NeverKey {
+    pub(super) name: &'static str,
+    /// The reason.
+    pub(super) why: &'static str,
+    /// The alternative.
+    pub(super) fix: &'static str,
+}
+
+impl KeyRow {
+    /// A key that is not built yet.
+    pub(super) const fn later(name: &'static str, meaning: &'static str) -> KeyRow {
+        KeyRow {
+            name,
+            default: DefaultText::Says("not built yet"),
+            meaning,
+            form: KeyForm::Later,
+            below: &[],
+        }
+    }
+
+    /// Keys of another section at the same level.
+    pub(super) const fn same_level(
+        below: &'static [KeyRow],
+        texts: &'static [(&'static str, &'static str)],
+    ) -> KeyRow {
+        KeyRow { name: "", default: DefaultText::Each(texts), meaning: "", form: KeyForm::Map, below }
+    }
+
+    /// Any name, with what it stands for.
+    pub(super) const fn any_name(
+        default: &'static str,
+        meaning: &'static str,
+        form: KeyForm,
+        below: &'static [KeyRow],
+    ) -> KeyRow {
+        KeyRow { name: "NAME", default: DefaultText::Says(default), meaning, form, below }
+    }
+
+    pub(super) fn is_built(&self) -> bool {
+        self.form != KeyForm::Later
+    }
+}
+
+/// The smallest and the largest value of a measure, in its smallest unit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct MeasureBounds {
     /// The smallest.
-    pub least: (&'static str, u64),
+    pub least: u64,
     /// The largest.
-    pub most: (&'static str, u64),
+    pub most: u64,
 }
 
 /// The form of a key's value: the part of the loader's checks that an editor can do. A test makes sure that
@@ -85,12 +161,32 @@ pub enum KeyForm {
     Anything,
 }
 
-pub(super) const fn key(path: &'static str, default: &'static str, meaning: &'static str) -> ConfigKey {
-    ConfigKey { path, default, meaning, built: true, form: KeyForm::Later }
+impl KeyForm {
+    /// Its bounds, as its meaning says them.
+    pub(super) fn show_bounds(self) -> String {
+        let show = |bounds: MeasureBounds, units| {
+            format!("{} to {}", show_measure(bounds.least, units), show_measure(bounds.most, units))
+        };
+        match self {
+            KeyForm::Count(least, most) => format!("{least} to {most}"),
+            KeyForm::Duration(bounds) => show(bounds, TIME_UNITS),
+            KeyForm::Size(bounds) => show(bounds, SIZE_UNITS),
+            KeyForm::Tokens(bounds) => show(bounds, THOUSANDS),
+            _ => String::new(),
+        }
+    }
 }
 
-impl ConfigKey {
-    pub(super) const fn of(self, form: KeyForm) -> ConfigKey {
-        ConfigKey { form, ..self }
+/// The unit of a number that has none, and of 0: the second one.
+pub(super) fn usual_unit(units: &[(&'static str, u64)]) -> &'static str {
+    units.get(1).map_or("", |(unit, _)| unit)
+}
+
+/// Writes a measure in the largest unit that divides it exactly.
+pub(super) fn show_measure(value: u64, units: &[(&'static str, u64)]) -> String {
+    let fits = |(_, factor): &&(&str, u64)| value.is_multiple_of(*factor);
+    match units.iter().rev().find(fits) {
+        Some((unit, factor)) if value != 0 => format!("{}{unit}", value / factor),
+        _ => format!("{value}{}", usual_unit(units)),
     }
 }

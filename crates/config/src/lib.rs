@@ -5,6 +5,7 @@
 //! for no programs and reads no environment: whether a program can run shows when it is started.
 
 mod agent_configs;
+mod agent_keys;
 pub mod agentfile;
 mod agents;
 mod approval;
@@ -16,18 +17,22 @@ mod clients;
 mod completion;
 mod compose;
 mod declared;
+mod delivery;
 mod diagnostic;
 mod diagnostics;
 mod drawing;
 mod eject;
 mod folder;
 mod folders;
+mod forms;
 mod grown;
 mod hands;
 mod hands_kind;
 mod installed;
 mod key;
 mod keys;
+mod listener_keys;
+mod listeners;
 mod log_kept;
 mod log_path;
 mod lookup;
@@ -54,6 +59,7 @@ mod sandbox_paths;
 mod sandboxes;
 mod schemas;
 mod secrets;
+mod section;
 mod sections;
 mod settings;
 mod shared_folders;
@@ -82,7 +88,9 @@ use source::Era;
 use systole_core::types::codes::Code;
 use systole_core::types::composition::{Composition, ListenerSection};
 use systole_core::types::ids::{Digest, Name};
-use tree::Node;
+use systole_core::types::limits;
+use tree::{Node, Span};
+use value::At;
 
 pub use bus::{BusKey, BusKeyFault, named_key};
 pub use client_rights::TokenSource;
@@ -178,7 +186,7 @@ pub fn log_of(path: &Path, settings: &[String]) -> Result<PathBuf, FileMistakes>
 pub fn log_alone(path: &Path) -> Option<PathBuf> {
     let text = folder::organism_text(path).ok()?;
     // What else is wrong with the file is reported by those who read all of it.
-    let mut unheard = Diagnostics::new("", &text, &[], Given::Any);
+    let mut unheard = Diagnostics::new("", &text, &[], Given::Any, keys::is_required);
     let stretch = unheard.file();
     let root = yaml::read(&mut unheard, stretch)?;
     let log = declared::log_path(&root)?;
@@ -293,9 +301,10 @@ fn read_declared(diagnostics: &mut Diagnostics, era: Era) -> Option<(Node, Decla
         return None;
     }
     let mut declared = declared::read(diagnostics, &root)?;
-    declared.outage_ms.get_or_insert(era.outage_ms);
+    let by_default = |value| At { at: Span::default(), value };
+    declared.keys.limits.outage.get_or_insert(by_default(era.outage_ms));
     for party in &mut declared.parties {
-        party.approval.expires_ms.get_or_insert(era.approval_ms);
+        party.delivery.approval.expires.get_or_insert(by_default(era.approval_ms));
         if party.agent_config.is_some() {
             party.on_unknown.get_or_insert(era.agents_on_unknown);
         }
@@ -312,7 +321,7 @@ fn check(
     era: Era,
 ) -> Result<OrganismFile, FileMistakes> {
     let is_stored = matches!(given, Given::Any);
-    let mut diagnostics = Diagnostics::new(file, &text, settings, given);
+    let mut diagnostics = Diagnostics::new(file, &text, settings, given, keys::is_required);
     let Some((root, mut declared)) = read_declared(&mut diagnostics, era) else {
         return Err(if diagnostics.is_clean() { empty(file) } else { diagnostics.refused() });
     };
@@ -322,7 +331,8 @@ fn check(
     let warnings = check_paths(&mut diagnostics, &declared, &mut composed, lies, directory);
     check_broker(&mut diagnostics, &declared);
     // A stored configuration signs nothing.
-    let signed = lies.and(declared.proof.as_ref()).map(|proof| (proof, declared.log_kept.as_ref()));
+    let signed =
+        lies.and(declared.keys.proof.as_ref()).map(|proof| (&proof.value, declared.log_kept.as_ref()));
     let proof = signed.and_then(|of| proof::resolve(&mut diagnostics, of, directory, shelf.is_proved()));
     let mut thinking = agent_configs::resolve(&mut diagnostics, &declared, &composed, shelf, has_scripts);
     let mut following = workflows::resolve(&mut diagnostics, &declared, &composed);
@@ -335,7 +345,7 @@ fn check(
         windows::check(&mut diagnostics, &declared, &thinking);
         workflows::check(&mut diagnostics, &declared, &thinking, &following.workflows, &bounds);
     }
-    let (Some(organism), true) = (declared.name.clone(), diagnostics.is_clean()) else {
+    let (Some(organism), true) = (declared.name().cloned(), diagnostics.is_clean()) else {
         return Err(diagnostics.refused());
     };
     let no_log_folder = lies.and_then(|_| log_path::missing_folder(&diagnostics, &declared, directory));
@@ -348,17 +358,18 @@ fn check(
         entry: composed.entry,
         listeners: composed.listeners,
         schemas: composed.collected.schemas,
-        message_bytes: declared.message_bytes,
-        outage_ms: declared.outage_ms.unwrap_or_default(),
+        message_bytes: usize::try_from(declared.keys.limits.message.value).unwrap_or(limits::MESSAGE_BYTES),
+        outage_ms: declared.keys.limits.outage.as_ref().map_or(0, |outage| outage.value),
         budgets: era.has_budgets.then(|| workflows::allow(&declared, &bounds)),
-        loops: era.has_budgets.then_some(declared.loops),
+        loops: era.has_budgets.then(|| declared.keys.loops.limits()),
         broadcasts: composed.broadcasts,
         clients: composed.clients,
         sections: sections_of(&root, &following.workflows),
     };
+    let log = plain(&directory.join(declared.log()));
     let (broker, log_kept) = match declared.log_kept {
         Some(kept) => (Some(kept.broker), kept.kept),
-        None => (declared.bus, None),
+        None => (declared.keys.bus.and_then(|bus| bus.value), None),
     };
     let (bus, managed, bus_key) = reached(broker);
     Ok(OrganismFile {
@@ -366,9 +377,9 @@ fn check(
         agents: thinking.agents,
         workflows: following.workflows,
         models: thinking.models,
-        description: declared.description,
-        log: plain(&directory.join(declared.log)),
-        listen: declared.listen,
+        description: declared.organism.description.map(|description| description.value),
+        log,
+        listen: declared.keys.console.listen.map(|listen| listen.value),
         bus,
         managed,
         bus_key,
@@ -401,10 +412,10 @@ fn check_paths(
 
 /// Checks that what needs a broker has one, and that a log kept there has only one.
 fn check_broker(diagnostics: &mut Diagnostics, declared: &declared::Declared) {
-    let names_broker = declared.bus.is_some() || declared.log_kept.is_some();
+    let names_broker = declared.bus().is_some() || declared.log_kept.is_some();
     let over_nats = declared.parties.iter().filter_map(|party| Some((party.path(), party.nats?)));
     bus::check(diagnostics, names_broker, over_nats);
-    log_kept::check(diagnostics, declared.bus_at, declared.log_kept.as_ref());
+    log_kept::check(diagnostics, declared.keys.own.value_place("bus"), declared.log_kept.as_ref());
 }
 
 /// The address of a broker, whether the organism starts it, and the variable of the pump's key.

@@ -3,10 +3,14 @@
 //! The broker of the log also carries the messages of listeners over NATS, so a file names one broker, in `log` or in
 //! `bus`. This module does not connect: the program that runs the organism does.
 
-use super::bus::{self, BusDeclaration};
+use super::bus::{BrokerAddress, BusDeclaration, SeedVariable};
 use super::diagnostics::Diagnostics;
+use super::forms::{AnyText, CountWithin, WordOf, word_choice};
+use super::key::KeyForm;
+use super::secrets::{BY_NAME, SECRET};
+use super::section::{form, section};
 use super::tree::{Node, Span, Value};
-use super::value::{self, At, Fields};
+use super::value::{self, At};
 use systole_core::types::codes::Code;
 
 /// How a broker stores the log.
@@ -38,66 +42,79 @@ pub(super) struct Kept {
 /// Keys that describe a broker.
 const OF_A_BROKER: [&str; 4] = ["key_env", "durability", "replicas", "monitor"];
 const MONITOR: &str = "monitor: http://127.0.0.1:8222";
+/// The path of the log, unless the file names one.
+pub(super) const DEFAULT_LOG: &str = "./organism.db";
+
+section! {
+    /// The section `log`.
+    pub(super) LogKeys never ["key": SECRET, BY_NAME; "password": SECRET, BY_NAME;] {
+        path: default(DEFAULT_LOG.to_owned()) <AnyText> "the log's file, or the copy of a log in NATS; a path from this file's folder";
+        nats: optional("none") <BrokerAddress> "the NATS server whose JetStream keeps the log, `nats://HOST:PORT`, without credentials, or a list of those of a cluster; `bus` is left out beside it";
+        key_env: optional("none") <SeedVariable> "as `bus.key_env`";
+        durability: default(CommitRule::Always) <WordOf<CommitWord>> "`always`: every commit is on the broker's disk, which `log.monitor` shows; `relaxed`: the broker may lose commits when its machine loses power";
+        monitor: optional("none") <MonitorPages> "the broker's monitoring page, `http://HOST:PORT`; of a cluster the list of all";
+        replicas: default(1) <CountWithin<1, 5>> "copies of the log in a NATS cluster, {bounds}";
+    }
+}
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Word {
+pub(super) enum CommitRule {
     Always,
     Relaxed,
 }
 
-/// Reads the broker part of the section `log`. `None` if it names no broker.
-pub(super) fn read(diagnostics: &mut Diagnostics, section: &Fields<'_>) -> Option<Kept> {
-    let word = section.get("durability").map(|(node, path)| {
-        value::word(diagnostics, node, &path, &[("always", Word::Always), ("relaxed", Word::Relaxed)])
-    });
-    let replicas = section.get("replicas").map(|_| section.count(diagnostics, "replicas"));
-    let pages = section.get("monitor").map(|(node, path)| monitors(diagnostics, node, &path));
-    let Some((node, path)) = section.get("nats") else {
-        bus::key_beside(diagnostics, section);
-        let given: Vec<&str> = OF_A_BROKER.into_iter().filter(|key| section.get(key).is_some()).collect();
+word_choice! { CommitWord: CommitRule { "always" = CommitRule::Always, "relaxed" = CommitRule::Relaxed } }
+
+form! {
+    /// One address or several: one page for each server of a cluster.
+    pub(super) MonitorPages -> Vec<String> { KeyForm::Lines, monitors }
+}
+
+/// The broker part of the section. `None` if it names no broker.
+pub(super) fn declare_kept(diagnostics: &mut Diagnostics, keys: &mut LogKeys) -> Option<Kept> {
+    let Some(at) = keys.own.value_place("nats") else {
+        let given: Vec<&str> = OF_A_BROKER.into_iter().filter(|key| keys.own.has(key)).collect();
         if !given.is_empty() {
             let message =
-                format!("{} has no `nats`, which is required for {}", section.path, given.join(", "));
+                format!("{} has no `nats`, which is required for {}", keys.own.path, given.join(", "));
             let fix = "nats: nats://127.0.0.1:4222 beside it, or leave it out";
-            diagnostics.report(Code::ConfigMissing, section.at, &message, Some(fix));
+            diagnostics.report(Code::ConfigMissing, keys.own.at, &message, fix);
         }
         return None;
     };
-    let broker = bus::broker(diagnostics, (node, &path), section);
-    let durability = durability(diagnostics, section, node.span, word.unwrap_or(Some(Word::Always)), pages);
-    let replicas = replicas.unwrap_or(Some(1)).map(|n| n as usize);
-    let kept = durability.zip(replicas).map(|(durability, replicas)| LogKept { durability, replicas });
-    Some(Kept { broker, kept, at: node.span })
+    let kept = choose_durability(diagnostics, keys, at)
+        .map(|durability| LogKept { durability, replicas: keys.replicas.value as usize });
+    let broker = BusDeclaration {
+        at: keys.nats.take().map(|nats| nats.value),
+        key: keys.key_env.take().map(|key| key.value),
+    };
+    Some(Kept { broker, kept, at })
 }
 
-fn durability(
-    diagnostics: &mut Diagnostics,
-    section: &Fields<'_>,
-    at: Span,
-    word: Option<Word>,
-    pages: Option<Option<Vec<String>>>,
-) -> Option<Durability> {
-    match (word?, pages) {
-        (Word::Relaxed, None) => Some(Durability::Relaxed),
-        (Word::Always, Some(pages)) => pages.map(Durability::Always),
-        (Word::Relaxed, Some(_)) => {
-            let message = format!("{}.monitor: it is not read with `durability: relaxed`", section.path);
-            diagnostics.report(Code::ConfigValue, at, &message, Some("one of the two"));
+fn choose_durability(diagnostics: &mut Diagnostics, keys: &LogKeys, at: Span) -> Option<Durability> {
+    if keys.own.has("durability") && keys.durability.at.is_none() {
+        return None;
+    }
+    match (keys.durability.value, keys.own.has("monitor")) {
+        (CommitRule::Relaxed, false) => Some(Durability::Relaxed),
+        (CommitRule::Always, true) => Some(Durability::Always(keys.monitor.as_ref()?.value.clone())),
+        (CommitRule::Relaxed, true) => {
+            let message = format!("{}.monitor: it is not read with `durability: relaxed`", keys.own.path);
+            diagnostics.report_value(at, &message, "one of the two");
             None
         }
-        (Word::Always, None) => {
+        (CommitRule::Always, false) => {
             let message = format!(
                 "{} has no `monitor`, and only that page shows whether the broker syncs",
-                section.path
+                keys.own.path
             );
             let fix = format!("{MONITOR}, its monitoring page, or durability: relaxed");
-            diagnostics.report(Code::ConfigMissing, at, &message, Some(&fix));
+            diagnostics.report(Code::ConfigMissing, at, &message, &fix);
             None
         }
     }
 }
 
-/// One address or several: one page for each server of a cluster.
 fn monitors(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Option<Vec<String>> {
     let found = match &node.value {
         Value::List(_) => value::texts(diagnostics, node, path)?,
@@ -115,7 +132,7 @@ fn monitor(diagnostics: &mut Diagnostics, page: &At<String>, path: &str) -> Opti
     });
     if !is_page {
         let message = format!("{path}: `{}` is not the address of a monitoring page", page.value);
-        diagnostics.report(Code::ConfigValue, page.at, &message, Some("http://HOST:PORT, without a path"));
+        diagnostics.report_value(page.at, &message, "http://HOST:PORT, without a path");
         return None;
     }
     rest.map(str::to_owned)
@@ -125,12 +142,6 @@ fn monitor(diagnostics: &mut Diagnostics, page: &At<String>, path: &str) -> Opti
 pub(super) fn check(diagnostics: &mut Diagnostics, bus: Option<Span>, kept: Option<&Kept>) {
     if let (Some(bus), Some(kept)) = (bus, kept) {
         let message = "bus: the broker that keeps the log carries everything else as well";
-        diagnostics.report_beside(
-            Code::ConfigValue,
-            bus,
-            message,
-            Some("leave `bus` out"),
-            (kept.at, "named here"),
-        );
+        diagnostics.report_value_beside(bus, message, "leave `bus` out", (kept.at, "named here"));
     }
 }

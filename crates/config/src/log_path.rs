@@ -21,11 +21,11 @@ pub(super) fn check(
     file: &Path,
     directory: &Path,
 ) {
-    let log = declared.log.as_str();
+    let log = declared.log();
     let Some((why, fix)) = hindrance(&directory.join(log), collected, file, directory) else { return };
     let message = format!("log.path: `{log}` is {why}");
-    match declared.log_at {
-        Some(at) => diagnostics.report(Code::ConfigValue, at, &message, Some(&fix)),
+    match declared.keys.log.path.at {
+        Some(at) => diagnostics.report_value(at, &message, &fix),
         // The file names no path, so this is the default path.
         None => {
             let fix = format!("log: {{path: {fix}}}");
@@ -42,7 +42,7 @@ pub(super) fn missing_folder(
     declared: &Declared,
     directory: &Path,
 ) -> Option<Diagnostic> {
-    let (log, at) = (declared.log.as_str(), declared.log_at?);
+    let (log, at) = (declared.log(), declared.keys.log.path.at?);
     let path = directory.join(log);
     let folder = path.parent().filter(|folder| !folder.is_dir())?;
     let message = format!("log.path: the folder of `{log}` is missing");

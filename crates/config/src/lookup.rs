@@ -65,7 +65,8 @@ pub(super) struct Lookup {
 
 impl Lookup {
     pub(super) fn new(collected: Collected, declared: &Declared, shelf: &dyn Shelf) -> Lookup {
-        let shared: Vec<String> = declared.schemas.iter().map(|schema| schema.value.clone()).collect();
+        let shared: Vec<String> =
+            declared.keys.schemas.value.iter().map(|schema| schema.value.clone()).collect();
         let texts = shelf.vocabularies();
         let among: Vec<(&str, &[u8])> = texts.iter().map(|one| (one.name.as_str(), &*one.text)).collect();
         let read = |schema: &Schema| {
@@ -74,7 +75,7 @@ impl Lookup {
             Some(Vocabulary { schema: schema.clone(), outline })
         };
         let vocabularies = texts.iter().filter_map(read).collect();
-        let section = declared.payloads.as_ref().filter(|_| collected.outline(PAYLOADS).is_none());
+        let section = declared.payloads().filter(|_| collected.outline(PAYLOADS).is_none());
         let names = section.map_or(Some(Vec::new()), |section| section.names());
         let is_whole = names.is_some() && shared.iter().all(|name| collected.outline(name).is_some());
         let unread = names.unwrap_or_default().into_iter().map(str::to_owned).collect();
@@ -191,7 +192,7 @@ impl Lookup {
         if notes::HOUSE.contains(&name.as_str()) && !diagnostics.is_stored() {
             let message =
                 format!("{section}: the notes of `{name}` would be in {}, which belongs to Systole", tag.ns);
-            diagnostics.report(Code::ConfigValue, party.key.at, &message, Some("another name"));
+            diagnostics.report_value(party.key.at, &message, "another name");
             return None;
         }
         if let Some((file, outline)) = self.declarer(party, &tag) {
@@ -237,7 +238,7 @@ impl Lookup {
                     format!("{file}: it imports {}, the namespace of the agent's own notes", tag.ns);
                 let fix = "another targetNamespace for what is imported, or another name for the agent";
                 let second = (outline.named, "named here");
-                diagnostics.report_beside(Code::ConfigOverlap, party.key.at, &message, Some(fix), second);
+                diagnostics.report_beside(Code::ConfigOverlap, party.key.at, &message, fix, second);
             }
         }
     }
@@ -289,11 +290,12 @@ impl Lookup {
 
     /// Reports payloads that a schema of the file also declares.
     pub(super) fn declared_twice(&self, diagnostics: &mut Diagnostics, declared: &Declared) {
-        let (Some(payloads), Some(section)) = (self.collected.outline(PAYLOADS), &declared.payloads) else {
+        let (Some(payloads), Some(section)) = (self.collected.outline(PAYLOADS), declared.payloads()) else {
             return;
         };
         let own = declared.parties.iter().filter_map(|party| party.schema.as_ref());
-        let mut files: Vec<&str> = declared.schemas.iter().chain(own).map(|at| at.value.as_str()).collect();
+        let mut files: Vec<&str> =
+            declared.keys.schemas.value.iter().chain(own).map(|at| at.value.as_str()).collect();
         files.sort_unstable();
         files.dedup();
         for element in &payloads.elements {

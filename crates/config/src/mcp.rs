@@ -12,14 +12,16 @@ use systole_mcp::pinned::build_vocabulary;
 use systole_mcp::schema::PinFile;
 
 use super::diagnostics::Diagnostics;
+use super::forms::read_late;
 use super::installed::{self, install_folder};
+use super::listener_keys::ListenerKeys;
 use super::mcp_tools::McpDeclaration;
-use super::names::{names, one_of};
+use super::names::one_of;
 use super::party::Party;
 use super::reach;
 use super::schemas::{Collected, Shelf};
 use super::tree::{Node, Value};
-use super::value::{self, At, Fields};
+use super::value::{self, At};
 use systole_core::types::codes::Code;
 use systole_core::types::composition::OnUnknown;
 
@@ -54,24 +56,18 @@ fn schema_name(listener: &str) -> String {
 }
 
 /// Reads the keys. False if the listener is no such one.
-pub(super) fn read(diagnostics: &mut Diagnostics, own: &Fields<'_>, party: &mut Party) -> bool {
-    let Some((node, path)) = own.get("mcp") else {
-        for key in OWN {
-            if let Some((other, other_path)) = own.get(key) {
-                // A value of the wrong kind is reported as well.
-                let _read = value::texts(diagnostics, other, &other_path);
-                let message = format!("{other_path}: only a listener with `mcp` has tools of a server");
-                diagnostics.report(Code::ConfigValue, other.span, &message, Some("mcp: [PROGRAM, ARGUMENT]"));
-            }
-        }
-        no_key(diagnostics, own);
+pub(super) fn read(diagnostics: &mut Diagnostics, keys: &ListenerKeys, party: &mut Party) -> bool {
+    let own = &keys.own;
+    let Some(At { at, value: node }) = &keys.mcp else {
+        reject_keys(diagnostics, keys);
+        no_key(diagnostics, keys);
         return false;
     };
+    let (at, path) = (*at, format!("{}.mcp", own.path));
     for key in NOT_BESIDE {
-        if let Some((other, other_path)) = own.get(key) {
-            let message = format!("{other_path}: a listener with `mcp` gets this from its server");
-            let (fix, second) = (Some("leave it out"), (node.span, "the server"));
-            diagnostics.report_beside(Code::ConfigValue, other.span, &message, fix, second);
+        if let Some(other) = own.value_place(key) {
+            let message = format!("{}.{key}: a listener with `mcp` gets this from its server", own.path);
+            diagnostics.report_value_beside(other, &message, "leave it out", (at, "the server"));
         }
     }
     let server = party.key.value.clone();
@@ -79,9 +75,9 @@ pub(super) fn read(diagnostics: &mut Diagnostics, own: &Fields<'_>, party: &mut 
     let is_at_address = matches!(&node.value, Value::Text { .. });
     let mut installs = None;
     let command = if is_at_address {
-        at_address(diagnostics, own, (node, &path), party).into_iter().collect()
+        at_address(diagnostics, keys, (node, &path), party).into_iter().collect()
     } else {
-        no_key(diagnostics, own);
+        no_key(diagnostics, keys);
         let words = program(diagnostics, node, &path);
         let read = installed::read(diagnostics, &words, &path);
         // Without words nothing more is said about a command that was refused.
@@ -93,34 +89,40 @@ pub(super) fn read(diagnostics: &mut Diagnostics, own: &Fields<'_>, party: &mut 
             installs.as_ref().map_or_else(|| command.clone(), |request| request.build_command(&folder));
         command
     };
-    party.schema = Some(At { at: node.span, value: schema_name(&party.key.value) });
+    party.schema = Some(At { at, value: schema_name(&party.key.value) });
     party.timeout_ms = TIMEOUT_MS;
     party.in_flight = IN_FLIGHT;
     party.turns = TURNS;
     party.on_unknown = Some(OnUnknown::Fail);
-    let tools = own.get("tools").filter(|(node, _)| !is_all(node));
-    let safe = own.get("safe").map(|(node, path)| names(diagnostics, node, &path)).unwrap_or_default();
-    let trusts_hints = own
-        .get("trust")
-        .and_then(|(node, path)| value::word(diagnostics, node, &path, &[("none", false), ("hints", true)]));
     party.mcp = Some(McpDeclaration {
-        at: node.span,
+        at,
         is_at_address,
         command,
         installs,
-        tools: tools.map(|(node, path)| names(diagnostics, node, &path)),
-        safe,
-        trusts_hints: trusts_hints.unwrap_or(false),
+        tools: read_late(diagnostics, &keys.tools).and_then(|tools| tools.value),
+        safe: read_late(diagnostics, &keys.safe).map(|safe| safe.value).unwrap_or_default(),
+        trusts_hints: read_late(diagnostics, &keys.trust).is_some_and(|trusts| trusts.value),
     });
     true
 }
 
-fn is_address(program: impl AsRef<str>) -> bool {
-    program.as_ref().contains("://")
+/// Reports keys that only a listener with a server has.
+fn reject_keys(diagnostics: &mut Diagnostics, keys: &ListenerKeys) {
+    // A value of the wrong kind is reported as well.
+    keys.tools.iter().for_each(|tools| tools.value.check_texts(diagnostics));
+    keys.safe.iter().for_each(|safe| safe.value.check_texts(diagnostics));
+    keys.trust.iter().for_each(|trust| trust.value.check_texts(diagnostics));
+    for key in OWN {
+        if let Some(at) = keys.own.value_place(key) {
+            let message =
+                format!("{}.{key}: only a listener with `mcp` has tools of a server", keys.own.path);
+            diagnostics.report_value(at, &message, "mcp: [PROGRAM, ARGUMENT]");
+        }
+    }
 }
 
-fn is_all(node: &Node) -> bool {
-    matches!(&node.value, Value::Text { text, .. } if text == "all")
+fn is_address(program: impl AsRef<str>) -> bool {
+    program.as_ref().contains("://")
 }
 
 fn program(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Vec<At<String>> {
@@ -132,10 +134,10 @@ fn program(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Vec<At<Str
         } else {
             "mcp: https://HOST/PATH".to_owned()
         };
-        diagnostics.report(Code::ConfigValue, address.at, &message, Some(&fix));
+        diagnostics.report_value(address.at, &message, &fix);
     } else if words.is_empty() {
         let message = format!("{path}: no program is named");
-        diagnostics.report(Code::ConfigValue, node.span, &message, Some("[PROGRAM, ARGUMENT]"));
+        diagnostics.report_value(node.span, &message, "[PROGRAM, ARGUMENT]");
     }
     words
 }
@@ -143,22 +145,21 @@ fn program(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Vec<At<Str
 /// Reads the address of a server, and the name of the variable of its key.
 fn at_address(
     diagnostics: &mut Diagnostics,
-    own: &Fields<'_>,
+    keys: &ListenerKeys,
     (node, path): (&Node, &str),
     party: &mut Party,
 ) -> Option<String> {
     for (key, why) in OF_A_PROGRAM {
-        if let Some((other, other_path)) = own.get(key) {
-            let message = format!("{other_path}: a listener of an MCP server at an address {why}");
-            let (fix, second) = (Some("leave it out"), (node.span, "the address"));
-            diagnostics.report_beside(Code::ConfigValue, other.span, &message, fix, second);
+        if let Some(other) = keys.own.value_place(key) {
+            let message = format!("{}.{key}: a listener of an MCP server at an address {why}", keys.own.path);
+            diagnostics.report_value_beside(other, &message, "leave it out", (node.span, "the address"));
         }
     }
-    let variable = own.get("key_env").and_then(|(node, path)| reach::key_env(diagnostics, node, &path));
+    let variable = read_late(diagnostics, &keys.key_env).map(|variable| variable.value);
     let url = reach::url(diagnostics, node, path)?;
     if let Err(fault) = ServerAddress::parse(&url, None) {
         let message = format!("{path}: `{url}` cannot be used: {fault}");
-        diagnostics.report(Code::ConfigValue, node.span, &message, Some("https://HOST/PATH"));
+        diagnostics.report_value(node.span, &message, "https://HOST/PATH");
         return None;
     }
     party.adapter.extend(["--at".to_owned(), url.clone()]);
@@ -170,12 +171,12 @@ fn at_address(
 }
 
 /// Refuses a key that is sent nowhere.
-fn no_key(diagnostics: &mut Diagnostics, own: &Fields<'_>) {
-    let Some((node, path)) = own.get("key_env") else { return };
+fn no_key(diagnostics: &mut Diagnostics, keys: &ListenerKeys) {
+    let Some(At { at, .. }) = &keys.key_env else { return };
     // A value of the wrong kind is reported as well.
-    let _read = reach::key_env(diagnostics, node, &path);
-    let message = format!("{path}: only an MCP server at an address gets a key");
-    diagnostics.report(Code::ConfigValue, node.span, &message, Some("mcp: https://HOST/PATH"));
+    let _read = read_late(diagnostics, &keys.key_env);
+    let message = format!("{}.key_env: only an MCP server at an address gets a key", keys.own.path);
+    diagnostics.report_value(*at, &message, "mcp: https://HOST/PATH");
 }
 
 /// Makes the schema of a server from its pin, unless it is stored.
@@ -208,7 +209,7 @@ fn made(
     let (server, path) = (&party.key.value, party.path());
     let file = pin_file(server);
     let fix = format!("systole mcp pin {server}");
-    let mut report = |code, at, words: &str, fix: &str| diagnostics.report(code, at, words, Some(fix));
+    let mut report = |code, at, words: &str, fix: &str| diagnostics.report(code, at, words, fix);
     let text = match shelf.take(&file) {
         Ok(text) => text,
         Err(absent) => {

@@ -104,7 +104,7 @@ impl<'a> Warnings<'a> {
     fn is_told(&self, name: &str, called: &BTreeSet<&str>) -> bool {
         let parties = self.declared.parties.iter();
         let mut askers = parties.filter(|party| called.contains(party.key.value.as_str()));
-        askers.any(|party| party.approval.tell.iter().any(|message| message.value == name))
+        askers.any(|party| party.delivery.approval.tell.value.iter().any(|message| message.value == name))
     }
 
     fn unreached(&mut self, called: &BTreeSet<&str>) {
@@ -143,12 +143,12 @@ impl<'a> Warnings<'a> {
 
     /// A money budget counts only models with a price.
     fn unpriced(&mut self) {
-        let Some(budget) = &self.declared.currency else { return };
+        let Some(budget) = self.declared.keys.budgets.currency() else { return };
         let agent_configs =
-            self.declared.parties.iter().filter_map(|party| party.agent_config.as_ref()?.model.as_ref());
+            self.declared.parties.iter().filter_map(|party| party.agent_config.as_ref()?.keys.model.as_ref());
         let named: BTreeSet<&str> = agent_configs.map(|model| model.value.as_str()).collect();
         let mut asked = named.clone();
-        for model in &self.declared.models {
+        for model in &self.declared.keys.models.value {
             if named.contains(model.key.value.as_str()) {
                 asked.extend(model.fallback.iter().map(|other| other.value.as_str()));
             }
@@ -157,7 +157,7 @@ impl<'a> Warnings<'a> {
         let fix = format!(
             "price: {{in: 3, out: 15, currency: {currency}}} with its own numbers, 0 for a free model"
         );
-        for one in &self.declared.models {
+        for one in &self.declared.keys.models.value {
             let is_free = one.model.provider == Provider::Script || one.model.price.is_some();
             if is_free || !asked.contains(one.key.value.as_str()) {
                 continue;
@@ -301,7 +301,7 @@ impl<'a> Warnings<'a> {
 
     /// Listeners that can call themselves through others, limited only by the default budgets.
     fn circles(&mut self) {
-        if self.declared.has_budgets {
+        if self.declared.keys.own.has("budgets") {
             return;
         }
         let mut message: BTreeSet<&str> = BTreeSet::new();

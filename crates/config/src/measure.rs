@@ -4,44 +4,19 @@
 use systole_kit::schema::find_nearest;
 
 use super::diagnostics::Diagnostics;
-use super::key::{KeyForm, MeasureBounds};
+use super::key::{KeyForm, MeasureBounds, THOUSANDS, TIME_UNITS, show_measure, usual_unit};
 use super::tree::Node;
-use super::value::{At, Fields, text};
-use systole_core::types::codes::Code;
-use systole_core::types::time::UNITS as DURATIONS;
-
-pub(super) const SIZES: &[(&str, u64)] = &[("B", 1), ("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30)];
-
-/// Units of tokens.
-pub(super) const THOUSANDS: &[(&str, u64)] = &[("", 1), ("k", 1_000), ("M", 1_000_000)];
+use super::value::{At, text};
 
 /// Bounds of the pauses between attempts.
-const PAUSE: MeasureBounds = MeasureBounds { least: ("1ms", 1), most: ("1d", 86_400_000) };
-
-impl Fields<'_> {
-    /// A duration in milliseconds, a size in bytes or a number of tokens, within the bounds of its key.
-    pub(super) fn measure(&self, diagnostics: &mut Diagnostics, key: &str) -> Option<At<u64>> {
-        let (node, path) = self.get(key)?;
-        let found = text(diagnostics, node, &path)?;
-        let value = match self.form(key) {
-            Some(KeyForm::Duration(bounds)) => measured(diagnostics, &found, &path, DURATIONS, "s", &bounds),
-            Some(KeyForm::Size(bounds)) => measured(diagnostics, &found, &path, SIZES, "KiB", &bounds),
-            Some(KeyForm::Tokens(bounds)) => tokens(diagnostics, &found, &path, &bounds),
-            _ => {
-                debug_assert!(false, "{path} is no measure in the table of keys");
-                None
-            }
-        };
-        value.map(|value| At { at: found.at, value })
-    }
-}
+const PAUSE: MeasureBounds = MeasureBounds { least: 1, most: 86_400_000 };
 
 /// A number of tokens: a whole number, optionally with `k` for thousands or `M` for millions.
-fn tokens(
+pub(super) fn read_tokens(
     diagnostics: &mut Diagnostics,
     found: &At<String>,
     path: &str,
-    bounds: &MeasureBounds,
+    bounds: MeasureBounds,
 ) -> Option<u64> {
     let written = found.value.as_str();
     let (digits, factor) = THOUSANDS
@@ -51,11 +26,11 @@ fn tokens(
         .unwrap_or((written, 1));
     let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
     let number = digits.parse::<u64>().ok().and_then(|number| number.checked_mul(factor));
-    let number = number.filter(|number| is_number && (bounds.least.1..=bounds.most.1).contains(number));
+    let number = number.filter(|number| is_number && (bounds.least..=bounds.most).contains(number));
     if number.is_none() {
-        let range = format!("{} to {}", bounds.least.0, bounds.most.0);
+        let range = KeyForm::Tokens(bounds).show_bounds();
         let message = format!("{path}: `{written}` is not a number of tokens from {range}");
-        diagnostics.report(Code::ConfigValue, found.at, &message, Some("200k"));
+        diagnostics.report_value(found.at, &message, "200k");
     }
     number
 }
@@ -65,32 +40,27 @@ pub(super) fn durations_ms(diagnostics: &mut Diagnostics, node: &Node, path: &st
     let found = text(diagnostics, node, path)?;
     let Some((first, last)) = found.value.split_once("..") else {
         let message = format!("{path}: `{}` is not two durations", found.value);
-        diagnostics.report(
-            Code::ConfigValue,
-            found.at,
-            &message,
-            Some("the first pause and the longest, as in 1s..30s"),
-        );
+        diagnostics.report_value(found.at, &message, "the first pause and the longest, as in 1s..30s");
         return None;
     };
     let end = |value: &str| At { at: found.at, value: value.to_owned() };
-    let first_ms = measured(diagnostics, &end(first), path, DURATIONS, "s", &PAUSE)?;
-    let last_ms = measured(diagnostics, &end(last), path, DURATIONS, "s", &PAUSE)?;
+    let first_ms = read_measure(diagnostics, &end(first), path, TIME_UNITS, PAUSE)?;
+    let last_ms = read_measure(diagnostics, &end(last), path, TIME_UNITS, PAUSE)?;
     if first_ms > last_ms {
         let message = format!("{path}: {first} is longer than {last}");
-        diagnostics.report(Code::ConfigValue, found.at, &message, Some(&format!("{last}..{first}")));
+        diagnostics.report_value(found.at, &message, &format!("{last}..{first}"));
         return None;
     }
     Some((first_ms, last_ms))
 }
 
-fn measured(
+/// A number with one of these units.
+pub(super) fn read_measure(
     diagnostics: &mut Diagnostics,
     found: &At<String>,
     path: &str,
-    units: &[(&str, u64)],
-    usual: &str,
-    bounds: &MeasureBounds,
+    units: &[(&'static str, u64)],
+    bounds: MeasureBounds,
 ) -> Option<u64> {
     let written = found.value.as_str();
     let digits = written.bytes().take_while(u8::is_ascii_digit).count();
@@ -101,7 +71,9 @@ fn measured(
         None if digits == 0 => {
             (format!("`{written}` is not a number with a unit"), format!("a number and one of {names}"))
         }
-        None if unit.is_empty() => (format!("`{written}` has no unit"), [written, usual].concat()),
+        None if unit.is_empty() => {
+            (format!("`{written}` has no unit"), [written, usual_unit(units)].concat())
+        }
         None if units.iter().any(|(name, _)| *name == unit.trim()) => {
             (format!("`{written}` has a blank in it"), [number, unit.trim()].concat())
         }
@@ -119,21 +91,17 @@ fn measured(
         Some(factor) => {
             // A number that is too long to parse is too large.
             let value = number.parse::<u64>().ok().and_then(|n| n.checked_mul(factor)).unwrap_or(u64::MAX);
-            if value < bounds.least.1 {
-                (
-                    format!("{written} is less than {}, the smallest allowed", bounds.least.0),
-                    bounds.least.0.to_owned(),
-                )
-            } else if value > bounds.most.1 {
-                (
-                    format!("{written} is more than {}, the largest allowed", bounds.most.0),
-                    bounds.most.0.to_owned(),
-                )
+            if value < bounds.least {
+                let least = show_measure(bounds.least, units);
+                (format!("{written} is less than {least}, the smallest allowed"), least)
+            } else if value > bounds.most {
+                let most = show_measure(bounds.most, units);
+                (format!("{written} is more than {most}, the largest allowed"), most)
             } else {
                 return Some(value);
             }
         }
     };
-    diagnostics.report(Code::ConfigValue, found.at, &format!("{path}: {message}"), Some(&fix));
+    diagnostics.report_value(found.at, &format!("{path}: {message}"), &fix);
     None
 }

@@ -8,13 +8,17 @@ use systole_agent::spec::{ModelSpec, ModelTimeouts, Price, Provider, RequestRetr
 use systole_kit::money::{Currency, Money};
 
 use super::diagnostics::Diagnostics;
-use super::measure::durations_ms;
-use super::names::names;
-use super::secrets::spare;
-use super::tree::{Entry, Node, Span};
-use super::value::{self, At, Fields, fields, joined};
-use super::{params, reach};
-use systole_core::types::codes::Code;
+use super::forms::{
+    AnyText, CountWithin, NameSet, NamedSection, PartyMap, PauseRange, TokensWithin, WaitTime, WordChoice,
+    WordOf, YesNo, read_parsed,
+};
+use super::key::KeyForm;
+use super::params::FreeParameters;
+use super::reach::{HeaderVariables, KeyVariable, WebAddress};
+use super::secrets::{BY_NAME, SECRET, spare};
+use super::section::{Form, form, section};
+use super::tree::Node;
+use super::value::At;
 use systole_core::types::limits;
 
 /// A declared model.
@@ -29,211 +33,166 @@ pub(super) struct ModelDeclaration {
     pub(super) script: Option<At<String>>,
 }
 
-const WINDOW: u64 = 128_000;
-const MAX_OUTPUT: u64 = 4_000;
-const PER: u64 = 1_000_000;
-const AT_ONCE: u32 = 4;
 /// Tokens that a request keeps free, because the provider may count differently.
 const SPARE: u64 = 256;
-/// The default file of a script's answers.
-const REPLIES: &str = "replies.yaml";
+/// Tokens of one request.
+type RequestTokens = TokensWithin<1, 1_000_000_000>;
 
-/// Reads the section.
-pub(super) fn read(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Vec<ModelDeclaration> {
+section! { ModelKeys "one model" never ["key": SECRET, BY_NAME; "api_key": SECRET, BY_NAME; "token": SECRET, BY_NAME;] {
+    provider: required(&provider_fix()) <WordOf<Provider>> Provider::MEANING;
+    model: optional("none") <AnyText> "its name at the provider; only a script needs none";
+    url: optional("the provider's own") <WebAddress> "its address, `http://` or `https://`, optionally with a query, without a name, password or key";
+    key_env: optional("none") <KeyVariable> "the environment variable that holds the key; the key itself is in no file";
+    headers_env: optional("none") <HeaderVariables> "further headers of each request by name, each with the environment variable that holds its value";
+    file: default("replies.yaml".to_owned()) <AnyText> "the file of answers if `provider` is `script`, a path from this file's folder";
+    window: default(128_000) <RequestTokens> "most tokens of a request and its answer together";
+    max_output: default(4_000) <RequestTokens> "most tokens of an answer, fewer than `window`";
+    stream: default(true) <YesNo> "whether its answers are streamed; `false` for providers that only answer in one piece";
+    timeout: below <TimeoutKeys> "how long to wait for it";
+    params: default(serde_json::Map::new()) <FreeParameters> "further parameters, sent to the provider as they are";
+    price: optional("none") <PriceKeys> "what its tokens cost";
+    at_once: default(4) <CountWithin<1, 1024>> "requests to it that may be open at once, {bounds}";
+    retry: below <RetryKeys> "how failed requests are repeated";
+    fallback: default(Vec::new()) <NameSet> "models to ask if this one cannot answer, in order";
+} }
+
+section! { TimeoutKeys {
+    first: optional("300s") <WaitTime> "from the request to the first content, {bounds}; without `stream` to the whole answer";
+    between: optional("120s") <WaitTime> "between two pieces of content, {bounds}";
+} }
+
+section! { PriceKeys {
+    r#in: optional("required") <TokenPrice> "tokens that it reads, with at most six decimals";
+    out: optional("required") <TokenPrice> "tokens that it writes";
+    cached: optional("as `in`") <TokenPrice> "tokens that it reads from the provider's cache";
+    per: default(1_000_000) <RequestTokens> "for how many tokens these are";
+    currency: optional("required") <CurrencyName> "the currency, three capital letters";
+} }
+
+section! { RetryKeys {
+    attempts: default(4) <CountWithin<1, 100>> "requests for one answer, the first included, {bounds}";
+    backoff: default((1_000, 60_000)) <PauseRange> "the first pause and the longest; each is twice the one before";
+} }
+
+impl WordChoice for Provider {
+    type Value = Provider;
+    const WORDS: &'static [&'static str] = Provider::WORDS;
+    const VALUES: &'static [Provider] = Provider::ALL;
+}
+
+fn provider_fix() -> String {
+    let (last, others) = Provider::WORDS.split_last().unwrap_or((&"", &[]));
+    format!("provider: {} or {last}", others.join(", "))
+}
+
+form! {
+    /// The models by name.
+    pub(super) ModelMap -> Vec<ModelDeclaration> { <PartyMap<ModelKeys>>::FORM, read_models, below <PartyMap<ModelKeys>>::BELOW }
+}
+
+fn read_models(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Option<Vec<ModelDeclaration>> {
     spare(diagnostics, node);
-    let entries = value::map(diagnostics, node, node.span, path).unwrap_or_default();
-    entries.iter().map(|entry| model(diagnostics, entry)).collect()
+    let models = PartyMap::<ModelKeys>::read(diagnostics, node, path)?;
+    Some(models.into_iter().map(|one| declare_model(diagnostics, one)).collect())
 }
 
-fn model(diagnostics: &mut Diagnostics, entry: &Entry) -> ModelDeclaration {
-    let path = joined("models", &entry.key);
-    value::name(diagnostics, &entry.key, entry.at, "models");
-    let mut declared = ModelDeclaration {
-        key: At { at: entry.at, value: entry.key.clone() },
-        model: bare(&entry.key),
-        fallback: Vec::new(),
-        currency: None,
-        script: None,
-    };
-    let Some(own) = fields(diagnostics, &entry.value, entry.at, "models.NAME", &path) else {
-        return declared;
-    };
-    let provider = provider(diagnostics, &own);
-    let model = &mut declared.model;
-    model.provider = provider.unwrap_or(model.provider);
-    asked(diagnostics, &own, model, provider);
-    declared.script = script(diagnostics, &own, entry.at, provider);
-    size(diagnostics, &own, model);
-    if let Some((node, path)) = own.get("stream") {
-        model.stream = value::flag(diagnostics, node, &path).unwrap_or(model.stream);
+fn declare_model(diagnostics: &mut Diagnostics, one: NamedSection<ModelKeys>) -> ModelDeclaration {
+    let keys = one.keys.unwrap_or_default();
+    let provider = keys.provider.as_ref().map(|provider| provider.value);
+    if provider.is_some_and(|provider| provider != Provider::Script) {
+        keys.own.report_missing(diagnostics, "model", "model: NAME, as its provider calls it");
     }
-    if let Some((node, path)) = own.get("timeout") {
-        model.timeout = timeout(diagnostics, node, &path);
-    }
-    if let Some((node, path)) = own.get("params") {
-        let entries = value::map(diagnostics, node, node.span, &path).unwrap_or_default();
-        model.params = params::object(diagnostics, entries, &path);
-    }
-    if let Some((node, path)) = own.get("price") {
-        (model.price, declared.currency) = price(diagnostics, node, &path);
-    }
-    if own.get("at_once").is_some() {
-        let most = own.count(diagnostics, "at_once").unwrap_or(AT_ONCE);
-        model.at_once = usize::try_from(most).unwrap_or(model.at_once);
-    }
-    if let Some((node, path)) = own.get("retry") {
-        retry(diagnostics, node, &path, &mut model.retry);
-    }
-    if let Some((node, path)) = own.get("fallback") {
-        declared.fallback = names(diagnostics, node, &path);
-        declared.model.fallback = declared.fallback.iter().map(|named| named.value.clone()).collect();
-    }
-    declared
-}
-
-fn provider(diagnostics: &mut Diagnostics, own: &Fields<'_>) -> Option<Provider> {
-    let (last, others) = Provider::WORDS.split_last()?;
-    let fix = format!("provider: {} or {last}", others.join(", "));
-    let (node, path) = own.need(diagnostics, "provider", &fix)?;
-    let choices: Vec<_> = Provider::ALL.iter().map(|one| (one.word(), *one)).collect();
-    value::word(diagnostics, node, &path, &choices)
-}
-
-/// A model with every default.
-fn bare(name: &str) -> ModelSpec {
-    ModelSpec {
-        name: name.to_owned(),
-        provider: Provider::Script,
-        model: String::new(),
-        url: None,
-        key_env: None,
-        headers_env: Vec::new(),
-        stream: true,
-        timeout: ModelTimeouts::default(),
+    check_sizes(diagnostics, &keys);
+    let (price, currency) = keys.price.map_or((None, None), |price| declare_price(diagnostics, price.value));
+    // The script of a model may take the place of a provider whose keys stay: one word is enough for a rehearsal.
+    let provider = provider.unwrap_or(Provider::Script);
+    let is_asked = provider != Provider::Script;
+    let is_script = keys.provider.is_some() && !is_asked;
+    let has_file = keys.file.at.is_some() || !keys.own.has("file");
+    let file = At { at: keys.file.at.unwrap_or(one.key.at), value: keys.file.value };
+    let fallback = keys.fallback.value;
+    let (first_ms, longest_ms) = keys.retry.backoff.value;
+    let model = ModelSpec {
+        name: one.key.value.clone(),
+        provider,
+        model: keys.model.filter(|_| is_asked).map(|model| model.value).unwrap_or_default(),
+        url: keys.url.filter(|_| is_asked).map(|url| url.value),
+        key_env: keys.key_env.filter(|_| is_asked).map(|variable| variable.value),
+        headers_env: keys.headers_env.filter(|_| is_asked).map(|headers| headers.value).unwrap_or_default(),
+        stream: keys.stream.value,
+        timeout: ModelTimeouts {
+            first_ms: keys.timeout.first.map(|wait| wait.value),
+            between_ms: keys.timeout.between.map(|wait| wait.value),
+        },
         file: None,
-        window: WINDOW,
-        max_output: MAX_OUTPUT,
-        params: serde_json::Map::new(),
-        price: None,
-        at_once: usize::try_from(AT_ONCE).unwrap_or(1),
-        retry: RequestRetry { attempts: 4, first_ms: 1_000, longest_ms: 60_000 },
-        fallback: Vec::new(),
+        window: keys.window.value,
+        max_output: keys.max_output.value,
+        params: keys.params.value,
+        price,
+        at_once: usize::try_from(keys.at_once.value).unwrap_or(1),
+        retry: RequestRetry { attempts: keys.retry.attempts.value, first_ms, longest_ms },
+        fallback: fallback.iter().map(|named| named.value.clone()).collect(),
+    };
+    ModelDeclaration {
+        key: one.key,
+        model,
+        fallback,
+        currency,
+        script: Some(file).filter(|_| is_script && has_file),
     }
 }
 
-/// Reads the provider's model name, the address and the key. For a script model, all of them are read but not used,
-/// so that changing one word is enough for a rehearsal.
-fn asked(diagnostics: &mut Diagnostics, own: &Fields<'_>, model: &mut ModelSpec, provider: Option<Provider>) {
-    let name = if provider.is_some_and(|provider| provider != Provider::Script) {
-        own.need(diagnostics, "model", "model: NAME, as its provider calls it")
-    } else {
-        own.get("model")
-    };
-    let name = name.and_then(|(node, path)| value::text(diagnostics, node, &path));
-    let url = own.get("url").and_then(|(node, path)| reach::url(diagnostics, node, &path));
-    let key_env = own.get("key_env").and_then(|(node, path)| reach::key_env(diagnostics, node, &path));
-    let headers = own.get("headers_env").map(|(node, path)| reach::headers(diagnostics, node, &path));
-    if model.provider != Provider::Script {
-        model.model = name.map(|name| name.value).unwrap_or_default();
-        (model.url, model.key_env) = (url, key_env);
-        model.headers_env = headers.unwrap_or_default();
-    }
-}
-
-fn script(
-    diagnostics: &mut Diagnostics,
-    own: &Fields<'_>,
-    at: Span,
-    provider: Option<Provider>,
-) -> Option<At<String>> {
-    let named = own.get("file");
-    let file = match named {
-        Some((node, path)) => value::text(diagnostics, node, &path),
-        None => Some(At { at, value: REPLIES.to_owned() }),
-    };
-    file.filter(|_| provider == Some(Provider::Script))
-}
-
-/// Reads the sizes of input and output.
-fn size(diagnostics: &mut Diagnostics, own: &Fields<'_>, model: &mut ModelSpec) {
-    let window = own.measure(diagnostics, "window");
-    let output = own.measure(diagnostics, "max_output");
-    model.window = window.as_ref().map_or(WINDOW, |window| window.value);
-    model.max_output = output.as_ref().map_or(MAX_OUTPUT, |output| output.value);
-    let Some(said) = output.as_ref().or(window.as_ref()) else { return };
-    if model.max_output.saturating_add(SPARE) >= model.window {
+/// Checks that a request fits beside its answer.
+fn check_sizes(diagnostics: &mut Diagnostics, keys: &ModelKeys) {
+    let (window, output) = (keys.window, keys.max_output);
+    if let Some(at) = output.at.or(window.at)
+        && output.value.saturating_add(SPARE) >= window.value
+    {
         let message = format!(
             "{}: an answer of {} tokens leaves no room for a request in a window of {}",
-            own.path, model.max_output, model.window
+            keys.own.path, output.value, window.value
         );
         let fix = "a larger `window`, or a smaller `max_output`: 256 tokens beside it are kept free";
-        diagnostics.report(Code::ConfigValue, said.at, &message, Some(fix));
+        diagnostics.report_value(at, &message, fix);
     }
 }
 
-/// Reads the timeouts.
-fn timeout(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> ModelTimeouts {
-    let Some(section) = fields(diagnostics, node, node.span, "models.NAME.timeout", path) else {
-        return ModelTimeouts::default();
-    };
-    let mut wait = |key| section.measure(diagnostics, key).map(|wait| wait.value);
-    ModelTimeouts { first_ms: wait("first"), between_ms: wait("between") }
-}
-
-fn price(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> (Option<Price>, Option<At<Currency>>) {
-    let Some(section) = fields(diagnostics, node, node.span, "models.NAME.price", path) else {
-        return (None, None);
-    };
-    let currency = section.need(diagnostics, "currency", "currency: USD");
-    let currency = currency.and_then(|(node, path)| currency_of(diagnostics, node, &path));
-    let tokens_in = section.need(diagnostics, "in", "in: AMOUNT, for the tokens that are read");
-    let tokens_in = tokens_in.and_then(|(node, path)| amount(diagnostics, node, &path));
-    let tokens_out = section.need(diagnostics, "out", "out: AMOUNT, for the tokens that are written");
-    let tokens_out = tokens_out.and_then(|(node, path)| amount(diagnostics, node, &path));
-    let cached = section.get("cached").map(|(node, path)| amount(diagnostics, node, &path));
-    let per = section.measure(diagnostics, "per");
-    let money = |micros| Some(Money { micros, currency: currency.as_ref()?.value });
-    let price =
-        tokens_in.and_then(money).zip(tokens_out.and_then(money)).map(|(tokens_in, tokens_out)| Price {
-            tokens_in,
-            tokens_out,
-            cached: cached.flatten().and_then(money),
-            per: per.as_ref().map_or(PER, |per| per.value),
-        });
+fn declare_price(diagnostics: &mut Diagnostics, keys: PriceKeys) -> (Option<Price>, Option<At<Currency>>) {
+    keys.own.report_missing(diagnostics, "currency", "currency: USD");
+    keys.own.report_missing(diagnostics, "in", "in: AMOUNT, for the tokens that are read");
+    keys.own.report_missing(diagnostics, "out", "out: AMOUNT, for the tokens that are written");
+    let currency = keys.currency;
+    let money =
+        |micros: Option<At<u64>>| Some(Money { micros: micros?.value, currency: currency.as_ref()?.value });
+    let price = money(keys.r#in).zip(money(keys.out)).map(|(tokens_in, tokens_out)| Price {
+        tokens_in,
+        tokens_out,
+        cached: money(keys.cached),
+        per: keys.per.value,
+    });
     (price, currency)
 }
 
-fn currency_of(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Option<At<Currency>> {
-    let found = value::text(diagnostics, node, path)?;
-    let currency = Currency::parse(&found.value);
-    if currency.is_none() {
-        let message = format!("{path}: `{}` is no currency", found.value);
-        let upper = found.value.to_ascii_uppercase();
+form! { pub(super) CurrencyName -> Currency { KeyForm::Pattern("^[A-Z]{3}$"), read_currency } }
+
+fn read_currency(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Option<Currency> {
+    read_parsed(diagnostics, node, path, |text| {
+        let upper = text.to_ascii_uppercase();
         let fix = Currency::parse(&upper).map_or("three capital letters, as USD", |_| upper.as_str());
-        diagnostics.report(Code::ConfigValue, found.at, &message, Some(fix));
-    }
-    currency.map(|value| At { at: found.at, value })
+        Currency::parse(text).ok_or_else(|| (format!("`{text}` is no currency"), fix.to_owned()))
+    })
 }
 
-/// An amount in millionths.
-fn amount(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Option<u64> {
-    let found = value::text(diagnostics, node, path)?;
-    let money = Money::parse(&format!("{} USD", found.value));
-    let money = money.filter(|money| money.micros <= limits::BUDGET_MICROS);
-    if money.is_none() {
-        let message = format!("{path}: `{}` is not an amount from 0 to 1000000", found.value);
+form! {
+    /// The price of tokens, in millionths.
+    pub(super) TokenPrice -> u64 { KeyForm::Amount(r"^[0-9]+(\.[0-9]{1,6})?$"), read_price }
+}
+
+fn read_price(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Option<u64> {
+    read_parsed(diagnostics, node, path, |text| {
+        let money = Money::parse(&format!("{text} USD")).map(|money| money.micros);
         let fix = "a number as 0.25, with at most six decimals; the currency comes after it";
-        diagnostics.report(Code::ConfigValue, found.at, &message, Some(fix));
-    }
-    money.map(|money| money.micros)
-}
-
-fn retry(diagnostics: &mut Diagnostics, node: &Node, path: &str, retry: &mut RequestRetry) {
-    let Some(section) = fields(diagnostics, node, node.span, "models.NAME.retry", path) else { return };
-    retry.attempts = section.count(diagnostics, "attempts").unwrap_or(retry.attempts);
-    if let Some((node, path)) = section.get("backoff")
-        && let Some((first_ms, longest_ms)) = durations_ms(diagnostics, node, &path)
-    {
-        *retry = RequestRetry { first_ms, longest_ms, ..*retry };
-    }
+        let wrong = || (format!("`{text}` is not an amount from 0 to 1000000"), fix.to_owned());
+        money.filter(|micros| *micros <= limits::BUDGET_MICROS).ok_or_else(wrong)
+    })
 }

@@ -5,21 +5,15 @@ use super::tree::{Node, Span};
 use super::value::{self, At};
 use systole_core::types::codes::Code;
 
-/// A list of names without repetition.
-pub(super) fn names(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Vec<At<String>> {
-    let found = value::texts(diagnostics, node, path).unwrap_or_default();
-    single(diagnostics, found, path)
-}
-
 /// The elements that a listener accepts as requests. The list must not be empty.
-pub(super) fn accepted(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Vec<At<String>> {
-    let found = value::texts(diagnostics, node, path);
-    if found.as_ref().is_some_and(Vec::is_empty) {
+pub(super) fn accepted(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Option<Vec<At<String>>> {
+    let found = value::texts(diagnostics, node, path)?;
+    if found.is_empty() {
         let message = format!("{path}: a listener that accepts nothing is never called");
         let fix = "[ELEMENT], a payload of the file or of a schema";
-        diagnostics.report(Code::ConfigValue, node.span, &message, Some(fix));
+        diagnostics.report_value(node.span, &message, fix);
     }
-    single(diagnostics, found.unwrap_or_default(), path)
+    Some(single(diagnostics, found, path))
 }
 
 /// Reports a name that is not valid for an environment variable.
@@ -28,14 +22,9 @@ pub(super) fn variable(diagnostics: &mut Diagnostics, name: &str, at: Span, path
     let word = start && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
     if !word {
         let message = format!("{path}: `{name}` is not the name of an environment variable");
-        diagnostics.report(Code::ConfigValue, at, &message, Some("letters, digits and _, a digit not first"));
+        diagnostics.report_value(at, &message, "letters, digits and _, a digit not first");
     } else if name.starts_with("SYSTOLE_") {
-        diagnostics.report(
-            Code::ConfigValue,
-            at,
-            &format!("{path}: `{name}` is set by Systole"),
-            Some("another name"),
-        );
+        diagnostics.report_value(at, &format!("{path}: `{name}` is set by Systole"), "another name");
     }
 }
 
@@ -46,13 +35,7 @@ pub(super) fn single(diagnostics: &mut Diagnostics, found: Vec<At<String>>, path
         if let Some(first) = kept.iter().find(|k| k.value == item.value).map(|k| k.at) {
             let message = format!("{path}: `{}` is listed twice", item.value);
             let second = (first, "the first one");
-            diagnostics.report_beside(
-                Code::ConfigDuplicate,
-                item.at,
-                &message,
-                Some("leave one out"),
-                second,
-            );
+            diagnostics.report_beside(Code::ConfigDuplicate, item.at, &message, "leave one out", second);
         } else {
             kept.push(item);
         }

@@ -60,27 +60,27 @@ pub(super) fn parts(declared: &Declared, place: OrganismPlace<'_>) -> Vec<Organi
     let open = |what: String, path: PathBuf| OrganismPart { path, what, readers: PartReaders::All };
     let of_log = |ending: &&str| {
         let what = if ending.is_empty() { "the log" } else { "a file of the log" };
-        closed(what.to_owned(), below(&format!("{}{ending}", declared.log)))
+        closed(what.to_owned(), below(&format!("{}{ending}", declared.log())))
     };
     let mut parts: Vec<OrganismPart> = BESIDE.iter().map(of_log).collect();
     let file = std::path::absolute(place.file).unwrap_or_else(|_| place.file.to_owned());
     parts.push(closed("the organism's file".to_owned(), file));
-    let key = declared.proof.as_ref().and_then(|proof| proof.key.as_ref());
+    let key = declared.keys.proof.as_ref().and_then(|proof| proof.value.key.as_ref());
     parts.extend(key.map(|key| closed("the signing key".to_owned(), below(&key.value))));
-    let policy = declared.proof.as_ref().and_then(|proof| proof.policy.as_ref());
+    let policy = declared.keys.proof.as_ref().and_then(|proof| proof.value.policy.as_ref());
     parts.extend(policy.map(|policy| open("the policy of the proof".to_owned(), below(&policy.value))));
-    let folders = declared.proof.iter().flat_map(|proof| proof.folders());
+    let folders = declared.keys.proof.iter().flat_map(|proof| proof.value.folders());
     parts.extend(folders.map(|folder| open("a folder of checkpoints".to_owned(), below(folder))));
     // Built-in schemas and the one made from payloads are in no folder.
     let schemas = place.schemas.iter().skip(2).filter(|schema| !schema.name.ends_with('/'));
     let of_disk = schemas.map(|schema| closed(format!("the schema {}", schema.name), below(&schema.name)));
     parts.extend(of_disk.filter(|part| part.path.is_file()));
-    let scripts = declared.models.iter().filter_map(|model| model.script.as_ref());
+    let scripts = declared.keys.models.value.iter().filter_map(|model| model.script.as_ref());
     parts.extend(scripts.map(|file| open(format!("the script {}", file.value), below(&file.value))));
     for agent in declared.parties.iter().filter_map(|party| party.agent_config.as_ref()) {
-        let prompts = agent.prompt.iter().filter_map(|section| section.file.as_ref());
+        let prompts = agent.keys.prompt.value.iter().filter_map(|section| section.file.as_ref());
         parts.extend(prompts.map(|file| open(format!("the prompt {}", file.value), below(&file.value))));
-        let schema = agent.schema.as_ref();
+        let schema = agent.keys.output.schema.as_ref();
         parts.extend(schema.map(|file| open(format!("the schema {}", file.value), below(&file.value))));
     }
     parts.extend(declared.parties.iter().flat_map(|party| of_program(party, place.directory)));

@@ -6,12 +6,26 @@
 use serde_json::{Map, Number, Value as Json};
 
 use super::diagnostics::Diagnostics;
+use super::key::{KeyForm, KeyRow};
+use super::section::form;
 use super::tree::{Entry, Node, Value};
-use super::value::joined;
-use systole_core::types::codes::Code;
+use super::value::{joined, map};
+
+form! {
+    /// A map of any values. Unreadable ones are reported and left out.
+    pub(super) FreeParameters -> Map<String, Json> {
+        KeyForm::Names(""), read_parameters, show |values: &Map<_, _>| Json::Object(values.clone()).to_string(),
+        below &[KeyRow::any_name("none", "one parameter: a value, a list or a map", KeyForm::Anything, &[])]
+    }
+}
+
+fn read_parameters(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Option<Map<String, Json>> {
+    let entries = map(diagnostics, node, node.span, path)?;
+    Some(object(diagnostics, entries, path))
+}
 
 /// The entries of a map as JSON. Unreadable entries are reported and left out.
-pub(super) fn object(diagnostics: &mut Diagnostics, entries: &[Entry], path: &str) -> Map<String, Json> {
+fn object(diagnostics: &mut Diagnostics, entries: &[Entry], path: &str) -> Map<String, Json> {
     let mut object = Map::new();
     for entry in entries {
         if let Some(value) = json(diagnostics, &entry.value, &joined(path, &entry.key)) {
@@ -72,6 +86,6 @@ fn number(diagnostics: &mut Diagnostics, node: &Node, text: &str, path: &str) ->
     }
     let message = format!("{path}: `{text}` is a number that JSON cannot hold as it is written");
     let fix = "a number such as 0.5 or 20, with digits before the point; quotes, if it is a text";
-    diagnostics.report(Code::ConfigValue, node.span, &message, Some(fix));
+    diagnostics.report_value(node.span, &message, fix);
     None
 }

@@ -4,22 +4,17 @@
 
 use std::collections::BTreeMap;
 
-use systole_agent::spec::{ActionLimit, Dialect, OutputFormat, ThinkingRule};
-
-use super::approval::{self, Approval};
+use super::agent_keys::AgentConfig;
+use super::delivery::DeliveryKeys;
 use super::diagnostics::Diagnostics;
 use super::hands_kind::HandsDeclaration;
 use super::installed::install_folder;
 use super::mcp_tools::McpDeclaration;
-use super::measure::durations_ms;
-use super::names::single;
 use super::sandboxes::SandboxDeclaration;
-use super::tree::{Node, Span};
-use super::value::{self, At, Fields, fields};
+use super::tree::Span;
+use super::value::{self, At, SetKeys};
 use super::workflows::WorkflowDeclaration;
-use super::{budgets, prompt};
-use systole_core::types::codes::Code;
-use systole_core::types::composition::{DeliveryRetry, DescribeScope, OnUnknown, ViewScope};
+use systole_core::types::composition::OnUnknown;
 use systole_core::types::ids::Name;
 
 /// One declared listener or agent.
@@ -45,15 +40,12 @@ pub(super) struct Party {
     pub(super) stays: bool,
     pub(super) by_length: bool,
     pub(super) timeout_ms: u64,
-    pub(super) idle_ms: Option<u64>,
     pub(super) in_flight: usize,
-    pub(super) retry: DeliveryRetry,
     /// What happens to an attempt whose outcome is unknown, if the file or the kind of listener says it.
     pub(super) on_unknown: Option<OnUnknown>,
-    pub(super) approval: Approval,
-    pub(super) timer_tell: Vec<At<String>>,
+    /// How deliveries to it run and are retried, apart from what its kind sets: the fields above and `entry`.
+    pub(super) delivery: DeliveryKeys,
     pub(super) entry: bool,
-    pub(super) describe: DescribeScope,
     /// The agent's part. `None` for a listener.
     pub(super) agent_config: Option<AgentConfig>,
     /// The workflow's part. `None` for a listener.
@@ -85,11 +77,6 @@ impl Party {
         is_installed.then(|| install_folder(&self.key.value))
     }
 
-    /// The path of its section in the table of keys.
-    fn table(&self) -> &'static str {
-        if self.agent_config.is_some() { "agents.NAME" } else { "listeners.NAME" }
-    }
-
     /// A listener with every default.
     pub(super) fn bare(key: At<String>, name: Option<Name>) -> Party {
         Party {
@@ -109,14 +96,10 @@ impl Party {
             stays: true,
             by_length: false,
             timeout_ms: 30_000,
-            idle_ms: None,
             in_flight: 1,
-            retry: DeliveryRetry { attempts: 3, first_ms: 1000, longest_ms: 30_000 },
             on_unknown: None,
-            approval: Approval::default(),
-            timer_tell: Vec::new(),
+            delivery: DeliveryKeys::default(),
             entry: false,
-            describe: DescribeScope::Peers,
             agent_config: None,
             workflow: None,
             hands: None,
@@ -130,95 +113,33 @@ impl Party {
 /// Most deliveries at the same time for a listener that is not a program.
 pub(super) const IN_FLIGHT_INLINE: usize = 16;
 
-/// How deliveries to the listener run and are retried.
-pub(super) fn delivery(diagnostics: &mut Diagnostics, own: &Fields<'_>, party: &mut Party) {
-    party.turns = own.count(diagnostics, "turns").unwrap_or(party.turns);
-    if let Some((node, path)) = own.get("share") {
-        party.share_percent = budgets::share(diagnostics, node, &path);
-    }
-    if own.get("in_flight").is_some() {
-        let most = own.count(diagnostics, "in_flight").unwrap_or(1);
-        party.in_flight = usize::try_from(most).unwrap_or(1);
-    }
-    party.timeout_ms = own.measure(diagnostics, "timeout").map_or(party.timeout_ms, |limit| limit.value);
-    if let Some(idle) = own.measure(diagnostics, "idle") {
-        let path = format!("{}.idle", own.path);
-        if idle.value > party.timeout_ms {
-            let message = format!("{path}: longer than the timeout, so it would never apply");
-            let fix = Some("a shorter idle or a longer timeout");
-            match own.get("timeout") {
-                Some((timeout, _)) => {
-                    let second = (timeout.span, "the timeout");
-                    diagnostics.report_beside(Code::ConfigValue, idle.at, &message, fix, second);
-                }
-                None => diagnostics.report(Code::ConfigValue, idle.at, &message, fix),
-            }
+impl Party {
+    /// Sets how deliveries to it run and are retried. What the file leaves out stays as the kind of party has it.
+    pub(super) fn deliver(&mut self, diagnostics: &mut Diagnostics, keys: DeliveryKeys) {
+        self.timeout_ms = keys.timeout.as_ref().map_or(self.timeout_ms, |limit| limit.value);
+        if let Some(idle) = keys.idle.as_ref().filter(|idle| idle.value > self.timeout_ms) {
+            let message = format!("{}.idle: longer than the timeout, so it would never apply", keys.own.path);
+            let timeout = keys.own.value_place("timeout").map(|at| (at, "the timeout"));
+            diagnostics.report_value_beside(idle.at, &message, "a shorter idle or a longer timeout", timeout);
         }
-        party.idle_ms = Some(idle.value);
-    }
-    if let Some((node, path)) = own.get("retry")
-        && let Some(retry) = fields(diagnostics, node, node.span, &format!("{}.retry", party.table()), &path)
-    {
-        party.retry.attempts = retry.count(diagnostics, "attempts").unwrap_or(party.retry.attempts);
-        if let Some((node, path)) = retry.get("backoff")
-            && let Some((first_ms, longest_ms)) = durations_ms(diagnostics, node, &path)
-        {
-            party.retry = DeliveryRetry { first_ms, longest_ms, ..party.retry };
-        }
-    }
-    if let Some((node, path)) = own.get("on_unknown") {
-        party.on_unknown = Some(on_unknown(diagnostics, node, &path));
-    }
-    if let Some((node, path)) = own.get("approval") {
-        party.approval = approval::read(diagnostics, node, &format!("{}.approval", party.table()), &path);
-    }
-    if let Some((node, path)) = own.get("timers")
-        && let Some(section) =
-            fields(diagnostics, node, node.span, &format!("{}.timers", party.table()), &path)
-        && let Some((node, path)) = section.get("tell")
-    {
-        let found = value::texts(diagnostics, node, &path).unwrap_or_default();
-        party.timer_tell = single(diagnostics, found, &path);
-    }
-    if let Some((node, path)) = own.get("entry") {
-        party.entry = value::flag(diagnostics, node, &path).unwrap_or(false);
-    }
-    if let Some((node, path)) = own.get("describe") {
-        let choices =
-            [("none", DescribeScope::None), ("peers", DescribeScope::Peers), ("all", DescribeScope::All)];
-        party.describe = value::word(diagnostics, node, &path, &choices).unwrap_or(DescribeScope::None);
+        self.in_flight = keys.in_flight.as_ref().map_or(self.in_flight, |most| most.value as usize);
+        self.on_unknown = keys.on_unknown.as_ref().map(|outcome| outcome.value).or(self.on_unknown);
+        let by_default = self.entry && !keys.own.has("entry");
+        self.entry = keys.entry.as_ref().map_or(by_default, |entry| entry.value);
+        self.delivery = keys;
     }
 }
 
-fn on_unknown(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> OnUnknown {
-    let choices = [("retry", OnUnknown::Retry), ("fail", OnUnknown::Fail), ("ask", OnUnknown::Ask)];
-    value::word(diagnostics, node, path, &choices).unwrap_or(OnUnknown::Fail)
-}
-
-/// The part of an agent that other listeners do not have, as declared.
-#[derive(Clone)]
-pub(super) struct AgentConfig {
-    pub(super) model: Option<At<String>>,
-    pub(super) dialect: Dialect,
-    pub(super) thinking: ThinkingRule,
-    pub(super) actions: ActionLimit,
-    pub(super) stop_early: bool,
-    pub(super) sees: ViewScope,
-    pub(super) attempts: u32,
-    pub(super) tool_output_max: usize,
-    pub(super) tool_choice: Option<At<String>>,
-    pub(super) format: OutputFormat,
-    /// The JSON Schema of its final, by file name.
-    pub(super) schema: Option<At<String>>,
-    pub(super) prompt: Vec<prompt::Section>,
-    /// Whether it accepts talk's `ask`, because the file names nothing else.
-    pub(super) takes_talk: bool,
-    /// Whether it returns talk's `answer`, because the file names nothing else.
-    pub(super) gives_talk: bool,
-    /// Whether a workflow gives it goals.
-    pub(super) serves_goals: bool,
-    /// Whether the file sets nothing that depends on its dialect.
-    pub(super) has_free_dialect: bool,
-    /// Where the file says whether it is open to the outside.
-    pub(super) entry_at: Option<Span>,
+/// The elements of a key, or the one of talk if the file does not have the key.
+pub(super) fn or_talk(
+    given: Option<At<Vec<At<String>>>>,
+    own: &SetKeys,
+    key: &str,
+    of_talk: At<&str>,
+) -> Vec<At<String>> {
+    match given {
+        Some(given) => given.value,
+        None if own.has(key) => Vec::new(),
+        None => vec![At { at: of_talk.at, value: of_talk.value.to_owned() }],
+    }
 }

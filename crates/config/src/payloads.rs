@@ -10,7 +10,9 @@ use systole_kit::name::is_ncname;
 use systole_kit::schema::find_nearest;
 
 use super::diagnostics::Diagnostics;
+use super::key::{KeyForm, KeyRow};
 use super::schemas::belongs_to_house;
+use super::section::form;
 use super::stretch;
 use super::traps;
 use super::tree::{Entry, Node, Span, Value};
@@ -29,17 +31,25 @@ pub(super) struct Section {
     entries: Vec<Entry>,
 }
 
-/// Takes the section. Its payloads are read when the organism's name is known.
-pub(super) fn read(diagnostics: &mut Diagnostics, node: &Node) -> Option<Section> {
+form! {
+    /// The section as it is. Its payloads are read when the organism's name is known.
+    pub(super) PayloadMap -> Section {
+        KeyForm::Names(""), read_section, below &[KeyRow::any_name(
+            "required", "one payload: a map of its fields, a type, or a list", KeyForm::Compact, &[],
+        )]
+    }
+}
+
+fn read_section(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Option<Section> {
     if matches!(node.value, Value::Text { .. } | Value::List(_)) {
         let message = "payloads: a value or a list is used where a map is expected";
-        diagnostics.report(Code::ConfigKind, node.span, message, Some("payloads: {NAME: {FIELD: TYPE}}"));
+        diagnostics.report(Code::ConfigKind, node.span, message, "payloads: {NAME: {FIELD: TYPE}}");
         return None;
     }
-    let entries = value::map(diagnostics, node, node.span, "payloads")?;
+    let entries = value::map(diagnostics, node, node.span, path)?;
     if entries.is_empty() {
         let fix = "a name, and its fields below it; or leave it out";
-        diagnostics.report(Code::ConfigMissing, node.span, "payloads has no payload", Some(fix));
+        diagnostics.report(Code::ConfigMissing, node.span, "payloads has no payload", fix);
     }
     Some(Section { at: node.span, entries: entries.to_vec() })
 }
@@ -56,17 +66,12 @@ impl Section {
         let namespace = Listener::namespace_of(organism);
         if belongs_to_house(&namespace) {
             let message = format!("payloads: their namespace would be {namespace}, which belongs to Systole");
-            diagnostics.report(Code::ConfigValue, self.at, &message, Some("another organism.name"));
+            diagnostics.report_value(self.at, &message, "another organism.name");
         }
         let xsd = compact::write_xsd(&namespace, &payloads);
         if xsd.len() > SCHEMA_BYTES {
             let message = format!("payloads: their schema has {} bytes, 1 MiB at most", xsd.len());
-            diagnostics.report(
-                Code::ConfigValue,
-                self.at,
-                &message,
-                Some("fewer payloads, or schemas of their own"),
-            );
+            diagnostics.report_value(self.at, &message, "fewer payloads, or schemas of their own");
         }
         (diagnostics.mistakes() == before && !payloads.is_empty()).then_some(xsd)
     }
@@ -104,7 +109,7 @@ impl Reading<'_> {
         let (name, optional) = self.name(entry, "payloads")?;
         if optional {
             let message = format!("{path}: a payload cannot be left out");
-            self.diagnostics.report(Code::ConfigValue, entry.at, &message, Some(&name));
+            self.diagnostics.report_value(entry.at, &message, &name);
         }
         let (body, dangerous) = self.body(&entry.value, entry.at, &path, Stands::Alone)?;
         Some(DeclaredPayload { name, dangerous, body })
@@ -121,7 +126,7 @@ impl Reading<'_> {
         let message = format!("{path}: {shown} is not the name of an element");
         let repaired = repaired(name);
         let fix = repaired.as_deref().unwrap_or("letters, digits, - and _, beginning with a letter");
-        self.diagnostics.report(Code::ConfigValue, entry.at, &message, Some(fix));
+        self.diagnostics.report_value(entry.at, &message, fix);
         None
     }
 
@@ -136,7 +141,7 @@ impl Reading<'_> {
             Value::Nothing => {
                 let message = format!("{path} has no type");
                 let fix = "a type, as text; {} for an element without content";
-                self.diagnostics.report(Code::ConfigMissing, at, &message, Some(fix));
+                self.diagnostics.report(Code::ConfigMissing, at, &message, fix);
                 None
             }
             Value::Reported => None,
@@ -171,7 +176,7 @@ impl Reading<'_> {
     fn report(&mut self, node: &Node, text: &str, path: &str, wrong: &TypeTextError) {
         let at = stretch::within(&self.diagnostics.text(), node.span, text, &wrong.at);
         let message = format!("{path}: {}", wrong.words);
-        self.diagnostics.report(Code::ConfigValue, at, &message, Some(&wrong.fix));
+        self.diagnostics.report_value(at, &message, &wrong.fix);
     }
 
     fn group(
@@ -215,7 +220,7 @@ impl Reading<'_> {
                 "{path}: a part of a payload is marked as dangerous; a person approves whole payloads"
             );
             let fix = "put .dangerous on the payload that this is part of";
-            self.diagnostics.report(Code::ConfigValue, entry.at, &message, Some(fix));
+            self.diagnostics.report_value(entry.at, &message, fix);
         }
         dangerous
     }
@@ -225,7 +230,7 @@ impl Reading<'_> {
         let known: &[&str] = if stands == Stands::Alone { &[".about", ".dangerous"] } else { &[".about"] };
         let near = find_nearest(&entry.key, known.iter().copied()).map(str::to_owned);
         let fix = near.unwrap_or_else(|| format!("{}, or a name without the dot", known.join(" or ")));
-        self.diagnostics.report(Code::ConfigUnknownKey, entry.at, &message, Some(&fix));
+        self.diagnostics.report(Code::ConfigUnknownKey, entry.at, &message, &fix);
     }
 
     /// Reports a repeated element. `query` and `query?` are two keys in YAML but one element.
@@ -237,7 +242,7 @@ impl Reading<'_> {
                 let message = format!("{path}: `{name}` appears here a second time");
                 let fix = self.one_of_two(first, entry, name);
                 let second = (first.at, "the first one");
-                self.diagnostics.report_beside(Code::ConfigDuplicate, entry.at, &message, Some(&fix), second);
+                self.diagnostics.report_beside(Code::ConfigDuplicate, entry.at, &message, &fix, second);
             }
         }
     }
@@ -259,7 +264,7 @@ impl Reading<'_> {
         let (first, count) = match items {
             [] => {
                 let message = format!("{path}: the list has no type");
-                self.diagnostics.report(Code::ConfigKind, node.span, &message, Some(shape));
+                self.diagnostics.report(Code::ConfigKind, node.span, &message, shape);
                 return None;
             }
             [only] => (only, None),
@@ -267,7 +272,7 @@ impl Reading<'_> {
             [first, .., last] => {
                 if !traps::cut_by_comma(self.diagnostics, node, first, last, path) {
                     let message = format!("{path}: a list has a type and a range, and nothing else");
-                    self.diagnostics.report(Code::ConfigKind, last.span, &message, Some(shape));
+                    self.diagnostics.report(Code::ConfigKind, last.span, &message, shape);
                 }
                 return None;
             }
@@ -285,7 +290,7 @@ impl Reading<'_> {
     fn range(&mut self, node: &Node, path: &str) -> Option<(u32, Option<u32>)> {
         let Value::Text { text, .. } = &node.value else {
             let message = format!("{path}: the number of items must be a range");
-            self.diagnostics.report(Code::ConfigKind, node.span, &message, Some("1..10"));
+            self.diagnostics.report(Code::ConfigKind, node.span, &message, "1..10");
             return None;
         };
         match ItemList::parse_range(text) {

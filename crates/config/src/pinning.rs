@@ -8,6 +8,7 @@ use systole_mcp::package::InstallRequest;
 
 use super::diagnostic::FileMistakes;
 use super::diagnostics::{Diagnostics, Given};
+use super::keys;
 use super::party::Party;
 use super::{declared, folder, organism_parts, programs, sandbox_paths, yaml};
 use systole_core::types::composition::{ListenerProgram, Reach};
@@ -30,7 +31,7 @@ pub struct McpServer {
 pub fn mcp_servers(path: &Path) -> Result<(Name, Vec<McpServer>), FileMistakes> {
     let text = folder::organism_text(path)?;
     let file = path.display().to_string();
-    let mut diagnostics = Diagnostics::new(&file, &text, &[], Given::These(Vec::new()));
+    let mut diagnostics = Diagnostics::new(&file, &text, &[], Given::These(Vec::new()), keys::is_required);
     let stretch = diagnostics.file();
     let root = yaml::read(&mut diagnostics, stretch);
     if root.is_none() && diagnostics.is_clean() {
@@ -44,10 +45,10 @@ pub fn mcp_servers(path: &Path) -> Result<(Name, Vec<McpServer>), FileMistakes> 
     let directory = std::path::absolute(&directory).unwrap_or(directory);
     let place = organism_parts::OrganismPlace { file: path, directory: &directory, schemas: &[] };
     let (outside, _warnings_of_check) = sandbox_paths::check(&mut diagnostics, &declared, place);
-    let (Some(organism), true) = (declared.name.clone(), diagnostics.is_clean()) else {
+    let (Some(organism), true) = (declared.name().cloned(), diagnostics.is_clean()) else {
         return Err(diagnostics.refused());
     };
-    let around = programs::Surroundings { directory: &directory, log: &declared.log };
+    let around = programs::Surroundings { directory: &directory, log: declared.log() };
     let server = |party: &Party| {
         let Reach::Process(mut program) = programs::reach(party, &around) else { return None };
         if let Some(sandbox) = &mut program.sandbox {

@@ -6,9 +6,11 @@ use systole_agent::spec;
 use systole_kit::schema::find_nearest;
 
 use super::diagnostics::Diagnostics;
+use super::forms::AnyText;
+use super::key::{KeyForm, KeyRow};
+use super::section::{SectionKeys, form, section};
 use super::tree::{Entry, Node, Value};
-use super::value::{self, At, fields, joined};
-use systole_core::types::codes::Code;
+use super::value::{self, At, joined};
 
 /// A section of the file.
 #[derive(Clone)]
@@ -28,21 +30,33 @@ const MADE: [&str; 4] = ["environment", "response protocol", "response-protocol"
 /// Names that most prompts have.
 pub(super) const USUAL: [&str; 3] = ["identity", "capabilities", "rules"];
 
-/// Reads the sections of one prompt.
-pub(super) fn read(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Vec<Section> {
-    if matches!(node.value, Value::Text { .. } | Value::List(_)) {
-        value::wrong_kind(diagnostics, node, path, "a map", "{identity: TEXT, rules: [TEXT]}");
-        return Vec::new();
+form! {
+    /// The sections of one prompt.
+    pub(super) PromptSections -> Vec<Section> {
+        KeyForm::Names("^[a-z][a-z0-9_-]{0,62}$"), read_sections, below &[KeyRow::any_name(
+            "none", "a section: a text, a list of texts, or a file", KeyForm::LinesOrMap, PromptFile::ROWS,
+        )]
     }
-    let entries = value::map(diagnostics, node, node.span, path).unwrap_or_default();
-    entries.iter().filter_map(|entry| section(diagnostics, entry, path)).collect()
 }
 
-fn section(diagnostics: &mut Diagnostics, entry: &Entry, path: &str) -> Option<Section> {
+section! { PromptFile {
+    file: required("file: PATH, from this file's folder") <AnyText> "a file with the text in UTF-8, a path from this file's folder; its text is part of the configuration";
+} }
+
+fn read_sections(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Option<Vec<Section>> {
+    if matches!(node.value, Value::Text { .. } | Value::List(_)) {
+        value::wrong_kind(diagnostics, node, path, "a map", "{identity: TEXT, rules: [TEXT]}");
+        return None;
+    }
+    let entries = value::map(diagnostics, node, node.span, path)?;
+    Some(entries.iter().filter_map(|entry| read_section(diagnostics, entry, path)).collect())
+}
+
+fn read_section(diagnostics: &mut Diagnostics, entry: &Entry, path: &str) -> Option<Section> {
     let key = entry.key.as_str();
     if MADE.contains(&key) {
         let message = format!("{path}: the section `{key}` is made by the agent itself");
-        diagnostics.report(Code::ConfigValue, entry.at, &message, Some("another name, or leave it out"));
+        diagnostics.report_value(entry.at, &message, "another name, or leave it out");
         return None;
     }
     let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'-' | b'_');
@@ -52,7 +66,7 @@ fn section(diagnostics: &mut Diagnostics, entry: &Entry, path: &str) -> Option<S
         let near = find_nearest(&lower, USUAL.into_iter());
         let fix = near.unwrap_or("small letters, digits, - and _, a letter first; 63 at most");
         let message = format!("{path}: `{key}` is no name of a section");
-        diagnostics.report(Code::ConfigValue, entry.at, &message, Some(fix));
+        diagnostics.report_value(entry.at, &message, fix);
         return None;
     }
     let path = joined(path, key);
@@ -60,9 +74,7 @@ fn section(diagnostics: &mut Diagnostics, entry: &Entry, path: &str) -> Option<S
     if let Value::Map(entries) = &entry.value.value
         && entries.iter().any(|entry| entry.key == "file")
     {
-        let own = fields(diagnostics, &entry.value, entry.at, "agents.NAME.prompt.NAME", &path)?;
-        let file = own.need(diagnostics, "file", "file: PATH, from this file's folder");
-        let file = file.and_then(|(node, path)| value::text(diagnostics, node, &path));
+        let file = PromptFile::read_at(diagnostics, &entry.value, entry.at, &path)?.file;
         let key = At { at: entry.at, value: entry.key.clone() };
         return Some(Section { key, lines: Vec::new(), is_list, file });
     }

@@ -13,10 +13,11 @@ use systole_agent::{sections, spec};
 use systole_kit::schema::is_slip;
 use systole_kit::writer::make_visible;
 
+use super::agent_keys::AgentConfig;
 use super::declared::Declared;
 use super::diagnostic::Diagnostic;
 use super::diagnostics::Diagnostics;
-use super::party::{AgentConfig, Party};
+use super::party::Party;
 use super::prompt::USUAL;
 use super::schemas::{Absent, Shelf};
 use super::source::PROMPTS;
@@ -35,7 +36,9 @@ pub(super) fn fetch(
     let mut kept: Vec<Schema> = Vec::new();
     for party in &mut declared.parties {
         let path = format!("{}.prompt", party.path());
-        for section in party.agent_config.iter_mut().flat_map(|agent_config| &mut agent_config.prompt) {
+        for section in
+            party.agent_config.iter_mut().flat_map(|agent_config| &mut agent_config.keys.prompt.value)
+        {
             let Some(file) = section.file.clone() else { continue };
             let name = format!("{PROMPTS}{}", file.value);
             let known = kept.iter().find(|text| text.name == name).map(|text| Ok(Arc::clone(&text.text)));
@@ -56,7 +59,7 @@ pub(super) fn fetch(
                     let message = format!("{path}.{}.file: {why}", section.key.value);
                     let fix = fix
                         .unwrap_or_else(|| "the path of a text in UTF-8, from this file's folder".to_owned());
-                    diagnostics.report(Code::ConfigUnreadable, file.at, &message, Some(&fix));
+                    diagnostics.report(Code::ConfigUnreadable, file.at, &message, &fix);
                 }
             }
         }
@@ -70,19 +73,14 @@ pub(super) fn check(diagnostics: &mut Diagnostics, declared: &Declared, agents: 
     for party in &declared.parties {
         let Some(agent_config) = &party.agent_config else { continue };
         let Some(agent) = agents.get(&*party.key.value).copied() else { continue };
-        for section in &agent_config.prompt {
+        for section in &agent_config.keys.prompt.value {
             let path = format!("{}.prompt.{}", party.path(), section.key.value);
             if sections::is_taken(agent, &section.key.value) {
                 let message = format!(
                     "{path}: `{}` is the name of an element that means something else",
                     section.key.value
                 );
-                diagnostics.report(
-                    Code::ConfigValue,
-                    section.key.at,
-                    &message,
-                    Some("another name for the section"),
-                );
+                diagnostics.report_value(section.key.at, &message, "another name for the section");
             }
             for line in &section.lines {
                 if let Some(part) = sections::end_tag(agent, &line.value) {
@@ -93,11 +91,10 @@ pub(super) fn check(diagnostics: &mut Diagnostics, declared: &Declared, agents: 
                     );
                     // For a text from another file, this is the name of that file.
                     let at = stretch::within(&diagnostics.text(), line.at, &line.value, &part);
-                    diagnostics.report(
-                        Code::ConfigValue,
+                    diagnostics.report_value(
                         at,
                         &message,
-                        Some("the text without the tag, or another name for the section"),
+                        "the text without the tag, or another name for the section",
                     );
                 }
             }
@@ -108,7 +105,7 @@ pub(super) fn check(diagnostics: &mut Diagnostics, declared: &Declared, agents: 
 /// All warnings about the prompts, unsorted, each with its sort position.
 pub(super) fn warnings(diagnostics: &Diagnostics, declared: &Declared) -> Vec<(usize, Diagnostic)> {
     let mut lint = Lint { diagnostics, found: Vec::new() };
-    if let Some(preamble) = &declared.preamble {
+    if let Some(preamble) = &declared.organism.preamble {
         lint.text(preamble, "organism.preamble", &[CORE]);
     }
     for party in &declared.parties {
@@ -144,7 +141,7 @@ impl Lint<'_> {
 
     fn prompt(&mut self, party: &Party, agent_config: &AgentConfig) {
         let path = format!("{}.prompt", party.path());
-        for section in &agent_config.prompt {
+        for section in &agent_config.keys.prompt.value {
             let path = joined(&path, &section.key.value);
             if section.is_empty() {
                 let words = format!("{path}: the section is empty, so that it is left out");
@@ -156,16 +153,18 @@ impl Lint<'_> {
                     self.warn(line.at, &words, "a text, or leave the entry out");
                 }
                 match &section.file {
-                    None => self.text(line, &path, markup(agent_config.dialect)),
-                    Some(file) => {
-                        self.text(line, &format!("{path}: {}", file.value), markup(agent_config.dialect))
-                    }
+                    None => self.text(line, &path, markup(agent_config.keys.dialect.value)),
+                    Some(file) => self.text(
+                        line,
+                        &format!("{path}: {}", file.value),
+                        markup(agent_config.keys.dialect.value),
+                    ),
                 }
             }
         }
-        let has = |name: &str| agent_config.prompt.iter().any(|section| section.key.value == name);
+        let has = |name: &str| agent_config.keys.prompt.value.iter().any(|section| section.key.value == name);
         let mut slips = Vec::new();
-        for section in &agent_config.prompt {
+        for section in &agent_config.keys.prompt.value {
             let key = section.key.value.as_str();
             let meant = USUAL.into_iter().find(|usual| is_slip(key, usual) && !has(usual));
             if let Some(meant) = meant {

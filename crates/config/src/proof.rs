@@ -11,33 +11,49 @@ use systole_proof::key::{SignatureKind, SignerKey, VerifierKey};
 use systole_proof::policy::TrustPolicy;
 
 use super::diagnostics::Diagnostics;
+use super::forms::{AnyText, LongWait, NameSet};
+use super::key::KeyForm;
 use super::log_kept::{Durability, Kept};
+use super::section::{Form, SectionKeys, form, section};
 use super::tree::{Node, Span};
-use super::value::{self, At, fields};
+use super::value::At;
 use systole_core::types::codes::Code;
 use systole_system::signing_key;
 use systole_system::system;
 use systole_witness::WitnessPlace;
 
-/// How often a checkpoint is signed, if the file does not say.
-const EVERY_MS: u64 = 3_600_000;
 /// Most places that get each checkpoint.
 const PLACES: usize = 16;
 
-/// The section as it is written.
-pub(super) struct ProofDeclaration {
-    at: Span,
-    pub(super) key: Option<At<String>>,
-    origin: Option<At<String>>,
-    every_ms: u64,
-    to: Vec<At<String>>,
-    pub(super) policy: Option<At<String>>,
+section! {
+    /// The section as it is written.
+    pub(super) ProofKeys never ["secret": "the secret key belongs in a file of its own", "key: FILE, from systole keygen";] {
+        key: required("key: proof.key, from systole keygen") <AnyText> "the file of the secret key, from `systole keygen`; a path from this file's folder";
+        origin: required("origin: example.org/acme, the name of the key") <AnyText> "the name of the log, which is the name of the key";
+        every: default(3_600_000) <LongWait> "how often a checkpoint is signed if the log has grown, {bounds}; also at each start and each clean stop";
+        to: default(Vec::new()) <NameSet> "witnesses by their addresses, `http://` or `https://`, and folders that keep the checkpoint and the tiles of the log, paths from this file's folder";
+        policy: optional("none") <AnyText> "the file with the keys of the witnesses, in the form of `tlog-policy`; required beside an address in `to`";
+    }
 }
 
-impl ProofDeclaration {
+form! {
+    /// The section, with a bounded number of places.
+    pub(super) BoundedProof -> ProofKeys { KeyForm::Map, read_proof, below ProofKeys::ROWS }
+}
+
+fn read_proof(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Option<ProofKeys> {
+    let keys = ProofKeys::read(diagnostics, node, path)?;
+    if let Some(more) = keys.to.value.get(PLACES) {
+        let message = format!("proof.to: it names {} places", keys.to.value.len());
+        diagnostics.report_value(more.at, &message, "16 places at most");
+    }
+    Some(keys)
+}
+
+impl ProofKeys {
     /// The folders to which checkpoints go.
     pub(super) fn folders(&self) -> impl Iterator<Item = &str> {
-        self.to.iter().map(|to| to.value.as_str()).filter(|to| !to.contains("://"))
+        self.to.value.iter().map(|to| to.value.as_str()).filter(|to| !to.contains("://"))
     }
 }
 
@@ -62,34 +78,11 @@ pub struct ProofSettings {
     pub policy: Option<TrustPolicy>,
 }
 
-/// Reads the section.
-pub(super) fn read(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Option<ProofDeclaration> {
-    let section = fields(diagnostics, node, node.span, "proof", path)?;
-    let mut text = |key, fix: Option<&str>| {
-        let found = match fix {
-            Some(fix) => section.need(diagnostics, key, fix),
-            None => section.get(key),
-        };
-        found.and_then(|(node, path)| value::text(diagnostics, node, &path))
-    };
-    let key = text("key", Some("key: proof.key, from systole keygen"));
-    let origin = text("origin", Some("origin: example.org/acme, the name of the key"));
-    let policy = text("policy", None);
-    let every_ms = section.measure(diagnostics, "every").map_or(EVERY_MS, |every| every.value);
-    let to = section.get("to").and_then(|(node, path)| value::texts(diagnostics, node, &path));
-    let to = super::names::single(diagnostics, to.unwrap_or_default(), "proof.to");
-    if let Some(more) = to.get(PLACES) {
-        let message = format!("proof.to: it names {} places", to.len());
-        diagnostics.report(Code::ConfigValue, more.at, &message, Some("16 places at most"));
-    }
-    Some(ProofDeclaration { at: node.span, key, origin, every_ms, to, policy })
-}
-
 /// Checks the values with each other and with the files that they name. `is_only_read` says that the log is only
 /// read, so that no file is opened.
 pub(super) fn resolve(
     diagnostics: &mut Diagnostics,
-    (proof, kept): (&ProofDeclaration, Option<&Kept>),
+    (proof, kept): (&ProofKeys, Option<&Kept>),
     directory: &Path,
     is_only_read: bool,
 ) -> Option<ProofSettings> {
@@ -99,14 +92,14 @@ pub(super) fn resolve(
     {
         let message = "proof: with `durability: relaxed` the broker may lose records that are signed already";
         let fix = "log.durability: always, or leave `proof` out";
-        diagnostics.report_beside(Code::ConfigValue, proof.at, message, Some(fix), (at, "kept here"));
+        diagnostics.report_value_beside(proof.own.at, message, fix, (at, "kept here"));
     }
-    let places = proof.to.iter().map(|to| match WitnessPlace::parse(&to.value, directory) {
+    let places = proof.to.value.iter().map(|to| match WitnessPlace::parse(&to.value, directory) {
         Ok(place) => Some(place),
         Err(why) => {
             let message = format!("proof.to: `{}`: {why}", to.value);
             let fix = "https://HOST/PATH of a witness, or the path of a folder";
-            diagnostics.report(Code::ConfigValue, to.at, &message, Some(fix));
+            diagnostics.report_value(to.at, &message, fix);
             None
         }
     });
@@ -122,11 +115,11 @@ pub(super) fn resolve(
         let named = proof.policy.as_ref()?;
         check_policy(diagnostics, named.at, policy, (&origin.value, key.as_ref(), &to))?;
     }
-    let url = proof.to.iter().zip(&to).find(|(_, place)| matches!(place, WitnessPlace::Url { .. }));
+    let url = proof.to.value.iter().zip(&to).find(|(_, place)| matches!(place, WitnessPlace::Url { .. }));
     if let (Some((url, _)), None) = (url, &proof.policy) {
         let message = format!("proof.to: `{}` is a witness, and no `policy` names its key", url.value);
         let fix = "policy: proof.policy, a file with the line: witness NAME KEY";
-        diagnostics.report(Code::ConfigMissing, url.at, &message, Some(fix));
+        diagnostics.report(Code::ConfigMissing, url.at, &message, fix);
         return None;
     }
     let keys = |parties: &[systole_proof::policy::PolicyParty]| -> Vec<VerifierKey> {
@@ -137,7 +130,7 @@ pub(super) fn resolve(
         file: path.components().collect(),
         key,
         origin: origin.value.clone(),
-        every: Duration::from_millis(proof.every_ms),
+        every: Duration::from_millis(proof.every.value),
         to,
         logs: logs.into_iter().filter(|log| log.name() == origin.value).collect(),
         witnesses: policy.as_ref().map(|policy| keys(policy.witnesses())).unwrap_or_default(),
@@ -158,21 +151,21 @@ fn key(
         Ok(key) => key,
         Err(fault) => {
             let message = format!("proof.key: {}", fault.words);
-            diagnostics.report(Code::ConfigValue, file.at, &message, Some(fault.fix));
+            diagnostics.report_value(file.at, &message, fault.fix);
             return None;
         }
     };
     if key.verifier().kind() != SignatureKind::Plain {
         let message = format!("proof.key: {} has the key of a witness", file.value);
         let fix = "the key of a log: systole keygen without --witness";
-        diagnostics.report(Code::ConfigValue, file.at, &message, Some(fix));
+        diagnostics.report_value(file.at, &message, fix);
         return None;
     }
     if key.verifier().name() != origin.value {
         let message = format!("proof.origin: the key in {} is that of {}", file.value, key.verifier().name());
         let second = (file.at, "the key");
         let fix = format!("origin: {}, or another key", key.verifier().name());
-        diagnostics.report_beside(Code::ConfigValue, origin.at, &message, Some(&fix), second);
+        diagnostics.report_value_beside(origin.at, &message, &fix, second);
         return None;
     }
     Some(Some(key))
@@ -186,14 +179,14 @@ fn policy(diagnostics: &mut Diagnostics, named: &At<String>, directory: &Path) -
             Err(fault) => {
                 let message = format!("proof.policy: {}: {fault}", named.value);
                 let fix = "lines as `log KEY`, `witness NAME KEY` and `quorum NAME`";
-                diagnostics.report(Code::ConfigValue, named.at, &message, Some(fix));
+                diagnostics.report_value(named.at, &message, fix);
                 None
             }
         },
         Err(error) => {
             let message = format!("proof.policy: {}: {}", named.value, system::describe_error(&error));
             let fix = "the path of a policy, from this file's folder";
-            diagnostics.report(Code::ConfigValue, named.at, &message, Some(fix));
+            diagnostics.report_value(named.at, &message, fix);
             None
         }
     }
@@ -209,7 +202,7 @@ fn check_policy(
     let of_origin = || policy.logs().iter().filter(|log| log.key.name() == origin);
     let knows = |key: &SignerKey| of_origin().any(|log| log.key == *key.verifier());
     let mut report = |message: String, fix: &str| {
-        diagnostics.report(Code::ConfigValue, at, &message, Some(fix));
+        diagnostics.report_value(at, &message, fix);
         None
     };
     if of_origin().next().is_none() || key.is_some_and(|key| !knows(key)) {

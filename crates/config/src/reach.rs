@@ -4,11 +4,13 @@
 //! that looks like a key.
 
 use super::diagnostics::Diagnostics;
+use super::forms::VARIABLE;
+use super::key::{KeyForm, KeyRow};
 use super::names::variable;
 use super::secrets::looks_like_key;
+use super::section::form;
 use super::tree::Node;
 use super::value;
-use systole_core::types::codes::Code;
 
 /// Longest name of a header.
 const NAME: usize = 64;
@@ -28,6 +30,11 @@ const OURS: [&str; 10] = [
 /// Texts in the names of parameters that hold secrets.
 const SECRET: [&str; 5] = ["key", "token", "secret", "password", "sig"];
 
+form! {
+    /// The name of the variable that holds a key.
+    pub(super) KeyVariable -> String { KeyForm::Name(VARIABLE), key_env }
+}
+
 /// The name of the variable that holds the key.
 pub(super) fn key_env(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Option<String> {
     let found = value::text(diagnostics, node, path)?;
@@ -35,11 +42,16 @@ pub(super) fn key_env(diagnostics: &mut Diagnostics, node: &Node, path: &str) ->
         diagnostics.hide(found.at, &found.value);
         let message = format!("{path}: this looks like a key itself, and is not repeated");
         let fix = "the name of the environment variable that holds it, as OPENAI_API_KEY";
-        diagnostics.report(Code::ConfigValue, found.at, &message, Some(fix));
+        diagnostics.report_value(found.at, &message, fix);
         return None;
     }
     variable(diagnostics, &found.value, found.at, path);
     Some(found.value)
+}
+
+form! {
+    /// An address without credentials.
+    pub(super) WebAddress -> String { KeyForm::Pattern("^[Hh][Tt][Tt][Pp][Ss]?://"), url }
 }
 
 /// An address: with a host, over HTTP, optionally with a query, and without credentials.
@@ -51,18 +63,13 @@ pub(super) fn url(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Opt
     if let Some((credentials, _)) = authority.rsplit_once('@') {
         diagnostics.hide(found.at, credentials);
         let message = format!("{path}: it has a name or password, and is not repeated");
-        diagnostics.report(
-            Code::ConfigValue,
-            found.at,
-            &message,
-            Some("the address alone; key_env names the key"),
-        );
+        diagnostics.report_value(found.at, &message, "the address alone; key_env names the key");
         return None;
     }
     if let Some((_, behind)) = rest.split_once('#') {
         diagnostics.hide(found.at, behind);
         let message = format!("{path}: what follows the `#` would never be sent, and is not repeated");
-        diagnostics.report(Code::ConfigValue, found.at, &message, Some("the address without it"));
+        diagnostics.report_value(found.at, &message, "the address without it");
         return None;
     }
     if let Some((_, query)) = rest.split_once('?').filter(|(_, query)| holds_secret(query)) {
@@ -73,7 +80,7 @@ pub(super) fn url(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Opt
             true => "a query without it; key_env names the key, headers_env the values of other headers",
             false => "a query without it; key_env names the variable of the key",
         };
-        diagnostics.report(Code::ConfigValue, found.at, &message, Some(fix));
+        diagnostics.report_value(found.at, &message, fix);
         return None;
     }
     let lower = written.to_ascii_lowercase();
@@ -81,7 +88,7 @@ pub(super) fn url(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Opt
         let message = format!("{path}: `{written}` begins neither with http:// nor with https://");
         let bare = format!("http://{written}");
         let fix = if written.contains("://") { "http://HOST:PORT/PATH, or https://" } else { &bare };
-        diagnostics.report(Code::ConfigValue, found.at, &message, Some(fix));
+        diagnostics.report_value(found.at, &message, fix);
         return None;
     }
     let parsed = written.parse::<ureq::http::Uri>().ok();
@@ -91,7 +98,7 @@ pub(super) fn url(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Opt
     if host.is_none() || !is_port {
         let message =
             format!("{path}: `{written}` is not the address of a host, with a port and a path if needed");
-        diagnostics.report(Code::ConfigValue, found.at, &message, Some("http://127.0.0.1:8080/v1"));
+        diagnostics.report_value(found.at, &message, "http://127.0.0.1:8080/v1");
         return None;
     }
     Some(found.value)
@@ -106,9 +113,20 @@ fn holds_secret(query: &str) -> bool {
     })
 }
 
-/// Extra headers: each name with the variable of its value.
-pub(super) fn headers(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Vec<(String, String)> {
-    let entries = value::map(diagnostics, node, node.span, path).unwrap_or_default();
+form! {
+    /// Extra headers: each name with the variable of its value.
+    pub(super) HeaderVariables -> Vec<(String, String)> {
+        KeyForm::Names("^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$"), read_headers, below &[KeyRow::any_name(
+            "none",
+            "the environment variable that holds the value of this header; the value itself is in no file",
+            KeyVariable::FORM,
+            &[],
+        )]
+    }
+}
+
+fn read_headers(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Option<Vec<(String, String)>> {
+    let entries = value::map(diagnostics, node, node.span, path)?;
     let mut headers: Vec<(String, String)> = Vec::new();
     for entry in entries {
         let name = entry.key.as_str();
@@ -125,12 +143,12 @@ pub(super) fn headers(diagnostics: &mut Diagnostics, node: &Node, path: &str) ->
             None
         };
         if let Some((why, fix)) = wrong {
-            diagnostics.report(Code::ConfigValue, entry.at, &format!("{path}: `{name}` {why}"), Some(fix));
+            diagnostics.report_value(entry.at, &format!("{path}: `{name}` {why}"), fix);
             continue;
         }
         if let Some(variable) = key_env(diagnostics, &entry.value, &value::joined(path, name)) {
             headers.push((name.to_owned(), variable));
         }
     }
-    headers
+    Some(headers)
 }

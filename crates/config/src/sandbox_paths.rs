@@ -112,7 +112,7 @@ impl PlaceToCheck<'_> {
 
     fn report(&self, diagnostics: &mut Diagnostics, what: &str, fix: &str) -> Option<(usize, Diagnostic)> {
         let message = format!("{}: `{}` {what}", self.path, self.named.value);
-        diagnostics.report(Code::ConfigSandbox, self.named.at, &message, Some(fix));
+        diagnostics.report(Code::ConfigSandbox, self.named.at, &message, fix);
         None
     }
 }

@@ -4,10 +4,11 @@
 //! `sandbox_paths`.
 
 use super::diagnostics::Diagnostics;
-use super::names::single;
-use super::tree::Value;
-use super::value::{self, At, Fields, fields};
-use systole_core::types::codes::Code;
+use super::forms::{CountWithin, NameSet, SizeWithin};
+use super::key::KeyForm;
+use super::section::{Form, SectionKeys, form, section};
+use super::tree::{Node, Value};
+use super::value::{self, At};
 use systole_core::types::composition::ProgramSandbox;
 
 /// The one text that the key may have: no sandbox.
@@ -22,51 +23,59 @@ pub(super) struct SandboxDeclaration {
     pub(super) limits: ProgramSandbox,
 }
 
-/// Reads the key. `None` if the program runs without a sandbox.
-pub(super) fn read(diagnostics: &mut Diagnostics, own: &Fields<'_>) -> Option<SandboxDeclaration> {
-    let (node, path) = own.get("sandbox")?;
-    if matches!(&node.value, Value::Text { .. }) {
-        let found = value::text(diagnostics, node, &path)?;
-        if found.value != NONE {
-            let message = format!("{path}: `{}` is neither a map nor `{NONE}`", found.value);
-            diagnostics.report(Code::ConfigValue, found.at, &message, Some(EXAMPLE));
-        }
-        return None;
-    }
-    if let Value::List(_) = &node.value {
-        value::wrong_kind(diagnostics, node, &path, "a map", EXAMPLE);
-        return None;
-    }
-    let section = fields(diagnostics, node, node.span, "listeners.NAME.sandbox", &path)?;
-    let mut paths = |key: &str| {
-        let Some((node, path)) = section.get(key) else { return Vec::new() };
-        let found = value::texts(diagnostics, node, &path).unwrap_or_default();
-        single(diagnostics, found, &path)
-    };
-    let (read, write) = (paths("read"), paths("write"));
-    let mut limits = ProgramSandbox { net: net(diagnostics, &section), ..ProgramSandbox::default() };
-    limits.processes = section.count(diagnostics, "processes").unwrap_or(limits.processes);
-    limits.memory_bytes =
-        section.measure(diagnostics, "memory").map_or(limits.memory_bytes, |found| found.value);
-    limits.output_bytes =
-        section.measure(diagnostics, "output").map_or(limits.output_bytes, |found| found.value);
-    Some(SandboxDeclaration { read, write, limits })
+section! { SandboxKeys {
+    read: default(Vec::new()) <NameSet> "files and folders that it may read, paths from this file's folder";
+    write: default(Vec::new()) <NameSet> "folders in which it may also write, paths from this file's folder";
+    net: default(Vec::new()) <AddressSet> "addresses of the network that it may reach, as `host:port`, through a proxy that HTTPS_PROXY names; needs level full";
+    processes: default(64) <CountWithin<1, 4096>> "most processes at once, {bounds}; if there are more, all are ended";
+    memory: default(4 << 30) <SizeWithin<{ 16 << 20 }, { 1 << 40 }>> "most memory that it and all that it starts hold together, {bounds}; if they hold more, all are ended";
+    output: default(1 << 30) <SizeWithin<{ 1 << 10 }, { 1 << 40 }>> "size of the largest file that it may write, {bounds}";
+} }
+
+form! {
+    /// The sandbox of a program, or the word for none.
+    pub(super) SandboxRule -> Option<SandboxDeclaration> { KeyForm::TextOrMap, read_rule, below SandboxKeys::ROWS }
+}
+form! {
+    /// Addresses of the network: `host:port`, in lower case.
+    pub(super) AddressSet -> Vec<String> { KeyForm::Set, read_addresses, show |_: &Vec<String>| "[]".to_owned() }
 }
 
-/// The addresses of the network: `host:port`, in lower case.
-fn net(diagnostics: &mut Diagnostics, section: &Fields<'_>) -> Vec<String> {
-    let Some((node, path)) = section.get("net") else { return Vec::new() };
-    let found = value::texts(diagnostics, node, &path).unwrap_or_default();
+fn read_rule(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Option<Option<SandboxDeclaration>> {
+    if matches!(&node.value, Value::Text { .. }) {
+        let found = value::text(diagnostics, node, path)?;
+        if found.value != NONE {
+            let message = format!("{path}: `{}` is neither a map nor `{NONE}`", found.value);
+            diagnostics.report_value(found.at, &message, EXAMPLE);
+        }
+        return Some(None);
+    }
+    if let Value::List(_) = &node.value {
+        value::wrong_kind(diagnostics, node, path, "a map", EXAMPLE);
+        return None;
+    }
+    let keys = SandboxKeys::read(diagnostics, node, path)?;
+    let limits = ProgramSandbox {
+        net: keys.net.value,
+        processes: keys.processes.value,
+        memory_bytes: keys.memory.value,
+        output_bytes: keys.output.value,
+        ..ProgramSandbox::default()
+    };
+    Some(Some(SandboxDeclaration { read: keys.read.value, write: keys.write.value, limits }))
+}
+
+fn read_addresses(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Option<Vec<String>> {
     let mut addresses = Vec::new();
-    for one in single(diagnostics, found, &path) {
+    for one in NameSet::read(diagnostics, node, path)? {
         if is_address(&one.value) {
             addresses.push(one.value.to_ascii_lowercase());
         } else {
             let message = format!("{path}: `{}` is no address with a port", one.value);
-            diagnostics.report(Code::ConfigValue, one.at, &message, Some("HOST:PORT, as pypi.org:443"));
+            diagnostics.report_value(one.at, &message, "HOST:PORT, as pypi.org:443");
         }
     }
-    addresses
+    Some(addresses)
 }
 
 fn is_address(text: &str) -> bool {

@@ -141,7 +141,9 @@ impl Collected {
         match shelf.take(&name.value) {
             Ok(text) => self.put(&name.value, text, name.at),
             Err(Absent { why, fix }) => {
-                diagnostics.report(Code::ConfigUnreadable, name.at, &why, fix.as_deref());
+                let place = diagnostics.place(name.at);
+                let missing = Diagnostic::new(Code::ConfigUnreadable, place, &why, fix.as_deref());
+                diagnostics.tell_at(name.at.start, missing);
                 self.miss(&name.value);
             }
         }
@@ -241,12 +243,12 @@ fn outline(diagnostics: &mut Diagnostics, one: &Taken, among: &[(&str, &[u8])]) 
     // A stored schema that an earlier version accepted must still judge its log.
     if belongs_to_house(namespace) && !diagnostics.is_stored() {
         let told = format!("{}: the namespace {namespace} belongs to Systole", name.value);
-        diagnostics.report(Code::ConfigSchema, name.at, &told, Some("a targetNamespace of your own"));
+        diagnostics.report(Code::ConfigSchema, name.at, &told, "a targetNamespace of your own");
         return None;
     }
     for element in model.elements().filter(|element| model.is_together(element)) {
         let told = format!("{}: {element}: only elements of a workspace are put together", name.value);
-        diagnostics.report(Code::ConfigSchema, name.at, &told, Some("leave systole:together out"));
+        diagnostics.report(Code::ConfigSchema, name.at, &told, "leave systole:together out");
     }
     let place = |element: &Arc<str>| {
         let (line, column) = model.declared_at(text, element)?;

@@ -5,7 +5,10 @@
 
 use super::diagnostics::Diagnostics;
 use super::tree::{Node, Value};
-use systole_core::types::codes::Code;
+
+/// Why a section never has a key for a secret, and what it has instead.
+pub(super) const SECRET: &str = "a key belongs in no file";
+pub(super) const BY_NAME: &str = "key_env: VARIABLE, the environment variable that holds it";
 
 /// Prefixes of the keys of common providers.
 const BEGINNINGS: [&str; 9] = ["sk-", "sk_", "pk-", "gsk_", "xai-", "hf_", "AIza", "Bearer ", "bearer "];
@@ -51,7 +54,7 @@ pub(super) fn spare(diagnostics: &mut Diagnostics, node: &Node) {
             diagnostics.hide(node.span, text);
             let message = "models: this looks like a key, and is not repeated";
             let fix = "key_env: VARIABLE, the environment variable that holds it";
-            diagnostics.report(Code::ConfigValue, node.span, message, Some(fix));
+            diagnostics.report_value(node.span, message, fix);
         }
         Value::List(items) => items.iter().for_each(|item| spare(diagnostics, item)),
         Value::Map(entries) => {

@@ -25,12 +25,7 @@ pub(super) fn apply(diagnostics: &mut Diagnostics, root: &mut Node) {
         let written = whole.get(stretch.start..stretch.end).unwrap_or_default();
         let Some((path, text)) = written.split_once('=').filter(|(path, _)| is_path(path)) else {
             let fix = "PATH=VALUE, as --set limits.message=64KiB";
-            diagnostics.report(
-                Code::ConfigSyntax,
-                stretch,
-                "this sets nothing: it is not PATH=VALUE",
-                Some(fix),
-            );
+            diagnostics.report(Code::ConfigSyntax, stretch, "this sets nothing: it is not PATH=VALUE", fix);
             continue;
         };
         let at = Span { start: stretch.start, end: stretch.start + path.len() };
@@ -41,7 +36,7 @@ pub(super) fn apply(diagnostics: &mut Diagnostics, root: &mut Node) {
         if let Some((_, first)) = before.iter().find(|(earlier, _)| covers(path, earlier)) {
             let message = format!("--set {path}: it was set before");
             let second = (*first, "set here");
-            diagnostics.report_beside(Code::ConfigDuplicate, at, &message, Some("one of the two"), second);
+            diagnostics.report_beside(Code::ConfigDuplicate, at, &message, "one of the two", second);
             continue;
         }
         before.push((path.to_owned(), at));
@@ -70,7 +65,7 @@ fn read_value(diagnostics: &mut Diagnostics, stretch: Span, path: &str) -> Optio
     let Some(node) = yaml::read(diagnostics, stretch) else {
         if diagnostics.mistakes() == message {
             let words = format!("--set {path}: there is no value, only what YAML reads as a comment");
-            diagnostics.report(Code::ConfigSyntax, stretch, &words, Some("quotes around the whole value"));
+            diagnostics.report(Code::ConfigSyntax, stretch, &words, "quotes around the whole value");
         }
         return None;
     };
@@ -83,13 +78,13 @@ fn read_value(diagnostics: &mut Diagnostics, stretch: Span, path: &str) -> Optio
             } else {
                 "[one, two]; or quotes, if it is a text"
             };
-            diagnostics.report(Code::ConfigSyntax, stretch, &message, Some(fix));
+            diagnostics.report(Code::ConfigSyntax, stretch, &message, fix);
             None
         }
         _ if whole.get(node.span.end..stretch.end).is_some_and(|left| !left.trim().is_empty()) => {
             let left = Span { start: node.span.end, end: stretch.end };
             let message = format!("--set {path}: the text after the value would be lost");
-            diagnostics.report(Code::ConfigSyntax, left, &message, Some("quotes around the whole value"));
+            diagnostics.report(Code::ConfigSyntax, left, &message, "quotes around the whole value");
             None
         }
         _ => Some(node),
@@ -126,7 +121,7 @@ fn place(diagnostics: &mut Diagnostics, node: &mut Node, step: Step<'_>, set: Se
         Value::Reported => return,
         _ => {
             let message = format!("--set {}: {} has no keys", set.path, step.shown);
-            diagnostics.report(Code::ConfigKind, set.at, &message, Some(&format!("{}=VALUE", step.shown)));
+            diagnostics.report(Code::ConfigKind, set.at, &message, &format!("{}=VALUE", step.shown));
             return;
         }
     };
@@ -189,5 +184,5 @@ fn lost(diagnostics: &mut Diagnostics, entries: &[Entry], step: &Step<'_>, key: 
         None => format!("one of {}", known.join(", ")),
     };
     let code = if names { Code::ConfigUnknownName } else { Code::ConfigUnknownKey };
-    diagnostics.report(code, at, &message, Some(&fix));
+    diagnostics.report(code, at, &message, &fix);
 }

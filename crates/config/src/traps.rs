@@ -50,7 +50,7 @@ fn cut_off(diagnostics: &mut Diagnostics, node: &Node, path: &str, sign: Sign) -
 fn comment_cuts(diagnostics: &mut Diagnostics, at: Span, path: &str, sign: Sign) {
     let message = format!("{path}: ` #` behind {} begins a comment, so the words end before it", sign.shown);
     let fix = format!("{}, if it belongs to them; a comment on a line of its own, if not", sign.quoted);
-    diagnostics.report(Code::ConfigValue, at, &message, Some(&fix));
+    diagnostics.report_value(at, &message, &fix);
 }
 
 /// Reports a key that is really text, cut off by `: ` or, in braces, by a comma.
@@ -63,7 +63,7 @@ pub(super) fn cut_by_sign(
 ) -> bool {
     if has_words(&entry.key) {
         let message = format!("{path}: `: ` behind -- begins a key for YAML, so the words end before it");
-        diagnostics.report(Code::ConfigValue, entry.at, &message, Some(HYPHENS.quoted));
+        diagnostics.report_value(entry.at, &message, HYPHENS.quoted);
         return true;
     }
     let is_cut = matches!(entry.value.value, Value::Nothing) && is_flow(diagnostics, map);
@@ -120,18 +120,22 @@ pub(super) fn cut_step(
     } else {
         format!("quotes around the words: {}: '…'", previous.key)
     };
-    diagnostics.report(Code::ConfigValue, entry.at, &message, Some(&fix));
+    diagnostics.report_value(entry.at, &message, &fix);
     true
 }
 
 /// A step's map without the text that commas have cut off, which is reported. `None` if nothing was cut off.
-pub(super) fn uncut(diagnostics: &mut Diagnostics, map: &Node, path: &str) -> Option<Node> {
+pub(super) fn uncut(
+    diagnostics: &mut Diagnostics,
+    map: &Node,
+    path: &str,
+    is_key: impl Fn(&str) -> bool,
+) -> Option<Node> {
     let Value::Map(entries) = &map.value else { return None };
     let mut kept: Vec<Entry> = Vec::with_capacity(entries.len());
     for entry in entries {
-        let is_key = super::keys::under(super::keys::STEP_TABLE).any(|(name, _)| name == entry.key);
         // For a text with several commas, one report is enough.
-        let previous = kept.last().filter(|_| !is_key && entry.key.contains(' '));
+        let previous = kept.last().filter(|_| !is_key(&entry.key) && entry.key.contains(' '));
         if previous.is_some_and(|previous| {
             matches!(entry.value.value, Value::Nothing) && cut_step(diagnostics, map, previous, entry, path)
         }) {
@@ -145,7 +149,7 @@ pub(super) fn uncut(diagnostics: &mut Diagnostics, map: &Node, path: &str) -> Op
 fn comma_cuts(diagnostics: &mut Diagnostics, at: Span, path: &str, sign: Sign) {
     let message =
         format!("{path}: a comma between brackets ends the words behind {} before this", sign.shown);
-    diagnostics.report(Code::ConfigValue, at, &message, Some(sign.quoted));
+    diagnostics.report_value(at, &message, sign.quoted);
 }
 
 fn is_flow(diagnostics: &Diagnostics, node: &Node) -> bool {
@@ -182,7 +186,7 @@ pub(super) fn folded(diagnostics: &mut Diagnostics, entry: &Entry) -> bool {
 fn report_folded(diagnostics: &mut Diagnostics, at: Span, value: &str) {
     let message = "`>` begins a folded text for YAML, and not this value";
     let fix = format!("quotes around it: '{value}'");
-    diagnostics.report(Code::ConfigSyntax, at, message, Some(&fix));
+    diagnostics.report(Code::ConfigSyntax, at, message, &fix);
 }
 
 /// Reports a trap that made the file invalid YAML. The mistake may start at `from`; the parser failed at `at`.
@@ -207,7 +211,7 @@ pub(super) fn in_broken(diagnostics: &mut Diagnostics, from: usize, at: usize) -
             {
                 let message =
                     format!("`: ` behind {} begins a key for YAML, so the words end before it", sign.shown);
-                diagnostics.report(Code::ConfigSyntax, place(colon, 1), &message, Some(sign.quoted));
+                diagnostics.report(Code::ConfigSyntax, place(colon, 1), &message, sign.quoted);
                 return true;
             }
         }

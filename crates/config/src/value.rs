@@ -1,11 +1,12 @@
 //! Reads values of the file: a number, a duration, a name, or a mistake with its fix. Each reader
 //! returns `None` after reporting a mistake, and the other readers continue.
 
+use std::ops::Deref;
+
 use systole_kit::schema::find_nearest;
 
 use super::diagnostics::Diagnostics;
-use super::key::KeyForm;
-use super::keys;
+use super::key::{KeyRow, NeverKey};
 use super::traps;
 use super::tree::{Entry, Node, Span, Value};
 use systole_core::types::codes::Code;
@@ -18,17 +19,60 @@ pub(super) struct At<T> {
     pub(super) value: T,
 }
 
-/// The entries of one map, checked against the table of keys.
-pub(super) struct Fields<'n> {
+/// The keys that a map of the file sets, and where.
+#[derive(Clone, Debug, Default)]
+pub(super) struct SetKeys {
     /// The map's path for people: `listeners.search`.
     pub(super) path: String,
     /// The place for reports about something missing in it.
     pub(super) at: Span,
-    /// Its path in the table of keys: `listeners.NAME`.
-    table: String,
-    entries: Vec<&'n Entry>,
+    /// Each key, its own place and that of its value.
+    places: Vec<(String, Span, Span)>,
     /// Keys that are missing because they are misspelled, which was already reported.
     misspelled: Vec<String>,
+}
+
+impl SetKeys {
+    fn find(&self, key: &str) -> Option<&(String, Span, Span)> {
+        self.places.iter().find(|(name, ..)| name == key)
+    }
+
+    /// Whether the map has this key, with whatever value.
+    pub(super) fn has(&self, key: &str) -> bool {
+        self.find(key).is_some()
+    }
+
+    /// The place of a key.
+    pub(super) fn place_of(&self, key: &str) -> Option<Span> {
+        self.find(key).map(|(_, at, _)| *at)
+    }
+
+    /// The place of the value of a key.
+    pub(super) fn value_place(&self, key: &str) -> Option<Span> {
+        self.find(key).map(|(.., at)| *at)
+    }
+
+    /// Reports a missing key, unless it was misspelled.
+    pub(super) fn report_missing(&self, diagnostics: &mut Diagnostics, key: &str, fix: &str) {
+        if !self.has(key) && !self.misspelled.iter().any(|meant| meant == key) {
+            let what = if self.path.is_empty() { "the file" } else { &self.path };
+            diagnostics.report(Code::ConfigMissing, self.at, &format!("{what} has no `{key}`"), fix);
+        }
+    }
+}
+
+/// The entries of one map, checked against the keys that it may have.
+pub(super) struct Fields<'n> {
+    pub(super) set: SetKeys,
+    entries: Vec<&'n Entry>,
+}
+
+impl Deref for Fields<'_> {
+    type Target = SetKeys;
+
+    fn deref(&self) -> &SetKeys {
+        &self.set
+    }
 }
 
 impl<'n> Fields<'n> {
@@ -37,40 +81,45 @@ impl<'n> Fields<'n> {
         let entry = self.entries.iter().find(|e| e.key == key)?;
         Some((&entry.value, joined(&self.path, key)))
     }
+}
 
-    /// The form of a key's value in the table of keys.
-    pub(super) fn form(&self, key: &str) -> Option<KeyForm> {
-        keys::form(&self.table, key)
+/// The keys that a map may have.
+pub(super) struct KnownKeys {
+    rows: Vec<KnownKey>,
+    never: Vec<NeverKey>,
+}
+
+struct KnownKey {
+    name: &'static str,
+    meaning: &'static str,
+    is_built: bool,
+}
+
+impl KnownKeys {
+    /// The keys that a section declares.
+    pub(super) fn from_rows(rows: &'static [KeyRow], never: &[NeverKey]) -> KnownKeys {
+        let mut known = KnownKeys { rows: Vec::new(), never: never.to_vec() };
+        known.add(rows);
+        known
     }
 
-    /// A whole number within the bounds of its key.
-    pub(super) fn count(&self, diagnostics: &mut Diagnostics, key: &str) -> Option<u32> {
-        let (node, path) = self.get(key)?;
-        let Some(KeyForm::Count(least, most)) = self.form(key) else {
-            debug_assert!(false, "{path} is no count in the table of keys");
-            return None;
-        };
-        count(diagnostics, node, &path, least, most)
-    }
-
-    /// The place of a key.
-    pub(super) fn place_of(&self, key: &str) -> Option<Span> {
-        self.entries.iter().find(|entry| entry.key == key).map(|entry| entry.at)
-    }
-
-    /// Like `get`, but reports a missing key, unless it was misspelled.
-    pub(super) fn need(
-        &self,
-        diagnostics: &mut Diagnostics,
-        key: &str,
-        fix: &str,
-    ) -> Option<(&'n Node, String)> {
-        let found = self.get(key);
-        if found.is_none() && !self.misspelled.iter().any(|meant| meant == key) {
-            let what = if self.path.is_empty() { "the file" } else { &self.path };
-            diagnostics.report(Code::ConfigMissing, self.at, &format!("{what} has no `{key}`"), Some(fix));
+    fn add(&mut self, rows: &'static [KeyRow]) {
+        for row in rows {
+            if row.name.is_empty() {
+                self.add(row.below);
+            } else {
+                let (name, meaning, is_built) = (row.name, row.meaning, row.is_built());
+                self.rows.push(KnownKey { name, meaning, is_built });
+            }
         }
-        found
+    }
+
+    fn names(&self) -> impl Iterator<Item = &'static str> {
+        self.rows.iter().map(|row| row.name)
+    }
+
+    fn built_names(&self) -> Vec<&'static str> {
+        self.rows.iter().filter(|row| row.is_built).map(|row| row.name).collect()
     }
 }
 
@@ -78,46 +127,53 @@ pub(super) fn joined(path: &str, key: &str) -> String {
     if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
 }
 
-/// Reads a map whose keys are in the table under `table`.
-pub(super) fn fields<'n>(
+/// Reads a map of these keys. `at` is the place for reports about something missing in it.
+pub(super) fn read_fields<'n>(
     diagnostics: &mut Diagnostics,
     node: &'n Node,
     at: Span,
-    table: &str,
+    known: &KnownKeys,
     path: &str,
 ) -> Option<Fields<'n>> {
     if let Value::Text { .. } | Value::List(_) = &node.value {
-        let names: Vec<&str> = keys::under(table).filter(|(_, k)| k.built).map(|(name, _)| name).collect();
+        let names = known.built_names();
         let fix = no_blank(node, &names).unwrap_or_else(|| format!("keys below it: {}", names.join(", ")));
         wrong_kind(diagnostics, node, path, "a map", &fix);
         return None;
     }
     let entries = map(diagnostics, node, at, path)?;
-    let (mut known, mut misspelled) = (Vec::new(), Vec::new());
+    let (mut usable, mut misspelled) = (Vec::new(), Vec::new());
     for (number, entry) in entries.iter().enumerate() {
-        match keys::under(table).find(|(name, _)| *name == entry.key) {
-            Some((_, key)) if key.built => known.push(entry),
-            Some((_, key)) => {
-                let message = format!("`{}` is not built yet: {}", joined(path, &entry.key), key.meaning);
-                diagnostics.report(Code::ConfigNotBuilt, entry.at, &message, Some("leave it out"));
+        match known.rows.iter().find(|row| row.name == entry.key) {
+            Some(row) if row.is_built => usable.push(entry),
+            Some(row) => {
+                let message = format!("`{}` is not built yet: {}", joined(path, &entry.key), row.meaning);
+                diagnostics.report(Code::ConfigNotBuilt, entry.at, &message, "leave it out");
             }
-            None if is_cut_off(diagnostics, node, number, table, path) => {}
-            None => misspelled.extend(unknown_key(diagnostics, entry, entries, table, path)),
+            None if is_cut_off(diagnostics, node, number, known, path) => {}
+            None => misspelled.extend(report_unknown(diagnostics, entry, entries, known, path)),
         }
     }
-    Some(Fields { path: path.to_owned(), at, table: table.to_owned(), entries: known, misspelled })
+    let places = usable.iter().map(|entry| (entry.key.clone(), entry.at, entry.value.span)).collect();
+    let set = SetKeys { path: path.to_owned(), at, places, misspelled };
+    Some(Fields { set, entries: usable })
 }
 
-/// Reports a key that is really text, cut off by a comma in braces. What is like a key of the table is a misspelled one.
-fn is_cut_off(diagnostics: &mut Diagnostics, map: &Node, number: usize, table: &str, path: &str) -> bool {
+/// Reports a key that is really text, cut off by a comma in braces. What is like a known key is a misspelled one.
+fn is_cut_off(
+    diagnostics: &mut Diagnostics,
+    map: &Node,
+    number: usize,
+    known: &KnownKeys,
+    path: &str,
+) -> bool {
     let Value::Map(entries) = &map.value else { return false };
     let before = number.checked_sub(1);
     let Some((previous, entry)) = before.and_then(|before| entries.get(before).zip(entries.get(number)))
     else {
         return false;
     };
-    let is_like_a_key = find_nearest(&entry.key, keys::under(table).map(|(name, _)| name)).is_some();
-    !is_like_a_key && traps::cut_step(diagnostics, map, previous, entry, path)
+    find_nearest(&entry.key, known.names()).is_none() && traps::cut_step(diagnostics, map, previous, entry, path)
 }
 
 /// The fix for `name:hello`, which YAML reads as one text.
@@ -129,23 +185,23 @@ fn no_blank(node: &Node, names: &[&str]) -> Option<String> {
 }
 
 /// Reports an unknown key. Returns the key that was probably meant, if that one is missing.
-fn unknown_key(
+fn report_unknown(
     diagnostics: &mut Diagnostics,
     entry: &Entry,
     entries: &[Entry],
-    table: &str,
+    known: &KnownKeys,
     path: &str,
 ) -> Option<String> {
-    if let Some(never) = keys::never_under(table, &entry.key) {
+    if let Some(never) = known.never.iter().find(|never| never.name == entry.key) {
         let message = format!("{}: {}", joined(path, &entry.key), never.why);
-        diagnostics.report(Code::ConfigUnknownKey, entry.at, &message, Some(never.fix));
+        diagnostics.report(Code::ConfigUnknownKey, entry.at, &message, never.fix);
         return None;
     }
     let place = if path.is_empty() { "at the top of the file" } else { path };
     let message = format!("`{}` is not a key {}{place}", entry.key, if path.is_empty() { "" } else { "of " });
-    let all: Vec<&str> = keys::under(table).filter(|(_, k)| k.built).map(|(name, _)| name).collect();
+    let all = known.built_names();
     let is_set = |name: &str| entries.iter().any(|other| other.key == name);
-    let meant = find_nearest(&entry.key, keys::under(table).map(|(name, _)| name));
+    let meant = find_nearest(&entry.key, known.names());
     let fix = match meant {
         Some(name) if is_set(name) && all.contains(&name) => format!("leave it out: `{name}` is already set"),
         Some(name) if all.contains(&name) => name.to_owned(),
@@ -155,7 +211,7 @@ fn unknown_key(
             if free.is_empty() { "leave it out".to_owned() } else { format!("one of {}", free.join(", ")) }
         }
     };
-    diagnostics.report(Code::ConfigUnknownKey, entry.at, &message, Some(&fix));
+    diagnostics.report(Code::ConfigUnknownKey, entry.at, &message, &fix);
     meant.filter(|name| !is_set(name)).map(str::to_owned)
 }
 
@@ -173,7 +229,7 @@ pub(super) fn map<'n>(
                 Code::ConfigMissing,
                 at,
                 &format!("{path} is empty"),
-                Some("keys below it, or leave it out"),
+                "keys below it, or leave it out",
             );
             None
         }
@@ -186,8 +242,8 @@ pub(super) fn map<'n>(
 }
 
 /// The fix for a required key, or for an optional one.
-fn instead<'m>(path: &str, required: &'m str, optional: &'m str) -> &'m str {
-    if keys::is_required(path) { required } else { optional }
+fn instead<'m>(diagnostics: &Diagnostics, path: &str, required: &'m str, optional: &'m str) -> &'m str {
+    if diagnostics.is_required(path) { required } else { optional }
 }
 
 pub(super) fn wrong_kind(diagnostics: &mut Diagnostics, node: &Node, path: &str, wanted: &str, fix: &str) {
@@ -202,7 +258,7 @@ pub(super) fn wrong_kind(diagnostics: &mut Diagnostics, node: &Node, path: &str,
         Code::ConfigKind,
         node.span,
         &format!("{path}: {found} is used where {wanted} is expected"),
-        Some(fix),
+        fix,
     );
 }
 
@@ -211,18 +267,14 @@ pub(super) fn text(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Op
     match &node.value {
         Value::Text { text, .. } if text.contains('\0') => {
             let message = format!("{path}: it has a NUL character");
-            diagnostics.report(Code::ConfigValue, node.span, &message, Some("the value without it"));
+            diagnostics.report_value(node.span, &message, "the value without it");
             None
         }
         Value::Text { text, .. } if !text.is_empty() => Some(At { at: node.span, value: text.clone() }),
         Value::Text { .. } | Value::Nothing => {
             let message = format!("{path}: the value is empty");
-            diagnostics.report(
-                Code::ConfigValue,
-                node.span,
-                &message,
-                Some(instead(path, "a value", "a value, or leave the key out")),
-            );
+            let fix = instead(diagnostics, path, "a value", "a value, or leave the key out");
+            diagnostics.report_value(node.span, &message, fix);
             None
         }
         Value::Reported => None,
@@ -243,17 +295,12 @@ pub(super) fn texts(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> O
         Value::Text { text, .. } => {
             let words: Vec<&str> = text.split_whitespace().collect();
             let message = format!("{path}: a single value is used where a list is expected");
-            diagnostics.report(
-                Code::ConfigKind,
-                node.span,
-                &message,
-                Some(&format!("[{}]", words.join(", "))),
-            );
+            diagnostics.report(Code::ConfigKind, node.span, &message, &format!("[{}]", words.join(", ")));
             None
         }
         Value::Reported => None,
         Value::Nothing | Value::Map(_) => {
-            let fix = instead(path, "[one, two]", "[one, two], or leave the key out");
+            let fix = instead(diagnostics, path, "[one, two]", "[one, two], or leave the key out");
             wrong_kind(diagnostics, node, path, "a list", fix);
             None
         }
@@ -274,7 +321,7 @@ pub(super) fn flag(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Op
     let quoted = !plain && found.value == fix;
     let why = if quoted { "` in quotes is a text" } else { "` is neither true nor false" };
     let message = format!("{path}: `{}{why}", found.value);
-    diagnostics.report(Code::ConfigValue, found.at, &message, Some(fix));
+    diagnostics.report_value(found.at, &message, fix);
     None
 }
 
@@ -298,7 +345,7 @@ pub(super) fn count(
         _ if digits => format!("{path}: {} is more than {high}, the largest allowed", found.value),
         _ => format!("{path}: `{}` is not a whole number", found.value),
     };
-    diagnostics.report(Code::ConfigValue, found.at, &message, Some(&format!("{low} to {high}")));
+    diagnostics.report_value(found.at, &message, &format!("{low} to {high}"));
     None
 }
 
@@ -317,7 +364,7 @@ pub(super) fn word<T: Copy>(
     let fix =
         find_nearest(&found.value, words.iter().copied()).map_or_else(|| words.join(" or "), str::to_owned);
     let message = format!("{path}: `{}` is not {}", found.value, words.join(" or "));
-    diagnostics.report(Code::ConfigValue, found.at, &message, Some(&fix));
+    diagnostics.report_value(found.at, &message, &fix);
     None
 }
 
@@ -326,14 +373,14 @@ pub(super) fn name(diagnostics: &mut Diagnostics, text: &str, at: Span, path: &s
     match Name::parse(text) {
         Ok(name) if name.is_reserved() => {
             let message = format!("{path}: the name `{text}` belongs to Systole");
-            diagnostics.report(Code::ConfigValue, at, &message, Some("another name"));
+            diagnostics.report_value(at, &message, "another name");
             None
         }
         Ok(name) => Some(name),
         Err(why) => {
             let fix = suggestion(text);
             let fix = fix.as_deref().unwrap_or("small letters, digits and -, a letter first");
-            diagnostics.report(Code::ConfigValue, at, &format!("{path}: {why}"), Some(fix));
+            diagnostics.report_value(at, &format!("{path}: {why}"), fix);
             None
         }
     }

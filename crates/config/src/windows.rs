@@ -10,7 +10,6 @@ use super::agent_configs::Thinking;
 use super::declared::Declared;
 use super::diagnostics::Diagnostics;
 use super::party::Party;
-use systole_core::types::codes::Code;
 
 /// Reports agents whose prompts do not fit.
 pub(super) fn check(diagnostics: &mut Diagnostics, declared: &Declared, thinking: &Thinking) {
@@ -24,7 +23,7 @@ pub(super) fn check(diagnostics: &mut Diagnostics, declared: &Declared, thinking
         let Ok(measured) = systole_agent::measure_agent(agent, model) else { continue };
         let party = parties.get(&*agent.name);
         let named =
-            party.and_then(|party| Some((party.path(), party.agent_config.as_ref()?.model.as_ref()?)));
+            party.and_then(|party| Some((party.path(), party.agent_config.as_ref()?.keys.model.as_ref()?)));
         let Some((path, named)) = named.filter(|_| !measured.leaves_room) else { continue };
         let peers: Cow<'_, str> = match agent.peers.len() {
             0 => "".into(),
@@ -38,6 +37,6 @@ pub(super) fn check(diagnostics: &mut Diagnostics, declared: &Declared, thinking
         );
         let fix =
             "a larger `window` of the model, a smaller `max_output`, fewer `peers`, or a shorter `prompt`";
-        diagnostics.report(Code::ConfigValue, named.at, &message, Some(fix));
+        diagnostics.report_value(named.at, &message, fix);
     }
 }

@@ -99,7 +99,7 @@ impl Tree<'_> {
             Event::DocumentStart(..) => {
                 self.documents += 1;
                 if self.documents > 1 {
-                    let fix = Some("one document in one file");
+                    let fix = "one document in one file";
                     diagnostics.report(Code::ConfigSyntax, span, "a second document begins here", fix);
                     return ControlFlow::Break(());
                 }
@@ -119,7 +119,7 @@ impl Tree<'_> {
                 let value = match swallowed {
                     Some(at) => {
                         let message = "this is part of the value in the line above";
-                        let fix = Some("the `- ` of each entry in one column");
+                        let fix = "the `- ` of each entry in one column";
                         diagnostics.report_beside(Code::ConfigSyntax, at, message, fix, (span, "this value"));
                         Value::Reported
                     }
@@ -195,11 +195,10 @@ fn place_in(diagnostics: &mut Diagnostics, parent: &mut Open, node: Node) {
 fn room(diagnostics: &mut Diagnostics, length: usize, at: Span) -> bool {
     if length == limits::CONFIG_ENTRIES {
         let most = limits::CONFIG_ENTRIES.to_string();
-        diagnostics.report(
-            Code::ConfigValue,
+        diagnostics.report_value(
             at,
             &format!("more than {most} entries in one list or map"),
-            Some(&format!("{most} entries at most")),
+            &format!("{most} entries at most"),
         );
     }
     length <= limits::CONFIG_ENTRIES
@@ -215,7 +214,7 @@ fn entry(diagnostics: &mut Diagnostics, entries: &mut Vec<Entry>, new: Entry) {
         Code::ConfigDuplicate,
         new.at,
         &message,
-        Some("one of the two"),
+        "one of the two",
         (first, "the first one"),
     );
 }
@@ -231,7 +230,7 @@ fn key_of(diagnostics: &mut Diagnostics, node: Node) -> Key {
                 Code::ConfigKind,
                 node.span,
                 "a list or a map is used as a key; keys are names",
-                Some(fix),
+                fix,
             );
             Key::Reported
         }
@@ -270,27 +269,22 @@ fn refuse_properties(
         _ => return,
     };
     if anchor != 0 {
-        diagnostics.report(
-            Code::ConfigSyntax,
-            span,
-            "this value has an anchor",
-            Some("the value without `&…`"),
-        );
+        diagnostics.report(Code::ConfigSyntax, span, "this value has an anchor", "the value without `&…`");
     }
     if tag {
         let at = place.tag_span().map_or(span, |t| sheet.bytes(&t));
-        diagnostics.report(Code::ConfigSyntax, at, "this value has a tag", Some("the value without `!…`"));
+        diagnostics.report(Code::ConfigSyntax, at, "this value has a tag", "the value without `!…`");
     }
 }
 
 fn alias(diagnostics: &mut Diagnostics, at: Span) {
     let message = "this is an alias, and nothing in this file is expanded";
-    diagnostics.report(Code::ConfigSyntax, at, message, Some("the value itself, written out"));
+    diagnostics.report(Code::ConfigSyntax, at, message, "the value itself, written out");
 }
 
 fn too_deep(diagnostics: &mut Diagnostics, at: Span) {
     let message = format!("nested deeper than {} levels", limits::CONFIG_DEPTH);
-    diagnostics.report(Code::ConfigValue, at, &message, Some("fewer levels: no key has so many below it"));
+    diagnostics.report_value(at, &message, "fewer levels: no key has so many below it");
 }
 
 /// Reports parser errors that have nothing to do with the layout of the file.
@@ -312,7 +306,7 @@ fn told_apart(diagnostics: &mut Diagnostics, sheet: Sheet<'_>, error: &ScanError
         let code = format!("U+{:04X}", u32::from(illegal));
         let message = format!("YAML cannot contain the character {code}");
         let span = place(from, illegal.len_utf8());
-        diagnostics.report(Code::ConfigSyntax, span, &message, Some("the file without it"));
+        diagnostics.report(Code::ConfigSyntax, span, &message, "the file without it");
         return true;
     }
     match error.kind() {
@@ -341,7 +335,7 @@ fn syntax(diagnostics: &mut Diagnostics, sheet: Sheet<'_>, error: &ScanError, in
     let indent = line.len() - line.trim_start().len();
     if let Some(tab) = line.get(..indent).and_then(|blank| blank.find('\t')) {
         let span = stretch(line_start + tab, line_start + tab + 1);
-        diagnostics.report(Code::ConfigSyntax, span, "the indentation has a tab", Some("blanks only"));
+        diagnostics.report(Code::ConfigSyntax, span, "the indentation has a tab", "blanks only");
         return;
     }
     let innermost = innermost.filter(|open| open.flow);
@@ -355,13 +349,13 @@ fn syntax(diagnostics: &mut Diagnostics, sheet: Sheet<'_>, error: &ScanError, in
         let span = Span { start: open.start, end: open.start + 1 };
         let message = "this bracket is never closed, or its content is wrong";
         let second = (stretch(at, at), "the error is here");
-        diagnostics.report_beside(Code::ConfigSyntax, span, message, Some(BRACKETS), second);
+        diagnostics.report_beside(Code::ConfigSyntax, span, message, BRACKETS, second);
         return;
     }
     // The parser's message is used without its line and column, which the diagnostic shows.
     let words = error.kind().to_string();
     let (message, fix) = wording(line, &words);
-    diagnostics.report(Code::ConfigSyntax, stretch(at, at), &message, Some(fix));
+    diagnostics.report(Code::ConfigSyntax, stretch(at, at), &message, fix);
 }
 
 /// The message and the fix for a line that is invalid YAML, for the most common mistakes.

@@ -11,8 +11,8 @@ use super::declared::{Declared, note};
 use super::labels::Labels;
 use super::statements::{Keyword, Statement, Supervision, Within};
 use super::variables::{Known, Worded, worded};
-use crate::keys::MOST_PASSES;
 use crate::taken_ids;
+use crate::workflows::MOST_PASSES;
 
 /// Names that no listener can have.
 pub(super) const TAKEN: [&str; 6] = ["core", "sys", "cli", "console", "person", "operator"];

@@ -86,7 +86,7 @@ fn answer(diagnostics: &mut Diagnostics, node: &Node, path: &str, folder: &Path)
                 let message = format!("`{path}` is not a key here");
                 let fix = find_nearest(other, STAND_IN.iter().copied());
                 let fix = fix.map_or_else(|| format!("one of {}", STAND_IN.join(", ")), str::to_owned);
-                diagnostics.report(Code::ConfigUnknownKey, entry.at, &message, Some(&fix));
+                diagnostics.report(Code::ConfigUnknownKey, entry.at, &message, &fix);
             }
         }
     }
@@ -97,7 +97,7 @@ fn answer(diagnostics: &mut Diagnostics, node: &Node, path: &str, folder: &Path)
             Code::ConfigMissing,
             node.span,
             &message,
-            Some("answer: {ELEMENT: TEXT}, or fails: WORDS"),
+            "answer: {ELEMENT: TEXT}, or fails: WORDS",
         );
     }
     let says = match (says, fails) {
@@ -134,7 +134,7 @@ pub(super) fn resolve<'w>(
             let message = format!("stand_ins: the organism has no listener `{name}`");
             let fix = find_nearest(name, known());
             let fix = fix.map_or_else(|| known().collect::<Vec<_>>().join(", "), str::to_owned);
-            diagnostics.report(Code::ConfigUnknownName, one.listener.at, &message, Some(&fix));
+            diagnostics.report(Code::ConfigUnknownName, one.listener.at, &message, &fix);
             continue;
         };
         let elements = listener.returns.iter().collect();

@@ -4,9 +4,10 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use super::steps::{self, KeyRules, PlacedText};
+use super::table::TestCaseKeys;
 use crate::diagnostic::FilePlace;
 use crate::diagnostics::Diagnostics;
-use crate::value::{Fields, text, word};
+use crate::forms::read_late;
 use systole_core::types::codes::Code;
 
 /// An export that is replayed under the organism of the test.
@@ -29,20 +30,24 @@ const RULES: KeyRules = KeyRules {
 };
 
 /// Reads the export of a test, if it has one.
-pub(super) fn read(diagnostics: &mut Diagnostics, own: &Fields<'_>, folder: &Path) -> Option<ExpectedReplay> {
-    RULES.check(diagnostics, own);
-    let xpath = steps::expressions(diagnostics, own);
-    let choices = [("exact", true), ("valid", false)];
-    let is_exact = own.get("expect").and_then(|(node, path)| word(diagnostics, node, &path, &choices));
-    let (node, path) = own.get("export")?;
-    let named = text(diagnostics, node, &path)?;
+pub(super) fn read(
+    diagnostics: &mut Diagnostics,
+    keys: &TestCaseKeys,
+    folder: &Path,
+) -> Option<ExpectedReplay> {
+    RULES.check(diagnostics, &keys.own);
+    let xpath = read_late(diagnostics, &keys.xpath);
+    let xpath = steps::expressions(diagnostics, &keys.own, xpath);
+    let is_exact = read_late(diagnostics, &keys.expect);
+    let named = read_late(diagnostics, &keys.export)?;
+    let path = format!("{}.export", keys.own.path);
     let file = folder.join(&named.value);
     // The first byte of a folder cannot be read.
     if let Err(error) = std::fs::File::open(&file).and_then(|mut file| file.read(&mut [0])) {
         let message = format!("{path}: {}: {}", named.value, systole_system::system::describe_error(&error));
         let fix = "a file that `systole export` wrote, as a path from the folder of this file";
-        diagnostics.report(Code::ConfigUnreadable, named.at, &message, Some(fix));
+        diagnostics.report(Code::ConfigUnreadable, named.at, &message, fix);
     }
-    let is_exact = is_exact.unwrap_or(xpath.is_empty());
+    let is_exact = is_exact.map_or(xpath.is_empty(), |is_exact| is_exact.value);
     Some(ExpectedReplay { place: diagnostics.place(named.at), file, is_exact, xpath })
 }

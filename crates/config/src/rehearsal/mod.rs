@@ -19,8 +19,10 @@ use systole_agent::spec::Provider;
 
 use super::diagnostic::{FileMistakes, FilePlace};
 use super::diagnostics::{Diagnostics, Given, SET};
+use super::keys;
+use super::section::SectionKeys;
 use super::tree::{Node, Span, Value};
-use super::value::{At, Fields, fields, text, wrong_kind};
+use super::value::{At, joined, wrong_kind};
 use super::yaml;
 use super::{OrganismFile, folder, load_rehearsed, load_set};
 use systole_core::types::codes::Code;
@@ -32,6 +34,7 @@ pub use exports::ExpectedReplay;
 pub use payload::{ExactPayload, ExpectedPayload};
 pub use steps::{ExpectedFailure, PlacedText, REPORT, TestDecision, TestMessage, TestQuestion, TestStep};
 pub use table::{TEST_KEYS, TOP};
+use table::{TestCaseKeys, TestFileKeys};
 
 /// The default file name of an organism.
 const ORGANISM: &str = "organism.yaml";
@@ -90,16 +93,17 @@ pub fn load(path: &Path) -> Result<TestFile, FileMistakes> {
         }
         refused
     })?;
-    let mut diagnostics = Diagnostics::new(&path.display().to_string(), &text, &[], Given::These(Vec::new()));
+    let mut diagnostics = Diagnostics::new(
+        &path.display().to_string(),
+        &text,
+        &[],
+        Given::These(Vec::new()),
+        keys::is_required,
+    );
     let stretch = diagnostics.file();
     let Some(root) = yaml::read(&mut diagnostics, stretch) else {
         if diagnostics.is_clean() {
-            diagnostics.report(
-                Code::ConfigMissing,
-                stretch,
-                "the file is empty",
-                Some("tests: with a first test"),
-            );
+            diagnostics.report(Code::ConfigMissing, stretch, "the file is empty", "tests: with a first test");
         }
         return Err(diagnostics.refused());
     };
@@ -124,11 +128,10 @@ struct Written {
 
 impl Reader<'_> {
     fn tests(&self, diagnostics: &mut Diagnostics, root: &Node) -> Vec<Arc<Rehearsal>> {
-        let Some(top) = fields(diagnostics, root, root.span, TOP, "") else { return Vec::new() };
-        let setup = self.setup(diagnostics, &top, false);
-        let organism = top.get("organism").and_then(|(node, path)| text(diagnostics, node, &path));
-        let organism = self.organism(diagnostics, organism, root.span);
-        let written = self.written(diagnostics, &top);
+        let Some(keys) = TestFileKeys::read_at(diagnostics, root, root.span, "") else { return Vec::new() };
+        let setup = self.setup(diagnostics, "", [&keys.set, &keys.replies, &keys.stand_ins], false);
+        let organism = self.organism(diagnostics, keys.organism, root.span);
+        let written = keys.tests.map(|tests| self.written(diagnostics, &tests.value)).unwrap_or_default();
         let Some(organism) = organism.filter(|_| setup.is_read) else { return Vec::new() };
         let (mut tests, mut elsewhere) = (Vec::new(), Vec::new());
         for test in written.into_iter().filter(|test| test.setup.is_read) {
@@ -163,58 +166,60 @@ impl Reader<'_> {
                 Code::ConfigMissing,
                 at,
                 message,
-                Some("organism: PATH, from the folder of this file"),
+                "organism: PATH, from the folder of this file",
             );
         }
         // People read the path, so it is as short as possible.
         found.map(|up| self.folder.join("../".repeat(up)).join(ORGANISM))
     }
 
-    fn written(&self, diagnostics: &mut Diagnostics, top: &Fields<'_>) -> Vec<Written> {
-        let fix = "tests: with a list of tests, each with `name` and `steps`";
-        let Some((node, path)) = top.need(diagnostics, "tests", fix) else { return Vec::new() };
-        let items = list(diagnostics, node, &path, "a list of tests, each with `name` and `steps`");
+    fn written(&self, diagnostics: &mut Diagnostics, node: &Node) -> Vec<Written> {
+        let items = list(diagnostics, node, "tests", "a list of tests, each with `name` and `steps`");
         if matches!(&node.value, Value::List(none) if none.is_empty()) {
             diagnostics.report(
                 Code::ConfigMissing,
                 node.span,
                 "`tests` has no test",
-                Some("- name: and steps: below it"),
+                "- name: and steps: below it",
             );
         }
         let mut tests = Vec::new();
         for (number, item) in items.iter().enumerate() {
             let path = format!("tests[{}]", number + 1);
-            let Some(own) = fields(diagnostics, item, item.span, "#test.tests", &path) else { continue };
-            let name = own.need(diagnostics, "name", "name: what the test shows");
-            let name = name.and_then(|(node, path)| text(diagnostics, node, &path));
-            let setup = self.setup(diagnostics, &own, true);
-            let export = exports::read(diagnostics, &own, &self.folder);
-            let steps = match own.get("export") {
-                Some(_) => own.get("steps"),
-                None => own.need(
-                    diagnostics,
-                    "steps",
-                    "steps: with a list of steps, as - send: {ask: Hello}; or export: T.zip",
-                ),
-            };
-            let steps = steps.map(|(node, path)| steps::read(diagnostics, node, &path, &self.folder));
+            let Some(keys) = TestCaseKeys::read_at(diagnostics, item, item.span, &path) else { continue };
+            let setup = self.setup(diagnostics, &path, [&keys.set, &keys.replies, &keys.stand_ins], true);
+            let export = exports::read(diagnostics, &keys, &self.folder);
+            if !keys.own.has("export") {
+                let fix = "steps: with a list of steps, as - send: {ask: Hello}; or export: T.zip";
+                keys.own.report_missing(diagnostics, "steps", fix);
+            }
+            let path = format!("{path}.steps");
+            let steps = keys.steps.map(|steps| steps::read(diagnostics, &steps.value, &path, &self.folder));
+            let name = keys.name;
             let Some(name) = name.filter(|_| steps.is_some() || export.is_some()) else { continue };
             tests.push(Written { name, setup, steps: steps.unwrap_or_default(), export });
         }
         tests
     }
 
-    fn setup(&self, diagnostics: &mut Diagnostics, own: &Fields<'_>, is_own: bool) -> Setup {
+    fn setup(
+        &self,
+        diagnostics: &mut Diagnostics,
+        path: &str,
+        [set, replies, stand_ins]: [&Option<At<Node>>; 3],
+        is_own: bool,
+    ) -> Setup {
+        let path = |key: &str| joined(path, key);
         let mistakes = diagnostics.mistakes();
-        let settings =
-            own.get("set").map(|(node, path)| settings(diagnostics, node, &path)).unwrap_or_default();
+        let settings = set.as_ref().map(|set| settings(diagnostics, &set.value, &path("set")));
         let replies =
-            own.get("replies").and_then(|(node, path)| self.replies(diagnostics, node, &path, is_own));
+            replies.as_ref().and_then(|one| self.replies(diagnostics, &one.value, &path("replies"), is_own));
         let is_read = diagnostics.mistakes() == mistakes;
-        let stand_ins = own.get("stand_ins");
-        let stand_ins = stand_ins.map(|(node, path)| answers::read(diagnostics, node, &path, &self.folder));
-        Setup { settings, replies, stand_ins: stand_ins.unwrap_or_default(), is_read }
+        let stand_ins = stand_ins
+            .as_ref()
+            .map(|all| answers::read(diagnostics, &all.value, &path("stand_ins"), &self.folder));
+        let (settings, stand_ins) = (settings.unwrap_or_default(), stand_ins.unwrap_or_default());
+        Setup { settings, replies, stand_ins, is_read }
     }
 
     /// A script: a file, or answers by agent in this file. Mistakes are reported with their line here.
@@ -235,7 +240,7 @@ impl Reader<'_> {
                     Err(error) => {
                         let message =
                             format!("{path}: {text}: {}", systole_system::system::describe_error(&error));
-                        diagnostics.report(Code::ConfigUnreadable, node.span, &message, Some(fix));
+                        diagnostics.report(Code::ConfigUnreadable, node.span, &message, fix);
                         return None;
                     }
                 }
@@ -250,12 +255,12 @@ impl Reader<'_> {
             // Answers in the test file itself are at the same place in it.
             Err(ScriptError { place: Some(place), words }) if matches!(node.value, Value::Map(_)) => {
                 let message = format!("{path}: {words}");
-                diagnostics.report(Code::ConfigUnreadable, diagnostics.span_at(place), &message, Some(fix));
+                diagnostics.report(Code::ConfigUnreadable, diagnostics.span_at(place), &message, fix);
                 None
             }
             Err(unusable) => {
                 let message = format!("{path}: {}: {unusable}", file.display());
-                diagnostics.report(Code::ConfigUnreadable, node.span, &message, Some(fix));
+                diagnostics.report(Code::ConfigUnreadable, node.span, &message, fix);
                 None
             }
         }
@@ -348,7 +353,7 @@ fn settings(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Vec<At<St
                 Code::ConfigKind,
                 entry.at,
                 &message,
-                Some("PATH: VALUE, as models.main.provider: script"),
+                "PATH: VALUE, as models.main.provider: script",
             );
             continue;
         }

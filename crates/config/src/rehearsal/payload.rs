@@ -64,7 +64,7 @@ pub(super) fn read(
             Ok(bytes) => Written::Xml(bytes),
             Err(error) => {
                 let told = format!("{path}: {text}: {}", systole_system::system::describe_error(&error));
-                diagnostics.report(Code::ConfigUnreadable, node.span, &told, Some(FIX));
+                diagnostics.report(Code::ConfigUnreadable, node.span, &told, FIX);
                 return None;
             }
         },
@@ -89,12 +89,7 @@ pub(super) fn read(
             return None;
         }
         _ => {
-            diagnostics.report(
-                Code::ConfigKind,
-                node.span,
-                &format!("{path}: this is not a payload"),
-                Some(FIX),
-            );
+            diagnostics.report(Code::ConfigKind, node.span, &format!("{path}: this is not a payload"), FIX);
             return None;
         }
     };
@@ -148,7 +143,7 @@ impl<'c> Among<'c> {
             let near = find_nearest(local, known.iter().copied());
             let fix = near.map_or_else(|| format!("one of {}", known.join(", ")), str::to_owned);
             let told = format!("{}: no such element `{local}`", self.what);
-            diagnostics.report(Code::ConfigUnknownElement, at, &told, Some(&fix));
+            diagnostics.report(Code::ConfigUnknownElement, at, &told, &fix);
         }
         found
     }
@@ -170,7 +165,7 @@ impl<'c> Among<'c> {
             Ok(document) => Some(document),
             Err(slips) => {
                 for slip in slips {
-                    diagnostics.report(Code::ConfigValue, written.at, &slip.message, Some(&slip.fix));
+                    diagnostics.report_value(written.at, &slip.message, &slip.fix);
                 }
                 None
             }
@@ -192,7 +187,7 @@ impl<'c> Among<'c> {
             Ok(payload) => payload,
             Err(fault) => {
                 let told = format!("{}: {}", self.what, fault.message);
-                diagnostics.report(Code::ConfigValue, written.at, &told, Some("one XML element"));
+                diagnostics.report_value(written.at, &told, "one XML element");
                 return None;
             }
         };
@@ -201,12 +196,7 @@ impl<'c> Among<'c> {
         let Some(schema) = schema else {
             self.element(diagnostics, &name.local, written.at)?;
             let told = format!("{}: no listener takes or gives {name}", self.what);
-            diagnostics.report(
-                Code::ConfigUnknownElement,
-                written.at,
-                &told,
-                Some("the namespace of the schema"),
-            );
+            diagnostics.report(Code::ConfigUnknownElement, written.at, &told, "the namespace of the schema");
             return None;
         };
         match self.model(schema)?.to_json(&xml) {
@@ -216,12 +206,7 @@ impl<'c> Among<'c> {
             }
             Err(finding) => {
                 let told = format!("{}: {}", self.what, finding.message);
-                diagnostics.report(
-                    Code::ConfigValue,
-                    written.at,
-                    &told,
-                    Some("a payload that its schema takes"),
-                );
+                diagnostics.report_value(written.at, &told, "a payload that its schema takes");
                 None
             }
         }

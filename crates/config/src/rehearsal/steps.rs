@@ -6,10 +6,12 @@ use std::path::Path;
 use systole_kit::schema::find_nearest;
 
 use super::payload::{self, Among, ExpectedPayload};
+use super::table::TestStepKeys;
 use crate::diagnostic::FilePlace;
 use crate::diagnostics::Diagnostics;
+use crate::section::SectionKeys;
 use crate::tree::{Node, Span, Value};
-use crate::value::{self, At, Fields, fields, text, texts};
+use crate::value::{At, SetKeys, text};
 use systole_core::types::codes::Code;
 use systole_core::types::composition::Composition;
 use systole_core::types::ids::Name;
@@ -127,7 +129,6 @@ pub(super) struct Written {
 
 /// The code that test files use for a report in place of an answer.
 pub const REPORT: &str = "report";
-const TABLE: &str = "#test.tests.steps";
 
 /// Reads a list of steps.
 pub(super) fn read(diagnostics: &mut Diagnostics, node: &Node, path: &str, folder: &Path) -> Vec<Written> {
@@ -137,67 +138,61 @@ pub(super) fn read(diagnostics: &mut Diagnostics, node: &Node, path: &str, folde
             Code::ConfigMissing,
             node.span,
             &format!("{path} has no step"),
-            Some("- send: {ask: Hello}"),
+            "- send: {ask: Hello}",
         );
     }
     let (mut steps, mut has_sent) = (Vec::new(), false);
     for (number, item) in items.iter().enumerate() {
         let path = format!("{path}[{}]", number + 1);
         let mistakes = diagnostics.mistakes();
-        let step = fields(diagnostics, item, item.span, TABLE, &path)
-            .map(|own| step(diagnostics, item.span, &own, folder));
+        let step = TestStepKeys::fields(diagnostics, item, item.span, &path).map(|own| {
+            RULES.check(diagnostics, &own);
+            let keys = TestStepKeys::take(diagnostics, &own);
+            step(diagnostics, item.span, keys, folder)
+        });
         // A step with a mistake may contain a `send`.
         has_sent |= step.as_ref().is_none_or(|step| step.send.is_some()) || diagnostics.mistakes() > mistakes;
         let Some(step) = step else { continue };
         if (step.answer.is_some() || step.fails.is_some()) && !has_sent {
             let message = "no message was sent yet, so no answer can come";
-            diagnostics.report(
-                Code::ConfigMissing,
-                step.at,
-                message,
-                Some("a `send` in this step or before it"),
-            );
+            diagnostics.report(Code::ConfigMissing, step.at, message, "a `send` in this step or before it");
         }
         steps.push(step);
     }
     steps
 }
 
-fn step(diagnostics: &mut Diagnostics, at: Span, own: &Fields<'_>, folder: &Path) -> Written {
-    RULES.check(diagnostics, own);
-    let mut payload = |key: &str| {
-        let (node, path) = own.get(key)?;
-        payload::read(diagnostics, node, &path, folder)
+fn step(diagnostics: &mut Diagnostics, at: Span, keys: TestStepKeys, folder: &Path) -> Written {
+    let path = |key: &str| format!("{}.{key}", keys.own.path);
+    let mut payload = |key: &str, node: &Option<At<Node>>| {
+        payload::read(diagnostics, &node.as_ref()?.value, &path(key), folder)
     };
-    let (send, held, answer, amend) = (payload("send"), payload("held"), payload("answer"), payload("amend"));
-    let mut word = |key: &str| own.get(key).and_then(|(node, path)| text(diagnostics, node, &path));
-    let (to, from, note) = (word("to"), word("from"), word("note"));
-    let (asked, choose) = (word("asked"), word("choose"));
+    let (send, held) = (payload("send", &keys.send), payload("held", &keys.held));
+    let (answer, amend) = (payload("answer", &keys.answer), payload("amend", &keys.amend));
+    let mut failed =
+        |key: &str, node: &Option<At<Node>>| failure(diagnostics, &node.as_ref()?.value, &path(key));
+    let (refused, fails) = (failed("refused", &keys.refused), failed("fails", &keys.fails));
     let named = |found: At<String>| At { at: found.at, value: payload::Written::Element(found.value) };
     let decides =
-        [("approve", word("approve").map(named)), ("reject", word("reject").map(named)), ("amend", amend)];
-    let decides = decides.into_iter().find_map(|(verb, found)| Some((verb, found?)));
-    let thread = own.get("thread");
-    let thread = thread
-        .and_then(|(node, path)| value::word(diagnostics, node, &path, &[("new", false), ("same", true)]));
+        [("approve", keys.approve.map(named)), ("reject", keys.reject.map(named)), ("amend", amend)];
     Written {
         at,
         send,
-        to,
-        has_to: own.get("to").is_some(),
-        from,
-        is_same_thread: thread.unwrap_or(false),
-        after_ms: own.measure(diagnostics, "after").map(|after| after.value),
+        has_to: keys.own.has("to"),
+        to: keys.to,
+        from: keys.from,
+        is_same_thread: keys.thread.is_some_and(|thread| thread.value),
+        after_ms: keys.after.map(|after| after.value),
         held,
-        decides,
-        asked,
-        choose,
-        note: note.map(|note| note.value),
-        refused: own.get("refused").and_then(|(node, path)| failure(diagnostics, node, &path)),
+        decides: decides.into_iter().find_map(|(verb, found)| Some((verb, found?))),
+        asked: keys.asked,
+        choose: keys.choose,
+        note: keys.note.map(|note| note.value),
+        refused,
         answer,
-        fails: own.get("fails").and_then(|(node, path)| failure(diagnostics, node, &path)),
-        xpath: expressions(diagnostics, own),
-        log: all(diagnostics, own, "log", |_| None),
+        fails,
+        xpath: expressions(diagnostics, &keys.own, keys.xpath),
+        log: keys.log.map(|log| place_texts(diagnostics, log.value)).unwrap_or_default(),
     }
 }
 
@@ -243,56 +238,44 @@ const RULES: KeyRules = KeyRules {
 
 impl KeyRules {
     /// Reports keys that may not be together, and keys that lack another one.
-    pub(super) fn check(&self, diagnostics: &mut Diagnostics, own: &Fields<'_>) {
+    pub(super) fn check(&self, diagnostics: &mut Diagnostics, own: &SetKeys) {
         let KeyRules { what, clashes, needs } = self;
         for (one, other) in *clashes {
-            if let (Some(_), Some((node, path))) = (own.get(one), own.get(other)) {
-                let message = format!("{path} cannot be in one {what} with `{one}`");
+            if let (true, Some(at)) = (own.has(one), own.value_place(other)) {
+                let message = format!("{}.{other} cannot be in one {what} with `{one}`", own.path);
                 let fix = format!("two {what}s, or one of the two keys");
-                diagnostics.report(Code::ConfigDuplicate, node.span, &message, Some(&fix));
+                diagnostics.report(Code::ConfigDuplicate, at, &message, &fix);
             }
         }
         for (one, needed) in *needs {
-            if let (Some((node, path)), true) =
-                (own.get(one), needed.iter().all(|key| own.get(key).is_none()))
-            {
-                let message = format!("{path} needs `{}` in the same {what}", needed.join("` or `"));
+            if let (Some(at), false) = (own.value_place(one), needed.iter().any(|key| own.has(key))) {
+                let needed = needed.join("` or `");
+                let message = format!("{}.{one} needs `{needed}` in the same {what}", own.path);
                 let fix = "it there, or leave this key out";
-                diagnostics.report(Code::ConfigMissing, node.span, &message, Some(fix));
+                diagnostics.report(Code::ConfigMissing, at, &message, fix);
             }
         }
     }
 }
 
 /// The XPath expressions of a step or a test.
-pub(super) fn expressions(diagnostics: &mut Diagnostics, own: &Fields<'_>) -> Vec<PlacedText> {
-    all(diagnostics, own, "xpath", xpath::find_mistake)
-}
-
-/// One text, or several.
-fn all(
+pub(super) fn expressions(
     diagnostics: &mut Diagnostics,
-    own: &Fields<'_>,
-    key: &str,
-    wrong: impl Fn(&str) -> Option<String>,
+    own: &SetKeys,
+    found: Option<At<Vec<At<String>>>>,
 ) -> Vec<PlacedText> {
-    let Some((node, path)) = own.get(key) else { return Vec::new() };
-    let found = match &node.value {
-        Value::List(_) => texts(diagnostics, node, &path).unwrap_or_default(),
-        _ => text(diagnostics, node, &path).into_iter().collect(),
-    };
+    let found = found.map(|found| found.value).unwrap_or_default();
     for one in &found {
-        if let Some(why) = wrong(&one.value) {
-            let message = format!("{path}: `{}`: {why}", one.value);
-            diagnostics.report(
-                Code::ConfigValue,
-                one.at,
-                &message,
-                Some("an expression as /answer[contains(., 'Rome')]"),
-            );
+        if let Some(why) = xpath::find_mistake(&one.value) {
+            let message = format!("{}.xpath: `{}`: {why}", own.path, one.value);
+            diagnostics.report_value(one.at, &message, "an expression as /answer[contains(., 'Rome')]");
         }
     }
-    found.into_iter().map(|one| PlacedText { place: diagnostics.place(one.at), text: one.value }).collect()
+    place_texts(diagnostics, found)
+}
+
+fn place_texts(diagnostics: &Diagnostics, texts: Vec<At<String>>) -> Vec<PlacedText> {
+    texts.into_iter().map(|one| PlacedText { place: diagnostics.place(one.at), text: one.value }).collect()
 }
 
 /// A code, or a map of `code` and `contains`.
@@ -310,12 +293,7 @@ fn failure(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Option<Exp
                     }
                     _ => {
                         let message = format!("`{path}` is not a key here");
-                        diagnostics.report(
-                            Code::ConfigUnknownKey,
-                            entry.at,
-                            &message,
-                            Some("code or contains"),
-                        );
+                        diagnostics.report(Code::ConfigUnknownKey, entry.at, &message, "code or contains");
                     }
                 }
             }
@@ -328,7 +306,7 @@ fn failure(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Option<Exp
             let known = || Code::ALL.iter().map(|code| code.as_str()).chain([REPORT]);
             let message = format!("{path}: there is no code `{}`", code.value);
             let fix = find_nearest(&code.value, known()).unwrap_or("a code of docs/reference/codes.md");
-            diagnostics.report(Code::ConfigUnknownName, code.at, &message, Some(fix));
+            diagnostics.report(Code::ConfigUnknownName, code.at, &message, fix);
         }
         failure.code = Some(code.value);
     }
@@ -369,12 +347,7 @@ fn resolved(diagnostics: &mut Diagnostics, composition: &Composition, step: Writ
         let amended = expected.exact.map(|exact| exact.xml);
         if verb == "amend" && amended.is_none() {
             let message = "amend: the payload that goes out instead is missing";
-            diagnostics.report(
-                Code::ConfigMissing,
-                written.at,
-                message,
-                Some("amend: {ELEMENT: {FIELD: VALUE}}"),
-            );
+            diagnostics.report(Code::ConfigMissing, written.at, message, "amend: {ELEMENT: {FIELD: VALUE}}");
         }
         Some((place, TestDecision { element: expected.element, verb, amended, note: step.note }))
     });
@@ -434,6 +407,6 @@ fn named<'n>(
     let fix = find_nearest(&found.value, known.iter().copied());
     let fix = fix.map_or_else(|| format!("one of {}", known.join(", ")), str::to_owned);
     let message = format!("{what}: the organism has no `{}`", found.value);
-    diagnostics.report(Code::ConfigUnknownName, found.at, &message, Some(&fix));
+    diagnostics.report(Code::ConfigUnknownName, found.at, &message, &fix);
     None
 }

@@ -4,10 +4,12 @@
 //! leads anywhere and whether a value is possible.
 
 use super::super::diagnostics::Diagnostics;
+use super::super::key::{KeyForm, KeyRow};
+use super::super::section::form;
 use super::super::traps;
 use super::super::tree::{Node, Value};
 use super::super::value::{At, wrong_kind};
-use super::declaration::{Condition, Wanted};
+use super::written::{Condition, Wanted};
 use systole_core::types::codes::Code;
 
 /// Whether a text compares two things with an operator, as in other tools.
@@ -15,28 +17,31 @@ pub(super) fn is_comparison(text: &str) -> bool {
     ["==", "!=", ">", "<", "=", " is "].iter().any(|sign| text.contains(sign))
 }
 
-/// Reads a map of conditions, all of which must hold.
-pub(super) fn read(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Vec<Condition> {
+form! {
+    /// A map of conditions, all of which must hold.
+    pub(super) ConditionMap -> Vec<Condition> {
+        KeyForm::Names(""), read_conditions, below &[KeyRow::any_name(
+            "none", "the value at this path: a value, a list of values, or a range", KeyForm::Texts, &[],
+        )]
+    }
+}
+
+fn read_conditions(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Option<Vec<Condition>> {
     let entries = match &node.value {
         Value::Map(entries) => entries,
-        Value::Reported => return Vec::new(),
+        Value::Reported => return None,
         _ => {
             let fix = match &node.value {
                 Value::Text { text, .. } => meant(text),
                 _ => "{PATH: VALUE}, as {judge/score: 9..}".to_owned(),
             };
             wrong_kind(diagnostics, node, path, "a map", &fix);
-            return Vec::new();
+            return None;
         }
     };
     if entries.is_empty() {
         let message = format!("{path}: it has no condition");
-        diagnostics.report(
-            Code::ConfigValue,
-            node.span,
-            &message,
-            Some("{PATH: VALUE}, or leave the key out"),
-        );
+        diagnostics.report_value(node.span, &message, "{PATH: VALUE}, or leave the key out");
     }
     let mut found = Vec::new();
     for entry in entries {
@@ -49,7 +54,7 @@ pub(super) fn read(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Ve
             found.push(Condition { path, wanted, at: entry.value.span });
         }
     }
-    found
+    Some(found)
 }
 
 /// The correct form of a comparison.
@@ -96,7 +101,7 @@ fn wanted(diagnostics: &mut Diagnostics, node: &Node, key: &str, path: &str) -> 
                 Code::ConfigMissing,
                 node.span,
                 &message,
-                Some("a value, a list of values, or a range as 9.."),
+                "a value, a list of values, or a range as 9..",
             );
             Vec::new()
         }

@@ -4,8 +4,11 @@ use systole_workflow::spec::Budget;
 
 use super::super::tree::Span;
 use super::super::value::At;
+use super::step_keys::StepKeys;
+use super::written::{Condition, Tasks, Until, With};
 
 /// A declared workflow, without the parts that every listener has.
+#[derive(Default)]
 pub(crate) struct WorkflowDeclaration {
     pub(crate) description: Option<String>,
     /// The agent for goals that name none.
@@ -25,19 +28,18 @@ pub(crate) struct WorkflowDeclaration {
 pub(crate) struct Step {
     pub(crate) id: At<String>,
     pub(crate) work: Work,
-    pub(crate) each: Option<At<String>>,
     pub(crate) at_once: u32,
-    pub(crate) when: Vec<Condition>,
-    /// The place of `when`.
-    pub(crate) when_at: Span,
-    pub(crate) keeps_failure: bool,
-    pub(crate) timeout_ms: Option<u64>,
-    pub(crate) tries: u32,
-    pub(crate) pause_ms: (u64, u64),
-    /// `None` if the file sets none.
+    /// The budget of the step, or of what is around it.
     pub(crate) budget: Option<Budget>,
-    /// Who supervises its goal, and the goals inside it.
-    pub(crate) supervise: Option<At<String>>,
+    /// The keys of the file. `work`, `at_once` and `budget` are made from some of them.
+    pub(super) keys: StepKeys,
+}
+
+impl Step {
+    /// The conditions, all of which must hold.
+    pub(crate) fn when(&self) -> &[Condition] {
+        self.keys.when.as_ref().map_or(&[], |when| &when.value)
+    }
 }
 
 /// The declared work of a step.
@@ -70,53 +72,12 @@ pub(crate) struct Goal {
     pub(crate) tasks: Option<Tasks>,
 }
 
-/// Who takes tasks of a goal's agent.
-pub(crate) struct Tasks {
-    pub(crate) by: At<String>,
-    pub(crate) at_most: u32,
-}
-
 pub(crate) struct Question {
     pub(crate) words: String,
     pub(crate) choices: Vec<At<String>>,
     pub(crate) shows: Vec<At<String>>,
     pub(crate) expires_ms: u64,
     pub(crate) otherwise: Option<At<String>>,
-}
-
-/// The sources of a call's fields.
-pub(crate) enum With {
-    /// The fields of this goal's output with the same names.
-    Goal(At<String>),
-    /// One field, with the path of its value.
-    Path { field: At<String>, path: At<String> },
-    /// One field, with a text from the file.
-    Text { field: At<String>, text: At<String> },
-    /// An unreadable one, which was already reported.
-    Unread,
-}
-
-pub(crate) enum Until {
-    /// With its place.
-    Converged(Span),
-    Holds(Vec<Condition>),
-}
-
-/// A declared condition.
-pub(crate) struct Condition {
-    pub(crate) path: At<String>,
-    /// The accepted values.
-    pub(crate) wanted: Vec<Wanted>,
-    /// The place of the value.
-    pub(crate) at: Span,
-}
-
-/// A written value or range.
-pub(crate) struct Wanted {
-    pub(crate) at: Span,
-    pub(crate) text: String,
-    /// Whether it has no quotes.
-    pub(crate) is_plain: bool,
 }
 
 impl WorkflowDeclaration {

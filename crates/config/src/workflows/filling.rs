@@ -12,10 +12,10 @@ use super::super::diagnostics::Diagnostics;
 use super::super::names::one_of;
 use super::super::tree::Span;
 use super::super::value::At;
-use super::declaration::With;
 use super::paths::{self, Found, Leads};
 use super::scope::{Gives, Scope};
 use super::step_order::StepOrder;
+use super::written::With;
 use systole_core::types::codes::Code;
 
 /// The name of an element's own text.
@@ -60,12 +60,7 @@ pub(super) fn fields(
                 let Some(slot) = slot(diagnostics, field, &slots, target) else { continue };
                 if let Some(fault) = slot.part.find_fault(&text.value) {
                     let message = format!("{}.{}: {fault}", target.place, field.value);
-                    diagnostics.report(
-                        Code::ConfigValue,
-                        text.at,
-                        &message,
-                        Some("a value that the field can have"),
-                    );
+                    diagnostics.report_value(text.at, &message, "a value that the field can have");
                 }
                 filled.push((slot.name.to_owned(), ValueSource::Text(text.value.clone())));
             }
@@ -124,7 +119,7 @@ pub(super) fn prove(
     let message =
         format!("{}: these fields make no valid `{local}`{}", target.place, why.unwrap_or_default());
     let fix = format!("the fields of one valid `{local}`");
-    diagnostics.report(Code::ConfigValue, target.at, &message, Some(&fix));
+    diagnostics.report_value(target.at, &message, &fix);
 }
 
 /// A field of the payload that can be filled.
@@ -165,18 +160,17 @@ fn slot<'s, 't>(
             "{}: `{}` contains further elements, and only single values are filled",
             target.place, field.value
         );
-        diagnostics.report(
-            Code::ConfigValue,
+        diagnostics.report_value(
             field.at,
             &message,
-            Some("an agent that `gives` the payload whole, and a listener that takes it"),
+            "an agent that `gives` the payload whole, and a listener that takes it",
         );
         return None;
     }
     let message =
         format!("{}: `{}` is not a field of `{}`", target.place, field.value, target.element.name());
     let fix = find_nearest(&field.value, names()).map_or_else(|| one_of(names()), str::to_owned);
-    diagnostics.report(Code::ConfigUnknownName, field.at, &message, Some(&fix));
+    diagnostics.report(Code::ConfigUnknownName, field.at, &message, &fix);
     None
 }
 
@@ -205,7 +199,7 @@ fn copied(
                 );
                 let first = source.parts().first().map_or("FIELD", PayloadPart::name);
                 let fix = format!("with: {}/{first}, or another of its fields", goal.value);
-                diagnostics.report(Code::ConfigValue, goal.at, &message, Some(&fix));
+                diagnostics.report_value(goal.at, &message, &fix);
             }
             for slot in slots {
                 let Some(field) = source.find_part(slot.name) else { continue };
@@ -239,17 +233,12 @@ fn copied(
                     target.element.name()
                 );
                 let first = slots.first().map_or("field", |slot| slot.name);
-                diagnostics.report(
-                    Code::ConfigValue,
-                    goal.at,
-                    &message,
-                    Some(&format!("with: {{{first}: {}}}", goal.value)),
-                );
+                diagnostics.report_value(goal.at, &message, &format!("with: {{{first}: {}}}", goal.value));
             }
         }
         (Leads::Group, _) => {
             let message = format!("{}: `{}` gives no value that can be sent", target.place, goal.value);
-            diagnostics.report(Code::ConfigValue, goal.at, &message, Some("the id of a goal"));
+            diagnostics.report_value(goal.at, &message, "the id of a goal");
         }
     }
     filled
@@ -274,7 +263,7 @@ fn goes_into(
         Leads::Unknown => false,
         Leads::Group => {
             let message = format!("{place}: `{}` gives no value that can be sent", found.known.id);
-            diagnostics.report(Code::ConfigValue, at, &message, Some("a path to a value"));
+            diagnostics.report_value(at, &message, "a path to a value");
             false
         }
         Leads::Part(part) => fits(diagnostics, part, is_list, slot, at, place),
@@ -302,12 +291,7 @@ fn fits(
             "{place}: `{}` contains further elements, and only single values are copied",
             source.name()
         );
-        diagnostics.report(
-            Code::ConfigValue,
-            at,
-            &message,
-            Some("with: {field: PATH} for the fields that are single values"),
-        );
+        diagnostics.report_value(at, &message, "with: {field: PATH} for the fields that are single values");
         return false;
     }
     if into != PayloadPartKind::Text && from != into {
@@ -319,7 +303,7 @@ fn fits(
     if let Some(stray) = stray {
         let message =
             format!("{place}: `{}` may be `{stray}`, which `{}` does not take", source.name(), slot.name);
-        diagnostics.report(Code::ConfigValue, at, &message, Some("the same values in both payloads"));
+        diagnostics.report_value(at, &message, "the same values in both payloads");
         return false;
     }
     one_value(diagnostics, is_list, slot, at, place)
@@ -328,12 +312,7 @@ fn fits(
 fn one_value(diagnostics: &mut Diagnostics, is_list: bool, slot: &Slot<'_>, at: Span, place: &str) -> bool {
     if is_list && !slot.is_list {
         let message = format!("{place}: there may be several values, and `{}` comes once", slot.name);
-        diagnostics.report(
-            Code::ConfigValue,
-            at,
-            &message,
-            Some("a path to one value, or a step with `each` over the list"),
-        );
+        diagnostics.report_value(at, &message, "a path to one value, or a step with `each` over the list");
         return false;
     }
     true
@@ -341,7 +320,7 @@ fn one_value(diagnostics: &mut Diagnostics, is_list: bool, slot: &Slot<'_>, at: 
 
 fn wrong_type(diagnostics: &mut Diagnostics, from: &str, slot: &Slot<'_>, at: Span, place: &str) {
     let message = format!("{place}: `{}` is {}, and this is {from}", slot.name, kind_words(slot.part.kind()));
-    diagnostics.report(Code::ConfigValue, at, &message, Some("a path to a value of the same type"));
+    diagnostics.report_value(at, &message, "a path to a value of the same type");
 }
 
 fn kind_words(kind: PayloadPartKind) -> &'static str {
@@ -377,5 +356,5 @@ fn missing(
     };
     let name = lacking.first().copied().unwrap_or_default();
     let fix = format!("with: {{{name}: PATH}}, or {{{name}: {{text: WORDS}}}}");
-    diagnostics.report(Code::ConfigMissing, target.at, &message, Some(&fix));
+    diagnostics.report(Code::ConfigMissing, target.at, &message, &fix);
 }

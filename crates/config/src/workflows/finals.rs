@@ -10,7 +10,6 @@ use super::super::tree::Span;
 use super::declaration::{Step, Work};
 use super::is_own;
 use super::resolve::Resolving;
-use systole_core::types::codes::Code;
 use systole_core::types::composition::ElementSchema;
 
 impl Resolving<'_, '_> {
@@ -31,16 +30,20 @@ impl Resolving<'_, '_> {
         let local = &returns.name.local;
         let mut wrong = |at: Span, why: &str, fix: &str| {
             let message = format!("{place}: the last step gives the final, and {why}");
-            diagnostics.report(Code::ConfigValue, at, &message, Some(fix));
+            diagnostics.report_value(at, &message, fix);
         };
         let behind = "a step after it that gives the answer";
-        if !step.when.is_empty() {
-            return wrong(step.when_at, "this one may be skipped", behind);
+        if !step.when().is_empty() {
+            return wrong(
+                step.keys.own.value_place("when").unwrap_or(step.id.at),
+                "this one may be skipped",
+                behind,
+            );
         }
-        if let Some(each) = &step.each {
+        if let Some(each) = &step.keys.each {
             return wrong(each.at, "this one gives an output for each item", behind);
         }
-        if step.keeps_failure {
+        if step.keys.failed.value {
             return wrong(
                 step.id.at,
                 "with `failed: keep` there may be none",
@@ -99,7 +102,7 @@ impl Resolving<'_, '_> {
         let Some(last) = steps.last() else { return };
         let (why, fix) = match &last.work {
             Work::Unread => return,
-            _ if last.each.is_some() || !last.when.is_empty() => {
+            _ if last.keys.each.is_some() || !last.when().is_empty() => {
                 ("may be done several times or not at all", "a goal after it that judges the pass".to_owned())
             }
             Work::Group(inside) => return self.converges(diagnostics, inside, at, place),
@@ -125,6 +128,6 @@ impl Resolving<'_, '_> {
         let id = &last.id.value;
         let message =
             format!("{place}.repeat.until: the last goal of a pass says `converged`, and `{id}` {why}");
-        diagnostics.report_beside(Code::ConfigValue, at, &message, Some(&fix), (last.id.at, "the last step"));
+        diagnostics.report_value_beside(at, &message, &fix, (last.id.at, "the last step"));
     }
 }

@@ -63,9 +63,9 @@ pub(crate) fn adapt(diagnostics: &mut Diagnostics, declared: &mut Declared) {
     // Several workflows may name an agent. The agent may give tasks if one of them allows it.
     for party in declared.parties.iter_mut().filter(|party| !party.task_takers.is_empty()) {
         if let Some(agent_config) =
-            party.agent_config.as_mut().filter(|agent_config| agent_config.has_free_dialect)
+            party.agent_config.as_mut().filter(|agent_config| agent_config.has_free_dialect())
         {
-            agent_config.dialect = Dialect::Xml;
+            agent_config.keys.dialect.value = Dialect::Xml;
         }
     }
 }
@@ -169,7 +169,7 @@ fn agents<'d>(
     if agents.is_empty() {
         let message = format!("{path}: no agent pursues this goal");
         let fix = "by: AGENT here, or on the workflow for all of its goals";
-        diagnostics.report(Code::ConfigMissing, step.id.at, &message, Some(fix));
+        diagnostics.report(Code::ConfigMissing, step.id.at, &message, fix);
     }
     agents
 }
@@ -215,7 +215,7 @@ fn is_agent(
             },
         ),
     };
-    diagnostics.report(Code::ConfigUnknownName, name.at, &message, Some(&fix));
+    diagnostics.report(Code::ConfigUnknownName, name.at, &message, &fix);
     false
 }
 
@@ -229,18 +229,13 @@ fn can_give_tasks(
 ) {
     let party = declared.parties.iter().find(|party| party.key.value == name.value);
     let agent_config = party.and_then(|party| party.agent_config.as_ref());
-    let is_plain = agent_config
-        .is_some_and(|agent_config| agent_config.dialect == Dialect::Plain && !agent_config.has_free_dialect);
+    let is_plain = agent_config.is_some_and(|agent_config| {
+        agent_config.keys.dialect.value == Dialect::Plain && !agent_config.has_free_dialect()
+    });
     if let Some(party) = party.filter(|_| is_plain) {
         let message = format!("{path}: `{}` has `dialect: plain` and can give no tasks", name.value);
         let fix = format!("dialect: xml, native or xml-final at {}", party.path());
-        diagnostics.report_beside(
-            Code::ConfigValue,
-            taker.at,
-            &message,
-            Some(&fix),
-            (party.key.at, "the agent"),
-        );
+        diagnostics.report_value_beside(taker.at, &message, &fix, (party.key.at, "the agent"));
     }
 }
 
@@ -251,7 +246,7 @@ fn is_party(diagnostics: &mut Diagnostics, declared: &Declared, name: &At<String
     }
     let message = format!("{path}.to: nothing here is called `{}`", name.value);
     let fix = find_nearest(&name.value, known()).map_or_else(|| one_of(known()), str::to_owned);
-    diagnostics.report(Code::ConfigUnknownName, name.at, &message, Some(&fix));
+    diagnostics.report(Code::ConfigUnknownName, name.at, &message, &fix);
     false
 }
 
@@ -269,19 +264,14 @@ fn serve(diagnostics: &mut Diagnostics, party: &mut Party) {
         agent_config.gives_talk = false;
         party.returns.clear();
     }
-    if let Some(at) = agent_config.entry_at.filter(|_| party.entry) {
+    if let Some(at) = agent_config.keys.own.place_of("entry").filter(|_| party.entry) {
         let message =
             format!("{path}.entry: it takes goals of workflows alone, and none of them comes from outside");
-        diagnostics.report(
-            Code::ConfigValue,
-            at,
-            &message,
-            Some("accepts: [ask] beside it, or leave it out"),
-        );
+        diagnostics.report_value(at, &message, "accepts: [ask] beside it, or leave it out");
     }
     party.entry = false;
-    if agent_config.has_free_dialect && party.peers.is_empty() {
-        agent_config.dialect = Dialect::Plain;
+    if agent_config.has_free_dialect() && party.peers.is_empty() {
+        agent_config.keys.dialect.value = Dialect::Plain;
     }
 }
 

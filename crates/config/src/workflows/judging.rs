@@ -8,11 +8,10 @@ use systole_workflow::spec::{self, ValueTest};
 use super::super::diagnostics::Diagnostics;
 use super::super::names::one_of;
 use super::super::value::At;
-use super::declaration::{Condition, Wanted};
 use super::paths::{self, Found, Leads};
 use super::scope::Scope;
 use super::step_order::StepOrder;
-use systole_core::types::codes::Code;
+use super::written::{Condition, Wanted};
 
 /// Checks one condition. `place` is its description for people.
 pub(super) fn judge(
@@ -29,7 +28,7 @@ pub(super) fn judge(
         Leads::Group => {
             let message = format!("{place}: `{}` gives no value that can be compared", found.known.id);
             let fix = "a path to a goal that gives a payload, as judge/score";
-            diagnostics.report(Code::ConfigValue, condition.path.at, &message, Some(fix));
+            diagnostics.report_value(condition.path.at, &message, fix);
             return None;
         }
         Leads::Words if found.path.fields.is_empty() => {
@@ -37,7 +36,7 @@ pub(super) fn judge(
             let message = format!("{place}: `{id}` gives text, and a condition cannot compare text");
             let fix = format!("gives: PAYLOAD at `{id}`, and a path to a field of it");
             let second = (found.known.at, "the goal");
-            diagnostics.report_beside(Code::ConfigValue, condition.path.at, &message, Some(&fix), second);
+            diagnostics.report_value_beside(condition.path.at, &message, &fix, second);
             return None;
         }
         Leads::Words => texts(diagnostics, condition, place),
@@ -54,7 +53,7 @@ pub(super) fn judge(
                     .collect();
                 let message = format!("{place}: `{}` is not a single value", condition.path.value);
                 let fix = one_of(names.iter().map(String::as_str));
-                diagnostics.report(Code::ConfigValue, condition.path.at, &message, Some(&fix));
+                diagnostics.report_value(condition.path.at, &message, &fix);
                 return None;
             }
         },
@@ -90,13 +89,7 @@ fn is_one(
     } else {
         return Some(());
     };
-    diagnostics.report_beside(
-        Code::ConfigValue,
-        condition.path.at,
-        &message,
-        Some(&fix),
-        (known.at, "the goal"),
-    );
+    diagnostics.report_value_beside(condition.path.at, &message, &fix, (known.at, "the goal"));
     None
 }
 
@@ -142,12 +135,7 @@ fn no_range(
     {
         let message =
             format!("{place}: `{}` is not a number, and only numbers have ranges", condition.path.value);
-        diagnostics.report(
-            Code::ConfigValue,
-            wanted.at,
-            &message,
-            Some("a value, a list of values, or quotes around the text"),
-        );
+        diagnostics.report_value(wanted.at, &message, "a value, a list of values, or quotes around the text");
         return None;
     }
     Some(wanted.text.clone())
@@ -173,7 +161,7 @@ fn choice(
             let message = format!("{place}: `{}` is not one of the choices", wanted.text);
             (message, find_nearest(&wanted.text, known()).map_or_else(|| one_of(known()), str::to_owned))
         };
-        diagnostics.report(Code::ConfigValue, wanted.at, &message, Some(&fix));
+        diagnostics.report_value(wanted.at, &message, &fix);
     }
     (values.len() == condition.wanted.len()).then_some(ValueTest::Text(values))
 }
@@ -194,7 +182,7 @@ fn text(
                 false => one_of(known.iter().copied()),
             });
             let message = format!("{place}: `{}` can never be that: {fault}", condition.path.value);
-            diagnostics.report(Code::ConfigValue, wanted.at, &message, Some(&fix));
+            diagnostics.report_value(wanted.at, &message, &fix);
         } else {
             values.extend(no_range(diagnostics, condition, wanted, place));
         }
@@ -214,14 +202,14 @@ fn flag(diagnostics: &mut Diagnostics, condition: &Condition, place: &str) -> Op
                 "false" | "no" | "off" | "0" => "false",
                 _ => "true or false",
             };
-            diagnostics.report(Code::ConfigValue, one.at, &message, Some(fix));
+            diagnostics.report_value(one.at, &message, fix);
         }
         _ => {
             let message = format!(
                 "{place}: `{}` is true or false, so a list of both always holds",
                 condition.path.value
             );
-            diagnostics.report(Code::ConfigValue, condition.at, &message, Some("true or false"));
+            diagnostics.report_value(condition.at, &message, "true or false");
         }
     }
     None
@@ -252,7 +240,7 @@ fn number<'a>(
                 "{place}: `{written}` is neither a number nor a range, and `{}` is a number",
                 condition.path.value
             );
-            diagnostics.report(Code::ConfigValue, wanted.at, &message, Some(&likely(written)));
+            diagnostics.report_value(wanted.at, &message, &likely(written));
             continue;
         };
         let is_without_end = (first, last) != (from, to);
@@ -261,25 +249,15 @@ fn number<'a>(
             && let Some(fault) = part.find_fault(written)
         {
             let message = format!("{place}: `{}` can never be that: {fault}", condition.path.value);
-            diagnostics.report(
-                Code::ConfigValue,
-                wanted.at,
-                &message,
-                Some("a number that the field can have"),
-            );
+            diagnostics.report_value(wanted.at, &message, "a number that the field can have");
         } else if let (Some(from), Some(to)) = (from, to)
             && part.is_less(to, from)
         {
             let message = format!("{place}: the range runs backwards: {from} is more than {to}");
-            diagnostics.report(Code::ConfigValue, wanted.at, &message, Some(&format!("{to}..{from}")));
+            diagnostics.report_value(wanted.at, &message, &format!("{to}..{from}"));
         } else if part.is_beyond(from, to) || (is_without_end && !is_open(part, from, to)) {
             let message = format!("{place}: `{}` can never be {written}", condition.path.value);
-            diagnostics.report(
-                Code::ConfigValue,
-                wanted.at,
-                &message,
-                Some("a range within that of the field"),
-            );
+            diagnostics.report_value(wanted.at, &message, "a range within that of the field");
         } else {
             ranges.push((first.map(str::to_owned), last.map(str::to_owned)));
         }

@@ -14,8 +14,8 @@ use super::super::agent_configs::Thinking;
 use super::super::declared::Declared;
 use super::super::diagnostics::Diagnostics;
 use super::super::tree::Span;
+use super::super::value::At;
 use systole_core::types::budget::Budgets;
-use systole_core::types::codes::Code;
 use systole_core::types::limits;
 
 /// The bounds of all workflows.
@@ -35,7 +35,7 @@ pub(crate) fn no_circle(diagnostics: &mut Diagnostics, declared: &Declared) -> b
         let words = format!("{}: the workflow calls itself, {name} -> {}", party.path(), names.join(" -> "));
         let at = circle.first().map_or(party.key.at, |(_, at)| *at);
         let fix = "workflows that call one another in one direction; `repeat` does steps again";
-        diagnostics.report(Code::ConfigValue, at, &words, Some(fix));
+        diagnostics.report_value(at, &words, fix);
     }
     message.is_empty()
 }
@@ -67,18 +67,18 @@ fn circle<'d>(declared: &'d Declared, start: &str) -> Option<Vec<(&'d str, Span)
 
 /// The budgets, with room for the largest workflow in every budget that the file does not set.
 pub(crate) fn allow(declared: &Declared, bounds: &[RunBound]) -> Budgets {
-    let mut budgets = declared.budgets;
-    let written = declared.written;
+    let mut budgets = declared.keys.budgets.budgets();
+    let is_open = |key: &str| !declared.keys.budgets.own.has(key);
     let most = |of: fn(&RunBound) -> u64| bounds.iter().map(of).max().unwrap_or(0);
-    if written.messages.is_none() {
+    if is_open("messages") {
         let more = most(|bound| bound.messages.fixed);
         budgets.messages = budgets.messages.saturating_add(more).min(limits::BUDGET_MESSAGES.into());
     }
-    if written.children.is_none() {
+    if is_open("children") {
         let more = most(|bound| bound.children.fixed);
         budgets.children = budgets.children.saturating_add(more).min(limits::BUDGET_CHILDREN.into());
     }
-    if written.depth.is_none() {
+    if is_open("depth") {
         let more = usize::try_from(most(|bound| bound.depth.into())).unwrap_or(limits::DEPTH);
         budgets.depth = budgets.depth.saturating_add(more).min(limits::DEPTH);
     }
@@ -111,21 +111,22 @@ struct Checked<'c> {
 
 impl Checked<'_> {
     fn check(mut self, declared: &Declared, thinking: &Thinking) {
-        let (written, budgets) = (declared.written, declared.budgets);
-        self.depth(written.depth, budgets.depth);
+        let budgets = declared.keys.budgets.budgets();
+        let place = |key: &str| declared.keys.budgets.own.value_place(key);
+        self.depth(place("depth"), budgets.depth);
         let children = limits::BUDGET_CHILDREN.into();
         self.count(
             &self.bound.children,
             "children",
             "child threads",
-            (written.children, budgets.children, children),
+            (place("children"), budgets.children, children),
         );
         let messages = limits::BUDGET_MESSAGES.into();
         self.count(
             &self.bound.messages,
             "messages",
             "calls and spawns",
-            (written.messages, budgets.messages, messages),
+            (place("messages"), budgets.messages, messages),
         );
         self.cost(declared, thinking);
     }
@@ -137,14 +138,13 @@ impl Checked<'_> {
             let message = format!("workflows.{}: its threads nest {depth} deep: {nesting}", self.name);
             let fix =
                 format!("{} at most: fewer branches with several steps inside one another", limits::DEPTH);
-            self.diagnostics.report(Code::ConfigValue, self.at, &message, Some(&fix));
+            self.diagnostics.report_value(self.at, &message, &fix);
         } else if let Some(at) = written.filter(|_| depth > allowed) {
             let message = format!("budgets.depth: {} nests {depth} deep: {nesting}", self.name);
-            self.diagnostics.report_beside(
-                Code::ConfigValue,
+            self.diagnostics.report_value_beside(
                 at,
                 &message,
-                Some(&format!("depth: {depth}, or more")),
+                &format!("depth: {depth}, or more"),
                 (self.at, "the workflow"),
             );
         }
@@ -161,21 +161,15 @@ impl Checked<'_> {
         if needed > most {
             let message =
                 format!("workflows.{}: it may need {needed} {what}, and the limit is {most}", self.name);
-            let fix = Some("shorter lists, as [line, 1..200], or fewer passes");
-            self.diagnostics.report(Code::ConfigValue, self.at, &message, fix);
+            let fix = "shorter lists, as [line, 1..200], or fewer passes";
+            self.diagnostics.report_value(self.at, &message, fix);
         } else if let Some(at) = written.filter(|_| needed > allowed) {
             let message = format!(
                 "budgets.{key}: {allowed} is less than the {needed} {what} that {} may need",
                 self.name
             );
             let fix = format!("{key}: {needed}, or more; or shorter lists and fewer passes");
-            self.diagnostics.report_beside(
-                Code::ConfigValue,
-                at,
-                &message,
-                Some(&fix),
-                (self.at, "the workflow"),
-            );
+            self.diagnostics.report_value_beside(at, &message, &fix, (self.at, "the workflow"));
         }
     }
 
@@ -194,28 +188,19 @@ impl Checked<'_> {
         let requests: u64 = self.bound.certain_of.values().sum();
         let of = format!("the {requests} model requests that {} always makes", self.name);
         let second = (self.at, "the workflow");
-        if let (Some(at), Some(most)) = (declared.written.tokens, declared.budgets.tokens)
-            && tokens > most
-        {
+        let budgets = &declared.keys.budgets;
+        if let Some(At { at, value: most }) = budgets.tokens.as_ref().filter(|most| tokens > most.value) {
             let message = format!("budgets.tokens: {most} is less than {tokens}, which is what {of} need");
-            self.diagnostics.report_beside(
-                Code::ConfigValue,
-                at,
-                &message,
-                Some("more tokens, or fewer goals"),
-                second,
-            );
+            self.diagnostics.report_value_beside(*at, &message, "more tokens, or fewer goals", second);
         }
-        if let (Some(at), Some(most)) = (declared.written.money, declared.budgets.money)
-            && micros > most.micros
+        if let Some(At { at, value: most }) = budgets.money.as_ref().filter(|most| micros > most.value.micros)
         {
             let needed = Money { micros, currency: most.currency };
             let message = format!("budgets.money: {most} is less than {needed}, which is what {of} cost");
-            self.diagnostics.report_beside(
-                Code::ConfigValue,
-                at,
+            self.diagnostics.report_value_beside(
+                *at,
                 &message,
-                Some("more money, fewer goals, or a cheaper model"),
+                "more money, fewer goals, or a cheaper model",
                 second,
             );
         }

@@ -18,17 +18,22 @@ mod limits;
 mod paths;
 mod resolve;
 mod scope;
+mod step_keys;
 mod step_order;
 mod steps;
 mod supervising;
 mod works;
+mod written;
 
 use super::agents::{ANSWER, ASK};
+use super::delivery::AcceptedSet;
 use super::diagnostics::Diagnostics;
-use super::names::{accepted, names};
-use super::party::{IN_FLIGHT_INLINE, Party};
-use super::tree::{Entry, Node, Value};
-use super::value::{self, At, fields, joined};
+use super::forms::{AnyText, NameSet, NamedSection, PartyMap, PartyName, YesNo};
+use super::party::{IN_FLIGHT_INLINE, Party, or_talk};
+use super::section::{Form, form, section};
+use super::tree::{Node, Value};
+use super::value::At;
+use step_keys::{StepBudget, StepList, TaskKeys};
 use systole_core::types::codes::Code;
 
 pub(super) use declaration::WorkflowDeclaration;
@@ -37,6 +42,7 @@ pub use limits::bounds;
 pub(super) use limits::{allow, check, no_circle};
 pub(super) use resolve::resolve;
 
+pub(crate) use step_keys::MOST_PASSES;
 pub(crate) use steps::taken_ids;
 
 /// The name of the workflow vocabulary among the built-in schemas.
@@ -45,94 +51,77 @@ pub(super) const VOCABULARY: &str = "workflow/";
 /// A turn of a workflow only reads its input and decides the next step.
 const TIMEOUT_MS: u64 = 600_000;
 
-/// Reads the section.
-pub(super) fn read(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Vec<Party> {
-    if matches!(&node.value, Value::Map(entries) if entries.is_empty()) {
-        let fix = "a name, and its keys below it";
-        diagnostics.report(Code::ConfigMissing, node.span, "workflows has no workflow", Some(fix));
+section! {
+    WorkflowKeys "one workflow" {
+        accepts: optional("[ask] of talk") <AcceptedSet> "payloads that it takes as requests, by local name";
+        returns: optional("[answer] of talk") <NameSet> "the one payload that its last step gives";
+        by: optional("none") <PartyName> "the agent of goals that name none";
+        supervise: optional("none") <PartyName> "the agent that supervises its goals, or `person`";
+        tasks: optional("none") <TaskKeys> "lets the agent of a goal give tasks, which run in child threads";
+        budget: optional("none") <StepBudget> "what each child of its steps may use, unless the step says otherwise";
+        entry: default(true) <YesNo> "whether it takes messages from outside";
+        description: optional("none") <AnyText> "its purpose, in words for people";
+        goals: required("goals: [{answer: What is to be done.}]") <StepList> "its steps, in the order in which they are done";
     }
-    let entries = value::map(diagnostics, node, node.span, path).unwrap_or_default();
-    entries.iter().map(|entry| workflow(diagnostics, entry)).collect()
 }
 
-fn workflow(diagnostics: &mut Diagnostics, entry: &Entry) -> Party {
-    let path = joined("workflows", &entry.key);
-    let name = value::name(diagnostics, &entry.key, entry.at, "workflows");
-    let key = At { at: entry.at, value: entry.key.clone() };
+form! {
+    /// The workflows by name.
+    pub(super) WorkflowMap -> Vec<Party> { <PartyMap<WorkflowKeys>>::FORM, read_workflows, below <PartyMap<WorkflowKeys>>::BELOW }
+}
+
+fn read_workflows(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Option<Vec<Party>> {
+    if matches!(&node.value, Value::Map(entries) if entries.is_empty()) {
+        let fix = "a name, and its keys below it";
+        diagnostics.report(Code::ConfigMissing, node.span, "workflows has no workflow", fix);
+    }
+    let workflows = PartyMap::<WorkflowKeys>::read(diagnostics, node, path)?;
+    Some(workflows.into_iter().map(|one| declare_workflow(diagnostics, one)).collect())
+}
+
+fn declare_workflow(diagnostics: &mut Diagnostics, one: NamedSection<WorkflowKeys>) -> Party {
+    let at = one.key.at;
     let mut party = Party {
         turns: u32::MAX,
         share_percent: Some(100),
         timeout_ms: TIMEOUT_MS,
         in_flight: IN_FLIGHT_INLINE,
         entry: true,
-        ..Party::bare(key, name)
+        ..Party::bare(one.key, one.name)
     };
-    let mut declared = WorkflowDeclaration {
-        description: None,
-        by: None,
-        tasks: None,
-        supervise: None,
-        steps: Vec::new(),
-        takes_talk: false,
-        gives_talk: false,
-    };
-    let Some(own) = fields(diagnostics, &entry.value, entry.at, "workflows.NAME", &path) else {
-        party.workflow = Some(declared);
-        return party;
-    };
-    let of_talk = |element: &str| vec![At { at: entry.at, value: element.to_owned() }];
-    declared.takes_talk = own.get("accepts").is_none();
-    party.accepts =
-        own.get("accepts").map_or_else(|| of_talk(ASK), |(node, path)| accepted(diagnostics, node, &path));
-    declared.gives_talk = own.get("returns").is_none();
-    party.returns =
-        own.get("returns").map_or_else(|| of_talk(ANSWER), |(node, path)| names(diagnostics, node, &path));
-    one_final(diagnostics, &party.returns, own.get("returns"));
-    declared.by = own.get("by").and_then(|(node, path)| value::text(diagnostics, node, &path));
-    declared.tasks = own
-        .get("tasks")
-        .and_then(|(node, path)| works::tasks(diagnostics, node, "workflows.NAME.tasks", &path));
-    declared.supervise = own.get("supervise").and_then(|(node, path)| value::text(diagnostics, node, &path));
-    if let Some((node, path)) = own.get("entry") {
-        party.entry = value::flag(diagnostics, node, &path).unwrap_or(true);
-    }
-    let description = own.get("description").and_then(|(node, path)| value::text(diagnostics, node, &path));
-    declared.description = description.map(|description| description.value);
-    let budget = own
-        .get("budget")
-        .and_then(|(node, path)| steps::budget(diagnostics, node, "workflows.NAME.budget", &path));
-    if let Some((node, _)) = own.need(diagnostics, "goals", "goals: [{answer: What is to be done.}]") {
-        declared.steps = steps::list(diagnostics, node, &path, &format!("{path}.goals"), budget.as_ref());
-        steps::no_id_twice(diagnostics, &declared.steps, &path);
+    let mut declared = WorkflowDeclaration::default();
+    if let Some(keys) = one.keys {
+        check_final(diagnostics, &keys);
+        let own = &keys.own;
+        (declared.takes_talk, declared.gives_talk) = (!own.has("accepts"), !own.has("returns"));
+        party.accepts = or_talk(keys.accepts, own, "accepts", At { at, value: ASK });
+        party.returns = or_talk(keys.returns, own, "returns", At { at, value: ANSWER });
+        party.entry = keys.entry.value;
+        if let Some(goals) = keys.goals {
+            let budget = keys.budget.map(|budget| budget.value.budget());
+            let path = (own.path.as_str(), format!("{}.goals", own.path));
+            declared.steps = steps::list(diagnostics, &goals.value, path.0, &path.1, budget.as_ref());
+            steps::no_id_twice(diagnostics, &declared.steps, path.0);
+        }
+        declared.description = keys.description.map(|description| description.value);
+        declared.tasks = keys.tasks.and_then(|tasks| tasks.value.declare());
+        (declared.by, declared.supervise) = (keys.by, keys.supervise);
     }
     party.workflow = Some(declared);
     party
 }
 
 /// A workflow ends with one payload, so it returns one element.
-fn one_final(diagnostics: &mut Diagnostics, returns: &[At<String>], written: Option<(&Node, String)>) {
-    let Some((node, path)) = written else { return };
-    match returns {
-        [] if matches!(&node.value, Value::List(items) if items.is_empty()) => {
-            let message =
-                format!("{path}: a workflow returns what its last step gives, and nothing is listed");
-            diagnostics.report(
-                Code::ConfigValue,
-                node.span,
-                &message,
-                Some("[answer], or leave the key out"),
-            );
-        }
-        [_, second, ..] => {
-            let message =
-                format!("{path}: a workflow returns one element, and `{}` is a second one", second.value);
-            diagnostics.report(
-                Code::ConfigValue,
-                second.at,
-                &message,
-                Some("the element that the last step gives"),
-            );
-        }
-        _ => {}
+fn check_final(diagnostics: &mut Diagnostics, keys: &WorkflowKeys) {
+    let Some(At { at, value: returns }) = &keys.returns else { return };
+    let path = &keys.own.path;
+    if returns.is_empty() {
+        let message =
+            format!("{path}.returns: a workflow returns what its last step gives, and nothing is listed");
+        diagnostics.report_value(*at, &message, "[answer], or leave the key out");
+    } else if let Some(second) = returns.get(1) {
+        let message =
+            format!("{path}.returns: a workflow returns one element, and `{}` is a second one", second.value);
+        diagnostics.report_value(second.at, &message, "the element that the last step gives");
     }
 }

@@ -108,7 +108,7 @@ fn taken_apart<'p>(diagnostics: &mut Diagnostics, named: &'p At<String>, place: 
             "GOAL/FIELD, as request/name".to_owned()
         };
         let message = format!("{place}: `{text}` is no path");
-        diagnostics.report(Code::ConfigValue, named.at, &message, Some(&fix));
+        diagnostics.report_value(named.at, &message, &fix);
         return None;
     }
     Some(Written { goal: (goal, span(goal)), agent: agent.map(|agent| (agent, span(agent))), fields })
@@ -133,7 +133,7 @@ fn unknown_goal(
             Code::ConfigUnknownName,
             at,
             &message,
-            Some(fix),
+            fix,
             (other, "it stands here"),
         );
     }
@@ -142,7 +142,7 @@ fn unknown_goal(
     let fix = find_nearest(goal, known())
         .or_else(|| find_nearest(goal, order.ids()))
         .map_or_else(|| one_of(known()), str::to_owned);
-    diagnostics.report(Code::ConfigUnknownName, at, &message, Some(&fix));
+    diagnostics.report(Code::ConfigUnknownName, at, &message, &fix);
 }
 
 /// The agent that a path names, if any. Only a goal with several agents can have one in its path.
@@ -162,7 +162,7 @@ fn agent_of(
                 Code::ConfigUnknownName,
                 *at,
                 &message,
-                Some(&known.id),
+                &known.id,
                 (known.at, "the goal"),
             );
             Err(Reported)
@@ -173,13 +173,7 @@ fn agent_of(
             }
             let message = format!("{place}: `{agent}` does not pursue `{}`", known.id);
             let fix = find_nearest(agent, agents()).map_or_else(|| one_of(agents()), str::to_owned);
-            diagnostics.report_beside(
-                Code::ConfigUnknownName,
-                *at,
-                &message,
-                Some(&fix),
-                (known.at, "the goal"),
-            );
+            diagnostics.report_beside(Code::ConfigUnknownName, *at, &message, &fix, (known.at, "the goal"));
             Err(Reported)
         }
     }
@@ -213,7 +207,7 @@ fn inside<'m>(
     let first = written.fields.first().copied();
     let nothing_inside = |diagnostics: &mut Diagnostics, why: String, fix: &str| {
         if let Some((_, at)) = first {
-            diagnostics.report_beside(Code::ConfigUnknownName, at, &why, Some(fix), (known.at, "the goal"));
+            diagnostics.report_beside(Code::ConfigUnknownName, at, &why, fix, (known.at, "the goal"));
         }
     };
     let id = &known.id;
@@ -317,5 +311,5 @@ fn unknown_field(
         (None, PayloadPartKind::Parts) if !parts.is_empty() => one_of(names()),
         (None, _) => format!("the path without it: `{}` has no fields", part.name()),
     };
-    diagnostics.report_beside(Code::ConfigUnknownName, at, &message, Some(&fix), (known.at, "the goal"));
+    diagnostics.report_beside(Code::ConfigUnknownName, at, &message, &fix, (known.at, "the goal"));
 }

@@ -15,12 +15,13 @@ use super::super::names::one_of;
 use super::super::party::Party;
 use super::super::tree::Span;
 use super::super::value::At;
-use super::declaration::{Condition, Goal, Question, Step, Until, With, Work, WorkflowDeclaration};
+use super::declaration::{Goal, Question, Step, Work, WorkflowDeclaration};
 use super::filling::{self, Target};
 use super::paths::{self, Leads};
 use super::scope::{Gives, Known, Scope};
 use super::step_order::StepOrder;
 use super::steps::REQUEST;
+use super::written::{Condition, Until, With};
 use super::{is_own, judging};
 use systole_core::types::codes::Code;
 use systole_core::types::composition::{ElementSchema, Listener, Schema};
@@ -127,9 +128,9 @@ impl<'m> Resolving<'_, 'm> {
         self.order.here.clone_from(&step.id.value);
         let place = format!("{}.{}", self.path, step.id.value);
         let (branches, guards, items) = (scope.branches.len(), scope.guards.len(), scope.items.len());
-        let when = self.conditions(diagnostics, &step.when, scope, &format!("{place}.when"));
+        let when = self.conditions(diagnostics, step.when(), scope, &format!("{place}.when"));
         scope.guards.extend(when.iter().map(guard));
-        let each = match &step.each {
+        let each = match &step.keys.each {
             Some(list) => self.each(diagnostics, step, list, scope, &format!("{place}.each")),
             None => None,
         };
@@ -137,7 +138,7 @@ impl<'m> Resolving<'_, 'm> {
         let (gives, agents) = self.gives(step, scope);
         let known = Known {
             agents,
-            may_fail: step.keeps_failure,
+            may_fail: step.keys.failed.value,
             ..self.known(&step.id.value, step.id.at, gives, scope)
         };
         // In the file, its id comes before the ids of its inner steps. Here, the inner steps are already in the list.
@@ -150,10 +151,10 @@ impl<'m> Resolving<'_, 'm> {
             work: work?,
             each,
             when,
-            keeps_failure: step.keeps_failure,
-            timeout_ms: step.timeout_ms,
-            tries: step.tries,
-            pause_ms: step.pause_ms,
+            keeps_failure: step.keys.failed.value,
+            timeout_ms: step.keys.timeout.as_ref().map(|limit| limit.value),
+            tries: step.keys.retry.attempts.value,
+            pause_ms: step.keys.retry.backoff.value,
             budget: step.budget.clone().unwrap_or_default(),
             supervise: super::supervising::of_step(self.workflow, &step.id.value),
         })
@@ -259,7 +260,7 @@ impl<'m> Resolving<'_, 'm> {
                 }
             }
         };
-        diagnostics.report_beside(Code::ConfigValue, list.at, &message, Some(&fix), second);
+        diagnostics.report_value_beside(list.at, &message, &fix, second);
         false
     }
 
@@ -402,7 +403,7 @@ impl<'m> Resolving<'_, 'm> {
                 shows.push(found.path);
                 continue;
             };
-            diagnostics.report(Code::ConfigValue, one.at, &format!("{place}: {why}"), Some(&fix));
+            diagnostics.report_value(one.at, &format!("{place}: {why}"), &fix);
         }
         spec::QuestionStep {
             words: question.words.clone(),
@@ -467,7 +468,7 @@ impl<'m> Resolving<'_, 'm> {
             (None, false) => one_of(known.iter().copied()),
             (None, true) => format!("do: WORDS with by: {}, which takes goals alone", to.name),
         };
-        diagnostics.report(Code::ConfigUnknownElement, element.at, &message, Some(&fix));
+        diagnostics.report(Code::ConfigUnknownElement, element.at, &message, &fix);
         None
     }
 
@@ -499,7 +500,7 @@ impl<'m> Resolving<'_, 'm> {
                 }
             }
             // Later goals see the output of the branch's last step.
-            Work::Group(steps) | Work::Repeat { steps, .. } if step.each.is_some() => {
+            Work::Group(steps) | Work::Repeat { steps, .. } if step.keys.each.is_some() => {
                 let last = steps.last().and_then(|last| scope.find(&last.id.value));
                 return last
                     .map_or((Gives::Unknown, Vec::new()), |last| (last.gives.clone(), last.agents.clone()));

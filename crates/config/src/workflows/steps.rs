@@ -6,14 +6,14 @@
 use systole_workflow::spec::Budget;
 
 use super::super::diagnostics::Diagnostics;
-use super::super::keys::{self, STEP_TABLE};
-use super::super::measure::durations_ms;
+use super::super::forms::read_late;
+use super::super::section::SectionKeys;
 use super::super::traps;
 use super::super::tree::{Entry, Node, Span, Value};
-use super::super::value::{self, At, Fields, fields, joined, wrong_kind};
+use super::super::value::{self, At, SetKeys, joined, wrong_kind};
 use super::declaration::{Step, Work};
-use super::works::WORKS;
-use super::{conditions, works};
+use super::step_keys::{StepKeys, step_keys};
+use super::works::{self, WORKS};
 use systole_core::types::codes::Code;
 
 /// The goal at the start of every context.
@@ -40,7 +40,7 @@ pub(super) fn list(
     };
     if items.is_empty() {
         let message = format!("{key}: the list has no step");
-        diagnostics.report(Code::ConfigMissing, node.span, &message, Some("[{answer: What is to be done.}]"));
+        diagnostics.report(Code::ConfigMissing, node.span, &message, "[{answer: What is to be done.}]");
     }
     items.iter().filter_map(|item| step(diagnostics, item, path, key, budget)).collect()
 }
@@ -53,7 +53,7 @@ pub(super) fn no_id_twice(diagnostics: &mut Diagnostics, steps: &[Step], path: &
         let id = &step.id;
         if let Some(first) = all.iter().take(at).find(|other| other.id.value == id.value) {
             let message = format!("{path}: two steps have the id `{}`", id.value);
-            let fix = Some("another id: paths name steps by it, in the whole workflow");
+            let fix = "another id: paths name steps by it, in the whole workflow";
             diagnostics.report_beside(
                 Code::ConfigDuplicate,
                 id.at,
@@ -67,12 +67,11 @@ pub(super) fn no_id_twice(diagnostics: &mut Diagnostics, steps: &[Step], path: &
 
 /// Words that cannot be the id of a step.
 pub(crate) fn taken_ids() -> impl Iterator<Item = &'static str> {
-    keys::under(STEP_TABLE).map(|(name, _)| name).chain([REQUEST])
+    step_keys().chain([REQUEST])
 }
 
-/// The keys that a step can have.
 fn is_keyword(word: &str) -> bool {
-    keys::under(STEP_TABLE).any(|(name, _)| name == word)
+    step_keys().any(|name| name == word)
 }
 
 fn step(
@@ -92,7 +91,7 @@ fn step(
             } else {
                 "- ID: words, with a blank behind the colon"
             };
-            diagnostics.report(Code::ConfigKind, item.span, &message, Some(fix));
+            diagnostics.report(Code::ConfigKind, item.span, &message, fix);
             return None;
         }
         Value::Nothing | Value::List(_) => {
@@ -139,7 +138,7 @@ fn the_one<'n>(
                 format!("- {}: …, an entry for each step", other.key),
             )
         };
-        diagnostics.report_beside(Code::ConfigKind, other.at, &message, Some(&fix), (first.at, "the id"));
+        diagnostics.report_beside(Code::ConfigKind, other.at, &message, &fix, (first.at, "the id"));
     }
     Some(first)
 }
@@ -171,7 +170,7 @@ fn check_id(diagnostics: &mut Diagnostics, id: &At<String>, path: &str, value: &
     } else {
         return true;
     };
-    diagnostics.report(Code::ConfigValue, id.at, &message, Some(&fix));
+    diagnostics.report_value(id.at, &message, &fix);
     false
 }
 
@@ -195,99 +194,44 @@ fn body(
 ) -> Option<Step> {
     if let Value::Text { .. } = &node.value {
         let words = value::text(diagnostics, node, own_path)?;
-        return Some(Step { budget: budget.cloned(), ..bare(id, works::words_alone(words.value)) });
+        return Some(Step {
+            id,
+            work: works::words_alone(words.value),
+            at_once: AT_ONCE,
+            budget: budget.cloned(),
+            keys: StepKeys::default(),
+        });
     }
     if matches!(node.value, Value::Nothing) {
         let message = format!("{own_path}: the step does nothing");
         let fix = format!("{}: what is to be done; its keys are indented below it", id.value);
-        diagnostics.report(Code::ConfigMissing, id.at, &message, Some(&fix));
-        return Some(bare(id, Work::Unread));
+        diagnostics.report(Code::ConfigMissing, id.at, &message, &fix);
+        let keys = StepKeys::default();
+        return Some(Step { id, work: Work::Unread, at_once: AT_ONCE, budget: None, keys });
     }
-    let uncut = traps::uncut(diagnostics, node, own_path);
+    let uncut = traps::uncut(diagnostics, node, own_path, is_keyword);
     let node = uncut.as_ref().unwrap_or(node);
-    let Some(own) = fields(diagnostics, node, id.at, STEP_TABLE, own_path) else {
-        return Some(bare(id, Work::Unread));
-    };
-    let mut step = bare(id, Work::Unread);
-    terms(diagnostics, &own, &mut step);
+    let keys = StepKeys::read_at(diagnostics, node, id.at, own_path).unwrap_or_default();
+    let is_read = !keys.own.path.is_empty();
+    let has_several = keys.own.has("each") || keys.own.has("parallel");
+    if let Some(at) = keys.own.value_place("at_once").filter(|_| !has_several) {
+        let message = format!("{own_path}.at_once: nothing here runs in parallel");
+        diagnostics.report_value(at, &message, "leave it out, or each: PATH beside it");
+    }
+    let at_once = read_late(diagnostics, &keys.at_once).map_or(AT_ONCE, |most| most.value);
     // A step's budget also applies to the steps inside it.
-    step.budget = match own.get("budget") {
-        Some((node, path)) => self::budget(diagnostics, node, "workflows.NAME.goals.NAME.budget", &path),
-        None => budget.cloned(),
+    let budget = match &keys.budget {
+        None if is_read && !keys.own.has("budget") => budget.cloned(),
+        own => own.as_ref().map(|budget| budget.value.budget()),
     };
-    step.work = work(diagnostics, &own, path, &step);
-    Some(step)
-}
-
-fn bare(id: At<String>, work: Work) -> Step {
-    let when_at = id.at;
-    Step {
-        id,
-        work,
-        each: None,
-        at_once: AT_ONCE,
-        when: Vec::new(),
-        when_at,
-        keeps_failure: false,
-        timeout_ms: None,
-        tries: 1,
-        pause_ms: (1_000, 30_000),
-        budget: None,
-        supervise: None,
-    }
-}
-
-/// Reads the keys that every kind of step can have.
-fn terms(diagnostics: &mut Diagnostics, own: &Fields<'_>, step: &mut Step) {
-    step.each = own.get("each").and_then(|(node, path)| value::text(diagnostics, node, &path));
-    if let Some((node, path)) = own.get("at_once") {
-        if own.get("each").is_none() && own.get("parallel").is_none() {
-            let message = format!("{path}: nothing here runs in parallel");
-            diagnostics.report(
-                Code::ConfigValue,
-                node.span,
-                &message,
-                Some("leave it out, or each: PATH beside it"),
-            );
-        }
-        step.at_once = own.count(diagnostics, "at_once").unwrap_or(AT_ONCE);
-    }
-    if let Some((node, path)) = own.get("when") {
-        step.when = conditions::read(diagnostics, node, &path);
-        step.when_at = node.span;
-    }
-    if let Some((node, path)) = own.get("failed") {
-        let choices = [("stop", false), ("keep", true)];
-        step.keeps_failure = value::word(diagnostics, node, &path, &choices).unwrap_or(false);
-    }
-    step.supervise = own.get("supervise").and_then(|(node, path)| value::text(diagnostics, node, &path));
-    step.timeout_ms = own.measure(diagnostics, "timeout").map(|limit| limit.value);
-    if let Some((node, path)) = own.get("retry")
-        && let Some(retry) = fields(diagnostics, node, node.span, "workflows.NAME.goals.NAME.retry", &path)
-    {
-        step.tries = retry.count(diagnostics, "attempts").unwrap_or(step.tries);
-        if let Some((node, path)) = retry.get("backoff")
-            && let Some(pauses) = durations_ms(diagnostics, node, &path)
-        {
-            step.pause_ms = pauses;
-        }
-    }
-}
-
-/// The limits of a child.
-pub(super) fn budget(diagnostics: &mut Diagnostics, node: &Node, table: &str, path: &str) -> Option<Budget> {
-    let own = fields(diagnostics, node, node.span, table, path)?;
-    let messages = own.count(diagnostics, "messages").map(u64::from);
-    let tokens = own.measure(diagnostics, "tokens").map(|tokens| tokens.value);
-    let money =
-        own.get("money").and_then(|(node, path)| super::super::budgets::money(diagnostics, node, &path));
-    Some(Budget { messages, tokens, money: money.map(|money| money.to_string()) })
+    let work = if is_read { work(diagnostics, &keys, path, budget.as_ref()) } else { Work::Unread };
+    Some(Step { id, work, at_once, budget, keys })
 }
 
 /// Reports a key that does not fit the step's kind of work.
 pub(super) fn stray(
     diagnostics: &mut Diagnostics,
-    own: &Fields<'_>,
+    own: &SetKeys,
     work: &str,
     work_at: Span,
     allowed: &[&str],
@@ -299,42 +243,35 @@ pub(super) fn stray(
         "ask" => &["failed"],
         _ => &["failed", "timeout", "retry"],
     };
-    let names: Vec<&str> =
-        keys::under(STEP_TABLE).filter(|(_, key)| key.built).map(|(name, _)| name).collect();
-    for name in names {
+    for name in step_keys() {
         let is_fine =
             name == work || ALWAYS.contains(&name) || of_work.contains(&name) || allowed.contains(&name);
         let Some(at) = own.place_of(name).filter(|_| !is_fine) else { continue };
         let message = format!("{}: `{name}` has no effect beside `{work}`", own.path);
-        diagnostics.report_beside(
-            Code::ConfigValue,
-            at,
-            &message,
-            Some("leave it out"),
-            (work_at, "what the step does"),
-        );
+        diagnostics.report_value_beside(at, &message, "leave it out", (work_at, "what the step does"));
     }
 }
 
 /// Reads the work of a step. `path` is the path of the workflow.
-fn work(diagnostics: &mut Diagnostics, own: &Fields<'_>, path: &str, step: &Step) -> Work {
+fn work(diagnostics: &mut Diagnostics, keys: &StepKeys, path: &str, budget: Option<&Budget>) -> Work {
+    let own = &keys.own;
     let mut found: Vec<(&str, Span)> =
         WORKS.iter().filter_map(|work| Some((*work, own.place_of(work)?))).collect();
     found.sort_by_key(|(_, at)| at.start);
     let Some((work, at)) = found.first().copied() else {
         let message = format!("{}: the step does nothing", own.path);
-        let fix = match own.get("repeat") {
-            Some(_) => "goals: [...] beside `repeat`, the steps of each pass",
-            None => "do: WORDS, or one of call, ask, goals, parallel, wait",
+        let fix = match own.has("repeat") {
+            true => "goals: [...] beside `repeat`, the steps of each pass",
+            false => "do: WORDS, or one of call, ask, goals, parallel, wait",
         };
-        diagnostics.report(Code::ConfigMissing, own.at, &message, Some(fix));
+        diagnostics.report(Code::ConfigMissing, own.at, &message, fix);
         return Work::Unread;
     };
     if let Some((second, second_at)) = found.get(1) {
         let message =
             format!("{}: a step does one thing, and this one has `{work}` and `{second}`", own.path);
-        let fix = Some("a step of its own for each of the two");
-        diagnostics.report_beside(Code::ConfigValue, *second_at, &message, fix, (at, "the first one"));
+        let fix = "a step of its own for each of the two";
+        diagnostics.report_value_beside(*second_at, &message, fix, (at, "the first one"));
         return Work::Unread;
     }
     let allowed: &[&str] = match work {
@@ -346,20 +283,19 @@ fn work(diagnostics: &mut Diagnostics, own: &Fields<'_>, path: &str, step: &Step
         _ => &[],
     };
     stray(diagnostics, own, work, at, allowed);
-    let Some((node, key)) = own.get(work) else { return Work::Unread };
-    let budget = step.budget.as_ref();
+    let mut inside = |steps: &Option<At<Node>>| {
+        let key = format!("{}.{work}", own.path);
+        steps.as_ref().map(|steps| list(diagnostics, &steps.value, path, &key, budget)).unwrap_or_default()
+    };
     match work {
-        "do" => works::goal(diagnostics, own, node, &key),
-        "call" => works::call(diagnostics, own, node, &key),
-        "ask" => works::question(diagnostics, own, node, &key),
-        "wait" => own.measure(diagnostics, "wait").map_or(Work::Unread, |wait| Work::Wait(wait.value)),
-        "parallel" => Work::Parallel(list(diagnostics, node, path, &key, budget)),
-        _ => {
-            let steps = list(diagnostics, node, path, &key, budget);
-            match own.get("repeat") {
-                Some((node, key)) => works::repeat(diagnostics, node, &key, steps),
-                None => Work::Group(steps),
-            }
-        }
+        "do" => works::goal(diagnostics, keys),
+        "call" => works::call(diagnostics, keys),
+        "ask" => works::question(diagnostics, keys),
+        "wait" => read_late(diagnostics, &keys.wait).map_or(Work::Unread, |wait| Work::Wait(wait.value)),
+        "parallel" => Work::Parallel(inside(&keys.parallel)),
+        _ => match (inside(&keys.goals), own.has("repeat")) {
+            (steps, true) => works::repeat(diagnostics, keys, steps),
+            (steps, false) => Work::Group(steps),
+        },
     }
 }

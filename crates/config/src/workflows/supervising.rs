@@ -45,7 +45,7 @@ pub(super) fn goals(workflow: &WorkflowDeclaration) -> Vec<Supervised<'_>> {
 
 fn collect<'d>(steps: &'d [Step], around: Option<&'d At<String>>, found: &mut Vec<Supervised<'d>>) {
     for step in steps {
-        let by = step.supervise.as_ref().or(around);
+        let by = step.keys.supervise.as_ref().or(around);
         if let (Work::Do(goal), Some(by)) = (&step.work, by) {
             found.push(Supervised { step, goal, by });
         }
@@ -77,7 +77,7 @@ pub(super) fn check<'d>(
         if own.is_empty() && !workflow.every_step().iter().any(|step| matches!(step.work, Work::Unread)) {
             let message = format!("{path}: no goal here is supervised by it");
             let fix = "leave it out; it holds for the steps with `do` inside that have none of their own";
-            diagnostics.report(Code::ConfigValue, by.at, &message, Some(fix));
+            diagnostics.report_value(by.at, &message, fix);
         }
         if by.value != PERSON && is_agent(diagnostics, declared, by, &path) {
             no_agent_judges_itself(diagnostics, workflow, by, &own, &path);
@@ -94,7 +94,7 @@ fn written<'d>(party: &Party, workflow: &'d WorkflowDeclaration) -> Vec<(String,
     let has_goals = |step: &&Step| matches!(step.work, Work::Do(_)) || !step.work.inside().is_empty();
     let steps = workflow.every_step().into_iter().filter(has_goals).filter_map(|step| {
         let path = format!("{}.{}", party.path(), step.id.value);
-        Some((path, step.supervise.as_ref()?))
+        Some((path, step.keys.supervise.as_ref()?))
     });
     own.chain(steps).collect()
 }
@@ -113,7 +113,7 @@ fn is_agent(diagnostics: &mut Diagnostics, declared: &Declared, by: &At<String>,
         None => format!("{path}: no agent is called `{}`", by.value),
     };
     let fix = find_nearest(&by.value, known()).map_or_else(|| one_of(known()), str::to_owned);
-    diagnostics.report(Code::ConfigUnknownName, by.at, &message, Some(&fix));
+    diagnostics.report(Code::ConfigUnknownName, by.at, &message, &fix);
     false
 }
 
@@ -134,5 +134,5 @@ fn no_agent_judges_itself(
     };
     let message = format!("{path}: `{}` would supervise itself at `{}`{more}", by.value, first.step.id.value);
     let fix = "another agent, or person; a step may have a `supervise` of its own";
-    diagnostics.report_beside(Code::ConfigValue, by.at, &message, Some(fix), (first.step.id.at, "the goal"));
+    diagnostics.report_value_beside(by.at, &message, fix, (first.step.id.at, "the goal"));
 }

@@ -1,0 +1,98 @@
+//! The keys of an agent, and what is known of it from them.
+
+use systole_agent::spec::{ActionLimit, Dialect, OutputFormat, ThinkingRule};
+
+use super::delivery::{AcceptedSet, DeliveryKeys, SharePercent};
+use super::forms::{AnyText, CountWithin, NameSet, PartyName, SizeWithin, WordOf, YesNo, word_choice};
+use super::prompt::PromptSections;
+use super::section::section;
+use systole_core::types::composition::ViewScope;
+use systole_core::types::limits;
+
+/// The part of an agent that other listeners do not have.
+pub(super) struct AgentConfig {
+    /// The keys of the file, without those of every listener.
+    pub(super) keys: AgentKeys,
+    /// Whether it accepts talk's `ask`, because the file names nothing else.
+    pub(super) takes_talk: bool,
+    /// Whether it returns talk's `answer`, because the file names nothing else.
+    pub(super) gives_talk: bool,
+    /// Whether a workflow gives it goals.
+    pub(super) serves_goals: bool,
+}
+
+impl AgentConfig {
+    /// Whether its actions are native tool calls of the model.
+    pub(super) fn is_native(&self) -> bool {
+        is_native(self.keys.dialect.value)
+    }
+
+    /// Whether the file sets nothing that depends on its dialect.
+    pub(super) fn has_free_dialect(&self) -> bool {
+        let of_dialect = ["dialect", "thinking", "actions", "stop_early", "tool_choice", "output"];
+        of_dialect.iter().all(|key| !self.keys.own.has(key))
+    }
+
+    /// How many actions a turn may hold.
+    pub(super) fn actions(&self) -> ActionLimit {
+        let by_dialect = if self.is_native() { ActionLimit::Many } else { ActionLimit::One };
+        self.keys.actions.as_ref().map_or(by_dialect, |actions| actions.value)
+    }
+}
+
+/// Whether actions are native tool calls of the model.
+pub(super) fn is_native(dialect: Dialect) -> bool {
+    matches!(dialect, Dialect::Native | Dialect::XmlFinal)
+}
+
+section! {
+    /// An agent.
+    pub(super) AgentKeys "one agent" never [
+        "run": PROGRAM, NO_PROGRAM; "env": PROGRAM, NO_PROGRAM; "pass": PROGRAM, NO_PROGRAM;
+        "mode": PROGRAM, NO_PROGRAM; "framing": PROGRAM, NO_PROGRAM;
+        "nats": "an agent has no program of its own", "leave it out; systole run --role pump reaches every agent over NATS";
+    ] {
+        model: required("model: NAME, a model under `models`") <PartyName> "its model, by the name under `models`";
+        dialect: default(Dialect::Xml) <WordOf<DialectWord>> "how it acts: `xml`: in its text; `native`: by the provider's tool calls; `xml-final`: by tool calls, with the final in its text; `plain`: its whole answer is the result";
+        thinking: optional("`required`") <WordOf<ThinkingWord>> "whether it reasons before every action: `required` or `free`";
+        actions: optional("one; many with native calls") <WordOf<ActionWord>> "how many actions a turn may hold: `one` or `many`; with native calls `many`";
+        stop_early: default(false) <YesNo> "whether to cut its answer after the first action instead of reading it to the end; with `xml` and one action a turn";
+        attempts: default(3) <CountWithin<1, 100>> "it ends after this many unusable answers in a row, {bounds}";
+        turns: default(10) <CountWithin<1, { limits::AGENT_TURNS }>> "turns that a call to it may take, {bounds}; with 1 it makes no calls";
+        sees: default(ViewScope::Call) <WordOf<ViewWord>> "what it sees: `call`: its own call; `thread`: also the messages of others in the thread";
+        tool_choice: optional("none") <AnyText> "the tool choice in a request with native calls: `auto`, `required`, `none`, or the name of a tool";
+        tool_output_max: default(4096) <SizeWithin<256, { 1 << 20 }>> "how much of an answer it sees, {bounds}; the log keeps all of it";
+        output: below <OutputKeys> "the form of its final; with `native` and `xml-final`";
+        prompt: default(Vec::new()) <PromptSections> "the sections of its prompt by name, in this order: `identity`, `capabilities`, `rules`, or any other";
+        schema: optional("none") <AnyText> "an XSD that declares its payloads, as for a listener";
+        accepts: optional("[ask] of talk") <AcceptedSet> "payloads that it takes as requests, by local name";
+        returns: optional("[answer] of talk") <NameSet> "payloads that answer a call to it, by local name";
+        peers: default(Vec::new()) <NameSet> "listeners and agents it may address";
+        share: optional("50%") <SharePercent> "largest share of the remaining message budget that a child thread that begins with it may use, 1% to 100%";
+        delivery: same(&[("timeout", "10m"), ("in_flight", "16"), ("on_unknown", "retry"), ("entry", "true")]) <DeliveryKeys> "";
+    }
+}
+
+section! { pub(super) OutputKeys {
+    format: optional("text") <WordOf<FormatWord>> "`json`, `markdown` or `text`";
+    schema: optional("none") <AnyText> "a JSON Schema that a final in `json` must follow, a path from this file's folder";
+} }
+
+const PROGRAM: &str = "an agent is not a program";
+const NO_PROGRAM: &str = "leave it out; a program belongs under `listeners`";
+
+word_choice! { DialectWord: Dialect { "xml" = Dialect::Xml, "native" = Dialect::Native, "xml-final" = Dialect::XmlFinal, "plain" = Dialect::Plain } }
+word_choice! { ThinkingWord: ThinkingRule { "required" = ThinkingRule::Required, "free" = ThinkingRule::Free } }
+word_choice! { ActionWord: ActionLimit { "one" = ActionLimit::One, "many" = ActionLimit::Many } }
+word_choice! { ViewWord: ViewScope { "call" = ViewScope::Call, "thread" = ViewScope::Thread } }
+word_choice! { FormatWord: OutputFormat { "json" = OutputFormat::Json, "markdown" = OutputFormat::Markdown, "text" = OutputFormat::Text } }
+
+impl OutputKeys {
+    pub(super) fn format(&self) -> OutputFormat {
+        match &self.format {
+            Some(format) => format.value,
+            None if self.own.has("format") => OutputFormat::Json,
+            None => OutputFormat::Text,
+        }
+    }
+}

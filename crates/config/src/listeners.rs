@@ -1,0 +1,106 @@
+//! The section `listeners`: programs, listeners that a Rust program brings, MCP servers, and built-in listeners that
+//! work on a folder.
+//!
+//! Input: their keys. Output: parties.
+
+use super::bus;
+use super::diagnostics::Diagnostics;
+use super::forms::{NamedSection, PartyMap, read_late};
+use super::hands;
+use super::listener_keys::ListenerKeys;
+use super::mcp;
+use super::party::{IN_FLIGHT_INLINE, Party};
+use super::sandboxes::SandboxDeclaration;
+use super::section::{Form, form};
+use super::tree::{Node, Value};
+use systole_core::types::codes::Code;
+
+form! {
+    /// The listeners by name.
+    pub(super) ListenerMap -> Vec<Party> { <PartyMap<ListenerKeys>>::FORM, read_listeners, below <PartyMap<ListenerKeys>>::BELOW }
+}
+fn read_listeners(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Option<Vec<Party>> {
+    if matches!(&node.value, Value::Map(entries) if entries.is_empty()) {
+        let fix = match diagnostics.is_set(node.span) {
+            true => "listeners={NAME: {run: [PROGRAM], accepts: [ELEMENT]}}, or leave it out",
+            false => "a name, and its keys below it",
+        };
+        diagnostics.report(Code::ConfigMissing, node.span, "listeners has no listener", fix);
+    }
+    let listeners = PartyMap::<ListenerKeys>::read(diagnostics, node, path)?;
+    Some(listeners.into_iter().map(|one| declare_listener(diagnostics, one)).collect())
+}
+
+fn declare_listener(diagnostics: &mut Diagnostics, one: NamedSection<ListenerKeys>) -> Party {
+    let Some(keys) = one.keys else {
+        // Peers may still name it: its mistake was already reported.
+        return Party::bare(one.key, None);
+    };
+    let mut party = Party::bare(one.key, one.name);
+    if !mcp::read(diagnostics, &keys, &mut party) {
+        reach_listener(diagnostics, &keys, &mut party);
+    }
+    if party.hands.is_none() {
+        party.peers = read_late(diagnostics, &keys.peers).map(|peers| peers.value).unwrap_or_default();
+    }
+    read_surroundings(diagnostics, &keys, &mut party);
+    // What someone else wrote runs in a sandbox unless the file says otherwise.
+    let is_sandboxed = party.mcp.as_ref().is_some_and(|mcp| !mcp.is_at_address) || party.hands.is_some();
+    let strictest = is_sandboxed && !keys.own.has("sandbox");
+    party.sandbox = read_late(diagnostics, &keys.sandbox).and_then(|sandbox| sandbox.value);
+    party.sandbox = party.sandbox.or_else(|| strictest.then(SandboxDeclaration::strictest));
+    party.turns = keys.turns.map_or(party.turns, |turns| turns.value);
+    party.share_percent = keys.share.map(|share| share.value);
+    party.deliver(diagnostics, keys.delivery);
+    party
+}
+
+/// How the listener is reached, and its payloads.
+fn reach_listener(diagnostics: &mut Diagnostics, keys: &ListenerKeys, party: &mut Party) {
+    party.nats = bus::reached(diagnostics, keys);
+    if hands::read(diagnostics, keys, party) {
+        return;
+    }
+    let is_program = party.nats.is_none();
+    party.run = if is_program { read_program(diagnostics, keys, &party.key.value) } else { Vec::new() };
+    if party.run.is_empty() {
+        party.in_flight = IN_FLIGHT_INLINE;
+    }
+    party.schema = read_late(diagnostics, &keys.schema);
+    let fix = "accepts: [ELEMENT], a payload of the file or of a schema";
+    keys.own.report_missing(diagnostics, "accepts", fix);
+    party.accepts = read_late(diagnostics, &keys.accepts).map(|accepts| accepts.value).unwrap_or_default();
+    party.returns = read_late(diagnostics, &keys.returns).map(|returns| returns.value).unwrap_or_default();
+}
+
+/// The program and its arguments. Empty for a listener that is a Rust value.
+fn read_program(diagnostics: &mut Diagnostics, keys: &ListenerKeys, listener: &str) -> Vec<String> {
+    if !diagnostics.is_given(listener) {
+        keys.own.report_missing(diagnostics, "run", "run: [PROGRAM, ARGUMENT]");
+    }
+    if let Some(run) = &keys.run
+        && matches!(&run.value.node.value, Value::List(items) if items.is_empty())
+    {
+        let message = format!("{}.run: no program is named", keys.own.path);
+        diagnostics.report_value(run.at, &message, "[PROGRAM, ARGUMENT]");
+    }
+    let words = read_late(diagnostics, &keys.run).map(|words| words.value).unwrap_or_default();
+    words.into_iter().map(|word| word.value).collect()
+}
+
+/// The environment of the listener's program.
+fn read_surroundings(diagnostics: &mut Diagnostics, keys: &ListenerKeys, party: &mut Party) {
+    let env = read_late(diagnostics, &keys.env).map(|env| env.value).unwrap_or_default();
+    let pass = read_late(diagnostics, &keys.pass).map(|pass| pass.value).unwrap_or_default();
+    for found in pass {
+        if let Some((set, _)) = env.iter().find(|(set, _)| set.value == found.value) {
+            let message = format!("{}.pass: `{}` is set under env as well", keys.own.path, found.value);
+            let (fix, second) = ("one of the two", (set.at, "set here"));
+            diagnostics.report_beside(Code::ConfigDuplicate, found.at, &message, fix, second);
+        }
+        party.pass.push(found.value);
+    }
+    party.env.extend(env.into_iter().filter_map(|(name, value)| Some((name.value, value?))));
+    party.stays = read_late(diagnostics, &keys.mode).is_none_or(|stays| stays.value);
+    party.by_length = read_late(diagnostics, &keys.framing).is_some_and(|by_length| by_length.value);
+}
