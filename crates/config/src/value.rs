@@ -173,7 +173,8 @@ fn is_cut_off(
     else {
         return false;
     };
-    find_nearest(&entry.key, known.names()).is_none() && traps::cut_step(diagnostics, map, previous, entry, path)
+    find_nearest(&entry.key, known.names()).is_none()
+        && traps::cut_step(diagnostics, map, previous, entry, path)
 }
 
 /// The fix for `name:hello`, which YAML reads as one text.

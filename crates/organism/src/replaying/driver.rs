@@ -68,7 +68,7 @@ struct PumpRun {
 /// A replay at work.
 pub(super) struct ReplayDriver<'a> {
     reader: &'a dyn LogReader,
-    configs: &'a mut ReplayConfigurations,
+    stored: &'a mut ReplayConfigurations,
     real: &'a mut RealParts,
     /// Whether more may go out than the record shows.
     goes_out: bool,
@@ -102,14 +102,14 @@ pub(super) struct ReplayDriver<'a> {
 impl<'a> ReplayDriver<'a> {
     pub(super) fn new(
         reader: &'a dyn LogReader,
-        (configs, real): (&'a mut ReplayConfigurations, &'a mut RealParts),
+        (stored, real): (&'a mut ReplayConfigurations, &'a mut RealParts),
         (tree, history): (&'a RecordedTree, &'a TreeHistory),
         ports: ReplayPorts,
     ) -> ReplayDriver<'a> {
         ReplayDriver {
             reader,
-            goes_out: configs.is_replaced(),
-            configs,
+            goes_out: stored.is_replaced(),
+            stored,
             real,
             tree,
             history,
@@ -184,11 +184,11 @@ impl<'a> ReplayDriver<'a> {
     /// other threads may have had all slots of a listener, the organism may have run for one order only, or it was
     /// killed before.
     fn start_run(&mut self, config: Digest) -> Result<(), CannotReplay> {
-        let page = self.configs.open_page(self.reader, config)?;
+        let page = self.stored.open_page(self.reader, config)?;
         let mut recovered = wake::recover_log(&self.log, &NoObserver)?;
         let mut book = CompositionBook::open_at(page.composition.clone());
         for config in self.configs.clone() {
-            book.add(self.configs.open_page(self.reader, config)?.composition);
+            book.add(self.stored.open_page(self.reader, config)?.composition);
         }
         recovered.state.book = book;
         let leases = Arc::new(LeaseTable::default());
@@ -330,7 +330,7 @@ impl<'a> ReplayDriver<'a> {
             }
         }
         if let Some(stand_in) = self.real.program.as_mut().filter(|one| *one.listener() == lease.listener) {
-            let page = self.configs.open_page(self.reader, lease.config)?;
+            let page = self.stored.open_page(self.reader, lease.config)?;
             return stand_in.hand_delivery(delivery, &page.file.composition);
         }
         let is_beyond = attempt.is_none() && !self.goes_out;
@@ -389,7 +389,7 @@ impl<'a> ReplayDriver<'a> {
         }
         match &attempt.end {
             Some(AttemptEnd::Replied(at)) => {
-                let page = self.configs.open_page(self.reader, lease.config)?;
+                let page = self.stored.open_page(self.reader, lease.config)?;
                 let (tree, history) = (self.tree, self.history);
                 match replies::rebuild_reply(self.reader, &page.composition, tree, history, place)? {
                     Ok(said) => {
@@ -520,7 +520,7 @@ impl<'a> ReplayDriver<'a> {
             }
             ReadyKind::Said(document) => document,
         };
-        let page = self.configs.open_page(self.reader, lease.config)?;
+        let page = self.stored.open_page(self.reader, lease.config)?;
         let leases = self.find_run()?.leases.clone();
         if matches!(document, ListenerDocument::Reply { .. }) {
             self.end_delivery(&token)?;
@@ -530,7 +530,7 @@ impl<'a> ReplayDriver<'a> {
         let find = |token: &str| leases.find_lease(token);
         let input = match admit::listener_word(&lease.listener, &speech, &limits, find) {
             Ok((lease, word)) => {
-                let (page, schemas) = (&page.composition, &mut self.configs.schemas);
+                let (page, schemas) = (&page.composition, &mut self.stored.schemas);
                 PumpInput::Judged(admit::judge_word(
                     page,
                     lease,

@@ -349,7 +349,7 @@ impl Extractor {
             let name = String::from_utf8_lossy(tag.name(&self.held)).into_owned();
             let slug = if self.is_cut() { ProblemSlug::TruncatedStructure } else { ProblemSlug::Malformed };
             let problem = TextProblem::new(slug, place, format!("the start tag of <{name}> does not end"));
-            self.begin_block();
+            self.leave_prose();
             self.emit(
                 problem.with_element(&name).with_fix("write the whole element, up to its end tag").into(),
             );
@@ -458,7 +458,7 @@ impl Extractor {
     }
 
     /// A block or something else that is not prose begins here.
-    pub(super) fn begin_block(&mut self) {
+    pub(super) fn leave_prose(&mut self) {
         self.report_quoted_fence();
         self.end_prose();
     }
@@ -477,7 +477,7 @@ impl Extractor {
             self.end_prose();
         } else {
             self.is_only_fence = false;
-            self.begin_block();
+            self.leave_prose();
         }
     }
 

@@ -50,7 +50,7 @@ impl ReplayDriver<'_> {
                     &outside.document,
                     Some(outside.to.as_str()),
                     outside.thread.as_ref().map(|thread| thread.as_str()),
-                    &mut self.configs.schemas,
+                    &mut self.stored.schemas,
                 );
                 PumpInput::Asked(outside.with_verdict(message))
             }
@@ -67,8 +67,8 @@ impl ReplayDriver<'_> {
                 let request =
                     state.find_thread(&ruled.thread).and_then(|one| one.person_request(&ruled.place));
                 let Some(request) = request.map(|request| request.id()) else { return Ok(()) };
-                let page = self.configs.open_page(self.reader, ruled.config)?;
-                let schemas = &mut self.configs.schemas;
+                let page = self.stored.open_page(self.reader, ruled.config)?;
+                let schemas = &mut self.stored.schemas;
                 PumpInput::Ordered(ClientOrder::Ruled(ruled.into_ruling(&page.composition, request, schemas)))
             }
         };
