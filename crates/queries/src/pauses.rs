@@ -104,7 +104,7 @@ impl ThreadPause {
 
     /// That everything is paused, and the command that ends it.
     pub fn of_everything(&self, now: Millis) -> String {
-        format!("everything is {}; end it with: {}", self.sentence(&ThreadId::sys(), now), self.command())
+        format!("everything is {}; end it with: {}", self.sentence(&ThreadId::new_sys(), now), self.command())
     }
 
     /// The command that ends it.
