@@ -52,7 +52,7 @@ impl StandingIn {
         each.filter(|(_, given)| **given == 0).map(|(answer, _)| answer.place.clone()).collect()
     }
 
-    fn answer_delivery(&self, asked: &Delivered) -> ReplyContent {
+    fn choose_reply(&self, asked: &Delivered) -> ReplyContent {
         let request = String::from_utf8_lossy(asked.payload.bytes()).into_owned();
         let mut counts = self.lock_counts();
         let fits = |(at, answer): &(usize, &systole_config::rehearsal::StandInAnswer)| {
@@ -92,6 +92,6 @@ impl StandingIn {
 
 impl InlineListener for StandingIn {
     fn answer_delivery(self: Arc<Self>, asked: Delivered, _: Arc<dyn Line>) -> ReplyFuture {
-        Box::pin(async move { self.answer_delivery(&asked) })
+        Box::pin(async move { self.choose_reply(&asked) })
     }
 }
