@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::exit::CommandExit;
 use super::find;
-use super::looking::{Looking, PastPosition, parted};
+use super::looking::{Looking, PastPosition, split_number};
 use super::place::Place;
 use super::refused;
 use super::screen::Screen;
@@ -124,7 +124,7 @@ fn typed_value(field: &QueryField, matches: &ArgMatches) -> Option<String> {
 fn split_subject(row: &QueryRow, typed: Vec<(&'static str, String)>) -> Vec<(&'static str, String)> {
     let behind = row.fields.iter().find(|field| field.place == FieldPlace::BehindSubject);
     let Some((subject, behind)) = row.subject().zip(behind) else { return typed };
-    let split = |(name, text): (&'static str, String)| match parted(&text) {
+    let split = |(name, text): (&'static str, String)| match split_number(&text) {
         (thread, Some(seq)) if name == subject.name => {
             vec![(name, thread.to_owned()), (behind.name, seq.to_string())]
         }
@@ -181,7 +181,7 @@ impl QueryMoment for Looking {
     }
 
     fn steps(&self) -> ReadStep<'static> {
-        &workflow_steps::said
+        &workflow_steps::describe_step
     }
 
     fn start(&self) -> Option<&str> {
@@ -193,7 +193,7 @@ impl QueryMoment for Looking {
     }
 
     fn declared(&self) -> ReadSteps<'static> {
-        &workflow_steps::declared_steps
+        &workflow_steps::list_declared
     }
 
     fn forms(&self) -> Option<&dyn PayloadForms> {

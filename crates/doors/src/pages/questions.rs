@@ -14,7 +14,7 @@ use super::shorten::{encoded, shortened};
 use crate::http_state::HttpState;
 use crate::reading::ask;
 use systole_core::types::refusal::Refusal;
-use systole_kit::writer::visible;
+use systole_kit::writer::make_visible;
 use systole_queries::query::{FieldPlace, PageLayout, QueryField, QueryPage, QueryRow};
 use systole_queries::questions::QUERIES;
 use systole_show::blocks::{Block, Fact, FactColumn, FactRow, FactTable};
@@ -75,7 +75,7 @@ impl QuestionPage {
 
     /// A long text that may come from a listener.
     fn body(&self, text: &str) -> String {
-        shortened(&visible(text), BODY)
+        shortened(&make_visible(text), BODY)
     }
 
     /// The address of a record.

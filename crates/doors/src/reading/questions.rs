@@ -129,15 +129,15 @@ impl QueryMoment for LogMoment {
     }
 
     fn state(&self) -> Result<Arc<LogState>, QueryFault> {
-        Ok(self.whole()?)
+        Ok(self.read_state()?)
     }
 
     fn steps(&self) -> ReadStep<'static> {
-        &workflow_steps::said
+        &workflow_steps::describe_step
     }
 
     fn declared(&self) -> ReadSteps<'static> {
-        &workflow_steps::declared_steps
+        &workflow_steps::list_declared
     }
 
     fn sees_all(&self) -> bool {
