@@ -189,7 +189,7 @@ impl FinishedLog {
             Ok(links) => links,
             Err(why) => return format!("{body} whose prompt cannot be shown: {why}"),
         };
-        let texts = links.iter().map(|text| match prompt_link::read(text) {
+        let texts = links.iter().map(|text| match prompt_link::read_link(text) {
             Some(ParsedLink::Segment { messages, .. }) => messages.to_owned(),
             Some(ParsedLink::Prompt { header, .. }) => header.to_owned(),
             Some(ParsedLink::Base { system, tools }) => [system, tools].concat(),

@@ -81,7 +81,7 @@ impl Query for PromptQuery {
             model: called.model,
             turn: called.turn,
             prompt: called.prompt,
-            links: links.iter().filter_map(|text| prompt_link::read(text)).map(ShownLink::of).collect(),
+            links: links.iter().filter_map(|text| prompt_link::read_link(text)).map(ShownLink::of).collect(),
             parts,
             before,
         })
@@ -160,7 +160,7 @@ impl ShownLink {
 fn list_parts(links: &[Arc<str>]) -> Vec<PromptPart> {
     let mut parts = Vec::new();
     let mut add = |title: &str, text: &str| parts.push((title.to_owned(), text.to_owned()));
-    for link in links.iter().filter_map(|text| prompt_link::read(text)) {
+    for link in links.iter().filter_map(|text| prompt_link::read_link(text)) {
         match link {
             ParsedLink::Base { system, tools } => {
                 add("system", system);

@@ -62,7 +62,7 @@ pub enum ParsedLink<'t> {
 
 /// Reads a link. `None` if the text is not a link.
 #[must_use]
-pub fn read(text: &str) -> Option<ParsedLink<'_>> {
+pub fn read_link(text: &str) -> Option<ParsedLink<'_>> {
     let (what, rest) = text.split_once('\n')?;
     let (first, rest) = length(rest)?;
     match what {
@@ -91,7 +91,7 @@ fn length(text: &str) -> Option<(usize, &str)> {
 /// The hash of the link before this one.
 #[must_use]
 pub fn find_before(text: &str) -> Option<String> {
-    match read(text)? {
+    match read_link(text)? {
         ParsedLink::Segment { before, .. } | ParsedLink::Prompt { before, .. } => Some(before.to_owned()),
         ParsedLink::Base { .. } => None,
     }

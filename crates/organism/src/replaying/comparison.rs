@@ -284,7 +284,7 @@ fn read_prompt(reader: &dyn LogReader, hash: &str) -> Result<String, LogFault> {
             ));
         }
     };
-    let texts = links.iter().map(|text| match prompt_link::read(text) {
+    let texts = links.iter().map(|text| match prompt_link::read_link(text) {
         Some(ParsedLink::Segment { messages, .. }) => messages.to_owned(),
         Some(ParsedLink::Prompt { header, .. }) => header.to_owned(),
         Some(ParsedLink::Base { system, tools }) => [system, tools].join("\n"),
