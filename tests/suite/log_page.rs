@@ -47,6 +47,12 @@ pub(crate) fn program(page: &str) -> &str {
     after.split_once("```\n").unwrap().0
 }
 
+#[test]
+fn the_page_shows_the_program_as_it_is() {
+    let program = std::fs::read_to_string("docs/reference/verify.py").unwrap();
+    assert_eq!(crate::generated::parts(PAGE, |_| format!("```python\n{program}```")), ["verify.py"]);
+}
+
 /// A vector of the page: the bytes of the header, and the value of a name.
 struct Vector<'p>(String, &'p str);
 

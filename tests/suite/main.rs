@@ -70,6 +70,7 @@ mod first_build;
 mod first_listeners;
 mod following;
 mod fork;
+mod generated;
 mod github;
 mod golden;
 mod graph;

@@ -3,6 +3,10 @@
 
 mod agents;
 mod commands;
+mod crates;
+mod decisions;
+mod harnesses;
+mod judge;
 mod page;
 mod schemas;
 mod wire;
@@ -76,6 +80,22 @@ fn codes_page() -> String {
 /// A text in a cell of a table.
 fn cell(text: &str) -> String {
     text.replace('<', "&lt;").replace('|', "\\|")
+}
+
+/// The pages of listeners that list their codes.
+const OF_LISTENERS: [&str; 3] = ["code", "mcp", "workspace"];
+
+#[test]
+fn the_page_of_a_listener_lists_its_codes() {
+    for kind in OF_LISTENERS {
+        let mut table = "| code | what it means | try |\n|---|---|---|\n".to_owned();
+        let is_own = |one: &ListenerCode| one.code.split('.').next() == Some(kind);
+        for ListenerCode { code, meaning, fix } in listener_codes::list_codes().into_iter().filter(is_own) {
+            writeln!(table, "| `{code}` | {} | {} |", cell(&meaning), cell(fix)).unwrap();
+        }
+        let page = format!("docs/reference/{kind}.md");
+        assert_eq!(crate::generated::parts(&page, |_| table.clone()), ["codes"]);
+    }
 }
 
 /// Every code in the sources of our listeners, and every code of the table of the pump, is one that `explain` knows.

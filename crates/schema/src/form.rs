@@ -9,8 +9,8 @@
 //! None of these can be the name of an element, because no name begins with a dot.
 
 use crate::shape::{
-    AttributeUse, ComplexContent, ComplexType, ContentParticle, ElementDeclaration, JsonShape, ParticleTerm,
-    SchemaShape, SimpleType, TypeId, TypeShape,
+    AttributeUse, ComplexContent, ComplexType, Declaration, JsonShape, Particle, SchemaShape, SimpleType,
+    Term, TypeId, TypeShape,
 };
 
 /// The key of an element's own text, and of children whose order matters.
@@ -34,7 +34,7 @@ pub(crate) enum JsonForm<'m> {
     /// Any text.
     Text,
     /// A list with the form of each `<item>`, the only content.
-    Items(&'m ContentParticle, &'m ElementDeclaration),
+    Items(&'m Particle, &'m Declaration),
     /// Named parts.
     Record(JsonRecord<'m>),
     /// XML, unchanged.
@@ -42,7 +42,7 @@ pub(crate) enum JsonForm<'m> {
     /// An object with any keys.
     Map(EntryMap<'m>),
     /// The form of the one element inside, which is one of these.
-    Choice(&'m [ContentParticle]),
+    Choice(&'m [Particle]),
     /// JSON, spelled as text.
     Json,
     /// Nothing: `null`.
@@ -51,8 +51,8 @@ pub(crate) enum JsonForm<'m> {
 
 /// Elements called `entry`, each with a key.
 pub(crate) struct EntryMap<'m> {
-    pub(crate) particle: &'m ContentParticle,
-    pub(crate) entry: &'m ElementDeclaration,
+    pub(crate) particle: &'m Particle,
+    pub(crate) entry: &'m Declaration,
     pub(crate) key: &'m AttributeUse,
     pub(crate) value: EntryValue<'m>,
 }
@@ -65,7 +65,7 @@ pub(crate) enum EntryValue<'m> {
     /// Its own text, which spells JSON.
     Json,
     /// The element inside it.
-    Child(&'m ContentParticle, &'m ElementDeclaration),
+    Child(&'m Particle, &'m Declaration),
 }
 
 /// Named parts: attributes and the content.
@@ -80,16 +80,16 @@ pub(crate) enum ElementInside<'m> {
     Value(&'m SimpleType),
     Text,
     /// Children whose names are enough to restore their order.
-    Named(&'m ContentParticle),
+    Named(&'m Particle),
     /// Children whose order carries information.
-    Listed(&'m ContentParticle),
+    Listed(&'m Particle),
 }
 
 /// A place for child elements of one name.
 #[derive(Clone)]
 pub(crate) struct RecordSlot<'m> {
-    pub(crate) particle: &'m ContentParticle,
-    pub(crate) declaration: &'m ElementDeclaration,
+    pub(crate) particle: &'m Particle,
+    pub(crate) declaration: &'m Declaration,
     /// Its key in JSON, which is its local name if no annotation says otherwise: no content has two elements of one
     /// name in two namespaces.
     pub(crate) key: String,
@@ -100,7 +100,7 @@ pub(crate) struct RecordSlot<'m> {
 impl<'m> JsonForm<'m> {
     /// The JSON form of an element inside a payload. If the type does not have the form that an annotation names,
     /// the form is that of the type.
-    pub(crate) fn from_declaration(schema: &'m SchemaShape, declaration: &ElementDeclaration) -> Self {
+    pub(crate) fn from_declaration(schema: &'m SchemaShape, declaration: &Declaration) -> Self {
         let named = match declaration.marks.shape {
             JsonShape::Usual => None,
             JsonShape::Map => entry_map(schema, declaration.of).map(Self::Map),
@@ -155,7 +155,7 @@ impl<'m> JsonRecord<'m> {
         Self { attributes: &complex.attributes, inside }
     }
 
-    pub(crate) fn particle(&self) -> Option<&'m ContentParticle> {
+    pub(crate) fn particle(&self) -> Option<&'m Particle> {
         match self.inside {
             ElementInside::Named(particle) | ElementInside::Listed(particle) => Some(particle),
             ElementInside::Nothing | ElementInside::Value(_) | ElementInside::Text => None,
@@ -182,7 +182,7 @@ impl<'m> JsonRecord<'m> {
 
     /// Whether it has a wildcard, and whether that admits several elements.
     pub(crate) fn wildcard(&self) -> Option<bool> {
-        let most = count_most(self.particle()?, &|term| matches!(term, ParticleTerm::Wildcard(_)));
+        let most = count_most(self.particle()?, &|term| matches!(term, Term::Wildcard(_)));
         match most {
             Some(0) => None,
             Some(1) => Some(false),
@@ -203,36 +203,33 @@ impl<'m> JsonRecord<'m> {
 }
 
 /// Whether two declarations have the same name.
-pub(crate) fn is_same(one: &ElementDeclaration, other: &ElementDeclaration) -> bool {
+pub(crate) fn is_same(one: &Declaration, other: &Declaration) -> bool {
     one.name == other.name && one.namespace == other.namespace
 }
 
-pub(crate) fn is_of(term: &ParticleTerm, meant: &ElementDeclaration) -> bool {
-    matches!(term, ParticleTerm::Element(declaration) if is_same(declaration, meant))
+pub(crate) fn is_of(term: &Term, meant: &Declaration) -> bool {
+    matches!(term, Term::Element(declaration) if is_same(declaration, meant))
 }
 
-fn each_element<'m>(
-    particle: &'m ContentParticle,
-    found: &mut impl FnMut(&'m ContentParticle, &'m ElementDeclaration),
-) {
+fn each_element<'m>(particle: &'m Particle, found: &mut impl FnMut(&'m Particle, &'m Declaration)) {
     match &particle.term {
-        ParticleTerm::Element(declaration) => found(particle, declaration),
-        ParticleTerm::Wildcard(_) => {}
-        ParticleTerm::Sequence(parts) | ParticleTerm::Choice(parts) | ParticleTerm::All(parts) => {
+        Term::Element(declaration) => found(particle, declaration),
+        Term::Wildcard(_) => {}
+        Term::Sequence(parts) | Term::Choice(parts) | Term::All(parts) => {
             parts.iter().for_each(|part| each_element(part, found));
         }
     }
 }
 
 /// How many matching terms may occur in total; `None` for any number.
-pub(crate) fn count_most(particle: &ContentParticle, meant: &impl Fn(&ParticleTerm) -> bool) -> Option<u32> {
+pub(crate) fn count_most(particle: &Particle, meant: &impl Fn(&Term) -> bool) -> Option<u32> {
     let once = match &particle.term {
-        term @ (ParticleTerm::Element(_) | ParticleTerm::Wildcard(_)) => Some(u32::from(meant(term))),
-        ParticleTerm::Sequence(parts) | ParticleTerm::All(parts) => parts
+        term @ (Term::Element(_) | Term::Wildcard(_)) => Some(u32::from(meant(term))),
+        Term::Sequence(parts) | Term::All(parts) => parts
             .iter()
             .map(|part| count_most(part, meant))
             .try_fold(0_u32, |sum, part| part.map(|part| sum.saturating_add(part))),
-        ParticleTerm::Choice(parts) => parts
+        Term::Choice(parts) => parts
             .iter()
             .map(|part| count_most(part, meant))
             .try_fold(0_u32, |largest, part| part.map(|part| largest.max(part))),
@@ -245,48 +242,40 @@ pub(crate) fn count_most(particle: &ContentParticle, meant: &impl Fn(&ParticleTe
 }
 
 /// How many matching terms must occur at least.
-pub(crate) fn count_least(particle: &ContentParticle, meant: &impl Fn(&ParticleTerm) -> bool) -> u32 {
+pub(crate) fn count_least(particle: &Particle, meant: &impl Fn(&Term) -> bool) -> u32 {
     let once = match &particle.term {
-        term @ (ParticleTerm::Element(_) | ParticleTerm::Wildcard(_)) => u32::from(meant(term)),
-        ParticleTerm::Sequence(parts) | ParticleTerm::All(parts) => {
+        term @ (Term::Element(_) | Term::Wildcard(_)) => u32::from(meant(term)),
+        Term::Sequence(parts) | Term::All(parts) => {
             parts.iter().map(|part| count_least(part, meant)).fold(0, u32::saturating_add)
         }
-        ParticleTerm::Choice(parts) => parts.iter().map(|part| count_least(part, meant)).min().unwrap_or(0),
+        Term::Choice(parts) => parts.iter().map(|part| count_least(part, meant)).min().unwrap_or(0),
     };
     once.saturating_mul(particle.min)
 }
 
 /// The elements that are supplied if they are missing: those with a default that occur at most once, and whose
 /// absence no choice and no inner group explains.
-pub(crate) fn collect_supplied<'m>(particle: &'m ContentParticle, found: &mut Vec<&'m ElementDeclaration>) {
+pub(crate) fn collect_supplied<'m>(particle: &'m Particle, found: &mut Vec<&'m Declaration>) {
     match &particle.term {
-        ParticleTerm::Element(declaration) => {
+        Term::Element(declaration) => {
             if declaration.default.is_some() && (particle.min, particle.max) == (0, Some(1)) {
                 found.push(declaration);
             }
         }
-        ParticleTerm::Sequence(parts) | ParticleTerm::All(parts)
-            if (particle.min, particle.max) == (1, Some(1)) =>
-        {
+        Term::Sequence(parts) | Term::All(parts) if (particle.min, particle.max) == (1, Some(1)) => {
             parts.iter().for_each(|part| collect_supplied(part, found));
         }
-        ParticleTerm::Sequence(_)
-        | ParticleTerm::All(_)
-        | ParticleTerm::Choice(_)
-        | ParticleTerm::Wildcard(_) => {}
+        Term::Sequence(_) | Term::All(_) | Term::Choice(_) | Term::Wildcard(_) => {}
     }
 }
 
 /// Whether each name has one place, so that names are enough to restore the order of children. A repeated group has
 /// only one name, or its rounds would be lost.
-fn is_told_by_names<'m>(
-    particle: &'m ContentParticle,
-    seen: &mut Vec<Option<&'m ElementDeclaration>>,
-) -> bool {
+fn is_told_by_names<'m>(particle: &'m Particle, seen: &mut Vec<Option<&'m Declaration>>) -> bool {
     let parts = match &particle.term {
-        ParticleTerm::Element(declaration) => return is_new(Some(declaration), seen),
-        ParticleTerm::Wildcard(_) => return is_new(None, seen),
-        ParticleTerm::Sequence(parts) | ParticleTerm::Choice(parts) | ParticleTerm::All(parts) => parts,
+        Term::Element(declaration) => return is_new(Some(declaration), seen),
+        Term::Wildcard(_) => return is_new(None, seen),
+        Term::Sequence(parts) | Term::Choice(parts) | Term::All(parts) => parts,
     };
     if particle.max.is_some_and(|max| max <= 1) {
         return parts.iter().all(|part| is_told_by_names(part, seen));
@@ -295,8 +284,8 @@ fn is_told_by_names<'m>(
 }
 
 /// Notes a declaration, or a wildcard.
-fn is_new<'m>(met: Option<&'m ElementDeclaration>, seen: &mut Vec<Option<&'m ElementDeclaration>>) -> bool {
-    let same = |known: &Option<&ElementDeclaration>| match (known, met) {
+fn is_new<'m>(met: Option<&'m Declaration>, seen: &mut Vec<Option<&'m Declaration>>) -> bool {
+    let same = |known: &Option<&Declaration>| match (known, met) {
         (Some(known), Some(met)) => is_same(known, met),
         (None, None) => true,
         _ => false,
@@ -307,35 +296,30 @@ fn is_new<'m>(met: Option<&'m ElementDeclaration>, seen: &mut Vec<Option<&'m Ele
 }
 
 /// The declaration of all elements of a group, if they have one name and there is no wildcard.
-pub(crate) fn find_lone(particle: &ContentParticle) -> Option<&ElementDeclaration> {
-    let mut found: Vec<&ElementDeclaration> = Vec::new();
+pub(crate) fn find_lone(particle: &Particle) -> Option<&Declaration> {
+    let mut found: Vec<&Declaration> = Vec::new();
     each_element(particle, &mut |_, declaration| found.push(declaration));
-    let wild = count_most(particle, &|term| matches!(term, ParticleTerm::Wildcard(_))) != Some(0);
+    let wild = count_most(particle, &|term| matches!(term, Term::Wildcard(_))) != Some(0);
     let (first, others) = found.split_first()?;
     (!wild && others.iter().all(|other| is_same(first, other))).then_some(*first)
 }
 
 /// The element of a list in the compact form: a sequence of only `item`.
-fn find_items(particle: &ContentParticle) -> Option<(&ContentParticle, &ElementDeclaration)> {
+fn find_items(particle: &Particle) -> Option<(&Particle, &Declaration)> {
     find_only(particle, ITEM)
 }
 
 /// The only element of a sequence that comes once, if it has this name.
-fn find_only<'m>(
-    particle: &'m ContentParticle,
-    name: &str,
-) -> Option<(&'m ContentParticle, &'m ElementDeclaration)> {
+fn find_only<'m>(particle: &'m Particle, name: &str) -> Option<(&'m Particle, &'m Declaration)> {
     let inner = match &particle.term {
-        ParticleTerm::Sequence(parts) if (particle.min, particle.max) == (1, Some(1)) => {
-            match parts.as_slice() {
-                [only] => only,
-                _ => return None,
-            }
-        }
+        Term::Sequence(parts) if (particle.min, particle.max) == (1, Some(1)) => match parts.as_slice() {
+            [only] => only,
+            _ => return None,
+        },
         _ => return None,
     };
     match &inner.term {
-        ParticleTerm::Element(declaration) if declaration.name == name => Some((inner, declaration)),
+        Term::Element(declaration) if declaration.name == name => Some((inner, declaration)),
         _ => None,
     }
 }
@@ -365,18 +349,17 @@ fn entry_map(schema: &SchemaShape, of: TypeId) -> Option<EntryMap<'_>> {
 }
 
 /// A type whose content is exactly one of several elements.
-fn list_branches(schema: &SchemaShape, of: TypeId) -> Option<&[ContentParticle]> {
+fn list_branches(schema: &SchemaShape, of: TypeId) -> Option<&[Particle]> {
     let TypeShape::Complex(complex) = schema.find_type(of) else { return None };
     let (ComplexContent::Children(content), []) = (&complex.content, complex.attributes.as_slice()) else {
         return None;
     };
     let parts = match &content.term {
-        ParticleTerm::Choice(parts) if (content.min, content.max) == (1, Some(1)) => parts,
+        Term::Choice(parts) if (content.min, content.max) == (1, Some(1)) => parts,
         _ => return None,
     };
-    let is_one = |part: &ContentParticle| {
-        (part.min, part.max) == (1, Some(1)) && matches!(part.term, ParticleTerm::Element(_))
-    };
+    let is_one =
+        |part: &Particle| (part.min, part.max) == (1, Some(1)) && matches!(part.term, Term::Element(_));
     parts.iter().all(is_one).then_some(parts)
 }
 

@@ -10,7 +10,7 @@ use crate::explain::amend;
 use crate::form::{ElementInside, JsonRecord, count_least, count_most, is_of};
 use crate::judge::builtin::TypeFamily;
 use crate::judge::check_value;
-use crate::shape::{ElementDeclaration, SchemaShape, SimpleType, SimpleVariety, TypeId, ValueBound};
+use crate::shape::{Declaration, SchemaShape, SimpleType, SimpleVariety, TypeId, ValueBound};
 
 /// A part of a payload.
 #[derive(Clone, Debug)]
@@ -44,7 +44,7 @@ pub enum PayloadPartKind {
 
 impl<'m> PayloadPart<'m> {
     /// A global element.
-    pub(crate) fn of_global(schema: &'m SchemaShape, element: &'m ElementDeclaration) -> Self {
+    pub(crate) fn of_global(schema: &'m SchemaShape, element: &'m Declaration) -> Self {
         let holds = PartContent::Element(element.of);
         Self { schema, name: &element.name, holds, is_attribute: false, least: 1, most: Some(1) }
     }

@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use systole_wire::attributes::AttributeWalk;
 
-use crate::shape::{AttributeUse, ComplexContent, ElementDeclaration, SchemaShape, TypeShape};
+use crate::shape::{AttributeUse, ComplexContent, Declaration, SchemaShape, TypeShape};
 use crate::tree::{self, XmlElement};
 
 /// The ranges, in document order. A schema without marks costs nothing.
@@ -32,7 +32,7 @@ struct SensitiveWalk<'w> {
 
 impl SensitiveWalk<'_> {
     /// The recursion is bounded: the tree is never deeper than its reader allows.
-    fn visit_element(&mut self, declaration: &ElementDeclaration, element: &XmlElement) {
+    fn visit_element(&mut self, declaration: &Declaration, element: &XmlElement) {
         let complex = match self.schema.find_type(declaration.of) {
             TypeShape::Complex(complex) => Some(complex),
             TypeShape::Simple(_) | TypeShape::Anything => None,

@@ -22,7 +22,7 @@ pub(crate) struct SchemaShape {
     /// The documents drawn in by imports of imports, by their place among the offered documents.
     pub(crate) drawn_in: Vec<usize>,
     /// The global elements of all these documents, its own first.
-    pub(crate) elements: Vec<ElementDeclaration>,
+    pub(crate) elements: Vec<Declaration>,
     pub(crate) types: Vec<TypeShape>,
     /// Whether any value is marked as sensitive.
     pub(crate) has_sensitive: bool,
@@ -32,22 +32,22 @@ pub(crate) struct SchemaShape {
 
 impl SchemaShape {
     /// A global element of the document's own namespace.
-    pub(crate) fn find_global(&self, local: &str) -> Option<&ElementDeclaration> {
+    pub(crate) fn find_global(&self, local: &str) -> Option<&Declaration> {
         self.global_of(&self.namespace, local)
     }
 
     /// A global element of this namespace or of an imported one.
-    pub(crate) fn global_of(&self, namespace: &str, local: &str) -> Option<&ElementDeclaration> {
+    pub(crate) fn global_of(&self, namespace: &str, local: &str) -> Option<&Declaration> {
         self.elements.get(*self.places.get(namespace)?.get(local)?)
     }
 
     /// The global elements of the document's own namespace, in its order.
-    pub(crate) fn list_own(&self) -> impl Iterator<Item = &ElementDeclaration> {
+    pub(crate) fn list_own(&self) -> impl Iterator<Item = &Declaration> {
         self.elements.iter().filter(|element| element.namespace == self.namespace)
     }
 
     /// The purpose of an element, from its own documentation or that of its type.
-    pub(crate) fn find_about<'m>(&'m self, declaration: &'m ElementDeclaration) -> Option<&'m str> {
+    pub(crate) fn find_about<'m>(&'m self, declaration: &'m Declaration) -> Option<&'m str> {
         let of_type = || match self.find_type(declaration.of) {
             TypeShape::Complex(complex) => complex.documentation.as_deref(),
             TypeShape::Simple(_) | TypeShape::Anything => None,
@@ -56,7 +56,7 @@ impl SchemaShape {
     }
 
     /// Adds a global element; `false` if there is one of this name already.
-    pub(crate) fn declare(&mut self, declaration: ElementDeclaration) -> bool {
+    pub(crate) fn declare(&mut self, declaration: Declaration) -> bool {
         let places = self.places.entry(Arc::clone(&declaration.namespace)).or_default();
         let is_new = places.insert(declaration.name.clone(), self.elements.len()).is_none();
         self.elements.push(declaration);
@@ -72,7 +72,7 @@ impl SchemaShape {
 
 /// An element as declared, global or local.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct ElementDeclaration {
+pub(crate) struct Declaration {
     pub(crate) name: String,
     /// The namespace that its instances have; empty for none.
     pub(crate) namespace: Arc<str>,
@@ -89,7 +89,7 @@ pub(crate) struct ElementDeclaration {
     pub(crate) fragment: String,
 }
 
-impl ElementDeclaration {
+impl Declaration {
     /// Its key in JSON.
     pub(crate) fn key(&self) -> &str {
         self.marks.key.as_deref().unwrap_or(&self.name)
@@ -162,7 +162,7 @@ pub(crate) enum ComplexContent {
     Text(Arc<SimpleType>),
     /// Any text and no elements, with optional attributes.
     Free,
-    Children(ContentParticle),
+    Children(Particle),
 }
 
 #[derive(Clone, Debug)]
@@ -180,30 +180,30 @@ pub(crate) struct AttributeUse {
 
 /// A term and how often it may occur; no `max` is `unbounded`.
 #[derive(Clone, Debug)]
-pub(crate) struct ContentParticle {
+pub(crate) struct Particle {
     pub(crate) min: u32,
     pub(crate) max: Option<u32>,
-    pub(crate) term: ParticleTerm,
+    pub(crate) term: Term,
 }
 
 #[derive(Clone, Debug)]
-pub(crate) enum ParticleTerm {
-    Element(ElementDeclaration),
-    Sequence(Vec<ContentParticle>),
-    Choice(Vec<ContentParticle>),
-    All(Vec<ContentParticle>),
-    Wildcard(ElementWildcard),
+pub(crate) enum Term {
+    Element(Declaration),
+    Sequence(Vec<Particle>),
+    Choice(Vec<Particle>),
+    All(Vec<Particle>),
+    Wildcard(Wildcard),
 }
 
 /// `xs:any`, always lax.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum ElementWildcard {
+pub(crate) enum Wildcard {
     Any,
     /// Any namespace except this one, which is that of its own document, and except none.
     Other(Arc<str>),
 }
 
-impl ElementWildcard {
+impl Wildcard {
     pub(crate) fn can_take(&self, namespace: &str) -> bool {
         match self {
             Self::Any => true,
@@ -212,24 +212,24 @@ impl ElementWildcard {
     }
 }
 
-impl ContentParticle {
+impl Particle {
     /// Whether it is satisfied by nothing at all.
     pub(crate) fn may_be_absent(&self) -> bool {
         self.min == 0 || self.term.may_be_empty()
     }
 }
 
-impl ParticleTerm {
+impl Term {
     pub(crate) fn may_be_empty(&self) -> bool {
         match self {
             Self::Element(_) | Self::Wildcard(_) => false,
-            Self::Sequence(parts) | Self::All(parts) => parts.iter().all(ContentParticle::may_be_absent),
-            Self::Choice(parts) => parts.iter().any(ContentParticle::may_be_absent),
+            Self::Sequence(parts) | Self::All(parts) => parts.iter().all(Particle::may_be_absent),
+            Self::Choice(parts) => parts.iter().any(Particle::may_be_absent),
         }
     }
 
     /// Every element of this term, in order, at any depth of groups.
-    pub(crate) fn collect_elements<'a>(&'a self, found: &mut Vec<&'a ElementDeclaration>) {
+    pub(crate) fn collect_elements<'a>(&'a self, found: &mut Vec<&'a Declaration>) {
         match self {
             Self::Element(declaration) => found.push(declaration),
             Self::Wildcard(_) => {}

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::shape::{ComplexContent, ElementDeclaration, ParticleTerm, SchemaShape, TypeShape};
+use crate::shape::{ComplexContent, Declaration, SchemaShape, Term, TypeShape};
 use crate::tree::{self, XmlElement};
 
 /// Which elements of a payload hold only text.
@@ -138,7 +138,7 @@ pub(crate) fn from_schema(schema: &SchemaShape, element: &str) -> Option<TextEle
     Some(TextElements { nodes: nodes.into_values().collect() })
 }
 
-fn make_node(schema: &SchemaShape, id: usize) -> (TextKind, Vec<&ElementDeclaration>) {
+fn make_node(schema: &SchemaShape, id: usize) -> (TextKind, Vec<&Declaration>) {
     let mut found = Vec::new();
     let kind = match schema.find_type(crate::shape::TypeId(id)) {
         TypeShape::Simple(_) => TextKind::Text,
@@ -156,10 +156,9 @@ fn make_node(schema: &SchemaShape, id: usize) -> (TextKind, Vec<&ElementDeclarat
 }
 
 /// The elements of a term. Two with one name and different types are both left out.
-fn collect_elements<'m>(term: &'m ParticleTerm, found: &mut Vec<&'m ElementDeclaration>) {
+fn collect_elements<'m>(term: &'m Term, found: &mut Vec<&'m Declaration>) {
     let mut all = Vec::new();
     term.collect_elements(&mut all);
-    let is_clear =
-        |one: &&ElementDeclaration| all.iter().all(|other| other.name != one.name || other.of == one.of);
+    let is_clear = |one: &&Declaration| all.iter().all(|other| other.name != one.name || other.of == one.of);
     found.extend(all.iter().copied().filter(|one| is_clear(one)));
 }

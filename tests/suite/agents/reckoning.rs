@@ -128,7 +128,7 @@ fn of_request(body: &Value) -> Shared {
 
 fn of_prompt(log: &dyn LogReader, prompt: &str) -> Shared {
     let links = prompts::links(log, prompt).unwrap();
-    match (prompt_link::read_link(&links[0]), prompt_link::read(links.last().unwrap())) {
+    match (prompt_link::read_link(&links[0]), prompt_link::read_link(links.last().unwrap())) {
         (Some(ParsedLink::Base { system, .. }), Some(ParsedLink::Prompt { header, .. })) => {
             (system.to_owned(), header.to_owned())
         }

@@ -10,8 +10,12 @@ use std::process::Command;
 type Options = BTreeSet<String>;
 
 fn help(command: &[&str]) -> String {
+    printed(command, "--help")
+}
+
+fn printed(command: &[&str], option: &str) -> String {
     let program = env!("CARGO_BIN_EXE_systole");
-    let output = Command::new(program).args(command).arg("--help").output().unwrap();
+    let output = Command::new(program).args(command).arg(option).output().unwrap();
     assert!(output.status.success(), "{command:?}");
     String::from_utf8(output.stdout).unwrap()
 }
@@ -104,40 +108,52 @@ fn is_of(section: &[String], command: &str) -> bool {
     section.iter().any(|one| one == command || command.split(' ').next() == Some(one))
 }
 
-/// The options of every command, and which commands lack each.
-fn common(commands: &BTreeMap<String, Options>) -> BTreeMap<String, BTreeSet<String>> {
-    let rows = page("commands");
-    let rows = rows.lines().filter(|line| line.starts_with("| `-"));
-    let mut found = BTreeMap::new();
-    for row in rows {
-        let cells: Vec<&str> = row.trim_matches('|').split('|').collect();
-        let named: BTreeSet<String> = cells[2].split('`').skip(1).step_by(2).map(str::to_owned).collect();
-        let lacking = match cells[2].trim_start().starts_with("only for ") {
-            true => commands.keys().filter(|name| !named.contains(*name)).cloned().collect(),
-            false => named,
-        };
-        found.extend(names(cells[0]).into_iter().map(|name| (name, lacking.clone())));
-    }
-    assert_eq!(found.len(), 10, "the table of what belongs to every command");
-    for (option, lacking) in &found {
-        let lack: BTreeSet<String> =
-            commands.iter().filter(|(_, own)| !own.contains(option)).map(|(name, _)| name.clone()).collect();
-        assert_eq!(lacking, &lack, "the commands without {option}");
-    }
+/// The options of every command, as `ps` has them.
+const COMMON: [&str; 9] =
+    ["--organism", "--log", "--set", "--json", "--url", "--token-env", "-C", "--utc", "--no-pager"];
+
+/// The names of the options of every command, short ones as well.
+fn common() -> BTreeSet<String> {
+    let told = printed(&["ps"], "-h");
+    let lines = told.lines().filter_map(|line| line.split("  ").find(|part| !part.is_empty()).map(names));
+    let of_common = |named: &Vec<String>| named.iter().any(|option| COMMON.contains(&option.as_str()));
+    let found: BTreeSet<String> = lines.filter(of_common).flatten().collect();
+    assert_eq!(found.len(), COMMON.len() + 1, "{found:?}");
     found
+}
+
+/// The table of the options of every command, with the commands that lack each.
+fn common_options(commands: &BTreeMap<String, Options>) -> String {
+    let told = printed(&["ps"], "-h");
+    let mut table = "| option | meaning | commands |\n|---|---|---|\n".to_owned();
+    for option in COMMON {
+        let is_of = |line: &&str| line.split("  ").any(|part| names(part).iter().any(|one| one == option));
+        let line = told.lines().find(is_of).unwrap().trim();
+        let (spelt, meaning) = line.split_once("  ").unwrap();
+        let (have, lack): (Vec<_>, Vec<_>) = commands.iter().partition(|(_, own)| own.contains(option));
+        let list = |of: &[(&String, &Options)]| {
+            of.iter().map(|(name, _)| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+        };
+        let which = match (have.len(), lack.len()) {
+            (_, 0) => "all".to_owned(),
+            (have_it, lack_it) if have_it < lack_it => list(&have),
+            _ => format!("all but {}", list(&lack)),
+        };
+        table.push_str(&format!("| `{spelt}` | {} | {which} |\n", meaning.trim()));
+    }
+    table
 }
 
 #[test]
 fn every_command_and_every_option_stands_in_the_reference() {
     let (commands, sections) = (commands(), sections());
-    let common = common(&commands);
+    let common = common();
     for (name, own) in &commands {
         let [(_, text)] = sections.iter().filter(|(of, _)| is_of(of, name)).collect::<Vec<_>>()[..] else {
             panic!("{name} has no section, or several");
         };
         let told: Options = names(text).into_iter().collect();
-        let missing: Vec<_> =
-            own.iter().filter(|it| !told.contains(*it) && !common.contains_key(*it)).collect();
+        let missing: Vec<_> = own.iter().filter(|it| !told.contains(*it) && !common.contains(*it)).collect();
         assert!(missing.is_empty(), "the section of {name} does not name {missing:?}");
         if let Some((_, sub)) = name.split_once(' ') {
             assert!(text.contains(sub), "{name} is not named in its section");
@@ -152,10 +168,58 @@ fn every_command_and_every_option_stands_in_the_reference() {
         let beside =
             |line: &str| shown(line).into_iter().fold(line.to_owned(), |line, it| line.replace(it, ""));
         for option in text.lines().flat_map(|line| longs(&beside(line))) {
-            let is_there = own.iter().any(|own| own.contains(&option)) || common.contains_key(&option);
+            let is_there = own.iter().any(|own| own.contains(&option)) || common.contains(&option);
             assert!(is_there, "the section of {of:?} names {option}, which does not exist");
         }
     }
+}
+
+/// The usage, the arguments, the options and the examples of a command as its short help has them, without the options
+/// of every command.
+fn usage(name: &str, common: &BTreeSet<String>) -> String {
+    let page = printed(&name.split(' ').collect::<Vec<_>>(), "-h");
+    let (_, page) = page.split_once("Usage: ").unwrap();
+    let is_common = |line: &&str| {
+        let named = line.split("  ").find(|part| !part.is_empty()).map(longs).unwrap_or_default();
+        let is_other = line.starts_with("  -C ") || line.starts_with("  help ");
+        is_other || named.iter().any(|option| option == "--help" || common.contains(option))
+    };
+    let mut parts = page.split("\n\n");
+    let mut block = format!("{}\n", parts.next().unwrap_or_default().trim_end());
+    for part in parts {
+        let (heading, lines) = part.split_once('\n').unwrap_or((part, ""));
+        let indent = if heading == "Examples:" { 2 } else { 0 };
+        let lines: Vec<&str> = lines.lines().filter(|line| !is_common(line)).collect();
+        let lines: String =
+            lines.iter().map(|line| format!("{}\n", &line[indent.min(line.len())..])).collect();
+        if !lines.is_empty() {
+            block.push_str(&format!("\n{lines}"));
+        }
+    }
+    block
+}
+
+#[test]
+fn the_sections_of_the_commands_begin_with_their_usage() {
+    let commands = commands();
+    let common = common();
+    let block = |part: &str| {
+        if part == "options of every command" {
+            return common_options(&commands);
+        }
+        let blocks: Vec<String> = part.split(", ").map(|name| usage(name, &common)).collect();
+        format!("```text\n{}```\n", blocks.join("\n"))
+    };
+    let parts = ["commands", "reading"].map(|name| {
+        let parts = crate::generated::parts(&format!("docs/reference/{name}.md"), block);
+        parts
+            .iter()
+            .flat_map(|part| part.split(", ").map(str::to_owned).collect::<Vec<_>>())
+            .collect::<Vec<_>>()
+    });
+    let told: BTreeSet<String> = parts.concat().into_iter().collect();
+    let missing: Vec<&String> = commands.keys().filter(|name| !told.contains(*name)).collect();
+    assert!(missing.is_empty(), "write `<!-- generated: NAME -->` into the sections of {missing:?}");
 }
 
 fn pages(folder: &Path, found: &mut Vec<PathBuf>) {

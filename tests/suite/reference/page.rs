@@ -6,7 +6,7 @@ use std::fs;
 
 use quick_xml::events::{BytesStart, Event};
 
-const PAGE: &str = "docs/reference/elements.md";
+pub(super) const PAGE: &str = "docs/reference/elements.md";
 
 /// The cells of every row below a heading, up to the next one.
 pub(super) fn table(heading: &str) -> Vec<Vec<String>> {
@@ -45,6 +45,8 @@ pub(super) struct SchemaNode {
     pub(super) name: String,
     pub(super) attributes: BTreeMap<String, String>,
     pub(super) children: Vec<SchemaNode>,
+    /// Its own text, with single blanks.
+    pub(super) text: String,
 }
 
 impl SchemaNode {
@@ -61,6 +63,12 @@ impl SchemaNode {
                 Event::End(_) => {
                     let node = open.pop().unwrap();
                     open.last_mut().unwrap().children.push(node);
+                }
+                Event::Text(text) => {
+                    let node = open.last_mut().unwrap();
+                    let text = text.xml10_content();
+                    let words = node.text.split_whitespace().chain(text.split_whitespace());
+                    node.text = words.collect::<Vec<_>>().join(" ");
                 }
                 Event::Eof => break,
                 _ => {}

@@ -6,7 +6,7 @@ use super::{Source, hold, sources};
 
 /// A crate of the product: its folder, the crates of ours that its `Cargo.toml` names, and the rooms of the core that
 /// it may name.
-type CrateArrows = (&'static str, &'static [&'static str], &'static [&'static str]);
+pub(crate) type CrateArrows = (&'static str, &'static [&'static str], &'static [&'static str]);
 
 const NOTHING: &[&str] = &[];
 const TYPES: &[&str] = &["types"];
@@ -15,7 +15,7 @@ const WHOLE_CORE: &[&str] = &["types", "rules", "pump"];
 
 /// The arrows between crates, from below to above. An arrow is here, in the `Cargo.toml`, and in
 /// `docs/ARCHITECTURE.md`.
-const CRATES: [CrateArrows; 27] = [
+pub(crate) const CRATES: [CrateArrows; 27] = [
     ("crates/wire", &[], NOTHING),
     ("crates/schema", &["wire"], NOTHING),
     ("crates/core", &["schema", "wire"], NOTHING),

@@ -2,7 +2,7 @@
 //! codes, banned crates. These tests run nothing of the program.
 
 mod circles;
-mod imports;
+pub(crate) mod imports;
 mod language;
 mod ledger;
 mod links;

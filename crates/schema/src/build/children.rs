@@ -10,7 +10,7 @@ use crate::build::markup;
 use crate::build::words::known_names;
 use crate::build::{AbsentPart, BuildSpot, GivenFields, PayloadBuilder};
 use crate::form::{ANY, JsonRecord, OWN, RecordSlot, find_lone};
-use crate::shape::{ContentParticle, ElementDeclaration, JsonNull, ParticleTerm};
+use crate::shape::{Declaration, JsonNull, Particle, Term};
 use crate::tree;
 use systole_wire::writer::XmlWriter;
 
@@ -54,7 +54,7 @@ impl<'m> PayloadBuilder<'m> {
     pub(crate) fn write_group(
         &mut self,
         writer: &mut XmlWriter,
-        particle: &'m ContentParticle,
+        particle: &'m Particle,
         needed: bool,
         fields: &mut GivenFields<'_, 'm>,
         spot: BuildSpot<'_>,
@@ -65,13 +65,13 @@ impl<'m> PayloadBuilder<'m> {
             return;
         }
         match &particle.term {
-            ParticleTerm::Element(_) => self.write_elements(writer, particle, false, fields, spot),
-            ParticleTerm::Wildcard(_) => self.write_wildcard(writer, particle, fields, spot),
+            Term::Element(_) => self.write_elements(writer, particle, false, fields, spot),
+            Term::Wildcard(_) => self.write_wildcard(writer, particle, fields, spot),
             _ if particle.max != Some(1) => self.write_repetition(writer, particle, fields, spot),
-            ParticleTerm::Sequence(parts) | ParticleTerm::All(parts) => {
+            Term::Sequence(parts) | Term::All(parts) => {
                 parts.iter().for_each(|part| self.write_group(writer, part, true, fields, spot));
             }
-            ParticleTerm::Choice(parts) => self.write_choice(writer, parts, fields, spot),
+            Term::Choice(parts) => self.write_choice(writer, parts, fields, spot),
         }
     }
 
@@ -79,7 +79,7 @@ impl<'m> PayloadBuilder<'m> {
     fn write_repetition(
         &mut self,
         writer: &mut XmlWriter,
-        particle: &'m ContentParticle,
+        particle: &'m Particle,
         fields: &mut GivenFields<'_, 'm>,
         spot: BuildSpot<'_>,
     ) {
@@ -92,12 +92,12 @@ impl<'m> PayloadBuilder<'m> {
     fn write_elements(
         &mut self,
         writer: &mut XmlWriter,
-        particle: &'m ContentParticle,
+        particle: &'m Particle,
         is_repeated: bool,
         fields: &mut GivenFields<'_, 'm>,
         spot: BuildSpot<'_>,
     ) {
-        let ParticleTerm::Element(declaration) = &particle.term else { return };
+        let Term::Element(declaration) = &particle.term else { return };
         let Some(slot) = fields.find_slot(declaration) else { return };
         let before = self.slips.len();
         let parts = self.find_instances(fields, &slot, spot);
@@ -116,8 +116,8 @@ impl<'m> PayloadBuilder<'m> {
     /// Checks the number of elements of one name.
     pub(crate) fn check_count(
         &mut self,
-        declaration: &'m ElementDeclaration,
-        particle: &'m ContentParticle,
+        declaration: &'m Declaration,
+        particle: &'m Particle,
         parts: &[&GivenPart],
         spot: BuildSpot<'_>,
     ) {
@@ -146,11 +146,11 @@ impl<'m> PayloadBuilder<'m> {
     fn write_choice(
         &mut self,
         writer: &mut XmlWriter,
-        parts: &'m [ContentParticle],
+        parts: &'m [Particle],
         fields: &mut GivenFields<'_, 'm>,
         spot: BuildSpot<'_>,
     ) {
-        let chosen: Vec<&'m ContentParticle> = parts.iter().filter(|part| has_any(part, fields)).collect();
+        let chosen: Vec<&'m Particle> = parts.iter().filter(|part| has_any(part, fields)).collect();
         match chosen.as_slice() {
             [] => {
                 let slots =
@@ -260,7 +260,7 @@ impl<'m> PayloadBuilder<'m> {
     fn write_wildcard(
         &mut self,
         writer: &mut XmlWriter,
-        particle: &ContentParticle,
+        particle: &Particle,
         fields: &mut GivenFields<'_, 'm>,
         spot: BuildSpot<'_>,
     ) {
@@ -284,7 +284,7 @@ impl<'m> PayloadBuilder<'m> {
     pub(crate) fn whole_element(
         &mut self,
         writer: &mut XmlWriter,
-        declaration: &ElementDeclaration,
+        declaration: &Declaration,
         (part, text): (&GivenPart, &str),
         spot: BuildSpot<'_>,
     ) {
@@ -327,25 +327,25 @@ impl<'m> PayloadBuilder<'m> {
     }
 }
 
-fn has_any(particle: &ContentParticle, fields: &GivenFields<'_, '_>) -> bool {
+fn has_any(particle: &Particle, fields: &GivenFields<'_, '_>) -> bool {
     given_name(particle, fields).is_some()
 }
 
 /// The first key of a particle under which something was given.
-fn given_name(particle: &ContentParticle, fields: &GivenFields<'_, '_>) -> Option<String> {
+fn given_name(particle: &Particle, fields: &GivenFields<'_, '_>) -> Option<String> {
     match &particle.term {
-        ParticleTerm::Element(declaration) => {
+        Term::Element(declaration) => {
             let key = fields.find_slot(declaration)?.key;
             fields.find_parts(&key).next().is_some().then_some(key)
         }
-        ParticleTerm::Wildcard(_) => fields.find_parts(ANY).next().map(|_| ANY.to_owned()),
-        ParticleTerm::Sequence(parts) | ParticleTerm::Choice(parts) | ParticleTerm::All(parts) => {
+        Term::Wildcard(_) => fields.find_parts(ANY).next().map(|_| ANY.to_owned()),
+        Term::Sequence(parts) | Term::Choice(parts) | Term::All(parts) => {
             parts.iter().find_map(|part| given_name(part, fields))
         }
     }
 }
 
-fn first_of(particle: &ContentParticle) -> Option<&ElementDeclaration> {
+fn first_of(particle: &Particle) -> Option<&Declaration> {
     let mut found = Vec::new();
     particle.term.collect_elements(&mut found);
     found.into_iter().next()

@@ -10,8 +10,8 @@ use quick_xml::writer::Writer;
 
 use crate::explain::amend;
 use crate::shape::{
-    AttributeUse, ComplexContent, ComplexType, ContentParticle, ElementDeclaration, ParticleTerm,
-    SchemaShape, SimpleType, TypeShape,
+    AttributeUse, ComplexContent, ComplexType, Declaration, Particle, SchemaShape, SimpleType, Term,
+    TypeShape,
 };
 use crate::tree::DEPTH;
 
@@ -29,7 +29,7 @@ pub(crate) fn build_smallest(schema: &SchemaShape, element: &str) -> Option<Vec<
 }
 
 /// A smallest instance of any declaration, with its namespace declared on it.
-pub(crate) fn build_alone(schema: &SchemaShape, declaration: &ElementDeclaration) -> Option<Vec<u8>> {
+pub(crate) fn build_alone(schema: &SchemaShape, declaration: &Declaration) -> Option<Vec<u8>> {
     let mut writing = ExampleWriter::new(schema, ExampleSurroundings { prefix: "", bound: "", default: "" });
     writing.write_element(declaration, 1)?;
     Some(writing.writer.into_inner())
@@ -49,7 +49,7 @@ pub(crate) struct ExampleSurroundings<'s> {
 /// An element for use inside a document.
 pub(crate) fn build_inner(
     schema: &SchemaShape,
-    declaration: &ElementDeclaration,
+    declaration: &Declaration,
     at: ExampleSurroundings<'_>,
 ) -> Option<String> {
     let mut writing = ExampleWriter::new(schema, at);
@@ -82,7 +82,7 @@ impl<'m> ExampleWriter<'m> {
         Self { schema, at, default: Arc::from(at.default), writer: Writer::new(Vec::new()), tries: 0 }
     }
 
-    fn write_element(&mut self, declaration: &ElementDeclaration, depth: usize) -> Option<()> {
+    fn write_element(&mut self, declaration: &Declaration, depth: usize) -> Option<()> {
         self.tries = self.tries.saturating_add(1);
         if depth >= DEPTH || self.tries > TRIES || self.writer.get_ref().len() > BYTES {
             return None;
@@ -103,7 +103,7 @@ impl<'m> ExampleWriter<'m> {
 
     fn write_by_type(
         &mut self,
-        declaration: &ElementDeclaration,
+        declaration: &Declaration,
         mut start: BytesStart<'_>,
         tag: &str,
         depth: usize,
@@ -143,19 +143,19 @@ impl<'m> ExampleWriter<'m> {
         }
     }
 
-    fn write_particle(&mut self, particle: &ContentParticle, depth: usize) -> Option<()> {
+    fn write_particle(&mut self, particle: &Particle, depth: usize) -> Option<()> {
         (0..particle.min).try_for_each(|_| self.write_term(&particle.term, depth))
     }
 
-    fn write_term(&mut self, term: &ParticleTerm, depth: usize) -> Option<()> {
+    fn write_term(&mut self, term: &Term, depth: usize) -> Option<()> {
         match term {
-            ParticleTerm::Element(declaration) => self.write_element(declaration, depth.saturating_add(1)),
-            ParticleTerm::Sequence(parts) | ParticleTerm::All(parts) => {
+            Term::Element(declaration) => self.write_element(declaration, depth.saturating_add(1)),
+            Term::Sequence(parts) | Term::All(parts) => {
                 parts.iter().try_for_each(|p| self.write_particle(p, depth))
             }
-            ParticleTerm::Choice(_) if term.may_be_empty() => Some(()),
-            ParticleTerm::Choice(parts) => self.first_that_ends(parts, depth),
-            ParticleTerm::Wildcard(_) => {
+            Term::Choice(_) if term.may_be_empty() => Some(()),
+            Term::Choice(parts) => self.first_that_ends(parts, depth),
+            Term::Wildcard(_) => {
                 // Any element of an undeclared namespace fits a lax wildcard.
                 let mut start = BytesStart::new("any");
                 start.push_attribute(("xmlns", "urn:example:any"));
@@ -165,7 +165,7 @@ impl<'m> ExampleWriter<'m> {
     }
 
     /// The first alternative that ends; an alternative may lead back into itself.
-    fn first_that_ends(&mut self, parts: &[ContentParticle], depth: usize) -> Option<()> {
+    fn first_that_ends(&mut self, parts: &[Particle], depth: usize) -> Option<()> {
         let written = self.writer.get_ref().len();
         parts.iter().find_map(|part| {
             let done = self.write_particle(part, depth);

@@ -9,12 +9,12 @@ use crate::build::given::{GivenPart, GivenValue, SLIPS, ValueSlip};
 use crate::build::words;
 use crate::form::{ANY, ElementInside, JsonForm, JsonRecord, OWN, RecordSlot};
 use crate::nearest::find_nearest;
-use crate::shape::{ElementDeclaration, SchemaShape};
+use crate::shape::{Declaration, SchemaShape};
 
 /// The values of a payload of this element.
 pub(crate) fn read_fields(
     schema: &SchemaShape,
-    root: &ElementDeclaration,
+    root: &Declaration,
     arguments: &[&str],
 ) -> Result<GivenPart, Vec<ValueSlip>> {
     let record = JsonRecord::of_root(schema, root.of);
@@ -62,7 +62,7 @@ fn split_field<'a>(record: &JsonRecord<'_>, argument: &'a str) -> Option<(&'a st
     (is_name && !record.attributes.is_empty()).then_some((name, value))
 }
 
-fn report_unnamed(root: &ElementDeclaration, record: &JsonRecord<'_>, given: &[&str]) -> ValueSlip {
+fn report_unnamed(root: &Declaration, record: &JsonRecord<'_>, given: &[&str]) -> ValueSlip {
     let keys = words::field_names(record);
     let received = given.join(" ");
     let (message, fix) = match (record.has_text(), keys.first()) {
@@ -141,7 +141,7 @@ impl<'m> FieldArguments<'m> {
     /// Puts a field at its place in a record.
     fn put_field(
         &self,
-        owner: &ElementDeclaration,
+        owner: &Declaration,
         record: &JsonRecord<'m>,
         entries: &mut Vec<(String, GivenPart)>,
         field: &FieldArgument<'_>,
@@ -169,7 +169,7 @@ impl<'m> FieldArguments<'m> {
     /// The part of the record at the beginning of a name: the longest match, because names may contain dots.
     fn find_step<'a>(
         &self,
-        owner: &ElementDeclaration,
+        owner: &Declaration,
         record: &JsonRecord<'m>,
         field: &FieldArgument<'a>,
     ) -> Result<(FieldStep<'m>, FieldRest<'a>), Box<ValueSlip>> {
@@ -240,7 +240,7 @@ impl<'m> FieldArguments<'m> {
     fn place_value(
         &self,
         instances: &mut Vec<GivenPart>,
-        declaration: &'m ElementDeclaration,
+        declaration: &'m Declaration,
         many: bool,
         rest: &FieldRest<'_>,
         field: &FieldArgument<'_>,
@@ -284,7 +284,7 @@ impl<'m> FieldArguments<'m> {
     /// Puts a value into a record: at the rest of the name, or as the record's own text.
     fn put_within(
         &self,
-        declaration: &'m ElementDeclaration,
+        declaration: &'m Declaration,
         record: &JsonRecord<'m>,
         entries: &mut Vec<(String, GivenPart)>,
         name: &str,
@@ -317,8 +317,8 @@ impl<'m> FieldArguments<'m> {
     fn put_items(
         &self,
         instances: &mut Vec<GivenPart>,
-        declaration: &'m ElementDeclaration,
-        item: &'m ElementDeclaration,
+        declaration: &'m Declaration,
+        item: &'m Declaration,
         many: bool,
         rest: &FieldRest<'_>,
         field: &FieldArgument<'_>,
@@ -367,11 +367,7 @@ fn rest_behind<'a>(path: &'a str, name: &str) -> Option<FieldRest<'a>> {
     }
 }
 
-fn report_unknown(
-    owner: &ElementDeclaration,
-    record: &JsonRecord<'_>,
-    field: &FieldArgument<'_>,
-) -> ValueSlip {
+fn report_unknown(owner: &Declaration, record: &JsonRecord<'_>, field: &FieldArgument<'_>) -> ValueSlip {
     let ends = |c: char| matches!(c, '.' | '[');
     let trimmed = field.name.strip_prefix('@').unwrap_or(field.name);
     let name = trimmed.split(ends).next().unwrap_or_default();
@@ -394,7 +390,7 @@ fn report_unknown(
 
 /// Reports a field whose name has only signs: own text on an element that has none, and slips.
 fn report_nameless(
-    owner: &ElementDeclaration,
+    owner: &Declaration,
     record: &JsonRecord<'_>,
     keys: &[String],
     field: &FieldArgument<'_>,
@@ -432,7 +428,7 @@ fn nothing_inside(field: &FieldArgument<'_>, rest: &str) -> ValueSlip {
 }
 
 fn out_of_order(
-    declaration: &ElementDeclaration,
+    declaration: &Declaration,
     index: usize,
     before: usize,
     field: &FieldArgument<'_>,

@@ -7,7 +7,7 @@ use crate::build::given::{GivenPart, GivenValue, text_as_json};
 use crate::build::{BuildSpot, PayloadBuilder, ValueRole};
 use crate::explain::{describe, wording};
 use crate::form::{EntryMap, EntryValue, JsonForm};
-use crate::shape::{ContentParticle, ElementDeclaration, JsonNull, ParticleTerm};
+use crate::shape::{Declaration, JsonNull, Particle, Term};
 use crate::tree::DEPTH;
 use systole_wire::writer::{XmlName, XmlWriter};
 
@@ -19,7 +19,7 @@ impl<'m> PayloadBuilder<'m> {
     pub(crate) fn write_map(
         &mut self,
         writer: &mut XmlWriter,
-        declaration: &'m ElementDeclaration,
+        declaration: &'m Declaration,
         map: &EntryMap<'m>,
         part: &GivenPart,
         spot: BuildSpot<'_>,
@@ -91,8 +91,8 @@ impl<'m> PayloadBuilder<'m> {
     pub(crate) fn choice_of(
         &mut self,
         writer: &mut XmlWriter,
-        declaration: &'m ElementDeclaration,
-        parts: &'m [ContentParticle],
+        declaration: &'m Declaration,
+        parts: &'m [Particle],
         part: &GivenPart,
         spot: BuildSpot<'_>,
     ) {
@@ -111,8 +111,8 @@ impl<'m> PayloadBuilder<'m> {
                     }
                 }
             }
-            let name = |part: &ContentParticle| match &part.term {
-                ParticleTerm::Element(branch) => branch.name.clone(),
+            let name = |part: &Particle| match &part.term {
+                Term::Element(branch) => branch.name.clone(),
                 _ => String::new(),
             };
             let names: Vec<String> = parts.iter().map(name).collect();
@@ -132,13 +132,13 @@ impl<'m> PayloadBuilder<'m> {
     fn is_written(
         &mut self,
         writer: &mut XmlWriter,
-        around: &ElementDeclaration,
-        branch: &'m ContentParticle,
+        around: &Declaration,
+        branch: &'m Particle,
         part: &GivenPart,
         is_strict: bool,
         spot: BuildSpot<'_>,
     ) -> bool {
-        let ParticleTerm::Element(declaration) = &branch.term else { return false };
+        let Term::Element(declaration) = &branch.term else { return false };
         if !may_fit(&JsonForm::from_declaration(self.schema, declaration), &part.given) {
             return false;
         }
@@ -168,7 +168,7 @@ impl<'m> PayloadBuilder<'m> {
     pub(crate) fn json_element(
         &mut self,
         writer: &mut XmlWriter,
-        declaration: &'m ElementDeclaration,
+        declaration: &'m Declaration,
         part: &GivenPart,
         spot: BuildSpot<'_>,
     ) {
@@ -191,7 +191,7 @@ impl<'m> PayloadBuilder<'m> {
     pub(crate) fn write_null(
         &mut self,
         writer: &mut XmlWriter,
-        declaration: &'m ElementDeclaration,
+        declaration: &'m Declaration,
         part: &GivenPart,
         spot: BuildSpot<'_>,
     ) {

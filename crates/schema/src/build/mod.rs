@@ -21,7 +21,7 @@ use crate::explain::{self, describe};
 use crate::form::{ElementInside, JsonForm, JsonRecord, OWN, RecordSlot, is_same};
 use crate::json::spelling;
 use crate::judge::check_value;
-use crate::shape::{AttributeUse, ContentParticle, ElementDeclaration, SchemaShape, SimpleType};
+use crate::shape::{AttributeUse, Declaration, Particle, SchemaShape, SimpleType};
 use crate::tree::{DEPTH, line_and_column};
 use systole_wire::characters;
 use systole_wire::writer::{StartTag, XmlName, XmlWriter};
@@ -30,7 +30,7 @@ use systole_wire::writer::{StartTag, XmlName, XmlWriter};
 /// one.
 pub(crate) fn build_payload(
     schema: &SchemaShape,
-    declaration: &ElementDeclaration,
+    declaration: &Declaration,
     part: &GivenPart,
     manner: ValueManner,
     source: Option<&[u8]>,
@@ -43,7 +43,7 @@ pub(crate) fn build_payload(
 /// with it.
 pub(crate) fn payload_of_known(
     schema: &SchemaShape,
-    declaration: &ElementDeclaration,
+    declaration: &Declaration,
     part: &GivenPart,
 ) -> Result<(Vec<u8>, Vec<String>), Vec<ValueSlip>> {
     let (manner, extras) = (ValueManner::Json, Some(Vec::new()));
@@ -53,7 +53,7 @@ pub(crate) fn payload_of_known(
 
 fn build_document<'m>(
     mut building: PayloadBuilder<'m>,
-    declaration: &'m ElementDeclaration,
+    declaration: &'m Declaration,
     part: &GivenPart,
 ) -> Result<(Vec<u8>, Vec<String>), Vec<ValueSlip>> {
     let schema = building.schema;
@@ -140,7 +140,7 @@ pub(crate) struct GivenFields<'g, 'm> {
 
 impl<'g, 'm> GivenFields<'g, 'm> {
     /// The place of a declared element.
-    pub(crate) fn find_slot(&self, declaration: &ElementDeclaration) -> Option<RecordSlot<'m>> {
+    pub(crate) fn find_slot(&self, declaration: &Declaration) -> Option<RecordSlot<'m>> {
         self.slots.iter().find(|slot| is_same(slot.declaration, declaration)).cloned()
     }
 
@@ -171,7 +171,7 @@ impl<'m> PayloadBuilder<'m> {
     fn write_record(
         &mut self,
         writer: &mut XmlWriter,
-        declaration: &'m ElementDeclaration,
+        declaration: &'m Declaration,
         record: &JsonRecord<'m>,
         part: &GivenPart,
         spot: BuildSpot<'_>,
@@ -230,7 +230,7 @@ impl<'m> PayloadBuilder<'m> {
     pub(crate) fn open_element<'w, 'n>(
         &mut self,
         writer: &'w mut XmlWriter,
-        declaration: &'n ElementDeclaration,
+        declaration: &'n Declaration,
         part: &GivenPart,
         spot: BuildSpot<'_>,
     ) -> Option<StartTag<'w, 'n>> {
@@ -290,7 +290,7 @@ impl<'m> PayloadBuilder<'m> {
     fn write_inside(
         &mut self,
         writer: &mut XmlWriter,
-        declaration: &'m ElementDeclaration,
+        declaration: &'m Declaration,
         record: &JsonRecord<'m>,
         fields: &mut GivenFields<'_, 'm>,
         spot: BuildSpot<'_>,
@@ -310,7 +310,7 @@ impl<'m> PayloadBuilder<'m> {
     fn write_own(
         &mut self,
         writer: &mut XmlWriter,
-        declaration: &'m ElementDeclaration,
+        declaration: &'m Declaration,
         simple: Option<&'m SimpleType>,
         fields: &mut GivenFields<'_, 'm>,
         path: &str,
@@ -341,8 +341,8 @@ impl<'m> PayloadBuilder<'m> {
     pub(crate) fn write_child(
         &mut self,
         writer: &mut XmlWriter,
-        declaration: &'m ElementDeclaration,
-        particle: &'m ContentParticle,
+        declaration: &'m Declaration,
+        particle: &'m Particle,
         part: &GivenPart,
         spot: BuildSpot<'_>,
     ) {
@@ -388,8 +388,8 @@ impl<'m> PayloadBuilder<'m> {
     fn write_items(
         &mut self,
         writer: &mut XmlWriter,
-        declaration: &'m ElementDeclaration,
-        (particle, item): (&'m ContentParticle, &'m ElementDeclaration),
+        declaration: &'m Declaration,
+        (particle, item): (&'m Particle, &'m Declaration),
         part: &GivenPart,
         spot: BuildSpot<'_>,
     ) {

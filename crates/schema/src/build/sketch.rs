@@ -9,7 +9,7 @@ use crate::build::example;
 use crate::build::given::ValueManner;
 use crate::form::RecordSlot;
 use crate::json::unfold;
-use crate::shape::{ElementDeclaration, SchemaShape};
+use crate::shape::{Declaration, SchemaShape};
 use crate::tree;
 
 /// The longest useful sketch.
@@ -31,7 +31,7 @@ pub(crate) fn sketch_slot(
 /// The same for one element at that path.
 pub(crate) fn sketch_single(
     schema: &SchemaShape,
-    declaration: &ElementDeclaration,
+    declaration: &Declaration,
     path: &str,
     manner: ValueManner,
 ) -> Option<String> {
@@ -39,13 +39,13 @@ pub(crate) fn sketch_single(
 }
 
 /// A whole payload as JSON.
-pub(crate) fn sketch_whole(schema: &SchemaShape, declaration: &ElementDeclaration) -> Option<String> {
+pub(crate) fn sketch_whole(schema: &SchemaShape, declaration: &Declaration) -> Option<String> {
     let xml = example::build_alone(schema, declaration)?;
     let value = unfold::root_record(schema, declaration, &tree::read_tree(&xml).ok()?)?;
     Some(value.to_string()).filter(|sketch| sketch.len() <= LONGEST)
 }
 
-fn sketch_value(schema: &SchemaShape, declaration: &ElementDeclaration) -> Option<Value> {
+fn sketch_value(schema: &SchemaShape, declaration: &Declaration) -> Option<Value> {
     let xml = example::build_alone(schema, declaration)?;
     unfold::unfold_element(schema, declaration, &tree::read_tree(&xml).ok()?)
 }

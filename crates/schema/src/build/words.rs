@@ -9,21 +9,17 @@ use crate::build::{AbsentPart, GivenFields, PayloadBuilder, ValueRole, field_pat
 use crate::explain::wording;
 use crate::explain::{self, amend};
 use crate::form::{ANY, ElementInside, JsonRecord, OWN, RecordSlot};
-use crate::shape::{AttributeUse, ContentParticle, ElementDeclaration, SimpleType};
+use crate::shape::{AttributeUse, Declaration, Particle, SimpleType};
 
 impl<'m> PayloadBuilder<'m> {
-    pub(crate) fn describe_expected(
-        &self,
-        declaration: &ElementDeclaration,
-        particle: &ContentParticle,
-    ) -> String {
+    pub(crate) fn describe_expected(&self, declaration: &Declaration, particle: &Particle) -> String {
         let role = explain::PayloadRole { declaration, min: particle.min, max: particle.max };
         wording::describe_expected(self.schema, role)
     }
 
     pub(crate) fn not_a_record(
         &mut self,
-        declaration: &'m ElementDeclaration,
+        declaration: &'m Declaration,
         record: &JsonRecord<'m>,
         part: &GivenPart,
         path: &str,
@@ -47,7 +43,7 @@ impl<'m> PayloadBuilder<'m> {
     /// Reports every unknown key.
     pub(crate) fn report_unknown(
         &mut self,
-        declaration: &ElementDeclaration,
+        declaration: &Declaration,
         record: &JsonRecord<'m>,
         fields: &GivenFields<'_, 'm>,
         path: &str,
@@ -94,7 +90,7 @@ impl<'m> PayloadBuilder<'m> {
     /// Names all missing parts at once.
     pub(crate) fn report_missing(
         &mut self,
-        declaration: &ElementDeclaration,
+        declaration: &Declaration,
         part: &GivenPart,
         absent: &[AbsentPart<'m>],
         path: &str,
@@ -208,7 +204,7 @@ pub(crate) fn field_names(record: &JsonRecord<'_>) -> Vec<String> {
 }
 
 /// The same as a phrase.
-pub(crate) fn fields_of(owner: &ElementDeclaration, record: &JsonRecord<'_>) -> String {
+pub(crate) fn fields_of(owner: &Declaration, record: &JsonRecord<'_>) -> String {
     match field_names(record).as_slice() {
         [] => format!("{}: nothing", owner.name),
         names => format!("fields of {}: {}", owner.name, names.join(", ")),

@@ -3,29 +3,29 @@
 use std::collections::HashMap;
 
 use super::{ChangeEffect, ModelComparison};
-use crate::shape::{AttributeUse, ComplexContent, ComplexType, ContentParticle, ParticleTerm, SimpleType};
+use crate::shape::{AttributeUse, ComplexContent, ComplexType, Particle, SimpleType, Term};
 
 /// The name of a part, for people and to tell the parts of a group apart.
-fn name_part(part: &ContentParticle) -> String {
+fn name_part(part: &Particle) -> String {
     match &part.term {
-        ParticleTerm::Element(declaration) => declaration.name.clone(),
-        ParticleTerm::Sequence(_) => "(sequence)".to_owned(),
-        ParticleTerm::Choice(_) => "(choice)".to_owned(),
-        ParticleTerm::All(_) => "(all)".to_owned(),
-        ParticleTerm::Wildcard(_) => "(any)".to_owned(),
+        Term::Element(declaration) => declaration.name.clone(),
+        Term::Sequence(_) => "(sequence)".to_owned(),
+        Term::Choice(_) => "(choice)".to_owned(),
+        Term::All(_) => "(all)".to_owned(),
+        Term::Wildcard(_) => "(any)".to_owned(),
     }
 }
 
 /// What identifies a part: the same key in two groups is the same part.
-fn make_key(part: &ContentParticle) -> String {
+fn make_key(part: &Particle) -> String {
     match &part.term {
-        ParticleTerm::Element(declaration) => format!("{{{}}}{}", declaration.namespace, declaration.name),
+        Term::Element(declaration) => format!("{{{}}}{}", declaration.namespace, declaration.name),
         _ => name_part(part),
     }
 }
 
 /// The keys of a group's parts. The second part with a key gets another one than the first.
-fn make_keys(parts: &[ContentParticle]) -> Vec<String> {
+fn make_keys(parts: &[Particle]) -> Vec<String> {
     let mut found: Vec<String> = Vec::with_capacity(parts.len());
     let mut counts: HashMap<String, usize> = HashMap::new();
     for part in parts {
@@ -38,10 +38,10 @@ fn make_keys(parts: &[ContentParticle]) -> Vec<String> {
 }
 
 /// A group that only holds another particle once is that particle.
-fn strip_wrapping(part: &ContentParticle) -> &ContentParticle {
+fn strip_wrapping(part: &Particle) -> &Particle {
     let mut part = part;
     loop {
-        let (ParticleTerm::Sequence(parts) | ParticleTerm::Choice(parts)) = &part.term else { return part };
+        let (Term::Sequence(parts) | Term::Choice(parts)) = &part.term else { return part };
         match parts.as_slice() {
             [only] if part.min == 1 && part.max == Some(1) => part = only,
             _ => return part,
@@ -153,39 +153,37 @@ impl ModelComparison<'_> {
         }
     }
 
-    fn compare_particles(&mut self, old: &ContentParticle, new: &ContentParticle) {
+    fn compare_particles(&mut self, old: &Particle, new: &Particle) {
         let (old, new) = (strip_wrapping(old), strip_wrapping(new));
         // A part can become a group that has it as a member.
         match (&old.term, &new.term) {
-            (ParticleTerm::Sequence(before), ParticleTerm::Sequence(after)) => {
+            (Term::Sequence(before), Term::Sequence(after)) => {
                 self.compare_occurrences(old, new);
                 self.compare_sequences(before, after);
             }
-            (ParticleTerm::Choice(before), ParticleTerm::Choice(after)) => {
+            (Term::Choice(before), Term::Choice(after)) => {
                 self.compare_occurrences(old, new);
                 self.compare_members(before, after, true);
             }
-            (ParticleTerm::All(before), ParticleTerm::All(after)) => {
+            (Term::All(before), Term::All(after)) => {
                 self.compare_occurrences(old, new);
                 self.compare_members(before, after, false);
             }
-            (ParticleTerm::Sequence(before), ParticleTerm::All(after)) => {
+            (Term::Sequence(before), Term::All(after)) => {
                 self.compare_occurrences(old, new);
                 self.report_change(ChangeEffect::WIDER, "may now have its elements in any order");
                 self.compare_members(before, after, false);
             }
-            (ParticleTerm::All(before), ParticleTerm::Sequence(after)) => {
+            (Term::All(before), Term::Sequence(after)) => {
                 self.compare_occurrences(old, new);
                 self.report_change(ChangeEffect::NARROWER, "must now have its elements in this order");
                 self.compare_members(before, after, false);
             }
-            (ParticleTerm::Element(before), ParticleTerm::Element(after))
-                if make_key(old) == make_key(new) =>
-            {
+            (Term::Element(before), Term::Element(after)) if make_key(old) == make_key(new) => {
                 self.compare_occurrences(old, new);
                 self.compare_declarations(before, after);
             }
-            (ParticleTerm::Wildcard(before), ParticleTerm::Wildcard(after)) => {
+            (Term::Wildcard(before), Term::Wildcard(after)) => {
                 self.compare_occurrences(old, new);
                 if before != after {
                     self.report_change(
@@ -194,7 +192,7 @@ impl ModelComparison<'_> {
                     );
                 }
             }
-            (ParticleTerm::Choice(before), _) => self.compare_moved(
+            (Term::Choice(before), _) => self.compare_moved(
                 new,
                 old,
                 |comparison, once| {
@@ -202,7 +200,7 @@ impl ModelComparison<'_> {
                 },
                 false,
             ),
-            (_, ParticleTerm::Choice(after)) => self.compare_moved(
+            (_, Term::Choice(after)) => self.compare_moved(
                 old,
                 new,
                 |comparison, once| {
@@ -210,11 +208,11 @@ impl ModelComparison<'_> {
                 },
                 true,
             ),
-            (ParticleTerm::Sequence(before), ParticleTerm::Element(_)) => {
+            (Term::Sequence(before), Term::Element(_)) => {
                 self.occurrences_of(&name_part(old), (old.min, old.max), (1, Some(1)));
                 self.compare_sequences(before, std::slice::from_ref(new));
             }
-            (ParticleTerm::Element(_), ParticleTerm::Sequence(after)) => {
+            (Term::Element(_), Term::Sequence(after)) => {
                 self.occurrences_of(&name_part(new), (1, Some(1)), (new.min, new.max));
                 self.compare_sequences(std::slice::from_ref(old), after);
             }
@@ -225,19 +223,19 @@ impl ModelComparison<'_> {
     /// A part on one side and a choice on the other: the part as often as it occurs, each time as the only choice.
     fn compare_moved(
         &mut self,
-        part: &ContentParticle,
-        choice: &ContentParticle,
-        compare: impl FnOnce(&mut Self, &ContentParticle),
+        part: &Particle,
+        choice: &Particle,
+        compare: impl FnOnce(&mut Self, &Particle),
         is_new: bool,
     ) {
-        let once = ContentParticle { min: 1, max: Some(1), term: part.term.clone() };
+        let once = Particle { min: 1, max: Some(1), term: part.term.clone() };
         let (of_part, of_choice) = ((part.min, part.max), (choice.min, choice.max));
         let (before, after) = if is_new { (of_part, of_choice) } else { (of_choice, of_part) };
         self.occurrences_of(&name_part(choice), before, after);
         compare(self, &once);
     }
 
-    fn compare_occurrences(&mut self, old: &ContentParticle, new: &ContentParticle) {
+    fn compare_occurrences(&mut self, old: &Particle, new: &Particle) {
         self.occurrences_of(&name_part(new), (old.min, old.max), (new.min, new.max));
     }
 
@@ -253,7 +251,7 @@ impl ModelComparison<'_> {
     }
 
     /// Compares groups whose parts come in order: equal parts are paired without crossing.
-    fn compare_sequences(&mut self, old: &[ContentParticle], new: &[ContentParticle]) {
+    fn compare_sequences(&mut self, old: &[Particle], new: &[Particle]) {
         let (old_keys, new_keys) = (make_keys(old), make_keys(new));
         let pairs = pair_keys(&old_keys, &new_keys);
         for (at, part) in old.iter().enumerate().filter(|(at, _)| pairs.iter().all(|(one, _)| one != at)) {
@@ -280,7 +278,7 @@ impl ModelComparison<'_> {
     }
 
     /// Compares groups whose parts come in any order: choices, of which one occurs, and others, of which all do.
-    fn compare_members(&mut self, old: &[ContentParticle], new: &[ContentParticle], is_choice: bool) {
+    fn compare_members(&mut self, old: &[Particle], new: &[Particle], is_choice: bool) {
         let (old_keys, new_keys) = (make_keys(old), make_keys(new));
         for (part, key) in old.iter().zip(&old_keys) {
             match new_keys.iter().position(|other| other == key).and_then(|at| new.get(at)) {

@@ -10,7 +10,7 @@ mod simple;
 use std::collections::HashSet;
 
 use crate::SchemaModel;
-use crate::shape::{ElementDeclaration, SchemaShape, TypeId, TypeShape};
+use crate::shape::{Declaration, SchemaShape, TypeId, TypeShape};
 use crate::tree;
 
 /// What a change does to the payloads of an element.
@@ -166,7 +166,7 @@ impl ModelComparison<'_> {
     }
 
     /// Compares two elements of the same name.
-    pub(crate) fn compare_declarations(&mut self, old: &ElementDeclaration, new: &ElementDeclaration) {
+    pub(crate) fn compare_declarations(&mut self, old: &Declaration, new: &Declaration) {
         let before = std::mem::replace(&mut self.at, (Some(old.offset), Some(new.offset)));
         self.path.push(new.name.clone());
         if old.default != new.default {

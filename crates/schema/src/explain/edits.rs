@@ -9,7 +9,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet};
 
 use crate::judge::positions::{ContentSymbol, PositionGraph};
-use crate::shape::{ContentParticle, ElementDeclaration, ParticleTerm};
+use crate::shape::{Declaration, Particle, Term};
 use crate::tree::XmlElement;
 
 /// States to examine before the search gives up.
@@ -50,11 +50,11 @@ pub(crate) enum ContentEdit<'m> {
     },
     Replace {
         child: usize,
-        by: &'m ElementDeclaration,
+        by: &'m Declaration,
         how: ElementRewrite,
     },
     Add {
-        elements: Vec<&'m ElementDeclaration>,
+        elements: Vec<&'m Declaration>,
         before: usize,
     },
     /// Add an element of any other namespace.
@@ -75,13 +75,13 @@ impl ContentEdit<'_> {
 
 /// The edit of a shortest list that is nearest to the child at which the match stopped.
 pub(crate) fn find_nearest<'m>(
-    particle: &'m ContentParticle,
+    particle: &'m Particle,
     children: &[&XmlElement],
     stop: usize,
-    rewrite: &dyn Fn(usize, &ElementDeclaration) -> ElementRewrite,
+    rewrite: &dyn Fn(usize, &Declaration) -> ElementRewrite,
 ) -> Option<ContentEdit<'m>> {
     let edits = match &particle.term {
-        ParticleTerm::All(parts) => in_any_order(parts, children, rewrite),
+        Term::All(parts) => in_any_order(parts, children, rewrite),
         _ => {
             EditSearch::new(PositionGraph::from_particle(particle, children.len())?, children, stop, rewrite)
                 .run()?
@@ -92,14 +92,14 @@ pub(crate) fn find_nearest<'m>(
 
 /// `xs:all`: the order does not matter and every member comes at most once.
 fn in_any_order<'m>(
-    parts: &'m [ContentParticle],
+    parts: &'m [Particle],
     children: &[&XmlElement],
-    rewrite: &dyn Fn(usize, &ElementDeclaration) -> ElementRewrite,
+    rewrite: &dyn Fn(usize, &Declaration) -> ElementRewrite,
 ) -> Vec<ContentEdit<'m>> {
-    let mut absent: Vec<(&'m ElementDeclaration, bool)> = Vec::new();
+    let mut absent: Vec<(&'m Declaration, bool)> = Vec::new();
     let mut placed = HashSet::new();
     for part in parts {
-        let ParticleTerm::Element(declaration) = &part.term else { continue };
+        let Term::Element(declaration) = &part.term else { continue };
         match children.iter().position(|c| c.name.is_named(&declaration.namespace, &declaration.name)) {
             Some(at) => drop(placed.insert(at)),
             None => absent.push((declaration, part.min > 0)),
@@ -111,7 +111,7 @@ fn in_any_order<'m>(
     let rounds = [(false, ElementRewrite::Meant), (true, ElementRewrite::Fits), (true, ElementRewrite::Made)];
     for (required, how) in rounds {
         surplus.retain(|child| {
-            let wanted = |(declaration, needed): &(&'m ElementDeclaration, bool)| {
+            let wanted = |(declaration, needed): &(&'m Declaration, bool)| {
                 (*needed || !required) && rewrite(*child, declaration) == how
             };
             let Some(at) = absent.iter().position(wanted) else { return true };
@@ -156,7 +156,7 @@ struct EditSearch<'m, 'c> {
     graph: PositionGraph<'m>,
     /// The child at which the match stopped. Among equal lists, one that begins there wins.
     stop: usize,
-    rewrite: &'c dyn Fn(usize, &ElementDeclaration) -> ElementRewrite,
+    rewrite: &'c dyn Fn(usize, &Declaration) -> ElementRewrite,
     class_of: Vec<SymbolClass>,
     /// Whether children of a class fit a symbol.
     fits: Vec<Vec<bool>>,
@@ -174,17 +174,17 @@ impl<'m, 'c> EditSearch<'m, 'c> {
         graph: PositionGraph<'m>,
         children: &[&XmlElement],
         stop: usize,
-        rewrite: &'c dyn Fn(usize, &ElementDeclaration) -> ElementRewrite,
+        rewrite: &'c dyn Fn(usize, &Declaration) -> ElementRewrite,
     ) -> Self {
         let (mut known, mut class_of, mut fits) = (HashMap::new(), Vec::new(), Vec::new());
         for child in children {
             let class =
                 *known.entry((&*child.name.namespace, child.name.local.as_str())).or_insert_with(|| {
-                    let takes = |term: &&ParticleTerm| match term {
-                        ParticleTerm::Element(declaration) => {
+                    let takes = |term: &&Term| match term {
+                        Term::Element(declaration) => {
                             child.name.is_named(&declaration.namespace, &declaration.name)
                         }
-                        ParticleTerm::Wildcard(wildcard) => wildcard.can_take(&child.name.namespace),
+                        Term::Wildcard(wildcard) => wildcard.can_take(&child.name.namespace),
                         _ => false,
                     };
                     fits.push(graph.symbols.iter().map(takes).collect::<Vec<bool>>());

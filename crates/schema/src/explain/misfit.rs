@@ -12,7 +12,7 @@ use crate::finding::PayloadFinding;
 use crate::judge::check_value;
 use crate::judge::content::{ContentCandidate, ContentStop, TakenChild};
 use crate::nearest::find_nearest;
-use crate::shape::{ContentParticle, ElementDeclaration, ParticleTerm, SimpleType};
+use crate::shape::{Declaration, Particle, SimpleType, Term};
 use crate::tree::{ElementPart, XmlElement};
 
 /// Most names to list when one of several is missing.
@@ -186,18 +186,18 @@ struct ContentMisfit<'a, 'm> {
     walk: &'a PayloadWalk<'a>,
     spot: &'a PayloadSpot<'a>,
     role: PayloadRole<'m>,
-    particle: &'m ContentParticle,
+    particle: &'m Particle,
     siblings: &'a [&'a XmlElement],
     taken: &'a [TakenChild<'m>],
     stop: &'a ContentStop<'m>,
-    declared: Vec<&'m ElementDeclaration>,
+    declared: Vec<&'m Declaration>,
 }
 
 pub(crate) fn explain_stop<'m>(
     walk: &PayloadWalk<'_>,
     spot: &PayloadSpot<'_>,
     role: PayloadRole<'m>,
-    particle: &'m ContentParticle,
+    particle: &'m Particle,
     siblings: &[&XmlElement],
     taken: &[TakenChild<'m>],
     stop: &ContentStop<'m>,
@@ -209,7 +209,7 @@ pub(crate) fn explain_stop<'m>(
 
 impl<'m> ContentMisfit<'_, 'm> {
     fn diagnose(&self) -> PayloadFinding {
-        let rewrite = |child: usize, to: &ElementDeclaration| self.choose_rewrite(child, to);
+        let rewrite = |child: usize, to: &Declaration| self.choose_rewrite(child, to);
         let edit = edits::find_nearest(self.particle, self.siblings, self.stop.at, &rewrite);
         let said = match edit {
             Some(ContentEdit::Move { child, before }) => self.report_misplaced(child, before),
@@ -226,12 +226,12 @@ impl<'m> ContentMisfit<'_, 'm> {
         said.unwrap_or_else(|| self.report_unclear())
     }
 
-    fn is_declared(&self, child: &XmlElement) -> Option<&'m ElementDeclaration> {
+    fn is_declared(&self, child: &XmlElement) -> Option<&'m Declaration> {
         self.declared.iter().copied().find(|d| child.name.is_named(&d.namespace, &d.name))
     }
 
     /// How a child can become an element of this declaration.
-    fn choose_rewrite(&self, child: usize, to: &ElementDeclaration) -> ElementRewrite {
+    fn choose_rewrite(&self, child: usize, to: &Declaration) -> ElementRewrite {
         let Some(element) = self.siblings.get(child) else { return ElementRewrite::Made };
         let ours = *element.name.namespace == *to.namespace;
         let name = element.name.local.as_str();
@@ -253,7 +253,7 @@ impl<'m> ContentMisfit<'_, 'm> {
 
     /// Whether an undeclared name probably means this declaration: the nearest of the declarations possible at
     /// the stop, of those not used yet, or of all.
-    fn is_meant(&self, name: &str, to: &ElementDeclaration) -> bool {
+    fn is_meant(&self, name: &str, to: &Declaration) -> bool {
         let free = self.declared.iter().filter(|d| self.count_children(&d.name) == 0);
         let all = self.declared.iter();
         [
@@ -264,19 +264,19 @@ impl<'m> ContentMisfit<'_, 'm> {
         .contains(&Some(to.name.as_str()))
     }
 
-    fn candidates(&self) -> impl Iterator<Item = (&ContentCandidate<'m>, &'m ElementDeclaration)> {
+    fn candidates(&self) -> impl Iterator<Item = (&ContentCandidate<'m>, &'m Declaration)> {
         self.stop.candidates.iter().filter_map(|candidate| match &candidate.particle.term {
-            ParticleTerm::Element(declaration) => Some((candidate, declaration)),
+            Term::Element(declaration) => Some((candidate, declaration)),
             _ => None,
         })
     }
 
-    fn list_required(&self) -> Vec<&'m ElementDeclaration> {
+    fn list_required(&self) -> Vec<&'m Declaration> {
         self.candidates().filter(|(candidate, _)| candidate.required).map(|(_, d)| d).collect()
     }
 
     /// `query is missing`, `query, mode are missing`.
-    fn absent_of(&self, elements: &[&ElementDeclaration]) -> String {
+    fn absent_of(&self, elements: &[&Declaration]) -> String {
         let names: Vec<&str> = elements.iter().take(LISTED).map(|d| d.name.as_str()).collect();
         match names.as_slice() {
             [] => "an element of another namespace is missing".to_owned(),
@@ -286,10 +286,10 @@ impl<'m> ContentMisfit<'_, 'm> {
     }
 
     /// The same; if the first one is one of several alternatives, it names all of them.
-    fn absent_words(&self, elements: &[&ElementDeclaration]) -> String {
+    fn absent_words(&self, elements: &[&Declaration]) -> String {
         let required = self.list_required();
         let is_first =
-            |other: &&ElementDeclaration| elements.first().is_some_and(|first| std::ptr::eq(*other, *first));
+            |other: &&Declaration| elements.first().is_some_and(|first| std::ptr::eq(*other, *first));
         match self.is_alternative() && required.iter().any(is_first) {
             true => self.describe_absent(&required),
             false => self.absent_of(elements),
@@ -297,7 +297,7 @@ impl<'m> ContentMisfit<'_, 'm> {
     }
 
     /// `one of url, path is missing`.
-    fn describe_absent(&self, required: &[&ElementDeclaration]) -> String {
+    fn describe_absent(&self, required: &[&Declaration]) -> String {
         let names: Vec<&str> = required.iter().take(LISTED).map(|d| d.name.as_str()).collect();
         match names.as_slice() {
             [] | [_] => self.absent_of(required),
@@ -314,7 +314,7 @@ impl<'m> ContentMisfit<'_, 'm> {
     }
 
     /// A new element of this declaration, under the prefix that its parent has.
-    fn make_element(&self, declaration: &ElementDeclaration) -> Option<String> {
+    fn make_element(&self, declaration: &Declaration) -> Option<String> {
         let parent = self.spot.element;
         let prefix = parent.tag.split_once(':').map(|(prefix, _)| format!("{prefix}:"));
         let at = ExampleSurroundings {
@@ -333,7 +333,7 @@ impl<'m> ContentMisfit<'_, 'm> {
         format!("{}: {}", self.parent_name(), wording::describe_children(self.walk.schema, self.particle))
     }
 
-    fn expected_of(&self, declaration: &'m ElementDeclaration) -> String {
+    fn expected_of(&self, declaration: &'m Declaration) -> String {
         let (min, max) = find_occurs(&self.particle.term, declaration).unwrap_or((1, Some(1)));
         wording::describe_expected(self.walk.schema, PayloadRole { declaration, min, max })
     }
@@ -347,7 +347,7 @@ impl<'m> ContentMisfit<'_, 'm> {
     fn suggest_replacement(
         &self,
         child: &XmlElement,
-        by: &'m ElementDeclaration,
+        by: &'m Declaration,
         how: ElementRewrite,
     ) -> PayloadFinding {
         let name = &child.name.local;
@@ -391,7 +391,7 @@ impl<'m> ContentMisfit<'_, 'm> {
     }
 
     /// A copy of a child as the element that was probably meant.
-    fn rewrite_child(&self, child: &XmlElement, meant: &ElementDeclaration) -> Option<String> {
+    fn rewrite_child(&self, child: &XmlElement, meant: &Declaration) -> Option<String> {
         if *meant.namespace == *child.name.namespace {
             self.walk.source.rename_element(child, &retag_element(child, &meant.name))
         } else {
@@ -403,7 +403,7 @@ impl<'m> ContentMisfit<'_, 'm> {
     fn describe_stranger(&self, child: &XmlElement) -> String {
         let name = &child.name.local;
         let wildcard =
-            |candidate: &ContentCandidate<'_>| matches!(candidate.particle.term, ParticleTerm::Wildcard(_));
+            |candidate: &ContentCandidate<'_>| matches!(candidate.particle.term, Term::Wildcard(_));
         let ours = *child.name.namespace == *self.spot.element.name.namespace;
         if self.stop.candidates.iter().any(|c| c.required && wildcard(c)) {
             format!("{name}: an element of another namespace is needed in its place")
@@ -475,7 +475,7 @@ impl<'m> ContentMisfit<'_, 'm> {
     fn report_order(
         &self,
         child: &XmlElement,
-        declaration: &'m ElementDeclaration,
+        declaration: &'m Declaration,
         message: String,
         fix: String,
     ) -> PayloadFinding {
@@ -489,7 +489,7 @@ impl<'m> ContentMisfit<'_, 'm> {
         self.at_child(child, said)
     }
 
-    fn too_many(&self, child: &XmlElement, declaration: &'m ElementDeclaration, max: u32) -> PayloadFinding {
+    fn too_many(&self, child: &XmlElement, declaration: &'m Declaration, max: u32) -> PayloadFinding {
         let name = &declaration.name;
         let all = self.count_children(name);
         let most = if max == 1 { "once is allowed".to_owned() } else { format!("{max} are allowed") };
@@ -510,7 +510,7 @@ impl<'m> ContentMisfit<'_, 'm> {
     }
 
     /// `query is missing`, or the message for elements that occur too rarely.
-    fn missing_words(&self, elements: &[&ElementDeclaration]) -> String {
+    fn missing_words(&self, elements: &[&Declaration]) -> String {
         let name = self.parent_name();
         let first = elements.first().filter(|first| self.count_children(&first.name) > 0);
         let Some(repeated) = first else { return format!("{name}: {}", self.absent_words(elements)) };
@@ -524,7 +524,7 @@ impl<'m> ContentMisfit<'_, 'm> {
     }
 
     /// Missing required elements: before a child, or after the last one.
-    fn report_missing(&self, elements: &[&'m ElementDeclaration], at: usize) -> PayloadFinding {
+    fn report_missing(&self, elements: &[&'m Declaration], at: usize) -> PayloadFinding {
         let parent = self.spot.element;
         let before = self.siblings.get(at).copied();
         let offset = before
@@ -556,37 +556,31 @@ impl<'m> ContentMisfit<'_, 'm> {
 }
 
 /// How often a declared element may occur, by its own particle.
-fn find_occurs(term: &ParticleTerm, wanted: &ElementDeclaration) -> Option<(u32, Option<u32>)> {
-    let (ParticleTerm::Sequence(parts) | ParticleTerm::Choice(parts) | ParticleTerm::All(parts)) = term
-    else {
+fn find_occurs(term: &Term, wanted: &Declaration) -> Option<(u32, Option<u32>)> {
+    let (Term::Sequence(parts) | Term::Choice(parts) | Term::All(parts)) = term else {
         return None;
     };
     parts.iter().find_map(|part| match &part.term {
-        ParticleTerm::Element(declaration) => {
-            std::ptr::eq(declaration, wanted).then_some((part.min, part.max))
-        }
+        Term::Element(declaration) => std::ptr::eq(declaration, wanted).then_some((part.min, part.max)),
         group => find_occurs(group, wanted),
     })
 }
 
-fn rival_in<'m>(particle: &'m ContentParticle, name: &str, taken: &[&str]) -> Option<&'m str> {
-    let (ParticleTerm::Sequence(parts) | ParticleTerm::Choice(parts) | ParticleTerm::All(parts)) =
-        &particle.term
-    else {
+fn rival_in<'m>(particle: &'m Particle, name: &str, taken: &[&str]) -> Option<&'m str> {
+    let (Term::Sequence(parts) | Term::Choice(parts) | Term::All(parts)) = &particle.term else {
         return None;
     };
     if let Some(deeper) = parts.iter().find_map(|part| rival_in(part, name, taken)) {
         return Some(deeper);
     }
-    let is_choice = matches!(particle.term, ParticleTerm::Choice(_)) && particle.max == Some(1);
-    let inside =
-        |part: &'m ContentParticle, wanted: &str| names_in(&part.term).into_iter().find(|n| *n == wanted);
+    let is_choice = matches!(particle.term, Term::Choice(_)) && particle.max == Some(1);
+    let inside = |part: &'m Particle, wanted: &str| names_in(&part.term).into_iter().find(|n| *n == wanted);
     let own = parts.iter().position(|part| inside(part, name).is_some()).filter(|_| is_choice)?;
     let others = parts.iter().enumerate().filter(|(at, _)| *at != own);
     others.flat_map(|(_, part)| taken.iter().filter_map(move |t| inside(part, t))).next()
 }
 
-fn names_in(term: &ParticleTerm) -> Vec<&str> {
+fn names_in(term: &Term) -> Vec<&str> {
     let mut all = Vec::new();
     term.collect_elements(&mut all);
     all.into_iter().map(|declaration| declaration.name.as_str()).collect()

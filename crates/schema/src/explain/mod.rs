@@ -17,9 +17,7 @@ use crate::finding::PayloadFinding;
 use crate::judge::check_value;
 use crate::judge::content::{self, TakenChild};
 use crate::judge::value::WrongValue;
-use crate::shape::{
-    ComplexContent, ComplexType, ContentParticle, ElementDeclaration, SchemaShape, SimpleType, TypeShape,
-};
+use crate::shape::{ComplexContent, ComplexType, Declaration, Particle, SchemaShape, SimpleType, TypeShape};
 use crate::tree::{self, ElementPart, ElementText, XmlElement};
 
 pub(crate) const INSTANCE: &str = "http://www.w3.org/2001/XMLSchema-instance";
@@ -77,7 +75,7 @@ pub(crate) fn spell_step(element: &XmlElement, siblings: &[&XmlElement]) -> Stri
 /// The declaration that an element was matched to.
 #[derive(Clone, Copy)]
 pub(crate) struct PayloadRole<'m> {
-    pub(crate) declaration: &'m ElementDeclaration,
+    pub(crate) declaration: &'m Declaration,
     pub(crate) min: u32,
     pub(crate) max: Option<u32>,
 }
@@ -212,7 +210,7 @@ impl PayloadWalk<'_> {
         &self,
         spot: &PayloadSpot<'_>,
         role: PayloadRole<'_>,
-        particle: &ContentParticle,
+        particle: &Particle,
     ) -> Option<PayloadFinding> {
         let siblings: Vec<&XmlElement> = spot.element.children().collect();
         let laid = content::lay_children(particle, &siblings);

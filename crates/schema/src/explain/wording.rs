@@ -8,8 +8,7 @@ use quick_xml::writer::Writer;
 
 use crate::explain::{PayloadRole, describe};
 use crate::shape::{
-    AttributeUse, ComplexContent, ContentParticle, ElementDeclaration, ElementWildcard, ParticleTerm,
-    SchemaShape, TypeShape,
+    AttributeUse, ComplexContent, Declaration, Particle, SchemaShape, Term, TypeShape, Wildcard,
 };
 use crate::tree::{self, XmlElement};
 
@@ -31,7 +30,7 @@ pub(crate) fn describe_expected(schema: &SchemaShape, role: PayloadRole<'_>) -> 
 }
 
 /// An element's name, with its namespace if that is not the schema's own.
-fn name_declaration(schema: &SchemaShape, declaration: &ElementDeclaration) -> String {
+fn name_declaration(schema: &SchemaShape, declaration: &Declaration) -> String {
     match &*declaration.namespace {
         namespace if *namespace == *schema.namespace => declaration.name.clone(),
         "" => format!("{} without a namespace", declaration.name),
@@ -58,26 +57,26 @@ pub(crate) fn of_type(schema: &SchemaShape, of: &TypeShape) -> String {
 }
 
 /// `elements in any order: query, limit (may be left out)`.
-pub(crate) fn describe_children(schema: &SchemaShape, particle: &ContentParticle) -> String {
+pub(crate) fn describe_children(schema: &SchemaShape, particle: &Particle) -> String {
     let (lead, parts, glue) = match &particle.term {
-        ParticleTerm::All(parts) => ("elements in any order: ", parts, ", "),
-        ParticleTerm::Sequence(parts) if parts.len() > 1 => ("elements in this order: ", parts, ", "),
-        ParticleTerm::Sequence(parts) => ("elements: ", parts, ", "),
-        ParticleTerm::Choice(parts) => ("one element of: ", parts, " | "),
-        ParticleTerm::Element(_) | ParticleTerm::Wildcard(_) => return describe_one(schema, particle),
+        Term::All(parts) => ("elements in any order: ", parts, ", "),
+        Term::Sequence(parts) if parts.len() > 1 => ("elements in this order: ", parts, ", "),
+        Term::Sequence(parts) => ("elements: ", parts, ", "),
+        Term::Choice(parts) => ("one element of: ", parts, " | "),
+        Term::Element(_) | Term::Wildcard(_) => return describe_one(schema, particle),
     };
     let parts: Vec<String> = parts.iter().map(|part| describe_one(schema, part)).collect();
     let group = describe_times(particle.min, particle.max).map(|times| format!(" ({times})"));
     [lead, &parts.join(glue), &group.unwrap_or_default()].concat()
 }
 
-fn describe_one(schema: &SchemaShape, particle: &ContentParticle) -> String {
+fn describe_one(schema: &SchemaShape, particle: &Particle) -> String {
     let inner = match &particle.term {
-        ParticleTerm::Element(declaration) => name_declaration(schema, declaration),
-        ParticleTerm::Wildcard(ElementWildcard::Any) => "any element".to_owned(),
-        ParticleTerm::Wildcard(ElementWildcard::Other(_)) => "an element of another namespace".to_owned(),
+        Term::Element(declaration) => name_declaration(schema, declaration),
+        Term::Wildcard(Wildcard::Any) => "any element".to_owned(),
+        Term::Wildcard(Wildcard::Other(_)) => "an element of another namespace".to_owned(),
         group => {
-            let alone = ContentParticle { min: 1, max: Some(1), term: group.clone() };
+            let alone = Particle { min: 1, max: Some(1), term: group.clone() };
             format!("[{}]", describe_children(schema, &alone))
         }
     };

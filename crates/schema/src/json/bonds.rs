@@ -6,7 +6,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::form::{ANY, RecordSlot, count_most, find_lone, is_same};
-use crate::shape::{ContentParticle, ElementDeclaration, ParticleTerm};
+use crate::shape::{Declaration, Particle, Term};
 
 /// The rules of a record beyond the forms of its parts.
 #[derive(Default)]
@@ -47,28 +47,28 @@ impl BondRules {
 pub(crate) struct SlotKeys<'s, 'm>(pub(crate) &'s [RecordSlot<'m>]);
 
 impl SlotKeys<'_, '_> {
-    fn find_key(&self, declaration: &ElementDeclaration) -> String {
+    fn find_key(&self, declaration: &Declaration) -> String {
         let slot = self.0.iter().find(|slot| is_same(slot.declaration, declaration));
         slot.map_or_else(|| declaration.name.clone(), |slot| slot.key.clone())
     }
 
     /// Adds the requirements of a required particle.
-    pub(crate) fn add_needed(&self, particle: &ContentParticle, rules: &mut BondRules) {
+    pub(crate) fn add_needed(&self, particle: &Particle, rules: &mut BondRules) {
         if particle.min == 0 {
             return self.add_optional(particle, rules);
         }
         match &particle.term {
-            ParticleTerm::Element(declaration) => rules.required.push(self.find_key(declaration)),
-            ParticleTerm::Wildcard(_) => rules.required.push(ANY.to_owned()),
+            Term::Element(declaration) => rules.required.push(self.find_key(declaration)),
+            Term::Wildcard(_) => rules.required.push(ANY.to_owned()),
             _ if particle.max != Some(1) => {
                 if let Some(only) = find_lone(particle).filter(|_| !particle.term.may_be_empty()) {
                     rules.required.push(self.find_key(only));
                 }
             }
-            ParticleTerm::Sequence(parts) | ParticleTerm::All(parts) => {
+            Term::Sequence(parts) | Term::All(parts) => {
                 parts.iter().for_each(|part| self.add_needed(part, rules));
             }
-            ParticleTerm::Choice(parts) => match parts.as_slice() {
+            Term::Choice(parts) => match parts.as_slice() {
                 [only] => self.add_needed(only, rules),
                 parts => rules.bonds.push(self.bind_choice(parts)),
             },
@@ -76,13 +76,13 @@ impl SlotKeys<'_, '_> {
     }
 
     /// Adds the rule of an optional group: none of it, or all that it needs.
-    fn add_optional(&self, particle: &ContentParticle, rules: &mut BondRules) {
-        let is_group = !matches!(particle.term, ParticleTerm::Element(_) | ParticleTerm::Wildcard(_));
+    fn add_optional(&self, particle: &Particle, rules: &mut BondRules) {
+        let is_group = !matches!(particle.term, Term::Element(_) | Term::Wildcard(_));
         if !is_group || particle.max != Some(1) {
             return;
         }
         let mut whole = BondRules::default();
-        self.add_needed(&ContentParticle { min: 1, ..particle.clone() }, &mut whole);
+        self.add_needed(&Particle { min: 1, ..particle.clone() }, &mut whole);
         if !whole.is_empty() {
             let mut needed = whole.words();
             if !whole.required.is_empty() {
@@ -96,35 +96,32 @@ impl SlotKeys<'_, '_> {
     }
 
     /// One of several, and none of the others.
-    fn bind_choice(&self, parts: &[ContentParticle]) -> KeyBond {
-        let alone = |part: &ContentParticle| match &part.term {
-            ParticleTerm::Element(declaration) if part.min > 0 => {
+    fn bind_choice(&self, parts: &[Particle]) -> KeyBond {
+        let alone = |part: &Particle| match &part.term {
+            Term::Element(declaration) if part.min > 0 => {
                 Some(json!({ "required": [self.find_key(declaration)] }))
             }
             _ => None,
         };
-        let rules_of = |part: &ContentParticle| {
+        let rules_of = |part: &Particle| {
             let mut rules = BondRules::default();
             self.add_needed(part, &mut rules);
             rules
         };
-        let named = |part: &ContentParticle| {
+        let named = |part: &Particle| {
             let rules = rules_of(part);
             let (names, more) = (self.join_names(part, &rules.required), rules.words());
             if more.is_empty() { names } else { format!("{names} ({})", more.join("; ")) }
         };
-        let branch = |(at, part): (usize, &ContentParticle)| {
+        let branch = |(at, part): (usize, &Particle)| {
             let others = parts.iter().enumerate().filter(|(other, _)| *other != at);
             let mut branch = rules_of(part).into_fields();
             branch.extend(self.forbid_keys(&others.map(|(_, part)| part).collect::<Vec<_>>()));
             Value::Object(branch)
         };
         let each: Vec<String> = parts.iter().map(named).collect();
-        let lead = if parts.iter().any(ContentParticle::may_be_absent) {
-            "at most one of "
-        } else {
-            "exactly one of "
-        };
+        let lead =
+            if parts.iter().any(Particle::may_be_absent) { "at most one of " } else { "exactly one of " };
         let words = format!("{lead}{}", each.join(" | "));
         let schema = match parts.iter().map(alone).collect::<Option<Vec<_>>>() {
             Some(alone) => json!({ "oneOf": alone }),
@@ -134,7 +131,7 @@ impl SlotKeys<'_, '_> {
     }
 
     /// The keys of a particle, with a mark after the optional ones.
-    fn join_names(&self, particle: &ContentParticle, required: &[String]) -> String {
+    fn join_names(&self, particle: &Particle, required: &[String]) -> String {
         let mut declared = Vec::new();
         particle.term.collect_elements(&mut declared);
         let mut keys: Vec<String> = declared.iter().map(|declaration| self.find_key(declaration)).collect();
@@ -146,7 +143,7 @@ impl SlotKeys<'_, '_> {
     }
 
     /// None of these.
-    fn forbid_keys(&self, particles: &[&ContentParticle]) -> Map<String, Value> {
+    fn forbid_keys(&self, particles: &[&Particle]) -> Map<String, Value> {
         let mut keys = Map::new();
         for particle in particles {
             let mut declared = Vec::new();
@@ -160,6 +157,6 @@ impl SlotKeys<'_, '_> {
     }
 }
 
-fn has_wildcard(particle: &ContentParticle) -> bool {
-    count_most(particle, &|term| matches!(term, ParticleTerm::Wildcard(_))) != Some(0)
+fn has_wildcard(particle: &Particle) -> bool {
+    count_most(particle, &|term| matches!(term, Term::Wildcard(_))) != Some(0)
 }

@@ -18,9 +18,7 @@ use crate::json::bonds::{BondRules, SlotKeys};
 use crate::json::spelling;
 use crate::json::unfold;
 use crate::json::value::{self, DrawnValue};
-use crate::shape::{
-    ContentParticle, ElementDeclaration, JsonNull, ParticleTerm, SchemaShape, SimpleType, TypeId, TypeShape,
-};
+use crate::shape::{Declaration, JsonNull, Particle, SchemaShape, SimpleType, Term, TypeId, TypeShape};
 
 const DRAFT: &str = "https://json-schema.org/draft/2020-12/schema";
 
@@ -39,7 +37,7 @@ pub struct JsonSchema {
     pub open: Vec<String>,
 }
 
-pub(crate) fn draw_schema(schema: &SchemaShape, root: &ElementDeclaration) -> JsonSchema {
+pub(crate) fn draw_schema(schema: &SchemaShape, root: &Declaration) -> JsonSchema {
     let mut drawing = JsonDrawing {
         schema,
         open: Vec::new(),
@@ -69,7 +67,7 @@ pub(crate) fn draw_schema(schema: &SchemaShape, root: &ElementDeclaration) -> Js
     JsonSchema { schema: Value::Object(drawn), open }
 }
 
-fn describe_root(schema: &SchemaShape, declaration: &ElementDeclaration) -> Option<(String, Value)> {
+fn describe_root(schema: &SchemaShape, declaration: &Declaration) -> Option<(String, Value)> {
     let words = schema.find_about(declaration)?;
     Some(("description".to_owned(), Value::from(words)))
 }
@@ -121,7 +119,7 @@ impl<'m> JsonDrawing<'m> {
     }
 
     /// The schema of one element.
-    fn draw_element(&mut self, declaration: &'m ElementDeclaration, path: &str) -> Value {
+    fn draw_element(&mut self, declaration: &'m Declaration, path: &str) -> Value {
         let path = &format!("{path}/{}", declaration.name);
         let drawn = match JsonForm::from_declaration(self.schema, declaration) {
             JsonForm::Value(simple) => self.draw_simple(simple, path),
@@ -158,7 +156,7 @@ impl<'m> JsonDrawing<'m> {
     }
 
     /// The form of a type with children, without its name.
-    fn draw_inner(&mut self, declaration: &'m ElementDeclaration, path: &str) -> Map<String, Value> {
+    fn draw_inner(&mut self, declaration: &'m Declaration, path: &str) -> Map<String, Value> {
         let drawn = match JsonForm::from_declaration(self.schema, declaration) {
             JsonForm::Items(particle, item) => {
                 let inner = self.draw_element(item, path);
@@ -168,7 +166,7 @@ impl<'m> JsonDrawing<'m> {
             JsonForm::Choice(parts) => {
                 let mut each = Vec::new();
                 for part in parts {
-                    if let ParticleTerm::Element(branch) = &part.term {
+                    if let Term::Element(branch) = &part.term {
                         each.push(self.draw_element(branch, path));
                     }
                 }
@@ -213,7 +211,7 @@ impl<'m> JsonDrawing<'m> {
     }
 
     /// An inline form, or a reference to it if its type is used more than once or inside itself.
-    fn named_or_inline(&mut self, declaration: &'m ElementDeclaration, path: &str) -> Value {
+    fn named_or_inline(&mut self, declaration: &'m Declaration, path: &str) -> Value {
         if self.uses.get(&declaration.of.0).is_none_or(|uses| *uses < 2) {
             return Value::Object(self.draw_inner(declaration, path));
         }
@@ -273,7 +271,7 @@ impl<'m> JsonDrawing<'m> {
                 }
                 if let Some(several) = record.wildcard() {
                     let drawn = self.draw_markup(&format!("{path}/{ANY}"));
-                    let wild = |term: &ParticleTerm| matches!(term, ParticleTerm::Wildcard(_));
+                    let wild = |term: &Term| matches!(term, Term::Wildcard(_));
                     let drawn =
                         if several { make_array(drawn, count_least(particle, &wild), None) } else { drawn };
                     properties.insert(ANY.to_owned(), drawn);
@@ -310,7 +308,7 @@ impl<'m> JsonDrawing<'m> {
     }
 
     /// The schema for the value of a child element's key.
-    fn draw_slot(&mut self, content: &'m ContentParticle, slot: &RecordSlot<'m>, path: &str) -> Value {
+    fn draw_slot(&mut self, content: &'m Particle, slot: &RecordSlot<'m>, path: &str) -> Value {
         let drawn = self.draw_element(slot.declaration, path);
         if !slot.many {
             let is_nullable = slot.declaration.marks.null != JsonNull::Never;
@@ -321,12 +319,12 @@ impl<'m> JsonDrawing<'m> {
         };
         let words = format!("which numbers of {} a group that repeats allows", slot.key);
         self.note_open(path, vec![words]);
-        let is_it = |term: &ParticleTerm| is_of(term, slot.declaration);
+        let is_it = |term: &Term| is_of(term, slot.declaration);
         make_array(drawn, count_least(group, &is_it), count_most(group, &is_it))
     }
 
     /// Children whose order matters: a list of objects with one key each.
-    fn draw_rows(&mut self, record: &JsonRecord<'m>, particle: &'m ContentParticle, path: &str) -> Value {
+    fn draw_rows(&mut self, record: &JsonRecord<'m>, particle: &'m Particle, path: &str) -> Value {
         let mut kinds = Vec::new();
         let mut row = |key: &str, drawn: Value| {
             let properties = Map::from_iter([(key.to_owned(), drawn)]);
@@ -343,7 +341,7 @@ impl<'m> JsonDrawing<'m> {
         let names: Vec<String> = record.slots().into_iter().map(|slot| slot.key).collect();
         let words = format!("the order and number of {}", names.join(", "));
         self.note_open(path, vec![words]);
-        let any = |_: &ParticleTerm| true;
+        let any = |_: &Term| true;
         let mut drawn =
             make_array(json!({ "anyOf": kinds }), count_least(particle, &any), count_most(particle, &any));
         if let Value::Object(fields) = &mut drawn {
@@ -390,16 +388,13 @@ fn make_array(items: Value, least: u32, most: Option<u32>) -> Value {
 }
 
 /// The repeating group around this only name.
-fn find_repeated<'m>(
-    particle: &'m ContentParticle,
-    meant: &ElementDeclaration,
-) -> Option<&'m ContentParticle> {
+fn find_repeated<'m>(particle: &'m Particle, meant: &Declaration) -> Option<&'m Particle> {
     match &particle.term {
-        ParticleTerm::Element(_) | ParticleTerm::Wildcard(_) => None,
+        Term::Element(_) | Term::Wildcard(_) => None,
         _ if particle.max != Some(1) => {
             Some(particle).filter(|group| find_lone(group).is_some_and(|only| is_same(only, meant)))
         }
-        ParticleTerm::Sequence(parts) | ParticleTerm::Choice(parts) | ParticleTerm::All(parts) => {
+        Term::Sequence(parts) | Term::Choice(parts) | Term::All(parts) => {
             parts.iter().find_map(|part| find_repeated(part, meant))
         }
     }

@@ -16,7 +16,7 @@ use crate::json::spelling;
 use crate::json::text as json_text;
 use crate::judge::check_value;
 use crate::judge::content::{self, TakenChild};
-use crate::shape::{ContentParticle, ElementDeclaration, JsonNull, SchemaShape, SimpleType};
+use crate::shape::{Declaration, JsonNull, Particle, SchemaShape, SimpleType};
 use crate::tree;
 use crate::tree::{ElementAttribute, ElementPart, XmlElement};
 
@@ -40,7 +40,7 @@ pub(crate) fn unfold_payload(schema: &SchemaShape, payload: &[u8]) -> Result<Val
 /// A global element as JSON.
 pub(crate) fn root_record(
     schema: &SchemaShape,
-    declaration: &ElementDeclaration,
+    declaration: &Declaration,
     element: &XmlElement,
 ) -> Option<Value> {
     let unfolding = PayloadUnfolding { schema, hitch: RefCell::new(None) };
@@ -50,7 +50,7 @@ pub(crate) fn root_record(
 /// An element inside a payload as JSON.
 pub(crate) fn unfold_element(
     schema: &SchemaShape,
-    declaration: &ElementDeclaration,
+    declaration: &Declaration,
     element: &XmlElement,
 ) -> Option<Value> {
     PayloadUnfolding { schema, hitch: RefCell::new(None) }.unfold_element(declaration, element)
@@ -130,7 +130,7 @@ struct PayloadUnfolding<'s> {
 }
 
 impl<'s> PayloadUnfolding<'s> {
-    fn unfold_element(&self, declaration: &ElementDeclaration, element: &XmlElement) -> Option<Value> {
+    fn unfold_element(&self, declaration: &Declaration, element: &XmlElement) -> Option<Value> {
         match JsonForm::from_declaration(self.schema, declaration) {
             JsonForm::Value(simple) => check_plain(element).and_then(|()| unfold_own(simple, element)),
             JsonForm::Text => check_plain(element).and_then(|()| read_text(element)).map(Value::String),
@@ -181,7 +181,7 @@ impl<'s> PayloadUnfolding<'s> {
 
     fn unfold_map(
         &self,
-        declaration: &ElementDeclaration,
+        declaration: &Declaration,
         map: &EntryMap<'_>,
         element: &XmlElement,
     ) -> Option<Value> {
@@ -269,10 +269,10 @@ impl<'s> PayloadUnfolding<'s> {
     fn unfold_children(
         &self,
         slots: &[RecordSlot<'_>],
-        particle: &ContentParticle,
+        particle: &Particle,
         parent: &XmlElement,
     ) -> Option<Vec<(String, Value)>> {
-        let one = |(child, declaration): (&XmlElement, Option<&ElementDeclaration>)| match declaration {
+        let one = |(child, declaration): (&XmlElement, Option<&Declaration>)| match declaration {
             Some(declaration) => {
                 let slot = slots.iter().find(|slot| is_same(slot.declaration, declaration))?;
                 self.unfold_element(declaration, child).map(|value| (slot.key.clone(), value))
@@ -286,7 +286,7 @@ impl<'s> PayloadUnfolding<'s> {
 /// Adds missing elements that have a default, or whose absence is `null`.
 fn supply_defaults(
     schema: &SchemaShape,
-    particle: &ContentParticle,
+    particle: &Particle,
     slots: &[RecordSlot<'_>],
     fields: &mut Map<String, Value>,
 ) {
@@ -304,7 +304,7 @@ fn supply_defaults(
 }
 
 /// The default of an element as JSON.
-pub(crate) fn find_default(schema: &SchemaShape, declaration: &ElementDeclaration) -> Option<Value> {
+pub(crate) fn find_default(schema: &SchemaShape, declaration: &Declaration) -> Option<Value> {
     let default = declaration.default.as_deref()?;
     match JsonForm::from_declaration(schema, declaration) {
         JsonForm::Value(simple) => Some(spelling::to_json(simple, default)),
@@ -330,9 +330,9 @@ fn unfold_own(simple: &SimpleType, element: &XmlElement) -> Option<Value> {
 
 /// The children in order, each with its declaration; `None` for one that a wildcard admits.
 pub(crate) fn lay_children<'e, 'm>(
-    particle: &'m ContentParticle,
+    particle: &'m Particle,
     parent: &'e XmlElement,
-) -> Option<Vec<(&'e XmlElement, Option<&'m ElementDeclaration>)>> {
+) -> Option<Vec<(&'e XmlElement, Option<&'m Declaration>)>> {
     let stray = |part: &ElementPart| matches!(part, ElementPart::Text(text) if !text.is_layout());
     if parent.parts.iter().any(stray) {
         return None;
@@ -346,6 +346,6 @@ pub(crate) fn lay_children<'e, 'm>(
         TakenChild::Element(_, declaration) => Some(*declaration),
         TakenChild::Wildcard => None,
     };
-    let declared: Vec<Option<&ElementDeclaration>> = laid.taken.iter().map(declared).collect();
+    let declared: Vec<Option<&Declaration>> = laid.taken.iter().map(declared).collect();
     Some(siblings.into_iter().zip(declared).collect())
 }

@@ -4,20 +4,20 @@
 //! and what could have been in its place. The judge's compiler demands unique attribution and nested
 //! counters are banned, so one greedy pass without backtracking is correct.
 
-use crate::shape::{ContentParticle, ElementDeclaration, ParticleTerm};
+use crate::shape::{Declaration, Particle, Term};
 use crate::tree::XmlElement;
 
 /// The match of one child.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum TakenChild<'m> {
-    Element(&'m ContentParticle, &'m ElementDeclaration),
+    Element(&'m Particle, &'m Declaration),
     Wildcard,
 }
 
 /// A possible element at the place where the match stopped.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ContentCandidate<'m> {
-    pub(crate) particle: &'m ContentParticle,
+    pub(crate) particle: &'m Particle,
     /// This one, or one of those that share its choice, is required.
     pub(crate) required: bool,
     /// Others of the same choice would also do.
@@ -37,7 +37,7 @@ pub(crate) struct LaidContent<'m> {
     pub(crate) stop: Option<ContentStop<'m>>,
 }
 
-pub(crate) fn lay_children<'m>(particle: &'m ContentParticle, children: &[&XmlElement]) -> LaidContent<'m> {
+pub(crate) fn lay_children<'m>(particle: &'m Particle, children: &[&XmlElement]) -> LaidContent<'m> {
     let mut laying = ContentLaying { children, taken: Vec::new(), candidates: Vec::new() };
     let complete = laying.lay_particle(particle) && laying.taken.len() == children.len();
     let ContentLaying { taken, candidates, .. } = laying;
@@ -54,7 +54,7 @@ struct ContentLaying<'m, 'c> {
 
 impl<'m> ContentLaying<'m, '_> {
     /// Takes as many children as the particle can; `false` if it needs more than there are.
-    fn lay_particle(&mut self, particle: &'m ContentParticle) -> bool {
+    fn lay_particle(&mut self, particle: &'m Particle) -> bool {
         let mut count: u32 = 0;
         while particle.max.is_none_or(|max| count < max) {
             if !self.can_start(&particle.term) {
@@ -63,9 +63,7 @@ impl<'m> ContentLaying<'m, '_> {
                 return satisfied;
             }
             let taken = match &particle.term {
-                ParticleTerm::Element(declaration) => {
-                    self.take_child(TakenChild::Element(particle, declaration))
-                }
+                Term::Element(declaration) => self.take_child(TakenChild::Element(particle, declaration)),
                 group => self.lay_term(group),
             };
             if !taken {
@@ -77,22 +75,22 @@ impl<'m> ContentLaying<'m, '_> {
     }
 
     /// Takes one round of a term that the current child starts.
-    fn lay_term(&mut self, term: &'m ParticleTerm) -> bool {
+    fn lay_term(&mut self, term: &'m Term) -> bool {
         match term {
-            ParticleTerm::Wildcard(_) => self.take_child(TakenChild::Wildcard),
+            Term::Wildcard(_) => self.take_child(TakenChild::Wildcard),
             // `particle` takes single elements itself, because the particle is what is noted.
-            ParticleTerm::Element(_) => false,
-            ParticleTerm::Sequence(parts) => parts.iter().all(|part| self.lay_particle(part)),
-            ParticleTerm::Choice(parts) => match parts.iter().find(|part| self.can_start(&part.term)) {
+            Term::Element(_) => false,
+            Term::Sequence(parts) => parts.iter().all(|part| self.lay_particle(part)),
+            Term::Choice(parts) => match parts.iter().find(|part| self.can_start(&part.term)) {
                 Some(part) => self.lay_particle(part),
                 None => true,
             },
-            ParticleTerm::All(parts) => self.lay_all(parts),
+            Term::All(parts) => self.lay_all(parts),
         }
     }
 
-    fn lay_all(&mut self, parts: &'m [ContentParticle]) -> bool {
-        let mut left: Vec<&'m ContentParticle> = parts.iter().collect();
+    fn lay_all(&mut self, parts: &'m [Particle]) -> bool {
+        let mut left: Vec<&'m Particle> = parts.iter().collect();
         while let Some(at) = left.iter().position(|part| self.can_start(&part.term)) {
             let part = left.remove(at);
             if !self.lay_particle(part) {
@@ -109,25 +107,25 @@ impl<'m> ContentLaying<'m, '_> {
         true
     }
 
-    fn can_start(&self, term: &ParticleTerm) -> bool {
+    fn can_start(&self, term: &Term) -> bool {
         let Some(child) = self.children.get(self.taken.len()) else { return false };
         can_start(term, child)
     }
 
     /// Notes the elements that a particle could have begun with here.
-    fn note_missed(&mut self, particle: &'m ContentParticle, required: bool, alternative: bool) {
+    fn note_missed(&mut self, particle: &'m Particle, required: bool, alternative: bool) {
         match &particle.term {
-            ParticleTerm::Element(_) | ParticleTerm::Wildcard(_) => {
+            Term::Element(_) | Term::Wildcard(_) => {
                 self.candidates.push(ContentCandidate { particle, required, alternative });
             }
-            ParticleTerm::Choice(parts) => {
+            Term::Choice(parts) => {
                 let alternative = alternative || parts.len() > 1;
                 parts.iter().for_each(|part| self.note_missed(part, required, alternative));
             }
-            ParticleTerm::All(parts) => {
+            Term::All(parts) => {
                 parts.iter().for_each(|part| self.note_missed(part, required && part.min > 0, alternative));
             }
-            ParticleTerm::Sequence(parts) => {
+            Term::Sequence(parts) => {
                 for part in parts {
                     let absent = part.may_be_absent();
                     self.note_missed(part, required && !absent, alternative);
@@ -140,14 +138,12 @@ impl<'m> ContentLaying<'m, '_> {
     }
 }
 
-fn can_start(term: &ParticleTerm, child: &XmlElement) -> bool {
+fn can_start(term: &Term, child: &XmlElement) -> bool {
     match term {
-        ParticleTerm::Element(declaration) => child.name.is_named(&declaration.namespace, &declaration.name),
-        ParticleTerm::Wildcard(wildcard) => wildcard.can_take(&child.name.namespace),
-        ParticleTerm::Choice(parts) | ParticleTerm::All(parts) => {
-            parts.iter().any(|p| can_start(&p.term, child))
-        }
-        ParticleTerm::Sequence(parts) => {
+        Term::Element(declaration) => child.name.is_named(&declaration.namespace, &declaration.name),
+        Term::Wildcard(wildcard) => wildcard.can_take(&child.name.namespace),
+        Term::Choice(parts) | Term::All(parts) => parts.iter().any(|p| can_start(&p.term, child)),
+        Term::Sequence(parts) => {
             for part in parts {
                 if can_start(&part.term, child) {
                     return true;

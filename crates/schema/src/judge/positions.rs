@@ -3,7 +3,7 @@
 //! A particle comes in, a graph goes out. Counted repeats are written out as copies, up to a bound that
 //! depends on the number of children. Content that needs more positions has no graph.
 
-use crate::shape::{ContentParticle, ElementDeclaration, ParticleTerm};
+use crate::shape::{Declaration, Particle, Term};
 
 /// Most positions of one graph.
 const POSITIONS: usize = 4_000;
@@ -17,7 +17,7 @@ pub(crate) type ContentSymbol = u16;
 /// Position 0 is before all children; every other position is for one child.
 pub(crate) struct PositionGraph<'m> {
     /// The distinct elements and wildcards.
-    pub(crate) symbols: Vec<&'m ParticleTerm>,
+    pub(crate) symbols: Vec<&'m Term>,
     symbol_of: Vec<ContentSymbol>,
     follow: Vec<Vec<usize>>,
     ends: Vec<bool>,
@@ -34,7 +34,7 @@ struct GraphFragment {
 
 impl<'m> PositionGraph<'m> {
     /// The graph of a content that currently has this many children.
-    pub(crate) fn from_particle(particle: &'m ContentParticle, children: usize) -> Option<Self> {
+    pub(crate) fn from_particle(particle: &'m Particle, children: usize) -> Option<Self> {
         let mut graph = Self {
             symbols: Vec::new(),
             symbol_of: vec![0],
@@ -67,14 +67,14 @@ impl<'m> PositionGraph<'m> {
     }
 
     /// The element of a symbol; `None` for a wildcard.
-    pub(crate) fn find_declaration(&self, symbol: ContentSymbol) -> Option<&'m ElementDeclaration> {
+    pub(crate) fn find_declaration(&self, symbol: ContentSymbol) -> Option<&'m Declaration> {
         match self.symbols.get(usize::from(symbol)) {
-            Some(ParticleTerm::Element(declaration)) => Some(declaration),
+            Some(Term::Element(declaration)) => Some(declaration),
             _ => None,
         }
     }
 
-    fn add_particle(&mut self, particle: &'m ContentParticle) -> Option<GraphFragment> {
+    fn add_particle(&mut self, particle: &'m Particle) -> Option<GraphFragment> {
         let bound = self.children.saturating_add(SPARE);
         let min = usize::try_from(particle.min).ok().filter(|min| *min <= bound)?;
         let max = particle.max.and_then(|max| usize::try_from(max).ok()).filter(|max| *max <= bound);
@@ -99,10 +99,10 @@ impl<'m> PositionGraph<'m> {
         Some(whole)
     }
 
-    fn add_term(&mut self, term: &'m ParticleTerm) -> Option<GraphFragment> {
+    fn add_term(&mut self, term: &'m Term) -> Option<GraphFragment> {
         match term {
-            ParticleTerm::Element(_) | ParticleTerm::Wildcard(_) => self.add_position(term),
-            ParticleTerm::Sequence(parts) => {
+            Term::Element(_) | Term::Wildcard(_) => self.add_position(term),
+            Term::Sequence(parts) => {
                 let mut whole = GraphFragment { nullable: true, ..GraphFragment::default() };
                 for part in parts {
                     let part = self.add_particle(part)?;
@@ -118,7 +118,7 @@ impl<'m> PositionGraph<'m> {
                 }
                 Some(whole)
             }
-            ParticleTerm::Choice(parts) => {
+            Term::Choice(parts) => {
                 let mut whole = GraphFragment { nullable: parts.is_empty(), ..GraphFragment::default() };
                 for part in parts {
                     let part = self.add_particle(part)?;
@@ -129,11 +129,11 @@ impl<'m> PositionGraph<'m> {
                 Some(whole)
             }
             // Its members come in any order; `edits` handles it without a graph.
-            ParticleTerm::All(_) => None,
+            Term::All(_) => None,
         }
     }
 
-    fn add_position(&mut self, term: &'m ParticleTerm) -> Option<GraphFragment> {
+    fn add_position(&mut self, term: &'m Term) -> Option<GraphFragment> {
         let at = self.symbol_of.len();
         if at > POSITIONS {
             return None;
@@ -161,12 +161,12 @@ impl<'m> PositionGraph<'m> {
     }
 }
 
-fn is_same(one: &ParticleTerm, other: &ParticleTerm) -> bool {
+fn is_same(one: &Term, other: &Term) -> bool {
     match (one, other) {
-        (ParticleTerm::Element(one), ParticleTerm::Element(other)) => {
+        (Term::Element(one), Term::Element(other)) => {
             one.name == other.name && one.namespace == other.namespace
         }
-        (ParticleTerm::Wildcard(one), ParticleTerm::Wildcard(other)) => one == other,
+        (Term::Wildcard(one), Term::Wildcard(other)) => one == other,
         _ => false,
     }
 }

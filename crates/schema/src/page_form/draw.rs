@@ -14,7 +14,7 @@ use crate::form::{
     ANY, ElementInside, JsonForm, JsonRecord, OWN, RecordSlot, count_least, count_most, find_lone, is_of,
     is_same,
 };
-use crate::shape::{ContentParticle, ElementDeclaration, ParticleTerm, SchemaShape, SimpleType, TypeId};
+use crate::shape::{Declaration, Particle, SchemaShape, SimpleType, Term, TypeId};
 
 /// Longest documentation that is a label.
 const LABEL: usize = 60;
@@ -25,11 +25,7 @@ const NESTED: usize = 24;
 /// The key of the field that holds a whole element as XML.
 pub(super) const WHOLE: &str = ".xml";
 
-pub(super) fn draw_form(
-    schema: &SchemaShape,
-    declaration: &ElementDeclaration,
-    values: &FormValues,
-) -> PageForm {
+pub(super) fn draw_form(schema: &SchemaShape, declaration: &Declaration, values: &FormValues) -> PageForm {
     let open = vec![declaration.of];
     let known = BTreeSet::new();
     let mut drawing = FormDrawing {
@@ -92,12 +88,7 @@ struct FieldSurroundings<'r, 's> {
 }
 
 impl<'s> FormDrawing<'s> {
-    fn draw_record(
-        &mut self,
-        owner: &'s ElementDeclaration,
-        record: &JsonRecord<'s>,
-        path: &str,
-    ) -> Vec<FormField> {
+    fn draw_record(&mut self, owner: &'s Declaration, record: &JsonRecord<'s>, path: &str) -> Vec<FormField> {
         let mut fields = Vec::new();
         for attribute in record.attributes {
             let name = format!("{path}/@{}", attribute.name);
@@ -151,19 +142,14 @@ impl<'s> FormDrawing<'s> {
         field
     }
 
-    fn draw_own(&mut self, owner: &ElementDeclaration, simple: Option<&SimpleType>, path: &str) -> FormField {
+    fn draw_own(&mut self, owner: &Declaration, simple: Option<&SimpleType>, path: &str) -> FormField {
         let mut field = self.draw_field(&format!("{path}/{OWN}"), &owner.name, None);
         field.is_required = true;
         self.filled_by(&mut field, simple, owner);
         field
     }
 
-    fn filled_by(
-        &self,
-        field: &mut FormField,
-        simple: Option<&SimpleType>,
-        declaration: &ElementDeclaration,
-    ) {
+    fn filled_by(&self, field: &mut FormField, simple: Option<&SimpleType>, declaration: &Declaration) {
         let default = declaration.default.as_deref();
         match simple {
             Some(simple) => {
@@ -175,7 +161,7 @@ impl<'s> FormDrawing<'s> {
         }
     }
 
-    fn draw_xml(&mut self, place: FieldPlace<'_>, declaration: Option<&ElementDeclaration>) -> FormField {
+    fn draw_xml(&mut self, place: FieldPlace<'_>, declaration: Option<&Declaration>) -> FormField {
         let about = declaration.and_then(|declaration| self.schema.find_about(declaration));
         let (term, key) = match declaration {
             Some(declaration) => (declaration.name.as_str(), declaration.key()),
@@ -194,7 +180,7 @@ impl<'s> FormDrawing<'s> {
     }
 
     /// One child element.
-    fn draw_child(&mut self, declaration: &'s ElementDeclaration, place: FieldPlace<'_>) -> FormField {
+    fn draw_child(&mut self, declaration: &'s Declaration, place: FieldPlace<'_>) -> FormField {
         let (mut field, record) = match JsonForm::of_type(self.schema, declaration.of) {
             JsonForm::Value(simple) => return self.draw_leaf(declaration, Some(simple), place),
             JsonForm::Text => return self.draw_leaf(declaration, None, place),
@@ -222,7 +208,7 @@ impl<'s> FormDrawing<'s> {
 
     fn draw_leaf(
         &mut self,
-        declaration: &'s ElementDeclaration,
+        declaration: &'s Declaration,
         simple: Option<&SimpleType>,
         place: FieldPlace<'_>,
     ) -> FormField {
@@ -233,7 +219,7 @@ impl<'s> FormDrawing<'s> {
         FormField { shape: FieldShape::Child, key: declaration.key().to_owned(), ..field }
     }
 
-    fn draw_group(&mut self, declaration: &'s ElementDeclaration, place: FieldPlace<'_>) -> FormField {
+    fn draw_group(&mut self, declaration: &'s Declaration, place: FieldPlace<'_>) -> FormField {
         let field = self.draw_field(place.name, &declaration.name, self.schema.find_about(declaration));
         let limits = wording::describe_times(place.times.0, place.times.1).unwrap_or_default();
         let key = declaration.key().to_owned();
@@ -250,7 +236,7 @@ impl<'s> FormDrawing<'s> {
     }
 
     /// Whether an element is offered as XML: it has such a value, or it has no values and the form must end.
-    fn is_too_deep(&mut self, declaration: &ElementDeclaration, name: &str) -> bool {
+    fn is_too_deep(&mut self, declaration: &Declaration, name: &str) -> bool {
         if !self.values.get(&format!("{name}/{WHOLE}")).is_empty() {
             return true;
         }
@@ -265,7 +251,7 @@ impl<'s> FormDrawing<'s> {
     /// The fields for a particle. Within an optional group nothing is certain, so groups ask whether they are sent.
     fn draw_particle(
         &mut self,
-        particle: &'s ContentParticle,
+        particle: &'s Particle,
         route: &str,
         is_certain: bool,
         around: &FieldSurroundings<'_, 's>,
@@ -273,22 +259,20 @@ impl<'s> FormDrawing<'s> {
     ) {
         let is_required = is_certain && particle.min > 0;
         match &particle.term {
-            ParticleTerm::Element(declaration) => {
-                fields.extend(self.draw_slot(declaration, is_required, around))
-            }
-            ParticleTerm::Wildcard(_) => fields.push(self.draw_wildcards(particle, is_required, around)),
+            Term::Element(declaration) => fields.extend(self.draw_slot(declaration, is_required, around)),
+            Term::Wildcard(_) => fields.push(self.draw_wildcards(particle, is_required, around)),
             _ if particle.max != Some(1) => {
                 let found = find_lone(particle);
                 fields.extend(found.and_then(|declaration| self.draw_slot(declaration, is_required, around)));
             }
-            ParticleTerm::Sequence(parts) | ParticleTerm::All(parts) => {
+            Term::Sequence(parts) | Term::All(parts) => {
                 let mut inner = Vec::new();
                 for (at, part) in parts.iter().enumerate() {
                     self.draw_particle(part, &format!("{route}.{at}"), is_required, around, &mut inner);
                 }
                 fields.extend(inner);
             }
-            ParticleTerm::Choice(parts) => {
+            Term::Choice(parts) => {
                 let is_required = is_required && !particle.term.may_be_empty();
                 fields.push(self.draw_choice(parts, route, is_required, around));
             }
@@ -297,7 +281,7 @@ impl<'s> FormDrawing<'s> {
 
     fn draw_choice(
         &mut self,
-        parts: &'s [ContentParticle],
+        parts: &'s [Particle],
         route: &str,
         is_required: bool,
         around: &FieldSurroundings<'_, 's>,
@@ -339,14 +323,14 @@ impl<'s> FormDrawing<'s> {
     /// The field, or the places, of all elements of one name.
     fn draw_slot(
         &mut self,
-        declaration: &ElementDeclaration,
+        declaration: &Declaration,
         is_required: bool,
         around: &FieldSurroundings<'_, 's>,
     ) -> Option<FormField> {
         let slot = around.slots.iter().find(|slot| is_same(slot.declaration, declaration))?.clone();
         let name = format!("{}/{}", around.path, slot.declaration.name);
         let content = around.record.particle()?;
-        let is_it = |term: &ParticleTerm| is_of(term, declaration);
+        let is_it = |term: &Term| is_of(term, declaration);
         // A particle of an optional group is needed only with the group, so its own count is the least.
         let (fewest, largest) =
             (count_least(content, &is_it).max(slot.particle.min), count_most(content, &is_it));
@@ -369,7 +353,7 @@ impl<'s> FormDrawing<'s> {
 
     fn draw_wildcards(
         &mut self,
-        particle: &ContentParticle,
+        particle: &Particle,
         is_required: bool,
         around: &FieldSurroundings<'_, 's>,
     ) -> FormField {
@@ -413,7 +397,7 @@ impl<'s> FormDrawing<'s> {
     }
 
     /// Children whose order matters: rows, each with the choice of its element.
-    fn draw_rows(&mut self, particle: &'s ContentParticle, around: &FieldSurroundings<'_, 's>) -> FormField {
+    fn draw_rows(&mut self, particle: &'s Particle, around: &FieldSurroundings<'_, 's>) -> FormField {
         let name = format!("{}/{OWN}", around.path);
         let mut field = self.draw_field(&name, "content", None);
         let mut needed = Vec::new();
@@ -434,7 +418,7 @@ impl<'s> FormDrawing<'s> {
     fn draw_row(
         &mut self,
         name: &str,
-        preset: Option<&ElementDeclaration>,
+        preset: Option<&Declaration>,
         is_required: bool,
         around: &FieldSurroundings<'_, 's>,
     ) -> FormField {
@@ -472,17 +456,15 @@ fn describe_limits(words: String, is_required: bool) -> String {
 }
 
 /// The elements that a content needs at least, in order.
-fn first_rows<'s>(particle: &'s ContentParticle, rows: &mut Vec<&'s ElementDeclaration>) {
+fn first_rows<'s>(particle: &'s Particle, rows: &mut Vec<&'s Declaration>) {
     for _ in 0..particle.min {
         let before = rows.len();
         match &particle.term {
-            ParticleTerm::Element(declaration) => rows.push(declaration),
-            ParticleTerm::Wildcard(_) => {}
-            ParticleTerm::Sequence(parts) | ParticleTerm::All(parts) => {
-                parts.iter().for_each(|part| first_rows(part, rows))
-            }
-            ParticleTerm::Choice(_) if particle.term.may_be_empty() => {}
-            ParticleTerm::Choice(parts) => parts.iter().take(1).for_each(|part| first_rows(part, rows)),
+            Term::Element(declaration) => rows.push(declaration),
+            Term::Wildcard(_) => {}
+            Term::Sequence(parts) | Term::All(parts) => parts.iter().for_each(|part| first_rows(part, rows)),
+            Term::Choice(_) if particle.term.may_be_empty() => {}
+            Term::Choice(parts) => parts.iter().take(1).for_each(|part| first_rows(part, rows)),
         }
         if rows.len() == before || rows.len() > 20 {
             rows.truncate(20);

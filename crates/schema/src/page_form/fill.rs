@@ -10,7 +10,7 @@ use crate::build::markup;
 use crate::explain;
 use crate::form::{ANY, ElementInside, JsonForm, JsonRecord, OWN};
 use crate::json::unfold;
-use crate::shape::{ContentParticle, ElementDeclaration, ParticleTerm, SchemaShape};
+use crate::shape::{Declaration, Particle, SchemaShape, Term};
 use crate::tree::{self, XmlElement};
 
 pub(super) fn fill_values(schema: &SchemaShape, payload: &[u8]) -> Result<FormValues, FormMistake> {
@@ -100,7 +100,7 @@ impl<'s> FormFilling<'s> {
     fn fill_elements(
         &mut self,
         record: &JsonRecord<'s>,
-        particle: &'s ContentParticle,
+        particle: &'s Particle,
         element: &XmlElement,
         path: &str,
         depth: usize,
@@ -125,8 +125,7 @@ impl<'s> FormFilling<'s> {
             *before = before.saturating_add(1);
             self.fill_part(*declaration, child, &name, depth)?;
         }
-        let declared: Vec<&ElementDeclaration> =
-            laid.iter().filter_map(|(_, declaration)| *declaration).collect();
+        let declared: Vec<&Declaration> = laid.iter().filter_map(|(_, declaration)| *declaration).collect();
         let has_any = laid.iter().any(|(_, declaration)| declaration.is_none());
         self.fill_choices(particle, "", path, &declared, has_any);
         Some(())
@@ -140,7 +139,7 @@ impl<'s> FormFilling<'s> {
 
     fn fill_part(
         &mut self,
-        declaration: Option<&'s ElementDeclaration>,
+        declaration: Option<&'s Declaration>,
         element: &XmlElement,
         name: &str,
         depth: usize,
@@ -174,17 +173,17 @@ impl<'s> FormFilling<'s> {
     /// Notes which alternative of each choice the children chose.
     fn fill_choices(
         &mut self,
-        particle: &ContentParticle,
+        particle: &Particle,
         route: &str,
         path: &str,
-        declared: &[&ElementDeclaration],
+        declared: &[&Declaration],
         has_any: bool,
     ) {
         let parts = match &particle.term {
-            ParticleTerm::Element(_) | ParticleTerm::Wildcard(_) => return,
+            Term::Element(_) | Term::Wildcard(_) => return,
             _ if particle.max != Some(1) => return,
-            ParticleTerm::Sequence(parts) | ParticleTerm::All(parts) => parts,
-            ParticleTerm::Choice(parts) => {
+            Term::Sequence(parts) | Term::All(parts) => parts,
+            Term::Choice(parts) => {
                 let chosen = parts.iter().position(|part| has_declared(part, declared, has_any));
                 if let Some(chosen) = chosen {
                     let number = chosen.saturating_add(1).to_string();
@@ -200,11 +199,11 @@ impl<'s> FormFilling<'s> {
 }
 
 /// Whether any of these elements, or one that a wildcard admitted, belongs to a particle.
-fn has_declared(particle: &ContentParticle, declared: &[&ElementDeclaration], has_any: bool) -> bool {
+fn has_declared(particle: &Particle, declared: &[&Declaration], has_any: bool) -> bool {
     match &particle.term {
-        ParticleTerm::Element(own) => declared.iter().any(|one| crate::form::is_same(one, own)),
-        ParticleTerm::Wildcard(_) => has_any,
-        ParticleTerm::Sequence(parts) | ParticleTerm::Choice(parts) | ParticleTerm::All(parts) => {
+        Term::Element(own) => declared.iter().any(|one| crate::form::is_same(one, own)),
+        Term::Wildcard(_) => has_any,
+        Term::Sequence(parts) | Term::Choice(parts) | Term::All(parts) => {
             parts.iter().any(|part| has_declared(part, declared, has_any))
         }
     }

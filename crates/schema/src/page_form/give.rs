@@ -9,11 +9,11 @@ use super::{FieldShape, FormField, FormInput, FormMistake, PageForm};
 use crate::build;
 use crate::build::given::{GivenPart, GivenValue, ValueManner, ValueSlip};
 use crate::form::{ANY, OWN};
-use crate::shape::{ElementDeclaration, SchemaShape};
+use crate::shape::{Declaration, SchemaShape};
 
 pub(super) fn give_payload(
     schema: &SchemaShape,
-    declaration: &ElementDeclaration,
+    declaration: &Declaration,
     form: &PageForm,
 ) -> Result<Vec<u8>, Vec<FormMistake>> {
     if !form.mistakes.is_empty() {

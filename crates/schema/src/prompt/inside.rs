@@ -3,9 +3,7 @@
 //!
 //! A schema and a name come in, facts go out. It judges nothing.
 
-use crate::shape::{
-    ComplexContent, ContentParticle, ElementDeclaration, ParticleTerm, SchemaShape, TypeShape,
-};
+use crate::shape::{ComplexContent, Declaration, Particle, SchemaShape, Term, TypeShape};
 
 /// Whether the element has an attribute of that name.
 pub(crate) fn has_attribute(schema: &SchemaShape, element: &str, attribute: &str) -> bool {
@@ -24,12 +22,10 @@ pub(crate) fn is_qualified(schema: &SchemaShape, element: &str) -> bool {
     find_first(particle).is_none_or(|child| !child.namespace.is_empty())
 }
 
-fn find_first(particle: &ContentParticle) -> Option<&ElementDeclaration> {
+fn find_first(particle: &Particle) -> Option<&Declaration> {
     match &particle.term {
-        ParticleTerm::Element(declaration) => Some(declaration),
-        ParticleTerm::Sequence(parts) | ParticleTerm::All(parts) | ParticleTerm::Choice(parts) => {
-            parts.iter().find_map(find_first)
-        }
-        ParticleTerm::Wildcard(_) => None,
+        Term::Element(declaration) => Some(declaration),
+        Term::Sequence(parts) | Term::All(parts) | Term::Choice(parts) => parts.iter().find_map(find_first),
+        Term::Wildcard(_) => None,
     }
 }

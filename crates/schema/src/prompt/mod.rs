@@ -15,8 +15,8 @@ use std::collections::BTreeMap;
 use crate::build::example;
 use crate::explain::wording;
 use crate::shape::{
-    AttributeUse, ComplexContent, ComplexType, ContentParticle, ElementDeclaration, ElementWildcard,
-    JsonShape, ParticleTerm, SchemaShape, SimpleType, TypeId, TypeShape,
+    AttributeUse, ComplexContent, ComplexType, Declaration, JsonShape, Particle, SchemaShape, SimpleType,
+    Term, TypeId, TypeShape, Wildcard,
 };
 use crate::tree::DEPTH;
 use systole_wire::writer::{escape, make_visible};
@@ -123,7 +123,7 @@ fn own_text(words: &str) -> String {
 fn in_order(content: &ComplexContent) -> &'static str {
     let ComplexContent::Children(particle) = content else { return "" };
     match &particle.term {
-        ParticleTerm::Sequence(parts) if parts.len() > 1 => ", in this order",
+        Term::Sequence(parts) if parts.len() > 1 => ", in this order",
         _ => "",
     }
 }
@@ -172,27 +172,22 @@ impl<'m> PromptWriter<'m> {
     }
 
     /// Adds everything that a particle admits, in schema order.
-    fn describe_particle(
-        &mut self,
-        particle: &'m ContentParticle,
-        at: &PromptPlace<'m>,
-        out: &mut Vec<String>,
-    ) {
+    fn describe_particle(&mut self, particle: &'m Particle, at: &PromptPlace<'m>, out: &mut Vec<String>) {
         let at = &at.go_deeper();
         if at.depth > NESTED {
             return out.push("…".to_owned());
         }
         let once = (particle.min, particle.max) == (1, Some(1));
         match &particle.term {
-            ParticleTerm::Element(declaration) => {
+            Term::Element(declaration) => {
                 let how = if particle.min > 0 { "required" } else { "optional" };
                 out.push(self.describe_element(declaration, &describe_often(how, particle), at));
             }
-            ParticleTerm::Wildcard(wildcard) => out.push(describe_wildcard(wildcard, particle)),
-            ParticleTerm::Sequence(parts) | ParticleTerm::All(parts) if once => {
+            Term::Wildcard(wildcard) => out.push(describe_wildcard(wildcard, particle)),
+            Term::Sequence(parts) | Term::All(parts) if once => {
                 parts.iter().for_each(|part| self.describe_particle(part, at, out));
             }
-            ParticleTerm::Sequence(parts) | ParticleTerm::All(parts) => {
+            Term::Sequence(parts) | Term::All(parts) => {
                 let mut inside = Vec::new();
                 parts.iter().for_each(|part| self.describe_particle(part, at, &mut inside));
                 let lead = match wording::describe_times(particle.min, particle.max) {
@@ -201,14 +196,14 @@ impl<'m> PromptWriter<'m> {
                 };
                 out.push(format!("{lead} [{}]", inside.join(", ")));
             }
-            ParticleTerm::Choice(parts) => out.push(self.describe_choice(particle, parts, at)),
+            Term::Choice(parts) => out.push(self.describe_choice(particle, parts, at)),
         }
     }
 
     fn describe_choice(
         &mut self,
-        particle: &'m ContentParticle,
-        parts: &'m [ContentParticle],
+        particle: &'m Particle,
+        parts: &'m [Particle],
         at: &PromptPlace<'m>,
     ) -> String {
         let each: Vec<String> = parts.iter().map(|part| self.describe_alternative(part, at)).collect();
@@ -224,9 +219,9 @@ impl<'m> PromptWriter<'m> {
     }
 
     /// One of several: once chosen, it is obviously required.
-    fn describe_alternative(&mut self, part: &'m ContentParticle, at: &PromptPlace<'m>) -> String {
+    fn describe_alternative(&mut self, part: &'m Particle, at: &PromptPlace<'m>) -> String {
         match &part.term {
-            ParticleTerm::Element(declaration) => {
+            Term::Element(declaration) => {
                 let how = if part.min > 0 { "" } else { "optional" };
                 self.describe_element(declaration, &describe_often(how, part), at)
             }
@@ -241,7 +236,7 @@ impl<'m> PromptWriter<'m> {
     /// `<limit>(whole number 1 to 100, optional; how many hits at most)`.
     fn describe_element(
         &mut self,
-        declaration: &'m ElementDeclaration,
+        declaration: &'m Declaration,
         often: &[String],
         at: &PromptPlace<'m>,
     ) -> String {
@@ -306,12 +301,7 @@ impl<'m> PromptWriter<'m> {
     }
 
     /// `1 or more <item> of: <sku>(word, required)`, or `1 to 10 <item>(word)`.
-    fn describe_items(
-        &mut self,
-        each: &'m ContentParticle,
-        item: &'m ElementDeclaration,
-        at: &PromptPlace<'m>,
-    ) -> String {
+    fn describe_items(&mut self, each: &'m Particle, item: &'m Declaration, at: &PromptPlace<'m>) -> String {
         let count = describe_count(each);
         let written = self.describe_element(item, &[], at);
         // Only the content: the brackets would add nothing.
@@ -333,7 +323,7 @@ impl<'m> PromptWriter<'m> {
 }
 
 /// An element's start tag, with its namespace if that differs from the surrounding element's.
-fn spell_tag(declaration: &ElementDeclaration, at: &PromptPlace<'_>) -> String {
+fn spell_tag(declaration: &Declaration, at: &PromptPlace<'_>) -> String {
     let namespace = match &*declaration.namespace {
         namespace if *namespace == *at.namespace => String::new(),
         namespace => format!(" xmlns=\"{namespace}\""),
@@ -352,28 +342,28 @@ fn describe_attribute(attribute: &AttributeUse) -> String {
 }
 
 /// Whether it is required, and how often it may occur.
-fn describe_often(how: &str, particle: &ContentParticle) -> Vec<String> {
+fn describe_often(how: &str, particle: &Particle) -> Vec<String> {
     let times = wording::describe_times(particle.min, particle.max).filter(|_| particle.max != Some(1));
     let how = (!how.is_empty()).then(|| how.to_owned());
     how.into_iter().chain(times).collect()
 }
 
-fn describe_wildcard(wildcard: &ElementWildcard, particle: &ContentParticle) -> String {
+fn describe_wildcard(wildcard: &Wildcard, particle: &Particle) -> String {
     let what = match wildcard {
-        ElementWildcard::Any => "any element",
-        ElementWildcard::Other(_) => "any element of another namespace",
+        Wildcard::Any => "any element",
+        Wildcard::Other(_) => "any element of another namespace",
     };
     let how = if particle.min > 0 { "required" } else { "optional" };
     format!("{what}({})", describe_often(how, particle).join(", "))
 }
 
 /// The only element of a content, if it may occur several times.
-fn find_repeated(particle: &ContentParticle) -> Option<(&ContentParticle, &ElementDeclaration)> {
+fn find_repeated(particle: &Particle) -> Option<(&Particle, &Declaration)> {
     let once = (particle.min, particle.max) == (1, Some(1));
     match &particle.term {
-        ParticleTerm::Sequence(parts) if once => match parts.as_slice() {
+        Term::Sequence(parts) if once => match parts.as_slice() {
             [only] if only.max != Some(1) => match &only.term {
-                ParticleTerm::Element(declaration) => Some((only, declaration)),
+                Term::Element(declaration) => Some((only, declaration)),
                 _ => None,
             },
             _ => None,
@@ -382,7 +372,7 @@ fn find_repeated(particle: &ContentParticle) -> Option<(&ContentParticle, &Eleme
     }
 }
 
-fn describe_count(particle: &ContentParticle) -> String {
+fn describe_count(particle: &Particle) -> String {
     let least = particle.min.to_string();
     match (particle.min, particle.max) {
         (0, None) => "any number of".to_owned(),

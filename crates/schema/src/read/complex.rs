@@ -9,10 +9,7 @@ use std::sync::Arc;
 use crate::read::beyond::construct_words;
 use crate::read::marks::is_sensitive;
 use crate::read::{XsdReading, mark_of_danger, read_documentation};
-use crate::shape::{
-    AttributeUse, ComplexContent, ComplexType, ContentParticle, ElementDeclaration, ElementWildcard,
-    ParticleTerm,
-};
+use crate::shape::{AttributeUse, ComplexContent, ComplexType, Declaration, Particle, Term, Wildcard};
 use crate::tree::{NodeName, XmlElement};
 
 /// Largest finite count: libxml2 keeps a counter state per count.
@@ -127,17 +124,17 @@ impl<'t> XsdReading<'t> {
         Some(AttributeUse { name, documentation, simple, required, sensitive, default, fragment })
     }
 
-    fn read_particle(&mut self, element: &'t XmlElement, outermost: bool) -> Option<ContentParticle> {
+    fn read_particle(&mut self, element: &'t XmlElement, outermost: bool) -> Option<Particle> {
         let (min, max) = self.read_occurs(element)?;
         let term = match element.name.local.as_str() {
-            "element" => ParticleTerm::Element(self.local_element(element)?),
-            "any" => ParticleTerm::Wildcard(self.read_wildcard(element)?),
-            "sequence" => ParticleTerm::Sequence(self.read_group(element)),
-            "choice" => ParticleTerm::Choice(self.read_group(element)),
+            "element" => Term::Element(self.local_element(element)?),
+            "any" => Term::Wildcard(self.read_wildcard(element)?),
+            "sequence" => Term::Sequence(self.read_group(element)),
+            "choice" => Term::Choice(self.read_group(element)),
             "all" => {
                 let parts = self.read_group(element);
                 self.all_rules(element, outermost, max, &parts);
-                ParticleTerm::All(parts)
+                Term::All(parts)
             }
             other => {
                 let (message, fix) = construct_words(other);
@@ -145,7 +142,7 @@ impl<'t> XsdReading<'t> {
                 return None;
             }
         };
-        if matches!(term, ParticleTerm::Wildcard(_)) && (min > 1 || max.is_some_and(|max| max > 1)) {
+        if matches!(term, Term::Wildcard(_)) && (min > 1 || max.is_some_and(|max| max > 1)) {
             // libxml2 takes one element for a wildcard that is required twice.
             let fix = "use minOccurs 0 or 1 and maxOccurs 1 or unbounded";
             self.report_unfit(element.span.start, "maxOccurs", "xs:any is not counted reliably", fix);
@@ -157,10 +154,10 @@ impl<'t> XsdReading<'t> {
             let message = "a repeated group holds a repetition (nested counters)";
             self.report_unfit(element.span.start, "maxOccurs", message, fix);
         }
-        Some(ContentParticle { min, max, term })
+        Some(Particle { min, max, term })
     }
 
-    fn read_group(&mut self, element: &'t XmlElement) -> Vec<ContentParticle> {
+    fn read_group(&mut self, element: &'t XmlElement) -> Vec<Particle> {
         self.only_attributes(element, &["minOccurs", "maxOccurs"]);
         let members = self.list_members(element);
         // A particle that may occur at most zero times does not exist.
@@ -171,15 +168,8 @@ impl<'t> XsdReading<'t> {
             .collect()
     }
 
-    fn all_rules(
-        &mut self,
-        element: &XmlElement,
-        outermost: bool,
-        max: Option<u32>,
-        parts: &[ContentParticle],
-    ) {
-        let simple_parts =
-            parts.iter().all(|p| matches!(p.term, ParticleTerm::Element(_)) && p.max == Some(1));
+    fn all_rules(&mut self, element: &XmlElement, outermost: bool, max: Option<u32>, parts: &[Particle]) {
+        let simple_parts = parts.iter().all(|p| matches!(p.term, Term::Element(_)) && p.max == Some(1));
         if !outermost || max != Some(1) || !simple_parts {
             let message = "xs:all must be the whole content of a type, with elements that come at most once";
             self.unfit_at(
@@ -190,7 +180,7 @@ impl<'t> XsdReading<'t> {
         }
     }
 
-    fn local_element(&mut self, element: &'t XmlElement) -> Option<ElementDeclaration> {
+    fn local_element(&mut self, element: &'t XmlElement) -> Option<Declaration> {
         self.only_attributes(element, &["name", "type", "ref", "form", "minOccurs", "maxOccurs"]);
         self.no_part_is_dangerous(element);
         self.no_part_is_together(element);
@@ -218,7 +208,7 @@ impl<'t> XsdReading<'t> {
     }
 
     /// A global element of this namespace or of an imported one, used in a content.
-    fn read_reference(&mut self, element: &'t XmlElement, written: &str) -> Option<ElementDeclaration> {
+    fn read_reference(&mut self, element: &'t XmlElement, written: &str) -> Option<Declaration> {
         let Some(name) = element.resolve_name(written) else {
             let message = format!("the prefix of {written} is not declared");
             self.report_unfit(element.span.start, "ref", &message, "declare the prefix on xs:schema");
@@ -233,8 +223,7 @@ impl<'t> XsdReading<'t> {
         }
         self.paper_of(element, written, &name.namespace)?;
         let global = self.find_global(&name.namespace, &name.local);
-        let known =
-            |global: &ElementDeclaration| (global.of, global.documentation.clone(), global.marks.sensitive);
+        let known = |global: &Declaration| (global.of, global.documentation.clone(), global.marks.sensitive);
         let Some((of, about, sensitive)) = global.map(known) else {
             let place = if *name.namespace == *self.target() { "this schema" } else { &*name.namespace };
             let message = format!("the element {written} is not declared in {place}");
@@ -264,12 +253,12 @@ impl<'t> XsdReading<'t> {
         self.find_global(&name.namespace, &name.local).is_some_and(|global| global.dangerous)
     }
 
-    fn read_wildcard(&mut self, element: &XmlElement) -> Option<ElementWildcard> {
+    fn read_wildcard(&mut self, element: &XmlElement) -> Option<Wildcard> {
         self.only_attributes(element, &["namespace", "processContents", "minOccurs", "maxOccurs"]);
         let lax = element.find_attribute("processContents") == Some("lax");
         match element.find_attribute("namespace").unwrap_or("##any") {
-            "##any" if lax => Some(ElementWildcard::Any),
-            "##other" if lax => Some(ElementWildcard::Other(self.target())),
+            "##any" if lax => Some(Wildcard::Any),
+            "##other" if lax => Some(Wildcard::Other(self.target())),
             _ => {
                 let fix = "write namespace=\"##other\" processContents=\"lax\"";
                 self.unfit_at(element, "xs:any is neither lax ##other nor lax ##any", fix);
@@ -314,7 +303,7 @@ impl<'t> XsdReading<'t> {
 
     /// libxml2 does not notice when two wildcards compete for one element. So a content has at most one
     /// wildcard, and `##any` comes last, after elements whose number is fixed.
-    fn one_wildcard(&mut self, element: &XmlElement, particle: &ContentParticle) {
+    fn one_wildcard(&mut self, element: &XmlElement, particle: &Particle) {
         let (mut all, mut wildcards) = (Vec::new(), Vec::new());
         particle.term.collect_elements(&mut all);
         wildcards_in(&particle.term, &mut wildcards);
@@ -335,10 +324,10 @@ impl<'t> XsdReading<'t> {
     }
 
     /// Two elements of one name in one content must be identical: the path alone must be unambiguous.
-    fn same_name_same_type(&mut self, element: &XmlElement, particle: &ContentParticle) {
+    fn same_name_same_type(&mut self, element: &XmlElement, particle: &Particle) {
         let mut all = Vec::new();
         particle.term.collect_elements(&mut all);
-        let mut seen: HashMap<&str, &ElementDeclaration> = HashMap::new();
+        let mut seen: HashMap<&str, &Declaration> = HashMap::new();
         for declaration in all {
             let first = *seen.entry(&declaration.name).or_insert(declaration);
             if first.namespace != declaration.namespace {
@@ -352,52 +341,49 @@ impl<'t> XsdReading<'t> {
     }
 }
 
-fn holds_nothing(particle: &ContentParticle) -> bool {
+fn holds_nothing(particle: &Particle) -> bool {
     match &particle.term {
         _ if particle.max == Some(0) => true,
-        ParticleTerm::Sequence(parts) | ParticleTerm::All(parts) | ParticleTerm::Choice(parts) => {
-            parts.iter().all(holds_nothing)
-        }
-        ParticleTerm::Element(_) | ParticleTerm::Wildcard(_) => false,
+        Term::Sequence(parts) | Term::All(parts) | Term::Choice(parts) => parts.iter().all(holds_nothing),
+        Term::Element(_) | Term::Wildcard(_) => false,
     }
 }
 
-fn wildcards_in(term: &ParticleTerm, found: &mut Vec<ElementWildcard>) {
+fn wildcards_in(term: &Term, found: &mut Vec<Wildcard>) {
     match term {
-        ParticleTerm::Wildcard(wildcard) => found.push(wildcard.clone()),
-        ParticleTerm::Element(_) => {}
-        ParticleTerm::Sequence(parts) | ParticleTerm::Choice(parts) | ParticleTerm::All(parts) => {
+        Term::Wildcard(wildcard) => found.push(wildcard.clone()),
+        Term::Element(_) => {}
+        Term::Sequence(parts) | Term::Choice(parts) | Term::All(parts) => {
             parts.iter().for_each(|part| wildcards_in(&part.term, found));
         }
     }
 }
 
-fn has_direct_wildcard(particle: &ContentParticle) -> bool {
-    let ParticleTerm::Sequence(parts) = &particle.term else { return false };
+fn has_direct_wildcard(particle: &Particle) -> bool {
+    let Term::Sequence(parts) = &particle.term else { return false };
     let once = (particle.min, particle.max) == (1, Some(1));
-    once && parts.iter().any(|part| matches!(part.term, ParticleTerm::Wildcard(_)))
+    once && parts.iter().any(|part| matches!(part.term, Term::Wildcard(_)))
 }
 
 /// Whether a wildcard could take an element that another particle of its sequence needs. It cannot if all
 /// such elements come before it and occur a fixed number of times.
-fn can_compete(particle: &ContentParticle, wildcard: &ElementWildcard) -> bool {
-    let ParticleTerm::Sequence(parts) = &particle.term else { return true };
+fn can_compete(particle: &Particle, wildcard: &Wildcard) -> bool {
+    let Term::Sequence(parts) = &particle.term else { return true };
     let mut before = true;
     parts.iter().any(|part| {
         let mut elements = Vec::new();
         part.term.collect_elements(&mut elements);
         let is_wanted = elements.iter().any(|element| wildcard.can_take(&element.namespace));
-        before &= !matches!(part.term, ParticleTerm::Wildcard(_));
-        let is_fixed = before && matches!(part.term, ParticleTerm::Element(_)) && part.max == Some(part.min);
+        before &= !matches!(part.term, Term::Wildcard(_));
+        let is_fixed = before && matches!(part.term, Term::Element(_)) && part.max == Some(part.min);
         is_wanted && !is_fixed
     })
 }
 
 /// Whether a term contains a counter that a repetition around it would make ambiguous: any repetition inside
 /// a counted one, or one with a minimum inside an uncounted one.
-fn counts_inside(term: &ParticleTerm, counted_outside: bool) -> bool {
-    let (ParticleTerm::Sequence(parts) | ParticleTerm::Choice(parts) | ParticleTerm::All(parts)) = term
-    else {
+fn counts_inside(term: &Term, counted_outside: bool) -> bool {
+    let (Term::Sequence(parts) | Term::Choice(parts) | Term::All(parts)) = term else {
         return false;
     };
     parts.iter().any(|part| {

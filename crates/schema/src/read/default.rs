@@ -9,7 +9,7 @@ use crate::form::{JsonForm, collect_supplied};
 use crate::judge::check_value;
 use crate::read::XsdReading;
 use crate::read::marks::is_shaped;
-use crate::shape::{ComplexContent, ComplexType, ElementDeclaration, SimpleType, TypeId};
+use crate::shape::{ComplexContent, ComplexType, Declaration, SimpleType, TypeId};
 use crate::tree::XmlElement;
 use systole_wire::namespaces::SCHEMA;
 
@@ -90,7 +90,7 @@ impl<'t> XsdReading<'t> {
     /// Reports every default in a content that can never be supplied.
     pub(crate) fn defaults_in_place(&mut self, element: &XmlElement, complex: &ComplexType) {
         let ComplexContent::Children(particle) = &complex.content else { return };
-        let mut within_reach: Vec<&ElementDeclaration> = Vec::new();
+        let mut within_reach: Vec<&Declaration> = Vec::new();
         collect_supplied(particle, &mut within_reach);
         let mut all = Vec::new();
         particle.term.collect_elements(&mut all);

@@ -3,9 +3,7 @@
 //! The types of a schema that has been read come in; whether each one ends goes out. A type may
 //! contain itself if that is optional; a type that must contain itself has no instance at all.
 
-use crate::shape::{
-    ComplexContent, ComplexType, ContentParticle, ParticleTerm, SchemaShape, TypeId, TypeShape,
-};
+use crate::shape::{ComplexContent, ComplexType, Particle, SchemaShape, Term, TypeId, TypeShape};
 
 /// For each type whether it has an instance that ends.
 pub(crate) fn find_ends(schema: &SchemaShape) -> Vec<bool> {
@@ -48,15 +46,13 @@ fn type_ends(of: &TypeShape, ends: &[bool]) -> bool {
     }
 }
 
-fn particle_ends(particle: &ContentParticle, ends: &[bool]) -> bool {
-    let of = |parts: &[ContentParticle]| parts.iter().all(|part| particle_ends(part, ends));
+fn particle_ends(particle: &Particle, ends: &[bool]) -> bool {
+    let of = |parts: &[Particle]| parts.iter().all(|part| particle_ends(part, ends));
     particle.min == 0
         || match &particle.term {
-            ParticleTerm::Element(declaration) => ends.get(declaration.of.0).is_some_and(|ends| *ends),
-            ParticleTerm::Wildcard(_) => true,
-            ParticleTerm::Sequence(parts) | ParticleTerm::All(parts) => of(parts),
-            ParticleTerm::Choice(parts) => {
-                parts.is_empty() || parts.iter().any(|part| particle_ends(part, ends))
-            }
+            Term::Element(declaration) => ends.get(declaration.of.0).is_some_and(|ends| *ends),
+            Term::Wildcard(_) => true,
+            Term::Sequence(parts) | Term::All(parts) => of(parts),
+            Term::Choice(parts) => parts.is_empty() || parts.iter().any(|part| particle_ends(part, ends)),
         }
 }

@@ -9,8 +9,7 @@ use std::collections::HashMap;
 use crate::form::JsonForm;
 use crate::read::XsdReading;
 use crate::shape::{
-    ComplexContent, ComplexType, ContentParticle, ElementDeclaration, ElementMarks, JsonNull, JsonShape,
-    ParticleTerm, TypeId,
+    ComplexContent, ComplexType, Declaration, ElementMarks, JsonNull, JsonShape, Particle, Term, TypeId,
 };
 use crate::tree::XmlElement;
 use systole_wire::namespaces::SCHEMA;
@@ -104,8 +103,7 @@ impl XsdReading<'_> {
             return;
         }
         let schema = self.read_so_far();
-        let probe =
-            ElementDeclaration { marks: Box::new(marks_of(element)), of, ..ElementDeclaration::default() };
+        let probe = Declaration { marks: Box::new(marks_of(element)), of, ..Declaration::default() };
         let is_it = matches!(
             (wanted, JsonForm::from_declaration(schema, &probe)),
             (JsonShape::Map, JsonForm::Map(_))
@@ -169,14 +167,12 @@ fn is_keyed_text(form: &JsonForm<'_>) -> bool {
 }
 
 /// The elements for which a missing one cannot mean `null`.
-fn never_missing<'m>(particle: &'m ContentParticle, found: &mut Vec<&'m ElementDeclaration>) {
+fn never_missing<'m>(particle: &'m Particle, found: &mut Vec<&'m Declaration>) {
     match &particle.term {
-        ParticleTerm::Sequence(parts) | ParticleTerm::All(parts)
-            if (particle.min, particle.max) == (1, Some(1)) =>
-        {
+        Term::Sequence(parts) | Term::All(parts) if (particle.min, particle.max) == (1, Some(1)) => {
             parts.iter().for_each(|part| never_missing(part, found));
         }
-        ParticleTerm::Element(_) if (particle.min, particle.max) == (0, Some(1)) => {}
+        Term::Element(_) if (particle.min, particle.max) == (0, Some(1)) => {}
         term => term.collect_elements(found),
     }
 }

@@ -24,7 +24,7 @@ use crate::read::among::XsdDocument;
 use crate::read::beyond::{attribute_words, construct_words};
 use crate::read::default::{AwaitingDefault, find_annotation};
 use crate::read::marks::marks_of;
-use crate::shape::{ElementDeclaration, SchemaShape, SimpleType, TypeId, TypeShape};
+use crate::shape::{Declaration, SchemaShape, SimpleType, TypeId, TypeShape};
 use crate::tree::{self, ElementPart, XmlElement};
 use systole_wire::namespaces::SCHEMA;
 
@@ -372,12 +372,12 @@ impl<'t> XsdReading<'t> {
         element: &XmlElement,
         (namespace, name): (Arc<str>, &str),
         of: TypeId,
-    ) -> ElementDeclaration {
+    ) -> Declaration {
         let (documentation, fragment) = (read_documentation(element), self.cut_fragment(element));
         let dangerous = mark_of_danger(element) == Some("true");
         let (offset, default) = (element.span.start, find_annotation(element).map(str::to_owned));
         let marks = Box::new(marks_of(element));
-        ElementDeclaration {
+        Declaration {
             name: name.to_owned(),
             namespace,
             of,
@@ -488,7 +488,7 @@ impl<'t> XsdReading<'t> {
     }
 
     /// A global element of any paper.
-    pub(crate) fn find_global(&self, namespace: &str, name: &str) -> Option<&ElementDeclaration> {
+    pub(crate) fn find_global(&self, namespace: &str, name: &str) -> Option<&Declaration> {
         self.schema.global_of(namespace, name)
     }
 }

@@ -6,11 +6,11 @@ use crate::meaning::RecordAct;
 use crate::path;
 use crate::record::{RecordHash, write_moment};
 
-/// A request for approval is made once for a call that nothing has moved yet, or for a call whose attempt is
-/// over and reported as unknown. It is about the bytes of the call, has one outcome, bound to its id and to
-/// the bytes that go out, and does not expire early. Nothing moves the call before it is approved or
-/// amended, except the end of its message's time. One more attempt cannot be amended, and a rejected request
-/// closes as rejected.
+/// A person is asked once about a call that nothing has moved, or about a call whose attempt is over and of unknown
+/// outcome. The request is about the bytes of the call and has an id of its own. It has one outcome, bound to that
+/// id and to the bytes that go out, which cannot be amended after an attempt. It does not expire early, unless the
+/// record says that the clock was set back. Nothing moves the call before it is approved or amended, except the end
+/// of its message's time. A rejected call closes as rejected.
 pub(crate) fn check_approval(before: &CheckLedger, step: &LedgerStep<'_>, _: &RunSettings) -> Option<String> {
     let act = step.act?;
     let call = before.call_of(step);

@@ -6,7 +6,8 @@ use crate::ledger::{CheckLedger, ClockedTime, LedgerStep};
 use crate::meaning::{ItemSort, RecordAct};
 use crate::path;
 
-/// A message from outside begins, in all its threads, no more and no deeper than allowed.
+/// A message from outside begins, in all its threads, no more and no deeper than its terms allow, also in those
+/// that its timers open later.
 pub(crate) fn check_budget(
     before: &CheckLedger,
     step: &LedgerStep<'_>,
@@ -34,8 +35,8 @@ pub(crate) fn check_budget(
     Some(format!("its message from outside has {children} children, of {most} allowed"))
 }
 
-/// The use of a child that its parent sees is the use of the child and of everything below it. Logs from
-/// before budgets say nothing about it.
+/// The use of a child that its parent sees is the use of the child and of everything below it, and no more than its
+/// limit. Logs from before budgets say nothing about it.
 pub(crate) fn check_use(before: &CheckLedger, step: &LedgerStep<'_>, _: &RunSettings) -> Option<String> {
     let tag = step.core_named("thread-finished")?;
     let id = tag.find_attribute("id")?;

@@ -35,7 +35,8 @@ fn goes_with_its_time(before: &CheckLedger, step: &LedgerStep<'_>) -> bool {
         && timer.is_some_and(|(thread, timer)| timers::is_out_of_time(thread, timer.budget_use))
 }
 
-/// A thread's top calls count from 1 and are answered one at a time, in order; a child has one.
+/// A thread's top calls count from 1 and are answered one at a time, in order; a child has one. Only a call that
+/// has not begun, and whose message has used up its time, ends before its turn.
 pub(crate) fn top_order(before: &CheckLedger, step: &LedgerStep<'_>, _: &RunSettings) -> Option<String> {
     let act = step.act?;
     let record = step.record;

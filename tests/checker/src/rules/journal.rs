@@ -6,8 +6,9 @@ use crate::ledger::{BoughtUse, CheckLedger, LedgerCall, LedgerStep};
 use crate::meaning::RecordAct;
 use crate::tag::{self, BodyTag};
 
-/// An entry belongs to the due attempt and has a number that no other entry of it has; a result replaces one
-/// start of that attempt. An attempt that follows a start without result says that its outcome is unknown.
+/// An entry is of the listener of its call, belongs to the due attempt and has a number that no other entry of it
+/// has; a result replaces one start of that attempt. An attempt that follows a start without result says
+/// `model.unknown-outcome`.
 pub(crate) fn check_journal(before: &CheckLedger, step: &LedgerStep<'_>, _: &RunSettings) -> Option<String> {
     let call = before.call_of(step)?;
     match step.act? {

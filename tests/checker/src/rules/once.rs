@@ -94,8 +94,11 @@ pub(crate) fn final_alone(before: &CheckLedger, step: &LedgerStep<'_>, _: &RunSe
 /// often.
 const DEATHS_OF_THE_PUMP: u32 = 5;
 
-/// Attempts at a turn ascend by one and pass no limit. The first is in the log only if it had to be
-/// recorded before it was made, so the first recorded attempt is 1 or 2.
+/// Attempts at a turn ascend by one and pass no limit. Those that died with the pump, or found that someone is
+/// away, do not count. If the terms say that no listener is over NATS, no attempt follows the fifth that had a
+/// record and died with the pump, or a later one if more attempts are allowed. No attempt follows a dead letter,
+/// which counts them right. The first is in the log only if it had to be recorded before it was made, so the first
+/// recorded attempt is 1 or 2.
 pub(crate) fn check_attempt(
     before: &CheckLedger,
     step: &LedgerStep<'_>,

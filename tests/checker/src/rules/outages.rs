@@ -4,9 +4,10 @@ use super::RunSettings;
 use crate::ledger::{CheckLedger, LedgerCall, LedgerOutage, LedgerStep};
 use crate::meaning::RecordAct;
 
-/// A wait has one record when it begins and one when it ends. In between its listener has nothing to say, unless the
-/// delivery is with the broker. It begins only after an attempt that was out, or before one that goes out. If the terms
-/// limit it, it lasts so long, and no longer.
+/// A wait for someone who is away has one record when it begins and one when it ends. In between nothing of its
+/// attempt is recorded, unless the delivery is with the broker. It begins only after an attempt that was out, or
+/// before one that goes out, and does not end in a pause. If the terms limit it, it lasts so long, and no longer,
+/// unless no pump lived in between.
 pub(crate) fn check_outage(
     before: &CheckLedger,
     step: &LedgerStep<'_>,

@@ -5,9 +5,9 @@ use super::RunSettings;
 use crate::ledger::{CheckLedger, LedgerStep};
 use crate::meaning::RecordAct;
 
-/// An attempt that outlives a pump has one reply: it is not also lost with the pump, and no second reply follows. Only
-/// attempts that were due before the start can be lost with an earlier pump, and none after a pump that said that
-/// nothing is out. No pump says that more is out than is due.
+/// An attempt that outlives a pump has one reply: it is not also lost with the pump, and no second reply follows.
+/// Only attempts that were due before the start can be lost with an earlier pump, and none without a record after a
+/// pump that said that nothing is out. No pump says that more is out than is due.
 pub(crate) fn check_outlives(before: &CheckLedger, step: &LedgerStep<'_>, _: &RunSettings) -> Option<String> {
     match step.act? {
         RecordAct::Attempt { call, turn } if step.tells_of_a_death_of_the_pump() => {

@@ -4,8 +4,9 @@ use super::RunSettings;
 use crate::ledger::{CheckLedger, LedgerStep};
 use crate::meaning::RecordAct;
 
-/// Pauses and resumes of a thread alternate. Between the two nothing of the thread, nor of those below
-/// it, is handed out: a reply belongs to a turn that was due before, and no first attempt is made.
+/// Pauses and resumes of a thread alternate. Between the two nothing of the thread, nor of those below it, is
+/// handed out: a reply belongs to a turn that was due before, and no first attempt is made. A pause of `sys`
+/// applies to all threads.
 pub(crate) fn check_pause(before: &CheckLedger, step: &LedgerStep<'_>, _: &RunSettings) -> Option<String> {
     let thread = &step.record.thread;
     match step.act? {

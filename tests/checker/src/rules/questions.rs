@@ -7,8 +7,8 @@ use crate::path;
 use crate::record::write_moment;
 
 /// A question is recorded once, after its item and before its answer, under its own id. Its answer is what a person
-/// said, which is one of the choices if there are any, or its expiry, not early; or it is withdrawn, if its call may
-/// only answer. Nothing else is answered like this.
+/// said, which is one of the choices if there are any, or its expiry, not early, unless the record says that the
+/// clock was set back. It is withdrawn only if its call may only answer. Nothing else is answered like this.
 pub(crate) fn check_question(before: &CheckLedger, step: &LedgerStep<'_>, _: &RunSettings) -> Option<String> {
     match step.act? {
         RecordAct::Questions { caller, turn, ordinal } => {

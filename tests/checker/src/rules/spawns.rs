@@ -6,8 +6,8 @@ use crate::meaning::{OpenedThrough, RecordAct};
 use crate::record::RecordHash;
 use crate::report::CheckFinding;
 
-/// A child begins because of a spawn in its parent. The parent confirms it after its first record
-/// and before its second, and the confirmation names it and its head.
+/// A child begins because of a spawn in its parent, with that spawn's leaf as origin. The parent confirms it after
+/// its first record and before its second, and the confirmation names it and its head. Every spawn is confirmed.
 pub(crate) fn check_spawn(before: &CheckLedger, step: &LedgerStep<'_>, _: &RunSettings) -> Option<String> {
     let record = step.record;
     let child = record.thread.contains('.').then(|| before.find_thread(&record.thread)).flatten();
@@ -78,7 +78,7 @@ fn check_confirmation(
         .then(|| format!("the confirmation does not name {}, the child's first head", child.first_head))
 }
 
-/// A parent gets one notice about each ended child, with its last head, its outcome and its answer.
+/// A parent gets one notice about each ended child, after its end, with its last head, its outcome and its answer.
 pub(crate) fn check_finish(before: &CheckLedger, step: &LedgerStep<'_>, _: &RunSettings) -> Option<String> {
     let Some(RecordAct::Inbox { call }) = step.act else { return None };
     let tag = step.core_named("thread-finished")?;

@@ -9,9 +9,11 @@ use crate::tag::BodyTag;
 /// The shortest span of a timer.
 const LEAST_MS: u64 = 1_000;
 
-/// The answer to its item sets or cancels a timer. It fires in its call or, once that call is over, into a new top
-/// call of its root; never before it is due, and not again before a turn has shown its last firing. It is
-/// cancelled with its call, unless that is a root's top call.
+/// The answer to its item sets or cancels a timer. It fires in the call that set it or, after that call, into a new
+/// top call of its root. It never fires before it is due, unless the record says that the clock was set back, and
+/// not again before a turn has shown its last firing. It is cancelled with its call. If a root's top call has left
+/// it behind, it ends with the time of its message and then opens nothing. News of an outcome is about an open call
+/// that a timer opened, and names that timer and the listener.
 pub(crate) fn check_timer(before: &CheckLedger, step: &LedgerStep<'_>, _: &RunSettings) -> Option<String> {
     let act = step.act?;
     let thread = before.find_thread(&step.record.thread);
