@@ -129,7 +129,7 @@ impl SignCheckpoint {
         let before = find_last(read_notes(screen, &file)?, &keys);
         let sizes: BTreeSet<u64> = before.iter().map(|before| before.checkpoint().size()).collect();
         let (summary, gathered) = GatheredLog::with_end(&log, &sizes, &[], prompt_view::READING)
-            .map_err(|fault| here::report_log_fault(screen, &fault))?;
+            .map_err(|why| here::report_log_fault(screen, &why))?;
         if summary.records == 0 {
             let exit = screen.fail(CommandExit::Unavailable, format!("{} has no records yet", log.display()));
             screen.say(format!("  try: {}, which writes the first", self.place.run_command()));
@@ -151,8 +151,7 @@ impl SignCheckpoint {
         let mut missing = Vec::new();
         let is_sent = !to.is_empty();
         if is_sent {
-            let reader =
-                sqlite::open_reading(&log).map_err(|fault| here::report_log_fault(screen, &fault))?;
+            let reader = sqlite::open_reading(&log).map_err(|why| here::report_log_fault(screen, &why))?;
             let known = Frontier::new();
             let client = here::build_witness_client();
             let places = CheckpointSender::new(client, witnesses, Arc::new(reader), to, &known);

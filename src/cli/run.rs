@@ -148,12 +148,8 @@ impl RunCommand {
         }
         let (log, listen) = (file.log.clone(), file.listen);
         let (organism, bound) = if file.log_kept.is_some() {
-            let starting = here::start_or_stand_by(
-                screen,
-                &self.place,
-                file,
-                Box::new(report_each_once(screen, log.clone())),
-            );
+            let report = Box::new(report_each_once(screen, log.clone()));
+            let starting = here::start_or_stand_by(screen, &self.place, file, report);
             let started = tokio::select! {
                 started = Box::pin(starting) => started?,
                 exit = signals.next() => return Ok(RunEnd::Over(exit)),

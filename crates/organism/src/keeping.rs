@@ -83,7 +83,7 @@ impl From<OpenSqliteLog> for WritableLog {
 }
 
 /// Opens the log for its only writer.
-pub(super) async fn open_log(
+pub(super) async fn open(
     place: LogPlace,
     broker: Option<&Arc<Broker>>,
     organism: &Name,

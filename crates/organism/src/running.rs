@@ -213,8 +213,7 @@ impl Organism {
         let program = tokio::task::spawn_blocking(own_hash);
         let broker = Box::pin(keeping::connect_broker(&plan, is_still)).await?;
         let (places, how) = (OrganismPlaces::from_plan(&plan), (plan.stands_by, plan.given_up));
-        let log =
-            Box::pin(keeping::open_log(plan.log, broker.as_ref(), &plan.composition.organism, how)).await?;
+        let log = Box::pin(keeping::open(plan.log, broker.as_ref(), &plan.composition.organism, how)).await?;
         // Nothing is written to a log that is not the signed one.
         let proof = proving::open_signer(plan.proof, &*log.reader)?;
         let (composition, (pump, inputs)) = (Arc::new(plan.composition), mpsc::channel(INPUTS));
