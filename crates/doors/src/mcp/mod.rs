@@ -149,7 +149,7 @@ impl McpRequest {
                 };
                 let (front, client) = (&self.state.front, &self.client);
                 match message.method.as_str() {
-                    "tasks/get" => tasks::get_task(front, client, task).await?,
+                    "tasks/get" => tasks::show_state(front, client, task).await?,
                     "tasks/cancel" => tasks::cancel_task(front, client, task).await?,
                     _ => tasks::update_task(front, client, task).await?,
                 }

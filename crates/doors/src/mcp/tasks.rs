@@ -146,7 +146,7 @@ pub(super) async fn create_task(front: &OrganismHandle, receipt: &ApiReceipt) ->
 }
 
 /// `tasks/get`.
-pub(super) async fn get_task(front: &OrganismHandle, client: &Name, id: &str) -> Result<Value, RpcFault> {
+pub(super) async fn show_state(front: &OrganismHandle, client: &Name, id: &str) -> Result<Value, RpcFault> {
     let task = find_task(front, client, id).await?;
     Ok(McpRevision::Stateless.complete_result(task.show_task(front)))
 }
