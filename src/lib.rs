@@ -12,3 +12,4 @@
 //! This crate has the commands. `docs/ARCHITECTURE.md` says what each crate below it does, and what it must not do.
 
 pub mod cli;
+mod limits;

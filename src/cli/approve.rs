@@ -145,7 +145,9 @@ fn parse_request(text: &str) -> Result<PersonRequestId, String> {
 fn parse_note(text: &str) -> Result<String, String> {
     match text.len() {
         _ if text.trim().is_empty() => Err("a note that is not empty".to_owned()),
-        long if long > limits::NOTE_BYTES => Err(format!("at most {} bytes", limits::NOTE_BYTES)),
+        long if long > limits::PERSON_TEXT_BYTES => {
+            Err(format!("at most {} bytes", limits::PERSON_TEXT_BYTES))
+        }
         _ => Ok(text.to_owned()),
     }
 }

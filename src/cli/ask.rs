@@ -21,10 +21,10 @@ use super::send::way::{OtherProcess, ParcelWay};
 use super::send::{OutgoingParcel, draw_key, through};
 use super::signals::Signals;
 use super::thread_name;
+use crate::limits;
 use systole_config::OrganismFile;
 use systole_core::types::composition::{Composition, Listener};
 use systole_core::types::ids::{Name, ThreadId};
-use systole_core::types::limits;
 use systole_doors::client::DoorClient;
 use systole_organism::runfile::RunFile;
 
@@ -292,7 +292,7 @@ impl QuestionSender {
         let exit =
             self.hold_talk(&ParcelWay::Here(&organism), thread, signals).await.unwrap_or_else(|exit| exit);
         tokio::select! {
-            ended = organism.stop(here::GRACE) => Ok(here::report_end(self.screen, &ended).unwrap_or(exit)),
+            ended = organism.stop(limits::GRACE) => Ok(here::report_end(self.screen, &ended).unwrap_or(exit)),
             _ = signals.next() => Err(CommandExit::Stopped),
         }
     }

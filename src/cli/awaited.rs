@@ -22,6 +22,8 @@ use systole_queries::whole::LogState;
 use systole_queries::why::{CallWait, ThreadWaits};
 use systole_system::clock::WallClock;
 
+use crate::limits;
+
 /// Whether only a person may be able to continue after this record.
 pub(super) fn may_halt(record: &ApiRecord) -> bool {
     matches!(RecordKind::parse(&record.kind), Some(RecordKind::Approval | RecordKind::Steer))
@@ -59,9 +61,6 @@ pub(super) fn find_wait_for_person(reader: &dyn LogReader, thread: &str) -> Opti
     Some(UpToAPerson { answers: answers.collect() })
 }
 
-/// Most threads of a tree to search for who works. A line names only a few listeners.
-const THREADS: usize = 64;
-
 /// A listener whose reply is due.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct OpenWork {
@@ -74,7 +73,7 @@ pub(super) struct OpenWork {
 pub(super) fn list_at_work(reader: &dyn LogReader, thread: &str) -> Vec<OpenWork> {
     let mut left: Vec<ThreadId> = ThreadId::parse(thread).into_iter().collect();
     let (mut work, mut looked_at) = (Vec::new(), 0);
-    while let Some(id) = left.pop().filter(|_| looked_at < THREADS) {
+    while let Some(id) = left.pop().filter(|_| looked_at < limits::CALLS) {
         looked_at += 1;
         let Ok(Some(thread)) = wake::wake_thread(reader, &id) else { continue };
         for call in thread.calls.values() {

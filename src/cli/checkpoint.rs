@@ -20,7 +20,9 @@ use super::{here, hindered};
 use systole_export::verdict::GatheredLog;
 use systole_log::{notes, sqlite};
 use systole_organism::prompt_view;
-use systole_organism::proving::{CheckpointSender, SENDING, SendResult, SigningFault, find_last, find_notes};
+use systole_organism::proving::{
+    CHECKPOINT_SENDING, CheckpointSender, SendResult, SigningFault, find_last, find_notes,
+};
 use systole_system::signing_key;
 use systole_witness::WitnessPlace;
 
@@ -209,7 +211,7 @@ fn send_checkpoint(
 ) -> Result<SendResult, CommandExit> {
     let mut result = None;
     let exit = here::with_runtime(screen, async {
-        result = Some(places.send(checkpoint, SENDING).await);
+        result = Some(places.send(checkpoint, CHECKPOINT_SENDING).await);
         CommandExit::Done
     });
     result.ok_or(exit)

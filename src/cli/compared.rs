@@ -3,13 +3,11 @@
 use serde_json::{Value, json};
 
 use super::screen::Screen;
+use crate::limits;
 use systole_kit::writer::make_visible;
 use systole_organism::replaying::comparison::{DifferentSide, RecordDifference};
 use systole_queries::xml_diff::{DiffLine, difference};
 use systole_show::layout::{TextTone, paint};
-
-/// The most differences that are listed on a screen.
-const LISTED: usize = 20;
 
 /// What is compared.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -64,9 +62,9 @@ pub(super) fn list_lines(all: &[RecordDifference], sides: ComparedSides) -> Vec<
     if !others.is_empty() {
         lines.push("after it:".to_owned());
     }
-    lines.extend(others.iter().take(LISTED).map(|found| format!("  {}", told(found))));
-    if others.len() > LISTED {
-        lines.push(format!("  and {} others", others.len() - LISTED));
+    lines.extend(others.iter().take(limits::LISTED).map(|found| format!("  {}", told(found))));
+    if others.len() > limits::LISTED {
+        lines.push(format!("  and {} others", others.len() - limits::LISTED));
     }
     lines
 }

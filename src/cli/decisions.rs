@@ -11,9 +11,6 @@ use systole_core::types::ports::Position;
 use systole_core::types::time::Millis;
 use systole_queries::decisions::{self, DecisionList, DecisionPeriod};
 
-/// Requests of one answer of an organism elsewhere.
-const ANSWERED: usize = 1_000;
-
 /// Shows what persons decided, newest request first: who, when, about which payload, with which outcome, and what
 /// ran after it.
 #[derive(Args, Debug)]
@@ -76,7 +73,7 @@ fn far(
     let mut all = DecisionList::default();
     loop {
         let moment = |name, moment: Option<Millis>| moment.map(|moment| (name, moment.to_string()));
-        let mut fields = vec![("limit", ANSWERED.to_string())];
+        let mut fields = vec![("limit", crate::limits::REQUESTS.to_string())];
         fields.extend(moment("since", period.since));
         fields.extend(moment("until", period.until));
         fields.extend(at.map(|at| ("at", at.0.to_string())));

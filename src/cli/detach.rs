@@ -7,7 +7,6 @@ use std::fs::{self, File};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
@@ -26,9 +25,6 @@ use systole_organism::standing_by::StandbyStatus;
 
 /// The argument with which this program leaves its terminal. It is on no help page: people use `--detach`.
 pub(super) const WORD: &str = "-leave-terminal";
-
-/// How often to check the organism while it starts.
-const LOOK: Duration = Duration::from_millis(50);
 
 /// Begins a new session, so that neither Ctrl-C nor a closed terminal reaches this process.
 pub(super) fn leave_the_terminal() {
@@ -70,7 +66,7 @@ async fn start_detached(screen: Screen, place: &Place) -> Result<CommandExit, Co
             return Ok(CommandExit::Done);
         }
         tokio::select! {
-            () = tokio::time::sleep(LOOK) => {}
+            () = tokio::time::sleep(crate::limits::START_LOOK) => {}
             exit = signals.next() => {
                 end_child(&mut child);
                 screen.say("the organism is stopped again");

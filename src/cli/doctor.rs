@@ -156,7 +156,7 @@ fn find_worst(found: &[Finding]) -> CommandExit {
 mod tests {
     use super::*;
     use systole_show::columns::width;
-    use systole_show::layout::COLUMNS;
+    use systole_show::limits::COLUMNS;
 
     #[test]
     fn a_finding_fits_and_carries_its_repair() {

@@ -10,6 +10,7 @@ use super::looking::{Looking, PastPosition, split_number};
 use super::moments::parse_period;
 use super::place::Place;
 use super::screen::Screen;
+use crate::limits;
 use systole_core::types::ports::Position;
 use systole_judge::trial::TrialOutcome;
 use systole_judge::xpath_filter::{XpathFault, XpathFilter};
@@ -22,16 +23,6 @@ use systole_show::layout::{self, TextTone, paint};
 
 /// The option that names an expression.
 const OPTION: &str = "--xpath";
-/// Columns of the text before and after a word.
-const BEFORE: usize = 40;
-const AFTER: usize = 80;
-/// Columns of a name.
-const NAME: usize = 24;
-/// Hits that are judged by an expression at once, and their bytes.
-const BATCH: usize = 64;
-const BATCH_BYTES: usize = 4 << 20;
-/// Positions between two reports of progress.
-const TOLD: u64 = 1_000;
 
 /// Finds messages by words and fields, newest first.
 ///
@@ -220,7 +211,7 @@ impl<'a> Printed<'a> {
         }
         self.bytes += hit.placed.1.body.len();
         self.waiting.push(hit);
-        self.waiting.len() < BATCH && self.bytes < BATCH_BYTES || self.judge()
+        self.waiting.len() < limits::HITS && self.bytes < limits::HIT_BYTES || self.judge()
     }
 
     /// Judges the hits that wait, and prints those for which the expression is true.
@@ -305,9 +296,9 @@ pub(super) fn xpath_fault(
 fn progress(screen: Screen) -> impl FnMut(Position, Position) {
     let mut next = None;
     move |at, last| {
-        let next = next.get_or_insert_with(|| at.0.saturating_add(TOLD));
+        let next = next.get_or_insert_with(|| at.0.saturating_add(limits::FIND_PROGRESS));
         if at.0 >= *next {
-            *next = at.0.saturating_add(TOLD);
+            *next = at.0.saturating_add(limits::FIND_PROGRESS);
             let part = (at.0.saturating_mul(100)).checked_div(last.0).unwrap_or(100);
             screen.show_progress(&format!("search file: {} of {} records, {part} %", at.0, last.0));
         }
@@ -331,7 +322,7 @@ pub(super) fn search_fault(looking: &Looking, fault: &SearchFault) -> CommandExi
 fn lines(hit: &SearchHit) -> Vec<String> {
     let (position, record) = &hit.placed;
     let h = &record.header;
-    let name = |name: &str| paint(TextTone::Name, &cut(name, NAME));
+    let name = |name: &str| paint(TextTone::Name, &cut(name, systole_show::limits::NAME_COLUMNS));
     let parties = match &h.to {
         Some(to) => format!("{} → {}", name(h.from.as_str()), name(to.as_str())),
         None => name(h.from.as_str()),
@@ -339,7 +330,7 @@ fn lines(hit: &SearchHit) -> Vec<String> {
     let seen = glance(&record.body);
     let words = match &hit.at {
         Some(at) => around(&hit.text, at),
-        None => seen.line(BEFORE + AFTER),
+        None => seen.line(limits::BEFORE_WORD + limits::AFTER_WORD),
     };
     let (day, clock, offset) = (layout::day(h.time), layout::clock(h.time), layout::offset(h.time));
     let place = format!("{}@{}", h.thread.as_str(), h.seq);
@@ -351,8 +342,8 @@ fn lines(hit: &SearchHit) -> Vec<String> {
 fn around(text: &str, at: &std::ops::Range<usize>) -> String {
     let part = |range: std::ops::Range<usize>| text.get(range).unwrap_or_default();
     let (before, word, after) = (part(0..at.start), part(at.clone()), part(at.end..text.len()));
-    let start = before.char_indices().rev().nth(BEFORE - 1).map(|(at, _)| at);
-    let end = after.char_indices().nth(AFTER).map(|(at, _)| at);
+    let start = before.char_indices().rev().nth(limits::BEFORE_WORD - 1).map(|(at, _)| at);
+    let end = after.char_indices().nth(limits::AFTER_WORD).map(|(at, _)| at);
     // A blank at the word must survive the collapse of white space.
     let blank = |is_blank: Option<bool>| if is_blank == Some(true) { " " } else { "" };
     let gap_before = blank(before.chars().next_back().map(char::is_whitespace));

@@ -3,18 +3,13 @@
 //! A lost stream is opened again from its last event, so nothing is missed. Only the news of a record counts here: the
 //! record itself is read and verified like every other one.
 
-use std::time::Duration;
-
 use tokio::sync::mpsc;
 
 use super::elsewhere::OrganismElsewhere;
 use super::screen::Screen;
+use crate::limits;
 use systole_core::types::ids::ThreadId;
 use systole_doors::client::{DoorClient, DoorClientFault};
-
-/// How often a lost stream is opened again, and the pause before each try. A restart takes less.
-const TRIES: u32 = 40;
-const PAUSE: Duration = Duration::from_millis(500);
 
 /// The news that the log has grown.
 pub(super) struct RemoteGrowth(mpsc::Receiver<Result<(), DoorClientFault>>);
@@ -39,14 +34,14 @@ impl RemoteGrowth {
                     tries = 0;
                 }
                 tries += 1;
-                if tries > TRIES || !may_return(&lost) {
+                if tries > limits::STREAM_TRIES || !may_return(&lost) {
                     // The command may have ended.
                     return drop(to_us.blocking_send(Err(lost)));
                 }
                 if tries == 1 {
                     screen.say(format!("note: {}: the stream is lost and is opened again", client.address()));
                 }
-                std::thread::park_timeout(PAUSE);
+                std::thread::park_timeout(limits::STREAM_PAUSE);
             }
         });
         RemoteGrowth(news)

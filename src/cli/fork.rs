@@ -17,9 +17,6 @@ use systole_log::sqlite;
 use systole_organism::forking::{CannotFork, ForkedTree, fork_tree};
 use systole_system::clock::KernelSeeds;
 
-/// The most records that are written at once.
-const AT_ONCE: usize = 1_000;
-
 /// Copies a thread up to the beginning of a turn into a new log.
 ///
 /// The copied records keep their hashes. The new log goes on under `systole run --log FILE`, with the
@@ -107,7 +104,7 @@ impl ForkCommand {
         let mut opened =
             sqlite::open_log(&self.out).map_err(|fault| here::report_log_fault(screen, &fault))?;
         let mut documents = forked.documents.clone();
-        for records in forked.records.chunks(AT_ONCE) {
+        for records in forked.records.chunks(crate::limits::REQUESTS) {
             let records = records.iter().cloned().map(std::sync::Arc::new).collect();
             let batch =
                 LogBatch { records, documents: std::mem::take(&mut documents), ..LogBatch::default() };

@@ -5,7 +5,6 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use super::cast::{self, ListenerScope};
 use super::exit::CommandExit;
@@ -14,6 +13,7 @@ use super::place::{Place, quote_path};
 use super::refused;
 use super::screen::Screen;
 use super::trusted;
+use crate::limits;
 use systole_carriers::{InlineListener, NoCarrier};
 use systole_config::{OrganismFile, ProofSettings};
 use systole_core::types::codes::Code;
@@ -29,17 +29,12 @@ use systole_organism::standing_by::StandbyStatus;
 use systole_system::failpoint::{self, Failpoint};
 use systole_witness::WitnessClient;
 
-/// How long to wait for replies when an organism stops.
-pub(super) const GRACE: Duration = Duration::from_secs(5);
-/// How long the runtime's threads may take to end, once everything important is on disk.
-const LAST: Duration = Duration::from_secs(1);
-
 /// Runs a command's work on the threads that an organism needs.
 pub(super) fn with_runtime(screen: Screen, work: impl Future<Output = CommandExit>) -> CommandExit {
     match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => {
             let exit = runtime.block_on(work);
-            runtime.shutdown_timeout(LAST);
+            runtime.shutdown_timeout(limits::LAST_THREADS);
             exit
         }
         Err(error) => hindered::report_missing(screen, "the threads that an organism runs on", &error),
@@ -282,7 +277,7 @@ pub(super) fn report_log_fault(screen: Screen, fault: &LogFault) -> CommandExit 
 
 /// What a stop waits for: what `systole stop --drain` asked for, or programs and agents for the usual time.
 pub(super) fn stop_wait(posted: &PostedRunFile) -> StopWait {
-    posted.read_drain().map_or(StopWait::Here(GRACE), StopWait::Everywhere)
+    posted.read_drain().map_or(StopWait::Here(limits::GRACE), StopWait::Everywhere)
 }
 
 /// Reports how an organism ended; `None` if it ended as it should.

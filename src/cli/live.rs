@@ -260,7 +260,7 @@ fn write_summary(body: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use systole_show::layout::COLUMNS;
+    use systole_show::limits::COLUMNS;
 
     fn record(kind: &str, code: &str, call: &str, body: &str) -> ApiRecord {
         ApiRecord {

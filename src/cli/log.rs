@@ -18,6 +18,7 @@ use super::looking::{Looking, PastPosition};
 use super::moments::parse_moment;
 use super::place::Place;
 use super::signals::Signals;
+use crate::limits::{self, NEWEST};
 use systole_core::types::ids::{Digest, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader, Position};
 use systole_core::types::record::{Record, RecordKind, head_zero};
@@ -26,13 +27,6 @@ use systole_queries::causes;
 use systole_queries::log_reads::PastLog;
 use systole_queries::narrate::{as_json, narrate};
 use systole_show::layout::heading;
-
-/// Records shown of a whole log if no start is given.
-const NEWEST: u64 = 100;
-/// Threads whose last head is remembered while records are shown; any other head is looked up.
-const HEADS: usize = 16_384;
-/// How often to check a followed log. Another process writes it and sends no signal.
-const LOOK_MS: u64 = 200;
 
 /// Which records are shown, and how.
 #[derive(Args, Debug)]
@@ -271,7 +265,7 @@ impl Interrupt {
                 match growth {
                     Some(growth) => growth.next().await,
                     None => {
-                        tokio::time::sleep(Duration::from_millis(LOOK_MS)).await;
+                        tokio::time::sleep(Duration::from_millis(limits::LOG_LOOK_MS)).await;
                         Ok(())
                     }
                 }
@@ -301,7 +295,7 @@ impl<W: Write> Printing<'_, W> {
             let place = format!("at position {} of the log, thread {thread}", position.0);
             self.unsound(&format!("error: record {seq} does not follow record {}, {place}", seq - 1));
         }
-        if self.heads.len() == HEADS {
+        if self.heads.len() == limits::KNOWN_THREADS {
             self.heads.clear();
         }
         self.heads.insert(thread.clone(), (seq, record.head));

@@ -4,12 +4,10 @@ use systole_kit::writer::make_visible;
 
 use super::exit::CommandExit;
 use super::screen::Screen;
+use crate::limits;
 use systole_core::types::codes::Code;
 use systole_doors::api_types::ApiRefusal;
 use systole_show::layout::{self, TextTone};
-
-/// Columns of the field names.
-const NAMES: usize = 11;
 
 /// The exit for a refusal with that code: later the same may be taken, or it may not.
 pub(super) fn exit_of(code: Code) -> CommandExit {
@@ -55,7 +53,7 @@ fn place(refusal: &ApiRefusal) -> Option<String> {
 
 /// Text after a name, broken between words so that no line passes the right edge.
 fn wrapped(name: &str, text: &str) -> String {
-    let indent = if name.is_empty() { 2 } else { NAMES };
+    let indent = if name.is_empty() { 2 } else { limits::FIELD_COLUMNS };
     let mut out = format!("  {name}");
     let mut column = out.chars().count();
     let pad = |out: &mut String, column: &mut usize| {
@@ -85,7 +83,7 @@ fn wrapped(name: &str, text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use systole_show::layout::COLUMNS;
+    use systole_show::limits::COLUMNS;
 
     #[test]
     fn a_refusal_shows_place_reason_and_fix_within_eighty_columns() {

@@ -14,6 +14,7 @@ use super::moments::parse_moment;
 use super::place::{Place, refuse};
 use super::screen::Screen;
 use super::verify::exported;
+use crate::limits::LISTED_FAULTS;
 use systole_agent::spec::AgentSpec;
 use systole_config::{self as config, OrganismFile};
 use systole_core::types::ids::{Name, ThreadId};
@@ -28,9 +29,6 @@ use systole_organism::replaying::{
 use systole_show::columns::counted;
 use systole_show::layout::{TextTone, paint};
 use systole_system::failpoint;
-
-/// The most deliveries without an answer that are listed.
-const UNANSWERED: usize = 10;
 
 /// Replays recorded threads.
 ///
@@ -545,9 +543,9 @@ pub(super) fn list_lines(root: &str, replayed: &ReplayedTree) -> Vec<String> {
         .map(|one| format!("  no answer in the log: {} at {}: {}", one.listener, one.place, one.why))
         .collect();
     missing.dedup();
-    lines.extend(missing.iter().take(UNANSWERED).map(|line| make_visible(line).into_owned()));
-    if missing.len() > UNANSWERED {
-        lines.push(format!("  and {} more without an answer in the log", missing.len() - UNANSWERED));
+    lines.extend(missing.iter().take(LISTED_FAULTS).map(|line| make_visible(line).into_owned()));
+    if missing.len() > LISTED_FAULTS {
+        lines.push(format!("  and {} more without an answer in the log", missing.len() - LISTED_FAULTS));
     }
     lines
 }

@@ -23,6 +23,7 @@ use super::live::{self, Live};
 use super::place::{Place, quote_path, refuse};
 use super::screen::Screen;
 use super::signals::Signals;
+use crate::limits;
 use systole_config::{DEFAULT_LISTEN, OrganismFile, counted};
 use systole_core::types::ports::{LogFault, LostRange, Position};
 use systole_core::types::time::spell_duration;
@@ -40,11 +41,6 @@ use systole_organism::standing_by::StandbyStatus;
 use systole_queries::orphans::Orphan;
 use systole_system::system;
 use systole_system::tasks::RunningTask;
-
-/// The pause before a broker that is away is tried again.
-const AGAIN: Duration = Duration::from_secs(1);
-/// How often it is said that the broker is still away.
-const SAID_AGAIN: Duration = Duration::from_secs(60);
 
 /// Runs the organism until it is stopped.
 ///
@@ -108,12 +104,12 @@ impl RunCommand {
                     // Everything from before is gone, as after a restart.
                     Ok(RunEnd::Ousted) => (was_here, told) = (true, None),
                     Ok(RunEnd::Cut(words)) => {
-                        if told.is_none_or(|told| told.elapsed() >= SAID_AGAIN) {
+                        if told.is_none_or(|told| told.elapsed() >= limits::BROKER_WORDS) {
                             screen.say(format!("waits for its broker: {words}"));
                             told = Some(Instant::now());
                         }
                         tokio::select! {
-                            () = tokio::time::sleep(AGAIN) => {}
+                            () = tokio::time::sleep(limits::BROKER_PAUSE) => {}
                             exit = signals.next() => return exit,
                         }
                     }
@@ -447,9 +443,6 @@ async fn stop_running(screen: Screen, running: RunningOrganism, wait: StopWait) 
     }
 }
 
-/// The pause before workers are counted again, while one of the listeners has none.
-const COUNTS: Duration = Duration::from_secs(2);
-
 /// Reports how many workers each listener over NATS has once it is ready, and when a first one comes. It never ends.
 async fn report_workers(screen: Screen, front: OrganismHandle, joined: Arc<JoinedListeners>) {
     // The listeners reported without a worker.
@@ -460,7 +453,7 @@ async fn report_workers(screen: Screen, front: OrganismHandle, joined: Arc<Joine
             joined.comes.notified().await;
         } else {
             // Another listener may become ready during the wait.
-            let _in_time = tokio::time::timeout(COUNTS, joined.comes.notified()).await;
+            let _in_time = tokio::time::timeout(limits::WORKERS_PAUSE, joined.comes.notified()).await;
         }
         fresh.append(&mut joined.names.lock().unwrap_or_else(PoisonError::into_inner));
         // The log already says that the broker cannot be asked now.

@@ -18,10 +18,6 @@ use systole_show::layout::{self, LineLayout, TextTone};
 
 /// The mark by which the journal of systemd knows an error.
 pub(super) const ERROR_MARK: &str = "<3>";
-/// Columns of a line that is cut to fit.
-pub(super) const COLUMNS: usize = 80;
-/// Columns of the narrowest supported terminal.
-const NARROWEST: usize = 20;
 
 /// Whether data for stdout was lost. A process has one stdout, so this is reported once.
 static LOST: AtomicBool = AtomicBool::new(false);
@@ -61,9 +57,9 @@ fn measure_columns(out: impl AsFd + io::IsTerminal) -> usize {
         Some(columns) => columns,
         None if !out.is_terminal() => return usize::MAX,
         // A terminal that does not report its size gets the classic width.
-        None => Some(wide()).filter(|columns| *columns > 0).unwrap_or(COLUMNS),
+        None => Some(wide()).filter(|columns| *columns > 0).unwrap_or(systole_show::limits::COLUMNS),
     };
-    columns.max(NARROWEST)
+    columns.max(crate::limits::LEAST_COLUMNS)
 }
 
 /// Whether output is coloured, by the variables that other tools use too.

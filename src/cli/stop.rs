@@ -19,6 +19,7 @@ use super::looking::read_alarms;
 use super::place::Place;
 use super::screen::Screen;
 use super::send::parse_duration;
+use crate::limits::{GRACE, STOP_SECONDS};
 use systole_core::rules::core_payload;
 use systole_core::types::ids::Name;
 use systole_core::types::ports::{Clock as _, LogReader as _, Position};
@@ -28,11 +29,6 @@ use systole_organism::runfile::RunFile;
 use systole_organism::standing_by::StandbyStatus;
 use systole_system::clock::WallClock;
 
-/// Seconds that an organism may take to stop. It waits five for replies, and then writes its log. With `--drain` it
-/// waits for longer before that.
-const PATIENCE: u64 = 30;
-/// The same with `--now`, before it is killed.
-const IMPATIENCE: u64 = 5;
 /// The bounds of `--drain`.
 const DRAINS: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(3600);
 
@@ -104,7 +100,7 @@ impl StopCommand {
         }
         let ending = EndingProcess { screen, name: &name, pid, handle };
         let drain_seconds = drains.map_or(0, |time| time.as_secs());
-        let told = if self.now { ending.at_once() } else { ending.stop_gently(drain_seconds + PATIENCE) };
+        let told = if self.now { ending.at_once() } else { ending.stop_gently(drain_seconds + STOP_SECONDS) };
         match told? {
             StopOutcome::Ended => Ok(report_end(screen, &log, (&name, pid), &alarms, drains)),
             StopOutcome::GoesOn => {
@@ -246,7 +242,7 @@ impl EndingProcess<'_> {
 
     /// A second signal makes it end at once. A process that ignores signals is killed.
     fn at_once(&self) -> Result<StopOutcome, CommandExit> {
-        for _ in 0..IMPATIENCE * 5 {
+        for _ in 0..GRACE.as_secs() * 5 {
             if self.send_signal(Signal::TERM)? == StopOutcome::Ended
                 || self.is_over(Duration::from_millis(200))
             {
@@ -254,7 +250,7 @@ impl EndingProcess<'_> {
             }
         }
         self.send_signal(Signal::KILL)?;
-        Ok(self.wait_for_end(IMPATIENCE))
+        Ok(self.wait_for_end(GRACE.as_secs()))
     }
 
     fn send_signal(&self, signal: Signal) -> Result<StopOutcome, CommandExit> {

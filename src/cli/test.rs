@@ -26,6 +26,7 @@ use super::hindered;
 use super::screen::Screen;
 use super::signals::Signals;
 use super::verify::exported;
+use crate::limits::{TEST_FIRST_LINES, TEST_LINES, TEST_TIME};
 use exports::ExportTest;
 use play::FailedTest;
 use stage::TestStage;
@@ -36,8 +37,6 @@ use systole_config::{Diagnostic, TEST_JSON_SCHEMA};
 const ENDING: &str = ".test.yaml";
 /// The extension of exports that are found in folders.
 const EXPORT_ENDING: &str = ".test.zip";
-/// How long a test may take in real time: skipped time does not count.
-const LONGEST: Duration = Duration::from_secs(60);
 
 /// Runs the tests of organisms.
 ///
@@ -68,10 +67,6 @@ pub(super) struct TestCommand {
     #[arg(long)]
     json: bool,
 }
-
-/// Most lines of a thread below a failed test, and how many of them are its first.
-const SHOWN: usize = 60;
-const SHOWN_FIRST: usize = 20;
 
 /// How many tests passed and failed.
 #[derive(Default)]
@@ -260,9 +255,10 @@ async fn run_one(
     let mut stage =
         TestStage::start(test, scripts).await.map_err(|words| FailedTest::new(&test.place, words))?;
     let mut at = test.place.clone();
-    let played = tokio::time::timeout(LONGEST, Box::pin(play::play_steps(&mut stage, test, &mut at))).await;
+    let played = tokio::time::timeout(TEST_TIME, Box::pin(play::play_steps(&mut stage, test, &mut at))).await;
     let played = played.unwrap_or_else(|_| {
-        let words = format!("the test takes longer than {} s: a program is still at work", LONGEST.as_secs());
+        let words =
+            format!("the test takes longer than {} s: a program is still at work", TEST_TIME.as_secs());
         Err(FailedTest::new(&at, words))
     });
     let missed: Vec<String> = scripts.values().flat_map(|script| script.take_missed()).collect();
@@ -318,11 +314,11 @@ fn explain_failure(screen: Screen, failed: &FailedTest) {
             screen.show(&format!("    {:<10}{line}", if number == 0 { name } else { "" }));
         }
     }
-    let cut = tree.len().saturating_sub(SHOWN);
+    let cut = tree.len().saturating_sub(TEST_LINES);
     for (number, line) in tree.iter().enumerate() {
         match number {
-            SHOWN_FIRST if cut > 0 => screen.show(&format!("    … {cut} lines")),
-            _ if (SHOWN_FIRST..SHOWN_FIRST + cut).contains(&number) => {}
+            TEST_FIRST_LINES if cut > 0 => screen.show(&format!("    … {cut} lines")),
+            _ if (TEST_FIRST_LINES..TEST_FIRST_LINES + cut).contains(&number) => {}
             _ => screen.show_drawn(&format!("    {line}")),
         }
     }

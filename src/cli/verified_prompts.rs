@@ -5,14 +5,12 @@ use serde_json::{Value, json};
 use super::exit::CommandExit;
 use super::place::Place;
 use super::screen::Screen;
+use crate::limits;
 use systole_core::types::ports::{LogFault, LogReader};
 use systole_organism::replaying::{
     PromptFindings, RecordedPrompt, ReplayConfigurations, SystemEvents, check_prompts,
 };
 use systole_show::columns::{plain, wrapped};
-
-/// The most prompts that differ, or reasons, that are listed.
-const LISTED: usize = 20;
 
 /// Makes the prompts of a log again.
 pub(super) fn make_prompts_again(place: &Place, reader: &dyn LogReader) -> Result<PromptFindings, LogFault> {
@@ -37,20 +35,20 @@ pub(super) fn list_lines(found: &PromptFindings) -> Vec<String> {
             format!("{} of them by their text: ids of threads or marks in it are others", found.same_text);
         lines.extend(wrapped("    ", 4, &words));
     }
-    for (prompt, made) in found.different.iter().take(LISTED) {
+    for (prompt, made) in found.different.iter().take(limits::LISTED) {
         let words = format!("prompt differs: {}", name_prompt(prompt));
         lines.extend(wrapped("  ", 4, &plain(&words)));
         lines.push(format!("    recorded {}", plain(&prompt.hash)));
         lines.push(format!("    made now {}", plain(made)));
     }
-    if found.different.len() > LISTED {
-        lines.push(format!("  and {} more prompts that differ", found.different.len() - LISTED));
+    if found.different.len() > limits::LISTED {
+        lines.push(format!("  and {} more prompts that differ", found.different.len() - limits::LISTED));
     }
-    for (why, first, number) in found.unchecked.iter().take(LISTED) {
+    for (why, first, number) in found.unchecked.iter().take(limits::LISTED) {
         let words = format!("prompts not checked ({number}): {why}; first: {}", name_prompt(first));
         lines.extend(wrapped("  ", 4, &plain(&words)));
     }
-    let rest: usize = found.unchecked.iter().skip(LISTED).map(|(_, _, number)| number).sum();
+    let rest: usize = found.unchecked.iter().skip(limits::LISTED).map(|(_, _, number)| number).sum();
     if rest > 0 {
         lines.push(format!("  prompts not checked ({rest}): for other reasons, which --json lists"));
     }

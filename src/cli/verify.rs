@@ -17,6 +17,7 @@ use super::place::Place;
 use super::screen::Screen;
 use super::trusted::{build_policy, read_policy};
 use super::{here, hindered, looking, proved, verified_prompts};
+use crate::limits::{LISTED, LISTED_FAULTS, NAMED_ERASED};
 use systole_core::types::ids::Digest;
 use systole_core::types::ports::{LogFault, LogReader, Position};
 use systole_export::verdict::{
@@ -31,12 +32,6 @@ use systole_queries::fold_rows::{self, FoldRowsFound};
 use systole_show::columns::{counted, plain, wrapped};
 use systole_show::layout::{TextTone, paint};
 use systole_system::system;
-
-/// The most times without a checkpoint that are listed.
-const MOST_GAPS: usize = 10;
-
-/// The most files of programs that are listed.
-const MOST_FILES: usize = 20;
 
 /// The first bytes of every SQLite file.
 const SQLITE: &[u8] = b"SQLite format 3\0";
@@ -399,7 +394,7 @@ fn list_lines(
 fn list_gaps(gaps: &[CheckpointGap]) -> Vec<String> {
     let mut longest = gaps.to_vec();
     longest.sort_by_key(|gap| std::cmp::Reverse(gap.to.count_since(gap.from)));
-    longest.truncate(MOST_GAPS);
+    longest.truncate(LISTED_FAULTS);
     longest.sort_by_key(|gap| gap.first);
     let mut lines = Vec::new();
     if !gaps.is_empty() {
@@ -408,8 +403,8 @@ fn list_gaps(gaps: &[CheckpointGap]) -> Vec<String> {
     for CheckpointGap { first, last, from, to } in longest {
         lines.push(format!("    from {from} to {to}: #{} to #{}", first.0, last.0));
     }
-    if gaps.len() > MOST_GAPS {
-        lines.push(format!("    and {} shorter ones, which --json lists", gaps.len() - MOST_GAPS));
+    if gaps.len() > LISTED_FAULTS {
+        lines.push(format!("    and {} shorter ones, which --json lists", gaps.len() - LISTED_FAULTS));
     }
     lines
 }
@@ -432,7 +427,7 @@ fn answer_lines(answer: &AuditAnswer) -> Vec<String> {
 
 /// The files of programs, the newest ones if there are many.
 fn list_files(files: &[StartedFile]) -> Vec<String> {
-    let skipped = files.len().saturating_sub(MOST_FILES);
+    let skipped = files.len().saturating_sub(LISTED);
     let mut lines = Vec::new();
     if skipped > 0 {
         lines.push(format!("    {skipped} earlier ones, which --json lists, and:"));
@@ -470,22 +465,19 @@ fn describe_unchecked(found: &LogExamination, more: &MoreFindings) -> String {
     format!("{end}{states}{prompts}{elsewhere}what listeners did outside of the log")
 }
 
-/// Most erased records that are named one by one.
-const NAMED: usize = 100;
-
 /// What was erased, in words.
 fn describe_erased(log: &GatheredLog) -> Option<String> {
     let (records, documents) = (log.erased.len(), log.erased_documents);
     if records == 0 && documents == 0 {
         return None;
     }
-    let named = log.erased.iter().take(NAMED).map(|(position, parts)| match parts.first() {
+    let named = log.erased.iter().take(NAMED_ERASED).map(|(position, parts)| match parts.first() {
         Some(0) => format!("#{} whole", position.0),
         _ => format!("#{}", position.0),
     });
     let mut named = named.collect::<Vec<_>>().join(", ");
-    if records > NAMED {
-        named.push_str(&format!(" and {} more", records - NAMED));
+    if records > NAMED_ERASED {
+        named.push_str(&format!(" and {} more", records - NAMED_ERASED));
     }
     let colon = if records > 0 { ": " } else { "" };
     Some(format!(

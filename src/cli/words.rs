@@ -12,9 +12,6 @@ use systole_core::types::ports::{LogFault, LogReader as _};
 use systole_log::sqlite;
 use systole_queries::persons;
 
-/// The number of threads to offer: the newest.
-const THREADS: usize = 100;
-
 /// What is offered.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Debug)]
 enum WordKind {
@@ -58,7 +55,7 @@ fn read_words(sort: WordKind, log: &Path) -> Result<Vec<String>, LogFault> {
             Ok(waiting.iter().map(|one| one.id.to_string()).collect())
         }
         _ => {
-            let newest = reader.list_threads(THREADS)?;
+            let newest = reader.list_threads(crate::limits::OFFERED_THREADS)?;
             let last = newest.first().map(|_| "@last".to_owned());
             Ok(last.into_iter().chain(newest.iter().map(ToString::to_string)).collect())
         }

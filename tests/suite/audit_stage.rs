@@ -13,7 +13,7 @@ use systole_queries::posts::DueCalls;
 use systole_queries::whole::LogState;
 use systole_queries::why::{Asker, ThreadWaits, broken, report, waits};
 use systole_show::columns::width;
-use systole_show::layout::COLUMNS;
+use systole_show::limits::COLUMNS;
 use systole_system::clock::WallClock;
 
 use super::organism::told;

@@ -8,9 +8,7 @@ use std::task::{Context, Poll};
 
 use super::source::{LogSource, StoredMessage};
 use super::unusable::BrokerFault;
-
-/// The most questions under way at once. Their answers are held in memory, and a message may have 900 KB.
-const MOST: usize = 16;
+use crate::limits;
 
 type ReadAhead = Result<Option<StoredMessage>, BrokerFault>;
 
@@ -49,7 +47,7 @@ impl<'a> MessagesAhead<'a> {
         subject: String,
         next: u64,
     ) -> MessagesAhead<'a> {
-        let asked = VecDeque::with_capacity(MOST);
+        let asked = VecDeque::with_capacity(limits::QUESTIONS);
         MessagesAhead { source, stream, subject, asked, to_ask: next, next, most: 1 }
     }
 
@@ -68,7 +66,7 @@ impl<'a> MessagesAhead<'a> {
                 Some(stored) if stored.sequence < self.next => {}
                 Some(stored) => {
                     self.next = stored.sequence + 1;
-                    self.most = (self.most * 2).min(MOST);
+                    self.most = (self.most * 2).min(limits::QUESTIONS);
                     return Ok(Some(stored));
                 }
             }

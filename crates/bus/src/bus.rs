@@ -16,9 +16,6 @@ use super::unusable::{BrokerFault, make_line};
 use super::wire::BrokerWire;
 use systole_core::types::ids::Name;
 
-/// How long the broker knows which deliveries it had.
-const REMEMBERS: Duration = Duration::from_secs(600);
-
 const ORGANISM_KEY: &str = "systole.organism";
 const FORMAT_KEY: &str = "systole.format";
 
@@ -52,7 +49,7 @@ fn make_config(organism: &Name, subjects: &BrokerSubjects, copies: usize) -> Con
         // A full stream refuses new messages; stored messages are never dropped.
         discard: DiscardPolicy::New,
         num_replicas: copies,
-        duplicate_window: REMEMBERS,
+        duplicate_window: crate::limits::REMEMBERS,
         ..Config::default()
     }
 }

@@ -6,8 +6,7 @@ use std::collections::{HashSet, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// How many of the latest places are remembered: more than can be on their way when a connection breaks.
-const LATEST: usize = 4096;
+use crate::limits;
 
 /// The places that the broker has confirmed, of all listeners together.
 #[derive(Debug, Default)]
@@ -30,7 +29,7 @@ impl ConfirmedPlaces {
         self.highest.fetch_max(place, Ordering::SeqCst);
         let mut latest = self.lock_latest();
         latest.push_back(place);
-        if latest.len() > LATEST {
+        if latest.len() > limits::CONFIRMED {
             latest.pop_front();
         }
     }
@@ -43,7 +42,7 @@ impl ConfirmedPlaces {
     /// The places between these two that were not confirmed; `None` if there are too many to know.
     pub fn list_gaps(&self, after: u64, before: u64) -> Option<Vec<u64>> {
         let between = before.saturating_sub(after.saturating_add(1));
-        if usize::try_from(between).map_or(true, |count| count > LATEST) {
+        if usize::try_from(between).map_or(true, |count| count > limits::CONFIRMED) {
             return None;
         }
         let known: HashSet<u64> = self.lock_latest().iter().copied().collect();

@@ -38,13 +38,10 @@ pub struct ReplyRoute {
     largest: usize,
 }
 
-/// Bytes of an answer without its body.
-const BESIDE: usize = 512;
-
 impl ReplyRoute {
     /// Whether a body is small enough for the broker.
     pub fn does_fit(&self, body: &[u8]) -> bool {
-        body.len() + BESIDE <= self.largest
+        body.len() + crate::limits::HEADER_BYTES <= self.largest
     }
 
     /// Sends an answer; a refusal also has its code in the header `Systole-Code`. A client that does not hear it

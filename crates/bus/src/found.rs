@@ -5,7 +5,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::poll_fn;
 use std::pin::Pin;
-use std::time::Duration;
 
 use async_nats::StatusCode;
 use futures_core::Stream as _;
@@ -13,12 +12,8 @@ use serde::Deserialize;
 use tokio::time::{Instant, timeout_at};
 
 use super::{Broker, to_token};
+use crate::limits;
 use systole_core::types::ids::Name;
-
-/// How long workers may take to answer. The asker gets the count within a second.
-const ANSWERS: Duration = Duration::from_millis(500);
-/// The most workers of one name that are counted.
-const MOST: usize = 10_000;
 
 #[derive(Deserialize)]
 struct ServicePong {
@@ -30,7 +25,7 @@ impl Broker {
     pub async fn count_workers(&self, listeners: &[Name]) -> Result<BTreeMap<Name, usize>, String> {
         let client = self.client();
         let inbox = client.new_inbox();
-        let until = Instant::now() + ANSWERS;
+        let until = Instant::now() + limits::WORKERS_ANSWER;
         let broken = |error: &dyn std::fmt::Display| format!("the broker: {error}");
         let asked = async {
             let ear = client.subscribe(format!("{inbox}.*")).await.map_err(|error| broken(&error))?;
@@ -50,7 +45,7 @@ impl Broker {
         while let Ok(Some(message)) = timeout_at(until, poll_fn(|cx| Pin::new(&mut ear).poll_next(cx))).await
         {
             let number = message.subject.rsplit('.').next().and_then(|number| number.parse::<usize>().ok());
-            let of = number.and_then(|number| found.get_mut(number)).filter(|of| of.len() < MOST);
+            let of = number.and_then(|number| found.get_mut(number)).filter(|of| of.len() < limits::WORKERS);
             let is_answer = message.status.is_none_or(|status| status == StatusCode::OK);
             if let (Some(of), true, Ok(pong)) =
                 (of, is_answer, serde_json::from_slice::<ServicePong>(&message.payload))

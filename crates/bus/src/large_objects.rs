@@ -1,18 +1,14 @@
 //! What was too large for a message of a log's stream: objects, each stored in parts under its hash. It only reads.
 
-use std::time::Duration;
-
 use serde::Deserialize;
 use serde_json::json;
 use tokio::time::{Instant, sleep};
 
 use super::ahead::MessagesAhead;
-use super::source::{LEFT_BEHIND, LogSource, read_message};
+use super::source::{LogSource, read_message};
 use super::unusable::{BrokerFault, make_line};
+use crate::limits;
 use systole_core::types::ids::Digest;
-
-/// The pause before an incomplete object is asked for again.
-const AGAIN: Duration = Duration::from_millis(250);
 
 /// Why an object that was too large for a message is not available.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -66,7 +62,7 @@ impl LogSource {
         name: Digest,
         fits: impl Fn(&[u8]) -> bool,
     ) -> Result<Option<Vec<u8>>, ObjectFault> {
-        let end = Instant::now() + if self.may_lag() { LEFT_BEHIND } else { AGAIN };
+        let end = Instant::now() + if self.may_lag() { limits::LEFT_BEHIND } else { limits::STREAM_PAUSE };
         loop {
             let found = self.find_object(name).await;
             let why = match found.map_err(|unusable| ObjectFault::NotYet(unusable.to_string()))? {
@@ -78,7 +74,7 @@ impl LogSource {
             if Instant::now() >= end {
                 return Err(self.make_fault(name, why));
             }
-            sleep(AGAIN).await;
+            sleep(limits::STREAM_PAUSE).await;
         }
     }
 

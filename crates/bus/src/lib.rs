@@ -12,6 +12,7 @@ mod door;
 mod fitness;
 mod found;
 mod large_objects;
+pub mod limits;
 mod log;
 pub mod managed;
 mod monitor;
@@ -36,22 +37,17 @@ pub use confirmed::ConfirmedPlaces;
 pub use credentials::BrokerCredentials;
 pub use door::{LoginFailures, ReplyRoute, UnreadMessage};
 pub use large_objects::ObjectFault;
+pub use limits::{LEFT_BEHIND, PATIENCE};
 pub use log::{AppendResult, LogStream};
 pub use refusals::{RefusedConnection, RefusedConnections};
 pub use silence::WorkerSilence;
-pub use source::{LEFT_BEHIND, LogSource, StoredMessage, StreamExtent};
+pub use source::{LogSource, StoredMessage, StreamExtent};
 pub use subjects::{BrokerSubjects, to_token};
 pub use unusable::BrokerFault;
 pub use wire::{ConnectionState, LogCaller};
 
 use systole_core::types::ids::Name;
 use wire::BrokerWire;
-
-/// How long the broker may take to let the pump in, and for each answer after that.
-pub const PATIENCE: Duration = Duration::from_secs(5);
-
-/// The pause before a stream that seems to have lost something is asked again.
-const BEHIND: Duration = Duration::from_millis(250);
 
 /// The period in which a pump has a log at the broker: from its take-over until the next one.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -136,7 +132,7 @@ impl Broker {
 
     /// Whether the broker syncs what it takes before it confirms it, as these pages of all its servers show.
     pub async fn check_syncs(&self, pages: &[String]) -> Result<(), BrokerFault> {
-        monitor::check_syncs(&self.wire, pages, self.copies, PATIENCE).await
+        monitor::check_syncs(&self.wire, pages, self.copies, limits::PATIENCE).await
     }
 
     /// Sets the term of the log for everything from now on. A connection has at most one term, and the first one
@@ -159,14 +155,14 @@ impl Broker {
     pub async fn count_losses(&self) -> Result<u64, String> {
         let breaks = self.wire.link.borrow().breaks;
         let last = async {
-            let end = Instant::now() + PATIENCE;
+            let end = Instant::now() + limits::PATIENCE;
             loop {
                 let last = self.last_place().await?;
                 // A new leader in a cluster may be behind for a moment.
                 if last >= self.confirmed.find_highest() || Instant::now() >= end {
                     return Ok(last);
                 }
-                tokio::time::sleep(BEHIND).await;
+                tokio::time::sleep(limits::STREAM_PAUSE).await;
             }
         };
         self.confirmed.count_losses(breaks, last).await
@@ -175,7 +171,7 @@ impl Broker {
     /// The last place in the stream of deliveries. A stream that is gone has none.
     async fn last_place(&self) -> Result<u64, String> {
         let stream = self.jetstream().get_stream(self.subjects.bus_stream());
-        match tokio::time::timeout(PATIENCE, stream).await {
+        match tokio::time::timeout(limits::PATIENCE, stream).await {
             Ok(Ok(stream)) => Ok(stream.cached_info().state.last_sequence),
             Ok(Err(error)) if is_not_found(&error) => Ok(0),
             Ok(Err(error)) => Err(format!("the stream of deliveries: {error}")),

@@ -19,15 +19,9 @@ use serde_json::json;
 use super::source::{LogSource, RECORDS, make_config};
 use super::unusable::BrokerFault;
 use super::wire::BrokerWire;
-use super::{Broker, PATIENCE, WriterTerm, bus, source};
+use super::{Broker, WriterTerm, bus, source};
+use crate::limits::{BUNDLE_BYTES, CHUNK_BYTES, HEADER_BYTES, PATIENCE};
 use systole_core::types::ids::{Digest, Name};
-
-/// The most bytes of a message's headers and subject.
-const HEADERS: usize = 1024;
-/// The most bytes of a bundle in one message, even if the broker would take more.
-const LARGEST: usize = 900 << 10;
-/// The most bytes of one chunk of a large object, even if the broker would take more.
-const CHUNK: usize = 128 << 10;
 
 /// The result of appending.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -80,7 +74,7 @@ impl LogStream {
 
     /// The most bytes of a message in it. The server may report another number whenever it is restarted.
     pub fn largest(&self) -> usize {
-        self.largest.min(self.client().max_payload()).saturating_sub(HEADERS).min(LARGEST)
+        self.largest.min(self.client().max_payload()).saturating_sub(HEADER_BYTES).min(BUNDLE_BYTES)
     }
 
     /// Declares that the log is this pump's from that epoch on, for everything on the same connection.
@@ -112,7 +106,7 @@ impl LogStream {
                 return Ok(());
             }
             let mut bytes = bytes;
-            let chunk_size = Some(CHUNK.min(self.client().max_payload().saturating_sub(HEADERS)));
+            let chunk_size = Some(CHUNK_BYTES.min(self.client().max_payload().saturating_sub(HEADER_BYTES)));
             let named = ObjectMetadata { name: name.clone(), chunk_size, ..ObjectMetadata::default() };
             self.apart.put(named, &mut bytes).await.map(drop).map_err(|error| error.to_string())
         };

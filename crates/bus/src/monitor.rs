@@ -8,9 +8,6 @@ use serde::Deserialize;
 use super::unusable::{BrokerFault, make_line};
 use super::wire::BrokerWire;
 
-/// Bytes of a page that are read.
-const PAGE_BYTES: u64 = 1 << 20;
-
 #[derive(Deserialize)]
 struct MonitorPage {
     server_id: String,
@@ -72,7 +69,7 @@ fn read_page(page: &str, patience: Duration) -> Result<MonitorPage, String> {
     let agent: ureq::Agent = ureq::Agent::config_builder().timeout_global(Some(patience)).build().into();
     let address = format!("http://{page}/jsz?config=1");
     let mut answer = agent.get(&address).call().map_err(|error| error.to_string())?;
-    let text = answer.body_mut().with_config().limit(PAGE_BYTES).read_to_string();
+    let text = answer.body_mut().with_config().limit(crate::limits::MONITOR_BYTES).read_to_string();
     let text = text.map_err(|error| error.to_string())?;
     serde_json::from_str(&text).map_err(|_| "it is no page of a nats-server with JetStream".to_owned())
 }

@@ -12,11 +12,10 @@ use futures_core::Stream as _;
 use serde::Deserialize;
 
 use super::Broker;
+use crate::limits;
 
 /// The server's name for such a report.
 const KIND: &str = "io.nats.server.advisory.v1.client_disconnect";
-/// The most bytes of such a report that are read; one has about a thousand.
-const MOST: usize = 16 << 10;
 
 /// A connection that was not let in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -65,7 +64,7 @@ impl RefusedConnections {
 }
 
 fn read_refusal(bytes: &[u8]) -> Option<RefusedConnection> {
-    let bytes = Some(bytes).filter(|bytes| bytes.len() <= MOST)?;
+    let bytes = Some(bytes).filter(|bytes| bytes.len() <= limits::REFUSAL_BYTES)?;
     let word: AdvisoryWord = serde_json::from_slice(bytes).ok()?;
     (word.r#type == KIND).then(|| RefusedConnection { from: word.client.host.parse().ok() })
 }
@@ -87,6 +86,6 @@ mod tests {
         assert_eq!(word(KIND, "sesame"), Some(None));
         assert_eq!(word("io.nats.server.advisory.v1.client_connect", "127.0.0.1"), None);
         assert_eq!(read_refusal(b"{}"), None);
-        assert_eq!(read_refusal(&vec![b' '; MOST + 1]), None);
+        assert_eq!(read_refusal(&vec![b' '; limits::REFUSAL_BYTES + 1]), None);
     }
 }

@@ -2,8 +2,6 @@
 //! stream keeps it for a pump that did not listen then. It holds no delivery, and an organism works without it: a
 //! broker that forbids it, or has another stream for its advisories, is used all the same.
 
-use std::time::Duration;
-
 use async_nats::jetstream::stream::{Config, DiscardPolicy, RetentionPolicy, StorageType};
 use serde::Deserialize;
 use serde_json::json;
@@ -12,15 +10,12 @@ use super::subjects::BrokerSubjects;
 use super::unusable::BrokerFault;
 use super::wire::BrokerWire;
 use super::{Broker, bus, source};
+use crate::limits;
 use systole_core::types::ids::Name;
 use systole_core::types::time::Millis;
 
 /// The number of the stream's format.
 const FORMAT: u32 = 1;
-/// How long it keeps what the broker says. An attempt ends at its timeout, which is a day at most.
-const AGE: Duration = Duration::from_secs(2 * 24 * 60 * 60);
-/// How much of it it keeps for each listener: twice as much as a listener may have out.
-const MOST: i64 = 2048;
 
 /// What the broker says about one delivery.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -52,8 +47,8 @@ fn make_stream_config(organism: &Name, subjects: &BrokerSubjects, copies: usize)
         storage: StorageType::File,
         retention: RetentionPolicy::Limits,
         discard: DiscardPolicy::Old,
-        max_age: AGE,
-        max_messages_per_subject: MOST,
+        max_age: limits::SILENCE_AGE,
+        max_messages_per_subject: limits::SILENCE_WORDS,
         num_replicas: copies,
         ..Config::default()
     }

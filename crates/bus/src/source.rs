@@ -18,10 +18,6 @@ use super::wire::{BrokerWire, LogCaller};
 use super::{bus, fitness};
 use systole_core::types::ids::Name;
 
-/// How long a stream with several copies may fail to show what is known to be stored, before the loss is believed. A
-/// copy that lags behind catches up within a few heartbeats.
-pub const LEFT_BEHIND: Duration = Duration::from_secs(10);
-
 /// The stream of a log.
 pub(super) const RECORDS: bus::HeldMessages = bus::HeldMessages {
     format: 2,

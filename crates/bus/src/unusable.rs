@@ -5,9 +5,6 @@ use std::time::Duration;
 
 use systole_core::types::codes::Code;
 
-/// How many characters of the broker's own words are repeated.
-const REPEATED: usize = 200;
-
 /// Why a broker cannot be used.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the sentence of each case names its parts")]
@@ -154,7 +151,7 @@ impl BrokerFault {
 pub(super) fn make_line(words: &str) -> String {
     let mut line: String = words.split_whitespace().collect::<Vec<_>>().join(" ");
     line.retain(|c| !c.is_control());
-    if let Some((end, _)) = line.char_indices().nth(REPEATED) {
+    if let Some((end, _)) = line.char_indices().nth(crate::limits::REPEATED) {
         line.truncate(end);
         line.push('…');
     }

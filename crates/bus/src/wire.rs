@@ -24,15 +24,9 @@ use tokio::time::timeout;
 use super::credentials::BrokerCredentials;
 use super::subjects::BrokerSubjects;
 use super::unusable::{BrokerFault, make_line};
+use crate::limits;
 use systole_core::types::ids::Name;
 use systole_system::system;
-
-/// How often a quiet connection is tested. If three tests get no answer, the connection is dropped and made again,
-/// with another server of the cluster if there is one. So a blocked broker or a dead network path is detected after
-/// about eight seconds.
-const PING: Duration = Duration::from_secs(2);
-/// The longest pause between two tries to reconnect.
-const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 /// Whether there is a connection, and how often it broke. It reconnects by itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -133,7 +127,7 @@ impl BrokerWire {
             // A silent server leaves time for the others.
             .connection_timeout(patience / u32::try_from(servers.len()).unwrap_or(u32::MAX).max(1))
             .request_timeout(Some(patience))
-            .ping_interval(PING)
+            .ping_interval(limits::PING)
             .reconnect_delay_callback(compute_pause)
             .event_callback(move |event| {
                 match event {
@@ -306,7 +300,7 @@ impl BrokerWire {
 /// The pause before the next try to reconnect, after this many tries.
 fn compute_pause(tries: usize) -> Duration {
     let doublings = u32::try_from(tries).unwrap_or(u32::MAX).min(10);
-    Duration::from_millis(1 << doublings).min(LONGEST_PAUSE)
+    Duration::from_millis(1 << doublings).min(limits::RECONNECT_PAUSE)
 }
 
 /// Reads the addresses of a cluster's servers, separated by commas.

@@ -12,8 +12,7 @@ use systole_core::types::fast_maps::FastMap;
 use systole_core::types::ids::{AttemptId, CallPath, Digest, ThreadId};
 use systole_core::types::ports::{CallMark, Lease, LeaseToken, Leases, TokenMaker};
 
-/// How many leases are remembered after they are over, so that a late reply is refused in its own thread.
-const REMEMBERED: usize = 4096;
+use crate::limits;
 
 /// Hex digits of a token: 128 bits.
 const TOKEN_DIGITS: usize = 32;
@@ -48,7 +47,7 @@ impl Leases for LeaseTable {
     fn retire_lease(&self, token: &LeaseToken) {
         self.with_lock(|inside| {
             inside.over.push_back(token.clone());
-            if inside.over.len() > REMEMBERED
+            if inside.over.len() > limits::LEASES_OVER
                 && let Some(oldest) = inside.over.pop_front()
             {
                 inside.leases.remove(&oldest);

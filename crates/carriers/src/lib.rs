@@ -8,6 +8,7 @@ mod document_kind;
 mod ear;
 mod inline;
 pub mod leases;
+mod limits;
 mod mailbox;
 mod nats;
 mod pace;

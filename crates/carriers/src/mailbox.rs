@@ -16,8 +16,9 @@ use systole_kit::told::PumpAnswer;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use systole_core::types::limits;
 use systole_core::types::ports::{CallBack, Delivery, LeaseToken};
+
+use crate::limits;
 
 /// The next thing to bring to the listener.
 #[derive(Debug)]
@@ -48,10 +49,6 @@ impl From<MailboxSide> for MailboxItem {
     }
 }
 
-/// How many answers may wait for a listener, for each delivery it may have: as many as it may ask for, and as
-/// many refusals. A listener that has not read those is not waiting for them.
-const ANSWERS: usize = 2 * (limits::ASKS + limits::JOURNAL);
-
 /// Why a delivery was not taken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum RefusedDelivery {
@@ -60,10 +57,6 @@ pub(super) enum RefusedDelivery {
     /// The listener already has as many deliveries as it may have.
     Full,
 }
-
-/// How many dead deliveries are remembered, for each delivery that a listener may have: an answer to a dead
-/// delivery comes within moments of its end.
-const DEAD: usize = 16;
 
 pub(super) struct Mailbox {
     room: usize,
@@ -161,7 +154,7 @@ impl Mailbox {
     /// Puts an answer on the mailbox.
     pub(super) fn put_answer(&self, answer: PumpAnswer) {
         let mut papers = self.lock_papers();
-        let is_full = papers.answers.len() >= self.room.saturating_mul(ANSWERS);
+        let is_full = papers.answers.len() >= self.room.saturating_mul(limits::ANSWERS);
         if papers.closed || is_full || papers.dead.iter().any(|token| **token == *answer.delivery) {
             return;
         }
@@ -307,7 +300,7 @@ impl Mailbox {
         let out: Vec<_> =
             papers.out.drain().map(|(token, recall)| (LeaseToken(token), recall.map(|r| r.why))).collect();
         papers.dead.extend(out.iter().map(|(token, _)| token.0.clone()));
-        let surplus = papers.dead.len().saturating_sub(self.room.saturating_mul(DEAD));
+        let surplus = papers.dead.len().saturating_sub(self.room.saturating_mul(limits::DEAD_DELIVERIES));
         papers.dead.drain(..surplus);
         out
     }
@@ -411,12 +404,12 @@ mod tests {
     fn answers_that_nobody_reads_do_not_pile_up() {
         let mailbox = mailbox(&["a"], 1);
         let answer = PumpAnswer { delivery: "a".to_owned(), id: 1, payload: None };
-        (0..3 * ANSWERS).for_each(|_| mailbox.put_answer(answer.clone()));
+        (0..3 * limits::ANSWERS).for_each(|_| mailbox.put_answer(answer.clone()));
         let mut left = 0;
         while mailbox.next_now().is_some() {
             left += 1;
         }
-        assert_eq!(left, 2 * ANSWERS, "the listener may have one delivery, and one more");
+        assert_eq!(left, 2 * limits::ANSWERS, "the listener may have one delivery, and one more");
     }
 
     #[test]

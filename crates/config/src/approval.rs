@@ -5,6 +5,7 @@ use super::forms::{LongWait, NameSet, WordOf, word_choice};
 use super::section::section;
 use systole_core::types::composition::ApprovalRule;
 use systole_core::types::ids::Name;
+use systole_core::types::limits;
 
 word_choice! { ApprovalTime: bool { "dangerous" = false, "always" = true } }
 
@@ -21,7 +22,7 @@ impl ApprovalKeys {
     pub(super) fn rule(&self) -> ApprovalRule {
         ApprovalRule {
             always: self.when.value,
-            expires_ms: self.expires.as_ref().map_or(ApprovalRule::EXPIRES_MS, |expires| expires.value),
+            expires_ms: self.expires.as_ref().map_or(limits::APPROVAL_MS, |expires| expires.value),
             // An invalid name is reported where it is looked up.
             tell: self.tell.value.iter().filter_map(|named| Name::parse(&named.value).ok()).collect(),
         }

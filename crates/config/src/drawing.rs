@@ -282,7 +282,7 @@ fn shown_char(line: &[char], at: usize) -> String {
 mod tests {
     use super::*;
     use systole_core::types::codes::Code;
-    use systole_show::layout::COLUMNS;
+    use systole_show::limits::COLUMNS;
 
     fn render(text: &str, column: usize, span: &str) -> String {
         let place =

@@ -25,7 +25,7 @@ use std::sync::Arc;
 use super::mcp::PINNED;
 use super::notes::NOTES;
 use super::schemas::{Absent, PAYLOADS, Shelf};
-use systole_core::types::composition::{ApprovalRule, OnUnknown, Schema};
+use systole_core::types::composition::{OnUnknown, Schema};
 use systole_core::types::fields::{FieldReader, write_field};
 use systole_core::types::limits;
 
@@ -63,7 +63,7 @@ impl Era {
     /// The defaults of this version.
     pub(super) const NOW: Era = Era {
         has_budgets: true,
-        approval_ms: ApprovalRule::EXPIRES_MS,
+        approval_ms: limits::APPROVAL_MS,
         agents_on_unknown: OnUnknown::Retry,
         outage_ms: limits::OUTAGE_MS,
     };

@@ -13,24 +13,10 @@ use ureq::typestate::{AgentScope, WithBody, WithoutBody};
 use ureq::{Agent, Body, RequestBuilder};
 
 use super::api_types;
+use crate::limits;
 use stream::StreamFrames;
 pub use stream::{RecordEvents, VoiceEvents};
 use systole_organism::runfile::{Credential, RunFile};
-
-/// How long the organism may take to begin its answer: it answers after a commit, or with a refusal.
-const ANSWER: Duration = Duration::from_secs(60);
-/// How long it may take to begin an answer that waits for no commit: a hundred times what a busy machine needs.
-const SIGN_OF_LIFE: Duration = Duration::from_secs(10);
-/// How long an answer may take that is only an addition to other output.
-const SOON: Duration = Duration::from_secs(2);
-/// How long a connection may take.
-const CONNECT: Duration = Duration::from_secs(5);
-/// How long an answer of another machine may take once it has begun, unless it is a stream.
-const WHOLE_ANSWER: Duration = Duration::from_secs(300);
-/// Largest answer that is not a stream: several times the largest page.
-const MOST_BYTES: u64 = 64 << 20;
-/// Most characters of an address that another server names.
-const ADDRESS: usize = 200;
 
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
@@ -86,7 +72,7 @@ pub enum DoorClientFault {
         words: String,
     },
     /// The answer is longer than any answer of an organism.
-    #[error("{address} sends more than {} MiB, so it is not an organism", MOST_BYTES >> 20)]
+    #[error("{address} sends more than {} MiB, so it is not an organism", limits::REMOTE_BYTES >> 20)]
     TooLong {
         /// The address.
         address: String,
@@ -162,7 +148,7 @@ pub struct DoorClient {
 /// How every request is sent. It goes there directly, regardless of proxy variables.
 fn build_settings() -> ConfigBuilder<AgentScope> {
     let config = Agent::config_builder().http_status_as_error(false).max_redirects(0).proxy(None);
-    config.timeout_connect(Some(CONNECT)).timeout_recv_response(Some(ANSWER))
+    config.timeout_connect(Some(limits::CONNECT)).timeout_recv_response(Some(limits::BEGIN))
 }
 
 /// What sends requests to an organism on this machine.
@@ -193,7 +179,7 @@ impl DoorClient {
             false => RootCerts::new_with_certs(&roots),
         };
         let config = build_settings()
-            .timeout_recv_body(Some(WHOLE_ANSWER))
+            .timeout_recv_body(Some(limits::WHOLE_ANSWER))
             .tls_config(TlsConfig::builder().root_certs(roots).build())
             .build();
         DoorClient {
@@ -223,12 +209,15 @@ impl DoorClient {
         fields: &[(&'static str, String)],
     ) -> DoorResult<T> {
         let fields = fields.iter().map(|(name, value)| (*name, value.as_str()));
-        self.read_decision(self.build_question(path, ANSWER).query_pairs(fields).call(), StatusCode::OK)
+        self.read_decision(
+            self.build_question(path, limits::BEGIN).query_pairs(fields).call(),
+            StatusCode::OK,
+        )
     }
 
     /// The bytes that a reading route answers.
     pub fn read_bytes(&self, path: &str) -> DoorResult<Vec<u8>> {
-        let (status, bytes) = self.read_whole(self.build_question(path, ANSWER).call())?;
+        let (status, bytes) = self.read_whole(self.build_question(path, limits::BEGIN).call())?;
         if status == StatusCode::OK {
             return Ok(Ok(bytes));
         }
@@ -299,14 +288,14 @@ impl DoorClient {
 
     /// The status of the organism.
     pub fn read_status(&self) -> DoorResult<api_types::OrganismStatus> {
-        self.read_decision(self.build_question("/v1/status", SIGN_OF_LIFE).call(), StatusCode::OK)
+        self.read_decision(self.build_question("/v1/status", limits::SIGN_OF_LIFE).call(), StatusCode::OK)
     }
 
     /// What keeps the log from being written as it should, or did. An organism that does not answer soon is not waited
     /// for, because the one who asks has other work.
     pub fn read_alarms(&self) -> DoorResult<Vec<api_types::ApiAlarm>> {
         let status: DoorResult<api_types::OrganismStatus> =
-            self.read_decision(self.build_question("/v1/status", SOON).call(), StatusCode::OK);
+            self.read_decision(self.build_question("/v1/status", limits::SOON).call(), StatusCode::OK);
         status.map(|told| told.map(|status| status.alarms))
     }
 
@@ -317,7 +306,7 @@ impl DoorClient {
 
     /// The number of NATS workers for each listener.
     pub fn count_workers(&self) -> DoorResult<api_types::Workers> {
-        self.read_decision(self.build_question("/v1/workers", SIGN_OF_LIFE).call(), StatusCode::OK)
+        self.read_decision(self.build_question("/v1/workers", limits::SIGN_OF_LIFE).call(), StatusCode::OK)
     }
 
     /// The records of a thread and those below it, or of the whole log, after a position, as they are written. With
@@ -350,7 +339,7 @@ impl DoorClient {
     ) -> Result<StreamFrames, DoorClientFault> {
         let voice = voice.then_some(("voice", "true"));
         let request = self
-            .build_question("/v1/events", ANSWER)
+            .build_question("/v1/events", limits::BEGIN)
             .query("from", after.to_string())
             .query_pairs(thread.map(|thread| ("thread", thread)))
             .query_pairs(voice)
@@ -383,7 +372,7 @@ impl DoorClient {
         {
             return Err(silent.with_effect("; nothing was sent"));
         }
-        let request = self.limit_time(self.agent.post(format!("{}{path}", self.base)), ANSWER);
+        let request = self.limit_time(self.agent.post(format!("{}{path}", self.base)), limits::BEGIN);
         let decided = self.read_decision(give(request), good);
         decided.map_err(|fault| fault.with_effect("; it may still carry this out"))
     }
@@ -392,7 +381,7 @@ impl DoorClient {
         let left = self.until.map(|until| until.saturating_duration_since(Instant::now()));
         let limit = |most: Duration| Some(left.unwrap_or(most).clamp(Duration::from_millis(1), most));
         let request = request.header("authorization", &self.authorization).config();
-        request.timeout_connect(limit(CONNECT)).timeout_recv_response(limit(most)).build()
+        request.timeout_connect(limit(limits::CONNECT)).timeout_recv_response(limit(most)).build()
     }
 
     fn read_decision<T: serde::de::DeserializeOwned>(
@@ -417,10 +406,10 @@ impl DoorClient {
         let status = response.status();
         if status.is_redirection() {
             let to = response.headers().get(header::LOCATION).and_then(|to| to.to_str().ok());
-            let to = to.unwrap_or("another address").chars().take(ADDRESS).collect();
+            let to = to.unwrap_or("another address").chars().take(limits::SERVER_ADDRESS).collect();
             return Err(DoorClientFault::Redirected { address: self.address.clone(), to });
         }
-        let read = response.body_mut().with_config().limit(MOST_BYTES).read_to_vec();
+        let read = response.body_mut().with_config().limit(limits::REMOTE_BYTES).read_to_vec();
         let bytes = read.map_err(|error| match error {
             ureq::Error::BodyExceedsLimit(_) => DoorClientFault::TooLong { address: self.address.clone() },
             error => self.describe_unreachable(&error),

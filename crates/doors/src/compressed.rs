@@ -14,8 +14,8 @@ use axum::response::Response;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
-/// Shorter answers fit into one packet anyway.
-const LEAST_BYTES: u64 = 1024;
+use crate::limits;
+
 /// Kinds of text, besides those that begin with `text/`.
 const TEXTS: [&str; 3] = ["application/json", "application/xml", "image/svg+xml"];
 
@@ -49,7 +49,7 @@ fn is_worth_it(response: &Response) -> bool {
     let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     let kind = kind.split(';').next().unwrap_or_default().trim();
     (kind.starts_with("text/") || TEXTS.contains(&kind))
-        && response.body().size_hint().exact().is_some_and(|bytes| bytes >= LEAST_BYTES)
+        && response.body().size_hint().exact().is_some_and(|bytes| bytes >= limits::COMPRESSED_BYTES)
         && !headers.contains_key(header::SET_COOKIE)
         && !headers.contains_key(header::CONTENT_ENCODING)
 }

@@ -3,7 +3,6 @@
 //! reports come between the records if wanted; a slow follower misses those that do not fit.
 
 use std::convert::Infallible;
-use std::time::Duration;
 
 use futures_core::Stream;
 use serde::Serialize;
@@ -13,6 +12,7 @@ use tokio::time::sleep;
 use super::api_types;
 use super::http_state::StreamPlace;
 use super::request_refusals::LOOK;
+use crate::limits;
 use systole_core::types::codes::Code;
 use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::{LogFault, Position};
@@ -20,11 +20,6 @@ use systole_core::types::refusal::Refusal;
 use systole_organism::front::{OrganismHandle, ReaderToken};
 use systole_organism::spoken::LiveObserver;
 use systole_organism::tail::{FollowPosition, FollowedRecord, SharedRecord};
-
-/// How often a client of the whole log gets what came together, while the log grows: often enough for a person.
-const PACE: Duration = Duration::from_millis(50);
-/// After this long without an event a client gets a comment, so that it knows that the stream is open.
-const ALIVE: Duration = Duration::from_secs(15);
 
 /// A position in the log, and the filter for what follows it.
 pub struct RecordFollower {
@@ -42,7 +37,7 @@ impl RecordFollower {
 
     /// Follows the whole log at a pace, if it follows the whole log.
     fn with_pace(mut self) -> RecordFollower {
-        self.following = self.following.with_pace(PACE);
+        self.following = self.following.with_pace(limits::EVENT_PACE);
         self
     }
 
@@ -149,7 +144,7 @@ impl ClientEvents {
         let came = tokio::select! {
             biased;
             came = self.watcher.next_shared() => came,
-            () = sleep(ALIVE) => return Some(b":\n\n".to_vec()),
+            () = sleep(limits::QUIET) => return Some(b":\n\n".to_vec()),
         };
         match came {
             Ok(Some(FollowerBatch::Records(records))) => {

@@ -6,11 +6,7 @@ use std::net::IpAddr;
 
 use systole_core::types::time::Millis;
 
-/// How long a reported source is only counted.
-const QUIET_MS: u64 = 60_000;
-/// Most sources to distinguish. If an attacker has more addresses, the rest count under the
-/// unspecified address, so memory and log stay bounded.
-const SOURCES: usize = 256;
+use crate::limits;
 
 struct LoginSource {
     told: Millis,
@@ -30,17 +26,18 @@ impl FailedLoginCounts {
     /// Counts one failed login, and returns the report to record, if one is due.
     pub(super) fn record_failure(&mut self, source: IpAddr, now: Millis) -> Option<LoginReport> {
         let source = source.to_canonical();
-        if self.sources.len() >= SOURCES && !self.sources.contains_key(&source) {
-            self.sources.retain(|_, known| known.untold > 0 || now.count_since(known.told) < QUIET_MS);
+        if self.sources.len() >= limits::FAILED_SOURCES && !self.sources.contains_key(&source) {
+            self.sources
+                .retain(|_, known| known.untold > 0 || now.count_since(known.told) < limits::FAILED_MS);
         }
-        let full = self.sources.len() >= SOURCES && !self.sources.contains_key(&source);
+        let full = self.sources.len() >= limits::FAILED_SOURCES && !self.sources.contains_key(&source);
         let source = if full { IpAddr::from([0, 0, 0, 0]) } else { source };
         let Some(known) = self.sources.get_mut(&source) else {
             self.sources.insert(source, LoginSource { told: now, untold: 0 });
             return Some((source, 1));
         };
         known.untold += 1;
-        if now.count_since(known.told) < QUIET_MS {
+        if now.count_since(known.told) < limits::FAILED_MS {
             return None;
         }
         known.told = now;
@@ -83,8 +80,11 @@ mod tests {
     fn any_number_of_sources_takes_bounded_room_and_bounded_lines() {
         let mut failed_logins = FailedLoginCounts::default();
         let told = (0..10_000).filter_map(|n| failed_logins.record_failure(address(n), Millis(1))).count();
-        assert!(told <= SOURCES + 1 && failed_logins.sources.len() <= SOURCES + 1, "{told}");
-        let later = Millis(QUIET_MS + 2);
+        assert!(
+            told <= limits::FAILED_SOURCES + 1 && failed_logins.sources.len() <= limits::FAILED_SOURCES + 1,
+            "{told}"
+        );
+        let later = Millis(limits::FAILED_MS + 2);
         assert_eq!(
             failed_logins.record_failure(address(20_000), later),
             Some((address(20_000), 1)),

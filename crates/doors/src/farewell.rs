@@ -6,7 +6,6 @@
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
-use std::time::Duration;
 
 use systole_core::types::codes::Code;
 use systole_core::types::refusal::Refusal;
@@ -16,11 +15,7 @@ use tokio::time::{Sleep, sleep};
 
 use super::api_types::ApiRefusal;
 use super::request_refusals::describe_unfit_request;
-
-/// How long a client may take to close the connection after the last answer.
-const LINGER: Duration = Duration::from_secs(1);
-/// Bytes that are read and dropped at once.
-const DROPPED: usize = 4096;
+use crate::limits::{DROPPED_BYTES, LINGER};
 
 /// The answer of the parser to a request that it cannot read has one of these beginnings, and no body.
 const OF_PARSER: [(&[u8], &str, &str); 3] = [
@@ -142,7 +137,7 @@ impl Farewell {
 
 /// Drops what a client still sends, until it closes its side.
 fn drop_rest(stream: &mut TcpStream, cx: &mut Context<'_>) -> Poll<()> {
-    let mut dropped = [0; DROPPED];
+    let mut dropped = [0; DROPPED_BYTES];
     loop {
         let mut buffer = ReadBuf::new(&mut dropped);
         match Pin::new(&mut *stream).poll_read(cx, &mut buffer) {

@@ -4,9 +4,6 @@
 //! Bytes come in as they arrive; the place of such a line feed goes out. It changes no byte, and leaves everything else
 //! that may be wrong to the parser.
 
-/// How much of a line is kept: enough for the headers that say how long a body is.
-const LINE: usize = 256;
-
 /// The part of a request that comes next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum RequestPart {
@@ -65,7 +62,7 @@ impl RequestFraming {
                         self.end_line();
                     } else {
                         self.last = *first;
-                        if self.line.len() < LINE {
+                        if self.line.len() < crate::limits::HEADER_LINE {
                             self.line.push(*first);
                         }
                     }

@@ -6,7 +6,6 @@
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use axum::Json;
 use axum::extract::{ConnectInfo, Request, State};
@@ -29,19 +28,11 @@ use super::request_refusals::{
 };
 use super::routes;
 use super::strangers::{Doorway, Visitor};
+use crate::limits;
 use systole_organism::front::OrganismHandle;
 use systole_organism::keyring::Keyring;
 use systole_system::descriptors;
 use systole_system::tasks::{self, RunningTask, TaskKind};
-
-/// Bodies that may be read at once: at a mebibyte each, they take little memory compared with the pump.
-const BODIES: usize = 64;
-/// Those of one client.
-const OWN_BODIES: usize = 16;
-/// Forms that may be read at once, and those of one client. Each may have 12 MiB, and its answer
-/// more.
-const FORMS: usize = 8;
-const OWN_FORMS: usize = 2;
 
 /// Why the door cannot be opened.
 #[derive(Debug, thiserror::Error)]
@@ -54,17 +45,14 @@ pub enum HttpDoorFault {
     Machine(SocketAddr, std::io::Error),
 }
 
-/// How often to try an address in use, and the pause between tries. A killed process may hold its address for a
-/// moment longer.
-const TRIES: u32 = 20;
-const AGAIN: Duration = Duration::from_millis(100);
-
 /// Binds the address first, so that a taken one is known before anything starts.
 pub async fn bind_address(address: SocketAddr) -> Result<TcpListener, HttpDoorFault> {
-    for _ in 0..TRIES {
+    for _ in 0..limits::ADDRESS_TRIES {
         match TcpListener::bind(address).await {
             Ok(listener) => return Ok(listener),
-            Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => tokio::time::sleep(AGAIN).await,
+            Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => {
+                tokio::time::sleep(limits::ADDRESS_PAUSE).await
+            }
             Err(error) => return Err(HttpDoorFault::Machine(address, error)),
         }
     }
@@ -96,8 +84,8 @@ impl HttpDoor {
         let state = Arc::new(HttpState {
             front,
             keyring,
-            bodies: BodySeats::new(OWN_BODIES, BODIES),
-            forms: BodySeats::new(OWN_FORMS, FORMS),
+            bodies: BodySeats::new(limits::OWN_BODIES, limits::BODIES),
+            forms: BodySeats::new(limits::OWN_FORMS, limits::FORMS),
             // The other half is for programs, for streams and for those who only look.
             messages: MessageBounds::new(descriptors::read_limit() / 2),
             followers: StreamPlaces::new(),
@@ -106,7 +94,7 @@ impl HttpDoor {
             views: LogViews::default(),
             bound,
             sessions: Sessions::default(),
-            live: ClientPlaces::new(ClientPlaces::PAGES),
+            live: ClientPlaces::new(limits::OWN_STREAMS),
         });
         let router = routes::build_router()
             .merge(pages::routes())

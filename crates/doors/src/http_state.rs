@@ -13,6 +13,7 @@ use super::log_view::LogViews;
 use super::mcp::open_calls::WaitingMcpCalls;
 use super::message_bounds::MessageBounds;
 use super::pages::sessions::Sessions;
+use crate::limits;
 use systole_core::types::ids::Name;
 use systole_core::types::ports::Clock as _;
 use systole_organism::front::OrganismHandle;
@@ -58,9 +59,6 @@ pub(super) struct ClientPlaces {
 }
 
 impl ClientPlaces {
-    /// Pages of one client that may follow the log at once: each costs its connection.
-    pub(super) const PAGES: usize = 64;
-
     pub(super) fn new(each: usize) -> ClientPlaces {
         ClientPlaces { each, clients: Mutex::default() }
     }
@@ -115,30 +113,25 @@ pub(super) struct StreamPlace {
 }
 
 impl StreamPlaces {
-    /// Streams of one client at once, of all, and those of all that are only for the operator.
-    const EACH: usize = 64;
-    const ALL: usize = 256;
-    const OPERATOR: usize = 8;
-
     pub(super) fn new() -> StreamPlaces {
         StreamPlaces {
-            own: ClientPlaces::new(StreamPlaces::EACH),
-            all: Arc::new(Semaphore::new(StreamPlaces::ALL - StreamPlaces::OPERATOR)),
-            operator: Arc::new(Semaphore::new(StreamPlaces::OPERATOR)),
+            own: ClientPlaces::new(limits::OWN_STREAMS),
+            all: Arc::new(Semaphore::new(limits::STREAMS - limits::OPERATOR_STREAMS)),
+            operator: Arc::new(Semaphore::new(limits::OPERATOR_STREAMS)),
         }
     }
 
     /// A place, or why there is none.
     pub(super) fn take_place(&self, client: &Name) -> Result<StreamPlace, String> {
         let own = self.own.take_place(client).ok_or_else(|| {
-            format!("{client} follows the log {} times already, the most for one client", StreamPlaces::EACH)
+            format!("{client} follows the log {} times already, the most for one client", limits::OWN_STREAMS)
         })?;
         let all = self.all.clone().try_acquire_owned();
         let all = match *client == Name::new_operator() {
             true => all.or_else(|_| self.operator.clone().try_acquire_owned()),
             false => all,
         };
-        let full = |_| format!("the log is followed {} times already, the most for all", StreamPlaces::ALL);
+        let full = |_| format!("the log is followed {} times already, the most for all", limits::STREAMS);
         Ok(StreamPlace { _own: own, _all: all.map_err(full)? })
     }
 }
@@ -159,19 +152,19 @@ mod tests {
         let places = StreamPlaces::new();
         let name = |number: usize| Name::parse(&format!("client-{number}")).unwrap();
         let mut held = Vec::new();
-        for _ in 0..StreamPlaces::EACH {
+        for _ in 0..limits::OWN_STREAMS {
             held.push(places.take_place(&name(0)).unwrap());
         }
         let full = places.take_place(&name(0)).err().unwrap();
         assert!(full.contains("client-0 follows the log 64 times"), "{full}");
         held.push(places.take_place(&name(1)).unwrap());
         let mut clients = (1..).map(name);
-        while held.len() < StreamPlaces::ALL - StreamPlaces::OPERATOR {
+        while held.len() < limits::STREAMS - limits::OPERATOR_STREAMS {
             let client = clients.next().unwrap();
-            held.extend((0..StreamPlaces::EACH).map_while(|_| places.take_place(&client).ok()));
+            held.extend((0..limits::OWN_STREAMS).map_while(|_| places.take_place(&client).ok()));
         }
         assert!(places.take_place(&name(99)).err().unwrap().contains("256 times"));
-        for _ in 0..StreamPlaces::OPERATOR {
+        for _ in 0..limits::OPERATOR_STREAMS {
             held.push(places.take_place(&Name::new_operator()).unwrap());
         }
         assert!(places.take_place(&Name::new_operator()).is_err());

@@ -20,19 +20,15 @@ use super::http_state::{Caller, HttpState, ParsedQuery};
 use super::json_payload;
 use super::outcome::{read_wait, wait_for_outcome};
 use super::request_refusals::{refuse_message, refuse_plainly, refuse_request, refuse_stopping};
+use crate::limits::{self, BODY_MS};
 use systole_core::types::codes::Code;
 use systole_core::types::flow::{self, Refused};
 use systole_core::types::ids::{Key, Name};
-use systole_core::types::limits;
 use systole_core::types::ports::Position;
 use systole_core::types::refusal::Refusal;
 use systole_organism::front::{ClientMessage, OrganismHandle};
 use systole_organism::runfile::draw_hex;
 use systole_organism::waiting::SenderReply;
-
-/// How long a client may take to send a body: enough for a mebibyte over a slow line, but no seat is
-/// held for ever.
-const BODY_MS: u64 = 30_000;
 
 #[derive(Deserialize)]
 pub(super) struct Beside {

@@ -16,10 +16,7 @@ use tokio::sync::Mutex as TurnMutex;
 use systole_core::types::ids::Name;
 use systole_core::types::ports::Position;
 
-/// Answers that are kept.
-const KEPT: usize = 16;
-/// Bytes of an answer that is kept.
-const BYTES: u64 = 1 << 20;
+use crate::limits;
 
 /// Who asks, and for what.
 type AnswerKey = (Name, String);
@@ -49,7 +46,8 @@ impl KeptAnswers {
         }
         *kept = None;
         let answer = answers.await;
-        let is_short = answer.body().size_hint().upper().is_some_and(|bytes| bytes <= BYTES);
+        let is_short =
+            answer.body().size_hint().upper().is_some_and(|bytes| bytes <= limits::KEPT_ANSWER_BYTES);
         if answer.status() != StatusCode::OK || !is_short {
             return answer;
         }
@@ -69,7 +67,7 @@ impl KeptAnswers {
         let found = slots.iter().position(|(known, _)| *known == key).and_then(|at| slots.remove(at));
         let (key, slot) = found.unwrap_or_else(|| (key, Arc::default()));
         slots.push_front((key, slot.clone()));
-        slots.truncate(KEPT);
+        slots.truncate(limits::KEPT_ANSWERS);
         slot
     }
 }
@@ -101,7 +99,7 @@ mod tests {
         for n in 0..100 {
             asks("alice", &format!("/threads?q={n}"), 8).await;
         }
-        assert_eq!(answers.0.lock().unwrap().len(), KEPT);
+        assert_eq!(answers.0.lock().unwrap().len(), limits::KEPT_ANSWERS);
     }
 
     #[tokio::test]

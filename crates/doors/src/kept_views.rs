@@ -10,8 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use systole_core::types::ids::Name;
 use systole_core::types::ports::{LogFault, Position};
 
-/// Values that are kept.
-const KEPT: usize = 8;
+use crate::limits;
 
 /// A view of the log: of one client, if it does not see all; at a position, if it is not the end.
 pub(super) type LogViewKey = (Option<Name>, Option<Position>);
@@ -56,7 +55,7 @@ impl<T, K: PartialEq> KeptViews<T, K> {
         let found = slots.iter().position(|(known, _)| *known == view).and_then(|at| slots.remove(at));
         let (view, slot) = found.unwrap_or_else(|| (view, Arc::default()));
         slots.push_front((view, slot.clone()));
-        slots.truncate(KEPT);
+        slots.truncate(limits::KEPT_VIEWS);
         slot
     }
 }
@@ -109,7 +108,7 @@ mod tests {
         for at in 1..100 {
             of((None, Some(Position(at))));
         }
-        assert_eq!(lock_value(&views.slots).len(), KEPT);
+        assert_eq!(lock_value(&views.slots).len(), limits::KEPT_VIEWS);
     }
 
     #[test]

@@ -13,6 +13,7 @@ use super::kept_answers::KeptAnswers;
 use super::kept_views::{KeptViews, LogViewKey, lock_value};
 use super::request_refusals::{LOOK, describe_unfit_address};
 use super::watch_budget::WatchBudget;
+use crate::limits;
 use systole_core::types::client::Role;
 use systole_core::types::codes::Code;
 use systole_core::types::composition::Composition;
@@ -31,14 +32,6 @@ use systole_queries::whole::LogState;
 use systole_show::columns::plain;
 use systole_show::layout;
 use systole_system::clock::WallClock;
-
-/// Readings at once.
-const READINGS: usize = 4;
-/// Readings of one client at once.
-const OF_A_CLIENT: usize = 2;
-
-/// Records that one page reads to count costs.
-const COUNTED: usize = 20_000;
 
 /// The places of those who read, and what readings share.
 pub(super) struct LogViews {
@@ -70,7 +63,7 @@ struct SharedReadings {
 impl Default for LogViews {
     fn default() -> LogViews {
         LogViews {
-            places: Arc::new(Semaphore::new(READINGS)),
+            places: Arc::new(Semaphore::new(limits::READINGS)),
             clients: Mutex::default(),
             shared: Arc::default(),
         }
@@ -160,7 +153,7 @@ impl LogMoment {
             let end = lock_value(&trees).go_on(&*self.reader)?;
             Ok((end, trees))
         })?;
-        lock_value(&trees).sums(&*self.reader, roots, COUNTED)
+        lock_value(&trees).sums(&*self.reader, roots, limits::COUNTED)
     }
 
     /// The search file of a log at rest.
@@ -258,7 +251,7 @@ impl LogViews {
                     Arc::new(VisibleLog::new(all, client.clone(), decides))
                 }
             };
-            ReadingClient { places: Arc::new(Semaphore::new(OF_A_CLIENT)), reader }
+            ReadingClient { places: Arc::new(Semaphore::new(limits::OWN_READINGS)), reader }
         };
         clients.entry(client.clone()).or_insert_with(new).clone()
     }

@@ -11,9 +11,6 @@ use ureq::{Agent, Body, BodyReader};
 use super::client::build_local_agent;
 use systole_organism::runfile::Credential;
 
-/// Largest answer that is not a stream. Streams are as long as their calls.
-const BYTES: u64 = 64 << 20;
-
 /// The door for MCP of an organism on this machine.
 pub struct McpClient {
     agent: Agent,
@@ -109,7 +106,12 @@ fn read_answer(mut response: Response<Body>) -> Result<DoorAnswer, ureq::Error> 
     }
     let status = response.status();
     let mut text = String::new();
-    response.body_mut().as_reader().take(BYTES).read_to_string(&mut text).map_err(ureq::Error::from)?;
+    response
+        .body_mut()
+        .as_reader()
+        .take(crate::limits::REMOTE_BYTES)
+        .read_to_string(&mut text)
+        .map_err(ureq::Error::from)?;
     if text.is_empty() && status.is_success() {
         return Ok(DoorAnswer::Nothing);
     }

@@ -8,13 +8,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use systole_core::types::ids::Name;
 
-/// Senders of one client that may wait at once: each costs a few kilobytes, and over HTTP its connection.
-const WAITING: usize = 5_000;
-/// Messages of one client that may be with the validators and the pump at once: a few batches, so that those of others
-/// need not wait long behind them.
-const UNJUDGED: usize = 1_024;
-/// KiB of the messages of one client whose senders have no receipt yet.
-const UNJUDGED_KIB: usize = 64 << 10;
+use crate::limits::{self, WAITING};
 
 /// The bounds of all clients of a door.
 pub(super) struct MessageBounds {
@@ -47,8 +41,8 @@ impl MessageBounds {
     pub(super) fn bounds_of(&self, client: &Name) -> ClientBounds {
         let new = || ClientBounds {
             waiting: Arc::new(Semaphore::new(WAITING)),
-            turns: Arc::new(Semaphore::new(UNJUDGED)),
-            kib: Arc::new(Semaphore::new(UNJUDGED_KIB)),
+            turns: Arc::new(Semaphore::new(limits::UNJUDGED)),
+            kib: Arc::new(Semaphore::new(limits::UNJUDGED_KIB)),
         };
         let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
         clients.entry(client.clone()).or_insert_with(new).clone()
@@ -75,7 +69,10 @@ impl ClientBounds {
     pub(super) fn room_now(&self, bytes: usize) -> Result<OwnedSemaphorePermit, String> {
         let room = self.kib.clone().try_acquire_many_owned(to_kib(bytes));
         room.map_err(|_| {
-            format!("{} MiB of your messages are not judged yet, the most allowed", UNJUDGED_KIB >> 10)
+            format!(
+                "{} MiB of your messages are not judged yet, the most allowed",
+                limits::UNJUDGED_KIB >> 10
+            )
         })
     }
 
@@ -96,7 +93,7 @@ mod tests {
     use std::task::{Context, Poll, Waker};
 
     use super::*;
-    use systole_core::types::limits;
+    use systole_core::types::limits::MESSAGE_BYTES;
 
     fn is_ready<T>(work: impl Future<Output = T>) -> bool {
         matches!(pin!(work).poll(&mut Context::from_waker(Waker::noop())), Poll::Ready(_))
@@ -110,19 +107,20 @@ mod tests {
     fn unjudged_messages_of_a_client_are_bounded_in_number_and_in_bytes() {
         let bounds = MessageBounds::new(10);
         let alice = bounds.bounds_of(&name("alice"));
-        let mut large: Vec<_> = (0..64).map(|_| alice.room_now(limits::MESSAGE_BYTES).unwrap()).collect();
+        let mut large: Vec<_> = (0..64).map(|_| alice.room_now(MESSAGE_BYTES).unwrap()).collect();
         assert!(alice.room_now(1).unwrap_err().starts_with("64 MiB"));
         assert!(
             !is_ready(alice.wait_for_room(1)) && !is_ready(bounds.bounds_of(&name("alice")).wait_for_room(0))
         );
         assert!(
-            is_ready(bounds.bounds_of(&name("bob")).wait_for_room(limits::MESSAGE_BYTES)),
+            is_ready(bounds.bounds_of(&name("bob")).wait_for_room(MESSAGE_BYTES)),
             "they are alice's own"
         );
         large.pop();
-        assert!(is_ready(alice.wait_for_room(1)) && alice.room_now(limits::MESSAGE_BYTES).is_ok());
+        assert!(is_ready(alice.wait_for_room(1)) && alice.room_now(MESSAGE_BYTES).is_ok());
 
-        let turns: Vec<_> = (0..UNJUDGED).map(|_| alice.turns.clone().try_acquire_owned().unwrap()).collect();
+        let turns: Vec<_> =
+            (0..limits::UNJUDGED).map(|_| alice.turns.clone().try_acquire_owned().unwrap()).collect();
         assert!(!is_ready(alice.wait_for_turn()) && is_ready(bounds.bounds_of(&name("bob")).wait_for_turn()));
         drop(turns);
         assert!(is_ready(alice.wait_for_turn()));

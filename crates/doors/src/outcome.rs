@@ -7,13 +7,11 @@ use super::api_types::{ApiReceipt, ApiRecord, MessageOutcome};
 use super::ending::{CallResult, find_ending};
 use super::events::{RecordFollower, build_refusal};
 use super::request_refusals::{LOOK, describe_unfit_request};
+use crate::limits::{self, LONGEST_WAIT};
 use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::{LogFault, Position};
 use systole_core::types::refusal::Refusal;
 use systole_organism::front::OrganismHandle;
-
-/// The longest wait: a broker keeps the reply path for twice as long.
-const LONGEST_WAIT: u64 = 300;
 
 /// How long a sender waits.
 pub(super) fn read_wait(text: &str) -> Result<Duration, Box<Refusal>> {
@@ -23,9 +21,6 @@ pub(super) fn read_wait(text: &str) -> Result<Duration, Box<Refusal>> {
         Box::new(describe_unfit_request(words))
     })
 }
-
-/// Records of the thread that are read at once.
-const PAGE: usize = 64;
 
 /// The outcome of a message within that time. If the log cannot be read, the outcome is open with the code of that
 /// fault: to wait again is of no use.
@@ -86,14 +81,15 @@ pub(super) async fn find_earlier_end(
     let mut seq = receipt.seq + 1;
     loop {
         let (reader, thread) = (front.reader().clone(), thread.clone());
-        let read = tokio::task::spawn_blocking(move || reader.of_thread(&thread, seq, PAGE)).await;
+        let read =
+            tokio::task::spawn_blocking(move || reader.of_thread(&thread, seq, limits::LOG_PAGE_FIRST)).await;
         let page = read.map_err(|end| LogFault::Io { path: "the log".into(), why: end.to_string() })??;
         let records = page.iter().map(|(position, record)| ApiRecord::from_record(*position, record));
         if let Some(found) = find_first_end(receipt, records) {
             return Ok(Some(found));
         }
         match page.last() {
-            Some((_, record)) if page.len() == PAGE => seq = record.header.seq + 1,
+            Some((_, record)) if page.len() == limits::LOG_PAGE_FIRST => seq = record.header.seq + 1,
             _ => return Ok(None),
         }
     }

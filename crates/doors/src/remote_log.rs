@@ -14,6 +14,7 @@ use serde::de::DeserializeOwned;
 use super::api_types::ApiRefusal;
 use super::client::{DoorClient, DoorClientFault};
 use super::log_types::{ApiLogOpening, ApiStoredRecords, ApiThreadIds, ApiThreadRow};
+use crate::limits;
 use kept::KeptRecords;
 use systole_core::types::body_parts::ERASED_TEXT;
 use systole_core::types::codes::Code;
@@ -22,12 +23,6 @@ use systole_core::types::ports::{FoldRow, LogFault, LogOpening, LogReader, Posit
 use systole_core::types::record::Record;
 use systole_export::record_line::read_hex;
 use systole_queries::causes::PlacedRecord;
-
-/// Most records and most ids of one answer: the limits of the routes.
-const MOST_RECORDS: usize = 1_000;
-const MOST_IDS: usize = 1_000_000;
-/// Records of a thread that are read at least: a view that wants one mostly wants its neighbours too.
-const AT_LEAST: usize = 64;
 
 /// A query of a route.
 type RouteFields = Vec<(&'static str, String)>;
@@ -89,7 +84,7 @@ impl RemoteLog {
 
     /// Reads records of a thread from a number on, and keeps them. They continue the chain, or they are damage.
     fn read_thread(&self, thread: &ThreadId, from: u64, limit: usize) -> Result<(), LogFault> {
-        let limit = limit.clamp(AT_LEAST, MOST_RECORDS);
+        let limit = limit.clamp(limits::LOG_PAGE_FIRST, limits::MOST_ENTRIES);
         let fields =
             vec![("thread", thread.to_string()), ("from", from.to_string()), ("limit", limit.to_string())];
         let (records, next) = self.read_page(fields)?;
@@ -182,7 +177,7 @@ impl LogReader for RemoteLog {
                 at = end;
                 continue;
             }
-            let most = (limit - found.len()).min(MOST_RECORDS);
+            let most = (limit - found.len()).min(limits::MOST_ENTRIES);
             let fields = vec![("after", at.to_string()), ("limit", most.to_string())];
             let (records, next) = self.read_page(fields)?;
             let end = records.last().map_or(at, |(position, _)| position.0);
@@ -209,7 +204,7 @@ impl LogReader for RemoteLog {
             |record: &Record| record.header.from == *sender && record.header.key.as_ref() == Some(key);
         let mut from = 1;
         loop {
-            let page = self.of_thread(thread, from, MOST_RECORDS)?;
+            let page = self.of_thread(thread, from, limits::MOST_ENTRIES)?;
             let Some((_, last)) = page.last() else { return Ok(None) };
             from = last.header.seq + 1;
             if let Some(found) = page.into_iter().find(|(_, record)| is_it(record)) {
@@ -219,11 +214,14 @@ impl LogReader for RemoteLog {
     }
 
     fn list_threads(&self, limit: usize) -> Result<Vec<ThreadId>, LogFault> {
-        self.read_ids(vec![("limit", limit.clamp(1, MOST_IDS).to_string())])
+        self.read_ids(vec![("limit", limit.clamp(1, limits::MOST_IDS).to_string())])
     }
 
     fn threads_like(&self, prefix: &str, limit: usize) -> Result<Vec<ThreadId>, LogFault> {
-        self.read_ids(vec![("like", prefix.to_owned()), ("limit", limit.clamp(1, MOST_IDS).to_string())])
+        self.read_ids(vec![
+            ("like", prefix.to_owned()),
+            ("limit", limit.clamp(1, limits::MOST_IDS).to_string()),
+        ])
     }
 
     fn read_document(&self, hash: Digest) -> Result<Option<Arc<[u8]>>, LogFault> {

@@ -78,8 +78,8 @@ pub(super) fn read_order(
 /// A note with content, within the size limit.
 pub(super) fn check_note(note: Option<String>) -> Result<Option<String>, String> {
     match note.filter(|note| !note.trim().is_empty()) {
-        Some(note) if note.len() > limits::NOTE_BYTES => {
-            Err(format!("a note has {} bytes at most", limits::NOTE_BYTES))
+        Some(note) if note.len() > limits::PERSON_TEXT_BYTES => {
+            Err(format!("a note has {} bytes at most", limits::PERSON_TEXT_BYTES))
         }
         note => Ok(note),
     }

@@ -12,7 +12,6 @@ use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
-use std::time::Duration;
 
 use axum::extract::connect_info::Connected;
 use axum::serve::{IncomingStream, Listener};
@@ -23,21 +22,11 @@ use tokio::time::{Sleep, sleep};
 
 use super::farewell::Farewell;
 use super::framing::RequestFraming;
+use crate::limits;
 use systole_core::types::ports::Clock as _;
 use systole_core::types::time::Millis;
 use systole_system::clock::WallClock;
 use systole_system::descriptors;
-
-/// How long a connection may take to send a whole request head with a token.
-const HEAD: Duration = Duration::from_secs(10);
-/// The most connections without a token at once.
-const MOST: usize = 256;
-/// The pause before a connection is taken, if this process has no descriptor left.
-const PAUSE: Duration = Duration::from_secs(1);
-/// How long every connection has to be taken before the operator hears that they are taken again.
-const CALM_MS: u64 = 3_000;
-/// The divisor for all descriptors that limits these connections.
-const PART: usize = 4;
 
 /// The connections without a token, oldest first.
 #[derive(Default)]
@@ -120,7 +109,7 @@ pub(super) struct Doorway {
 
 impl Doorway {
     pub(super) fn from_listener(listener: TcpListener) -> Doorway {
-        let most = MOST.min(descriptors::read_limit() / PART);
+        let most = limits::STRANGERS.min(descriptors::read_limit() / limits::STRANGERS_SHARE);
         Doorway {
             listener,
             short: None,
@@ -139,7 +128,7 @@ impl Doorway {
         loop {
             match self.listener.accept().await {
                 Ok(taken) => {
-                    if self.short.is_some_and(|last| WallClock.ticks().count_since(last) >= CALM_MS) {
+                    if self.short.is_some_and(|last| WallClock.ticks().count_since(last) >= limits::CALM_MS) {
                         self.short = None;
                         tracing::info!("the HTTP door takes connections again");
                     }
@@ -153,7 +142,7 @@ impl Doorway {
                         let fix = "a higher limit: ulimit -n, or LimitNOFILE= of the unit; or fewer clients";
                         tracing::error!(why = %error, fix, "the HTTP door cannot take a connection");
                     }
-                    sleep(PAUSE).await;
+                    sleep(limits::PAUSE).await;
                 }
             }
         }
@@ -169,7 +158,7 @@ impl Listener for Doorway {
         // An event is small and a client waits for it.
         drop(stream.set_nodelay(true));
         let (visitor, ended) = self.strangers.add_connection(address);
-        let limits = StrangerLimits { ended, late: Box::pin(sleep(HEAD)) };
+        let limits = StrangerLimits { ended, late: Box::pin(sleep(limits::HEAD)) };
         let framing = RequestFraming::default();
         (
             StrangerConnection {

@@ -17,15 +17,7 @@ use systole_core::types::ports::{Clock as _, Position};
 use systole_core::types::time::Millis;
 use systole_system::clock::{WallClock, read_thread_time};
 
-/// How long records are gathered into one event: often enough for a person.
-const PACE: Duration = Duration::from_millis(150);
-/// The share of one processor that refreshes may have: one part of that many.
-const PARTS: u32 = 20;
-/// What may be spent at once after a quiet time, as the time that pays for it.
-const AHEAD: Duration = Duration::from_secs(1);
-
-/// The longest wait: no burst of refreshes makes pages wait for longer.
-const MOST: Duration = Duration::from_secs(15);
+use crate::limits;
 
 /// What each client spent, as the moment at which time has paid for all of it; and the last position that pages were
 /// told of. Clients share the time that pays, and none waits for what another one spent.
@@ -41,20 +33,21 @@ impl Accounts {
         let own = self.paid_at.entry(client.clone()).or_insert(now);
         let own = *own;
         let sharers = u32::try_from(self.paid_at.len()).unwrap_or(u32::MAX);
-        let price = cost.saturating_mul(PARTS.saturating_mul(sharers));
-        let paid_at = own.saturating_add(price).min(now.saturating_add(AHEAD + MOST));
+        let price = cost.saturating_mul(limits::REFRESH_SHARE.saturating_mul(sharers));
+        let paid_at =
+            own.saturating_add(price).min(now.saturating_add(limits::REFRESH_AHEAD + limits::QUIET));
         self.paid_at.insert(client.clone(), paid_at);
     }
 
     fn measure_wait(&self, client: &Name, now: Duration) -> Duration {
         let paid_at = self.paid_at.get(client).copied().unwrap_or_default();
-        paid_at.saturating_sub(now.saturating_add(AHEAD))
+        paid_at.saturating_sub(now.saturating_add(limits::REFRESH_AHEAD))
     }
 
     /// The position of an event at a moment. Pages that are told within one pace are told of the same position, so that
     /// they can share what they ask for; a page that knows it already hears of the end.
     fn choose_position(&mut self, told: Option<Position>, end: Position, now: Duration) -> Position {
-        let recent = self.round.filter(|(began, _)| now.saturating_sub(*began) < PACE);
+        let recent = self.round.filter(|(began, _)| now.saturating_sub(*began) < limits::PAGE_PACE);
         match recent {
             Some((_, position)) if told.is_none_or(|told| told < position) => position,
             _ => {
@@ -93,7 +86,7 @@ impl WatchBudget {
 
     /// Waits until a page of a client may be told again.
     pub(super) async fn wait_for_turn(&self, client: &Name) {
-        let mut wait = PACE;
+        let mut wait = limits::PAGE_PACE;
         while !wait.is_zero() {
             sleep(wait).await;
             wait = self.with_accounts(|accounts| accounts.measure_wait(client, read_clock()));
@@ -151,7 +144,7 @@ mod tests {
         assert_eq!(accounts.measure_wait(&alice, ms(9_000)), ms(4_000));
         assert_eq!(accounts.measure_wait(&alice, ms(20_000)), Duration::ZERO);
         accounts.spend_time(&alice, ms(60_000), ms(30_000));
-        assert_eq!(accounts.measure_wait(&alice, ms(30_000)), MOST, "a burst has a bound");
+        assert_eq!(accounts.measure_wait(&alice, ms(30_000)), limits::QUIET, "a burst has a bound");
         accounts.spend_time(&alice, ms(1), ms(90_000));
         assert_eq!(accounts.measure_wait(&alice, ms(90_000)), Duration::ZERO, "a quiet time leaves no debt");
     }
@@ -160,7 +153,7 @@ mod tests {
     fn h4_a_client_that_spends_much_makes_only_its_own_pages_wait() {
         let (mut accounts, alice, bob) = (Accounts::default(), alice(), Name::parse("bob").unwrap());
         accounts.spend_time(&bob, ms(60_000), ms(1_000));
-        assert_eq!(accounts.measure_wait(&bob, ms(1_000)), MOST);
+        assert_eq!(accounts.measure_wait(&bob, ms(1_000)), limits::QUIET);
         assert_eq!(accounts.measure_wait(&alice, ms(1_000)), Duration::ZERO);
         // While both spend, each has half of the time: together they take no more than one client alone.
         accounts.spend_time(&alice, ms(100), ms(1_000));
@@ -180,7 +173,7 @@ mod tests {
             }
             at
         };
-        assert_eq!(over(ms(40)) + AHEAD, (over(ms(20)) + AHEAD) * 2);
+        assert_eq!(over(ms(40)) + limits::REFRESH_AHEAD, (over(ms(20)) + limits::REFRESH_AHEAD) * 2);
     }
 
     #[test]

@@ -8,7 +8,6 @@
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
-use std::time::Duration;
 
 use serde::Serialize;
 use tokio::sync::watch;
@@ -18,6 +17,7 @@ use super::inbound::{choose_key, find_earlier, refuse_larger};
 use super::message_bounds::MessageBounds;
 use super::outcome::{read_wait, wait_for_outcome};
 use super::request_refusals::{describe_stopping, describe_unfit_request};
+use crate::limits;
 use systole_bus::{Broker, LoginFailures, ReplyRoute, UnreadMessage, to_token};
 use systole_core::types::codes::Code;
 use systole_core::types::ids::Name;
@@ -25,11 +25,6 @@ use systole_core::types::refusal::Refusal;
 use systole_organism::front::{ClientMessage, OrganismHandle};
 use systole_organism::waiting::SenderReply;
 use systole_system::tasks::{self, RunningTask, TaskKind};
-
-/// Senders of all clients that may wait at once.
-const ALL: usize = 50_000;
-/// The pause before the broker is asked for messages again.
-const PAUSE: Duration = Duration::from_secs(1);
 
 /// The open door.
 pub struct WireDoor {
@@ -54,8 +49,12 @@ impl WireDoor {
             clients.map(|(name, _)| (to_token(name), name.clone())).collect();
         let broker = front.broker().filter(|_| !clients.is_empty())?;
         let (close, closed) = watch::channel(false);
-        let state =
-            Arc::new(WireState { front: front.clone(), clients, bounds: MessageBounds::new(ALL), closed });
+        let state = Arc::new(WireState {
+            front: front.clone(),
+            clients,
+            bounds: MessageBounds::new(limits::WAITING_OF_ALL),
+            closed,
+        });
         let first = match broker.upgrade() {
             Some(broker) => broker.failed_logins().await,
             None => return None,
@@ -97,7 +96,7 @@ async fn serve_messages(
             }
         }
         tokio::select! {
-            () = tokio::time::sleep(PAUSE) => {}
+            () = tokio::time::sleep(limits::PAUSE) => {}
             _ = closed.wait_for(|closed| *closed) => return,
         }
         let Some(broker) = broker.upgrade() else { return };

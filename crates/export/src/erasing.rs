@@ -21,8 +21,8 @@ use systole_kit::journal::{EarlierEntry, JournalEntry};
 use systole_log::sqlite::{LogErasure, SqliteReader};
 use systole_queries::glance::attribute;
 
+pub use crate::limits::{SHORTEST, SHORTEST_TEXT};
 pub use need::ThreadNeed;
-pub use spelling::{SHORTEST, SHORTEST_TEXT};
 
 /// What of a log can be erased at all.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -15,6 +15,7 @@ pub mod examination;
 pub mod exported_log;
 pub mod holes;
 pub mod kinship;
+mod limits;
 pub mod mismatch;
 pub mod page;
 pub mod proof;

@@ -7,18 +7,12 @@ use std::io::Write;
 use super::documents::NamedDocuments;
 use super::thread_xml::{escape_text, is_left_out};
 use super::{ExportFault, ExportScope};
+use crate::limits::{DOCUMENTS, INDENTS, SHOWN_BYTES};
 use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::LogReader;
 use systole_core::types::record::{Header, Record, RecordCode, RecordKind};
 use systole_queries::exposed::escape_unusual;
 use systole_queries::glance::glance;
-
-/// Most bytes of a text that are shown.
-const SHOWN: usize = 64 << 10;
-/// Most documents that are shown.
-const DOCUMENTS: usize = 200;
-/// Deepest indent.
-const DEEPEST: usize = 4;
 
 const HEAD: &str = include_str!("page.html");
 
@@ -69,7 +63,7 @@ fn write_heading(h: &Header, element: &str) -> String {
 
 fn write_record(record: &Record, out: &mut dyn Write) -> Result<(), ExportFault> {
     let h = &record.header;
-    let depth = h.call.as_ref().map_or(0, |call| call.depth().saturating_sub(1)).min(DEEPEST);
+    let depth = h.call.as_ref().map_or(0, |call| call.depth().saturating_sub(1)).min(INDENTS);
     // What goes on between parties is read at once; the bookkeeping is opened if it is wanted.
     let open = match h.kind {
         RecordKind::Message | RecordKind::Refusal | RecordKind::Approval | RecordKind::Outcome => " open",
@@ -122,7 +116,7 @@ fn escape_shown(text: &str) -> String {
 
 /// The beginning of a text, which may be long.
 fn cut_text(text: &str) -> String {
-    let end = (0..=SHOWN.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    let end = (0..=SHOWN_BYTES.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
     let (start, rest) = text.split_at_checked(end).unwrap_or((text, ""));
     match rest.len() {
         0 => escape_shown(start),

@@ -12,9 +12,6 @@ use systole_core::types::ids::Digest;
 use systole_core::types::ports::Position;
 use systole_core::types::record::{Header, Record, RecordCode};
 
-/// Most bytes of a body that is made again. A line is not longer.
-const BODY: usize = 64 << 20;
-
 /// A record outside of its log. The order of the fields is that of the header.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -175,7 +172,8 @@ impl ExportedRecord {
     pub fn to_record(&self) -> Result<Record, String> {
         let hashed = self.hash_again()?;
         let (header, length, holes) = Header::from_bytes(&self.write_header())?;
-        let length = usize::try_from(length).ok().filter(|length| *length <= BODY);
+        let length =
+            usize::try_from(length).ok().filter(|length| *length as u64 <= crate::limits::BODY_BYTES);
         let mut body = vec![b'*'; length.ok_or("its body is too large")?];
         let (mut seals, mut values) = (Vec::new(), Vec::new());
         for (number, part) in self.parts.iter().enumerate() {

@@ -14,16 +14,14 @@ use super::holes::HoleReason;
 use super::record_line::parse_digest;
 use super::repeats::LeftOutValues;
 use super::{ExportFault, ExportScope};
+use crate::limits;
 use systole_core::rules::core_payload::AttemptState;
 use systole_core::rules::{approval_payload, core_payload};
 use systole_core::types::body_parts::{LEFT_OUT_TEXT, PartSeal};
 use systole_core::types::ids::{CallPath, Digest, Name};
-use systole_core::types::limits;
 use systole_core::types::ports::{LogReader, Position};
 use systole_core::types::record::{Header, Record, RecordCode, RecordKind};
 
-/// Records that are selected from at once.
-const BATCH: usize = 64;
 /// What the views of an export have in the place of what was left out.
 /// The name of every error.
 const ERROR: &[u8] = b"system-error";
@@ -90,7 +88,7 @@ impl Redaction {
         select: &mut RecordSelector<'_, E>,
     ) -> Result<GatheredValues, E> {
         let mut gathered = GatheredValues::default();
-        let mut batch: Vec<(Position, Record)> = Vec::with_capacity(BATCH);
+        let mut batch: Vec<(Position, Record)> = Vec::with_capacity(limits::BATCH);
         let mut failed = None;
         let walked = around.visit_records(reader, |position, record| {
             gathered.add_shown(&record.header);
@@ -99,7 +97,7 @@ impl Redaction {
                 gathered.add_sensitive(record);
             }
             batch.push((position, record.clone()));
-            if batch.len() == BATCH {
+            if batch.len() == limits::BATCH {
                 let selected = self.take_selected(&mut gathered, &batch, select);
                 batch.clear();
                 if let Err(fault) = selected {

@@ -5,14 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::hash::{BuildHasher as _, RandomState};
 
 use super::record_line::write_hex;
-
-/// A value with fewer bytes counts only as a whole word.
-const WORD: usize = 4;
-/// Of a value with so many bytes, pieces count too.
-const LONG: usize = 24;
-/// The bytes of a piece, and from the beginning of one to that of the next.
-const PIECE: usize = 16;
-const STEP: usize = LONG - PIECE;
+use crate::limits;
 
 /// Values that are to be left out.
 #[derive(Default)]
@@ -31,7 +24,7 @@ impl LeftOutValues {
         for plain in [value, &decoded, &text] {
             let plain = plain.trim_ascii();
             self.take_value(fold_text(plain));
-            if plain.len() >= WORD {
+            if plain.len() >= limits::SHORTEST {
                 self.take_value(write_hex(plain).into_bytes());
                 self.add_base64(plain);
             }
@@ -50,9 +43,9 @@ impl LeftOutValues {
     }
 
     fn take_value(&mut self, value: Vec<u8>) {
-        if value.len() >= LONG {
-            let starts = (0..=value.len() - PIECE).step_by(STEP);
-            let pieces = starts.filter_map(|at| value.get(at..at + PIECE));
+        if value.len() >= limits::LONG_VALUE {
+            let starts = (0..=value.len() - limits::PIECE).step_by(limits::PIECE_STEP);
+            let pieces = starts.filter_map(|at| value.get(at..at + limits::PIECE));
             self.pieces.extend(pieces.map(|piece| self.hasher.hash_one(piece)));
         } else if !value.is_empty() {
             self.short.entry(value.len()).or_default().insert(value);
@@ -79,14 +72,14 @@ impl LeftOutValues {
 
     fn are_in_folded(&self, text: &[u8]) -> bool {
         let has_piece =
-            || text.windows(PIECE).any(|piece| self.pieces.contains(&self.hasher.hash_one(piece)));
+            || text.windows(limits::PIECE).any(|piece| self.pieces.contains(&self.hasher.hash_one(piece)));
         if !self.pieces.is_empty() && has_piece() {
             return true;
         }
         self.short.iter().any(|(length, values)| {
             let mut windows = text.windows(*length).enumerate();
             windows.any(|(at, window)| {
-                values.contains(window) && (*length >= WORD || is_word(text, at, at + length))
+                values.contains(window) && (*length >= limits::SHORTEST || is_word(text, at, at + length))
             })
         })
     }

@@ -14,3 +14,8 @@ pub const RULES_BYTES: usize = 64 << 10;
 pub const NEAREST: usize = 5;
 /// Bytes at the start of a file in which a zero byte means that it is no text.
 pub const BINARY_BYTES: usize = 8 << 10;
+
+// Resolving
+
+/// Attempts if a folder is renamed while a path is resolved.
+pub(crate) const RENAME_TRIES: usize = 8;

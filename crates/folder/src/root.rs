@@ -14,9 +14,6 @@ use rustix::io::Errno;
 use crate::deny::DenyList;
 use crate::limits;
 
-/// Attempts if a folder is renamed while a path is resolved.
-const TRIES: usize = 8;
-
 /// The folder.
 #[derive(Debug)]
 pub struct FolderRoot {
@@ -242,7 +239,7 @@ impl FolderRoot {
                 Ok(found) => {
                     let Some(real) = self.find_below(&found) else {
                         tries += 1;
-                        if tries < TRIES {
+                        if tries < limits::RENAME_TRIES {
                             continue;
                         }
                         let message = format!("'{named}' is replaced while it is looked at");
@@ -272,7 +269,7 @@ impl FolderRoot {
     pub fn resolve_path(&self, path: &str, flags: OFlags, more: ResolveFlags) -> Result<OwnedFd, Errno> {
         let how = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | more;
         let mut last = Errno::AGAIN;
-        for _ in 0..TRIES {
+        for _ in 0..limits::RENAME_TRIES {
             match openat2(&self.folder, path, flags, Mode::empty(), how) {
                 Err(error @ (Errno::AGAIN | Errno::INTR)) => last = error,
                 found => return found,

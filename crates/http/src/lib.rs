@@ -7,6 +7,7 @@
 mod address;
 mod connect;
 mod events;
+mod limits;
 mod lines;
 mod patience;
 mod proxy;
@@ -34,9 +35,6 @@ pub use lines::LineFault;
 pub use patience::{parse_seconds, retry_after_ms};
 pub use proxy::{ProxyAddress, ProxySettings};
 pub use rustls::RootCertStore;
-
-/// The most bytes of the head of an answer, and of one read.
-const HEAD_BYTES: usize = 64 << 10;
 
 /// Why a request has no answer at all.
 #[derive(Debug)]
@@ -162,7 +160,7 @@ impl HttpClient {
             request.headers_mut().insert(PROXY_AUTHORIZATION, value);
         }
         let (mut sender, driving) = http1::Builder::new()
-            .max_buf_size(HEAD_BYTES)
+            .max_buf_size(limits::HEAD_BYTES)
             .handshake(TokioIo::new(stream))
             .await
             .map_err(FailedRequest::NotSent)?;

@@ -7,9 +7,7 @@ use hyper::header::HeaderValue;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 use super::address::HttpAddress;
-
-/// The most bytes of a proxy's answer to CONNECT.
-const HEAD_BYTES: usize = 8 << 10;
+use crate::limits::PROXY_HEAD_BYTES;
 
 /// The environment's proxy settings.
 #[derive(Clone, Default)]
@@ -102,8 +100,8 @@ impl ProxyAddress {
         while !head.ends_with(b"\r\n\r\n") && !head.ends_with(b"\n\n") {
             let byte = stream.read_u8().await.map_err(|_| "it closed the connection".to_owned())?;
             head.push(byte);
-            if head.len() > HEAD_BYTES {
-                return Err(format!("its answer has more than {HEAD_BYTES} bytes"));
+            if head.len() > PROXY_HEAD_BYTES {
+                return Err(format!("its answer has more than {PROXY_HEAD_BYTES} bytes"));
             }
         }
         let head = String::from_utf8_lossy(&head);

@@ -15,13 +15,10 @@ use systole_kit::schema::{ProfileViolation, SchemaModel};
 use thiserror::Error;
 
 use super::shelf::{SchemaFile, SealedSchemas};
+use crate::limits;
 
 /// libxml2's code for an internal fault, as opposed to a fault of the document.
 const INTERNAL_FAULT: i32 = 1818;
-
-/// The most bytes of text in one refusal. libxml2 reports every fault of a document, and a large document can
-/// have thousands; a reader takes in only the first few.
-const WORDS_BYTES: usize = 2048;
 
 /// One schema document, with the name that refusals use for it.
 #[derive(Clone, Debug)]
@@ -298,13 +295,13 @@ fn join_words(errors: &[StructuredError]) -> String {
     let mut all = String::new();
     for error in errors {
         let message = error.message.as_deref().unwrap_or("libxml2 gives no words").trim_end();
-        if all.len().saturating_add(message.len()) > WORDS_BYTES && !all.is_empty() {
+        if all.len().saturating_add(message.len()) > limits::WORDS_BYTES && !all.is_empty() {
             break;
         }
         if !all.is_empty() {
             all.push('\n');
         }
-        all.extend(message.chars().take(WORDS_BYTES));
+        all.extend(message.chars().take(limits::WORDS_BYTES));
     }
     all
 }

@@ -5,6 +5,7 @@
 //! file or the network.
 
 mod judge;
+mod limits;
 mod shelf;
 pub mod trial;
 pub mod tried;

@@ -21,12 +21,11 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use serde::{Deserialize, Serialize};
 
 use super::judge::SchemaSource;
+use crate::limits;
 use systole_system::system;
 
 /// The argument that makes the program try schemas. No help page lists it, because people do not need it.
 pub const WORD: &str = "-try-schemas";
-/// The pause between two looks at the process, if the system cannot report its end.
-const PAUSE: Duration = Duration::from_millis(10);
 
 /// What the other process may use.
 #[derive(Clone, Copy, Debug)]
@@ -156,8 +155,8 @@ fn wait_until_ended(
         Err(_) => {
             let mut waited = Duration::ZERO;
             while child.try_wait().ok()?.is_none() && waited < wall {
-                std::thread::sleep(PAUSE);
-                waited += PAUSE;
+                std::thread::sleep(limits::TRIAL_PAUSE);
+                waited += limits::TRIAL_PAUSE;
             }
             child.try_wait().ok()?.is_some()
         }

@@ -9,9 +9,6 @@ use rustix::process::{Resource, Rlimit, Signal, getrlimit, set_parent_process_de
 use super::judge::{LibxmlJudge, SchemaSetError, SchemaSource};
 use super::trial::TrialLine;
 
-/// The most bytes that it writes: a verdict is small.
-const WRITTEN: u64 = 1 << 20;
-
 /// Runs the trial that the arguments after `WORD` describe.
 pub fn run(mut arguments: impl Iterator<Item = String>) -> ExitCode {
     let caps = (next_number(&mut arguments), next_number(&mut arguments));
@@ -59,7 +56,7 @@ pub(super) fn set_cap(memory_bytes: u64, processor_s: u64) -> Option<()> {
     hard(Resource::As, memory_bytes)?;
     setrlimit(Resource::Cpu, processor).ok()?;
     hard(Resource::Core, 0)?;
-    hard(Resource::Fsize, WRITTEN)
+    hard(Resource::Fsize, crate::limits::TRIAL_BYTES)
 }
 
 fn write_line(line: &TrialLine) -> Option<()> {

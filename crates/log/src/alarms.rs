@@ -15,8 +15,7 @@ use systole_core::types::ports::Clock as _;
 use systole_core::types::time::{Millis, spell_duration};
 use systole_system::clock::WallClock;
 
-/// How long nothing may fail before an alarm ends.
-const CALM_MS: u64 = 3_000;
+use crate::limits;
 
 /// The kinds of alarms. A log has at most one of each.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -89,8 +88,9 @@ impl LogAlarms {
     pub fn settle_alarms(&self, is_at_end: bool) {
         let mut ended = Vec::new();
         for (kind, alarm) in self.lock_alarms().iter_mut().filter(|(_, alarm)| alarm.until.is_none()) {
-            if let Some((calm, _)) =
-                alarm.calm.filter(|(_, since)| is_at_end || WallClock.ticks().count_since(*since) >= CALM_MS)
+            if let Some((calm, _)) = alarm
+                .calm
+                .filter(|(_, since)| is_at_end || WallClock.ticks().count_since(*since) >= limits::CALM_MS)
             {
                 alarm.until = Some(calm);
                 ended.push((*kind, spell_duration(calm.count_since(alarm.since))));

@@ -5,6 +5,7 @@
 //! forgets an error of the operating system: what is not certainly stored is never called committed.
 
 pub mod alarms;
+pub mod limits;
 pub mod memory;
 pub mod nats;
 pub mod notes;

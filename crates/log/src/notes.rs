@@ -12,10 +12,8 @@ use systole_proof::limits::NOTE_BYTES;
 
 use systole_system::system::{self, FileFault};
 
-/// The most bytes that are read: a checkpoint in each minute of a year.
-const MOST: u64 = 256 << 20;
-/// The bytes at the end that hold the newest checkpoints: the largest one fits.
-const NEWEST: u64 = 2 * NOTE_BYTES as u64;
+use crate::limits::{self, NOTES_BYTES};
+
 /// The bytes of a root in base64.
 const ROOT: usize = 44;
 /// No waiting for a pipe.
@@ -45,9 +43,11 @@ pub fn read_notes(path: &Path) -> Result<Vec<FoundNote>, FileFault> {
         Err(error) => return Err(system::report_unread(path, WHAT, &error)),
     };
     let mut bytes = Vec::new();
-    file.take(MOST + 1).read_to_end(&mut bytes).map_err(|error| system::report_unread(path, WHAT, &error))?;
-    if bytes.len() as u64 > MOST {
-        let words = format!("{}: {WHAT} have more than {MOST} bytes", path.display());
+    file.take(NOTES_BYTES + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|error| system::report_unread(path, WHAT, &error))?;
+    if bytes.len() as u64 > NOTES_BYTES {
+        let words = format!("{}: {WHAT} have more than {NOTES_BYTES} bytes", path.display());
         return Err(FileFault { words, fix: "move the older ones into another file" });
     }
     Ok(split_notes(&bytes))
@@ -62,9 +62,11 @@ pub fn read_newest(path: &Path) -> Result<Vec<Result<SignedCheckpoint, Checkpoin
         Err(error) => return Err(unread(error)),
     };
     let length = file.metadata().map_err(unread)?.len();
-    let from = length.saturating_sub(NEWEST);
+    let from = length.saturating_sub(limits::NOTES_NEWEST_BYTES);
     let mut bytes = Vec::new();
-    let read = file.seek(SeekFrom::Start(from)).and_then(|_| file.take(NEWEST).read_to_end(&mut bytes));
+    let read = file
+        .seek(SeekFrom::Start(from))
+        .and_then(|_| file.take(limits::NOTES_NEWEST_BYTES).read_to_end(&mut bytes));
     read.map_err(unread)?;
     // The first one may lack its beginning.
     let skipped = usize::from(from > 0);
@@ -135,11 +137,11 @@ fn append_note(path: &Path, note: &[u8]) -> std::io::Result<()> {
     }
     // Two may be made at the same time. The kernel takes the lock away with the file.
     flock(&file, FlockOperation::LockExclusive)?;
-    if file.metadata()?.len() > MOST {
-        return Err(std::io::Error::other(format!("it has more than {MOST} bytes; move it away")));
+    if file.metadata()?.len() > NOTES_BYTES {
+        return Err(std::io::Error::other(format!("it has more than {NOTES_BYTES} bytes; move it away")));
     }
     let mut before = Vec::new();
-    (&file).take(MOST).read_to_end(&mut before)?;
+    (&file).take(NOTES_BYTES).read_to_end(&mut before)?;
     let whole = match split_blocks(&before).last() {
         None => 0,
         Some(last) if last.is_whole => before.len(),

@@ -15,20 +15,8 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use super::alarms::{AlarmKind, LogAlarms};
+use crate::limits;
 use systole_core::types::ports::{Commit, LogBatch, LogStop, LogWriter, Position, ReadBack};
-
-/// How many batches may wait. The pump sends the next one after it has heard of the last, so one place is
-/// enough for records. The second is for a checkpoint that is handed over behind them.
-const WAITING: usize = 2;
-/// The first pause before a batch is tried again for which the disk had no room, in milliseconds.
-const FIRST_PAUSE_MS: u64 = 100;
-/// The longest such pause: how late the organism may notice that there is room again.
-const LONGEST_PAUSE_MS: u64 = 2_000;
-/// How often an idle thread looks whether the log is still in its place. Each commit looks too.
-const LOOK: Duration = Duration::from_secs(1);
-/// How many unknown commits of one batch in a row end the log. A disk that loses every sync does not
-/// improve with more tries, and every round reads the log again.
-const UNKNOWN_IN_A_ROW: u32 = 3;
 
 /// The result for a batch.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -92,7 +80,7 @@ impl WriterHandle {
         alarms: LogAlarms,
         report: impl Fn(BatchResult) + Send + 'static,
     ) -> io::Result<WriterHandle> {
-        let (batches, waiting) = sync_channel(WAITING);
+        let (batches, waiting) = sync_channel(limits::WAITING_BATCHES);
         // Nothing is sent, so no room is needed.
         let (stop, stopped) = sync_channel(0);
         let is_far = log.is_far();
@@ -155,7 +143,7 @@ struct WriterThread<R> {
 impl<R: Fn(BatchResult)> WriterThread<R> {
     fn write_batches(&mut self, waiting: Receiver<PendingBatch>) {
         let stop = loop {
-            let settled = match waiting.recv_timeout(LOOK) {
+            let settled = match waiting.recv_timeout(limits::PLACE_LOOK) {
                 Ok(PendingBatch { batch, tried }) => self.settle_batch(&batch, tried),
                 Err(RecvTimeoutError::Disconnected) => return self.alarms.settle_alarms(true),
                 Err(RecvTimeoutError::Timeout) => match self.shared.find_displacement() {
@@ -186,7 +174,7 @@ impl<R: Fn(BatchResult)> WriterThread<R> {
 
     /// Commits a batch, with as many tries as needed; an error says why the log takes nothing more.
     fn settle_batch(&mut self, batch: &LogBatch, mut tried: Option<Commit>) -> Result<Position, LogStop> {
-        let (mut pause_ms, mut unknown) = (FIRST_PAUSE_MS, 0);
+        let (mut pause_ms, mut unknown) = (limits::RETRY_PAUSE_MS, 0);
         let mut last_try = false;
         loop {
             match tried.take().unwrap_or_else(|| self.shared.commit_batch(batch)) {
@@ -196,7 +184,7 @@ impl<R: Fn(BatchResult)> WriterThread<R> {
                     if last_try {
                         return Err(words.into());
                     }
-                    if pause_ms == FIRST_PAUSE_MS {
+                    if pause_ms == limits::RETRY_PAUSE_MS {
                         self.alarms.raise_alarm(AlarmKind::Stalled, &words);
                         (self.report)(BatchResult::Stalled { words });
                     }
@@ -204,7 +192,7 @@ impl<R: Fn(BatchResult)> WriterThread<R> {
                         return Err(displaced.into());
                     }
                     last_try = self.pause_for(pause_ms);
-                    pause_ms = (pause_ms * 2).min(LONGEST_PAUSE_MS);
+                    pause_ms = (pause_ms * 2).min(limits::RETRY_LONGEST_PAUSE_MS);
                 }
                 Commit::Unknown(words) => {
                     unknown += 1;
@@ -214,7 +202,7 @@ impl<R: Fn(BatchResult)> WriterThread<R> {
                         ReadBack::Broken(stop) => {
                             return Err(LogStop { words: format!("{words}; then: {}", stop.words), ..stop });
                         }
-                        ReadBack::Absent if unknown == UNKNOWN_IN_A_ROW => return Err(words.into()),
+                        ReadBack::Absent if unknown == limits::UNKNOWN_IN_A_ROW => return Err(words.into()),
                         ReadBack::Absent => {}
                     }
                 }

@@ -5,15 +5,11 @@
 //! Credentials go in and never come out: this module prints none to a terminal or a trace.
 
 use super::runfile::Credential;
+use crate::limits;
 use systole_config::{Diagnostic, FileMistakes, TokenSource};
 use systole_core::types::codes::Code;
 use systole_core::types::composition::Composition;
 use systole_core::types::ids::Name;
-
-/// Shortest token. A shorter one can be guessed over the network while an organism runs.
-const SHORTEST: usize = 16;
-/// Longest token. It must fit into a header.
-const LONGEST: usize = 1024;
 
 /// Credentials with their owners.
 pub struct Keyring(Vec<(Name, Credential)>);
@@ -75,7 +71,9 @@ impl Keyring {
         let Some(token) = token.filter(|token| !token.is_empty()) else {
             return Err((Code::ConfigMissing, told(" is not set in the environment"), DRAW));
         };
-        if !(SHORTEST..=LONGEST).contains(&token.len()) || !token.bytes().all(|b| b.is_ascii_graphic()) {
+        if !(limits::TOKEN_LEAST_BYTES..=limits::TOKEN_MOST_BYTES).contains(&token.len())
+            || !token.bytes().all(|b| b.is_ascii_graphic())
+        {
             let what = " holds no token: 16 to 1024 visible ASCII characters";
             return Err((Code::ConfigValue, told(what), DRAW));
         }

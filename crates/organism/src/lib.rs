@@ -13,6 +13,7 @@ pub mod front;
 pub mod hosting;
 mod keeping;
 pub mod keyring;
+mod limits;
 pub mod order;
 pub mod permissions;
 pub mod plan;

@@ -10,19 +10,10 @@ use std::time::Duration;
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 
 use super::tail::LogEnd;
+use crate::limits;
 use systole_core::pump::engine::{Engine, LogLookup, PumpInput, WriteReport};
 use systole_core::types::ports::{Clock, LogBatch, LogStop, Position};
 use systole_core::types::time::Millis;
-
-/// How many inputs are decided on before the writer is checked again: enough to fill a batch.
-const AT_ONCE: usize = 1024;
-/// The pump writes a batch with at most this many records itself if nothing else came in. It decides
-/// nothing during the write, and a larger batch is a sign that more is coming.
-const WRITES_ITSELF: usize = 4;
-/// How long nothing must happen before the dirty folds are written as rows.
-const IDLE_MS: u64 = 1_000;
-/// The last batch may take at least this long to be written.
-const LAST_WRITE: Duration = Duration::from_secs(5);
 
 /// The channels around the loop.
 pub struct LoopChannels {
@@ -111,7 +102,7 @@ pub struct RestChannels {
 /// Runs until it is asked to stop or the log breaks. `rests` are the channels of a test that skips time.
 pub async fn run_loop(mut engine: Engine, mut lines: LoopChannels, rests: Option<RestChannels>) -> LoopEnd {
     engine.boot_organism();
-    let mut came = Vec::with_capacity(AT_ONCE);
+    let mut came = Vec::with_capacity(limits::BATCH_INPUTS);
     let wait = loop {
         if let Some(ended) = settle_batch(&mut engine, &mut lines, true) {
             return ended;
@@ -132,7 +123,7 @@ pub async fn run_loop(mut engine: Engine, mut lines: LoopChannels, rests: Option
                 }
                 None => return end_without("writer"),
             },
-            count = lines.inputs.recv_many(&mut came, AT_ONCE), if engine.has_room() => {
+            count = lines.inputs.recv_many(&mut came, limits::BATCH_INPUTS), if engine.has_room() => {
                 if count == 0 {
                     break StopWait::Here(Duration::ZERO);
                 }
@@ -150,7 +141,7 @@ pub async fn run_loop(mut engine: Engine, mut lines: LoopChannels, rests: Option
             () = wait_for_look(rests.as_ref()) => engine.run_tick(),
             () = tokio::time::sleep(pause) => {
                 engine.run_tick();
-                if pause == Duration::from_millis(IDLE_MS) {
+                if pause == limits::IDLE {
                     engine.checkpoint_soon();
                 }
             }
@@ -186,7 +177,7 @@ fn settle_batch(engine: &mut Engine, lines: &mut LoopChannels, at_rest: bool) ->
     }
     while let Some(batch) = engine.next_batch() {
         lines.tail.add_written(&batch.records);
-        let small = batch.records.len() <= WRITES_ITSELF && batch.rows.is_empty();
+        let small = batch.records.len() <= limits::OWN_RECORDS && batch.rows.is_empty();
         let alone = at_rest && small && lines.inputs.is_empty();
         match (lines.batches)(batch, if alone { HandoverMode::AndWait } else { HandoverMode::Over }) {
             BatchHandover::Over => break,
@@ -239,7 +230,7 @@ fn describe_unwritten(stall: Option<&str>) -> String {
 
 /// How long nothing needs to be done if no input comes.
 fn measure_pause(engine: &Engine, clock: &dyn Clock) -> Duration {
-    let idle = if engine.has_dirty() { Duration::from_millis(IDLE_MS) } else { Duration::MAX };
+    let idle = if engine.has_dirty() { limits::IDLE } else { Duration::MAX };
     let due = engine.next_moment().map(|at| Duration::from_millis(at.count_since(clock.ticks())));
     due.map_or(idle, |due| due.min(idle))
 }
@@ -247,8 +238,8 @@ fn measure_pause(engine: &Engine, clock: &dyn Clock) -> Duration {
 /// The end: nothing new is taken or sent, replies may come for a while, everything goes to disk.
 async fn drain_engine(engine: &mut Engine, lines: &mut LoopChannels, wait: StopWait) -> LoopEnd {
     let (grace, last_write, is_everywhere) = match wait {
-        StopWait::Here(grace) => (grace, grace.max(LAST_WRITE), false),
-        StopWait::Everywhere(grace) => (grace, LAST_WRITE, true),
+        StopWait::Here(grace) => (grace, grace.max(limits::LAST_WRITE), false),
+        StopWait::Everywhere(grace) => (grace, limits::LAST_WRITE, true),
     };
     // Inputs that were sent before the request to stop are taken first.
     for _ in 0..lines.inputs.len() {

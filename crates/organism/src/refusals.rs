@@ -13,11 +13,8 @@ use super::broker::build_reporter;
 use systole_bus::{Broker, RefusedConnection, RefusedConnections};
 use systole_core::pump::engine::PumpInput;
 use systole_core::types::codes::Code;
-use systole_system::tally::{BrokerReporter, EventTally, LOOK, TalliedEvent};
+use systole_system::tally::{BrokerReporter, EventTally, TalliedEvent};
 use systole_system::tasks::{self, RunningTask, TaskKind};
-
-/// Requests to report everything: one, at the end.
-const ORDERS: usize = 1;
 
 /// Receives the broker's reports.
 pub(super) struct BrokerReports {
@@ -38,7 +35,7 @@ impl BrokerReports {
                 return None;
             }
         };
-        let (orders, ordered) = mpsc::channel(ORDERS);
+        let (orders, ordered) = mpsc::channel(crate::limits::ORDERS);
         let task = tasks::start_task(
             TaskKind::Pump,
             hear_refusals(refusals, ordered, build_reporter(pump)),
@@ -68,7 +65,7 @@ async fn hear_refusals(
     mut ordered: mpsc::Receiver<oneshot::Sender<()>>,
     tell: BrokerReporter,
 ) {
-    let (mut tally, mut look) = (EventTally::default(), interval(LOOK));
+    let (mut tally, mut look) = (EventTally::default(), interval(systole_system::limits::TALLY_LOOK));
     loop {
         let is_asked = tokio::select! {
             // Count refusals that have already arrived before reporting the count.

@@ -18,8 +18,7 @@ use systole_log::sqlite;
 use systole_system::clock::draw_random_bytes;
 use systole_system::sockets::list_listener_files;
 
-/// Largest run file that is read: much more than one needs, because anyone could have put a file there.
-const BYTES: u64 = 4096;
+use crate::limits;
 
 /// The secret that a client of the door must show: 32 unguessable hex digits.
 #[derive(Clone, Serialize, Deserialize)]
@@ -188,7 +187,7 @@ impl RunFile {
 
     fn read_file(path: &Path) -> Option<RunFile> {
         let file = std::fs::File::open(path).ok()?;
-        serde_json::from_reader(std::io::Read::take(file, BYTES)).ok()
+        serde_json::from_reader(std::io::Read::take(file, limits::NOTE_BYTES)).ok()
     }
 
     /// The run file of this user's organism that listens on an address of this machine, if there is one.

@@ -5,7 +5,6 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -20,6 +19,7 @@ use super::spoken::LiveVoice;
 use super::tail::LogTail;
 use super::validators::{CompositionPages, RawDocument, TellsOfItsFall, ValidatorQueue, Validators};
 use super::waiting::WaitingRoom;
+use crate::limits;
 use crate::plan::{RunPlan, StartFault};
 use crate::pump_loop::{self, BatchHandover, HandoverMode, LoopChannels, LoopEnd, RestChannels, StopWait};
 use systole_bus::Broker;
@@ -49,20 +49,6 @@ use systole_queries::orphans::{self, Orphan};
 use systole_system::clock::{KernelSeeds, WallClock};
 use systole_system::system;
 use systole_system::tasks::{self, RunningTask, TaskKind};
-
-/// Inputs that may wait for the pump. It decides some hundred thousand per second, so a full queue waits only a few
-/// milliseconds. Senders to a full queue are slowed down.
-const INPUTS: usize = 1024;
-/// Reports of carriers that may wait for a validator. When the queue is full, reading from programs pauses.
-const REPORTS: usize = 1024;
-/// Messages of the writer that may wait for the pump. The pump hands over one batch at a time, and the writer reports
-/// at most two things about each.
-const OUTCOMES: usize = 2;
-/// Log look-ups that may wait for the reader. The engine keeps those that do not fit.
-const LOOKUPS: usize = 1024;
-
-/// How long readers that follow the log may take to read its end before it is closed.
-const LAST_READS: Duration = Duration::from_secs(1);
 
 /// A running organism.
 pub struct Organism {
@@ -216,13 +202,13 @@ impl Organism {
         let log = Box::pin(keeping::open(plan.log, broker.as_ref(), &plan.composition.organism, how)).await?;
         // Nothing is written to a log that is not the signed one.
         let proof = proving::open_signer(plan.proof, &*log.reader)?;
-        let (composition, (pump, inputs)) = (Arc::new(plan.composition), mpsc::channel(INPUTS));
+        let (composition, (pump, inputs)) = (Arc::new(plan.composition), mpsc::channel(limits::QUEUE));
         let (state, pages, last, orphans) = recover_state(&log, &composition, &plan.directory, &*plan.steps)?;
         // After opening the log: only the owner of the log may end a server that was left behind.
         let used = open_broker((plan.managed, broker), is_still, (&composition, &plan.surroundings), &pump);
         let (own, broker, refusals) = Box::pin(used).await?;
         let (leases, (reports, heard)): (Arc<dyn Leases>, _) =
-            (Arc::new(LeaseTable::default()), mpsc::channel(REPORTS));
+            (Arc::new(LeaseTable::default()), mpsc::channel(limits::QUEUE));
         let (followed, tail) = LogTail::open_tail(log.reader.clone(), last);
         let (voice, (clock, rests)) = (LiveVoice::from_tail(followed.end()), choose_clock(rehearsed));
         let validators = Validators::start(plan.validators, &pages, &leases, &plan.steps, &pump, &voice);
@@ -368,7 +354,7 @@ impl Organism {
         }
         drop((self.front, self.ways, self.carriers, self.seats));
         // A reader connection that outlives the writer would leave the log in two files.
-        let _left = tokio::time::timeout(LAST_READS, self.seated.recv()).await;
+        let _left = tokio::time::timeout(limits::LAST_READS, self.seated.recv()).await;
         for task in self.tasks {
             task.wait_for_end().await;
         }
@@ -398,7 +384,7 @@ fn start_writer(
     log: Box<dyn LogWriter>,
     alarms: &LogAlarms,
 ) -> std::io::Result<(Arc<WriterHandle>, mpsc::Receiver<WriteReport>)> {
-    let (pump, settled) = mpsc::channel(OUTCOMES);
+    let (pump, settled) = mpsc::channel(limits::OUTCOMES);
     let writer = WriterHandle::start_thread(log, alarms.clone(), move |outcome| {
         let written = match outcome {
             BatchResult::Committed(position) => WriteReport::Committed(position),
@@ -443,7 +429,7 @@ fn start_reader(
     reader: Arc<dyn LogReader>,
     pump: mpsc::Sender<PumpInput>,
 ) -> Result<std::sync::mpsc::SyncSender<LogLookup>, StartFault> {
-    let (lookups, asked) = std::sync::mpsc::sync_channel(LOOKUPS);
+    let (lookups, asked) = std::sync::mpsc::sync_channel(limits::QUEUE);
     std::thread::Builder::new()
         .name("log-reader".into())
         .spawn(move || {

@@ -11,8 +11,7 @@ use systole_core::types::flow::{JudgedContent, JudgedDocument};
 use systole_core::types::ids::{AttemptId, Name, ThreadId};
 use systole_core::types::ports::Position;
 
-/// Number of kept messages, for the slowest observer and for those who connect a little late.
-const KEPT: usize = 256;
+use crate::limits;
 
 /// One live message.
 #[derive(Clone, Debug)]
@@ -74,7 +73,7 @@ impl LiveVoice {
 
     fn say_live(&self, spoken: LiveMessage) {
         let mut kept = lock_kept(&self.kept);
-        if kept.words.len() == KEPT {
+        if kept.words.len() == limits::SPOKEN {
             kept.words.pop_front();
             kept.before = kept.before.saturating_add(1);
         }
@@ -178,12 +177,12 @@ mod tests {
     fn who_falls_behind_hears_the_newest_and_no_more_is_kept() {
         let voice = voice();
         let mut slow = voice.listen(None, None);
-        for n in 0..3 * KEPT {
+        for n in 0..3 * limits::SPOKEN {
             voice.say_live(spoken(ONE, &n.to_string(), 1));
         }
         let heard = heard(&mut slow);
-        assert_eq!(heard.len(), KEPT);
-        let newest: Vec<String> = (2 * KEPT..3 * KEPT).map(|n| n.to_string()).collect();
+        assert_eq!(heard.len(), limits::SPOKEN);
+        let newest: Vec<String> = (2 * limits::SPOKEN..3 * limits::SPOKEN).map(|n| n.to_string()).collect();
         assert_eq!(heard, newest);
     }
 }

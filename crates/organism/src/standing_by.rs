@@ -7,8 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-/// Largest note that is read, because anyone could have put a file there.
-const BYTES: u64 = 4096;
+use crate::limits;
 
 /// Who writes the log, as the standby pump sees it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -52,7 +51,8 @@ impl StandbyStatus {
     /// The note of the process that holds the copy. `None` if that process is not on standby.
     pub fn read_note(log: &Path, pid: u32) -> Option<StandbyStatus> {
         let file = std::fs::File::open(find_path(log)).ok()?;
-        let read: StandbyStatus = serde_json::from_reader(std::io::Read::take(file, BYTES)).ok()?;
+        let read: StandbyStatus =
+            serde_json::from_reader(std::io::Read::take(file, limits::NOTE_BYTES)).ok()?;
         (read.pid == pid).then_some(read)
     }
 }

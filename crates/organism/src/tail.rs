@@ -17,15 +17,7 @@ use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::{LogFault, LogReader, Position};
 use systole_core::types::record::Record;
 
-/// Records per read. Even with the largest bodies, this is only some tens of megabytes.
-const PAGE: usize = 32;
-/// Bounds of one follower's inbox, and of what it takes from memory at once: records, and bytes of their bodies.
-/// Followers share the bodies.
-const INBOX: usize = 256;
-const INBOX_BYTES: usize = 4 << 20;
-/// The newest records that are kept for followers that begin, or fall behind a little.
-const KEPT: usize = 1024;
-const KEPT_BYTES: usize = 4 << 20;
+use crate::limits::{TAIL_BYTES, TAIL_INBOX, TAIL_KEPT, TAIL_PAGE};
 
 /// A record that is on disk.
 #[derive(Debug)]
@@ -122,7 +114,7 @@ impl FollowerInbox {
             return;
         }
         let bytes = placed.record.body.len();
-        if letters.records.len() == INBOX || letters.bytes + bytes > INBOX_BYTES {
+        if letters.records.len() == TAIL_INBOX || letters.bytes + bytes > TAIL_BYTES {
             letters.full_at = Some(before);
         } else {
             letters.bytes += bytes;
@@ -158,7 +150,7 @@ impl TailBoard {
         }
         self.bytes += kept.record.body.len();
         self.kept.push_back(kept);
-        while self.kept.len() > KEPT || self.bytes > KEPT_BYTES {
+        while self.kept.len() > TAIL_KEPT || self.bytes > TAIL_BYTES {
             let Some(oldest) = self.kept.pop_front() else { break };
             self.bytes -= oldest.record.body.len();
         }
@@ -182,10 +174,15 @@ impl TailBoard {
         let fits = |kept: &&mut KeptRecord| {
             let is_first = bytes == 0;
             bytes += kept.record.body.len().max(1);
-            is_first || bytes <= INBOX_BYTES
+            is_first || bytes <= TAIL_BYTES
         };
         Some(
-            self.kept.range_mut(first..).take(INBOX).take_while(fits).map(KeptRecord::share_record).collect(),
+            self.kept
+                .range_mut(first..)
+                .take(TAIL_INBOX)
+                .take_while(fits)
+                .map(KeptRecord::share_record)
+                .collect(),
         )
     }
 }
@@ -412,7 +409,7 @@ impl FollowPosition {
             Some(records) => records,
             None => {
                 let (reader, at) = (self.tail.reader.clone(), self.at);
-                let read = || tokio::task::spawn_blocking(move || reader.read_after(at, PAGE));
+                let read = || tokio::task::spawn_blocking(move || reader.read_after(at, TAIL_PAGE));
                 let read = self.reading.get_or_insert_with(read).await;
                 self.reading = None;
                 let page =

@@ -18,6 +18,7 @@ use tokio::time::Instant;
 
 use super::compiled_schemas::CompiledSchemas;
 use super::runfile::draw_hex;
+use crate::limits;
 use systole_carriers::{
     CarrierEquipment, CarrierWaits, Carriers, InheritedVariables, NoCarrier, NoReceipts, ProgramEar,
 };
@@ -35,9 +36,6 @@ use systole_core::types::ports::{
 };
 use systole_core::types::refusal::Refusal;
 use systole_system::clock::WallClock;
-
-/// Reports that may wait. There is one program, and its reports are read at once.
-const REPORTS: usize = 64;
 
 /// A trial's settings.
 pub struct ListenerTrial {
@@ -174,7 +172,7 @@ pub async fn run_trial(trial: ListenerTrial) -> Result<TrialResult, TrialFault> 
         admit::admit_message(&composition, &client, &trial.document, Some(to), None, &mut compiled_schemas);
     let admitted = asked.payload.map_err(|refused| TrialFault::Refused(Box::new(refused.refusal)))?;
     let delivery = build_delivery(&composition, &listener, &admitted, trial.timeout_ms).map_err(machine)?;
-    let (reports, heard) = mpsc::channel(REPORTS);
+    let (reports, heard) = mpsc::channel(limits::SHORT_QUEUE);
     let equipment = CarrierEquipment {
         inline: BTreeMap::new(),
         surroundings: trial.surroundings,

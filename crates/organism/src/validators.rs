@@ -11,6 +11,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::compiled_schemas::{CompiledSchemas, SchemaSetupFault};
 use super::spoken::LiveVoice;
+use crate::limits;
 use systole_core::pump::engine::PumpInput;
 use systole_core::pump::event::ClientOrder;
 use systole_core::pump::primitives;
@@ -21,11 +22,6 @@ use systole_core::types::ids::{Digest, Key, Name};
 use systole_core::types::person::{PersonDecision, PersonRequestId, Ruling};
 use systole_core::types::ports::{ArrivedDocument, Leases, PumpStep, StepObserver};
 use systole_core::types::refusal::Refusal;
-
-/// Documents that may wait for one thread: a few batches of the pump. At 1 MiB each, they still fit into memory.
-const WAITING: usize = 1024;
-/// Documents judged before the results go to the pump.
-const AT_ONCE: usize = 64;
 
 /// A person's decision on a waiting request.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -159,7 +155,7 @@ impl Validators {
     ) -> Result<Validators, String> {
         let mut validators = Validators { doors: Vec::new(), threads: Vec::new() };
         for n in 0..count.max(1) {
-            let (door, raws) = mpsc::channel(WAITING);
+            let (door, raws) = mpsc::channel(limits::QUEUE);
             let validator = ValidatorThread {
                 pages: pages.clone(),
                 leases: leases.clone(),
@@ -237,8 +233,8 @@ impl ValidatorThread {
             Err(unfit) => return drop(ready.send(Err(unfit))),
         };
         drop(ready.send(Ok(())));
-        let mut came = Vec::with_capacity(AT_ONCE);
-        while raws.blocking_recv_many(&mut came, AT_ONCE) > 0 {
+        let mut came = Vec::with_capacity(limits::JUDGED);
+        while raws.blocking_recv_many(&mut came, limits::JUDGED) > 0 {
             let judged: Vec<PumpInput> =
                 came.drain(..).filter_map(|raw| self.judge_raw(raw, &mut compiled_schemas)).collect();
             if judged.is_empty() {

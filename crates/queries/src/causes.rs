@@ -15,10 +15,7 @@ use systole_core::types::record::{
 };
 use systole_core::types::time::Millis;
 
-/// Records per read of a thread.
-const PAGE: u64 = 64;
-/// How many records before the end of a thread to search for the order that ended it: those of one commit.
-const ONE_COMMIT: u64 = 256;
+use crate::limits;
 
 /// A record, and its position in the log.
 pub type PlacedRecord = (Position, Record);
@@ -81,7 +78,7 @@ pub fn back<T>(
 ) -> Result<Option<T>, LogFault> {
     let mut end = before;
     while end > 1 {
-        let from = end.saturating_sub(PAGE).max(1);
+        let from = end.saturating_sub(limits::LOG_PAGE_FIRST as u64).max(1);
         let page = reader.of_thread(thread, from, usize::try_from(end - from).unwrap_or(usize::MAX))?;
         for (_, record) in page.iter().rev().filter(|(_, record)| record.header.seq < end) {
             if let ControlFlow::Break(found) = look(record) {
@@ -218,7 +215,7 @@ pub fn cancelling(
     reader: &dyn LogReader,
     (position, end): &PlacedRecord,
 ) -> Result<Option<PlacedRecord>, LogFault> {
-    let from = Position(position.0.saturating_sub(ONE_COMMIT + 1));
+    let from = Position(position.0.saturating_sub(limits::COMMIT_RECORDS + 1));
     let page = reader.read_after(from, usize::try_from(position.0 - from.0).unwrap_or(usize::MAX))?;
     let is_it = |record: &Record| {
         let h = &record.header;

@@ -9,10 +9,8 @@ use systole_kit::{DocumentLimits, namespaces};
 
 use super::exposed::{MarkedCharacters, escape_unusual};
 use super::full;
+use crate::limits;
 use systole_show::columns::wrapped;
-
-/// Digits of a hash that are enough to name it.
-const DIGITS: usize = 12;
 
 /// An element of the workspace's vocabulary, as far as it is needed here.
 pub(super) struct ChangeElement {
@@ -140,7 +138,7 @@ impl OrderLines {
         for (name, lead) in [("before", "from"), ("after", "to")] {
             if let Some(hash) = edit.hash(name) {
                 let hash = hash.to_string();
-                head.push_str(&format!(", {lead} {}", hash.get(..DIGITS).unwrap_or(&hash)));
+                head.push_str(&format!(", {lead} {}", hash.get(..limits::HASH_DIGITS).unwrap_or(&hash)));
             }
         }
         if edit.attribute("executable") == Some("true") {

@@ -15,22 +15,15 @@ use serde::{Deserialize, Serialize};
 use super::causes;
 use super::glance::glance;
 use super::tree::CallEndKind;
+use crate::limits::{CLOCK_MS, GLANCE_COLUMNS, LOOKED_AT, WAIT_MOST_MS};
 use systole_core::rules::{approval_payload, question};
 use systole_core::types::ids::{CallPath, Digest, Name, ThreadId};
-use systole_core::types::limits;
 use systole_core::types::person::{PersonRequestId, RequestKind};
 use systole_core::types::ports::{LogFault, LogReader};
 use systole_core::types::record::{ApprovalEffect, MessageRole, Record, RecordCode, RecordKind};
 use systole_core::types::time::Millis;
 use systole_show::columns::cut_always;
 use systole_show::layout;
-
-/// Requests without a decision that are looked at besides those with one.
-const LOOKS: usize = 2_000;
-/// Columns of a payload at a glance.
-const GLANCE: usize = 400;
-/// How much later than its expiry a request may be decided, because a clock was set: a day.
-const CLOCK_MS: u64 = 86_400_000;
 
 /// Which decisions are wanted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -121,15 +114,14 @@ pub fn list(reader: &dyn LogReader, period: &DecisionPeriod, most: usize) -> Res
     let mut before: Option<PersonRequestId> = None;
     causes::back(reader, &sys, last.header.seq + 1, |record| {
         let asked = record.header.time;
-        let is_before_all =
-            period.since.is_some_and(|since| asked.add_ms(limits::QUESTION_MOST_MS + CLOCK_MS) < since);
+        let is_before_all = period.since.is_some_and(|since| asked.add_ms(WAIT_MOST_MS + CLOCK_MS) < since);
         if is_before_all {
             return ControlFlow::Break(());
         }
         let Some(request) = DecidableRequest::of(record).filter(|request| request.is_in(period)) else {
             return ControlFlow::Continue(());
         };
-        if decisions.len() == most || looked == most.saturating_add(LOOKS) {
+        if decisions.len() == most || looked == most.saturating_add(LOOKED_AT) {
             next = before.map(|id| id.to_string());
             return ControlFlow::Break(());
         }
@@ -308,7 +300,7 @@ impl DecidableRequest {
             caller: opened.header.from.to_string(),
             listener: self.listener.to_string(),
             about: self.about.clone(),
-            payload: cut_always(&payload, GLANCE),
+            payload: cut_always(&payload, GLANCE_COLUMNS),
             hash: self.hash.to_string(),
             record: shown,
             sent,

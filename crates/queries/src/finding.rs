@@ -6,11 +6,7 @@
 use systole_core::types::ids::{ThreadId, one_line};
 use systole_core::types::ports::{LogFault, LogReader};
 
-/// Most threads to check for one beginning. One root may have more children than this. If more roots
-/// match, the beginning was too short anyway.
-const LOOKED_AT: usize = 1000;
-/// Most candidates to name.
-const NAMED: usize = 8;
+use crate::limits;
 
 /// Why no thread was found.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -78,13 +74,13 @@ pub fn find(reader: &dyn LogReader, typed: &str) -> Result<ThreadId, NotFound> {
 
 /// The root of the most recently opened thread.
 pub fn last(reader: &dyn LogReader) -> Result<Option<ThreadId>, LogFault> {
-    let newest = reader.list_threads(LOOKED_AT)?;
+    let newest = reader.list_threads(limits::BEGINNINGS)?;
     let root = newest.iter().find(|id| id.parent().is_none());
     Ok(root.cloned().or_else(|| newest.first().map(ThreadId::root_of)))
 }
 
 fn beginning(reader: &dyn LogReader, typed: &str) -> Result<Option<ThreadId>, NotFound> {
-    let found = reader.threads_like(typed, LOOKED_AT)?;
+    let found = reader.threads_like(typed, limits::BEGINNINGS)?;
     let Some(first) = found.first() else { return Ok(None) };
     let is_one_tree = |top: &ThreadId| {
         let below = format!("{}.", top.as_str());
@@ -92,7 +88,7 @@ fn beginning(reader: &dyn LogReader, typed: &str) -> Result<Option<ThreadId>, No
     };
     // Ids are sorted, so a thread comes before its children: if one match is above all others, it is
     // the first. A fully typed id is always certain.
-    if first.as_str() == typed || (found.len() < LOOKED_AT && is_one_tree(first)) {
+    if first.as_str() == typed || (found.len() < limits::BEGINNINGS && is_one_tree(first)) {
         return Ok(Some(first.clone()));
     }
     let mut candidates: Vec<ThreadId> = Vec::new();
@@ -104,7 +100,7 @@ fn beginning(reader: &dyn LogReader, typed: &str) -> Result<Option<ThreadId>, No
             candidates.push(shown);
         }
     }
-    let more = candidates.len() > NAMED || found.len() == LOOKED_AT;
-    candidates.truncate(NAMED);
+    let more = candidates.len() > limits::NAMED_BEGINNINGS || found.len() == limits::BEGINNINGS;
+    candidates.truncate(limits::NAMED_BEGINNINGS);
     Err(NotFound::Ambiguous { typed: typed.chars().take(80).collect(), candidates, more })
 }

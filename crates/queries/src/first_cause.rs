@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use super::causes;
 use super::glance::{SystemError, told};
+use crate::limits;
 use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::{LogFault, LogReader};
 use systole_core::types::record::{MessageRole, Record, RecordCode, RecordKind};
@@ -18,10 +19,6 @@ use systole_show::columns::cut;
 
 /// The codes with which a run of a workflow fails.
 const OF_STEPS: &str = "workflow.";
-/// Most columns of the words of a first cause: some lines of a terminal.
-const WORDS: usize = 400;
-/// The longest name of a call, a step or a code.
-const NAME: usize = 128;
 
 /// A call or a step that a failure went through.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -77,7 +74,7 @@ impl FirstCause {
             [FailedPlace { name: Some(name), .. }] => format!("{name}: "),
             _ => String::new(),
         };
-        format!("{}: {name}{}", self.code(), cut(&self.words, WORDS))
+        format!("{}: {name}{}", self.code(), cut(&self.words, limits::GLANCE_COLUMNS))
     }
 
     /// Where it happened, the outermost call first; `None` if the first line says it.
@@ -120,7 +117,8 @@ impl FailedPlace {
 
 /// The text before the first colon, if it is of that kind, and what is behind it.
 fn lead(text: &str, is_it: impl Fn(&str) -> bool) -> Option<(&str, &str)> {
-    text.split_once(": ").filter(|(first, _)| !first.is_empty() && first.len() <= NAME && is_it(first))
+    text.split_once(": ")
+        .filter(|(first, _)| !first.is_empty() && first.len() <= limits::CAUSE_NAME_BYTES && is_it(first))
 }
 
 /// The step that a run failed at, as `both: second`, and what is behind it. Behind the first name others count only if a

@@ -9,13 +9,12 @@ use systole_kit::{DocumentLimits, namespaces};
 
 use super::exposed::{self, MarkedCharacters, escape_unusual};
 use super::glance::attribute;
+use crate::limits;
 use systole_show::layout;
 
 /// The start of a line, and of a line that continues the one above.
 const BAR: &str = "│ ";
 const BROKEN: &str = "┊ ";
-/// A line breaks after a blank if there is one within this many of its last columns.
-const NEAR: usize = 24;
 
 /// A payload as text, with hidden characters marked, and notes about them.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -228,7 +227,8 @@ fn broken(line: &str, columns: usize) -> Vec<&str> {
         if full.len() == rest.len() {
             break;
         }
-        let blank = full.rfind(' ').map(|at| at + 1).filter(|at| full.len() - at < NEAR && *at > 0);
+        let blank =
+            full.rfind(' ').map(|at| at + 1).filter(|at| full.len() - at < limits::BREAK_COLUMNS && *at > 0);
         let end = blank.unwrap_or(full.len()).max(1);
         let Some((part, more)) = rest.split_at_checked(end) else { break };
         parts.push(part);
@@ -242,7 +242,7 @@ fn broken(line: &str, columns: usize) -> Vec<&str> {
 mod tests {
     use super::*;
     use systole_show::columns::width;
-    use systole_show::layout::COLUMNS;
+    use systole_show::limits::COLUMNS;
 
     #[test]
     fn attributes_and_fields_are_shown_whole_however_long_the_first_is() {

@@ -9,18 +9,9 @@ use systole_kit::gate::{GateStep, XmlGate, XmlTag};
 use systole_kit::{DocumentLimits, namespaces};
 
 use super::goal;
+use crate::limits;
 use systole_show::columns::{cut, plain, width};
 use systole_show::layout;
-
-/// Most columns of text for one payload: a few lines of a terminal.
-const WORDS: usize = 400;
-/// Most columns of an element's name.
-const ELEMENT: usize = 40;
-/// Most bytes of one value, and most fields. Of the rest only the size is kept.
-const VALUE: usize = 4 * WORDS;
-const FIELDS: usize = 64;
-/// No value is cut below this many columns while whole fields can be left out.
-const SHORT: usize = 16;
 
 /// Attributes of core payloads that are useless to people: hashes, and facts that the record shows anyway.
 const UNSAID: [&str; 7] = ["head", "config", "hash", "digest", "at", "xmlns", "parent_id"];
@@ -73,7 +64,7 @@ pub fn glance(body: &[u8]) -> PayloadGlance {
             Field { name: String::new(), value: Some(words), is_quoted: false, is_text: true, lost: 0 };
         PayloadGlance { element: "?".to_owned(), fields: vec![words], ..PayloadGlance::default() }
     });
-    seen.words = seen.line(WORDS);
+    seen.words = seen.line(limits::GLANCE_COLUMNS);
     seen
 }
 
@@ -90,7 +81,7 @@ pub fn stand_in(body: &[u8]) -> Option<&'static str> {
 fn read(body: &[u8]) -> Option<PayloadGlance> {
     let mut gate = XmlGate::new_strict(body, &DocumentLimits::FROM_PUMP).ok()?;
     let mut seen = PayloadGlance::default();
-    let most = most(VALUE);
+    let most = most(limits::VALUE_BYTES);
     let mut open: Vec<Open> = Vec::new();
     let mut piece = String::new();
     while let Ok(step) = gate.read_step() {
@@ -109,7 +100,7 @@ fn read(body: &[u8]) -> Option<PayloadGlance> {
             GateStep::Open(tag) => {
                 let name = match open.last_mut() {
                     None => {
-                        seen.element = cut(&plain(tag.local), ELEMENT);
+                        seen.element = cut(&plain(tag.local), limits::ELEMENT_COLUMNS);
                         String::new()
                     }
                     Some(above) => {
@@ -222,13 +213,13 @@ impl PayloadGlance {
     }
 
     fn add(&mut self, name: String, text: String, lost: usize, (is_quoted, is_text): (bool, bool)) {
-        let kept = cut_bytes(&text, most(VALUE));
+        let kept = cut_bytes(&text, most(limits::VALUE_BYTES));
         let lost = lost + text.get(kept.len()..).unwrap_or_default().chars().count();
         self.keep(Field { name, value: Some(plain(kept)), is_quoted, is_text, lost });
     }
 
     fn keep(&mut self, field: Field) {
-        if self.fields.len() < most(FIELDS) {
+        if self.fields.len() < most(limits::GLANCE_FIELDS) {
             return self.fields.push(field);
         }
         self.more.0 += 1;
@@ -255,16 +246,19 @@ impl PayloadGlance {
             return whole;
         }
         let fits = |cap: usize| width(&self.joined(all, cap)) <= columns;
-        if fits(SHORT) {
-            let (mut least, mut most) = (SHORT, columns.max(SHORT));
+        if fits(limits::SHORT_COLUMNS) {
+            let (mut least, mut most) = (limits::SHORT_COLUMNS, columns.max(limits::SHORT_COLUMNS));
             while least < most {
                 let middle = (least + most).div_ceil(2);
                 if fits(middle) { least = middle } else { most = middle - 1 }
             }
             return self.joined(all, least);
         }
-        let few = (0..all).rev().map(|few| self.joined(few, SHORT)).find(|line| width(line) <= columns);
-        few.unwrap_or_else(|| self.joined(0, SHORT))
+        let few = (0..all)
+            .rev()
+            .map(|few| self.joined(few, limits::SHORT_COLUMNS))
+            .find(|line| width(line) <= columns);
+        few.unwrap_or_else(|| self.joined(0, limits::SHORT_COLUMNS))
     }
 
     /// The first fields, with each value limited to that many columns, and the size of the rest.
@@ -463,7 +457,7 @@ mod tests {
     fn what_is_long_is_cut() {
         let body = format!("<q xmlns='urn:t'>{}</q>", "word ".repeat(100_000));
         let seen = glance(body.as_bytes());
-        assert!(width(&seen.words) <= WORDS + 20, "{}", seen.words);
+        assert!(width(&seen.words) <= limits::GLANCE_COLUMNS + 20, "{}", seen.words);
         assert!(seen.words.ends_with(" more)"), "{}", seen.words);
     }
 

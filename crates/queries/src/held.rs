@@ -7,13 +7,10 @@ use systole_core::types::ids::ThreadId;
 use systole_core::types::person::PersonRequestId;
 use systole_core::types::ports::{LogFault, LogReader};
 
-/// Most threads of a tree that are looked at.
-const THREADS: usize = 64;
-
 /// The unanswered requests, in order.
 pub fn held(reader: &dyn LogReader, thread: &ThreadId) -> Result<Vec<PersonRequestId>, LogFault> {
     let (mut left, mut found, mut looked_at) = (vec![thread.clone()], Vec::new(), 0);
-    while let Some(id) = left.pop().filter(|_| looked_at < THREADS) {
+    while let Some(id) = left.pop().filter(|_| looked_at < crate::limits::PART_THREADS) {
         looked_at += 1;
         let Some(thread) = wake::wake_thread(reader, &id)? else { continue };
         found.extend(thread.person_requests().map(|(_, request)| request.id()));

@@ -22,6 +22,7 @@ mod goal;
 pub mod graph;
 pub mod held;
 pub mod lanes;
+pub mod limits;
 pub mod loads;
 pub mod log_reads;
 pub mod narrate;

@@ -10,15 +10,11 @@ use serde::Serialize;
 use super::causes::PlacedRecord;
 use super::posts::{DueCallState, DueCalls};
 use super::whole::LogState;
+use crate::limits;
 use systole_core::pump::state::{CallState, PersonRequest};
 use systole_core::types::ids::Name;
 use systole_core::types::ports::{LogFault, LogReader, Position};
 use systole_core::types::record::{MessageRole, Record, RecordCode, RecordKind, TimerEffect};
-
-/// The newest records that are searched for the messages of an edge.
-pub const WINDOW: u64 = 20_000;
-/// Records per read.
-const PAGE: u64 = 512;
 
 /// The open calls of a listener.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
@@ -91,11 +87,11 @@ pub fn between(
     most: usize,
 ) -> Result<Vec<PlacedRecord>, LogFault> {
     let last = reader.read_last()?.0;
-    let first = last.saturating_sub(WINDOW);
+    let first = last.saturating_sub(limits::EDGE_RECORDS);
     let mut found = Vec::new();
     let mut end = last;
     while end > first && found.len() < most {
-        let start = end.saturating_sub(PAGE).max(first);
+        let start = end.saturating_sub(limits::LOG_PAGE as u64).max(first);
         let page = reader.read_after(Position(start), usize::try_from(end - start).unwrap_or(usize::MAX))?;
         let fits = |placed: &&PlacedRecord| placed.0.0 <= end && is_between(&placed.1, from, to);
         let left = most - found.len();

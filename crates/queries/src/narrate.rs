@@ -7,11 +7,11 @@ use serde_json::{Value, json};
 use systole_kit::journal::{EarlierEntry, JournalEntry};
 
 use super::glance::{PayloadGlance, attribute, glance, stand_in, told};
+use crate::limits;
 use systole_core::pump::primitives;
 use systole_core::rules::core_payload::AttemptState;
 use systole_core::rules::{approval_payload, core_payload, question};
 use systole_core::types::ids::ThreadId;
-use systole_core::types::limits;
 use systole_core::types::ports::Position;
 use systole_core::types::record::{
     Header, MessageRole, Record, RecordCode, RecordKind, SteerEffect, TimerEffect,
@@ -19,23 +19,12 @@ use systole_core::types::record::{
 use systole_show::columns::{self, at_most, cut, plain, wrapped};
 use systole_show::layout::{self, TextTone, paint};
 
-/// Columns of a thread's id when records of several threads are shown.
-const ID_COLUMNS: usize = 20;
-/// Most columns of a name.
-const NAME_COLUMNS: usize = 24;
-/// Most lines for the words of one record.
-const WORD_LINES: usize = 3;
-/// Most lines for each part of a refusal.
-const PART_LINES: usize = 3;
-/// The indent of continued lines: below the names.
-const INDENT: usize = 4;
-
 /// Describes a record. The thread's id is omitted if it equals `within`.
 pub fn narrate(record: &Record, within: Option<&ThreadId>) -> Vec<String> {
     let h = &record.header;
     let mut lead = layout::clock(h.time);
     if within != Some(&h.thread) {
-        lead.extend(["  ", &columns::thread(&h.thread, ID_COLUMNS)]);
+        lead.extend(["  ", &columns::thread(&h.thread, limits::THREAD_COLUMNS)]);
     }
     lead.extend(["  #", &h.seq.to_string()]);
     match h.kind {
@@ -52,13 +41,13 @@ pub fn narrate(record: &Record, within: Option<&ThreadId>) -> Vec<String> {
         RecordKind::Terminal => {
             let by = h.to.as_ref().map_or("core", |name| name.as_str());
             let how = if h.code == Some(RecordCode::Ended) { ", at rest, by " } else { ", cancelled by " };
-            wrapped(&lead, INDENT, &format!(" the thread ends{how}{}", name(by)))
+            wrapped(&lead, limits::INDENT, &format!(" the thread ends{how}{}", name(by)))
         }
     }
 }
 
 fn name(text: &str) -> String {
-    cut(text, NAME_COLUMNS)
+    cut(text, limits::NAME_COLUMNS)
 }
 
 /// The name of a speaker or receiver.
@@ -123,7 +112,7 @@ fn journal(lead: &str, record: &Record) -> Vec<String> {
     let head = format!("{}{call}", parties(h));
     let Ok(EarlierEntry { attempt, id, entry }) = EarlierEntry::from_body(&record.body) else {
         let words = stand_in(&record.body).unwrap_or("a journal entry that cannot be read");
-        return wrapped(lead, INDENT, &format!("{head}  {words}"));
+        return wrapped(lead, limits::INDENT, &format!("{head}  {words}"));
     };
     let attempt = format!(" in attempt {attempt}, entry {id}");
     match entry {
@@ -133,7 +122,7 @@ fn journal(lead: &str, record: &Record) -> Vec<String> {
             let kept: Vec<String> = tokens.into_iter().chain(money).collect();
             let kept = if kept.is_empty() { String::new() } else { format!("  keeps {}", kept.join(", ")) };
             let model = name(&plain(&started.model));
-            wrapped(lead, INDENT, &format!("{head}  calls model {model}{attempt}{kept}"))
+            wrapped(lead, limits::INDENT, &format!("{head}  calls model {model}{attempt}{kept}"))
         }
         JournalEntry::Result(outcome) => {
             let tokens = outcome.count_tokens().map(|tokens| format!("  {tokens} tokens"));
@@ -152,7 +141,7 @@ fn journal(lead: &str, record: &Record) -> Vec<String> {
 
 /// The head on its line, and the words after it if they fit, otherwise below it.
 fn with_words(lead: &str, head: &str, words: &str) -> Vec<String> {
-    let mut lines = wrapped(lead, INDENT, head);
+    let mut lines = wrapped(lead, limits::INDENT, head);
     if words.is_empty() {
         return lines;
     }
@@ -160,7 +149,8 @@ fn with_words(lead: &str, head: &str, words: &str) -> Vec<String> {
         Some(last) if columns::width(last) + 2 + columns::width(words) <= layout::columns() => {
             last.extend(["  ", words]);
         }
-        _ => lines.extend(at_most(WORD_LINES, wrapped(&" ".repeat(INDENT), INDENT, words))),
+        _ => lines
+            .extend(at_most(limits::WORD_LINES, wrapped(&" ".repeat(limits::INDENT), limits::INDENT, words))),
     }
     lines
 }
@@ -179,12 +169,12 @@ fn refusal(lead: &str, record: &Record) -> Vec<String> {
     let own = if told.code == code { String::new() } else { format!(" ({})", told.code) };
     let mut lines = wrapped(
         lead,
-        INDENT,
+        limits::INDENT,
         &format!(" {}{whom}: {}{own}{item}", paint(TextTone::Bad, "refused"), paint(TextTone::Bad, code)),
     );
     let mut part = |label: &str, text: &str| {
-        let lead = format!("{}{label}", " ".repeat(INDENT));
-        lines.extend(at_most(PART_LINES, wrapped(&lead, 2 * INDENT, text)));
+        let lead = format!("{}{label}", " ".repeat(limits::INDENT));
+        lines.extend(at_most(limits::WORD_LINES, wrapped(&lead, 2 * limits::INDENT, text)));
     };
     part("", &told.message);
     let place = told.place.as_ref().map(|(line, column)| format!("line {line}, column {column}"));
@@ -207,7 +197,7 @@ fn outcome(lead: &str, record: &Record) -> Vec<String> {
     let path = call(h).unwrap_or_default();
     match h.code {
         Some(RecordCode::Handled) => {
-            wrapped(lead, INDENT, &format!("{}  call {path} handled, without an answer", parties(h)))
+            wrapped(lead, limits::INDENT, &format!("{}  call {path} handled, without an answer", parties(h)))
         }
         Some(RecordCode::DeadLetter) => {
             let whom = h.to.as_ref().map_or("", |to| to.as_str());
@@ -216,7 +206,7 @@ fn outcome(lead: &str, record: &Record) -> Vec<String> {
                 Some(attempts) => format!("  after {} attempts", name(&plain(attempts))),
                 None => String::new(),
             };
-            wrapped(lead, INDENT, &format!(" dead letter of {}  call {path}{after}", name(whom)))
+            wrapped(lead, limits::INDENT, &format!(" dead letter of {}  call {path}{after}", name(whom)))
         }
         code => {
             let code = code.map_or("", RecordCode::as_str);

@@ -27,8 +27,6 @@ use systole_show::layout;
 
 /// The form in which an MCP server asks a person, which is answered by its fields.
 const FORM: &str = "input-form";
-/// Columns of the message from outside: some lines of a terminal.
-const REQUEST: usize = 280;
 
 /// A request that waits for a person.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -334,7 +332,7 @@ impl WaitingRequest {
             }
             Some(asked) => {
                 let seen = glance(asked.payload.as_bytes());
-                let (at, words) = (layout::moment(asked.at, now), seen.line(REQUEST));
+                let (at, words) = (layout::moment(asked.at, now), seen.line(crate::limits::REQUEST_COLUMNS));
                 format!("    in {thread}, asked by {} at {at}: <{}> {words}", asked.by, seen.element)
             }
             None => format!("    in {thread}; the message from outside is not in the log"),

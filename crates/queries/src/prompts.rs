@@ -13,9 +13,6 @@ use systole_core::types::ids::{Digest, Name, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader};
 use systole_core::types::record::{JournalEffect, Record, RecordCode, RecordKind};
 
-/// Most links of one chain. A call has at most a thousand turns, and each adds one.
-const LONGEST: usize = 100_000;
-
 /// A model call from the journal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JournaledCall {
@@ -100,7 +97,7 @@ pub fn links(reader: &dyn LogReader, prompt: &str) -> Result<Vec<Arc<str>>, Prom
     let mut links = Vec::new();
     let mut next = Some(prompt.to_owned());
     while let Some(hash) = next {
-        if links.len() == LONGEST {
+        if links.len() == crate::limits::CHAIN_LINKS {
             return Err(PromptFault::Endless);
         }
         let digest = Digest::parse(&hash).map_err(|_| PromptFault::Altered(hash.clone()))?;

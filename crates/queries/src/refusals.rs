@@ -14,6 +14,7 @@ use systole_kit::journal::{EarlierEntry, JournalEntry};
 use super::causes;
 use super::glance::{attribute, glance, told};
 use super::trail::said_in;
+use crate::limits;
 use systole_core::types::codes::Code;
 use systole_core::types::ids::{CallPath, Digest, Name, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader, Position};
@@ -22,16 +23,10 @@ use systole_core::types::time::Millis;
 use systole_show::columns::plain;
 use systole_show::layout;
 
-/// The newest records that are read.
-pub const WINDOW: u64 = 50_000;
-/// The newest refusals that are kept.
-const NEWEST: usize = 100;
 /// The element of bytes that are no payload.
 const UNREAD: &str = "?";
 /// The source of a report that the pump gives in place of an answer.
 const OF_PUMP: &str = "synthetic";
-/// Turns whose items are remembered while records are read. The oldest are forgotten.
-const TURNS: usize = 16_384;
 
 /// The period of a table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -226,7 +221,7 @@ impl RefusalReading<'_> {
 
     fn turn(&mut self, turn: TurnKey) -> &mut TurnItems {
         if !self.turns.contains_key(&turn) {
-            if self.order.len() >= TURNS
+            if self.order.len() >= limits::KNOWN_THREADS
                 && let Some(oldest) = self.order.pop_front()
             {
                 self.turns.remove(&oldest);
@@ -262,7 +257,7 @@ impl RefusalReading<'_> {
         let said = told(&record.body);
         let code = h.code.map_or("", RecordCode::as_str).to_owned();
         *self.tables.codes.entry((code.clone(), h.to.clone())).or_default() += 1;
-        if self.tables.newest.len() >= NEWEST {
+        if self.tables.newest.len() >= limits::KEPT_REFUSALS {
             self.tables.newest.remove(0);
         }
         self.tables.newest.push(RefusedItem {

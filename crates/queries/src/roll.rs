@@ -12,6 +12,7 @@ use super::posts::DueCalls;
 use super::runs::{self, RunStep, StepProgress, WorkflowRuns};
 use super::whole::LogState;
 use super::why::{ThreadWaits, drawn};
+use crate::limits;
 use systole_core::pump::state::{Thread, ThreadState, used_under};
 use systole_core::types::budget::UsedAmounts;
 use systole_core::types::ids::ThreadId;
@@ -20,20 +21,6 @@ use systole_core::types::record::{MessageRole, Record, RecordCode, RecordKind};
 use systole_core::types::time::{Millis, spell_duration};
 use systole_show::columns::{self, cut_counted};
 use systole_show::layout::{self, TextTone, paint};
-
-/// Threads to check for the newest roots: children are between them.
-const LOOKED_AT: usize = 10_000;
-/// Most threads that one page looks at.
-const SEEN: usize = 10_000;
-/// Newest records of a thread to search for its last outcome, and among which refusals are counted.
-const NEWEST: usize = 128;
-/// Columns of an id, a state and a duration.
-const ROOT_COLUMNS: usize = 17;
-const CHILD_COLUMNS: usize = 28;
-const STATE_COLUMNS: usize = 7;
-const SINCE_COLUMNS: usize = 9;
-/// Columns that words need to fit on the line of their thread; otherwise they go below it.
-const WORDS_COLUMNS: usize = 30;
 
 /// One thread.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -71,7 +58,7 @@ pub fn call(
     children: bool,
 ) -> Result<Vec<ThreadEntry>, LogFault> {
     let posts = DueCalls::at(whole, now);
-    let looked_at = if children { most } else { most.max(LOOKED_AT) };
+    let looked_at = if children { most } else { most.max(limits::ROOTS_LOOKED_AT) };
     let newest = reader.list_threads(looked_at)?;
     let mut roll = Vec::new();
     for id in newest.iter().filter(|id| children || id.parent().is_none()).take(most) {
@@ -122,7 +109,7 @@ pub fn page(
     let listed = |id: &&ThreadId| wanted.children || id.parent().is_none();
     let mut left = newest.iter().skip(begin).filter(listed).peekable();
     let (mut seen, mut last) = (0, None);
-    while let Some(id) = left.next_if(|_| entries.len() < wanted.limit && seen < SEEN) {
+    while let Some(id) = left.next_if(|_| entries.len() < wanted.limit && seen < limits::ROOTS_LOOKED_AT) {
         (seen, last) = (seen + 1, Some(id.clone()));
         let Some(thread) = whole.thread(reader, id)? else { continue };
         let entry = entry(reader, whole, &posts, &thread, now)?;
@@ -142,8 +129,8 @@ pub fn entry(
     now: Millis,
 ) -> Result<ThreadEntry, LogFault> {
     let life = thread.life();
-    let oldest = thread.seq.saturating_sub(NEWEST as u64);
-    let newest = reader.of_thread(&thread.id, oldest + 1, NEWEST)?;
+    let oldest = thread.seq.saturating_sub(limits::OUTCOME_RECORDS as u64);
+    let newest = reader.of_thread(&thread.id, oldest + 1, limits::OUTCOME_RECORDS)?;
     let (since, words) = if life == ThreadState::Working {
         let standing = ThreadWaits::of(reader, whole, posts, thread)?;
         let leaves = standing.leaves();
@@ -240,7 +227,7 @@ impl ThreadEntry {
     /// The entry as one line, or as two on a narrow screen; `children` says whether the list contains ids of
     /// children.
     pub fn line(&self, now: Millis, children: bool) -> String {
-        let id_columns = if children { CHILD_COLUMNS } else { ROOT_COLUMNS };
+        let id_columns = if children { limits::CHILD_COLUMNS } else { limits::ROOT_COLUMNS };
         let id = columns::thread(&self.thread, id_columns);
         let since = self.paused.as_ref().map_or(self.since, |pause| pause.since);
         let since = spell_duration(now.count_since(since));
@@ -250,13 +237,16 @@ impl ThreadEntry {
             let blanks = columns.saturating_sub(columns::width(text));
             format!("{text}{}", " ".repeat(blanks))
         };
-        let head = [pad(&id, id_columns), pad(&state, STATE_COLUMNS), pad(&since, SINCE_COLUMNS)].join("  ");
+        let head =
+            [pad(&id, id_columns), pad(&state, limits::STATE_COLUMNS), pad(&since, limits::SINCE_COLUMNS)]
+                .join("  ");
         let (room, run, words) = (layout::columns(), self.run(), self.told());
         let told = [run.as_str(), &words].into_iter().filter(|part| !part.is_empty());
         // A person came to read what a thread waits for, so it gets its own line instead of a cut.
         let waits = self.paused.is_some() || self.life == ThreadState::Working;
         let told = told.collect::<Vec<_>>().join(if self.steps.is_empty() { ": " } else { "; " });
-        let needs = if waits { columns::width(&told) + 2 } else { WORDS_COLUMNS + columns::width(&run) };
+        let needs =
+            if waits { columns::width(&told) + 2 } else { limits::WORDS_COLUMNS + columns::width(&run) };
         if told.is_empty() || room >= columns::width(&head) + needs {
             return cut_counted(format!("{head}  {told}").trim_end(), room);
         }
@@ -332,7 +322,7 @@ mod tests {
         };
         for children in [true, false] {
             let line = entry.line(Millis(u64::MAX), children);
-            assert!(line.lines().all(|line| columns::width(line) <= layout::COLUMNS), "{line}");
+            assert!(line.lines().all(|line| columns::width(line) <= systole_show::limits::COLUMNS), "{line}");
             assert!(line.contains("日本語"), "there is room for words: {line}");
         }
     }

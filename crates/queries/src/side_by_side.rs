@@ -11,12 +11,11 @@ use super::comparable::comparable_body;
 use super::glance::glance;
 use super::narrate::narrate;
 use super::xml_diff::shared;
+use crate::limits;
 use systole_core::types::ids::{Digest, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader};
 use systole_core::types::record::{Record, RecordKind};
 
-/// The most records of a thread that are compared.
-pub const RECORDS: usize = 2_000;
 /// What stands for the thread's own root in a text.
 const ROOT: &str = "sess-…";
 
@@ -72,7 +71,7 @@ pub fn read(
     if first.is_empty() || second.is_empty() {
         return Ok(None);
     }
-    let is_cut = first.len() > RECORDS || second.len() > RECORDS;
+    let is_cut = first.len() > limits::COMPARED_RECORDS || second.len() > limits::COMPARED_RECORDS;
     let rows = aligned(first, second);
     let first = rows.iter().position(|row| !row.is_same());
     Ok(Some(SideBySide { one: one.clone(), other: other.clone(), rows, first, is_cut }))
@@ -80,7 +79,7 @@ pub fn read(
 
 /// The records of a thread, at most one more than are compared.
 fn side(reader: &dyn LogReader, thread: &ThreadId) -> Result<Vec<SideRecord>, LogFault> {
-    let records = reader.records_of(thread, 1).take(RECORDS + 1);
+    let records = reader.records_of(thread, 1).take(limits::COMPARED_RECORDS + 1);
     records.map(|placed| Ok(of_record(&placed?.1))).collect()
 }
 
@@ -109,8 +108,8 @@ fn of_record(record: &Record) -> SideRecord {
 
 /// Aligns two sides: equal beginnings and ends first, then the longest common order of kin in the middle.
 fn aligned(mut one: Vec<SideRecord>, mut other: Vec<SideRecord>) -> Vec<SideRow> {
-    one.truncate(RECORDS);
-    other.truncate(RECORDS);
+    one.truncate(limits::COMPARED_RECORDS);
+    other.truncate(limits::COMPARED_RECORDS);
     let same = |(one, other): &(&SideRecord, &SideRecord)| one.payload == other.payload;
     let before = one.iter().zip(&other).take_while(same).count();
     let kin =

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::causes;
 use super::xml_diff::{DiffLine, difference};
+use crate::limits;
 use systole_core::rules::core_payload;
 use systole_core::types::fields::FieldReader;
 use systole_core::types::ids::{Digest, ThreadId};
@@ -14,8 +15,6 @@ use systole_core::types::ports::{LogFault, LogReader, Position};
 use systole_core::types::time::Millis;
 use systole_show::columns::plain;
 
-/// The newest records of `sys` that are read.
-const WINDOW: u64 = 50_000;
 /// How the first field of a source begins.
 const FORMAT: &str = "systole configuration v";
 /// How it ends if settings follow the file.
@@ -49,7 +48,7 @@ pub struct StartList {
 pub fn read(reader: &dyn LogReader) -> Result<StartList, LogFault> {
     let sys = ThreadId::new_sys();
     let end = causes::first_after(|seq| Ok(!reader.of_thread(&sys, seq, 1)?.is_empty()))?;
-    let first = end.saturating_sub(WINDOW).max(1);
+    let first = end.saturating_sub(limits::NEWEST_RECORDS).max(1);
     let mut list = StartList { starts: Vec::new(), is_cut: first > 1 };
     for placed in reader.records_of(&sys, first) {
         let (position, record) = placed?;

@@ -13,17 +13,11 @@ use systole_kit::journal::{EarlierEntry, JournalEntry};
 
 use super::causes::PlacedRecord;
 use super::glance;
+use crate::limits;
 use systole_core::types::ids::{Digest, Name, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader, Position};
 use systole_core::types::record::{Record, RecordKind, head_zero};
 use systole_show::columns::{cut, wrapped};
-
-/// Most ways to distinguish. Names are few, but a log may have had a thousand clients.
-const WAYS: usize = 1000;
-/// Most ways to show on a screen.
-const NAMED: usize = 12;
-/// Most columns of a name.
-const NAME: usize = 24;
 
 /// The text to find.
 pub struct SearchText {
@@ -198,7 +192,7 @@ impl Search<'_> {
         let known = self.found.ways.iter().position(is_its);
         if let Some(way) = known.and_then(|at| self.found.ways.get_mut(at)) {
             way.records += 1;
-        } else if self.found.ways.len() == WAYS {
+        } else if self.found.ways.len() == limits::WAYS {
             self.found.more = true;
         } else {
             let first = (h.thread.clone(), h.seq);
@@ -321,11 +315,13 @@ fn gather(value: &Value, found: &mut Vec<String>) {
 /// The result, in lines for a terminal.
 pub fn lines(found: &SearchResult) -> Vec<String> {
     let mut lines = vec![format!("{} the text; who said it, earliest first:", counted(found.records))];
-    for way in found.ways.iter().take(NAMED) {
+    for way in found.ways.iter().take(limits::NAMED_WAYS) {
         let (thread, seq) = (way.first.0.as_str(), way.first.1.to_string());
-        let from = cut(way.from.as_str(), NAME);
+        let from = cut(way.from.as_str(), limits::NAME_COLUMNS);
         let words = match (way.how, &way.to) {
-            (TextUse::Says, Some(to)) => format!("{} → {}", from.as_str(), cut(to.as_str(), NAME)),
+            (TextUse::Says, Some(to)) => {
+                format!("{} → {}", from.as_str(), cut(to.as_str(), limits::NAME_COLUMNS))
+            }
             (TextUse::Says, None) => from,
             (TextUse::Refuses, _) => "in a payload that was refused".to_owned(),
             (TextUse::Answered, _) => format!("the model of {from} answered it"),
@@ -334,8 +330,8 @@ pub fn lines(found: &SearchResult) -> Vec<String> {
         let more = if way.records > 1 { format!(", {} times", way.records) } else { String::new() };
         lines.extend(wrapped("  ", 6, &format!("{thread}@{seq}  {words}{more}")));
     }
-    if found.ways.len() > NAMED || found.more {
-        let more = (found.ways.len() - NAMED.min(found.ways.len())).to_string();
+    if found.ways.len() > limits::NAMED_WAYS || found.more {
+        let more = (found.ways.len() - limits::NAMED_WAYS.min(found.ways.len())).to_string();
         let or_more = if found.more { " or more" } else { "" };
         lines.push(format!("  and {more}{or_more} other ways"));
     }

@@ -11,16 +11,10 @@ use super::posts::DueCalls;
 use super::roll::{self, ThreadEntry};
 use super::runs::WorkflowRuns;
 use super::whole::LogState;
+use crate::limits;
 use systole_core::types::ids::{Name, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader};
 use systole_core::types::time::Millis;
-
-/// Ids that are read to find a part: a list of ids is cheap.
-const IDS: usize = 100_000;
-/// Threads that are looked at for one part. Each is folded.
-pub const LOOKED_AT: usize = 2_000;
-/// Children that are named below a root.
-const CHILDREN: usize = 64;
 
 /// The states that a filter can name.
 pub const STATES: [&str; 4] = ["working", "resting", "ended", "paused"];
@@ -77,7 +71,7 @@ pub fn list(
     (filter, most): (&ThreadFilter, usize),
 ) -> Result<ThreadPart, LogFault> {
     let posts = DueCalls::at(whole, now);
-    let all = reader.list_threads(IDS)?;
+    let all = reader.list_threads(limits::LISTED_IDS)?;
     let roots = all.iter().filter(|id| id.parent().is_none());
     let mut left: Vec<&ThreadId> = roots.collect();
     if let Some(after) = &filter.after {
@@ -86,7 +80,7 @@ pub fn list(
     }
     let mut part = ThreadPart::default();
     for (looked, id) in left.iter().enumerate() {
-        if looked == LOOKED_AT || part.threads.len() == most {
+        if looked == limits::LOOKED_AT || part.threads.len() == most {
             part.next = looked.checked_sub(1).and_then(|last| left.get(last)).map(|id| (*id).clone());
             break;
         }
@@ -107,9 +101,9 @@ pub fn list(
             continue;
         }
         let below = format!("{id}.");
-        let mut children = reader.threads_like(&below, CHILDREN + 1)?;
-        let has_more_children = children.len() > CHILDREN;
-        children.truncate(CHILDREN);
+        let mut children = reader.threads_like(&below, limits::NAMED_CHILDREN + 1)?;
+        let has_more_children = children.len() > limits::NAMED_CHILDREN;
+        children.truncate(limits::NAMED_CHILDREN);
         let (opened, by, to) = (first.header.time, first.header.from, first.header.to);
         let records = thread.seq;
         part.threads.push(ListedThread {

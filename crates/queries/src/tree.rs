@@ -13,6 +13,7 @@ pub use standing::{standing, standing_json, with_picture};
 use std::collections::BTreeMap;
 
 use super::glance::{PayloadGlance, glance, told};
+use crate::limits;
 use systole_core::pump::primitives::{self, ShownItem};
 use systole_core::rules::{approval_payload, budget_payload, core_payload};
 use systole_core::types::budget::Measure;
@@ -24,12 +25,6 @@ use systole_core::types::record::{
 };
 use systole_core::types::time::Millis;
 use systole_show::columns::plain;
-
-/// Most records for one tree: a few seconds of reading, and more than a person reads on a screen.
-const MOST_RECORDS: u64 = 200_000;
-
-/// Most columns of the text of an answer.
-const WORDS: usize = 200;
 
 /// A thread with its calls and its children.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -116,7 +111,10 @@ impl CallEndKind {
         match (record.header.kind, record.header.code) {
             (RecordKind::Message, Some(RecordCode::Role(MessageRole::Final))) => {
                 let seen = glance(&record.body);
-                Some(CallEndKind::Answered { element: seen.element.clone(), words: seen.text(WORDS) })
+                Some(CallEndKind::Answered {
+                    element: seen.element.clone(),
+                    words: seen.text(limits::OUTPUT_COLUMNS),
+                })
             }
             (RecordKind::Outcome, Some(RecordCode::DeadLetter)) => None,
             (RecordKind::Outcome, Some(RecordCode::Handled)) => Some(CallEndKind::Handled),
@@ -191,7 +189,7 @@ impl ThreadTree {
 
     /// Reads what came since it was read.
     pub fn read_on(&mut self, reader: &dyn LogReader) -> Result<(), LogFault> {
-        let mut left = MOST_RECORDS.saturating_sub(self.records());
+        let mut left = limits::TREE_RECORDS.saturating_sub(self.records());
         self.read_within(reader, &mut left)
     }
 

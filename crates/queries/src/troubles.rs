@@ -9,15 +9,11 @@ use serde_json::{Value, json};
 
 use super::causes;
 use super::glance::told;
+use crate::limits;
 use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::{LogFault, LogReader, Position};
 use systole_core::types::record::{Record, RecordCode, RecordKind};
 use systole_core::types::time::Millis;
-
-/// Records that are read at most.
-const READ: u64 = 50_000;
-/// Pairs of code and listener that are told apart.
-const PAIRS: usize = 200;
 
 /// The fields of the search that finds the records of a kind of trouble.
 pub type TroubleSearch = [(&'static str, String); 3];
@@ -58,14 +54,14 @@ pub fn since(reader: &dyn LogReader, moment: Millis) -> Result<Troubles, LogFaul
         Ok(page.first().is_some_and(|(_, record)| record.header.time < moment))
     };
     let first = if is_before(1)? { causes::first_after(is_before)? } else { 1 };
-    let from = first.max((last + 1).saturating_sub(READ));
+    let from = first.max((last + 1).saturating_sub(limits::NEWEST_RECORDS));
     let mut troubles = Troubles { counts: Vec::new(), is_cut: from > first };
     let mut found: BTreeMap<(String, String), TroubleCount> = BTreeMap::new();
     for placed in reader.records_after(Position(from.saturating_sub(1))) {
         let (_, record) = placed?;
         let Some((code, listener, search)) = trouble(&record) else { continue };
         let is_known = found.contains_key(&(code.clone(), listener.clone()));
-        if !is_known && found.len() == PAIRS {
+        if !is_known && found.len() == limits::TROUBLE_PAIRS {
             troubles.is_cut = true;
             continue;
         }

@@ -11,6 +11,7 @@ use systole_kit::money::Money;
 
 use super::glance::attribute;
 use super::pauses::{self, ThreadPause};
+use crate::limits;
 use systole_core::pump::state::{CompositionBook, Thread};
 use systole_core::pump::{pausing, wake};
 use systole_core::rules::core_payload;
@@ -20,9 +21,6 @@ use systole_core::types::ids::{Digest, Name, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader, Position};
 use systole_core::types::record::{MessageRole, Record, RecordCode, RecordKind, TimerEffect};
 use systole_core::types::time::Millis;
-
-/// Newest records to search for the state of listeners and for the last start.
-const RECENT: u64 = 4096;
 
 /// Reads a configuration from its stored source, or reports why it cannot.
 pub type ReadSource<'a> = &'a dyn Fn(&[u8]) -> Result<Composition, String>;
@@ -64,7 +62,7 @@ impl LogState {
         let end = reader.read_last()?;
         let threads = wake::threads_at_work(reader)?;
         let mut signs = Signs::default();
-        let from = Position(end.0.saturating_sub(RECENT));
+        let from = Position(end.0.saturating_sub(limits::RECENT_RECORDS));
         for (position, record) in records_until(reader, from, end)? {
             signs.note(position, &record);
         }
@@ -84,7 +82,7 @@ impl LogState {
         let end = reader.read_last()?;
         match end.0.checked_sub(self.end.0) {
             Some(0) => return Ok(Some(self)),
-            Some(1..=RECENT) => {}
+            Some(1..=limits::RECENT_RECORDS) => {}
             _ => return Ok(None),
         }
         let whole = Arc::make_mut(&mut self);
@@ -94,7 +92,7 @@ impl LogState {
         }
         whole.end = end;
         whole.threads.retain(|id, thread| id.is_sys() || thread.is_at_work() || thread.paused.is_some());
-        whole.signs.forget(Position(end.0.saturating_sub(RECENT)));
+        whole.signs.forget(Position(end.0.saturating_sub(limits::RECENT_RECORDS)));
         whole.read_configurations(reader, read)?;
         Ok(Some(self))
     }

@@ -5,12 +5,7 @@
 use systole_kit::DocumentLimits;
 use systole_kit::gate::{GateStep, XmlGate};
 
-/// Equal lines that are shown before and after a difference.
-const AROUND: usize = 2;
-/// The most lines of a part that is compared line by line. A longer one is shown as replaced.
-const COMPARED: usize = 600;
-/// The most lines of a difference that are shown.
-const SHOWN: usize = 60;
+use crate::limits;
 
 /// A line of a difference.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -61,11 +56,12 @@ pub fn difference(one: &str, other: &str) -> Vec<DiffLine> {
 /// Leaves out equal lines that are far from a difference, and the end of a long difference.
 fn shortened(lines: Vec<DiffLine>) -> Vec<DiffLine> {
     let differs = |at: usize| !matches!(lines.get(at), Some(DiffLine::Both(_)) | None);
-    let is_near = |at: usize| (at.saturating_sub(AROUND)..=at + AROUND).any(differs);
+    let is_near =
+        |at: usize| (at.saturating_sub(limits::LINES_AROUND)..=at + limits::LINES_AROUND).any(differs);
     let mut short = Vec::new();
     let mut left_out = 0;
     for (at, line) in lines.iter().enumerate() {
-        if !is_near(at) || short.len() >= SHOWN {
+        if !is_near(at) || short.len() >= limits::DIFFERENCE_LINES {
             left_out += 1;
             continue;
         }
@@ -84,7 +80,7 @@ fn shortened(lines: Vec<DiffLine>) -> Vec<DiffLine> {
 /// Two parts without a common beginning or end: their longest common lines stay, the others are marked.
 fn changed(one: &[String], other: &[String]) -> Vec<DiffLine> {
     let (mut lines, mut at) = (Vec::new(), (0, 0));
-    if one.len() <= COMPARED && other.len() <= COMPARED {
+    if one.len() <= limits::COMPARED_LINES && other.len() <= limits::COMPARED_LINES {
         let shared = shared_lines(one, other);
         let width = other.len() + 1;
         let of = |row: usize, column: usize| shared.get(row * width + column).copied().unwrap_or(0);
@@ -228,7 +224,7 @@ mod tests {
     fn a_long_difference_is_cut() {
         let long = |word: &str| (0..1000).map(|n| format!("{word} {n}\n")).collect::<String>();
         let lines = difference(&long("a"), &long("b"));
-        assert_eq!(lines.len(), SHOWN + 1);
-        assert_eq!(lines.last(), Some(&DiffLine::LeftOut(2000 - SHOWN)));
+        assert_eq!(lines.len(), limits::DIFFERENCE_LINES + 1);
+        assert_eq!(lines.last(), Some(&DiffLine::LeftOut(2000 - limits::DIFFERENCE_LINES)));
     }
 }

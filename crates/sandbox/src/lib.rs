@@ -24,6 +24,7 @@
 
 mod entering;
 mod installation;
+mod limits;
 mod policy;
 mod private;
 mod probe;
@@ -32,9 +33,7 @@ mod start;
 
 pub use entering::{WORD, enter_sandbox};
 pub use installation::{InstalledProgram, find_installed};
-pub use policy::{
-    DEFAULT_MEMORY_BYTES, DEFAULT_OUTPUT_BYTES, DEFAULT_PROCESSES, SandboxLevel, SandboxPolicy,
-};
+pub use policy::{SandboxLevel, SandboxPolicy};
 pub use private::{PrivateFolder, make_private_folder};
 pub use probe::{ProbeAttempt, SandboxProbe, probe_sandbox, try_everything};
 pub use start::{SandboxStart, SandboxStartFault};

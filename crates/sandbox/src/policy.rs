@@ -6,12 +6,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-/// Default number of processes.
-pub const DEFAULT_PROCESSES: u32 = 64;
-/// Default memory of a program and all that it starts, in bytes.
-pub const DEFAULT_MEMORY_BYTES: u64 = 4 << 30;
-/// Default size of the largest file that a process may write, in bytes.
-pub const DEFAULT_OUTPUT_BYTES: u64 = 1 << 30;
+use crate::limits;
 
 /// What a program in a sandbox may do. Everything else is refused.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -54,9 +49,9 @@ impl Default for SandboxPolicy {
             keep_out: Vec::new(),
             protect: Vec::new(),
             net: Vec::new(),
-            processes: DEFAULT_PROCESSES,
-            memory_bytes: DEFAULT_MEMORY_BYTES,
-            output_bytes: DEFAULT_OUTPUT_BYTES,
+            processes: limits::DEFAULT_PROCESSES,
+            memory_bytes: limits::DEFAULT_MEMORY_BYTES,
+            output_bytes: limits::DEFAULT_OUTPUT_BYTES,
             opens_below: false,
         }
     }

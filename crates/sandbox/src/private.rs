@@ -9,10 +9,8 @@ use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
+use crate::limits;
 use crate::policy::SandboxLevel;
-
-/// Names to try before we give up: another process may have taken one.
-const TRIES: u32 = 64;
 
 /// A folder on disk for one start of a program. Dropping it removes it.
 #[derive(Debug)]
@@ -42,7 +40,7 @@ pub fn make_private_folder(level: SandboxLevel) -> io::Result<Option<PrivateFold
         return Ok(None);
     }
     let (mut last, id) = (io::Error::from(io::ErrorKind::AlreadyExists), std::process::id());
-    for number in 0..TRIES {
+    for number in 0..limits::PRIVATE_NAMES {
         let path = std::env::temp_dir().join(make_name(id, number));
         match DirBuilder::new().mode(0o700).create(&path) {
             Ok(()) => {

@@ -11,14 +11,13 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use crate::entering::{TRY, TrialAttempt, TrialOrder, WORD, read_landlock_abi};
+use crate::limits;
 use crate::policy::{SandboxLevel, SandboxPolicy};
 use crate::private::make_private_folder;
 use crate::start::SandboxStart;
 
 /// How long a trial may take; it takes milliseconds.
 const LONGEST: Timespec = Timespec { tv_sec: 20, tv_nsec: 0 };
-/// Most bytes that a trial may say.
-const MOST: u64 = 64 << 10;
 
 /// What must succeed: without it nothing else means anything.
 const MUST_WORK: &str = "write a file of its own";
@@ -122,8 +121,8 @@ fn read_attempts(mut trial: Child) -> Result<Vec<TrialAttempt>, String> {
         let _already_over = trial.kill();
     }
     let (mut said, mut aside) = (String::new(), String::new());
-    let _unread = trial.stdout.take().map(|pipe| pipe.take(MOST).read_to_string(&mut said));
-    let _unread = trial.stderr.take().map(|pipe| pipe.take(MOST).read_to_string(&mut aside));
+    let _unread = trial.stdout.take().map(|pipe| pipe.take(limits::REPORT_BYTES).read_to_string(&mut said));
+    let _unread = trial.stderr.take().map(|pipe| pipe.take(limits::REPORT_BYTES).read_to_string(&mut aside));
     let status = trial.wait().map_err(|error| error.to_string())?;
     if !ended {
         return Err("the trial did not end".to_owned());

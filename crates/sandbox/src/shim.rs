@@ -8,6 +8,8 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
 
+use crate::limits;
+
 /// Programs that only choose another one, by a name under which they are started.
 const CHOOSERS: [&str; 5] = ["asdf", "mise", "proto-shim", "rustup", "volta-shim"];
 /// Managers of versions that keep programs which only choose another one in a folder `shims`.
@@ -16,8 +18,6 @@ const MANAGERS: [&str; 12] = [
 ];
 /// The name of that folder. It is in the folder of the manager.
 const SHIMS: &str = "shims";
-/// A script that only chooses another program is shorter, in bytes.
-const SCRIPT_BYTES: u64 = 8 << 10;
 
 /// Whether a program seems to be only a chooser of another program.
 pub(crate) fn is_shim(executable: &Path) -> bool {
@@ -50,7 +50,7 @@ fn is_among_shims(executable: &Path) -> bool {
 /// Whether a file is a script that becomes a manager, for example with `exec "/opt/pyenv/libexec/pyenv" exec "$program"`.
 fn has_chooser(path: &Path) -> bool {
     let mut text = String::new();
-    let read = File::open(path).and_then(|file| file.take(SCRIPT_BYTES).read_to_string(&mut text));
+    let read = File::open(path).and_then(|file| file.take(limits::SCRIPT_BYTES).read_to_string(&mut text));
     let becomes_manager = |line: &str| {
         let mut words = line.split_ascii_whitespace();
         let is_exec = |word: Option<&str>| word == Some("exec");

@@ -10,11 +10,9 @@ use std::process::Command;
 
 use crate::entering::{EntryOrder, WORD};
 use crate::installation::find_installed;
+use crate::limits::ORDER_BYTES;
 use crate::policy::{PRIVATE, SandboxLevel, SandboxPolicy};
 use crate::private::PrivateFolder;
-
-/// Most bytes of an order to the helper. The system takes 128 KiB for one argument.
-const ORDER_BYTES: usize = 100 << 10;
 
 /// A program that is to run in a sandbox.
 #[derive(Clone, Copy, Debug)]

@@ -13,6 +13,7 @@ mod finding;
 mod form;
 mod json;
 mod judge;
+pub mod limits;
 mod nearest;
 mod page_form;
 mod part;

@@ -11,10 +11,8 @@ use quick_xml::XmlVersion;
 use quick_xml::events::{BytesRef, BytesStart, Event};
 use quick_xml::reader::Reader;
 
+use crate::limits::DEPTH;
 use crate::word::{InternedWord, WordTable};
-
-/// Most nesting of elements, including the root. The gate has the same limit.
-pub(crate) const DEPTH: usize = 64;
 
 const XML_NAMESPACE: &str = "http://www.w3.org/XML/1998/namespace";
 

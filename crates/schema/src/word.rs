@@ -7,9 +7,6 @@ use std::fmt;
 use std::ops::Deref;
 use std::rc::Rc;
 
-/// How many recent words to search before making a new one: documents repeat few names close together.
-const RECENT: usize = 8;
-
 /// A part of a name, shared.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct InternedWord(Rc<str>);
@@ -67,7 +64,7 @@ impl WordTable {
             Some(oldest) => *oldest = word.clone(),
             None => self.recent.push(word.clone()),
         }
-        self.next = self.next.saturating_add(1) % RECENT;
+        self.next = self.next.saturating_add(1) % crate::limits::RECENT_WORDS;
         word
     }
 }

@@ -6,11 +6,7 @@
 use systole_kit::writer::make_visible;
 
 use crate::columns::{cut, plain, wrapped};
-
-/// Columns of a name.
-const NAME: usize = 24;
-/// Columns before the second line of a row.
-const INDENT: usize = 4;
+use crate::limits;
 
 /// A part of an answer.
 pub enum Block {
@@ -103,10 +99,11 @@ pub struct Fact {
 impl FactRow {
     /// The row as a sentence behind its names.
     fn lines(&self) -> Vec<String> {
-        let names: String = self.names.iter().map(|name| format!("{}  ", cut(&plain(name), NAME))).collect();
+        let names: String =
+            self.names.iter().map(|name| format!("{}  ", cut(&plain(name), limits::NAME_COLUMNS))).collect();
         let words: Vec<&str> =
             self.facts.iter().map(|fact| fact.words.as_str()).filter(|words| !words.is_empty()).collect();
-        wrapped(&names, INDENT, &words.join(", "))
+        wrapped(&names, limits::INDENT, &words.join(", "))
     }
 }
 
@@ -151,12 +148,12 @@ impl CheckList {
 
     /// The list for a terminal.
     fn lines(&self) -> Vec<String> {
-        let (who, seq, count) = (cut(&self.who, NAME), self.record.1, self.count());
+        let (who, seq, count) = (cut(&self.who, limits::NAME_COLUMNS), self.record.1, self.count());
         let lead = format!("{who}  call {}  #{seq}  {count}  until", self.call);
-        let mut lines = wrapped(&lead, INDENT, &format!(" {}", plain(&self.until)));
+        let mut lines = wrapped(&lead, limits::INDENT, &format!(" {}", plain(&self.until)));
         for (is_done, text) in &self.steps {
             let mark = if *is_done { "  [x] " } else { "  [ ] " };
-            lines.extend(wrapped(mark, INDENT + 2, &plain(text.trim())));
+            lines.extend(wrapped(mark, limits::INDENT + 2, &plain(text.trim())));
         }
         lines
     }

@@ -11,8 +11,7 @@ use jiff::{Timestamp, civil};
 
 use systole_core::types::time::{Millis, stretch_ms};
 
-/// Columns of a line if the terminal's width is unknown.
-pub const COLUMNS: usize = 80;
+use crate::limits;
 
 /// The form of lines.
 #[derive(Clone, Debug)]
@@ -74,12 +73,12 @@ pub fn columns() -> usize {
     if WHOLE.get() {
         return usize::MAX;
     }
-    layout().map_or(COLUMNS, |layout| layout.columns)
+    layout().map_or(limits::COLUMNS, |layout| layout.columns)
 }
 
 /// Columns of a line on stderr.
 pub fn talk_columns() -> usize {
-    layout().map_or(COLUMNS, |layout| layout.talk)
+    layout().map_or(limits::COLUMNS, |layout| layout.talk)
 }
 
 /// Columns for the fields of a payload: usually two lines, minus some room lost at the breaks.

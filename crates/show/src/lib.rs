@@ -3,3 +3,4 @@
 pub mod blocks;
 pub mod columns;
 pub mod layout;
+pub mod limits;

@@ -9,8 +9,7 @@ use std::sync::OnceLock;
 use rustix::io::Errno;
 use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit, setrlimit};
 
-/// The soft limit that a start asks for, if the hard limit allows it.
-const WANTED: u64 = 65_536;
+use crate::limits;
 
 /// The limit that this process was started with; set once, if it was raised.
 static BEFORE: OnceLock<Rlimit> = OnceLock::new();
@@ -19,7 +18,7 @@ static BEFORE: OnceLock<Rlimit> = OnceLock::new();
 pub fn raise_limit() {
     let before = getrlimit(Resource::Nofile);
     let Some(soft) = before.current else { return };
-    let wanted = before.maximum.map_or(WANTED, |hard| hard.min(WANTED));
+    let wanted = before.maximum.map_or(limits::DESCRIPTORS, |hard| hard.min(limits::DESCRIPTORS));
     if soft >= wanted {
         return;
     }
@@ -45,7 +44,7 @@ pub fn give_back(child: Option<u32>) {
 
 /// How many may be open now.
 pub fn read_limit() -> usize {
-    let soft = getrlimit(Resource::Nofile).current.unwrap_or(WANTED);
+    let soft = getrlimit(Resource::Nofile).current.unwrap_or(limits::DESCRIPTORS);
     usize::try_from(soft).unwrap_or(usize::MAX)
 }
 

@@ -11,9 +11,6 @@ use nkeys::{KeyPair, KeyPairType};
 
 use super::system::{self, FileFault};
 
-/// More bytes than the file of a seed has.
-const MOST: u64 = 256;
-
 /// The public halves, in the order of the names.
 pub struct PublicKeys {
     /// Those that belong to the names.
@@ -85,7 +82,7 @@ fn read_key(path: &Path, open: &mut Vec<PathBuf>) -> Result<Option<KeyPair>, Key
         open.push(path.to_owned());
     }
     let mut text = String::new();
-    file.take(MOST).read_to_string(&mut text).map_err(|error| told(&error))?;
+    file.take(crate::limits::SEED_BYTES).read_to_string(&mut text).map_err(|error| told(&error))?;
     let key = KeyPair::from_seed(text.trim()).ok().filter(|key| key.key_pair_type() == KeyPairType::User);
     key.map(Some).ok_or_else(|| KeyFilesFault::NoSeed(path.to_owned()))
 }

@@ -6,6 +6,7 @@ pub mod clock;
 pub mod descriptors;
 pub mod failpoint;
 pub mod keyfiles;
+pub mod limits;
 pub mod signing_key;
 pub mod sockets;
 pub mod system;

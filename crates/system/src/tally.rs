@@ -3,17 +3,12 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use tokio::time::Instant;
 
 use systole_core::types::codes::Code;
 
-/// How long an event is only counted after a report.
-const QUIET: Duration = Duration::from_secs(60);
-
-/// How often to check whether a report is due.
-pub const LOOK: Duration = Duration::from_secs(1);
+use crate::limits;
 
 /// Gets the reports of what the broker refused, and of its death. `false` means that there was no room for the report
 /// just now.
@@ -60,7 +55,8 @@ impl EventTally {
     /// counts that are not due are reported as well.
     pub fn report_events(&mut self, now: Instant, all: bool, tell: impl Fn(Code, String) -> bool) {
         for ((code, what), count) in &mut self.0 {
-            let is_due = all || count.told.is_none_or(|told| now.saturating_duration_since(told) >= QUIET);
+            let is_due = all
+                || count.told.is_none_or(|told| now.saturating_duration_since(told) >= limits::TALLY_QUIET);
             if count.untold == 0 || !is_due {
                 continue;
             }
@@ -80,6 +76,7 @@ impl EventTally {
 mod tests {
     use super::*;
     use std::cell::RefCell;
+    use std::time::Duration;
 
     fn event(what: &str, example: &str) -> TalliedEvent {
         TalliedEvent { code: Code::BusViolation, what: what.to_owned(), example: example.to_owned() }
@@ -101,10 +98,10 @@ mod tests {
         tally.count_event(event("b may not", ""));
         tally.report_events(begin + Duration::from_secs(2), false, takes);
         assert_eq!(*told.borrow(), ["a may not: x", "b may not"]);
-        tally.report_events(begin + QUIET, false, takes);
+        tally.report_events(begin + limits::TALLY_QUIET, false, takes);
         tally.count_event(event("b may not", ""));
-        tally.report_events(begin + QUIET, true, takes);
-        tally.report_events(begin + QUIET, true, takes);
+        tally.report_events(begin + limits::TALLY_QUIET, true, takes);
+        tally.report_events(begin + limits::TALLY_QUIET, true, takes);
         assert_eq!(
             told.borrow()[2..],
             ["a may not, 1000 times since this was last reported: 999", "b may not"]

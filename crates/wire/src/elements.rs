@@ -54,9 +54,6 @@ enum ReaderState {
 /// What must follow `<!` for a CDATA section.
 const CDATA: &[u8] = b"[CDATA[";
 
-/// The longest stray piece without a line feed; a longer one comes in parts.
-const STRAY_BYTES: usize = 64 << 10;
-
 /// The reader of a stream.
 #[derive(Debug)]
 pub struct ElementReader {
@@ -182,7 +179,11 @@ impl ElementReader {
         }
         let undecided = matches!(self.state, ReaderState::Less | ReaderState::Bang(_) | ReaderState::Hyphen);
         let line = byte == b'\n' && self.state == ReaderState::Text;
-        if line || (length >= STRAY_BYTES && !undecided) { StreamCut::Stray } else { StreamCut::None }
+        if line || (length >= crate::limits::STRAY_BYTES && !undecided) {
+            StreamCut::Stray
+        } else {
+            StreamCut::None
+        }
     }
 
     fn apply_cut(&mut self, cut: StreamCut, pieces: &mut Vec<StreamPiece>) -> Result<(), Fault> {

@@ -5,6 +5,7 @@
 //! start tag that the gate has just opened comes in and an [`JournalEntry`] goes out, or the other way round.
 
 use crate::gate::{XmlGate, XmlTag};
+use crate::limits::WORD_BYTES;
 use crate::money::Money;
 use crate::place::Fault;
 use crate::writer::XmlWriter;
@@ -13,9 +14,6 @@ use crate::{codes, namespaces};
 mod past;
 
 pub use past::{EarlierEntries, EarlierEntry, PriorCall};
-
-/// The most bytes of a model's name, and of the reason why a model stopped.
-const WORD_BYTES: usize = 256;
 
 /// One entry.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -47,3 +47,14 @@ impl Default for DocumentLimits {
         Self::DEFAULT
     }
 }
+
+// What the reader keeps and shows
+
+/// Bytes of a stray piece without a line feed, or of a start tag that is still examined.
+pub const STRAY_BYTES: usize = 64 << 10;
+/// Bytes for the tags of a reply around its items, with some room.
+pub(crate) const REPLY_TAGS: usize = 1 << 10;
+/// Bytes of a model's name, and of the reason why a model stopped.
+pub(crate) const WORD_BYTES: usize = 256;
+/// Characters of hostile text that a refusal quotes.
+pub(crate) const EXCERPT_CHARS: usize = 80;

@@ -160,13 +160,10 @@ impl Fault {
     }
 }
 
-/// The most characters of hostile text that a refusal quotes.
-const EXCERPT_CHARS: usize = 80;
-
 /// The beginning of `source`, short enough for a refusal; an ellipsis marks a cut.
 #[must_use]
 pub fn cut_excerpt(source: &str) -> String {
-    match source.char_indices().nth(EXCERPT_CHARS) {
+    match source.char_indices().nth(crate::limits::EXCERPT_CHARS) {
         None => source.to_owned(),
         Some((end, _)) => source.get(..end).unwrap_or_default().to_owned() + "…",
     }

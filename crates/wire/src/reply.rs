@@ -6,6 +6,7 @@
 use crate::ask::PumpQuestion;
 use crate::gate::{GateStep, XmlGate};
 use crate::journal::JournalEntry;
+use crate::limits;
 use crate::place::Fault;
 use crate::required::require_attribute;
 use crate::{DocumentLimits, Payload, codes, namespaces};
@@ -179,11 +180,8 @@ impl ListenerDocument {
 /// Whether the payloads of a reply stay within the limits of a whole reply.
 fn do_fit(payloads: &[&Payload], limits: &DocumentLimits) -> bool {
     let bytes: usize = payloads.iter().map(|payload| payload.bytes().len()).sum();
-    payloads.len() <= limits.items && bytes.saturating_add(REPLY_TAGS) <= limits.reply_bytes
+    payloads.len() <= limits.items && bytes.saturating_add(limits::REPLY_TAGS) <= limits.reply_bytes
 }
-
-/// Bytes for the tags of a reply around its items, with some room.
-const REPLY_TAGS: usize = 1 << 10;
 
 fn read_whole(document: &[u8], limits: &DocumentLimits) -> Result<ListenerDocument, Fault> {
     let mut gate = XmlGate::new_lenient(document, limits)?;
@@ -218,9 +216,6 @@ fn not_protocol(gate: &mut XmlGate<'_>) -> Fault {
     fault.with_expected("reply, notice, progress, journal or ask, in urn:systole:listener:v1")
 }
 
-/// The longest start tag of a broken document that is still examined: 64 attributes of 256 bytes and some room.
-const SALVAGE_BYTES: usize = 64 << 10;
-
 /// The content of the start tag of a document that could not be read whole.
 struct BrokenReply {
     delivery: String,
@@ -235,7 +230,7 @@ enum SalvagedReply {
 
 impl BrokenReply {
     fn parse(document: &[u8], limits: &DocumentLimits) -> Option<Self> {
-        let head = document.get(..SALVAGE_BYTES.min(document.len()))?;
+        let head = document.get(..limits::STRAY_BYTES.min(document.len()))?;
         let readable = match std::str::from_utf8(head) {
             Ok(text) => text,
             Err(error) => std::str::from_utf8(head.get(..error.valid_up_to())?).ok()?,

@@ -10,10 +10,8 @@ use systole_proof::witness::AddCheckpoint;
 use tokio::time::{Instant, timeout_at};
 
 use super::{WitnessFault, make_plain_words};
+use crate::limits::ANSWER_BYTES;
 use systole_core::types::ids::Digest;
-
-/// The most bytes of an answer: cosignatures of a few kinds.
-const ANSWER: usize = 64 << 10;
 
 /// Asks witnesses.
 #[derive(Clone)]
@@ -128,8 +126,8 @@ impl WitnessClient {
         let mut body = Vec::new();
         loop {
             match answer.next(until).await {
-                BodyPart::Bytes(bytes) if body.len() + bytes.len() > ANSWER => {
-                    return Err(WitnessFault::Strange(format!("it has more than {ANSWER} bytes")));
+                BodyPart::Bytes(bytes) if body.len() + bytes.len() > ANSWER_BYTES => {
+                    return Err(WitnessFault::Strange(format!("it has more than {ANSWER_BYTES} bytes")));
                 }
                 BodyPart::Bytes(bytes) => body.extend_from_slice(&bytes),
                 BodyPart::End | BodyPart::Closed => return Ok((answer.status, body)),

@@ -2,6 +2,7 @@
 //! checkpoint and the tiles of the tree.
 
 mod asking;
+mod limits;
 mod tiles;
 pub mod witness_book;
 
@@ -103,11 +104,10 @@ impl WitnessFault {
 
 /// The words of a stranger, for a person.
 fn make_plain_words(bytes: &[u8]) -> String {
-    const MOST: usize = 200;
     let text = String::from_utf8_lossy(bytes);
     let words: Vec<&str> = text.split(|c: char| c.is_control() || c.is_whitespace()).collect();
     let words: Vec<&str> = words.into_iter().filter(|word| !word.is_empty()).collect();
-    let mut shown: String = words.join(" ").chars().take(MOST).collect();
+    let mut shown: String = words.join(" ").chars().take(limits::WORDS).collect();
     if shown.is_empty() {
         shown.push_str("it says nothing");
     }

@@ -17,21 +17,13 @@ use crate::dialect::{self, AnswerRepair, ReadAnswer, TurnRules};
 use crate::failures::{self, AgentFailure};
 use crate::guard::{self, PromptRoom};
 use crate::heard::HeardAnswer;
+use crate::limits::{self, SAME_ANSWERS};
 use crate::memory::{CallEvent, Conversation, PastTurn};
 use crate::model::Models;
 use crate::spec;
 use crate::terms::{AgentTerms, CallTerms};
 use crate::turn::{self, TurnOutcome, TurnQuestion};
 use crate::{primitives, viewing};
-
-/// The most turns that get a link each when a conversation is rebuilt. More turns share their links.
-const TURNS: usize = 24;
-
-/// The number of identical answers in a row after which the agent ends with a report.
-const SAME: u32 = 4;
-
-/// The most bytes of an unusable answer in the report.
-const UNUSED_BYTES: usize = 16 << 10;
 
 /// A running agent.
 pub struct Agent {
@@ -119,8 +111,8 @@ impl Agent {
             let why = describe_unusable(conversation.unusable, conversation.last_failure.as_deref());
             return Ok(self.build_report(&conversation, wrap_up, &why, None));
         }
-        if conversation.repeated + 1 >= SAME {
-            let why = format!("the model gave the same answer {SAME} times in a row");
+        if conversation.repeated + 1 >= SAME_ANSWERS {
+            let why = format!("the model gave the same answer {SAME_ANSWERS} times in a row");
             return Ok(self.build_report(&conversation, wrap_up, &why, None));
         }
         let room = guard::measure_room(&self.limits, &conversation, conversation.terms.tools_tokens);
@@ -223,7 +215,7 @@ impl Agent {
         let (request, terms) = request.unwrap_or_else(|| (0, self.terms.ordinary_call()));
         let mut conversation = Conversation::new(viewed.mark, terms, &viewed.began);
         // A delivery may ask only 64 questions, so many turns cannot be stored one by one.
-        let is_long = viewed.happened.len() - request > TURNS;
+        let is_long = viewed.happened.len() - request > limits::LINKED_TURNS;
         let (earlier, since) =
             viewed.happened.split_at(if is_long { viewed.happened.len() } else { request });
         conversation.begin(&self.terms, earlier);
@@ -353,7 +345,7 @@ impl Agent {
 
 /// An unusable answer, as a report shows it.
 fn cut_beginning(unused: &str) -> String {
-    match unused.get(..unused.floor_char_boundary(UNUSED_BYTES)) {
+    match unused.get(..unused.floor_char_boundary(limits::UNUSABLE_BYTES)) {
         Some(kept) if kept.len() < unused.len() => {
             format!("{kept}… ({} of {} bytes)", kept.len(), unused.len())
         }

@@ -3,16 +3,11 @@
 use std::sync::Arc;
 
 use crate::contracts::SchemaFault;
+use crate::limits;
 use crate::memory::Conversation;
 use crate::show::TextMark;
 use crate::spec;
 use crate::terms::{AgentTerms, CallTerms};
-
-/// Tokens kept free besides the answer.
-const SPARE: u64 = 256;
-
-/// Tokens that a question needs, for a conversation to be possible at all.
-const QUESTION: u64 = 512;
 
 /// How much room a prompt leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +27,7 @@ pub(crate) fn measure_room(limits: &spec::ModelSpec, conversation: &Conversation
 
 fn measure_beside(limits: &spec::ModelSpec, tokens: u64) -> PromptRoom {
     let limit = limit_tokens(limits);
-    let projected = tokens + SPARE;
+    let projected = tokens + limits::SPARE_TOKENS;
     // The next additions are an answer of the model and the results of its actions.
     let next = limits.max_output.min(limit / 8);
     if projected > limit {
@@ -46,7 +41,7 @@ fn measure_beside(limits: &spec::ModelSpec, tokens: u64) -> PromptRoom {
 
 /// The most tokens that a request may have.
 fn limit_tokens(limits: &spec::ModelSpec) -> u64 {
-    limits.window.saturating_sub(SPARE).saturating_sub(limits.max_output)
+    limits.window.saturating_sub(limits::SPARE_TOKENS).saturating_sub(limits.max_output)
 }
 
 /// The fixed part of every request of an agent.
@@ -74,7 +69,7 @@ pub fn measure_agent(agent: &spec::AgentSpec, limits: &spec::ModelSpec) -> Resul
     let every = terms.all_calls();
     let acts = every.iter().any(|terms| terms.contracts.can_act());
     let tokens = every.into_iter().map(tokens_of).max().unwrap_or_default();
-    let leaves_room = match measure_beside(limits, tokens + QUESTION) {
+    let leaves_room = match measure_beside(limits, tokens + limits::QUESTION_TOKENS) {
         PromptRoom::Enough => true,
         PromptRoom::FinalOnly => !acts,
         PromptRoom::None => false,

@@ -40,9 +40,6 @@ fn as_json(part: &MessagePart) -> Option<Value> {
     }
 }
 
-/// The most bytes of a text in a journal entry, written as XML. An entry is no longer than a message.
-const PIECE: usize = 900 << 10;
-
 /// Splits a text so that each piece fits into a journal entry or a document.
 pub(crate) fn split_pieces(text: &str) -> Vec<&str> {
     let (mut pieces, mut from, mut bytes) = (Vec::new(), 0, 0);
@@ -50,7 +47,7 @@ pub(crate) fn split_pieces(text: &str) -> Vec<&str> {
         // The longest escape of one of these has six characters.
         let is_escaped = character.is_ascii_control() || matches!(character, '<' | '>' | '&' | '"' | '\'');
         let size = if is_escaped { 6 } else { character.len_utf8() };
-        if bytes + size > PIECE {
+        if bytes + size > crate::limits::TEXT_BYTES {
             pieces.extend(text.get(from..at));
             (from, bytes) = (at, 0);
         }

@@ -12,6 +12,7 @@ pub mod failures;
 mod goal;
 mod guard;
 mod heard;
+mod limits;
 mod live;
 mod memory;
 pub mod model;

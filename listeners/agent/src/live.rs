@@ -4,19 +4,12 @@
 //! Text shown here is never executed. A piece for which there is no room is left out.
 
 use std::pin::pin;
-use std::time::Duration;
 
 use systole_kit::line::{Line, NotTaken};
 use tokio::sync::mpsc;
 
+use crate::limits;
 use crate::model::{AnswerPiece, EstimatedRequest, ModelAnswer, Models, NoAnswer, RequestLedger};
-
-/// The most pieces that wait while one is being sent.
-const WAITING: usize = 256;
-/// Bytes sent at once.
-const PORTION: usize = 64;
-/// How long words wait for more. A reader sees no stutter, and a fast model is not reported word by word.
-const MOMENT: Duration = Duration::from_millis(50);
 
 /// Asks the model, and sends the incoming text to observers.
 pub(crate) async fn ask_and_show<L: RequestLedger>(
@@ -26,18 +19,18 @@ pub(crate) async fn ask_and_show<L: RequestLedger>(
     books: &mut L,
     line: &(dyn Line + '_),
 ) -> Result<Result<ModelAnswer, NoAnswer<L::Halt>>, NotTaken> {
-    let (tell, mut pieces) = mpsc::channel(WAITING);
+    let (tell, mut pieces) = mpsc::channel(limits::LIVE_PIECES);
     // A slow observer sees less. The answer itself is complete.
     let watcher = Box::new(move |piece| drop(tell.try_send(piece)));
     let mut asking = pin!(models.ask_model(name, asked, books, watcher));
-    let (mut portion, mut moment) = (UnsentWords::default(), pin!(tokio::time::sleep(MOMENT)));
+    let (mut portion, mut moment) = (UnsentWords::default(), pin!(tokio::time::sleep(limits::LIVE_PAUSE)));
     loop {
         tokio::select! {
             biased;
             answered = &mut asking => return Ok(answered),
             Some(piece) = pieces.recv() => {
                 if portion.words.is_empty() {
-                    moment.set(tokio::time::sleep(MOMENT));
+                    moment.set(tokio::time::sleep(limits::LIVE_PAUSE));
                 }
                 if let Some(words) = portion.add_piece(&piece) {
                     line.progress(&words).await?;
@@ -107,7 +100,7 @@ impl UnsentWords {
                 self.words.push_str(&text.replace('&', "&amp;").replace('<', "&lt;"));
             }
         }
-        let is_full = self.words.len() >= PORTION || self.words.contains('\n');
+        let is_full = self.words.len() >= limits::LIVE_BYTES || self.words.contains('\n');
         if !self.has_words() || (self.begun && !is_full) {
             return None;
         }

@@ -1,9 +1,6 @@
 //! The number of tokens of a text, estimated on the high side. A provider's report is better and takes precedence;
 //! this estimate is for text that the provider has not seen yet. Pure.
 
-/// Tokens of the frame around a message.
-const FRAME: u64 = 8;
-
 /// An estimate for a text: a token has a little over three ASCII letters, and a character far from ASCII may take two
 /// tokens.
 #[must_use]
@@ -22,5 +19,5 @@ pub(crate) fn estimate_text(text: &str) -> u64 {
 /// An estimate for a message, with its frame.
 #[must_use]
 pub(crate) fn estimate_message(text: &str) -> u64 {
-    estimate_text(text) + FRAME
+    estimate_text(text) + crate::limits::FRAME_TOKENS
 }

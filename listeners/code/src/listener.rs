@@ -13,14 +13,11 @@ use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
 use crate::extract::extract_code;
-use crate::limits;
+use crate::limits::{REQUESTS, TIME};
 use crate::pattern::find_pattern;
 use crate::request::CodeRequest;
 use crate::search::search;
 use systole_folder::{DenyFault, DenyList, FolderRoot, WorkBound};
-
-/// Most requests at work at the same time. Each uses a few threads itself.
-const AT_ONCE: usize = 2;
 
 /// What a listener of code is made from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,7 +52,7 @@ impl CodeListener {
     /// If a deny pattern cannot be used.
     pub fn new(spec: &CodeSpec) -> Result<CodeListener, DenyFault> {
         let deny = DenyList::new(&spec.deny)?;
-        Ok(CodeListener { root: spec.root.clone(), deny, at_once: Arc::new(Semaphore::new(AT_ONCE)) })
+        Ok(CodeListener { root: spec.root.clone(), deny, at_once: Arc::new(Semaphore::new(REQUESTS)) })
     }
 
     /// Answers a request.
@@ -87,7 +84,7 @@ impl CodeListener {
                 return build_failure("code.no-root", false, &words);
             }
         };
-        let bound = WorkBound { deadline: Instant::now() + limits::TIME, is_cancelled };
+        let bound = WorkBound { deadline: Instant::now() + TIME, is_cancelled };
         let answer = match &request {
             CodeRequest::Search(request) => search(&root, request, bound).map(|answer| answer.to_payload()),
             CodeRequest::Extract(request) => {

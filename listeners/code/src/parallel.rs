@@ -4,15 +4,12 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Most threads of one request.
-const THREADS: usize = 4;
-/// Fewer things than this are done on the thread of the request.
-const FEW: usize = 8;
+use crate::limits;
 
 /// Does the work on each thing.
 pub(crate) fn map_in_parallel<T: Sync, R: Send>(things: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
-    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(THREADS);
-    if threads < 2 || things.len() < FEW {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(limits::THREADS);
+    if threads < 2 || things.len() < limits::FEW {
         return things.iter().map(work).collect();
     }
     let next = AtomicUsize::new(0);

@@ -18,13 +18,6 @@ use crate::syntax::parse::{parse_document, parse_tree};
 use crate::text::merge::LineRange;
 use systole_folder::{FolderRoot, WorkBound, is_binary};
 
-/// Most places of one file.
-const OF_ONE_FILE: usize = 50;
-/// Deepest pattern.
-const DEPTH: usize = 100;
-/// How many tokens are taken away to find a pattern that can be read.
-const SHORTER: usize = 8;
-
 /// Looks for a pattern.
 pub(crate) fn find_pattern(
     root: &FolderRoot,
@@ -63,7 +56,7 @@ fn limit_hits(all: Vec<CodeHit>) -> Vec<CodeHit> {
     let mut kept = Vec::new();
     for hit in all {
         bytes += hit.text.len();
-        if kept.len() >= OF_ONE_FILE || !kept.is_empty() && bytes > limits::ANSWER_BYTES {
+        if kept.len() >= limits::PATTERN_PLACES || !kept.is_empty() && bytes > limits::ANSWER_BYTES {
             break;
         }
         kept.push(hit);
@@ -133,7 +126,7 @@ fn read_pattern(text: &str, grammar: SupportLang, bound: WorkBound<'_>) -> Resul
         };
         nested.1 = nested.1.max(nested.0);
     }
-    if nested.1 > DEPTH {
+    if nested.1 > limits::PATTERN_DEPTH {
         return Err("it is nested too deeply".to_owned());
     }
     if tree.root_node().has_error() {
@@ -147,7 +140,7 @@ fn read_pattern(text: &str, grammar: SupportLang, bound: WorkBound<'_>) -> Resul
 /// The nearest pattern that can be read: with the brackets closed, or with fewer tokens at its end.
 fn suggest_nearest(text: &str, grammar: SupportLang, bound: WorkBound<'_>) -> Option<String> {
     let mut shorter = text.trim_end().to_owned();
-    for _ in 0..=SHORTER {
+    for _ in 0..=limits::PATTERN_SHORTER {
         let closed = format!("{shorter}{}", find_missing_ends(&shorter));
         for candidate in [&shorter, &closed, &format!("{closed} {{ $$$BODY }}")] {
             if candidate != text
@@ -213,7 +206,7 @@ fn find_places(
             if !ranges.contains(&range) {
                 ranges.push(range);
             }
-            if ranges.len() >= OF_ONE_FILE || bound.is_over() {
+            if ranges.len() >= limits::PATTERN_PLACES || bound.is_over() {
                 break;
             }
         }

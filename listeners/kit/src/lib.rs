@@ -26,6 +26,7 @@
 //! ```
 
 pub mod extract;
+pub mod limits;
 pub mod line;
 #[cfg(feature = "nats")]
 pub mod nats;
@@ -40,6 +41,6 @@ pub use systole_schema as schema;
 pub use systole_schema::compact;
 pub use systole_wire::{
     DocumentLimits, Fault, Payload, Place, QName, answers, ask, attributes, characters, codes, elements,
-    envelope, framing, gate, journal, limits, money, name, namespaces, payload, place, prompt_link, reply,
-    told, writer,
+    envelope, framing, gate, journal, money, name, namespaces, payload, place, prompt_link, reply, told,
+    writer,
 };

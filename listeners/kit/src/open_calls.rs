@@ -8,9 +8,6 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::envelope::Delivered;
 
-/// The most calls that are kept. When there are more, the one stored longest ago is dropped.
-const MOST: usize = 1024;
-
 /// What is kept about the open calls.
 #[derive(Debug)]
 pub struct OpenCalls<T> {
@@ -57,7 +54,7 @@ impl<T> OpenCalls<T> {
     /// Keeps a value for a call until its next turn is delivered.
     pub fn keep(&self, asked: &Delivered, value: T) {
         let mut calls = self.calls();
-        if calls.by_key.len() >= MOST {
+        if calls.by_key.len() >= crate::limits::REMEMBERED {
             let oldest = calls.by_key.iter().min_by_key(|(_, kept)| kept.put).map(|(key, _)| key.clone());
             oldest.and_then(|oldest| calls.by_key.remove(&oldest));
         }

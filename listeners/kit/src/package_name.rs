@@ -3,8 +3,8 @@
 //! A word comes in; a name and a version go out. A word that a package manager would read as an option, an address, a
 //! file or another name is none.
 
-/// Longest name of a package with its version.
-const NAME_BYTES: usize = 214;
+use crate::limits;
+
 /// Endings of names that a package manager reads as a file.
 const FILES: [&str; 9] = [".tgz", ".tar", ".gz", ".bz2", ".xz", ".zip", ".whl", ".egg", ".git"];
 
@@ -51,7 +51,7 @@ impl<'w> PackageName<'w> {
             None => (unscoped, None),
         };
         let lower = written.to_ascii_lowercase();
-        let is_plain = written.len() <= NAME_BYTES
+        let is_plain = written.len() <= limits::PACKAGE_NAME_BYTES
             && !FILES.iter().any(|ending| lower.ends_with(ending))
             && is_word(last)
             && version.is_none_or(is_word);

@@ -8,7 +8,6 @@ use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::{mpsc, oneshot, watch};
@@ -17,14 +16,10 @@ use tokio::task::JoinSet;
 use crate::ask::{PumpQuestion, StoredBlob};
 use crate::envelope::Delivered;
 use crate::framing::{LineSplitter, line_form};
+use crate::limits;
 use crate::reply::{ListenerDocument, ReplyContent};
 use crate::told::{PumpAnswer, PumpDocument};
 use crate::{DocumentLimits, Payload};
-
-/// Bytes per read: the usual size of a pipe.
-const PORTION: usize = 64 * 1024;
-/// The most documents that wait for the pump to read them.
-const WAITING: usize = 64;
 
 /// The documents of the pump.
 #[derive(Debug)]
@@ -40,7 +35,13 @@ impl<R: AsyncRead + Unpin> FromPump<R> {
     /// Reads from a stream.
     pub fn new(input: R) -> Self {
         let lines = LineSplitter::new(DocumentLimits::FROM_PUMP.message_bytes);
-        Self { input, lines, portion: vec![0; PORTION], waiting: VecDeque::new(), kept: VecDeque::new() }
+        Self {
+            input,
+            lines,
+            portion: vec![0; limits::PORTION_BYTES],
+            waiting: VecDeque::new(),
+            kept: VecDeque::new(),
+        }
     }
 
     /// Keeps the next document for later. False once the pump is gone. It may be dropped while it waits.
@@ -80,9 +81,6 @@ impl<R: AsyncRead + Unpin> FromPump<R> {
         }
     }
 }
-
-/// How long work may go on after the organism is gone. The pump ends a program five seconds after its stdin.
-const LAST: Duration = Duration::from_secs(4);
 
 /// What the work on one delivery can say and learn meanwhile.
 #[derive(Clone, Debug)]
@@ -193,7 +191,7 @@ where
     W: AsyncWrite + Unpin,
     A: Future<Output = ReplyContent> + Send + 'static,
 {
-    let (said, mut to_say) = mpsc::channel::<ListenerWord>(WAITING);
+    let (said, mut to_say) = mpsc::channel::<ListenerWord>(limits::WAITING_DOCUMENTS);
     let mut open: HashMap<String, OpenDelivery> = HashMap::new();
     let mut work: JoinSet<()> = JoinSet::new();
     loop {
@@ -250,7 +248,7 @@ where
     let ending = async { while work.join_next().await.is_some() {} };
     let draining = async { while to_say.recv().await.is_some() {} };
     drop(said);
-    let _in_time = tokio::time::timeout(LAST, async { tokio::join!(ending, draining) }).await;
+    let _in_time = tokio::time::timeout(limits::LAST, async { tokio::join!(ending, draining) }).await;
     Ok(())
 }
 

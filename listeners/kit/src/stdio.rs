@@ -30,9 +30,6 @@ use crate::turn::PumpLink;
 pub use crate::turn::Turn;
 pub use systole_wire::Failure;
 
-/// Bytes per read: the usual size of a pipe.
-const PORTION: usize = 64 * 1024;
-
 /// Answers every delivery with what `answer` returns, until stdin ends. `answer` returns a
 /// [`Payload`](crate::Payload), several, a [`ReplyContent`], or a `Result` of one of these and a [`Failure`].
 pub fn answer_each<A: Into<ReplyContent>>(answer: impl FnMut(&mut Turn<'_>) -> A) -> ExitCode {
@@ -100,7 +97,7 @@ impl<I: Read, O: Write> PumpStreams<I, O> {
 
     /// Reads a portion; false once the stream has ended.
     fn read_more(&mut self) -> io::Result<bool> {
-        let mut portion = vec![0; PORTION];
+        let mut portion = vec![0; crate::limits::PORTION_BYTES];
         let read = match self.input.read(&mut portion) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok(true),
             read => read?,

@@ -3,6 +3,7 @@
 
 pub mod adapter;
 pub mod client;
+mod limits;
 pub mod package;
 pub mod pinned;
 pub mod schema;

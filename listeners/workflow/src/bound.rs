@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::limits;
 use crate::spec::{Step, StepAction, Supervisor, TaskRule, Workflow};
 
 /// A number of things, some of which may depend on how long lists are.
@@ -125,13 +126,10 @@ impl RunBound {
     }
 }
 
-/// Calls deeper than this are not followed; the threads of an organism never nest so deep.
-const DEEPEST: u32 = 64;
-
 /// The bound of a workflow; `find` gives those that it may call, which call no one in a circle.
 #[must_use]
 pub fn find_bound<'w>(workflow: &'w Workflow, find: &impl Fn(&str) -> Option<&'w Workflow>) -> RunBound {
-    bound_workflow(workflow, find, DEEPEST)
+    bound_workflow(workflow, find, limits::CALL_DEPTH)
 }
 
 fn bound_workflow<'w>(

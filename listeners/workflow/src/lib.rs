@@ -11,6 +11,7 @@ mod facts;
 pub mod goal_request;
 mod items;
 mod known;
+mod limits;
 mod listener;
 mod note;
 mod shown;

@@ -6,14 +6,9 @@
 use systole_kit::writer::XmlWriter;
 use systole_kit::{DocumentLimits, Payload, namespaces};
 
+use crate::limits;
 use crate::spec::{ElementName, QuestionStep};
 use crate::tree::TreeNode;
-
-/// More assumptions than this need a review.
-const ASSUMPTIONS: usize = 3;
-
-/// How long to wait for a person.
-const EXPIRES_MS: u64 = 86_400_000;
 
 /// A person's choices, which are also the values of a verdict.
 pub(crate) const CONTINUE: &str = "continue";
@@ -40,7 +35,7 @@ pub(crate) fn find_triggers(commitment: &Payload, assessment: &Payload) -> Vec<S
     let all = [
         ("commitment-not-met", assessment.find_attribute("met").as_deref() != Some("yes")),
         ("scope-left", assessment.is_marked("scope-left")),
-        ("assumptions-over-3", count(commitment, "assumption") > ASSUMPTIONS),
+        ("assumptions-over-3", count(commitment, "assumption") > limits::ASSUMPTIONS),
         ("concern-raised", count(assessment, "concern") > 0),
     ];
     all.into_iter().filter(|(_, holds)| *holds).map(|(name, _)| name.to_owned()).collect()
@@ -72,7 +67,7 @@ pub(crate) fn build_question(goal: &str, by: &str, triggers: &[String], is_last:
         words: format!("The goal {goal} waits for you: {by}.{why} {ways}"),
         choices: choices.iter().map(|choice| (*choice).to_owned()).collect(),
         shows: Vec::new(),
-        expires_ms: EXPIRES_MS,
+        expires_ms: limits::EXPIRES_MS,
         otherwise: None,
     }
 }

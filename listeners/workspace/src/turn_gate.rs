@@ -4,12 +4,8 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
-use std::time::Duration;
 
 use tokio::time::Instant;
-
-/// How often a waiting change set checks for that.
-const LOOK: Duration = Duration::from_millis(50);
 
 #[derive(Debug, Default)]
 pub(crate) struct TurnGate {
@@ -28,7 +24,7 @@ impl TurnGate {
             if is_cancelled.load(Ordering::Relaxed) || Instant::now() >= deadline {
                 return None;
             }
-            let waited = self.free.wait_timeout(is_taken, LOOK);
+            let waited = self.free.wait_timeout(is_taken, crate::limits::TURN_LOOK);
             is_taken = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
         *is_taken = true;

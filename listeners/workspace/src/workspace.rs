@@ -138,11 +138,11 @@ impl Workspace {
     /// An order goes to the workspace itself, so that the pump records it and can hold it.
     fn to_itself(&self, order: &ApplyOrder) -> ReplyContent {
         let Some(payload) = order.to_payload() else { return build_failure("its order cannot be written") };
-        if payload.bytes().len() > limits::APPLY_BYTES {
+        if payload.bytes().len() > limits::TEXT_BYTES {
             let reason = format!(
                 "the change set comes to {} bytes, and {} can be shown for an approval; split it",
                 payload.bytes().len(),
-                limits::APPLY_BYTES
+                limits::TEXT_BYTES
             );
             return self
                 .reply_with(&ChangeOutcome::new(&order.change, OutcomeKind::Refused).with_reason(reason));

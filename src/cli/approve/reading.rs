@@ -10,16 +10,12 @@ use super::super::forms::describe_tool;
 use super::super::looking::Looking;
 use super::super::place::Place;
 use super::super::screen::Screen;
+use crate::limits;
 use systole_core::types::ids::Digest;
 use systole_core::types::person::{PersonRequestId, RequestKind};
 use systole_queries::persons::{RequestSubject, WaitingRequest};
 use systole_show::columns::width;
-use systole_show::layout::COLUMNS;
-
-/// Most lines of a payload if no one can turn pages: more than most payloads have, and few enough to read in a log.
-const UNSEEN: usize = 40;
-/// Digits of a hash that are enough to name it.
-const DIGITS: usize = 12;
+use systole_show::limits::COLUMNS;
 
 /// A hash that no payload has: an empty text is not a payload. Nothing bound to it is ever approved.
 pub(super) fn build_no_hash() -> Digest {
@@ -48,7 +44,7 @@ pub(super) fn read_payloads(
         let lines = one.lines(looking.now, tool.as_deref(), false);
         // A pipe gets long lines unbroken: they count as many lines as they fill on a screen.
         let filled = lines.iter().map(|line| width(line).div_ceil(COLUMNS).max(1)).sum();
-        if !has_reader(screen) && filled > UNSEEN {
+        if !has_reader(screen) && filled > limits::UNTURNED_LINES {
             exit = report_unread(screen, one, filled);
             continue;
         }
@@ -86,7 +82,7 @@ fn show_line(screen: Screen, line: &str) {
 
 fn report_unread(screen: Screen, one: &WaitingRequest, lines: usize) -> CommandExit {
     let hash = one.hash.to_string();
-    let hash = hash.get(..DIGITS).unwrap_or(&hash);
+    let hash = hash.get(..limits::HASH_DIGITS).unwrap_or(&hash);
     let id = one.id;
     let (done, command) = match one.about {
         RequestSubject::Approval { .. } => ("approved", format!("systole approve {id} --hash {hash}")),

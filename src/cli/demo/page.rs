@@ -8,14 +8,11 @@ use systole_kit::gate::{GateStep, XmlGate};
 use systole_kit::writer::make_visible;
 
 use crate::cli::screen::Screen;
+use crate::limits::{DEMO_COLUMNS, FACT_COLUMN};
 use systole_show::columns::{plain, wrapped_in};
-use systole_show::layout::COLUMNS;
+use systole_show::limits::COLUMNS;
 
 const END: &str = "\u{1b}[0m";
-/// The narrowest width for wrapping.
-const NARROWEST: usize = 40;
-/// The column of the facts, after their names.
-const NAMES: usize = 23;
 const INDENT: &str = "   ";
 
 /// The colour of a line.
@@ -46,7 +43,7 @@ pub(super) struct DemoPage {
 impl DemoPage {
     pub(super) fn new(screen: Screen) -> DemoPage {
         let wide = tcgetwinsize(std::io::stdout()).map_or(0, |size| usize::from(size.ws_col));
-        let columns = if screen.terminal && wide > 0 { wide.clamp(NARROWEST, COLUMNS) } else { COLUMNS };
+        let columns = if screen.terminal && wide > 0 { wide.clamp(DEMO_COLUMNS, COLUMNS) } else { COLUMNS };
         DemoPage { screen, columns }
     }
 
@@ -82,8 +79,8 @@ impl DemoPage {
 
     /// A fact after its name.
     pub(super) fn print_fact(&self, style: LineStyle, name: &str, text: &str) {
-        let lead = format!("{INDENT}{name:<width$}", width = NAMES - INDENT.len());
-        self.print_wrapped(style, &lead, NAMES, &plain(text));
+        let lead = format!("{INDENT}{name:<width$}", width = FACT_COLUMN - INDENT.len());
+        self.print_wrapped(style, &lead, FACT_COLUMN, &plain(text));
     }
 
     /// A command to type next. It is not wrapped, so that it can be copied.

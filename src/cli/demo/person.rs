@@ -13,9 +13,6 @@ use super::page::{DemoPage, LineStyle};
 use systole_core::types::ports::Clock as _;
 use systole_system::clock::WallClock;
 
-/// Bytes of a line: a terminal gives out no longer ones.
-const LINE: usize = 4096;
-
 /// A person's answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum PersonAnswer {
@@ -77,7 +74,7 @@ fn read_line(within_ms: u64) -> WaitedLine {
         Ok(_) => {}
         Err(_) => return WaitedLine::Closed,
     }
-    let mut bytes = [0; LINE];
+    let mut bytes = [0; crate::limits::LINE_BYTES];
     match read(&input, &mut bytes) {
         Ok(0) | Err(_) => WaitedLine::Closed,
         Ok(length) => {

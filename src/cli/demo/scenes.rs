@@ -3,18 +3,16 @@
 
 use std::path::Path;
 
+use super::DemoFault;
 use super::page::{self, DemoPage, LineStyle};
 use super::person::{self, PersonAnswer};
-use super::{DemoFault, stage};
+use crate::limits;
 use systole_core::types::ids::Digest;
 use systole_core::types::ports::LogReader as _;
 use systole_doors::api_types::{ApiRecord, ApiRuling, DecisionOutcome, FollowerEvent, ProgressReport};
 use systole_doors::client::DoorClient;
 use systole_log::sqlite;
 use systole_queries::glance::{glance, told};
-
-/// How many characters of a model's answer must arrive before the process is killed: enough to read its beginning.
-const HALF_SAID: usize = 36;
 
 /// A model's partial answer.
 pub(super) struct HalfSaid {
@@ -36,7 +34,7 @@ pub(super) fn wait_until_a_model_speaks(
 ) -> Result<HalfSaid, DemoFault> {
     let mut said = HalfSaid { position: from, agent: String::new(), words: String::new() };
     let mut waits = false;
-    for heard in client.follow_reports(from, root, Some(stage::PATIENCE))? {
+    for heard in client.follow_reports(from, root, Some(limits::DEMO_STEP))? {
         match heard? {
             FollowerEvent::Record(record) => {
                 said.position = said.position.max(record.position);
@@ -50,7 +48,7 @@ pub(super) fn wait_until_a_model_speaks(
             FollowerEvent::Spoken(_) => {}
         }
         // The coordinator's own model has answered, so the kill interrupts no other model.
-        if waits && said.words.chars().count() >= HALF_SAID {
+        if waits && said.words.chars().count() >= limits::DEMO_SAID {
             return Ok(said);
         }
     }
@@ -109,7 +107,7 @@ pub(super) fn wait_until_a_person_is_asked(
     restarted: u32,
 ) -> Result<ApiRecord, DemoFault> {
     let (mut again, mut last_call) = (Vec::new(), None);
-    for record in client.follow_records(from, Some(root), Some(stage::PATIENCE))? {
+    for record in client.follow_records(from, Some(root), Some(limits::DEMO_STEP))? {
         let record = record?;
         match (record.kind.as_str(), record.code.as_deref()) {
             ("attempt", Some("model.unknown-outcome")) => again.extend(record.to),
@@ -144,12 +142,12 @@ pub(super) fn decide_request(
         page.print_line(LineStyle::Plain, "There is no terminal to ask at, so the request expires.");
         return Ok(());
     }
-    let seconds = stage::EXPIRES.as_secs();
+    let seconds = limits::DEMO_PERSON.as_secs();
     page.print_line(
         LineStyle::Bold,
         &format!("Do you approve? Type y or n, then Enter. It expires after {seconds} s."),
     );
-    let (outcome, note) = match person::ask_person(page, stage::EXPIRES) {
+    let (outcome, note) = match person::ask_person(page, limits::DEMO_PERSON) {
         PersonAnswer::Yes => (DecisionOutcome::Approved, None),
         PersonAnswer::No => (DecisionOutcome::Rejected, Some("not today")),
         PersonAnswer::Closed => {
@@ -179,7 +177,7 @@ pub(super) fn wait_until_it_is_answered(
     root: &str,
     from: u64,
 ) -> Result<ApiRecord, DemoFault> {
-    for record in client.follow_records(from, Some(root), Some(stage::PATIENCE))? {
+    for record in client.follow_records(from, Some(root), Some(limits::DEMO_STEP))? {
         let record = record?;
         let own = record.thread == root && record.call.as_deref() == Some("1");
         match (record.kind.as_str(), record.code.as_deref()) {

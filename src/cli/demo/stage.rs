@@ -6,26 +6,20 @@ use std::io::{BufRead as _, BufReader, Read as _};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, Stdio};
-use std::time::Duration;
 
 use crate::cli::examples::TEAM;
 use crate::cli::place::quote_path;
+use crate::limits;
 use systole_organism::runfile::RunFile;
 use systole_system::system;
 
-/// How long the demo waits for the next thing to happen.
-pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 /// The file that marks the folder as the demo's.
 const SIGN: &str = ".systole-demo";
 
 /// The door takes any free port, because another organism may use the default one.
 const DOOR: &str = "console: {listen: 127.0.0.1:0}\n";
 
-/// How long the demo waits for a person, instead of the time in the organism file.
-pub(super) const EXPIRES: Duration = Duration::from_secs(20);
 const EXPIRES_IN_FILE: &str = "expires: 30s";
-/// How long it waits if there is no person.
-const EXPIRES_SOON: Duration = Duration::from_secs(3);
 /// What a person must approve, in the organism file and in the demo.
 const WHEN_IN_FILE: &str = "when: dangerous, ";
 const WHEN: &str = "when: always, ";
@@ -67,7 +61,7 @@ impl DemoFolder {
             if *name == "organism.yaml" {
                 text.push_str(DOOR);
                 text = text.replace(WHEN_IN_FILE, WHEN);
-                let expires = if has_person { EXPIRES } else { EXPIRES_SOON };
+                let expires = if has_person { limits::DEMO_PERSON } else { limits::DEMO_NO_PERSON };
                 text = text.replace(EXPIRES_IN_FILE, &format!("expires: {}s", expires.as_secs()));
             }
             fs::write(path, text).map_err(told)?;

@@ -6,15 +6,13 @@ use std::path::Path;
 use super::Finding;
 use crate::cli::exit::CommandExit;
 use crate::cli::here::fix_of;
+use crate::limits;
 use systole_core::types::composition::Composition;
 use systole_core::types::ports::LogFault;
 use systole_export::kinship;
 use systole_log::sqlite;
 use systole_organism::prompt_view;
 use systole_organism::running::list_orphans;
-
-/// Most misfits to name.
-const NAMED: usize = 10;
 
 /// Whether the file's structure matches its format.
 pub(super) fn check_structure(log: &Path) -> Vec<Finding> {
@@ -53,7 +51,7 @@ pub(super) fn check_kinship(log: &Path) -> Vec<Finding> {
         return vec![Finding::new_good("evidence", words)];
     }
     let mut found = Vec::new();
-    for misfit in looked.misfits.iter().take(NAMED) {
+    for misfit in looked.misfits.iter().take(limits::LISTED_FAULTS) {
         let (thread, seq) = (&misfit.thread, misfit.seq);
         let (words, fix) = match misfit.position.0 {
             0 => (misfit.why.clone(), "a backup from before the change".to_owned()),
@@ -64,7 +62,7 @@ pub(super) fn check_kinship(log: &Path) -> Vec<Finding> {
         };
         found.push(Finding::new_problem("evidence", words, fix, CommandExit::Log));
     }
-    if let Some(more) = looked.misfits.len().checked_sub(NAMED).filter(|more| *more > 0) {
+    if let Some(more) = looked.misfits.len().checked_sub(limits::LISTED_FAULTS).filter(|more| *more > 0) {
         let words = format!("{more} more records do not fit");
         found.push(Finding::new_problem("evidence", words, "the first ones, listed above", CommandExit::Log));
     }

@@ -4,12 +4,10 @@ use std::path::Path;
 
 use super::Finding;
 use crate::cli::exit::CommandExit;
+use crate::limits;
 use systole_core::types::ports::LogFault;
 use systole_log::sqlite;
 use systole_queries::fold_rows::{self, FoldRowsFound};
-
-/// Most rows to name.
-const NAMED: usize = 10;
 
 /// What to do about a corrupt row.
 const FIX: &str = "systole run: a start folds these threads again from their records. Nothing is lost, \
@@ -28,10 +26,10 @@ fn compare_rows(log: &Path) -> Result<Vec<Finding>, LogFault> {
         let words = format!("{rows} rows, each matches its thread's records");
         return Ok(vec![Finding::new_good("cache", words)]);
     }
-    let more = wrong.len().saturating_sub(NAMED);
+    let more = wrong.len().saturating_sub(limits::LISTED_FAULTS);
     let mut found: Vec<Finding> = wrong
         .into_iter()
-        .take(NAMED)
+        .take(limits::LISTED_FAULTS)
         .map(|words| Finding::new_problem("cache", words, FIX, CommandExit::Log))
         .collect();
     if more > 0 {

@@ -6,10 +6,8 @@ use std::process::{Command, Stdio};
 
 use super::Finding;
 use crate::cli::exit::CommandExit;
+use crate::limits::VERSION_BYTES;
 use systole_judge::{LibxmlJudge, SchemaSource, SchemaVerdict};
-
-/// Longest version string to show.
-const VERSION_BYTES: usize = 60;
 
 const XSD: &[u8] =
     br#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" targetNamespace="urn:systole:doctor"

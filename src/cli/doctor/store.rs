@@ -18,9 +18,6 @@ use systole_organism::runfile::RunFile;
 use systole_queries::{chains, outages};
 use systole_system::clock::WallClock;
 
-/// Most broken chains to name.
-const NAMED: usize = 10;
-
 /// Checks the file.
 pub(super) fn check_organism(loaded: &Result<OrganismFile, FileMistakes>) -> Vec<Finding> {
     let file = match loaded {
@@ -156,7 +153,7 @@ fn find_broken_chains(log: &Path) -> Vec<Finding> {
     }
     let words = format!("{whole} threads verify by themselves, {} do not", broken.len());
     let mut found = vec![Finding::new_good("chains", words)];
-    for chain in broken.iter().take(NAMED) {
+    for chain in broken.iter().take(crate::limits::LISTED_FAULTS) {
         let at = chain.position.map_or_else(String::new, |at| format!(" at position {}", at.0));
         let words = format!("{}: record {}{at}: {}", chain.thread, chain.sound + 1, chain.why);
         let fix = format!("trust its records up to number {} alone", chain.sound);

@@ -3,20 +3,16 @@
 //! The address comes in; the installed models go out. It waits for a moment only, and no answer is not a fault: then
 //! there is none.
 
-use std::time::Duration;
-
 use serde_json::Value;
 use systole_http::HttpAddress;
 use ureq::Agent;
+
+use crate::limits;
 
 /// The variable that Ollama's own programs read.
 pub(super) const HOST: &str = "OLLAMA_HOST";
 /// Where it listens by default, as models of the organism file do.
 const USUAL: &str = "http://127.0.0.1:11434";
-/// An Ollama on this machine answers in a few milliseconds.
-const PATIENCE: Duration = Duration::from_millis(300);
-/// More than a list of a thousand models needs.
-const MOST_BYTES: u64 = 1 << 20;
 
 /// An Ollama that answers.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -33,9 +29,10 @@ impl LocalOllama {
         let url = read_address(host);
         // The organism file takes the same addresses: without a name and a password.
         HttpAddress::parse(&url).ok()?;
-        let config = Agent::config_builder().max_redirects(0).proxy(None).timeout_global(Some(PATIENCE));
+        let config =
+            Agent::config_builder().max_redirects(0).proxy(None).timeout_global(Some(limits::OLLAMA_ANSWER));
         let mut answer = Agent::new_with_config(config.build()).get(format!("{url}/api/tags")).call().ok()?;
-        let text = answer.body_mut().with_config().limit(MOST_BYTES).read_to_vec().ok()?;
+        let text = answer.body_mut().with_config().limit(limits::FILE_BYTES).read_to_vec().ok()?;
         let list: Value = serde_json::from_slice(&text).ok()?;
         let names = list.get("models")?.as_array()?.iter();
         let names = names.filter_map(|model| model.get("name")?.as_str().map(str::to_owned));

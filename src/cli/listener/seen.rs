@@ -9,18 +9,13 @@ use systole_kit::{DocumentLimits, Payload, namespaces};
 use crate::cli::exit::CommandExit;
 use crate::cli::refused;
 use crate::cli::screen::Screen;
+use crate::limits::{ASIDE_BYTES, EXAMPLE_BYTES};
 use systole_carriers as delivery;
 use systole_core::types::composition::{ElementSchema, Listener};
 use systole_core::types::refusal;
 use systole_core::types::time::spell_measured;
 use systole_doors::api_types::ApiRefusal;
 use systole_organism::trying::{ItemKind, ItemVerdict, TrialRemark, TrialResult, TurnEnd};
-
-/// Most bytes of other output to keep for one line, or for JSON.
-const ASIDE_BYTES: usize = 64 * 1024;
-
-/// Most bytes of an answer to repeat in the advice on how to send it.
-const EXAMPLE_BYTES: usize = 200;
 
 /// Shows a program's other output line by line, and remembers how the program ended.
 pub(super) struct OutputEar {

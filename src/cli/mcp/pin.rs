@@ -6,7 +6,6 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::time::Duration;
 
 use clap::Args;
 use systole_kit::schema::find_nearest;
@@ -21,14 +20,12 @@ use crate::cli::exit::CommandExit;
 use crate::cli::hindered;
 use crate::cli::place::{Place, refuse};
 use crate::cli::screen::Screen;
+use crate::limits;
 use systole_carriers::{InheritedVariables, output_of};
 use systole_config::{self as config, McpServer};
 use systole_core::types::composition::ListenerProgram;
 use systole_core::types::ids::Name;
 use systole_system::system::describe_error;
-
-/// How long a server may take to list its tools.
-const LONGEST: Duration = Duration::from_secs(180);
 
 /// Install an MCP server, and pin its packages and its tools.
 ///
@@ -233,6 +230,6 @@ fn ask_for_tools(organism: &Name, server: &McpServer, program: &ListenerProgram)
     let around: InheritedVariables = std::env::vars_os().collect();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| describe_error(&error))?;
-    let output = runtime.block_on(output_of(&asking, (organism, &server.name), &around, LONGEST))?;
+    let output = runtime.block_on(output_of(&asking, (organism, &server.name), &around, limits::PIN_TIME))?;
     PinFile::from_text(&output).map_err(|fault| fault.to_string())
 }

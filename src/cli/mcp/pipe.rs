@@ -5,22 +5,15 @@
 
 use std::io::{self, BufRead, Read as _};
 use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
-use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use crate::cli::screen::Screen;
-use systole_core::types::limits;
+use crate::limits::{self, PIPE_LINE_BYTES};
 use systole_doors::mcp_client::{DoorAnswer, McpClient};
+use systole_doors::rpc_codes::RPC;
 use systole_system::system::describe_error;
 
-/// Longest line. The door refuses a shorter one that is too long for its organism in its own words.
-const LINE: u64 = 2 * limits::MESSAGE_BYTES as u64;
-/// How long answers may take after stdin has ended.
-const GRACE: Duration = Duration::from_secs(5);
-/// The code of an error that is not the message's.
-const INTERNAL: i64 = -32603;
-const REQUEST: i64 = -32600;
 /// The error for a request that a running organism leaves unanswered.
 const SILENT: &str = "the organism runs and does not answer; systole doctor says which process it is, and once that \
                       answers, call again with the same key";
@@ -41,9 +34,16 @@ pub(super) fn pass_on(screen: Screen, mut door: McpClient, find: &DoorFinder) {
                 }
             }
             Ok(Some(HostLine::TooLong)) => {
-                write_fault(screen, &Value::Null, REQUEST, &format!("a message has {LINE} bytes at most"));
+                write_fault(
+                    screen,
+                    &Value::Null,
+                    RPC.request,
+                    &format!("a message has {PIPE_LINE_BYTES} bytes at most"),
+                );
             }
-            Ok(Some(HostLine::NotText)) => write_fault(screen, &Value::Null, REQUEST, "a message is UTF-8"),
+            Ok(Some(HostLine::NotText)) => {
+                write_fault(screen, &Value::Null, RPC.request, "a message is UTF-8")
+            }
             Ok(None) => break,
             Err(error) => {
                 screen.say(format!("error: stdin: {}", describe_error(&error)));
@@ -52,7 +52,7 @@ pub(super) fn pass_on(screen: Screen, mut door: McpClient, find: &DoorFinder) {
         }
     }
     drop(open);
-    if ended.recv_timeout(GRACE) == Err(RecvTimeoutError::Timeout) {
+    if ended.recv_timeout(limits::GRACE) == Err(RecvTimeoutError::Timeout) {
         screen.say("stdin has ended; answers that are still open are not waited for");
     }
 }
@@ -67,10 +67,10 @@ enum HostLine {
 /// The next line; `None` at the end. Of one that is too long, only its end is looked for.
 fn next_line(input: &mut impl BufRead) -> io::Result<Option<HostLine>> {
     let mut line = Vec::new();
-    if input.by_ref().take(LINE).read_until(b'\n', &mut line)? == 0 {
+    if input.by_ref().take(PIPE_LINE_BYTES).read_until(b'\n', &mut line)? == 0 {
         return Ok(None);
     }
-    if line.len() as u64 == LINE && !line.ends_with(b"\n") {
+    if line.len() as u64 == PIPE_LINE_BYTES && !line.ends_with(b"\n") {
         input.skip_until(b'\n')?;
         return Ok(Some(HostLine::TooLong));
     }
@@ -94,21 +94,21 @@ fn pass_message(screen: Screen, door: &mut McpClient, find: &DoorFinder, line: &
         Ok(DoorAnswer::Whole(message)) => {
             screen.show_document(format!("{}\n", message.trim_end()).as_bytes())
         }
-        Ok(DoorAnswer::Refused(words)) => refuse_request(screen, line, REQUEST, &words),
+        Ok(DoorAnswer::Refused(words)) => refuse_request(screen, line, RPC.request, &words),
         Ok(DoorAnswer::Stream(messages)) => {
             let (line, open) = (line.to_owned(), open.clone());
             std::thread::spawn(move || {
                 for message in messages {
                     match message {
                         Ok(message) => screen.show_document(format!("{message}\n").as_bytes()),
-                        Err(words) => refuse_request(screen, &line, INTERNAL, &describe_gone(&words)),
+                        Err(words) => refuse_request(screen, &line, RPC.internal, &describe_gone(&words)),
                     }
                 }
                 drop(open);
             });
         }
-        Err(fault) if fault.is_silent => refuse_request(screen, line, INTERNAL, SILENT),
-        Err(fault) => refuse_request(screen, line, INTERNAL, &describe_gone(&fault.words)),
+        Err(fault) if fault.is_silent => refuse_request(screen, line, RPC.internal, SILENT),
+        Err(fault) => refuse_request(screen, line, RPC.internal, &describe_gone(&fault.words)),
     }
 }
 
@@ -138,7 +138,7 @@ mod tests {
 
     #[test]
     fn a_line_that_is_too_long_costs_no_memory_and_no_later_line() {
-        let most = usize::try_from(LINE).unwrap();
+        let most = usize::try_from(PIPE_LINE_BYTES).unwrap();
         let text = [b"a\n".as_slice(), &vec![b'x'; most + 9], b"\n\xff\nb"].concat();
         let mut input = io::BufReader::new(text.as_slice());
         let mut seen = Vec::new();

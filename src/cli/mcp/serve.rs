@@ -16,6 +16,7 @@ use crate::cli::place::Place;
 use crate::cli::run::run_file;
 use crate::cli::screen::Screen;
 use crate::cli::signals::Signals;
+use crate::limits;
 use systole_config::{OrganismFile, TokenSource};
 use systole_core::types::ids::Name;
 use systole_doors::http::{self, HttpDoor};
@@ -25,10 +26,6 @@ use systole_organism::keyring::Keyring;
 use systole_organism::pump_loop::StopWait;
 use systole_organism::runfile::{Credential, PostedRunFile, RunFile, draw_hex};
 use systole_organism::running::Organism;
-
-/// How often to look for a door, and the pause between looks.
-const LOOKS: u32 = 100;
-const LOOK: Duration = Duration::from_millis(100);
 
 /// Serves until stdin ends, or a signal comes.
 pub(super) fn run_serve(place: &Place, client: Option<&Name>) -> CommandExit {
@@ -95,13 +92,13 @@ async fn find_or_start(
 
 /// The organism that runs on the log. If a process has the log and no door yet, it is waited for.
 async fn find_running(log: &Path) -> Option<RunFile> {
-    for _ in 0..LOOKS {
+    for _ in 0..limits::DOOR_LOOKS {
         let run = RunFile::find_running(log);
         // A lock that cannot be read is reported by the start.
         if run.is_some() || !matches!(sqlite::find_holder(log), Ok(Some(_))) {
             return run;
         }
-        tokio::time::sleep(LOOK).await;
+        tokio::time::sleep(limits::DOOR_LOOK).await;
     }
     None
 }

@@ -11,16 +11,12 @@ use systole_kit::payload::Payload;
 use super::side::SchemaSide;
 use crate::cli::exit::CommandExit;
 use crate::cli::looking::Looking;
+use crate::limits;
 use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::{LogFault, Position};
 use systole_core::types::record::{Record, RecordKind};
 use systole_judge::{CompiledSchemaId, LibxmlJudge, SchemaVerdict};
 use systole_show::columns::{plain, wrapped};
-
-/// Refused messages that are named.
-const NAMED: usize = 5;
-/// Records between two reports of progress.
-const TOLD: u64 = 4_096;
 
 /// What the new schemas make of the messages of a log.
 #[derive(Default)]
@@ -61,12 +57,12 @@ pub(super) fn judge_messages(
     let (mut old, mut new) = (SideJudge::compile_side(looking, old)?, SideJudge::compile_side(looking, new)?);
     let fault = |fault: LogFault| looking.fault(&fault);
     let last = looking.reader.read_last().map_err(fault)?;
-    let (mut past, mut told) = (PastMessages::default(), TOLD);
+    let (mut past, mut told) = (PastMessages::default(), limits::PROGRESS);
     for placed in looking.reader.records_after(Position(0)).up_to(last) {
         let (position, record) = placed.map_err(fault)?;
         past.take_record(&mut old, &mut new, position, &record);
         if position.0 >= told {
-            told += TOLD;
+            told += limits::PROGRESS;
             looking.screen.show_progress(&format!("{} of {} records judged", position.0, last.0));
         }
     }
@@ -103,7 +99,7 @@ impl PastMessages {
             (Some(_), Some(_)) => self.refused_by_both += 1,
             (None, Some(words)) => {
                 self.refused += 1;
-                if self.first.len() < NAMED {
+                if self.first.len() < limits::REFUSED_NAMED {
                     let (thread, seq) = (record.header.thread.clone(), record.header.seq);
                     self.first.push(RefusedMessage { position, thread, seq, words });
                 }

@@ -11,14 +11,10 @@ use systole_kit::schema::SchemaModel;
 use crate::cli::exit::CommandExit;
 use crate::cli::screen::Screen;
 use crate::cli::{hindered, place};
+use crate::limits::{self, FILE_BYTES};
 use systole_config as config;
 use systole_judge::SchemaSource;
 use systole_judge::trial::{SchemaTrial, TrialOutcome};
-
-/// The most bytes of a schema that are read.
-const BYTES: u64 = 1 << 20;
-/// The most schemas of a folder.
-const FILES: usize = 256;
 
 /// The schemas of one side.
 pub(super) struct SchemaSide {
@@ -95,7 +91,7 @@ fn read_sources(screen: Screen, path: &Path) -> Result<Vec<SchemaSource>, Comman
     let mut files: Vec<PathBuf> =
         files.filter(|file| file.extension().is_some_and(|ending| ending == "xsd")).collect();
     files.sort();
-    if files.is_empty() || files.len() > FILES {
+    if files.is_empty() || files.len() > limits::SCHEMA_FILES {
         let words = format!("{}: it has {} files *.xsd, and no organism.yaml", path.display(), files.len());
         return Err(report_refusal(
             screen,
@@ -109,13 +105,13 @@ fn read_sources(screen: Screen, path: &Path) -> Result<Vec<SchemaSource>, Comman
 fn read_source(screen: Screen, path: &Path) -> Result<SchemaSource, CommandExit> {
     let read = || -> std::io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
-        File::open(path)?.take(BYTES + 1).read_to_end(&mut bytes)?;
+        File::open(path)?.take(FILE_BYTES + 1).read_to_end(&mut bytes)?;
         Ok(bytes)
     };
     let xsd = read()
         .map_err(|error| hindered::report_unread(screen, CommandExit::Usage, path, "a schema", &error))?;
-    if xsd.len() as u64 > BYTES {
-        let words = format!("{}: it has more than {BYTES} bytes", path.display());
+    if xsd.len() as u64 > FILE_BYTES {
+        let words = format!("{}: it has more than {FILE_BYTES} bytes", path.display());
         return Err(report_refusal(screen, &words, "a schema, or split it over several"));
     }
     Ok(SchemaSource { name: path.display().to_string(), xsd })

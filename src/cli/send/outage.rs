@@ -1,16 +1,11 @@
 //! Tells a sender who is away, if its answer waits for that.
 
-use std::time::Duration;
-
 use systole_core::rules::core_payload::{self, AttemptState};
 use systole_core::rules::outage_words;
 use systole_core::types::ids::Name;
 use tokio::time::Instant;
 
 use systole_doors::api_types::ApiRecord;
-
-/// How long a call waits until its sender hears of it.
-const QUIET: Duration = Duration::from_secs(2);
 
 /// Calls below an answer that wait for someone who is away.
 #[derive(Default)]
@@ -46,7 +41,7 @@ impl AwaitedParty {
 
     /// The words for the sender and the record, if the wait is long enough and news.
     pub(super) fn take_news(&mut self) -> Option<(String, ApiRecord)> {
-        let wait = self.waits.as_ref().filter(|wait| wait.since.elapsed() >= QUIET)?;
+        let wait = self.waits.as_ref().filter(|wait| wait.since.elapsed() >= crate::limits::WORKERS_PAUSE)?;
         if self.told.as_ref() == Some(&wait.outage) {
             return None;
         }

@@ -4,10 +4,8 @@
 //! It judges nothing and tolerates everything: pieces may be missing, and markup may be broken. It does not make text
 //! visible: the code that shows the line does.
 
-/// Most bytes of a phrase to keep: more than any line shows.
-const KEPT: usize = 4096;
-/// Most bytes of a tag. Anything longer is text.
-const TAG: usize = 512;
+use crate::limits;
+
 /// Elements around a model's text or thoughts; they are not calls.
 const THOUGHTS: [&str; 2] = ["thinking", "think"];
 const AROUND_WORDS: [&str; 3] = ["attempt_completion", "result", "final-report"];
@@ -49,7 +47,7 @@ impl SpokenPhrase {
     /// Takes text that continues the earlier text.
     pub(super) fn push_text(&mut self, words: &str) {
         words.chars().for_each(|character| self.take_character(character));
-        let beyond = self.text.len().saturating_sub(KEPT);
+        let beyond = self.text.len().saturating_sub(limits::LINE_BYTES);
         if beyond > 0 {
             self.text.drain(..self.text.ceil_char_boundary(beyond));
         }
@@ -57,7 +55,7 @@ impl SpokenPhrase {
 
     /// Takes complete text.
     pub(super) fn set_text(&mut self, words: &str) {
-        let text = words.get(..words.floor_char_boundary(KEPT)).unwrap_or_default();
+        let text = words.get(..words.floor_char_boundary(limits::LINE_BYTES)).unwrap_or_default();
         *self =
             SpokenPhrase { text: text.to_owned(), is_over: true, is_whole: true, ..SpokenPhrase::default() };
     }
@@ -112,7 +110,7 @@ impl SpokenPhrase {
                 tag.push(other);
                 let begins =
                     tag.starts_with(|c: char| c.is_alphabetic() || matches!(c, '/' | '!' | '?' | '_'));
-                if !begins || tag.len() > TAG {
+                if !begins || tag.len() > limits::TAG_BYTES {
                     let text = self.tag.take().unwrap_or_default();
                     self.push_literal(&text);
                 }
@@ -342,7 +340,10 @@ mod tests {
         assert_eq!(of(&["<attempt_completion><result>In the node."]), ": In the node.");
         assert_eq!(of(&["</search> and so on"]), ": </search> and so on");
         assert_eq!(of(&["one line\n", "the next"]), ": the next", "the line that is being written");
-        assert_eq!(of(&["<", &"a".repeat(TAG + 1)]), format!(": <{}", "a".repeat(TAG + 1)));
+        assert_eq!(
+            of(&["<", &"a".repeat(limits::TAG_BYTES + 1)]),
+            format!(": <{}", "a".repeat(limits::TAG_BYTES + 1))
+        );
     }
 
     #[test]
@@ -359,6 +360,6 @@ mod tests {
         }
         let mut phrase = SpokenPhrase::new();
         (0..3000).for_each(|_| phrase.push_text("é☕ "));
-        assert!(phrase.text.len() <= KEPT, "{}", phrase.text.len());
+        assert!(phrase.text.len() <= limits::LINE_BYTES, "{}", phrase.text.len());
     }
 }

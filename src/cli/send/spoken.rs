@@ -4,15 +4,13 @@
 use systole_kit::{DocumentLimits, Payload, namespaces};
 
 use super::Screen;
+use crate::limits;
 use systole_core::types::codes::Code;
 use systole_doors::api_types::ApiRecord;
 use systole_doors::ending::CallResult;
 use systole_queries::first_cause::FirstCause;
 use systole_queries::glance::{glance, told};
 use systole_show::columns::{cut, plain};
-
-/// Most columns of a failure's words: a few lines of a terminal.
-const WORDS: usize = 400;
 
 /// Shows the record that ended a question.
 pub(super) fn show_end(screen: Screen, ending: &CallResult, record: &ApiRecord) {
@@ -79,5 +77,5 @@ fn read_payload(record: &ApiRecord) -> Option<Payload> {
 /// The content of a core payload: its text, or without text its summary from the log.
 fn read_words(record: &ApiRecord) -> String {
     let text = read_payload(record).map(|payload| plain(&payload.text())).filter(|text| !text.is_empty());
-    text.map_or_else(|| glance(record.body.as_bytes()).words, |text| cut(&text, WORDS))
+    text.map_or_else(|| glance(record.body.as_bytes()).words, |text| cut(&text, limits::GLANCE_COLUMNS))
 }

@@ -10,6 +10,7 @@ use systole_kit::writer::make_visible;
 use super::Screen;
 use super::phrase::SpokenPhrase;
 use crate::cli::awaited::{OpenWork, describe_work};
+use crate::limits;
 use systole_core::types::ids::CallPath;
 use systole_core::types::ports::Clock as _;
 use systole_core::types::time::Millis;
@@ -18,13 +19,6 @@ use systole_queries::picture::{self, RunPicture};
 use systole_show::columns::{cut, ending, plain, width};
 use systole_show::layout::talk_columns;
 use systole_system::clock::WallClock;
-
-/// Seconds of silence after which the line shows who works instead of a listener's words.
-const QUIET: u32 = 5;
-/// Most calls whose words are kept; few speak at once.
-const SPEAKERS: usize = 64;
-/// The shortest time between two looks at the picture, in milliseconds.
-const GLANCE: u64 = 250;
 
 /// A thread and a call in it.
 type ThreadCall = (String, String);
@@ -85,7 +79,7 @@ impl LiveTail {
             return;
         }
         let place = (spoken.thread.clone(), spoken.call.clone());
-        if self.phrases.len() >= SPEAKERS && !self.phrases.contains_key(&place) {
+        if self.phrases.len() >= limits::CALLS && !self.phrases.contains_key(&place) {
             self.phrases.clear();
         }
         let turn = (spoken.turn, spoken.attempt);
@@ -118,7 +112,7 @@ impl LiveTail {
     /// each look reads the log.
     pub(super) fn take_picture(&mut self, picture: impl FnOnce() -> Option<RunPicture>) {
         let now = WallClock.now();
-        let is_soon = self.looked.is_some_and(|looked| now.count_since(looked) < GLANCE);
+        let is_soon = self.looked.is_some_and(|looked| now.count_since(looked) < limits::PICTURE_LOOK_MS);
         if self.watched && self.is_old && !is_soon {
             (self.is_old, self.looked) = (false, Some(now));
             self.picture = picture();
@@ -148,7 +142,7 @@ impl LiveTail {
         if !self.watched {
             return;
         }
-        if self.last.is_some() && self.quiet < QUIET {
+        if self.last.is_some() && self.quiet < limits::SILENT_SECONDS {
             let line = std::mem::take(&mut self.line);
             return if self.has_picture() { self.write_below(line) } else { self.line = line };
         }

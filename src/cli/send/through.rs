@@ -20,9 +20,6 @@ use systole_core::types::ids::ThreadId;
 use systole_doors::api_types::ApiReceipt;
 use systole_doors::client::DoorClient;
 
-/// How often the line with who works is rewritten.
-const TICK: Duration = Duration::from_secs(1);
-
 /// The whole way through an organism that runs elsewhere; `None` if that organism is gone.
 pub(in crate::cli) fn send_elsewhere(
     screen: Screen,
@@ -71,7 +68,7 @@ async fn try_here(
     let exit = exit
         .unwrap_or_else(|| screen.fail(CommandExit::Unavailable, "the organism ended before it answered"));
     // Other pending replies may arrive during the grace period, but not longer.
-    let grace = if parcel.wait { process::GRACE } else { Duration::ZERO };
+    let grace = if parcel.wait { crate::limits::GRACE } else { Duration::ZERO };
     tokio::select! {
         ended = organism.stop(grace) => Ok(process::report_end(screen, &ended).unwrap_or(exit)),
         _ = signals.next() => Err(CommandExit::Stopped),
@@ -170,7 +167,7 @@ async fn wait_for_answer(
         return exit;
     }
     let mut source = way.follow_receipt(receipt);
-    let mut ticks = tokio::time::interval(TICK);
+    let mut ticks = tokio::time::interval(crate::limits::TICK);
     // The first tick comes at once, and missed ticks are not made up for.
     ticks.tick().await;
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);

@@ -26,8 +26,6 @@ use systole_organism::running::{ClientMessage, Organism};
 use systole_organism::waiting::SenderReply;
 use systole_queries::picture::RunPicture;
 
-/// Most events that were read and wait to be shown; further ones wait in the organism.
-const AHEAD: usize = 64;
 /// The result of an order.
 pub(in crate::cli) enum OrderResult<T> {
     /// It is on disk.
@@ -171,7 +169,7 @@ impl ParcelWay<'_> {
                 }))
             }
             ParcelWay::Elsewhere(elsewhere) => {
-                let (to_us, events) = mpsc::channel(AHEAD);
+                let (to_us, events) = mpsc::channel(crate::limits::CALLS);
                 let (client, thread) = (elsewhere.client.clone(), receipt.thread.clone());
                 // It ends with the stream, or when the receiver is gone.
                 std::thread::spawn(move || pass_events(&client, from, &thread, &to_us));

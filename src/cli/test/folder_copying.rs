@@ -10,7 +10,6 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use rustix::fs::{
     AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags, fstat, open, openat, openat2, readlinkat, statat,
@@ -19,12 +18,11 @@ use rustix::io::Errno;
 
 use systole_system::system::describe_error;
 
+use crate::limits;
+
 /// Most that the copies of one test may hold.
 const MOST_BYTES: (u64, &str) = (256 << 20, "256 MiB");
 const MOST_ENTRIES: (usize, &str) = (20_000, "20,000 files and folders");
-/// Attempts to remove a copy: a command that is being ended may still write there.
-const TRIES: usize = 100;
-const PAUSE: Duration = Duration::from_millis(20);
 /// A fix that helps with every folder.
 const FIX: &str =
     "give the workspace an answer under `stand_ins`, or `set` it to a smaller folder for the test";
@@ -165,13 +163,13 @@ impl FolderCopy<'_> {
 /// Removes a copy with everything in it.
 pub(super) fn remove_copy(folder: &Path) -> io::Result<()> {
     let mut last = Ok(());
-    for _ in 0..TRIES {
+    for _ in 0..limits::REMOVE_TRIES {
         last = fs::remove_dir_all(folder);
         match &last {
             Ok(()) => return last,
             Err(error) if error.kind() == ErrorKind::NotFound && !folder.exists() => return Ok(()),
             Err(error) if error.kind() == ErrorKind::PermissionDenied => make_writable(folder)?,
-            Err(_) => std::thread::sleep(PAUSE),
+            Err(_) => std::thread::sleep(limits::REMOVE_PAUSE),
         }
     }
     last

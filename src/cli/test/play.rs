@@ -385,13 +385,12 @@ fn check_log(stage: &TestStage, wanted: &[PlacedText]) -> Result<(), Box<FailedT
 
 /// The few lines that have most words of a text, in their order.
 fn find_nearest_lines(lines: &[String], text: &str) -> Vec<usize> {
-    const NEAREST: usize = 3;
     let words: Vec<&str> = text.split(' ').filter(|word| word.len() > 2).collect();
     let shared = |line: &String| words.iter().filter(|word| line.contains(**word)).count();
     let mut found: Vec<(usize, usize)> =
         lines.iter().map(shared).enumerate().filter(|(_, n)| *n > 0).collect();
     found.sort_by_key(|(_, shared)| std::cmp::Reverse(*shared));
-    found.truncate(NEAREST);
+    found.truncate(crate::limits::TEST_NEAREST);
     found.sort_unstable();
     found.into_iter().map(|(at, _)| at).collect()
 }

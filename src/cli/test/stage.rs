@@ -10,6 +10,7 @@ use systole_agent::model::Sleeper;
 use super::folder_copies::FolderCopies;
 use super::stand_in::StandingIn;
 use crate::cli::cast::{self, ListenerScope, ScriptsByFile};
+use crate::limits;
 use systole_carriers::InlineListener;
 use systole_config::read_source;
 use systole_config::rehearsal::{Rehearsal, TestMessage};
@@ -28,9 +29,6 @@ use systole_queries::persons::{self, WaitingRequest};
 use systole_queries::tree_query::draw_thread;
 use systole_queries::whole::LogState;
 use systole_system::clock::SkippingClock;
-
-/// Most times to advance the clock during one wait. Timers that set each other again never end.
-const MOST_SKIPS: usize = 200;
 
 /// Why an expected event does not come.
 pub(super) enum StuckTest {
@@ -172,7 +170,9 @@ impl TestStage {
             }
             match activity {
                 OrganismActivity::Works => self.time.wait_for_change().await,
-                OrganismActivity::WaitsUntil(_) if skips == MOST_SKIPS => return Err(StuckTest::Timers),
+                OrganismActivity::WaitsUntil(_) if skips == limits::TEST_SKIPS => {
+                    return Err(StuckTest::Timers);
+                }
                 OrganismActivity::WaitsUntil(tick) => {
                     skips += 1;
                     self.time.skip_to(tick);

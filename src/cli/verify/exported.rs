@@ -14,6 +14,7 @@ use super::super::exit::CommandExit;
 use super::super::hindered;
 use super::super::screen::Screen;
 use super::{answer_lines, write_verdict};
+use crate::limits;
 use systole_core::types::ids::Digest;
 use systole_export::archive::{ARCHIVE_BEGINNING, ArchiveReader};
 use systole_export::damage::ExportDamage;
@@ -31,27 +32,21 @@ use systole_show::columns::{counted, plain, wrapped};
 use systole_show::layout::{TextTone, paint};
 use systole_system::system;
 
-/// Most bytes of a line.
-const LINE: u64 = 64 << 20;
-/// Most bytes of an entry that a zip file of ours can have.
-const ENTRY: u64 = u32::MAX as u64;
-/// Most parts that were left out and are listed.
-const HOLES: usize = 20;
 /// Every name that an export may have, and its most bytes.
 const NAMES: [(&str, u64); 13] = [
     ("README.txt", 1 << 20),
     ("verify.py", 1 << 20),
     ("statement.json", 1 << 20),
-    ("records.jsonl", ENTRY),
-    ("documents.jsonl", ENTRY),
-    ("holes.jsonl", ENTRY),
-    ("erased.jsonl", ENTRY),
+    ("records.jsonl", limits::EXPORT_ENTRY_BYTES),
+    ("documents.jsonl", limits::EXPORT_ENTRY_BYTES),
+    ("holes.jsonl", limits::EXPORT_ENTRY_BYTES),
+    ("erased.jsonl", limits::EXPORT_ENTRY_BYTES),
     ("starts.jsonl", 64 << 20),
     ("checkpoint.txt", NOTE_BYTES as u64),
     ("proof.json", 64 << 20),
     ("policy.txt", POLICY_BYTES as u64),
-    ("thread.xml", ENTRY),
-    ("index.html", ENTRY),
+    ("thread.xml", limits::EXPORT_ENTRY_BYTES),
+    ("index.html", limits::EXPORT_ENTRY_BYTES),
 ];
 
 /// Why nothing can be said.
@@ -265,11 +260,11 @@ fn pass_lines(
     let mut line = Vec::new();
     loop {
         line.clear();
-        (&mut entry).take(LINE + 1).read_until(b'\n', &mut line)?;
+        (&mut entry).take(limits::BODY_BYTES + 1).read_until(b'\n', &mut line)?;
         if line.is_empty() {
             return Ok(());
         }
-        let whole = line.strip_suffix(b"\n").filter(|_| line.len() as u64 <= LINE);
+        let whole = line.strip_suffix(b"\n").filter(|_| line.len() as u64 <= limits::BODY_BYTES);
         take(whole.ok_or_else(|| {
             ExportDamage::without_place(format!("a line of {name} is not whole, or too long"))
         })?)?;
@@ -340,7 +335,7 @@ fn choose_exit(screen: Screen, found: &ExportExamination) -> CommandExit {
 pub(super) fn list_holes(found: &ExportExamination) -> Vec<String> {
     let (unexplained, other): (Vec<_>, Vec<_>) =
         found.walked.holes.iter().partition(|hole| hole.is_unexplained);
-    unexplained.into_iter().chain(other).take(HOLES).map(ExportHole::words).collect()
+    unexplained.into_iter().chain(other).take(limits::LISTED).map(ExportHole::words).collect()
 }
 
 fn list_lines(path: &Path, found: &ExportExamination) -> Vec<String> {
@@ -360,8 +355,8 @@ fn list_lines(path: &Path, found: &ExportExamination) -> Vec<String> {
         lines.push(format!("  {holes} parts of bodies were left out; their hashes fit"));
     }
     lines.extend(list_holes(found).iter().flat_map(|words| wrapped("    ", 6, &plain(words))));
-    if holes > HOLES {
-        lines.push(format!("    and {} more, in holes.jsonl and with --json", holes - HOLES));
+    if holes > limits::LISTED {
+        lines.push(format!("    and {} more, in holes.jsonl and with --json", holes - limits::LISTED));
     }
     for words in found.log.checkpoints.iter().map(CheckpointFinding::words).chain(found.signer_names()) {
         lines.extend(wrapped("  ", 4, &plain(&words)));

@@ -2,7 +2,6 @@
 //! rolled back together with its own checkpoints is found.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
 
 use systole_http::HttpAddress;
 
@@ -12,9 +11,6 @@ use super::super::screen::Screen;
 use systole_export::verdict::{CheckpointKeeper, CheckpointSource};
 use systole_show::columns::plain;
 use systole_witness::WitnessFault;
-
-/// How long a witness has for one answer.
-const WITHIN: Duration = Duration::from_secs(20);
 
 /// The checkpoints of these logs that the witnesses hold. Each witness has to hold one.
 pub(super) fn read_back(
@@ -74,7 +70,7 @@ async fn read_all(
     for (url, address) in addresses {
         let before = found.len();
         for origin in origins {
-            let read = client.read_back(address, origin, WITHIN).await;
+            let read = client.read_back(address, origin, crate::limits::WITNESS_ANSWER).await;
             let signed = read.map_err(|fault| UnreadWitness { url: (*url).clone(), fault: Some(fault) })?;
             let (place, keeper) = ((*url).clone(), CheckpointKeeper::Witness);
             found.extend(signed.map(|signed| CheckpointSource { place, keeper, signed }));

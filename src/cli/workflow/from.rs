@@ -17,6 +17,7 @@ use crate::cli::exit::CommandExit;
 use crate::cli::hindered;
 use crate::cli::init::provider::{self, ModelChoice};
 use crate::cli::screen::Screen;
+use crate::limits;
 use systole_config as config;
 use systole_config::agentfile::{
     ConversionNote, ConversionResult, ConversionServices, NotConverted, convert,
@@ -36,9 +37,6 @@ pub(in crate::cli) struct FromCommand {
     #[arg(long)]
     json: bool,
 }
-
-/// The largest file to read: the result must fit into an organism file.
-const MOST_BYTES: u64 = 512 * 1024;
 
 impl FromCommand {
     pub(super) fn run(self) -> CommandExit {
@@ -174,11 +172,11 @@ fn read_bounded(path: &Path) -> Result<String, Error> {
         return Err(Error::new(ErrorKind::InvalidInput, "it is not a regular file"));
     }
     let mut bytes = Vec::new();
-    File::open(path)?.take(MOST_BYTES + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > MOST_BYTES {
+    File::open(path)?.take(limits::WORKFLOW_BYTES + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > limits::WORKFLOW_BYTES {
         return Err(Error::new(
             ErrorKind::FileTooLarge,
-            format!("it has more than {} KiB", MOST_BYTES / 1024),
+            format!("it has more than {} KiB", limits::WORKFLOW_BYTES / 1024),
         ));
     }
     let text = String::from_utf8(bytes).map_err(|_| Error::new(ErrorKind::InvalidData, "it is not UTF-8"))?;

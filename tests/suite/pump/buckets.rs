@@ -1,9 +1,10 @@
 //! A flood of refusals: reported one by one while the sender's bucket lasts, then counted.
 
 use super::*;
-use systole_core::pump::buckets::{AT_ONCE, DueReport, RefusalCount};
+use systole_core::pump::buckets::{DueReport, RefusalCount};
 use systole_core::types::flow::UnmatchedDocument;
 use systole_core::types::limits;
+use systole_core::types::limits::REFUSALS_AT_ONCE;
 
 fn stray(stage: &mut DecideStage, kept: usize) -> Vec<String> {
     let kept = Some(Arc::from(vec![b'x'; kept]));
@@ -28,7 +29,7 @@ fn wrong(stage: &mut DecideStage, client: &str, thread: Option<&ThreadId>) -> Ve
 #[test]
 fn after_twenty_refusals_the_next_is_only_counted_but_the_sender_still_gets_the_reason() {
     let mut stage = DecideStage::new();
-    for n in 0..AT_ONCE {
+    for n in 0..REFUSALS_AT_ONCE {
         assert_eq!(wrong(&mut stage, "operator", None)[1], "=> refused payload.invalid", "{n}");
     }
     let records = stage.records.len();
@@ -41,7 +42,7 @@ fn after_twenty_refusals_the_next_is_only_counted_but_the_sender_still_gets_the_
 #[test]
 fn the_refusal_that_is_counted_still_says_how_to_repair_it() {
     let mut stage = DecideStage::new();
-    (0..AT_ONCE).for_each(|_| drop(wrong(&mut stage, "operator", None)));
+    (0..REFUSALS_AT_ONCE).for_each(|_| drop(wrong(&mut stage, "operator", None)));
     let refusal = Refusal::new(Code::Invalid, "limit: 0").fixed_by("1");
     let payload = Err(Refused { refusal, kept: Some(Arc::from(&b"0"[..])) });
     let key = Key::parse("k").unwrap();
@@ -69,7 +70,7 @@ fn the_refusal_that_is_counted_still_says_how_to_repair_it() {
 #[test]
 fn a_listener_that_floods_is_counted_too_and_its_bytes_are_not_kept() {
     let mut stage = DecideStage::new();
-    for _ in 0..AT_ONCE {
+    for _ in 0..REFUSALS_AT_ONCE {
         assert_eq!(stray(&mut stage, 10).len(), 1);
     }
     assert_eq!(stray(&mut stage, 10), [""; 0]);
@@ -98,7 +99,7 @@ fn of_what_has_no_place_in_a_call_an_excerpt_is_kept() {
 fn a_count_is_told_where_the_refusals_belong_while_that_lives() {
     let mut stage = DecideStage::new();
     stage.asks("k", "tool", None);
-    (0..AT_ONCE + 5).for_each(|_| drop(wrong(&mut stage, "operator", Some(&root()))));
+    (0..REFUSALS_AT_ONCE + 5).for_each(|_| drop(wrong(&mut stage, "operator", Some(&root()))));
     let due = stage.state.buckets.take_due(Millis(u64::MAX));
     let [telling] = &due[..] else { panic!("{due:?}") };
     assert_eq!((&telling.place, telling.count.count), (&root(), 5));

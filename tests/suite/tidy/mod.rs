@@ -9,6 +9,7 @@ mod links;
 mod listener_codes;
 mod modules;
 mod names;
+mod numbers;
 mod pages;
 mod release;
 mod rust;

@@ -8,15 +8,9 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt 
 use std::path::{Path, PathBuf};
 
 use super::unstarted::BrokerStartFault;
+use crate::limits::{FIRST_PORT, PORT_TRIES, PORTS};
 use systole_system::clock::draw_random_bytes;
 use systole_system::system::{self, FileFault};
-
-/// The ports from which the first start chooses. The system never assigns these to programs that ask for any port, so
-/// a chosen port is hardly ever taken later.
-const FIRST_PORT: u16 = 20_000;
-const PORTS: u16 = 12_000;
-/// How many ports are tried.
-const TRIES: usize = 100;
 
 /// The folder.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -97,7 +91,7 @@ impl BrokerFolder {
     fn choose_address(&self) -> Result<SocketAddr, BrokerStartFault> {
         let machine = |error: std::io::Error| BrokerStartFault::Unstartable(system::describe_error(&error));
         let mut last = None;
-        for _ in 0..TRIES {
+        for _ in 0..PORT_TRIES {
             let port = FIRST_PORT + u16::from_be_bytes(draw_random_bytes().map_err(machine)?) % PORTS;
             let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
             match TcpListener::bind(address) {

@@ -7,7 +7,6 @@
 use std::path::PathBuf;
 use std::pin::pin;
 use std::process::{ExitStatus, Stdio};
-use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
@@ -19,19 +18,10 @@ use super::folder::BrokerFolder;
 use super::unstarted::BrokerStartFault;
 use super::violation::{self, KnownParty};
 use super::{ServerProgram, warden};
+use crate::limits;
 use systole_core::types::codes::Code;
 use systole_system::system;
-use systole_system::tally::{BrokerReporter, EventTally, LOOK, TalliedEvent};
-
-/// The pause after the first death in a row. It doubles with each further death, up to the longest.
-const FIRST_PAUSE: Duration = Duration::from_millis(100);
-const LONGEST_PAUSE: Duration = Duration::from_secs(30);
-/// A server that has lived this long does not count as dying in a row.
-const LIVED: Duration = Duration::from_secs(60);
-/// How long the server may take to end by itself.
-const LAST: Duration = Duration::from_secs(5);
-/// How many characters of the server's output are repeated.
-const REPEATED: usize = 200;
+use systole_system::tally::{BrokerReporter, EventTally, TalliedEvent};
 
 /// A request to the keeper. If no sender is left, the keeper ends.
 pub(super) enum KeeperOrder {
@@ -85,7 +75,7 @@ impl ServerKeeper {
                 let _gone = waits.send(Err(BrokerStartFault::Ended(words)));
                 return;
             }
-            deaths = if was_ready && began.elapsed() >= LIVED { 1_u32 } else { deaths + 1 };
+            deaths = if was_ready && began.elapsed() >= limits::READY { 1_u32 } else { deaths + 1 };
             let what = "the broker of this organism died, and is started again".to_owned();
             self.tally.count_event(TalliedEvent { code: Code::BusDown, what, example: format!(": {words}") });
             if self.pause_start(deaths, &mut orders).await.is_break() {
@@ -99,8 +89,8 @@ impl ServerKeeper {
         deaths: u32,
         orders: &mut mpsc::Receiver<KeeperOrder>,
     ) -> std::ops::ControlFlow<()> {
-        let doubled = FIRST_PAUSE.saturating_mul(1 << deaths.saturating_sub(1).min(16));
-        let mut over = pin!(tokio::time::sleep(doubled.min(LONGEST_PAUSE)));
+        let doubled = limits::DEATH_PAUSE.saturating_mul(1 << deaths.saturating_sub(1).min(16));
+        let mut over = pin!(tokio::time::sleep(doubled.min(limits::DEATH_LONGEST_PAUSE)));
         loop {
             self.report_due();
             tokio::select! {
@@ -134,7 +124,8 @@ impl ServerKeeper {
             Ok(started) => started,
             Err(error) => return ServerEnd::Died { words: system::describe_error(&error), was_ready: false },
         };
-        let (mut lines, mut look) = (BufReader::new(stderr).split(b'\n'), tokio::time::interval(LOOK));
+        let (mut lines, mut look) =
+            (BufReader::new(stderr).split(b'\n'), tokio::time::interval(systole_system::limits::TALLY_LOOK));
         let (mut was_ready, mut last) = (false, None::<String>);
         loop {
             tokio::select! {
@@ -165,7 +156,7 @@ impl ServerKeeper {
             }
         }
         // It says nothing more, so it has ended or is about to.
-        let status = match tokio::time::timeout(LAST, child.wait()).await {
+        let status = match tokio::time::timeout(limits::END, child.wait()).await {
             Ok(status) => status.ok(),
             Err(_) => end_server(&mut child).await,
         };
@@ -195,7 +186,7 @@ async fn end_server(child: &mut Child) -> Option<ExitStatus> {
     {
         tracing::debug!(why = %error, "the broker had ended before it got its signal");
     }
-    if let Ok(status) = tokio::time::timeout(LAST, child.wait()).await {
+    if let Ok(status) = tokio::time::timeout(limits::END, child.wait()).await {
         return status.ok();
     }
     if let Err(error) = child.start_kill() {
@@ -221,7 +212,7 @@ fn find_fatal(line: &str) -> Option<String> {
         None if line.starts_with('[') => return None,
         None => line,
     };
-    let shown: String = words.trim().chars().filter(|c| !c.is_control()).take(REPEATED).collect();
+    let shown: String = words.trim().chars().filter(|c| !c.is_control()).take(limits::REPEATED).collect();
     (!shown.is_empty()).then_some(shown)
 }
 

@@ -15,7 +15,6 @@ pub mod warden;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
 
@@ -29,10 +28,7 @@ use systole_system::system;
 use systole_system::tally::BrokerReporter;
 use systole_system::tasks::{self, RunningTask, TaskKind};
 
-/// How long the server may take until it is ready. It first reads what it keeps.
-const READY: Duration = Duration::from_secs(60);
-/// How many orders may wait; there are two.
-const ORDERS: usize = 2;
+use crate::limits;
 
 /// The program to start, checked.
 #[derive(Clone, Debug)]
@@ -74,7 +70,7 @@ impl ManagedBroker {
         tell: BrokerReporter,
     ) -> Result<ManagedBroker, BrokerStartFault> {
         let (ready, is_ready) = oneshot::channel();
-        let (orders, ordered) = mpsc::channel(ORDERS);
+        let (orders, ordered) = mpsc::channel(limits::ORDERS);
         let keeper = ServerKeeper::new(server, folder, known, tell.clone());
         let work = keeper.keep_running(ready, ordered);
         // A caller that waits for it to be ready sees the channel close; a later report says why it is gone for good.
@@ -86,13 +82,13 @@ impl ManagedBroker {
         let started = tasks::start_apart("broker", TaskKind::Broker, work, fallen);
         let task = started.map_err(|error| BrokerStartFault::Unstartable(system::describe_error(&error)))?;
         let managed = ManagedBroker { orders, task };
-        match tokio::time::timeout(READY, is_ready).await {
+        match tokio::time::timeout(limits::READY, is_ready).await {
             Ok(Ok(Ok(()))) => Ok(managed),
             Ok(Ok(Err(unstarted))) => Err(unstarted),
             Ok(Err(_)) => Err(BrokerStartFault::Unstartable("its keeper is gone".to_owned())),
             Err(_) => {
                 managed.stop_broker().await;
-                Err(BrokerStartFault::Slow(READY))
+                Err(BrokerStartFault::Slow(limits::READY))
             }
         }
     }

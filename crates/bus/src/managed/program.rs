@@ -4,19 +4,15 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::time::Duration;
 
 use super::unstarted::BrokerStartFault;
+use crate::limits;
 use systole_system::system;
 
 /// The name of the program.
 const NAME: &str = "nats-server";
 /// The first version that does what the pump relies on.
 const LEAST: (u32, u32) = (2, 12);
-/// How long it may take to report its version.
-const PATIENCE: Duration = Duration::from_secs(10);
-/// How many characters of another program's output are repeated.
-const REPEATED: usize = 60;
 
 /// The first program of that name on PATH that this user may run.
 pub(super) fn find_server(path: Option<&OsStr>) -> Result<PathBuf, BrokerStartFault> {
@@ -36,10 +32,12 @@ pub(super) async fn is_new_enough(program: &Path) -> Result<(), BrokerStartFault
     let strange = |why: String| BrokerStartFault::Strange { program: program.to_owned(), why };
     let mut asked = tokio::process::Command::new(program);
     asked.arg("--version").stdin(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true);
-    let said = match tokio::time::timeout(PATIENCE, asked.output()).await {
+    let said = match tokio::time::timeout(limits::VERSION_WAIT, asked.output()).await {
         Ok(Ok(said)) => String::from_utf8_lossy(&said.stdout).into_owned(),
         Ok(Err(error)) => return Err(strange(system::describe_error(&error))),
-        Err(_) => return Err(strange(format!("it said nothing within {} s", PATIENCE.as_secs()))),
+        Err(_) => {
+            return Err(strange(format!("it said nothing within {} s", limits::VERSION_WAIT.as_secs())));
+        }
     };
     match parse_version(&said) {
         Some((shown, numbers)) if numbers < LEAST => {
@@ -48,7 +46,8 @@ pub(super) async fn is_new_enough(program: &Path) -> Result<(), BrokerStartFault
         Some(_) => Ok(()),
         None => {
             let first = said.lines().next().unwrap_or_default();
-            let shown: String = first.chars().filter(|c| !c.is_control()).take(REPEATED).collect();
+            let shown: String =
+                first.chars().filter(|c| !c.is_control()).take(limits::REPEATED_VERSION).collect();
             Err(strange(format!("it said \"{shown}\"")))
         }
     }

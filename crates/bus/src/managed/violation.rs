@@ -7,8 +7,7 @@
 use systole_core::types::codes::Code;
 use systole_system::tally::TalliedEvent;
 
-/// How many characters of a subject are repeated.
-const REPEATED: usize = 120;
+use crate::limits;
 
 /// A party in the server's configuration.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -82,7 +81,7 @@ fn find_subject(detail: &str) -> Option<String> {
         is_end
     })?;
     let whole = rest.get(..end)?;
-    let shown: String = whole.chars().filter(|c| !c.is_control()).take(REPEATED).collect();
+    let shown: String = whole.chars().filter(|c| !c.is_control()).take(limits::REPEATED_SUBJECT).collect();
     Some(if shown.len() < whole.len() { shown + "…" } else { shown })
 }
 

@@ -13,7 +13,6 @@ use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Command, ExitCode};
-use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{FlockOperation, flock};
@@ -23,18 +22,11 @@ use rustix::process::{
 };
 
 use super::unstarted::BrokerStartFault;
+use crate::limits;
 use systole_system::system;
 
 /// The argument that makes the program become a server. No help page lists it, because people do not need it.
 pub const WORD: &str = "-become-broker";
-
-/// How long a server may take to end after each signal.
-const LAST: Duration = Duration::from_secs(5);
-/// How often a lock that is not signed yet is checked, and the pause between two checks.
-const TRIES: u32 = 200;
-const PAUSE: Duration = Duration::from_millis(10);
-/// More bytes than a process id has.
-const MOST: u64 = 16;
 
 /// Becomes the server. The arguments are the process id of the organism, the file of the lock, the program and its
 /// arguments. Returns only if that fails, and prints the reason to stderr.
@@ -96,13 +88,13 @@ pub(super) fn end_what_is_left(lock: &Path) -> Result<(), BrokerStartFault> {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
         Err(error) => return Err(unread(&error).into()),
     };
-    for _ in 0..TRIES {
+    for _ in 0..limits::LOCK_TRIES {
         if is_free(&file).map_err(|error| unread(&error))? {
             return Ok(());
         }
         let Some((pid, handle)) = find_holder(lock, &file) else {
             // A server that has taken the lock signs it within a moment, and a server that ends releases it.
-            std::thread::sleep(PAUSE);
+            std::thread::sleep(limits::LOCK_PAUSE);
             continue;
         };
         let end = |signal| pidfd_send_signal(&handle, signal).is_err() || is_over(&handle);
@@ -137,7 +129,7 @@ fn find_holder(lock: &Path, file: &File) -> Option<(Pid, OwnedFd)> {
 /// The process that the file names as the holder.
 fn lock_holder(lock: &Path) -> Option<Pid> {
     let mut text = String::new();
-    File::open(lock).ok()?.take(MOST).read_to_string(&mut text).ok()?;
+    File::open(lock).ok()?.take(limits::PROCESS_ID_BYTES).read_to_string(&mut text).ok()?;
     Pid::from_raw(text.parse().ok()?)
 }
 
@@ -152,7 +144,7 @@ fn has_open(pid: Pid, file: &File) -> bool {
 
 /// Waits a while for the end of a process, and returns whether it came.
 fn is_over(handle: &OwnedFd) -> bool {
-    let limit = Timespec::try_from(LAST).ok();
+    let limit = Timespec::try_from(limits::END).ok();
     retry_on_intr(|| poll(&mut [PollFd::new(handle, PollFlags::IN)], limit.as_ref()))
         .is_ok_and(|ended| ended > 0)
 }

@@ -15,16 +15,12 @@ use serde_json::json;
 
 use super::aside::in_time;
 use super::fence;
+use crate::limits;
 use systole_bus::{Broker, to_token as part};
 use systole_core::types::ids::Name;
 use systole_core::types::time::Millis;
 use systole_system::clock::draw_random_bytes;
 
-/// The longest that a pull may wait for a delivery: the broker knows for ten minutes whom an answer is for.
-const LONGEST_PULL: Duration = Duration::from_secs(300);
-/// How many pulls may wait, also of standby workers. The broker cannot change this number while it keeps the
-/// consumer, so it is the same for all listeners.
-const WAITING: i64 = 512;
 /// The key in a consumer's metadata under which the pump notes the id that it drew for this consumer.
 const MARK: &str = "systole.mark";
 /// The key under which it notes its term.
@@ -129,8 +125,9 @@ impl WorkConsumer {
             max_deliver: 1,
             filter_subject: broker.subjects().name_delivery(listener),
             max_ack_pending: i64::try_from(room).unwrap_or(i64::MAX),
-            max_expires: LONGEST_PULL,
-            max_waiting: WAITING,
+            // The broker must still know whom an answer is for.
+            max_expires: limits::REMEMBERS / 2,
+            max_waiting: limits::PULLS,
             ..pull::Config::default()
         };
         let (config, made) = create_consumer(stream, config).await?;

@@ -15,12 +15,12 @@ use async_nats::jetstream::{Error, ErrorCode};
 use systole_bus::{Broker, WriterTerm};
 use systole_core::types::ids::Name;
 
+use crate::limits;
+
 /// The header that names the expected fence.
 pub(super) const EXPECTED: &str = "Nats-Expected-Last-Subject-Sequence";
 /// The first word of every fence; the term follows.
 const WORD: &str = "systole";
-/// How often a fence is tried, and a delivery behind it.
-pub(super) const ROUNDS: usize = 3;
 /// The error after the last try.
 pub(super) const CONTESTED: &str =
     "another program puts fences before the deliveries: only one organism of this name may run";
@@ -40,7 +40,7 @@ pub(super) enum FenceFault {
 pub(super) async fn put(broker: &Broker, listener: &Name, stream: &Stream<()>) -> Result<u64, FenceFault> {
     let failed = |error: String| FenceFault::Failed(error);
     let subject = broker.subjects().name_fence(listener);
-    for _ in 0..ROUNDS {
+    for _ in 0..limits::FENCE_ROUNDS {
         let (before, words) = match stream.get_last_raw_message_by_subject(&subject).await {
             Ok(found) => (found.sequence, String::from_utf8_lossy(&found.payload).into_owned()),
             Err(error) if error.kind() == LastRawMessageErrorKind::NoMessageFound => (0, String::new()),

@@ -30,6 +30,7 @@ use tokio::time::{Interval, MissedTickBehavior, interval};
 use super::document_kind::{DocumentKind, document_kind};
 use super::mailbox::MailboxSide;
 use super::post::{Post, UNSENT, called_back};
+use crate::limits;
 use aside::{AnswerNote, AsideTasks};
 use outbox::{DeliveryOutbox, SentDelivery, StreamLook};
 use places::TakenDelivery;
@@ -41,18 +42,11 @@ use systole_core::types::time::spell_duration;
 use systole_system::tasks::{self, RunningTask, TaskKind};
 use words::{GoneDelivery, WaitingQuestions};
 
-/// How long a worker may go without a sign of life if the file does not say.
-const SILENCE: Duration = Duration::from_secs(30);
-/// The pause before the broker is asked again after it failed.
-const PAUSE: Duration = Duration::from_secs(1);
-/// How often the stream and the consumer are checked while anything is out.
-const LOOK: Duration = Duration::from_secs(1);
-
 /// How long a worker of that listener may go without a sign of life. A host reports for each of its listeners that it
 /// lives, and measures their silence itself.
 fn compute_silence(listener: &Listener) -> Duration {
-    let idle = listener.idle_ms.map_or(SILENCE, Duration::from_millis);
-    if matches!(listener.reach, Reach::Hosted) { idle.min(SILENCE) } else { idle }
+    let idle = listener.idle_ms.map_or(limits::WORKER_SILENCE, Duration::from_millis);
+    if matches!(listener.reach, Reach::Hosted) { idle.min(limits::WORKER_SILENCE) } else { idle }
 }
 
 /// What the carrier must know of its listener.
@@ -112,7 +106,7 @@ async fn serve_listener(post: Post, broker: Arc<Broker>, terms: CarrierTerms) {
         // The broker has none of what still waits.
         post.put_off_waiting(&words).await;
         tokio::select! {
-            () = tokio::time::sleep(PAUSE) => {}
+            () = tokio::time::sleep(limits::BROKER_PAUSE) => {}
             () = post.wait_for_stop() => break,
         }
     }
@@ -191,7 +185,7 @@ impl BrokerLine {
         let live = taken(subjects.name_live(listener)).await?;
         let silent = taken(subjects.name_silence(listener)).await?;
         let outbox = Arc::new(DeliveryOutbox::open_outbox(broker, listener, &post.mailbox, silence).await?);
-        let mut look = interval(LOOK);
+        let mut look = interval(limits::BROKER_PAUSE);
         look.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let (aside, asking) = (AsideTasks::new(broker, listener), WaitingQuestions::default());
         Ok(BrokerLine {

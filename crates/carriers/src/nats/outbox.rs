@@ -20,6 +20,7 @@ use super::fence::{self, FenceFault};
 use super::look;
 use super::places::{DeliveryPlace, DeliveryPlaces, TakenDelivery};
 use super::unheard::UnheardSilences;
+use crate::limits;
 use crate::mailbox::Mailbox;
 use crate::post::describe_damage;
 use systole_bus::{Broker, PATIENCE, WorkerSilence};
@@ -229,7 +230,7 @@ impl DeliveryOutbox {
             return SentDelivery::Refused(Code::ListenerDown, words);
         }
         let mut last = SentDelivery::Refused(Code::ListenerDown, fence::CONTESTED.to_owned());
-        for _ in 0..fence::ROUNDS {
+        for _ in 0..limits::FENCE_ROUNDS {
             let fence = match self.require_fence().await {
                 Ok(fence) => fence,
                 Err(NoFence::Cut(words)) => return SentDelivery::Unreached(words),
@@ -279,7 +280,7 @@ impl DeliveryOutbox {
                 Err(NoFence::Lost) => return Some(SentDelivery::Doubtful(format!("{words}; {LOST}"))),
                 Err(NoFence::Barred(more)) => return Some(SentDelivery::Barred(format!("{words}; {more}"))),
                 Err(NoFence::Cut(_)) if !self.mailbox.is_out(&token.0) => return Some(SentDelivery::Stored),
-                Err(NoFence::Cut(_)) => tokio::time::sleep(AGAIN).await,
+                Err(NoFence::Cut(_)) => tokio::time::sleep(limits::BROKER_PAUSE).await,
             }
         };
         if self.lock_places().has_token(&token.0) || !self.mailbox.is_out(&token.0) {
@@ -320,7 +321,7 @@ impl DeliveryOutbox {
     /// The fence, made again if needed, once there is a connection. If the connection breaks, it waits for the next
     /// one.
     async fn require_fence(&self) -> Result<u64, NoFence> {
-        for _ in 0..fence::ROUNDS {
+        for _ in 0..limits::FENCE_ROUNDS {
             if let Some(fence) = self.fenced_once().await? {
                 return Ok(fence);
             }
@@ -460,7 +461,7 @@ impl DeliveryOutbox {
     fn remove_unacknowledged(&self, acknowledged: u64) {
         let old: Vec<u64> = {
             let mut answered = self.lock_answered();
-            let count = answered.partition_point(|(_, at)| at.elapsed() >= ACKNOWLEDGES);
+            let count = answered.partition_point(|(_, at)| at.elapsed() >= limits::BROKER_PAUSE);
             answered.drain(..count).map(|(place, _)| place).collect()
         };
         // All up to that place are acknowledged. Of the others it is not known.
@@ -574,10 +575,6 @@ impl DeliveryOutbox {
     }
 }
 
-/// How long a worker has to acknowledge what it answered.
-const ACKNOWLEDGES: Duration = Duration::from_secs(1);
-/// The pause before the broker is asked again for a fence.
-const AGAIN: Duration = Duration::from_secs(1);
 const FORGOTTEN: &str = "the broker was started anew and has no such delivery: a worker may have had it";
 const LOST: &str = "the broker has lost deliveries that it had confirmed";
 const UNANSWERED: &str = "the broker did not say within 5 s whether it took the delivery";

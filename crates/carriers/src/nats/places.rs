@@ -11,8 +11,7 @@ use systole_core::types::ids::Digest;
 use systole_core::types::ports::LeaseToken;
 use systole_core::types::time::Millis;
 
-/// A delivery that lies in the stream longer than this before a worker takes it has waited.
-const AT_ONCE: Duration = Duration::from_secs(2);
+use crate::limits;
 
 /// Where a delivery came into the stream from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -186,7 +185,10 @@ impl DeliveryPlaces {
                 PlaceOrigin::Found(..) => continue,
             };
             if place.sequence > last {
-                if !place.is_taken && age >= AT_ONCE && !std::mem::replace(&mut place.has_waited, true) {
+                if !place.is_taken
+                    && age >= limits::TAKEN_AT_ONCE
+                    && !std::mem::replace(&mut place.has_waited, true)
+                {
                     untaken.push(LeaseToken(token.clone()));
                 }
             } else if !std::mem::replace(&mut place.is_taken, true) {

@@ -5,17 +5,10 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::places::DeliveryPlace;
+use crate::limits;
 use systole_bus::{Broker, WorkerSilence};
 use systole_core::types::ids::Name;
 use systole_core::types::time::Millis;
-
-/// How many looks ask for it. The broker may store a word a moment after the connection stands again.
-const LOOKS: u8 = 2;
-/// How long a word of the broker may need, at most, before it is heard or stored, in milliseconds.
-const ON_ITS_WAY: u64 = 60_000;
-
-/// How many milliseconds after it is seen to be back the broker has looked at all that workers have.
-const CHECKS_AGAIN: u64 = 5_000;
 
 /// What there is to ask for.
 pub(super) struct UnheardSilences {
@@ -37,7 +30,7 @@ impl UnheardSilences {
     /// For a pump that subscribed on the connection after that many breaks, and found these deliveries.
     pub(super) fn new(breaks: u64, found: &[(Arc<str>, DeliveryPlace)]) -> UnheardSilences {
         let since = found.iter().filter_map(|(_, place)| place.read_time()).min();
-        let looks = if found.is_empty() { 0 } else { LOOKS };
+        let looks = if found.is_empty() { 0 } else { limits::UNHEARD_LOOKS };
         UnheardSilences { asking: Mutex::new(SilenceAsking { breaks, looks, since, back: None }) }
     }
 
@@ -53,7 +46,7 @@ impl UnheardSilences {
 
     /// Whether the broker may have said that only because no worker could reach it while it was away.
     pub(super) fn was_away(&self, said: Millis) -> bool {
-        self.lock_asking().back.is_some_and(|back| said <= back.add_ms(CHECKS_AGAIN))
+        self.lock_asking().back.is_some_and(|back| said <= back.add_ms(limits::BROKER_BACK_MS))
     }
 
     /// What the broker may have said unheard. It is asked only after a start and a break. `now` is its time.
@@ -67,10 +60,10 @@ impl UnheardSilences {
         let since = {
             let mut asking = self.lock_asking();
             if asking.breaks != breaks {
-                (asking.breaks, asking.looks) = (breaks, LOOKS);
+                (asking.breaks, asking.looks) = (breaks, limits::UNHEARD_LOOKS);
             }
             if asking.looks == 0 {
-                asking.since = now.map(|now| Millis(now.0.saturating_sub(ON_ITS_WAY)));
+                asking.since = now.map(|now| Millis(now.0.saturating_sub(limits::WORD_ON_ITS_WAY_MS)));
                 return Vec::new();
             }
             asking.since

@@ -10,8 +10,9 @@ use systole_kit::reply::{ListenerDocument, ReplyContent};
 use systole_kit::told::PumpAnswer;
 
 use systole_core::types::codes::Code;
-use systole_core::types::limits;
 use systole_core::types::ports::LeaseToken;
+
+use crate::limits;
 
 /// A host of listeners says that a delivery will not be answered, as carriers here say about their programs.
 pub(super) struct GoneDelivery {
@@ -46,9 +47,6 @@ pub(super) fn read_gone(message: &Message) -> Option<GoneDelivery> {
     Some(GoneDelivery { token: LeaseToken(delivery.into()), code, words, is_unstarted })
 }
 
-/// The most questions whose askers are remembered; the oldest unanswered question is forgotten first.
-const ASKERS: usize = 4096;
-
 /// The askers that wait for answers.
 #[derive(Default)]
 pub(super) struct WaitingQuestions {
@@ -63,7 +61,7 @@ impl WaitingQuestions {
         if self.waiting.insert(key.clone(), reply).is_none() {
             self.order.push_back(key);
         }
-        while self.order.len() > ASKERS {
+        while self.order.len() > limits::ASKERS {
             if let Some(oldest) = self.order.pop_front() {
                 self.waiting.remove(&oldest);
             }

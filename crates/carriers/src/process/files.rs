@@ -16,18 +16,10 @@ use sha2::{Digest as _, Sha256};
 
 use super::ProgramPlace;
 use super::program;
+use crate::limits;
 use systole_core::types::ids::Digest;
 use systole_core::types::ports::ProgramFile;
 use systole_system::system;
-
-/// A larger file is listed without its hash.
-const MOST_BYTES: u64 = 256 << 20;
-/// The file of this program is not hashed if it is larger: it is a debug build.
-const OWN_MOST_BYTES: u64 = 128 << 20;
-/// Files whose hash is remembered.
-const KNOWN: usize = 256;
-/// Bytes that are read at once.
-const CHUNK: usize = 64 << 10;
 
 /// What tells one state of a file from another: device, inode, size, the times of the last writing and change.
 type FileStamp = (u64, u64, u64, (i64, i64), (i64, i64));
@@ -65,7 +57,7 @@ fn find_files(place: &ProgramPlace) -> Vec<ProgramFile> {
 /// at every start.
 pub fn own_hash() -> Option<Digest> {
     let itself = std::env::current_exe().ok()?;
-    let is_small = itself.metadata().is_ok_and(|found| found.len() <= OWN_MOST_BYTES);
+    let is_small = itself.metadata().is_ok_and(|found| found.len() <= limits::OWN_HASHED_BYTES);
     is_small.then(|| hash_of(&itself)).flatten().flatten()
 }
 
@@ -80,7 +72,7 @@ fn hash_of(path: &Path) -> Option<Option<Digest>> {
     if !state.is_file() {
         return None;
     }
-    if state.len() > MOST_BYTES {
+    if state.len() > limits::HASHED_BYTES {
         return Some(None);
     }
     // What is there may have been replaced by a pipe: without a writer, that would not open.
@@ -100,7 +92,7 @@ fn find_shared(state: &Metadata) -> SharedHash {
     let state = (state.dev(), state.ino(), state.size(), written, (state.ctime(), state.ctime_nsec()));
     let mut known = KNOWN_HASHES.lock().unwrap_or_else(PoisonError::into_inner);
     let known = known.get_or_insert_default();
-    if known.len() >= KNOWN && !known.contains_key(&state) {
+    if known.len() >= limits::KNOWN_HASHES && !known.contains_key(&state) {
         known.clear();
     }
     known.entry(state).or_default().clone()
@@ -108,8 +100,8 @@ fn find_shared(state: &Metadata) -> SharedHash {
 
 /// SHA-256 of the bytes, if there are not too many.
 fn hash_file(file: File) -> Option<Digest> {
-    let (mut hasher, mut chunk) = (Sha256::new(), vec![0; CHUNK]);
-    let mut bytes = file.take(MOST_BYTES + 1);
+    let (mut hasher, mut chunk) = (Sha256::new(), vec![0; limits::PORTION_BYTES]);
+    let mut bytes = file.take(limits::HASHED_BYTES + 1);
     loop {
         match bytes.read(&mut chunk) {
             Ok(0) => break,

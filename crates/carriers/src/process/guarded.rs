@@ -26,9 +26,6 @@ use systole_system::{descriptors, system};
 /// The one variable that a warden needs: where the libraries of this program are.
 const LIBRARIES: &str = "LD_LIBRARY_PATH";
 
-/// Most wardens that wait for a program. They save the time of their start.
-const SPARE: usize = 8;
-
 /// The wardens of a listener that have no program now. They end with this value.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SpareWardens(Arc<Mutex<Vec<SpareWarden>>>);
@@ -111,7 +108,7 @@ impl SpareWardens {
 
     fn give_warden(&self, warden: SpareWarden) {
         let mut wardens = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if wardens.len() < SPARE {
+        if wardens.len() < crate::limits::SPARE_WARDENS {
             wardens.push(warden);
         }
     }

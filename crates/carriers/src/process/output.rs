@@ -13,12 +13,10 @@ use super::pipe::ProgramPipe;
 use super::program::{self, EndLadder, ProgramBadge, StartedProgram};
 use super::try_start::explain_start;
 use super::variables::InheritedVariables;
+use crate::limits;
 use crate::{CarrierWaits, NoEar};
 use systole_core::types::composition::ListenerProgram;
 use systole_core::types::ids::Name;
-
-/// The most that it may print.
-const OUTPUT_BYTES: usize = 8 << 20;
 
 /// Runs a program to its end, for at most `longest`.
 ///
@@ -60,7 +58,7 @@ pub async fn output_of(
             match out.read_chunk().await {
                 [] => return all,
                 // What is too long is read and forgotten, so that its writer ends.
-                part if all.len() <= OUTPUT_BYTES => all.extend_from_slice(part),
+                part if all.len() <= limits::OUTPUT_BYTES => all.extend_from_slice(part),
                 _ => {}
             }
         }
@@ -68,8 +66,8 @@ pub async fn output_of(
     let (ended, (), output) =
         tokio::join!(watching, words.read_stderr(stderr, is_over, pace.rest_ms), reading);
     ended.map_err(|sentence| words.append_to(&sentence))?;
-    if output.len() > OUTPUT_BYTES {
-        return Err(format!("it printed more than {} MiB", OUTPUT_BYTES >> 20));
+    if output.len() > limits::OUTPUT_BYTES {
+        return Err(format!("it printed more than {} MiB", limits::OUTPUT_BYTES >> 20));
     }
     Ok(output)
 }

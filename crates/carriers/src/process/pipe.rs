@@ -10,9 +10,6 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-/// Bytes read from a pipe at once: the capacity of a Linux pipe.
-const CHUNK_BYTES: usize = 64 << 10;
-
 /// Reads one pipe to its end. After the program is over, it reads only a moment longer, because a
 /// process that left the process group may hold the pipe open forever.
 pub(super) struct ProgramPipe<P> {
@@ -26,7 +23,7 @@ pub(super) struct ProgramPipe<P> {
 impl<P: AsyncRead + Unpin> ProgramPipe<P> {
     pub(super) fn new(pipe: P, over: watch::Receiver<bool>, rest_ms: u64) -> ProgramPipe<P> {
         let rest = Duration::from_millis(rest_ms);
-        ProgramPipe { pipe, over, rest, until: None, buffer: vec![0; CHUNK_BYTES] }
+        ProgramPipe { pipe, over, rest, until: None, buffer: vec![0; crate::limits::PORTION_BYTES] }
     }
 
     /// The next bytes; empty at the end.

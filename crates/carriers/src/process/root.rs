@@ -7,6 +7,8 @@
 use systole_kit::reply::ListenerDocument;
 use systole_kit::{DocumentLimits, namespaces};
 
+use crate::limits;
+
 /// The kind of a frame, by its start tag.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum ProgramRoot {
@@ -46,7 +48,7 @@ pub(crate) fn root_of(frame: &[u8]) -> ProgramRoot {
 /// answers its delivery, and the sender of the second must get a refusal. Anything else is text, such as
 /// a page of HTML.
 fn behind_a_prologue(frame: &[u8]) -> ProgramRoot {
-    let head = frame.get(..START_TAG_BYTES).unwrap_or(frame);
+    let head = frame.get(..limits::STRAY_BYTES).unwrap_or(frame);
     if !head.windows(namespaces::LISTENER.len()).any(|bytes| bytes == namespaces::LISTENER.as_bytes()) {
         return ProgramRoot::Stray;
     }
@@ -56,13 +58,10 @@ fn behind_a_prologue(frame: &[u8]) -> ProgramRoot {
     }
 }
 
-/// The longest start tag that is looked at, the same as the kit's.
-const START_TAG_BYTES: usize = 64 << 10;
-
 /// The frame up to the end of its first start tag, or of the readable part of it, and the element's
 /// name.
 fn start_tag(frame: &[u8]) -> Option<(&str, &str)> {
-    let head = frame.get(..START_TAG_BYTES).unwrap_or(frame);
+    let head = frame.get(..limits::STRAY_BYTES).unwrap_or(frame);
     let text = match std::str::from_utf8(head) {
         Ok(text) => text,
         Err(error) => std::str::from_utf8(head.get(..error.valid_up_to())?).ok()?,

@@ -28,9 +28,6 @@ use systole_core::types::codes::Code;
 use systole_core::types::ports::ProgramFile;
 use systole_core::types::time::spell_duration;
 
-/// After this many tries the pause before the next one stays the same: most of a second.
-const LONGEST_TRIES: u32 = 4;
-
 /// Tends the program until the carrier is stopped.
 pub(super) async fn serve_mailbox(post: Post, place: Arc<ProgramPlace>) {
     let mut deaths = 0;
@@ -94,7 +91,7 @@ async fn begin_life(
         if tries == 0 {
             post.report_left(&words).await;
         }
-        tries = LONGEST_TRIES.min(tries + 1);
+        tries = crate::limits::STAY_TRIES.min(tries + 1);
         let mut over = pin!(tokio::time::sleep(Duration::from_millis(post.pace.pause_ms(tries))));
         loop {
             tokio::select! {

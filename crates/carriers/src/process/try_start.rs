@@ -14,12 +14,10 @@ use super::last_words::{LastWords, describe_end};
 use super::pipe::ProgramPipe;
 use super::program::{self, EndLadder, ProgramBadge, ProgramStartFault, StartedProgram};
 use super::variables::InheritedVariables;
+use crate::limits;
 use crate::{CarrierWaits, NoEar};
 use systole_core::types::composition::ListenerProgram;
 use systole_core::types::ids::Name;
-
-/// How long a program that stays has to live.
-const LIVES_MS: u64 = 1_500;
 
 /// How a startable program was found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -61,7 +59,8 @@ pub async fn try_start(
     let words = LastWords::heard_by(Arc::new(NoEar));
     let (over, is_over) = watch::channel(false);
     let watching = async {
-        let early = tokio::time::timeout(Duration::from_millis(LIVES_MS), group.wait_for_exit()).await;
+        let early =
+            tokio::time::timeout(Duration::from_millis(limits::STAY_LIVES_MS), group.wait_for_exit()).await;
         let found = match early {
             Ok(status) => Err(describe_end(status, group.age_ms(), false)),
             Err(_still_lives) => {

@@ -22,6 +22,8 @@ use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, Buf
 use tokio::net::UnixStream;
 use tokio::signal::unix::{Signal as Signals, SignalKind, signal};
 
+use crate::limits;
+
 /// The argument that makes the program a warden. No help page lists it, because people do not need it.
 pub const WORD: &str = "-guard-program";
 
@@ -30,10 +32,6 @@ const NAME: &str = "program-warden";
 /// Orders to a warden: TERM for the program's process group, and the end of everything.
 pub(super) const TERM: u8 = b't';
 pub(super) const KILL: u8 = b'k';
-/// How long a program may take to end with its stdin when the organism is gone.
-const GRACE: Duration = Duration::from_millis(500);
-/// How long the end of a program waits for the end of what it started.
-const LONGEST: Duration = Duration::from_secs(1);
 /// The first pause between two looks for descendants that still live, and the longest one.
 const PAUSES: [Duration; 2] = [Duration::from_millis(5), Duration::from_secs(1)];
 
@@ -184,7 +182,7 @@ impl GuardedProgram {
                 self.reap_child();
             }
         };
-        let _in_time = tokio::time::timeout(GRACE, own_end).await;
+        let _in_time = tokio::time::timeout(limits::GRACE, own_end).await;
     }
 
     /// Takes the ends of all children that have ended, adopted ones too. Returns whether any are left.
@@ -216,7 +214,7 @@ impl GuardedProgram {
         // Right behind the wait for its leader the group's number cannot belong to others yet.
         let _gone = kill_process_group(self.program, Signal::KILL);
         // What cannot be killed, such as a process of another user, must not hold up the answer.
-        let is_free = tokio::time::timeout(LONGEST, self.end_all()).await.is_ok();
+        let is_free = tokio::time::timeout(limits::LEFT_BEHIND, self.end_all()).await.is_ok();
         if let Some(status) = self.status.take() {
             write_line(line, &WardenLine::Ended(status, is_free)).await;
         }

@@ -12,17 +12,8 @@
 use std::collections::{BTreeMap, HashMap};
 
 use crate::types::ids::{Name, ThreadId};
+use crate::types::limits;
 use crate::types::time::Millis;
-
-/// Refusals that a full bucket holds.
-pub const AT_ONCE: u64 = 20;
-/// The time in which a bucket regains one refusal.
-const EVERY_MS: u64 = 1_000;
-/// How long refusals are counted before the count is reported.
-const TOLD_EVERY_MS: u64 = 10_000;
-/// The largest number of threads of one sender that are counted separately; the rest is counted for
-/// `sys`.
-const PLACES: usize = 16;
 
 /// The cost of a refusal to its sender's bucket.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -76,22 +67,24 @@ impl ReportBuckets {
     pub fn has_room(&self, sender: &Name, at: Millis) -> bool {
         let full_at = self.0.get(sender).map_or(at, |bucket| bucket.full_at);
         // However far the clock was set back, a bucket lacks no more than it can hold.
-        full_at.count_since(at).min(AT_ONCE * EVERY_MS) <= (AT_ONCE - 1) * EVERY_MS
+        full_at.count_since(at).min(limits::REFUSALS_AT_ONCE * limits::REFUSAL_EVERY_MS)
+            <= (limits::REFUSALS_AT_ONCE - 1) * limits::REFUSAL_EVERY_MS
     }
 
     /// Takes what a refusal costs, or counts the refusal.
     pub fn take_toll(&mut self, toll: RefusalCost, tick: Millis) {
         let RefusalCost { sender, at, withheld } = toll;
         let bucket = self.0.entry(sender).or_default();
-        bucket.full_at = at.add_ms(bucket.full_at.count_since(at).min(AT_ONCE * EVERY_MS));
+        bucket.full_at = at
+            .add_ms(bucket.full_at.count_since(at).min(limits::REFUSALS_AT_ONCE * limits::REFUSAL_EVERY_MS));
         let Some(place) = withheld else {
-            bucket.full_at = bucket.full_at.add_ms(EVERY_MS);
+            bucket.full_at = bucket.full_at.add_ms(limits::REFUSAL_EVERY_MS);
             return;
         };
         if bucket.counts.is_empty() {
-            bucket.told_at = tick.add_ms(TOLD_EVERY_MS);
+            bucket.told_at = tick.add_ms(limits::REFUSALS_TOLD_MS);
         }
-        let is_full = bucket.counts.len() >= PLACES && !bucket.counts.contains_key(&place);
+        let is_full = bucket.counts.len() >= limits::REFUSAL_PLACES && !bucket.counts.contains_key(&place);
         let place = if is_full { ThreadId::new_sys() } else { place };
         let none = RefusalCount { count: 0, first: at, last: at };
         let count = bucket.counts.entry(place).or_insert(none);
@@ -194,7 +187,7 @@ mod tests {
             buckets.take_toll(toll(n, Some(&format!("sess-0123456789ab.c{n}"))), Millis(n));
         }
         let rest = buckets.take_rest();
-        assert_eq!(rest.len(), PLACES + 1);
+        assert_eq!(rest.len(), limits::REFUSAL_PLACES + 1);
         assert_eq!(rest.iter().map(|telling| telling.count.count).sum::<u64>(), 100);
         assert_eq!(buckets.take_rest(), []);
     }

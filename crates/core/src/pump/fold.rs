@@ -188,16 +188,12 @@ fn fold_question(thread: &mut Thread, record: &Record) {
     }
 }
 
-/// How many keys `Thread::recent` holds. Only so many top calls and steering messages for the open one may wait. So
-/// no more keys can be on their way between a look into the log and a decision.
-const RECENT_KEYS: usize = 2 * (limits::QUEUED_TOP_CALLS + limits::STEERS);
-
 fn remember_key(thread: &mut Thread, record: &Record) {
     let h = &record.header;
     if let (Some(key), Some(call)) = (h.key.clone(), h.call.clone()) {
         let body = Digest::hash_bytes(&record.body);
         thread.recent.push_back(RecentKey { sender: h.from.clone(), key, body, seq: h.seq, id: h.id, call });
-        if thread.recent.len() > RECENT_KEYS {
+        if thread.recent.len() > limits::RECENT_KEYS {
             thread.recent.pop_front();
         }
     }

@@ -15,9 +15,6 @@ use crate::types::limits;
 use crate::types::ports::{LeaseToken, LogFault, LogReader, Position};
 use crate::types::record::{Header, MessageRole, Record, RecordCode, RecordKind};
 
-/// How many records are read at once in the search for the newest replies.
-const PAGE: usize = 256;
-
 /// Deliveries with a reply, the oldest forgotten first.
 #[derive(Default, Debug)]
 pub struct RecentReplies {
@@ -93,8 +90,8 @@ pub fn on_record(reader: &dyn LogReader, last: Position) -> Result<Vec<RepliedDe
     let oldest = last.0.saturating_sub(limits::REPLIES_READ);
     let mut end = last.0;
     while end > oldest && left > 0 {
-        let begin = end.saturating_sub(PAGE as u64).max(oldest);
-        let count = usize::try_from(end - begin).unwrap_or(PAGE);
+        let begin = end.saturating_sub(limits::LOG_PAGE as u64).max(oldest);
+        let count = usize::try_from(end - begin).unwrap_or(limits::LOG_PAGE);
         for (_, record) in reader.read_after(Position(begin), count)? {
             left = left.saturating_sub(record.body.len());
             newest.read_record(&record);
@@ -202,8 +199,8 @@ fn look_back(
 ) -> Result<Option<u32>, LogFault> {
     let (mut end, mut attempt) = (seq, 1);
     while end > 1 && *left > 0 {
-        let begin = end.saturating_sub(PAGE as u64).max(1);
-        let count = usize::try_from(end - begin).unwrap_or(PAGE);
+        let begin = end.saturating_sub(limits::LOG_PAGE as u64).max(1);
+        let count = usize::try_from(end - begin).unwrap_or(limits::LOG_PAGE);
         let page = reader.of_thread(thread, begin, count)?;
         for (_, record) in page.iter().rev() {
             let h = &record.header;

@@ -5,22 +5,19 @@
 use std::collections::BTreeMap;
 
 use crate::types::ids::{ThreadId, is_label};
-
-/// Labels remembered per thread.
-const REMEMBERED: usize = 256;
-const LABEL_BYTES: usize = 32;
+use crate::types::limits;
 
 /// The label of the next child.
 pub fn choose_label(taken: &BTreeMap<String, u32>, spawns: u32, suggested: Option<&str>) -> String {
     let (base, joint, bare) = match suggested.filter(|label| is_label(label)) {
-        Some(label) => (label, "-", taken.len() < REMEMBERED && is_free(taken, label)),
+        Some(label) => (label, "-", taken.len() < limits::LABELS && is_free(taken, label)),
         None => ("c", "", false),
     };
     if bare {
         return base.to_owned();
     }
     let first = match taken.get(base) {
-        Some(next) if taken.len() < REMEMBERED => *next,
+        Some(next) if taken.len() < limits::LABELS => *next,
         _ => spawns.saturating_add(1),
     };
     (first..)
@@ -31,7 +28,7 @@ pub fn choose_label(taken: &BTreeMap<String, u32>, spawns: u32, suggested: Optio
 
 fn with_suffix(base: &str, joint: &str, number: u32) -> String {
     let suffix = [joint, &number.to_string()].concat();
-    let kept = base.get(..LABEL_BYTES.saturating_sub(suffix.len())).unwrap_or(base);
+    let kept = base.get(..limits::LABEL_BYTES.saturating_sub(suffix.len())).unwrap_or(base);
     [kept, &suffix].concat()
 }
 
@@ -53,7 +50,7 @@ pub fn remember_child(taken: &mut BTreeMap<String, u32>, child: &ThreadId) {
         *next = (*next).max(number.saturating_add(1));
         return;
     }
-    if taken.len() < REMEMBERED {
+    if taken.len() < limits::LABELS {
         taken.insert(label.to_owned(), 1);
     }
 }
@@ -97,6 +94,6 @@ mod tests {
             assert!(is_label(&label) && given.insert(label.clone()), "{label} twice");
             remember_child(&mut taken, &root.make_child(&label).unwrap());
         }
-        assert!(taken.len() <= REMEMBERED);
+        assert!(taken.len() <= limits::LABELS);
     }
 }

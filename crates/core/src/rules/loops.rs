@@ -5,9 +5,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::types::ids::Name;
-
-/// How many different calls, answers and parties are remembered. A new one replaces the oldest.
-const REMEMBERED: usize = 16;
+use crate::types::limits;
 
 /// A hash of a payload and its party. It is fast, because every hop computes it, and not collision-proof: a listener
 /// that constructs a collision only triggers loop detection in its own call.
@@ -107,7 +105,7 @@ impl LoopMemory {
 /// Appends the latest and drops the oldest.
 fn keep_latest<T>(all: &mut Vec<T>, latest: T) {
     all.push(latest);
-    if all.len() > REMEMBERED {
+    if all.len() > limits::LOOP_ENTRIES {
         all.remove(0);
     }
 }

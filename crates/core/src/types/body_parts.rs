@@ -6,9 +6,7 @@
 use sha2::{Digest as _, Sha256};
 
 use super::ids::Digest;
-
-/// Most values of one body that are parts. The header names them all, and stays small.
-pub const MOST_HOLES: usize = 1000;
+use crate::types::limits;
 
 /// What stands in place of erased bytes, if it has room.
 pub const ERASED_TEXT: &str = "[erased]";
@@ -49,7 +47,7 @@ pub fn in_order(mut holes: Vec<BodyHole>) -> Vec<BodyHole> {
         is_apart
     });
     match (holes.first(), holes.last()) {
-        (Some(first), Some(last)) if holes.len() > MOST_HOLES => {
+        (Some(first), Some(last)) if holes.len() > limits::BODY_PARTS => {
             BodyHole::from_range(first.to_range().start..last.to_range().end).into_iter().collect()
         }
         _ => holes,
@@ -223,7 +221,10 @@ pub fn read_holes(field: &[u8], body_length: u64) -> Result<Vec<BodyHole>, Strin
             Some(BodyHole { at: number(at)?, length: number(length).filter(|length| *length > 0)? })
         });
         let hole = hole.ok_or_else(|| format!("holes: {place:?} is no place in a body"))?;
-        if u64::from(hole.at) < end || hole.to_range().end as u64 > body_length || holes.len() == MOST_HOLES {
+        if u64::from(hole.at) < end
+            || hole.to_range().end as u64 > body_length
+            || holes.len() == limits::BODY_PARTS
+        {
             return Err(format!("holes: {place} overlaps another, is beyond the body, or is one too many"));
         }
         end = hole.to_range().end as u64;
@@ -306,9 +307,9 @@ mod tests {
         ] {
             assert!(read_holes(wrong.as_bytes(), 50).is_err(), "{wrong}");
         }
-        let many: Vec<String> = (0..=MOST_HOLES).map(|at| format!("{}+1", at * 2)).collect();
+        let many: Vec<String> = (0..=limits::BODY_PARTS).map(|at| format!("{}+1", at * 2)).collect();
         assert!(read_holes(many.join(",").as_bytes(), 1 << 20).is_err());
-        assert!(read_holes(many[..MOST_HOLES].join(",").as_bytes(), 1 << 20).is_ok());
+        assert!(read_holes(many[..limits::BODY_PARTS].join(",").as_bytes(), 1 << 20).is_ok());
     }
 
     #[test]

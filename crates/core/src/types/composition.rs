@@ -10,6 +10,7 @@ use systole_wire::{QName, namespaces};
 use super::budget::{Budgets, LoopLimits};
 use super::client::{self, Client};
 use super::ids::{Digest, Name};
+use super::limits;
 
 /// A checked organism. It holds everything that a decision may depend on, and its hash identifies it.
 #[derive(Clone, Debug)]
@@ -146,15 +147,10 @@ pub struct ApprovalRule {
     pub tell: Vec<Name>,
 }
 
-impl ApprovalRule {
-    /// How long a payload waits by default: a week, so that a request of Friday is still there after any weekend.
-    pub const EXPIRES_MS: u64 = 7 * 86_400_000;
-}
-
 impl Default for ApprovalRule {
     /// The default: dangerous payloads wait, for a week.
     fn default() -> ApprovalRule {
-        ApprovalRule { always: false, expires_ms: ApprovalRule::EXPIRES_MS, tell: Vec::new() }
+        ApprovalRule { always: false, expires_ms: limits::APPROVAL_MS, tell: Vec::new() }
     }
 }
 

@@ -18,8 +18,6 @@ pub const NOTICES: usize = 64;
 pub const ASKS: usize = 64;
 /// Journal entries that one delivery may make.
 pub const JOURNAL: usize = 64;
-/// Bytes of an answer to a question. The rest comes with the next question.
-pub const PAGE_BYTES: usize = 256 << 10;
 /// Most records of a log on one page, if the whole log is read. For each page the reader looks up the last head of every
 /// thread in it, so larger pages are faster; but a page of the largest bodies has to fit into memory.
 pub const LOG_PAGE: usize = 256;
@@ -54,7 +52,8 @@ pub const WARNING_PERCENT: u64 = 80;
 /// Characters of messages that one `<recalled>` shows: a fair share of a model's turn. 64 of them fit into memory
 /// many times over, even with the longest escapes.
 pub const RECALL_CHARACTERS: u64 = 32_768;
-/// Bytes of messages, or of a document, on one page of an answer to a question. A larger message gets its own page.
+/// Bytes of messages, or of a document, on one page of an answer to a question. The rest comes with the next question;
+/// a larger message gets its own page.
 pub const ANSWER_BYTES: usize = 256 << 10;
 /// Todo lists with different conditions that one call may have. They are stored in its thread's row.
 pub const TODO_LISTS: usize = 32;
@@ -63,8 +62,8 @@ pub const TIMERS: usize = 32;
 /// Characters of a timer's note that are repeated in the outcome of the call it opens. While that call is open, they
 /// are stored in its thread's row.
 pub const TIMER_NOTE_CHARACTERS: usize = 1_000;
-/// Shortest time until a timer fires.
-pub const TIMER_LEAST_MS: u64 = 1_000;
+/// Shortest time until a timer fires, and that a question to a person waits.
+pub const WAIT_LEAST_MS: u64 = 1_000;
 /// Longest time until a timer fires: ten years.
 pub const TIMER_MOST_MS: u64 = 3_650 * 86_400_000;
 /// Deliveries of one turn that may be lost because the pump died, before the turn becomes a dead letter. The limit is
@@ -72,8 +71,8 @@ pub const TIMER_MOST_MS: u64 = 3_650 * 86_400_000;
 pub const LOST_WITH_PUMP: u32 = 5;
 /// How long a call waits for someone who is away, unless the file says otherwise: a long weekend.
 pub const OUTAGE_MS: u64 = 3 * 86_400_000;
-/// The longest such wait that a file may ask for: one year.
-pub const OUTAGE_MOST_MS: u64 = 365 * 86_400_000;
+/// The longest time that a question to a person waits, or a call for someone who is away: one year.
+pub const WAIT_MOST_MS: u64 = 365 * 86_400_000;
 /// The outage of a call whose listener's program cannot be started.
 pub const PROGRAM_AWAY: &str = "program";
 /// The outage of a call whose listener is not part of the running organism.
@@ -124,22 +123,14 @@ pub const OWN_CODE_BYTES: usize = 128;
 /// Bytes of a listener's message about its own failure or feedback: some pages. It travels in a core payload, which
 /// has no other limit.
 pub const OWN_WORDS_BYTES: usize = 16 << 10;
-/// Bytes of a person's note: some pages. The caller sees the note.
-pub const NOTE_BYTES: usize = 4 << 10;
-/// Bytes of a question to a person.
-pub const QUESTION_BYTES: usize = 4 << 10;
-/// Messages that one question may show.
-pub const QUESTION_SHOWS: usize = 16;
-/// Choices that one question may have. They are stored in its thread's row.
-pub const QUESTION_CHOICES: usize = 16;
+/// Bytes of a question to a person, and of the person's note: some pages. The caller sees the note.
+pub const PERSON_TEXT_BYTES: usize = 4 << 10;
+/// Messages that one question may show, and choices that it may have. They are stored in its thread's row.
+pub const QUESTION_ENTRIES: usize = 16;
 /// Characters of a choice: a word that a person can type.
 pub const CHOICE_CHARACTERS: usize = 64;
 /// Characters of the label of a message that a question shows: one line.
 pub const LABEL_CHARACTERS: usize = 200;
-/// Shortest time that a question waits.
-pub const QUESTION_LEAST_MS: u64 = 1_000;
-/// Longest time that a question waits: one year.
-pub const QUESTION_MOST_MS: u64 = 365 * 86_400_000;
 /// Largest organism file and largest schema, in bytes.
 pub const CONFIG_FILE_BYTES: usize = 1 << 20;
 /// Deepest nesting of an organism file. The file's own keys need five levels. Each level of a workflow's steps needs
@@ -159,6 +150,41 @@ pub const CHECKPOINT_RECORDS: usize = 4096;
 pub const RECORDS_PER_ROW: usize = 8;
 /// Most records between two checkpoints, and therefore most records to fold when a log opens.
 pub const RECORDS_TO_FOLD: usize = 16_384;
+
+// Inside the pump
+
+/// Refusals that a full bucket holds.
+pub const REFUSALS_AT_ONCE: u64 = 20;
+/// Milliseconds in which a bucket regains one refusal.
+pub const REFUSAL_EVERY_MS: u64 = 1_000;
+/// Milliseconds until the log is asked again after it could not be read.
+pub const LOG_PAUSE_MS: u64 = 10_000;
+/// Milliseconds in which refusals are counted before the count is reported.
+pub const REFUSALS_TOLD_MS: u64 = 10_000;
+/// Threads of one sender whose refusals are counted separately; the rest is counted for `sys`.
+pub const REFUSAL_PLACES: usize = 16;
+/// Bytes that wait for the writer; then nothing more is taken in: a flood, or a full disk.
+pub const WAITING_BYTES: usize = 64 << 20;
+/// Bytes of records that are kept in memory for deliveries.
+pub const FRESH_BYTES: usize = WAITING_BYTES / 2;
+/// Bytes that a record without its body counts for.
+pub const RECORD_BYTES: usize = 512;
+/// Milliseconds until a delivery that its carrier could not begin is handed over again.
+pub const NOT_NOW_MS: u64 = 1_000;
+/// Keys kept of a thread: no more can be between a look into the log and a decision.
+pub const RECENT_KEYS: usize = 2 * (QUEUED_TOP_CALLS + STEERS);
+/// Views that are kept: any other one is read from the beginning when it is looked at again.
+pub const VIEWS: usize = 64;
+/// Labels that are remembered for each thread.
+pub const LABELS: usize = 256;
+/// Bytes of a label.
+pub const LABEL_BYTES: usize = 32;
+/// Different calls, answers and parties that are remembered; a new one replaces the oldest.
+pub const LOOP_ENTRIES: usize = 16;
+/// Values of one body that are parts: the header names them all, and stays small.
+pub const BODY_PARTS: usize = 1000;
+/// Milliseconds that a payload waits by default: a request of Friday outlasts any weekend.
+pub const APPROVAL_MS: u64 = 7 * 86_400_000;
 
 // A thread id must have room for as many labels as the depth allows. Otherwise a legal spawn could not get an id.
 const _: () = assert!("sess-".len() + 64 + DEPTH * 33 <= THREAD_ID_BYTES);

@@ -8,7 +8,8 @@ use ureq::http::{Response, StatusCode};
 use ureq::{Body, BodyReader};
 
 use super::super::api_types;
-use super::{DoorClientFault, MOST_BYTES};
+use super::DoorClientFault;
+use crate::limits;
 
 /// Records as they are written. It ends when the organism stops.
 pub struct RecordEvents(pub(super) StreamFrames);
@@ -54,9 +55,9 @@ impl StreamFrames {
         let (mut line, mut kind) = (String::new(), String::new());
         loop {
             line.clear();
-            match (&mut self.lines).take(MOST_BYTES).read_line(&mut line) {
+            match (&mut self.lines).take(limits::REMOTE_BYTES).read_line(&mut line) {
                 Ok(0) => return None,
-                Ok(_) if line.len() as u64 >= MOST_BYTES => {
+                Ok(_) if line.len() as u64 >= limits::REMOTE_BYTES => {
                     return Some(Err(DoorClientFault::TooLong { address: self.address.clone() }));
                 }
                 Ok(_) => {}

@@ -1,8 +1,6 @@
 //! The wait for the end of a call. It follows the log, says how the call goes on, and ends with the result, with a task
 //! in its place, or with nothing if the call was cancelled.
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
@@ -12,21 +10,13 @@ use super::{results, rpc, tasks};
 use crate::api_types::{ApiReceipt, ApiRecord};
 use crate::ending::{CallResult, find_ending};
 use crate::events::{FollowerBatch, ProgressFollower, RecordFollower};
+use crate::limits;
 use crate::outcome::find_earlier_end;
 use systole_core::types::ids::{Name, ThreadId};
 use systole_core::types::ports::Position;
 use systole_core::types::record::RecordKind;
 use systole_organism::front::OrganismHandle;
 use systole_system::tasks::{TaskKind, start_task};
-
-/// How long a call may take before it becomes a task.
-const PATIENCE: Duration = Duration::from_secs(5);
-/// The time between two signs that a call goes on. Hosts that hear none give up, many after a minute.
-const SIGN: Duration = Duration::from_secs(10);
-/// Messages that may wait for a client's socket. If there is no room, progress is left out.
-const AHEAD: usize = 16;
-/// Longest message of progress, in bytes.
-const WORDS: usize = 1000;
 
 /// A call that is waited for.
 pub(super) struct FollowedCall {
@@ -55,7 +45,7 @@ enum WaitEnd {
 impl FollowedCall {
     /// Waits in a task of its own. The messages for the client come out; the last one is the answer.
     pub(super) fn follow_call(self, mut seat: CallSeat) -> mpsc::Receiver<Value> {
-        let (to_client, messages) = mpsc::channel(AHEAD);
+        let (to_client, messages) = mpsc::channel(limits::TASK_MESSAGES);
         seat.set_thread(&self.receipt.thread);
         let work = async move {
             let cancelled = seat.cancelled.take();
@@ -114,9 +104,9 @@ impl FollowedCall {
         let mut events =
             ProgressFollower::new(RecordFollower::follow_after(&self.front, from, thread), hearing);
         let mut steps = 0;
-        let late = tokio::time::sleep(PATIENCE);
+        let late = tokio::time::sleep(limits::TASK_PATIENCE);
         let mut late = std::pin::pin!(late);
-        let mut signs = tokio::time::interval(SIGN);
+        let mut signs = tokio::time::interval(limits::TASK_SIGN);
         signs.reset();
         loop {
             let next = tokio::select! {
@@ -184,7 +174,7 @@ impl FollowedCall {
     fn send_progress(&self, to_client: &mpsc::Sender<Value>, steps: &mut u64, words: &str) {
         let Some(token) = &self.progress else { return };
         *steps += 1;
-        let words = words.get(..words.floor_char_boundary(WORDS)).unwrap_or_default();
+        let words = words.get(..words.floor_char_boundary(limits::PROGRESS_BYTES)).unwrap_or_default();
         let params = json!({"progressToken": token, "progress": steps, "message": words});
         let message = json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": params});
         // A client that reads slowly gets fewer messages.

@@ -7,10 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 use super::rpc::RpcFault;
+use crate::limits::OPEN_CALLS;
 use systole_core::types::ids::Name;
-
-/// Calls that may wait at once: each costs a task and a page of records.
-const CALLS: usize = 256;
 
 /// A client's name for a call: its session and the id of its request. Ids are only unique within a session.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -37,7 +35,7 @@ pub(crate) struct WaitingMcpCalls {
 
 impl Default for WaitingMcpCalls {
     fn default() -> WaitingMcpCalls {
-        WaitingMcpCalls { seats: Arc::new(Semaphore::new(CALLS)), waiting: Arc::default() }
+        WaitingMcpCalls { seats: Arc::new(Semaphore::new(OPEN_CALLS)), waiting: Arc::default() }
     }
 }
 
@@ -56,7 +54,7 @@ impl WaitingMcpCalls {
     pub(super) fn enter_call(&self, name: Option<CallName>) -> Result<CallSeat, RpcFault> {
         let Ok(seat) = self.seats.clone().try_acquire_owned() else {
             return Err(RpcFault::refuse_unavailable(format!(
-                "{CALLS} calls are waited for already: call again later"
+                "{OPEN_CALLS} calls are waited for already: call again later"
             )));
         };
         let mut cancelled = None;

@@ -5,6 +5,7 @@ use axum::http::HeaderMap;
 use serde_json::{Value, json};
 
 use super::rpc::{RpcFault, RpcMessage};
+use crate::rpc_codes::RPC;
 
 /// The newest revision with a handshake.
 const HANDSHAKE: &str = "2025-11-25";
@@ -16,9 +17,6 @@ const STATELESS: &str = "2026-07-28";
 /// The extension by which a long call becomes a task.
 pub(super) const TASKS: &str = "io.modelcontextprotocol/tasks";
 
-const HEADER_MISMATCH: i64 = -32020;
-const MISSING_CAPABILITY: i64 = -32021;
-const UNSUPPORTED: i64 = -32022;
 const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
 const CAPABILITIES_KEY: &str = "io.modelcontextprotocol/clientCapabilities";
 
@@ -64,7 +62,7 @@ pub(super) fn read_revision(headers: &HeaderMap, message: &RpcMessage) -> Result
     if named != STATELESS {
         let words = format!("MCP {named} is not spoken here: use {}", list_spoken().join(", "));
         let data = json!({"supported": list_spoken(), "requested": named});
-        return Err(RpcFault::with_code(UNSUPPORTED, words, Some(data)));
+        return Err(RpcFault::with_code(RPC.unsupported, words, Some(data)));
     }
     // A notification may say less, because it has no answer.
     if message.id.is_some() {
@@ -121,7 +119,7 @@ fn check_repeats(
 fn describe_mismatch(field: &str, shown: Option<&str>, said: &str) -> RpcFault {
     let shown = shown.map_or_else(|| "is missing".to_owned(), |shown| format!("is {shown:?}"));
     let words = format!("the header {field} {shown}, and the body says {said:?}");
-    RpcFault::with_code(HEADER_MISMATCH, words, None)
+    RpcFault::with_code(RPC.header_mismatch, words, None)
 }
 
 /// Refuses a message about tasks from a client that does not name their extension.
@@ -131,7 +129,7 @@ pub(super) fn require_tasks(message: &RpcMessage) -> Result<(), RpcFault> {
     }
     let words = format!("{} is for clients that name the extension {TASKS}", message.method);
     let data = json!({"requiredCapabilities": {"extensions": {TASKS: {}}}});
-    Err(RpcFault::with_code(MISSING_CAPABILITY, words, Some(data)))
+    Err(RpcFault::with_code(RPC.missing_capability, words, Some(data)))
 }
 
 fn has_tasks(message: &RpcMessage) -> bool {
@@ -145,9 +143,11 @@ fn read_header<'h>(headers: &'h HeaderMap, name: &str) -> Result<Option<&'h str>
     let first = values.next().map(|value| value.to_str()).transpose();
     match (first, values.next()) {
         (Ok(first), None) => Ok(first),
-        _ => {
-            Err(RpcFault::with_code(HEADER_MISMATCH, format!("the header {name} comes once, in ASCII"), None))
-        }
+        _ => Err(RpcFault::with_code(
+            RPC.header_mismatch,
+            format!("the header {name} comes once, in ASCII"),
+            None,
+        )),
     }
 }
 

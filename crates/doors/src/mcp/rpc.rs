@@ -8,19 +8,8 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-/// The message is not JSON.
-const PARSE: i64 = -32700;
-/// It is JSON, but not a message that can be taken.
-const REQUEST: i64 = -32600;
-/// There is no such method.
-const METHOD: i64 = -32601;
-/// The parameters do not fit the method.
-const PARAMS: i64 = -32602;
-/// The organism cannot answer now.
-const INTERNAL: i64 = -32603;
-
-/// Longest id of a request, as JSON. It is kept while its call waits.
-const ID_BYTES: usize = 256;
+use crate::limits::REQUEST_ID_BYTES;
+use crate::rpc_codes::RPC;
 
 /// A message of a client.
 pub(super) struct RpcMessage {
@@ -69,22 +58,22 @@ impl RpcFault {
 
     /// The message cannot be taken.
     pub(super) fn refuse_request(message: impl Into<String>) -> RpcFault {
-        RpcFault::new(StatusCode::BAD_REQUEST, REQUEST, message)
+        RpcFault::new(StatusCode::BAD_REQUEST, RPC.request, message)
     }
 
     /// The parameters do not fit.
     pub(super) fn refuse_params(message: impl Into<String>) -> RpcFault {
-        RpcFault::new(StatusCode::OK, PARAMS, message)
+        RpcFault::new(StatusCode::OK, RPC.params, message)
     }
 
     /// There is no such method.
     pub(super) fn refuse_method(message: impl Into<String>) -> RpcFault {
-        RpcFault::new(StatusCode::OK, METHOD, message)
+        RpcFault::new(StatusCode::OK, RPC.method, message)
     }
 
     /// The organism cannot answer now.
     pub(super) fn refuse_unavailable(message: impl Into<String>) -> RpcFault {
-        RpcFault::new(StatusCode::SERVICE_UNAVAILABLE, INTERNAL, message)
+        RpcFault::new(StatusCode::SERVICE_UNAVAILABLE, RPC.internal, message)
     }
 
     /// The same with a code that only MCP has.
@@ -154,7 +143,7 @@ pub(super) fn read_message(bytes: &[u8]) -> Result<RpcMessage, (Option<Value>, R
     if let Some(id) = id.as_ref().filter(|id| !is_id(id)) {
         let shown: String = id.to_string().chars().take(80).collect();
         let words = format!(
-            "the id of a request is a text or a whole number of at most {ID_BYTES} bytes, not {shown}"
+            "the id of a request is a text or a whole number of at most {REQUEST_ID_BYTES} bytes, not {shown}"
         );
         return Err(bare(RpcFault::refuse_request(words)));
     }
@@ -180,13 +169,13 @@ pub(super) fn read_message(bytes: &[u8]) -> Result<RpcMessage, (Option<Value>, R
 }
 
 fn describe_unread(why: &str) -> RpcFault {
-    RpcFault::new(StatusCode::BAD_REQUEST, PARSE, format!("the message cannot be read: {why}"))
+    RpcFault::new(StatusCode::BAD_REQUEST, RPC.parse, format!("the message cannot be read: {why}"))
 }
 
 /// Whether a value can be an id, or the token of progress.
 pub(super) fn is_id(id: &Value) -> bool {
     match id {
-        Value::String(text) => text.len() <= ID_BYTES,
+        Value::String(text) => text.len() <= REQUEST_ID_BYTES,
         Value::Number(number) => number.is_i64() || number.is_u64(),
         _ => false,
     }
@@ -204,18 +193,22 @@ mod tests {
     #[test]
     fn what_is_no_message_is_refused_with_a_reason() {
         for (text, code, words) in [
-            ("", PARSE, "no JSON object"),
-            ("7", PARSE, "no JSON object"),
-            ("{\"jsonrpc\": ", PARSE, "EOF"),
-            ("{\"jsonrpc\": \"2.0\"} x", PARSE, "trailing"),
-            (" [{\"jsonrpc\": \"2.0\"}]", REQUEST, "a batch is not taken"),
-            ("{\"jsonrpc\": \"1.0\", \"method\": \"ping\"}", REQUEST, "jsonrpc is not"),
-            ("{\"method\": \"ping\"}", REQUEST, "jsonrpc is not"),
-            ("{\"jsonrpc\": \"2.0\", \"id\": null, \"method\": \"ping\"}", REQUEST, "the id of a request"),
-            ("{\"jsonrpc\": \"2.0\", \"id\": 1.5, \"method\": \"ping\"}", REQUEST, "the id of a request"),
-            ("{\"jsonrpc\": \"2.0\", \"id\": 1, \"result\": {}}", REQUEST, "a method is missing"),
-            ("{\"jsonrpc\": \"2.0\", \"method\": 7}", REQUEST, "a method is missing"),
-            ("{\"jsonrpc\": \"2.0\", \"method\": \"ping\", \"params\": [1]}", PARAMS, "params of ping"),
+            ("", RPC.parse, "no JSON object"),
+            ("7", RPC.parse, "no JSON object"),
+            ("{\"jsonrpc\": ", RPC.parse, "EOF"),
+            ("{\"jsonrpc\": \"2.0\"} x", RPC.parse, "trailing"),
+            (" [{\"jsonrpc\": \"2.0\"}]", RPC.request, "a batch is not taken"),
+            ("{\"jsonrpc\": \"1.0\", \"method\": \"ping\"}", RPC.request, "jsonrpc is not"),
+            ("{\"method\": \"ping\"}", RPC.request, "jsonrpc is not"),
+            (
+                "{\"jsonrpc\": \"2.0\", \"id\": null, \"method\": \"ping\"}",
+                RPC.request,
+                "the id of a request",
+            ),
+            ("{\"jsonrpc\": \"2.0\", \"id\": 1.5, \"method\": \"ping\"}", RPC.request, "the id of a request"),
+            ("{\"jsonrpc\": \"2.0\", \"id\": 1, \"result\": {}}", RPC.request, "a method is missing"),
+            ("{\"jsonrpc\": \"2.0\", \"method\": 7}", RPC.request, "a method is missing"),
+            ("{\"jsonrpc\": \"2.0\", \"method\": \"ping\", \"params\": [1]}", RPC.params, "params of ping"),
         ] {
             let (_, found, message) = fault(text);
             assert_eq!(found, code, "{text}: {message}");
@@ -228,7 +221,7 @@ mod tests {
             "{{\"jsonrpc\": \"2.0\", \"method\": \"m\", \"params\": {{\"_meta\": {}",
             "{\"a\":".repeat(9000)
         );
-        assert_eq!(fault(&deep).1, PARSE);
+        assert_eq!(fault(&deep).1, RPC.parse);
     }
 
     #[test]

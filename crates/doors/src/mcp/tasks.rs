@@ -8,6 +8,7 @@ use super::revision::McpRevision;
 use super::rpc::RpcFault;
 use crate::api_types::{ApiReceipt, ApiRecord};
 use crate::ending::{CallResult, find_ending};
+use crate::limits;
 use systole_core::types::codes::Code;
 use systole_core::types::ids::{MessageId, Name, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader};
@@ -16,8 +17,6 @@ use systole_organism::front::OrganismHandle;
 use systole_organism::waiting::SenderReply;
 use systole_queries::held::held;
 
-/// How long a client should wait before it asks again, in milliseconds.
-const POLL_MS: u64 = 2000;
 /// What is said of a call that waits for no person.
 pub(super) const WORKS: &str = "the organism works on it";
 
@@ -113,7 +112,7 @@ impl TaskState {
             "lastUpdatedAt": self.touched,
             // The log keeps it for as long as itself.
             "ttlMs": null,
-            "pollIntervalMs": POLL_MS,
+            "pollIntervalMs": limits::TASK_POLL_MS,
         });
         let own = match &self.end {
             None => {

@@ -8,13 +8,10 @@ use serde_json::{Value, json};
 use systole_kit::schema::{ILLEGAL, SchemaModel, find_nearest};
 
 use super::rpc::RpcFault;
+use crate::limits;
 use systole_core::rules::introspection::model_of;
 use systole_core::types::composition::{Composition, ElementSchema, Listener, SchemaId};
 use systole_core::types::ids::Name;
-
-/// Longest name of a tool, and longest description, in bytes. Hosts refuse longer names.
-const NAME_BYTES: usize = 64;
-const DESCRIPTION_BYTES: usize = 4096;
 
 /// The key of an element's own text.
 const OWN: &str = ".";
@@ -55,7 +52,7 @@ pub(crate) fn open_to<'c>(organism: &'c Composition, client: &Name) -> Vec<OpenT
 fn find_free_name(wanted: &str, taken: &mut BTreeSet<String>) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
     // There is room for the number behind it.
-    let plain: String = wanted.chars().map(plain).take(NAME_BYTES - 8).collect();
+    let plain: String = wanted.chars().map(plain).take(limits::TOOL_NAME_BYTES - 8).collect();
     let mut name = plain.clone();
     let mut number = 1;
     while !taken.insert(name.clone()) {
@@ -116,7 +113,7 @@ fn show_tool(tool: &OpenTool<'_>, models: &BTreeMap<usize, SchemaModel>) -> Opti
         words.push(format!("Also checked: {}.", open.join("; ")));
     }
     let mut words = words.join(" ");
-    words.truncate(words.floor_char_boundary(DESCRIPTION_BYTES));
+    words.truncate(words.floor_char_boundary(limits::TOOL_DESCRIPTION_BYTES));
     let mut shown = json!({"name": name, "description": words, "inputSchema": drawn.schema});
     // With one possible answer a host can know its form.
     if let ([answer], Some(fields)) = (listener.returns.as_slice(), shown.as_object_mut())

@@ -33,9 +33,6 @@ use systole_queries::persons::WaitingRequest;
 use systole_show::columns::plain;
 use systole_show::layout;
 
-/// Requests that are looked at for those that were decided.
-const DECIDED: usize = 50;
-
 /// The page.
 #[derive(Template)]
 #[template(path = "approvals.html")]
@@ -112,7 +109,7 @@ fn look(
         let found = if sees_all { decisions::list(&*reader, &period, most)?.decisions } else { Vec::new() };
         Ok::<Vec<DecidedRequest>, LogFault>(found)
     };
-    let decided = if one.is_some() { newest(1, one)? } else { newest(DECIDED, None)? };
+    let decided = if one.is_some() { newest(1, one)? } else { newest(crate::limits::NEWS, None)? };
     let done = if done.is_some() { newest(1, done)?.pop() } else { None };
     let decided_threads: Vec<ThreadId> =
         decided.iter().chain(&done).filter_map(|one| ThreadId::parse(&one.thread).ok()).collect();

@@ -19,6 +19,7 @@ use super::frame::{Frame, PageTab};
 use super::guard;
 use super::refusal_page::{self, RefusalPage};
 use crate::http_state::{Caller, HttpState};
+use crate::limits::ADDRESS_BYTES;
 use crate::log_view::{LogMoment, MomentAsked};
 use crate::percent::is_text;
 use crate::reading::{QueryFields, ReadFault, ReadRefusal, ReadResult};
@@ -29,9 +30,6 @@ use systole_core::types::ids::{Name, ThreadId};
 use systole_core::types::ports::{LogFault, Position};
 use systole_core::types::refusal::Refusal;
 use systole_show::columns::plain;
-
-/// Longest address of a page. Filters are short.
-const ADDRESS: usize = 4096;
 
 /// The client of a session's cookie, in a request for a change. The cookie alone allows only reading, so such a route
 /// takes a `ChangeForm`.
@@ -114,9 +112,9 @@ impl FromRequestParts<Arc<HttpState>> for PageRequest {
 
 impl PageRequest {
     fn read_address(&mut self, uri: &Uri) -> Result<(), Refusal> {
-        if self.address.len() > ADDRESS {
+        if self.address.len() > ADDRESS_BYTES {
             self.address = "/".to_owned();
-            return Err(describe_unfit_address(format!("the address is longer than {ADDRESS} bytes")));
+            return Err(describe_unfit_address(format!("the address is longer than {ADDRESS_BYTES} bytes")));
         }
         let unread =
             |_| describe_unfit_address("what follows `?` in the address cannot be read: it is NAME=VALUE&…");

@@ -10,10 +10,10 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use sha2::{Digest as _, Sha256};
 
+use crate::limits;
+
 /// The folder of the addresses.
 pub(super) const FOLDER: &str = "/assets/";
-/// Digits of the hash in a name: enough to tell versions apart.
-const DIGITS: usize = 16;
 
 /// An embedded file.
 pub(super) struct Asset {
@@ -25,7 +25,7 @@ pub(super) struct Asset {
 impl Asset {
     fn of(stem: &str, end: &str, kind: &'static str, bytes: &'static [u8]) -> Asset {
         let hash: String = Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect();
-        let name = format!("{stem}-{}.{end}", hash.get(..DIGITS).unwrap_or_default());
+        let name = format!("{stem}-{}.{end}", hash.get(..limits::VERSION_DIGITS).unwrap_or_default());
         Asset { bytes, kind, name }
     }
 

@@ -14,6 +14,7 @@ use super::asked::{PageRequest, rendered};
 use super::frame::{Frame, PageTab};
 use super::shorten::{encoded, shortened};
 use super::{approvals, proof};
+use crate::limits;
 use crate::log_view::LogMoment;
 use crate::waiting;
 use systole_core::types::client::Role;
@@ -33,15 +34,6 @@ use systole_queries::troubles::{TroubleCount, Troubles};
 use systole_queries::why::{self, ListedWait, ThreadWaits};
 use systole_show::columns::plain;
 
-/// Entries of each list.
-const LISTED: usize = 50;
-/// Characters of a reason.
-const WORDS: usize = 300;
-/// What counts as lately.
-const HOUR_MS: u64 = 3_600_000;
-/// A wait that may end by itself counts as stuck after this long.
-const LONG_MS: u64 = 600_000;
-
 /// A list with the number of entries that are left out.
 struct BoundedList<T> {
     shown: Vec<T>,
@@ -50,8 +42,8 @@ struct BoundedList<T> {
 
 impl<T> BoundedList<T> {
     fn of(mut all: Vec<T>) -> BoundedList<T> {
-        let more = all.len().saturating_sub(LISTED);
-        all.truncate(LISTED);
+        let more = all.len().saturating_sub(limits::NEWS);
+        all.truncate(limits::NEWS);
         BoundedList { shown: all, more }
     }
 
@@ -163,7 +155,7 @@ fn look(moment: &LogMoment, decides: bool) -> Result<Attention, LogFault> {
     let mut stuck = why::waits(&standings, now);
     stuck.retain(|wait| is_stuck(wait, now));
     let (proof, damage) = proof(moment)?.unzip();
-    let since = Millis(end_of(moment)?.0.saturating_sub(HOUR_MS));
+    let since = Millis(end_of(moment)?.0.saturating_sub(limits::LATELY_MS));
     let waiting = waiting::list_requests(moment, decides)?;
     let open = approvals::open_threads(moment, waiting.iter().map(|one| &one.thread))?;
     Ok(Attention {
@@ -204,7 +196,7 @@ fn is_stuck(wait: &ListedWait, now: Millis) -> bool {
     match wait.cause {
         "person" | "timer" => false,
         "paused" | "unknown" | "stopped" | "back-off" | "outage" => true,
-        _ => now.count_since(wait.since) >= LONG_MS,
+        _ => now.count_since(wait.since) >= limits::STUCK_MS,
     }
 }
 
@@ -220,7 +212,7 @@ fn page(asked: &PageRequest, seen: &Attention, decides: bool) -> AttentionPage {
     let stuck = seen.stuck.iter().map(|wait| StuckRow {
         thread: wait.thread.to_string(),
         href: frame.to(&thread_href(&wait.thread)),
-        what: shortened(&wait.what, WORDS),
+        what: shortened(&wait.what, limits::LONG_WORDS),
         since: spell_duration(now.count_since(wait.since)),
         command: wait.command.clone(),
     });
@@ -228,7 +220,7 @@ fn page(asked: &PageRequest, seen: &Attention, decides: bool) -> AttentionPage {
         code: one.code.clone(),
         listener: one.listener.clone(),
         count: one.count,
-        words: shortened(&one.words, WORDS),
+        words: shortened(&one.words, limits::LONG_WORDS),
         ago: spell_duration(now.count_since(one.at)),
         href: frame.to(&format!("{}/{}", thread_href(&one.last.0), one.last.1)),
         all: {
@@ -260,8 +252,8 @@ fn waiting_row(one: &WaitingRequest, frame: &Frame, decides: bool, seen: &Attent
         RequestSubject::Question { words, .. } => (format!("{} asks", one.listener), plain(words)),
     };
     WaitingRow {
-        what: shortened(&what, WORDS),
-        words: shortened(&words, WORDS),
+        what: shortened(&what, limits::LONG_WORDS),
+        words: shortened(&words, limits::LONG_WORDS),
         since: spell_duration(now.count_since(one.asked)),
         left: one.left(now),
         thread: one.thread.to_string(),

@@ -7,8 +7,7 @@ use systole_kit::schema::SchemaModel;
 
 use systole_show::columns::plain;
 
-/// Longest command that is shown.
-const LONGEST: usize = 4_000;
+use crate::limits;
 
 /// The start of a command: what is sent, but not to whom.
 pub(super) enum SendCommand {
@@ -27,7 +26,7 @@ pub(super) fn send(model: &SchemaModel, element: &str, payload: &[u8]) -> Option
     let arguments: Vec<String> = named.iter().filter_map(|(name, value)| argument(name, value)).collect();
     let given: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let text = std::str::from_utf8(payload).ok()?;
-    if text.len() > LONGEST || text.lines().any(is_strange) {
+    if text.len() > limits::BODY || text.lines().any(is_strange) {
         return None;
     }
     if model.from_fields(element, &given) == Some(Ok(payload.to_vec())) {

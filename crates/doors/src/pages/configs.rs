@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::asked::{PageRequest, rendered};
 use super::frame::{Frame, PageTab};
 use super::shorten::encoded;
+use crate::limits;
 use crate::log_view::LogMoment;
 use crate::reading::{ReadRefusal, ReadResult, whole_log_only};
 use systole_core::types::ids::Digest;
@@ -21,12 +22,6 @@ use systole_queries::xml_diff::DiffLine;
 
 /// What the pages are about, for clients that may not see them.
 const WHAT: &str = "configurations name every listener and are";
-/// Digits of a hash that are shown.
-const DIGITS: usize = 12;
-/// Bytes of a file that are shown. The document has the rest.
-const FILE: usize = 200_000;
-/// Starts that are listed.
-const STARTS: usize = 200;
 
 /// A configuration in the list.
 struct ConfigRow {
@@ -110,17 +105,17 @@ async fn listed(asked: &PageRequest) -> Result<Response, Refusal> {
         starts: list
             .starts
             .iter()
-            .take(STARTS)
+            .take(limits::LISTED)
             .map(|start| start_row(&frame, start, list.is_first(start), now))
             .collect(),
-        is_cut: list.is_cut || list.starts.len() > STARTS,
+        is_cut: list.is_cut || list.starts.len() > limits::LISTED,
         frame,
     };
     Ok(rendered(&page))
 }
 
 fn short(hash: Digest) -> String {
-    hash.to_string().chars().take(DIGITS).collect()
+    hash.to_string().chars().take(limits::HASH_DIGITS).collect()
 }
 
 fn row(frame: &Frame, start: &OrganismStart, starts: usize, now: Millis) -> ConfigRow {
@@ -237,7 +232,7 @@ fn page(asked: &PageRequest, read: ReadConfig) -> ConfigPage {
         lines: lines(&change.lines),
     };
     let file = |file: &ConfigurationFile| {
-        let kept: String = file.text.chars().take(FILE).collect();
+        let kept: String = file.text.chars().take(limits::TEXT).collect();
         (file.name.clone(), make_visible(&kept).into_owned(), file.text.len().saturating_sub(kept.len()))
     };
     ConfigPage {

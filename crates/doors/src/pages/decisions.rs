@@ -8,17 +8,13 @@ use axum::response::Response;
 use super::asked::{PageRequest, rendered};
 use super::frame::{Frame, PageTab};
 use super::shorten::{encoded, shortened};
+use crate::limits;
 use crate::reading::decided;
 use systole_core::types::refusal::Refusal;
 use systole_core::types::time::Millis;
 use systole_queries::decisions::DecidedRequest;
 use systole_show::columns::plain;
 use systole_show::layout;
-
-/// Requests of one part.
-const PART: usize = 200;
-/// Characters of a payload, a question and a note.
-const WORDS: usize = 240;
 
 /// A decision.
 pub(super) struct DecisionRow {
@@ -58,7 +54,7 @@ pub(super) async fn decisions(asked: PageRequest) -> Response {
 
 async fn shown(asked: &PageRequest) -> Result<Response, Refusal> {
     let found = asked.look(&["since", "until", "before"], |moment, fields| {
-        Ok((decided(moment, fields, PART)?, moment.now))
+        Ok((decided(moment, fields, limits::LISTED)?, moment.now))
     });
     let (found, now) = found.await?;
     if !asked.is_html {
@@ -102,11 +98,11 @@ impl DecisionRow {
             at: layout::moment(one.moment(), now),
             time: one.at.clone(),
             parties,
-            subject: shortened(&one.subject(), WORDS),
+            subject: shortened(&one.subject(), limits::WORDS),
             subject_href: place(one.record),
             hash: one.hash.clone(),
             sent: one.sent.clone().filter(|sent| *sent != one.hash),
-            note: shortened(&plain(one.note.as_deref().unwrap_or_default()), WORDS),
+            note: shortened(&plain(one.note.as_deref().unwrap_or_default()), limits::WORDS),
             ran: one.effect(),
             ran_href: one.ran.as_ref().and_then(|ran| ran.seq).map(place),
         }

@@ -9,6 +9,7 @@ use axum::response::{IntoResponse as _, Response};
 
 use super::asked::PageRequest;
 use super::shorten::encoded;
+use crate::limits::EXPORT_BYTES;
 use crate::log_view::LogMoment;
 use crate::reading::{ReadRefusal, thread_of};
 use crate::request_refusals::describe_unfit_address;
@@ -16,9 +17,6 @@ use systole_core::types::ids::ThreadId;
 use systole_core::types::refusal::Refusal;
 use systole_export::documents::NamedDocuments;
 use systole_export::{ExportFault, ExportScope, page};
-
-/// Largest file.
-const MOST: usize = 64 << 20;
 
 /// Bytes up to the largest size of a file.
 #[derive(Default)]
@@ -28,7 +26,7 @@ struct BoundedFile {
 
 impl Write for BoundedFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.bytes.len() + bytes.len() > MOST {
+        if self.bytes.len() + bytes.len() > EXPORT_BYTES {
             return Err(io::ErrorKind::FileTooLarge.into());
         }
         self.bytes.write(bytes)
@@ -58,7 +56,7 @@ async fn sent(asked: &PageRequest) -> Result<Response, Refusal> {
                     | ExportFault::Reason(_)
                     | ExportFault::EraserName(_),
                 ) => {
-                    let words = format!("the export of {id} has more than {} MiB", MOST >> 20);
+                    let words = format!("the export of {id} has more than {} MiB", EXPORT_BYTES >> 20);
                     let refusal =
                         describe_unfit_address(words).fixed_by(format!("systole export {id} --html"));
                     Err(ReadRefusal::from(refusal).into())

@@ -10,6 +10,7 @@ use super::asked::{PageRequest, rendered};
 use super::command_line::quoted;
 use super::frame::{Frame, PageTab};
 use super::shorten::{encoded, shortened};
+use crate::limits::{AFTER_WORD, BEFORE_WORD, ENTRIES};
 use crate::reading::{asked_for, found, search_in};
 use systole_core::types::ports::Position;
 use systole_core::types::record::RecordCode;
@@ -19,12 +20,6 @@ use systole_queries::glance::glance;
 use systole_queries::narrate::as_json;
 use systole_queries::search::SearchHit;
 use systole_show::columns::plain;
-
-/// Hits of one part.
-const HITS: usize = 100;
-/// Characters before and after a word.
-const BEFORE: usize = 80;
-const AFTER: usize = 200;
 
 /// The filters, each with its label.
 const FILTERS: [(&str, &str); 10] = [
@@ -81,7 +76,7 @@ async fn shown(asked: &PageRequest) -> Result<Response, Refusal> {
             }
             let query = asked_for(moment, fields, &client)?;
             let before = fields.number("before")?.map(Position);
-            let (hits, next) = search_in(moment, |search| found(moment, search, &query, before, HITS))?;
+            let (hits, next) = search_in(moment, |search| found(moment, search, &query, before, ENTRIES))?;
             Ok((hits, next, moment.now))
         })
         .await?;
@@ -138,7 +133,7 @@ fn row(frame: &Frame, hit: &SearchHit, now: Millis) -> HitRow {
     let seen = glance(&record.body);
     let (before, word, after) = match &hit.at {
         Some(at) => around(&hit.text, at.start, at.end),
-        None => (shortened(&seen.words, BEFORE + AFTER), String::new(), String::new()),
+        None => (shortened(&seen.words, BEFORE_WORD + AFTER_WORD), String::new(), String::new()),
     };
     HitRow {
         href: frame.to(&format!("/t/{}/{}", encoded(h.thread.as_str()), h.seq)),
@@ -157,10 +152,10 @@ fn row(frame: &Frame, hit: &SearchHit, now: Millis) -> HitRow {
 fn around(text: &str, start: usize, end: usize) -> (String, String, String) {
     let cut = |part: Option<&str>| part.unwrap_or_default().to_owned();
     let (before, word, after) = (cut(text.get(..start)), cut(text.get(start..end)), cut(text.get(end..)));
-    let lead = before.chars().count().saturating_sub(BEFORE);
+    let lead = before.chars().count().saturating_sub(BEFORE_WORD);
     let shown: String = before.chars().skip(lead).collect();
     let dots = if lead > 0 { "…" } else { "" };
-    let rest: String = after.chars().take(AFTER).collect();
+    let rest: String = after.chars().take(AFTER_WORD).collect();
     let more = if rest.len() < after.len() { "…" } else { "" };
     // A blank at the edge of a part is kept: `plain` would drop it.
     let space = |text: &str, is_last: bool| {

@@ -11,6 +11,7 @@ use axum::response::Response;
 use super::asked::PageRequest;
 use crate::http_state::{BodySeat, HttpState};
 use crate::inbound::{self, UnreadBody};
+use crate::limits::{self, FORM_FIELDS};
 use crate::percent::is_text;
 use crate::request_refusals::describe_unfit_request;
 use systole_core::types::codes::Code;
@@ -30,11 +31,6 @@ pub(super) fn filled<'f>(fields: Fields<'f>, name: &str) -> Option<&'f str> {
 
 /// The kind of a form.
 const KIND: &str = "application/x-www-form-urlencoded";
-/// Largest form: the largest payload of a form, as browsers write it.
-const MOST: usize = 12 << 20;
-
-/// Most fields of a form: more than any schema's form has.
-const FIELDS: usize = 5_000;
 
 /// A form that was sent.
 pub(super) struct PageForm {
@@ -58,7 +54,7 @@ impl FromRequest<Arc<HttpState>> for PageForm {
         let refused = |refusal: &Refusal| asked.refused(refusal);
         asked.only_a_path().map_err(|refusal| refused(&refusal))?;
         let seat = state.forms.wait_for_seat(&asked.client).await;
-        match inbound::read_up_to(MOST, &parts.headers, body).await {
+        match inbound::read_up_to(limits::FORM_BYTES, &parts.headers, body).await {
             Ok(bytes) => match fields_of(&parts.headers, &bytes) {
                 Ok(fields) => Ok(PageForm { asked, fields, seat }),
                 Err(refusal) => Err(refused(&refusal)),
@@ -84,14 +80,14 @@ fn fields_of(headers: &HeaderMap, bytes: &[u8]) -> Result<FormFields, Refusal> {
     if !is_text(bytes) {
         return Err(describe_unfit_request("the form cannot be read: it is not UTF-8"));
     }
-    let fields: FormFields = form_urlencoded::parse(bytes).into_owned().take(FIELDS + 1).collect();
-    match fields.len() > FIELDS {
-        true => Err(describe_unfit_request(format!("the form has more than {FIELDS} fields"))),
+    let fields: FormFields = form_urlencoded::parse(bytes).into_owned().take(FORM_FIELDS + 1).collect();
+    match fields.len() > FORM_FIELDS {
+        true => Err(describe_unfit_request(format!("the form has more than {FORM_FIELDS} fields"))),
         false => Ok(fields),
     }
 }
 
 fn too_large() -> Refusal {
-    let words = format!("the form is larger than {} MiB", MOST >> 20);
+    let words = format!("the form is larger than {} MiB", limits::FORM_BYTES >> 20);
     Refusal::new(Code::TooLarge, words).fixed_by("send less, or send the payload to POST /v1/messages")
 }

@@ -8,12 +8,8 @@ use systole_kit::DocumentLimits;
 use systole_kit::gate::{GateStep, XmlGate, XmlTag};
 
 use super::shorten::shortened;
+use crate::limits;
 use systole_queries::exposed::{MarkedCharacters, escape_unusual};
-
-/// Lines around the place.
-const AROUND: usize = 2;
-/// Characters of a line.
-const LINE: usize = 1_200;
 
 /// A piece of an exact text.
 pub(super) struct TextPiece {
@@ -37,8 +33,8 @@ pub(super) fn fragment(
     let (start, end) = found.unwrap_or_default();
     let before = text.get(..start).unwrap_or_default();
     let line = before.matches('\n').count();
-    let first = line.saturating_sub(AROUND);
-    let told = |text: &str| escape_unusual(&shortened(text, LINE), &mut MarkedCharacters::new());
+    let first = line.saturating_sub(limits::LINES_AROUND);
+    let told = |text: &str| escape_unusual(&shortened(text, limits::LINE), &mut MarkedCharacters::new());
     let (mut shown, mut offset) = (Vec::new(), 0);
     let mut add = |text: String, is_marked: bool| {
         if !text.is_empty() {
@@ -48,7 +44,7 @@ pub(super) fn fragment(
     for (at, whole) in text.split_inclusive('\n').enumerate() {
         let (from, to) = (offset, offset + whole.len());
         offset = to;
-        if at < first || at > line + AROUND {
+        if at < first || at > line + limits::LINES_AROUND {
             continue;
         }
         let one = whole.trim_end_matches(['\n', '\r']);

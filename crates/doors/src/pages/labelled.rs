@@ -11,9 +11,6 @@ use systole_core::types::record::Record;
 use systole_queries::full;
 use systole_show::columns::plain;
 
-/// Most pairs of a page.
-const PAIRS: usize = 400;
-
 /// The labels and values of a record's payload.
 pub(super) fn pairs(organism: &Composition, record: &Record) -> Vec<(String, String)> {
     found(organism, record).unwrap_or_default()
@@ -33,7 +30,7 @@ fn found(organism: &Composition, record: &Record) -> Option<Vec<(String, String)
 }
 
 fn add(field: &FormField, above: &str, pairs: &mut Vec<(String, String)>) {
-    if pairs.len() >= PAIRS || !field.has_values() {
+    if pairs.len() >= crate::limits::TABLE_ROWS || !field.has_values() {
         return;
     }
     let label = match above {

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use super::asked::{PageRequest, rendered};
 use super::frame::{Frame, PageTab};
 use super::shorten::{encoded, shortened};
+use crate::limits;
 use crate::log_view::LogMoment;
 use crate::reading::{composition_of, whole_log_only};
 use crate::request_refusals::describe_unfit_address;
@@ -35,10 +36,6 @@ use systole_show::columns::plain;
 
 /// What the page is about, for clients that may not see it.
 const WHAT: &str = "the map names every listener and is";
-/// Messages of an edge.
-const MESSAGES: usize = 20;
-/// Characters of a message in the list.
-const WORDS: usize = 240;
 /// What the picture may do by itself: draw in its own colours, and nothing else.
 const PICTURE: &str = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; sandbox";
 
@@ -99,9 +96,6 @@ struct WorkflowStep {
     threads: Vec<(String, String)>,
 }
 
-/// Threads that are named at a running step.
-const RUNNING: usize = 5;
-
 /// Shows the map.
 pub(super) async fn map(asked: PageRequest) -> Response {
     asked.answered(shown(&asked).await)
@@ -136,7 +130,7 @@ async fn shown(asked: &PageRequest) -> Result<Response, Refusal> {
             let whole = moment.read_state()?;
             let loads = loads::loads(&whole, &DueCalls::at(&whole, moment.now));
             let messages = match &wanted {
-                Some((from, to)) => loads::between(&*moment.reader, (from.as_ref(), to), MESSAGES)?,
+                Some((from, to)) => loads::between(&*moment.reader, (from.as_ref(), to), limits::NEWEST)?,
                 None => Vec::new(),
             };
             let running = (running_steps(moment, &whole)?, composition);
@@ -180,7 +174,7 @@ async fn shown(asked: &PageRequest) -> Result<Response, Refusal> {
         rows,
         edge,
         messages: messages.iter().map(|placed| message(&frame, placed, now)).collect(),
-        window: loads::WINDOW,
+        window: systole_queries::limits::EDGE_RECORDS,
         workflows,
         unknown_workers: workers.err().map(|words| plain(&words)),
         frame,
@@ -243,10 +237,10 @@ fn workflows(frame: &Frame, composition: &Composition, running: &RunningSteps) -
             .into_iter()
             .map(|(depth, id, text)| {
                 let threads = running.get(&(name.clone(), id)).map(Vec::as_slice).unwrap_or_default();
-                let named = threads.iter().take(RUNNING).map(link).collect();
+                let named = threads.iter().take(limits::RUNNING).map(link).collect();
                 WorkflowStep {
                     depth,
-                    text: shortened(&plain(&text), WORDS),
+                    text: shortened(&plain(&text), limits::WORDS),
                     running: threads.len(),
                     threads: named,
                 }
@@ -263,7 +257,7 @@ fn message(frame: &Frame, (_, record): &PlacedRecord, now: Millis) -> EdgeRow {
         href: frame.to(&format!("/t/{}/{}", encoded(h.thread.as_str()), h.seq)),
         place: format!("{}@{}", h.thread, h.seq),
         what: format!("<{}> {}", seen.element, h.code.map_or(h.kind.as_str(), RecordCode::as_str)),
-        words: shortened(&seen.words, WORDS),
+        words: shortened(&seen.words, limits::WORDS),
         ago: spell_duration(now.count_since(h.time)),
         time: h.time.to_string(),
     }

@@ -59,13 +59,11 @@ use serde_json::json;
 use super::http_state::{Caller, HttpState};
 use super::request_refusals::{read_bearer, refuse_plainly, without_token};
 use super::strangers::Visitor;
+use crate::limits;
 use asked::{CookieReader, PageRequest};
 use systole_core::types::codes::Code;
 use systole_core::types::ports::Clock as _;
 use systole_system::clock::WallClock;
-
-/// Largest body of a stranger: a code or a token, and the address that she wanted.
-const SIGN_IN_BYTES: usize = 8 * 1024;
 
 /// The routes of all pages.
 pub(super) fn routes() -> Router<Arc<HttpState>> {
@@ -106,7 +104,7 @@ pub(super) fn routes() -> Router<Arc<HttpState>> {
         .route(
             "/session",
             get(signing_in::session)
-                .merge(post(signing_in::sign_in).layer(DefaultBodyLimit::max(SIGN_IN_BYTES))),
+                .merge(post(signing_in::sign_in).layer(DefaultBodyLimit::max(limits::SIGN_IN_BYTES))),
         )
 }
 

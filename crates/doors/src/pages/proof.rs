@@ -12,6 +12,7 @@ use systole_proof::policy::TrustPolicy;
 
 use super::asked::{PageRequest, rendered};
 use super::frame::{Frame, PageTab};
+use crate::limits::{self, VERIFIED};
 use crate::log_view::LogMoment;
 use crate::reading::{ReadRefusal, ReadResult, whole_log_only};
 use crate::request_refusals::describe_unfit_address;
@@ -30,11 +31,6 @@ use systole_organism::proving::find_notes;
 use systole_organism::resting_verdict::RestingVerdict;
 use systole_show::columns::plain;
 use systole_system::system::FileFault;
-
-/// The most records that a page verifies. The command verifies any number.
-const RECORDS: u64 = 1_000_000;
-/// Checkpoints that are listed, the newest ones.
-const CHECKPOINTS: usize = 20;
 
 /// A checkpoint beside the log.
 struct CheckpointRow {
@@ -107,7 +103,7 @@ async fn shown(asked: &PageRequest) -> Result<Response, Refusal> {
         return Ok(asked.json(&view.as_json()));
     }
     let frame = asked.frame(PageTab::Proof, "Proof").with_command("systole verify");
-    let can_verify = asked.at.is_none() && view.last <= RECORDS && view.standing.is_some();
+    let can_verify = asked.at.is_none() && view.last <= VERIFIED && view.standing.is_some();
     Ok(rendered(&ProofPage { frame, view, can_verify }))
 }
 
@@ -181,7 +177,7 @@ fn read(moment: &LogMoment, log: &Path, verifies: bool) -> ReadResult<ProofView>
         }
     }
     sources.retain(|source| moment.at.is_none_or(|at| source.signed.checkpoint().size() <= at.0));
-    let rows = sources.iter().rev().take(CHECKPOINTS).map(|source| CheckpointRow {
+    let rows = sources.iter().rev().take(limits::NEWEST).map(|source| CheckpointRow {
         size: source.signed.checkpoint().size(),
         origin: plain(source.signed.checkpoint().origin()),
         place: source.place.clone(),
@@ -192,8 +188,8 @@ fn read(moment: &LogMoment, log: &Path, verifies: bool) -> ReadResult<ProofView>
     let standing = Some(standing(moment, log)?);
     let policy = moment.front.policy();
     let verified = match verifies {
-        true if last > RECORDS => {
-            let words = format!("the log has {last} records, and a page verifies {RECORDS} at most");
+        true if last > VERIFIED => {
+            let words = format!("the log has {last} records, and a page verifies {VERIFIED} at most");
             return Err(ReadRefusal::from(describe_unfit_address(words).fixed_by("systole verify")).into());
         }
         true => Some(verify(log, &sources, policy)?),
@@ -232,7 +228,7 @@ fn verify(log: &Path, sources: &[CheckpointSource], policy: Option<&TrustPolicy>
         verdict: plain(&verdict.words()),
         is_good: !matches!(verdict, LogVerdict::Contradicted { .. }),
         facts,
-        checkpoints: found.checkpoints.iter().rev().take(CHECKPOINTS).map(words).collect(),
+        checkpoints: found.checkpoints.iter().rev().take(limits::NEWEST).map(words).collect(),
         answers: found.answers(),
         holes: Vec::new(),
         not_checked: Vec::new(),

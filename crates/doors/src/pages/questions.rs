@@ -20,9 +20,6 @@ use systole_queries::questions::QUERIES;
 use systole_show::blocks::{Block, Fact, FactColumn, FactRow, FactTable};
 use systole_show::columns::plain;
 
-/// Characters of a long text. The command prints all.
-const BODY: usize = 200_000;
-
 /// A field that takes one of some words.
 struct ChoiceField {
     name: &'static str,
@@ -75,7 +72,7 @@ impl QuestionPage {
 
     /// A long text that may come from a listener.
     fn body(&self, text: &str) -> String {
-        shortened(&make_visible(text), BODY)
+        shortened(&make_visible(text), crate::limits::TEXT)
     }
 
     /// The address of a record.

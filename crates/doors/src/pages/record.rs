@@ -16,6 +16,7 @@ use super::frame::{Frame, PageTab};
 use super::labelled;
 use super::proof;
 use super::shorten::{encoded, shortened};
+use crate::limits;
 use crate::log_view::LogMoment;
 use crate::request_refusals::describe_unfit_address;
 use systole_core::types::codes::Code;
@@ -32,15 +33,6 @@ use systole_queries::glance::{SystemError, attribute, told};
 use systole_queries::narrate::{as_json, narrate};
 use systole_queries::prompts::{self, JournaledCall};
 use systole_queries::trail::{self, LastShown, Trail};
-
-/// Bytes of a payload on the page. The rest is downloaded.
-const BYTES: usize = 262_144;
-/// Links of the chain of causes on the page.
-const LINKS: usize = 60;
-/// Characters of a line of the sentence and of the trail.
-const LINE: usize = 1_200;
-/// Records after a refusal that are searched for what was said instead.
-const SEARCHED: usize = 256;
 
 /// A line of the trail.
 struct TrailLine {
@@ -170,7 +162,7 @@ async fn shown(asked: &PageRequest) -> Result<Response, Refusal> {
         id: path,
         seq,
         trail,
-        limit: BYTES,
+        limit: limits::ANSWER_BYTES,
         view,
         frame,
     };
@@ -186,20 +178,20 @@ fn trail_has(trail: &[TrailLine], thread: &ThreadId, seq: u64, frame: &Frame) ->
 fn view(moment: &LogMoment, placed: &PlacedRecord) -> Result<RecordView, LogFault> {
     let (reader, (position, record)) = (&*moment.reader, placed);
     let h = &record.header;
-    let kept = record.body.get(..BYTES).unwrap_or(&record.body);
+    let kept = record.body.get(..limits::ANSWER_BYTES).unwrap_or(&record.body);
     let mut marked = MarkedCharacters::new();
     let exact = escape_unusual(&String::from_utf8_lossy(kept), &mut marked);
     let read = |source: &[u8]| moment.read_configuration(source);
     let mut telling = LastShown::default();
     let (mut links, mut shown) = (Vec::new(), Vec::new());
-    let ended = Trail::through(reader, &read).follow_most(placed.clone(), LINKS, |link| {
+    let ended = Trail::through(reader, &read).follow_most(placed.clone(), limits::LINKS, |link| {
         let h = &link.placed.1.header;
-        let lines = telling.lines(link).iter().map(|line| shortened(line, LINE)).collect();
+        let lines = telling.lines(link).iter().map(|line| shortened(line, limits::LINE)).collect();
         shown.push((h.thread.clone(), h.seq, lines));
         let mut link = trail::as_json(link);
         // The bodies of a chain may be large, and each has its own address.
         if let Some(body) = link.get_mut("record").and_then(|record| record.get_mut("body")) {
-            *body = shortened(body.as_str().unwrap_or_default(), LINE).into();
+            *body = shortened(body.as_str().unwrap_or_default(), limits::LINE).into();
         }
         links.push(link);
     })?;
@@ -215,8 +207,12 @@ fn view(moment: &LogMoment, placed: &PlacedRecord) -> Result<RecordView, LogFaul
     let called = called.filter(|called| called.listener == h.from && called.turn == h.turn);
     let proof = proved(moment, placed)?;
     Ok(RecordView {
-        sentence: narrate(record, None).iter().map(|line| shortened(line, LINE)).collect(),
-        rendered: if record.body.len() <= BYTES { full::lines(&record.body, 0) } else { Vec::new() },
+        sentence: narrate(record, None).iter().map(|line| shortened(line, limits::LINE)).collect(),
+        rendered: if record.body.len() <= limits::ANSWER_BYTES {
+            full::lines(&record.body, 0)
+        } else {
+            Vec::new()
+        },
         pieces: pieces(&exact),
         marked: exposed::told(&marked),
         bytes: record.body.len(),
@@ -300,7 +296,7 @@ fn judged(reader: &dyn LogReader, record: &Record) -> Result<Option<Judgement>, 
         fragment(&String::from_utf8_lossy(&bytes), (error.path.as_deref(), error.received.as_deref()), place)
     });
     let fragment = shown.unwrap_or_default();
-    let later = reader.of_thread(&h.thread, h.seq + 1, SEARCHED)?;
+    let later = reader.of_thread(&h.thread, h.seq + 1, limits::SEARCHED)?;
     let is_instead = |later: &Record| {
         let l = &later.header;
         l.kind == RecordKind::Message && l.call == h.call && Some(&l.from) == h.to.as_ref()

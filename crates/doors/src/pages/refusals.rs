@@ -9,17 +9,13 @@ use axum::response::Response;
 use super::asked::{PageRequest, rendered};
 use super::frame::{Frame, PageTab};
 use super::shorten::{encoded, shortened};
+use crate::limits;
 use systole_core::types::ids::Name;
 use systole_core::types::refusal::Refusal;
 use systole_core::types::time::{Millis, spell_duration};
-use systole_queries::refusals::{self, RefusalPeriod, RefusalTables, RefusedItem, WINDOW};
+use systole_queries::limits::NEWEST_RECORDS;
+use systole_queries::refusals::{self, RefusalPeriod, RefusalTables, RefusedItem};
 use systole_show::layout;
-
-/// Characters of a refusal's words in the list.
-const WORDS: usize = 240;
-
-/// Rows by day, model and element, the newest days first.
-const DAYS: usize = 400;
 
 /// First tries of a model with an element.
 struct TryRow {
@@ -78,7 +74,7 @@ async fn shown(asked: &PageRequest) -> Result<Response, Refusal> {
     let (tables, now) = asked
         .look(&["since", "until"], |moment, fields| {
             let (since, until) = fields.period(moment.now)?;
-            let tables = refusals::read(&*moment.reader, RefusalPeriod { since, until }, WINDOW)?;
+            let tables = refusals::read(&*moment.reader, RefusalPeriod { since, until }, NEWEST_RECORDS)?;
             Ok((tables, moment.now))
         })
         .await?;
@@ -115,7 +111,7 @@ fn page(asked: &PageRequest, tables: &RefusalTables, now: Millis) -> RefusalsPag
         })
         .collect();
     codes.sort_by_key(|row| u64::MAX - row.count);
-    let newest_days = tables.days.iter().rev().take(DAYS);
+    let newest_days = tables.days.iter().rev().take(limits::TABLE_ROWS);
     let value = |name: &str| asked.value(name).unwrap_or_default().to_owned();
     RefusalsPage {
         since: value("since"),
@@ -123,10 +119,10 @@ fn page(asked: &PageRequest, tables: &RefusalTables, now: Millis) -> RefusalsPag
         days: newest_days
             .map(|((day, model, element), tries)| (day.clone(), row(model, element, tries)))
             .collect(),
-        more_days: tables.days.len().saturating_sub(DAYS),
+        more_days: tables.days.len().saturating_sub(limits::TABLE_ROWS),
         newest: tables.newest.iter().map(|item| newest(&frame, item, now)).collect(),
         records: tables.records,
-        window: WINDOW,
+        window: NEWEST_RECORDS,
         is_cut: tables.is_cut,
         from: tables.from.map(|from| (from.to_string(), layout::moment(from, now))),
         models,
@@ -142,7 +138,7 @@ fn newest(frame: &Frame, item: &RefusedItem, now: Millis) -> RefusedRow {
         code: item.code.clone(),
         sender: item.sender.as_ref().map(ToString::to_string).unwrap_or_default(),
         element: item.element.as_ref().map(|element| format!("<{element}>")).unwrap_or_default(),
-        words: shortened(&item.message, WORDS),
+        words: shortened(&item.message, limits::WORDS),
         ago: spell_duration(now.count_since(item.at)),
         time: item.at.to_string(),
     }

@@ -13,9 +13,6 @@ use systole_queries::persons::{QuestionMessage, RequestSubject, WaitingRequest};
 use systole_show::columns::{cut_counted, plain};
 use systole_show::layout;
 
-/// Columns of the message from outside.
-const REQUEST: usize = 280;
-
 /// A request with its form.
 pub(super) struct RequestCard {
     pub(super) id: String,
@@ -83,7 +80,7 @@ impl RequestCard {
         let outside = one.request.as_ref().map(|asked| {
             let seen = glance(asked.payload.as_bytes());
             let at = layout::moment(asked.at, now);
-            let words = cut_counted(&seen.words, REQUEST);
+            let words = cut_counted(&seen.words, crate::limits::REQUEST_COLUMNS);
             format!("{} at {at}: <{}> {words}", asked.by, seen.element)
         });
         RequestCard {

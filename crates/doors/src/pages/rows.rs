@@ -10,6 +10,7 @@ use askama::Template;
 use super::asked::{PageRequest, rendered, unknown_thread};
 use super::frame::{Frame, PageTab};
 use super::shorten::{encoded, shortened};
+use crate::limits;
 use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::{LogFault, LogReader, Position};
 use systole_core::types::record::{MessageRole, Record, RecordCode, RecordKind};
@@ -18,17 +19,7 @@ use systole_queries::causes;
 use systole_queries::narrate::narrate;
 use systole_show::layout;
 
-/// Most rows of one page.
-pub(super) const MOST: usize = 10_000;
-/// Rows of one chunk: a browser lays out only the chunks that are seen.
-pub(super) const CHUNK: usize = 200;
-/// Characters of a sentence.
-const SENTENCE: usize = 600;
-/// Bytes of all folded payloads of a page, and the limits for each.
-const BODIES: usize = 3_000_000;
 const BODY: (usize, usize) = (160, 4_000);
-/// Rows of one answer to a page that follows the log.
-const FRESH: usize = 200;
 
 /// The steps of importance, the fewest rows first.
 pub(super) const STEPS: [&str; 3] = ["key", "more", "all"];
@@ -103,7 +94,7 @@ fn row(position: Position, record: &Record, room: usize) -> RecordRow {
     let h = &record.header;
     let lead = format!("{}  #{}", layout::clock(h.time), h.seq);
     let lines: Vec<String> =
-        narrate(record, Some(&h.thread)).iter().map(|line| shortened(line, SENTENCE)).collect();
+        narrate(record, Some(&h.thread)).iter().map(|line| shortened(line, limits::SENTENCE)).collect();
     let whole = lines.join("\n");
     let words = whole.strip_prefix(&lead).unwrap_or(&whole).to_owned();
     // A cut inside a character shows as a replacement at the very end, and the row says that it is cut.
@@ -128,7 +119,7 @@ pub(super) fn read(
     thread: &ThreadId,
     (from, most, shown): (u64, usize, usize),
 ) -> Result<RowPart, LogFault> {
-    let room = (BODIES / most.max(1)).clamp(BODY.0, BODY.1);
+    let room = (limits::BODIES_BYTES / most.max(1)).clamp(BODY.0, BODY.1);
     let mut part = RowPart::default();
     let mut records = reader.records_of(thread, from);
     for placed in records.by_ref().take(most) {
@@ -184,7 +175,7 @@ async fn fresh_rows(asked: &PageRequest) -> Result<Response, Refusal> {
                 Ok(page.first().is_some_and(|(position, _)| position.0 <= after))
             };
             let from = if is_before(1)? { causes::first_after(is_before)? } else { 1 };
-            read(reader, &thread, (from, FRESH, shown)).map(Some)
+            read(reader, &thread, (from, limits::CHUNK_ROWS, shown)).map(Some)
         })
         .await?;
     let RowPart { rows, last, has_more, .. } = found.ok_or_else(unknown_thread)?;

@@ -11,15 +11,7 @@ use systole_core::types::ids::Name;
 use systole_core::types::time::Millis;
 use systole_organism::runfile::{Credential, draw_hex};
 
-/// How long a code counts.
-const CODE_MS: u64 = 60_000;
-/// How long a session lasts without a request.
-const IDLE_MS: u64 = 12 * 60 * 60 * 1000;
-/// Codes of one client that count at once; a newer one replaces the oldest.
-const CODES: usize = 8;
-/// Sessions of one client, and of all clients; a newer one replaces the one that was idle longest.
-const SESSIONS_OF_ONE: usize = 32;
-const SESSIONS: usize = 256;
+use crate::limits;
 
 /// A code of one use.
 struct OpenCode {
@@ -64,7 +56,7 @@ impl Sessions {
         let code = draw_hex()?;
         let mut codes = locked(&self.codes);
         let own = codes.entry(client.clone()).or_default();
-        if own.len() >= CODES {
+        if own.len() >= limits::CODES {
             own.pop_front();
         }
         own.push_back(OpenCode {
@@ -80,7 +72,7 @@ impl Sessions {
         let mut codes = locked(&self.codes);
         let mut found = None;
         for own in codes.values_mut() {
-            own.retain(|one| now.count_since(one.made) < CODE_MS);
+            own.retain(|one| now.count_since(one.made) < limits::CODE_MS);
             // Every code is compared, so that the time reveals nothing.
             let is_it: Vec<bool> = own.iter().map(|one| one.code.matches(shown)).collect();
             if let Some(place) = is_it.iter().position(|is_it| *is_it) {
@@ -95,10 +87,10 @@ impl Sessions {
     pub(crate) fn open(&self, client: Name, now: Millis) -> io::Result<OpenedSession> {
         let opened = OpenedSession { client: client.clone(), cookie: draw_hex()?, secret: draw_hex()? };
         let mut open = locked(&self.open);
-        open.retain(|one| now.count_since(one.used) < IDLE_MS);
+        open.retain(|one| now.count_since(one.used) < limits::SESSION_MS);
         let own = open.iter().filter(|one| one.client == client).count();
-        if own >= SESSIONS_OF_ONE || open.len() >= SESSIONS {
-            let full = own >= SESSIONS_OF_ONE;
+        if own >= limits::OWN_SESSIONS || open.len() >= limits::SESSIONS {
+            let full = own >= limits::OWN_SESSIONS;
             let idle = open.iter().enumerate().filter(|(_, one)| !full || one.client == client);
             if let Some((place, _)) = idle.min_by_key(|(_, one)| one.used) {
                 open.remove(place);
@@ -116,7 +108,7 @@ impl Sessions {
     /// The client of a cookie, whose session then counts as used.
     pub(crate) fn whose(&self, cookie: &str, now: Millis) -> Option<Name> {
         let mut open = locked(&self.open);
-        open.retain(|one| now.count_since(one.used) < IDLE_MS);
+        open.retain(|one| now.count_since(one.used) < limits::SESSION_MS);
         open.iter_mut().fold(None, |found, one| {
             if one.cookie.matches(cookie) {
                 one.used = now;
@@ -174,16 +166,16 @@ mod tests {
         assert_eq!(sessions.take_code(&kept, Millis(1000)), Some(name("bob")));
         assert_eq!(sessions.whose(&opened.cookie, Millis(1000)), None);
         assert_eq!(sessions.whose(&bob.cookie, Millis(1000)), Some(name("bob")));
-        assert_eq!(locked(&sessions.open).len(), SESSIONS_OF_ONE + 1);
+        assert_eq!(locked(&sessions.open).len(), limits::OWN_SESSIONS + 1);
     }
 
     #[test]
     fn a_session_ends_after_twelve_idle_hours_or_when_it_signs_out() {
         let sessions = Sessions::default();
         let opened = sessions.open(name("alice"), Millis(0)).unwrap();
-        assert_eq!(sessions.whose(&opened.cookie, Millis(IDLE_MS - 1)), Some(name("alice")));
-        assert_eq!(sessions.whose(&opened.cookie, Millis(2 * IDLE_MS - 2)), Some(name("alice")));
-        assert_eq!(sessions.whose(&opened.cookie, Millis(3 * IDLE_MS)), None);
+        assert_eq!(sessions.whose(&opened.cookie, Millis(limits::SESSION_MS - 1)), Some(name("alice")));
+        assert_eq!(sessions.whose(&opened.cookie, Millis(2 * limits::SESSION_MS - 2)), Some(name("alice")));
+        assert_eq!(sessions.whose(&opened.cookie, Millis(3 * limits::SESSION_MS)), None);
         let opened = sessions.open(name("alice"), Millis(0)).unwrap();
         sessions.end(&opened.cookie);
         assert_eq!(sessions.whose(&opened.cookie, Millis(1)), None);

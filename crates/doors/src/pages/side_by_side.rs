@@ -9,16 +9,13 @@ use axum::response::{IntoResponse as _, Response};
 use super::asked::{PageRequest, rendered, unknown_thread};
 use super::frame::{Frame, PageTab};
 use super::shorten::{encoded, shortened};
+use crate::limits;
 use crate::reading::thread_of;
 use crate::request_refusals::describe_unfit_address;
 use systole_core::types::ids::ThreadId;
 use systole_core::types::refusal::Refusal;
-use systole_queries::side_by_side::{self, RECORDS, SideBySide, SideRecord};
-
-/// Characters of a record.
-const WORDS: usize = 300;
-/// Equal rows that are shown before a difference; more are folded.
-const AROUND: usize = 3;
+use systole_queries::limits::COMPARED_RECORDS;
+use systole_queries::side_by_side::{self, SideBySide, SideRecord};
 
 /// A record of one side.
 struct SideCell {
@@ -95,12 +92,12 @@ fn page(asked: &PageRequest, found: &SideBySide) -> DiffPage {
     let cell = |thread: &ThreadId, record: &SideRecord| SideCell {
         seq: record.seq,
         href: frame.to(&format!("/t/{}/{}", encoded(thread.as_str()), record.seq)),
-        words: shortened(&record.words, WORDS),
+        words: shortened(&record.words, limits::LONG_WORDS),
     };
     let differs = |at: usize| found.rows.get(at).is_some_and(|row| !row.is_same());
     let mut groups: Vec<RowGroup> = Vec::new();
     for (at, row) in found.rows.iter().enumerate() {
-        let is_near = (at.saturating_sub(AROUND)..=at + AROUND).any(differs);
+        let is_near = (at.saturating_sub(limits::ROWS_AROUND)..=at + limits::ROWS_AROUND).any(differs);
         let shown = DiffRow {
             one: row.one.as_ref().map(|record| cell(&found.one, record)),
             other: row.other.as_ref().map(|record| cell(&found.other, record)),
@@ -123,7 +120,7 @@ fn page(asked: &PageRequest, found: &SideBySide) -> DiffPage {
         differences: found.differences(),
         groups,
         is_cut: found.is_cut,
-        most: RECORDS,
+        most: COMPARED_RECORDS,
         frame,
     }
 }

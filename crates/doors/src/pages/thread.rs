@@ -8,8 +8,9 @@ use serde_json::{Value, json};
 
 use super::asked::{PageRequest, rendered, unknown_thread};
 use super::frame::{Frame, PageTab};
-use super::rows::{self, CHUNK, MOST, RecordRow, RowPart, STEPS, shown_step};
+use super::rows::{self, RecordRow, RowPart, STEPS, shown_step};
 use super::shorten::{encoded, shortened};
+use crate::limits;
 use crate::log_view::LogMoment;
 use systole_core::types::client::Role;
 use systole_core::types::ids::{CallPath, Name, ThreadId};
@@ -26,15 +27,6 @@ use systole_queries::runs::WorkflowRuns;
 use systole_queries::tree::{self, TreeEntry};
 use systole_queries::why::{Asker, ThreadWaits, report};
 use systole_show::columns::plain;
-
-/// Entries of the tree on the page. The command draws all.
-const ENTRIES: usize = 400;
-/// Characters of a line of the tree and of the reasons.
-const TREE_WORDS: usize = 160;
-const WHY_WORDS: usize = 1_000;
-/// Records of an answer for a program, and characters of a body in it.
-const FOR_PROGRAMS: usize = 1_000;
-const BODY: usize = 4_000;
 
 /// Everything that the page shows.
 struct ThreadView {
@@ -141,19 +133,19 @@ fn view(
     let root = reader.of_thread(&id.root_of(), 1, 1)?;
     let is_own = root.first().is_some_and(|(_, record)| record.header.from == *client);
     let first = reader.of_thread(id, 1, 1)?.first().map_or(1, |(position, _)| position.0);
-    let newest = (thread.seq + 1).saturating_sub(MOST as u64).max(1);
+    let newest = (thread.seq + 1).saturating_sub(limits::ROWS as u64).max(1);
     let from = from.unwrap_or(newest).min(thread.seq.max(1));
     let asker = Asker { now, start: None, all: false };
     let is_at_rest = moment.front.at_rest().is_some();
     // No command changes a log at rest.
     let why =
         report(&standing, &asker).into_iter().take_while(|line| !is_at_rest || !line.starts_with("next:"));
-    let why: Vec<String> = why.map(|line| shortened(&line, WHY_WORDS)).collect();
+    let why: Vec<String> = why.map(|line| shortened(&line, limits::WHY_WORDS)).collect();
     let (mut json, mut part) = (Value::Null, RowPart::default());
     if is_html {
-        part = rows::read(reader, id, (from, MOST, step))?;
+        part = rows::read(reader, id, (from, limits::ROWS, step))?;
     } else {
-        let records = reader.of_thread(id, from, FOR_PROGRAMS)?;
+        let records = reader.of_thread(id, from, limits::MOST_ENTRIES)?;
         let records: Vec<Value> =
             records.iter().map(|(position, record)| cut(as_json(*position, record))).collect();
         let paused = standing.paused.as_ref().map(ThreadPause::as_json);
@@ -184,8 +176,8 @@ fn view(
 fn cut(mut record: Value) -> Value {
     if let Some(body) = record.get_mut("body") {
         let text = body.as_str().unwrap_or_default();
-        if text.chars().count() > BODY {
-            *body = shortened(text, BODY).into();
+        if text.chars().count() > limits::BODY {
+            *body = shortened(text, limits::BODY).into();
         }
     }
     record
@@ -212,23 +204,23 @@ fn page(
     let path = format!("/t/{}", encoded(id.as_str()));
     let shown = STEPS.get(step).copied().unwrap_or("all");
     let with_from = |from: u64| frame.to(&format!("{path}?from={from}&show={shown}"));
-    let earlier = (view.from > 1).then(|| with_from(view.from.saturating_sub(MOST as u64).max(1)));
-    let later = view.part.has_more.then(|| with_from(view.from + MOST as u64));
+    let earlier = (view.from > 1).then(|| with_from(view.from.saturating_sub(limits::ROWS as u64).max(1)));
+    let later = view.part.has_more.then(|| with_from(view.from + limits::ROWS as u64));
     let steps =
         STEPS.iter().map(|word| (*word, frame.to(&format!("{path}?show={word}")), *word == shown)).collect();
-    let more_entries = view.entries.len().saturating_sub(ENTRIES);
-    view.entries.truncate(ENTRIES);
+    let more_entries = view.entries.len().saturating_sub(limits::TABLE_ROWS);
+    view.entries.truncate(limits::TABLE_ROWS);
     let tree = lines(&view.entries, &frame, id);
     let (mut steps_of_run, mut note) = (Vec::new(), None);
     match &view.pictured {
         Pictured::Run(run) => step_lines(&run.steps, (1, view.now), &frame, &mut steps_of_run),
-        Pictured::Unread(why) => note = Some(shortened(why, WHY_WORDS)),
+        Pictured::Unread(why) => note = Some(shortened(why, limits::WHY_WORDS)),
         Pictured::Nothing => {}
     }
     let mut rows = std::mem::take(&mut view.part.rows).into_iter().peekable();
     let mut chunks = Vec::new();
     while rows.peek().is_some() {
-        chunks.push(rows.by_ref().take(CHUNK).collect());
+        chunks.push(rows.by_ref().take(limits::CHUNK_ROWS).collect());
     }
     let moment = asked.at.map_or(view.end, |at| at.0);
     ThreadPage {
@@ -283,7 +275,7 @@ pub(super) fn lines(entries: &[TreeEntry], frame: &Frame, shown: &ThreadId) -> V
         let is_current =
             entry.leads_to.as_ref().is_some_and(|(thread, seq)| thread == shown && seq.is_none());
         lines.push(TreeLine {
-            text: shortened(entry.text.trim_start(), TREE_WORDS),
+            text: shortened(entry.text.trim_start(), limits::TREE_WORDS),
             href,
             is_current,
             opens: next > entry.depth,

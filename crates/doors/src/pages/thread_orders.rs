@@ -13,6 +13,7 @@ use super::changes::ChangeForm;
 use super::frame::{Frame, PageTab};
 use super::shorten::{encoded, shortened};
 use super::threads::{filter_of, list_address, may_order, read_part};
+use crate::limits::{self, ENTRIES};
 use crate::request_refusals::{describe_stopping, describe_unfit_address, describe_unfit_request};
 use crate::steering::check_note;
 use systole_core::types::ids::{Name, ThreadId};
@@ -21,11 +22,6 @@ use systole_organism::front::OrganismHandle;
 use systole_organism::waiting::SenderReply;
 use systole_queries::roll::{self, ThreadEntry};
 use systole_queries::thread_list::{ListedThread, STATES};
-
-/// Most threads of one form: as many as a list shows.
-const MOST: usize = 100;
-/// Characters of a reason.
-const WORDS: usize = 240;
 
 /// An order that can be given to many threads.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -176,7 +172,7 @@ async fn previewed(asked: &PageRequest) -> Result<Response, Refusal> {
         id: listed.entry.thread.to_string(),
         href: address_of(&listed.entry.thread),
         state: listed.entry.state(),
-        words: shortened(&words, WORDS),
+        words: shortened(&words, limits::WORDS),
         is_done: false,
     };
     let fits = part.threads.iter().filter(|one| unfit(one).is_none());
@@ -234,8 +230,8 @@ fn previewed_threads(form: &ChangeForm) -> Result<Vec<(ThreadId, &'static str)>,
     let threads: Vec<_> = threads.collect::<Result<_, Refusal>>()?;
     match threads.len() {
         0 => Err(describe_unfit_request("thread is missing: the preview names each thread")),
-        count if count > MOST => Err(describe_unfit_request(format!(
-            "an order goes to {MOST} threads at most, and these are {count}"
+        count if count > ENTRIES => Err(describe_unfit_request(format!(
+            "an order goes to {ENTRIES} threads at most, and these are {count}"
         ))),
         _ => Ok(threads),
     }
@@ -276,7 +272,7 @@ async fn given(form: &ChangeForm) -> Result<Response, Refusal> {
                 },
             },
         };
-        let words = shortened(&words, WORDS);
+        let words = shortened(&words, limits::WORDS);
         rows.push(OrderRow { id: id.to_string(), href: address_of(id), state, words, is_done });
     }
     if !form.asked.is_html {

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use super::asked::{PageRequest, rendered};
 use super::frame::{Frame, PageTab};
 use super::shorten::{encoded, shortened};
+use crate::limits::{self, ENTRIES, SEARCH_TEXT};
 use crate::mcp::tools;
 use crate::request_refusals::describe_unfit_address;
 use systole_core::types::client::Role;
@@ -19,16 +20,10 @@ use systole_core::types::refusal::Refusal;
 use systole_core::types::time::{Millis, spell_duration};
 use systole_organism::workflow_steps;
 use systole_queries::costs::CostRow;
+use systole_queries::limits::LOOKED_AT;
 use systole_queries::roll::ThreadEntry;
 use systole_queries::runs::WorkflowRuns;
-use systole_queries::thread_list::{self, LOOKED_AT, ListedThread, STATES, ThreadFilter, ThreadPart};
-
-/// Threads of one part.
-const PART: usize = 100;
-/// Characters of the reason and of the request in the list.
-const WORDS: usize = 240;
-/// Characters of a text to search for.
-const TEXT: usize = 200;
+use systole_queries::thread_list::{self, ListedThread, STATES, ThreadFilter, ThreadPart};
 
 /// What is shown for a cost that is not counted yet.
 const UNCOUNTED: &str = "…";
@@ -94,8 +89,8 @@ pub(super) fn filter_of(asked: &PageRequest, more: &[&str]) -> Result<ThreadFilt
     let after = asked.value("after").map(ThreadId::parse).transpose();
     let after = after.map_err(|malformed| describe_unfit_address(format!("after=: {malformed}")))?;
     let text = asked.value("q").map(str::to_owned);
-    if text.as_ref().is_some_and(|text| text.chars().count() > TEXT) {
-        return Err(describe_unfit_address(format!("q=: it has {TEXT} characters at most")));
+    if text.as_ref().is_some_and(|text| text.chars().count() > SEARCH_TEXT) {
+        return Err(describe_unfit_address(format!("q=: it has {SEARCH_TEXT} characters at most")));
     }
     Ok(ThreadFilter { state: asked.one_of("state", &STATES)?, listener, text, after })
 }
@@ -110,7 +105,7 @@ pub(super) async fn read_part(
         .read(move |moment| {
             let whole = moment.read_state()?;
             let runs = WorkflowRuns::new(&*moment.reader, &whole, &workflow_steps::describe_step);
-            let part = thread_list::list(&*moment.reader, &whole, &runs, moment.now, (&wanted, PART))?;
+            let part = thread_list::list(&*moment.reader, &whole, &runs, moment.now, (&wanted, ENTRIES))?;
             Ok((part, moment.now))
         })
         .await
@@ -163,7 +158,7 @@ fn page(
     let fields = ["state", "listener", "q", "after"];
     let hidden = fields.into_iter().filter_map(|name| Some((name, asked.value(name)?.to_owned()))).collect();
     let may_order = asked.at.is_none() && part.threads.iter().any(|listed| may_order(asked, listed));
-    let looked_at = (next.is_some() && part.threads.len() < PART).then_some(LOOKED_AT);
+    let looked_at = (next.is_some() && part.threads.len() < ENTRIES).then_some(LOOKED_AT);
     let is_counting = costs.iter().any(Option::is_none);
     ThreadsPage {
         frame,
@@ -187,7 +182,7 @@ pub(super) fn may_order(asked: &PageRequest, listed: &ListedThread) -> bool {
 
 /// The command for the whole list. It knows no filter.
 fn command(filter: &ThreadFilter) -> Option<String> {
-    (filter == &ThreadFilter::default()).then(|| format!("systole ps -n {PART}"))
+    (filter == &ThreadFilter::default()).then(|| format!("systole ps -n {ENTRIES}"))
 }
 
 /// The listeners to filter by: all of them, or those that the client may address or finds in its own threads.
@@ -225,10 +220,10 @@ fn row(frame: &Frame, listed: &ListedThread, cost: Option<&CostRow>, now: Millis
         href: link(&entry.thread),
         state: entry.state(),
         since: spell_duration(now.count_since(since)),
-        words: shortened(&words.join(": "), WORDS),
+        words: shortened(&words.join(": "), limits::WORDS),
         by: listed.by.to_string(),
         to: listed.to.as_ref().map(ToString::to_string).unwrap_or_default(),
-        request: shortened(&format!("<{}> {}", listed.request.element, listed.request.words), WORDS),
+        request: shortened(&format!("<{}> {}", listed.request.element, listed.request.words), limits::WORDS),
         age: spell_duration(now.count_since(listed.opened)),
         opened: listed.opened.to_string(),
         records: listed.records,

@@ -8,13 +8,12 @@ use axum::response::Response;
 use super::asked::{PageRequest, rendered, unknown_thread};
 use super::frame::{Frame, PageTab};
 use super::shorten::encoded;
+use crate::limits;
 use systole_core::types::ids::{Name, ThreadId};
 use systole_core::types::refusal::Refusal;
 use systole_core::types::time::spell_measured;
-use systole_queries::lanes::{self, LaneMeasure, RECORDS, SpanKind, THREADS, ThreadTime, TimeSpan};
-
-/// Spans of the path that are listed.
-const SPANS: usize = 500;
+use systole_queries::lanes::{self, LaneMeasure, SpanKind, ThreadTime, TimeSpan};
+use systole_queries::limits::{LANE_RECORDS, LANE_THREADS};
 
 /// A listener in the table.
 struct LaneRow {
@@ -99,10 +98,10 @@ fn page(asked: &PageRequest, id: &ThreadId, time: &ThreadTime, by: LaneMeasure) 
         measures,
         kinds: SpanKind::ALL,
         rows: time.lanes.iter().map(row).collect(),
-        more: critical.len().saturating_sub(SPANS),
-        path: critical.iter().take(SPANS).map(|(name, one)| span(&frame, time, name, one)).collect(),
+        more: critical.len().saturating_sub(limits::SPANS),
+        path: critical.iter().take(limits::SPANS).map(|(name, one)| span(&frame, time, name, one)).collect(),
         is_cut: time.is_cut,
-        most: (RECORDS, THREADS),
+        most: (LANE_RECORDS, LANE_THREADS),
         frame,
     }
 }

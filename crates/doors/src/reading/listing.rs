@@ -12,6 +12,7 @@ use super::organism::whole_log_only;
 use super::query::{QueryFields, RawFields};
 use super::refusals::{ReadRefusal, ReadResult};
 use crate::http_state::{Caller, HttpState};
+use crate::limits;
 use crate::log_view::LogMoment;
 use crate::request_refusals::describe_unfit_address;
 use systole_core::types::ids::ThreadId;
@@ -22,12 +23,6 @@ use systole_queries::pauses::ThreadPause;
 use systole_queries::roll::{self, RollPage, ThreadEntry};
 use systole_queries::runs::WorkflowRuns;
 
-/// Threads of one page, if no number is given, and at most.
-const THREADS: usize = 100;
-const MOST_THREADS: usize = 1_000;
-/// Requests of one page of decisions, if no number is given, and at most.
-const DECISIONS: usize = 100;
-const MOST_DECISIONS: usize = 1_000;
 /// The states of a thread in the list.
 const STATES: [&str; 4] = ["working", "resting", "ended", "paused"];
 
@@ -50,7 +45,7 @@ pub(crate) async fn threads(
             after: after.as_ref(),
             children: fields.flag("children")?,
             state: fields.choice("state", &STATES)?,
-            limit: fields.limit(THREADS, MOST_THREADS)?,
+            limit: fields.limit(limits::ENTRIES, limits::MOST_ENTRIES)?,
         };
         let whole = moment.read_state()?;
         let (mut entries, next) = roll::page(&*moment.reader, &whole, moment.now, &page)?;
@@ -75,7 +70,7 @@ pub(crate) async fn decisions(
     query: RawFields,
 ) -> Response {
     answer(&state, &client, query, &["since", "until", "before", "limit"], |moment, fields| {
-        Ok(Json(decided(moment, fields, fields.limit(DECISIONS, MOST_DECISIONS)?)?))
+        Ok(Json(decided(moment, fields, fields.limit(limits::ENTRIES, limits::MOST_ENTRIES)?)?))
     })
     .await
 }

@@ -7,13 +7,11 @@ use axum::extract::Query;
 
 use super::refusals::ReadRefusal;
 use crate::http_state::ParsedQuery;
+use crate::limits::ADDRESS_BYTES;
 use crate::request_refusals::describe_unfit_address;
 use systole_core::types::ports::Position;
 use systole_core::types::time::Millis;
 use systole_show::layout;
-
-/// Bytes of one value.
-const VALUE: usize = 4_096;
 
 /// A query as it came.
 pub(crate) type RawFields = ParsedQuery<Vec<(String, String)>>;
@@ -42,8 +40,8 @@ impl QueryFields {
                 };
                 return Err(ReadRefusal::unfit(refusal.fixed_by(fix)));
             }
-            if value.len() > VALUE {
-                return Err(wrong(format!("{name}: the value is longer than {VALUE} bytes")));
+            if value.len() > ADDRESS_BYTES {
+                return Err(wrong(format!("{name}: the value is longer than {ADDRESS_BYTES} bytes")));
             }
             if fields.contains_key(&name) {
                 return Err(wrong(format!("{name}: may be given once")));

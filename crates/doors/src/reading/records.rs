@@ -12,15 +12,10 @@ use super::query::RawFields;
 use super::refusals::{ReadRefusal, ReadResult};
 use crate::api_types::ApiRecord;
 use crate::http_state::{Caller, HttpState};
+use crate::limits::{ENTRIES, MOST_ENTRIES, PART_BYTES};
 use crate::log_view::LogMoment;
 use systole_core::types::ids::ThreadId;
 use systole_queries::causes::{self, PlacedRecord};
-
-/// Records of one page, if no number is given, and at most.
-const RECORDS: usize = 100;
-const MOST_RECORDS: usize = 1_000;
-/// Bytes of payloads on one page, after which it ends early.
-const PAGE_BYTES: usize = 8 << 20;
 
 /// A page of a thread's records.
 #[derive(Serialize)]
@@ -40,7 +35,7 @@ pub(crate) async fn records(
 ) -> Response {
     answer(&state, &client, query, &["from", "limit"], move |moment, fields| {
         let id = thread_of(moment, &thread)?;
-        let (from, limit) = (fields.ordinal("from")?.unwrap_or(1), fields.limit(RECORDS, MOST_RECORDS)?);
+        let (from, limit) = (fields.ordinal("from")?.unwrap_or(1), fields.limit(ENTRIES, MOST_ENTRIES)?);
         Ok(Json(page(moment, &id, from, limit)?))
     })
     .await
@@ -50,7 +45,7 @@ fn page(moment: &LogMoment, id: &ThreadId, from: u64, limit: usize) -> ReadResul
     let (mut records, mut bytes, mut next) = (Vec::new(), 0, from);
     for placed in moment.reader.records_of(id, from) {
         let (position, record) = placed?;
-        if records.len() == limit || (bytes > 0 && bytes + record.body.len() > PAGE_BYTES) {
+        if records.len() == limit || (bytes > 0 && bytes + record.body.len() > PART_BYTES) {
             return Ok(RecordPage { thread: id.to_string(), records, next: Some(next) });
         }
         bytes += record.body.len();

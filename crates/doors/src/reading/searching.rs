@@ -11,6 +11,7 @@ use super::answers::{ReadValue, answer};
 use super::query::{QueryFields, RawFields};
 use super::refusals::{ReadFault, ReadRefusal, ReadResult};
 use crate::http_state::{Caller, HttpState};
+use crate::limits;
 use crate::log_view::LogMoment;
 use crate::request_refusals::describe_unfit_address;
 use systole_core::types::codes::Code;
@@ -20,12 +21,6 @@ use systole_core::types::refusal::Refusal;
 use systole_log::search::{LogQuery, SearchFault, SearchField, SearchTerm};
 use systole_queries::narrate::as_json;
 use systole_queries::search::{LogSearch, SearchFields, SearchHit, phrases};
-
-/// Hits of one page, if no number is given, and at most.
-const HITS: usize = 100;
-const MOST_HITS: usize = 1_000;
-/// Bytes of payloads on one page, after which it ends early.
-const PAGE_BYTES: usize = 8 << 20;
 
 /// Messages by words and fields, newest first.
 pub(crate) async fn find(
@@ -39,7 +34,7 @@ pub(crate) async fn find(
     ];
     let own = client.clone();
     answer(&state, &client, query, &known, move |moment, fields| {
-        let limit = fields.limit(HITS, MOST_HITS)?;
+        let limit = fields.limit(limits::ENTRIES, limits::MOST_ENTRIES)?;
         let query = asked_for(moment, fields, &own)?;
         let before = fields.number("before")?.map(Position);
         search_in(moment, |search| {
@@ -110,7 +105,7 @@ pub(crate) fn found(
                 }
             }
             let (position, record) = &hit.placed;
-            if found.len() == limit || (bytes > 0 && bytes + record.body.len() > PAGE_BYTES) {
+            if found.len() == limit || (bytes > 0 && bytes + record.body.len() > limits::PART_BYTES) {
                 return false;
             }
             bytes += record.body.len();

@@ -13,6 +13,7 @@ use super::answers::answer;
 use super::query::{QueryFields, RawFields};
 use super::refusals::{ReadRefusal, ReadResult};
 use crate::http_state::{Caller, HttpState};
+use crate::limits;
 use crate::log_types::{ApiLogOpening, ApiStoredRecords, ApiThreadIds, ApiThreadRow};
 use crate::log_view::LogMoment;
 use crate::request_refusals::describe_unfit_address;
@@ -21,17 +22,6 @@ use systole_core::types::ports::{FoldRow, LogFault, LogOpening, Position};
 use systole_export::record_line::{ExportedRecord, write_hex};
 use systole_queries::causes::PlacedRecord;
 use systole_queries::log_reads::working_threads;
-
-/// Records of one page, if no number is given, and at most.
-const RECORDS: usize = 100;
-const MOST_RECORDS: usize = 1_000;
-/// Bytes of payloads on one page, after which it ends early.
-const PAGE_BYTES: usize = 8 << 20;
-/// Records per read.
-const READ: usize = 64;
-/// Ids of one answer, if no number is given, and at most.
-const IDS: usize = 1_000;
-const MOST_IDS: usize = 1_000_000;
 
 /// The last position, and the states of the threads that are at work.
 pub(crate) async fn log_opening(
@@ -58,7 +48,7 @@ pub(crate) async fn log_threads(
     query: RawFields,
 ) -> Response {
     answer(&state, &client, query, &["like", "limit"], |moment, fields| {
-        let limit = fields.limit(IDS, MOST_IDS)?;
+        let limit = fields.limit(limits::MOST_ENTRIES, limits::MOST_IDS)?;
         let found = match fields.text("like") {
             Some(like) => moment.reader.threads_like(like, limit)?,
             None => moment.reader.list_threads(limit)?,
@@ -75,7 +65,7 @@ pub(crate) async fn log_records(
     query: RawFields,
 ) -> Response {
     answer(&state, &client, query, &["thread", "from", "after", "limit"], |moment, fields| {
-        let limit = fields.limit(RECORDS, MOST_RECORDS)?;
+        let limit = fields.limit(limits::ENTRIES, limits::MOST_ENTRIES)?;
         Ok(Json(match thread_asked(fields)? {
             Some((thread, from)) => pages(
                 from,
@@ -126,14 +116,14 @@ fn pages(
 ) -> ReadResult<ApiStoredRecords> {
     let (mut records, mut bytes) = (Vec::new(), 0);
     loop {
-        let most = READ.min(limit - records.len());
+        let most = limits::LOG_PAGE_FIRST.min(limit - records.len());
         if most == 0 {
             return Ok(ApiStoredRecords { records, next: Some(place) });
         }
         let page = read(place, most)?;
         let is_end = page.len() < most;
         for placed in page {
-            if bytes > 0 && bytes + placed.1.body.len() > PAGE_BYTES {
+            if bytes > 0 && bytes + placed.1.body.len() > limits::PART_BYTES {
                 return Ok(ApiStoredRecords { records, next: Some(place) });
             }
             bytes += placed.1.body.len();

@@ -22,9 +22,6 @@ use systole_queries::trail::{self, Trail};
 use systole_queries::whole::LogState;
 use systole_queries::why::{self, ThreadWaits};
 
-/// Links of one trail at most.
-const LINKS: usize = 1_000;
-
 /// A thread's line of the list, with its waits.
 pub(crate) async fn thread(
     State(state): State<Arc<HttpState>>,
@@ -74,7 +71,7 @@ pub(crate) async fn thread_trail(
         let (mut links, mut number) = (Vec::<Value>::new(), 0_u64);
         Trail::through(&*moment.reader, &read).follow(start, |link| {
             number += 1;
-            if links.len() < LINKS {
+            if links.len() < crate::limits::MOST_ENTRIES {
                 links.push(trail::as_json(link));
             }
         })?;

@@ -10,10 +10,7 @@ use systole_core::types::ports::{FoldRow, Position};
 use systole_core::types::record::{Record, head_zero};
 use systole_queries::causes::PlacedRecord;
 
-/// Bytes after which everything is forgotten.
-const MOST_BYTES: usize = 32 << 20;
-/// Bytes that a record takes beside its body.
-const HEADER_BYTES: usize = 512;
+use crate::limits;
 
 /// Records, states and documents that were read.
 #[derive(Default)]
@@ -35,7 +32,7 @@ pub(super) struct KeptRecords {
 impl KeptRecords {
     /// Forgets everything if there is much. The states stay: they belong to the moment when the log was opened.
     pub(super) fn make_room(&mut self) {
-        if self.bytes > MOST_BYTES {
+        if self.bytes > limits::REMOTE_KEPT_BYTES {
             let rows = std::mem::take(&mut self.rows);
             *self = KeptRecords { rows, ..KeptRecords::default() };
         }
@@ -53,14 +50,14 @@ impl KeptRecords {
             return Err((position, why));
         }
         self.places.entry(thread.clone()).or_default().insert(seq, position.0);
-        self.bytes += record.body.len() + HEADER_BYTES;
+        self.bytes += record.body.len() + limits::RECORD_BYTES;
         self.records.insert(position.0, record);
         Ok(())
     }
 
     /// Keeps a document.
     pub(super) fn add_document(&mut self, hash: Digest, bytes: Option<Arc<[u8]>>) {
-        self.bytes += bytes.as_ref().map_or(HEADER_BYTES, |bytes| bytes.len());
+        self.bytes += bytes.as_ref().map_or(limits::RECORD_BYTES, |bytes| bytes.len());
         self.documents.insert(hash, bytes);
     }
 

@@ -10,9 +10,6 @@ use systole_core::types::time::Millis;
 use systole_log::search::{LogQuery, SearchField, SearchTerm};
 use systole_queries::search::SearchHit;
 
-/// Hits of one page.
-const HITS: usize = 100;
-
 #[derive(Deserialize)]
 struct HitPage {
     hits: Vec<ListedHit>,
@@ -44,7 +41,7 @@ impl RemoteLog {
         let mut before = None;
         loop {
             let mut fields = build_fields(query);
-            fields.push(("limit", HITS.to_string()));
+            fields.push(("limit", crate::limits::ENTRIES.to_string()));
             fields.extend(before.map(|before: u64| ("before", before.to_string())));
             let page: HitPage = self.ask_route("/v1/find", fields)?;
             for hit in page.hits {

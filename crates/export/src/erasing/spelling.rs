@@ -5,12 +5,7 @@ use std::collections::BTreeSet;
 use systole_core::types::record::RecordCode;
 use systole_kit::{characters, writer};
 
-/// The shortest marked value that is looked for in other texts. A shorter one is in many texts by chance.
-pub const SHORTEST: usize = 4;
-/// The shortest text of a body that goes whole. What it says is not marked, so it may be a common word.
-pub const SHORTEST_TEXT: usize = 8;
-/// Most texts of one body that are looked for; the longest are taken.
-const MOST_TEXTS: usize = 64;
+use crate::limits;
 
 /// Texts of which nothing may be left.
 #[derive(Debug, Default)]
@@ -22,12 +17,12 @@ impl ErasedTexts {
     /// Adds a marked value. Returns whether it is too short to be looked for.
     pub(super) fn add_value(&mut self, value: &[u8]) -> bool {
         let value = String::from_utf8_lossy(value);
-        if value.len() < SHORTEST {
+        if value.len() < limits::SHORTEST {
             return true;
         }
-        self.add_spellings(&value, SHORTEST);
+        self.add_spellings(&value, limits::SHORTEST);
         if value.contains('<') {
-            list_texts(&value).into_iter().for_each(|text| self.add_spellings(text, SHORTEST));
+            list_texts(&value).into_iter().for_each(|text| self.add_spellings(text, limits::SHORTEST));
         }
         false
     }
@@ -40,7 +35,10 @@ impl ErasedTexts {
         found.dedup();
         // A code is in every refusal of its kind, and says nothing of what was refused.
         found.retain(|text| RecordCode::parse(text).is_none());
-        found.into_iter().take(MOST_TEXTS).for_each(|text| self.add_spellings(text, SHORTEST_TEXT));
+        found
+            .into_iter()
+            .take(limits::MOST_TEXTS)
+            .for_each(|text| self.add_spellings(text, limits::SHORTEST_TEXT));
     }
 
     /// Adds a text as payloads, prompts and JSON write it.

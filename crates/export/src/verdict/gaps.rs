@@ -9,9 +9,6 @@ use super::{CheckpointFinding, LogExamination, RootFit};
 use systole_core::types::ports::Position;
 use systole_core::types::time::Millis;
 
-/// A shorter time is usual: twice the default of `proof.every`.
-const USUAL_MS: u64 = 2 * 3_600_000;
-
 /// Records that were without a checkpoint for long.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CheckpointGap {
@@ -49,7 +46,7 @@ impl LogExamination {
             let first = std::mem::replace(&mut before, size) + 1;
             let moment = |position| self.log.moments.get(&position).copied();
             let (Some(from), Some(to)) = (moment(first), cosigned.or_else(|| moment(size))) else { continue };
-            if to.count_since(from) > USUAL_MS {
+            if to.count_since(from) > crate::limits::USUAL_GAP_MS {
                 gaps.push(CheckpointGap { first: Position(first), last: Position(size), from, to });
             }
         }

@@ -5,7 +5,6 @@
 //! for its batch is `NotNow` until that is known, and nothing else is written before.
 
 use std::thread;
-use std::time::Duration;
 
 use tokio::runtime::Handle;
 use tokio::time::Instant;
@@ -13,14 +12,12 @@ use tokio::time::Instant;
 use super::bundle::{FoldStanding, SealedBundle};
 use super::bundle_writer::{BundleWriter, WrittenBundle};
 use super::lead::LogOwnership;
+use crate::limits::LETTING_GO;
 use crate::sqlite::LogErasure;
 use systole_bus::LEFT_BEHIND;
 use systole_core::types::body_parts::PartSeal;
 use systole_core::types::ids::MessageId;
 use systole_core::types::ports::{Commit, LogBatch, LogWriter, ReadBack};
-
-/// How long releasing the partition may take, at the end.
-const LETTING_GO: Duration = Duration::from_secs(2);
 
 /// The one writer of a log in NATS. Every call blocks, so it runs on a thread without tasks.
 pub struct NatsAppender {

@@ -13,12 +13,12 @@ use systole_core::types::ids::Digest;
 use systole_core::types::ports::StoredDocument;
 use systole_core::types::record::{Header, Record};
 
+use crate::limits;
+
 const FORM: &[u8] = b"systole bundle v2";
 /// Bundles of older versions, whose bodies have no parts.
 const FORM_BEFORE: &[u8] = b"systole bundle v1";
 const APART: &[u8] = b"systole bundle apart v1";
-/// No body is longer: the space for values that are stored apart is made before they are read.
-const MOST_BODY: u64 = 64 << 20;
 /// A body that is in the bundle.
 const WHOLE: u8 = b'b';
 /// The hash of a document that the log already held, in place of a body with the same bytes.
@@ -291,7 +291,7 @@ fn read_record(
         }
         _ => return Err(named("has no body")),
     };
-    if length > MOST_BODY {
+    if length > limits::BODY_BYTES {
         return Err(named("its body is longer than any message"));
     }
     let apart: usize = holes.iter().map(|hole| hole.to_range().len()).sum();

@@ -5,15 +5,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::bundle::{BundleHead, RecordBundle};
+use crate::limits;
 use crate::sqlite::LastBundle;
 use systole_core::types::ids::Digest;
-use systole_core::types::limits;
 use systole_core::types::ports::{LogBatch, Position};
-
-/// The number of records that makes a sheaf full.
-const RECORDS: usize = 1024;
-/// The number of bytes that makes a sheaf full.
-const BYTES: usize = 1 << 20;
 
 /// A bundle, and its place.
 pub(super) struct ReadBundle {
@@ -56,7 +51,7 @@ impl BundleBatch {
 
     /// Whether it should be written before more is added.
     pub(super) fn is_full(&self) -> bool {
-        self.records >= RECORDS || self.bytes >= BYTES
+        self.records >= limits::BUNDLE_RECORDS || self.bytes >= limits::BUNDLE_BYTES
     }
 
     /// The last one.

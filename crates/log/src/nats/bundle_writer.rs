@@ -13,10 +13,6 @@ use crate::sqlite::LastBundle;
 use systole_bus::{AppendResult, LogStream};
 use systole_core::types::ports::{Commit, LogBatch};
 
-/// How often one bundle is sent in one try. It is sent again if the stream reports that another one came first, and
-/// then holds none.
-const TRIES: usize = 2;
-
 /// The result of a write.
 pub(super) enum WrittenBundle {
     /// It is stored there.
@@ -119,7 +115,7 @@ impl BundleUpload {
         } else {
             sealed.bytes.clone()
         };
-        for _ in 0..TRIES {
+        for _ in 0..crate::limits::BUNDLE_TRIES {
             if in_doubt {
                 match self.find_written(sealed).await {
                     Ok(None) => {}

@@ -6,24 +6,20 @@
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
 use super::PARTITION;
 use super::bundle::{BundleHead, BundleMessage, FoldStanding, RecordBundle, WriterNode, with_values};
 use super::bundle_batch::{self, BundleBatch, ReadBundle};
+use crate::limits;
 use crate::sqlite::{self, LastBundle, LogCopy, SqliteReader};
 use systole_bus::{BrokerFault, LEFT_BEHIND, LogSource, ObjectFault, StoredMessage};
 use systole_core::types::body_parts::PartSeal;
 use systole_core::types::ids::Digest;
-use systole_core::types::limits;
 use systole_core::types::ports::{Commit, LogBatch, LogFault, LogReader, Position};
 use systole_system::clock::draw_random_bytes;
 use systole_system::system;
-
-/// The pause before a stream that does not show what this copy holds is asked again.
-const AGAIN: Duration = Duration::from_millis(250);
 
 /// The state of the partition, as far as it was followed.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -344,7 +340,7 @@ pub(super) async fn held_at(source: &LogSource, at: u64) -> Result<Option<Stored
     let end = Instant::now() + LEFT_BEHIND;
     loop {
         match source.read_from(PARTITION, at).await? {
-            None if source.may_lag() && Instant::now() < end => sleep(AGAIN).await,
+            None if source.may_lag() && Instant::now() < end => sleep(limits::STREAM_PAUSE).await,
             found => return Ok(found.filter(|found| found.sequence == at)),
         }
     }

@@ -5,7 +5,6 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
 
 use async_nats::Subscriber;
 use serde::{Deserialize, Serialize};
@@ -16,15 +15,11 @@ use super::bundle::{FoldStanding, WriterNode, head_of};
 use super::bundle_writer::{BundleWriter, WrittenBundle};
 use super::follow::{CopyFollower, read_whole};
 use super::{NatsLogFault, PARTITION, TakeOverMode};
+use crate::limits;
 use systole_bus::{BrokerFault, LogStream};
 use systole_core::types::ids::Digest;
 use systole_core::types::ports::{Commit, LogBatch, LogFault};
 use systole_system::tasks::{self, TaskKind};
-
-/// How often the writer shows that it is alive.
-const BEAT: Duration = Duration::from_secs(1);
-/// How long the writer may be silent before another process takes over.
-const SILENCE: Duration = Duration::from_secs(4);
 
 /// A sign of life.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -120,7 +115,7 @@ pub(super) async fn take_over(
             let fix = unusable.fix();
             tracing::warn!(why = %unusable, fix, "this pump stands by, and waits for the broker of the log");
         }
-        sleep(BEAT).await;
+        sleep(limits::WRITER_BEAT).await;
     }
 }
 
@@ -207,7 +202,7 @@ impl OtherNodes {
 
     /// What is heard of the owner in that epoch or a later one; `None` if it was silent for too long.
     async fn take_sign(&mut self, epoch: u64) -> Option<HeardSign> {
-        let end = Instant::now() + SILENCE;
+        let end = Instant::now() + limits::WRITER_SILENCE;
         loop {
             let message = tokio::select! {
                 sign = timeout_at(end, take_next(&mut self.signs)) => sign.ok()??,
@@ -245,7 +240,7 @@ pub(super) async fn show_lead(bundle_writer: &BundleWriter) -> Result<LogOwnersh
     let lead = LogOwnership { lost: Arc::new(lost) };
     let held = Arc::downgrade(&lead.lost);
     let work = async move {
-        let mut beat = interval(BEAT);
+        let mut beat = interval(limits::WRITER_BEAT);
         loop {
             tokio::select! {
                 _ = beat.tick() => {

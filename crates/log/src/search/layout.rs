@@ -6,7 +6,6 @@ use std::fs::{self, File};
 use std::io::ErrorKind;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
@@ -14,16 +13,13 @@ use rustix::fs::OFlags;
 
 use systole_system::system::describe_error;
 
+use crate::limits::{PIECE_BYTES, SEARCH_WAIT};
+
 /// The application id in SQLite's header: "sysf".
 const APPLICATION_ID: u32 = 0x7379_7366;
 /// The number of the form. A change of the tables, of what counts as a word or of the terms, needs a new number: files with another
 /// one are made again.
 const FORM: u32 = 2;
-
-/// How long a statement waits for another process that writes the file: it commits within seconds.
-const BUSY: Duration = Duration::from_secs(60);
-/// Bytes of new entries that are kept in memory until they are written in one sorted piece.
-const PIECE_BYTES: i64 = 64 << 20;
 
 // The words and terms alone: the text is in the log. The tokenizer sees words that were already split and folded, so it
 // only has to split at blanks.
@@ -132,7 +128,7 @@ fn create_layout(connection: &Connection) -> rusqlite::Result<()> {
 }
 
 fn check_layout(connection: &Connection) -> rusqlite::Result<()> {
-    connection.busy_timeout(BUSY)?;
+    connection.busy_timeout(SEARCH_WAIT)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
     connection.pragma_update(None, "cell_size_check", true)?;

@@ -16,8 +16,7 @@ pub use query::{LogQuery, SearchEntry, SearchField, SearchTerm};
 use systole_core::types::ids::Digest;
 use systole_core::types::ports::{LogFault, Position};
 
-/// Records of one commit: few enough that a kill loses little, many enough that the index stays in few pieces.
-const COMMIT: u64 = 65_536;
+use crate::limits;
 
 /// Why a search file cannot be used.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -116,7 +115,7 @@ impl SearchFile {
         let mut at = from;
         let sql = "INSERT INTO entry (rowid, words, terms) VALUES (?1, ?2, ?3)";
         let mut insert = self.connection.prepare_cached(sql)?;
-        while at.0 - from.0 < COMMIT {
+        while at.0 - from.0 < limits::INDEX_RECORDS {
             let entries = read(at)?;
             let Some(last) = entries.last() else { break };
             for entry in &entries {
@@ -135,7 +134,7 @@ impl SearchFile {
             let sql = "INSERT OR REPLACE INTO state (id, position, head) VALUES (1, ?1, ?2)";
             self.connection.prepare_cached(sql)?.execute(params![to_signed(position), head.0])?;
         }
-        Ok(at.0 - from.0 < COMMIT)
+        Ok(at.0 - from.0 < limits::INDEX_RECORDS)
     }
 
     /// At most `limit` positions that fit a query, before a position, newest first. Times are only as exact as the

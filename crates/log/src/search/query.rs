@@ -6,8 +6,7 @@ use systole_core::types::ids::Digest;
 use systole_core::types::ports::Position;
 use systole_core::types::time::Millis;
 
-/// Hex digits of a term: enough that two values never share one by accident. If they do, the record decides.
-const TERM: usize = 16;
+use crate::limits::{self, TERM_DIGITS};
 
 /// A field of a record by which messages are found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -59,7 +58,7 @@ impl SearchTerm {
         };
         let hash = Digest::hash_bytes(self.value.as_bytes()).to_string();
         // Writing into a String cannot fail.
-        let _infallible = write!(out, "{letter}{hash:.TERM$}");
+        let _infallible = write!(out, "{letter}{hash:.TERM_DIGITS$}");
     }
 }
 
@@ -81,7 +80,7 @@ pub struct SearchEntry {
 impl SearchEntry {
     /// Its terms as words.
     pub(super) fn join_terms(&self) -> String {
-        let mut out = String::with_capacity(self.terms.len() * (TERM + 2));
+        let mut out = String::with_capacity(self.terms.len() * (limits::TERM_DIGITS + 2));
         for term in &self.terms {
             term.write_term(&mut out);
             out.push(' ');
@@ -136,7 +135,7 @@ mod tests {
         let phrases = vec![vec!["near(".to_owned(), "\"".to_owned()]];
         let text = LogQuery { phrases, terms: vec![term], ..LogQuery::default() }.to_expression().unwrap();
         assert!(text.starts_with("words : \"near( \"\"\" AND terms : \"f"), "{text}");
-        assert_eq!(text.len(), "words : \"near( \"\"\" AND terms : \"\"".len() + 1 + TERM);
+        assert_eq!(text.len(), "words : \"near( \"\"\" AND terms : \"\"".len() + 1 + limits::TERM_DIGITS);
         assert_eq!(LogQuery::default().to_expression(), None);
     }
 }

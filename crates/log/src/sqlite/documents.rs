@@ -10,17 +10,13 @@ use rusqlite::{Connection, OptionalExtension as _, params};
 use systole_core::types::fields::FieldReader;
 use systole_core::types::ids::Digest;
 
+use crate::limits;
+
 /// The pieces. Since format 6.
 pub(super) const PIECE: &str = "CREATE TABLE piece (hash BLOB PRIMARY KEY, bytes BLOB NOT NULL) STRICT;";
 
 /// How the row of a document in pieces begins. The hashes of the pieces follow, in order.
 const LIST: &[u8] = b"systole pieces v1\n";
-
-/// A field with at least as many bytes is a piece by itself.
-const APART: usize = 512;
-/// A document with more bytes is stored whole. So a list that names a large piece again and again is soon known to be
-/// none of ours.
-const LARGEST: usize = 16 << 20;
 
 /// The pieces of a document; one if it is not made of fields.
 fn split_pieces(bytes: &[u8]) -> Vec<&[u8]> {
@@ -28,7 +24,7 @@ fn split_pieces(bytes: &[u8]) -> Vec<&[u8]> {
     let (mut ends, mut before) = (Vec::new(), 0);
     while fields.has_more() {
         let Ok(value) = fields.take_field() else { return vec![bytes] };
-        if value.len() >= APART {
+        if value.len() >= limits::PIECE_LEAST_BYTES {
             ends.extend([before, fields.position()]);
         }
         before = fields.position();
@@ -41,7 +37,7 @@ fn split_pieces(bytes: &[u8]) -> Vec<&[u8]> {
 
 /// Stores a document, in pieces if it has several.
 pub(super) fn store_document(connection: &Connection, hash: Digest, bytes: &[u8]) -> rusqlite::Result<()> {
-    let pieces = if bytes.len() > LARGEST { Vec::new() } else { split_pieces(bytes) };
+    let pieces = if bytes.len() > limits::DOCUMENT_BYTES { Vec::new() } else { split_pieces(bytes) };
     if pieces.len() < 2 {
         return set_row(connection, hash, bytes);
     }
@@ -110,7 +106,7 @@ fn join_pieces<'r>(
     let mut whole = Vec::new();
     for name in names {
         let piece: Option<Vec<u8>> = find.query_row([name], |row| row.get(0)).optional()?;
-        match piece.filter(|piece| whole.len() + piece.len() <= LARGEST) {
+        match piece.filter(|piece| whole.len() + piece.len() <= limits::DOCUMENT_BYTES) {
             Some(piece) => whole.extend(piece),
             None => return Ok(None),
         }
@@ -185,17 +181,27 @@ mod tests {
 
     #[test]
     fn c10_long_fields_are_pieces_and_short_ones_between_them_are_one() {
-        let long = [b'x'; APART];
+        let long = [b'x'; limits::PIECE_LEAST_BYTES];
         let document = made_of(&[b"form", &long, b"a", b"", &long, &long, b"end"]);
         let pieces = split_pieces(&document);
         assert_eq!(pieces.concat(), document);
         let lengths: Vec<usize> = pieces.iter().map(|piece| piece.len()).collect();
-        assert_eq!(lengths, [7, APART + 5, 7, APART + 5, APART + 5, 6]);
+        assert_eq!(
+            lengths,
+            [
+                7,
+                limits::PIECE_LEAST_BYTES + 5,
+                7,
+                limits::PIECE_LEAST_BYTES + 5,
+                limits::PIECE_LEAST_BYTES + 5,
+                6
+            ]
+        );
     }
 
     #[test]
     fn c10_what_is_not_made_of_fields_is_one_piece() {
-        let long = [b'x'; APART];
+        let long = [b'x'; limits::PIECE_LEAST_BYTES];
         let whole = made_of(&[b"form", &long]);
         for document in [&whole[1..], &whole[..whole.len() - 1], b"organism: {}", &made_of(&[&long])] {
             assert_eq!(split_pieces(document), [document]);

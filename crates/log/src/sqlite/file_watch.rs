@@ -9,7 +9,6 @@ use std::io::{ErrorKind, Read as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
-use std::time::Duration;
 
 use rusqlite::{Connection, Row};
 
@@ -17,12 +16,8 @@ use super::layout::make_beside;
 use super::lock::LogLock;
 use super::pool::{OpenManner, connect_reading};
 use super::{closing, io_fault, make_fault, wal};
+use crate::limits;
 use systole_core::types::ports::LogFault;
-
-/// How often bytes that do not fit are read, and the pause before each: another program may be copying the write-ahead
-/// log into the file.
-const READS: u32 = 4;
-const READ_PAUSE: Duration = Duration::from_millis(25);
 
 /// The file of an open log, as it was last seen.
 pub(super) struct FileWatch {
@@ -203,9 +198,9 @@ impl FileWatch {
 
     /// What is in the file now: `None` if it is no later form of this log, an inner `None` if it cannot be read.
     fn read_content(&self) -> Option<Option<FileContent>> {
-        for read in 0..READS {
+        for read in 0..limits::UNFIT_READS {
             if read > 0 {
-                sleep(READ_PAUSE);
+                sleep(limits::UNFIT_PAUSE);
             }
             match FileContent::read_content(&self.path) {
                 Ok(found) if self.can_follow(found) => return Some(Some(found)),

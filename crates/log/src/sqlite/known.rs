@@ -9,19 +9,11 @@ use rusqlite::{Connection, OptionalExtension};
 use super::places;
 use super::recent::RecentMap;
 use crate::BatchRule;
+use crate::limits::{KNOWN_CONFIGS, KNOWN_THREADS, KNOWN_WORDS, RUN_RECORDS};
 use systole_core::types::fast_maps::{FastMap, FastSet};
 use systole_core::types::ids::{CallPath, Digest, ThreadId};
 use systole_core::types::ports::Position;
 use systole_core::types::record::Header;
-
-/// How many words (names, kinds, codes) have their numbers remembered: every listener and client of a large
-/// organism, at about 100 bytes each.
-const WORDS: usize = 4_096;
-/// How many threads have their numbers remembered, at about 150 bytes each. A thread that wakes after a long sleep
-/// costs two look-ups.
-const THREADS: usize = 16_384;
-/// How many configurations have their numbers remembered: the current one, and those that open calls began with.
-const CONFIGS: usize = 64;
 
 /// What the writer remembers of the stored data.
 pub(super) struct KnownRows {
@@ -57,9 +49,9 @@ impl KnownRows {
         KnownRows {
             last,
             newest: None,
-            words: RecentMap::new(WORDS),
-            configs: RecentMap::new(CONFIGS),
-            threads: RecentMap::new(THREADS),
+            words: RecentMap::new(KNOWN_WORDS),
+            configs: RecentMap::new(KNOWN_CONFIGS),
+            threads: RecentMap::new(KNOWN_THREADS),
         }
     }
 
@@ -100,7 +92,7 @@ impl KnownRows {
     /// Writes the entries of places for the newest records, if there are enough of them.
     pub(super) fn place_threads(&mut self, connection: &Connection, last: Position) -> rusqlite::Result<()> {
         if let Some(newest) =
-            self.newest.as_mut().filter(|newest| last.0.saturating_sub(newest.placed.0) >= places::RUN)
+            self.newest.as_mut().filter(|newest| last.0.saturating_sub(newest.placed.0) >= RUN_RECORDS)
         {
             places::place_records(connection, newest.placed, last)?;
             newest.threads.clear();

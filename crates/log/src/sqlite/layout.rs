@@ -16,6 +16,7 @@ use super::documents::PIECE;
 use super::places::{self, PLACES};
 use super::rows::{self, FOLD};
 use super::{io_fault, make_fault};
+use crate::limits;
 use systole_core::types::ports::{LogFault, Position};
 use systole_core::types::record::FORMAT;
 
@@ -24,20 +25,6 @@ pub(super) const APPLICATION_ID: u32 = 0x7379_7374;
 /// The application id for the copy of a log that is stored elsewhere: "sysc". So no one takes a copy for a log to
 /// write to.
 pub(super) const COPY_ID: u32 = 0x7379_7363;
-
-/// Bytes of a page. A record with a body of 1 KB takes about a third of the default page of 4,096 bytes and fills
-/// it badly. Seven such records fit into 8,192, and larger pages make a commit of one record write more than they
-/// save.
-const PAGE_BYTES: u32 = 8192;
-
-/// How many pages the write-ahead log may hold before a commit also copies them into the file: 16 MB. A page is
-/// copied once, however often it was rewritten in between, so a longer log copies less. The limit bounds what
-/// must be read when the log is opened after a crash.
-const CHECKPOINT_PAGES: u32 = 2048;
-
-/// How long a statement waits for another connection's lock. Only a foreign program can hold one
-/// for longer than a moment.
-const BUSY_MS: u32 = 5_000;
 
 // No table names another by REFERENCES: SQLite would check each one at every insert, and the verifier does that
 // once, on request. In `record` the body is the last column, so that reading the other columns of a large record
@@ -166,7 +153,7 @@ pub(super) fn sync_folder(path: &Path) -> Result<(), LogFault> {
 fn lay_out(draft: &Path, kind: LogFileKind) -> rusqlite::Result<()> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(draft, flags)?;
-    connection.pragma_update(None, "page_size", PAGE_BYTES)?;
+    connection.pragma_update(None, "page_size", limits::PAGE_BYTES)?;
     // Both are stored in the header of the file, so every later connection finds them there.
     write_ahead(&connection)?;
     connection.pragma_update(None, "synchronous", "FULL")?;
@@ -205,7 +192,7 @@ pub(super) fn connect_writing(path: &Path, kind: LogFileKind) -> rusqlite::Resul
     let connection = Connection::open_with_flags(path, flags)?;
     check_layout(&connection)?;
     connection.pragma_update(None, "synchronous", kind.synchronous())?;
-    connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
+    connection.pragma_update(None, "wal_autocheckpoint", limits::CHECKPOINT_PAGES)?;
     // Negative means KB. Index pages that commits touch at random stay in this cache.
     connection.pragma_update(None, "cache_size", -32_768)?;
     // After an unknown commit the log is closed and opened again to see what the disk has. Copying the
@@ -216,7 +203,7 @@ pub(super) fn connect_writing(path: &Path, kind: LogFileKind) -> rusqlite::Resul
 
 /// Settings for every connection: a log from elsewhere must not run its own code.
 pub(super) fn check_layout(connection: &Connection) -> rusqlite::Result<()> {
-    connection.busy_timeout(std::time::Duration::from_millis(u64::from(BUSY_MS)))?;
+    connection.busy_timeout(limits::STATEMENT_WAIT)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
     connection.pragma_update(None, "cell_size_check", true)?;

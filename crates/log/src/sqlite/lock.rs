@@ -9,19 +9,14 @@ use std::fs::{File, Metadata};
 use std::io::{Read as _, Seek as _, Write as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
 use super::io_fault;
 use super::layout::make_beside;
+use crate::limits;
 use systole_core::types::ports::LogFault;
-
-/// How often a lock without a living signer is tried, and the pause between two tries: two seconds in all.
-/// A child that is about to become a program needs some milliseconds.
-const TRIES: u32 = 200;
-const PAUSE: Duration = Duration::from_millis(10);
 
 /// The lock, held until it is dropped.
 #[derive(Debug)]
@@ -50,7 +45,7 @@ impl LogLock {
     }
 
     fn take_lock(log: &Path, path: PathBuf, file: File) -> Result<LogLock, LogFault> {
-        LogLock::take_pausing(log, path, file, || std::thread::sleep(PAUSE))
+        LogLock::take_pausing(log, path, file, || std::thread::sleep(limits::LOCK_PAUSE))
     }
 
     /// Takes the lock. If a living process holds it, this fails at once. Any other holder is temporary, so
@@ -62,7 +57,7 @@ impl LogLock {
         mut pause: impl FnMut(),
     ) -> Result<LogLock, LogFault> {
         let mut pid = 0;
-        for _ in 0..TRIES {
+        for _ in 0..limits::LOCK_TRIES {
             match flock(&file, FlockOperation::NonBlockingLockExclusive) {
                 Ok(()) => return Ok(LogLock { file, path }),
                 Err(Errno::WOULDBLOCK) => pid = pid_in(&file),

@@ -15,11 +15,6 @@ use super::{io_fault, make_fault, migrate, verify};
 use systole_core::types::ports::{LogFault, Position};
 use systole_core::types::record::FORMAT;
 
-/// How many of the newest records are verified before a log is opened for writing, in addition to those that
-/// opening folds. A crash or a failing disk damages what was written last. The rest is left to `verify_all`, which
-/// takes its time, and to readers.
-const VERIFIED_AT_OPEN: u64 = 10_000;
-
 /// If SQLite cannot make its files next to a log, no process can write the log either.
 pub(super) fn choose_manner(path: &Path) -> OpenManner {
     if connect_reading(path, OpenManner::Live).is_ok() { OpenManner::Live } else { OpenManner::Still }
@@ -113,7 +108,7 @@ pub(super) fn verify_tail(path: &Path, manner: OpenManner) -> Result<(Connection
         return Err(LogFault::Newer { path: path.display().to_string(), found, known: FORMAT });
     }
     let (last, marks) = verify::read_ends(&connection, path)?;
-    let newest = Position(last.0.saturating_sub(VERIFIED_AT_OPEN));
+    let newest = Position(last.0.saturating_sub(crate::limits::VERIFIED_AT_OPEN));
     let after = marks.map_or(newest, |marks| marks.checkpoint.min(newest));
     let middle = Position(after.0.midpoint(last.0));
     // Half each on two threads: these hashes take most of the time of opening a large log.

@@ -13,10 +13,6 @@ use super::rows::first_eight;
 use systole_core::types::fast_maps::FastMap;
 use systole_core::types::ports::Position;
 
-/// How many records wait for the next run at most. A longer wait makes runs cheaper for each record, and each look at
-/// the records that wait dearer.
-pub(super) const RUN: u64 = 4_096;
-
 /// The tables, since format 4.
 pub(super) const PLACES: &str = "
 CREATE TABLE place (
@@ -62,7 +58,7 @@ fn read_known(connection: &Connection) -> rusqlite::Result<Option<Position>> {
 pub(super) fn read_placed(connection: &Connection) -> rusqlite::Result<Option<Position>> {
     let Some(placed) = read_known(connection)? else { return Ok(None) };
     let last = read_last(connection)?;
-    let fits = placed <= last && last.0 - placed.0 < 2 * RUN;
+    let fits = placed <= last && last.0 - placed.0 < 2 * crate::limits::RUN_RECORDS;
     Ok((fits || placed == EVERYTHING && has_stand_ins(connection)?).then_some(placed))
 }
 

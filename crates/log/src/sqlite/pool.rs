@@ -13,10 +13,6 @@ use super::{make_fault, migrate};
 use systole_core::types::ports::LogFault;
 use systole_core::types::record::FORMAT;
 
-/// Connections kept open between reads: the pump's, the console's, and two spares. Each holds a page
-/// cache of up to 2 MB.
-const KEPT: usize = 4;
-
 /// How a connection opens the file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum OpenManner {
@@ -79,7 +75,7 @@ impl ReaderPool {
         // A connection whose read failed is not used again: the fault may be only in the connection.
         let found = read(&mut held)?;
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        if idle.len() < KEPT {
+        if idle.len() < crate::limits::CONNECTIONS {
             idle.push(held);
         }
         Ok(found)
@@ -119,13 +115,10 @@ fn open_connection(path: &Path, manner: OpenManner) -> rusqlite::Result<Connecti
     Ok(connection)
 }
 
-/// Bytes of the header of a write-ahead log.
-const WAL_HEADER: u64 = 32;
-
 /// Whether there are commits in the write-ahead log, as after a crash. A write-ahead log with only a
 /// header holds none.
 fn has_wal(path: &Path) -> bool {
-    std::fs::metadata(make_beside(path, "-wal")).is_ok_and(|file| file.len() > WAL_HEADER)
+    std::fs::metadata(make_beside(path, "-wal")).is_ok_and(|file| file.len() > super::wal::HEADER as u64)
 }
 
 /// The address under which SQLite reads a log and touches nothing. After a crash the last commits are

@@ -17,13 +17,8 @@ use super::verify::{self, VerifyWalk};
 use super::{make_damage, make_fault, migrate};
 use systole_core::types::body_parts::ERASED_TEXT;
 use systole_core::types::ids::{Digest, Key, Name, ThreadId};
-use systole_core::types::limits;
 use systole_core::types::ports::{FoldRow, LogFault, LogOpening, LogReader, Position};
 use systole_core::types::record::Record;
-
-/// How many records opening takes into memory at once. If more came after the checkpoint, each thread is folded by
-/// itself.
-const AT_ONCE: u64 = 4 * limits::RECORDS_TO_FOLD as u64;
 
 /// The content of the table `fold`.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -176,7 +171,7 @@ impl LogReader for SqliteReader {
             // One transaction, so that rows and records are from the same moment.
             let moment = connection.unchecked_transaction().map_err(|e| self.make_fault(&e))?;
             let (last, marks) = verify::read_ends(&moment, &self.pool.path)?;
-            let near = marks.filter(|marks| last.0 - marks.checkpoint.0 <= AT_ONCE);
+            let near = marks.filter(|marks| last.0 - marks.checkpoint.0 <= crate::limits::OPEN_RECORDS);
             let working = near.map(|marks| rows::read_working(&moment, marks)).transpose();
             let working = working.map_err(|e| self.make_fault(&e))?.filter(|working| working.is_complete);
             let (Some(marks), Some(working)) = (near, working) else {

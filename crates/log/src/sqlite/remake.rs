@@ -19,10 +19,8 @@ use super::read::SqliteReader;
 use super::verify;
 use super::write::SqliteAppender;
 use super::{io_fault, make_fault};
+use crate::limits::{self, OLD_COPIES};
 use systole_core::types::ports::{LogFault, LogReader, Position};
-
-/// The most old copies that are kept next to the new one.
-const KEPT: u32 = 1_000;
 
 /// The first difference between two copies of one log.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -180,7 +178,7 @@ impl CopyRemake {
 
     /// Gives the old copy a second name, with the files next to it.
     fn keep_old(&self) -> Result<PathBuf, LogFault> {
-        for number in 1..=KEPT {
+        for number in 1..=limits::OLD_COPIES {
             let kept = make_beside(&self.path, &format!(".was-{number}"));
             match fs::hard_link(&self.path, &kept) {
                 Ok(()) => {
@@ -195,7 +193,7 @@ impl CopyRemake {
                 Err(e) => return Err(io_fault(&kept, &e)),
             }
         }
-        let why = format!("{KEPT} old copies are kept beside it already; move some of them away");
+        let why = format!("{OLD_COPIES} old copies are kept beside it already; move some of them away");
         Err(LogFault::Io { path: self.path.display().to_string(), why })
     }
 

@@ -17,9 +17,6 @@ use super::places::INDEXES_BEFORE;
 use super::pool::connect_reading;
 use systole_core::types::ports::LogFault;
 
-/// How many names of threads, or counts of rows, are listed one by one.
-const NAMED: i64 = 5;
-
 /// What each format number added or changed. These objects may differ in a file with a lower number.
 const CHANGED: [(u32, &[&str]); 5] = [
     (2, &["large", "line"]),
@@ -134,7 +131,7 @@ fn left_behind(connection: &Connection) -> rusqlite::Result<Vec<StructureOddity>
     };
     let sql = "SELECT text FROM thread WHERE id NOT IN (SELECT thread FROM record) LIMIT ?1";
     let mut statement = connection.prepare(sql)?;
-    for thread in statement.query_map([NAMED], |row| row.get::<_, String>(0))? {
+    for thread in statement.query_map([crate::limits::NAMED], |row| row.get::<_, String>(0))? {
         add(format!("thread {}", thread?), "has no record any more");
     }
     for table in ["thread", "word", "config"] {

@@ -20,9 +20,6 @@ use systole_core::types::ids::{Digest, ThreadId};
 use systole_core::types::ports::{LogFault, Position};
 use systole_core::types::record::{Record, head_zero};
 
-/// How many threads have their last head remembered during a walk; other heads are looked up.
-const HEADS: usize = 16_384;
-
 /// A walk along consecutive positions.
 pub(super) struct VerifyWalk<'c> {
     connection: &'c Connection,
@@ -41,7 +38,7 @@ impl<'c> VerifyWalk<'c> {
         position: Position,
     ) -> VerifyWalk<'c> {
         let next = Position(position.0.saturating_add(1));
-        VerifyWalk { connection, path, next, newest, heads: RecentMap::new(HEADS) }
+        VerifyWalk { connection, path, next, newest, heads: RecentMap::new(crate::limits::KNOWN_THREADS) }
     }
 
     /// Verifies every record from here to the end of the log, and passes each on.

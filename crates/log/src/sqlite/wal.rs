@@ -12,7 +12,7 @@ use systole_core::types::ports::LogFault;
 /// The file's ending.
 pub(super) const ENDING: &str = "-wal";
 /// Bytes of the header.
-const HEADER: usize = 32;
+pub(super) const HEADER: usize = 32;
 
 /// What is known about a write-ahead log.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -22,18 +22,14 @@ use super::rows;
 use super::tip::{LogTip, TipEnd};
 use super::{closing, copy, make_damage, make_fault, places, verify};
 use crate::alarms::{AlarmKind, LogAlarms};
+use crate::limits;
 use crate::{BatchRule, RuleBreach};
 use systole_core::types::body_parts::BodyParts;
 use systole_core::types::ids::Digest;
-use systole_core::types::limits;
 use systole_core::types::ports::{
     Commit, FoldRow, LogBatch, LogFault, LogReader as _, LogStop, LogWriter, Position, ReadBack,
 };
 use systole_core::types::record::Record;
-
-/// How many of the newest records are verified before a log is trusted again after an unknown commit, in addition to
-/// those of the batch itself.
-const TAIL: u64 = 1_000;
 
 /// The one writer of a log file; it holds the file's lock as long as it lives.
 pub struct SqliteAppender {
@@ -329,7 +325,7 @@ impl SqliteAppender {
         }
         let (connection, last) = reopen_log(&path, self.kind)?;
         let count = batch.records.len() as u64;
-        verify::verify_tail(&connection, &path, last, TAIL + count)?;
+        verify::verify_tail(&connection, &path, last, limits::VERIFIED_AFTER_DOUBT + count)?;
         let ill = |e: rusqlite::Error| make_fault(&path, None, &e);
         let found = match stored_at_the_end(&connection, last, batch).map_err(ill)? {
             Some(true) => ReadBack::Stored(last),

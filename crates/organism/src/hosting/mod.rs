@@ -25,19 +25,7 @@ use systole_core::types::ids::Name;
 use systole_core::types::ports::StepObserver;
 use systole_system::tasks::{self, TaskKind};
 
-/// How long running deliveries may take to end when the host stops.
-pub const GRACE: Duration = Duration::from_secs(5);
-/// How long the whole stop may take. A request for the next delivery, made just before the stop, ends within seven
-/// seconds. A delivery that it brings gets the grace again, and the pump must hear about the rest.
-const LAST: Duration = Duration::from_secs(15);
-/// Reports of carriers that may wait to be sent. When the queue is full, reading from programs pauses.
-const REPORTS: usize = 1024;
-/// The most deliveries that one worker takes at once.
-const SLOTS: usize = 256;
-/// Longest interval between a host's signs of life. A shorter idle time of the listener shortens it.
-const RENEW_MS: u64 = 1_000;
-/// Most entries of each kind that a service can show.
-const SHOWN: usize = 16;
+use crate::limits;
 
 /// The plan of a host.
 pub struct HostPlan {
@@ -86,14 +74,14 @@ pub enum HostFault {
         why: WorkerFault,
     },
     /// Something was still running when the time for the stop was over.
-    #[error("some deliveries were still running after {} s", LAST.as_secs())]
+    #[error("some deliveries were still running after {} s", limits::HOST_END.as_secs())]
     Late,
 }
 
 /// Hosts listeners until `stop`, or until one of them cannot be hosted. Running deliveries may then end within the
 /// grace. The others are reported to the pump as lost.
 pub async fn host_listeners(hosting: HostPlan, mut stop: watch::Receiver<bool>) -> Result<(), HostFault> {
-    let (reports, heard) = mpsc::channel(REPORTS);
+    let (reports, heard) = mpsc::channel(limits::QUEUE);
     let (pace, steps) = (CarrierWaits::default(), hosting.steps);
     let equipment = CarrierEquipment {
         inline: hosting.inline.clone(),
@@ -132,7 +120,8 @@ pub async fn host_listeners(hosting: HostPlan, mut stop: watch::Receiver<bool>) 
         _ = stop.wait_for(|stop| *stop) => Ok(()),
     };
     drain.send_replace(true);
-    let rest = tokio::time::timeout(LAST, wait_for_all(&mut said)).await.unwrap_or(Err(HostFault::Late));
+    let rest =
+        tokio::time::timeout(limits::HOST_END, wait_for_all(&mut said)).await.unwrap_or(Err(HostFault::Late));
     carriers.stop_all().await;
     drop(leave);
     sorter.wait_for_end().await;
@@ -149,16 +138,16 @@ async fn wait_for_all(said: &mut mpsc::Receiver<Result<(), HostFault>>) -> Resul
 
 /// The worker of a listener, with its description for the broker.
 fn build_worker(composition: &Composition, listener: &Listener, url: &str, key: Option<&PathBuf>) -> Worker {
-    let renew = listener.idle_ms.map_or(RENEW_MS, |idle| (idle / 3).clamp(1, RENEW_MS));
+    let renew = listener.idle_ms.map_or(limits::RENEW_MS, |idle| (idle / 3).clamp(1, limits::RENEW_MS));
     let mut worker = Worker::new(url, composition.organism.as_str(), listener.name.as_str())
-        .slots(listener.in_flight.clamp(1, SLOTS))
+        .slots(listener.in_flight.clamp(1, limits::SLOTS))
         .renew_every(Duration::from_millis(renew))
         .version(env!("CARGO_PKG_VERSION"))
         .description("hosted by systole run --role listeners");
-    for element in listener.accepts.iter().take(SHOWN) {
+    for element in listener.accepts.iter().take(limits::SHOWN_SCHEMAS) {
         worker = worker.accepts(&element.name.ns, &[&*element.name.local]);
     }
-    for element in listener.returns.iter().take(SHOWN) {
+    for element in listener.returns.iter().take(limits::SHOWN_SCHEMAS) {
         worker = worker.returns(&element.name.ns, &[&*element.name.local]);
     }
     match key {

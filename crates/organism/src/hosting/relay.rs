@@ -16,7 +16,8 @@ use systole_kit::told::{PumpAnswer, PumpDocument};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep, sleep_until};
 
-use super::{GRACE, HostEvent, HostReporter};
+use super::{HostEvent, HostReporter};
+use crate::limits;
 use systole_carriers::{Carriers, DocumentKind, InlineListener, document_kind};
 use systole_core::rules::core_payload;
 use systole_core::types::codes::Code;
@@ -27,14 +28,6 @@ use systole_core::types::ports::{
 };
 use systole_core::types::refusal::Refusal;
 use systole_core::types::time::spell_duration;
-
-/// Messages of one delivery that may wait to be sent. When the queue is full, the speaker waits.
-const WORDS: usize = 64;
-/// Messages of one listener that belong to no delivery here and may wait for its next one.
-const STRAYS: usize = 64;
-
-/// The pause before the carriers get a delivery again that they could not start.
-const PAUSE: Duration = Duration::from_secs(1);
 
 /// A carrier's report about a delivery.
 #[derive(Debug)]
@@ -202,7 +195,7 @@ impl Relays {
     fn keep_document(&self, listener: &Name, document: Vec<u8>) {
         let mut routes = self.lock_routes();
         let waiting = routes.strays.entry(listener.clone()).or_default();
-        if waiting.len() < STRAYS {
+        if waiting.len() < limits::SHORT_QUEUE {
             return waiting.push_back(document);
         }
         drop(routes);
@@ -232,7 +225,7 @@ impl Relays {
             Err(why) => return held.send_gone(Code::ListenerFailed.as_str(), &why.to_string()).await,
         };
         let token = delivery.lease.token.clone();
-        let (way, mut heard) = mpsc::channel(WORDS);
+        let (way, mut heard) = mpsc::channel(limits::SHORT_QUEUE);
         let strays = {
             let mut routes = self.lock_routes();
             routes.out.insert(token.0.clone(), (listener.clone(), way));
@@ -263,7 +256,7 @@ impl Relays {
                     let Some(report) = report else { return };
                     match self.pass_report(report, &listener, &held, stand).await {
                         RelayEnd::Over => return,
-                        RelayEnd::Again => again = Some(Instant::now() + PAUSE),
+                        RelayEnd::Again => again = Some(Instant::now() + limits::START_PAUSE),
                         RelayEnd::On => {}
                     }
                     quiet_since = Instant::now();
@@ -368,7 +361,7 @@ impl Relays {
         let mut draining = self.draining.clone();
         // The sender of `draining` lives as long as the host.
         drop(draining.wait_for(|draining| *draining).await);
-        sleep(GRACE).await;
+        sleep(crate::limits::HOST_GRACE).await;
     }
 }
 

@@ -26,10 +26,8 @@ use systole_log::notes;
 use systole_system::tasks::{self, RunningTask, TaskKind};
 use systole_witness::{WitnessClient, WitnessPlace};
 
-/// How long the places of a checkpoint may take together.
-pub const SENDING: Duration = Duration::from_secs(20);
-/// How long they may take at a clean stop.
-const LAST_SENDING: Duration = Duration::from_secs(5);
+use crate::limits;
+pub use crate::limits::CHECKPOINT_SENDING;
 
 /// What a running organism signs with, how often, and for whom.
 pub struct ProofPlan {
@@ -154,7 +152,7 @@ impl ProofWork {
                 if has_grown || self.places.is_behind() {
                     tokio::select! {
                         last = &mut stopped => break last,
-                        () = self.send_last(SENDING) => {}
+                        () = self.send_last(limits::CHECKPOINT_SENDING) => {}
                     }
                 }
             }
@@ -168,7 +166,7 @@ impl ProofWork {
             // From here on nothing is recorded, so everything that fails is new on the screen.
             self.signing = None;
             self.sign_new().await;
-            self.send_last(LAST_SENDING).await;
+            self.send_last(limits::LAST_WRITE).await;
         }
     }
 
@@ -215,7 +213,7 @@ impl ProofWork {
         {
             self.reports.report(format!("cosignatures of #{size} were not stored: {words}")).await;
         }
-        let is_last = within == LAST_SENDING;
+        let is_last = within == limits::LAST_WRITE;
         for PlaceReport { place, fault, is_new } in missing {
             if is_new || is_last {
                 self.reports.report(format!("the checkpoint at #{size} is not at {place}: {fault}")).await;

@@ -10,12 +10,8 @@ use systole_core::types::ids::{Digest, Name, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader};
 
 use crate::compiled_schemas::CompiledSchemas;
+use crate::limits;
 use systole_config::{self as config, OrganismFile};
-
-/// The time limit of a delivery in a replay. Recorded timeouts are replayed as such, so no clock decides about them.
-const TIMEOUT_MS: u64 = 10 * 365 * 24 * 3_600_000;
-/// Deliveries of one listener that may be out at once. Their order is recorded.
-const IN_FLIGHT: usize = 1 << 16;
 
 /// Why a thread cannot be replayed. It is no statement about the thread.
 #[derive(Debug, thiserror::Error)]
@@ -168,9 +164,9 @@ impl ReplayConfigurations {
 fn without_limits(composition: &Composition) -> Composition {
     let mut composition = composition.clone();
     for listener in composition.listeners.values_mut() {
-        listener.timeout_ms = TIMEOUT_MS;
+        listener.timeout_ms = limits::REPLAY_TIMEOUT_MS;
         listener.idle_ms = None;
-        listener.in_flight = IN_FLIGHT;
+        listener.in_flight = limits::REPLAY_IN_FLIGHT;
     }
     composition
 }

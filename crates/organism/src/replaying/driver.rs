@@ -38,12 +38,9 @@ use super::refused_again::{self, RefusedWord};
 use super::replies;
 use super::tree_records::RecordedTree;
 use super::unanswered::UnansweredDelivery;
+use crate::limits;
 use systole_carriers::leases::LeaseTable;
 use systole_log::memory::MemoryLog;
-
-/// How many inputs a replay takes for each recorded record, and how many in any case. More mean that it does not end.
-const INPUTS_PER_RECORD: usize = 64;
-const INPUTS: usize = 10_000;
 
 /// A delivery that is out.
 struct OutDelivery {
@@ -139,7 +136,12 @@ impl<'a> ReplayDriver<'a> {
         inputs: Vec<ReplayInput>,
     ) -> Result<(), CannotReplay> {
         let mut inputs: VecDeque<ReplayInput> = inputs.into();
-        let most = self.tree.records.len().saturating_mul(INPUTS_PER_RECORD).saturating_add(INPUTS);
+        let most = self
+            .tree
+            .records
+            .len()
+            .saturating_mul(limits::REPLAY_INPUTS_PER_RECORD)
+            .saturating_add(limits::REPLAY_INPUTS);
         self.start_run(config)?;
         for _ in 0..most {
             self.settle_run()?;

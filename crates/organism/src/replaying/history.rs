@@ -8,7 +8,6 @@ use systole_core::rules::core_payload::AttemptState;
 use systole_core::rules::{approval_payload, core_payload, question};
 use systole_core::types::codes::Code;
 use systole_core::types::ids::{AttemptId, CallPath, Name, ThreadId};
-use systole_core::types::limits;
 use systole_core::types::ports::Position;
 use systole_core::types::record::{
     ApprovalEffect, MessageRole, Record, RecordCode, RecordKind, SteerEffect, TimerEffect,
@@ -18,14 +17,12 @@ use systole_kit::journal::{EarlierEntry, JournalEntry};
 
 use super::equality::is_count;
 use super::tree_records::RecordedTree;
+use crate::limits;
 
 /// The words of an attempt that was lost because the pump stopped. The pump finds this out itself, at its next start.
 const WITH_PUMP: &str = "the pump stopped while the delivery may have been out";
 /// The beginning of a failure that the pump adds a remark to, and the end of that remark.
 const UNKNOWN: (&str, &str) = ("lost after its model call began", " has no result; ");
-
-/// How many records to look through for the cause of an end, to each side.
-const NEAR: usize = 256;
 
 /// A position of the log, and the time of its record.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -497,7 +494,12 @@ fn is_cancelled_outside(tree: &RecordedTree, at: usize, record: &Record) -> bool
     if h.to.as_ref().is_none_or(|by| *by == Name::new_core()) {
         return false;
     }
-    let near = tree.records.iter().skip(at.saturating_sub(NEAR)).take(2 * NEAR).map(|(_, other)| other);
+    let near = tree
+        .records
+        .iter()
+        .skip(at.saturating_sub(limits::REPLAY_NEAR))
+        .take(2 * limits::REPLAY_NEAR)
+        .map(|(_, other)| other);
     let mut same_time = near.filter(|other| other.header.time == h.time);
     let is_cause = |other: &Record| {
         let is_above = h.thread != other.header.thread && h.thread.is_within(&other.header.thread);

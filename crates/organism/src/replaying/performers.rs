@@ -23,9 +23,6 @@ use super::journal_model::{JournalModel, NoPauses};
 use super::live_agent::LiveAgent;
 use systole_config::OrganismFile;
 
-/// Requests that may wait for a recorded answer at once. A request without one keeps its place.
-const AT_ONCE: usize = 1 << 20;
-
 /// A listener that runs in a replay.
 #[derive(Clone)]
 pub(super) enum ReplayListener {
@@ -51,7 +48,7 @@ pub(super) fn build_performers(
             Some(live) => live.build_models(file, agent, answers)?,
             None => file.models.iter().map(recorded).collect(),
         };
-        models.iter_mut().for_each(|(spec, _)| spec.at_once = AT_ONCE);
+        models.iter_mut().for_each(|(spec, _)| spec.at_once = crate::limits::REPLAY_REQUESTS);
         let models = Models::new(models, Box::new(SystemRandom), &HttpLimits::default());
         let models =
             models.map_err(|unusable| unmade(unusable.to_string()))?.with_sleeper(Arc::new(NoPauses));

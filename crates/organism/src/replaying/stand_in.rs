@@ -20,9 +20,6 @@ use super::configurations::CannotReplay;
 use systole_carriers::{CarrierEquipment, CarrierWaits, Carriers, InheritedVariables, NoEar, NoReceipts};
 use systole_system::system;
 
-/// Reports that may wait.
-const REPORTS: usize = 64;
-
 /// A program in place of a listener.
 pub struct StandInProgram {
     listener: Name,
@@ -104,7 +101,7 @@ impl StandInProgram {
         let broke = |words: String| CannotReplay::BrokeOff(words);
         let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build();
         let runtime = runtime.map_err(|error| broke(system::describe_error(&error)))?;
-        let (reports, heard) = mpsc::channel(REPORTS);
+        let (reports, heard) = mpsc::channel(crate::limits::SHORT_QUEUE);
         let equipment = CarrierEquipment {
             inline: BTreeMap::new(),
             surroundings: self.surroundings.clone(),

@@ -9,9 +9,6 @@ use systole_core::types::time::Millis;
 
 use systole_core::rules::approval_payload;
 
-/// Most threads of one tree. A tree has far fewer, because a message from outside may spawn only so many.
-const THREADS: usize = 1_000_000;
-
 /// A root with everything below it.
 #[derive(Clone, Debug)]
 pub struct RecordedTree {
@@ -28,7 +25,7 @@ impl RecordedTree {
     /// If the log cannot be read, or a chain does not verify.
     pub fn read_tree(reader: &dyn LogReader, root: &ThreadId) -> Result<Option<RecordedTree>, LogFault> {
         let mut records = Vec::new();
-        for thread in reader.threads_like(root.as_str(), THREADS)? {
+        for thread in reader.threads_like(root.as_str(), crate::limits::TREE_THREADS)? {
             if thread.is_within(root) {
                 visit_thread(reader, &thread, |position, record| records.push((position, record)))?;
             }

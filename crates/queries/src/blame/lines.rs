@@ -4,6 +4,8 @@
 
 use systole_core::types::ids::Digest;
 
+use crate::limits;
+
 /// Whole lines of a file, and what became of them.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct LinePiece {
@@ -77,9 +79,6 @@ impl LineOrigins {
     }
 }
 
-/// The most lines that an edit may name: no file that is edited has more.
-const LINES: usize = 2_000_000;
-
 /// The origins of the lines of a file that has this hash now.
 pub(crate) fn origins(edits: &[FileEdit], now: Option<Digest>) -> LineOrigins {
     let mut lines = LineOrigins::all(LineOrigin::Before);
@@ -128,7 +127,7 @@ pub(crate) fn undone(edit: &FileEdit, text: &str) -> Option<String> {
 }
 
 fn is_possible(piece: &LinePiece) -> bool {
-    [piece.line, piece.were(), piece.now].into_iter().all(|number| number <= LINES)
+    [piece.line, piece.were(), piece.now].into_iter().all(|number| number <= limits::EDIT_LINES)
 }
 
 #[cfg(test)]

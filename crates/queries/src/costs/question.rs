@@ -20,9 +20,6 @@ use systole_kit::journal::ModelCallOutcome;
 use systole_log::search::{LogQuery, SearchField, SearchTerm};
 use systole_show::blocks::{Block, FactColumn, FactRow, FactTable};
 
-/// Roots whose client is remembered. More are looked up again.
-const ROOTS: usize = 4_096;
-
 /// By what requests are grouped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum CostGroup {
@@ -272,7 +269,7 @@ impl TreeClients<'_> {
         }
         let first = self.reader.of_thread(&root, 1, 1)?;
         let client = first.first().map(|(_, record)| record.header.from.to_string()).unwrap_or_default();
-        if self.known.len() >= ROOTS {
+        if self.known.len() >= crate::limits::KNOWN_THREADS {
             self.known.clear();
         }
         self.known.insert(root, client.clone());

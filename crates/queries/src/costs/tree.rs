@@ -9,18 +9,10 @@ use std::collections::{BTreeMap, HashMap};
 use systole_kit::journal::{EarlierEntry, JournalEntry};
 
 use super::{CostRow, CostRows, sum};
+use crate::limits;
 use systole_core::types::ids::{CallPath, Name, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader, Position};
 use systole_core::types::record::{Record, RecordKind};
-
-/// Records per read.
-const PAGE: usize = 64;
-/// Most threads of one tree to read.
-const THREADS: usize = 100_000;
-/// Most records to follow one by one. After more, trees are read anew.
-const FOLLOWED: u64 = 4_096;
-/// Threads that are kept.
-const KEPT: usize = 200_000;
 
 /// A start that waits for its result: thread, call, turn, attempt and entry.
 type Start = (ThreadId, Option<CallPath>, Option<u32>, u32, u64);
@@ -38,7 +30,7 @@ pub(super) struct TreeCost {
 impl TreeCost {
     /// A thread and everything below it, of which nothing is read yet.
     pub(super) fn of(reader: &dyn LogReader, root: &ThreadId) -> Result<TreeCost, LogFault> {
-        let mut unread = reader.threads_like(&format!("{root}."), THREADS)?;
+        let mut unread = reader.threads_like(&format!("{root}."), limits::COST_THREADS)?;
         unread.push(root.clone());
         let (rows, open) = (CostRows::new(), BTreeMap::new());
         Ok(TreeCost { rows, open, seen: HashMap::new(), unread })
@@ -64,7 +56,7 @@ impl TreeCost {
     pub(super) fn read(&mut self, reader: &dyn LogReader, left: &mut usize) -> Result<bool, LogFault> {
         while let Some(thread) = self.unread.last().filter(|_| *left > 0) {
             let from = self.seen.get(thread).map_or(1, |seen| seen + 1);
-            let most = PAGE.min(*left);
+            let most = limits::LOG_PAGE_FIRST.min(*left);
             let page = reader.of_thread(thread, from, most)?;
             *left = left.saturating_sub(page.len().max(1));
             page.iter().for_each(|(_, record)| self.follow(record));
@@ -130,13 +122,13 @@ impl CountedTrees {
         let end = reader.read_last()?;
         let came = end.0.saturating_sub(self.end.0);
         let kept: usize = self.trees.values().map(|tree| tree.seen.len() + tree.unread.len()).sum();
-        if came > FOLLOWED || kept > KEPT {
+        if came > limits::COST_FOLLOWED || kept > limits::COST_KEPT {
             self.trees.clear();
         }
         if came > 0 && !self.trees.is_empty() {
             let mut from = self.end;
             while from < end {
-                let page = reader.read_after(from, PAGE)?;
+                let page = reader.read_after(from, limits::LOG_PAGE_FIRST)?;
                 let Some((last, _)) = page.last() else { break };
                 from = *last;
                 for (_, record) in &page {

@@ -5,14 +5,7 @@
 //! an arrow that leads back runs below everything. So no arrow crosses a box. All numbers are whole, and
 //! the same boxes always give the same places.
 
-/// The gap between two columns.
-const GAP: usize = 72;
-/// The gap between two boxes of a column.
-const ROOM: usize = 22;
-/// The height of a lane.
-const LANE: usize = 12;
-/// The margin around everything.
-const MARGIN: usize = 20;
+use crate::limits;
 
 /// A box to place.
 #[derive(Clone, Debug)]
@@ -73,27 +66,30 @@ pub(super) fn plan(slabs: &[Slab], arrows: &[(usize, usize)]) -> Plan {
         places.extend(passing.map(|(n, _)| Place::Lane(n)));
         // Boxes reached from further up are placed further up, so that few arrows cross.
         places.sort_by_key(|place| weight(*place, &spots, &lanes, arrows));
-        let mut y = MARGIN;
+        let mut y = limits::GRAPH_MARGIN;
         for place in places {
             match place {
                 Place::Slab(n) => {
                     if let Some(spot) = spots.get_mut(n) {
                         (spot.x, spot.y) = (left, y);
-                        y += spot.high + ROOM;
+                        y += spot.high + limits::GRAPH_ROOM;
                     }
                 }
                 Place::Lane(n) => {
                     if let Some(lane) = lanes.get_mut(n) {
                         let width = widths.get(column).copied().unwrap_or(0);
-                        lane.extend([(left, y + LANE / 2), (left + width, y + LANE / 2)]);
-                        y += LANE + ROOM;
+                        lane.extend([
+                            (left, y + limits::GRAPH_LANE / 2),
+                            (left + width, y + limits::GRAPH_LANE / 2),
+                        ]);
+                        y += limits::GRAPH_LANE + limits::GRAPH_ROOM;
                     }
                 }
             }
         }
-        high = high.max(y - ROOM.min(y));
+        high = high.max(y - limits::GRAPH_ROOM.min(y));
     }
-    let mut below = high + ROOM;
+    let mut below = high + limits::GRAPH_ROOM;
     let ways = arrows.iter().zip(lanes).enumerate().filter_map(|(n, (&(from, to), lane))| {
         let (start, end) = (spots.get(from)?, spots.get(to)?);
         Some(way(Leads { n, on: column_of(from) < column_of(to) }, *start, *end, lane, &mut below))
@@ -101,8 +97,8 @@ pub(super) fn plan(slabs: &[Slab], arrows: &[(usize, usize)]) -> Plan {
     let ways: Vec<Way> = ways.collect();
     let right = lefts.iter().zip(&widths).map(|(left, width)| left + width).max().unwrap_or(0);
     let bent = ways.iter().any(|way| matches!(way, Way::Back(_)));
-    let high = if bent { below } else { high } + MARGIN;
-    Plan { spots, ways, wide: right + if bent { GAP } else { MARGIN }, high }
+    let high = if bent { below } else { high } + limits::GRAPH_MARGIN;
+    Plan { spots, ways, wide: right + if bent { limits::GRAPH_GAP } else { limits::GRAPH_MARGIN }, high }
 }
 
 /// The left edge and the width of each column.
@@ -111,10 +107,10 @@ fn across(slabs: &[Slab], columns: usize) -> (Vec<usize>, Vec<usize>) {
         .map(|column| slabs.iter().filter(|s| s.column == column).map(|s| s.wide).max().unwrap_or(0))
         .collect();
     let mut lefts = Vec::with_capacity(columns);
-    let mut x = MARGIN;
+    let mut x = limits::GRAPH_MARGIN;
     for width in &widths {
         lefts.push(x);
-        x += width + GAP;
+        x += width + limits::GRAPH_GAP;
     }
     (lefts, widths)
 }
@@ -155,7 +151,7 @@ fn way(leads: Leads, start: Spot, end: Spot, lane: Vec<(usize, usize)>, below: &
     // Each arrow that leads back has its own height, and its own place in the gaps beside the boxes.
     let aside = 10 + leads.n % 5 * 8;
     let level = *below;
-    *below += LANE;
+    *below += limits::GRAPH_LANE;
     let (right, left) = (out.0 + aside, into.0.saturating_sub(aside).max(4));
     let (leaves, reaches) = (out.1 + start.high / 4, into.1 + end.high / 4);
     Way::Back(vec![

@@ -7,15 +7,10 @@ use systole_kit::writer::{XmlWriter, make_visible};
 
 use super::lanes::{self, Slab, Spot, Way};
 use super::{GraphNode, ListenerGraph, tags};
+use crate::limits::{GRAPH_COLUMNS, GRAPH_LANE, GRAPH_LETTER, GRAPH_LINE};
 use systole_show::columns::{cut_always, width};
 
 const SVG: &str = "http://www.w3.org/2000/svg";
-/// The width of a column in the fonts below, with some reserve.
-const COLUMN: usize = 8;
-const LINE: usize = 18;
-const PAD: usize = 12;
-/// A longer line of a box is cut; its title has the whole text.
-const LONGEST: usize = 44;
 
 const STYLE: &str = "\
 text{font:13px ui-monospace,Menlo,Consolas,'DejaVu Sans Mono',monospace;fill:#1d1f1e}\
@@ -112,13 +107,17 @@ fn arrows(graph: &ListenerGraph) -> Vec<(usize, usize)> {
 
 impl Card {
     fn slab(&self) -> Slab {
-        let columns = self.lines.iter().map(|(_, text)| width(text).min(LONGEST)).max().unwrap_or(0);
-        Slab { column: self.column, wide: columns * COLUMN + 2 * PAD, high: self.lines.len() * LINE + PAD }
+        let columns = self.lines.iter().map(|(_, text)| width(text).min(GRAPH_COLUMNS)).max().unwrap_or(0);
+        Slab {
+            column: self.column,
+            wide: columns * GRAPH_LETTER + 2 * GRAPH_LANE,
+            high: self.lines.len() * GRAPH_LINE + GRAPH_LANE,
+        }
     }
 
     fn draw(&self, svg: &mut XmlWriter, spot: Spot) {
         svg.open("g").content(|group| {
-            if self.lines.iter().any(|(_, text)| width(text) > LONGEST) {
+            if self.lines.iter().any(|(_, text)| width(text) > GRAPH_COLUMNS) {
                 let whole: Vec<&str> = self.lines.iter().map(|(_, text)| text.as_str()).collect();
                 group.open("title").text(&whole.join("\n"));
             }
@@ -127,10 +126,11 @@ impl Card {
             let rect = rect.attr("width", &spot.wide.to_string()).attr("height", &spot.high.to_string());
             rect.attr("rx", "6").empty();
             for (n, (class, text)) in self.lines.iter().enumerate() {
-                let y = spot.y + (n + 1) * LINE;
-                let text_at = group.open("text").attr("class", class).attr("x", &(spot.x + PAD).to_string());
+                let y = spot.y + (n + 1) * GRAPH_LINE;
+                let text_at =
+                    group.open("text").attr("class", class).attr("x", &(spot.x + GRAPH_LANE).to_string());
                 let text_at = text_at.attr("y", &y.to_string()).attr("xml:space", "preserve");
-                text_at.text(&cut_always(text, LONGEST));
+                text_at.text(&cut_always(text, GRAPH_COLUMNS));
             }
         });
     }

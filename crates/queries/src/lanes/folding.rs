@@ -7,7 +7,8 @@ use std::collections::{BTreeMap, HashMap};
 
 use systole_kit::journal::{EarlierEntry, JournalEntry};
 
-use super::{RECORDS, SlotsOf, SpanKind, THREADS, TimeSpan};
+use super::{SlotsOf, SpanKind, TimeSpan};
+use crate::limits;
 use systole_core::pump::state::{Call, CallState, Thread};
 use systole_core::pump::wake;
 use systole_core::types::ids::{CallPath, Digest, Name, ThreadId};
@@ -60,10 +61,10 @@ pub(super) fn fold(
     now: Millis,
 ) -> Result<Option<FoldedTree>, LogFault> {
     let below = format!("{}.", root.as_str());
-    let children = reader.threads_like(&below, THREADS)?;
-    let is_cut = children.len() >= THREADS;
+    let children = reader.threads_like(&below, limits::LANE_THREADS)?;
+    let is_cut = children.len() >= limits::LANE_THREADS;
     let mut tree = FoldedTree { spans: Vec::new(), from: Millis(u64::MAX), to: Millis(0), is_cut };
-    let mut left = RECORDS;
+    let mut left = limits::LANE_RECORDS;
     for id in std::iter::once(root).chain(&children) {
         let mut folding = ThreadFolding { open: HashMap::new(), spans: &mut tree.spans, thread: id };
         let mut thread = Thread::new_blank(id.clone());

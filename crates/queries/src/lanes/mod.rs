@@ -20,11 +20,6 @@ use systole_core::types::time::Millis;
 
 pub use picture::picture;
 
-/// The most records of a tree that are read.
-pub const RECORDS: usize = 20_000;
-/// The most threads of a tree that are read.
-pub const THREADS: usize = 500;
-
 /// What a call does in a span.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum SpanKind {

@@ -9,26 +9,14 @@ use systole_kit::writer::{XmlWriter, make_visible};
 
 use super::shortened::LongWaits;
 use super::{LaneMeasure, ThreadTime, TimeLane, TimeSpan};
+use crate::limits::{
+    ELEMENT_COLUMNS, LANE_AXIS, LANE_BAR, LANE_BARS, LANE_GAP, LANE_NAME, LANE_PARTS, LANE_ROW, LANE_ROWS,
+    LANES_WIDTH,
+};
 use systole_core::types::time::{Millis, spell_measured};
 use systole_show::columns::beginning;
 
 const SVG: &str = "http://www.w3.org/2000/svg";
-/// The whole width, in hundredths of a percent, and the least of a bar.
-const WIDE: u64 = 10_000;
-const BAR: u64 = 15;
-/// The height of a name, of a row of bars below it, of the gap between lanes, and of the axis.
-const NAME: u64 = 18;
-const ROW: u64 = 16;
-const GAP: u64 = 8;
-const AXIS: u64 = 22;
-/// The most rows of bars of one lane. More calls at once share the last row.
-const ROWS: usize = 8;
-/// The most bars of a picture. The table has all.
-const BARS: usize = 4_000;
-/// Parts of the axis.
-const PARTS: u64 = 4;
-/// Columns of a name.
-const COLUMNS: usize = 40;
 
 /// The places of all spans along the axis.
 struct BarScale {
@@ -94,8 +82,8 @@ impl BarScale {
 
     fn x(&self, at: u64) -> u64 {
         let whole = u128::from(self.whole.max(1));
-        let part = u128::from(at) * u128::from(WIDE) / whole;
-        u64::try_from(part).unwrap_or(0).min(WIDE)
+        let part = u128::from(at) * u128::from(LANES_WIDTH) / whole;
+        u64::try_from(part).unwrap_or(0).min(LANES_WIDTH)
     }
 }
 
@@ -108,32 +96,32 @@ fn percent(part: u64) -> String {
 pub fn picture(time: &ThreadTime, measure: LaneMeasure) -> String {
     let scale = BarScale::of(time, measure);
     let rows: Vec<(Vec<usize>, u64)> = scale.places.iter().map(|places| rows(places)).collect();
-    let lanes: u64 = rows.iter().map(|(_, rows)| NAME + rows * ROW + GAP).sum();
+    let lanes: u64 = rows.iter().map(|(_, rows)| LANE_NAME + rows * LANE_ROW + LANE_GAP).sum();
     let mut writer = XmlWriter::new();
     let root = writer.open("svg").xmlns(SVG).attr("class", "lanes").attr("width", "100%");
     let root = root
-        .attr("height", &(AXIS + lanes).to_string())
+        .attr("height", &(LANE_AXIS + lanes).to_string())
         .attr("role", "img")
         .attr("aria-labelledby", "lanes-title");
     root.content(|svg| {
         let words = format!("where the {} of {} went", measure.as_str(), time.thread);
         svg.open("title").attr("id", "lanes-title").text(&make_visible(&words));
-        breaks(svg, &scale, AXIS + lanes);
-        axis(svg, &scale, AXIS + lanes);
-        let (mut y, mut bars) = (AXIS, 0);
+        breaks(svg, &scale, LANE_AXIS + lanes);
+        axis(svg, &scale, LANE_AXIS + lanes);
+        let (mut y, mut bars) = (LANE_AXIS, 0);
         for ((lane, (rows, count)), places) in time.lanes.iter().zip(&rows).zip(&scale.places) {
             let name = make_visible(lane.listener.as_str());
             let label = svg.open("text").attr("class", "lane-name").attr("x", "5");
-            label.attr("y", &(y + NAME - 5).to_string()).text(beginning(&name, COLUMNS));
-            y += NAME;
+            label.attr("y", &(y + LANE_NAME - 5).to_string()).text(beginning(&name, ELEMENT_COLUMNS));
+            y += LANE_NAME;
             for ((span, row), place) in lane.spans.iter().zip(rows).zip(places) {
                 let Some(place) = place else { continue };
                 bars += 1;
-                if bars <= BARS {
-                    bar(svg, (&scale, *place), lane, span, y + *row as u64 * ROW);
+                if bars <= LANE_BARS {
+                    bar(svg, (&scale, *place), lane, span, y + *row as u64 * LANE_ROW);
                 }
             }
-            y += count * ROW + GAP;
+            y += count * LANE_ROW + LANE_GAP;
         }
     });
     String::from_utf8(writer.finish()).unwrap_or_default()
@@ -145,7 +133,7 @@ fn rows(spans: &[Option<(u64, u64)>]) -> (Vec<usize>, u64) {
     let place = |span: &Option<(u64, u64)>| {
         let Some((from, to)) = *span else { return 0 };
         let free = ends.iter().position(|end| *end <= from);
-        let row = free.unwrap_or(ends.len()).min(ROWS - 1);
+        let row = free.unwrap_or(ends.len()).min(LANE_ROWS - 1);
         match ends.get_mut(row) {
             Some(end) => *end = to.max(*end),
             None => ends.push(to),
@@ -163,20 +151,22 @@ fn breaks(svg: &mut XmlWriter, scale: &BarScale, high: u64) {
         svg.open("g").attr("class", "lane-break").content(|group| {
             group.open("title").text(&format!("{} without work, drawn shorter", spell_measured(ms)));
             let rect = group.open("rect").attr("x", &percent(from)).attr("width", &percent(to - from));
-            rect.attr("y", &(AXIS - 6).to_string()).attr("height", &(high + 6 - AXIS).to_string()).empty();
+            rect.attr("y", &(LANE_AXIS - 6).to_string())
+                .attr("height", &(high + 6 - LANE_AXIS).to_string())
+                .empty();
         });
     }
 }
 
 fn axis(svg: &mut XmlWriter, scale: &BarScale, high: u64) {
-    for part in 0..=PARTS {
-        let after = scale.whole / PARTS * part + scale.whole % PARTS * part / PARTS;
+    for part in 0..=LANE_PARTS {
+        let after = scale.whole / LANE_PARTS * part + scale.whole % LANE_PARTS * part / LANE_PARTS;
         let at = percent(scale.x(after));
         let line = svg.open("line").attr("class", "lane-axis").attr("x1", &at).attr("x2", &at);
-        line.attr("y1", &(AXIS - 6).to_string()).attr("y2", &high.to_string()).empty();
+        line.attr("y1", &(LANE_AXIS - 6).to_string()).attr("y2", &high.to_string()).empty();
         let anchor = match part {
             0 => "start",
-            PARTS => "end",
+            LANE_PARTS => "end",
             _ => "middle",
         };
         let label = svg.open("text").attr("class", "lane-time").attr("x", &at).attr("y", "11");
@@ -192,7 +182,7 @@ fn bar(
     y: u64,
 ) {
     let (from, to) = (scale.x(place.0), scale.x(place.1));
-    let wide = (to - from).max(BAR);
+    let wide = (to - from).max(LANE_BAR);
     let kind = span.kind.as_str();
     let class =
         if span.is_critical { format!("slice slice-{kind} critical") } else { format!("slice slice-{kind}") };
@@ -211,7 +201,8 @@ fn bar(
             span.call
         );
         group.open("title").text(&make_visible(&words));
-        let rect = group.open("rect").attr("x", &percent(from.min(WIDE - wide))).attr("y", &y.to_string());
-        rect.attr("width", &percent(wide)).attr("height", &(ROW - 4).to_string()).empty();
+        let rect =
+            group.open("rect").attr("x", &percent(from.min(LANES_WIDTH - wide))).attr("y", &y.to_string());
+        rect.attr("width", &percent(wide)).attr("height", &(LANE_ROW - 4).to_string()).empty();
     });
 }

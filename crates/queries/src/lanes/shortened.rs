@@ -4,9 +4,7 @@
 //! Lanes come in; places on the axis go out, and what an axis says at a place.
 
 use super::{SpanKind, ThreadTime};
-
-/// The part of the working time that a wait may fill.
-const PART: u64 = 6;
+use crate::limits;
 
 /// A wait that is drawn shorter, in milliseconds after the beginning of the thread.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -43,7 +41,7 @@ impl LongWaits {
             worked += to.saturating_sub(from.max(until));
             until = until.max(to);
         }
-        let drawn = worked / PART;
+        let drawn = worked / limits::WAIT_SHARE;
         waits.retain(|wait| drawn > 0 && wait.to - wait.from > drawn);
         LongWaits { waits, drawn }
     }

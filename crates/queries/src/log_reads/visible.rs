@@ -11,9 +11,6 @@ use systole_core::types::ids::{Digest, Key, Name, ThreadId};
 use systole_core::types::ports::{FoldRow, LogFault, LogOpening, LogReader, Position};
 use systole_core::types::record::{Record, RecordKind};
 
-/// Roots whose sender is remembered. More are looked up again.
-const ROOTS: usize = 16_384;
-
 /// A log with the threads of one client.
 pub struct VisibleLog {
     log: Arc<dyn LogReader>,
@@ -78,7 +75,7 @@ impl VisibleLog {
         let Some((_, record)) = first.first() else { return Ok(false) };
         let is_own = record.header.from == self.client;
         let mut roots = self.roots.lock().unwrap_or_else(PoisonError::into_inner);
-        if roots.len() >= ROOTS {
+        if roots.len() >= crate::limits::KNOWN_THREADS {
             roots.clear();
         }
         roots.insert(root, is_own);

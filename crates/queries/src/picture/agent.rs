@@ -9,14 +9,13 @@ use super::rows::{StepKind, StepRow, StepState, urgent};
 use crate::costs::CostRow;
 use crate::first_cause::FirstCause;
 use crate::glance::SystemError;
+use crate::limits;
 use crate::tree::{CallEndKind, CallNode, ItemOutcome, ThreadTree};
 use crate::why::ThreadWaits;
 use systole_core::types::ids::{CallPath, Name, ThreadId};
 use systole_core::types::time::Millis;
 use systole_show::columns::{cut_always, plain};
 
-/// Most columns of an answer.
-const ANSWER: usize = 200;
 /// The item that asks a person.
 const ASKS: &str = "ask-person";
 
@@ -44,7 +43,7 @@ impl AgentReading<'_> {
                 }
                 ItemOutcome::Refused { code, words } => rows.push(StepRow {
                     state: StepState::Failed,
-                    output: Some(cut_always(&cause_line(code, words), ANSWER)),
+                    output: Some(cut_always(&cause_line(code, words), limits::OUTPUT_COLUMNS)),
                     ..row(format!("{turn} item"), StepKind::Call)
                 }),
                 ItemOutcome::Primitive { element, is_answered, told } => match &told.child {
@@ -150,9 +149,11 @@ fn end_of(way: &CallEndKind) -> (String, StepState, Option<String>) {
             (plain(element), StepState::Done, words)
         }
         CallEndKind::Handled => ("handled".to_owned(), StepState::Done, None),
-        CallEndKind::Failed { code, words } => {
-            ("answer".to_owned(), StepState::Failed, Some(cut_always(&cause_line(code, words), ANSWER)))
-        }
+        CallEndKind::Failed { code, words } => (
+            "answer".to_owned(),
+            StepState::Failed,
+            Some(cut_always(&cause_line(code, words), limits::OUTPUT_COLUMNS)),
+        ),
     }
 }
 

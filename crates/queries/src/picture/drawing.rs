@@ -8,9 +8,6 @@ use systole_core::types::time::{Millis, spell_duration};
 use systole_show::columns::{counted, cut, plain, width};
 use systole_show::layout::{TextTone, paint};
 
-/// Most columns of a step's name with its indent.
-const NAME: usize = 28;
-
 /// The lines of a picture, each within those columns: the run, then a line for each step.
 pub fn draw(run: &RunPicture, now: Millis, columns: usize) -> Vec<String> {
     let mut named = Vec::new();
@@ -49,7 +46,7 @@ struct NamedRow<'r> {
 fn collect<'r>(rows: &'r [StepRow], depth: usize, named: &mut Vec<NamedRow<'r>>) {
     for row in rows {
         let indent = "  ".repeat(depth.min(8));
-        let id = cut(&plain(&row.id), NAME.saturating_sub(indent.len()));
+        let id = cut(&plain(&row.id), crate::limits::CHILD_COLUMNS.saturating_sub(indent.len()));
         named.push(NamedRow { row, indent, id });
         collect(&row.steps, depth + 1, named);
     }

@@ -16,6 +16,7 @@ use super::rows::{DeclaredStep, PartCount, RunKind, RunPicture, StepKind, StepRo
 use crate::costs::{self, CostRow, joined};
 use crate::first_cause::FirstCause;
 use crate::glance::{SystemError, glance};
+use crate::limits::OUTPUT_COLUMNS;
 use crate::runs::{Key, Notes, Started, WorkflowRuns};
 use crate::tree::{CallEndKind, CallNode, ThreadTree};
 use crate::whole::LogState;
@@ -26,8 +27,6 @@ use systole_core::types::ids::{CallPath, Name, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader};
 use systole_show::columns::{cut_always, plain};
 
-/// Most columns of an output.
-const OUTPUT: usize = 200;
 /// What is started beside a step, before its name.
 const BESIDE: [&str; 4] = ["commit:", "assess:", "verdict:", "ask:"];
 
@@ -407,11 +406,11 @@ impl Reading<'_> {
             let note = Some(said.note).filter(|note| !note.is_empty());
             let words = [said.choice, note].into_iter().flatten().collect::<Vec<_>>().join(": ");
             let words = if words.is_empty() { said.outcome } else { words };
-            return Ok((Some(cut_always(&plain(&words), OUTPUT)), said.by.into_iter().collect()));
+            return Ok((Some(cut_always(&plain(&words), OUTPUT_COLUMNS)), said.by.into_iter().collect()));
         }
         let error = if has_failed(part) { error_words(&record.body) } else { None };
-        let words = error.unwrap_or_else(|| glance(&record.body).text(OUTPUT));
-        Ok((Some(cut_always(&words, OUTPUT)).filter(|words| !words.is_empty()), Vec::new()))
+        let words = error.unwrap_or_else(|| glance(&record.body).text(OUTPUT_COLUMNS));
+        Ok((Some(cut_always(&words, OUTPUT_COLUMNS)).filter(|words| !words.is_empty()), Vec::new()))
     }
 }
 

@@ -17,9 +17,6 @@ use systole_core::types::ports::{LogFault, LogReader};
 use systole_core::types::record::{Record, RecordCode, RecordKind};
 use systole_log::search::{SearchField, SearchTerm};
 
-/// Roots whose client is remembered.
-const ROOTS: usize = 16_384;
-
 /// The namespaces whose elements have codes.
 const WITH_CODES: [&str; 4] = [namespaces::CORE, namespaces::CODE, namespaces::MCP, namespaces::WORKSPACE];
 
@@ -118,7 +115,7 @@ impl<'a> TextReader<'a> {
             let first = self.reader.of_thread(&root, 1, 1)?;
             first.first().map(|(_, first)| first.header.from.to_string())
         };
-        if self.clients.len() >= ROOTS {
+        if self.clients.len() >= crate::limits::KNOWN_THREADS {
             self.clients.clear();
         }
         self.clients.insert(root, client.clone());

@@ -16,14 +16,10 @@ use std::path::Path;
 use found_text::TextReader;
 
 use super::causes::PlacedRecord;
+use crate::limits;
 use systole_core::types::ids::Digest;
 use systole_core::types::ports::{LogFault, LogReader, Position};
 use systole_log::search::{self, LogQuery, SearchEntry, SearchFault, SearchFile};
-
-/// Records of one span of the search file, which are read at once.
-const SPAN: usize = 128;
-/// Positions per question to the search file.
-const HITS: usize = 256;
 
 /// A message that was found.
 pub struct SearchHit {
@@ -150,7 +146,7 @@ impl<'a> LogSearch<'a> {
         let mut texts = TextReader::new(self.reader);
         let reader = self.reader;
         let mut read = |after: Position| -> Result<Vec<SearchEntry>, LogFault> {
-            let page = reader.read_after(after, SPAN)?;
+            let page = reader.read_after(after, limits::SEARCH_SPAN)?;
             page.iter()
                 .map(|(position, record)| {
                     let found = texts.read(record)?;
@@ -195,7 +191,7 @@ impl<'a> LogSearch<'a> {
         let end = self.end.map_or(Position(u64::MAX), |end| Position(end.0.saturating_add(1)));
         let mut before = before.min(end);
         loop {
-            let page = match self.file.find_newest(query, before, HITS) {
+            let page = match self.file.find_newest(query, before, limits::SEARCH_HITS) {
                 Err(SearchFault::Stale(_)) if !self.is_anew => {
                     self.anew()?;
                     self.refresh(told)?;

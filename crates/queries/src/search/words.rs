@@ -5,8 +5,7 @@
 
 use std::ops::Range;
 
-/// Characters of a word that count. Longer ones are mostly encoded bytes.
-const LENGTH: usize = 64;
+use crate::limits;
 
 /// What a character does to a word.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -74,7 +73,7 @@ pub(super) fn places(text: &str) -> impl Iterator<Item = Range<usize>> {
 
 /// Adds the folded form of a word.
 pub(super) fn fold(word: &str, out: &mut String) {
-    let counted = word.chars().filter(|c| sense(*c) != CharSense::Hidden).take(LENGTH);
+    let counted = word.chars().filter(|c| sense(*c) != CharSense::Hidden).take(limits::WORD_LETTERS);
     // Both forms of a small sigma are one letter.
     out.extend(counted.flat_map(char::to_lowercase).map(|c| if c == 'ς' { 'σ' } else { c }));
 }
@@ -128,7 +127,7 @@ mod tests {
         ] {
             assert_eq!(folded(text), words, "{text}");
         }
-        assert_eq!(folded(&"x".repeat(1000)).len(), LENGTH);
+        assert_eq!(folded(&"x".repeat(1000)).len(), limits::WORD_LETTERS);
     }
 
     #[test]

@@ -8,19 +8,13 @@ use serde_json::{Value, json};
 
 use super::turn::{AskedModel, SenderTurn, ShownRecord};
 use super::{CauseKind, OutsideSender, TrailLink};
+use crate::limits;
 use crate::narrate::{self, narrate};
 use systole_core::types::client::Role;
 use systole_core::types::ids::ThreadId;
 use systole_core::types::record::RecordKind;
 use systole_show::columns::{cut, plain, wrapped};
 use systole_show::layout::heading;
-
-/// Most columns of a name.
-const NAME: usize = 24;
-/// Most records and models of one turn on a screen.
-const NAMED: usize = 6;
-/// The indent of continued lines.
-const INDENT: usize = 6;
 
 /// The last shown thread and day, which need no repetition.
 #[derive(Default)]
@@ -42,7 +36,7 @@ impl LastShown {
         let here = Some((thread.clone(), today));
         if self.place != here {
             if let Some((thread, today)) = &here {
-                lines.extend(wrapped("", INDENT, &format!("{}, {today}", thread.as_str())));
+                lines.extend(wrapped("", limits::TRAIL_INDENT, &format!("{}, {today}", thread.as_str())));
             }
             self.place = here;
         }
@@ -52,7 +46,11 @@ impl LastShown {
         }
         let refused = record.header.kind == RecordKind::Refusal && matches!(link.why, CauseKind::Turn { .. });
         let of = if refused { "of an item " } else { "" };
-        lines.extend(wrapped("  ↑ ", INDENT, &format!("{of}{}", reason(&link.why, link.turn.as_ref()))));
+        lines.extend(wrapped(
+            "  ↑ ",
+            limits::TRAIL_INDENT,
+            &format!("{of}{}", reason(&link.why, link.turn.as_ref())),
+        ));
         if let CauseKind::Door(door) = &link.why {
             lines.extend(credentials(door));
         }
@@ -63,41 +61,45 @@ impl LastShown {
 /// What accompanied the cause: models, and what else the turn was shown.
 fn beside(thread: &ThreadId, turn: &SenderTurn, why: &CauseKind) -> Vec<String> {
     let mut lines = Vec::new();
-    for asked in turn.models.iter().take(NAMED) {
-        lines.extend(wrapped("    ", INDENT, &bought(asked)));
-        lines.extend(wrapped("      ", INDENT, &format!("systole context {}", place(thread, asked.seq))));
+    for asked in turn.models.iter().take(limits::NAMED_OF_TURN) {
+        lines.extend(wrapped("    ", limits::TRAIL_INDENT, &bought(asked)));
+        lines.extend(wrapped(
+            "      ",
+            limits::TRAIL_INDENT,
+            &format!("systole context {}", place(thread, asked.seq)),
+        ));
     }
-    if turn.models.len() > NAMED {
-        let more = turn.models.len() - NAMED;
+    if turn.models.len() > limits::NAMED_OF_TURN {
+        let more = turn.models.len() - limits::NAMED_OF_TURN;
         lines.push(format!("    and {more} more requests to models"));
     }
     if !turn.shown.is_empty() {
         let label =
             if matches!(why, CauseKind::Turn { .. }) { "also shown: " } else { "the other payload: " };
-        lines.extend(wrapped("    ", INDENT, &format!("{label}{}", those(&turn.shown))));
+        lines.extend(wrapped("    ", limits::TRAIL_INDENT, &format!("{label}{}", those(&turn.shown))));
     }
     lines
 }
 
 fn those(shown: &[ShownRecord]) -> String {
     let one = |it: &ShownRecord| {
-        let from = cut(it.from.as_str(), NAME);
+        let from = cut(it.from.as_str(), limits::NAME_COLUMNS);
         format!("#{} <{}> from {from}", it.seq, it.element)
     };
     // The newest ones are closest to their effect.
-    let left = shown.len().saturating_sub(NAMED);
+    let left = shown.len().saturating_sub(limits::NAMED_OF_TURN);
     let named: Vec<String> = shown.iter().skip(left).map(one).collect();
     let more = if left == 0 { String::new() } else { format!("{left} earlier, ") };
     format!("{more}{}", named.join(", "))
 }
 
 fn bought(asked: &AskedModel) -> String {
-    let model = cut(&plain(&asked.model), NAME);
+    let model = cut(&plain(&asked.model), limits::NAME_COLUMNS);
     let start = format!("asked model {model} (#{})", asked.seq);
     match &asked.result {
         None => format!("{start}, of unknown outcome"),
         Some(result) => {
-            let stop = cut(&plain(&result.stop), NAME);
+            let stop = cut(&plain(&result.stop), limits::NAME_COLUMNS);
             let tokens = result
                 .tokens
                 .map_or_else(|| ", tokens uncounted".to_owned(), |tokens| format!(", {tokens} tokens"));
@@ -127,7 +129,7 @@ fn reason(why: &CauseKind, turn: Option<&SenderTurn>) -> String {
         CauseKind::Core => "recorded by the core because of",
         CauseKind::Within => "no cause is named; it belongs to the work that began with",
         CauseKind::Door(door) => {
-            return format!("from outside, by client {}", cut(door.client.as_str(), NAME));
+            return format!("from outside, by client {}", cut(door.client.as_str(), limits::NAME_COLUMNS));
         }
         CauseKind::Own => "the core recorded it outside of any call",
     };
@@ -137,14 +139,14 @@ fn reason(why: &CauseKind, turn: Option<&SenderTurn>) -> String {
 fn credentials(door: &OutsideSender) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(key) = &door.key {
-        lines.extend(wrapped("    ", INDENT, &format!("key {}", plain(key.as_str()))));
+        lines.extend(wrapped("    ", limits::TRAIL_INDENT, &format!("key {}", plain(key.as_str()))));
     }
     let roles = match &door.roles {
         Ok(none) if none.is_empty() => "no role".to_owned(),
         Ok(roles) => format!("roles {}", words(roles).join(", ")),
         Err(why) => format!("roles unknown: {}", plain(why)),
     };
-    lines.extend(wrapped("    ", INDENT, &roles));
+    lines.extend(wrapped("    ", limits::TRAIL_INDENT, &roles));
     lines
 }
 

@@ -5,6 +5,7 @@
 use serde_json::{Value, json};
 
 use super::{CallEnd, CallEndKind, CallNode, ItemOutcome, ThreadTree};
+use crate::limits;
 use crate::why::{WaitReason, brief, drawn};
 use systole_core::pump::primitives::{self, FieldValue, ShownPiece};
 use systole_core::types::codes::Code;
@@ -12,11 +13,6 @@ use systole_core::types::ids::{CallPath, ThreadId};
 use systole_core::types::time::{Millis, spell_duration};
 use systole_show::columns::{self, cut, cut_counted, plain};
 use systole_show::layout::{self, TextTone, moment, paint};
-
-/// Most columns of a name.
-const NAME_COLUMNS: usize = 24;
-/// Most columns for the tree's lines on the left, so that there is room for words on the right.
-const MARGIN: usize = 32;
 
 /// Returns the reason of an open call; `None` if unknown.
 pub type ReasonLookup<'a> = &'a dyn Fn(&ThreadId, &CallPath) -> Option<&'a WaitReason>;
@@ -92,7 +88,7 @@ impl Drawing<'_> {
             let last = index + 1 == twigs.len();
             let fork = format!("{margin}{}", if last { "└─ " } else { "├─ " });
             let mut below = margin.to_owned();
-            if columns::width(margin) < MARGIN {
+            if columns::width(margin) < limits::TREE_COLUMNS {
                 below.push_str(if last { "   " } else { "│  " });
             }
             match twig {
@@ -178,7 +174,7 @@ impl Drawing<'_> {
     }
 
     fn state(&self, tree: &ThreadTree, path: &CallPath, branch: &CallNode, fields: &str) -> String {
-        let name = paint(TextTone::Name, &cut(branch.listener.as_str(), NAME_COLUMNS));
+        let name = paint(TextTone::Name, &cut(branch.listener.as_str(), limits::NAME_COLUMNS));
         let mut text = format!("{path}  {name}  <{}>{fields}  ", branch.request.element);
         let mut words = String::new();
         match &branch.ended {

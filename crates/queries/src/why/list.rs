@@ -5,18 +5,12 @@
 
 use super::kinds::words;
 use super::{CallWait, ThreadWaits, WaitReason};
+use crate::limits::{INDENT, NAME_COLUMNS, WAIT_COLUMNS};
 use crate::runs::RunStep;
 use systole_core::types::ids::ThreadId;
 use systole_core::types::time::{Millis, spell_duration};
 use systole_show::columns::{self, cut, cut_counted, width, wrapped};
 use systole_show::layout::{self, TextTone, paint};
-
-/// Most columns of a thread's id.
-const ID_COLUMNS: usize = 24;
-/// Most columns for the words of a wait.
-const WHAT_COLUMNS: usize = 120;
-/// The indent of an entry's further lines.
-const INDENT: usize = 4;
 
 /// One wait.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -72,7 +66,7 @@ fn wait(reason: &WaitReason, now: Millis) -> ListedWait {
 /// The list, one line for each wait.
 pub fn in_lines(waits: &[ListedWait], now: Millis) -> Vec<String> {
     let leads = leads(waits, now);
-    let whats: Vec<String> = waits.iter().map(|wait| what(wait, WHAT_COLUMNS)).collect();
+    let whats: Vec<String> = waits.iter().map(|wait| what(wait, WAIT_COLUMNS)).collect();
     let widest = whats.iter().map(|what| width(what)).max().unwrap_or(0);
     let rows = leads.iter().zip(&whats).zip(waits);
     rows.map(|((lead, what), wait)| {
@@ -110,7 +104,7 @@ fn leads(waits: &[ListedWait], now: Millis) -> Vec<String> {
     let rows: Vec<(String, String)> = waits
         .iter()
         .map(|wait| {
-            let thread = columns::thread(&wait.thread, ID_COLUMNS);
+            let thread = columns::thread(&wait.thread, NAME_COLUMNS);
             (thread, format!("waits {}", spell_duration(now.count_since(wait.since))))
         })
         .collect();

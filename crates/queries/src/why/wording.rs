@@ -6,15 +6,13 @@
 use super::kinds::{attempt_of, words};
 use super::{CallWait, FailedAttempt, ModelUse, ThreadWaits, WaitReason};
 use crate::first_cause::FirstCause;
+use crate::limits;
 use systole_core::pump::state::ThreadState;
 use systole_core::types::composition::ListenerProgram;
 use systole_core::types::ids::ThreadId;
 use systole_core::types::time::{Millis, spell_duration};
 use systole_show::columns::{self, at_most, cut, plain, wrapped};
 use systole_show::layout::{self, TextTone, paint};
-
-/// Most lines for the words of one failure.
-const FAILURE_LINES: usize = 3;
 
 /// The asker's context.
 #[derive(Clone, Copy, Debug)]
@@ -112,9 +110,9 @@ pub fn report(standing: &ThreadWaits, asker: &Asker<'_>) -> Vec<String> {
 /// Why the last call failed: the first cause, then where it happened.
 fn failed_with(cause: &FirstCause, all: bool) -> Vec<String> {
     let lead = format!("  {}", paint(TextTone::Bad, "failed:"));
-    let mut lines = at_most(FAILURE_LINES, wrapped(&lead, 4, &cause.line()));
+    let mut lines = at_most(limits::WORD_LINES, wrapped(&lead, 4, &cause.line()));
     let at = cause.at().filter(|_| !all).map(|at| wrapped("  at:", 4, &at));
-    lines.extend(at.map_or_else(Vec::new, |at| at_most(FAILURE_LINES, at)));
+    lines.extend(at.map_or_else(Vec::new, |at| at_most(limits::WORD_LINES, at)));
     if all {
         lines.extend(cause.chain().iter().map(|place| format!("    {place}")));
     }
@@ -226,7 +224,7 @@ impl Said<'_> {
         lines.extend(wrapped(&lead, indent, &text));
         let note = |lines: &mut Vec<String>, lead: &str, text: &str| {
             let lead = format!("{}{lead}", " ".repeat(indent));
-            lines.extend(at_most(FAILURE_LINES, wrapped(&lead, indent + 2, text)));
+            lines.extend(at_most(limits::WORD_LINES, wrapped(&lead, indent + 2, text)));
         };
         if let Some(goal) = &reason.goal {
             note(lines, "goal: ", &goal.told());

@@ -7,8 +7,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What a filter of core dumps can hold is less than this.
-const NUMBERS: usize = 1 << 9;
+use crate::limits;
 
 /// The memory of a process. Equal for two processes only if they have the same one, or if one of them has got its own
 /// since the processes were marked.
@@ -31,7 +30,8 @@ impl MarkedProcesses {
     pub(super) fn mark_processes<'p>(folders: impl Iterator<Item = &'p Path>) -> MarkedProcesses {
         let filters = folders.enumerate().map(|(number, folder)| {
             let filter = folder.join("coredump_filter");
-            (number < NUMBERS && fs::write(&filter, number.to_string()).is_ok()).then_some(filter)
+            (number < limits::MARKED_PROCESSES && fs::write(&filter, number.to_string()).is_ok())
+                .then_some(filter)
         });
         MarkedProcesses { filters: filters.collect() }
     }

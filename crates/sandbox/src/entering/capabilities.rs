@@ -9,15 +9,12 @@ use rustix::thread::{
 
 use super::explain_failure;
 
-/// More than any kernel has.
-const NUMBERS: u32 = 64;
-
 /// Hands all of them on to the next program that this process starts. The superuser's would survive by themselves.
 pub(super) fn pass_on() -> Result<(), String> {
     let hand_on = || {
         let own = capabilities(None)?;
         set_capabilities(None, CapabilitySets { inheritable: own.permitted, ..own })?;
-        let all = (0..NUMBERS).map(|number| CapabilitySet::from_bits_retain(1 << number));
+        let all = (0..u64::BITS).map(|number| CapabilitySet::from_bits_retain(1 << number));
         all.filter(|one| own.permitted.contains(*one))
             .try_for_each(|one| configure_capability_in_ambient_set(one, true))
     };
@@ -27,7 +24,7 @@ pub(super) fn pass_on() -> Result<(), String> {
 /// Drops all of them. A process that never had the right to change its bounding set has none to lose: it may not
 /// gain privileges by a program either, which Landlock's crate forbids.
 pub(super) fn drop_all() -> Result<(), String> {
-    for number in 0..NUMBERS {
+    for number in 0..u64::BITS {
         let one = CapabilitySet::from_bits_retain(1 << number);
         match capability_is_in_bounding_set(one) {
             Ok(true) => {}

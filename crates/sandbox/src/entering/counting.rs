@@ -9,18 +9,8 @@ use rustix::process::Pid;
 use rustix::time::{ClockId, clock_gettime};
 
 use super::{EntryOrder, memory};
+use crate::limits;
 use crate::policy::SandboxLevel;
-
-/// The pause between two looks.
-const PAUSE_MS: u64 = 20;
-/// The longest pause after a look that takes long.
-const LONGEST_PAUSE_MS: u64 = 1000;
-/// How many times longer the pause is than such a look. Many threads, or an exact count of much memory, would otherwise
-/// keep a processor busy, and a program waits while its memory is counted.
-const PAUSE_PER_LOOK: u64 = 4;
-/// Counts of memory that must all be above the limit. While one is made, processes may end and leave what they shared to
-/// others, which are counted after them.
-const COUNTS: u32 = 3;
 
 /// What one look found.
 pub(super) struct SandboxLook {
@@ -52,7 +42,7 @@ pub(super) fn look_inside(order: &EntryOrder, inner: Pid) -> SandboxLook {
     let limit = order.policy.memory_bytes;
     let begin = measure_work_ms();
     let adopter = (order.level == SandboxLevel::Full).then_some(inner);
-    for _ in 0..COUNTS {
+    for _ in 0..limits::LOOKS_ABOVE {
         let processes = list_descendants(&first, most.saturating_add(1));
         if processes.len() > most {
             return SandboxLook::new_ending(format!("more than {most} processes at once; all were ended"));
@@ -73,7 +63,7 @@ impl SandboxLook {
 
 /// The pause after a look that took so much work.
 fn pause_ms(look_ms: u64) -> u64 {
-    (look_ms * PAUSE_PER_LOOK).clamp(PAUSE_MS, LONGEST_PAUSE_MS)
+    (look_ms * limits::LOOK_SHARE).clamp(limits::LOOK_PAUSE_MS, limits::LOOK_LONGEST_PAUSE_MS)
 }
 
 /// How long this process has worked. Unlike a clock, it does not count waits for a processor on a busy machine.

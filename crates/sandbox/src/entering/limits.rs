@@ -3,10 +3,8 @@
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use super::explain_failure;
+use crate::limits;
 use crate::policy::SandboxPolicy;
-
-/// Files that a process may have open at once.
-const OPEN: u64 = 1024;
 
 /// Sets the limits for this process and all that it starts.
 pub(super) fn set_limits(policy: &SandboxPolicy) -> Result<(), String> {
@@ -14,7 +12,7 @@ pub(super) fn set_limits(policy: &SandboxPolicy) -> Result<(), String> {
     // reserve far more than they use.
     set_limit(Resource::Data, policy.memory_bytes)?;
     set_limit(Resource::Fsize, policy.output_bytes)?;
-    set_limit(Resource::Nofile, OPEN)?;
+    set_limit(Resource::Nofile, limits::OPEN_FILES)?;
     set_limit(Resource::Core, 0)
 }
 

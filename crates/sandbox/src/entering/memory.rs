@@ -12,10 +12,9 @@ use std::path::{Path, PathBuf};
 use rustix::process::Pid;
 
 use super::address_space::MarkedProcesses;
+use crate::limits;
 use crate::policy::PRIVATE;
 
-/// What the kernel needs for a thread.
-const THREAD_BYTES: u64 = 32 << 10;
 /// The tables of System V objects, and which columns count how many bytes.
 const TABLES: [(&str, &[(usize, u64)]); 3] =
     [("shm", &[(14, 1), (15, 1)]), ("msg", &[(3, 1), (4, 64)]), ("sem", &[(3, 64)])];
@@ -76,7 +75,7 @@ impl HeldProcess<'_> {
 
     /// What the kernel needs to keep it: page tables and threads.
     fn overhead_bytes(&self) -> u64 {
-        (self.read_number("VmPTE") << 10) + self.read_number("Threads") * THREAD_BYTES
+        (self.read_number("VmPTE") << 10) + self.read_number("Threads") * limits::THREAD_BYTES
     }
 
     /// All that it holds, what it shares with others included.

@@ -72,13 +72,6 @@ pub(super) fn take_over_socket() -> Result<TcpListener, String> {
 
 /// The interface `lo` is always the first one of a namespace.
 const LOOPBACK: i32 = 1;
-/// The request to change an interface, and the wish for an answer.
-const NEW_LINK: u16 = 16;
-const REQUEST_AND_ANSWER: u16 = 1 | 4;
-/// The answer of the kernel.
-const ANSWER: u16 = 2;
-/// The flag of an interface that works.
-const UP: u32 = 1;
 /// Bytes of a head and of what follows it.
 const REQUEST_BYTES: u32 = 32;
 
@@ -87,20 +80,21 @@ fn bring_loopback_up() -> rustix::io::Result<()> {
     let kernel = socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, None)?;
     let mut request = Vec::new();
     request.extend(REQUEST_BYTES.to_ne_bytes());
-    request.extend(NEW_LINK.to_ne_bytes());
-    request.extend(REQUEST_AND_ANSWER.to_ne_bytes());
+    request.extend(libc::RTM_NEWLINK.to_ne_bytes());
+    let flags = libc::NLM_F_REQUEST | libc::NLM_F_ACK;
+    request.extend(u16::try_from(flags).unwrap_or_default().to_ne_bytes());
     // The number of the request, the sender, the family and the kind of the interface.
     request.extend([1_u32.to_ne_bytes(), [0; 4], [0; 4]].concat());
     request.extend(LOOPBACK.to_ne_bytes());
-    request.extend([UP.to_ne_bytes(), UP.to_ne_bytes()].concat());
+    request.extend([libc::IFF_UP.to_ne_bytes(); 2].concat());
     send(&kernel, &request, SendFlags::empty())?;
     let mut answer = [0_u8; 64];
     let (length, _) = recv(&kernel, &mut answer[..], RecvFlags::empty())?;
-    let kind = answer.get(4..6).and_then(|two| two.try_into().ok()).map(u16::from_ne_bytes);
+    let kind = answer.get(4..6).and_then(|two| two.try_into().ok()).map(u16::from_ne_bytes).map(i32::from);
     let error = answer.get(16..20).and_then(|four| four.try_into().ok()).map(i32::from_ne_bytes);
     match (length >= 20, kind, error) {
-        (true, Some(ANSWER), Some(0)) => Ok(()),
-        (true, Some(ANSWER), Some(error)) => Err(rustix::io::Errno::from_raw_os_error(-error)),
+        (true, Some(libc::NLMSG_ERROR), Some(0)) => Ok(()),
+        (true, Some(libc::NLMSG_ERROR), Some(error)) => Err(rustix::io::Errno::from_raw_os_error(-error)),
         _ => Err(rustix::io::Errno::PROTO),
     }
 }

@@ -20,6 +20,7 @@ use rustix::time::ClockId;
 
 use super::status::{self, InnerReport};
 use super::{EntryOrder, WORD, capabilities, counting, explain_failure, network};
+use crate::limits::GRACE_MS;
 use crate::policy::SandboxLevel;
 
 /// Signals that are for the program.
@@ -33,8 +34,6 @@ const FOR_THE_PROGRAM: [Signal; 7] = [
     Signal::SIGALRM,
 ];
 
-/// How long a program has to end by itself, with its stdin, when the process that started it is gone.
-const GRACE_MS: u64 = 500;
 /// The pause between two looks in that time.
 const SHORT: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
 

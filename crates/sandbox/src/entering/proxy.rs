@@ -9,21 +9,12 @@ use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream, ToSocketAddrs as _};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 
 use nix::sys::signal::SigSet;
 use rustix::process::{Signal, set_parent_process_death_signal};
 
 use super::{explain_failure, network};
-
-/// The most connections at once.
-const CONNECTIONS: usize = 64;
-/// The most bytes of a request's head.
-const HEAD_BYTES: usize = 16 << 10;
-/// How long to wait for a head, for a connection, and for the next bytes.
-const HEAD_TIME: Duration = Duration::from_secs(10);
-const CONNECT_TIME: Duration = Duration::from_secs(10);
-const SILENCE: Duration = Duration::from_secs(300);
+use crate::limits;
 
 /// Serves until the outer process ends.
 pub(super) fn run_proxy(list: &str) -> Result<ExitCode, String> {
@@ -36,7 +27,7 @@ pub(super) fn run_proxy(list: &str) -> Result<ExitCode, String> {
     let open = Arc::new(AtomicUsize::new(0));
     for inside in listener.incoming() {
         let Ok(inside) = inside else { continue };
-        if open.fetch_add(1, Ordering::SeqCst) >= CONNECTIONS {
+        if open.fetch_add(1, Ordering::SeqCst) >= limits::PROXY_CONNECTIONS {
             open.fetch_sub(1, Ordering::SeqCst);
             refuse_client(&inside, "503 Service Unavailable", "too many connections at once");
             continue;
@@ -89,7 +80,7 @@ fn serve_client(inside: &TcpStream, listed: &[String]) {
 
 /// The head of a request, and what came after it.
 fn read_head(inside: &TcpStream) -> Option<(Vec<u8>, Vec<u8>)> {
-    inside.set_read_timeout(Some(HEAD_TIME)).ok()?;
+    inside.set_read_timeout(Some(limits::PROXY_PATIENCE)).ok()?;
     let (mut bytes, mut portion) = (Vec::new(), [0; 4096]);
     loop {
         let read = (&*inside).read(&mut portion).ok().filter(|read| *read > 0)?;
@@ -98,7 +89,7 @@ fn read_head(inside: &TcpStream) -> Option<(Vec<u8>, Vec<u8>)> {
             let rest = bytes.split_off(end + 4);
             return Some((bytes, rest));
         }
-        if bytes.len() > HEAD_BYTES {
+        if bytes.len() > limits::PROXY_HEAD_BYTES {
             return None;
         }
     }
@@ -139,7 +130,7 @@ fn connect_to(address: &str) -> Result<TcpStream, String> {
             why = format!("{address} leads to this machine; list the address itself if that is meant");
             continue;
         }
-        match TcpStream::connect_timeout(&one, CONNECT_TIME) {
+        match TcpStream::connect_timeout(&one, limits::PROXY_PATIENCE) {
             Ok(stream) => return Ok(stream),
             Err(error) => why = format!("{address}: {error}"),
         }
@@ -161,8 +152,8 @@ fn is_this_machine(address: IpAddr) -> bool {
 fn join_streams(inside: &TcpStream, outside: &TcpStream) {
     for stream in [inside, outside] {
         if stream
-            .set_read_timeout(Some(SILENCE))
-            .and_then(|()| stream.set_write_timeout(Some(SILENCE)))
+            .set_read_timeout(Some(limits::PROXY_SILENCE))
+            .and_then(|()| stream.set_write_timeout(Some(limits::PROXY_SILENCE)))
             .is_err()
         {
             return;

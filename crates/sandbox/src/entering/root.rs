@@ -16,6 +16,7 @@ use rustix::process::{chdir, pivot_root};
 
 use super::places::BoundPlace;
 use super::{EntryOrder, explain_failure};
+use crate::limits;
 use crate::policy::{DEVICES, PRIVATE};
 
 /// Where the old root and the new one are while the new one is made.
@@ -23,8 +24,6 @@ const OLD: &str = "/old";
 const NEW: &str = "/new";
 /// A folder that every system has, to mount on for a moment.
 const SPOT: &str = "/proc";
-/// More symlinks than a path may have.
-const LINKS: u32 = 40;
 
 /// Makes the new root and enters it. The working directory is the program's afterwards.
 pub(super) fn enter_root(order: &EntryOrder, places: &[BoundPlace]) -> Result<(), String> {
@@ -94,7 +93,7 @@ impl NewRoot {
     /// Makes the symlinks on the way to a path.
     fn lay_path(&self, path: &Path) -> Result<(), String> {
         let mut path = path.to_owned();
-        'paths: for _ in 0..LINKS {
+        'paths: for _ in 0..limits::SYMLINKS {
             let mut walked = PathBuf::from("/");
             let mut rest = path.components();
             while let Some(part) = rest.next() {

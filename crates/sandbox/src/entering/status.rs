@@ -13,9 +13,6 @@ use serde::{Deserialize, Serialize};
 
 use super::explain_failure;
 
-/// Most bytes of a report.
-const MOST: u64 = 8 << 10;
-
 /// What the inner process reports.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) enum InnerReport {
@@ -85,6 +82,6 @@ pub(super) fn write_report(mut pipe: &File, said: &InnerReport) {
 /// What was reported, after the inner process has ended.
 pub(super) fn read_report(pipe: PipeReader) -> Option<InnerReport> {
     let mut text = Vec::new();
-    pipe.take(MOST).read_to_end(&mut text).ok()?;
+    pipe.take(crate::limits::REPORT_BYTES).read_to_end(&mut text).ok()?;
     serde_json::from_slice(&text).ok()
 }

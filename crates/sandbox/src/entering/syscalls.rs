@@ -91,7 +91,7 @@ const ABSENT: [i64; 7] = [
     libc::SYS_clone3,
     libc::SYS_openat2,
     libc::SYS_memfd_create,
-    SYS_MEMFD_SECRET,
+    libc::SYS_memfd_secret,
 ];
 
 #[cfg(target_arch = "x86_64")]
@@ -114,13 +114,7 @@ const NEW: [i32; 8] = [
 ];
 /// The kind of a socket, without its flags.
 const KIND: u64 = 0xf;
-const TIOCLINUX: u64 = 0x541c;
-/// A mapping without a file that several processes can share. `MAP_SHARED_VALIDATE` has the bit of `MAP_SHARED`.
-const SHARED_PAGES: i32 = libc::MAP_SHARED | libc::MAP_ANONYMOUS;
-/// The advice to swap memory out.
-const PAGE_OUT: u64 = 21;
-/// The kinds that mean one process.
-const PRIORITY_OF_PROCESS: u64 = 0;
+/// The kind of `ioprio_set` that means one process.
 const IO_OF_PROCESS: u64 = 1;
 /// The first number of the x32 calls, which would pass for others.
 const X32: u32 = 0x4000_0000;
@@ -177,9 +171,12 @@ fn list_refused(
     }
     forbid_on_others(&mut all, level)?;
     // Memory that this swaps out is counted no more.
-    all.insert(libc::SYS_madvise, vec![make_rule(&[(2, Width::Dword, Is::Eq, PAGE_OUT)])?]);
+    all.insert(
+        libc::SYS_madvise,
+        vec![make_rule(&[(2, Width::Dword, Is::Eq, u64::from(libc::MADV_PAGEOUT.unsigned_abs()))])?],
+    );
     // Such pages stay when they are in no page table any more, and no list of mappings shows how many there are.
-    all.insert(libc::SYS_mmap, vec![has_all(3, SHARED_PAGES)?]);
+    all.insert(libc::SYS_mmap, vec![has_all(3, libc::MAP_SHARED | libc::MAP_ANONYMOUS)?]);
     if abi < 3 {
         // Landlock does not see it yet; `ftruncate` needs an open file.
         all.insert(libc::SYS_truncate, Vec::new());
@@ -206,7 +203,8 @@ fn list_refused(
             all.insert(call, Vec::new());
         }
     }
-    let ioctls = [libc::TIOCSTI, TIOCLINUX].map(|request| make_rule(&[(1, Width::Dword, Is::Eq, request)]));
+    let ioctls =
+        [libc::TIOCSTI, libc::TIOCLINUX].map(|request| make_rule(&[(1, Width::Dword, Is::Eq, request)]));
     all.insert(libc::SYS_ioctl, ioctls.into_iter().collect::<Result<_, _>>()?);
     Ok(all)
 }
@@ -230,16 +228,15 @@ fn forbid_on_others(all: &mut RefusedCalls, level: SandboxLevel) -> Result<(), s
     }
     // These take a process, a group or a user. The outer process is in the group.
     for (call, process) in
-        [(libc::SYS_setpriority, PRIORITY_OF_PROCESS), (libc::SYS_ioprio_set, IO_OF_PROCESS)]
+        [(libc::SYS_setpriority, libc::PRIO_PROCESS.into()), (libc::SYS_ioprio_set, IO_OF_PROCESS)]
     {
         all.insert(call, vec![make_rule(&[(0, Width::Dword, Is::Ne, process)])?, other(1)?]);
     }
     Ok(())
 }
 
-/// These numbers are the same on every architecture; the crate of constants lacks them for some.
+/// This number is the same on every architecture; the crate of constants lacks it for some.
 const SYS_FCHMODAT2: i64 = 452;
-const SYS_MEMFD_SECRET: i64 = 447;
 
 /// Sockets that are not streams of the internet's protocols.
 fn list_all_but_tcp() -> Result<Vec<SeccompRule>, seccompiler::BackendError> {

@@ -9,17 +9,11 @@ use quick_xml::events::{BytesEnd, BytesStart, BytesText, Event};
 use quick_xml::writer::Writer;
 
 use crate::explain::amend;
+use crate::limits::{DEPTH, EXAMPLE_BYTES, EXAMPLE_TRIES};
 use crate::shape::{
     AttributeUse, ComplexContent, ComplexType, Declaration, Particle, SchemaShape, SimpleType, Term,
     TypeShape,
 };
-use crate::tree::DEPTH;
-
-/// Largest example; a type that needs more is better described in words.
-const BYTES: usize = 64 * 1024;
-
-/// Most elements to try before the search gives up.
-const TRIES: usize = 10_000;
 
 pub(crate) fn build_smallest(schema: &SchemaShape, element: &str) -> Option<Vec<u8>> {
     let declaration = schema.find_global(element)?;
@@ -84,7 +78,7 @@ impl<'m> ExampleWriter<'m> {
 
     fn write_element(&mut self, declaration: &Declaration, depth: usize) -> Option<()> {
         self.tries = self.tries.saturating_add(1);
-        if depth >= DEPTH || self.tries > TRIES || self.writer.get_ref().len() > BYTES {
+        if depth >= DEPTH || self.tries > EXAMPLE_TRIES || self.writer.get_ref().len() > EXAMPLE_BYTES {
             return None;
         }
         let outer = Arc::clone(&self.default);

@@ -5,7 +5,7 @@
 //! `@mode` is an attribute if an element has the same name, and `.` is the element's own text. Missing values and
 //! misfits are found later, when the payload is built.
 
-use crate::build::given::{GivenPart, GivenValue, SLIPS, ValueSlip};
+use crate::build::given::{GivenPart, GivenValue, ValueSlip};
 use crate::build::words;
 use crate::form::{ANY, ElementInside, JsonForm, JsonRecord, OWN, RecordSlot};
 use crate::nearest::find_nearest;
@@ -43,7 +43,7 @@ pub(crate) fn read_fields(
         [only] if record.has_text() => entries.push((OWN.to_owned(), make_leaf(only, arguments.len()))),
         several => slips.push(report_unnamed(root, &record, several)),
     }
-    slips.truncate(SLIPS);
+    slips.truncate(crate::limits::SLIPS);
     if slips.is_empty() {
         Ok(GivenPart { given: GivenValue::Record(entries), offset: 0 })
     } else {

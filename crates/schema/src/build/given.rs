@@ -3,11 +3,7 @@
 //! Fields of a command line and JSON both become this. It does not know the schema. An error in the input is a
 //! `ValueSlip`, worded so that its author can fix it from the message alone.
 
-/// The most slips reported at once.
-pub(crate) const SLIPS: usize = 20;
-
-/// Longest piece of input that is quoted whole.
-const QUOTED: usize = 120;
+use crate::limits;
 
 /// An error in values for a payload.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -89,7 +85,7 @@ impl GivenPart {
 
     /// As JSON, up to the quoted length.
     fn spell_into(&self, out: &mut String) {
-        if out.len() > QUOTED {
+        if out.len() > limits::QUOTED_INPUT {
             return;
         }
         match &self.given {
@@ -126,8 +122,8 @@ pub(crate) fn text_as_json(text: &str) -> String {
 
 /// The beginning of a long text.
 pub(crate) fn shorten_text(mut text: String) -> String {
-    if text.len() > QUOTED {
-        text.truncate(text.floor_char_boundary(QUOTED));
+    if text.len() > limits::QUOTED_INPUT {
+        text.truncate(text.floor_char_boundary(limits::QUOTED_INPUT));
         text.push('…');
     }
     text

@@ -7,12 +7,9 @@ use crate::build::given::{GivenPart, GivenValue, text_as_json};
 use crate::build::{BuildSpot, PayloadBuilder, ValueRole};
 use crate::explain::{describe, wording};
 use crate::form::{EntryMap, EntryValue, JsonForm};
+use crate::limits::{self, DEPTH};
 use crate::shape::{Declaration, JsonNull, Particle, Term};
-use crate::tree::DEPTH;
 use systole_wire::writer::{XmlName, XmlWriter};
-
-/// How many values the branches of all choices of a payload may try, counting long texts by their length.
-pub(crate) const TRIED: usize = 1_000_000;
 
 impl<'m> PayloadBuilder<'m> {
     /// An object with any keys: an entry for each.
@@ -143,7 +140,7 @@ impl<'m> PayloadBuilder<'m> {
             return false;
         }
         let cost = measure_part(part);
-        if self.tried.saturating_add(cost) > TRIED {
+        if self.tried.saturating_add(cost) > limits::TRIED_VALUES {
             return false;
         }
         self.tried = self.tried.saturating_add(cost);

@@ -15,14 +15,15 @@ pub(crate) mod words;
 
 use std::borrow::Cow;
 
-use crate::build::given::{GivenPart, GivenValue, SLIPS, ValueManner, ValueSlip};
+use crate::build::given::{GivenPart, GivenValue, ValueManner, ValueSlip};
 use crate::explain::wording;
 use crate::explain::{self, describe};
 use crate::form::{ElementInside, JsonForm, JsonRecord, OWN, RecordSlot, is_same};
 use crate::json::spelling;
 use crate::judge::check_value;
+use crate::limits::{self, DEPTH};
 use crate::shape::{AttributeUse, Declaration, Particle, SchemaShape, SimpleType};
-use crate::tree::{DEPTH, line_and_column};
+use crate::tree::line_and_column;
 use systole_wire::characters;
 use systole_wire::writer::{StartTag, XmlName, XmlWriter};
 
@@ -159,7 +160,7 @@ impl<'m> PayloadBuilder<'m> {
         expected: String,
         fix: String,
     ) {
-        if self.slips.len() >= SLIPS {
+        if self.slips.len() >= limits::SLIPS {
             return;
         }
         let received = part.show_for(self.manner);

@@ -9,11 +9,9 @@ use crate::build::example;
 use crate::build::given::ValueManner;
 use crate::form::RecordSlot;
 use crate::json::unfold;
+use crate::limits;
 use crate::shape::{Declaration, SchemaShape};
 use crate::tree;
-
-/// The longest useful sketch.
-const LONGEST: usize = 400;
 
 /// `limit=1`, `address.city=text address.street=text`, or `"limit": 1`: as many as required.
 pub(crate) fn sketch_slot(
@@ -24,7 +22,7 @@ pub(crate) fn sketch_slot(
 ) -> Option<String> {
     let value = sketch_value(schema, slot.declaration)?;
     let count = usize::try_from(slot.particle.min.max(1)).ok()?;
-    let value = if slot.many { Value::Array(vec![value; count.min(LONGEST)]) } else { value };
+    let value = if slot.many { Value::Array(vec![value; count.min(limits::SHOWN)]) } else { value };
     write_sketch(&slot.key, &value, path, manner)
 }
 
@@ -42,7 +40,7 @@ pub(crate) fn sketch_single(
 pub(crate) fn sketch_whole(schema: &SchemaShape, declaration: &Declaration) -> Option<String> {
     let xml = example::build_alone(schema, declaration)?;
     let value = unfold::root_record(schema, declaration, &tree::read_tree(&xml).ok()?)?;
-    Some(value.to_string()).filter(|sketch| sketch.len() <= LONGEST)
+    Some(value.to_string()).filter(|sketch| sketch.len() <= limits::SHOWN)
 }
 
 fn sketch_value(schema: &SchemaShape, declaration: &Declaration) -> Option<Value> {
@@ -59,7 +57,7 @@ fn write_sketch(name: &str, value: &Value, path: &str, manner: ValueManner) -> O
             fields.join(" ")
         }
     };
-    (sketch.len() <= LONGEST && !sketch.is_empty()).then_some(sketch)
+    (sketch.len() <= limits::SHOWN && !sketch.is_empty()).then_some(sketch)
 }
 
 fn flatten_value(path: &str, value: &Value, fields: &mut Vec<String>) {

@@ -106,9 +106,6 @@ pub struct ValueRange {
     pub most: Option<String>,
 }
 
-/// The largest finite number of items for a list, which is the limit of the schema model.
-pub const ITEMS: u32 = 10_000;
-
 impl ItemList {
     /// Reads the size of a list, such as `1..10` or `2..`: the minimum, and the maximum if there is a limit.
     ///

@@ -3,14 +3,12 @@
 //! It does not decide what the range counts. A word comes in; its two ends go out, or the error in
 //! it.
 
+use super::ValueRange;
 use super::base::BaseType;
 use super::signs::TypePiece;
 use super::trial;
 use super::wrong::TypeTextError;
-use super::{ITEMS, ValueRange};
-
-/// Most characters for a range; no one may send that many bytes.
-const CHARACTERS: u32 = 1 << 20;
+use crate::limits;
 
 /// Reads the range of a base that takes one.
 pub(super) fn of_base(base: &BaseType, piece: &TypePiece<'_>) -> Result<ValueRange, TypeTextError> {
@@ -26,7 +24,7 @@ pub(super) fn of_base(base: &BaseType, piece: &TypePiece<'_>) -> Result<ValueRan
     let sides = [(&least, '>'), (&most, '<')];
     for (end, sign) in sides.into_iter().filter_map(|(end, sign)| Some((end.as_ref()?, sign))) {
         if base.counts_characters() {
-            read_count(end, CHARACTERS)?;
+            read_count(end, limits::RANGE_CHARACTERS)?;
         } else if let Some(fault) = trial::find_fault(base, &ValueRange::default(), read_number(end, sign)) {
             let beyond = ["more than", "less than", "digits"].iter().any(|word| fault.words.contains(word));
             let fix = if beyond { "leave this side open" } else { "two numbers, as 1..100" };
@@ -42,7 +40,7 @@ pub(super) fn of_base(base: &BaseType, piece: &TypePiece<'_>) -> Result<ValueRan
             trial::find_fault(base, &at_least, one).is_some()
         };
         let is_backwards = if base.counts_characters() {
-            read_count(least, CHARACTERS)? > read_count(most, CHARACTERS)?
+            read_count(least, limits::RANGE_CHARACTERS)? > read_count(most, limits::RANGE_CHARACTERS)?
         } else {
             is_below(to, from)
         };
@@ -71,8 +69,8 @@ pub(super) fn of_list(piece: &TypePiece<'_>) -> Result<(u32, Option<u32>), TypeT
         return Err(TypeTextError::new(piece, &words, &suggest_range(piece.text)));
     }
     let (least, most) = read_ends(piece)?;
-    let fewest = least.as_ref().map_or(Ok(0), |end| read_count(end, ITEMS))?;
-    let largest = most.as_ref().map(|end| read_count(end, ITEMS)).transpose()?;
+    let fewest = least.as_ref().map_or(Ok(0), |end| read_count(end, limits::OCCURS))?;
+    let largest = most.as_ref().map(|end| read_count(end, limits::OCCURS)).transpose()?;
     if let (Some(least), Some(most)) = (&least, &most)
         && largest.is_some_and(|largest| fewest > largest)
     {

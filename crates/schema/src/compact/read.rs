@@ -9,10 +9,8 @@ use super::base::{self, BaseType};
 use super::signs::{TypePiece, TypeSigns};
 use super::wrong::TypeTextError;
 use super::{ValueRange, ValueType, range, trial};
+use crate::limits::COMPACT_BYTES;
 use systole_wire::characters;
-
-/// Longest text of a type: its words go into prompts, and its regex and values are compiled.
-const LONGEST: usize = 4096;
 
 /// A type, and the places of some of its parts in the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,7 +28,7 @@ impl ValueType {
     /// If the text is not a type.
     pub fn from_text(text: &str) -> Result<ReadType, TypeTextError> {
         let signs = TypeSigns::from_text(text);
-        if text.len() > LONGEST {
+        if text.len() > COMPACT_BYTES {
             return Err(too_long(text, &signs));
         }
         if let Some((at, illegal)) = text.char_indices().find(|(_, c)| !characters::is_legal(*c)) {
@@ -76,7 +74,7 @@ fn too_long(text: &str, signs: &TypeSigns<'_>) -> TypeTextError {
             (&signs.head, head),
             |most, part| if part.0.text.len() > most.0.text.len() { part } else { most },
         );
-    let words = format!("{} bytes long, where {LONGEST} are the most", text.len());
+    let words = format!("{} bytes long, where {COMPACT_BYTES} are the most", text.len());
     TypeTextError { at: from.at.start..from.at.start, words, fix: fix.to_owned() }
 }
 

@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 
 use super::{ChangeEffect, ModelComparison};
 use crate::judge::builtin::{Builtin, TypeFamily};
+use crate::limits;
 use crate::shape::{FacetValue, SimpleType, SimpleVariety, ValueBound};
 
 /// Whether every text is a value.
@@ -197,10 +198,10 @@ impl ModelComparison<'_> {
 
 /// A few values, quoted.
 fn list_values(values: &[String]) -> String {
-    const NAMED: usize = 8;
-    let mut text: Vec<String> = values.iter().take(NAMED).map(|value| format!("\"{value}\"")).collect();
-    if values.len() > NAMED {
-        text.push(format!("{} more", values.len() - NAMED));
+    let mut text: Vec<String> =
+        values.iter().take(limits::CHANGED_VALUES).map(|value| format!("\"{value}\"")).collect();
+    if values.len() > limits::CHANGED_VALUES {
+        text.push(format!("{} more", values.len() - limits::CHANGED_VALUES));
     }
     text.join(", ")
 }

@@ -7,12 +7,10 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use crate::judge::builtin::{Builtin, TypeFamily};
-use crate::judge::value::{MATCHED, is_admitted, split_items};
+use crate::judge::value::{is_admitted, split_items};
+use crate::limits;
 use crate::nearest::find_nearest;
 use crate::shape::{SimpleType, SimpleVariety, ValueBound};
-
-/// Longest list of items that a suggestion fixes or a sample contains.
-const ITEMS: usize = 100;
 
 /// A value to write instead: as close as possible to the intended value, and always one that fits.
 pub(crate) fn suggest_value(simple: &SimpleType, value: &str) -> Option<String> {
@@ -34,8 +32,9 @@ fn can_fit(simple: &SimpleType, text: &str) -> bool {
 
 /// The same list with its wrong items fixed and its surplus items removed.
 fn of_list(simple: &SimpleType, item: &SimpleType, value: &str) -> Option<String> {
-    let most = simple.length.as_ref().or(simple.max_length.as_ref()).map_or(ITEMS, |most| most.value);
-    if split_items(value).nth(ITEMS).is_some() {
+    let most =
+        simple.length.as_ref().or(simple.max_length.as_ref()).map_or(limits::LISTED_ITEMS, |most| most.value);
+    if split_items(value).nth(limits::LISTED_ITEMS).is_some() {
         return None;
     }
     let repaired =
@@ -138,7 +137,7 @@ pub(crate) fn find_sample(simple: &SimpleType) -> Option<String> {
         SimpleVariety::List(item) => {
             // One item is a better example than none, even if none is allowed.
             let count = least.max(1).min(simple.max_length.as_ref().map_or(usize::MAX, |most| most.value));
-            let one = find_sample(item).filter(|_| count <= ITEMS);
+            let one = find_sample(item).filter(|_| count <= limits::LISTED_ITEMS);
             tries.extend(one.map(|one| vec![one; count].join(" ")));
         }
         SimpleVariety::Union(members) => {
@@ -169,13 +168,13 @@ fn samples_of(simple: &SimpleType, base: Builtin) -> Vec<String> {
     tries.extend(plain.iter().map(|p| (*p).to_owned()));
     tries.extend(simple.least.iter().chain(&simple.most).map(|bound| bound.value.clone()));
     tries.extend(step_beside(&simple.least, 1.0).into_iter().chain(step_beside(&simple.most, -1.0)));
-    if base.family() == TypeFamily::Text && least <= MATCHED {
+    if base.family() == TypeFamily::Text && least <= limits::MATCHED_BYTES {
         let most = simple.max_length.as_ref().map_or(usize::MAX, |most| most.value);
         tries.push("text".chars().cycle().take(least.max(4).min(most)).collect());
     }
     // Values of the least and the greatest length; if only one length is allowed, both are equal.
     let most = simple.max_length.as_ref().map_or(least, |most| most.value);
-    for bytes in [least, least.max(1), most].into_iter().filter(|bytes| *bytes <= MATCHED) {
+    for bytes in [least, least.max(1), most].into_iter().filter(|bytes| *bytes <= limits::MATCHED_BYTES) {
         match base {
             Builtin::Hex => tries.push("00".repeat(bytes)),
             Builtin::Base64 => {

@@ -5,16 +5,8 @@
 use std::sync::Arc;
 
 use crate::judge::builtin::{Builtin, TypeFamily};
+use crate::limits;
 use crate::shape::{SimpleType, SimpleVariety, ValueBound};
-
-/// Longest value that a description quotes.
-const QUOTED: usize = 60;
-
-/// Most values of an enumeration that are listed.
-pub(crate) const LISTED: usize = 24;
-
-/// Most members of a union that are described.
-pub(crate) const MEMBERS: usize = 12;
 
 /// The type in words: `whole number, 1 to 100`.
 pub(crate) fn describe_simple(simple: &SimpleType) -> String {
@@ -68,8 +60,9 @@ pub(crate) fn explain_pattern(source: &str) -> Option<&'static str> {
 
 /// The members in order; they are tried in this order.
 fn union_words(members: &[Arc<SimpleType>]) -> String {
-    let mut words: Vec<String> = members.iter().take(MEMBERS).map(|member| bracket_range(member)).collect();
-    if members.len() > MEMBERS {
+    let mut words: Vec<String> =
+        members.iter().take(limits::LISTED_NAMES).map(|member| bracket_range(member)).collect();
+    if members.len() > limits::LISTED_NAMES {
         words.push("more".to_owned());
     }
     words.join(" or ")
@@ -148,8 +141,9 @@ pub(crate) fn spell_count(simple: &SimpleType, count: usize) -> String {
 }
 
 pub(crate) fn list_values(simple: &SimpleType) -> String {
-    let mut values: Vec<&str> = simple.values.iter().take(LISTED).map(|v| v.value.as_str()).collect();
-    let more = simple.values.len().saturating_sub(LISTED);
+    let mut values: Vec<&str> =
+        simple.values.iter().take(limits::LISTED_VALUES).map(|v| v.value.as_str()).collect();
+    let more = simple.values.len().saturating_sub(limits::LISTED_VALUES);
     let tail = join_parts(&["and ", &more.to_string(), " more"]);
     if more > 0 {
         values.push(&tail);
@@ -159,7 +153,7 @@ pub(crate) fn list_values(simple: &SimpleType) -> String {
 
 /// A value for use in words: whole if it is short.
 pub(crate) fn quote_value(value: &str) -> String {
-    let mut shown: String = value.chars().take(QUOTED).collect();
+    let mut shown: String = value.chars().take(limits::QUOTED_VALUE).collect();
     if shown.len() < value.len() {
         shown.push('…');
     }

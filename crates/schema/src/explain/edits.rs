@@ -12,21 +12,30 @@ use crate::judge::positions::{ContentSymbol, PositionGraph};
 use crate::shape::{Declaration, Particle, Term};
 use crate::tree::XmlElement;
 
-/// States to examine before the search gives up.
-const STATES: usize = 20_000;
+/// What the edits cost. The differences only decide between lists of the same length.
+struct EditCosts {
+    move_child: u32,
+    /// A child that probably meant another name.
+    rename: u32,
+    add: u32,
+    leave: u32,
+    /// A child under another name that keeps its content.
+    keep: u32,
+    /// A new element in place of a child.
+    make: u32,
+    /// An element that a wildcard requires, with no known name.
+    add_any: u32,
+}
 
-/// The cost of one edit. The differences only decide between lists of the same length.
-const MOVE: u32 = 1000;
-/// A child that probably meant another name.
-const RENAME: u32 = 1004;
-const ADD: u32 = 1010;
-const LEAVE: u32 = 1020;
-/// A child under another name that keeps its content.
-const KEEP: u32 = 1025;
-/// A new element in place of a child.
-const MAKE: u32 = 1030;
-/// An element that a wildcard requires, with no known name.
-const ADD_ANY: u32 = 3000;
+const COST: EditCosts = EditCosts {
+    move_child: 1000,
+    rename: 1004,
+    add: 1010,
+    leave: 1020,
+    keep: 1025,
+    make: 1030,
+    add_any: 3000,
+};
 
 /// How a child can become another element.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -210,7 +219,7 @@ impl<'m, 'c> EditSearch<'m, 'c> {
     fn run(mut self) -> Option<Vec<ContentEdit<'m>>> {
         let start = SearchState { child: 0, position: 0, taken: Vec::new(), owed: Vec::new(), done: false };
         self.reach_state(start, 0, None);
-        for _ in 0..STATES.max(self.class_of.len().saturating_mul(2)) {
+        for _ in 0..crate::limits::EDIT_STATES.max(self.class_of.len().saturating_mul(2)) {
             let (Reverse(estimate), .., state) = self.open.pop()?;
             if state.done {
                 return Some(self.list_edits(state));
@@ -225,7 +234,7 @@ impl<'m, 'c> EditSearch<'m, 'c> {
 
     /// The least cost of the children from here on: every stranger needs an edit.
     fn count_rest(&self, child: usize) -> u32 {
-        self.strangers.get(child).copied().unwrap_or_default().saturating_mul(RENAME)
+        self.strangers.get(child).copied().unwrap_or_default().saturating_mul(COST.rename)
     }
 
     fn reach_state(&mut self, state: SearchState, cost: u32, by: Option<(SearchState, SearchStep)>) {
@@ -245,10 +254,10 @@ impl<'m, 'c> EditSearch<'m, 'c> {
         let child = self.class_of.get(state.child).copied();
         if child.is_none() && self.graph.may_end(state.position) {
             let added = state.owed.iter().map(|owed| match self.graph.find_declaration(*owed) {
-                Some(_) => ADD.saturating_sub(MOVE),
-                None => ADD_ANY.saturating_sub(MOVE),
+                Some(_) => COST.add.saturating_sub(COST.move_child),
+                None => COST.add_any.saturating_sub(COST.move_child),
             });
-            let left = state.taken.iter().map(|_| LEAVE.saturating_sub(MOVE));
+            let left = state.taken.iter().map(|_| COST.leave.saturating_sub(COST.move_child));
             let more = added.chain(left).fold(0_u32, u32::saturating_add);
             self.go_to(state, cost, more, SearchStep::Keep, |next| next.done = true);
         }
@@ -282,7 +291,7 @@ impl<'m, 'c> EditSearch<'m, 'c> {
                 });
             }
         }
-        self.go_to(state, cost, MOVE, SearchStep::Put(symbol, None), |next| {
+        self.go_to(state, cost, COST.move_child, SearchStep::Put(symbol, None), |next| {
             let slot = next.owed.partition_point(|owed| *owed < symbol);
             next.owed.insert(slot, symbol);
             next.position = position;
@@ -295,9 +304,9 @@ impl<'m, 'c> EditSearch<'m, 'c> {
         let how =
             *self.rewrites.entry((state.child, symbol)).or_insert_with(|| rewrite(state.child, declaration));
         let more = match how {
-            ElementRewrite::Meant => RENAME,
-            ElementRewrite::Fits => KEEP,
-            ElementRewrite::Made => MAKE,
+            ElementRewrite::Meant => COST.rename,
+            ElementRewrite::Fits => COST.keep,
+            ElementRewrite::Made => COST.make,
         };
         self.go_to(state, cost, more, SearchStep::Replace(symbol, how), |next| {
             next.child = next.child.saturating_add(1);
@@ -315,13 +324,19 @@ impl<'m, 'c> EditSearch<'m, 'c> {
             }
         }
         let useful = self.fits.get(usize::from(class)).is_some_and(|row| row.contains(&true));
-        self.go_to(state, cost, if useful { MOVE } else { LEAVE }, SearchStep::Take(None), |next| {
-            next.child = next.child.saturating_add(1);
-            if useful {
-                let slot = next.taken.partition_point(|taken| *taken < class);
-                next.taken.insert(slot, class);
-            }
-        });
+        self.go_to(
+            state,
+            cost,
+            if useful { COST.move_child } else { COST.leave },
+            SearchStep::Take(None),
+            |next| {
+                next.child = next.child.saturating_add(1);
+                if useful {
+                    let slot = next.taken.partition_point(|taken| *taken < class);
+                    next.taken.insert(slot, class);
+                }
+            },
+        );
     }
 
     fn go_to(

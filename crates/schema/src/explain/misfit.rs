@@ -11,12 +11,10 @@ use crate::explain::{amend, describe, wording};
 use crate::finding::PayloadFinding;
 use crate::judge::check_value;
 use crate::judge::content::{ContentCandidate, ContentStop, TakenChild};
+use crate::limits;
 use crate::nearest::find_nearest;
 use crate::shape::{Declaration, Particle, SimpleType, Term};
 use crate::tree::{ElementPart, XmlElement};
-
-/// Most names to list when one of several is missing.
-const LISTED: usize = 12;
 
 /// A root element that the schema does not declare.
 pub(crate) fn unknown_root(walk: &PayloadWalk<'_>, spot: &PayloadSpot<'_>) -> PayloadFinding {
@@ -34,7 +32,7 @@ pub(crate) fn unknown_root(walk: &PayloadWalk<'_>, spot: &PayloadSpot<'_>) -> Pa
         }
         (_, _, None) => format!("{name}: is not a known payload"),
     };
-    let listed: Vec<&str> = names().take(LISTED).collect();
+    let listed: Vec<&str> = names().take(limits::LISTED_NAMES).collect();
     let fixed = near.and_then(|near| {
         if ours {
             walk.source.rename_element(root, &retag_element(root, near))
@@ -277,7 +275,7 @@ impl<'m> ContentMisfit<'_, 'm> {
 
     /// `query is missing`, `query, mode are missing`.
     fn absent_of(&self, elements: &[&Declaration]) -> String {
-        let names: Vec<&str> = elements.iter().take(LISTED).map(|d| d.name.as_str()).collect();
+        let names: Vec<&str> = elements.iter().take(limits::LISTED_NAMES).map(|d| d.name.as_str()).collect();
         match names.as_slice() {
             [] => "an element of another namespace is missing".to_owned(),
             [one] => format!("{one} is missing"),
@@ -298,7 +296,7 @@ impl<'m> ContentMisfit<'_, 'm> {
 
     /// `one of url, path is missing`.
     fn describe_absent(&self, required: &[&Declaration]) -> String {
-        let names: Vec<&str> = required.iter().take(LISTED).map(|d| d.name.as_str()).collect();
+        let names: Vec<&str> = required.iter().take(limits::LISTED_NAMES).map(|d| d.name.as_str()).collect();
         match names.as_slice() {
             [] | [_] => self.absent_of(required),
             several => format!("one of {} is missing", several.join(", ")),

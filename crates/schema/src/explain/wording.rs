@@ -7,16 +7,11 @@ use quick_xml::events::{BytesStart, Event};
 use quick_xml::writer::Writer;
 
 use crate::explain::{PayloadRole, describe};
+use crate::limits;
 use crate::shape::{
     AttributeUse, ComplexContent, Declaration, Particle, SchemaShape, Term, TypeShape, Wildcard,
 };
 use crate::tree::{self, XmlElement};
-
-/// Longest piece of a payload that is quoted whole, and longest element that a fix repeats.
-const QUOTED: usize = 400;
-
-/// Longest list of allowed elements.
-const LISTED: usize = 400;
 
 /// `limit: whole number, 1 to 100, may be left out`.
 pub(crate) fn describe_expected(schema: &SchemaShape, role: PayloadRole<'_>) -> String {
@@ -102,8 +97,8 @@ pub(crate) fn describe_times(min: u32, max: Option<u32>) -> Option<String> {
 }
 
 fn shorten_words(mut words: String) -> String {
-    if words.len() > LISTED {
-        let end = (0..=LISTED).rev().find(|at| words.is_char_boundary(*at)).unwrap_or_default();
+    if words.len() > limits::SHOWN {
+        let end = (0..=limits::SHOWN).rev().find(|at| words.is_char_boundary(*at)).unwrap_or_default();
         words.truncate(end);
         words.push('…');
     }
@@ -112,7 +107,7 @@ fn shorten_words(mut words: String) -> String {
 
 /// Whether a fix may write this much.
 pub(crate) fn is_short(text: &str) -> bool {
-    text.len() <= QUOTED
+    text.len() <= limits::SHOWN
 }
 
 /// The payload as its sender wrote it.
@@ -144,7 +139,7 @@ impl<'p> PayloadSource<'p> {
 
     /// Whether a fix may repeat the element.
     pub(crate) fn is_short(&self, element: &XmlElement) -> bool {
-        element.span.len() <= QUOTED
+        element.span.len() <= limits::SHOWN
     }
 
     /// The element as written, shortened if it is long.

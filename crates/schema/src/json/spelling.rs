@@ -12,14 +12,9 @@ use crate::build::given::{GivenPart, GivenValue};
 use crate::explain::amend;
 use crate::judge::builtin::{Builtin, TypeFamily};
 use crate::judge::{check_value, value};
+use crate::limits;
 use crate::shape::{FacetValue, SimpleType, SimpleVariety, ValueBound};
 use systole_wire::characters::is_white;
-
-/// Digits of a decimal that survive every JSON reader, since readers keep numbers as binary fractions.
-pub(crate) const SAFE_DIGITS: usize = 15;
-
-/// Most digits that an exponent may unfold into.
-const UNFOLDED: usize = 400;
 
 /// The JSON form of a value.
 #[derive(Clone, Copy, Debug)]
@@ -63,7 +58,7 @@ impl<'s> JsonKind<'s> {
                     let small = digits <= 18 || has_64_bits(simple, *base);
                     Self::Whole { may_be_text: !small }
                 }
-                TypeFamily::Decimal => Self::Decimal { may_be_text: digits > SAFE_DIGITS },
+                TypeFamily::Decimal => Self::Decimal { may_be_text: digits > limits::SAFE_DIGITS },
                 TypeFamily::Floating => Self::Floating,
                 TypeFamily::Text | TypeFamily::Moment | TypeFamily::Span | TypeFamily::Bytes => {
                     Self::Text(Some(*base))
@@ -145,7 +140,7 @@ pub(crate) fn write_floating(value: &str) -> Value {
         _ => value.parse().unwrap_or(f64::NAN),
     };
     let plain = ExactDecimal::parse(value).filter(|_| read != 0.0 || !value.starts_with('-'));
-    match plain.filter(|plain| plain.digits() <= SAFE_DIGITS && plain.fraction.is_empty()) {
+    match plain.filter(|plain| plain.digits() <= limits::SAFE_DIGITS && plain.fraction.is_empty()) {
         Some(whole) if read.is_finite() => whole.to_number(),
         _ => Number::from_f64(read).map_or_else(|| Value::from(name_special(read)), Value::Number),
     }
@@ -199,7 +194,8 @@ fn by_kind(simple: &SimpleType, given: &GivenValue) -> Result<String, String> {
             ExactDecimal::parse(number).map(|decimal| decimal.to_text())
         }
         (JsonKind::Decimal { may_be_text: true }, GivenValue::Text(text)) => {
-            let long = |decimal: &ExactDecimal| decimal.all_digits() > SAFE_DIGITS && !text.starts_with('+');
+            let long =
+                |decimal: &ExactDecimal| decimal.all_digits() > limits::SAFE_DIGITS && !text.starts_with('+');
             let spelt = text.starts_with(['-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9']);
             let spelt =
                 spelt && Builtin::Decimal.can_spell(text) && !text.ends_with('.') && !text.starts_with("-.");
@@ -313,7 +309,8 @@ impl ExactDecimal {
         if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
             return None;
         }
-        let shift = usize::try_from(exponent.unsigned_abs()).ok().filter(|shift| *shift <= UNFOLDED);
+        let shift =
+            usize::try_from(exponent.unsigned_abs()).ok().filter(|shift| *shift <= limits::UNFOLDED_DIGITS);
         // Zero stays zero, whatever its exponent.
         let nothing = digits.bytes().all(|b| b == b'0');
         let shift = if nothing { 0 } else { shift? };
@@ -366,7 +363,7 @@ impl ExactDecimal {
     /// A decimal in JSON: text if a reader could lose digits.
     pub(crate) fn to_number(&self) -> Value {
         let spelt = self.to_text();
-        if self.digits() > SAFE_DIGITS {
+        if self.digits() > limits::SAFE_DIGITS {
             return Value::String(spelt);
         }
         let number = match spelt.parse::<i64>() {

@@ -12,11 +12,9 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::build::given::{GivenPart, GivenValue, ValueSlip, shorten_text};
-use crate::tree::{DEPTH, line_and_column};
+use crate::limits;
+use crate::tree::line_and_column;
 use systole_wire::DocumentLimits;
-
-/// Most nesting of objects and lists: an element in an ordered list takes three levels.
-const NESTED: usize = 3 * DEPTH;
 
 /// Reads a text; `root` is the path of the value.
 pub(crate) fn read_text(json: &[u8], root: &str) -> Result<GivenPart, Box<ValueSlip>> {
@@ -55,7 +53,7 @@ pub(crate) fn read_value(value: &Value, root: &str) -> Result<GivenPart, Box<Val
 }
 
 fn take_value(value: &Value, depth: usize) -> Option<GivenPart> {
-    if depth > NESTED {
+    if depth > limits::JSON_DEPTH {
         return None;
     }
     let deeper = depth.saturating_add(1);
@@ -76,7 +74,7 @@ fn take_value(value: &Value, depth: usize) -> Option<GivenPart> {
 }
 
 fn too_deep(path: &str, place: Option<(u64, u64)>) -> Box<ValueSlip> {
-    let limit = NESTED.to_string();
+    let limit = limits::JSON_DEPTH.to_string();
     Box::new(ValueSlip {
         path: path.to_owned(),
         place,
@@ -127,7 +125,7 @@ impl<'j> JsonReader<'j> {
 
     fn read_part(&self, raw: &'j str, path: &str, depth: usize) -> Result<GivenPart, Box<ValueSlip>> {
         let offset = raw.as_ptr().addr().saturating_sub(self.json.as_ptr().addr());
-        if depth > NESTED {
+        if depth > limits::JSON_DEPTH {
             return Err(too_deep(path, Some(line_and_column(self.json, offset))));
         }
         let broken = |error: serde_json::Error| self.report_broken(path, offset, &error);

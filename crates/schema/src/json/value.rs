@@ -9,9 +9,10 @@ use serde_json::{Map, Value, json};
 
 use crate::explain::describe;
 use crate::json::ecma;
-use crate::json::spelling::{self, JsonKind, SAFE_DIGITS};
+use crate::json::spelling::{self, JsonKind};
 use crate::judge::builtin::{Builtin, TypeFamily, WhiteSpace};
 use crate::judge::{check_value, value};
+use crate::limits;
 use crate::shape::{SimpleType, SimpleVariety, ValueBound};
 
 /// A schema, and the rules that it leaves open.
@@ -183,7 +184,7 @@ fn draw_decimal(simple: &SimpleType, may_be_text: bool) -> DrawnValue {
         open.push("how many digits a number has in all and behind the point".to_owned());
     }
     if may_be_text {
-        let digits = SAFE_DIGITS.saturating_add(1).to_string();
+        let digits = limits::SAFE_DIGITS.saturating_add(1).to_string();
         let pattern = format!("^(?=-?(?:[0-9]\\.?){{{digits},}}$)-?[0-9]+(?:\\.[0-9]+)?$");
         schema = json!({ "anyOf": [schema, { "type": "string", "pattern": pattern }] });
         open.push(

@@ -7,9 +7,7 @@
 use std::collections::{HashSet, VecDeque};
 
 use crate::judge::automaton::{CharacterClass, PatternProgram};
-
-/// States to examine before a pattern counts as too tangled.
-const STATES: usize = 400_000;
+use crate::limits;
 
 /// The letters for comparing classes, in addition to those that the classes name.
 const OTHERS: [char; 8] = ['é', 'Ā', '٣', 'ー', '中', '\u{a0}', '\u{2028}', '😀'];
@@ -26,7 +24,7 @@ struct ProgramGraph {
 /// Whether some text leads from a step back to itself in two ways; the ways then double with each turn.
 pub(crate) fn has_doubles(program: &PatternProgram) -> bool {
     let graph = ProgramGraph::from_program(program);
-    let mut left = STATES;
+    let mut left = limits::TANGLED_STATES;
     (0..graph.follows.len()).any(|step| {
         // Two walks that separate at `step`, read the same text, and meet in `step` again.
         let mut seen = HashSet::new();
@@ -54,7 +52,7 @@ pub(crate) fn has_doubles(program: &PatternProgram) -> bool {
 /// between them.
 pub(crate) fn has_overlaps(program: &PatternProgram) -> bool {
     let graph = ProgramGraph::from_program(program);
-    let mut left = STATES;
+    let mut left = limits::TANGLED_STATES;
     let loops: Vec<usize> = (0..graph.follows.len()).filter(|step| graph.can_reach(*step, *step)).collect();
     let pairs = loops.iter().flat_map(|p| loops.iter().map(move |q| (*p, *q)));
     pairs.filter(|(p, q)| p != q && graph.can_reach(*p, *q)).any(|(p, q)| {

@@ -4,9 +4,6 @@
 
 use super::classes;
 
-/// Longest sample to search for.
-const SAMPLE: usize = 256;
-
 /// A set of characters.
 #[derive(Clone, Debug)]
 pub(crate) struct CharacterClass {
@@ -178,7 +175,7 @@ impl PatternProgram {
     pub(crate) fn find_sample(&self, least: usize) -> Option<String> {
         let mut layer: Vec<(usize, String)> =
             self.close_over(vec![0]).into_iter().map(|at| (at, String::new())).collect();
-        for length in 0..=SAMPLE {
+        for length in 0..=crate::limits::SAMPLE {
             if length >= least
                 && let Some((_, found)) = layer.iter().find(|(at, _)| self.is_done(*at))
             {

@@ -32,9 +32,6 @@ impl WhiteSpace {
     }
 }
 
-/// The judge refuses numbers with more digits.
-pub(crate) const DIGITS: usize = 24;
-
 /// The digits that the judge counts against its limit: leading zeros are free, trailing zeros are not.
 pub(crate) fn counted_digits(value: &str) -> usize {
     let unsigned = value.strip_prefix(['+', '-']).unwrap_or(value);

@@ -5,6 +5,8 @@
 
 use std::cmp::Ordering;
 
+use crate::limits;
+
 /// A moment on the proleptic Gregorian calendar, in UTC if it has a zone.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct CalendarMoment {
@@ -22,9 +24,6 @@ impl CalendarMoment {
         Some(self.day.cmp(&other.day).then(self.second.partial_cmp(&other.second)?))
     }
 }
-
-/// Most digits of a year here; the judge accepts a few more and then decides alone.
-const YEAR_DIGITS: usize = 9;
 
 pub(crate) fn parse_date(value: &str) -> Option<CalendarMoment> {
     let (day, rest) = day_of(value)?;
@@ -63,7 +62,7 @@ fn day_of(value: &str) -> Option<(i64, &str)> {
         None => (false, value),
     };
     let (year, rest) = unsigned.split_once('-')?;
-    let spelt = year.bytes().all(|b| b.is_ascii_digit()) && (4..=YEAR_DIGITS).contains(&year.len());
+    let spelt = year.bytes().all(|b| b.is_ascii_digit()) && (4..=limits::YEAR_DIGITS).contains(&year.len());
     if !spelt || (year.len() > 4 && year.starts_with('0')) {
         return None;
     }

@@ -5,12 +5,7 @@
 
 use crate::judge::ambiguity;
 use crate::judge::automaton::{CharacterClass, ClassMember, PatternProgram};
-
-/// Steps that a pattern may unfold into; `[a-z]{1,1000}` is 2,000 of them.
-const STEPS: usize = 4000;
-
-/// Most nesting of parentheses and subtractions.
-const NESTING: usize = 24;
+use crate::limits::{self, PATTERN_STEPS};
 
 /// A pattern facet, ready to match.
 #[derive(Clone, Debug)]
@@ -149,8 +144,8 @@ impl PatternTree {
     }
 
     fn emit_steps(&self, program: &mut PatternProgram) -> Result<(), String> {
-        if program.len() > STEPS {
-            return Err(format!("it unfolds into more than {STEPS} steps"));
+        if program.len() > PATTERN_STEPS {
+            return Err(format!("it unfolds into more than {PATTERN_STEPS} steps"));
         }
         match self {
             Self::One(class) => program.push_class(class.clone()),
@@ -223,7 +218,7 @@ impl PatternParser {
 
     fn enter_group(&mut self) -> Result<(), String> {
         self.nesting = self.nesting.saturating_add(1);
-        if self.nesting > NESTING { Err("it is nested too deep".to_owned()) } else { Ok(()) }
+        if self.nesting > limits::PATTERN_DEPTH { Err("it is nested too deep".to_owned()) } else { Ok(()) }
     }
 
     fn read_alternatives(&mut self) -> Result<PatternTree, String> {
@@ -293,7 +288,10 @@ impl PatternParser {
             }
             _ => return Err("a { is never closed".to_owned()),
         };
-        if most.is_some_and(|most| most < least) || least > STEPS || most.is_some_and(|most| most > STEPS) {
+        if most.is_some_and(|most| most < least)
+            || least > PATTERN_STEPS
+            || most.is_some_and(|most| most > PATTERN_STEPS)
+        {
             return Err("the counts in { } do not fit".to_owned());
         }
         Ok(PatternTree::Repeat { what: Box::new(atom), least, most })

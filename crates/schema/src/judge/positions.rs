@@ -3,13 +3,8 @@
 //! A particle comes in, a graph goes out. Counted repeats are written out as copies, up to a bound that
 //! depends on the number of children. Content that needs more positions has no graph.
 
+use crate::limits;
 use crate::shape::{Declaration, Particle, Term};
-
-/// Most positions of one graph.
-const POSITIONS: usize = 4_000;
-
-/// Extra copies of a repeat beyond the number of children, so that edits can add some.
-const SPARE: usize = 8;
 
 /// An element or a wildcard of the content, by its number among the distinct ones.
 pub(crate) type ContentSymbol = u16;
@@ -75,7 +70,7 @@ impl<'m> PositionGraph<'m> {
     }
 
     fn add_particle(&mut self, particle: &'m Particle) -> Option<GraphFragment> {
-        let bound = self.children.saturating_add(SPARE);
+        let bound = self.children.saturating_add(limits::SPARE_REPEATS);
         let min = usize::try_from(particle.min).ok().filter(|min| *min <= bound)?;
         let max = particle.max.and_then(|max| usize::try_from(max).ok()).filter(|max| *max <= bound);
         let copies = max.unwrap_or(min.max(1));
@@ -135,7 +130,7 @@ impl<'m> PositionGraph<'m> {
 
     fn add_position(&mut self, term: &'m Term) -> Option<GraphFragment> {
         let at = self.symbol_of.len();
-        if at > POSITIONS {
+        if at > limits::PATTERN_STEPS {
             return None;
         }
         let known = self.symbols.iter().position(|other| is_same(other, term));

@@ -7,6 +7,7 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use crate::judge::builtin::{self, Builtin, TypeFamily};
+use crate::limits;
 use crate::nearest::find_nearest;
 use crate::shape::{SimpleType, SimpleVariety};
 
@@ -14,9 +15,6 @@ use crate::explain::describe::{
     TRUE_OR_FALSE, choose_article, describe_simple, join_parts, list_values, name_kind, quote_value,
     spell_count,
 };
-
-/// Longest value that patterns are tried on; for a longer one the judge's own message must do.
-pub(crate) const MATCHED: usize = 16 * 1024;
 
 /// An error in a value, worded to follow the name of its element or attribute.
 #[derive(Debug)]
@@ -303,8 +301,8 @@ fn length_fault(simple: &SimpleType, length: usize) -> Option<ValueFault> {
 fn digits_fault(simple: &SimpleType, base: Builtin, value: &str) -> Option<ValueFault> {
     let read = builtin::counted_digits(value);
     let number = matches!(base.family(), TypeFamily::Whole | TypeFamily::Decimal);
-    if number && read > builtin::DIGITS {
-        let (read, most) = (read.to_string(), builtin::DIGITS.to_string());
+    if number && read > limits::DIGITS {
+        let (read, most) = (read.to_string(), limits::DIGITS.to_string());
         return Some((
             join_parts(&[&quote_value(value), " has ", &read, " digits, at most ", &most, " are read"]),
             None,
@@ -323,7 +321,7 @@ fn digits_fault(simple: &SimpleType, base: Builtin, value: &str) -> Option<Value
 }
 
 fn pattern_fault(simple: &SimpleType, value: &str) -> Option<ValueFault> {
-    if value.len() > MATCHED {
+    if value.len() > limits::MATCHED_BYTES {
         return None;
     }
     let missed = simple.patterns.iter().find(|step| !step.iter().any(|p| p.value.is_match(value)))?;

@@ -6,21 +6,15 @@
 use std::collections::BTreeSet;
 
 use super::{
-    AGAIN, FIELDS, FieldShape, FormAlternative, FormField, FormInput, FormMistake, FormValues, OFFERED,
-    PageForm, SHOWN_DEPTH, input, values,
+    FieldShape, FormAlternative, FormField, FormInput, FormMistake, FormValues, PageForm, input, values,
 };
 use crate::explain::{describe, wording};
 use crate::form::{
     ANY, ElementInside, JsonForm, JsonRecord, OWN, RecordSlot, count_least, count_most, find_lone, is_of,
     is_same,
 };
+use crate::limits;
 use crate::shape::{Declaration, Particle, SchemaShape, SimpleType, Term, TypeId};
-
-/// Longest documentation that is a label.
-const LABEL: usize = 60;
-
-/// How deep values may be.
-const NESTED: usize = 24;
 
 /// The key of the field that holds a whole element as XML.
 pub(super) const WHOLE: &str = ".xml";
@@ -114,7 +108,7 @@ impl<'s> FormDrawing<'s> {
     fn draw_field(&mut self, name: &str, term: &str, about: Option<&str>) -> FormField {
         self.drawn = self.drawn.saturating_add(1);
         let about = about.unwrap_or_default();
-        let is_label = !about.is_empty() && about.chars().count() <= LABEL;
+        let is_label = !about.is_empty() && about.chars().count() <= limits::QUOTED_VALUE;
         let (label, about) = if is_label { (about, "") } else { (term, about) };
         let presence = format!("{name}/+");
         let field = FormField {
@@ -241,11 +235,13 @@ impl<'s> FormDrawing<'s> {
             return true;
         }
         if self.values.has_inside(name) {
-            self.is_cut |= self.drawn > FIELDS || self.open.len() > NESTED;
+            self.is_cut |= self.drawn > limits::FORM_FIELDS || self.open.len() > limits::FORM_DEPTH;
             return self.is_cut;
         }
         let again = self.open.iter().filter(|of| **of == declaration.of).count();
-        again >= AGAIN || self.open.len() > SHOWN_DEPTH || self.drawn > OFFERED
+        again >= limits::FORM_REPEATS
+            || self.open.len() > limits::FORM_SHOWN_DEPTH
+            || self.drawn > limits::FORM_OFFERED
     }
 
     /// The fields for a particle. Within an optional group nothing is certain, so groups ask whether they are sent.
@@ -377,13 +373,13 @@ impl<'s> FormDrawing<'s> {
         draw: impl Fn(&mut Self, &str, bool) -> FormField,
     ) {
         let count = |count: u32| usize::try_from(count).unwrap_or(usize::MAX);
-        let most = largest.map_or(super::PLACES, count).min(super::PLACES);
+        let most = largest.map_or(limits::FORM_ENTRIES, count).min(limits::FORM_ENTRIES);
         let filled = self.values.count_filled(&field.name);
         let shown = self.values.count_places(&field.name, count(fewest)).min(most).max(filled);
         self.known.remove(&field.name);
         let mut places = Vec::new();
         for at in 1..=shown {
-            if self.drawn > FIELDS {
+            if self.drawn > limits::FORM_FIELDS {
                 self.is_cut = true;
                 break;
             }

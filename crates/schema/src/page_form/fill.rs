@@ -3,13 +3,14 @@
 //! A payload comes in; values go out by which the form gives the same payload. Values keep their spelling. What the
 //! form cannot give back is a mistake, never a loss.
 
+use super::FormMistake;
 use super::draw::WHOLE;
 use super::values::{FormValues, make_mistake, too_large};
-use super::{FIELDS, FILLED_DEPTH, FormMistake, PLACES};
 use crate::build::markup;
 use crate::explain;
 use crate::form::{ANY, ElementInside, JsonForm, JsonRecord, OWN};
 use crate::json::unfold;
+use crate::limits;
 use crate::shape::{Declaration, Particle, SchemaShape, Term};
 use crate::tree::{self, XmlElement};
 
@@ -36,7 +37,7 @@ pub(super) fn fill_values(schema: &SchemaShape, payload: &[u8]) -> Result<FormVa
         let words = "a value has a carriage return, which a form cannot keep: change it as XML";
         return Err(make_mistake(words, expected));
     }
-    if filling.is_large || filling.values.len() > FIELDS {
+    if filling.is_large || filling.values.len() > limits::FORM_FIELDS {
         return Err(too_large());
     }
     done.map(|()| filling.values).ok_or_else(|| unfit("it does not follow the schema"))
@@ -133,7 +134,7 @@ impl<'s> FormFilling<'s> {
 
     /// The number of a place, from 1.
     fn take_number(&mut self, before: usize) -> usize {
-        self.is_large |= before >= PLACES;
+        self.is_large |= before >= limits::FORM_ENTRIES;
         before.saturating_add(1)
     }
 
@@ -155,7 +156,7 @@ impl<'s> FormFilling<'s> {
                 self.put_value(name, &unfold::read_text(element)?);
                 return Some(());
             }
-            JsonForm::Record(_) | JsonForm::Items(..) if inner <= FILLED_DEPTH => {}
+            JsonForm::Record(_) | JsonForm::Items(..) if inner <= limits::FORM_FILLED_DEPTH => {}
             _ => {
                 self.values.put(&format!("{name}/{WHOLE}"), &markup::render_markup(element)?);
                 return Some(());

@@ -6,17 +6,12 @@ use super::FormInput;
 use crate::explain::amend;
 use crate::judge::builtin::{Builtin, TypeFamily};
 use crate::judge::check_value;
+use crate::limits;
 use crate::shape::AttributeUse;
 use crate::shape::{SimpleType, SimpleVariety, ValueBound};
 
-/// Most values of a choice; more are typed.
-const CHOICE: usize = 200;
-
-/// Texts that may be longer get an input of many lines.
-const LINE: usize = 120;
-
 pub(super) fn choose_input(simple: &SimpleType) -> FormInput {
-    if (1..=CHOICE).contains(&simple.values.len()) {
+    if (1..=limits::FORM_ENTRIES).contains(&simple.values.len()) {
         let admitted =
             simple.values.iter().filter(|one| check_value::check_value(simple, &one.value).is_none());
         return FormInput::Choice(admitted.map(|one| one.value.clone()).collect());
@@ -48,7 +43,7 @@ pub(super) fn choose_input(simple: &SimpleType) -> FormInput {
 
 fn is_long(simple: &SimpleType) -> bool {
     let limit = [&simple.length, &simple.max_length].into_iter().flatten().map(|facet| facet.value).min();
-    limit.is_none_or(|limit| limit > LINE)
+    limit.is_none_or(|limit| limit > limits::FORM_LINE)
 }
 
 /// An example, or the default of a value that is left out.

@@ -16,24 +16,6 @@ mod values;
 
 pub use values::FormValues;
 
-/// Most fields of one form, posted or shown.
-pub(crate) const FIELDS: usize = 4_000;
-
-/// After this many fields, further parts without values are offered as XML.
-pub(crate) const OFFERED: usize = 600;
-
-/// Most places of one repeated part.
-pub(crate) const PLACES: usize = 200;
-
-/// How deep parts without values are offered as fields; deeper ones are offered as XML.
-pub(crate) const SHOWN_DEPTH: usize = 8;
-
-/// How deep the values of a payload become fields; deeper elements become XML.
-pub(crate) const FILLED_DEPTH: usize = 12;
-
-/// How often a type may be inside itself before it is offered as XML.
-pub(crate) const AGAIN: usize = 2;
-
 /// The form of a global element's payloads, with the values so far.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PageForm {

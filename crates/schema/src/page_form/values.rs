@@ -4,13 +4,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{FIELDS, FILLED_DEPTH, FormMistake, PLACES};
-
-/// Longest posted name in bytes.
-const NAME: usize = 1_000;
-
-/// Most bytes of all values together.
-const BYTES: usize = 4 * 1024 * 1024;
+use super::FormMistake;
+use crate::limits::{self, FORM_BYTES, FORM_ENTRIES, FORM_FIELDS, FORM_NAME_BYTES};
 
 /// Posted values, or those of a payload.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -35,11 +30,16 @@ impl FormValues {
         for (name, value) in pairs.into_iter().filter(|(name, _)| name.starts_with('/')) {
             count = count.saturating_add(1);
             bytes = bytes.saturating_add(value.len());
-            if count > FIELDS || bytes > BYTES {
+            if count > FORM_FIELDS || bytes > FORM_BYTES {
                 return Err(too_large());
             }
-            if name.len() > NAME || name.matches('[').count() > FILLED_DEPTH.saturating_mul(2) {
-                return Err(make_mistake("the name of a field is too long", format!("at most {NAME} bytes")));
+            if name.len() > FORM_NAME_BYTES
+                || name.matches('[').count() > limits::FORM_FILLED_DEPTH.saturating_mul(2)
+            {
+                return Err(make_mistake(
+                    "the name of a field is too long",
+                    format!("at most {FORM_NAME_BYTES} bytes"),
+                ));
             }
             // Browsers send line ends as two characters; XML reads them as one.
             values.put(&name, &value.replace("\r\n", "\n"));
@@ -68,7 +68,7 @@ impl FormValues {
             let digits = behind.get(1..).and_then(|rest| rest.split_once(']')).map(|(digits, _)| digits);
             let number = digits.and_then(|digits| Some((digits, digits.parse::<usize>().ok()?)));
             if let Some((digits, number)) = number
-                && (1..=PLACES).contains(&number)
+                && (1..=FORM_ENTRIES).contains(&number)
                 && number.to_string() == digits
             {
                 let largest = self.places.entry(before.to_owned()).or_default();
@@ -95,7 +95,7 @@ impl FormValues {
     pub(super) fn count_places(&self, name: &str, least: usize) -> usize {
         let known = self.places.get(name).copied().unwrap_or_default();
         let blank = usize::from(!(self.is_posted && known > 0) || self.more.contains(name));
-        known.max(least).saturating_add(blank).min(PLACES)
+        known.max(least).saturating_add(blank).min(FORM_ENTRIES)
     }
 
     /// The largest number of a repeated part that has a value, shown or not.
@@ -123,6 +123,6 @@ pub(super) fn make_mistake(message: &str, expected: String) -> FormMistake {
 }
 
 pub(super) fn too_large() -> FormMistake {
-    let expected = format!("at most {FIELDS} fields, {PLACES} of one name and {BYTES} bytes");
+    let expected = format!("at most {FORM_FIELDS} fields, {FORM_ENTRIES} of one name and {FORM_BYTES} bytes");
     make_mistake("this is too large for a form: send it as XML", expected)
 }

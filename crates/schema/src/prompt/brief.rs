@@ -2,9 +2,10 @@
 //!
 //! A type comes in, words go out. A text is not empty unless the words say so; everything else follows `describe`.
 
-use crate::explain::describe::{self, LISTED, MEMBERS, TRUE_OR_FALSE};
+use crate::explain::describe::{self, TRUE_OR_FALSE};
 use crate::judge::builtin::{Builtin, TypeFamily};
 use crate::judge::check_value;
+use crate::limits::{LISTED_NAMES, LISTED_VALUES};
 use crate::shape::{SimpleType, SimpleVariety};
 
 pub(crate) fn describe_simple(simple: &SimpleType) -> String {
@@ -19,8 +20,9 @@ pub(crate) fn describe_simple(simple: &SimpleType) -> String {
             format!("{count} parted by blanks, each {}{}", bracket_range(item), whole.unwrap_or_default())
         }
         SimpleVariety::Union(members) => {
-            let mut each: Vec<String> = members.iter().take(MEMBERS).map(|one| bracket_range(one)).collect();
-            if members.len() > MEMBERS {
+            let mut each: Vec<String> =
+                members.iter().take(LISTED_NAMES).map(|one| bracket_range(one)).collect();
+            if members.len() > LISTED_NAMES {
                 each.push("more".to_owned());
             }
             let whole = describe_patterns(simple, &[]).map(|all| format!(", {all}"));
@@ -41,8 +43,8 @@ fn list_values(simple: &SimpleType) -> String {
     let plain = |c: char| c.is_alphanumeric() || "-_.:/+#@%".contains(c);
     let quote = values.clone().any(|value| value.is_empty() || !value.chars().all(plain));
     let shown = |value: &str| if quote { format!("\"{value}\"") } else { value.to_owned() };
-    let mut each: Vec<String> = values.take(LISTED).map(shown).collect();
-    let more = simple.values.len().saturating_sub(LISTED);
+    let mut each: Vec<String> = values.take(LISTED_VALUES).map(shown).collect();
+    let more = simple.values.len().saturating_sub(LISTED_VALUES);
     if more > 0 {
         each.push(format!("and {more} more"));
     }

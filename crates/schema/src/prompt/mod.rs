@@ -14,15 +14,12 @@ use std::collections::BTreeMap;
 
 use crate::build::example;
 use crate::explain::wording;
+use crate::limits;
 use crate::shape::{
     AttributeUse, ComplexContent, ComplexType, Declaration, JsonShape, Particle, SchemaShape, SimpleType,
     Term, TypeId, TypeShape, Wildcard,
 };
-use crate::tree::DEPTH;
 use systole_wire::writer::{escape, make_visible};
-
-/// Most nesting of elements and groups to describe: no payload is deeper, and no reader needs more.
-const NESTED: usize = 2 * DEPTH;
 
 /// The words for a value that is spelt as JSON.
 const JSON: &str = "JSON, as text";
@@ -174,7 +171,7 @@ impl<'m> PromptWriter<'m> {
     /// Adds everything that a particle admits, in schema order.
     fn describe_particle(&mut self, particle: &'m Particle, at: &PromptPlace<'m>, out: &mut Vec<String>) {
         let at = &at.go_deeper();
-        if at.depth > NESTED {
+        if at.depth > 2 * limits::DEPTH {
             return out.push("…".to_owned());
         }
         let once = (particle.min, particle.max) == (1, Some(1));

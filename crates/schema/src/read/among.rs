@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::nearest::find_nearest;
-use crate::read::{BYTES, XSD, XsdReading};
+use crate::read::{XSD, XsdReading};
 use crate::tree::{self, NodeName, ParseFault, XmlElement};
 use systole_wire::namespaces;
 
@@ -89,7 +89,7 @@ fn read_candidates<'d>(xsd: &[u8], others: &[(&'d str, &'d [u8])]) -> Vec<Option
     let mut seen = vec![xsd];
     let mut shelf = Vec::new();
     for (at, (name, other)) in others.iter().enumerate() {
-        if seen.contains(other) || other.len() > BYTES {
+        if seen.contains(other) || other.len() > crate::limits::SCHEMA_BYTES {
             continue;
         }
         seen.push(other);

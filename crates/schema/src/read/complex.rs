@@ -12,9 +12,6 @@ use crate::read::{XsdReading, mark_of_danger, read_documentation};
 use crate::shape::{AttributeUse, ComplexContent, ComplexType, Declaration, Particle, Term, Wildcard};
 use crate::tree::{NodeName, XmlElement};
 
-/// Largest finite count: libxml2 keeps a counter state per count.
-const OCCURS: u32 = 10_000;
-
 impl<'t> XsdReading<'t> {
     pub(crate) fn read_complex(&mut self, element: &'t XmlElement) -> Option<ComplexType> {
         let mixed = element.find_attribute("mixed").is_some_and(|mixed| matches!(mixed, "true" | "1"));
@@ -273,7 +270,7 @@ impl<'t> XsdReading<'t> {
                 None => Ok(Some(1)),
                 Some("unbounded") if name == "maxOccurs" => Ok(None),
                 Some(text) => match text.trim().parse::<u32>() {
-                    Ok(count) if count <= OCCURS => Ok(Some(count)),
+                    Ok(count) if count <= crate::limits::OCCURS => Ok(Some(count)),
                     _ => {
                         let message = format!("{name} is {text}, more than 10000 or no count");
                         self.report_unfit(

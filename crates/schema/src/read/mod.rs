@@ -19,6 +19,7 @@ use std::sync::Arc;
 
 use crate::ProfileViolation;
 use crate::judge::builtin::Builtin;
+use crate::limits;
 use crate::nearest::find_nearest;
 use crate::read::among::XsdDocument;
 use crate::read::beyond::{attribute_words, construct_words};
@@ -34,16 +35,6 @@ pub(crate) const XSD: &str = "http://www.w3.org/2001/XMLSchema";
 const ANNOTATIONS: [&str; 8] =
     ["dangerous", "default", "json", "json-form", "json-null", "sensitive", "together", "tool"];
 
-/// Largest schema document, the same limit as for a message.
-pub(crate) const BYTES: usize = 1 << 20;
-
-/// Most steps for all patterns of a schema and of its imports together. One long pattern is fine; a
-/// megabyte of them would take gigabytes.
-const STEPS: usize = 200_000;
-
-/// Longest fragment of a schema that is quoted whole.
-const QUOTED: usize = 160;
-
 pub(crate) fn read_schema(
     xsd: &[u8],
     others: &[(&str, &[u8])],
@@ -51,7 +42,7 @@ pub(crate) fn read_schema(
     let alone = |offset, message: &str, fix: &str| {
         vec![make_violation((None, xsd), offset, "document", message, fix)]
     };
-    if xsd.len() > BYTES {
+    if xsd.len() > limits::SCHEMA_BYTES {
         return Err(alone(0, "the schema is larger than 1 MiB", "split it over several listeners"));
     }
     let papers = among::collect_papers(xsd, others)
@@ -157,7 +148,7 @@ impl<'t> XsdReading<'t> {
         let xsd = self.paper().xsd;
         let whole = xsd.get(element.span.clone()).unwrap_or_default();
         let head = xsd.get(element.span.start..element.head_end).unwrap_or_default();
-        let shown = if whole.len() <= QUOTED { whole } else { head };
+        let shown = if whole.len() <= limits::QUOTED_SCHEMA { whole } else { head };
         String::from_utf8_lossy(shown).split_whitespace().collect::<Vec<_>>().join(" ")
     }
 
@@ -474,7 +465,7 @@ impl<'t> XsdReading<'t> {
 
     /// Whether the patterns have too many steps, which was already reported.
     pub(crate) fn is_unfolded(&self) -> bool {
-        self.steps > STEPS
+        self.steps > limits::PATTERNS_STEPS
     }
 
     /// Keeps that some value is marked as sensitive.

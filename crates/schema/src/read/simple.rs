@@ -15,9 +15,6 @@ use crate::read::{Simply, XSD, XsdReading};
 use crate::shape::{FacetValue, SimpleType, SimpleVariety, ValueBound};
 use crate::tree::XmlElement;
 
-/// Longest chain of restrictions of restrictions.
-const STEPS: usize = 32;
-
 impl<'t> XsdReading<'t> {
     /// The built-in type of this local name, if the profile has it.
     pub(crate) fn built_in(&mut self, element: &XmlElement, local: &str) -> Option<Builtin> {
@@ -98,7 +95,7 @@ impl<'t> XsdReading<'t> {
     }
 
     pub(crate) fn read_simple(&mut self, element: &'t XmlElement, step: usize) -> Option<Arc<SimpleType>> {
-        if step > STEPS {
+        if step > crate::limits::RESTRICTIONS {
             let message = "the type restricts itself, or the chain of restrictions is longer than 32";
             self.unfit_at(element, message, "restrict a built-in type");
             return None;

@@ -6,12 +6,10 @@
 
 use std::sync::Arc;
 
+use crate::limits;
 use crate::read::XsdReading;
 use crate::shape::{SimpleType, SimpleVariety};
 use crate::tree::XmlElement;
-
-/// Most members of a union, including those of nested unions: unions of unions double.
-const MEMBERS: usize = 64;
 
 impl<'t> XsdReading<'t> {
     pub(crate) fn read_list(&mut self, element: &'t XmlElement, step: usize) -> Option<Arc<SimpleType>> {
@@ -68,8 +66,8 @@ impl<'t> XsdReading<'t> {
             self.unfit_at(element, "a union has no member", "add memberTypes=\"xs:int xs:date\"");
             return None;
         }
-        if flat.len() > MEMBERS {
-            let (count, most) = (flat.len().to_string(), MEMBERS.to_string());
+        if flat.len() > limits::MEMBERS {
+            let (count, most) = (flat.len().to_string(), limits::MEMBERS.to_string());
             let message = format!("the union has {count} members, at most {most} are taken");
             self.unfit_at(element, &message, "use an xs:choice of elements");
             return None;

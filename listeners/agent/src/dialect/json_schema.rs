@@ -5,9 +5,6 @@
 
 use serde_json::Value;
 
-/// The most places reported at once.
-const TOLD: usize = 5;
-
 /// The message for text that is not JSON.
 pub(super) fn describe_unread(error: &serde_json::Error) -> String {
     format!("Its parser says: {error}.")
@@ -22,7 +19,7 @@ pub(super) fn check_value(schema: &Value, value: &Value) -> Result<(), String> {
         jsonschema::validator_for(schema).map_err(|_| "The schema itself cannot be read.".to_owned())?;
     let places: Vec<String> = validator
         .iter_errors(value)
-        .take(TOLD)
+        .take(crate::limits::PLACES)
         .map(|error| {
             let place = error.instance_path().to_string();
             let at = if place.is_empty() { "The whole" } else { place.as_str() };

@@ -18,9 +18,6 @@ use crate::prompt::{self, NativeTool, ToolMeaning};
 use crate::show::describe_slip;
 use crate::spec::{ActionLimit, AgentSpec, OutputFormat};
 
-/// The most actions in one answer.
-const MOST: usize = 64;
-
 pub(super) fn read_answer(agent: &AgentSpec, contracts: &AgentContracts, heard: &HeardAnswer) -> ReadAnswer {
     let mut taken = ReadAnswer::default();
     if heard.calls().next().is_none() {
@@ -43,7 +40,7 @@ pub(super) fn read_answer(agent: &AgentSpec, contracts: &AgentContracts, heard: 
     for call in heard.calls() {
         let act = if !ids.insert(call.id.clone()) {
             Err(AgentFailure::from_slug("tool-payload-invalid", "Two calls of this answer have one id."))
-        } else if taken.acts.len() + taken.plans.len() >= MOST {
+        } else if taken.acts.len() + taken.plans.len() >= crate::limits::ACTIONS {
             Err(AgentFailure::from_slug("too-many-actions", ""))
         } else {
             read_call(contracts, &tools, call)

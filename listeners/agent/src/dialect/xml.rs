@@ -20,9 +20,6 @@ use crate::model::{self, EnoughCheck};
 use crate::primitives::{self, PLAN};
 use crate::spec::{ActionLimit, AgentSpec, ThinkingRule};
 
-/// The most actions in one answer.
-const MOST: usize = 64;
-
 /// What many models write in place of `<thinking>`, unless it is the name of an action or a final.
 const THINK: &str = "think";
 
@@ -297,7 +294,7 @@ impl<'a> EventReading<'a> {
             self.mark_converged();
         }
         together::join_changes(self.contracts, &mut self.taken);
-        let most = if agent.actions == ActionLimit::One { 1 } else { MOST };
+        let most = if agent.actions == ActionLimit::One { 1 } else { crate::limits::ACTIONS };
         if self.taken.acts.len() > most {
             self.taken.acts.truncate(most);
             self.taken.repairs.retain(|repair| repair.act.is_none_or(|act| act < most));

@@ -15,6 +15,7 @@ use crate::chain::StoredLink;
 use crate::dialect::{self, TurnRules};
 use crate::failures::find_failure;
 use crate::heard::HeardAnswer;
+use crate::limits;
 use crate::model::{MessagePart, PromptMessage};
 use crate::prompt;
 use crate::show::TextMark;
@@ -23,9 +24,6 @@ use crate::tools::write_tools;
 
 use segment::TurnBefore;
 pub(crate) use segment::as_text;
-
-/// The size limit in bytes of a link that holds several turns. One stored text may have a megabyte.
-const LINK: usize = 256 << 10;
 
 /// The events of a call, in order.
 #[derive(Clone, Debug)]
@@ -158,7 +156,7 @@ impl Conversation {
         for happened in earlier {
             let messages = self.build_messages(every, happened);
             let size = as_text(&messages).len();
-            if bytes + size > LINK && !gathered.is_empty() {
+            if bytes + size > limits::LINK_BYTES && !gathered.is_empty() {
                 self.add_link(std::mem::take(&mut gathered));
                 bytes = 0;
             }

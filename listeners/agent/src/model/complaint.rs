@@ -5,10 +5,8 @@ use serde_json::Value;
 
 use super::asked_provider::AskedProvider;
 use super::{ModelFault, ModelFaultKind};
+use crate::limits;
 use systole_http::parse_seconds;
-
-/// The most characters of an excerpt.
-const EXCERPT: usize = 300;
 
 /// A provider's error.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -180,7 +178,7 @@ pub(super) fn cut_excerpt(text: &str) -> String {
     let visible = |c: char| if c.is_control() { ' ' } else { c };
     let words: String = text.chars().map(visible).collect();
     let line = words.split_whitespace().collect::<Vec<_>>().join(" ");
-    let mut short: String = line.chars().take(EXCERPT).collect();
+    let mut short: String = line.chars().take(limits::EXCERPT).collect();
     if short.len() < line.len() {
         short.push('…');
     }
@@ -254,7 +252,7 @@ mod tests {
         let page = "<html><head><style>p { x }</style><SCRIPT>a < b</script><title>502</title></head>\n\
                     <body><h1>Bad\n gateway</h1></body></html>";
         assert_eq!(cut_excerpt(&ProviderComplaint::from_body(page.as_bytes()).message), "502 Bad gateway");
-        let long = cut_excerpt(&"é".repeat(EXCERPT + 1));
-        assert_eq!((long.chars().count(), long.ends_with('…')), (EXCERPT + 1, true));
+        let long = cut_excerpt(&"é".repeat(limits::EXCERPT + 1));
+        assert_eq!((long.chars().count(), long.ends_with('…')), (limits::EXCERPT + 1, true));
     }
 }

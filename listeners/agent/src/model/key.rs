@@ -3,12 +3,11 @@
 
 use hyper::header::HeaderValue;
 
+use crate::limits;
 use crate::spec;
 
 /// Replaces a key.
 const BLOT: &str = "[key]";
-/// A shorter part of a key, at the end of a cut text, reveals nothing.
-const TELLING: usize = 4;
 
 /// A key. It has no `Debug` and no `Display`, so code that holds it can only send it.
 #[derive(Clone)]
@@ -62,7 +61,7 @@ impl ModelKey {
 
     /// Another secret. `None` if it is so short that finding it in a text means nothing.
     pub(super) fn from_secret(secret: String) -> Option<Self> {
-        (secret.len() >= TELLING).then_some(Self(secret))
+        (secret.len() >= limits::KEY_BYTES).then_some(Self(secret))
     }
 
     /// A header value that holds it, after `before`. Printing the header does not show it.
@@ -76,7 +75,7 @@ impl ModelKey {
     /// been cut.
     pub(super) fn hide_key(&self, text: &str) -> String {
         let mut text = text.replace(&self.0, BLOT);
-        let ends = (TELLING..self.0.len()).rev().filter_map(|length| self.0.get(..length));
+        let ends = (limits::KEY_BYTES..self.0.len()).rev().filter_map(|length| self.0.get(..length));
         if let Some(cut) = ends.into_iter().find(|begin| text.ends_with(begin)).map(str::len) {
             text.truncate(text.len() - cut);
             text.push_str(BLOT);

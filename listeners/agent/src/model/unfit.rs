@@ -9,6 +9,7 @@ use super::asked_provider::AskedProvider;
 use super::complaint::ProviderComplaint;
 use super::limits::HttpLimits;
 use super::{ModelFault, ModelFaultKind};
+use crate::limits;
 use systole_http::{BodyPart, HttpAnswer, StreamFraming, retry_after_ms};
 
 /// How the body of a good answer is read.
@@ -20,8 +21,6 @@ pub(super) enum BodyShape {
     Whole,
 }
 
-/// The bytes needed to distinguish an event from other text.
-const TELLING: usize = 6;
 /// The beginnings of lines of server-sent events.
 const FIELDS: [&[u8]; 5] = [b"data:", b"event:", b"retry:", b"id:", b":"];
 
@@ -39,7 +38,7 @@ pub(super) async fn check_answer(
     // A page comes from a server in front of the provider.
     if answer.status == 200 && is_plain && stated != "text/html" {
         let is_typed = stated.is_empty() || list_types(framing).contains(&stated.as_str());
-        let begin = answer.read_begin(TELLING, until).await;
+        let begin = answer.read_begin(limits::EVENT_BYTES, until).await;
         let begin = begin.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&begin).trim_ascii_start();
         let is_json = begin.starts_with(b"{") || begin.starts_with(b"[");
         match framing {

@@ -3,6 +3,7 @@
 //! The text comes in; the name of the tag goes out. Only a tag that no one would write in an answer counts.
 
 use super::COVERED;
+use crate::limits::{CODE_DIGITS, SKIPPED_BLOCKS};
 
 /// The beginning of the core's own tag.
 const CORE: &str = "core-";
@@ -12,12 +13,6 @@ pub(crate) const SLOT: &str = "systole-";
 
 /// The tags around a model's thoughts.
 const THINKING: [&str; 4] = ["think", "thinking", "thought", "reasoning"];
-
-/// How many blocks of thinking and marks are skipped. A long text of such blocks alone is not read again and again.
-const MOST_SKIPPED: usize = 32;
-
-/// The length of a code, in hex digits.
-const CODE: usize = 8;
 
 /// The name of the first tag of a text, if only prompts have such a tag. Small models put thoughts, the covered mark
 /// or emphasis before it, or escape it.
@@ -41,7 +36,7 @@ pub(crate) fn find_own_tag(text: &str) -> Option<&str> {
 /// Whether a name is that of the core's tag or of a slot, with a code. Other names, such as `core-button`, are custom
 /// elements of web pages.
 fn has_code(name: &str) -> bool {
-    let is_code = |code: &str| code.len() == CODE && code.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let is_code = |code: &str| code.len() == CODE_DIGITS && code.bytes().all(|byte| byte.is_ascii_hexdigit());
     let in_slot = || is_code(name.strip_prefix(SLOT)?.split('-').next()?).then_some(());
     name.strip_prefix(CORE).is_some_and(is_code) || in_slot().is_some()
 }
@@ -50,7 +45,7 @@ fn has_code(name: &str) -> bool {
 fn strip_thoughts(text: &str) -> &str {
     let is_emphasis = |c: char| c.is_whitespace() || matches!(c, '*' | '_' | '\\');
     let mut rest = text.trim_start_matches(is_emphasis);
-    for _ in 0..MOST_SKIPPED {
+    for _ in 0..SKIPPED_BLOCKS {
         let Some(after) = rest.strip_prefix(COVERED).or_else(|| skip_thinking(rest)) else { break };
         rest = after.trim_start_matches(is_emphasis);
     }

@@ -9,15 +9,6 @@ use crate::answer::CodeHit;
 use crate::limits;
 use crate::text::merge::{LineRange, merge_ranges};
 
-/// Most hits of one file.
-const OF_ONE_FILE: usize = 2;
-/// How much a further hit of a file counts: another file says more.
-const AGAIN: f64 = 0.6;
-/// Lines before and after a line of plain text.
-const AROUND: usize = 2;
-/// Lines before the first match in a block that is too long to be shown whole.
-const BEFORE: usize = 4;
-
 /// The best blocks as hits, best first. Tests come last unless they are allowed.
 pub(crate) fn choose_hits(
     files: &[MatchedFile],
@@ -36,7 +27,7 @@ pub(crate) fn choose_hits(
     let mut taken: Vec<RankedBlock> = Vec::new();
     for block in blocks {
         let of_file = taken.iter().filter(|known| known.file == block.file).count();
-        if of_file < OF_ONE_FILE {
+        if of_file < limits::HITS_OF_FILE {
             taken.push(block);
         }
         if taken.len() >= limits::HITS {
@@ -59,7 +50,7 @@ pub(crate) fn choose_hits(
         let mut ranges = merge_ranges(of_file.iter().map(|block| (block.range, block.score)).collect());
         ranges.sort_by(|(_, one), (_, other)| other.total_cmp(one));
         for (nth, (range, score)) in ranges.into_iter().enumerate() {
-            let score = if nth == 0 { score } else { score * AGAIN };
+            let score = if nth == 0 { score } else { score * limits::FURTHER_SHARE };
             let inside = of_file.iter().filter(|block| range.has_line(block.range.first));
             let best = inside.clone().max_by(|one, other| one.score.total_cmp(&other.score));
             let match_line = best.map_or(range.first, |block| block.match_line);
@@ -93,8 +84,8 @@ pub(crate) fn build_around(path: &str, bytes: &[u8], lines: &[usize]) -> Vec<Cod
     let text = String::from_utf8_lossy(bytes);
     let (count, sha256) = (text.lines().count(), hash_bytes(bytes));
     let window = |line: &usize| {
-        let first = line.saturating_sub(AROUND).max(1);
-        (LineRange { first, last: (line + AROUND).min(count.max(1)) }, 0.0)
+        let first = line.saturating_sub(limits::LINES_AROUND_TEXT).max(1);
+        (LineRange { first, last: (line + limits::LINES_AROUND_TEXT).min(count.max(1)) }, 0.0)
     };
     let ranges = merge_ranges(lines.iter().take(limits::HITS).map(window).collect());
     ranges.into_iter().map(|(range, _)| build_hit(path, &text, range, range.first, &sha256)).collect()
@@ -111,7 +102,7 @@ pub(crate) fn build_hit(
     let whole = take_lines(text, range, limits::HIT_BYTES);
     let (range, text) = match whole {
         (shown, _) if shown.last < range.last && shown.last < match_line => {
-            let first = match_line.saturating_sub(BEFORE).max(range.first);
+            let first = match_line.saturating_sub(limits::LINES_AROUND).max(range.first);
             take_lines(text, LineRange { first, last: range.last }, limits::HIT_BYTES)
         }
         whole => whole,

@@ -12,9 +12,6 @@ use crate::limits;
 use crate::text::query::{QueryTerm, SearchQuery};
 use crate::text::tokens::{WordStemmer, split_words};
 
-/// Largest compiled pattern.
-const PATTERN_BYTES: usize = 2 << 20;
-
 /// A unit that is counted: a stem, or the text of a phrase or pattern.
 #[derive(Debug)]
 enum CountedUnit {
@@ -155,13 +152,17 @@ pub(crate) fn find_plain_lines(texts: &[&str], bytes: &[u8]) -> Vec<usize> {
 fn build_first_look(looks: &[String], is_plain: bool) -> Result<RegexMatcher, CodeFault> {
     let mut builder = RegexMatcherBuilder::new();
     builder.case_insensitive(true).line_terminator(Some(b'\n')).fixed_strings(is_plain);
-    builder.size_limit(PATTERN_BYTES).dfa_size_limit(PATTERN_BYTES).nest_limit(64);
+    builder.size_limit(limits::PATTERN_BYTES).dfa_size_limit(limits::PATTERN_BYTES).nest_limit(64);
     builder.build_many(looks).map_err(|error| describe_unusable(&error.to_string()))
 }
 
 fn compile_pattern(pattern: &str) -> Result<Regex, CodeFault> {
     let mut builder = RegexBuilder::new(pattern);
-    builder.case_insensitive(true).size_limit(PATTERN_BYTES).dfa_size_limit(PATTERN_BYTES).nest_limit(64);
+    builder
+        .case_insensitive(true)
+        .size_limit(limits::PATTERN_BYTES)
+        .dfa_size_limit(limits::PATTERN_BYTES)
+        .nest_limit(64);
     builder.build().map_err(|error| describe_unusable(&error.to_string()))
 }
 

@@ -24,16 +24,6 @@ use crate::text::tokens::WordStemmer;
 use matching::{MatchedLine, TermMatcher, find_plain_lines};
 use systole_folder::{FolderRoot, WorkBound, is_binary};
 
-/// How much the score of a whole file counts for each of its blocks.
-const FILE_SHARE: f64 = 0.5;
-/// How much a block counts that fits the query only together with the rest of its file.
-const SPREAD: f64 = 0.5;
-/// How much a block counts in a file of prose, data or markup: code answers what code does.
-const PLAIN: f64 = 0.8;
-
-/// How much more a block counts that defines a name of the query: more than any block by its words.
-const DEFINED: f64 = 1000.0;
-
 /// A file with matches. Its text is not kept: there may be thousands.
 struct FoundFile {
     path: String,
@@ -191,13 +181,13 @@ fn rank_blocks(
         if !is_free(query, matcher, &block.counts) {
             continue;
         }
-        let share = if fits_query(query, matcher, &block.counts) { 1.0 } else { SPREAD };
+        let share = if fits_query(query, matcher, &block.counts) { 1.0 } else { limits::FILE_SHARE };
         ranked.push(RankedBlock {
             file: at,
             range: block.block.range,
             match_line: block.match_line,
-            score: (share * score + FILE_SHARE * file.score) * measure_kind(&file.path)
-                + if is_defined_by(written, &block.block) { DEFINED } else { 0.0 },
+            score: (share * score + limits::FILE_SHARE * file.score) * measure_kind(&file.path)
+                + if is_defined_by(written, &block.block) { limits::DEFINED } else { 0.0 },
             is_test: block.block.is_test || files::is_test(&file.path),
         });
     }
@@ -218,7 +208,7 @@ fn is_defined_by(query: &str, block: &CodeBlock) -> bool {
 /// How much the words of a file count, by what it is.
 fn measure_kind(path: &str) -> f64 {
     let is_code = LanguageRow::from_path(path).is_some_and(|row| row.grammar.is_some());
-    if is_code { 1.0 } else { PLAIN }
+    if is_code { 1.0 } else { limits::PROSE_SHARE }
 }
 
 /// Whether everything is there that must be. What must be absent is asked of blocks, not of whole files.

@@ -5,6 +5,7 @@
 use tree_sitter::{Node, Tree};
 
 use super::language::LanguageRow;
+use crate::limits;
 use crate::text::merge::LineRange;
 
 /// A block.
@@ -23,13 +24,6 @@ pub(crate) struct CodeBlock {
     pub(crate) is_test: bool,
 }
 
-/// Most blocks of a file.
-const BLOCKS: usize = 20_000;
-/// Longest holder that is a block of its own.
-const HOLDER_LINES: usize = 40;
-/// Lines shown around a line that is in no block.
-const AROUND: usize = 4;
-
 /// The blocks of a tree, each before the blocks inside it.
 pub(crate) fn list_blocks(tree: &Tree, text: &str, row: &LanguageRow) -> Vec<CodeBlock> {
     let mut found = Vec::new();
@@ -38,7 +32,7 @@ pub(crate) fn list_blocks(tree: &Tree, text: &str, row: &LanguageRow) -> Vec<Cod
         let mut deeper = Vec::new();
         visit_siblings(&inside, text, row, &mut found, &mut deeper);
         waiting.extend(deeper.into_iter().rev());
-        if found.len() >= BLOCKS {
+        if found.len() >= limits::BLOCKS {
             break;
         }
     }
@@ -207,7 +201,7 @@ pub(crate) fn split_sections(text: &str, row: Option<&LanguageRow>) -> Vec<CodeB
             }
             _ => {}
         }
-        if found.len() >= BLOCKS {
+        if found.len() >= limits::BLOCKS {
             break;
         }
     }
@@ -220,11 +214,11 @@ pub(crate) fn find_enclosing(blocks: &[CodeBlock], line: usize, lines: usize) ->
     let inside = blocks.iter().filter(|block| block.range.has_line(line));
     let smallest = inside.min_by_key(|block| block.range.count_lines());
     match smallest {
-        Some(block) if !block.is_holder || block.range.count_lines() <= HOLDER_LINES => block.clone(),
+        Some(block) if !block.is_holder || block.range.count_lines() <= limits::HOLDER_LINES => block.clone(),
         found => {
             let within = found.map_or(LineRange { first: 1, last: lines.max(line) }, |block| block.range);
-            let first = line.saturating_sub(AROUND).max(within.first);
-            let range = LineRange { first, last: (line + AROUND).min(within.last) };
+            let first = line.saturating_sub(limits::LINES_AROUND).max(within.first);
+            let range = LineRange { first, last: (line + limits::LINES_AROUND).min(within.last) };
             // The first lines of a holder say what it is.
             let name =
                 found.filter(|block| line <= block.range.first + 2).and_then(|block| block.name.clone());

@@ -2,6 +2,8 @@
 //!
 //! Ranges come in; fewer ranges go out. No files here.
 
+use crate::limits;
+
 /// A range of lines of a file, both ends included, counted from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct LineRange {
@@ -19,11 +21,6 @@ impl LineRange {
         self.last.saturating_sub(self.first) + 1
     }
 }
-
-/// Ranges with at most this many lines between them become one.
-const GAP: usize = 5;
-/// Longest merged range. Ranges that overlap are merged in any case.
-const MERGED: usize = 80;
 
 /// Merges ranges in place, each with its score. The best score stays.
 pub(crate) fn merge_ranges(mut ranges: Vec<(LineRange, f64)>) -> Vec<(LineRange, f64)> {
@@ -43,7 +40,8 @@ pub(crate) fn merge_ranges(mut ranges: Vec<(LineRange, f64)>) -> Vec<(LineRange,
 
 fn is_near(before: LineRange, range: LineRange) -> bool {
     let union = LineRange { first: before.first, last: before.last.max(range.last) };
-    range.first <= before.last || range.first - before.last <= GAP + 1 && union.count_lines() <= MERGED
+    range.first <= before.last
+        || range.first - before.last <= limits::GAP_LINES + 1 && union.count_lines() <= limits::MERGED_LINES
 }
 
 #[cfg(test)]

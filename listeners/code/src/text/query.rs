@@ -6,11 +6,7 @@
 
 use super::scan::{FileFilter, QuerySign, QueryToken, SearchQueryFault, scan_tokens};
 use super::tokens::{WordStemmer, find_word_start, is_filler, split_words};
-
-/// Most terms of a query.
-pub(crate) const TERMS: usize = 32;
-/// Deepest brackets.
-const DEPTH: usize = 16;
+use crate::limits::{QUERY_DEPTH, TERMS};
 
 /// A query.
 #[derive(Debug)]
@@ -232,8 +228,8 @@ impl QueryReading<'_> {
 
     fn read_bracket(&mut self) -> Result<Option<QueryExpression>, SearchQueryFault> {
         self.depth += 1;
-        if self.depth > DEPTH {
-            let message = format!("the query has brackets more than {DEPTH} deep");
+        if self.depth > QUERY_DEPTH {
+            let message = format!("the query has brackets more than {QUERY_DEPTH} deep");
             return Err(SearchQueryFault { message, fix: "fewer brackets".to_owned() });
         }
         let group = self.read_group()?;

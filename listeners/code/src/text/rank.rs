@@ -2,12 +2,7 @@
 //!
 //! Counts come in; a score for each block goes out. No files here.
 
-const K1: f64 = 1.2;
-const B: f64 = 0.75;
-/// How often a stem in the name of a block counts.
-const IN_NAME: f64 = 3.0;
-/// How often a stem in the path of its file counts.
-const IN_PATH: f64 = 1.5;
+use crate::limits;
 
 /// How often each stem of a query occurs in a block.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -35,13 +30,15 @@ pub(crate) fn score_blocks(blocks: &[StemCounts], rarity: &[f64]) -> Vec<f64> {
 }
 
 fn score_block(block: &StemCounts, rarity: &[f64], mean: f64, whole: f64) -> f64 {
-    let norm = K1 * (1.0 - B + B * block.length / mean);
+    let norm = limits::SATURATION * (1.0 - limits::LENGTH_SHARE + limits::LENGTH_SHARE * block.length / mean);
     let (mut sum, mut covered) = (0.0, 0.0);
     for (stem, rare) in rarity.iter().enumerate() {
         let of = |counts: &[f64]| counts.get(stem).copied().unwrap_or_default();
-        let times = of(&block.text) + IN_NAME * of(&block.name).min(1.0) + IN_PATH * of(&block.path).min(1.0);
+        let times = of(&block.text)
+            + limits::IN_NAME * of(&block.name).min(1.0)
+            + limits::IN_PATH * of(&block.path).min(1.0);
         if times > 0.0 {
-            sum += rare * times * (K1 + 1.0) / (times + norm);
+            sum += rare * times * (limits::SATURATION + 1.0) / (times + norm);
             covered += rare;
         }
     }

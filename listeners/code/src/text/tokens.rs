@@ -4,14 +4,13 @@
 
 use rust_stemmers::{Algorithm, Stemmer};
 
-/// Longest word that is looked at. Longer ones are data.
-const WORD_BYTES: usize = 64;
+use crate::limits;
 
 /// The words of a text, in lower case, in order. An identifier of several words also counts as one joined word.
 pub(crate) fn split_words(text: &str) -> Vec<String> {
     let mut found = Vec::new();
     for identifier in text.split(|c: char| !c.is_alphanumeric()) {
-        if identifier.is_empty() || identifier.len() > WORD_BYTES {
+        if identifier.is_empty() || identifier.len() > limits::WORD_BYTES {
             continue;
         }
         let parts = split_parts(identifier);

@@ -16,9 +16,7 @@ use super::take::BlockAnalysis;
 use super::verbatim::{self, VerbatimBlock};
 use super::{Extractor, ReadingFlow, ReadingMode};
 use crate::Place;
-
-/// The longest end tag to look back for.
-const END_TAG: usize = 1 << 9;
+use crate::limits;
 
 /// A block that is being read.
 #[derive(Debug)]
@@ -47,7 +45,7 @@ impl OpenBlock {
     /// The held text before this offset may be forgotten.
     pub(super) fn first_needed(&self) -> usize {
         if self.is_thinking() {
-            self.scanner.settled_end().saturating_sub(END_TAG)
+            self.scanner.settled_end().saturating_sub(limits::END_TAG_BYTES)
         } else {
             self.start.offset
         }
@@ -135,7 +133,7 @@ impl Extractor {
             return ReadingFlow::More;
         };
         if is_thinking {
-            let from = block.inside.offset.max(end.saturating_sub(END_TAG));
+            let from = block.inside.offset.max(end.saturating_sub(limits::END_TAG_BYTES));
             let tail = self.held.slice(from, end);
             let tag = tail.windows(2).rposition(|two| two == b"</").map_or(end, |at| from + at);
             self.show_thinking(&mut block, Some(tag));

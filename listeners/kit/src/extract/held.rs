@@ -4,12 +4,7 @@
 //! and lines and columns, go out.
 
 use crate::Place;
-
-/// How many bytes must be forgettable before it is worth moving the rest.
-const SLACK: usize = 64 << 10;
-
-/// The longest chunk that is searched while it is stored.
-const SHORT: usize = 64;
+use crate::limits;
 
 /// A `>`: something may end.
 pub(super) const TAG_END: u8 = 1;
@@ -43,19 +38,33 @@ pub(super) struct HeldText {
 impl HeldText {
     pub(super) fn new() -> Self {
         let start = Place::START;
-        Self { bytes: Vec::new(), watermark: SLACK, base: 0, first: start, earlier: start, reached: start }
+        Self {
+            bytes: Vec::new(),
+            watermark: limits::SETTLED_BYTES,
+            base: 0,
+            first: start,
+            earlier: start,
+            reached: start,
+        }
     }
 
     /// A separate piece of a text.
     pub(super) fn from_bytes(bytes: &[u8], start: Place) -> Self {
         let base = start.offset;
-        Self { bytes: bytes.to_vec(), watermark: SLACK, base, first: start, earlier: start, reached: start }
+        Self {
+            bytes: bytes.to_vec(),
+            watermark: limits::SETTLED_BYTES,
+            base,
+            first: start,
+            earlier: start,
+            reached: start,
+        }
     }
 
     /// Adds a chunk, and returns what may be in it: some of [`TAG_END`] and [`SIGN`]. A long chunk is not searched,
     /// since reading it pays in any case.
     pub(super) fn extend(&mut self, chunk: &[u8]) -> u8 {
-        if chunk.len() > SHORT {
+        if chunk.len() > limits::SHORT_BYTES {
             self.bytes.extend_from_slice(chunk);
             return TAG_END | SIGN;
         }
@@ -129,12 +138,12 @@ impl HeldText {
     /// Forgets the text before an offset, if that is worth moving the rest.
     pub(super) fn let_go(&mut self, before: usize) {
         let settled = before.saturating_sub(self.base).min(self.bytes.len());
-        if settled >= SLACK / 2 && settled >= self.bytes.len() / 2 {
+        if settled >= limits::SETTLED_BYTES / 2 && settled >= self.bytes.len() / 2 {
             let place = self.place(self.base + settled);
             self.bytes.drain(..settled);
             self.base += settled;
             (self.first, self.earlier, self.reached) = (place, place, place);
         }
-        self.watermark = self.bytes.len() + SLACK;
+        self.watermark = self.bytes.len() + limits::SETTLED_BYTES;
     }
 }

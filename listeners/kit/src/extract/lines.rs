@@ -3,9 +3,6 @@
 //!
 //! It never renders anything. Bytes of a line come in; the kind of the line goes out.
 
-/// The most nested lists that are tracked.
-const LISTS: usize = 16;
-
 /// Where the content of the open list items begins, outermost first.
 #[derive(Debug, Default)]
 pub(super) struct ListIndents {
@@ -20,8 +17,8 @@ impl ListIndents {
             return;
         }
         self.columns.retain(|column| *column <= indent);
-        if let Some(width) =
-            measure_marker(line.get(indent..).unwrap_or_default()).filter(|_| self.columns.len() < LISTS)
+        if let Some(width) = measure_marker(line.get(indent..).unwrap_or_default())
+            .filter(|_| self.columns.len() < crate::limits::LISTS)
         {
             self.columns.push(indent + width);
         }

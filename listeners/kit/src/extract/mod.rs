@@ -66,6 +66,7 @@ use self::held::{HeldText, SIGN, TAG_END};
 use self::names::NameMeaning;
 use self::prose::{OpenProse, ProseState};
 use self::sealed::SealedBlock;
+use crate::limits;
 use crate::{DocumentLimits, Place};
 
 /// What is being read.
@@ -98,9 +99,6 @@ enum ReadingFlow {
     /// Nothing more can be read yet.
     More,
 }
-
-/// The most text that is collected if nothing in it can end anything.
-const AT_ONCE: usize = 256;
 
 /// What an answer has held so far.
 #[derive(Debug, Default)]
@@ -180,7 +178,7 @@ impl Extractor {
                 is_plain && block.show_chunk(end, end + chunk.len(), events)
             }
             // Everything else becomes an event only at the end of a tag. The text waits until there is enough of it.
-            _ => kinds & TAG_END == 0 && self.owed < AT_ONCE,
+            _ => kinds & TAG_END == 0 && self.owed < limits::PLAIN_BYTES,
         };
         if !is_done {
             self.read_on(events);

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::limits::{NEAR_NAMES, SLIP_LETTERS};
 use crate::schema::{TextElements, find_nearest};
 use crate::{Payload, characters, namespaces};
 
@@ -181,12 +182,6 @@ const HTML: [&str; 62] = [
 pub(super) const VOID: [&[u8]; 10] =
     [b"br", b"hr", b"img", b"input", b"meta", b"link", b"col", b"area", b"source", b"wbr"];
 
-/// The shortest name in which one letter may be wrong.
-const SLIP_LETTERS: usize = 3;
-
-/// How many near names a problem lists.
-const NEAR: usize = 3;
-
 /// The names that are known.
 #[derive(Debug, Clone, Default)]
 pub struct KnownNames {
@@ -306,7 +301,9 @@ impl KnownNames {
     pub(super) fn find_nearest(&self, written: &str) -> Vec<String> {
         let mut left: Vec<&str> = self.actions().collect();
         let mut near = Vec::new();
-        while let Some(found) = find_nearest(written, left.iter().copied()).filter(|_| near.len() < NEAR) {
+        while let Some(found) =
+            find_nearest(written, left.iter().copied()).filter(|_| near.len() < NEAR_NAMES)
+        {
             left.retain(|name| *name != found);
             near.push(found.to_owned());
         }

@@ -12,9 +12,7 @@ use super::span::TextSpan;
 use super::tag::{TagReading, TagScan, find_local, hash_name};
 use super::{Extractor, ReadingFlow, ReadingMode, SkippedMarkup};
 use crate::Place;
-
-/// The longest beginning of a line that is checked for a fence.
-const LINE_START: usize = 256;
+use crate::limits::{LEVELS, MEANINGS, PLAIN_BYTES};
 
 /// The state of the prose at this point.
 #[derive(Debug)]
@@ -69,12 +67,6 @@ pub(super) struct OpenProse {
     pub(super) waiting: usize,
     pub(super) prose: (Option<Place>, usize),
 }
-
-/// The most names whose meaning is cached.
-const MEANINGS: usize = 256;
-
-/// How many levels up an end tag looks for its start tag.
-const REACH: usize = 64;
 
 /// Whether this is white space inside a line.
 fn is_gap(byte: u8) -> bool {
@@ -149,7 +141,7 @@ impl Extractor {
     fn read_line_end(&mut self) -> ReadingFlow {
         self.prose.ends_paragraph = self.prose.is_blank;
         if let Some(line) = self.prose.line.filter(|_| !self.prose.is_blank) {
-            let end = self.pos.min(line + LINE_START);
+            let end = self.pos.min(line + PLAIN_BYTES);
             let text = self.held.slice(line, end);
             self.prose.ends_paragraph = lines::is_heading(text);
             self.prose.lists.read_line(text);
@@ -183,7 +175,7 @@ impl Extractor {
         };
         self.prose.probe = end;
         let length = end - self.pos;
-        let quotes = self.prose.line.filter(|line| self.pos - line <= LINE_START && length >= 3);
+        let quotes = self.prose.line.filter(|line| self.pos - line <= PLAIN_BYTES && length >= 3);
         let quotes =
             quotes.and_then(|line| count_before_fence(self.held.slice(line, self.pos), &self.prose.lists));
         if let Some(quotes) = quotes {
@@ -287,7 +279,7 @@ impl Extractor {
 
     /// Whether this is inside a quotation in a list. Returns where its line and the quotation begin.
     fn in_quotation(&self) -> Option<(usize, usize)> {
-        let line = self.prose.line.filter(|line| self.pos - line <= LINE_START && !self.prose.is_blank)?;
+        let line = self.prose.line.filter(|line| self.pos - line <= PLAIN_BYTES && !self.prose.is_blank)?;
         Some((line, line + lines::find_quotation(self.held.slice(line, self.pos))?))
     }
 
@@ -413,7 +405,7 @@ impl Extractor {
 
     fn end_tag(&mut self, tag: &TagReading, end: usize) -> ReadingFlow {
         let mark = hash_name(tag.name(&self.held).iter().copied());
-        let reach = self.open.len().saturating_sub(REACH);
+        let reach = self.open.len().saturating_sub(LEVELS);
         let found = self.open.iter().enumerate().skip(reach).rev().find(|(_, open)| open.mark == mark);
         let Some((depth, _)) = found else {
             self.report_stray_end(tag, end);

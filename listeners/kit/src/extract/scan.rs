@@ -11,9 +11,6 @@ use super::names::KnownNames;
 use super::shield::CodeShield;
 use super::tag::{TagReading, TagScan, hash_name};
 
-/// How many levels up an end tag looks for its start tag. Deeper nesting is refused in any case.
-const REACH: usize = 64;
-
 #[derive(Debug, Clone)]
 enum ScanState {
     Text,
@@ -283,7 +280,7 @@ impl BlockScanner {
 
     /// The open element that an end tag closes.
     fn find_open_element(&self, name: Option<u64>) -> Option<usize> {
-        let reach = self.open.len().saturating_sub(REACH);
+        let reach = self.open.len().saturating_sub(crate::limits::LEVELS);
         let near = self.open.iter().enumerate().skip(reach).rev().find(|(_, (open, _))| Some(*open) == name);
         near.map(|(depth, _)| depth).or_else(|| (self.own_name() == name).then_some(0))
     }

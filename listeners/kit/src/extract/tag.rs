@@ -5,9 +5,6 @@
 
 use super::held::HeldText;
 
-/// The longest name.
-const NAME_BYTES: usize = 256;
-
 /// The result of reading a tag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TagScan {
@@ -86,7 +83,7 @@ impl TagReading {
             let length =
                 held.slice_from(self.pos).iter().take_while(|byte| can_continue_name(**byte)).count();
             self.pos += length;
-            let most = self.at + 1 + NAME_BYTES;
+            let most = self.at + 1 + crate::limits::TAG_NAME_BYTES;
             if self.pos > most {
                 return TagScan::Broken(most);
             }

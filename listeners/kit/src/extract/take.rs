@@ -16,6 +16,7 @@ use super::piece::MarkupPiece;
 use super::span::{TextSpan, add_place};
 use super::words::{describe_ambiguous, describe_inexact, describe_malformed, describe_unknown_action};
 use crate::gate::{self, GateStep, XmlGate};
+use crate::limits;
 use crate::place::PlaceFinder;
 use crate::{DocumentLimits, Payload, Place, characters, namespaces};
 
@@ -25,9 +26,6 @@ pub(super) struct BlockAnalysis<'n> {
     pub(super) limits: &'n DocumentLimits,
     pub(super) events: Vec<ExtractEvent>,
 }
-
-/// How deeply the own tag may be nested in itself.
-const OWN_DEPTH: usize = 4;
 
 impl<'n> BlockAnalysis<'n> {
     /// Takes a block whose root is a known element or a wrapper.
@@ -281,7 +279,7 @@ impl<'n> BlockAnalysis<'n> {
         depth: usize,
     ) -> Result<(), Box<TextProblem>> {
         let limits = DocumentLimits { message_bytes: self.limits.reply_bytes, ..*self.limits };
-        let found = split_parts(piece.raw).filter(|_| depth < OWN_DEPTH);
+        let found = split_parts(piece.raw).filter(|_| depth < limits::OWN_LEVELS);
         let Some(parts) = found else {
             return Err(Box::new(describe_malformed(piece, &limits, head.written)));
         };

@@ -11,12 +11,7 @@ use tokio::sync::watch;
 
 use super::news::{WorkerEvent, WorkerFault};
 use super::{Worker, as_token};
-
-/// How long the broker may take to answer a connect, and how long a connection may be quiet before a ping.
-const PATIENCE: Duration = Duration::from_secs(5);
-const QUIET: Duration = Duration::from_secs(10);
-/// The longest pause between two attempts to connect.
-const LONGEST: Duration = Duration::from_secs(4);
+use crate::limits;
 
 /// A connection that is open or is being made again.
 pub(super) struct WorkerConnection {
@@ -27,7 +22,7 @@ pub(super) struct WorkerConnection {
 
 /// The pause before the next try: short at first, then longer, at most a few seconds.
 pub(super) fn choose_pause(tries: u32) -> Duration {
-    Duration::from_millis(100).saturating_mul(1 << tries.min(6)).min(LONGEST)
+    Duration::from_millis(100).saturating_mul(1 << tries.min(6)).min(limits::RECONNECT_PAUSE)
 }
 
 /// Connects. While no broker listens, it keeps trying.
@@ -80,9 +75,9 @@ fn build_options(worker: &Worker, seed: Option<&str>, count: watch::Sender<u64>)
     let options = ConnectOptions::new()
         .name(format!("systole listener {}", worker.listener))
         .custom_inbox_prefix(format!("_INBOX_{}", as_token(&worker.listener)))
-        .connection_timeout(PATIENCE)
-        .request_timeout(Some(PATIENCE))
-        .ping_interval(QUIET)
+        .connection_timeout(limits::PATIENCE)
+        .request_timeout(Some(limits::PATIENCE))
+        .ping_interval(limits::QUIET)
         .reconnect_delay_callback(|tries| choose_pause(u32::try_from(tries).unwrap_or(u32::MAX)))
         .event_callback(move |event| {
             let news = match event {

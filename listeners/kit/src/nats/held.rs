@@ -5,7 +5,6 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError};
-use std::time::Duration;
 
 use async_nats::{HeaderMap, Message, Request, Subject};
 use tokio::sync::watch;
@@ -15,6 +14,7 @@ use super::connection::choose_pause;
 use super::news::WorkerEvent;
 use super::work::WorkerState;
 use crate::envelope::Delivered;
+use crate::limits;
 use crate::reply::{ListenerDocument, ReplyContent};
 use crate::told::{PumpAnswer, PumpDocument, ReplyReceipt};
 
@@ -23,11 +23,6 @@ use crate::told::{PumpAnswer, PumpDocument, ReplyReceipt};
 pub const GONE: &str = "Systole-Gone";
 /// What a host says there if the program of a listener cannot be started: the delivery reached no one.
 pub const UNSTARTED: &str = "unstarted";
-
-/// How long an answer may take before the same document is sent again.
-const ANSWER: Duration = Duration::from_secs(5);
-/// Bytes reserved for the rest of a message, so that the document fits under the broker's limit.
-const BESIDE: usize = 1024;
 
 /// Why a document got no answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -170,7 +165,7 @@ impl HeldDelivery {
     }
 
     fn check_size(&self, document: &[u8]) -> Result<(), DocumentFault> {
-        let most = self.house.connection.client.server_info().max_payload.saturating_sub(BESIDE);
+        let most = self.house.connection.client.server_info().max_payload.saturating_sub(limits::FRAME_BYTES);
         let bytes = document.len();
         if bytes <= most { Ok(()) } else { Err(DocumentFault::TooLarge { bytes, most }) }
     }
@@ -258,7 +253,7 @@ async fn send_until_answered(
 ) -> PumpDocument {
     let mut tries = 0;
     loop {
-        let mut request = Request::new().payload(document.to_vec().into()).timeout(Some(ANSWER));
+        let mut request = Request::new().payload(document.to_vec().into()).timeout(Some(limits::PATIENCE));
         if let Some(code) = gone {
             let mut headers = HeaderMap::new();
             headers.insert(GONE, code);

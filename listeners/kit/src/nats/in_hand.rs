@@ -5,8 +5,7 @@ use std::collections::{HashMap, VecDeque};
 
 use tokio::sync::watch;
 
-/// How many cancels of deliveries are remembered that are not in hand: those that have ended, or are still to come.
-const CANCELS: usize = 1000;
+use crate::limits;
 
 /// The deliveries of one worker.
 #[derive(Default)]
@@ -36,7 +35,7 @@ impl InHand {
             tell.send_replace(true);
             return;
         }
-        if self.called_back.len() == CANCELS {
+        if self.called_back.len() == limits::REMEMBERED {
             self.called_back.pop_front();
         }
         self.called_back.push_back(delivery);
@@ -62,9 +61,9 @@ mod tests {
         assert!(*taken("d2", &mut in_hand).borrow(), "its cancel came first");
         assert!(!*taken("d3", &mut in_hand).borrow());
         in_hand.remove("d3");
-        for n in 0..2 * CANCELS {
+        for n in 0..2 * limits::REMEMBERED {
             in_hand.call_back(format!("x{n}"));
         }
-        assert_eq!(in_hand.called_back.len(), CANCELS);
+        assert_eq!(in_hand.called_back.len(), limits::REMEMBERED);
     }
 }

@@ -36,6 +36,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
+use crate::limits::{self, SLOTS};
 use crate::name::QName;
 use crate::reply::ReplyContent;
 use crate::turn::Turn;
@@ -45,12 +46,6 @@ pub use news::{WorkerEvent, WorkerFault};
 use service::ServiceDescription;
 use slot::{WorkFunction, WorkerSlot};
 use work::WorkerState;
-
-/// The most deliveries that one process works on at once.
-const SLOTS: usize = 256;
-/// How often a delivery is renewed by default. The shortest `idle` timeout that an organism file is likely to set for
-/// a listener is a few seconds.
-const RENEW: Duration = Duration::from_secs(1);
 
 /// A worker of one listener: where it works, and how it presents itself.
 pub struct Worker {
@@ -94,7 +89,7 @@ impl Worker {
             listener: listener.to_owned(),
             key_file: None,
             slots: 1,
-            renew: RENEW,
+            renew: limits::RENEW,
             shown: ServiceDescription::default(),
             tell: Arc::new(|news| {
                 // If stderr is gone, no one can read the message.

@@ -15,14 +15,9 @@ use sha2::{Digest as _, Sha256};
 use super::as_token;
 use super::news::WorkerFault;
 use super::work::{WorkerState, next_message};
+use crate::limits::{self, SHOWN_BYTES};
 use crate::name::QName;
 use crate::schema::SchemaModel;
-
-/// The most schemas and elements that are shown.
-const SCHEMAS: usize = 16;
-const ELEMENTS: usize = 64;
-/// The most bytes of one text that is shown.
-const TEXT: usize = 1024;
 
 /// What a worker shows about itself.
 #[derive(Debug, Clone)]
@@ -75,13 +70,13 @@ impl ServiceDescription {
         texts.extend(self.accepts.iter().chain(&self.returns).flat_map(|name| [&*name.ns, &*name.local]));
         let longest = texts.into_iter().map(str::len).max().unwrap_or_default();
         let numbers: Vec<&str> = self.version.split('.').collect();
-        if self.schemas.len() > SCHEMAS {
-            over("schema", self.schemas.len(), SCHEMAS)
-        } else if elements > ELEMENTS {
-            over("accepts and returns", elements, ELEMENTS)
-        } else if longest > TEXT {
+        if self.schemas.len() > limits::SHOWN_SCHEMAS {
+            over("schema", self.schemas.len(), limits::SHOWN_SCHEMAS)
+        } else if elements > limits::SHOWN_ELEMENTS {
+            over("accepts and returns", elements, limits::SHOWN_ELEMENTS)
+        } else if longest > SHOWN_BYTES {
             Err(WorkerFault::Told(format!(
-                "what is shown of a worker: a text has {longest} bytes, more than {TEXT}"
+                "what is shown of a worker: a text has {longest} bytes, more than {SHOWN_BYTES}"
             )))
         } else if numbers.len() != 3 || numbers.iter().any(|number| number.parse::<u32>().is_err()) {
             Err(WorkerFault::Told(format!("version: {:?} is not three numbers, as 1.4.0", self.version)))

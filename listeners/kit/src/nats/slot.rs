@@ -7,7 +7,6 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::Duration;
 
 use async_nats::{Message, StatusCode, Subscriber};
 use tokio::sync::watch;
@@ -18,13 +17,11 @@ use super::connection::choose_pause;
 use super::held::HeldDelivery;
 use super::news::WorkerFault;
 use super::work::{WorkerState, next_message};
+use crate::limits;
 
 /// The request of a pull: one message, and 5 s of waiting at most. While a pull waits, a delivery may go to a client
 /// that is gone, so the wait is short.
 const PULL: &str = "{\"batch\":1,\"expires\":5000000000}";
-const WAITS: Duration = Duration::from_secs(5);
-/// How much later the end of a pull may arrive.
-const MARGIN: Duration = Duration::from_secs(2);
 
 /// The work on each delivery.
 pub(super) type WorkFunction =
@@ -91,7 +88,7 @@ impl WorkerSlot {
         let api = format!("$JS.API.CONSUMER.MSG.NEXT.{stream}.{listener}");
         let answer = format!("{}.{}", self.inbox, self.pulled);
         self.made.mark_unchanged();
-        self.pulls.insert(self.pulled, Instant::now() + WAITS + MARGIN);
+        self.pulls.insert(self.pulled, Instant::now() + limits::PATIENCE + limits::PULL_MARGIN);
         if self.house.connection.client.publish_with_reply(api, answer, PULL.into()).await.is_err() {
             self.pulls.remove(&self.pulled);
             return self.pause_pulls("the connection takes nothing").await;

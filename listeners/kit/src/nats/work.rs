@@ -17,9 +17,6 @@ use super::in_hand::InHand;
 use super::news::{WorkerEvent, WorkerFault};
 use crate::told::PumpDocument;
 
-/// The most bytes of the last error that are shown.
-const LAST_ERROR: usize = 512;
-
 /// What the slots of a worker share.
 pub(super) struct WorkerState {
     pub(super) connection: WorkerConnection,
@@ -48,7 +45,7 @@ pub(super) struct WorkerCounts {
 impl WorkerCounts {
     pub(super) fn count_failure(&self, words: &str) {
         self.errors.fetch_add(1, Ordering::Relaxed);
-        let end = words.floor_char_boundary(LAST_ERROR);
+        let end = words.floor_char_boundary(crate::limits::ERROR_BYTES);
         *self.last_error.lock().unwrap_or_else(PoisonError::into_inner) =
             words.get(..end).unwrap_or_default().to_owned();
     }

@@ -12,26 +12,17 @@ use serde_json::Value;
 use systole_kit::writer::XmlWriter;
 use systole_kit::{DocumentLimits, Payload};
 
+use crate::limits;
 use crate::schema::{ToolVocabulary, replace_characters};
 
 pub use systole_kit::namespaces::MCP;
 
-/// The most text of one answer, in bytes.
-const TEXT_BYTES: usize = 256 * 1024;
-/// The longest media type that is shown.
-const TYPE_CHARS: usize = 200;
-/// The most blocks of one answer.
-const BLOCKS: usize = 32;
 /// The media type of content whose kind is not known.
 const UNKNOWN: &str = "unknown";
 
 /// The longest texts, in bytes, and the longest lists of an answer with a type that is too large as it is. The first
 /// that make it fit are taken.
 const CUTS: [(usize, usize); 4] = [(256 << 10, 4096), (32 << 10, 1024), (4 << 10, 256), (256, 32)];
-/// How large such an answer may be after it was cut.
-const CUT_BYTES: usize = 768 << 10;
-/// JSON of this size is never too large.
-const SMALL_BYTES: usize = 16 << 10;
 
 /// An answer, and what was left out of it.
 pub(super) struct AnswerPayload {
@@ -64,7 +55,7 @@ type ContentBytes = Result<Vec<u8>, String>;
 pub(super) fn list_binary(
     result: &CallToolResult,
 ) -> impl Iterator<Item = (usize, BinaryContent<'_>, ContentBytes)> {
-    let shown = result.content.iter().take(BLOCKS).enumerate();
+    let shown = result.content.iter().take(limits::ANSWER_BLOCKS).enumerate();
     shown.filter_map(|(place, block)| {
         let (content, bytes) = BinaryContent::from_block(block)?;
         Some((place, content, bytes))
@@ -92,12 +83,12 @@ pub(super) fn build_answer(
         Err(unfit) => unfit,
     };
     // What is small as JSON is not too large as XML, whose tags take several times as much.
-    if value.to_string().len() < SMALL_BYTES {
+    if value.to_string().len() < limits::SMALL_BYTES {
         return Err(unfit);
     }
     for (text, list) in CUTS {
         if let Ok(answer) = build_typed_answer(vocabulary, tool, &cut_value(value, text, list))
-            && answer.payload.bytes().len() <= CUT_BYTES
+            && answer.payload.bytes().len() <= limits::CUT_BYTES
         {
             let words = format!("texts beyond {text} bytes and lists beyond {list} items");
             let left_out = answer.left_out.into_iter().chain([words]).collect::<Vec<_>>().join(", ");
@@ -150,13 +141,13 @@ fn write_content(
     content: &[ContentBlock],
     binary: &BinaryContents<'_>,
 ) -> AnswerPayload {
-    let mut room = TEXT_BYTES;
+    let mut room = limits::ANSWER_BYTES;
     let mut cut = false;
     let payload = Payload::write(MCP, element, |inside| {
         if let Some(code) = code {
             inside.open("code").text(code);
         }
-        for (place, block) in content.iter().take(BLOCKS).enumerate() {
+        for (place, block) in content.iter().take(limits::ANSWER_BLOCKS).enumerate() {
             match binary.get(&place) {
                 Some(content) => content.write(inside),
                 None => cut |= write_block(inside, block, &mut room),
@@ -165,10 +156,10 @@ fn write_content(
     });
     let mut left_out = Vec::new();
     if cut {
-        left_out.push(format!("text beyond {} KiB", TEXT_BYTES / 1024));
+        left_out.push(format!("text beyond {} KiB", limits::ANSWER_BYTES / 1024));
     }
-    if content.len() > BLOCKS {
-        left_out.push(format!("{} of {} blocks", content.len() - BLOCKS, content.len()));
+    if content.len() > limits::ANSWER_BLOCKS {
+        left_out.push(format!("{} of {} blocks", content.len() - limits::ANSWER_BLOCKS, content.len()));
     }
     let left_out = (!left_out.is_empty()).then(|| left_out.join(", "));
     AnswerPayload { payload, left_out, is_cut: false }
@@ -220,7 +211,7 @@ impl<'b> BinaryContent<'b> {
     }
 
     fn shown_type(&self) -> String {
-        replace_characters(&self.media_type.chars().take(TYPE_CHARS).collect::<String>())
+        replace_characters(&self.media_type.chars().take(limits::SHOWN_BYTES).collect::<String>())
     }
 
     fn write(&self, inside: &mut XmlWriter) {

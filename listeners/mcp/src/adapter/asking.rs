@@ -23,9 +23,6 @@ use super::answer::{self, MCP};
 use super::form::{self, GivenValues, InputQuestions};
 use crate::client::{AskedCall, SentCall};
 
-/// The most calls that wait for a person.
-const WAITING: usize = 256;
-
 /// The key of a question that its server gave none.
 const ONLY: &str = "input";
 
@@ -150,7 +147,7 @@ impl WaitingCalls {
         let mut over = self.taken_if(|other| other.is_of(&waiting.thread, &waiting.call));
         {
             let mut all = self.lock_calls();
-            if all.len() >= WAITING {
+            if all.len() >= crate::limits::WAITING_CALLS {
                 over.extend(all.pop_front());
             }
             all.push_back(waiting);

@@ -1,16 +1,12 @@
 //! The comparison of a server's tools with the pinned ones.
 
-use std::time::Duration;
-
 use tokio::sync::{Mutex, SetOnce};
 use tokio::time::Instant;
 
 use crate::client::McpConnection;
+use crate::limits;
 use crate::pinned;
 use crate::schema::{ListDifference, PinFile};
-
-/// How long a comparison holds for a server at an address.
-const HOLDS: Duration = Duration::from_secs(60);
 
 /// The pinned tools, and when the server's were last the same.
 pub(super) struct PinnedTools {
@@ -41,7 +37,7 @@ impl PinnedTools {
     /// The same, unless they were the pinned ones a moment ago.
     pub(super) async fn compared_lately(&self, connection: &McpConnection) -> Result<(), ComparisonFault> {
         let mut last = self.last.lock().await;
-        if last.is_some_and(|last| last.elapsed() < HOLDS) {
+        if last.is_some_and(|last| last.elapsed() < limits::COMPARISON_HOLDS) {
             return Ok(());
         }
         self.compare_tools(connection, &mut last).await
@@ -131,7 +127,7 @@ mod tests {
         assert_eq!(asked(), 2, "one comparison holds for a minute");
         server.is_changed.store(true, Ordering::Relaxed);
         assert!(pinned.compared_lately(&connection).await.is_ok());
-        tokio::time::advance(HOLDS).await;
+        tokio::time::advance(limits::COMPARISON_HOLDS).await;
         let Err(ComparisonFault::Changed(words)) = pinned.compared_lately(&connection).await else {
             panic!("the difference is not seen");
         };

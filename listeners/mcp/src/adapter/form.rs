@@ -11,13 +11,8 @@ use systole_kit::Payload;
 use systole_kit::writer::make_visible;
 
 use super::written_form::{WrittenField, WrittenForm, WrittenQuestion};
+use crate::limits::{FIELDS, PERSON_TEXT_BYTES, QUESTIONS};
 use crate::schema::{judge_once, replace_characters};
-
-/// The most questions of one form, and the most fields in one of them.
-const QUESTIONS: usize = 8;
-const FIELDS: usize = 64;
-/// The longest text for a person, in bytes.
-const TEXT_BYTES: usize = 4 << 10;
 
 /// A question of a server.
 #[derive(Clone, Debug)]
@@ -65,8 +60,8 @@ pub(super) fn read_questions(asked: &InputRequests) -> Result<InputQuestions, St
         if question.fields().count() > FIELDS {
             return Err(format!("the server asks for more than {FIELDS} fields in one question"));
         }
-        if question.message.len() > TEXT_BYTES || key.len() > TEXT_BYTES {
-            return Err(format!("the server's question is longer than {TEXT_BYTES} bytes"));
+        if question.message.len() > PERSON_TEXT_BYTES || key.len() > PERSON_TEXT_BYTES {
+            return Err(format!("the server's question is longer than {PERSON_TEXT_BYTES} bytes"));
         }
         questions.insert(key.clone(), question);
     }
@@ -134,7 +129,9 @@ pub(super) fn write_form(
         let field = |(name, schema): (&String, &Value)| WrittenField {
             name: replace_characters(name),
             kind: replace_characters(find_kind(schema)),
-            rules: replace_characters(&schema.to_string().chars().take(TEXT_BYTES).collect::<String>()),
+            rules: replace_characters(
+                &schema.to_string().chars().take(PERSON_TEXT_BYTES).collect::<String>(),
+            ),
             is_required: question.requires(name),
             values: given.map_or_else(|| read_defaults(schema), |given| find_earlier(given, key, name)),
         };

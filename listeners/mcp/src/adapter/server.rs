@@ -2,14 +2,10 @@
 //! it.
 
 use std::process::Stdio;
-use std::time::Duration;
 
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 
 use crate::client::{McpConnection, NoConnection, Revision, ServerAddress};
-
-/// How long a server may take to end after its stdin was closed.
-const LAST: Duration = Duration::from_secs(2);
 
 /// Where a server is.
 pub enum ServerPlace {
@@ -102,7 +98,7 @@ impl ServerProcess {
     /// Ends it. Its stdin must be closed already.
     pub(crate) async fn end(mut self) {
         let Some(mut child) = self.child.take() else { return };
-        if tokio::time::timeout(LAST, child.wait()).await.is_err() {
+        if tokio::time::timeout(crate::limits::END, child.wait()).await.is_err() {
             // It is gone, or it goes with the whole group.
             let _gone = child.kill().await;
         }

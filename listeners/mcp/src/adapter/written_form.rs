@@ -7,9 +7,7 @@ use systole_kit::writer::XmlWriter;
 use systole_kit::{DocumentLimits, Payload};
 
 use super::answer::MCP;
-
-/// The most values of one field.
-const VALUES: usize = 256;
+use crate::limits;
 
 /// A form.
 #[derive(Default)]
@@ -152,7 +150,7 @@ impl WrittenField {
         let mut field = WrittenField { name, kind, rules, is_required, values: Vec::new() };
         while gate.read_child().ok()?.is_some() {
             field.values.push(gate.text_inside().ok()?);
-            if field.values.len() > VALUES {
+            if field.values.len() > limits::FIELD_VALUES {
                 return None;
             }
         }

@@ -1,7 +1,5 @@
 //! A call of a tool: it is sent, and waited for until its result, or until its server asks a person.
 
-use std::time::Duration;
-
 use rmcp::RoleClient;
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, CallToolResult, ClientRequest, ElicitResult, ElicitationAction,
@@ -15,8 +13,6 @@ use super::hearing::{CallRoute, PersonQuestion};
 use super::http::BROKEN_STREAM;
 use super::wire::WireEnd;
 
-/// How long a server may take to end a call by itself after its question was cancelled.
-const LAST_WORD: Duration = Duration::from_millis(250);
 /// Why a call is cancelled.
 const UNWANTED: &str = "no longer wanted";
 
@@ -56,7 +52,7 @@ impl AskedCall {
         let AskedCall { question, call: SentCall { mut handle, route } } = self;
         // A server that no longer waits for the answer ends its call by itself.
         let _waits = question.answer.send(ElicitResult::new(ElicitationAction::Cancel));
-        if tokio::time::timeout(LAST_WORD, &mut handle.rx).await.is_err() {
+        if tokio::time::timeout(crate::limits::LAST_WORD, &mut handle.rx).await.is_err() {
             // If the connection is over, so is the call.
             let _over = handle.cancel(Some(UNWANTED.to_owned())).await;
         }

@@ -16,20 +16,8 @@ use tokio::sync::SetOnce;
 
 use super::hearing::ServerHearing;
 use super::http::{BoundedHttp, ServerAddress};
-use super::wire::{LINE_BYTES, ServerLines, WireEnd};
-
-/// How long a server may take until it has answered the first request.
-const START: Duration = Duration::from_secs(60);
-/// How long it may take for one page of its tools.
-const LIST: Duration = Duration::from_secs(60);
-/// The longest pause before a broken stream of what a server says unasked is asked for again.
-const AGAIN: Duration = Duration::from_secs(60);
-/// How long the end of a connection may take.
-const CLOSE: Duration = Duration::from_secs(2);
-/// The most pages of tools, and the most tools in all of them.
-const PAGES: usize = 16;
-/// The most tools of a server.
-pub(super) const TOOLS: usize = 256;
+use super::wire::{ServerLines, WireEnd};
+use crate::limits::{self, TOOL_PAGES, TOOLS};
 
 /// The ways to speak the protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
@@ -85,7 +73,7 @@ pub enum NoConnection {
         words: String,
     },
     /// It has too many tools, or too many pages of them.
-    #[error("the server has more than {TOOLS} tools, or lists them on more than {PAGES} pages")]
+    #[error("the server has more than {TOOLS} tools, or lists them on more than {TOOL_PAGES} pages")]
     TooMany,
 }
 
@@ -126,9 +114,10 @@ impl McpConnection {
         revision: Revision,
     ) -> Result<McpConnection, NoConnection> {
         let client = BoundedHttp::new(address).map_err(NoConnection::Unreachable)?;
-        let mut settings = StreamableHttpClientTransportConfig::default().max_sse_event_size(LINE_BYTES);
+        let mut settings =
+            StreamableHttpClientTransportConfig::default().max_sse_event_size(limits::WHOLE_BYTES);
         let mut again = ExponentialBackoff::default();
-        again.max_delay = Some(AGAIN);
+        again.max_delay = Some(limits::UNASKED_PAUSE);
         settings.retry_config = Arc::new(again);
         let transport = StreamableHttpClientTransport::with_client(client, settings);
         McpConnection::begin_session(transport, revision, Arc::new(SetOnce::new()), true).await
@@ -151,8 +140,8 @@ impl McpConnection {
         let hearing = ServerHearing::new(revision == Revision::Modern);
         let serving = serve_client_with_lifecycle(hearing, transport, lifecycle);
         let what = "the first request";
-        let service = match tokio::time::timeout(START, serving).await {
-            Err(_) => return Err(NoConnection::Silent { what, after: START }),
+        let service = match tokio::time::timeout(limits::STEP, serving).await {
+            Err(_) => return Err(NoConnection::Silent { what, after: limits::STEP }),
             Ok(Err(fault)) => return Err(describe_unconnected(what, &fault, &end)),
             Ok(Ok(service)) => service,
         };
@@ -179,12 +168,12 @@ impl McpConnection {
     pub async fn list_tools(&self) -> Result<Vec<Tool>, NoConnection> {
         let what = "the question for its tools";
         let (mut tools, mut cursor) = (Vec::new(), None);
-        for _ in 0..PAGES {
+        for _ in 0..TOOL_PAGES {
             let mut page = PaginatedRequestParams::default();
             page.cursor.clone_from(&cursor);
             let asked = self.service.peer().list_tools(Some(page));
-            let page = match tokio::time::timeout(LIST, asked).await {
-                Err(_) => return Err(NoConnection::Silent { what, after: LIST }),
+            let page = match tokio::time::timeout(limits::STEP, asked).await {
+                Err(_) => return Err(NoConnection::Silent { what, after: limits::STEP }),
                 Ok(Err(fault)) => return Err(self.describe_unlisted(what, &fault)),
                 Ok(Ok(page)) => page,
             };
@@ -214,7 +203,7 @@ impl McpConnection {
     /// Ends the connection, and at an address the session, if the server answers soon.
     pub async fn close(mut self) {
         // What is open at a server that does not answer ends with its own limits.
-        let _late = self.service.close_with_timeout(CLOSE).await;
+        let _late = self.service.close_with_timeout(limits::END).await;
     }
 
     /// Why nothing more comes.

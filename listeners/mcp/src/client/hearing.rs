@@ -4,7 +4,6 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use rmcp::model::{
     ClientResult, ElicitRequest, ElicitResult, ElicitationCapability, ErrorCode, ErrorData,
@@ -16,10 +15,7 @@ use rmcp::service::{InboundStreamOrigin, NotificationContext, RequestContext, Ro
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::time::Instant;
 
-/// The longest message of progress that is passed on, in characters.
-const PROGRESS_CHARS: usize = 1_000;
-/// The shortest time between two signs of progress of one call.
-const PROGRESS_PAUSE: Duration = Duration::from_millis(250);
+use crate::limits;
 
 /// The handler of everything that a server says unasked.
 #[derive(Clone, Default)]
@@ -120,7 +116,7 @@ impl ServerHearing {
         let mut routes = self.lock_routes();
         let Some(route) = routes.get_mut(&heard.progress_token) else { return };
         let Some(to) = &route.heard else { return };
-        if route.last.is_some_and(|last| last.elapsed() < PROGRESS_PAUSE) {
+        if route.last.is_some_and(|last| last.elapsed() < limits::PROGRESS_PAUSE) {
             return;
         }
         route.last = Some(Instant::now());
@@ -212,7 +208,9 @@ fn describe_progress(heard: &ProgressNotificationParam) -> String {
         None => heard.progress.to_string(),
     };
     match &heard.message {
-        Some(message) => format!("{share}: {}", message.chars().take(PROGRESS_CHARS).collect::<String>()),
+        Some(message) => {
+            format!("{share}: {}", message.chars().take(limits::PROGRESS_CHARACTERS).collect::<String>())
+        }
         None => share,
     }
 }

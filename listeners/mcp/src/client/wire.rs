@@ -17,14 +17,7 @@ use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _,
 use tokio::sync::{Mutex, SetOnce};
 use tokio::time::Instant;
 
-/// The longest line that a server may write.
-pub(super) const LINE_BYTES: usize = 4 << 20;
-/// How many lines without a result may come in one second. Any more wait in the pipe.
-const LINES_PER_SECOND: u32 = 200;
-/// How many lines that are no messages are skipped, because many servers print a greeting.
-pub(super) const STRAY_LINES: u32 = 100;
-/// How much of a stray line is shown.
-const SHOWN_BYTES: usize = 200;
+use crate::limits;
 
 /// Why nothing more comes from a server.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -39,7 +32,7 @@ pub enum WireEnd {
     #[error("its output cannot be read: {0}")]
     Broken(String),
     /// A line was too long.
-    #[error("it wrote a message of more than {} MiB, the most that is read", LINE_BYTES >> 20)]
+    #[error("it wrote a message of more than {} MiB, the most that is read", limits::WHOLE_BYTES >> 20)]
     TooLong,
     /// It does not speak the protocol.
     #[error("it writes something else than MCP to stdout, such as: {0}")]
@@ -116,7 +109,7 @@ where
                 ServerLine::Unwanted => self.pace.count_line(),
                 ServerLine::Stray => {
                     self.stray += 1;
-                    if self.stray > STRAY_LINES {
+                    if self.stray > limits::STRAY_LINES {
                         self.set_end(WireEnd::NoMcp(show_line(&line)));
                         return None;
                     }
@@ -142,7 +135,7 @@ async fn next_line<R: AsyncRead + Unpin>(
         }
         let found = chunk.iter().position(|byte| *byte == b'\n');
         let part = chunk.get(..found.unwrap_or(chunk.len())).unwrap_or_default();
-        if line.len() + part.len() > LINE_BYTES {
+        if line.len() + part.len() > limits::WHOLE_BYTES {
             return Err(WireEnd::TooLong);
         }
         line.extend_from_slice(part);
@@ -198,7 +191,7 @@ pub(super) fn read_line(line: &[u8]) -> ServerLine {
 }
 
 pub(super) fn show_line(line: &[u8]) -> String {
-    let end = line.len().min(SHOWN_BYTES);
+    let end = line.len().min(limits::SHOWN_BYTES);
     String::from_utf8_lossy(line.get(..end).unwrap_or_default()).escape_debug().to_string()
 }
 
@@ -222,7 +215,7 @@ impl LinePace {
 
     /// Waits for the next second if this one is used up.
     pub(super) async fn wait_for_room(&self) {
-        if self.lines >= LINES_PER_SECOND {
+        if self.lines >= limits::LINES_PER_SECOND {
             tokio::time::sleep_until(self.window + Duration::from_secs(1)).await;
         }
     }

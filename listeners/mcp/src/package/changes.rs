@@ -2,10 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::limits;
 use crate::schema::PinnedPackage;
-
-/// Most lines of a difference.
-const LINES: usize = 40;
 
 /// The packages by name, each with its versions and hashes.
 fn group_by_name(packages: &[PinnedPackage]) -> BTreeMap<&str, BTreeSet<(&str, &str)>> {
@@ -38,8 +36,8 @@ pub fn compare_packages(before: &[PinnedPackage], now: &[PinnedPackage]) -> Vec<
         (None, None) => None,
     };
     let mut lines: Vec<String> = names.into_iter().filter_map(line).collect();
-    if let Some(more) = lines.len().checked_sub(LINES).filter(|more| *more > 0) {
-        lines.truncate(LINES);
+    if let Some(more) = lines.len().checked_sub(limits::DIFFERENCE_LINES).filter(|more| *more > 0) {
+        lines.truncate(limits::DIFFERENCE_LINES);
         lines.push(format!("and {more} more packages"));
     }
     lines

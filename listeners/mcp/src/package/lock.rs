@@ -7,12 +7,9 @@ use serde_json::{Map, Value, json};
 use systole_kit::package_name::{PackageName, PackageSpelling};
 
 use super::request::{InstallRequest, PackageKind};
+use crate::limits;
 use crate::schema::PinnedPackage;
 
-/// Largest lock, in bytes.
-const BYTES: usize = 4 << 20;
-/// Most packages of one server.
-const PACKAGES: usize = 2000;
 /// The first line of a list for pip.
 const HEAD: &str = "# Written by `systole mcp pin`; pip installs from it.";
 
@@ -124,13 +121,13 @@ fn check_whole(mut lock: PackageLock) -> Result<PackageLock, LockFault> {
     lock.packages.sort_by_key(by);
     lock.packages.dedup();
     match lock.packages.len() {
-        count if count > PACKAGES => Err(LockFault::Packages(count)),
+        count if count > limits::PACKAGES => Err(LockFault::Packages(count)),
         _ => Ok(lock),
     }
 }
 
 fn read_npm(request: &InstallRequest, text: &str, is_stored: bool) -> Result<PackageLock, LockFault> {
-    if text.len() > BYTES {
+    if text.len() > limits::WHOLE_BYTES {
         return Err(LockFault::Size(text.len()));
     }
     let mut value: Value = serde_json::from_str(text).map_err(|error| LockFault::Form(error.to_string()))?;
@@ -196,7 +193,7 @@ fn read_npm_package(place: &str, fields: &mut Map<String, Value>, is_stored: boo
 }
 
 fn read_pip(request: &InstallRequest, text: &str) -> Result<PackageLock, LockFault> {
-    if text.len() > BYTES {
+    if text.len() > limits::WHOLE_BYTES {
         return Err(LockFault::Size(text.len()));
     }
     let mut packages = Vec::new();

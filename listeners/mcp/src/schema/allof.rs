@@ -5,15 +5,13 @@
 use serde_json::{Map, Value};
 
 use super::keyword::{find_target, is_annotation};
-
-/// Most parts of one `allOf`, and most references to follow.
-const PARTS: usize = 64;
+use crate::limits;
 
 /// The fields of a schema together with its `allOf`.
 pub(super) fn merge_all(fields: &Map<String, Value>, root: &Value) -> Result<Map<String, Value>, String> {
     let mut own = fields.clone();
     let Some(Value::Array(parts)) = own.remove("allOf") else { return Err("it is no list".to_owned()) };
-    let mut budget = PARTS;
+    let mut budget = limits::BRANCHES;
     let mut whole = own;
     for part in &parts {
         whole = merge_into(whole, part, root, &mut budget)?;
@@ -27,7 +25,7 @@ pub(super) fn merge_two(
     branch: &Value,
     root: &Value,
 ) -> Result<Map<String, Value>, String> {
-    merge_into(outer.clone(), branch, root, &mut PARTS.clone())
+    merge_into(outer.clone(), branch, root, &mut limits::BRANCHES.clone())
 }
 
 fn merge_into(

@@ -10,15 +10,7 @@ use serde_json::{Map, Value};
 use super::judge::shorten_text;
 use super::sorted_json;
 use super::tool::ToolDefinition;
-
-/// Most lines of a difference.
-const LINES: usize = 40;
-
-/// Most lines about one tool.
-const OF_ONE: usize = 10;
-
-/// Longest value in a line, in bytes.
-const SHOWN: usize = 120;
+use crate::limits;
 
 /// How two lists of tools differ.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -59,7 +51,7 @@ impl ListDifference {
     }
 
     fn add_line(&mut self, line: String) {
-        if self.lines.len() < LINES {
+        if self.lines.len() < limits::DIFFERENCE_LINES {
             self.lines.push(line);
         } else {
             self.more = self.more.saturating_add(1);
@@ -72,9 +64,9 @@ impl ListDifference {
         compare_values("", Some(&value(before)), Some(&value(now)), &mut lines);
         let name = show_text(&before.name);
         let total = lines.len();
-        lines.into_iter().take(OF_ONE).for_each(|line| self.add_line(format!("{name}: {line}")));
-        if total > OF_ONE {
-            self.add_line(format!("{name}: {} more differences", total.saturating_sub(OF_ONE)));
+        lines.into_iter().take(limits::TOOL_LINES).for_each(|line| self.add_line(format!("{name}: {line}")));
+        if total > limits::TOOL_LINES {
+            self.add_line(format!("{name}: {} more differences", total.saturating_sub(limits::TOOL_LINES)));
         }
     }
 }
@@ -88,8 +80,8 @@ impl fmt::Display for ListDifference {
 
 fn show_text(text: &str) -> String {
     let mut shown = shorten_text(text);
-    if shown.len() > SHOWN {
-        shown.truncate(shown.floor_char_boundary(SHOWN));
+    if shown.len() > limits::DIFFERENCE_BYTES {
+        shown.truncate(shown.floor_char_boundary(limits::DIFFERENCE_BYTES));
         shown.push('…');
     }
     shown
@@ -129,7 +121,7 @@ fn show_change(before: &str, now: &str) -> String {
     let same: usize =
         before.chars().zip(now.chars()).take_while(|(b, n)| b == n).map(|(b, _)| b.len_utf8()).sum();
     let from = |text: &str| {
-        let start = text.floor_char_boundary(same.saturating_sub(SHOWN / 4));
+        let start = text.floor_char_boundary(same.saturating_sub(limits::DIFFERENCE_BYTES / 4));
         let rest = text.get(start..).unwrap_or_default();
         format!("\"{}{}\"", if start > 0 { "…" } else { "" }, show_text(rest))
     };

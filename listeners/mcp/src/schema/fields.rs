@@ -11,12 +11,7 @@ use super::remark::ToolSide;
 use super::shape::{ElementShape, ListedBase, ShapeField, ShapeNode, SimpleShape};
 use super::simple::count_of;
 use super::trial;
-
-/// Most properties of one object.
-const PROPERTIES: usize = 1_000;
-
-/// Largest finite number of items, that of the schema profile.
-const ITEMS: u32 = 10_000;
+use crate::limits::{OCCURS, PROPERTIES};
 
 impl ShapeReader<'_> {
     /// An object: its properties, or a map if it only has other ones.
@@ -191,17 +186,17 @@ impl ShapeReader<'_> {
         if high.is_some_and(|high| high < low) {
             return None;
         }
-        if low > ITEMS {
-            self.remark_dropped(place, least, &format!("XSD counts up to {ITEMS} here"));
+        if low > OCCURS {
+            self.remark_dropped(place, least, &format!("XSD counts up to {OCCURS} here"));
         }
-        if high.is_some_and(|high| high > ITEMS) {
-            self.remark_dropped(place, most, &format!("XSD counts up to {ITEMS} here"));
+        if high.is_some_and(|high| high > OCCURS) {
+            self.remark_dropped(place, most, &format!("XSD counts up to {OCCURS} here"));
         }
         // No part may come zero times in the profile, so a list of nothing is one that nothing limits.
         if high == Some(0) {
             self.remark_dropped(place, most, "an empty list has no items to declare");
         }
-        Some((low.min(ITEMS), high.filter(|high| (1..=ITEMS).contains(high))))
+        Some((low.min(OCCURS), high.filter(|high| (1..=OCCURS).contains(high))))
     }
 
     /// The default of a property, as text, if the element can have it. The only value of a required property is its

@@ -7,14 +7,7 @@ use jsonschema::{PatternOptions, Validator};
 use serde_json::Value;
 use systole_kit::writer::make_visible;
 
-/// Most steps back of one pattern on one text.
-const BACKTRACKS: usize = 100_000;
-
-/// Most bytes of a compiled pattern.
-const PATTERN_BYTES: usize = 1 << 20;
-
-/// Longest text of a breach, in bytes.
-const SHOWN: usize = 300;
+use crate::limits;
 
 /// What a value breaks in a JSON Schema.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,9 +30,9 @@ impl JsonJudge {
     /// Compiles a schema, or says why it cannot judge.
     pub(super) fn from_schema(schema: &Value) -> Result<Self, String> {
         let patterns = PatternOptions::fancy_regex()
-            .backtrack_limit(BACKTRACKS)
-            .size_limit(PATTERN_BYTES)
-            .dfa_size_limit(PATTERN_BYTES);
+            .backtrack_limit(limits::BACKTRACKS)
+            .size_limit(limits::PATTERN_BYTES)
+            .dfa_size_limit(limits::PATTERN_BYTES);
         let options =
             jsonschema::options().should_validate_formats(false).with_pattern_options(patterns).offline();
         options.build(schema).map(Self).map_err(|error| shorten_text(&error.to_string()))
@@ -65,8 +58,8 @@ pub(crate) fn judge_once(schema: &Value, value: &Value) -> Result<Option<SchemaB
 /// The beginning of a text of any origin, with every hidden character shown.
 pub(super) fn shorten_text(text: &str) -> String {
     let mut shown = make_visible(text).replace('\n', " ");
-    if shown.len() > SHOWN {
-        shown.truncate(shown.floor_char_boundary(SHOWN));
+    if shown.len() > limits::BREACH_BYTES {
+        shown.truncate(shown.floor_char_boundary(limits::BREACH_BYTES));
         shown.push('…');
     }
     shown

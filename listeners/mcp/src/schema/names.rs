@@ -4,8 +4,7 @@
 
 use systole_kit::name::{begins_name, is_ncname};
 
-/// Longest name that is made from a longer one.
-const LONGEST: usize = 64;
+use crate::limits;
 
 /// The names that one scope has given away.
 #[derive(Clone, Debug, Default)]
@@ -32,7 +31,7 @@ impl NameScope {
 
 /// A legal local name: other characters become `-`, and one that may not begin a name gets `_` in front.
 fn make_legal(wanted: &str) -> String {
-    if is_ncname(wanted) && wanted.len() <= LONGEST {
+    if is_ncname(wanted) && wanted.len() <= limits::MADE_NAME {
         return wanted.to_owned();
     }
     let is_legal = |c: char| is_ncname(&format!("a{c}"));
@@ -40,7 +39,7 @@ fn make_legal(wanted: &str) -> String {
     if !name.starts_with(begins_name) {
         name.insert(0, '_');
     }
-    name.truncate(name.floor_char_boundary(LONGEST));
+    name.truncate(name.floor_char_boundary(limits::MADE_NAME));
     name
 }
 

@@ -7,11 +7,7 @@
 use std::iter::Peekable;
 use std::str::Chars;
 
-/// Most nesting of groups.
-const NESTED: usize = 20;
-
-/// Longest pattern that is translated.
-const LONGEST: usize = 2_000;
+use crate::limits::{PATTERN_DEPTH, PATTERN_LETTERS};
 
 /// Any text, over several lines.
 const ANYTHING: &str = "(.|\\n|\\r)*";
@@ -26,8 +22,8 @@ const DOT: &str = "[^\\n\\r\u{2028}\u{2029}]";
 
 /// The pattern for XSD.
 pub(super) fn translate_pattern(source: &str) -> Result<String, String> {
-    if source.len() > LONGEST {
-        return Err(format!("it has more than {LONGEST} bytes"));
+    if source.len() > PATTERN_LETTERS {
+        return Err(format!("it has more than {PATTERN_LETTERS} bytes"));
     }
     let mut reading = PatternReader { rest: source.chars().peekable(), depth: 0 };
     let whole = reading.read_branches()?;
@@ -110,8 +106,8 @@ impl PatternReader<'_> {
 
     fn read_group(&mut self) -> Result<String, String> {
         self.depth = self.depth.saturating_add(1);
-        if self.depth > NESTED {
-            return Err(format!("its groups are nested deeper than {NESTED}"));
+        if self.depth > PATTERN_DEPTH {
+            return Err(format!("its groups are nested deeper than {PATTERN_DEPTH}"));
         }
         if self.rest.next_if_eq(&'?').is_some() {
             match self.rest.next() {

@@ -11,9 +11,6 @@ use super::tool::ToolDefinition;
 /// The version of the format.
 pub const PIN_FORMAT: u32 = 1;
 
-/// Largest pin file, in bytes.
-const BYTES: usize = 4 << 20;
-
 /// What was installed, and which tools the server listed then.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -86,7 +83,7 @@ impl PinFile {
     /// # Errors
     /// If it is no pin, or if its tools were changed by hand.
     pub fn from_text(text: &[u8]) -> Result<Self, PinFault> {
-        if text.len() > BYTES {
+        if text.len() > crate::limits::WHOLE_BYTES {
             return Err(PinFault::Size(text.len()));
         }
         let form = |error: serde_json::Error| PinFault::Form(super::judge::shorten_text(&error.to_string()));

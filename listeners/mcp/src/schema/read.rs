@@ -10,12 +10,7 @@ use super::keyword::{find_target, is_annotation};
 use super::names::NameScope;
 use super::remark::{MappingRemark, RemarkKind, ToolSide};
 use super::shape::{ElementShape, NamedShape, ShapeNode};
-
-/// Most nesting that is followed, with references.
-const NESTED: usize = 40;
-
-/// Most schemas that are read for one tool: references can lead to the same one very often.
-const STEPS: usize = 10_000;
+use crate::limits;
 
 /// A reading of one schema of one tool.
 pub(super) struct ShapeReader<'s> {
@@ -81,7 +76,7 @@ impl<'s> ShapeReader<'s> {
     /// The shape of a schema.
     pub(super) fn read_schema(&mut self, schema: &Value, place: &str) -> ShapeNode {
         self.steps = self.steps.saturating_add(1);
-        if self.depth >= NESTED || self.steps > STEPS {
+        if self.depth >= limits::SCHEMA_DEPTH || self.steps > limits::SCHEMA_STEPS {
             return self.as_json(place, "schema", "it is nested too deep, or refers to too many parts");
         }
         self.depth = self.depth.saturating_add(1);

@@ -10,9 +10,7 @@ use super::names::NameScope;
 use super::read::ShapeReader;
 use super::shape::{ElementShape, ShapeNode, SimpleShape};
 use super::trial;
-
-/// Most alternatives.
-const BRANCHES: usize = 64;
+use crate::limits::BRANCHES;
 
 impl ShapeReader<'_> {
     /// A list of types: alternatives that differ only in their type.

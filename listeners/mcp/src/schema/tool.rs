@@ -5,6 +5,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::limits::TOOL_NAME;
+
 /// A tool as a server lists it: the parts that a pin covers.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -74,15 +76,12 @@ impl Default for ToolBounds {
     }
 }
 
-/// Longest legal name of a tool.
-const NAME: usize = 128;
-
 impl ToolBounds {
     /// Why a tool is refused.
     pub(super) fn find_breach(&self, tool: &ToolDefinition) -> Option<String> {
         let plain = |c: char| c.is_ascii_alphanumeric() || "_./-".contains(c);
-        if tool.name.is_empty() || tool.name.len() > NAME || !tool.name.chars().all(plain) {
-            return Some(format!("its name must be 1 to {NAME} letters, digits and _ . / - (ASCII)"));
+        if tool.name.is_empty() || tool.name.len() > TOOL_NAME || !tool.name.chars().all(plain) {
+            return Some(format!("its name must be 1 to {TOOL_NAME} letters, digits and _ . / - (ASCII)"));
         }
         let words = tool.description.as_ref().map_or(0, String::len);
         if words > self.description {

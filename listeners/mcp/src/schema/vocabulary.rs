@@ -14,9 +14,6 @@ use super::making::{ANSWER, ARGUMENTS, ToolElement, VocabularyBuilder, Vocabular
 use super::remark::MappingRemark;
 use super::tool::{RefusedTool, ToolDefinition};
 
-/// Most parts of an answer whose omission is reported.
-const LEFT_OUT: usize = 32;
-
 /// The tools of a server as elements.
 #[derive(Debug)]
 pub struct ToolVocabulary {
@@ -190,7 +187,7 @@ impl ToolVocabulary {
         }
         match self.model.from_known_json(element, &value) {
             Some(Ok(KnownPayload { payload, mut left_out })) => {
-                left_out.truncate(LEFT_OUT);
+                left_out.truncate(crate::limits::ANSWER_BLOCKS);
                 let left_out = left_out.iter().map(|place| shorten_text(place)).collect();
                 Ok(ToolAnswer { payload, left_out })
             }

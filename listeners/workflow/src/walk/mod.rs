@@ -16,11 +16,9 @@ use crate::condition;
 use crate::facts::{FINAL, RunFacts, StartState};
 use crate::items::{self, BranchTerms};
 use crate::known::{KnownEntry, KnownOutputs, StepFailure, StepOutput};
+use crate::limits;
 use crate::note::{NotedDecision, NotedStart, TurnNote};
 use crate::spec::{Step, StepAction, Workflow, find_step};
-
-/// What can be started in one reply; the pump takes 64 items, and a note and a wait stand beside these.
-const MOST: usize = 60;
 
 /// What a turn comes to.
 pub(crate) enum WalkTurn {
@@ -288,7 +286,7 @@ impl<'w> WorkflowWalk<'w> {
         if self.is_frozen {
             return;
         }
-        if self.items.len() >= MOST {
+        if self.items.len() >= limits::STARTS {
             self.is_full = true;
             return;
         }

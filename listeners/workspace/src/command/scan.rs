@@ -14,12 +14,6 @@ use crate::outcome::ChangedFile;
 
 /// Folders of built or installed things.
 const BUILT: [&str; 5] = ["target", "node_modules", "__pycache__", ".venv", "venv"];
-/// Files that are larger have no hash; their size and times show a change.
-const LARGE_BYTES: u64 = 16 << 20;
-/// Most hooks of a repository that are looked at.
-const HOOKS: usize = 200;
-/// Largest hook or configuration that is looked at.
-const HOOK_BYTES: usize = 1 << 20;
 
 /// A look at the folder.
 #[derive(Debug, Clone, Default)]
@@ -52,7 +46,7 @@ impl FolderScan {
             let known = earlier.files.get(&path).filter(|known| known.stamp == stamp);
             let hash = match known.and_then(|known| known.hash.clone()) {
                 Some(hash) => Some(hash),
-                None if size > LARGE_BYTES => None,
+                None if size > limits::HASHED_BYTES => None,
                 None if hashed + size > limits::SCAN_BYTES || bound.is_over() => {
                     scan.is_partial = true;
                     None
@@ -127,12 +121,14 @@ fn list_hooks(root: &FolderRoot) -> BTreeMap<String, String> {
     if let Some(entries) =
         root.open_folder(".git/hooks").ok().and_then(|folder| rustix::fs::Dir::new(folder).ok())
     {
-        for entry in entries.flatten().take(HOOKS) {
+        for entry in entries.flatten().take(limits::HOOKS) {
             names.extend(entry.file_name().to_str().ok().map(|name| format!(".git/hooks/{name}")));
         }
     }
     for name in names {
-        if let (Some((stamp, _)), hash) = (read_stamp(root, &name), root.read_found(&name, HOOK_BYTES)) {
+        if let (Some((stamp, _)), hash) =
+            (read_stamp(root, &name), root.read_found(&name, limits::HOOK_BYTES))
+        {
             // A change of permissions makes a hook of a sample.
             let hash = hash.map_or_else(|| format!("{stamp:?}"), |bytes| hash_bytes(&bytes));
             found.insert(name, format!("{hash} {}", stamp.6));

@@ -6,17 +6,12 @@
 use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 
 use crate::limits;
 use crate::order::is_change;
-
-/// Attempts to lock the journal, and the time between two of them.
-const LOCK_TRIES: u32 = 50;
-const LOCK_WAIT: Duration = Duration::from_millis(20);
 
 /// The folder of the journal, locked for this process.
 #[derive(Debug)]
@@ -109,10 +104,10 @@ impl ChangeJournal {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(&changes)?;
         let lock = File::options().create(true).truncate(false).write(true).open(state.join("lock"))?;
         // A process that has just ended, or one that is being started, may hold it for a moment.
-        for left in (0..LOCK_TRIES).rev() {
+        for left in (0..limits::LOCK_TRIES).rev() {
             match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
                 Ok(()) => break,
-                Err(_) if left > 0 => std::thread::sleep(LOCK_WAIT),
+                Err(_) if left > 0 => std::thread::sleep(limits::LOCK_WAIT),
                 Err(error) => {
                     let held = format!(
                         "another process works in this workspace ({}); stop that organism, or send the request to it",

@@ -14,9 +14,6 @@ use systole_folder::FolderRoot;
 
 use crate::hash::hash_bytes;
 
-/// Attempts to put back what another process goes on writing.
-const TRIES: usize = 16;
-
 /// A file's folder, opened below the root, and the file's name in it.
 pub(crate) struct SwapPlace<'p> {
     pub(crate) folder: OwnedFd,
@@ -99,7 +96,7 @@ impl<'p> SwapPlace<'p> {
     /// Puts back what another process wrote. If it writes once more meanwhile, its latest file gets the place.
     fn give_back(&self, beside: &str, after: &str) -> Result<(), Errno> {
         let mut placed = Some(after.to_owned());
-        for _ in 0..TRIES {
+        for _ in 0..crate::limits::SWAP_TRIES {
             let next = self.hash_file(beside).unwrap_or_default();
             renameat_with(&self.folder, beside, &self.folder, self.name, RenameFlags::EXCHANGE)?;
             // What came out is what was put in before, so no one else wrote.

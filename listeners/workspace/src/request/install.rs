@@ -6,9 +6,7 @@
 use systole_kit::package_name::{PackageName, PackageSpelling};
 
 use crate::fault::{self, ElementFault};
-
-/// Most packages of one installation.
-const PACKAGES: usize = 50;
+use crate::limits::PACKAGES;
 
 /// The command line that installs packages.
 pub(crate) fn build_command_line(language: &str, packages: &str) -> Result<String, ElementFault> {

@@ -2,6 +2,8 @@
 //!
 //! In: names, values and arguments. Out: a decision, or words for a person. The words never hold a value.
 
+use crate::limits;
+
 /// Texts in the names of secrets, in lower case.
 const IN_NAMES: [&str; 12] = [
     "key",
@@ -43,8 +45,6 @@ const BEGINNINGS: [&str; 17] = [
 const SWITCHES: [&str; 4] = ["no", "without", "skip", "disable"];
 /// Last words of a flag that takes a path, such as `--key-file`.
 const OF_PATHS: [&str; 4] = ["file", "path", "dir", "folder"];
-/// The longest text without a slash that counts as a few short words.
-const SHORT_BYTES: usize = 32;
 
 /// Whether a variable may be written with its value.
 pub(super) fn is_harmless(name: &str, value: &str) -> bool {
@@ -171,7 +171,7 @@ fn is_plain(value: &str) -> bool {
     let is_path = value.contains(['/', '\\']);
     let signs = if is_path { " ._-:,/\\~+@?&=%" } else { " ._-:,+*" };
     let is_known = |sign: char| sign.is_alphanumeric() || signs.contains(sign);
-    (is_path || value.len() <= SHORT_BYTES)
+    (is_path || value.len() <= limits::SHORT_BYTES)
         && value.chars().all(is_known)
         && !split_runs(value).any(|run| is_code(run) || is_long(run, 16))
 }

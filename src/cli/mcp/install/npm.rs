@@ -9,6 +9,7 @@ use systole_mcp::package::{InstallRequest, PackageLock};
 use super::fault::{NotInstalled, explain_failure};
 use super::folder::NewFolder;
 use super::step::{InstallStep, StepRunner, read_net_address};
+use crate::limits;
 
 /// What each call of npm gets. What a person's configuration says against it does not hold.
 const ALWAYS: [&str; 14] = [
@@ -29,8 +30,6 @@ const ALWAYS: [&str; 14] = [
 ];
 /// Variables that npm may need to reach a registry.
 const PASSED: [&str; 4] = ["NODE_EXTRA_CA_CERTS", "NODE_USE_SYSTEM_CA", "SSL_CERT_FILE", "SSL_CERT_DIR"];
-/// Largest file that is read of what was installed.
-const FILE_BYTES: u64 = 1 << 20;
 
 /// npm as it is set up on this machine.
 pub(super) struct NpmInstaller<'r> {
@@ -141,7 +140,7 @@ impl<'r> NpmInstaller<'r> {
 
 /// The variables that a configuration file of npm names as `${NAME}`: keys are often given so.
 fn list_variables(file: &Path) -> Vec<String> {
-    let text = read_bounded(file, FILE_BYTES).unwrap_or_default();
+    let text = read_bounded(file, limits::FILE_BYTES).unwrap_or_default();
     let named = text.split("${").skip(1).filter_map(|part| part.split_once('}'));
     named.map(|(name, _)| name.trim_end_matches('?').to_owned()).collect()
 }
@@ -149,7 +148,7 @@ fn list_variables(file: &Path) -> Vec<String> {
 /// The program of a package, from the folder of the installation.
 fn find_entry(folder: &Path, request: &InstallRequest) -> Result<PathBuf, NotInstalled> {
     let package = Path::new("node_modules").join(&request.name);
-    let manifest = read_bounded(&folder.join(&package).join("package.json"), FILE_BYTES)?;
+    let manifest = read_bounded(&folder.join(&package).join("package.json"), limits::FILE_BYTES)?;
     let manifest: Value = serde_json::from_str(&manifest).unwrap_or_default();
     let fix = "name the package of the server, or [node, FILE.js] for a server that you install yourself";
     let failed = |words: &str| NotInstalled::from_failure(format!("{} {words}", request.name), fix);
@@ -179,7 +178,7 @@ fn find_entry(folder: &Path, request: &InstallRequest) -> Result<PathBuf, NotIns
 
 /// Reads a lock of npm. One byte more than is allowed shows that it is too large.
 fn read_lock(path: &Path) -> Result<String, NotInstalled> {
-    read_bounded(path, 4 * FILE_BYTES + 1)
+    read_bounded(path, 4 * limits::FILE_BYTES + 1)
 }
 
 /// Reads a text with a bound.

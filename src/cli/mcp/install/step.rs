@@ -2,20 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use super::fault::NotInstalled;
+use crate::limits;
 use systole_carriers::{InheritedVariables, output_of, sandbox_level};
 use systole_config::McpServer;
 use systole_core::types::composition::{ListenerProgram, ProgramSandbox};
 use systole_core::types::ids::Name;
 use systole_system::system::describe_error;
-
-/// How long one program may take.
-const LONGEST: Duration = Duration::from_secs(600);
-/// Processes and memory of one program.
-const PROCESSES: u32 = 256;
-const MEMORY_BYTES: u64 = 8 << 30;
 
 /// Where the programs of an installation run.
 pub(super) struct StepRunner<'r> {
@@ -86,8 +80,8 @@ impl StepRunner<'_> {
                 keep_out: of_server.keep_out.clone(),
                 protect: of_server.protect.clone(),
                 net: step.net.iter().cloned().collect(),
-                processes: PROCESSES,
-                memory_bytes: MEMORY_BYTES,
+                processes: limits::INSTALL_PROCESSES,
+                memory_bytes: limits::INSTALL_MEMORY_BYTES,
                 ..ProgramSandbox::default()
             })
         });
@@ -108,7 +102,7 @@ impl StepRunner<'_> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| describe_error(&error))?;
         let names = (self.organism, &self.server.name);
-        runtime.block_on(output_of(&program, names, &self.around, LONGEST))
+        runtime.block_on(output_of(&program, names, &self.around, limits::INSTALL_STEP))
     }
 }
 

@@ -20,14 +20,6 @@ use crate::types::refusal::Refusal;
 /// An effect, and the index of its record in the batch if an asker waits for the position.
 type PendingEffect = (Effect, Option<usize>);
 
-/// When this many bytes wait for the writer, the pump takes nothing more in. Listeners and askers wait
-/// for answers, so they send far less than this while a commit runs. Only a flood of documents that
-/// answer nothing, or a disk that has been full for long, reaches this limit.
-const WAITING_BYTES: usize = 64 << 20;
-
-/// The size of a record without its body.
-pub(super) const RECORD_BYTES: usize = 512;
-
 /// What waits for the writer.
 #[derive(Default)]
 pub(super) struct BatchDraft {
@@ -40,7 +32,7 @@ pub(super) struct BatchDraft {
 impl BatchDraft {
     /// Adds a record.
     pub(super) fn add_record(&mut self, record: Arc<Record>) {
-        self.bytes += record.body.len() + RECORD_BYTES;
+        self.bytes += record.body.len() + limits::RECORD_BYTES;
         self.batch.records.push(record);
     }
 
@@ -134,7 +126,7 @@ impl Engine {
     /// Whether there is room for the results of further inputs. Without room, the pump hears only the
     /// writer.
     pub fn has_room(&self) -> bool {
-        self.filling.bytes < WAITING_BYTES
+        self.filling.bytes < limits::WAITING_BYTES
     }
 
     /// Asks for a checkpoint with the next batch, and for a batch even if there is nothing else to

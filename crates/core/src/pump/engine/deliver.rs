@@ -4,7 +4,6 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use super::adopting::{DIED_WITH_PUMP, may_be_out};
-use super::commit::RECORD_BYTES;
 use super::waiting_out::waits_without_slot;
 use super::{Engine, LogLookup, Recorded};
 use crate::pump::dispatch_queue::TimeRuns;
@@ -16,11 +15,9 @@ use crate::types::composition::OnUnknown;
 use crate::types::delivery::DeliveredTurn;
 use crate::types::fast_maps::FastMap;
 use crate::types::ids::{AttemptId, ThreadId};
+use crate::types::limits;
 use crate::types::ports::{Delivery, Lease, PumpStep};
 use crate::types::record::Record;
-
-/// How many bytes of records are kept in memory for deliveries.
-const FRESH_BYTES: usize = 32 << 20;
 
 /// Recent records; the oldest are dropped first.
 #[derive(Default)]
@@ -34,13 +31,13 @@ impl FreshRecords {
     /// Keeps a record that was just made; each is put once.
     pub(super) fn put(&mut self, record: Arc<Record>) {
         let key = (record.header.thread.clone(), record.header.seq);
-        self.bytes += record.body.len() + RECORD_BYTES;
+        self.bytes += record.body.len() + limits::RECORD_BYTES;
         self.order.push_back(key.clone());
         self.records.insert(key, record);
-        while self.bytes > FRESH_BYTES {
+        while self.bytes > limits::FRESH_BYTES {
             let Some(oldest) = self.order.pop_front() else { break };
             if let Some(gone) = self.records.remove(&oldest) {
-                self.bytes = self.bytes.saturating_sub(gone.body.len() + RECORD_BYTES);
+                self.bytes = self.bytes.saturating_sub(gone.body.len() + limits::RECORD_BYTES);
             }
         }
     }

@@ -14,9 +14,6 @@ use crate::types::ports::{CallBack, LeaseToken, PumpStep};
 use crate::types::refusal::Refusal;
 use crate::types::time::{Millis, spell_duration};
 
-/// The pause before a delivery that its carrier could not begin is handed over again.
-const NOT_NOW_MS: u64 = 1_000;
-
 /// Something for the pump.
 #[derive(Debug)]
 pub enum PumpInput {
@@ -132,7 +129,7 @@ impl Engine {
             }
             PumpInput::NotNow { token, words } => {
                 self.note_unreached(&token, words);
-                self.dispatch_queue.put_off(&token, self.ticks().add_ms(NOT_NOW_MS));
+                self.dispatch_queue.put_off(&token, self.ticks().add_ms(limits::NOT_NOW_MS));
             }
             PumpInput::Adopted { listener, found, lost } => self.finish_adoption(&listener, found, lost),
             PumpInput::Taken { token, age_ms, now, has_waited } => {

@@ -19,9 +19,6 @@ use crate::types::ports::{LogFault, LogReader};
 use crate::types::record::Record;
 use crate::types::refusal::Refusal;
 
-/// The pause before the log is asked again after it could not be read.
-pub(super) const AGAIN_MS: u64 = 10_000;
-
 /// Answers a question from the log, with views that were begun earlier. Blocks: call it only where reading
 /// may block.
 pub fn answer_lookup(reader: &dyn LogReader, begun: &mut BegunViews, lookup: LogLookup) -> LogAnswer {
@@ -177,7 +174,8 @@ impl Engine {
         self.dispatch_queue.free_slot(&work.listener);
         let now = self.ticks();
         // Its listener has a queue, since the work had a slot.
-        let _seated = self.dispatch_queue.take_turn(work, now.add_ms(AGAIN_MS), now);
+        let _seated =
+            self.dispatch_queue.take_turn(work, now.add_ms(crate::types::limits::LOG_PAUSE_MS), now);
         self.tell_sys(Refusal::new(Code::IngressUnavailable, words));
     }
 

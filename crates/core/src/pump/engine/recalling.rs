@@ -12,7 +12,6 @@ use super::{Engine, LogLookup};
 use crate::pump::event::JournalRecall;
 use crate::rules::core_payload;
 use crate::types::codes::Code;
-use crate::types::limits;
 use crate::types::ports::LogFault;
 use crate::types::record::Record;
 use crate::types::refusal::Refusal;
@@ -74,7 +73,7 @@ pub(super) fn make_page(
             bytes += outcome.text.len();
             recalled.entry = JournalEntry::Result(outcome);
         }
-        if bytes > limits::PAGE_BYTES && !past.entries.is_empty() {
+        if bytes > crate::types::limits::ANSWER_BYTES && !past.entries.is_empty() {
             past.next = Some(number);
             break;
         }

@@ -4,7 +4,6 @@
 
 use std::sync::Arc;
 
-use super::lookup::AGAIN_MS;
 use super::{Engine, LogLookup, PumpInput};
 use crate::pump::event::EventKind;
 use crate::pump::wall;
@@ -90,7 +89,7 @@ impl Engine {
     /// if that may help.
     pub(super) fn refuse_firing(&mut self, ripe: DueTimer, refusal: Refusal) {
         if refusal.code != Code::DamagedThread {
-            let at = self.ticks().add_ms(AGAIN_MS);
+            let at = self.ticks().add_ms(crate::types::limits::LOG_PAUSE_MS);
             self.timers.put_again(ripe.thread, ripe.timer, at);
         }
         self.tell_sys(refusal);

@@ -95,10 +95,8 @@ fn expires_of(written: Option<&str>) -> Result<u64, Refusal> {
     let wrong = |words: &str, instead: &str| wrong(&format!(": {written}{words}"), instead);
     match stretch_ms(written) {
         None => Err(wrong(" is not a whole number with a unit", "1d")),
-        Some(ms) if ms < limits::QUESTION_LEAST_MS => Err(wrong(" is less than 1s, the shortest time", "1s")),
-        Some(ms) if ms > limits::QUESTION_MOST_MS => {
-            Err(wrong(" is more than 365d, the longest time", "365d"))
-        }
+        Some(ms) if ms < limits::WAIT_LEAST_MS => Err(wrong(" is less than 1s, the shortest time", "1s")),
+        Some(ms) if ms > limits::WAIT_MOST_MS => Err(wrong(" is more than 365d, the longest time", "365d")),
         Some(ms) => Ok(ms),
     }
 }
@@ -110,14 +108,14 @@ fn is_fit(asks: &AskPerson) -> Result<(), Refusal> {
         let refusal = wrong("the question is empty".to_owned(), "/ask-person/question");
         return Err(refusal.fixed_by("<question>Release this plan?</question>"));
     }
-    if words.len() > limits::QUESTION_BYTES {
-        let (bytes, most) = (words.len(), limits::QUESTION_BYTES);
+    if words.len() > limits::PERSON_TEXT_BYTES {
+        let (bytes, most) = (words.len(), limits::PERSON_TEXT_BYTES);
         let refusal =
             wrong(format!("the question has {bytes} bytes, more than {most}"), "/ask-person/question");
         return Err(refusal.fixed_by("a short question; put long text into a message and show that"));
     }
     for (what, count, most) in
-        [("show", shows.len(), limits::QUESTION_SHOWS), ("choice", choices.len(), limits::QUESTION_CHOICES)]
+        [("show", shows.len(), limits::QUESTION_ENTRIES), ("choice", choices.len(), limits::QUESTION_ENTRIES)]
     {
         if count > most {
             let refusal = wrong(format!("{count} elements <{what}> are more than {most}"), "/ask-person");

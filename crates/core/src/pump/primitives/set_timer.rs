@@ -14,7 +14,7 @@ use crate::rules::core_payload;
 use crate::types::codes::Code;
 use crate::types::flow::Admitted;
 use crate::types::ids::TimerId;
-use crate::types::limits;
+use crate::types::limits::{TIMER_MOST_MS, TIMERS, WAIT_LEAST_MS};
 use crate::types::primitive::TimerPace;
 use crate::types::record::{Record, RecordCode, RecordKind, TimerEffect};
 use crate::types::refusal::Refusal;
@@ -62,10 +62,8 @@ fn read_timer(body: &[u8]) -> Result<SetTimer, Refusal> {
     };
     match stretch_ms(&written) {
         None => Err(wrong(" is not a whole number with a unit", "10m")),
-        Some(ms) if ms < limits::TIMER_LEAST_MS => Err(wrong(" is less than 1s, the shortest allowed", "1s")),
-        Some(ms) if ms > limits::TIMER_MOST_MS => {
-            Err(wrong(" is more than 3650d, the longest allowed", "3650d"))
-        }
+        Some(ms) if ms < WAIT_LEAST_MS => Err(wrong(" is less than 1s, the shortest allowed", "1s")),
+        Some(ms) if ms > TIMER_MOST_MS => Err(wrong(" is more than 3650d, the longest allowed", "3650d")),
         Some(span_ms) => Ok(SetTimer { id, pace: TimerPace { span_ms, repeats } }),
     }
 }
@@ -98,7 +96,7 @@ fn decide_item(
                 .in_place("/set-timer/@id")
                 .fixed_by("leave id out, choose another, or cancel that timer first"),
         ),
-        _ if timers.len() >= limits::TIMERS => Some(
+        _ if timers.len() >= TIMERS => Some(
             Refusal::new(Code::ThreadLimit, "32 timers are set in this thread, the most allowed")
                 .fixed_by("cancel one, or wait until one has fired"),
         ),

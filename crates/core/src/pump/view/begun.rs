@@ -8,9 +8,6 @@ use std::collections::VecDeque;
 
 use super::{ViewOwner, ViewReading};
 
-/// How many views are kept. Any other view is read from the beginning when it is looked at again.
-const KEPT: usize = 64;
-
 /// Views that were begun.
 #[derive(Default)]
 pub struct BegunViews {
@@ -32,7 +29,7 @@ impl BegunViews {
     pub(super) fn keep_reading(&mut self, reading: ViewReading) {
         if reading.is_read_on {
             self.kept.push_back(reading);
-            while self.kept.len() > KEPT {
+            while self.kept.len() > crate::types::limits::VIEWS {
                 self.kept.pop_front();
             }
         }

@@ -7,9 +7,7 @@ use std::collections::HashMap;
 
 use super::super::{CallHistory, MessagePart};
 use super::ScriptedReply;
-
-/// The most calls that are remembered. For a forgotten call, the use is worked out again.
-const CALLS: usize = 1024;
+use crate::limits;
 
 /// The calls for which the model was asked.
 #[derive(Debug, Default)]
@@ -27,7 +25,7 @@ impl CallUses {
     /// The use of a call. Within a delivery it is counted here. A new delivery works it out again from the call's
     /// history, since an answer that never reached the journal counts as not given.
     pub(super) fn find_use(&mut self, list: &[ScriptedReply], course: &CallHistory) -> &mut CallUse {
-        if self.0.len() >= CALLS {
+        if self.0.len() >= limits::SCRIPT_CALLS {
             self.0.retain(|call, _| *call == course.call);
         }
         let used = self.0.entry(course.call.clone()).or_insert_with(|| CallUse::from_history(list, course));

@@ -11,6 +11,7 @@ use tokio::sync::mpsc;
 
 use super::*;
 use crate::client::{McpConnection, Revision, ToolCallEnd};
+use crate::limits;
 
 /// What a server heard, in its order.
 type Heard = RefCell<Vec<Value>>;
@@ -92,7 +93,7 @@ async fn heard_after(ends: bool, then: impl AsyncFnOnce(&WaitingCalls)) -> Vec<S
 #[tokio::test]
 async fn g3_a_call_for_whose_question_there_is_no_room_is_cancelled_at_its_server() {
     let crowd = async |waiting: &WaitingCalls| {
-        for number in 0..WAITING {
+        for number in 0..limits::WAITING_CALLS {
             let params = CallToolRequestParams::new("book");
             let asked = delivered(&format!("t{number}"), "1");
             waiting.ask(&asked, "own", &params, required()).await;

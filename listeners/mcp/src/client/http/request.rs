@@ -20,17 +20,8 @@ use tokio::time::Instant;
 
 use super::address::ServerAddress;
 use super::stream::{ServerEvents, into_stream};
-use crate::client::wire::{LINE_BYTES, show_line};
-
-/// How long a connection may take.
-const CONNECT: Duration = Duration::from_secs(15);
-/// How long a server may take for the head of an answer. A call ends earlier, by the timeout of its listener.
-const HEAD: Duration = Duration::from_secs(24 * 3600);
-/// How long the body of an answer that is an error may take, and how many bytes of it are read.
-const ERROR_BODY: Duration = Duration::from_secs(10);
-const ERROR_BYTES: usize = 64 << 10;
-/// How long a whole answer may take once it has begun.
-const BODY: Duration = Duration::from_secs(60);
+use crate::client::wire::show_line;
+use crate::limits::{CONNECT, ERROR_BYTES, SILENCE, STEP, WHOLE_BYTES};
 
 const EVENTS: &str = "text/event-stream";
 const JSON: &str = "application/json";
@@ -87,7 +78,7 @@ impl BoundedHttp {
             headers.insert(AUTHORIZATION, key.sent.clone());
         }
         let answer =
-            self.client.send_request(&self.at.to, request, CONNECT, HEAD).await.map_err(|fault| {
+            self.client.send_request(&self.at.to, request, CONNECT, SILENCE).await.map_err(|fault| {
                 self.build_fault(&match fault {
                     FailedRequest::NoConnection(why) => format!("no connection: {why}"),
                     FailedRequest::NotSent(why) => format!("the connection ended: {why}"),
@@ -119,7 +110,7 @@ impl BoundedHttp {
         id: Option<&RequestId>,
     ) -> Result<StreamableHttpPostResponse, TransportFault> {
         let status = answer.status;
-        let body = self.read_whole(&mut answer, ERROR_BYTES, ERROR_BODY).await?;
+        let body = self.read_whole(&mut answer, ERROR_BYTES, CONNECT).await?;
         if let (Some(id), Ok(ServerJsonRpcMessage::Error(error))) = (id, serde_json::from_slice(&body)) {
             // Some servers cannot name the request that they refuse.
             let error = ServerJsonRpcMessage::error(error.error, Some(id.clone()));
@@ -173,7 +164,7 @@ impl BoundedHttp {
                 Ok(StreamableHttpPostResponse::Sse(stream, session))
             }
             JSON => {
-                let body = self.read_whole(&mut answer, LINE_BYTES, BODY).await?;
+                let body = self.read_whole(&mut answer, WHOLE_BYTES, STEP).await?;
                 match serde_json::from_slice(&body) {
                     Ok(message) => Ok(StreamableHttpPostResponse::Json(message, session)),
                     Err(_) if id.is_none() => Ok(StreamableHttpPostResponse::Accepted),

@@ -1,8 +1,6 @@
 //! The events of one answer. An event has a limit, and so has what comes between two events; what is not the result
 //! comes at a limited pace. An answer that breaks off becomes an error for its request.
 
-use std::time::Duration;
-
 use futures_util::StreamExt as _;
 use futures_util::stream::{BoxStream, unfold};
 use rmcp::model::{ErrorCode, ErrorData, RequestId, ServerJsonRpcMessage};
@@ -10,13 +8,11 @@ use sse_stream::{Error as SseError, Sse};
 use systole_http::{BodyPart, EventReader, HttpAnswer, LineFault, StreamFraming};
 use tokio::time::Instant;
 
-use crate::client::wire::{LINE_BYTES, LinePace, STRAY_LINES, ServerLine, read_line};
+use crate::client::wire::{LinePace, ServerLine, read_line};
+use crate::limits;
 
 /// The number of an error that stands for a stream that cannot be used.
 pub(in crate::client) const BROKEN_STREAM: i32 = -32_980;
-
-/// How long a server may say nothing at all. A call ends earlier, by the timeout of its listener.
-const SILENCE: Duration = Duration::from_secs(24 * 3600);
 
 /// The events of an answer.
 pub(super) struct ServerEvents {
@@ -33,7 +29,7 @@ pub(super) struct ServerEvents {
 
 impl ServerEvents {
     pub(super) fn new(answer: HttpAnswer, id: Option<RequestId>) -> ServerEvents {
-        let reader = EventReader::new(StreamFraming::Events, LINE_BYTES);
+        let reader = EventReader::new(StreamFraming::Events, limits::WHOLE_BYTES);
         ServerEvents { answer, reader, id, pace: LinePace::new(), stray: 0, quiet: 0, is_over: false }
     }
 
@@ -55,10 +51,10 @@ impl ServerEvents {
         loop {
             let event = self.reader.next_event().map_err(describe_unreadable)?;
             let Some(event) = event else {
-                match self.answer.next(Instant::now() + SILENCE).await {
+                match self.answer.next(Instant::now() + limits::SILENCE).await {
                     BodyPart::Bytes(bytes) => {
                         self.quiet += bytes.len();
-                        if self.quiet > 2 * LINE_BYTES {
+                        if self.quiet > 2 * limits::WHOLE_BYTES {
                             return Err(describe_unreadable(LineFault::TooLong));
                         }
                         self.reader.feed_bytes(&bytes);
@@ -87,7 +83,7 @@ impl ServerEvents {
                 }
                 ServerLine::Stray => {
                     self.stray += 1;
-                    if self.stray > STRAY_LINES {
+                    if self.stray > limits::STRAY_LINES {
                         return Err("its stream has events that are no MCP messages".to_owned());
                     }
                 }
@@ -107,7 +103,7 @@ pub(super) fn into_stream(from: ServerEvents) -> BoxStream<'static, Result<Sse, 
 
 fn describe_unreadable(fault: LineFault) -> String {
     match fault {
-        LineFault::TooLong => format!("it sent an event of more than {} MiB", LINE_BYTES >> 20),
+        LineFault::TooLong => format!("it sent an event of more than {} MiB", limits::WHOLE_BYTES >> 20),
         LineFault::NotUtf8 => "its stream is not UTF-8".to_owned(),
     }
 }

@@ -1,0 +1,222 @@
+//! The limits of the doors: how long they wait, how much they take and keep, and how much a page shows.
+
+use std::time::Duration;
+
+pub(crate) use systole_core::types::limits::{ANSWER_BYTES, EXCERPT_BYTES, LOG_PAGE_FIRST, RECORD_BYTES};
+pub(crate) use systole_log::limits::CALM_MS;
+pub(crate) use systole_queries::limits::{HASH_DIGITS, LINES_AROUND, REQUEST_COLUMNS};
+
+// An organism elsewhere
+
+/// How long a connection may take.
+pub(crate) const CONNECT: Duration = Duration::from_secs(5);
+/// How long it may take to begin an answer: it answers after a commit, or with a refusal.
+pub(crate) const BEGIN: Duration = Duration::from_secs(60);
+/// How long without a commit: a hundred times what a busy machine needs.
+pub(crate) const SIGN_OF_LIFE: Duration = Duration::from_secs(10);
+/// How long an answer may take that is only an addition to other output.
+pub(crate) const SOON: Duration = Duration::from_secs(2);
+/// How long an answer may take once it has begun, unless it is a stream.
+pub(crate) const WHOLE_ANSWER: Duration = Duration::from_secs(300);
+/// Bytes of an answer that is not a stream: several times the largest page.
+pub(crate) const REMOTE_BYTES: u64 = 64 << 20;
+/// Characters of an address that another server names.
+pub(crate) const SERVER_ADDRESS: usize = 200;
+/// Bytes of records after which all that is kept is forgotten.
+pub(crate) const REMOTE_KEPT_BYTES: usize = 32 << 20;
+
+// Connections and bodies
+
+/// How long to wait without a descriptor, or a broker, before the next try.
+pub(crate) const PAUSE: Duration = Duration::from_secs(1);
+/// How long a client may take to close the connection after the last answer.
+pub(crate) const LINGER: Duration = Duration::from_secs(1);
+/// Bytes that are read and dropped at once.
+pub(crate) const DROPPED_BYTES: usize = 4096;
+/// How long a connection may take to send a whole request head with a token.
+pub(crate) const HEAD: Duration = Duration::from_secs(10);
+/// Connections without a token at once.
+pub(crate) const STRANGERS: usize = 256;
+/// The divisor for all descriptors that limits these connections.
+pub(crate) const STRANGERS_SHARE: usize = 4;
+/// Bytes of a line that are kept: enough for the headers that say how long a body is.
+pub(crate) const HEADER_LINE: usize = 256;
+/// Milliseconds to send a body: a mebibyte over a slow line; no seat is held for ever.
+pub(crate) const BODY_MS: u64 = 30_000;
+/// Bodies that may be read at once: a mebibyte each is little compared with the pump.
+pub(crate) const BODIES: usize = 64;
+/// Those of one client.
+pub(crate) const OWN_BODIES: usize = 16;
+/// Forms that may be read at once: each may have 12 MiB, and its answer more.
+pub(crate) const FORMS: usize = 8;
+/// Those of one client.
+pub(crate) const OWN_FORMS: usize = 2;
+/// Bytes of a form: the largest payload, as browsers write it.
+pub(crate) const FORM_BYTES: usize = 12 << 20;
+/// Fields of a form: more than any schema's form has.
+pub(crate) const FORM_FIELDS: usize = 5_000;
+/// Tries of an address in use: a killed process may hold its own for a moment longer.
+pub(crate) const ADDRESS_TRIES: u32 = 20;
+/// How long to wait between them.
+pub(crate) const ADDRESS_PAUSE: Duration = Duration::from_millis(100);
+/// Bytes of the address of a page, and of one value in it.
+pub(crate) const ADDRESS_BYTES: usize = 4096;
+/// Bytes of an answer that is compressed: a shorter one fits into one packet anyway.
+pub(crate) const COMPRESSED_BYTES: u64 = 1024;
+
+// Senders
+
+/// Senders of one client that may wait: each costs some kilobytes, and its connection.
+pub(crate) const WAITING: usize = 5_000;
+/// Senders of all clients that may wait at once.
+pub(crate) const WAITING_OF_ALL: usize = 50_000;
+/// Messages of one client with the validators and the pump: others wait behind them.
+pub(crate) const UNJUDGED: usize = 1_024;
+/// KiB of the messages of one client whose senders have no receipt yet.
+pub(crate) const UNJUDGED_KIB: usize = 64 << 10;
+/// Seconds of the longest wait: a broker keeps the reply path for twice as long.
+pub(crate) const LONGEST_WAIT: u64 = systole_bus::limits::REMEMBERS.as_secs() / 2;
+
+// Streams
+
+/// Streams of all clients at once.
+pub(crate) const STREAMS: usize = 256;
+/// Streams of one client at once, and its pages that follow the log: each costs its connection.
+pub(crate) const OWN_STREAMS: usize = 64;
+/// Those of all that are only for the operator.
+pub(crate) const OPERATOR_STREAMS: usize = 8;
+/// How often a client of the whole log gets what came together: often enough for a person.
+pub(crate) const EVENT_PACE: Duration = Duration::from_millis(50);
+/// How long records are gathered into one refresh of a page.
+pub(crate) const PAGE_PACE: Duration = Duration::from_millis(150);
+/// How long without an event, or a refresh, however many come: proxies close later.
+pub(crate) const QUIET: Duration = Duration::from_secs(15);
+/// Parts of one processor of which refreshes may have one.
+pub(crate) const REFRESH_SHARE: u32 = 20;
+/// What may be spent at once after a quiet time, as the time that pays for it.
+pub(crate) const REFRESH_AHEAD: Duration = Duration::from_secs(1);
+
+// Who signs in
+
+/// Milliseconds in which a reported source of failed logins is only counted.
+pub(crate) const FAILED_MS: u64 = 60_000;
+/// Sources that are told apart: the rest count under the unspecified address.
+pub(crate) const FAILED_SOURCES: usize = 256;
+/// Bytes of the body of a stranger: a code or a token, and the address that she wanted.
+pub(crate) const SIGN_IN_BYTES: usize = 8 << 10;
+/// Milliseconds that a code counts.
+pub(crate) const CODE_MS: u64 = 60_000;
+/// Codes of one client that count at once; a newer one replaces the oldest.
+pub(crate) const CODES: usize = 8;
+/// Milliseconds that a session lasts without a request: a day's work.
+pub(crate) const SESSION_MS: u64 = 12 * 60 * 60 * 1000;
+/// Sessions of all clients; a newer one replaces the one that was idle longest.
+pub(crate) const SESSIONS: usize = 256;
+/// Sessions of one client.
+pub(crate) const OWN_SESSIONS: usize = 32;
+
+// The MCP door
+
+/// How long a call may take before it becomes a task.
+pub(crate) const TASK_PATIENCE: Duration = Duration::from_secs(5);
+/// The time between two signs that a call goes on: many hosts give up after a minute.
+pub(crate) const TASK_SIGN: Duration = Duration::from_secs(10);
+/// Milliseconds that a client should wait before it asks again.
+pub(crate) const TASK_POLL_MS: u64 = 2000;
+/// Messages that may wait for a client's socket; without room, progress is left out.
+pub(crate) const TASK_MESSAGES: usize = 16;
+/// Bytes of a message of progress.
+pub(crate) const PROGRESS_BYTES: usize = 1000;
+/// Calls that may wait at once: each costs a task and a page of records.
+pub(crate) const OPEN_CALLS: usize = 256;
+/// Bytes of the id of a request, as JSON: it is kept while its call waits.
+pub(crate) const REQUEST_ID_BYTES: usize = 256;
+/// Bytes of the name of a tool: hosts refuse longer ones.
+pub(crate) const TOOL_NAME_BYTES: usize = 64;
+/// Bytes of the description of a tool.
+pub(crate) const TOOL_DESCRIPTION_BYTES: usize = 4096;
+
+// Reading
+
+/// Records, threads, requests or hits of one part, if no number is given.
+pub(crate) const ENTRIES: usize = 100;
+/// Records, threads, requests, hits or links of one part at most.
+pub(crate) const MOST_ENTRIES: usize = 1_000;
+/// Ids of one answer at most.
+pub(crate) const MOST_IDS: usize = 1_000_000;
+/// Bytes of payloads of one part, after which it ends early.
+pub(crate) const PART_BYTES: usize = 8 << 20;
+/// Readings of the log at once.
+pub(crate) const READINGS: usize = 4;
+/// Readings of one client at once.
+pub(crate) const OWN_READINGS: usize = 2;
+/// Records that one page reads to count costs.
+pub(crate) const COUNTED: usize = 20_000;
+/// Answers that are kept.
+pub(crate) const KEPT_ANSWERS: usize = 16;
+/// Bytes of an answer that is kept.
+pub(crate) const KEPT_ANSWER_BYTES: u64 = 1 << 20;
+/// Values of one view that are kept.
+pub(crate) const KEPT_VIEWS: usize = 8;
+/// Records after a refusal that are searched for what was said instead.
+pub(crate) const SEARCHED: usize = 256;
+/// Records that a page verifies; the command verifies any number.
+pub(crate) const VERIFIED: u64 = 1_000_000;
+/// Bytes of a file that is exported from a page.
+pub(crate) const EXPORT_BYTES: usize = 64 << 20;
+
+// Rows of a page
+
+/// Rows of one page.
+pub(crate) const ROWS: usize = 10_000;
+/// Rows of one chunk, of which a browser lays out those in sight, and of one answer that follows.
+pub(crate) const CHUNK_ROWS: usize = 200;
+/// Bytes of all folded payloads of a page.
+pub(crate) const BODIES_BYTES: usize = 3_000_000;
+/// Rows of a table that is not the page's own: days, pairs, entries of a tree.
+pub(crate) const TABLE_ROWS: usize = 400;
+/// Spans of the path that are listed.
+pub(crate) const SPANS: usize = 500;
+/// Starts or requests of one part of a list.
+pub(crate) const LISTED: usize = 200;
+/// Entries of what needs a person, or was decided lately.
+pub(crate) const NEWS: usize = 50;
+/// Checkpoints, and messages of an edge, that are listed: the newest ones.
+pub(crate) const NEWEST: usize = 20;
+/// Links of the chain of causes on the page.
+pub(crate) const LINKS: usize = 60;
+/// Threads that are named at a running step.
+pub(crate) const RUNNING: usize = 5;
+/// Equal rows that are shown before a difference; more are folded.
+pub(crate) const ROWS_AROUND: usize = 3;
+/// Milliseconds that count as lately: an hour.
+pub(crate) const LATELY_MS: u64 = 3_600_000;
+/// Milliseconds after which a wait counts as stuck that may end by itself.
+pub(crate) const STUCK_MS: u64 = 600_000;
+
+// Words of a page
+
+/// Characters of a reason, a payload or a message in a list: two lines.
+pub(crate) const WORDS: usize = 240;
+/// Characters of a reason, or of a record beside another one: some lines.
+pub(crate) const LONG_WORDS: usize = 300;
+/// Characters of a line of the tree.
+pub(crate) const TREE_WORDS: usize = 160;
+/// Characters of the reasons of a thread.
+pub(crate) const WHY_WORDS: usize = 1_000;
+/// Characters of a sentence.
+pub(crate) const SENTENCE: usize = 600;
+/// Characters of a line of a file, a sentence or a trail.
+pub(crate) const LINE: usize = 1_200;
+/// Characters of a folded body, and of a command.
+pub(crate) const BODY: usize = 4_000;
+/// Characters of a prompt's part or a file; the command prints all.
+pub(crate) const TEXT: usize = 200_000;
+/// Characters of a text to search for.
+pub(crate) const SEARCH_TEXT: usize = 200;
+/// Characters before a word that was found.
+pub(crate) const BEFORE_WORD: usize = 80;
+/// Characters after it.
+pub(crate) const AFTER_WORD: usize = 200;
+/// Digits of the hash in the name of a page's file: enough to tell versions apart.
+pub(crate) const VERSION_DIGITS: usize = 16;

@@ -1,0 +1,33 @@
+//! The numbers of the errors of JSON-RPC, and those that MCP adds.
+
+/// What each error says.
+pub struct RpcCodes {
+    /// The message is not JSON.
+    pub parse: i64,
+    /// It is JSON, but not a message that can be taken.
+    pub request: i64,
+    /// There is no such method.
+    pub method: i64,
+    /// The parameters do not fit the method.
+    pub params: i64,
+    /// The organism cannot answer now.
+    pub internal: i64,
+    /// A header says something else than the message.
+    pub header_mismatch: i64,
+    /// The client lacks what an answer needs.
+    pub missing_capability: i64,
+    /// The revision is not known.
+    pub unsupported: i64,
+}
+
+/// The numbers.
+pub const RPC: RpcCodes = RpcCodes {
+    parse: -32700,
+    request: -32600,
+    method: -32601,
+    params: -32602,
+    internal: -32603,
+    header_mismatch: -32020,
+    missing_capability: -32021,
+    unsupported: -32022,
+};

@@ -1,0 +1,53 @@
+//! The limits of an agent: what an answer may hold, what is kept of a conversation, what is shown of an event.
+
+use std::time::Duration;
+
+pub(crate) use systole_kit::limits::TEXT_BYTES;
+
+// An answer
+
+/// Actions in one answer: the pump takes no more items.
+pub(crate) const ACTIONS: usize = 64;
+/// Identical answers in a row after which the agent ends with a report.
+pub(crate) const SAME_ANSWERS: u32 = 4;
+/// Bytes of an unusable answer in the report.
+pub(crate) const UNUSABLE_BYTES: usize = 16 << 10;
+/// Places of a wrong answer that are reported at once.
+pub(crate) const PLACES: usize = 5;
+/// Blocks of thinking that are skipped: a text of such blocks is not read again and again.
+pub(crate) const SKIPPED_BLOCKS: usize = 32;
+/// Hex digits of a code: no answer has it by chance.
+pub(crate) const CODE_DIGITS: usize = 8;
+
+// A conversation
+
+/// Turns with a link each when a conversation is rebuilt; more turns share their links.
+pub(crate) const LINKED_TURNS: usize = 24;
+/// Bytes of a link that holds several turns: one stored text may have a megabyte.
+pub(crate) const LINK_BYTES: usize = 256 << 10;
+/// Tokens kept free besides the answer.
+pub(crate) const SPARE_TOKENS: u64 = 256;
+/// Tokens that a question needs, for a conversation to be possible at all.
+pub(crate) const QUESTION_TOKENS: u64 = 2 * SPARE_TOKENS;
+/// Tokens of the frame around a message.
+pub(crate) const FRAME_TOKENS: u64 = 8;
+
+// A live stream
+
+/// Pieces that wait while one is being sent.
+pub(crate) const LIVE_PIECES: usize = 256;
+/// Bytes sent at once.
+pub(crate) const LIVE_BYTES: usize = 64;
+/// How long words wait for more: a reader sees no stutter, and no report holds one word.
+pub(crate) const LIVE_PAUSE: Duration = Duration::from_millis(50);
+
+// What a model says of itself
+
+/// Characters of an excerpt.
+pub(crate) const EXCERPT: usize = 300;
+/// Bytes of a key at the end of a cut text from which on it reveals something.
+pub(crate) const KEY_BYTES: usize = 4;
+/// Bytes that tell an event from other text.
+pub(crate) const EVENT_BYTES: usize = 6;
+/// Calls of a script that are remembered: for another one, the use is worked out again.
+pub(crate) const SCRIPT_CALLS: usize = 1024;

@@ -1,0 +1,73 @@
+//! The limits of a listener's traffic: with the pump over a pipe, with a broker, and of what is read out of an answer.
+
+use std::time::Duration;
+
+pub use systole_wire::limits::{DocumentLimits, STRAY_BYTES};
+
+// With a broker
+
+/// How long the broker may take to answer a connect, a document, or the wait of a pull.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
+/// How long a connection may be quiet before a ping.
+pub(crate) const QUIET: Duration = Duration::from_secs(10);
+/// The longest pause between two attempts to connect.
+pub(crate) const RECONNECT_PAUSE: Duration = Duration::from_secs(4);
+/// How much later the end of a pull may arrive.
+pub(crate) const PULL_MARGIN: Duration = Duration::from_secs(2);
+/// How often a delivery is renewed: an `idle` timeout is hardly below a few seconds.
+pub(crate) const RENEW: Duration = Duration::from_secs(1);
+/// Deliveries that one process works on at once.
+pub const SLOTS: usize = 256;
+/// Calls that are kept, and cancels of deliveries not in hand; the oldest is forgotten first.
+pub(crate) const REMEMBERED: usize = 1024;
+/// Bytes of a message beside its document, so that it fits under the broker's limit.
+pub(crate) const FRAME_BYTES: usize = 1024;
+/// Schemas that a service shows.
+pub const SHOWN_SCHEMAS: usize = 16;
+/// Elements that a service shows.
+pub(crate) const SHOWN_ELEMENTS: usize = 64;
+/// Bytes of one text that a service shows.
+pub(crate) const SHOWN_BYTES: usize = 1024;
+/// Bytes of the last error that are shown.
+pub(crate) const ERROR_BYTES: usize = SHOWN_BYTES / 2;
+
+// Over a pipe
+
+/// Bytes of a text that fits with its tags into a payload of 1 MiB.
+pub const TEXT_BYTES: usize = 900 << 10;
+/// Bytes of a read: the usual size of a pipe.
+pub const PORTION_BYTES: usize = 64 << 10;
+/// Documents that wait for the pump to read them.
+pub(crate) const WAITING_DOCUMENTS: usize = 64;
+/// How long work may go on without the organism: a program is ended after five seconds.
+pub(crate) const LAST: Duration = Duration::from_secs(4);
+
+// Reading out of an answer
+
+/// Bytes that must be forgettable before it is worth moving the rest.
+pub(crate) const SETTLED_BYTES: usize = 64 << 10;
+/// Levels up that an end tag looks for its start tag: deeper nesting is refused in any case.
+pub(crate) const LEVELS: usize = 64;
+/// Depth of the own tag in itself.
+pub(crate) const OWN_LEVELS: usize = 4;
+/// Nested lists that are tracked.
+pub(crate) const LISTS: usize = 16;
+/// Bytes of an end tag to look back for.
+pub(crate) const END_TAG_BYTES: usize = 2 * TAG_NAME_BYTES;
+/// Bytes of a name.
+pub(crate) const TAG_NAME_BYTES: usize = 256;
+/// Bytes collected if nothing in them can end anything, or checked for a fence.
+pub(crate) const PLAIN_BYTES: usize = 256;
+/// Names whose meaning is remembered.
+pub(crate) const MEANINGS: usize = 256;
+/// Bytes of a chunk that is searched while it is stored.
+pub(crate) const SHORT_BYTES: usize = 64;
+/// Near names that a problem lists.
+pub(crate) const NEAR_NAMES: usize = 3;
+/// Letters of a name in which one may be wrong: a shorter one is too near to others.
+pub(crate) const SLIP_LETTERS: usize = 3;
+
+// Names
+
+/// Bytes of the name of a package with its version: the registry allows no longer one.
+pub(crate) const PACKAGE_NAME_BYTES: usize = 214;
