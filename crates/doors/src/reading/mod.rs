@@ -15,11 +15,11 @@ mod stored;
 mod thread_views;
 
 pub(super) use answers::{ReadValue, answer, thread_of};
-pub(super) use listing::{decided, decisions, threads};
+pub(super) use listing::threads;
 pub(super) use organism::{composition_of, whole_log_only};
 pub(super) use organism::{configuration, configurations, description, document, graph};
 pub(super) use query::{QueryFields, RawFields};
-pub(super) use questions::{ask, routes};
+pub(super) use questions::{PART, ask, routes};
 pub(super) use records::{record, record_bytes, records};
 pub(super) use refusals::{ReadFault, ReadRefusal, ReadResult};
 pub(super) use searching::{asked_for, find, found, search_in};

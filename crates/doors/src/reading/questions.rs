@@ -4,12 +4,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use axum::Extension;
 use axum::extract::{Path, State};
 use axum::response::Response;
 use axum::routing::{MethodRouter, get};
+use axum::{Extension, Json};
 
-use super::answers::{ReadValue, answer, thread_of};
+use super::answers::{answer, thread_of};
 use super::query::RawFields;
 use super::records::no_record;
 use super::refusals::{ReadFault, ReadRefusal, ReadResult};
@@ -34,6 +34,9 @@ use systole_queries::runs::ReadStep;
 use systole_queries::search::SearchHit;
 use systole_queries::whole::LogState;
 
+/// Items of a part of a long answer, if no number is given.
+pub(crate) const PART: usize = 100;
+
 /// The path and the service of every route of a question.
 pub(crate) fn routes() -> impl Iterator<Item = (&'static str, MethodRouter<Arc<HttpState>>)> {
     QUERIES.iter().flat_map(|row| row.routes.iter().map(move |route| (route.path, serve_route(row, route))))
@@ -57,7 +60,7 @@ async fn answer_route(
 ) -> Response {
     answer(&state, &client, query, route.fields, move |moment, fields| {
         let typed = |name: &str| parts.get(name).cloned().or_else(|| fields.text(name).map(str::to_owned));
-        ask(row, moment, &typed).map(|answer| ReadValue(answer.value))
+        ask(row, moment, &typed).map(|answer| Json(answer.value))
     })
     .await
 }
@@ -142,6 +145,10 @@ impl QueryMoment for LogMoment {
 
     fn sees_all(&self) -> bool {
         self.sees_all
+    }
+
+    fn most(&self) -> usize {
+        PART
     }
 
     fn thread(&self, typed: &str) -> Result<ThreadId, QueryFault> {
