@@ -37,24 +37,9 @@ const PLAIN: &str = "SYSTOLE_PLAIN_HTTP";
 const ROOTS: &str = "SSL_CERT_FILE";
 
 /// The commands that take an address, beside those of the questions.
-const COMMANDS: [&str; 17] = [
-    "ask",
-    "send",
-    "ps",
-    "log",
-    "find",
-    "trail",
-    "blob",
-    "decisions",
-    "approve",
-    "reject",
-    "amend",
-    "choose",
-    "steer",
-    "cancel",
-    "pause",
-    "resume",
-    "end",
+const COMMANDS: [&str; 16] = [
+    "ask", "send", "ps", "log", "find", "trail", "blob", "approve", "reject", "amend", "choose", "steer",
+    "cancel", "pause", "resume", "end",
 ];
 
 /// Whether a command takes an address.

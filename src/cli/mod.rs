@@ -16,7 +16,6 @@ mod compared;
 mod completions;
 mod console;
 mod copy;
-mod decisions;
 mod demo;
 mod detach;
 mod diff;
@@ -152,8 +151,6 @@ enum Command {
     Blob(blob::KeptBlob),
     #[command(flatten)]
     Question(questions::AskedQuestion),
-    /// Show what persons decided, and what ran after it
-    Decisions(decisions::Decisions),
     /// Approve payloads that wait for a person, or list what waits
     Approve(approve::ApproveCommand),
     /// Turn down what waits for a person
@@ -312,7 +309,6 @@ impl Command {
             Command::Trail(_)
             | Command::Find(_)
             | Command::Question(_)
-            | Command::Decisions(_)
             | Command::Explain(_)
             | Command::Graph(_)
             | Command::Verify(_)
@@ -341,7 +337,6 @@ impl Command {
             Command::Blame(blame) => blame.run(),
             Command::Blob(blob) => blob.run(),
             Command::Question(question) => question.run(),
-            Command::Decisions(decisions) => decisions.run(),
             Command::Approve(approve) => approve.run(),
             Command::Reject(reject) => reject.run(),
             Command::Amend(amend) => amend.run(),

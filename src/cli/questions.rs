@@ -60,6 +60,7 @@ fn build_argument(field: &QueryField, subject: Option<&QueryField>) -> Arg {
     match (field.place, subject) {
         (FieldPlace::Subject, _) => argument.default_value(NEWEST),
         (FieldPlace::OnlySubject | FieldPlace::FreeSubject, _) => argument,
+        (FieldPlace::InPlaceOfJson, _) => argument.long(field.name).conflicts_with("json"),
         (FieldPlace::WithSubject, Some(subject)) => argument.long(field.name).requires(subject.name),
         (_, Some(subject)) if subject.place == FieldPlace::OnlySubject => {
             argument.long(field.name).conflicts_with(subject.name)
@@ -160,6 +161,7 @@ impl AskedQuestion {
         for block in &answer.blocks {
             match block {
                 Block::Note(words) => screen.say(words),
+                Block::Sheet(sheet) => screen.show_document(sheet.as_bytes()),
                 data => data.lines().iter().for_each(|line| screen.show_drawn(line)),
             }
         }

@@ -38,7 +38,6 @@ use systole_organism::pump_loop::StopWait;
 use systole_organism::runfile::{Credential, PostedRunFile, RunFile};
 use systole_organism::running::{LifeSign, Organism};
 use systole_organism::standing_by::StandbyStatus;
-use systole_queries::orphans::Orphan;
 use systole_system::system;
 use systole_system::tasks::RunningTask;
 
@@ -242,13 +241,12 @@ fn say_started(screen: Screen, organism: &Organism, address: SocketAddr, log: &P
         (api_types::OrganismStatus::read_status(organism.handle()), organism.broker_address());
     if screen.json {
         let broker = api_types::OwnBroker::from_address(reachable);
-        let orphans = organism.orphans().iter().map(Orphan::as_json).collect();
         return screen.show_value(&api_types::StartReport {
             status,
             listen: address.to_string(),
             log,
             broker,
-            orphans,
+            orphans: organism.orphans(),
         });
     }
     let run_file = RunFile::find_path(log).display().to_string();

@@ -18,6 +18,7 @@ use systole_log::alarms::LogAlarm;
 use systole_organism::broker::{self, BrokerAddress};
 use systole_organism::front::OrganismHandle;
 use systole_organism::spoken;
+use systole_queries::orphans::Orphan;
 use systole_queries::pauses::ThreadPause;
 use systole_show::layout;
 
@@ -408,8 +409,8 @@ pub struct StartReport<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub broker: Option<OwnBroker<'a>>,
     /// Open calls that no listener serves any more, since the file was changed.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub orphans: Vec<serde_json::Value>,
+    #[serde(skip_serializing_if = "<[Orphan]>::is_empty")]
+    pub orphans: &'a [Orphan],
 }
 
 /// A broker that an organism started, for those who want to connect.

@@ -25,14 +25,13 @@ const fn build_route(
     ApiRoute { method, path, serves }
 }
 
-const ROUTES: [ApiRoute; 31] = [
+const ROUTES: [ApiRoute; 30] = [
     build_route("post", "/v1/messages", || post(inbound::accept_message)),
     build_route("get", "/v1/events", || get(live_routes::stream_events)),
     build_route("get", "/v1/status", || get(live_routes::show_status)),
     build_route("get", "/v1/workers", || get(live_routes::count_workers)),
     build_route("get", "/v1/approvals", || get(waiting::list_approvals)),
     build_route("post", "/v1/approvals/{id}", || post(steering::decide_request)),
-    build_route("get", "/v1/decisions", || get(reading::decisions)),
     build_route("post", "/v1/pause", || post(steering::pause_all)),
     build_route("post", "/v1/resume", || post(steering::resume_all)),
     build_route("post", "/v1/listeners/{listener}/cancel", || post(live_routes::cancel_waiting)),

@@ -3,21 +3,33 @@
 //!
 //! A log comes in; the hashes go out, with the positions and times of their use.
 
-use serde_json::{Value, json};
+use serde::Serialize;
 
+use super::json_text;
 use systole_core::types::ids::{Digest, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader, Position};
 use systole_core::types::time::Millis;
 
 /// A configuration that was used.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct UsedConfiguration {
     /// Its hash.
+    #[serde(serialize_with = "json_text::write_text")]
     pub hash: Digest,
     /// The first record of `sys` under it.
-    pub first: (Position, Millis),
+    pub first: ConfigurationUse,
     /// The last one.
-    pub last: (Position, Millis),
+    pub last: ConfigurationUse,
+}
+
+/// A record under a configuration.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub struct ConfigurationUse {
+    /// Its position.
+    pub position: Position,
+    /// Its time.
+    #[serde(serialize_with = "json_text::write_text")]
+    pub time: Millis,
 }
 
 /// Every configuration, the one used last first.
@@ -25,7 +37,7 @@ pub fn used(reader: &dyn LogReader) -> Result<Vec<UsedConfiguration>, LogFault> 
     let mut found = Vec::<UsedConfiguration>::new();
     for placed in reader.records_of(&ThreadId::new_sys(), 1) {
         let (position, record) = placed?;
-        let (hash, place) = (record.header.config, (position, record.header.time));
+        let (hash, place) = (record.header.config, ConfigurationUse { position, time: record.header.time });
         match found.iter().position(|one| one.hash == hash) {
             Some(at) => {
                 let mut one = found.remove(at);
@@ -37,13 +49,4 @@ pub fn used(reader: &dyn LogReader) -> Result<Vec<UsedConfiguration>, LogFault> 
     }
     found.reverse();
     Ok(found)
-}
-
-impl UsedConfiguration {
-    /// The configuration for programs.
-    pub fn as_json(&self) -> Value {
-        let place =
-            |(position, time): (Position, Millis)| json!({"position": position.0, "time": time.to_string()});
-        json!({"hash": self.hash.to_string(), "first": place(self.first), "last": place(self.last)})
-    }
 }

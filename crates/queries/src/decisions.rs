@@ -4,19 +4,20 @@
 //! request, so nothing else of a log is read than `sys` and the threads of the requests. Every record that counts
 //! continues the chain of its thread.
 
+mod question;
 mod shown;
 
-pub use shown::{csv, lines};
+pub use question::{DecisionArguments, DecisionQuery};
 
 use std::ops::ControlFlow;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::causes;
 use super::glance::glance;
 use super::tree::CallEndKind;
 use crate::limits::{CLOCK_MS, GLANCE_COLUMNS, LOOKED_AT, WAIT_MOST_MS};
-use systole_core::rules::{approval_payload, question};
+use systole_core::rules::{approval_payload, question as question_payload};
 use systole_core::types::ids::{CallPath, Digest, Name, ThreadId};
 use systole_core::types::person::{PersonRequestId, RequestKind};
 use systole_core::types::ports::{LogFault, LogReader};
@@ -25,28 +26,23 @@ use systole_core::types::time::Millis;
 use systole_show::columns::cut_always;
 use systole_show::layout;
 
-/// Which decisions are wanted.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct DecisionPeriod {
-    /// Only decisions since then.
-    pub since: Option<Millis>,
-    /// Only decisions before then.
-    pub until: Option<Millis>,
-    /// Only requests before this one.
-    pub before: Option<PersonRequestId>,
-}
-
 /// Decided requests, newest request first.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct DecisionList {
     /// The requests that have their outcome.
     pub decisions: Vec<DecidedRequest>,
     /// The request before which the list goes on, if it does.
     pub next: Option<String>,
+    /// The moment at which it was read.
+    #[serde(skip)]
+    pub now: Millis,
+    /// Whether a table for a spreadsheet is wanted.
+    #[serde(skip)]
+    pub is_sheet: bool,
 }
 
 /// A request that has its outcome.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct DecidedRequest {
     /// The request, as `a17`.
     pub id: String,
@@ -91,7 +87,7 @@ pub struct DecidedRequest {
 }
 
 /// What became of the call that went on after a decision.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct RanCall {
     /// The listener that ran.
     pub listener: String,
@@ -107,7 +103,11 @@ pub struct RanCall {
 
 /// The newest decisions of a period, at most `most`. `next` is set if there may be more: only so many requests are
 /// looked at that no one has decided.
-pub fn list(reader: &dyn LogReader, period: &DecisionPeriod, most: usize) -> Result<DecisionList, LogFault> {
+pub fn list(
+    reader: &dyn LogReader,
+    period: &DecisionArguments,
+    most: usize,
+) -> Result<DecisionList, LogFault> {
     let sys = ThreadId::new_sys();
     let Some((_, last)) = causes::last(reader, &sys)? else { return Ok(DecisionList::default()) };
     let (mut decisions, mut looked, mut fault, mut next) = (Vec::new(), 0, None, None);
@@ -139,11 +139,11 @@ pub fn list(reader: &dyn LogReader, period: &DecisionPeriod, most: usize) -> Res
     })?;
     match fault {
         Some(fault) => Err(fault),
-        None => Ok(DecisionList { decisions, next }),
+        None => Ok(DecisionList { decisions, next, ..DecisionList::default() }),
     }
 }
 
-impl DecisionPeriod {
+impl DecisionArguments {
     fn has(&self, at: Millis) -> bool {
         self.since.is_none_or(|since| since <= at) && self.until.is_none_or(|until| at < until)
     }
@@ -186,7 +186,7 @@ impl DecidableRequest {
                 })
             }
             (RecordKind::Approval, Some(RecordCode::Approving(ApprovalEffect::Asked))) => {
-                let request = question::read_asked(&record.body)?;
+                let request = question_payload::read_asked(&record.body)?;
                 Some(DecidableRequest {
                     seq: h.seq,
                     id: request.id,
@@ -206,7 +206,7 @@ impl DecidableRequest {
     }
 
     /// Whether it may have been decided in a period.
-    fn is_in(&self, period: &DecisionPeriod) -> bool {
+    fn is_in(&self, period: &DecisionArguments) -> bool {
         period.before.is_none_or(|before| self.id < before)
             && period.since.is_none_or(|since| since <= self.expires.add_ms(CLOCK_MS))
             && period.until.is_none_or(|until| self.asked < until)
@@ -281,7 +281,7 @@ impl DecidableRequest {
                 (decided.outcome, None, Some(decided.by), decided.note, decided.hash)
             }
             RequestKind::Question if self.is_answered_by(record) => {
-                let said = question::read_said(&record.body)?;
+                let said = question_payload::read_said(&record.body)?;
                 let note = Some(said.note).filter(|note| !note.is_empty());
                 (said.outcome, said.choice, said.by, note, None)
             }

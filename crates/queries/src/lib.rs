@@ -21,6 +21,7 @@ pub mod glance;
 mod goal;
 pub mod graph;
 pub mod held;
+mod json_text;
 pub mod lanes;
 pub mod limits;
 pub mod loads;

@@ -157,3 +157,5 @@ pub(crate) const LANE_BARS: usize = 4_000;
 pub(crate) const LANE_PARTS: u64 = 4;
 /// Parts of the working time of which a wait may fill one.
 pub(crate) const WAIT_SHARE: u64 = 6;
+/// Items of one part of a long answer at most.
+pub(crate) const MOST_ENTRIES: usize = 1_000;

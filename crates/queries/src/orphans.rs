@@ -7,9 +7,10 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use serde_json::{Value, json};
+use serde::Serialize;
 use systole_kit::payload::Payload;
 
+use crate::json_text;
 use systole_core::pump::state::{Call, Thread};
 use systole_core::types::composition::Composition;
 use systole_core::types::ids::{CallPath, Digest, Name, ThreadId};
@@ -17,20 +18,21 @@ use systole_core::types::person::PersonRequestId;
 use systole_core::types::ports::{LogFault, LogReader};
 
 /// A call that no listener serves.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Orphan {
-    /// The thread of the call.
-    pub thread: ThreadId,
+    /// The approval that the call waits for.
+    #[serde(serialize_with = "json_text::write_any_text")]
+    pub approval: Option<PersonRequestId>,
     /// The call.
     pub call: CallPath,
-    /// The listener that it waits for, or that it may call.
-    pub listener: Name,
     /// The listener of the call, if that is at work and may call the other.
     pub caller: Option<Name>,
     /// The element that the listener no longer takes; `None` if the listener does not exist.
     pub element: Option<String>,
-    /// The approval that the call waits for.
-    pub approval: Option<PersonRequestId>,
+    /// The listener that it waits for, or that it may call.
+    pub listener: Name,
+    /// The thread of the call.
+    pub thread: ThreadId,
 }
 
 /// The orphans among threads, in order. `all` has the compositions of their calls.
@@ -114,17 +116,5 @@ impl Orphan {
             }
             None => format!("put {listener} back into the file as it was, or systole cancel {thread}"),
         }
-    }
-
-    /// The orphan for programs.
-    pub fn as_json(&self) -> Value {
-        json!({
-            "thread": self.thread.as_str(),
-            "call": self.call.as_str(),
-            "listener": self.listener.as_str(),
-            "caller": self.caller.as_ref().map(Name::as_str),
-            "element": self.element,
-            "approval": self.approval.map(|id| id.to_string()),
-        })
     }
 }

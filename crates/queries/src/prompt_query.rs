@@ -116,13 +116,16 @@ impl Query for PromptQuery {
     }
 }
 
+/// A model call with the links of its prompt.
+type LinkedCall = (JournaledCall, Vec<Arc<str>>);
+
 /// The call to a model that belongs to a record, with the links of its prompt, the first one first. `None` if the
 /// thread has none up to there.
 fn read_prompt(
     reader: &dyn LogReader,
     thread: &ThreadId,
     seq: u64,
-) -> Result<Option<(JournaledCall, Vec<Arc<str>>)>, PromptFault> {
+) -> Result<Option<LinkedCall>, PromptFault> {
     let Some(called) = called(reader, thread, seq)? else { return Ok(None) };
     let links = links(reader, &called.prompt)?;
     Ok(Some((called, links)))

@@ -1,6 +1,7 @@
 //! Every question: the one list from which its command, routes and page are made.
 
 use crate::costs::CostQuery;
+use crate::decisions::DecisionQuery;
 use crate::prompt_query::PromptQuery;
 use crate::query::{QueryFace, QueryRow, row};
 use crate::todo::TodoQuery;
@@ -8,8 +9,14 @@ use crate::tree_query::TreeQuery;
 use crate::why_query::WhyQuery;
 
 /// Every question, in the order of the help page.
-pub static QUERIES: &[QueryRow] =
-    &[row::<WhyQuery>(), row::<TreeQuery>(), row::<TodoQuery>(), row::<PromptQuery>(), row::<CostQuery>()];
+pub static QUERIES: &[QueryRow] = &[
+    row::<WhyQuery>(),
+    row::<TreeQuery>(),
+    row::<TodoQuery>(),
+    row::<PromptQuery>(),
+    row::<CostQuery>(),
+    row::<DecisionQuery>(),
+];
 
 /// The commands of the questions.
 pub fn list_commands() -> impl Iterator<Item = &'static QueryRow> {

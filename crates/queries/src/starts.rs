@@ -3,10 +3,10 @@
 //! A reader comes in; starts go out, the newest first. The source of a configuration comes in; its files go out, and
 //! of two sources the differences of each file. Nothing is judged again.
 
-use serde_json::{Value, json};
+use serde::Serialize;
 
-use super::causes;
 use super::xml_diff::{DiffLine, difference};
+use super::{causes, json_text};
 use crate::limits;
 use systole_core::rules::core_payload;
 use systole_core::types::fields::FieldReader;
@@ -21,27 +21,31 @@ const FORMAT: &str = "systole configuration v";
 const SETTINGS: &str = " with settings";
 
 /// A start of the organism.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct OrganismStart {
+    /// The configuration of the start before, if it is another one.
+    #[serde(rename = "changed_from", serialize_with = "json_text::write_any_text")]
+    pub before: Option<Digest>,
+    /// The hash of the configuration.
+    #[serde(serialize_with = "json_text::write_text")]
+    pub config: Digest,
     /// The position of its record.
     pub position: Position,
     /// When.
+    #[serde(rename = "time", serialize_with = "json_text::write_text")]
     pub at: Millis,
-    /// The hash of the configuration.
-    pub config: Digest,
-    /// The configuration of the start before, if it is another one.
-    pub before: Option<Digest>,
     /// The version of the program.
     pub version: Option<String>,
 }
 
 /// The starts of a log.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct StartList {
+    /// Whether there may be older ones that were not read.
+    #[serde(rename = "cut")]
+    pub is_cut: bool,
     /// The starts, newest first.
     pub starts: Vec<OrganismStart>,
-    /// Whether there may be older ones that were not read.
-    pub is_cut: bool,
 }
 
 /// Reads the starts of a log.
@@ -86,24 +90,10 @@ impl StartList {
         let is_only = !like.any(|config| config.to_string().starts_with(typed));
         (is_only && typed.len() >= 8).then_some(found)
     }
-
-    /// The list for programs.
-    pub fn as_json(&self) -> Value {
-        let starts = self.starts.iter().map(|start| {
-            json!({
-                "position": start.position.0,
-                "time": start.at.to_string(),
-                "config": start.config.to_string(),
-                "changed_from": start.before.map(|before| before.to_string()),
-                "version": start.version,
-            })
-        });
-        json!({"starts": starts.collect::<Vec<_>>(), "cut": self.is_cut})
-    }
 }
 
 /// A file of a configuration.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct ConfigurationFile {
     /// Its name; that of the organism's file is not stored.
     pub name: String,
@@ -140,9 +130,10 @@ pub fn files(source: &[u8]) -> Result<Vec<ConfigurationFile>, String> {
 }
 
 /// How a file of a configuration changed.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct FileChange {
     /// Its name.
+    #[serde(rename = "file")]
     pub name: String,
     /// `added`, `removed` or `changed`.
     pub what: &'static str,
@@ -171,15 +162,6 @@ pub fn changes(one: &[ConfigurationFile], other: &[ConfigurationFile]) -> Vec<Fi
         lines: difference(&file.text, ""),
     }));
     changes
-}
-
-/// The changes for programs.
-pub fn changes_as_json(changes: &[FileChange]) -> Value {
-    let each = changes.iter().map(|change| {
-        let lines: Vec<String> = change.lines.iter().map(DiffLine::text).collect();
-        json!({"file": change.name, "what": change.what, "lines": lines})
-    });
-    Value::Array(each.collect())
 }
 
 #[cfg(test)]

@@ -5,10 +5,10 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Value, json};
+use serde::Serialize;
 
-use super::causes;
 use super::glance::told;
+use super::{causes, json_text};
 use crate::limits;
 use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::{LogFault, LogReader, Position};
@@ -19,7 +19,7 @@ use systole_core::types::time::Millis;
 pub type TroubleSearch = [(&'static str, String); 3];
 
 /// A kind of trouble at one listener.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct TroubleCount {
     /// The code of the refusal or the failure.
     pub code: String,
@@ -27,13 +27,17 @@ pub struct TroubleCount {
     pub listener: String,
     /// How often.
     pub count: u64,
-    /// The newest record of it.
-    pub last: (ThreadId, u64),
+    /// The thread of the newest record of it.
+    pub thread: ThreadId,
+    /// The number of that record.
+    pub seq: u64,
     /// When that was.
+    #[serde(serialize_with = "json_text::write_text")]
     pub at: Millis,
     /// What it said.
-    pub words: String,
+    pub message: String,
     /// The fields of a search that finds all of them: name and value.
+    #[serde(skip)]
     pub search: TroubleSearch,
 }
 
@@ -66,11 +70,11 @@ pub fn since(reader: &dyn LogReader, moment: Millis) -> Result<Troubles, LogFaul
             continue;
         }
         let h = &record.header;
-        let words = told(&record.body).map_or_else(String::new, |told| told.message);
+        let message = told(&record.body).map_or_else(String::new, |told| told.message);
         let count = found.get(&(code.clone(), listener.clone())).map_or(0, |known| known.count) + 1;
         let key = (code.clone(), listener.clone());
-        let last = (h.thread.clone(), h.seq);
-        found.insert(key, TroubleCount { code, listener, count, last, at: h.time, words, search });
+        let (thread, seq, at) = (h.thread.clone(), h.seq, h.time);
+        found.insert(key, TroubleCount { code, listener, count, thread, seq, at, message, search });
     }
     troubles.counts = found.into_values().collect();
     troubles.counts.sort_by_key(|one| std::cmp::Reverse((one.count, one.at)));
@@ -97,19 +101,4 @@ fn trouble(record: &Record) -> Option<(String, String, TroubleSearch)> {
     let known = if RecordCode::parse(&words).is_some() { words.clone() } else { code.as_str().to_owned() };
     let search = [("kind", h.kind.as_str().to_owned()), ("code", known), (field, whom.to_string())];
     Some((words, whom.to_string(), search))
-}
-
-impl TroubleCount {
-    /// The count for programs.
-    pub fn as_json(&self) -> Value {
-        json!({
-            "code": self.code,
-            "listener": self.listener,
-            "count": self.count,
-            "thread": self.last.0.as_str(),
-            "seq": self.last.1,
-            "at": self.at.to_string(),
-            "message": self.words,
-        })
-    }
 }

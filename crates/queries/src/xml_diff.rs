@@ -2,6 +2,7 @@
 //!
 //! Two texts come in; lines go out, of which a reader sees what is only in one of them.
 
+use serde::{Serialize, Serializer};
 use systole_kit::DocumentLimits;
 use systole_kit::gate::{GateStep, XmlGate};
 
@@ -18,6 +19,12 @@ pub enum DiffLine {
     Second(String),
     /// So many lines are left out.
     LeftOut(usize),
+}
+
+impl Serialize for DiffLine {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.text())
+    }
 }
 
 impl DiffLine {

@@ -3,6 +3,7 @@
 //! Names, values and words come in; lines for a terminal go out. A page draws the same parts in its own form. Nothing
 //! here knows what was asked.
 
+use systole_core::types::time::Millis;
 use systole_kit::writer::make_visible;
 
 use crate::columns::{cut, plain, wrapped};
@@ -20,8 +21,51 @@ pub enum Block {
     Bodies(Vec<LongText>),
     /// Steps that are done or open.
     Checks(CheckList),
+    /// Rows that need more than a sentence.
+    List(RowList),
+    /// A table for a spreadsheet, for a command alone.
+    Sheet(String),
     /// A sentence about what is not there.
     Note(String),
+}
+
+/// Rows that need more than a sentence: a page shows their cells, a terminal their lines.
+pub struct RowList {
+    /// What is listed.
+    pub label: &'static str,
+    /// A title for each cell of a row, and the class of the cells on a page.
+    pub columns: Vec<(&'static str, &'static str)>,
+    /// The rows.
+    pub rows: Vec<ListRow>,
+}
+
+/// A row of a list.
+pub struct ListRow {
+    /// The record that it leads to: the thread and the number.
+    pub record: (String, u64),
+    /// Its cells.
+    pub cells: Vec<ListCell>,
+    /// The row for a terminal.
+    pub lines: Vec<String>,
+}
+
+/// A cell of a row.
+#[derive(Default)]
+pub struct ListCell {
+    /// What it says.
+    pub text: String,
+    /// The record that it leads to.
+    pub record: Option<(String, u64)>,
+    /// The moment that the text says.
+    pub time: Option<Millis>,
+    /// A hash beside it.
+    pub beside: String,
+}
+
+impl From<String> for ListCell {
+    fn from(text: String) -> ListCell {
+        ListCell { text, ..ListCell::default() }
+    }
 }
 
 /// A fact with a label.
@@ -108,7 +152,7 @@ impl FactRow {
 }
 
 impl Block {
-    /// The lines for a terminal, with foreign text made visible. A note has none: it is no data.
+    /// The lines for a terminal, with foreign text made visible. A note and a sheet have none.
     #[must_use]
     pub fn lines(&self) -> Vec<String> {
         match self {
@@ -117,7 +161,8 @@ impl Block {
             Block::Facts(facts) => facts.iter().filter_map(LabelledFact::visible_line).collect(),
             Block::Bodies(parts) => parts.iter().flat_map(LongText::lines).collect(),
             Block::Checks(list) => list.lines(),
-            Block::Note(_) => Vec::new(),
+            Block::List(list) => list.rows.iter().flat_map(|row| row.lines.clone()).collect(),
+            Block::Sheet(_) | Block::Note(_) => Vec::new(),
         }
     }
 }

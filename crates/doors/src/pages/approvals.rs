@@ -28,7 +28,7 @@ use systole_core::types::ports::LogFault;
 use systole_core::types::refusal::Refusal;
 use systole_core::types::time::Millis;
 use systole_organism::waiting::SenderReply;
-use systole_queries::decisions::{self, DecidedRequest, DecisionPeriod};
+use systole_queries::decisions::{self, DecidedRequest, DecisionArguments};
 use systole_queries::persons::WaitingRequest;
 use systole_show::columns::plain;
 use systole_show::layout;
@@ -105,7 +105,7 @@ fn look(
     waiting.retain(|request| one.is_none_or(|one| request.id == one));
     let newest = |most: usize, one: Option<PersonRequestId>| {
         let before = one.map(|one| PersonRequestId(one.0.saturating_add(1)));
-        let period = DecisionPeriod { before, ..DecisionPeriod::default() };
+        let period = DecisionArguments { before, ..DecisionArguments::default() };
         let found = if sees_all { decisions::list(&*reader, &period, most)?.decisions } else { Vec::new() };
         Ok::<Vec<DecidedRequest>, LogFault>(found)
     };

@@ -12,7 +12,7 @@ use axum::extract::{FromRequestParts, Query, RawPathParams};
 use axum::http::request::Parts;
 use axum::http::{Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
-use serde_json::Value;
+use serde::Serialize;
 
 use super::command_line::quoted;
 use super::frame::{Frame, PageTab};
@@ -236,7 +236,7 @@ impl PageRequest {
     }
 
     /// An answer for a program.
-    pub(super) fn json(&self, value: &Value) -> Response {
+    pub(super) fn json(&self, value: &impl Serialize) -> Response {
         Json(value).into_response()
     }
 

@@ -30,7 +30,7 @@ use systole_queries::pauses::ThreadPause;
 use systole_queries::persons::{RequestSubject, WaitingRequest};
 use systole_queries::posts::DueCalls;
 use systole_queries::runs::WorkflowRuns;
-use systole_queries::troubles::{TroubleCount, Troubles};
+use systole_queries::troubles::Troubles;
 use systole_queries::why::{self, ListedWait, ThreadWaits};
 use systole_show::columns::plain;
 
@@ -132,9 +132,8 @@ async fn shown(asked: &PageRequest) -> Result<Response, Refusal> {
     if !asked.is_html {
         let waiting: Vec<Value> = seen.waiting.iter().map(WaitingRequest::as_json).collect();
         let stuck: Vec<Value> = seen.stuck.iter().map(stuck_json).collect();
-        let wrong: Vec<Value> = seen.troubles.counts.iter().map(TroubleCount::as_json).collect();
         let paused = seen.paused.as_ref().map(ThreadPause::as_json);
-        return Ok(asked.json(&json!({"waiting": waiting, "stuck": stuck, "wrong": wrong,
+        return Ok(asked.json(&json!({"waiting": waiting, "stuck": stuck, "wrong": seen.troubles.counts,
             "is_cut": seen.troubles.is_cut, "paused": paused,
             "proof": seen.proof.as_ref().map(ProofStanding::as_json), "damage": seen.damage})));
     }
@@ -220,9 +219,9 @@ fn page(asked: &PageRequest, seen: &Attention, decides: bool) -> AttentionPage {
         code: one.code.clone(),
         listener: one.listener.clone(),
         count: one.count,
-        words: shortened(&one.words, limits::LONG_WORDS),
+        words: shortened(&one.message, limits::LONG_WORDS),
         ago: spell_duration(now.count_since(one.at)),
-        href: frame.to(&format!("{}/{}", thread_href(&one.last.0), one.last.1)),
+        href: frame.to(&format!("{}/{}", thread_href(&one.thread), one.seq)),
         all: {
             let fields = one.search.iter().map(|(name, value)| format!("{name}={}", encoded(value)));
             let fields: Vec<String> = fields.collect();

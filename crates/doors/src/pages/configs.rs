@@ -5,7 +5,7 @@
 
 use askama::Template;
 use axum::response::Response;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::asked::{PageRequest, rendered};
 use super::frame::{Frame, PageTab};
@@ -97,7 +97,7 @@ async fn listed(asked: &PageRequest) -> Result<Response, Refusal> {
         })
         .await?;
     if !asked.is_html {
-        return Ok(asked.json(&list.as_json()));
+        return Ok(asked.json(&list));
     }
     let frame = asked.frame(PageTab::Config, "Configurations");
     let page = ConfigsPage {
@@ -172,14 +172,10 @@ async fn one(asked: &PageRequest) -> Result<Response, Refusal> {
         })
         .await?;
     if !asked.is_html {
-        let files: Vec<Value> =
-            read.files.iter().map(|file| json!({"name": file.name, "text": file.text})).collect();
-        return Ok(asked.json(&json!({
-            "hash": read.hash.to_string(),
-            "files": files,
-            "against": read.against.map(|against| against.to_string()),
-            "changes": starts::changes_as_json(&read.changes),
-        })));
+        let against = read.against.map(|against| against.to_string());
+        let hash = read.hash.to_string();
+        return Ok(asked
+            .json(&json!({"hash": hash, "files": read.files, "against": against, "changes": read.changes})));
     }
     Ok(rendered(&page(asked, read)))
 }

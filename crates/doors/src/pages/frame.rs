@@ -57,8 +57,10 @@ const TABS: [(PageTab, &str, &str); 10] = [
 impl PageTab {
     /// The page of that address. A page below a thread is one of the threads.
     pub(super) fn of(path: &str) -> PageTab {
-        if path.starts_with("/t/") {
-            return PageTab::Threads;
+        match path {
+            "/decisions" => return PageTab::Approvals,
+            path if path.starts_with("/t/") => return PageTab::Threads,
+            _ => {}
         }
         TABS.iter().find(|(_, known, _)| *known == path).map_or(PageTab::Other, |(tab, ..)| *tab)
     }
@@ -81,7 +83,7 @@ pub(super) struct PastMoment {
 }
 
 /// The commands that take `--at`, beside those of the questions.
-const OF_PAST: [&str; 7] = ["approve", "decisions", "find", "graph", "log", "ps", "trail"];
+const OF_PAST: [&str; 6] = ["approve", "find", "graph", "log", "ps", "trail"];
 
 /// The commands that show the same at every moment.
 const TIMELESS: [&str; 1] = ["blob"];

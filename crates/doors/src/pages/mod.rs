@@ -14,7 +14,6 @@ mod changes;
 mod command_line;
 mod configs;
 mod confirming;
-mod decisions;
 mod export;
 mod find;
 mod forms;
@@ -86,7 +85,6 @@ pub(super) fn routes() -> Router<Arc<HttpState>> {
         .route("/t/{id}/compare", get(side_by_side::compare))
         .route("/t/{id}/{seq}", get(record::record))
         .route("/diff/{id}/{other}", get(side_by_side::diff))
-        .route("/decisions", get(decisions::decisions))
         .route("/refused", get(refusals::refused))
         .route("/find", get(find::find))
         .route("/config", get(configs::configs))

@@ -12,12 +12,13 @@ use super::asked::{PageRequest, rendered};
 use super::frame::{Frame, PageTab};
 use super::shorten::{encoded, shortened};
 use crate::http_state::HttpState;
+use crate::limits;
 use crate::reading::ask;
 use systole_core::types::refusal::Refusal;
 use systole_kit::writer::make_visible;
 use systole_queries::query::{FieldPlace, PageLayout, QueryField, QueryPage, QueryRow};
 use systole_queries::questions::QUERIES;
-use systole_show::blocks::{Block, Fact, FactColumn, FactRow, FactTable};
+use systole_show::blocks::{Block, Fact, FactColumn, FactRow, FactTable, ListCell, ListRow, RowList};
 use systole_show::columns::plain;
 
 /// A field that takes one of some words.
@@ -32,6 +33,7 @@ struct TextField {
     name: &'static str,
     label: String,
     value: String,
+    metavar: &'static str,
 }
 
 #[derive(Template)]
@@ -44,6 +46,10 @@ struct QuestionPage {
     choices: Vec<ChoiceField>,
     texts: Vec<TextField>,
     blocks: Vec<Block>,
+    /// Whether the export that is shown has nothing of which the answer is made.
+    is_lost: bool,
+    /// The page with the next part.
+    next: Option<String>,
 }
 
 impl QuestionPage {
@@ -72,12 +78,26 @@ impl QuestionPage {
 
     /// A long text that may come from a listener.
     fn body(&self, text: &str) -> String {
-        shortened(&make_visible(text), crate::limits::TEXT)
+        shortened(&make_visible(text), limits::TEXT)
     }
 
     /// The address of a record.
     fn record(&self, (thread, seq): &(String, u64)) -> String {
         self.frame.record(&encoded(thread), seq)
+    }
+
+    /// The beginning of a cell's text.
+    fn cut(&self, text: &str) -> String {
+        shortened(text, limits::WORDS)
+    }
+
+    /// The cells of a row, each with its title and its class.
+    fn list_cells<'a>(
+        &self,
+        list: &RowList,
+        row: &'a ListRow,
+    ) -> Vec<(&'static str, &'static str, &'a ListCell)> {
+        list.columns.iter().zip(&row.cells).map(|((title, class), cell)| (*title, *class, cell)).collect()
     }
 
     /// The facts of a row, each with its column.
@@ -120,8 +140,18 @@ async fn answer(
     let thread = subject.map(|(_, thread)| thread);
     let title = thread.as_ref().map_or(page.title.to_owned(), |thread| format!("{} of {thread}", page.title));
     let frame = asked.frame(PageTab::of(page.path), &title);
-    let frame = frame.with_command(command(row, asked, thread.as_deref()));
+    let (next, part) = (answer.next, row.field_at(FieldPlace::Part).map(|field| field.name));
+    let frame = frame.with_command(command(row, asked, (thread.as_deref(), next.is_some())));
+    let is_part = part.is_some_and(|part| asked.value(part).is_some());
+    let frame = if row.is_live && !is_part { frame.live() } else { frame };
+    let next = next.zip(part).map(|(value, part)| {
+        let others = row.page_fields().map(|field| field.name).filter(|name| *name != part);
+        let set = others.filter_map(|name| Some(format!("{name}={}&", encoded(asked.value(name)?))));
+        frame.to(&format!("{}?{}{part}={}", asked.path(), set.collect::<String>(), encoded(&value)))
+    });
     let shown = QuestionPage {
+        is_lost: row.is_of_sys && frame.lacks_own_thread(),
+        next,
         thread: thread.map(|name| (frame.to(&format!("/t/{}", encoded(&name))), name)),
         frame,
         page,
@@ -140,14 +170,22 @@ fn choice_field(field: &'static QueryField, asked: &PageRequest) -> Option<Choic
 
 fn text_field(field: &'static QueryField, asked: &PageRequest) -> Option<TextField> {
     let value = asked.value(field.name).unwrap_or_default().to_owned();
-    field.choices.is_empty().then(|| TextField { name: field.name, label: sentence(field.name), value })
+    let is_typed =
+        field.choices.is_empty() && !matches!(field.place, FieldPlace::Part | FieldPlace::PartSize);
+    let label = sentence(field.name);
+    is_typed.then_some(TextField { name: field.name, label, value, metavar: field.metavar })
 }
 
-/// The command that shows the same. If nothing is typed it would show its newest subject, so it names a choice.
-fn command(row: &QueryRow, asked: &PageRequest, thread: Option<&str>) -> String {
-    let is_option = |field: &&QueryField| field.place == FieldPlace::Option;
+/// The command that shows the same. If nothing is typed it would show its newest subject, so it names a choice. It shows
+/// all of a long answer, so it names how much the page has of one that goes on.
+fn command(row: &QueryRow, asked: &PageRequest, (thread, goes_on): (Option<&str>, bool)) -> String {
+    let is_option = |field: &&QueryField| field.place != FieldPlace::BehindSubject;
     let names: Vec<&str> = row.page_fields().filter(is_option).map(|field| field.name).collect();
-    let options = asked.options(&names);
+    let mut options = asked.options(&names);
+    let size = row.field_at(FieldPlace::PartSize).map(|field| field.name);
+    if let Some(size) = size.filter(|size| goes_on && asked.value(size).is_none()) {
+        options.push_str(&format!(" --{size} {}", limits::ENTRIES));
+    }
     if let Some(thread) = thread {
         let behind = row.page_fields().filter(|field| field.place == FieldPlace::BehindSubject);
         let behind: String =

@@ -1,24 +1,19 @@
-//! Lists over all threads that a client may see: the threads themselves, and what was decided.
+//! The list of all threads that a client may see.
 
 use std::sync::Arc;
 
+use axum::Extension;
 use axum::extract::State;
 use axum::response::Response;
-use axum::{Extension, Json};
 use serde_json::{Value, json};
 
 use super::answers::{ReadValue, answer};
-use super::organism::whole_log_only;
-use super::query::{QueryFields, RawFields};
-use super::refusals::{ReadRefusal, ReadResult};
+use super::query::RawFields;
+use super::refusals::ReadRefusal;
 use crate::http_state::{Caller, HttpState};
 use crate::limits;
-use crate::log_view::LogMoment;
-use crate::request_refusals::describe_unfit_address;
 use systole_core::types::ids::ThreadId;
-use systole_core::types::person::PersonRequestId;
 use systole_organism::workflow_steps;
-use systole_queries::decisions::{self, DecisionList, DecisionPeriod};
 use systole_queries::pauses::ThreadPause;
 use systole_queries::roll::{self, RollPage, ThreadEntry};
 use systole_queries::runs::WorkflowRuns;
@@ -61,29 +56,4 @@ pub(crate) async fn threads(
         })))
     })
     .await
-}
-
-/// What persons decided in a period, a page at a time.
-pub(crate) async fn decisions(
-    State(state): State<Arc<HttpState>>,
-    Extension(Caller(client)): Extension<Caller>,
-    query: RawFields,
-) -> Response {
-    answer(&state, &client, query, &["since", "until", "before", "limit"], |moment, fields| {
-        Ok(Json(decided(moment, fields, fields.limit(limits::ENTRIES, limits::MOST_ENTRIES)?)?))
-    })
-    .await
-}
-
-/// The decisions that some fields ask for, from at most `most` requests.
-pub(crate) fn decided(moment: &LogMoment, fields: &QueryFields, most: usize) -> ReadResult<DecisionList> {
-    whole_log_only(moment, "decisions over all threads are")?;
-    let (since, until) = fields.period(moment.now)?;
-    let wrong = || {
-        let refusal = describe_unfit_address("before: the id of a request is a and a number");
-        ReadRefusal::unfit(refusal.fixed_by("before=a17, the field `next` of the page before"))
-    };
-    let before = fields.text("before").map(|typed| PersonRequestId::parse(typed).ok_or_else(wrong));
-    let period = DecisionPeriod { since, until, before: before.transpose()? };
-    Ok(decisions::list(&*moment.reader, &period, most)?)
 }

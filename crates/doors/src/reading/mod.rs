@@ -15,7 +15,7 @@ mod stored;
 mod thread_views;
 
 pub(super) use answers::{ReadValue, answer, thread_of};
-pub(super) use listing::{decided, decisions, threads};
+pub(super) use listing::threads;
 pub(super) use organism::{composition_of, whole_log_only};
 pub(super) use organism::{configuration, configurations, description, document, graph};
 pub(super) use query::{QueryFields, RawFields};

@@ -6,7 +6,7 @@ use axum::extract::{Path, State};
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::answers::{ReadValue, StoredBytes, answer};
 use super::query::{QueryFields, RawFields};
@@ -17,7 +17,7 @@ use crate::request_refusals::describe_unfit_address;
 use systole_core::types::composition::Composition;
 use systole_core::types::ids::Digest;
 use systole_core::types::refusal::Refusal;
-use systole_queries::configurations::{self, UsedConfiguration};
+use systole_queries::configurations;
 use systole_queries::graph::ListenerGraph;
 
 /// The description of every route, in the form of OpenAPI 3.1.
@@ -32,7 +32,6 @@ pub(crate) async fn configurations(
     answer(&state, &client, query, &[], |moment, _| {
         whole_log_only(moment, "configurations name every listener and are")?;
         let used = configurations::used(&*moment.reader)?;
-        let used: Vec<Value> = used.iter().map(UsedConfiguration::as_json).collect();
         Ok(ReadValue(json!({"running": moment.composition().hash.to_string(), "configurations": used})))
     })
     .await

@@ -4,17 +4,18 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use axum::Extension;
 use axum::extract::{Path, State};
 use axum::response::Response;
 use axum::routing::{MethodRouter, get};
+use axum::{Extension, Json};
 
-use super::answers::{ReadValue, answer, thread_of};
+use super::answers::{answer, thread_of};
 use super::query::RawFields;
 use super::records::no_record;
 use super::refusals::{ReadFault, ReadRefusal, ReadResult};
 use super::searching::{found_in, search_fault};
 use crate::http_state::{Caller, HttpState};
+use crate::limits;
 use crate::log_view::LogMoment;
 use crate::request_refusals::describe_unfit_address;
 use systole_core::types::codes::Code;
@@ -57,7 +58,7 @@ async fn answer_route(
 ) -> Response {
     answer(&state, &client, query, route.fields, move |moment, fields| {
         let typed = |name: &str| parts.get(name).cloned().or_else(|| fields.text(name).map(str::to_owned));
-        ask(row, moment, &typed).map(|answer| ReadValue(answer.value))
+        ask(row, moment, &typed).map(|answer| Json(answer.value))
     })
     .await
 }
@@ -142,6 +143,10 @@ impl QueryMoment for LogMoment {
 
     fn sees_all(&self) -> bool {
         self.sees_all
+    }
+
+    fn most(&self) -> usize {
+        limits::ENTRIES
     }
 
     fn thread(&self, typed: &str) -> Result<ThreadId, QueryFault> {

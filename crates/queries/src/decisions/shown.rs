@@ -44,7 +44,7 @@ impl DecidedRequest {
     }
 
     /// What ran after it, on one line.
-    pub fn effect(&self) -> String {
+    pub(super) fn effect(&self) -> String {
         match (&self.ran, &self.unknown) {
             (Some(ran), _) => ran.words(),
             (None, Some(_)) => "no further attempt".to_owned(),
@@ -96,12 +96,8 @@ fn glanced(payload: &str) -> String {
     plain(payload).replace("\\u{5c}u{", "\\u{")
 }
 
-/// The decisions as lines for a terminal.
-pub fn lines(decisions: &[DecidedRequest], now: Millis) -> Vec<String> {
-    decisions.iter().flat_map(|one| of_one(one, now)).collect()
-}
-
-fn of_one(one: &DecidedRequest, now: Millis) -> Vec<String> {
+/// A decision as lines for a terminal.
+pub(super) fn lines_of(one: &DecidedRequest, now: Millis) -> Vec<String> {
     let lead = format!("{}  {} ", layout::moment(one.moment(), now), one.id);
     let place = format!("{}  {}@{}", paint(one.tone(), &one.decided()), one.thread, one.seq);
     let mut lines = wrapped(&lead, 4, &place);
@@ -124,7 +120,7 @@ fn of_one(one: &DecidedRequest, now: Millis) -> Vec<String> {
 }
 
 /// The decisions as CSV, with the names of the columns in the first line.
-pub fn csv(decisions: &[DecidedRequest]) -> String {
+pub(super) fn csv(decisions: &[DecidedRequest]) -> String {
     let header = COLUMNS.map(str::to_owned);
     let rows = std::iter::once(header).chain(decisions.iter().map(DecidedRequest::cells));
     rows.map(|cells| format!("{}\n", cells.map(|cell| quoted(&cell)).join(","))).collect()

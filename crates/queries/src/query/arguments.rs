@@ -1,5 +1,6 @@
 //! The fields of a question, declared once: their names, their readers, and what a face says about them.
 
+use crate::limits::MOST_ENTRIES;
 use systole_core::types::ids::{Name, ThreadId};
 use systole_core::types::time::Millis;
 use systole_show::layout;
@@ -36,6 +37,12 @@ pub enum FieldPlace {
     WithSubject,
     /// Behind the subject, after `@`.
     BehindSubject,
+    /// As an option: where a part of a long answer begins. A page has links in place of it.
+    Part,
+    /// As an option: how many items a part has.
+    PartSize,
+    /// As an option of the command alone, in place of JSON.
+    InPlaceOfJson,
 }
 
 impl FieldPlace {
@@ -222,5 +229,23 @@ crate::arguments! {
 impl RecordArguments {
     fn check(&self) -> Result<(), ArgumentMistake> {
         Ok(())
+    }
+}
+
+/// How many items a part of a long answer has at most.
+pub enum ItemCount {}
+
+impl ArgumentForm for ItemCount {
+    type Value = usize;
+    const METAVAR: &'static str = "COUNT";
+    const PLACE: FieldPlace = FieldPlace::PartSize;
+
+    fn read(field: &'static str, typed: &str, moment: &dyn QueryMoment) -> Result<usize, QueryFault> {
+        let number = usize::try_from(RecordNumber::read(field, typed, moment)?).unwrap_or(usize::MAX);
+        if (1..=MOST_ENTRIES).contains(&number) {
+            return Ok(number);
+        }
+        let words = format!("a whole number from 1 to {MOST_ENTRIES}");
+        Err(ArgumentMistake::Unfit { field, value: typed.to_owned(), words, examples: &[] }.into())
     }
 }

@@ -8,8 +8,8 @@ mod arguments;
 mod fault;
 
 pub use arguments::{
-    ArgumentForm, FieldPlace, Flag, FreeText, PartyName, QueryArguments, QueryField, RecordArguments,
-    RecordNumber, ThreadName, TimePoint,
+    ArgumentForm, FieldPlace, Flag, FreeText, ItemCount, PartyName, QueryArguments, QueryField,
+    RecordArguments, RecordNumber, ThreadName, TimePoint,
 };
 pub use fault::{ArgumentMistake, QueryFault, join_choices};
 
@@ -18,6 +18,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::Value;
+use serde_json::value::{RawValue, to_raw_value};
 use systole_core::types::ids::{Digest, ThreadId};
 use systole_core::types::ports::LogReader;
 use systole_core::types::time::Millis;
@@ -45,6 +46,10 @@ pub trait Query {
     const PAGE: Option<QueryPage>;
     /// The faces that it does not have, each with the reason.
     const LACKS: &'static [(QueryFace, &'static str)] = &[];
+    /// Whether its page follows the log.
+    const IS_LIVE: bool = false;
+    /// Whether its answer is made of the log's own thread, which an export may lack.
+    const IS_OF_SYS: bool = false;
     /// What may be typed.
     type Arguments: QueryArguments;
     /// What it answers.
@@ -58,6 +63,14 @@ pub trait Query {
     fn read(moment: &dyn QueryMoment, asked: &Self::Arguments) -> Result<Self::Answer, QueryFault>;
     /// The answer for people.
     fn blocks(answer: &Self::Answer) -> Vec<Block>;
+    /// The answer for programs, its fields sorted by their names.
+    fn value(answer: &Self::Answer) -> serde_json::Result<Box<RawValue>> {
+        to_raw_value(&serde_json::to_value(answer)?)
+    }
+    /// With which value of its field for parts a long answer goes on, if it does.
+    fn next(_answer: &Self::Answer) -> Option<String> {
+        None
+    }
 }
 
 /// What of a log an answer needs.
@@ -146,6 +159,10 @@ pub trait QueryMoment {
     }
     /// Whether the client may see the threads of others.
     fn sees_all(&self) -> bool;
+    /// How many items of a long answer are given if no number is typed.
+    fn most(&self) -> usize {
+        usize::MAX
+    }
     /// The thread that was typed.
     fn thread(&self, typed: &str) -> Result<ThreadId, QueryFault>;
     /// Passes on the messages that fit, newest first, until `take` has enough.
@@ -183,9 +200,11 @@ impl DrawnAnswer {
 /// What a question answered.
 pub struct QueryAnswer {
     /// The answer for programs.
-    pub value: Value,
+    pub value: Box<RawValue>,
     /// The answer for people.
     pub blocks: Vec<Block>,
+    /// With which value of its field for parts it goes on, if it does.
+    pub next: Option<String>,
 }
 
 /// Answers what was typed for each field, at a moment.
@@ -206,6 +225,10 @@ pub struct QueryRow {
     pub page: Option<QueryPage>,
     /// The faces that it does not have, each with the reason.
     pub lacks: &'static [(QueryFace, &'static str)],
+    /// Whether its page follows the log.
+    pub is_live: bool,
+    /// Whether its answer is made of the log's own thread.
+    pub is_of_sys: bool,
     /// What may be typed.
     pub fields: &'static [QueryField],
     /// Answers what was typed at a moment.
@@ -221,6 +244,8 @@ pub const fn row<Q: Query>() -> QueryRow {
         routes: Q::ROUTES,
         page: Q::PAGE,
         lacks: Q::LACKS,
+        is_live: Q::IS_LIVE,
+        is_of_sys: Q::IS_OF_SYS,
         fields: Q::Arguments::FIELDS,
         ask: answer::<Q>,
     }
@@ -238,8 +263,8 @@ fn answer<Q: Query>(
     }
     let answer = Q::read(moment, &asked)?;
     #[expect(clippy::expect_used, reason = "an answer is made of texts, numbers, lists and maps of texts")]
-    let value = serde_json::to_value(&answer).expect("JSON has all parts of an answer");
-    Ok(QueryAnswer { value, blocks: Q::blocks(&answer) })
+    let value = Q::value(&answer).expect("JSON has all parts of an answer");
+    Ok(QueryAnswer { value, blocks: Q::blocks(&answer), next: Q::next(&answer) })
 }
 
 /// The record of that number of a thread; without a number its last.
@@ -268,6 +293,11 @@ impl QueryRow {
         self.fields.iter().find(|field| field.place.is_subject())
     }
 
+    /// The field that has a place, if only one may have it.
+    pub fn field_at(&self, place: FieldPlace) -> Option<&'static QueryField> {
+        self.fields.iter().find(|field| field.place == place)
+    }
+
     /// A field by its name.
     pub fn field(&self, name: &str) -> Option<&'static QueryField> {
         self.fields.iter().find(|field| field.name == name)
@@ -275,6 +305,7 @@ impl QueryRow {
 
     /// The fields of its page, in the order of the question.
     pub fn page_fields(&self) -> impl Iterator<Item = &'static QueryField> {
-        self.fields.iter().filter(|field| !field.place.is_subject())
+        let is_of_page = |place: FieldPlace| !place.is_subject() && place != FieldPlace::InPlaceOfJson;
+        self.fields.iter().filter(move |field| is_of_page(field.place))
     }
 }
