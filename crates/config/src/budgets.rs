@@ -15,6 +15,9 @@ use systole_core::types::limits;
 /// Default share of a child, in percent.
 pub(super) const SHARE_PERCENT: u32 = 50;
 
+#[expect(clippy::cast_possible_truncation, reason = "it is 16")]
+const MOST_DEPTH: u32 = limits::DEPTH as u32;
+
 /// Messages, calls and spawns.
 pub(super) type MessageCount = CountWithin<1, { limits::BUDGET_MESSAGES }>;
 /// Tokens of a budget.
@@ -24,7 +27,7 @@ section! {
     /// The section `budgets`.
     pub(super) BudgetKeys {
         messages: default(500) <MessageCount> "calls and spawns, {bounds}";
-        depth: default(6) <CountWithin<1, { limits::DEPTH as u32 }>> "how deep calls and spawns nest, counted from the first call on, {bounds}";
+        depth: default(6) <CountWithin<1, MOST_DEPTH>> "how deep calls and spawns nest, counted from the first call on, {bounds}";
         children: default(32) <CountWithin<1, { limits::BUDGET_CHILDREN }>> "child threads in all, at all depths together, {bounds}; at most 1000 of a call are open at once";
         wall: optional("none") <WaitTime> "how long the work on it may take, {bounds}; not counted while it waits only for persons and timers";
         tokens: optional("none") <BudgetTokens> "tokens of models: a whole number, `200k` or `1M`";

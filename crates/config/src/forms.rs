@@ -105,6 +105,7 @@ fn read_variable(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Opti
     Some(found.value)
 }
 
+#[expect(clippy::ptr_arg, reason = "a form shows a value of its own type")]
 fn show_names(names: &Vec<At<String>>) -> String {
     let names: Vec<&str> = names.iter().map(|name| name.value.as_str()).collect();
     format!("[{}]", names.join(", "))

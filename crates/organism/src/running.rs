@@ -79,12 +79,16 @@ pub struct Organism {
 fn build_ports(
     secret: &[u8; 32],
     leases: Arc<dyn Leases>,
-    (carrier, askers): (Arc<Carriers>, Arc<WaitingRoom>),
+    (carrier, room): (Arc<Carriers>, &Arc<WaitingRoom>),
     (steps, clock): (Arc<dyn StepObserver>, Arc<dyn Clock>),
 ) -> Result<EnginePorts, StartFault> {
     let seeds = Arc::new(KernelSeeds::new().map_err(wrap_io_error)?);
     let tokens = Arc::new(HmacTokens::new(secret));
-    Ok(EnginePorts { clock, seeds, tokens, leases, carrier, askers, steps })
+    Ok(EnginePorts { clock, seeds, tokens, leases, carrier, askers: room.clone(), steps })
+}
+
+fn new_leases() -> Arc<dyn Leases> {
+    Arc::new(LeaseTable::default())
 }
 
 /// The configurations of open calls, and the current one.
@@ -176,24 +180,20 @@ fn wrap_io_error(error: std::io::Error) -> StartFault {
 impl Organism {
     /// Opens the log, continues from its state, and starts all listeners.
     pub async fn start(plan: RunPlan) -> Result<Organism, StartFault> {
-        Box::pin(Organism::begin_run(plan, false, None)).await
+        Box::pin(Organism::begin(plan, false, None)).await
     }
 
     /// Starts it for one order only. No deliveries go out, so stopping it loses nothing.
     pub async fn start_without_deliveries(plan: RunPlan) -> Result<Organism, StartFault> {
-        Box::pin(Organism::begin_run(plan, true, None)).await
+        Box::pin(Organism::begin(plan, true, None)).await
     }
 
     /// Starts it for a test, on a clock that the test moves.
     pub async fn start_rehearsed(plan: RunPlan, rehearsed: RehearsalParts) -> Result<Organism, StartFault> {
-        Box::pin(Organism::begin_run(plan, false, Some(rehearsed))).await
+        Box::pin(Organism::begin(plan, false, Some(rehearsed))).await
     }
 
-    async fn begin_run(
-        plan: RunPlan,
-        is_still: bool,
-        rehearsed: Option<RehearsalParts>,
-    ) -> Result<Organism, StartFault> {
+    async fn begin(plan: RunPlan, is_still: bool, test: Option<RehearsalParts>) -> Result<Self, StartFault> {
         // Before the log is opened: such a start leaves nothing behind.
         check_sandboxes(&plan.composition, is_still)?;
         let program = tokio::task::spawn_blocking(own_hash);
@@ -207,10 +207,9 @@ impl Organism {
         // After opening the log: only the owner of the log may end a server that was left behind.
         let used = open_broker((plan.managed, broker), is_still, (&composition, &plan.surroundings), &pump);
         let (own, broker, refusals) = Box::pin(used).await?;
-        let (leases, (reports, heard)): (Arc<dyn Leases>, _) =
-            (Arc::new(LeaseTable::default()), mpsc::channel(limits::QUEUE));
+        let (leases, (reports, heard)) = (new_leases(), mpsc::channel(limits::QUEUE));
         let (followed, tail) = LogTail::open_tail(log.reader.clone(), last);
-        let (voice, (clock, rests)) = (LiveVoice::from_tail(followed.end()), choose_clock(rehearsed));
+        let (voice, (clock, rests)) = (LiveVoice::from_tail(followed.end()), choose_clock(test));
         let validators = Validators::start(plan.validators, &pages, &leases, &plan.steps, &pump, &voice);
         let validators = validators.map_err(StartFault::Machine)?;
         let (inline, surroundings, steps) = (plan.inline, plan.surroundings, plan.steps.clone());
@@ -221,8 +220,7 @@ impl Organism {
         let (reader, lead) = (log.reader.clone(), log.lead.clone());
         let WritableLog { writer, secret, alarms, notes } = log.into_writable()?;
         let (writer, written) = start_writer(writer, &alarms).map_err(wrap_io_error)?;
-        let ports =
-            build_ports(&secret, leases, (carriers.clone(), room.clone()), (plan.steps, clock.clone()))?;
+        let ports = build_ports(&secret, leases, (carriers.clone(), &room), (plan.steps, clock.clone()))?;
         let ((stop, stopped), (end, ended)) = (oneshot::channel(), oneshot::channel());
         let (lookups, batches) = (start_reader(reader.clone(), pump.clone())?, hand_to(writer.clone()));
         let lines = LoopChannels { inputs, written, batches, lookups, tail, stop: stopped, clock };

@@ -173,7 +173,6 @@ pub(crate) fn read_act(record: &LogLine) -> Result<RecordAct<'_>, String> {
         }
         ("message", Some("inbox")) => Ok(RecordAct::Inbox { call: read_call(record)? }),
         ("message", Some("wrap-up")) => Ok(RecordAct::Wraps { call: read_call(record)? }),
-        ("message", Some("told")) => Ok(RecordAct::Aside),
         ("steer", Some("steered")) => Ok(RecordAct::Steers { call: read_call(record)? }),
         ("timer", Some("set")) => read_item(record, ItemSort::Set),
         ("timer", Some("cancel")) => read_item(record, ItemSort::Cancel),
@@ -208,7 +207,7 @@ pub(crate) fn read_act(record: &LogLine) -> Result<RecordAct<'_>, String> {
             Ok(RecordAct::Denies { call: read_call(record)? })
         }
         ("refusal", Some(_)) if record.call.is_some() => read_item(record, ItemSort::Refused),
-        ("refusal", Some(_)) => Ok(RecordAct::Aside),
+        ("message", Some("told")) | ("refusal", Some(_)) => Ok(RecordAct::Aside),
         ("outcome", Some("dead-letter")) => {
             Ok(RecordAct::DeadLetter { call: read_call(record)?, turn: read_turn(record)? })
         }

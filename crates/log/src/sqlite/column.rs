@@ -48,14 +48,14 @@ pub(super) struct StoredRecord {
 
 impl StoredRecord {
     /// The record, with the head that the file claims.
-    pub(super) fn to_claimed(self) -> (Position, Record) {
+    pub(super) fn into_claimed(self) -> (Position, Record) {
         // The leaf does not depend on the head that it is sealed after, and the stored head replaces that head.
         let record = self.header.seal_record(self.body, self.parts, self.head);
         (self.position, Record { head: self.head, ..record })
     }
 
     /// The record, if the head that the file claims follows from its bytes and `before`.
-    pub(super) fn to_proved(self, before: Digest) -> Option<(Position, Record)> {
+    pub(super) fn into_proved(self, before: Digest) -> Option<(Position, Record)> {
         let record = self.header.seal_record(self.body, self.parts, before);
         (record.head == self.head).then_some((self.position, record))
     }

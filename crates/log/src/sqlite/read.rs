@@ -88,7 +88,7 @@ impl SqliteReader {
                 row.map(read_stored).transpose().map_err(|UnfitRow(why)| self.make_damage(position, why))?;
             match record {
                 Some(record) if record.header.thread == *thread && record.header.seq == seq => {
-                    found.push(if self.proves { walk.link_record(record)? } else { record.to_claimed() });
+                    found.push(if self.proves { walk.link_record(record)? } else { record.into_claimed() });
                 }
                 _ if !self.proves => {}
                 _ => {
@@ -243,7 +243,7 @@ impl LogReader for SqliteReader {
                     // The position is the table's key: an existing row has a number there.
                     self.make_damage(Position(row.get::<_, i64>(0).unwrap_or_default().unsigned_abs()), why)
                 })?;
-                found.push(if self.proves { walk.take_step(record)? } else { record.to_claimed() });
+                found.push(if self.proves { walk.take_step(record)? } else { record.into_claimed() });
             }
             Ok(found)
         })

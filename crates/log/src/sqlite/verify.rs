@@ -82,7 +82,7 @@ impl<'c> VerifyWalk<'c> {
         let thread = stored.header.thread.clone();
         let seq = stored.header.seq;
         let before = self.head_before(&thread, stored.thread, seq)?;
-        let Some((position, record)) = stored.to_proved(before) else {
+        let Some((position, record)) = stored.into_proved(before) else {
             let why = format!("record {seq} of thread {thread} does not continue its hash chain");
             return Err(self.make_damage(why));
         };
