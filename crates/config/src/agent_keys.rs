@@ -47,7 +47,7 @@ pub(super) fn is_native(dialect: Dialect) -> bool {
 
 section! {
     /// An agent.
-    pub(super) AgentKeys "one agent" never [
+    pub(super) AgentKeys "one agent" with own never [
         "run": PROGRAM, NO_PROGRAM; "env": PROGRAM, NO_PROGRAM; "pass": PROGRAM, NO_PROGRAM;
         "mode": PROGRAM, NO_PROGRAM; "framing": PROGRAM, NO_PROGRAM;
         "nats": "an agent has no program of its own", "leave it out; systole run --role pump reaches every agent over NATS";
@@ -73,7 +73,7 @@ section! {
     }
 }
 
-section! { pub(super) OutputKeys {
+section! { pub(super) OutputKeys with own {
     format: optional("text") <WordOf<FormatWord>> "`json`, `markdown` or `text`";
     schema: optional("none") <AnyText> "a JSON Schema that a final in `json` must follow, a path from this file's folder";
 } }

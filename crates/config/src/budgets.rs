@@ -25,7 +25,7 @@ pub(super) type BudgetTokens = TokensWithin<1, { limits::BUDGET_TOKENS }>;
 
 section! {
     /// The section `budgets`.
-    pub(super) BudgetKeys {
+    pub(super) BudgetKeys with own {
         messages: default(500) <MessageCount> "calls and spawns, {bounds}";
         depth: default(6) <CountWithin<1, MOST_DEPTH>> "how deep calls and spawns nest, counted from the first call on, {bounds}";
         children: default(32) <CountWithin<1, { limits::BUDGET_CHILDREN }>> "child threads in all, at all depths together, {bounds}; at most 1000 of a call are open at once";

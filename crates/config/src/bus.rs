@@ -105,7 +105,7 @@ const PROGRAM: [&str; 6] = ["run", "env", "pass", "mode", "framing", "sandbox"];
 
 section! {
     /// The section.
-    pub(super) BusKeys never [
+    pub(super) BusKeys with own never [
         "key": SECRET, BY_NAME; "seed": SECRET, BY_NAME; "token": SECRET, BY_NAME; "password": SECRET, BY_NAME;
     ] {
         nats: required(EXAMPLE) <BusAddress> "the address of a NATS server, `nats://HOST:PORT`, without credentials, or a list of those of a cluster; or `managed`, and the organism starts one of its own";

@@ -17,7 +17,7 @@ use systole_core::types::client::Role;
 
 section! {
     /// One client as it is declared.
-    pub(super) ClientKeys "one client; its name is the sender of what it sends" {
+    pub(super) ClientKeys "one client; its name is the sender of what it sends" with own {
         token_env: optional("required") <VariableName> "the environment variable that holds its token at the HTTP door, 16 characters or more; read when the door is opened; optional with `nats: true`";
         nats: default(false) <YesNo> "whether it may connect over the broker that `bus` or `log` names, with its own key there";
         may: optional("all with `entry: true`") <NameSet> "listeners it may address, of those with `entry: true`";

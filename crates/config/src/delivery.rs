@@ -12,7 +12,7 @@ use systole_core::types::composition::{DescribeScope, OnUnknown};
 
 section! {
     /// How deliveries to a listener run and are retried.
-    pub(super) DeliveryKeys {
+    pub(super) DeliveryKeys with own {
         timeout: optional("30s, 60s with `mcp`, or 10m with `workspace`") <AttemptTime> "the hard end of an attempt, {bounds}; a command of a workspace has nine tenths of it";
         idle: optional("none, or 30s over NATS") <AttemptTime> "the longest silence within an attempt, at most `timeout`";
         in_flight: optional("1, or 16 with `mcp`, `code` and `workspace`") <CountWithin<1, 1024>> "deliveries to it that may be open at once, {bounds}";

@@ -17,7 +17,7 @@ use super::value::{self, At, joined};
 use systole_core::types::limits;
 
 section! {
-    pub(super) ListenerKeys "one listener" later [rate: "most messages to it in a second"; dead: "what happens to dead letters";] {
+    pub(super) ListenerKeys "one listener" with own later [rate: "most messages to it in a second"; dead: "what happens to dead letters";] {
         run: optional("required") <Unread<TextList>> "the program and its arguments, as a list; a listener that a Rust program brings itself, over NATS, or with `code`, `workspace` or `mcp`, has none";
         mcp: optional("none") <ServerPlace> "the program of an MCP server and its arguments, as a list, or its address, as text, in place of `run`; a package after `npx` or `uvx` is installed by `systole mcp pin`; it accepts the tools that this command has pinned";
         key_env: optional("none") <Unread<KeyVariable>> "with `mcp` at an address: the environment variable that holds the key, which is sent as a bearer token; the key itself is in no file";

@@ -47,7 +47,7 @@ pub(super) const DEFAULT_LOG: &str = "./organism.db";
 
 section! {
     /// The section `log`.
-    pub(super) LogKeys never ["key": SECRET, BY_NAME; "password": SECRET, BY_NAME;] {
+    pub(super) LogKeys with own never ["key": SECRET, BY_NAME; "password": SECRET, BY_NAME;] {
         path: default(DEFAULT_LOG.to_owned()) <AnyText> "the log's file, or the copy of a log in NATS; a path from this file's folder";
         nats: optional("none") <BrokerAddress> "the NATS server whose JetStream keeps the log, `nats://HOST:PORT`, without credentials, or a list of those of a cluster; `bus` is left out beside it";
         key_env: optional("none") <SeedVariable> "as `bus.key_env`";

@@ -38,7 +38,7 @@ const SPARE: u64 = 256;
 /// Tokens of one request.
 type RequestTokens = TokensWithin<1, 1_000_000_000>;
 
-section! { ModelKeys "one model" never ["key": SECRET, BY_NAME; "api_key": SECRET, BY_NAME; "token": SECRET, BY_NAME;] {
+section! { ModelKeys "one model" with own never ["key": SECRET, BY_NAME; "api_key": SECRET, BY_NAME; "token": SECRET, BY_NAME;] {
     provider: required(&provider_fix()) <WordOf<Provider>> Provider::MEANING;
     model: optional("none") <AnyText> "its name at the provider; only a script needs none";
     url: optional("the provider's own") <WebAddress> "its address, `http://` or `https://`, optionally with a query, without a name, password or key";
@@ -61,7 +61,7 @@ section! { TimeoutKeys {
     between: optional("120s") <WaitTime> "between two pieces of content, {bounds}";
 } }
 
-section! { PriceKeys {
+section! { PriceKeys with own {
     r#in: optional("required") <TokenPrice> "tokens that it reads, with at most six decimals";
     out: optional("required") <TokenPrice> "tokens that it writes";
     cached: optional("as `in`") <TokenPrice> "tokens that it reads from the provider's cache";

@@ -27,7 +27,7 @@ const PLACES: usize = 16;
 
 section! {
     /// The section as it is written.
-    pub(super) ProofKeys never ["secret": "the secret key belongs in a file of its own", "key: FILE, from systole keygen";] {
+    pub(super) ProofKeys with own never ["secret": "the secret key belongs in a file of its own", "key: FILE, from systole keygen";] {
         key: required("key: proof.key, from systole keygen") <AnyText> "the file of the secret key, from `systole keygen`; a path from this file's folder";
         origin: required("origin: example.org/acme, the name of the key") <AnyText> "the name of the log, which is the name of the key";
         every: default(3_600_000) <LongWait> "how often a checkpoint is signed if the log has grown, {bounds}; also at each start and each clean stop";

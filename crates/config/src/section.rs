@@ -18,6 +18,8 @@
 //! - `below`: another section, whose own defaults hold without it
 //! - `same(TEXTS)`: the keys of another section at the same level, some with other texts of defaults
 //!
+//! Behind the name of a section with mistakes between its keys stands `with own`: a field for the keys that are set.
+//!
 //! Rows are read from top to bottom, so mistakes at one place have this order. A key that is declared twice does not
 //! compile, and a key that nothing reads is a warning. A default that its form refuses fails
 //! `every_default_is_what_its_form_reads`.
@@ -173,7 +175,7 @@ const BOUNDS: &str = "{bounds}";
 macro_rules! section {
     (
         $(#[$doc:meta])*
-        $vis:vis $name:ident $($about:literal)?
+        $vis:vis $name:ident $($about:literal)? $(with $own:ident)?
         $(never [$($never:literal: $why:expr, $instead:expr;)*])?
         $(later [$($later:ident: $will:literal;)*])?
         { $($key:ident: $kind:ident $(($says:expr))? <$form:ty> $meaning:expr;)* }
@@ -181,16 +183,17 @@ macro_rules! section {
         $(#[$doc])*
         $vis struct $name {
             $($vis $key: $crate::section::section!(@type $kind $form),)*
-            /// The keys that the file sets.
-            #[allow(dead_code, reason = "only sections with mistakes between keys need it")]
-            $vis own: $crate::value::SetKeys,
+            $(
+                /// The keys that the file sets.
+                $vis $own: $crate::value::SetKeys,
+            )?
         }
 
         impl Default for $name {
             fn default() -> $name {
                 $name {
                     $($key: $crate::section::section!(@absent $kind ($($says)?)),)*
-                    own: $crate::value::SetKeys::default(),
+                    $($own: $crate::value::SetKeys::default(),)?
                 }
             }
         }
@@ -208,7 +211,7 @@ macro_rules! section {
             fn take(diagnostics: &mut $crate::diagnostics::Diagnostics, own: &$crate::value::Fields<'_>) -> $name {
                 $name {
                     $($key: $crate::section::section!(@read $kind $key ($($says)?) $form, diagnostics, own),)*
-                    own: own.set.clone(),
+                    $($own: own.set.clone(),)?
                 }
             }
         }

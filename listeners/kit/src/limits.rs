@@ -7,28 +7,37 @@ pub use systole_wire::limits::{DocumentLimits, STRAY_BYTES};
 // With a broker
 
 /// How long the broker may take to answer a connect, a document, or the wait of a pull.
+#[cfg(feature = "nats")]
 pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 /// How long a connection may be quiet before a ping.
+#[cfg(feature = "nats")]
 pub(crate) const QUIET: Duration = Duration::from_secs(10);
 /// The longest pause between two attempts to connect.
+#[cfg(feature = "nats")]
 pub(crate) const RECONNECT_PAUSE: Duration = Duration::from_secs(4);
 /// How much later the end of a pull may arrive.
+#[cfg(feature = "nats")]
 pub(crate) const PULL_MARGIN: Duration = Duration::from_secs(2);
 /// How often a delivery is renewed: an `idle` timeout is hardly below a few seconds.
+#[cfg(feature = "nats")]
 pub(crate) const RENEW: Duration = Duration::from_secs(1);
 /// Deliveries that one process works on at once.
 pub const SLOTS: usize = 256;
 /// Calls that are kept, and cancels of deliveries not in hand; the oldest is forgotten first.
 pub(crate) const REMEMBERED: usize = 1024;
 /// Bytes of a message beside its document, so that it fits under the broker's limit.
+#[cfg(feature = "nats")]
 pub(crate) const FRAME_BYTES: usize = 1024;
 /// Schemas that a service shows.
 pub const SHOWN_SCHEMAS: usize = 16;
 /// Elements that a service shows.
+#[cfg(feature = "nats")]
 pub(crate) const SHOWN_ELEMENTS: usize = 64;
 /// Bytes of one text that a service shows.
+#[cfg(feature = "nats")]
 pub(crate) const SHOWN_BYTES: usize = 1024;
 /// Bytes of the last error that are shown.
+#[cfg(feature = "nats")]
 pub(crate) const ERROR_BYTES: usize = SHOWN_BYTES / 2;
 
 // Over a pipe

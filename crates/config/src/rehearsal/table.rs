@@ -28,7 +28,7 @@ section! { pub(super) TestFileKeys {
     tests: required("tests: with a list of tests, each with `name` and `steps`") <MapList<TestCaseKeys>> "the tests, one after another";
 } }
 
-section! { pub(super) TestCaseKeys {
+section! { pub(super) TestCaseKeys with own {
     name: required("name: what the test shows") <AnyText> "what the test shows";
     set: optional("none") <AsWritten> "as above, for this test alone";
     replies: optional("those of the file") <AsWritten> "as above, for this test alone";
@@ -39,7 +39,7 @@ section! { pub(super) TestCaseKeys {
     steps: optional("required, without `export`") <MapList<TestStepKeys>> "what is sent, and the expected result";
 } }
 
-section! { pub(super) TestStepKeys {
+section! { pub(super) TestStepKeys with own {
     send: optional("none") <AsWritten> "a payload from outside";
     to: optional("none") <AnyText> "the listener that it is for";
     from: optional("the operator") <AnyText> "the client that sends it";

@@ -52,7 +52,7 @@ pub(super) const VOCABULARY: &str = "workflow/";
 const TIMEOUT_MS: u64 = 600_000;
 
 section! {
-    WorkflowKeys "one workflow" {
+    WorkflowKeys "one workflow" with own {
         accepts: optional("[ask] of talk") <AcceptedSet> "payloads that it takes as requests, by local name";
         returns: optional("[answer] of talk") <NameSet> "the one payload that its last step gives";
         by: optional("none") <PartyName> "the agent of goals that name none";

@@ -18,7 +18,7 @@ use super::written::{Tasks, Until, With};
 
 section! {
     /// A step: its work and the keys that all steps share.
-    pub(super) StepKeys "one step by its id: the words of a goal, or a map" {
+    pub(super) StepKeys "one step by its id: the words of a goal, or a map" with own {
         r#do: optional("none") <Unread<AnyText>> "a goal: what agents should do, in words";
         by: optional("`by` of the workflow") <Unread<OneOrMore>> "the agent that pursues the goal, or a list of agents that each pursue it";
         gives: optional("text") <Unread<AnyText>> "the payload that a goal gives, by local name";
