@@ -32,7 +32,7 @@ pub(crate) struct Step {
     /// The budget of the step, or of what is around it.
     pub(crate) budget: Option<Budget>,
     /// The keys of the file. `work`, `at_once` and `budget` are made from some of them.
-    pub(super) keys: StepKeys,
+    pub(super) keys: Box<StepKeys>,
 }
 
 impl Step {

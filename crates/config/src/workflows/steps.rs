@@ -199,19 +199,18 @@ fn body(
             work: works::words_alone(words.value),
             at_once: AT_ONCE,
             budget: budget.cloned(),
-            keys: StepKeys::default(),
+            keys: Box::default(),
         });
     }
     if matches!(node.value, Value::Nothing) {
         let message = format!("{own_path}: the step does nothing");
         let fix = format!("{}: what is to be done; its keys are indented below it", id.value);
         diagnostics.report(Code::ConfigMissing, id.at, &message, &fix);
-        let keys = StepKeys::default();
-        return Some(Step { id, work: Work::Unread, at_once: AT_ONCE, budget: None, keys });
+        return Some(Step { id, work: Work::Unread, at_once: AT_ONCE, budget: None, keys: Box::default() });
     }
     let uncut = traps::uncut(diagnostics, node, own_path, is_keyword);
     let node = uncut.as_ref().unwrap_or(node);
-    let keys = StepKeys::read_at(diagnostics, node, id.at, own_path).unwrap_or_default();
+    let keys = read_keys(diagnostics, node, id.at, own_path);
     let is_read = !keys.own.path.is_empty();
     let has_several = keys.own.has("each") || keys.own.has("parallel");
     if let Some(at) = keys.own.value_place("at_once").filter(|_| !has_several) {
@@ -226,6 +225,12 @@ fn body(
     };
     let work = if is_read { work(diagnostics, &keys, path, budget.as_ref()) } else { Work::Unread };
     Some(Step { id, work, at_once, budget, keys })
+}
+
+/// Reads the keys of a step. They are large, and steps nest, so they are kept off the stack of those who read the steps
+/// inside.
+fn read_keys(diagnostics: &mut Diagnostics, node: &Node, at: Span, path: &str) -> Box<StepKeys> {
+    Box::new(StepKeys::read_at(diagnostics, node, at, path).unwrap_or_default())
 }
 
 /// Reports a key that does not fit the step's kind of work.
