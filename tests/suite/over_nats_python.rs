@@ -67,7 +67,7 @@ fn failure_of(events: &mut Events) -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn d4_a_python_worker_renews_its_deliveries_survives_its_work_and_hears_a_cancel() {
-    let mut house = WorkerHouse::open(", idle: 2s, in_flight: 8");
+    let mut house = WorkerHouse::open(", idle: 4s, in_flight: 8");
     let worker = worker(&house);
     let mut events = house.events();
     for (words, why) in [
