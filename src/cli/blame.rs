@@ -42,7 +42,7 @@ impl BlameLine {
             screen.say(format!("  try: {fix}"));
             exit
         };
-        let (file, line) = parted(&self.spot);
+        let (file, line) = split_spot(&self.spot);
         if file.is_empty() || line == Some(0) {
             let words = format!("{} names no line", self.spot);
             return Err(usage(words, "FILE:LINE, as project/sums.py:3"));
@@ -102,7 +102,7 @@ impl BlameLine {
 }
 
 /// The file and the line of `FILE:LINE`, or a file alone.
-fn parted(spot: &str) -> (&str, Option<usize>) {
+fn split_spot(spot: &str) -> (&str, Option<usize>) {
     let parts = spot.rsplit_once(':').and_then(|(file, line)| Some((file, line.parse::<usize>().ok()?)));
     parts.map_or((spot, None), |(file, line)| (file, Some(line)))
 }

@@ -10,7 +10,7 @@ use super::screen::Screen;
 use systole_agent::spec::{AgentSpec, Dialect};
 
 use super::bounds;
-use systole_config::{Diagnostic, ORGANISM_JSON_SCHEMA, OrganismFile, counted, page};
+use systole_config::{Diagnostic, ORGANISM_JSON_SCHEMA, OrganismFile, count_mistakes, page};
 use systole_core::types::composition::{ElementSchema, Listener, ViewScope};
 use systole_core::types::time::spell_stretch;
 use systole_kit::namespaces;
@@ -145,7 +145,8 @@ fn write_summary(file: &OrganismFile) -> Vec<String> {
     let counts = [(programs, "listener"), (file.agents.len(), "agent"), (file.workflows.len(), "workflow")];
     let counts = counts.into_iter().filter(|(count, _)| *count > 0);
     let count = counts.map(|(count, noun)| columns::counted(count, noun)).collect::<Vec<_>>().join(", ");
-    let found = if file.warnings.is_empty() { "nothing is wrong".into() } else { counted(&file.warnings) };
+    let found =
+        if file.warnings.is_empty() { "nothing is wrong".into() } else { count_mistakes(&file.warnings) };
     let mut lines = vec![format!("{}: {count}; {found}", composition.organism.as_str())];
     if let Some(description) = &file.description {
         lines.extend(wrapped("  ", 2, &plain(description)));

@@ -105,38 +105,38 @@ impl CopyCommand {
 
     /// Reports why there is no copy, or why it ends too early, and how much of it there is.
     fn report_failure(&self, screen: Screen, fault: &StartFault, stage: CopyStage) -> CommandExit {
-        let StartFault::Log(ill) = fault else {
+        let StartFault::Log(log_fault) = fault else {
             let exit = here::start_fault(screen, fault);
             self.say_kept(screen, stage);
             return exit;
         };
-        let (exit, words, fix) = match ill {
+        let (exit, words, fix) = match log_fault {
             LogFault::InUse { .. } => (
                 CommandExit::Unavailable,
-                format!("{ill}, which keeps it up to date"),
+                format!("{log_fault}, which keeps it up to date"),
                 "the commands that only read, which read it as it is; or --to FILE, for a copy beside it",
             ),
             LogFault::Damaged { path, .. } if path.contains('/') => (
                 CommandExit::Log,
-                ill.to_string(),
+                log_fault.to_string(),
                 "systole copy --again, which makes it from the stream, and keeps this one",
             ),
             LogFault::Damaged { .. } => {
-                (CommandExit::Log, format!("the log {ill}"), "the broker's store, from a backup")
+                (CommandExit::Log, format!("the log {log_fault}"), "the broker's store, from a backup")
             }
             LogFault::Full { .. } | LogFault::Io { .. } => (
                 CommandExit::Unavailable,
-                ill.to_string(),
+                log_fault.to_string(),
                 "the same again when there is room and this user may write there; or --to FILE",
             ),
             LogFault::Foreign { .. } => {
-                (CommandExit::Log, ill.to_string(), "--to FILE with a copy of this log, or a new name")
+                (CommandExit::Log, log_fault.to_string(), "--to FILE with a copy of this log, or a new name")
             }
             LogFault::Apart { .. }
             | LogFault::Newer { .. }
             | LogFault::Lost { .. }
             | LogFault::Elsewhere { .. }
-            | LogFault::NothingLost { .. } => return here::report_log_fault(screen, ill),
+            | LogFault::NothingLost { .. } => return here::report_log_fault(screen, log_fault),
         };
         screen.fail(exit, words);
         screen.say(format!("  try: {fix}"));

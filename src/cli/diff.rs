@@ -44,10 +44,10 @@ pub(super) struct Diff {
 
 impl Diff {
     pub(super) fn run(self) -> CommandExit {
-        self.compared().unwrap_or_else(|exit| exit)
+        self.compare_logs().unwrap_or_else(|exit| exit)
     }
 
-    fn compared(&self) -> Result<CommandExit, CommandExit> {
+    fn compare_logs(&self) -> Result<CommandExit, CommandExit> {
         let looking = Looking::open(&self.place)?;
         let screen = looking.screen;
         let one = read_tree(&looking, &looking.find(&self.one)?.root_of())?;

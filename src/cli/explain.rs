@@ -59,7 +59,7 @@ impl Explain {
             }
             return list(screen, codes.iter().filter(|code| code.family() == family));
         }
-        if words.is_empty() { unknown(screen, typed, &codes) } else { CommandExit::Done }
+        if words.is_empty() { report_unknown(screen, typed, &codes) } else { CommandExit::Done }
     }
 }
 
@@ -114,7 +114,7 @@ fn as_json(code: &KnownCode) -> serde_json::Value {
            "warning": pump.is_some_and(Code::is_warning), "fix": code.fix(), "example": pump.and_then(Code::example)})
 }
 
-fn unknown(screen: Screen, typed: &str, all: &[KnownCode]) -> CommandExit {
+fn report_unknown(screen: Screen, typed: &str, all: &[KnownCode]) -> CommandExit {
     let exit = match typed {
         "" => screen.fail(CommandExit::Usage, "the word is empty"),
         _ => {

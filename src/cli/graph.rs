@@ -56,7 +56,7 @@ impl Graph {
         let format = match (self.format, self.out.as_deref()) {
             (Some(format), _) => format,
             (None, None) => Format::Text,
-            (None, Some(file)) => named(file).ok_or_else(|| {
+            (None, Some(file)) => find_format(file).ok_or_else(|| {
                 let exit = screen
                     .fail(CommandExit::Usage, format!("{}: its ending names no format", file.display()));
                 screen.say("  try: a name that ends in .svg, .mmd or .txt, or --format");
@@ -106,7 +106,7 @@ impl Graph {
 }
 
 /// The format for a file name's extension, if there is one.
-fn named(file: &Path) -> Option<Format> {
+fn find_format(file: &Path) -> Option<Format> {
     let end = file.extension().map(std::ffi::OsStr::to_ascii_lowercase);
     match end.as_deref().and_then(std::ffi::OsStr::to_str) {
         Some("svg") => Some(Format::Svg),

@@ -78,11 +78,11 @@ impl Live {
         let indent = "  ".repeat(1 + depth.min(12));
         let lead = format!("{}{indent}", layout::clock(at));
         let words = cut_counted(&plain(&what.words), columns.saturating_sub(width(&lead)));
-        lines.push(format!("{lead}{}", self.coloured(&words, what.colour)));
+        lines.push(format!("{lead}{}", self.paint_words(&words, what.colour)));
         lines
     }
 
-    fn coloured(&self, words: &str, colour: Option<TextTone>) -> String {
+    fn paint_words(&self, words: &str, colour: Option<TextTone>) -> String {
         colour.map_or_else(|| words.to_owned(), |tone| self.screen.colour(tone, words))
     }
 }

@@ -147,7 +147,7 @@ impl Log {
         };
         let mut printing = Printing {
             looking: &looking,
-            reader: claimed(&looking),
+            reader: read_claimed(&looking),
             thread,
             form,
             next,
@@ -190,7 +190,7 @@ impl Log {
         if let Some(from) = self.from {
             return Ok((from.max(1), false));
         }
-        let (reader, fault) = (claimed(looking), |fault| looking.fault(&fault));
+        let (reader, fault) = (read_claimed(looking), |fault| looking.fault(&fault));
         // The first record at or after that number.
         let at = |number: u64| match thread {
             Some(thread) => reader.of_thread(thread, number, 1),
@@ -219,7 +219,7 @@ impl Log {
 }
 
 /// The log as the file has it, up to the selected position. An organism elsewhere shows only what verifies.
-fn claimed(looking: &Looking) -> Arc<dyn LogReader> {
+fn read_claimed(looking: &Looking) -> Arc<dyn LogReader> {
     match (&looking.file, looking.at) {
         (Some(file), Some(at)) => Arc::new(PastLog::new(Arc::new(file.as_claimed()), at)),
         (Some(file), None) => Arc::new(file.as_claimed()),

@@ -202,7 +202,7 @@ impl Looking {
     /// The organism as it was when it started last.
     pub(super) fn used_composition(&self) -> Result<Composition, CommandExit> {
         let fault = |fault| self.fault(&fault);
-        let used = configurations::used(&*self.view).map_err(fault)?;
+        let used = configurations::list_used(&*self.view).map_err(fault)?;
         let Some(last) = used.first() else {
             let exit = self.screen.fail(CommandExit::Usage, "no organism had started at this position");
             self.screen.say("  try: a later position");

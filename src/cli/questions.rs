@@ -194,7 +194,7 @@ impl QueryMoment for Looking {
         Some(self.alarms().iter().filter_map(|alarm| serde_json::to_value(alarm).ok()).collect())
     }
 
-    fn declared(&self) -> ReadSteps<'static> {
+    fn read_declared(&self) -> ReadSteps<'static> {
         &workflow_steps::list_declared
     }
 

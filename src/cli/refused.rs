@@ -29,7 +29,7 @@ pub(super) fn page(refusal: &ApiRefusal) -> String {
     let mut page = format!("refused: {}\n", refusal.code);
     let mut line = |name: &str, text: Option<&str>| {
         if let Some(text) = text {
-            page.push_str(&wrapped(name, text));
+            page.push_str(&wrap_text(name, text));
         }
     };
     line("", Some(&refusal.message));
@@ -52,7 +52,7 @@ fn place(refusal: &ApiRefusal) -> Option<String> {
 }
 
 /// Text after a name, broken between words so that no line passes the right edge.
-fn wrapped(name: &str, text: &str) -> String {
+fn wrap_text(name: &str, text: &str) -> String {
     let indent = if name.is_empty() { 2 } else { limits::FIELD_COLUMNS };
     let mut out = format!("  {name}");
     let mut column = out.chars().count();

@@ -24,7 +24,7 @@ use super::place::{Place, quote_path, refuse};
 use super::screen::Screen;
 use super::signals::Signals;
 use crate::limits;
-use systole_config::{DEFAULT_LISTEN, OrganismFile, counted};
+use systole_config::{DEFAULT_LISTEN, OrganismFile, count_mistakes};
 use systole_core::types::ports::{LogFault, LostRange, Position};
 use systole_core::types::time::spell_duration;
 use systole_doors::api_types;
@@ -132,7 +132,7 @@ impl RunCommand {
         if !file.warnings.is_empty() && !was_here {
             // It is a message on stderr; programs that read JSON read stdout.
             let check = self.place.command("check");
-            screen.say(format!("{}: {check} shows them", counted(&file.warnings)));
+            screen.say(format!("{}: {check} shows them", count_mistakes(&file.warnings)));
         }
         let machine = |what| move |error: std::io::Error| hindered::report_missing(screen, what, &error);
         let credential = Credential::draw().map_err(machine("the random bytes of a credential"))?;

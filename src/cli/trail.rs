@@ -40,7 +40,7 @@ impl Trail {
         let wanted = self.text.as_ref().map(|text| (text, SearchText::new(text)));
         let looking = Looking::open_anywhere_at(&self.place, self.past)?;
         let start = match &wanted {
-            None => named(&looking, &self.message)?,
+            None => find_named(&looking, &self.message)?,
             Some((text, Some(wanted))) => holding(&looking, text, wanted)?,
             Some((_, None)) => {
                 let exit =
@@ -54,7 +54,7 @@ impl Trail {
 }
 
 /// The named record.
-fn named(looking: &Looking, message: &str) -> Result<PlacedRecord, CommandExit> {
+fn find_named(looking: &Looking, message: &str) -> Result<PlacedRecord, CommandExit> {
     let (typed, seq) = split_number(message);
     let thread = looking.find(typed)?;
     let fault = |fault| looking.fault(&fault);

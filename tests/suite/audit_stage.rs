@@ -11,7 +11,7 @@ use systole_organism::pump_loop::LoopEnd;
 use systole_organism::running::Organism;
 use systole_queries::posts::DueCalls;
 use systole_queries::whole::LogState;
-use systole_queries::why::{Asker, ThreadWaits, broken, report, waits};
+use systole_queries::why::{Asker, ThreadWaits, list_broken, report, waits};
 use systole_show::columns::width;
 use systole_show::limits::COLUMNS;
 use systole_system::clock::WallClock;
@@ -107,7 +107,7 @@ pub(crate) fn standing_in(reader: &dyn LogReader, running: Option<u32>, thread: 
 /// line.
 pub(crate) fn words(standing: &ThreadWaits, start: Option<&str>) -> (String, String) {
     let asker = Asker { now: WallClock.now(), start, all: false };
-    let list = broken(&waits(std::slice::from_ref(standing), asker.now), asker.now);
+    let list = list_broken(&waits(std::slice::from_ref(standing), asker.now), asker.now);
     (narrow(&report(standing, &asker)), flat(&narrow(&list)))
 }
 

@@ -7,7 +7,7 @@ use systole_core::types::time::Millis;
 use systole_queries::posts::DueCalls;
 use systole_queries::whole::LogState;
 use systole_queries::why::{
-    AfterAttempt, CallWait, FailedAttempt, ThreadWaits, WaitReason, broken, in_lines, waits,
+    AfterAttempt, CallWait, FailedAttempt, ThreadWaits, WaitReason, in_lines, list_broken, waits,
 };
 use systole_show::layout::{clock, moment};
 
@@ -515,7 +515,7 @@ fn c7_every_wait_is_one_line_in_its_form_the_longest_first() {
             "sess-1f0c9a2b77d1   waits 4 m 12 s   for a person: approval a1 (shell, workspace), expires in 55 m        systole approve a1"
         ]
     );
-    let terminal = broken(&found, now);
+    let terminal = list_broken(&found, now);
     narrow(&terminal);
     for wait in &found {
         let whole = terminal.iter().filter(|line| line.ends_with(&wait.command)).count();

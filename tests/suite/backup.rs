@@ -87,9 +87,12 @@ async fn c2_a_backup_overwrites_nothing_and_a_damaged_log_gives_none() {
     let none = systole(at, &["backup", "none.db", "-o", "b.db"]);
     assert_eq!(none.code, Some(5), "{none:?}");
     edit(at, "UPDATE record SET time = time + 1 WHERE pos = 5");
-    let ill = systole(at, &["backup", "-o", "b.db"]);
-    assert_eq!(ill.code, Some(7), "{ill:?}");
-    assert!(ill.stderr.contains("at position 5") && ill.stderr.contains("no backup was made"), "{ill:?}");
+    let damaged = systole(at, &["backup", "-o", "b.db"]);
+    assert_eq!(damaged.code, Some(7), "{damaged:?}");
+    assert!(
+        damaged.stderr.contains("at position 5") && damaged.stderr.contains("no backup was made"),
+        "{damaged:?}"
+    );
     let now: Vec<String> = names(at).into_iter().filter(|name| !name.starts_with("hello.db-")).collect();
     let before: Vec<String> = before.into_iter().filter(|name| !name.starts_with("hello.db-")).collect();
     assert_eq!(now, before, "nothing is left");

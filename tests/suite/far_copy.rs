@@ -300,10 +300,10 @@ fn a_corrupt_bundle_is_reported_with_its_position_and_earlier_ones_are_kept() {
     let place = before["bundles"].as_u64().unwrap() + 1;
     let words = format!("the bundle at {place}: it is not a bundle of this version");
     for _ in 0..2 {
-        let ill = systole(far.path(), &["copy"]);
-        assert!(ill.code == Some(7) && ill.stderr.contains(&words), "{ill:?}");
+        let damaged = systole(far.path(), &["copy"]);
+        assert!(damaged.code == Some(7) && damaged.stderr.contains(&words), "{damaged:?}");
         let kept = format!("the copy has the {} records before that", before["records"]);
-        assert!(ill.stderr.contains(&kept), "{}", ill.stderr);
+        assert!(damaged.stderr.contains(&kept), "{}", damaged.stderr);
         assert_eq!(records(far.path()), whole);
     }
     let again = systole(folder.path(), &["copy", "--again"]);
@@ -331,9 +331,9 @@ fn a_bundle_missing_from_the_object_store_is_reported_with_its_position() {
         let stream = jetstream.get_stream("OBJ_SYSTOLE_shop_BLOBS").await.unwrap();
         stream.purge().await.unwrap();
     });
-    let ill = systole(far.path(), &["copy", "--again"]);
-    assert!(ill.code == Some(7) && ill.stderr.contains("is not there, or not whole"), "{ill:?}");
-    assert!(ill.stderr.contains("the log SYSTOLE_shop_LOG is damaged at position"), "{}", ill.stderr);
+    let damaged = systole(far.path(), &["copy", "--again"]);
+    assert!(damaged.code == Some(7) && damaged.stderr.contains("is not there, or not whole"), "{damaged:?}");
+    assert!(damaged.stderr.contains("the log SYSTOLE_shop_LOG is damaged at position"), "{}", damaged.stderr);
     assert_eq!(records(far.path()), whole);
 }
 

@@ -214,9 +214,12 @@ fn c15_a_rotten_row_is_named_by_doctor_and_breaks_no_chain() {
     assert!(doctor().stdout.contains("each matches its thread's records"), "{:?}", doctor());
     let rows = "UPDATE fold SET bytes = CAST(substr(bytes, 1, 30) || x'00' || substr(bytes, 32) AS BLOB)";
     edit_at(&log, rows);
-    let ill = doctor();
-    assert_eq!(ill.code, Some(7), "{ill:?}");
-    assert!(ill.stdout.contains("has a wrong checksum") && ill.stdout.contains("systole run"), "{ill:?}");
+    let damaged = doctor();
+    assert_eq!(damaged.code, Some(7), "{damaged:?}");
+    assert!(
+        damaged.stdout.contains("has a wrong checksum") && damaged.stdout.contains("systole run"),
+        "{damaged:?}"
+    );
     // The thread goes on as if nothing had happened, and so does the next one.
     for (arguments, is_noted) in
         [(&["ask", "two", "--thread", "@last"][..], true), (&["ask", "three"], false)]

@@ -16,7 +16,7 @@ pub enum ObjectFault {
     /// The broker did not return it.
     NotYet(String),
     /// It is missing, or has changed.
-    Ill(String),
+    Damaged(String),
 }
 
 /// An object store's description of what it keeps under a name.
@@ -52,7 +52,7 @@ impl LogSource {
     }
 
     fn make_fault(&self, name: Digest, why: &str) -> ObjectFault {
-        ObjectFault::Ill(format!("what is kept as {name} in {} {why}", self.address()))
+        ObjectFault::Damaged(format!("what is kept as {name} in {} {why}", self.address()))
     }
 
     /// An incomplete object is asked for again: a pump that does not know whether it had stored it may be storing it

@@ -53,10 +53,10 @@ pub(super) fn resolve(
     for one in &declared.keys.models.value {
         models.push(model(diagnostics, one, declared));
         if let Some(model) = models.last_mut().filter(|_| has_scripts) {
-            scripted(diagnostics, one, model, shelf, &mut scripts);
+            read_script(diagnostics, one, model, shelf, &mut scripts);
         }
     }
-    let warnings = unscripted(diagnostics, declared, &scripts);
+    let warnings = list_unscripted(diagnostics, declared, &scripts);
     circles(diagnostics, &declared.keys.models.value);
     one_currency(diagnostics, declared);
     let schema = |name: &str, text: Arc<[u8]>| NamedSchema { name: name.to_owned(), text };
@@ -84,7 +84,7 @@ struct Answers {
 
 /// Warns about answers that are never given: for an agent that does not exist, and native calls for an agent whose
 /// dialect has none.
-fn unscripted(
+fn list_unscripted(
     diagnostics: &Diagnostics,
     declared: &Declared,
     scripts: &[Answers],
@@ -128,7 +128,7 @@ fn model(diagnostics: &mut Diagnostics, one: &ModelDeclaration, declared: &Decla
 }
 
 /// Reads the answers of a script model.
-fn scripted(
+fn read_script(
     diagnostics: &mut Diagnostics,
     one: &ModelDeclaration,
     model: &mut ModelSpec,

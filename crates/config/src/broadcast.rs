@@ -12,7 +12,7 @@ use super::key::{KeyForm, KeyRow};
 use super::names::one_of;
 use super::section::{Form, form};
 use super::tree::{Entry, Node};
-use super::value::{self, At, joined};
+use super::value::{self, At, join_path};
 use systole_core::types::codes::Code;
 use systole_core::types::composition::{Broadcast, ElementSchema, GatherRule};
 use systole_core::types::ids::Name;
@@ -44,7 +44,7 @@ fn read_broadcasts(
 ) -> Option<Vec<BroadcastDeclaration>> {
     let entries = value::map(diagnostics, node, node.span, path)?;
     let mut read = |entry: &Entry| {
-        let gather = <WordOf<GatherWord>>::read(diagnostics, &entry.value, &joined(path, &entry.key));
+        let gather = <WordOf<GatherWord>>::read(diagnostics, &entry.value, &join_path(path, &entry.key));
         let element = At { at: entry.at, value: entry.key.clone() };
         BroadcastDeclaration { element, gather: gather.unwrap_or(GatherRule::All) }
     };
@@ -78,7 +78,7 @@ pub(super) fn resolve(
         elements.sort();
         elements.dedup();
         if elements.is_empty() {
-            unknown(diagnostics, named, accepted());
+            report_unknown(diagnostics, named, accepted());
             continue;
         }
         let takers_of = |element: &QName| -> Vec<Name> {
@@ -119,7 +119,11 @@ fn addresses_two(one: &Known<'_>, takers: &[Name]) -> bool {
     one.peers.iter().filter(is_taker).count() > 1
 }
 
-fn unknown<'d>(diagnostics: &mut Diagnostics, named: &At<String>, accepted: impl Iterator<Item = &'d QName>) {
+fn report_unknown<'d>(
+    diagnostics: &mut Diagnostics,
+    named: &At<String>,
+    accepted: impl Iterator<Item = &'d QName>,
+) {
     let message = format!("broadcast: `{}` is accepted by no listener", named.value);
     let mut known: Vec<&str> = accepted.map(|element| &*element.local).collect();
     known.sort_unstable();

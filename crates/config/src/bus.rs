@@ -235,7 +235,7 @@ fn url(diagnostics: &mut Diagnostics, found: &value::At<String>, path: &str) -> 
 }
 
 /// Reads whether a listener is reached over the broker. Such a listener has no program.
-pub(super) fn reached(diagnostics: &mut Diagnostics, keys: &ListenerKeys) -> Option<Span> {
+pub(super) fn find_reach(diagnostics: &mut Diagnostics, keys: &ListenerKeys) -> Option<Span> {
     let At { at, value: true } = read_late(diagnostics, &keys.nats)? else { return None };
     let second = Some((at, "reached over NATS"));
     for key in PROGRAM {
@@ -259,12 +259,12 @@ pub(super) fn check(
         return;
     }
     if let Some((path, at)) = over_nats.next() {
-        unnamed(diagnostics, &path, at, "it cannot be reached");
+        report_unnamed(diagnostics, &path, at, "it cannot be reached");
     }
 }
 
 /// Reports that a broker is needed and none is named.
-pub(super) fn unnamed(diagnostics: &mut Diagnostics, path: &str, at: Span, what: &str) {
+pub(super) fn report_unnamed(diagnostics: &mut Diagnostics, path: &str, at: Span, what: &str) {
     let message = format!("{path}.nats: the file names no broker, so {what}");
     let fix = format!("bus: {{{EXAMPLE}}} at the top of the file");
     diagnostics.report(Code::ConfigMissing, at, &message, &fix);

@@ -52,7 +52,7 @@ pub(super) fn resolve(
         }
         let over_nats = keys.nats.at.filter(|_| keys.nats.value);
         if let Some(at) = over_nats.filter(|_| declared.bus().is_none() && declared.log_kept.is_none()) {
-            bus::unnamed(diagnostics, &format!("clients.{}", name.as_str()), at, "it cannot connect");
+            bus::report_unnamed(diagnostics, &format!("clients.{}", name.as_str()), at, "it cannot connect");
         }
         let (roles, over_nats) = (keys.roles.value.clone(), over_nats.is_some());
         clients.insert(name.clone(), Client { may, roles, over_nats });

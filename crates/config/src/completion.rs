@@ -47,7 +47,7 @@ fn map(table: &str) -> Value {
     let mut properties = Map::new();
     let mut required = Vec::new();
     for (name, key) in keys::under(table).filter(|(_, key)| key.built) {
-        properties.insert(name.to_owned(), described(key));
+        properties.insert(name.to_owned(), describe_key(key));
         // A listener in Rust has no `run`.
         if key.default == "required"
             && !["listeners.NAME.run", "listeners.NAME.accepts", "clients.NAME.token_env"].contains(&key.path)
@@ -74,7 +74,7 @@ fn map(table: &str) -> Value {
     map
 }
 
-fn described(key: &ConfigKey) -> Value {
+fn describe_key(key: &ConfigKey) -> Value {
     let mut schema = form(key);
     if let Value::Object(schema) = &mut schema {
         schema.insert("description".to_owned(), json!(format!("{}; default: {}", key.meaning, key.default)));
@@ -84,14 +84,14 @@ fn described(key: &ConfigKey) -> Value {
 
 /// One step of a workflow: its id, with text or a map.
 fn step() -> Value {
-    let below = keys::under(STEPS).next().map_or(json!(true), |(_, below)| described(below));
+    let below = keys::under(STEPS).next().map_or(json!(true), |(_, below)| describe_key(below));
     json!({"type": "object", "minProperties": 1, "maxProperties": 1,
            "propertyNames": {"pattern": "^[a-z][a-z0-9-]{0,31}$"}, "additionalProperties": below})
 }
 
 /// A map of any names, each with the keys below `NAME`.
 fn names(key: &ConfigKey, pattern: &str) -> Value {
-    let below = keys::under(key.path).next().map_or(json!(true), |(_, below)| described(below));
+    let below = keys::under(key.path).next().map_or(json!(true), |(_, below)| describe_key(below));
     json!({"type": "object", "propertyNames": {"pattern": pattern}, "additionalProperties": below})
 }
 

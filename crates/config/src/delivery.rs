@@ -4,7 +4,7 @@ use super::approval::ApprovalKeys;
 use super::diagnostics::Diagnostics;
 use super::forms::{AttemptTime, CountWithin, NameSet, PauseRange, WordOf, YesNo, read_parsed, word_choice};
 use super::key::KeyForm;
-use super::names::accepted;
+use super::names::read_accepted;
 use super::section::{form, section};
 use super::tree::Node;
 use super::value::At;
@@ -52,5 +52,5 @@ fn read_share(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Option<
 
 form! {
     /// What a listener takes as requests: at least one element.
-    pub(super) AcceptedSet -> Vec<At<String>> { KeyForm::Set, accepted }
+    pub(super) AcceptedSet -> Vec<At<String>> { KeyForm::Set, read_accepted }
 }

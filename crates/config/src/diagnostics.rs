@@ -184,7 +184,7 @@ impl Diagnostics {
     }
 
     /// All mistakes, sorted by place.
-    pub(super) fn found(mut self) -> Vec<Diagnostic> {
+    pub(super) fn into_found(mut self) -> Vec<Diagnostic> {
         if self.found.len() > MISTAKES {
             let more = format!("more than {MISTAKES} mistakes; the rest is not listed");
             let rest = about_file(&self.file, Code::ConfigValue, &more, Some("these first"));
@@ -197,8 +197,8 @@ impl Diagnostics {
     }
 
     /// All mistakes, as the reason why the file is rejected.
-    pub(super) fn refused(self) -> FileMistakes {
-        FileMistakes(self.found())
+    pub(super) fn into_mistakes(self) -> FileMistakes {
+        FileMistakes(self.into_found())
     }
 
     /// The character at a line and a column, both from 1.

@@ -33,7 +33,7 @@ pub fn page(all: &[Diagnostic], colour: bool) -> String {
                 continue;
             }
         }
-        page.extend([drawn(one, colour), "\n".to_owned()]);
+        page.extend([draw_one(one, colour), "\n".to_owned()]);
     }
     for (code, count) in warned.into_iter().filter(|(_, count)| *count > WARNINGS) {
         let more = count - WARNINGS;
@@ -41,7 +41,7 @@ pub fn page(all: &[Diagnostic], colour: bool) -> String {
             format!("{more} more with {} are not shown; `check --json` has them all\n", code.as_str());
         page.push_str(&words);
     }
-    page.push_str(&counted(all));
+    page.push_str(&count_mistakes(all));
     page.push('\n');
     page
 }
@@ -53,7 +53,7 @@ impl fmt::Display for FileMistakes {
 }
 
 /// The numbers of mistakes and warnings, as text.
-pub fn counted(all: &[Diagnostic]) -> String {
+pub fn count_mistakes(all: &[Diagnostic]) -> String {
     let warnings = all.iter().filter(|one| one.severity() == Severity::Warning).count();
     match (all.len() - warnings, warnings) {
         (mistakes, 0) => columns::counted(mistakes, "mistake"),
@@ -65,12 +65,12 @@ pub fn counted(all: &[Diagnostic]) -> String {
 }
 
 /// One diagnostic, ending with a line break.
-pub(super) fn drawn(one: &Diagnostic, colour: bool) -> String {
+pub(super) fn draw_one(one: &Diagnostic, colour: bool) -> String {
     let pen = Pen { colour };
     let mut out = String::new();
     let severity = one.severity();
     let lead = format!("{}[{}]", severity.as_str(), one.code.as_str());
-    let lines = wrapped(&format!("{lead}: "), 4, &shown(&one.message));
+    let lines = wrap_text(&format!("{lead}: "), 4, &show_line(&one.message));
     let ink = if severity == Severity::Error { Ink::Error } else { Ink::Warning };
     for (at, line) in lines.iter().enumerate() {
         match line.strip_prefix(lead.as_str()).filter(|_| at == 0) {
@@ -82,12 +82,12 @@ pub(super) fn drawn(one: &Diagnostic, colour: bool) -> String {
     let digits = numbers.into_iter().flatten().map(|place| place.line.to_string().len()).max().unwrap_or(1);
     excerpt(&mut out, &pen, &one.place, digits, Mark { lead: "-->", sign: "^", ink, words: "" });
     if let Some(second) = &one.second {
-        let words = shown(&second.words);
+        let words = show_line(&second.words);
         let mark = Mark { lead: ":::", sign: "-", ink: Ink::Second, words: &words };
         excerpt(&mut out, &pen, &second.place, digits, mark);
     }
     if let Some(fix) = &one.fix {
-        for (at, line) in wrapped("  try: ", 7, &shown(fix)).iter().enumerate() {
+        for (at, line) in wrap_text("  try: ", 7, &show_line(fix)).iter().enumerate() {
             match line.strip_prefix("  try:").filter(|_| at == 0) {
                 Some(rest) => out.push_str(&format!("  {}{rest}\n", pen.draw(Ink::RepairKind, "try:"))),
                 None => out.push_str(&format!("{line}\n")),
@@ -99,7 +99,7 @@ pub(super) fn drawn(one: &Diagnostic, colour: bool) -> String {
 
 impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&drawn(self, false))
+        f.write_str(&draw_one(self, false))
     }
 }
 
@@ -113,7 +113,7 @@ struct Mark<'a> {
 
 fn excerpt(out: &mut String, pen: &Pen, place: &FilePlace, digits: usize, mark: Mark<'_>) {
     let gutter = " ".repeat(digits);
-    let file = shown(&place.file);
+    let file = show_line(&place.file);
     if place.line == 0 {
         out.push_str(&format!("{gutter}{} {file}\n", pen.draw(Ink::Frame, mark.lead)));
         if !mark.words.is_empty() {
@@ -237,7 +237,7 @@ impl Excerpt {
 }
 
 /// Wraps text after a lead at the right edge. A word longer than a line gets its own line.
-fn wrapped(lead: &str, indent: usize, text: &str) -> Vec<String> {
+fn wrap_text(lead: &str, indent: usize, text: &str) -> Vec<String> {
     let (mut lines, mut line, mut fresh) = (Vec::new(), lead.to_owned(), true);
     for word in text.split(' ') {
         if !fresh && width(&line) + 1 + width(word) > layout::columns() {
@@ -256,7 +256,7 @@ fn wrapped(lead: &str, indent: usize, text: &str) -> Vec<String> {
 
 /// Our own text, which may contain a value, on one line and without terminal control characters. Characters
 /// that were already escaped stay as they are.
-fn shown(text: &str) -> String {
+fn show_line(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
@@ -273,7 +273,7 @@ fn shown_char(line: &[char], at: usize) -> String {
     match line.get(at) {
         // An unescaped backslash here would look like an escaped hidden character.
         Some('\\') if line.get(at + 1..at + 3) == Some(&['u', '{']) => "\\u{5c}".to_owned(),
-        Some(c) => shown(c.encode_utf8(&mut [0; 4])),
+        Some(c) => show_line(c.encode_utf8(&mut [0; 4])),
         None => String::new(),
     }
 }
@@ -330,7 +330,7 @@ mod tests {
             |line| FilePlace { file: "f".into(), line, column: 3, span: "b".into(), text: "a b c".into() };
         let told = Diagnostic::new(Code::ConfigValue, place(9), &"word ".repeat(30), Some("repair"));
         let told = told.seeing(place(12), "here");
-        let (plain, coloured) = (drawn(&told, false), drawn(&told, true));
+        let (plain, coloured) = (draw_one(&told, false), draw_one(&told, true));
         let mut stripped = String::new();
         for part in coloured.split("\u{1b}[") {
             stripped.push_str(part.split_once('m').filter(|_| !stripped.is_empty()).map_or(part, |p| p.1));

@@ -89,7 +89,7 @@ fn edit(text: &str, root: &Node, name: &str) -> Option<Edited> {
             let whole = block.is_flow && block.rest_of_line(text).trim().is_empty();
             let removed = if whole { block.line(text) } else { block.removed.clone() };
             changes.push((removed, String::new()));
-            changes.push(added(text, &schemas.value, name, end_of_line)?);
+            changes.push(find_addition(text, &schemas.value, name, end_of_line)?);
         }
     }
     // From the end to the start, so that no change moves another.
@@ -169,7 +169,12 @@ fn comment(line: &str) -> Option<String> {
 }
 
 /// Adds an entry to the list `schemas`.
-fn added(text: &str, schemas: &Node, name: &str, end_of_line: &str) -> Option<(Range<usize>, String)> {
+fn find_addition(
+    text: &str,
+    schemas: &Node,
+    name: &str,
+    end_of_line: &str,
+) -> Option<(Range<usize>, String)> {
     let Value::List(items) = &schemas.value else { return None };
     let Some(last) = items.last() else {
         // `[]` is the only form of an empty list.
@@ -201,8 +206,8 @@ struct With<'s> {
 }
 
 impl Shelf for With<'_> {
-    fn made(&self, name: &str) -> Option<Arc<[u8]>> {
-        self.shelf.made(name)
+    fn find_made(&self, name: &str) -> Option<Arc<[u8]>> {
+        self.shelf.find_made(name)
     }
 
     fn find(&self, name: &str) -> Result<std::path::PathBuf, Absent> {
@@ -229,8 +234,8 @@ impl Shelf for With<'_> {
         self.shelf.payloads()
     }
 
-    fn shown(&self, name: &str) -> String {
-        self.shelf.shown(name)
+    fn show_name(&self, name: &str) -> String {
+        self.shelf.show_name(name)
     }
 
     fn take(&self, name: &str) -> Result<Arc<[u8]>, Absent> {

@@ -62,7 +62,7 @@ impl Shelf for Folder {
         None
     }
 
-    fn made(&self, _name: &str) -> Option<Arc<[u8]>> {
+    fn find_made(&self, _name: &str) -> Option<Arc<[u8]>> {
         None
     }
 
@@ -73,19 +73,19 @@ impl Shelf for Folder {
     }
 
     fn read(&self, name: &str) -> Result<Option<Vec<u8>>, Absent> {
-        let read = bounded(&self.path.join(name));
+        let read = read_bounded(&self.path.join(name));
         read.map(Some).map_err(|unread| Absent { why: format!("{name}: {}", unread.why), fix: None })
     }
 
     fn prompt(&self, name: &str) -> Result<Arc<[u8]>, Absent> {
-        let read = bounded(&self.path.join(name)).map_err(|unread| Absent {
+        let read = read_bounded(&self.path.join(name)).map_err(|unread| Absent {
             why: format!("{name}: {}", unread.why),
             fix: unread.is_large.then(|| format!("a text of {} bytes at most", limits::CONFIG_FILE_BYTES)),
         });
         read.map(Into::into)
     }
 
-    fn shown(&self, name: &str) -> String {
+    fn show_name(&self, name: &str) -> String {
         self.as_typed.join(name).display().to_string()
     }
 
@@ -94,7 +94,7 @@ impl Shelf for Folder {
     }
 
     fn take(&self, name: &str) -> Result<Arc<[u8]>, Absent> {
-        let bytes = bounded(&self.path.join(name)).map_err(|unread| {
+        let bytes = read_bounded(&self.path.join(name)).map_err(|unread| {
             let fix = match unread.is_large {
                 true => format!("an XSD of {} bytes at most, or several", limits::CONFIG_FILE_BYTES),
                 false => "the path of an XSD, from this file's folder".to_owned(),
@@ -110,7 +110,7 @@ pub(super) fn organism_text(path: &Path) -> Result<Arc<str>, FileMistakes> {
     let file = path.display().to_string();
     let whole =
         |code, message: &str, fix: Option<&str>| FileMistakes(vec![about_file(&file, code, message, fix)]);
-    let bytes = bounded(path).map_err(|unread| {
+    let bytes = read_bounded(path).map_err(|unread| {
         let most = limits::CONFIG_FILE_BYTES.to_string();
         let fix = match unread.is_large {
             true => format!("an organism's file of {most} bytes at most; long schemas in files of their own"),
@@ -156,7 +156,7 @@ struct Unread {
 }
 
 /// Reads a file up to the size limit.
-fn bounded(path: &Path) -> Result<Vec<u8>, Unread> {
+fn read_bounded(path: &Path) -> Result<Vec<u8>, Unread> {
     let unread = |why: String| Unread { why, is_large: false };
     regular(path).map_err(unread)?;
     let limit = limits::CONFIG_FILE_BYTES;

@@ -9,7 +9,7 @@ use super::measure::{durations_ms, read_measure, read_tokens};
 use super::names::{single, variable};
 use super::section::{Form, SectionKeys, form};
 use super::tree::{Node, Value};
-use super::value::{self, At, joined};
+use super::value::{self, At, join_path};
 use systole_core::types::ids::Name;
 
 /// The pattern of a party's name.
@@ -282,7 +282,7 @@ impl<S: SectionKeys> Form for PartyMap<S> {
         let mut found = Vec::with_capacity(entries.len());
         for entry in entries {
             let name = value::name(diagnostics, &entry.key, entry.at, path);
-            let keys = S::read_at(diagnostics, &entry.value, entry.at, &joined(path, &entry.key));
+            let keys = S::read_at(diagnostics, &entry.value, entry.at, &join_path(path, &entry.key));
             found.push(NamedSection { key: At { at: entry.at, value: entry.key.clone() }, name, keys });
         }
         Some(found)

@@ -12,7 +12,7 @@ use super::tree::{Entry, Node, Value};
 use super::yaml;
 
 /// Adds the entry, `NAME: {…}`, to this section. A missing section is created.
-pub fn grown(text: &str, section: &str, entry: &str) -> Option<String> {
+pub fn add_entry(text: &str, section: &str, entry: &str) -> Option<String> {
     let text: Arc<str> = text.into();
     let mut diagnostics = Diagnostics::new("", &text, &[], Given::Any, keys::is_required);
     let stretch = diagnostics.file();
@@ -58,16 +58,16 @@ mod tests {
             ("a: 1\n", "listeners: {new: {}}\na: 1\n"),
             ("{a: 1}\n", "{a: 1\n , listeners: {new: {}}}\n"),
         ] {
-            let put = grown(text, "listeners", "new: {}");
+            let put = add_entry(text, "listeners", "new: {}");
             assert_eq!(put.as_deref(), Some(wanted), "{text}");
-            assert!(put.is_some_and(|put| grown(&put, "listeners", "more: {}").is_some()), "{text}");
+            assert!(put.is_some_and(|put| add_entry(&put, "listeners", "more: {}").is_some()), "{text}");
         }
     }
 
     #[test]
     fn what_is_no_map_is_left_alone() {
         for text in ["listeners: [a]\n", "listeners: a\n", "- a\n", "? listeners\n: {b: {}}\n", ""] {
-            let put = grown(text, "listeners", "new: {}");
+            let put = add_entry(text, "listeners", "new: {}");
             assert!(put.is_none() || text.starts_with('?'), "{text}: {put:?}");
         }
     }

@@ -97,12 +97,12 @@ pub use client_rights::TokenSource;
 pub use completion::{ORGANISM_JSON_SCHEMA, TEST_JSON_SCHEMA, organism_json_schema, test_json_schema};
 pub use declared::DEFAULT_LISTEN;
 pub use diagnostic::{Diagnostic, FileMistakes, FilePlace, SecondPlace, Severity};
-pub use drawing::{counted, page};
+pub use drawing::{count_mistakes, page};
 pub use eject::{EjectedTexts, NotEjected, eject};
 pub use folder::{
     CODE_XSD, COMMANDS_XSD, CORE_XSD, ENVELOPE_XSD, PROPOSALS_XSD, TALK_XSD, WORKFLOW_XSD, WORKSPACE_XSD,
 };
-pub use grown::grown;
+pub use grown::add_entry;
 pub use installed::{RECORD, SERVERS, install_folder, lock_file};
 pub use key::{ConfigKey, KeyForm};
 pub use keys::KEYS;
@@ -323,7 +323,7 @@ fn check(
     let is_stored = matches!(given, Given::Any);
     let mut diagnostics = Diagnostics::new(file, &text, settings, given, keys::is_required);
     let Some((root, mut declared)) = read_declared(&mut diagnostics, era) else {
-        return Err(if diagnostics.is_clean() { empty(file) } else { diagnostics.refused() });
+        return Err(if diagnostics.is_clean() { empty(file) } else { diagnostics.into_mistakes() });
     };
     let prompts = prompt_checks::fetch(&mut diagnostics, &mut declared, shelf);
     workflows::adapt(&mut diagnostics, &mut declared);
@@ -346,7 +346,7 @@ fn check(
         workflows::check(&mut diagnostics, &declared, &thinking, &following.workflows, &bounds);
     }
     let (Some(organism), true) = (declared.name().cloned(), diagnostics.is_clean()) else {
-        return Err(diagnostics.refused());
+        return Err(diagnostics.into_mistakes());
     };
     let no_log_folder = lies.and_then(|_| log_path::missing_folder(&diagnostics, &declared, directory));
     let warnings = meaning::warnings(&diagnostics, &declared, &composed, thinking.warnings);
@@ -371,7 +371,7 @@ fn check(
         Some(kept) => (Some(kept.broker), kept.kept),
         None => (declared.keys.bus.and_then(|bus| bus.value), None),
     };
-    let (bus, managed, bus_key) = reached(broker);
+    let (bus, managed, bus_key) = split_broker(broker);
     Ok(OrganismFile {
         composition,
         agents: thinking.agents,
@@ -419,7 +419,7 @@ fn check_broker(diagnostics: &mut Diagnostics, declared: &declared::Declared) {
 }
 
 /// The address of a broker, whether the organism starts it, and the variable of the pump's key.
-fn reached(broker: Option<bus::BusDeclaration>) -> (Option<String>, bool, Option<BusKey>) {
+fn split_broker(broker: Option<bus::BusDeclaration>) -> (Option<String>, bool, Option<BusKey>) {
     match broker.map(|broker| (broker.at, broker.key)) {
         Some((Some(bus::BrokerPlace::Managed), _)) => (None, true, None),
         Some((Some(bus::BrokerPlace::Url(url)), key)) => (Some(url), false, key),

@@ -13,7 +13,7 @@ use super::reach::KeyVariable;
 use super::sandboxes::SandboxRule;
 use super::section::{Form, form, section};
 use super::tree::{Entry, Node, Value};
-use super::value::{self, At, joined};
+use super::value::{self, At, join_path};
 use systole_core::types::limits;
 
 section! {
@@ -83,7 +83,7 @@ fn read_variables(
     let entries = value::map(diagnostics, node, node.span, path)?;
     let mut read = |entry: &Entry| {
         variable(diagnostics, &entry.key, entry.at, path);
-        let value = EmptyText::read(diagnostics, &entry.value, &joined(path, &entry.key));
+        let value = EmptyText::read(diagnostics, &entry.value, &join_path(path, &entry.key));
         (At { at: entry.at, value: entry.key.clone() }, value)
     };
     Some(entries.iter().map(&mut read).collect())

@@ -57,7 +57,7 @@ fn declare_listener(diagnostics: &mut Diagnostics, one: NamedSection<ListenerKey
 
 /// How the listener is reached, and its payloads.
 fn reach_listener(diagnostics: &mut Diagnostics, keys: &ListenerKeys, party: &mut Party) {
-    party.nats = bus::reached(diagnostics, keys);
+    party.nats = bus::find_reach(diagnostics, keys);
     if hands::read(diagnostics, keys, party) {
         return;
     }

@@ -17,7 +17,7 @@ use super::mcp;
 use super::names::one_of;
 use super::notes;
 use super::party::Party;
-use super::schemas::{Collected, Outline, PAYLOADS, Shelf, outlined};
+use super::schemas::{Collected, Outline, PAYLOADS, Shelf, outline_model};
 use super::value::At;
 use super::workflows;
 use systole_core::types::codes::Code;
@@ -71,7 +71,7 @@ impl Lookup {
         let among: Vec<(&str, &[u8])> = texts.iter().map(|one| (one.name.as_str(), &*one.text)).collect();
         let read = |schema: &Schema| {
             // Built-in vocabularies are readable, which a test checks.
-            let outline = outlined(&SchemaModel::read_among(&schema.text, &among).ok()?, SchemaId::CORE);
+            let outline = outline_model(&SchemaModel::read_among(&schema.text, &among).ok()?, SchemaId::CORE);
             Some(Vocabulary { schema: schema.clone(), outline })
         };
         let vocabularies = texts.iter().filter_map(read).collect();
@@ -124,20 +124,25 @@ impl Lookup {
         let found = found.or_else(|| {
             self.collected.outline(PAYLOADS).and_then(|outline| declared_in(outline, &named.value))
         });
-        if let Some(value) = found.or_else(|| self.shared(diagnostics, named, path)) {
+        if let Some(value) = found.or_else(|| self.find_shared(diagnostics, named, path)) {
             return Some(At { at: named.at, value });
         }
-        if let Some(value) = self.shipped(&named.value, Vocabulary::is_named) {
+        if let Some(value) = self.find_shipped(&named.value, Vocabulary::is_named) {
             return Some(At { at: named.at, value });
         }
         // If a schema could not be read, it may declare the element.
         if self.is_whole && is_own_read && !self.unread.contains(&named.value) {
-            self.unknown(diagnostics, own, named, path);
+            self.report_unknown(diagnostics, own, named, path);
         }
         None
     }
 
-    fn shared(&self, diagnostics: &mut Diagnostics, named: &At<String>, path: &str) -> Option<ElementSchema> {
+    fn find_shared(
+        &self,
+        diagnostics: &mut Diagnostics,
+        named: &At<String>,
+        path: &str,
+    ) -> Option<ElementSchema> {
         let all = self.shared.iter().filter_map(|name| Some((name, self.collected.outline(name)?)));
         let mut found = all.filter_map(|(name, outline)| Some((name, declared_in(outline, &named.value)?)));
         let (first_name, first) = found.next()?;
@@ -146,7 +151,8 @@ impl Lookup {
             let fix = format!("schema: {first_name}, or the other, on this listener");
             let message =
                 Diagnostic::new(Code::ConfigOverlap, diagnostics.place(named.at), &message, Some(&fix));
-            let other = self.collected.outline(second).and_then(|outline| outline.declared(&named.value));
+            let other =
+                self.collected.outline(second).and_then(|outline| outline.find_declared(&named.value));
             let message = other
                 .cloned()
                 .into_iter()
@@ -164,10 +170,10 @@ impl Lookup {
         named: &At<String>,
     ) -> Option<At<ElementSchema>> {
         let meant = |one: &Vocabulary| one.schema.name == vocabulary;
-        self.shipped(&named.value, meant).map(|value| At { at: named.at, value })
+        self.find_shipped(&named.value, meant).map(|value| At { at: named.at, value })
     }
 
-    fn shipped(&mut self, local: &str, is_meant: impl Fn(&Vocabulary) -> bool) -> Option<ElementSchema> {
+    fn find_shipped(&mut self, local: &str, is_meant: impl Fn(&Vocabulary) -> bool) -> Option<ElementSchema> {
         let meant = self.vocabularies.iter().filter(|vocabulary| is_meant(vocabulary));
         let (vocabulary, mut element) =
             meant.filter_map(|one| Some((one, declared_in(&one.outline, local)?))).next()?;
@@ -202,15 +208,15 @@ impl Lookup {
             let fix = "another name for the element, another namespace, or another name for the party";
             let message =
                 Diagnostic::new(Code::ConfigOverlap, diagnostics.place(party.key.at), &message, Some(fix));
-            let place = outline.declared(&tag.local).cloned();
+            let place = outline.find_declared(&tag.local).cloned();
             let message =
                 place.into_iter().fold(message, |message, place| message.seeing(place, "declared here"));
             diagnostics.tell_at(party.key.at.start, message);
             return None;
         }
         self.no_import(diagnostics, party, &tag);
-        let stored = shelf.made(&notes::name_of(name));
-        let make = if party.agent_config.is_some() { notes::made } else { notes::made_for_workflow };
+        let stored = shelf.find_made(&notes::name_of(name));
+        let make = if party.agent_config.is_some() { notes::make_schema } else { notes::made_for_workflow };
         let schema = stored.map_or_else(|| make(name), |text| Schema { name: notes::name_of(name), text });
         Some(self.collected.ship(&schema))
     }
@@ -244,7 +250,7 @@ impl Lookup {
     }
 
     /// Reports an undeclared element, with the most similar declared one. The listener's own schema comes first.
-    fn unknown(
+    fn report_unknown(
         &self,
         diagnostics: &mut Diagnostics,
         own: Option<&At<String>>,
@@ -274,7 +280,7 @@ impl Lookup {
             Diagnostic::new(Code::ConfigUnknownElement, diagnostics.place(named.at), &message, Some(&fix));
         let place = nearest.and_then(|near| {
             let outlines = own_outline.into_iter().chain(self.everybodys());
-            outlines.into_iter().find_map(|outline| outline.declared(near).cloned())
+            outlines.into_iter().find_map(|outline| outline.find_declared(near).cloned())
         });
         if let Some(place) = place {
             message = message.seeing(place, "declared here");
@@ -301,7 +307,7 @@ impl Lookup {
         for element in &payloads.elements {
             let other = files.iter().find_map(|file| {
                 let outline = self.collected.outline(file)?;
-                outline.element(element).map(|element| (file, outline.declared(element)))
+                outline.element(element).map(|element| (file, outline.find_declared(element)))
             });
             if let Some((file, second)) = other {
                 let message = format!("payloads: `{element}` is declared in {file} as well");

@@ -194,13 +194,13 @@ pub(super) fn collect(
         // This was reported where it is read.
         return collected.miss(&name);
     }
-    match shelf.made(&name).or_else(|| made(diagnostics, shelf, party, declared)) {
+    match shelf.find_made(&name).or_else(|| make_schema(diagnostics, shelf, party, declared)) {
         Some(text) => collected.put(&name, text, declared.at),
         None => collected.miss(&name),
     }
 }
 
-fn made(
+fn make_schema(
     diagnostics: &mut Diagnostics,
     shelf: &dyn Shelf,
     party: &Party,

@@ -31,15 +31,15 @@ pub(super) fn warnings(
     found: Vec<(usize, Diagnostic)>,
 ) -> Vec<Diagnostic> {
     let mut warnings = Warnings { diagnostics, declared, composed, found };
-    let called = warnings.called();
-    warnings.unreached(&called);
+    let called = warnings.list_called();
+    warnings.warn_unreached(&called);
     warnings.unread_answers(&called);
     warnings.several_takers();
     warnings.several_open();
-    warnings.shadowed();
+    warnings.warn_shadowed();
     warnings.circles();
     warnings.unused_elements();
-    warnings.unpriced();
+    warnings.warn_unpriced();
     warnings.found.extend(prompt_checks::warnings(diagnostics, declared));
     warnings.found.sort_by_key(|(order, _)| *order);
     warnings.found.into_iter().map(|(_, warning)| warning).collect()
@@ -84,7 +84,7 @@ impl<'a> Warnings<'a> {
     }
 
     /// The parties that a message can reach, from outside or through other reachable parties.
-    fn called(&self) -> BTreeSet<&'a str> {
+    fn list_called(&self) -> BTreeSet<&'a str> {
         let open = self.declared.parties.iter().filter(|party| self.is_open(party));
         let mut waiting: VecDeque<&'a str> = open.map(|party| party.key.value.as_str()).collect();
         let mut called = BTreeSet::new();
@@ -107,7 +107,7 @@ impl<'a> Warnings<'a> {
         askers.any(|party| party.delivery.approval.tell.value.iter().any(|message| message.value == name))
     }
 
-    fn unreached(&mut self, called: &BTreeSet<&str>) {
+    fn warn_unreached(&mut self, called: &BTreeSet<&str>) {
         if called.is_empty() {
             let Some(first) = self.declared.parties.first() else { return };
             let fix = format!("entry: true at {}, or another", first.path());
@@ -142,7 +142,7 @@ impl<'a> Warnings<'a> {
     }
 
     /// A money budget counts only models with a price.
-    fn unpriced(&mut self) {
+    fn warn_unpriced(&mut self) {
         let Some(budget) = self.declared.keys.budgets.currency() else { return };
         let agent_configs =
             self.declared.parties.iter().filter_map(|party| party.agent_config.as_ref()?.keys.model.as_ref());
@@ -276,10 +276,10 @@ impl<'a> Warnings<'a> {
 
     /// Elements of shared schemas with the name of a built-in element: a listener that names one may mean the
     /// built-in one. A listener's own `schema` is explicit, so it does not count.
-    fn shadowed(&mut self) {
+    fn warn_shadowed(&mut self) {
         for (name, outline) in self.composed.collected.outlines() {
             for Shipped { vocabulary, local } in &self.composed.shipped {
-                let Some(place) = outline.declared(local) else { continue };
+                let Some(place) = outline.find_declared(local) else { continue };
                 let by_name = |party: &&Party| party.schema.as_ref().is_none_or(|own| own.value != name);
                 let named = self.declared.parties.iter().filter(by_name).find_map(|party| {
                     let listener = self.listener(party)?;
@@ -357,7 +357,7 @@ impl<'a> Warnings<'a> {
         // The tools of a server are the server's choice.
         for (name, outline) in self.composed.collected.outlines().filter(|(_, one)| one.tools.is_empty()) {
             for element in outline.elements.iter().filter(|element| !used(&outline.namespace, element)) {
-                let Some(place) = outline.declared(element).filter(|_| !self.is_part(element)) else {
+                let Some(place) = outline.find_declared(element).filter(|_| !self.is_part(element)) else {
                     continue;
                 };
                 let words = format!("`{element}` is accepted and returned by no listener");

@@ -6,7 +6,11 @@ use super::value::{self, At};
 use systole_core::types::codes::Code;
 
 /// The elements that a listener accepts as requests. The list must not be empty.
-pub(super) fn accepted(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Option<Vec<At<String>>> {
+pub(super) fn read_accepted(
+    diagnostics: &mut Diagnostics,
+    node: &Node,
+    path: &str,
+) -> Option<Vec<At<String>>> {
     let found = value::texts(diagnostics, node, path)?;
     if found.is_empty() {
         let message = format!("{path}: a listener that accepts nothing is never called");

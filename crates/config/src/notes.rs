@@ -22,7 +22,7 @@ pub(super) fn name_of(agent: &Name) -> String {
 }
 
 /// The schema in the form of this version.
-pub(super) fn made(agent: &Name) -> Schema {
+pub(super) fn make_schema(agent: &Name) -> Schema {
     let namespace = Listener::namespace_of(agent);
     with_body(agent, &namespace, BODY)
 }
@@ -92,10 +92,10 @@ mod tests {
     #[test]
     fn a_schema_of_notes_is_one_that_the_profile_has() {
         let name = Name::parse("calc.add").unwrap();
-        let model = systole_kit::schema::SchemaModel::from_xsd(&made(&name).text).unwrap();
+        let model = systole_kit::schema::SchemaModel::from_xsd(&make_schema(&name).text).unwrap();
         assert_eq!(model.target_namespace(), "https://xml-pipeline.org/ns/calc.add/v1");
         assert_eq!(model.elements().collect::<Vec<_>>(), ["calc.add"]);
-        assert_eq!(made(&name).name, "notes/calc.add/");
+        assert_eq!(make_schema(&name).name, "notes/calc.add/");
         let model = systole_kit::schema::SchemaModel::from_xsd(&made_for_workflow(&name).text).unwrap();
         let note = b"<calc.add xmlns=\"https://xml-pipeline.org/ns/calc.add/v1\"><decided key=\"a\"/><start try=\"1\"/><reconcile xmlns=\"https://xml-pipeline.org/ns/workflow/v1\" goal=\"a\"/></calc.add>";
         assert_eq!(model.explain_payload(note), None);

@@ -48,7 +48,7 @@ pub(super) enum PartReaders {
 impl OrganismPart {
     /// Whether a folder contains this part, or a writable folder is inside of it. `place` has no symlinks.
     pub(super) fn is_in(&self, place: &Path, writes: bool) -> bool {
-        let own = resolved(&self.path);
+        let own = resolve_path(&self.path);
         own.starts_with(place) || (writes && place.starts_with(&own))
     }
 }
@@ -108,12 +108,12 @@ fn of_program(party: &Party, directory: &Path) -> Vec<OrganismPart> {
 }
 
 /// A path without symlinks, as far as it exists.
-fn resolved(path: &Path) -> PathBuf {
+fn resolve_path(path: &Path) -> PathBuf {
     if let Ok(whole) = fs::canonicalize(path) {
         return whole;
     }
     match (path.parent(), path.file_name()) {
-        (Some(folder), Some(name)) if folder != path => resolved(folder).join(name),
+        (Some(folder), Some(name)) if folder != path => resolve_path(folder).join(name),
         _ => path.to_owned(),
     }
 }

@@ -9,7 +9,7 @@ use super::diagnostics::Diagnostics;
 use super::key::{KeyForm, KeyRow};
 use super::section::form;
 use super::tree::{Entry, Node, Value};
-use super::value::{joined, map};
+use super::value::{join_path, map};
 
 form! {
     /// A map of any values. Unreadable ones are reported and left out.
@@ -28,7 +28,7 @@ fn read_parameters(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Op
 fn object(diagnostics: &mut Diagnostics, entries: &[Entry], path: &str) -> Map<String, Json> {
     let mut object = Map::new();
     for entry in entries {
-        if let Some(value) = json(diagnostics, &entry.value, &joined(path, &entry.key)) {
+        if let Some(value) = json(diagnostics, &entry.value, &join_path(path, &entry.key)) {
             object.insert(entry.key.clone(), value);
         }
     }

@@ -68,7 +68,7 @@ impl Party {
             (None, Some(_)) => "workflows",
             (None, None) => "listeners",
         };
-        value::joined(section, &self.key.value)
+        value::join_path(section, &self.key.value)
     }
 
     /// The folder in which its server is installed, from the organism's folder.

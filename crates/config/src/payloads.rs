@@ -16,7 +16,7 @@ use super::section::form;
 use super::stretch;
 use super::traps;
 use super::tree::{Entry, Node, Span, Value};
-use super::value::{self, joined};
+use super::value::{self, join_path};
 use systole_core::types::codes::Code;
 use systole_core::types::composition::Listener;
 use systole_core::types::ids::Name;
@@ -105,7 +105,7 @@ struct Reading<'d> {
 
 impl Reading<'_> {
     fn payload(&mut self, entry: &Entry) -> Option<DeclaredPayload> {
-        let path = joined("payloads", &entry.key);
+        let path = join_path("payloads", &entry.key);
         let (name, optional) = self.name(entry, "payloads")?;
         if optional {
             let message = format!("{path}: a payload cannot be left out");
@@ -124,7 +124,7 @@ impl Reading<'_> {
         }
         let shown = if written.is_empty() { "an empty name" } else { &format!("`{name}`") };
         let message = format!("{path}: {shown} is not the name of an element");
-        let repaired = repaired(name);
+        let repaired = repair_name(name);
         let fix = repaired.as_deref().unwrap_or("letters, digits, - and _, beginning with a letter");
         self.diagnostics.report_value(entry.at, &message, fix);
         None
@@ -208,7 +208,7 @@ impl Reading<'_> {
 
     fn field(&mut self, entry: &Entry, path: &str) -> Option<GroupField> {
         let (name, optional) = self.name(entry, path)?;
-        let (body, _) = self.body(&entry.value, entry.at, &joined(path, &name), Stands::AsField)?;
+        let (body, _) = self.body(&entry.value, entry.at, &join_path(path, &name), Stands::AsField)?;
         Some(GroupField { name, optional, body })
     }
 
@@ -282,7 +282,8 @@ impl Reading<'_> {
         {
             return None;
         }
-        let item = self.body(first, first.span, &joined(path, "item"), Stands::AsItem).map(|(body, _)| body);
+        let item =
+            self.body(first, first.span, &join_path(path, "item"), Stands::AsItem).map(|(body, _)| body);
         let (least, most) = count.map_or(Some((0, None)), |count| self.range(count, path))?;
         Some(ItemList { item: Box::new(item?), least, most })
     }
@@ -309,7 +310,7 @@ fn is_element_name(name: &str) -> bool {
 }
 
 /// The text with everything corrected that an element name cannot contain.
-fn repaired(name: &str) -> Option<String> {
+fn repair_name(name: &str) -> Option<String> {
     let legal = |c: char| if c.is_alphanumeric() || matches!(c, '-' | '_') { c } else { '-' };
     let repaired: String = name.trim().chars().take(64).map(legal).collect();
     let repaired = repaired.trim_matches('-');

@@ -39,14 +39,14 @@ pub fn mcp_servers(path: &Path) -> Result<(Name, Vec<McpServer>), FileMistakes> 
     }
     let declared = root.and_then(|root| declared::read(&mut diagnostics, &root));
     let (Some(declared), true) = (declared, diagnostics.is_clean()) else {
-        return Err(diagnostics.refused());
+        return Err(diagnostics.into_mistakes());
     };
     let directory = path.parent().unwrap_or(Path::new("")).join(".");
     let directory = std::path::absolute(&directory).unwrap_or(directory);
     let place = organism_parts::OrganismPlace { file: path, directory: &directory, schemas: &[] };
     let (outside, _warnings_of_check) = sandbox_paths::check(&mut diagnostics, &declared, place);
     let (Some(organism), true) = (declared.name().cloned(), diagnostics.is_clean()) else {
-        return Err(diagnostics.refused());
+        return Err(diagnostics.into_mistakes());
     };
     let around = programs::Surroundings { directory: &directory, log: declared.log() };
     let server = |party: &Party| {

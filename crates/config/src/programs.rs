@@ -27,7 +27,7 @@ pub(super) fn reach(party: &Party, around: &Surroundings<'_>) -> Reach {
     }
     let directory = around.directory;
     let mut adapter = party.adapter.clone();
-    let mut sandbox = party.sandbox.as_ref().map(|sandbox| sandbox.resolved(directory));
+    let mut sandbox = party.sandbox.as_ref().map(|sandbox| sandbox.resolve_paths(directory));
     if let (Some(folder), Some(sandbox)) = (party.install_folder(), &mut sandbox) {
         sandbox.read.push(directory.join(folder));
     }

@@ -10,7 +10,7 @@ use super::forms::AnyText;
 use super::key::{KeyForm, KeyRow};
 use super::section::{SectionKeys, form, section};
 use super::tree::{Entry, Node, Value};
-use super::value::{self, At, joined};
+use super::value::{self, At, join_path};
 
 /// A section of the file.
 #[derive(Clone)]
@@ -69,7 +69,7 @@ fn read_section(diagnostics: &mut Diagnostics, entry: &Entry, path: &str) -> Opt
         diagnostics.report_value(entry.at, &message, fix);
         return None;
     }
-    let path = joined(path, key);
+    let path = join_path(path, key);
     let is_list = matches!(entry.value.value, Value::List(_));
     if let Value::Map(entries) = &entry.value.value
         && entries.iter().any(|entry| entry.key == "file")

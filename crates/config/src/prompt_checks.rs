@@ -23,7 +23,7 @@ use super::schemas::{Absent, Shelf};
 use super::source::PROMPTS;
 use super::stretch;
 use super::tree::Span;
-use super::value::{At, joined};
+use super::value::{At, join_path};
 use systole_core::types::codes::Code;
 use systole_core::types::composition::Schema;
 
@@ -142,7 +142,7 @@ impl Lint<'_> {
     fn prompt(&mut self, party: &Party, agent_config: &AgentConfig) {
         let path = format!("{}.prompt", party.path());
         for section in &agent_config.keys.prompt.value {
-            let path = joined(&path, &section.key.value);
+            let path = join_path(&path, &section.key.value);
             if section.is_empty() {
                 let words = format!("{path}: the section is empty, so that it is left out");
                 self.warn(section.key.at, &words, "a text, or leave the key out");

@@ -34,7 +34,7 @@ fn here(sources: &[SchemaSource]) -> Result<(), FailedTrial> {
 }
 
 /// The diagnostic, with the schema's name for people.
-pub(super) fn told(file: &str, text: &[u8], failed: FailedTrial) -> Diagnostic {
+pub(super) fn report_trial(file: &str, text: &[u8], failed: FailedTrial) -> Diagnostic {
     let TrialLimits { memory_bytes, processor_s, wall_ms } = TrialLimits::USUAL;
     let (message, fix) = match failed.why {
         TrialOutcome::Refused(words) => {

@@ -146,7 +146,7 @@ fn read_headers(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Optio
             diagnostics.report_value(entry.at, &format!("{path}: `{name}` {why}"), fix);
             continue;
         }
-        if let Some(variable) = key_env(diagnostics, &entry.value, &value::joined(path, name)) {
+        if let Some(variable) = key_env(diagnostics, &entry.value, &value::join_path(path, name)) {
             headers.push((name.to_owned(), variable));
         }
     }

@@ -94,7 +94,7 @@ impl SandboxDeclaration {
     }
 
     /// What the program's start needs. Files that must stay outside are added later.
-    pub(super) fn resolved(&self, directory: &std::path::Path) -> ProgramSandbox {
+    pub(super) fn resolve_paths(&self, directory: &std::path::Path) -> ProgramSandbox {
         let joined =
             |paths: &[At<String>]| paths.iter().map(|path| directory.join(&path.value)).collect::<Vec<_>>();
         ProgramSandbox { read: joined(&self.read), write: joined(&self.write), ..self.limits.clone() }

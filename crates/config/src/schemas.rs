@@ -58,7 +58,7 @@ pub(super) trait Shelf {
     /// The stored schema made from `payloads:`. If there is one, it is used instead of a new one.
     fn payloads(&self) -> Option<Arc<[u8]>>;
     /// The stored schema of this name that was made for a party: for its notes, or of a pin. If there is one, it is used.
-    fn made(&self, name: &str) -> Option<Arc<[u8]>>;
+    fn find_made(&self, name: &str) -> Option<Arc<[u8]>>;
     /// The path of a file that is read later than the organism's file. The file must exist.
     fn find(&self, name: &str) -> Result<PathBuf, Absent>;
     /// The text of a file that the pump does not use. `None` if only the pump's data is needed.
@@ -66,7 +66,7 @@ pub(super) trait Shelf {
     /// The text of a file with a prompt section.
     fn prompt(&self, name: &str) -> Result<Arc<[u8]>, Absent>;
     /// The name of a schema for people.
-    fn shown(&self, name: &str) -> String;
+    fn show_name(&self, name: &str) -> String;
     /// The text of a schema that the organism's file names.
     fn take(&self, name: &str) -> Result<Arc<[u8]>, Absent>;
     /// Whether these schemas were compiled before they were stored.
@@ -98,7 +98,7 @@ pub(super) struct PinnedTool {
 
 impl Outline {
     /// The place of a root element. `None` for a built-in vocabulary.
-    pub(super) fn declared(&self, element: &str) -> Option<&FilePlace> {
+    pub(super) fn find_declared(&self, element: &str) -> Option<&FilePlace> {
         self.declared.get(element)
     }
 
@@ -169,7 +169,7 @@ impl Collected {
             .into_iter()
             .filter_map(|(id, at)| {
                 let Schema { name, text } = self.schemas.get(id.0)?.clone();
-                Some(Taken { shown: shelf.shown(&name), name: At { at, value: name }, id, text })
+                Some(Taken { shown: shelf.show_name(&name), name: At { at, value: name }, id, text })
             })
             .collect();
         if !shelf.is_proved()
@@ -177,7 +177,7 @@ impl Collected {
             && let Some(one) = taken.get(unproved.at)
         {
             let dies = !matches!(unproved.why, TrialOutcome::Refused(_));
-            let told = prove::told(&one.shown, &one.text, unproved)
+            let told = prove::report_trial(&one.shown, &one.text, unproved)
                 .seeing(diagnostics.place(one.name.at), "named here");
             diagnostics.tell_at(one.name.at.start, told);
             if dies {
@@ -254,13 +254,13 @@ fn outline(diagnostics: &mut Diagnostics, one: &Taken, among: &[(&str, &[u8])]) 
         let (line, column) = model.declared_at(text, element)?;
         Some((Arc::clone(element), place_in(shown, text, line, column)))
     };
-    let mut outline = outlined(&model, *id);
+    let mut outline = outline_model(&model, *id);
     outline.declared = outline.elements.iter().filter_map(place).collect();
     Some(Outline { named: name.at, ..outline })
 }
 
 /// The outline of a schema.
-pub(super) fn outlined(model: &SchemaModel, id: SchemaId) -> Outline {
+pub(super) fn outline_model(model: &SchemaModel, id: SchemaId) -> Outline {
     let elements = model.elements().map(Arc::from).collect();
     let tool =
         |element: &str| Some(PinnedTool { element: element.into(), name: model.find_tool(element)?.into() });

@@ -27,7 +27,7 @@
 use super::diagnostics::Diagnostics;
 use super::key::{ConfigKey, DefaultText, KeyForm, KeyRow, NeverKey};
 use super::tree::{Node, Span};
-use super::value::{At, Fields, KnownKeys, joined, read_fields};
+use super::value::{At, Fields, KnownKeys, join_path, read_fields};
 
 /// A form of values: how the file writes them, and how they are read.
 pub(super) trait Form {
@@ -147,13 +147,13 @@ pub(super) fn list_keys(rows: &[KeyRow], path: &str, table: &mut Vec<ConfigKey>)
             let first = table.len();
             list_keys(row.below, path, table);
             for key in table.iter_mut().skip(first) {
-                let text = texts.iter().find(|(name, _)| joined(path, name) == key.path);
+                let text = texts.iter().find(|(name, _)| join_path(path, name) == key.path);
                 key.default = text.map_or(key.default, |(_, text)| text);
             }
             continue;
         }
         // The table is made once and lives as long as the program.
-        let own_path: &str = joined(path, row.name).leak();
+        let own_path: &str = join_path(path, row.name).leak();
         let default = match row.default {
             DefaultText::Says(text) => text,
             DefaultText::Shows(show) => show().leak(),

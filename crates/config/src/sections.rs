@@ -78,7 +78,7 @@ fn line(node: &Node) -> String {
 
 /// A scalar: unchanged if it had no quotes and has one line, else in double quotes.
 fn scalar(text: &str, plain: bool) -> String {
-    if plain && !text.is_empty() && !text.contains(['\n', '\r']) { text.to_owned() } else { quoted(text) }
+    if plain && !text.is_empty() && !text.contains(['\n', '\r']) { text.to_owned() } else { quote_text(text) }
 }
 
 /// Whether a key has the same meaning without quotes.
@@ -88,7 +88,7 @@ fn is_plain_key(key: &str) -> bool {
 }
 
 /// A scalar in double quotes.
-fn quoted(text: &str) -> String {
+fn quote_text(text: &str) -> String {
     let mut out = String::from("\"");
     for c in text.chars() {
         match c {

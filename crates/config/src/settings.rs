@@ -10,7 +10,7 @@ use super::diagnostics::Diagnostics;
 use super::keys;
 use super::secrets;
 use super::tree::{Entry, Node, Span, Value};
-use super::value::joined;
+use super::value::join_path;
 use super::yaml;
 use systole_core::types::codes::Code;
 
@@ -126,7 +126,8 @@ fn place(diagnostics: &mut Diagnostics, node: &mut Node, step: Step<'_>, set: Se
         }
     };
     let names = keys::under(&step.table).any(|(name, _)| name == NAME);
-    let key = if names { named(entries, step.rest) } else { step.rest.split('.').next().unwrap_or_default() };
+    let key =
+        if names { skip_name(entries, step.rest) } else { step.rest.split('.').next().unwrap_or_default() };
     let left = step.rest.get(key.len() + 1..);
     let at = Span { start: step.at, end: step.at + key.len() };
     let found = entries.iter().position(|entry| entry.key == key);
@@ -140,15 +141,15 @@ fn place(diagnostics: &mut Diagnostics, node: &mut Node, step: Step<'_>, set: Se
     };
     let known = names || keys::under(&step.table).any(|(name, _)| name == key);
     if !known || (names && found.is_none()) {
-        return lost(diagnostics, entries, &step, key, at, names);
+        return report_lost(diagnostics, entries, &step, key, at, names);
     }
     if found.is_none() {
         let value = Node { span: set.at, value: Value::Map(Vec::new()) };
         entries.push(Entry { key: key.to_owned(), at, value });
     }
     let next = Step {
-        table: joined(&step.table, if names { NAME } else { key }),
-        shown: joined(&step.shown, key),
+        table: join_path(&step.table, if names { NAME } else { key }),
+        shown: join_path(&step.shown, key),
         rest: left,
         at: at.end + 1,
     };
@@ -159,7 +160,7 @@ fn place(diagnostics: &mut Diagnostics, node: &mut Node, step: Step<'_>, set: Se
 }
 
 /// The next name in the path. A name may contain dots, so the longest existing match is used.
-fn named<'p>(entries: &[Entry], rest: &'p str) -> &'p str {
+fn skip_name<'p>(entries: &[Entry], rest: &'p str) -> &'p str {
     let fits = |name: &&str| {
         rest.strip_prefix(*name).is_some_and(|after| after.is_empty() || after.starts_with('.'))
     };
@@ -169,7 +170,14 @@ fn named<'p>(entries: &[Entry], rest: &'p str) -> &'p str {
 }
 
 /// Reports an invalid path, with the most similar valid name.
-fn lost(diagnostics: &mut Diagnostics, entries: &[Entry], step: &Step<'_>, key: &str, at: Span, names: bool) {
+fn report_lost(
+    diagnostics: &mut Diagnostics,
+    entries: &[Entry],
+    step: &Step<'_>,
+    key: &str,
+    at: Span,
+    names: bool,
+) {
     let place = if step.shown.is_empty() { "the file" } else { &step.shown };
     let message = format!("--set: `{key}` is not in {place}");
     let known: Vec<&str> = if names {
@@ -179,8 +187,8 @@ fn lost(diagnostics: &mut Diagnostics, entries: &[Entry], step: &Step<'_>, key: 
     };
     let after = step.rest.get(key.len()..).unwrap_or_default();
     let fix = match find_nearest(key, known.iter().copied()) {
-        Some(name) => format!("{}{after}", joined(&step.shown, name)),
-        None if known.is_empty() => format!("a whole one: {}={{…}}", joined(&step.shown, key)),
+        Some(name) => format!("{}{after}", join_path(&step.shown, name)),
+        None if known.is_empty() => format!("a whole one: {}={{…}}", join_path(&step.shown, key)),
         None => format!("one of {}", known.join(", ")),
     };
     let code = if names { Code::ConfigUnknownName } else { Code::ConfigUnknownKey };

@@ -149,7 +149,7 @@ impl Shelf for Stored {
         self.schemas.iter().find(|schema| schema.name == PAYLOADS).map(|schema| Arc::clone(&schema.text))
     }
 
-    fn made(&self, name: &str) -> Option<Arc<[u8]>> {
+    fn find_made(&self, name: &str) -> Option<Arc<[u8]>> {
         self.schemas.iter().find(|schema| schema.name == name).map(|schema| Arc::clone(&schema.text))
     }
 
@@ -165,7 +165,7 @@ impl Shelf for Stored {
         self.take(&format!("{PROMPTS}{name}"))
     }
 
-    fn shown(&self, name: &str) -> String {
+    fn show_name(&self, name: &str) -> String {
         format!("stored configuration, {name}")
     }
 

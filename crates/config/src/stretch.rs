@@ -71,7 +71,7 @@ impl<'f> Laid<'f> {
             let found = rest.chars().next();
             let escape = self.style == Style::Double && found == Some('\\');
             let length = match found {
-                Some('\\') if escape => escaped(rest),
+                Some('\\') if escape => measure_escape(rest),
                 Some('\'') if self.style == Style::Single => 2,
                 Some(found) if found == wanted => found.len_utf8(),
                 // A folded line break is a space in the text.
@@ -97,7 +97,7 @@ impl<'f> Laid<'f> {
 }
 
 /// The length of the escape at the start of a text.
-fn escaped(rest: &str) -> usize {
+fn measure_escape(rest: &str) -> usize {
     let digits = match rest.chars().nth(1) {
         Some('x') => 2,
         Some('u') => 4,

@@ -171,7 +171,7 @@ pub(super) fn folded_in_brackets(diagnostics: &mut Diagnostics, from: usize, at:
 }
 
 /// Reports a condition that begins with `>` outside of brackets, so that YAML reads the lines below it as a text.
-pub(super) fn folded(diagnostics: &mut Diagnostics, entry: &Entry) -> bool {
+pub(super) fn find_folded(diagnostics: &mut Diagnostics, entry: &Entry) -> bool {
     let file = diagnostics.text();
     let behind = file.get(entry.at.end..).and_then(|rest| rest.lines().next()).unwrap_or_default();
     let Some(at) = behind.find('>').filter(|at| matches!(behind.get(..*at).map(str::trim), Some(":"))) else {

@@ -79,7 +79,7 @@ impl<'n> Fields<'n> {
     /// The value of a key, with its path.
     pub(super) fn get(&self, key: &str) -> Option<(&'n Node, String)> {
         let entry = self.entries.iter().find(|e| e.key == key)?;
-        Some((&entry.value, joined(&self.path, key)))
+        Some((&entry.value, join_path(&self.path, key)))
     }
 }
 
@@ -123,7 +123,7 @@ impl KnownKeys {
     }
 }
 
-pub(super) fn joined(path: &str, key: &str) -> String {
+pub(super) fn join_path(path: &str, key: &str) -> String {
     if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
 }
 
@@ -147,7 +147,7 @@ pub(super) fn read_fields<'n>(
         match known.rows.iter().find(|row| row.name == entry.key) {
             Some(row) if row.is_built => usable.push(entry),
             Some(row) => {
-                let message = format!("`{}` is not built yet: {}", joined(path, &entry.key), row.meaning);
+                let message = format!("`{}` is not built yet: {}", join_path(path, &entry.key), row.meaning);
                 diagnostics.report(Code::ConfigNotBuilt, entry.at, &message, "leave it out");
             }
             None if is_cut_off(diagnostics, node, number, known, path) => {}
@@ -194,7 +194,7 @@ fn report_unknown(
     path: &str,
 ) -> Option<String> {
     if let Some(never) = known.never.iter().find(|never| never.name == entry.key) {
-        let message = format!("{}: {}", joined(path, &entry.key), never.why);
+        let message = format!("{}: {}", join_path(path, &entry.key), never.why);
         diagnostics.report(Code::ConfigUnknownKey, entry.at, &message, never.fix);
         return None;
     }

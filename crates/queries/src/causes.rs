@@ -20,7 +20,7 @@ use crate::limits;
 /// A record, and its position in the log.
 pub type PlacedRecord = (Position, Record);
 
-fn damaged(position: Position, why: String) -> LogFault {
+fn make_damage(position: Position, why: String) -> LogFault {
     LogFault::Damaged { path: "the log".to_owned(), position, why }
 }
 
@@ -36,12 +36,12 @@ pub fn at(reader: &dyn LogReader, thread: &ThreadId, seq: u64) -> Result<Option<
         Some((_, before)) => before.head,
         None if seq == 1 => head_zero(thread),
         None => {
-            return Err(damaged(position, format!("the record before #{seq} of {thread} is missing")));
+            return Err(make_damage(position, format!("the record before #{seq} of {thread} is missing")));
         }
     };
     if !record.is_valid_after(before) {
         let why = format!("record {seq} of thread {thread} does not follow the one before it");
-        return Err(damaged(position, why));
+        return Err(make_damage(position, why));
     }
     Ok(Some((position, record)))
 }
@@ -91,7 +91,7 @@ pub fn back<T>(
 }
 
 /// The record that a record's header names as its cause; `None` if it names none.
-pub fn named(
+pub fn find_named(
     reader: &dyn LogReader,
     (position, record): &PlacedRecord,
 ) -> Result<Option<PlacedRecord>, LogFault> {
@@ -112,7 +112,7 @@ pub fn named(
         None => None,
     };
     let why = || format!("the cause of #{} of thread {} is not an earlier record", h.seq, h.thread);
-    cause.map(Some).ok_or_else(|| damaged(*position, why()))
+    cause.map(Some).ok_or_else(|| make_damage(*position, why()))
 }
 
 /// Threads that may hold the cause of a record, likeliest first.
@@ -134,14 +134,14 @@ fn likely(record: &Record) -> Vec<ThreadId> {
 }
 
 /// The time at which the record with that id was made.
-fn made(id: MessageId) -> Millis {
+fn time_of(id: MessageId) -> Millis {
     let [a, b, c, d, e, f, ..] = id.0;
     Millis(u64::from_be_bytes([0, 0, a, b, c, d, e, f]))
 }
 
 /// The number of the record with that id, if the thread's times are in order.
 fn by_bisection(reader: &dyn LogReader, thread: &ThreadId, id: MessageId) -> Result<Option<u64>, LogFault> {
-    let moment = made(id);
+    let moment = time_of(id);
     let low = first_after(|seq| {
         let page = reader.of_thread(thread, seq, 1)?;
         Ok(page.first().is_some_and(|(_, record)| record.header.time < moment))

@@ -78,16 +78,16 @@ pub(super) fn order_lines(body: &[u8], indent: usize) -> Option<Vec<String>> {
     let root = ChangeElement::read(body).filter(|root| root.local == "apply")?;
     root.has_only(&["xmlns", "change", "summary", "elements", "is_dangerous"])?;
     let mut order = OrderLines { indent, lines: Vec::new(), marked: MarkedCharacters::new() };
-    let change = order.quoted(root.attribute("change")?);
-    let summary = root.attribute("summary").map(|summary| order.quoted(summary));
+    let change = order.quote_value(root.attribute("change")?);
+    let summary = root.attribute("summary").map(|summary| order.quote_value(summary));
     order.head(&format!("change {change}{}", summary.map(|words| format!(": {words}")).unwrap_or_default()));
     for child in &root.children {
         match child.local.as_str() {
             "edit" => order.edit(child)?,
             "command" => {
                 child.has_only(&["of", "folder", "session", "variables", "kind"])?;
-                let folder = order.quoted(child.attribute("folder")?);
-                let session = child.attribute("session").map(|name| order.quoted(name));
+                let folder = order.quote_value(child.attribute("folder")?);
+                let session = child.attribute("session").map(|name| order.quote_value(name));
                 if let Some(variables) = child.attribute("variables") {
                     order.head(&format!("session {} keeps:", session.as_deref()?));
                     order.lines.extend(full::text_lines(variables.trim_end_matches('\n'), indent));
@@ -113,7 +113,7 @@ struct OrderLines {
 
 impl OrderLines {
     /// A value in quotes, in which nothing is hidden, and nothing looks like the start of a line of content.
-    fn quoted(&mut self, value: &str) -> String {
+    fn quote_value(&mut self, value: &str) -> String {
         let mut shown = String::from("\"");
         for character in escape_unusual(value, &mut self.marked).chars() {
             match character {
@@ -133,7 +133,7 @@ impl OrderLines {
 
     fn edit(&mut self, edit: &ChangeElement) -> Option<()> {
         edit.has_only(&["of", "path", "kind", "before", "after", "executable", "repaired"])?;
-        let path = self.quoted(edit.attribute("path")?);
+        let path = self.quote_value(edit.attribute("path")?);
         let mut head = format!("{}s {path}", edit.attribute("kind")?);
         for (name, lead) in [("before", "from"), ("after", "to")] {
             if let Some(hash) = edit.hash(name) {
@@ -145,7 +145,7 @@ impl OrderLines {
             head.push_str(", executable");
         }
         if let Some(repaired) = edit.attribute("repaired") {
-            head.push_str(&format!("; repaired: {}", self.quoted(repaired)));
+            head.push_str(&format!("; repaired: {}", self.quote_value(repaired)));
         }
         self.head(&head);
         for piece in &edit.children {

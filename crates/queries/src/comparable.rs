@@ -9,7 +9,7 @@ use systole_core::types::record::{ApprovalEffect, MessageRole, Record, RecordCod
 pub fn comparable_body(record: &Record) -> String {
     let body = String::from_utf8_lossy(&record.body).into_owned();
     let without = |attributes: &[&str]| {
-        attributes.iter().fold(body.clone(), |body, attribute| blanked(&body, &format!(" {attribute}=\"")))
+        attributes.iter().fold(body.clone(), |body, attribute| blank_out(&body, &format!(" {attribute}=\"")))
     };
     match (record.header.kind, record.header.code) {
         // The time that was used is measured. Everything else that is used is counted.
@@ -32,7 +32,7 @@ pub fn comparable_body(record: &Record) -> String {
             parts.fold(first, |whole, part| {
                 let end = part.find('>').unwrap_or(part.len());
                 let (tag, rest) = part.split_at(end);
-                whole + "<show " + &blanked(tag, " hash=\"") + rest
+                whole + "<show " + &blank_out(tag, " hash=\"") + rest
             })
         }
         (RecordKind::Approval, code) if code != Some(RecordCode::Approving(ApprovalEffect::Amendment)) => {
@@ -52,7 +52,7 @@ fn is_about_time(body: &str) -> bool {
 }
 
 /// The text with an empty value in that attribute, everywhere.
-fn blanked(text: &str, begin: &str) -> String {
+fn blank_out(text: &str, begin: &str) -> String {
     let mut parts = text.split(begin);
     let mut out = parts.next().unwrap_or_default().to_owned();
     for part in parts {

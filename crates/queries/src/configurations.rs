@@ -33,7 +33,7 @@ pub struct ConfigurationUse {
 }
 
 /// Every configuration, the one used last first.
-pub fn used(reader: &dyn LogReader) -> Result<Vec<UsedConfiguration>, LogFault> {
+pub fn list_used(reader: &dyn LogReader) -> Result<Vec<UsedConfiguration>, LogFault> {
     let mut found = Vec::<UsedConfiguration>::new();
     for placed in reader.records_of(&ThreadId::new_sys(), 1) {
         let (position, record) = placed?;

@@ -163,11 +163,11 @@ impl Serialize for CostRow {
 
 /// The sum of all rows.
 pub fn sum(rows: &CostRows) -> CostRow {
-    joined(rows.values())
+    join_rows(rows.values())
 }
 
 /// The sum of some rows.
-pub fn joined<'r>(rows: impl IntoIterator<Item = &'r CostRow>) -> CostRow {
+pub fn join_rows<'r>(rows: impl IntoIterator<Item = &'r CostRow>) -> CostRow {
     let mut all = CostRow::default();
     rows.into_iter().for_each(|row| all.join(row));
     all

@@ -223,7 +223,7 @@ impl DecidableRequest {
     /// The decision, and when it was; `None` if there is none.
     fn decision(&self, reader: &dyn LogReader) -> Result<Option<(Millis, DecidedRequest)>, LogFault> {
         let Some(counted) = causes::at(reader, &ThreadId::new_sys(), self.seq)? else { return Ok(None) };
-        let Some((_, request)) = causes::named(reader, &counted)? else { return Ok(None) };
+        let Some((_, request)) = causes::find_named(reader, &counted)? else { return Ok(None) };
         let Some(call) = self.goes_on() else { return Ok(None) };
         let opened = causes::opening(reader, &self.thread, &call, request.header.seq)?;
         let Some((_, opened)) = opened else { return Ok(None) };

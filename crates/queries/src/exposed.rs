@@ -35,7 +35,7 @@ pub fn escape_unusual(text: &str, marked: &mut MarkedCharacters) -> String {
 }
 
 /// The marked characters, one per line.
-pub fn told(marked: &MarkedCharacters) -> Vec<String> {
+pub fn describe_marked(marked: &MarkedCharacters) -> Vec<String> {
     marked.iter().map(|(c, why)| format!("{} is {why}", c.escape_unicode())).collect()
 }
 
@@ -139,7 +139,7 @@ mod tests {
     fn shown(text: &str) -> (String, Vec<String>) {
         let mut marked = MarkedCharacters::new();
         let shown = escape_unusual(text, &mut marked);
-        (shown, told(&marked))
+        (shown, describe_marked(&marked))
     }
 
     #[test]

@@ -21,7 +21,7 @@ pub enum NotFound {
     #[error("no thread begins with \"{}\"", one_line(.0))]
     None(String),
     /// Several threads begin like that.
-    #[error("\"{}\" is the beginning of {} threads{}", one_line(.typed), if *.more { "many" } else { "several" }, listed(.candidates))]
+    #[error("\"{}\" is the beginning of {} threads{}", one_line(.typed), if *.more { "many" } else { "several" }, list_candidates(.candidates))]
     Ambiguous {
         /// The input.
         typed: String,
@@ -35,7 +35,7 @@ pub enum NotFound {
     Log(#[from] LogFault),
 }
 
-fn listed(candidates: &[ThreadId]) -> String {
+fn list_candidates(candidates: &[ThreadId]) -> String {
     let mut text = String::from(":");
     for id in candidates {
         text.push_str("\n  ");

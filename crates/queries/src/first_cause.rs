@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 use serde_json::{Value, json};
 
 use super::causes;
-use super::glance::{SystemError, told};
+use super::glance::{SystemError, read_error};
 use crate::limits;
 use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::{LogFault, LogReader};
@@ -167,7 +167,7 @@ fn end_of_top_call(record: &Record) -> Option<Option<FirstCause>> {
     h.call.as_ref().filter(|call| call.depth() == 0)?;
     match (h.kind, h.code) {
         (RecordKind::Outcome, Some(RecordCode::Code(_))) => {
-            Some(told(&record.body).map(|error| FirstCause::of(&error)))
+            Some(read_error(&record.body).map(|error| FirstCause::of(&error)))
         }
         (RecordKind::Message, Some(RecordCode::Role(MessageRole::Final)))
         | (RecordKind::Outcome, Some(RecordCode::Handled)) => Some(None),

@@ -26,12 +26,12 @@ pub struct ShownPayload {
 }
 
 /// The payload in full.
-pub fn shown(body: &[u8]) -> ShownPayload {
+pub fn show_payload(body: &[u8]) -> ShownPayload {
     let mut marked = MarkedCharacters::new();
     let text = match read(body, &mut marked) {
         Some(root) => {
             let mut text = String::new();
-            written(&root, 0, &mut text);
+            write_element(&root, 0, &mut text);
             text
         }
         None => escape_unusual(&String::from_utf8_lossy(body), &mut marked),
@@ -47,15 +47,17 @@ pub fn shown(body: &[u8]) -> ShownPayload {
 /// Any other payload is shown as it is.
 pub fn shown_inside(body: &[u8]) -> (ShownPayload, Option<String>) {
     let mut marked = MarkedCharacters::new();
-    let Some(Element { tag, inside, .. }) = read(body, &mut marked) else { return (shown(body), None) };
+    let Some(Element { tag, inside, .. }) = read(body, &mut marked) else {
+        return (show_payload(body), None);
+    };
     let is_end = attribute(body, "thread-finished", "id").is_some();
     match inside.as_slice() {
         [Inside::Element(answer)] if is_end => {
             let mut text = String::new();
-            written(answer, 0, &mut text);
+            write_element(answer, 0, &mut text);
             (ShownPayload { text, notes: look_closely(&marked, 0) }, Some(format!("{tag}>")))
         }
-        _ => (shown(body), None),
+        _ => (show_payload(body), None),
     }
 }
 
@@ -68,7 +70,7 @@ pub fn shown_text(text: &str) -> ShownPayload {
 
 /// The payload's lines, each after `indent` blanks, and notes about its characters.
 pub fn lines(body: &[u8], indent: usize) -> Vec<String> {
-    with_notes(&shown(body), indent)
+    with_notes(&show_payload(body), indent)
 }
 
 /// The lines of a text that is not a payload.
@@ -87,7 +89,7 @@ pub fn with_notes(shown: &ShownPayload, indent: usize) -> Vec<String> {
 /// Notes about characters that were marked.
 pub(super) fn look_closely(marked: &MarkedCharacters, indent: usize) -> Vec<String> {
     let blanks = " ".repeat(indent);
-    exposed::told(marked).iter().map(|told| format!("{blanks}look closely: {told}")).collect()
+    exposed::describe_marked(marked).iter().map(|told| format!("{blanks}look closely: {told}")).collect()
 }
 
 fn with_bars(text: &str, indent: usize) -> Vec<String> {
@@ -95,7 +97,7 @@ fn with_bars(text: &str, indent: usize) -> Vec<String> {
     let mut lines = Vec::new();
     for line in text.split('\n') {
         for (number, part) in
-            broken(line, layout::columns().saturating_sub(indent + 2)).into_iter().enumerate()
+            break_line(line, layout::columns().saturating_sub(indent + 2)).into_iter().enumerate()
         {
             lines.push(format!("{blanks}{}{part}", if number == 0 { BAR } else { BROKEN }));
         }
@@ -122,7 +124,7 @@ fn read(body: &[u8], marked: &mut MarkedCharacters) -> Option<Element> {
             GateStep::Open(tag) => {
                 let above = open.last().and_then(|(_, ns)| ns.clone());
                 let ns = gate.find_namespace(&tag).map(str::to_owned);
-                let element = opened(&gate, &tag, (above != ns).then_some(ns.as_deref()), marked);
+                let element = open_element(&gate, &tag, (above != ns).then_some(ns.as_deref()), marked);
                 open.push((element, ns));
             }
             GateStep::Text(piece) => match open.last_mut().map(|(element, _)| &mut element.inside) {
@@ -150,7 +152,7 @@ fn read(body: &[u8], marked: &mut MarkedCharacters) -> Option<Element> {
 }
 
 /// A start tag without its end: the namespace if it differs from the surrounding one, then its attributes.
-fn opened(
+fn open_element(
     gate: &XmlGate<'_>,
     tag: &XmlTag<'_>,
     ns: Option<Option<&str>>,
@@ -177,10 +179,10 @@ fn opened(
 }
 
 fn value(text: &str, marked: &mut MarkedCharacters) -> String {
-    escape_unusual(&escaped(text).replace('"', "&quot;").replace('\n', "&#10;"), marked)
+    escape_unusual(&escape_text(text).replace('"', "&quot;").replace('\n', "&#10;"), marked)
 }
 
-fn escaped(text: &str) -> String {
+fn escape_text(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;")
 }
 
@@ -193,12 +195,12 @@ fn settle(element: &mut Element, marked: &mut MarkedCharacters) {
     });
     for inside in &mut element.inside {
         if let Inside::Text(text) = inside {
-            *text = escape_unusual(&escaped(text), marked);
+            *text = escape_unusual(&escape_text(text), marked);
         }
     }
 }
 
-fn written(element: &Element, depth: usize, text: &mut String) {
+fn write_element(element: &Element, depth: usize, text: &mut String) {
     let blanks = "  ".repeat(depth);
     let Element { tag, name, inside } = element;
     match inside.as_slice() {
@@ -208,7 +210,7 @@ fn written(element: &Element, depth: usize, text: &mut String) {
             text.push_str(&format!("{blanks}{tag}>\n"));
             for inside in several {
                 match inside {
-                    Inside::Element(element) => written(element, depth + 1, text),
+                    Inside::Element(element) => write_element(element, depth + 1, text),
                     Inside::Text(between) => text.push_str(&format!("{blanks}  {between}")),
                 }
                 text.push('\n');
@@ -219,7 +221,7 @@ fn written(element: &Element, depth: usize, text: &mut String) {
 }
 
 /// A line in parts that fit, with nothing lost.
-fn broken(line: &str, columns: usize) -> Vec<&str> {
+fn break_line(line: &str, columns: usize) -> Vec<&str> {
     let (mut parts, mut rest) = (Vec::new(), line);
     loop {
         // A beginning is found without reading the rest of a line that may have a megabyte.
@@ -271,10 +273,10 @@ mod tests {
         let core = "xmlns='https://xml-pipeline.org/ns/core/v1'";
         let ended = |ns: &str| format!("<thread-finished {ns} id='s.1' head='00'>{inside}</thread-finished>");
         let (payload, wrapper) = shown_inside(ended(core).as_bytes());
-        assert_eq!(payload, shown(inside.as_bytes()));
+        assert_eq!(payload, show_payload(inside.as_bytes()));
         assert_eq!(wrapper.as_deref(), Some("<thread-finished id=\"s.1\" head=\"00\">"));
         for other in [ended("xmlns='urn:x'"), ended(""), inside.to_owned(), "no element".to_owned()] {
-            assert_eq!(shown_inside(other.as_bytes()), (shown(other.as_bytes()), None), "{other}");
+            assert_eq!(shown_inside(other.as_bytes()), (show_payload(other.as_bytes()), None), "{other}");
         }
     }
 
@@ -291,7 +293,7 @@ mod tests {
     fn a_line_of_a_megabyte_is_broken_in_one_pass() {
         // If each part read the rest, this would take minutes.
         let text = "x ".repeat(500_000);
-        let parts = broken(&text, 40);
+        let parts = break_line(&text, 40);
         assert_eq!(parts.len(), 25_000);
     }
 
@@ -299,7 +301,7 @@ mod tests {
     fn nothing_of_a_broken_line_is_lost() {
         let text = format!("{} 日本語 {}", "x".repeat(200), "a b ".repeat(40));
         for columns in 10..60 {
-            let parts = broken(&text, columns);
+            let parts = break_line(&text, columns);
             assert!(parts.iter().all(|part| width(part) <= columns));
             assert_eq!(parts.concat(), text);
         }

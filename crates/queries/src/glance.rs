@@ -94,7 +94,7 @@ fn read(body: &[u8]) -> Option<PayloadGlance> {
                 } else {
                     seen.element = tag.local.to_owned();
                 }
-                let told = goal::told(&mut gate)?;
+                let told = goal::read_goal(&mut gate)?;
                 seen.add(String::new(), told, 0, (false, true));
             }
             GateStep::Open(tag) => {
@@ -163,7 +163,7 @@ impl PayloadGlance {
                 return element;
             }
             "start" | "decided" if !is_root && self.is_of_workflow(gate, tag) => {
-                self.add(String::new(), goal::noted(tag.local, told), 0, (false, true));
+                self.add(String::new(), goal::describe_note(tag.local, told), 0, (false, true));
                 element.is_empty = false;
                 return element;
             }
@@ -241,29 +241,29 @@ impl PayloadGlance {
     /// says how much was cut.
     pub fn line(&self, columns: usize) -> String {
         let all = self.fields.len();
-        let whole = self.joined(all, usize::MAX);
+        let whole = self.join_fields(all, usize::MAX);
         if layout::is_whole() || width(&whole) <= columns {
             return whole;
         }
-        let fits = |cap: usize| width(&self.joined(all, cap)) <= columns;
+        let fits = |cap: usize| width(&self.join_fields(all, cap)) <= columns;
         if fits(limits::SHORT_COLUMNS) {
             let (mut least, mut most) = (limits::SHORT_COLUMNS, columns.max(limits::SHORT_COLUMNS));
             while least < most {
                 let middle = (least + most).div_ceil(2);
                 if fits(middle) { least = middle } else { most = middle - 1 }
             }
-            return self.joined(all, least);
+            return self.join_fields(all, least);
         }
         let few = (0..all)
             .rev()
-            .map(|few| self.joined(few, limits::SHORT_COLUMNS))
+            .map(|few| self.join_fields(few, limits::SHORT_COLUMNS))
             .find(|line| width(line) <= columns);
-        few.unwrap_or_else(|| self.joined(0, limits::SHORT_COLUMNS))
+        few.unwrap_or_else(|| self.join_fields(0, limits::SHORT_COLUMNS))
     }
 
     /// The first fields, with each value limited to that many columns, and the size of the rest.
-    fn joined(&self, few: usize, cap: usize) -> String {
-        let shown = self.fields.iter().take(few).map(|field| field.told(cap));
+    fn join_fields(&self, few: usize, cap: usize) -> String {
+        let shown = self.fields.iter().take(few).map(|field| field.show_field(cap));
         let left = self.fields.iter().skip(few);
         let fields = left.clone().count() + self.more.0;
         let characters = left.map(Field::characters).sum::<usize>() + self.more.1;
@@ -281,7 +281,7 @@ impl Field {
         self.name.chars().count() + self.value.as_ref().map_or(0, |value| value.chars().count()) + self.lost
     }
 
-    fn told(&self, cap: usize) -> String {
+    fn show_field(&self, cap: usize) -> String {
         let Some(value) = &self.value else { return self.name.clone() };
         let shown = cut(value, cap);
         let lost = match shown.strip_suffix('…').filter(|_| shown != *value) {
@@ -327,7 +327,7 @@ pub struct SystemError {
 }
 
 /// Reads a `<system-error>` or `<system-thread-error>`; `None` for any other payload.
-pub fn told(body: &[u8]) -> Option<SystemError> {
+pub fn read_error(body: &[u8]) -> Option<SystemError> {
     let mut gate = XmlGate::new_strict(body, &DocumentLimits::FROM_PUMP).ok()?;
     let Ok(GateStep::Open(root)) = gate.read_step() else { return None };
     let is_error = matches!(root.local, "system-error" | "system-thread-error");
@@ -469,7 +469,7 @@ mod tests {
             .fixed_by("<limit>1</limit>");
         refusal.path = Some("/search/limit".to_owned());
         refusal.at = Some((3, 10));
-        let told = told(&core_payload::system_error(&refusal)).unwrap();
+        let told = read_error(&core_payload::system_error(&refusal)).unwrap();
         assert_eq!(
             (told.code.as_str(), told.message.as_str()),
             ("payload.invalid", "limit: 0 is less than 1")
@@ -477,6 +477,6 @@ mod tests {
         assert_eq!(told.place, Some(("3".to_owned(), "10".to_owned())));
         assert_eq!(told.received.as_deref(), Some("<limit>0</limit>"));
         assert_eq!(told.fix.as_deref(), Some("<limit>1</limit>"));
-        assert_eq!(super::told(&core_payload::write_handled()), None);
+        assert_eq!(super::read_error(&core_payload::write_handled()), None);
     }
 }

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use systole_kit::gate::{GateStep, XmlGate};
 
 /// The goal in the `<goal-request>` that the gate has just opened. The gate is after it when this returns.
-pub(super) fn told(gate: &mut XmlGate<'_>) -> Option<String> {
+pub(super) fn read_goal(gate: &mut XmlGate<'_>) -> Option<String> {
     let (mut shown, mut words) = (Vec::new(), String::new());
     let (mut goal, mut pass, mut depth, mut is_goal) = (String::new(), None, 1, false);
     // The earlier pass of a loop whose outputs are shown, and how deep it is.
@@ -53,7 +53,7 @@ pub(super) fn told(gate: &mut XmlGate<'_>) -> Option<String> {
 }
 
 /// A part of a workflow's note: what it starts, or what was decided.
-pub(super) fn noted<'v>(local: &str, value: impl Fn(&str) -> Cow<'v, str>) -> String {
+pub(super) fn describe_note<'v>(local: &str, value: impl Fn(&str) -> Cow<'v, str>) -> String {
     if local == "start" {
         let again = value("try");
         let again = if again.is_empty() { String::new() } else { format!(" (try {again})") };

@@ -8,7 +8,7 @@ use systole_core::types::person::PersonRequestId;
 use systole_core::types::ports::{LogFault, LogReader};
 
 /// The unanswered requests, in order.
-pub fn held(reader: &dyn LogReader, thread: &ThreadId) -> Result<Vec<PersonRequestId>, LogFault> {
+pub fn list_held(reader: &dyn LogReader, thread: &ThreadId) -> Result<Vec<PersonRequestId>, LogFault> {
     let (mut left, mut found, mut looked_at) = (vec![thread.clone()], Vec::new(), 0);
     while let Some(id) = left.pop().filter(|_| looked_at < crate::limits::PART_THREADS) {
         looked_at += 1;

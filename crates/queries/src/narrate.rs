@@ -6,7 +6,7 @@
 use serde_json::{Value, json};
 use systole_kit::journal::{EarlierEntry, JournalEntry};
 
-use super::glance::{PayloadGlance, attribute, glance, stand_in, told};
+use super::glance::{PayloadGlance, attribute, glance, read_error, stand_in};
 use crate::limits;
 use systole_core::pump::primitives;
 use systole_core::rules::core_payload::AttemptState;
@@ -160,7 +160,7 @@ fn refusal(lead: &str, record: &Record) -> Vec<String> {
     let whom = h.to.as_ref().map_or_else(String::new, |to| format!(" to {}", name(to.as_str())));
     let item = call(h).map_or_else(String::new, |path| format!("  item {path}"));
     let code = h.code.map_or("", RecordCode::as_str);
-    let Some(told) = told(&record.body) else {
+    let Some(told) = read_error(&record.body) else {
         let seen = glance(&record.body);
         let head = format!(" answered{whom}: {code}{item}  {}", element(&seen));
         return with_words(lead, &head, &seen.line(layout::two_lines()));
@@ -212,7 +212,7 @@ fn outcome(lead: &str, record: &Record) -> Vec<String> {
             let code = code.map_or("", RecordCode::as_str);
             let head =
                 format!("{}  call {path} {}", parties(h), paint(TextTone::Bad, &format!("failed: {code}")));
-            let words = told(&record.body)
+            let words = read_error(&record.body)
                 .map_or_else(|| glance(&record.body).line(layout::two_lines()), |told| told.message);
             with_words(lead, &head, &words)
         }

@@ -271,7 +271,7 @@ impl WaitingRequest {
     }
 
     /// When it expires, in words.
-    pub fn left(&self, now: Millis) -> String {
+    pub fn show_rest(&self, now: Millis) -> String {
         match self.expires.count_since(now) {
             0 => "expires now".to_owned(),
             left => format!("expires in {}", spell_duration(left)),
@@ -312,7 +312,7 @@ impl WaitingRequest {
             lines.extend(wrapped(lead, 12, &format!(" {command}")));
         }
         lines.extend(self.origin(now, tool));
-        let without = format!("    {}; then {}", self.left(now), self.without_answer());
+        let without = format!("    {}; then {}", self.show_rest(now), self.without_answer());
         lines.extend(wrapped("", 6, &without));
         let bytes = self.payload().map(|(_, payload)| format!("{} bytes, ", payload.len()));
         lines.push(format!("    {}hash {}", bytes.unwrap_or_default(), self.hash));
@@ -353,13 +353,13 @@ impl WaitingRequest {
     }
 
     /// What a person decides about, in full: the question, what a change set will do, or the payload as it is.
-    pub fn shown(&self) -> ShownPayload {
+    pub fn show_payload(&self) -> ShownPayload {
         match &self.about {
             RequestSubject::Question { words, .. } => full::shown_text(words),
             RequestSubject::Approval { payload, .. } => {
                 match change_payload::order_lines(payload.as_bytes(), 0) {
                     Some(lines) => ShownPayload { text: lines.join("\n"), notes: Vec::new() },
-                    None => full::shown(payload.as_bytes()),
+                    None => full::show_payload(payload.as_bytes()),
                 }
             }
         }

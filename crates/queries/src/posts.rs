@@ -107,7 +107,7 @@ impl DueCalls {
         let mut absent: BTreeMap<String, Vec<(ThreadId, CallPath, &OutageWait, Millis)>> = BTreeMap::new();
         let mut queues: BTreeMap<&Name, Vec<(Millis, &ThreadId, &CallPath, &Call)>> = BTreeMap::new();
         for thread in whole.working() {
-            let halted = whole.halted(&thread.id);
+            let halted = whole.find_halt(&thread.id);
             for (path, call) in &thread.calls {
                 if !matches!(call.stand(), CallState::Ready { .. }) {
                     continue;
@@ -150,7 +150,7 @@ impl DueCalls {
                     posts.insert((thread.clone(), path.clone()), post);
                     continue;
                 }
-                let halted = whole.halted(thread);
+                let halted = whole.find_halt(thread);
                 let post = if let Some((by, _)) = halted.filter(|_| index >= slots) {
                     // It had no slot before the pause, so it did not go out.
                     DueCallState::Paused { by }

@@ -6,13 +6,11 @@ use serde::Serialize;
 use serde_json::Value;
 use systole_kit::prompt_link::{self, ParsedLink};
 
-use crate::prompts::{JournaledCall, PromptFault, called, links};
-use crate::query::{
-    PageLayout, Query, QueryFault, QueryMoment, QueryPage, QueryRoute, RecordArguments, find_record,
-};
+use crate::prompts::{JournaledCall, PromptFault, find_called, links};
+use crate::query::{Query, QueryFault, QueryMoment, QueryPage, QueryRoute, RecordArguments, find_record};
 use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::LogReader;
-use systole_show::blocks::{Block, LabelledFact, LongText};
+use systole_show::blocks::{Block, FactLink, LabelledFact, LongText};
 
 /// The question.
 pub enum PromptQuery {}
@@ -53,12 +51,8 @@ impl Query for PromptQuery {
         &["systole context", "systole context 1f0c@7", "systole context --at 120"];
     const ROUTES: &'static [QueryRoute] =
         &[QueryRoute { path: "/v1/threads/{thread}/context", fields: &["seq"] }];
-    const PAGE: Option<QueryPage> = Some(QueryPage {
-        path: "/t/{thread}/context",
-        title: "Prompt",
-        layout: PageLayout::Blocks,
-        without_requests: None,
-    });
+    const PAGE: Option<QueryPage> =
+        Some(QueryPage { path: "/t/{thread}/context", title: "Prompt", form: None, without_requests: None });
     type Arguments = RecordArguments;
     type Answer = PromptAnswer;
 
@@ -87,25 +81,29 @@ impl Query for PromptQuery {
         })
     }
 
+    fn as_of(answer: &PromptAnswer) -> Option<u64> {
+        Some(answer.seq)
+    }
+
     fn blocks(answer: &PromptAnswer) -> Vec<Block> {
         let PromptAnswer { seq, listener, model, prompt, before, .. } = answer;
         let turn = answer.turn.map(|turn| format!("turn {turn}")).unwrap_or_default();
         let asks = format!("{listener} asks {model}");
         let count = answer.parts.len();
-        let fact = |label, record: Option<u64>, value, line| LabelledFact {
-            label,
-            record: record.map(|seq| (answer.thread.clone(), seq)),
-            value,
-            line,
-        };
+        let fact = |label, link, value, line| LabelledFact { label, link, value, line };
         let call = if turn.is_empty() { asks.clone() } else { format!("{asks}, {turn}") };
         let mut facts = vec![
-            fact("Call", Some(*seq), call, format!("record {seq}   {asks}   {turn}")),
+            fact(
+                "Call",
+                Some(FactLink::Record(answer.thread.clone(), *seq)),
+                call,
+                format!("record {seq}   {asks}   {turn}"),
+            ),
             fact("Hash", None, prompt.clone(), format!("prompt {prompt}")),
         ];
         facts.extend(before.map(|(seq, same)| {
             let words = format!("had the first {same} of {count} parts too");
-            fact("Before", Some(seq), words, String::new())
+            fact("Before", Some(FactLink::AsOf(seq)), words, String::new())
         }));
         let part = |(at, (title, text)): (usize, &PromptPart)| LongText {
             title: title.clone(),
@@ -126,7 +124,7 @@ fn read_prompt(
     thread: &ThreadId,
     seq: u64,
 ) -> Result<Option<LinkedCall>, PromptFault> {
-    let Some(called) = called(reader, thread, seq)? else { return Ok(None) };
+    let Some(called) = find_called(reader, thread, seq)? else { return Ok(None) };
     let links = links(reader, &called.prompt)?;
     Ok(Some((called, links)))
 }
@@ -174,8 +172,8 @@ fn list_parts(links: &[Arc<str>]) -> Vec<PromptPart> {
             ParsedLink::Segment { messages, .. } => {
                 for message in read_objects(messages) {
                     let role = message.get("role").and_then(Value::as_str).unwrap_or("?");
-                    for said in message.get("parts").and_then(Value::as_array).into_iter().flatten() {
-                        let (kind, words) = read_words(said);
+                    for part in message.get("parts").and_then(Value::as_array).into_iter().flatten() {
+                        let (kind, words) = read_words(part);
                         add(&format!("{role}{kind}"), &words);
                     }
                 }

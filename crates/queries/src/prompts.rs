@@ -50,7 +50,7 @@ pub enum PromptFault {
 
 /// The model call that belongs to a record: the record itself, or the last call of its sender before it. `None` if
 /// the thread has none up to there.
-pub fn called(
+pub fn find_called(
     reader: &dyn LogReader,
     thread: &ThreadId,
     seq: u64,
@@ -62,7 +62,7 @@ pub fn called(
         if record.header.seq > seq {
             break;
         }
-        if let Some(called) = started(&record) {
+        if let Some(called) = read_started(&record) {
             last.retain(|other| other.listener != called.listener);
             last.push(called);
         }
@@ -72,7 +72,7 @@ pub fn called(
     Ok(own.map(|at| last.swap_remove(at)).or_else(|| last.pop()))
 }
 
-fn started(record: &Record) -> Option<JournaledCall> {
+fn read_started(record: &Record) -> Option<JournaledCall> {
     let h = &record.header;
     if h.kind != RecordKind::Journal || h.code != Some(RecordCode::Journaling(JournalEffect::Started)) {
         return None;

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use systole_kit::journal::{EarlierEntry, JournalEntry};
 
 use super::causes;
-use super::glance::{attribute, glance, told};
+use super::glance::{attribute, glance, read_error};
 use super::trail::said_in;
 use crate::limits;
 use systole_core::types::codes::Code;
@@ -193,7 +193,7 @@ impl RefusalReading<'_> {
             (None, _) => None,
         };
         if is_refusal {
-            self.refused(position, record, element, model);
+            self.add_refusal(position, record, element, model);
         }
         Ok(())
     }
@@ -246,7 +246,7 @@ impl RefusalReading<'_> {
         Ok(named.map(|element| element.rsplit('}').next().unwrap_or_default().to_owned()))
     }
 
-    fn refused(
+    fn add_refusal(
         &mut self,
         position: Position,
         record: &Record,
@@ -254,7 +254,7 @@ impl RefusalReading<'_> {
         model: Option<String>,
     ) {
         let h = &record.header;
-        let said = told(&record.body);
+        let said = read_error(&record.body);
         let code = h.code.map_or("", RecordCode::as_str).to_owned();
         *self.tables.codes.entry((code.clone(), h.to.clone())).or_default() += 1;
         if self.tables.newest.len() >= limits::KEPT_REFUSALS {

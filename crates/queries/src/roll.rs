@@ -6,12 +6,12 @@
 use serde_json::{Value, json};
 
 use super::first_cause::FirstCause;
-use super::glance::{glance, told};
+use super::glance::{glance, read_error};
 use super::pauses::ThreadPause;
 use super::posts::DueCalls;
 use super::runs::{self, RunStep, StepProgress, WorkflowRuns};
 use super::whole::LogState;
-use super::why::{ThreadWaits, drawn};
+use super::why::{ThreadWaits, draw_reason};
 use crate::limits;
 use systole_core::pump::state::{Thread, ThreadState, used_under};
 use systole_core::types::budget::UsedAmounts;
@@ -139,7 +139,7 @@ pub fn entry(
             None => (thread.touched, String::new()),
             Some(leaf) => {
                 let mut words =
-                    format!("{}: {}", paint(TextTone::Name, leaf.listener.as_str()), drawn(leaf, now));
+                    format!("{}: {}", paint(TextTone::Name, leaf.listener.as_str()), draw_reason(leaf, now));
                 if leaves.len() > 1 {
                     words.extend([" (and ", &(leaves.len() - 1).to_string(), " more)"]);
                 }
@@ -163,7 +163,7 @@ pub fn entry(
     let used = budget_uses.fold(UsedAmounts::default(), |sum, budget_use| {
         sum.sum_with(used_under(&at_work, thread, *budget_use))
     });
-    let paused = whole.paused(reader, &thread.id)?;
+    let paused = whole.find_pause(reader, &thread.id)?;
     let is_unfinished = life == ThreadState::Working || !thread.timers.is_empty();
     let refusals = newest.iter().filter(|(_, one)| one.header.kind == RecordKind::Refusal).count();
     let (goal, steps) = (None, Vec::new());
@@ -213,7 +213,7 @@ fn outcome(record: &Record) -> Option<String> {
         }
         (RecordKind::Outcome, Some(RecordCode::Handled)) if is_top => Some("handled".to_owned()),
         (RecordKind::Outcome, Some(RecordCode::Code(code))) if is_top => {
-            let words = told(&record.body).map_or_else(
+            let words = read_error(&record.body).map_or_else(
                 || format!("{}: {}", code.as_str(), glance(&record.body).words),
                 |error| FirstCause::of(&error).line(),
             );
@@ -240,7 +240,7 @@ impl ThreadEntry {
         let head =
             [pad(&id, id_columns), pad(&state, limits::STATE_COLUMNS), pad(&since, limits::SINCE_COLUMNS)]
                 .join("  ");
-        let (room, run, words) = (layout::columns(), self.run(), self.told());
+        let (room, run, words) = (layout::columns(), self.run(), self.describe_entry());
         let told = [run.as_str(), &words].into_iter().filter(|part| !part.is_empty());
         // A person came to read what a thread waits for, so it gets its own line instead of a cut.
         let waits = self.paused.is_some() || self.life == ThreadState::Working;
@@ -263,7 +263,7 @@ impl ThreadEntry {
     }
 
     /// What it waits for, after what holds it.
-    pub fn told(&self) -> String {
+    pub fn describe_entry(&self) -> String {
         match &self.paused {
             Some(pause) if self.words.is_empty() => pause.brief(&self.thread),
             Some(pause) => format!("{}; {}", pause.brief(&self.thread), self.words),
@@ -274,7 +274,7 @@ impl ThreadEntry {
     /// Its workflow facts: its goal, and its current steps.
     pub fn run(&self) -> String {
         let goal = self.goal.as_ref().map(RunStep::label);
-        let steps = (!self.steps.is_empty()).then(|| runs::told(&self.steps));
+        let steps = (!self.steps.is_empty()).then(|| runs::describe_steps(&self.steps));
         goal.into_iter().chain(steps).collect::<Vec<_>>().join(": ")
     }
 

@@ -204,7 +204,7 @@ impl<'a> WorkflowRuns<'a> {
         all: &[&Started],
         one: &Started,
     ) -> Result<Option<usize>, LogFault> {
-        let said = self.said(one, &Key::of(&one.key).step);
+        let said = self.describe_step(one, &Key::of(&one.key).step);
         let Some((goal, fields)) = said.and_then(|said| said.list) else { return Ok(None) };
         let giver =
             all.iter().rev().find(|giver| Key::of(&giver.key).step == goal && giver.came == Some(true));
@@ -215,13 +215,13 @@ impl<'a> WorkflowRuns<'a> {
 
     fn goal(&self, started: &Started) -> RunStep {
         let Key { step, pass, item, agent } = Key::of(&started.key);
-        let said = self.said(started, &step);
+        let said = self.describe_step(started, &step);
         let (sentence, unanswered) = said.map(|said| (said.sentence, said.unanswered)).unzip();
         let unanswered = unanswered.flatten();
         RunStep { workflow: started.workflow.clone(), step, pass, item, agent, sentence, unanswered }
     }
 
-    fn said(&self, started: &Started, step: &str) -> Option<DescribedStep> {
+    fn describe_step(&self, started: &Started, step: &str) -> Option<DescribedStep> {
         let key = (started.config, started.workflow.clone(), step.to_owned());
         let look = || (self.read)(self.whole.section(started.config, &started.workflow)?, step);
         self.said.borrow_mut().entry(key).or_insert_with(look).clone()
@@ -422,7 +422,7 @@ impl RunStep {
     }
 
     /// The same with the step's action.
-    pub fn told(&self) -> String {
+    pub fn describe_step(&self) -> String {
         // The sentence begins with the name of the step.
         let sentence = self.sentence.as_ref().map(|sentence| plain(sentence.trim_end_matches(':')));
         let sentence = sentence.and_then(|text| text.split_once(": ").map(|(_, rest)| format!(": {rest}")));
@@ -445,7 +445,7 @@ impl RunStep {
 
 impl StepProgress {
     /// The progress: `review: 3 of 12 done, 4 running`; only the name for a step that runs once.
-    pub fn told(&self) -> String {
+    pub fn describe_progress(&self) -> String {
         let name = format!("{}{}", plain(&self.step), pass_told(self.pass.as_ref()));
         if self.of.is_none() && self.done + self.running == 1 {
             return name;
@@ -470,8 +470,8 @@ impl StepProgress {
 }
 
 /// The progress of all steps, on one line.
-pub fn told(steps: &[StepProgress]) -> String {
-    steps.iter().map(StepProgress::told).collect::<Vec<_>>().join("; ")
+pub fn describe_steps(steps: &[StepProgress]) -> String {
+    steps.iter().map(StepProgress::describe_progress).collect::<Vec<_>>().join("; ")
 }
 
 #[cfg(test)]

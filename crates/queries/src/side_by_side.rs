@@ -10,7 +10,7 @@ use systole_kit::journal::{EarlierEntry, JournalEntry};
 use super::comparable::comparable_body;
 use super::glance::glance;
 use super::narrate::narrate;
-use super::xml_diff::shared;
+use super::xml_diff::find_shared;
 use crate::limits;
 use systole_core::types::ids::{Digest, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader};
@@ -72,7 +72,7 @@ pub fn read(
         return Ok(None);
     }
     let is_cut = first.len() > limits::COMPARED_RECORDS || second.len() > limits::COMPARED_RECORDS;
-    let rows = aligned(first, second);
+    let rows = align_records(first, second);
     let first = rows.iter().position(|row| !row.is_same());
     Ok(Some(SideBySide { one: one.clone(), other: other.clone(), rows, first, is_cut }))
 }
@@ -107,7 +107,7 @@ fn of_record(record: &Record) -> SideRecord {
 }
 
 /// Aligns two sides: equal beginnings and ends first, then the longest common order of kin in the middle.
-fn aligned(mut one: Vec<SideRecord>, mut other: Vec<SideRecord>) -> Vec<SideRow> {
+fn align_records(mut one: Vec<SideRecord>, mut other: Vec<SideRecord>) -> Vec<SideRow> {
     one.truncate(limits::COMPARED_RECORDS);
     other.truncate(limits::COMPARED_RECORDS);
     let same = |(one, other): &(&SideRecord, &SideRecord)| one.payload == other.payload;
@@ -115,7 +115,7 @@ fn aligned(mut one: Vec<SideRecord>, mut other: Vec<SideRecord>) -> Vec<SideRow>
     let kin =
         |records: &[SideRecord]| records.iter().skip(before).map(|one| one.kin.clone()).collect::<Vec<_>>();
     let (kin_one, kin_other) = (kin(&one), kin(&other));
-    let pairs = shared(&kin_one, &kin_other);
+    let pairs = find_shared(&kin_one, &kin_other);
     let (mut one, mut other) = (one.into_iter(), other.into_iter());
     let mut rows: Vec<SideRow> = one
         .by_ref()
@@ -185,7 +185,7 @@ mod tests {
         let one = vec![record(1, "a", "x"), record(2, "b", "x"), record(3, "c", "x"), record(4, "d", "x")];
         let other = vec![record(1, "a", "x"), record(2, "c", "y"), record(3, "d", "x"), record(4, "e", "x")];
         assert_eq!(
-            told(&aligned(one, other)),
+            told(&align_records(one, other)),
             [
                 (Some(1), Some(1), true),
                 (Some(2), None, false),
@@ -201,9 +201,9 @@ mod tests {
         let whole = vec![record(1, "a", "x"), record(2, "b", "x"), record(3, "c", "x")];
         let short = whole.get(..2).unwrap().to_vec();
         assert_eq!(
-            told(&aligned(whole.clone(), short)),
+            told(&align_records(whole.clone(), short)),
             [(Some(1), Some(1), true), (Some(2), Some(2), true), (Some(3), None, false)]
         );
-        assert!(aligned(whole.clone(), whole).iter().all(SideRow::is_same));
+        assert!(align_records(whole.clone(), whole).iter().all(SideRow::is_same));
     }
 }

@@ -84,7 +84,7 @@ impl StartList {
     }
 
     /// The hash of a configuration of the list that begins like that, if only one does.
-    pub fn named(&self, typed: &str) -> Option<Digest> {
+    pub fn find_named(&self, typed: &str) -> Option<Digest> {
         let mut like = self.configurations().into_iter().map(|(start, _)| start.config);
         let found = like.find(|config| config.to_string().starts_with(typed))?;
         let is_only = !like.any(|config| config.to_string().starts_with(typed));

@@ -92,12 +92,12 @@ pub struct PromptLink {
 pub type ReadLink<'a> = &'a dyn Fn(&str) -> Option<PromptLink>;
 
 /// Collapses white space to one blank.
-fn spaced(text: &str) -> String {
+fn space_out(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// The text with XML escapes decoded.
-fn decoded(text: &str) -> String {
+fn decode_text(text: &str) -> String {
     let marks =
         [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&apos;", "'"), ("&#10;", "\n"), ("&amp;", "&")];
     marks.iter().fold(text.to_owned(), |text, (mark, meant)| text.replace(mark, meant))
@@ -106,17 +106,17 @@ fn decoded(text: &str) -> String {
 impl SearchText {
     /// A search for that text; `None` if it is blank.
     pub fn new(typed: &str) -> Option<SearchText> {
-        let words = spaced(typed);
+        let words = space_out(typed);
         (!words.is_empty()).then(|| SearchText { typed: typed.to_owned(), words })
     }
 
     fn is_in(&self, text: &str) -> bool {
-        text.contains(&self.typed) || spaced(text).contains(&self.words)
+        text.contains(&self.typed) || space_out(text).contains(&self.words)
     }
 
     /// Whether a text that a model wrote or read contains it; such a text may hold XML that is escaped twice.
     fn is_in_model_text(&self, text: &str) -> bool {
-        self.is_in(text) || text.contains('&') && self.is_in(&decoded(text))
+        self.is_in(text) || text.contains('&') && self.is_in(&decode_text(text))
     }
 
     /// Whether a payload contains it: in its bytes, in its text, or in an attribute. A tag counts as a blank.
@@ -171,7 +171,7 @@ pub fn search(
     Ok(search.found)
 }
 
-fn damaged(position: Position, why: String) -> LogFault {
+fn make_damage(position: Position, why: String) -> LogFault {
     LogFault::Damaged { path: "the log".to_owned(), position, why }
 }
 
@@ -182,7 +182,7 @@ impl Search<'_> {
         let (seq, head) = self.heads.get(&h.thread).copied().unwrap_or_else(zero);
         if h.seq != seq + 1 || !record.is_valid_after(head) {
             let why = format!("record {} of thread {} does not follow the one before it", h.seq, h.thread);
-            return Err(damaged(position, why));
+            return Err(make_damage(position, why));
         }
         self.heads.insert(h.thread.clone(), (h.seq, record.head));
         let Some(how) = self.how(position, &record)? else { return Ok(()) };
@@ -276,7 +276,7 @@ impl Search<'_> {
         match &bytes {
             None => self.found.missing += 1,
             Some(bytes) if Digest::hash_bytes(bytes) != hash => {
-                return Err(damaged(position, format!("the document {hash} does not match its hash")));
+                return Err(make_damage(position, format!("the document {hash} does not match its hash")));
             }
             Some(_) => {}
         }
@@ -314,7 +314,7 @@ fn gather(value: &Value, found: &mut Vec<String>) {
 
 /// The result, in lines for a terminal.
 pub fn lines(found: &SearchResult) -> Vec<String> {
-    let mut lines = vec![format!("{} the text; who said it, earliest first:", counted(found.records))];
+    let mut lines = vec![format!("{} the text; who said it, earliest first:", count_records(found.records))];
     for way in found.ways.iter().take(limits::NAMED_WAYS) {
         let (thread, seq) = (way.first.0.as_str(), way.first.1.to_string());
         let from = cut(way.from.as_str(), limits::NAME_COLUMNS);
@@ -338,7 +338,7 @@ pub fn lines(found: &SearchResult) -> Vec<String> {
     lines
 }
 
-fn counted(records: u64) -> String {
+fn count_records(records: u64) -> String {
     if records == 1 { "1 record holds".to_owned() } else { format!("{records} records hold") }
 }
 

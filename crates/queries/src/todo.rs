@@ -8,9 +8,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::whole::folded_until;
-use crate::query::{
-    PageLayout, Query, QueryFault, QueryMoment, QueryPage, QueryRoute, RecordArguments, find_record,
-};
+use crate::query::{Query, QueryFault, QueryMoment, QueryPage, QueryRoute, RecordArguments, find_record};
 use systole_core::rules::todo;
 use systole_core::types::ids::{CallPath, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader};
@@ -59,12 +57,8 @@ impl Query for TodoQuery {
         &["systole todo", "systole todo @last@12", "systole todo --at 120"];
     const ROUTES: &'static [QueryRoute] =
         &[QueryRoute { path: "/v1/threads/{thread}/todo", fields: &["seq"] }];
-    const PAGE: Option<QueryPage> = Some(QueryPage {
-        path: "/t/{thread}/todo",
-        title: "Todo lists",
-        layout: PageLayout::Blocks,
-        without_requests: None,
-    });
+    const PAGE: Option<QueryPage> =
+        Some(QueryPage { path: "/t/{thread}/todo", title: "Todo lists", form: None, without_requests: None });
     type Arguments = RecordArguments;
     type Answer = TodoAnswer;
 
@@ -72,6 +66,10 @@ impl Query for TodoQuery {
         let h = find_record(moment, asked.thread.as_ref(), asked.seq)?.1.header;
         let calls = read_lists(moment.log(), &h.thread, h.seq)?;
         Ok(TodoAnswer { thread: h.thread.to_string(), seq: h.seq, calls })
+    }
+
+    fn as_of(answer: &TodoAnswer) -> Option<u64> {
+        Some(answer.seq)
     }
 
     fn blocks(answer: &TodoAnswer) -> Vec<Block> {

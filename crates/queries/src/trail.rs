@@ -144,7 +144,7 @@ impl<'a> Trail<'a> {
 
     fn cause(&mut self, placed: &PlacedRecord) -> Result<(CauseKind, Option<PlacedRecord>), LogFault> {
         let record = &placed.1;
-        let Some(cause) = causes::named(self.reader, placed)? else { return self.without(placed) };
+        let Some(cause) = causes::find_named(self.reader, placed)? else { return self.without(placed) };
         let call = turn::said_in(record).map(|(call, _)| call).or_else(|| record.header.call.clone());
         let held = call.filter(|call| was_held(record, call, &cause.1));
         let (cause, after) = match held {

@@ -12,7 +12,7 @@ pub use standing::{standing, standing_json, with_picture};
 
 use std::collections::BTreeMap;
 
-use super::glance::{PayloadGlance, glance, told};
+use super::glance::{PayloadGlance, glance, read_error};
 use crate::limits;
 use systole_core::pump::primitives::{self, ShownItem};
 use systole_core::rules::{approval_payload, budget_payload, core_payload};
@@ -120,7 +120,8 @@ impl CallEndKind {
             (RecordKind::Outcome, Some(RecordCode::Handled)) => Some(CallEndKind::Handled),
             (RecordKind::Outcome, mark) => {
                 let code = mark.map_or("", RecordCode::as_str);
-                let words = told(&record.body).map_or_else(|| glance(&record.body).words, |t| t.message);
+                let words =
+                    read_error(&record.body).map_or_else(|| glance(&record.body).words, |t| t.message);
                 Some(CallEndKind::Failed { code, words })
             }
             _ => None,
@@ -262,7 +263,7 @@ impl ThreadTree {
                 RecordKind::Approval,
                 Some(RecordCode::Approving(ApprovalEffect::Approved | ApprovalEffect::Amended)),
             ) => {
-                self.approved(record);
+                self.take_approval(record);
             }
             (RecordKind::Timer, Some(RecordCode::Timing(TimerEffect::Opens))) => {
                 self.open(record, h.call.clone())
@@ -277,7 +278,7 @@ impl ThreadTree {
             ) => {}
             (RecordKind::Refusal, mark) => {
                 let code = mark.map_or("", RecordCode::as_str);
-                let words = told(&record.body).map_or_else(String::new, |told| told.message);
+                let words = read_error(&record.body).map_or_else(String::new, |told| told.message);
                 self.item(h, ItemOutcome::Refused { code, words });
             }
             (RecordKind::Attempt, _) => {
@@ -303,8 +304,8 @@ impl ThreadTree {
                 let path = h.call.as_ref().zip(h.turn).zip(h.ordinal);
                 self.open(record, path.map(|((path, turn), ordinal)| path.append_item(turn, ordinal)));
             }
-            MessageRole::ToAll => self.taken(record, false),
-            MessageRole::ToFirst => self.taken(record, true),
+            MessageRole::ToAll => self.take_record(record, false),
+            MessageRole::ToFirst => self.take_record(record, true),
             MessageRole::Steer => self.item(h, ItemOutcome::Steers),
             MessageRole::Note => self.item(h, ItemOutcome::Note { element: glance(&record.body).element }),
             MessageRole::Final => self.end(record),
@@ -328,7 +329,7 @@ impl ThreadTree {
         }
     }
 
-    fn taken(&mut self, record: &Record, first: bool) {
+    fn take_record(&mut self, record: &Record, first: bool) {
         let path = record.header.call.as_ref();
         if let Some((path, (caller, turn, ordinal))) = path.and_then(|path| Some((path, path.caller()?)))
             && let Some(branch) = self.calls.get_mut(&caller)
@@ -342,7 +343,7 @@ impl ThreadTree {
         self.open(record, path.cloned());
     }
 
-    fn approved(&mut self, record: &Record) {
+    fn take_approval(&mut self, record: &Record) {
         let branch = record.header.call.as_ref().and_then(|path| self.calls.get_mut(path));
         if let Some((branch, said)) = branch.zip(approval_payload::read_decided(&record.body)) {
             branch.approval = Some(format!("{} by {}", plain(&said.outcome), plain(&said.by)));

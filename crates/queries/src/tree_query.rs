@@ -57,7 +57,7 @@ impl Query for TreeQuery {
         let unfound = || QueryFault::Unfound(NotFound::None(id.to_string()));
         let (tree, waits) = standing(reader, whole, id, now)?.ok_or_else(unfound)?;
         let runs = &WorkflowRuns::new(reader, whole, moment.steps());
-        let declared = moment.declared();
+        let declared = moment.read_declared();
         let pictured = picture::read(&Look { reader, whole, runs, declared }, &tree, &waits)?;
         let mut value = standing_json(&tree, &waits, now);
         with_picture(&mut value, pictured.as_json());

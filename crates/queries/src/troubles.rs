@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::glance::told;
+use super::glance::read_error;
 use super::{causes, json_text};
 use crate::limits;
 use systole_core::types::ids::ThreadId;
@@ -70,7 +70,7 @@ pub fn since(reader: &dyn LogReader, moment: Millis) -> Result<Troubles, LogFaul
             continue;
         }
         let h = &record.header;
-        let message = told(&record.body).map_or_else(String::new, |told| told.message);
+        let message = read_error(&record.body).map_or_else(String::new, |told| told.message);
         let count = found.get(&(code.clone(), listener.clone())).map_or(0, |known| known.count) + 1;
         let key = (code.clone(), listener.clone());
         let (thread, seq, at) = (h.thread.clone(), h.seq, h.time);
@@ -91,7 +91,7 @@ fn trouble(record: &Record) -> Option<(String, String, TroubleSearch)> {
     };
     let words = match (h.kind, code) {
         (RecordKind::Refusal, code) => {
-            told(&record.body).map_or_else(|| code.as_str().to_owned(), |told| told.code)
+            read_error(&record.body).map_or_else(|| code.as_str().to_owned(), |told| told.code)
         }
         (RecordKind::Outcome, RecordCode::DeadLetter) => "dead letter".to_owned(),
         (RecordKind::Outcome, RecordCode::Code(code)) => code.as_str().to_owned(),

@@ -151,7 +151,7 @@ impl LogState {
     }
 
     /// The pause that holds a thread, if one does.
-    pub fn paused(&self, reader: &dyn LogReader, id: &ThreadId) -> Result<Option<ThreadPause>, LogFault> {
+    pub fn find_pause(&self, reader: &dyn LogReader, id: &ThreadId) -> Result<Option<ThreadPause>, LogFault> {
         pauses::holding(reader, &|id| self.thread(reader, id), id)
     }
 
@@ -171,7 +171,7 @@ impl LogState {
     }
 
     /// The thread whose pause keeps this thread from sending anything new, and since when.
-    pub fn halted(&self, thread: &ThreadId) -> Option<(ThreadId, Millis)> {
+    pub fn find_halt(&self, thread: &ThreadId) -> Option<(ThreadId, Millis)> {
         pausing::find_halt(|id| self.threads.get(id), thread)
     }
 

@@ -11,9 +11,9 @@ mod value;
 mod wording;
 
 pub use kinds::{AfterAttempt, CallWait};
-pub use list::{ListedWait, broken, in_lines, waits};
+pub use list::{ListedWait, in_lines, list_broken, waits};
 pub use value::{as_json, wait_json};
-pub use wording::{Asker, brief, drawn, ends, report};
+pub use wording::{Asker, brief, draw_reason, ends, report};
 
 use systole_kit::money::Money;
 
@@ -172,11 +172,11 @@ impl ThreadWaits {
         Ok(ThreadWaits {
             thread: thread.id.clone(),
             life: thread.life(),
-            paused: whole.paused(reader, &thread.id)?,
+            paused: whole.find_pause(reader, &thread.id)?,
             touched: thread.touched,
             seq: thread.seq,
             reasons,
-            timers: kept(thread),
+            timers: list_kept(thread),
             models: models(whole, thread),
             times: times(whole, thread),
             failed,
@@ -414,7 +414,7 @@ impl Asking<'_> {
     }
 }
 
-fn kept(thread: &Thread) -> Vec<ThreadTimer> {
+fn list_kept(thread: &Thread) -> Vec<ThreadTimer> {
     let left = thread.timers.iter().filter(|(_, timer)| !thread.calls.contains_key(&timer.call));
     let mut kept: Vec<ThreadTimer> = left
         .map(|(id, timer)| ThreadTimer { id: id.clone(), listener: timer.listener.clone(), due: timer.due })

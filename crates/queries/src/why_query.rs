@@ -14,7 +14,7 @@ use crate::query::{
 };
 use crate::runs::WorkflowRuns;
 use crate::why::{
-    Asker, CallWait, ListedWait, ThreadWaits, as_json, broken, in_lines, report, wait_json, waits,
+    Asker, CallWait, ListedWait, ThreadWaits, as_json, in_lines, list_broken, report, wait_json, waits,
 };
 use systole_core::types::ids::ThreadId;
 use systole_core::types::time::Millis;
@@ -106,7 +106,7 @@ fn read_all(moment: &dyn QueryMoment) -> Result<DrawnAnswer, QueryFault> {
 /// The list in columns, or broken if it is too wide.
 fn list_lines(waits: &[ListedWait], now: Millis) -> Vec<String> {
     let lines = in_lines(waits, now);
-    if lines.iter().any(|line| width(line) > layout::columns()) { broken(waits, now) } else { lines }
+    if lines.iter().any(|line| width(line) > layout::columns()) { list_broken(waits, now) } else { lines }
 }
 
 /// The listeners whose work is waited for.

@@ -52,16 +52,16 @@ pub fn difference(one: &str, other: &str) -> Vec<DiffLine> {
         rests.0.iter().rev().zip(rests.1.iter().rev()).take_while(|(one, other)| one == other).count();
     let middle =
         |lines: &[String]| lines.get(..lines.len().saturating_sub(after)).unwrap_or_default().to_vec();
-    let changed = changed(&middle(rests.0), &middle(rests.1));
+    let changed = find_changes(&middle(rests.0), &middle(rests.1));
     let both = |line: &String| DiffLine::Both(line.clone());
     let mut lines: Vec<DiffLine> = one.iter().take(before).map(both).collect();
     lines.extend(changed);
     lines.extend(rests.0.iter().skip(rests.0.len().saturating_sub(after)).map(both));
-    shortened(lines)
+    shorten_lines(lines)
 }
 
 /// Leaves out equal lines that are far from a difference, and the end of a long difference.
-fn shortened(lines: Vec<DiffLine>) -> Vec<DiffLine> {
+fn shorten_lines(lines: Vec<DiffLine>) -> Vec<DiffLine> {
     let differs = |at: usize| !matches!(lines.get(at), Some(DiffLine::Both(_)) | None);
     let is_near =
         |at: usize| (at.saturating_sub(limits::LINES_AROUND)..=at + limits::LINES_AROUND).any(differs);
@@ -85,7 +85,7 @@ fn shortened(lines: Vec<DiffLine>) -> Vec<DiffLine> {
 }
 
 /// Two parts without a common beginning or end: their longest common lines stay, the others are marked.
-fn changed(one: &[String], other: &[String]) -> Vec<DiffLine> {
+fn find_changes(one: &[String], other: &[String]) -> Vec<DiffLine> {
     let (mut lines, mut at) = (Vec::new(), (0, 0));
     if one.len() <= limits::COMPARED_LINES && other.len() <= limits::COMPARED_LINES {
         let shared = shared_lines(one, other);
@@ -110,7 +110,7 @@ fn changed(one: &[String], other: &[String]) -> Vec<DiffLine> {
 }
 
 /// The pairs of a longest common order of two lists, by their numbers.
-pub(super) fn shared(one: &[String], other: &[String]) -> Vec<(usize, usize)> {
+pub(super) fn find_shared(one: &[String], other: &[String]) -> Vec<(usize, usize)> {
     let table = shared_lines(one, other);
     let width = other.len() + 1;
     let of = |row: usize, column: usize| table.get(row * width + column).copied().unwrap_or(0);

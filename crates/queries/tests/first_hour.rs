@@ -6,7 +6,7 @@ use serde::Serialize;
 use systole_core::types::ports::Position;
 use systole_queries::arguments;
 use systole_queries::query::{
-    ArgumentMistake, PageLayout, PartyName, Query, QueryFault, QueryMoment, QueryPage, QueryRoute, QueryScope,
+    ArgumentMistake, PartyName, Query, QueryFault, QueryMoment, QueryPage, QueryRoute, QueryScope,
 };
 use systole_show::blocks::{Block, Fact, FactColumn, FactRow, FactTable};
 
@@ -40,7 +40,7 @@ impl Query for BusiestQuery {
     const PAGE: Option<QueryPage> = Some(QueryPage {
         path: "/busiest",
         title: "Busiest",
-        layout: PageLayout::Form("Messages"),
+        form: Some("Messages"),
         without_requests: None,
     });
     type Arguments = BusiestArguments;
@@ -108,7 +108,7 @@ impl QueryMoment for WholeLog {
         &|_, _| None
     }
 
-    fn declared(&self) -> ReadSteps<'static> {
+    fn read_declared(&self) -> ReadSteps<'static> {
         &|_| None
     }
 

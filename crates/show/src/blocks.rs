@@ -68,12 +68,20 @@ impl From<String> for ListCell {
     }
 }
 
+/// Where a fact leads, on a page.
+pub enum FactLink {
+    /// To a record: its thread and number.
+    Record(String, u64),
+    /// To the same answer as of that record of the thread.
+    AsOf(u64),
+}
+
 /// A fact with a label.
 pub struct LabelledFact {
     /// What it is, on a page.
     pub label: &'static str,
-    /// The record that it is about: the thread and the number.
-    pub record: Option<(String, u64)>,
+    /// Where it leads.
+    pub link: Option<FactLink>,
     /// Its value.
     pub value: String,
     /// Its line on a terminal; empty if it is for pages alone.

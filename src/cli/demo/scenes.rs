@@ -12,7 +12,7 @@ use systole_core::types::ports::LogReader as _;
 use systole_doors::api_types::{ApiRecord, ApiRuling, DecisionOutcome, FollowerEvent, ProgressReport};
 use systole_doors::client::DoorClient;
 use systole_log::sqlite;
-use systole_queries::glance::{glance, told};
+use systole_queries::glance::{glance, read_error};
 
 /// A model's partial answer.
 pub(super) struct HalfSaid {
@@ -84,7 +84,7 @@ fn show_sent(page: &DemoPage, sender: &str, payload: &[u8]) {
 
 /// A listener's refusal: the refused bytes from the log, and what the sender reads.
 fn show_refused(page: &DemoPage, log: &Path, record: &ApiRecord) -> Result<(), DemoFault> {
-    let error = told(record.body.as_bytes()).unwrap_or_default();
+    let error = read_error(record.body.as_bytes()).unwrap_or_default();
     let hash = page::find_attribute(&record.body, "hash").and_then(|hash| Digest::parse(&hash).ok());
     let kept = match hash {
         Some(hash) => sqlite::open_reading(log)?.read_document(hash)?,

@@ -186,8 +186,8 @@ fn by_hand(text: &str, words: &TemplateWords, plan: &ListenerPlan) -> Option<Str
     let (name, keys) = lines.split_first()?;
     let keys: Vec<&str> = keys.iter().map(|line| line.trim()).collect();
     let listener = format!("{name} {{{}}}", keys.join(", "));
-    let with_listener = config::grown(text, "listeners", &listener)?;
+    let with_listener = config::add_entry(text, "listeners", &listener)?;
     let more = words.write_payloads().into_iter().map(|payload| ("payloads", payload));
     let more = more.chain(words.write_bus().map(|bus| ("bus", bus)));
-    more.into_iter().try_fold(with_listener, |text, (key, line)| config::grown(&text, key, &line))
+    more.into_iter().try_fold(with_listener, |text, (key, line)| config::add_entry(&text, key, &line))
 }

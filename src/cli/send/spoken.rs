@@ -9,7 +9,7 @@ use systole_core::types::codes::Code;
 use systole_doors::api_types::ApiRecord;
 use systole_doors::ending::CallResult;
 use systole_queries::first_cause::FirstCause;
-use systole_queries::glance::{glance, told};
+use systole_queries::glance::{glance, read_error};
 use systole_show::columns::{cut, plain};
 
 /// Shows the record that ended a question.
@@ -40,7 +40,7 @@ pub(super) fn show_end(screen: Screen, ending: &CallResult, record: &ApiRecord) 
 
 /// Shows why a call failed: the first cause, where it happened, and what to do.
 pub(super) fn show_failure(screen: Screen, code: &str, record: &ApiRecord) {
-    let Some(error) = told(record.body.as_bytes()) else {
+    let Some(error) = read_error(record.body.as_bytes()) else {
         // A call that ends at a budget names the budget; the fix is that of its code.
         screen.report_drawn(&format!("{code}: {}", read_words(record)));
         if let Some(code) = Code::parse(code) {

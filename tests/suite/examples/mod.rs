@@ -16,7 +16,7 @@ use std::fs;
 
 use systole_core::types::codes::Code;
 use systole_core::types::record::{Record, RecordCode};
-use systole_queries::glance::told;
+use systole_queries::glance::read_error;
 use systole_show::columns::{plain, wrapped};
 
 const EXAMPLES: &str = "crates/core/src/types/examples.txt";
@@ -29,7 +29,7 @@ impl ExampleBook {
     /// Takes the newest record with that code, below a line that says what was done.
     fn take(&mut self, records: &[Record], code: Code, done: &str) {
         let newest = || records.iter().rev();
-        let says = |record: &&Record| told(&record.body).is_some_and(|told| told.code == code.as_str());
+        let says = |record: &&Record| read_error(&record.body).is_some_and(|told| told.code == code.as_str());
         let said = newest().find(says).map(|record| record.body.to_vec());
         // A program's own output quotes what it saw while it worked.
         let said = said.or_else(|| newest().find_map(|record| quoted(code, record)));
@@ -69,7 +69,7 @@ fn quoted(code: Code, record: &Record) -> Option<Vec<u8>> {
     } else {
         error.split_once("</system-error>")?.0.to_owned() + "</system-error>"
     };
-    told(whole.as_bytes()).filter(|told| told.code == code.as_str()).map(|_| whole.into_bytes())
+    read_error(whole.as_bytes()).filter(|told| told.code == code.as_str()).map(|_| whole.into_bytes())
 }
 
 fn lines(records: &[Record]) -> String {
@@ -82,7 +82,7 @@ fn lines(records: &[Record]) -> String {
 
 /// The text of a record, as a person reads it.
 fn words(code: Code, body: &[u8]) -> String {
-    let Some(told) = told(body) else {
+    let Some(told) = read_error(body) else {
         return format!("{}\n", wrapped("", 2, &steady(&plain(&String::from_utf8_lossy(body)))).join("\n"));
     };
     let mut page = wrapped(&format!("{}:", code.as_str()), 4, &steady(&told.message));

@@ -2,7 +2,7 @@
 //! messages are golden. `SYSTOLE_GOLDEN=1` writes them again; review them before you keep them.
 
 use systole_core::types::record::RecordKind;
-use systole_queries::glance::told;
+use systole_queries::glance::read_error;
 
 use super::cast::{BOSS, ECHO, HANG, PlanHouse, body};
 use crate::golden::golden;
@@ -113,7 +113,7 @@ async fn every_invalid_primitive_is_refused_with_its_place_and_fix() {
         assert!(records.iter().any(|r| Some(r.header.id) == refused.header.cause), "{what}");
         let code = refused.header.code.unwrap().as_str();
         page += &format!("{what}\n  {item}\n  {code}\n");
-        match told(&refused.body) {
+        match read_error(&refused.body) {
             Some(said) => {
                 let parts = [("at", said.path), ("expected", said.expected), ("try", said.fix)];
                 page += &format!("    {}\n", said.message);

@@ -230,7 +230,7 @@ mod tests {
         let (told, untaken) = places.list_taken(1, now, later);
         assert_eq!(untaken, [LeaseToken(b.clone())]);
         assert!(matches!(&told[..], [one] if one.token.0 == a && !one.has_waited && one.age_ms >= 4_900));
-        assert_eq!(places.list_taken(1, now, later), (Vec::new(), Vec::new()), "it is told once");
+        assert_eq!(places.list_taken(1, now, later), (Vec::new(), Vec::new()), "it is reported once");
         let (told, _) = places.list_taken(2, now, later);
         assert!(matches!(&told[..], [one] if one.token.0 == b && one.has_waited));
         assert_eq!(places.list_taken(0, None, later), (Vec::new(), Vec::new()), "what was taken stays so");

@@ -7,7 +7,7 @@ use super::declared::Declared;
 use super::labels::Labels;
 use super::statements::{Keyword, Statement, Supervision};
 use super::steps::{Goal, Payload, Planned, Step, TAKEN};
-use super::yaml_text::{Entry, Node, written};
+use super::yaml_text::{Entry, Node, write_entries};
 
 const NAME_BYTES: usize = 40;
 const MODEL: &str = "main";
@@ -40,7 +40,7 @@ pub(super) fn organism(
     sections.push(Entry::new("workflows", Node::Section(vec![workflow])));
     let path = Entry::new("path", text(&format!("./{}.db", planned.workflow)));
     sections.push(Entry::new("log", Node::Map(vec![path])));
-    written(&sections)
+    write_entries(&sections)
 }
 
 /// The lines at the top: the source of the file, and what is missing.

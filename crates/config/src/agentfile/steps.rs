@@ -10,7 +10,7 @@ use super::ConversionNote;
 use super::declared::{Declared, note};
 use super::labels::Labels;
 use super::statements::{Keyword, Statement, Supervision, Within};
-use super::variables::{Known, Worded, worded};
+use super::variables::{Known, Worded, find_words};
 use crate::taken_ids;
 use crate::workflows::MOST_PASSES;
 
@@ -89,7 +89,7 @@ pub(super) fn plan(declared: &Declared, notes: &mut Vec<ConversionNote>) -> Plan
         planning.first_ids.insert(goal.name.clone(), id);
     }
     let steps = planning.orders();
-    planning.unused();
+    planning.report_unused();
     let prompts = planning.prompts();
     let limits = planning.limits_only();
     let request = request.filter(|_| declared.inputs.iter().any(|input| !limits.contains(&input.name)));
@@ -181,17 +181,17 @@ impl<'d> Planning<'d, '_> {
         let id = self.first_ids.remove(&goal.name).unwrap_or_else(|| self.ids.pick(&goal.name));
         let supervision = goal.supervision.or(around);
         if goal.keyword == Keyword::Goal {
-            return self.pursued(goal, &id, supervision, place);
+            return self.plan_goal(goal, &id, supervision, place);
         }
         let at_most = self.passes(goal);
         let loop_id = self.ids.pick(&format!("{id}-loop"));
-        let mut steps = self.pursued(goal, &id, supervision, Place::Inside { is_end: true });
+        let mut steps = self.plan_goal(goal, &id, supervision, Place::Inside { is_end: true });
         let comments = steps.first_mut().map(|first| std::mem::take(first.comments())).unwrap_or_default();
         vec![Step::Repeat { id: loop_id, at_most, steps, comments }]
     }
 
     /// One run of a goal: by its agent, or by several agents whose views are then merged into one answer.
-    fn pursued(
+    fn plan_goal(
         &mut self,
         goal: &'d Statement,
         id: &str,
@@ -269,9 +269,9 @@ impl<'d> Planning<'d, '_> {
     /// The text of a goal and its agents, with the steps that it needs to see.
     fn words(&mut self, goal: &Statement) -> Worded {
         let text = goal.text.clone().unwrap_or_else(|| format!("{}.", goal.name));
-        let made = worded(&text, &self.known);
+        let made = find_words(&text, &self.known);
         if !made.unknown.is_empty() && self.message.insert(goal.line) {
-            note(self.notes, goal, unknown(&made.unknown));
+            note(self.notes, goal, list_unknown(&made.unknown));
         }
         made
     }
@@ -281,9 +281,9 @@ impl<'d> Planning<'d, '_> {
         let mut prompts = BTreeMap::new();
         for agent in &self.known.declared.agents {
             let Some(text) = &agent.text else { continue };
-            let made = worded(text, &self.known);
+            let made = find_words(text, &self.known);
             if !made.unknown.is_empty() {
-                note(self.notes, agent, unknown(&made.unknown));
+                note(self.notes, agent, list_unknown(&made.unknown));
             }
             prompts.insert(agent.name.clone(), made.text);
         }
@@ -359,7 +359,7 @@ impl<'d> Planning<'d, '_> {
     }
 
     /// Notes about unused goals and agents.
-    fn unused(&mut self) {
+    fn report_unused(&mut self) {
         let declared = self.known.declared;
         for goal in declared.goals.iter().filter(|goal| self.first_ids.contains_key(&goal.name)) {
             note(self.notes, goal, "no RUN and no LOOP names it, so it is left out".to_owned());
@@ -374,7 +374,7 @@ impl<'d> Planning<'d, '_> {
 }
 
 /// Why variables were left unchanged.
-fn unknown(names: &[String]) -> String {
+fn list_unknown(names: &[String]) -> String {
     let names: Vec<String> = names.iter().map(|name| format!("${}", super::short(name, 32))).collect();
     format!("{}: no INPUT and no earlier goal gives it, so it stays as it is", names.join(", "))
 }

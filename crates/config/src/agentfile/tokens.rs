@@ -97,12 +97,12 @@ impl<'t> Tokens<'t> {
             let is_path = matches!(tokens.last(), Some(Token::Word(word)) if word == "FROM");
             tokens.push(match first {
                 '"' => Token::Text(self.text()?),
-                _ if is_path => Token::Path(self.taken(|c| !c.is_whitespace() && c != '#')),
-                c if c.is_alphabetic() || c == '_' => Token::Word(self.taken(is_of_name)),
-                c if c.is_ascii_digit() => Token::Number(self.taken(|c| c.is_ascii_digit())),
+                _ if is_path => Token::Path(self.take_while(|c| !c.is_whitespace() && c != '#')),
+                c if c.is_alphabetic() || c == '_' => Token::Word(self.take_while(is_of_name)),
+                c if c.is_ascii_digit() => Token::Number(self.take_while(|c| c.is_ascii_digit())),
                 '$' => {
                     self.skip(1);
-                    Token::Variable(self.taken(is_of_name))
+                    Token::Variable(self.take_while(is_of_name))
                 }
                 ',' => self.sign(1, Token::Comma),
                 '-' if self.rest.starts_with("->") => self.sign(2, Token::Arrow),
@@ -120,7 +120,7 @@ impl<'t> Tokens<'t> {
         token
     }
 
-    fn taken(&mut self, is_part: impl Fn(char) -> bool) -> String {
+    fn take_while(&mut self, is_part: impl Fn(char) -> bool) -> String {
         let end = self.rest.find(|c| !is_part(c)).unwrap_or(self.rest.len());
         let (taken, rest) = self.rest.split_at(end);
         self.rest = rest;

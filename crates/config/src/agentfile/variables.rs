@@ -26,7 +26,7 @@ pub(super) struct Worded {
 }
 
 /// Replaces the variables of a text by words.
-pub(super) fn worded(text: &str, known: &Known<'_>) -> Worded {
+pub(super) fn find_words(text: &str, known: &Known<'_>) -> Worded {
     let mut made = Worded::default();
     let mut named: Vec<String> = Vec::new();
     let mut rest = text;

@@ -37,7 +37,7 @@ impl Entry {
 const COLUMNS: usize = 100;
 
 /// The entries of a file.
-pub(super) fn written(entries: &[Entry]) -> String {
+pub(super) fn write_entries(entries: &[Entry]) -> String {
     let mut out = String::new();
     entries.iter().for_each(|entry| put(&mut out, 0, "", entry));
     out
@@ -89,7 +89,7 @@ fn between_braces(node: &Node) -> Option<String> {
     match node {
         Node::Text(text) if text.contains('\n') => None,
         Node::Text(text) if is_plain(text) && !text.contains([',', '[', ']', '{', '}']) => Some(text.clone()),
-        Node::Text(text) => Some(quoted(text)),
+        Node::Text(text) => Some(quote_text(text)),
         Node::Plain(text) => Some(text.clone()),
         Node::List(items) => {
             let items: Option<Vec<String>> = items.iter().map(between_braces).collect();
@@ -132,7 +132,7 @@ fn in_block(text: &str, indent: usize) -> String {
         let lines: String = lines.iter().map(|line| format!("\n{blanks}{line}")).collect();
         return format!(">-{lines}");
     }
-    quoted(text)
+    quote_text(text)
 }
 
 /// Whether YAML reads the unquoted text as the same text.
@@ -158,7 +158,7 @@ fn is_unseen(c: char) -> bool {
 }
 
 /// The text in quotes.
-fn quoted(text: &str) -> String {
+fn quote_text(text: &str) -> String {
     let mut out = String::from("\"");
     for c in text.chars() {
         match c {

@@ -22,7 +22,7 @@ use super::diagnostics::{Diagnostics, Given, SET};
 use super::keys;
 use super::section::SectionKeys;
 use super::tree::{Node, Span, Value};
-use super::value::{At, joined, wrong_kind};
+use super::value::{At, join_path, wrong_kind};
 use super::yaml;
 use super::{OrganismFile, folder, load_rehearsed, load_set};
 use systole_core::types::codes::Code;
@@ -105,11 +105,11 @@ pub fn load(path: &Path) -> Result<TestFile, FileMistakes> {
         if diagnostics.is_clean() {
             diagnostics.report(Code::ConfigMissing, stretch, "the file is empty", "tests: with a first test");
         }
-        return Err(diagnostics.refused());
+        return Err(diagnostics.into_mistakes());
     };
     let reader = Reader { path, folder: path.parent().unwrap_or(Path::new("")).to_owned() };
     let tests = reader.tests(&mut diagnostics, &root);
-    if diagnostics.is_clean() { Ok(TestFile { tests }) } else { Err(diagnostics.refused()) }
+    if diagnostics.is_clean() { Ok(TestFile { tests }) } else { Err(diagnostics.into_mistakes()) }
 }
 
 /// Reads one file.
@@ -131,7 +131,8 @@ impl Reader<'_> {
         let Some(keys) = TestFileKeys::read_at(diagnostics, root, root.span, "") else { return Vec::new() };
         let setup = self.setup(diagnostics, "", [&keys.set, &keys.replies, &keys.stand_ins], false);
         let organism = self.organism(diagnostics, keys.organism, root.span);
-        let written = keys.tests.map(|tests| self.written(diagnostics, &tests.value)).unwrap_or_default();
+        let written =
+            keys.tests.map(|tests| self.read_written(diagnostics, &tests.value)).unwrap_or_default();
         let Some(organism) = organism.filter(|_| setup.is_read) else { return Vec::new() };
         let (mut tests, mut elsewhere) = (Vec::new(), Vec::new());
         for test in written.into_iter().filter(|test| test.setup.is_read) {
@@ -173,7 +174,7 @@ impl Reader<'_> {
         found.map(|up| self.folder.join("../".repeat(up)).join(ORGANISM))
     }
 
-    fn written(&self, diagnostics: &mut Diagnostics, node: &Node) -> Vec<Written> {
+    fn read_written(&self, diagnostics: &mut Diagnostics, node: &Node) -> Vec<Written> {
         let items = list(diagnostics, node, "tests", "a list of tests, each with `name` and `steps`");
         if matches!(&node.value, Value::List(none) if none.is_empty()) {
             diagnostics.report(
@@ -209,7 +210,7 @@ impl Reader<'_> {
         [set, replies, stand_ins]: [&Option<At<Node>>; 3],
         is_own: bool,
     ) -> Setup {
-        let path = |key: &str| joined(path, key);
+        let path = |key: &str| join_path(path, key);
         let mistakes = diagnostics.mistakes();
         let settings = set.as_ref().map(|set| settings(diagnostics, &set.value, &path("set")));
         let replies =

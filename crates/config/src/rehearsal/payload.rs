@@ -173,7 +173,7 @@ impl<'c> Among<'c> {
     }
 
     /// An expected payload.
-    pub(super) fn expected(
+    pub(super) fn expect_payload(
         &self,
         diagnostics: &mut Diagnostics,
         written: &At<Written>,

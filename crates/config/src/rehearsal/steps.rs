@@ -319,20 +319,19 @@ pub(super) fn resolve(
     composition: &Composition,
     steps: Vec<Written>,
 ) -> Vec<TestStep> {
-    steps.into_iter().map(|step| resolved(diagnostics, composition, step)).collect()
+    steps.into_iter().map(|step| resolve_step(diagnostics, composition, step)).collect()
 }
 
-fn resolved(diagnostics: &mut Diagnostics, composition: &Composition, step: Written) -> TestStep {
+fn resolve_step(diagnostics: &mut Diagnostics, composition: &Composition, step: Written) -> TestStep {
     let held = Among::all(composition, "held");
-    let expected = step
-        .held
-        .as_ref()
-        .and_then(|written| Some((diagnostics.place(written.at), held.expected(diagnostics, written)?)));
+    let expected = step.held.as_ref().and_then(|written| {
+        Some((diagnostics.place(written.at), held.expect_payload(diagnostics, written)?))
+    });
     let answer = step.answer.as_ref().and_then(|written| {
         let place = diagnostics.place(written.at);
         match &written.value {
             payload::Written::Element(none) if none == "none" => Some((place, None)),
-            _ => Some((place, Some(Among::all(composition, "answer").expected(diagnostics, written)?))),
+            _ => Some((place, Some(Among::all(composition, "answer").expect_payload(diagnostics, written)?))),
         }
     });
     let question = step.asked.as_ref().or(step.choose.as_ref()).map(|first| TestQuestion {
@@ -343,7 +342,7 @@ fn resolved(diagnostics: &mut Diagnostics, composition: &Composition, step: Writ
     });
     let decision = step.decides.and_then(|(verb, written)| {
         let place = diagnostics.place(written.at);
-        let expected = Among::all(composition, verb).expected(diagnostics, &written)?;
+        let expected = Among::all(composition, verb).expect_payload(diagnostics, &written)?;
         let amended = expected.exact.map(|exact| exact.xml);
         if verb == "amend" && amended.is_none() {
             let message = "amend: the payload that goes out instead is missing";
@@ -351,11 +350,11 @@ fn resolved(diagnostics: &mut Diagnostics, composition: &Composition, step: Writ
         }
         Some((place, TestDecision { element: expected.element, verb, amended, note: step.note }))
     });
-    let to = step.to.and_then(|to| named(diagnostics, composition.listeners.keys(), &to, "to"));
+    let to = step.to.and_then(|to| find_named(diagnostics, composition.listeners.keys(), &to, "to"));
     let send = step.send.and_then(|written| {
         let from = match step.from {
             Some(from) => {
-                Name::parse(&named(diagnostics, composition.clients.keys(), &from, "from")?).ok()?
+                Name::parse(&find_named(diagnostics, composition.clients.keys(), &from, "from")?).ok()?
             }
             None => Name::new_operator(),
         };
@@ -363,7 +362,7 @@ fn resolved(diagnostics: &mut Diagnostics, composition: &Composition, step: Writ
         let among = match &to {
             // That listener's elements are unknown.
             None if step.has_to => Among::all(composition, "send"),
-            to => sent(composition, to.as_deref()),
+            to => list_sendable(composition, to.as_deref()),
         };
         let document = among.document(diagnostics, &written)?;
         Some(TestMessage { place, document, to, from, is_same_thread: step.is_same_thread })
@@ -384,7 +383,7 @@ fn resolved(diagnostics: &mut Diagnostics, composition: &Composition, step: Writ
 }
 
 /// The elements that may be sent: those of the named listener, or of all listeners open to the outside.
-fn sent<'c>(composition: &'c Composition, to: Option<&str>) -> Among<'c> {
+fn list_sendable<'c>(composition: &'c Composition, to: Option<&str>) -> Among<'c> {
     let open = composition.listeners.values().filter(|listener| match to {
         Some(to) => listener.name.as_str() == to,
         None => listener.entry,
@@ -394,7 +393,7 @@ fn sent<'c>(composition: &'c Composition, to: Option<&str>) -> Among<'c> {
 }
 
 /// Checks that a name is known.
-fn named<'n>(
+fn find_named<'n>(
     diagnostics: &mut Diagnostics,
     known: impl Iterator<Item = &'n Name>,
     found: &At<String>,

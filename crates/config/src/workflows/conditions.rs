@@ -32,7 +32,7 @@ fn read_conditions(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Op
         Value::Reported => return None,
         _ => {
             let fix = match &node.value {
-                Value::Text { text, .. } => meant(text),
+                Value::Text { text, .. } => guess_meaning(text),
                 _ => "{PATH: VALUE}, as {judge/score: 9..}".to_owned(),
             };
             wrong_kind(diagnostics, node, path, "a map", &fix);
@@ -45,10 +45,10 @@ fn read_conditions(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Op
     }
     let mut found = Vec::new();
     for entry in entries {
-        if traps::folded(diagnostics, entry) {
+        if traps::find_folded(diagnostics, entry) {
             continue;
         }
-        let wanted = wanted(diagnostics, &entry.value, &entry.key, &format!("{path}.{}", entry.key));
+        let wanted = read_wanted(diagnostics, &entry.value, &entry.key, &format!("{path}.{}", entry.key));
         if !wanted.is_empty() {
             let path = At { at: entry.at, value: entry.key.clone() };
             found.push(Condition { path, wanted, at: entry.value.span });
@@ -58,7 +58,7 @@ fn read_conditions(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Op
 }
 
 /// The correct form of a comparison.
-fn meant(text: &str) -> String {
+fn guess_meaning(text: &str) -> String {
     let signs = [
         (">=", "", ".."),
         ("<=", "..", ""),
@@ -76,7 +76,7 @@ fn meant(text: &str) -> String {
     format!("{{{}: VALUE}}", text.trim())
 }
 
-fn wanted(diagnostics: &mut Diagnostics, node: &Node, key: &str, path: &str) -> Vec<Wanted> {
+fn read_wanted(diagnostics: &mut Diagnostics, node: &Node, key: &str, path: &str) -> Vec<Wanted> {
     match &node.value {
         Value::Text { text, plain } => {
             vec![Wanted { at: node.span, text: text.clone(), is_plain: *plain }]

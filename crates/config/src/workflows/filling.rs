@@ -46,7 +46,7 @@ pub(super) fn fields(
     for one in with {
         match one {
             With::Unread => is_whole = false,
-            With::Goal(goal) => filled.extend(copied(diagnostics, scope, order, goal, &slots, target)),
+            With::Goal(goal) => filled.extend(copy_fields(diagnostics, scope, order, goal, &slots, target)),
             With::Path { field, path } => {
                 let Some(slot) = slot(diagnostics, field, &slots, target) else { continue };
                 let place = format!("{}.{}", target.place, field.value);
@@ -175,7 +175,7 @@ fn slot<'s, 't>(
 }
 
 /// The fields of a goal's output with the same names.
-fn copied(
+fn copy_fields(
     diagnostics: &mut Diagnostics,
     scope: &Scope<'_>,
     order: &StepOrder,

@@ -178,7 +178,7 @@ impl Checked<'_> {
         let mut tokens = 0_u64;
         let mut micros = 0_u64;
         for (agent, count) in &self.bound.certain_of {
-            let Some((agent, model)) = found(thinking, agent) else { continue };
+            let Some((agent, model)) = find_agent(thinking, agent) else { continue };
             let Ok(measured) = systole_agent::measure_agent(agent, model) else { continue };
             let own = count.saturating_mul(measured.tokens);
             tokens = tokens.saturating_add(own);
@@ -207,7 +207,7 @@ impl Checked<'_> {
     }
 }
 
-fn found<'t>(thinking: &'t Thinking, agent: &str) -> Option<(&'t AgentSpec, &'t ModelSpec)> {
+fn find_agent<'t>(thinking: &'t Thinking, agent: &str) -> Option<(&'t AgentSpec, &'t ModelSpec)> {
     let agent = thinking.agents.iter().find(|one| one.name == agent)?;
     Some((agent, thinking.models.iter().find(|model| model.name == agent.model)?))
 }

@@ -80,7 +80,7 @@ impl<'m> Resolving<'_, 'm> {
         let request: Vec<PayloadPart<'m>> = accepts.filter_map(|element| self.part(element)).collect();
         let gives = if request.is_empty() { Gives::Unknown } else { Gives::Payloads(request) };
         let mut scope = Scope::default();
-        scope.known.push(self.known(REQUEST, self.party.key.at, gives, &scope));
+        scope.known.push(self.make_known(REQUEST, self.party.key.at, gives, &scope));
         let steps = self.steps(diagnostics, &self.workflow.steps, &mut scope);
         let returns = own.returns.iter().find(|element| !is_own(&element.name))?;
         let returns_text = self.part(returns).is_none_or(|part| part.kind() == PayloadPartKind::Text);
@@ -98,7 +98,7 @@ impl<'m> Resolving<'_, 'm> {
         self.models.get(element.schema.0)?.as_ref()?.find_part(&element.name.local)
     }
 
-    fn known(&self, id: &str, at: Span, gives: Gives<'m>, scope: &Scope<'m>) -> Known<'m> {
+    fn make_known(&self, id: &str, at: Span, gives: Gives<'m>, scope: &Scope<'m>) -> Known<'m> {
         Known {
             id: id.to_owned(),
             at,
@@ -139,7 +139,7 @@ impl<'m> Resolving<'_, 'm> {
         let known = Known {
             agents,
             may_fail: step.keys.failed.value,
-            ..self.known(&step.id.value, step.id.at, gives, scope)
+            ..self.make_known(&step.id.value, step.id.at, gives, scope)
         };
         // In the file, its id comes before the ids of its inner steps. Here, the inner steps are already in the list.
         scope.known.push(known);
@@ -338,8 +338,10 @@ impl<'m> Resolving<'_, 'm> {
     }
 
     fn goal(&self, diagnostics: &mut Diagnostics, goal: &Goal, scope: &Scope<'m>, place: &str) -> spec::Goal {
-        let sees =
-            goal.sees.as_ref().map(|sees| self.seen(diagnostics, sees, scope, &format!("{place}.sees")));
+        let sees = goal
+            .sees
+            .as_ref()
+            .map(|sees| self.resolve_seen(diagnostics, sees, scope, &format!("{place}.sees")));
         spec::Goal {
             words: goal.words.clone(),
             by: self.workflow.agents_of(goal).iter().map(|agent| agent.value.clone()).collect(),
@@ -358,7 +360,7 @@ impl<'m> Resolving<'_, 'm> {
     }
 
     /// The steps that a goal's context shows. In a loop, their outputs may come from an earlier pass.
-    fn seen(
+    fn resolve_seen(
         &self,
         diagnostics: &mut Diagnostics,
         sees: &[At<String>],
@@ -423,7 +425,7 @@ impl<'m> Resolving<'_, 'm> {
         place: &str,
     ) -> Option<spec::CallStep> {
         let to = self.callee(to?)?;
-        let taken = self.taken(diagnostics, element, to, place)?;
+        let taken = self.find_taken(diagnostics, element, to, place)?;
         let model = self.models.get(taken.schema.0)?.as_ref()?;
         let part = model.find_part(&taken.name.local)?;
         let place = format!("{place}.with");
@@ -449,7 +451,7 @@ impl<'m> Resolving<'_, 'm> {
     }
 
     /// The accepted element of a listener that a call sends.
-    fn taken<'l>(
+    fn find_taken<'l>(
         &self,
         diagnostics: &mut Diagnostics,
         element: &At<String>,

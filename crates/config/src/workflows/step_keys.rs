@@ -146,7 +146,7 @@ fn read_sources(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Optio
     };
     let mut found = Vec::new();
     for entry in entries {
-        let path = value::joined(path, &entry.key);
+        let path = value::join_path(path, &entry.key);
         let field = At { at: entry.at, value: entry.key.clone() };
         if let Value::Map(_) = &entry.value.value {
             let text =

@@ -10,7 +10,7 @@ use super::super::forms::read_late;
 use super::super::section::SectionKeys;
 use super::super::traps;
 use super::super::tree::{Entry, Node, Span, Value};
-use super::super::value::{self, At, SetKeys, joined, wrong_kind};
+use super::super::value::{self, At, SetKeys, join_path, wrong_kind};
 use super::declaration::{Step, Work};
 use super::step_keys::{StepKeys, step_keys};
 use super::works::{self, WORKS};
@@ -102,7 +102,7 @@ fn step(
     let entry = the_one(diagnostics, item, entries, key)?;
     let id = At { at: entry.at, value: entry.key.clone() };
     let is_good = check_id(diagnostics, &id, path, &entry.value);
-    let own_path = joined(path, &entry.key);
+    let own_path = join_path(path, &entry.key);
     let step = body(diagnostics, id, &entry.value, path, &own_path, budget);
     step.filter(|_| is_good)
 }

@@ -71,7 +71,7 @@ pub(super) fn check<'d>(
 ) -> Vec<&'d At<String>> {
     let goals = goals(workflow);
     let mut agents = Vec::new();
-    for (path, by) in written(party, workflow) {
+    for (path, by) in list_written(party, workflow) {
         let path = format!("{path}.supervise");
         let own: Vec<&Supervised<'_>> = goals.iter().filter(|one| std::ptr::eq(one.by, by)).collect();
         if own.is_empty() && !workflow.every_step().iter().any(|step| matches!(step.work, Work::Unread)) {
@@ -89,7 +89,7 @@ pub(super) fn check<'d>(
 
 /// Every `supervise` in a valid position, with the path of its workflow or step. Other positions were reported when
 /// the step was read.
-fn written<'d>(party: &Party, workflow: &'d WorkflowDeclaration) -> Vec<(String, &'d At<String>)> {
+fn list_written<'d>(party: &Party, workflow: &'d WorkflowDeclaration) -> Vec<(String, &'d At<String>)> {
     let own = workflow.supervise.iter().map(|by| (party.path(), by));
     let has_goals = |step: &&Step| matches!(step.work, Work::Do(_)) || !step.work.inside().is_empty();
     let steps = workflow.every_step().into_iter().filter(has_goals).filter_map(|step| {

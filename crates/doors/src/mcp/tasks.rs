@@ -15,7 +15,7 @@ use systole_core::types::ports::{LogFault, LogReader};
 use systole_core::types::record::{MessageRole, RecordCode};
 use systole_organism::front::OrganismHandle;
 use systole_organism::waiting::SenderReply;
-use systole_queries::held::held;
+use systole_queries::held::list_held;
 
 /// What is said of a call that waits for no person.
 pub(super) const WORKS: &str = "the organism works on it";
@@ -77,7 +77,7 @@ fn read_task(reader: &dyn LogReader, client: &Name, id: &str) -> Result<Option<T
             return Ok(Some(state));
         }
     }
-    state.held = held(reader, &thread)?.iter().map(ToString::to_string).collect();
+    state.held = list_held(reader, &thread)?.iter().map(ToString::to_string).collect();
     Ok(Some(state))
 }
 
@@ -99,7 +99,7 @@ fn describe_holders(held: &[String]) -> Option<String> {
 /// What a thread waits for, if that is a person. If the log cannot be read here, nothing is said.
 pub(super) async fn describe_wait(front: &OrganismHandle, thread: &str) -> Option<String> {
     let (reader, thread) = (front.reader().clone(), ThreadId::parse(thread).ok()?);
-    let looked = tokio::task::spawn_blocking(move || held(&*reader, &thread)).await;
+    let looked = tokio::task::spawn_blocking(move || list_held(&*reader, &thread)).await;
     let held = looked.ok()?.ok()?;
     describe_holders(&held.iter().map(ToString::to_string).collect::<Vec<_>>())
 }

@@ -10,9 +10,9 @@ use axum::response::{IntoResponse as _, Response};
 use serde_json::json;
 
 use super::amendable::{AmendState, Amendable};
-use super::asked::{PageRequest, rendered};
+use super::asked::{PageRequest, render_page};
 use super::changes::ChangeForm;
-use super::forms::{Fields, PageForm, filled};
+use super::forms::{Fields, PageForm, find_filled};
 use super::frame::{Frame, PageTab};
 use super::inputs::{self, FormInputs};
 use super::verdict::VerdictView;
@@ -56,21 +56,25 @@ fn page(found: &Amendable, asked: &PageRequest, status: StatusCode, state: Amend
         caller: found.request.caller.to_string(),
         hash: state.hash,
         note: state.note,
-        before: full::shown(found.payload.as_bytes()),
+        before: full::show_payload(found.payload.as_bytes()),
         inputs: inputs.unwrap_or_else(FormInputs::none),
-        mistakes: state.mistakes.iter().map(|one| (one.name.clone(), inputs::said(one))).collect(),
+        mistakes: state
+            .mistakes
+            .iter()
+            .map(|one| (one.name.clone(), inputs::describe_mistake(one)))
+            .collect(),
         made: state.made,
     };
-    (status, rendered(&page)).into_response()
+    (status, render_page(&page)).into_response()
 }
 
 /// Shows the form, filled from the waiting payload.
 pub(super) async fn amend(asked: PageRequest) -> Response {
-    let answer = opened(&asked).await;
-    asked.answered(answer)
+    let answer = open_form(&asked).await;
+    asked.answer_page(answer)
 }
 
-async fn opened(asked: &PageRequest) -> Result<Response, Refusal> {
+async fn open_form(asked: &PageRequest) -> Result<Response, Refusal> {
     asked.only(&[])?;
     if asked.at.is_some() {
         return Err(describe_unfit_address("the past cannot be decided: leave at= out"));
@@ -91,14 +95,14 @@ async fn opened(asked: &PageRequest) -> Result<Response, Refusal> {
 
 /// Shows what the values make. It changes nothing, so the cookie of a session is enough.
 pub(super) async fn show(PageForm { asked, fields, seat: _seat }: PageForm) -> Response {
-    asked.answered(previewed(&asked, &fields).await)
+    asked.answer_page(preview_form(&asked, &fields).await)
 }
 
-async fn previewed(asked: &PageRequest, fields: Fields<'_>) -> Result<Response, Refusal> {
+async fn preview_form(asked: &PageRequest, fields: Fields<'_>) -> Result<Response, Refusal> {
     let found = Amendable::of(asked).await?;
-    let mut state = found.posted(fields)?;
-    if filled(fields, "more").is_none()
-        && let Some(payload) = found.made(&mut state)
+    let mut state = found.read_posted(fields)?;
+    if find_filled(fields, "more").is_none()
+        && let Some(payload) = found.make_payload(&mut state)
     {
         let to = found.request.listener.clone();
         let purpose = TrialPurpose::Amendment { to, config: found.request.config };
@@ -106,13 +110,13 @@ async fn previewed(asked: &PageRequest, fields: Fields<'_>) -> Result<Response, 
         let _seat = asked.state.bodies.wait_for_seat(&asked.client).await;
         let verdict = match asked.state.front.try_document(purpose, payload).await {
             Some(Ok(())) => VerdictView::valid(),
-            Some(Err(refusal)) => VerdictView::refused(&refusal),
+            Some(Err(refusal)) => VerdictView::from_refusal(&refusal),
             None => return Err(describe_stopping()),
         };
         state.made = Some((text, verdict));
     }
     if !asked.is_html {
-        let mistakes: Vec<String> = state.mistakes.iter().map(inputs::said).collect();
+        let mistakes: Vec<String> = state.mistakes.iter().map(inputs::describe_mistake).collect();
         let xml = state.made.as_ref().map(|(shown, _)| shown.text.clone());
         let verdict = state.made.as_ref().map(|(_, verdict)| verdict.as_json());
         return Ok(asked.json(&json!({"mistakes": mistakes, "xml": xml, "verdict": verdict})));
@@ -122,19 +126,19 @@ async fn previewed(asked: &PageRequest, fields: Fields<'_>) -> Result<Response, 
 
 /// Decides the request with the changed payload.
 pub(super) async fn submit(form: ChangeForm) -> Response {
-    let answer = decided(&form).await;
-    form.asked.answered(answer)
+    let answer = decide_request(&form).await;
+    form.asked.answer_page(answer)
 }
 
-async fn decided(form: &ChangeForm) -> Result<Response, Refusal> {
+async fn decide_request(form: &ChangeForm) -> Result<Response, Refusal> {
     let asked = &form.asked;
     let found = Amendable::of(asked).await?;
-    let mut state = found.posted(form.fields())?;
-    let Some(payload) = found.made(&mut state) else {
+    let mut state = found.read_posted(form.fields())?;
+    let Some(payload) = found.make_payload(&mut state) else {
         if asked.is_html {
             return Ok(page(&found, asked, StatusCode::UNPROCESSABLE_ENTITY, state));
         }
-        let all: Vec<String> = state.mistakes.iter().map(inputs::said).collect();
+        let all: Vec<String> = state.mistakes.iter().map(inputs::describe_mistake).collect();
         return Err(describe_unfit_request(all.join("; ")));
     };
     let ruling = ApiRuling {
@@ -150,7 +154,7 @@ async fn decided(form: &ChangeForm) -> Result<Response, Refusal> {
     match asked.state.front.rule_request(order).await {
         Some(SenderReply::Done | SenderReply::Receipt(..)) => {
             let value = serde_json::to_value(accepted).unwrap_or_default();
-            Ok(form.done(&format!("/approvals?done={id}"), &value))
+            Ok(form.finish_change(&format!("/approvals?done={id}"), &value))
         }
         Some(SenderReply::Refused(refusal)) if asked.is_html && refusal.path.is_some() => {
             let path = refusal.path.as_deref().unwrap_or_default();

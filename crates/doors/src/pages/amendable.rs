@@ -6,7 +6,7 @@ use systole_kit::schema::{FormMistake, FormValues, SchemaModel};
 use systole_kit::{DocumentLimits, Payload};
 
 use super::asked::PageRequest;
-use super::forms::{Fields, filled};
+use super::forms::{Fields, find_filled};
 use super::verdict::VerdictView;
 use crate::mcp::tools;
 use crate::request_refusals::describe_unfit_request;
@@ -75,8 +75,8 @@ impl Amendable {
     }
 
     /// The form as it was posted.
-    pub(super) fn posted(&self, fields: Fields<'_>) -> Result<AmendState, Refusal> {
-        let Some(hash) = filled(fields, "hash") else {
+    pub(super) fn read_posted(&self, fields: Fields<'_>) -> Result<AmendState, Refusal> {
+        let Some(hash) = find_filled(fields, "hash") else {
             return Err(describe_unfit_request("hash is missing: it says what you saw"));
         };
         let pairs = fields.iter().filter(|(name, _)| name.starts_with('/')).cloned();
@@ -84,15 +84,15 @@ impl Amendable {
             Ok(values) => (values, Vec::new()),
             Err(mistake) => (FormValues::default(), vec![mistake]),
         };
-        if let Some(more) = filled(fields, "more") {
+        if let Some(more) = find_filled(fields, "more") {
             values = values.with_more(more);
         }
-        let note = filled(fields, "note").unwrap_or_default().to_owned();
+        let note = find_filled(fields, "note").unwrap_or_default().to_owned();
         Ok(AmendState { hash: hash.to_owned(), note, values, mistakes, made: None })
     }
 
     /// The payload that the values make; without one the state has the mistakes.
-    pub(super) fn made(&self, state: &mut AmendState) -> Option<Vec<u8>> {
+    pub(super) fn make_payload(&self, state: &mut AmendState) -> Option<Vec<u8>> {
         if !state.mistakes.is_empty() {
             return None;
         }

@@ -12,11 +12,11 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use serde_json::{Value, json};
 
-use super::asked::{PageRequest, rendered};
+use super::asked::{PageRequest, render_page};
 use super::changes::ChangeForm;
 use super::frame::{Frame, PageTab};
 use super::request_card::RequestCard;
-use super::shorten::encoded;
+use super::shorten::encode_part;
 use crate::api_types::{ApiRuling, DecisionAccepted, DecisionOutcome};
 use crate::log_view::LogMoment;
 use crate::request_refusals::{describe_stopping, describe_unfit_address, describe_unfit_request};
@@ -77,7 +77,7 @@ struct Found {
 impl Found {
     fn link(&self, frame: &Frame, thread: &ThreadId, seq: Option<u64>) -> Option<String> {
         let place = seq.map(|seq| format!("/{seq}")).unwrap_or_default();
-        self.open.contains(thread).then(|| frame.to(&format!("/t/{}{place}", encoded(thread.as_str()))))
+        self.open.contains(thread).then(|| frame.to(&format!("/t/{}{place}", encode_part(thread.as_str()))))
     }
 }
 
@@ -120,11 +120,11 @@ fn look(
 
 /// Shows the requests.
 pub(super) async fn approvals(asked: PageRequest) -> Response {
-    let answer = answered(&asked).await;
-    asked.answered(answer)
+    let answer = answer_list(&asked).await;
+    asked.answer_page(answer)
 }
 
-async fn answered(asked: &PageRequest) -> Result<Response, Refusal> {
+async fn answer_list(asked: &PageRequest) -> Result<Response, Refusal> {
     asked.only(&["one", "done"])?;
     let number = |name: &str| {
         let typed = asked.value(name);
@@ -168,7 +168,7 @@ async fn answered(asked: &PageRequest) -> Result<Response, Refusal> {
             frame,
         }
     });
-    Ok(rendered(&page))
+    Ok(render_page(&page))
 }
 
 fn not_an_id(name: &str, typed: &str) -> Refusal {
@@ -185,7 +185,7 @@ impl DecidedRow {
             id: one.id.clone(),
             about: plain(&one.about),
             listener: one.listener.clone(),
-            outcome: one.decided(),
+            outcome: one.describe_decision(),
             note: one.note.as_deref().map(plain),
             at: layout::moment(one.moment(), found.now),
             href: thread.and_then(|thread| found.link(frame, &thread, Some(one.seq))),
@@ -200,13 +200,13 @@ pub(super) async fn request(asked: PageRequest) -> Response {
         let id = PersonRequestId::parse(typed).ok_or_else(|| not_an_id("id", typed))?;
         Ok(asked.frame(PageTab::Approvals, "").to(&format!("/approvals?one={id}")))
     });
-    asked.answered(place.map(|place| (StatusCode::SEE_OTHER, [(header::LOCATION, place)]).into_response()))
+    asked.answer_page(place.map(|place| (StatusCode::SEE_OTHER, [(header::LOCATION, place)]).into_response()))
 }
 
 /// Decides a request, as the client that is signed in.
 pub(super) async fn decide(Path(id): Path<String>, form: ChangeForm) -> Response {
     let answer = decided_by(&id, &form).await;
-    form.asked.answered(answer)
+    form.asked.answer_page(answer)
 }
 
 async fn decided_by(id: &str, form: &ChangeForm) -> Result<Response, Refusal> {
@@ -233,7 +233,7 @@ async fn decided_by(id: &str, form: &ChangeForm) -> Result<Response, Refusal> {
     match form.asked.state.front.rule_request(order).await {
         Some(SenderReply::Done | SenderReply::Receipt(..)) => {
             let value = serde_json::to_value(accepted).unwrap_or_default();
-            Ok(form.done(&format!("/approvals?done={request}"), &value))
+            Ok(form.finish_change(&format!("/approvals?done={request}"), &value))
         }
         Some(SenderReply::Refused(refusal)) => Err(*refusal),
         None => Err(describe_stopping()),

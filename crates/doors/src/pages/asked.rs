@@ -14,7 +14,7 @@ use axum::http::{Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 
-use super::command_line::quoted;
+use super::command_line::quote_word;
 use super::frame::{Frame, PageTab};
 use super::guard;
 use super::refusal_page::{self, RefusalPage};
@@ -57,7 +57,7 @@ pub(crate) struct PageRequest {
 }
 
 /// A page as an answer.
-pub(super) fn rendered(page: &impl Template) -> Response {
+pub(super) fn render_page(page: &impl Template) -> Response {
     match page.render() {
         Ok(text) => ([(header::CONTENT_TYPE, "text/html; charset=utf-8")], text).into_response(),
         Err(error) => {
@@ -83,7 +83,7 @@ impl FromRequestParts<Arc<HttpState>> for PageRequest {
             state: state.clone(),
             client,
             at: None,
-            told: guard::told(&parts.headers),
+            told: guard::read_position(&parts.headers),
             is_html,
             is_change: parts.method == Method::POST,
             address,
@@ -105,7 +105,7 @@ impl FromRequestParts<Arc<HttpState>> for PageRequest {
         });
         match read {
             Ok(()) => Ok(asked),
-            Err(refusal) => Err(asked.refused(&refusal)),
+            Err(refusal) => Err(asked.refuse_page(&refusal)),
         }
     }
 }
@@ -182,7 +182,7 @@ impl PageRequest {
         let set = names.iter().filter_map(|name| Some((name, self.value(name)?)));
         let option = |(name, value): (&&str, &str)| {
             let between = if value.starts_with('-') { '=' } else { ' ' };
-            format!(" --{name}{between}{}", quoted(&plain(value)))
+            format!(" --{name}{between}{}", quote_word(&plain(value)))
         };
         set.map(option).collect()
     }
@@ -241,7 +241,7 @@ impl PageRequest {
     }
 
     /// An answer that says what is wrong.
-    pub(super) fn refused(&self, refusal: &Refusal) -> Response {
+    pub(super) fn refuse_page(&self, refusal: &Refusal) -> Response {
         let status = refusal_page::status(refusal);
         if !self.is_html {
             let mut response = request_refusals::refuse_message(refusal);
@@ -249,7 +249,7 @@ impl PageRequest {
             return response;
         }
         let frame = self.frame(PageTab::Other, refusal_page::title(status, self.is_change));
-        (status, rendered(&RefusalPage::of(frame, refusal))).into_response()
+        (status, render_page(&RefusalPage::of(frame, refusal))).into_response()
     }
 
     /// The answer for an address that leads nowhere.
@@ -257,7 +257,7 @@ impl PageRequest {
         let words = if self.is_html { "there is no page at this address" } else { "there is no such route" };
         let refusal = Refusal::new(Code::NoSuchElement, words);
         let routes = "GET /v1/openapi.json, which lists the routes";
-        self.refused(&if self.is_html {
+        self.refuse_page(&if self.is_html {
             refusal.fixed_by("one of the pages above")
         } else {
             refusal.fixed_by(routes)
@@ -272,14 +272,14 @@ impl PageRequest {
             "a method of the header Allow"
         };
         let refusal = describe_unfit_address(format!("this address does not take {method}"));
-        let mut response = self.refused(&refusal.fixed_by(fix));
+        let mut response = self.refuse_page(&refusal.fixed_by(fix));
         *response.status_mut() = StatusCode::METHOD_NOT_ALLOWED;
         response
     }
 
     /// The answer, or what is wrong.
-    pub(super) fn answered(&self, answer: Result<Response, Refusal>) -> Response {
-        answer.unwrap_or_else(|refusal| self.refused(&refusal))
+    pub(super) fn answer_page(&self, answer: Result<Response, Refusal>) -> Response {
+        answer.unwrap_or_else(|refusal| self.refuse_page(&refusal))
     }
 }
 

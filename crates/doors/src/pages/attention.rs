@@ -10,9 +10,9 @@ use askama::Template;
 use axum::response::Response;
 use serde_json::{Value, json};
 
-use super::asked::{PageRequest, rendered};
+use super::asked::{PageRequest, render_page};
 use super::frame::{Frame, PageTab};
-use super::shorten::{encoded, shortened};
+use super::shorten::{encode_part, shorten_text};
 use super::{approvals, proof};
 use crate::limits;
 use crate::log_view::LogMoment;
@@ -122,10 +122,10 @@ struct AttentionPage {
 
 /// Shows the first page.
 pub(super) async fn attention(asked: PageRequest) -> Response {
-    asked.answered(shown(&asked).await)
+    asked.answer_page(answer_page(&asked).await)
 }
 
-async fn shown(asked: &PageRequest) -> Result<Response, Refusal> {
+async fn answer_page(asked: &PageRequest) -> Result<Response, Refusal> {
     asked.only(&[])?;
     let decides = asked.state.front.composition().has_role(&asked.client, Role::Approve);
     let seen = asked.read(move |moment| look(moment, decides)).await?;
@@ -137,7 +137,7 @@ async fn shown(asked: &PageRequest) -> Result<Response, Refusal> {
             "is_cut": seen.troubles.is_cut, "paused": paused,
             "proof": seen.proof.as_ref().map(ProofStanding::as_json), "damage": seen.damage})));
     }
-    Ok(rendered(&page(asked, &seen, decides)))
+    Ok(render_page(&page(asked, &seen, decides)))
 }
 
 fn look(moment: &LogMoment, decides: bool) -> Result<Attention, LogFault> {
@@ -206,12 +206,12 @@ fn stuck_json(wait: &ListedWait) -> Value {
 
 fn page(asked: &PageRequest, seen: &Attention, decides: bool) -> AttentionPage {
     let mut frame = asked.frame(PageTab::Attention, "Attention").with_command("systole why").live();
-    let (now, thread_href) = (seen.now, |id: &ThreadId| format!("/t/{}", encoded(id.as_str())));
+    let (now, thread_href) = (seen.now, |id: &ThreadId| format!("/t/{}", encode_part(id.as_str())));
     let waiting = seen.waiting.iter().map(|one| waiting_row(one, &frame, decides, seen)).collect();
     let stuck = seen.stuck.iter().map(|wait| StuckRow {
         thread: wait.thread.to_string(),
         href: frame.to(&thread_href(&wait.thread)),
-        what: shortened(&wait.what, limits::LONG_WORDS),
+        what: shorten_text(&wait.what, limits::LONG_WORDS),
         since: spell_duration(now.count_since(wait.since)),
         command: wait.command.clone(),
     });
@@ -219,13 +219,13 @@ fn page(asked: &PageRequest, seen: &Attention, decides: bool) -> AttentionPage {
         code: one.code.clone(),
         listener: one.listener.clone(),
         count: one.count,
-        words: shortened(&one.message, limits::LONG_WORDS),
+        words: shorten_text(&one.message, limits::LONG_WORDS),
         ago: spell_duration(now.count_since(one.at)),
         href: frame.to(&format!("{}/{}", thread_href(&one.thread), one.seq)),
         all: {
-            let fields = one.search.iter().map(|(name, value)| format!("{name}={}", encoded(value)));
+            let fields = one.search.iter().map(|(name, value)| format!("{name}={}", encode_part(value)));
             let fields: Vec<String> = fields.collect();
-            frame.to(&format!("/find?{}&since={}", fields.join("&"), encoded(&seen.since.to_string())))
+            frame.to(&format!("/find?{}&since={}", fields.join("&"), encode_part(&seen.since.to_string())))
         },
     });
     let (stuck, wrong) = (BoundedList::of(stuck.collect()), BoundedList::of(wrong.collect()));
@@ -251,15 +251,15 @@ fn waiting_row(one: &WaitingRequest, frame: &Frame, decides: bool, seen: &Attent
         RequestSubject::Question { words, .. } => (format!("{} asks", one.listener), plain(words)),
     };
     WaitingRow {
-        what: shortened(&what, limits::LONG_WORDS),
-        words: shortened(&words, limits::LONG_WORDS),
+        what: shorten_text(&what, limits::LONG_WORDS),
+        words: shorten_text(&words, limits::LONG_WORDS),
         since: spell_duration(now.count_since(one.asked)),
-        left: one.left(now),
+        left: one.show_rest(now),
         thread: one.thread.to_string(),
         href: seen
             .open
             .contains(&one.thread)
-            .then(|| frame.to(&format!("/t/{}", encoded(one.thread.as_str())))),
+            .then(|| frame.to(&format!("/t/{}", encode_part(one.thread.as_str())))),
         commands: if decides { one.commands() } else { Vec::new() },
         id: one.id.to_string(),
     }

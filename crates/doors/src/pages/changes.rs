@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::asked::PageRequest;
 use super::confirming::{self, Unconfirmed};
-use super::forms::{FormFields, FormSeat, PageForm, filled};
+use super::forms::{FormFields, FormSeat, PageForm, find_filled};
 use super::guard::SECRET;
 use super::signing_in::local;
 use crate::http_state::{Caller, HttpState};
@@ -58,13 +58,13 @@ impl FromRequest<Arc<HttpState>> for ChangeForm {
         if let Some(by) = caller {
             return Ok(ChangeForm { asked, by, fields, _seat: seat });
         }
-        let (token, secret) = (taken(&mut fields, "token"), taken(&mut fields, "secret"));
+        let (token, secret) = (take_field(&mut fields, "token"), take_field(&mut fields, "secret"));
         let shown: Vec<String> = of_header.into_iter().chain(secret).collect();
         if shown.iter().any(|secret| state.sessions.may_change(&asked.client, secret)) {
             let by = asked.client.clone();
             return Ok(ChangeForm { asked, by, fields, _seat: seat });
         }
-        let needed = confirming::needed;
+        let needed = confirming::ask_again;
         let token = token.filter(|token| !token.trim().is_empty());
         let Some(token) = token else {
             let why = if shown.is_empty() { NEEDED } else { STALE };
@@ -84,7 +84,7 @@ impl FromRequest<Arc<HttpState>> for ChangeForm {
 }
 
 /// Takes a field out of a form.
-fn taken(fields: &mut FormFields, name: &str) -> Option<String> {
+fn take_field(fields: &mut FormFields, name: &str) -> Option<String> {
     let place = fields.iter().position(|(known, _)| known == name)?;
     Some(fields.remove(place).1)
 }
@@ -92,7 +92,7 @@ fn taken(fields: &mut FormFields, name: &str) -> Option<String> {
 impl ChangeForm {
     /// A field of the form; an empty one counts as absent.
     pub(super) fn field(&self, name: &str) -> Option<&str> {
-        filled(&self.fields, name)
+        find_filled(&self.fields, name)
     }
 
     /// All fields of the form, in its order.
@@ -101,7 +101,7 @@ impl ChangeForm {
     }
 
     /// The answer to a change that was made: a browser goes on to the page that the form names.
-    pub(super) fn done(&self, otherwise: &str, value: &Value) -> Response {
+    pub(super) fn finish_change(&self, otherwise: &str, value: &Value) -> Response {
         if !self.asked.is_html {
             return self.asked.json(value);
         }

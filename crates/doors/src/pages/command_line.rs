@@ -30,7 +30,7 @@ pub(super) fn send(model: &SchemaModel, element: &str, payload: &[u8]) -> Option
         return None;
     }
     if model.from_fields(element, &given) == Some(Ok(payload.to_vec())) {
-        let words: Vec<String> = std::iter::once(element).chain(given).map(quoted).collect();
+        let words: Vec<String> = std::iter::once(element).chain(given).map(quote_word).collect();
         return Some(SendCommand::Fields(words.join(" ")));
     }
     Some(SendCommand::Stdin(text.to_owned()))
@@ -39,12 +39,12 @@ pub(super) fn send(model: &SchemaModel, element: &str, payload: &[u8]) -> Option
 impl SendCommand {
     /// The whole command.
     pub(super) fn with_beside(self, to: &str, thread: Option<&str>) -> String {
-        let thread = thread.map(|thread| format!(" --thread {}", quoted(thread))).unwrap_or_default();
-        let to = quoted(to);
+        let thread = thread.map(|thread| format!(" --thread {}", quote_word(thread))).unwrap_or_default();
+        let to = quote_word(to);
         match self {
             SendCommand::Fields(words) => format!("systole send {words} --to {to}{thread}"),
             SendCommand::Stdin(text) => {
-                format!("printf %s {} | systole send --file - --to {to}{thread}", quoted(&text))
+                format!("printf %s {} | systole send --file - --to {to}{thread}", quote_word(&text))
             }
         }
     }
@@ -74,7 +74,7 @@ fn argument(name: &str, value: &str) -> Option<String> {
 }
 
 /// A word as a shell reads it.
-pub(super) fn quoted(word: &str) -> String {
+pub(super) fn quote_word(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {
         return word.to_owned();
@@ -88,8 +88,8 @@ mod tests {
 
     #[test]
     fn a_word_cannot_leave_its_quotes() {
-        assert_eq!(quoted("a'; rm -rf $HOME"), "'a'\\''; rm -rf $HOME'");
-        assert_eq!((quoted("name=World"), quoted("")), ("name=World".to_owned(), "''".to_owned()));
+        assert_eq!(quote_word("a'; rm -rf $HOME"), "'a'\\''; rm -rf $HOME'");
+        assert_eq!((quote_word("name=World"), quote_word("")), ("name=World".to_owned(), "''".to_owned()));
         assert_eq!(argument("/order/line[2]/@n", "7").as_deref(), Some("line[2].@n=7"));
         assert_eq!(argument("/say/.", "hi").as_deref(), Some(".=hi"));
         assert_eq!(argument("/order/?.0", "1"), None);

@@ -7,9 +7,9 @@ use askama::Template;
 use axum::response::Response;
 use serde_json::json;
 
-use super::asked::{PageRequest, rendered};
+use super::asked::{PageRequest, render_page};
 use super::frame::{Frame, PageTab};
-use super::shorten::encoded;
+use super::shorten::encode_part;
 use crate::limits;
 use crate::log_view::LogMoment;
 use crate::reading::{ReadRefusal, ReadResult, whole_log_only};
@@ -81,15 +81,15 @@ struct ConfigPage {
 
 /// Shows the list.
 pub(super) async fn configs(asked: PageRequest) -> Response {
-    asked.answered(listed(&asked).await)
+    asked.answer_page(answer_list(&asked).await)
 }
 
 /// Shows one.
 pub(super) async fn config(asked: PageRequest) -> Response {
-    asked.answered(one(&asked).await)
+    asked.answer_page(one(&asked).await)
 }
 
-async fn listed(asked: &PageRequest) -> Result<Response, Refusal> {
+async fn answer_list(asked: &PageRequest) -> Result<Response, Refusal> {
     let (list, now) = asked
         .look(&[], |moment, _| {
             whole_log_only(moment, WHAT)?;
@@ -111,7 +111,7 @@ async fn listed(asked: &PageRequest) -> Result<Response, Refusal> {
         is_cut: list.is_cut || list.starts.len() > limits::LISTED,
         frame,
     };
-    Ok(rendered(&page))
+    Ok(render_page(&page))
 }
 
 fn short(hash: Digest) -> String {
@@ -160,10 +160,11 @@ async fn one(asked: &PageRequest) -> Result<Response, Refusal> {
         .look(&["against"], move |moment, fields| {
             whole_log_only(moment, WHAT)?;
             let list = starts::read(&*moment.reader)?;
-            let hash = named(&list, &typed)?;
+            let hash = find_named(&list, &typed)?;
             let files = files(moment, hash)?;
             let before = list.starts.iter().find(|start| start.config == hash).and_then(|start| start.before);
-            let against = fields.text("against").map(|typed| named(&list, typed)).transpose()?.or(before);
+            let against =
+                fields.text("against").map(|typed| find_named(&list, typed)).transpose()?.or(before);
             let changes = match against {
                 Some(against) => starts::changes(&self::files(moment, against)?, &files),
                 None => Vec::new(),
@@ -177,15 +178,15 @@ async fn one(asked: &PageRequest) -> Result<Response, Refusal> {
         return Ok(asked
             .json(&json!({"hash": hash, "files": read.files, "against": against, "changes": read.changes})));
     }
-    Ok(rendered(&page(asked, read)))
+    Ok(render_page(&page(asked, read)))
 }
 
-fn named(list: &StartList, typed: &str) -> ReadResult<Digest> {
+fn find_named(list: &StartList, typed: &str) -> ReadResult<Digest> {
     let missing = || {
         let words = "no start of this log has such a configuration".to_owned();
         ReadRefusal::missing(words, "/config, which lists the configurations")
     };
-    Ok(list.named(typed).ok_or_else(missing)?)
+    Ok(list.find_named(typed).ok_or_else(missing)?)
 }
 
 fn files(moment: &LogMoment, hash: Digest) -> ReadResult<Vec<ConfigurationFile>> {
@@ -208,7 +209,7 @@ fn page(asked: &PageRequest, read: ReadConfig) -> ConfigPage {
     });
     let against = read
         .against
-        .map(|against| (short(against), frame.to(&format!("/config/{}", encoded(&against.to_string())))));
+        .map(|against| (short(against), frame.to(&format!("/config/{}", encode_part(&against.to_string())))));
     let lines = |lines: &[DiffLine]| -> Vec<ChangeLine> {
         lines
             .iter()

@@ -9,8 +9,8 @@ use systole_kit::schema::FormMistake;
 use systole_kit::writer::make_visible;
 
 use super::amendable::{Amendable, may_decide};
-use super::asked::{PageRequest, rendered};
-use super::forms::{Fields, FormFields, filled};
+use super::asked::{PageRequest, render_page};
+use super::forms::{Fields, FormFields, find_filled};
 use super::frame::{Frame, PageTab};
 use super::inputs;
 use super::request_card::RequestCard;
@@ -56,13 +56,13 @@ struct TokenPage {
 type MadePayload = Result<ShownPayload, Vec<FormMistake>>;
 
 /// Asks for the token.
-pub(super) async fn needed(asked: &PageRequest, fields: FormFields, why: Unconfirmed) -> Response {
+pub(super) async fn ask_again(asked: &PageRequest, fields: FormFields, why: Unconfirmed) -> Response {
     if !asked.is_html {
         return refuse_plainly(StatusCode::FORBIDDEN, Code::IngressForbidden, why.words);
     }
     match page(asked, fields, why).await {
-        Ok(page) => (StatusCode::FORBIDDEN, rendered(&page)).into_response(),
-        Err(refusal) => asked.refused(&refusal),
+        Ok(page) => (StatusCode::FORBIDDEN, render_page(&page)).into_response(),
+        Err(refusal) => asked.refuse_page(&refusal),
     }
 }
 
@@ -80,22 +80,22 @@ async fn page(asked: &PageRequest, fields: FormFields, why: Unconfirmed) -> Resu
         _ => (None, false),
     };
     let payload = match parts.as_slice() {
-        ["approvals", _, "amend"] => amended(asked, &fields).await,
-        ["approvals", _] if filled(&fields, "outcome") == Some("amended") => {
-            filled(&fields, "payload").map(|payload| Ok(full::shown(payload.as_bytes())))
+        ["approvals", _, "amend"] => make_amended(asked, &fields).await,
+        ["approvals", _] if find_filled(&fields, "outcome") == Some("amended") => {
+            find_filled(&fields, "payload").map(|payload| Ok(full::show_payload(payload.as_bytes())))
         }
-        ["send"] => sent(asked, &fields),
+        ["send"] => make_sent(asked, &fields),
         _ => None,
     };
     let (payload, mistakes) = match payload {
         Some(Ok(payload)) => (Some(payload), Vec::new()),
-        Some(Err(mistakes)) => (None, mistakes.iter().map(inputs::said).collect()),
+        Some(Err(mistakes)) => (None, mistakes.iter().map(inputs::describe_mistake).collect()),
         None => (None, Vec::new()),
     };
-    let typed = typed(&fields, payload.is_some());
+    let typed = list_typed(&fields, payload.is_some());
     Ok(TokenPage {
         frame: asked.frame(PageTab::Other, "Confirm"),
-        what: make_visible(&wanted(&parts, &fields)).into_owned(),
+        what: make_visible(&describe_wanted(&parts, &fields)).into_owned(),
         why,
         card,
         is_gone,
@@ -107,8 +107,8 @@ async fn page(asked: &PageRequest, fields: FormFields, why: Unconfirmed) -> Resu
 }
 
 /// What a form asks for, in words.
-fn wanted(parts: &[&str], fields: Fields<'_>) -> String {
-    let value = |name: &str| filled(fields, name).unwrap_or_default();
+fn describe_wanted(parts: &[&str], fields: Fields<'_>) -> String {
+    let value = |name: &str| find_filled(fields, name).unwrap_or_default();
     match *parts {
         ["approvals", id, "amend"] => format!("Approve {id} with another payload"),
         ["approvals", id] => match value("outcome") {
@@ -156,7 +156,7 @@ async fn waiting_card(
             .find(|one| one.id == id)
             .map(|one| (RequestCard::of(&one, moment.composition(), moment.now, None), one.hash)))
     });
-    let hash = filled(fields, "hash");
+    let hash = find_filled(fields, "hash");
     Ok(match found.await? {
         Some((card, waits)) if hash.is_none_or(|hash| waits.to_string() == hash) => (Some(card), false),
         _ => (None, true),
@@ -164,22 +164,22 @@ async fn waiting_card(
 }
 
 /// The payload that the fields of an amendment make.
-async fn amended(asked: &PageRequest, fields: Fields<'_>) -> Option<MadePayload> {
+async fn make_amended(asked: &PageRequest, fields: Fields<'_>) -> Option<MadePayload> {
     let found = Amendable::of(asked).await.ok()?;
-    let mut state = found.posted(fields).ok()?;
-    let made = found.made(&mut state);
-    Some(made.map(|payload| full::shown(&payload)).ok_or(state.mistakes))
+    let mut state = found.read_posted(fields).ok()?;
+    let made = found.make_payload(&mut state);
+    Some(made.map(|payload| full::show_payload(&payload)).ok_or(state.mistakes))
 }
 
 /// The payload that the fields of a message make.
-fn sent(asked: &PageRequest, fields: Fields<'_>) -> Option<MadePayload> {
+fn make_sent(asked: &PageRequest, fields: Fields<'_>) -> Option<MadePayload> {
     let organism = asked.state.front.composition().clone();
     let request = SendRequest::of(&organism, &asked.client, fields).ok()??;
-    Some(request.payload().map(|payload| full::shown(&payload)))
+    Some(request.payload().map(|payload| full::show_payload(&payload)))
 }
 
 /// What a person filled in, each with its name. The values of a payload are left out if it is shown as a whole.
-fn typed(fields: Fields<'_>, has_payload: bool) -> Vec<(String, ShownPayload)> {
+fn list_typed(fields: Fields<'_>, has_payload: bool) -> Vec<(String, ShownPayload)> {
     let label = |name: &str| match name {
         "note" => Some("Note".to_owned()),
         "text" => Some("Text".to_owned()),

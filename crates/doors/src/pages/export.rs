@@ -8,7 +8,7 @@ use axum::http::header;
 use axum::response::{IntoResponse as _, Response};
 
 use super::asked::PageRequest;
-use super::shorten::encoded;
+use super::shorten::encode_part;
 use crate::limits::EXPORT_BYTES;
 use crate::log_view::LogMoment;
 use crate::reading::{ReadRefusal, thread_of};
@@ -39,15 +39,15 @@ impl Write for BoundedFile {
 
 /// Sends the file.
 pub(super) async fn export(asked: PageRequest) -> Response {
-    asked.answered(sent(&asked).await)
+    asked.answer_page(send_export(&asked).await)
 }
 
-async fn sent(asked: &PageRequest) -> Result<Response, Refusal> {
+async fn send_export(asked: &PageRequest) -> Result<Response, Refusal> {
     let typed = asked.part("id").to_owned();
     let (id, file) = asked
         .look(&[], move |moment, _| {
             let id = thread_of(moment, &typed)?;
-            match written(moment, &id) {
+            match write_export(moment, &id) {
                 Ok(file) => Ok((id, file)),
                 Err(ExportFault::Log(fault)) => Err(fault.into()),
                 Err(
@@ -64,14 +64,14 @@ async fn sent(asked: &PageRequest) -> Result<Response, Refusal> {
             }
         })
         .await?;
-    let name = format!("attachment; filename=\"{}.html\"", encoded(id.as_str()));
+    let name = format!("attachment; filename=\"{}.html\"", encode_part(id.as_str()));
     // It is never shown as a page of this organism.
     let headers =
         [(header::CONTENT_TYPE, "application/octet-stream".to_owned()), (header::CONTENT_DISPOSITION, name)];
     Ok((headers, file).into_response())
 }
 
-fn written(moment: &LogMoment, id: &ThreadId) -> Result<Vec<u8>, ExportFault> {
+fn write_export(moment: &LogMoment, id: &ThreadId) -> Result<Vec<u8>, ExportFault> {
     let reader = &*moment.reader;
     let scope = ExportScope::find_threads(reader, std::slice::from_ref(id))?;
     let (mut named, mut file) = (NamedDocuments::default(), BoundedFile::default());

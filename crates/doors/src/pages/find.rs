@@ -6,12 +6,12 @@ use askama::Template;
 use axum::response::Response;
 use serde_json::{Value, json};
 
-use super::asked::{PageRequest, rendered};
-use super::command_line::quoted;
+use super::asked::{PageRequest, render_page};
+use super::command_line::quote_word;
 use super::frame::{Frame, PageTab};
-use super::shorten::{encoded, shortened};
+use super::shorten::{encode_part, shorten_text};
 use crate::limits::{AFTER_WORD, BEFORE_WORD, ENTRIES};
-use crate::reading::{asked_for, found, search_in};
+use crate::reading::{asked_for, find_hits, search_in};
 use systole_core::types::ports::Position;
 use systole_core::types::record::RecordCode;
 use systole_core::types::refusal::Refusal;
@@ -62,10 +62,10 @@ struct FindPage {
 
 /// Shows what fits.
 pub(super) async fn find(asked: PageRequest) -> Response {
-    asked.answered(shown(&asked).await)
+    asked.answer_page(answer_page(&asked).await)
 }
 
-async fn shown(asked: &PageRequest) -> Result<Response, Refusal> {
+async fn answer_page(asked: &PageRequest) -> Result<Response, Refusal> {
     let known: Vec<&str> = FILTERS.iter().map(|(name, _)| *name).chain(["q", "before"]).collect();
     let is_asked = known.iter().any(|name| asked.value(name).is_some());
     let client = asked.client.clone();
@@ -76,7 +76,8 @@ async fn shown(asked: &PageRequest) -> Result<Response, Refusal> {
             }
             let query = asked_for(moment, fields, &client)?;
             let before = fields.number("before")?.map(Position);
-            let (hits, next) = search_in(moment, |search| found(moment, search, &query, before, ENTRIES))?;
+            let (hits, next) =
+                search_in(moment, |search| find_hits(moment, search, &query, before, ENTRIES))?;
             Ok((hits, next, moment.now))
         })
         .await?;
@@ -87,7 +88,7 @@ async fn shown(asked: &PageRequest) -> Result<Response, Refusal> {
             .collect();
         return Ok(asked.json(&json!({"hits": hits, "next": next})));
     }
-    Ok(rendered(&page(asked, is_asked, &hits, next, now)))
+    Ok(render_page(&page(asked, is_asked, &hits, next, now)))
 }
 
 fn page(asked: &PageRequest, is_asked: bool, hits: &[SearchHit], next: Option<u64>, now: Millis) -> FindPage {
@@ -95,7 +96,8 @@ fn page(asked: &PageRequest, is_asked: bool, hits: &[SearchHit], next: Option<u6
     let value = |name: &str| asked.value(name).unwrap_or_default().to_owned();
     let fields: Vec<_> = FILTERS.iter().map(|(name, label)| (*name, *label, value(name))).collect();
     let older = next.map(|next| {
-        let set = known_pairs(asked).into_iter().map(|(name, value)| format!("{name}={}&", encoded(value)));
+        let set =
+            known_pairs(asked).into_iter().map(|(name, value)| format!("{name}={}&", encode_part(value)));
         frame.to(&format!("/find?{}before={next}", set.collect::<String>()))
     });
     FindPage {
@@ -120,7 +122,7 @@ fn command(asked: &PageRequest) -> String {
     let words = asked.value("q").map(|words| {
         // Words that look like an option come behind all of them.
         let end = if words.starts_with('-') { "-- " } else { "" };
-        format!(" {end}{}", quoted(&plain(words)))
+        format!(" {end}{}", quote_word(&plain(words)))
     });
     let options = asked.options(&FILTERS.map(|(name, _)| name));
     let parts = options + &words.unwrap_or_default();
@@ -133,10 +135,10 @@ fn row(frame: &Frame, hit: &SearchHit, now: Millis) -> HitRow {
     let seen = glance(&record.body);
     let (before, word, after) = match &hit.at {
         Some(at) => around(&hit.text, at.start, at.end),
-        None => (shortened(&seen.words, BEFORE_WORD + AFTER_WORD), String::new(), String::new()),
+        None => (shorten_text(&seen.words, BEFORE_WORD + AFTER_WORD), String::new(), String::new()),
     };
     HitRow {
-        href: frame.to(&format!("/t/{}/{}", encoded(h.thread.as_str()), h.seq)),
+        href: frame.to(&format!("/t/{}/{}", encode_part(h.thread.as_str()), h.seq)),
         place: format!("{}@{}", h.thread, h.seq),
         parties: h.to.as_ref().map_or_else(|| h.from.to_string(), |to| format!("{} → {to}", h.from)),
         what: format!("<{}> {}", seen.element, h.code.map_or(h.kind.as_str(), RecordCode::as_str)),

@@ -24,7 +24,7 @@ pub(super) type FormFields = Vec<(String, String)>;
 pub(super) type Fields<'f> = &'f [(String, String)];
 
 /// A field that is filled in; a blank one counts as absent.
-pub(super) fn filled<'f>(fields: Fields<'f>, name: &str) -> Option<&'f str> {
+pub(super) fn find_filled<'f>(fields: Fields<'f>, name: &str) -> Option<&'f str> {
     let found = fields.iter().find(|(known, _)| known == name);
     found.map(|(_, value)| value.as_str()).filter(|value| !value.trim().is_empty())
 }
@@ -51,7 +51,7 @@ impl FromRequest<Arc<HttpState>> for PageForm {
     async fn from_request(request: Request, state: &Arc<HttpState>) -> Result<PageForm, Response> {
         let (mut parts, body) = request.into_parts();
         let asked = PageRequest::from_request_parts(&mut parts, state).await?;
-        let refused = |refusal: &Refusal| asked.refused(refusal);
+        let refused = |refusal: &Refusal| asked.refuse_page(refusal);
         asked.only_a_path().map_err(|refusal| refused(&refusal))?;
         let seat = state.forms.wait_for_seat(&asked.client).await;
         match inbound::read_up_to(limits::FORM_BYTES, &parts.headers, body).await {

@@ -7,7 +7,7 @@
 use systole_kit::DocumentLimits;
 use systole_kit::gate::{GateStep, XmlGate, XmlTag};
 
-use super::shorten::shortened;
+use super::shorten::shorten_text;
 use crate::limits;
 use systole_queries::exposed::{MarkedCharacters, escape_unusual};
 
@@ -34,7 +34,7 @@ pub(super) fn fragment(
     let before = text.get(..start).unwrap_or_default();
     let line = before.matches('\n').count();
     let first = line.saturating_sub(limits::LINES_AROUND);
-    let told = |text: &str| escape_unusual(&shortened(text, limits::LINE), &mut MarkedCharacters::new());
+    let told = |text: &str| escape_unusual(&shorten_text(text, limits::LINE), &mut MarkedCharacters::new());
     let (mut shown, mut offset) = (Vec::new(), 0);
     let mut add = |text: String, is_marked: bool| {
         if !text.is_empty() {

@@ -159,7 +159,7 @@ impl Frame {
     /// The same with the command that shows the same. On a page of the past, a command that shows only the present is
     /// not named.
     pub(super) fn with_command(mut self, command: impl Into<String>) -> Frame {
-        let Some(words) = self.typed(&command.into(), "") else { return self };
+        let Some(words) = self.write_command(&command.into(), "") else { return self };
         let name = words.split(' ').nth(1).unwrap_or_default();
         self.command = match &self.past {
             Some(past) if OF_PAST.contains(&name) || find_query(name).is_some() => {
@@ -172,7 +172,7 @@ impl Frame {
     }
 
     /// A command that looks, with what it looks at, for the file of this page. An export is only verified and replayed.
-    pub(super) fn typed(&self, command: &str, what: impl Display) -> Option<String> {
+    pub(super) fn write_command(&self, command: &str, what: impl Display) -> Option<String> {
         let words = format!("{command} {what}");
         let words = words.trim_end();
         let Some(shown) = &self.at_rest else { return Some(words.to_owned()) };

@@ -87,7 +87,7 @@ pub(crate) fn cookie(headers: &HeaderMap, bound: SocketAddr) -> Option<&str> {
 }
 
 /// The position of the log that a page was told of, if it refreshes itself.
-pub(crate) fn told(headers: &HeaderMap) -> Option<Position> {
+pub(crate) fn read_position(headers: &HeaderMap) -> Option<Position> {
     headers.get("systole-position")?.to_str().ok()?.parse().ok().map(Position)
 }
 

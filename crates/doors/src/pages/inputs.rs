@@ -76,7 +76,7 @@ impl FormInputs {
     }
 
     /// The places of a repeated part.
-    fn numbered(places: &[FormField], context: InputSurroundings<'_>) -> FormInputs {
+    fn number_inputs(places: &[FormField], context: InputSurroundings<'_>) -> FormInputs {
         let mut inputs = FormInputs::all(places, context);
         for (number, place) in (1..).zip(&mut inputs.fields) {
             place.label = format!("{} {number}", place.label);
@@ -151,7 +151,7 @@ impl InputKind {
                 }
             }
             FormInput::Several { places, may_add } => InputKind::Several {
-                places: FormInputs::numbered(places, context),
+                places: FormInputs::number_inputs(places, context),
                 more: may_add.then(|| context.shows.to_owned()),
             },
         }
@@ -181,7 +181,7 @@ fn is_plain_day(value: &str) -> bool {
 }
 
 /// A mistake on one line.
-pub(super) fn said(mistake: &FormMistake) -> String {
+pub(super) fn describe_mistake(mistake: &FormMistake) -> String {
     match mistake.expected.as_str() {
         "" => plain(&mistake.message),
         expected => format!("{} (allowed: {})", plain(&mistake.message), plain(expected)),

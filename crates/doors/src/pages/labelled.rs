@@ -13,10 +13,10 @@ use systole_show::columns::plain;
 
 /// The labels and values of a record's payload.
 pub(super) fn pairs(organism: &Composition, record: &Record) -> Vec<(String, String)> {
-    found(organism, record).unwrap_or_default()
+    find_labels(organism, record).unwrap_or_default()
 }
 
-fn found(organism: &Composition, record: &Record) -> Option<Vec<(String, String)>> {
+fn find_labels(organism: &Composition, record: &Record) -> Option<Vec<(String, String)>> {
     let h = &record.header;
     let read = Payload::parse(&record.body, &DocumentLimits::default()).ok()?;
     let taken = h.to.as_ref().and_then(|to| organism.find_listener(to)?.find_accepted(read.name()));

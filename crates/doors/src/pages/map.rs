@@ -10,9 +10,9 @@ use axum::http::header;
 use axum::response::{IntoResponse as _, Response};
 use serde_json::{Value, json};
 
-use super::asked::{PageRequest, rendered};
+use super::asked::{PageRequest, render_page};
 use super::frame::{Frame, PageTab};
-use super::shorten::{encoded, shortened};
+use super::shorten::{encode_part, shorten_text};
 use crate::limits;
 use crate::log_view::LogMoment;
 use crate::reading::{composition_of, whole_log_only};
@@ -98,7 +98,7 @@ struct WorkflowStep {
 
 /// Shows the map.
 pub(super) async fn map(asked: PageRequest) -> Response {
-    asked.answered(shown(&asked).await)
+    asked.answer_page(answer_page(&asked).await)
 }
 
 /// The picture alone.
@@ -108,10 +108,10 @@ pub(super) async fn picture(asked: PageRequest) -> Response {
         Ok(ListenerGraph::of(&*composition_of(moment)?).picture())
     });
     let headers = [(header::CONTENT_TYPE, "image/svg+xml"), (header::CONTENT_SECURITY_POLICY, PICTURE)];
-    asked.answered(drawn.await.map(|picture| (headers, picture).into_response()))
+    asked.answer_page(drawn.await.map(|picture| (headers, picture).into_response()))
 }
 
-async fn shown(asked: &PageRequest) -> Result<Response, Refusal> {
+async fn answer_page(asked: &PageRequest) -> Result<Response, Refusal> {
     let name = |field: &str| {
         let read = asked.value(field).map(Name::parse).transpose();
         read.map_err(|malformed| describe_unfit_address(format!("{field}=: {malformed}")))
@@ -169,7 +169,7 @@ async fn shown(asked: &PageRequest) -> Result<Response, Refusal> {
     let edge = edge.map(|(from, to)| {
         (from.map_or_else(|| "outside".to_owned(), |from| from.to_string()), to.to_string())
     });
-    Ok(rendered(&MapPage {
+    Ok(render_page(&MapPage {
         picture: frame.to("/map.svg"),
         rows,
         edge,
@@ -183,8 +183,8 @@ async fn shown(asked: &PageRequest) -> Result<Response, Refusal> {
 
 fn row(frame: &Frame, graph: &ListenerGraph, node: &GraphNode, load: Option<ListenerLoad>) -> MapRow {
     let edge = |from: Option<&str>, to: &str| {
-        let from = from.map(|from| format!("from={}&", encoded(from))).unwrap_or_default();
-        format!("{}#edge", frame.to(&format!("/map?{from}to={}", encoded(to))))
+        let from = from.map(|from| format!("from={}&", encode_part(from))).unwrap_or_default();
+        format!("{}#edge", frame.to(&format!("/map?{from}to={}", encode_part(to))))
     };
     let tags =
         |elements: &[String]| elements.iter().map(|element| format!("<{element}>")).collect::<Vec<_>>();
@@ -230,7 +230,7 @@ fn running_steps(moment: &LogMoment, whole: &LogState) -> Result<RunningSteps, L
 
 fn workflows(frame: &Frame, composition: &Composition, running: &RunningSteps) -> Vec<WorkflowView> {
     let sections = composition.sections.iter().filter(|(_, section)| section.path.starts_with("workflows."));
-    let link = |id: &ThreadId| (id.to_string(), frame.to(&format!("/t/{}", encoded(id.as_str()))));
+    let link = |id: &ThreadId| (id.to_string(), frame.to(&format!("/t/{}", encode_part(id.as_str()))));
     let view = |(name, section): (&Name, &ListenerSection)| WorkflowView {
         name: name.to_string(),
         steps: workflow_steps::list_sentences(section)
@@ -240,7 +240,7 @@ fn workflows(frame: &Frame, composition: &Composition, running: &RunningSteps) -
                 let named = threads.iter().take(limits::RUNNING).map(link).collect();
                 WorkflowStep {
                     depth,
-                    text: shortened(&plain(&text), limits::WORDS),
+                    text: shorten_text(&plain(&text), limits::WORDS),
                     running: threads.len(),
                     threads: named,
                 }
@@ -254,10 +254,10 @@ fn message(frame: &Frame, (_, record): &PlacedRecord, now: Millis) -> EdgeRow {
     let h = &record.header;
     let seen = glance(&record.body);
     EdgeRow {
-        href: frame.to(&format!("/t/{}/{}", encoded(h.thread.as_str()), h.seq)),
+        href: frame.to(&format!("/t/{}/{}", encode_part(h.thread.as_str()), h.seq)),
         place: format!("{}@{}", h.thread, h.seq),
         what: format!("<{}> {}", seen.element, h.code.map_or(h.kind.as_str(), RecordCode::as_str)),
-        words: shortened(&seen.words, limits::WORDS),
+        words: shorten_text(&seen.words, limits::WORDS),
         ago: spell_duration(now.count_since(h.time)),
         time: h.time.to_string(),
     }

@@ -85,7 +85,7 @@ pub(super) fn routes() -> Router<Arc<HttpState>> {
         .route("/t/{id}/compare", get(side_by_side::compare))
         .route("/t/{id}/{seq}", get(record::record))
         .route("/diff/{id}/{other}", get(side_by_side::diff))
-        .route("/refused", get(refusals::refused))
+        .route("/refused", get(refusals::show_page))
         .route("/find", get(find::find))
         .route("/config", get(configs::configs))
         .route("/config/{hash}", get(configs::config))
@@ -114,10 +114,15 @@ pub(super) async fn enter(
     request: Request,
     next: Next,
 ) -> Response {
-    guard::with_headers(admitted(state, visitor, request, next).await)
+    guard::with_headers(admit_request(state, visitor, request, next).await)
 }
 
-async fn admitted(state: &Arc<HttpState>, visitor: &Visitor, mut request: Request, next: Next) -> Response {
+async fn admit_request(
+    state: &Arc<HttpState>,
+    visitor: &Visitor,
+    mut request: Request,
+    next: Next,
+) -> Response {
     let (headers, path) = (request.headers(), request.uri().path());
     let changes = !matches!(*request.method(), Method::GET | Method::HEAD);
     let is_bearer = read_bearer(headers).is_some();
@@ -141,7 +146,7 @@ async fn admitted(state: &Arc<HttpState>, visitor: &Visitor, mut request: Reques
         };
         visitor.is_known();
         request.extensions_mut().insert(Caller(client));
-        return counted(state, request, next).await;
+        return count_request(state, request, next).await;
     }
     let client = cookie.and_then(|cookie| state.sessions.whose(cookie, WallClock.ticks()));
     let Some(client) = client else {
@@ -174,13 +179,14 @@ async fn admitted(state: &Arc<HttpState>, visitor: &Visitor, mut request: Reques
     } else {
         request.extensions_mut().insert(Caller(client));
     }
-    counted(state, request, next).await
+    count_request(state, request, next).await
 }
 
 /// Answers a known client. What a page costs that refreshes itself is counted, and the same pages of one client share
 /// their answer. A form of a thread has a key of its own, so pages of threads share none.
-async fn counted(state: &Arc<HttpState>, request: Request, next: Next) -> Response {
-    let Some(told) = guard::told(request.headers()).filter(|_| *request.method() == Method::GET) else {
+async fn count_request(state: &Arc<HttpState>, request: Request, next: Next) -> Response {
+    let Some(told) = guard::read_position(request.headers()).filter(|_| *request.method() == Method::GET)
+    else {
         return next.run(request).await;
     };
     // No page was told of a position that the log does not have.

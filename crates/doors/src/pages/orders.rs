@@ -7,10 +7,10 @@ use askama::Template;
 use axum::response::Response;
 use serde_json::json;
 
-use super::asked::{PageRequest, rendered, unknown_thread};
+use super::asked::{PageRequest, render_page, unknown_thread};
 use super::changes::ChangeForm;
 use super::frame::{Frame, PageTab};
-use super::shorten::encoded;
+use super::shorten::encode_part;
 use crate::inbound;
 use crate::request_refusals::{describe_stopping, describe_unfit_request};
 use crate::steering::check_note;
@@ -39,13 +39,13 @@ struct ConfirmPage {
 /// Asks whether to cancel a thread.
 pub(super) async fn ask_to_cancel(asked: PageRequest) -> Response {
     let words = "This ends the thread and everything that is open below it. It cannot be undone.";
-    asked.answered(confirm(&asked, "cancel", words).await)
+    asked.answer_page(confirm(&asked, "cancel", words).await)
 }
 
 /// Asks whether to end a thread.
 pub(super) async fn ask_to_end(asked: PageRequest) -> Response {
     let words = "No message can continue the thread afterwards. Its records stay.";
-    asked.answered(confirm(&asked, "end", words).await)
+    asked.answer_page(confirm(&asked, "end", words).await)
 }
 
 async fn confirm(asked: &PageRequest, order: &'static str, words: &'static str) -> Result<Response, Refusal> {
@@ -64,20 +64,20 @@ async fn confirm(asked: &PageRequest, order: &'static str, words: &'static str) 
     let why = found.ok_or_else(unknown_thread)?;
     let title = format!("{} {id}?", if order == "cancel" { "Cancel" } else { "End" });
     let frame = asked.frame(PageTab::Threads, &title).with_command(format!("systole {order} {id}"));
-    let (name, id) = (id.to_string(), encoded(id.as_str()));
-    Ok(rendered(&ConfirmPage { frame, id, name, order, words, why }))
+    let (name, id) = (id.to_string(), encode_part(id.as_str()));
+    Ok(render_page(&ConfirmPage { frame, id, name, order, words, why }))
 }
 
 /// Pauses a thread.
 pub(super) async fn pause(form: ChangeForm) -> Response {
     let done = steer(&form, true).await;
-    form.asked.answered(done)
+    form.asked.answer_page(done)
 }
 
 /// Resumes a thread.
 pub(super) async fn resume(form: ChangeForm) -> Response {
     let done = steer(&form, false).await;
-    form.asked.answered(done)
+    form.asked.answer_page(done)
 }
 
 async fn steer(form: &ChangeForm, halts: bool) -> Result<Response, Refusal> {
@@ -85,16 +85,16 @@ async fn steer(form: &ChangeForm, halts: bool) -> Result<Response, Refusal> {
     let note = check_note(form.field("note").map(str::to_owned)).map_err(describe_unfit_request)?;
     let reply =
         form.asked.state.front.pause_or_continue(form.by.clone(), Some(id.clone()), halts, note).await;
-    done(form, &id, reply, if halts { "paused" } else { "resumed" })
+    answer_order(form, &id, reply, if halts { "paused" } else { "resumed" })
 }
 
 /// Says something to the work that goes on in a thread. Its listener reads it in its next turn.
 pub(super) async fn say(form: ChangeForm) -> Response {
-    let done = said(&form).await;
-    form.asked.answered(done)
+    let done = steer_thread(&form).await;
+    form.asked.answer_page(done)
 }
 
-async fn said(form: &ChangeForm) -> Result<Response, Refusal> {
+async fn steer_thread(form: &ChangeForm) -> Result<Response, Refusal> {
     let id = form.asked.thread()?;
     let text =
         form.field("text").ok_or_else(|| describe_unfit_request("text is missing: what do you say?"))?;
@@ -123,19 +123,19 @@ async fn said(form: &ChangeForm) -> Result<Response, Refusal> {
     let key = inbound::choose_key(form.field("key").map(str::to_owned)).map_err(describe_unfit_request)?;
     let (client, document) = (form.by.clone(), payload.bytes().to_vec());
     let message = ClientMessage { client, key, document, to: None, thread: Some(id.to_string()) };
-    done(form, &id, front.send_message(message).await, "steered")
+    answer_order(form, &id, front.send_message(message).await, "steered")
 }
 
 /// Cancels a thread.
 pub(super) async fn cancel(form: ChangeForm) -> Response {
     let done = over(&form, true).await;
-    form.asked.answered(done)
+    form.asked.answer_page(done)
 }
 
 /// Ends a thread at rest.
 pub(super) async fn end(form: ChangeForm) -> Response {
     let done = over(&form, false).await;
-    form.asked.answered(done)
+    form.asked.answer_page(done)
 }
 
 async fn over(form: &ChangeForm, cancels: bool) -> Result<Response, Refusal> {
@@ -144,10 +144,10 @@ async fn over(form: &ChangeForm, cancels: bool) -> Result<Response, Refusal> {
         true => front.cancel_thread(form.by.clone(), id.clone()).await,
         false => front.end_thread(form.by.clone(), id.clone()).await,
     };
-    done(form, &id, reply, if cancels { "cancelled" } else { "ended" })
+    answer_order(form, &id, reply, if cancels { "cancelled" } else { "ended" })
 }
 
-fn done(
+fn answer_order(
     form: &ChangeForm,
     id: &ThreadId,
     reply: Option<SenderReply>,
@@ -155,8 +155,8 @@ fn done(
 ) -> Result<Response, Refusal> {
     match reply {
         Some(SenderReply::Done | SenderReply::Receipt(..)) => {
-            let back = format!("/t/{}", encoded(id.as_str()));
-            Ok(form.done(&back, &json!({what: id.as_str(), "by": form.by.as_str()})))
+            let back = format!("/t/{}", encode_part(id.as_str()));
+            Ok(form.finish_change(&back, &json!({what: id.as_str(), "by": form.by.as_str()})))
         }
         Some(SenderReply::Refused(refusal)) => Err(*refusal),
         None => Err(describe_stopping()),

@@ -10,7 +10,7 @@ use axum::response::Response;
 use serde_json::{Value, json};
 use systole_proof::policy::TrustPolicy;
 
-use super::asked::{PageRequest, rendered};
+use super::asked::{PageRequest, render_page};
 use super::frame::{Frame, PageTab};
 use crate::limits::{self, VERIFIED};
 use crate::log_view::LogMoment;
@@ -76,10 +76,10 @@ struct ProofPage {
 
 /// Shows the page.
 pub(super) async fn proof(asked: PageRequest) -> Response {
-    asked.answered(shown(&asked).await)
+    asked.answer_page(answer_page(&asked).await)
 }
 
-async fn shown(asked: &PageRequest) -> Result<Response, Refusal> {
+async fn answer_page(asked: &PageRequest) -> Result<Response, Refusal> {
     let verifies = asked.one_of("verify", &["now"])?.is_some();
     if verifies && asked.at.is_some() {
         return Err(describe_unfit_address("verify= and at=: a log is verified as it is, to its end"));
@@ -104,7 +104,7 @@ async fn shown(asked: &PageRequest) -> Result<Response, Refusal> {
     }
     let frame = asked.frame(PageTab::Proof, "Proof").with_command("systole verify");
     let can_verify = asked.at.is_none() && view.last <= VERIFIED && view.standing.is_some();
-    Ok(rendered(&ProofPage { frame, view, can_verify }))
+    Ok(render_page(&ProofPage { frame, view, can_verify }))
 }
 
 /// Reports to the operator why the checkpoints are not shown.
@@ -207,10 +207,10 @@ fn verify(log: &Path, sources: &[CheckpointSource], policy: Option<&TrustPolicy>
                 0 => "damaged".to_owned(),
                 at => format!("damaged at #{at}"),
             };
-            return Ok(VerifiedLog::damaged(verdict, &why));
+            return Ok(VerifiedLog::from_damage(verdict, &why));
         }
         Err(LogFault::Lost { gone, why, .. }) => {
-            return Ok(VerifiedLog::damaged(format!("damaged: it lost #{gone}"), &why));
+            return Ok(VerifiedLog::from_damage(format!("damaged: it lost #{gone}"), &why));
         }
         Err(fault) => return Err(fault.into()),
     };
@@ -236,7 +236,7 @@ fn verify(log: &Path, sources: &[CheckpointSource], policy: Option<&TrustPolicy>
 }
 
 impl VerifiedLog {
-    fn damaged(verdict: String, why: &str) -> VerifiedLog {
+    fn from_damage(verdict: String, why: &str) -> VerifiedLog {
         let facts = vec![("what is wrong", plain(why)), ("next", "systole doctor".to_owned())];
         VerifiedLog {
             verdict,

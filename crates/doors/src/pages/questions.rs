@@ -8,17 +8,19 @@ use axum::Router;
 use axum::response::Response;
 use axum::routing::get;
 
-use super::asked::{PageRequest, rendered};
+use super::asked::{PageRequest, render_page};
 use super::frame::{Frame, PageTab};
-use super::shorten::{encoded, shortened};
+use super::shorten::{encode_part, shorten_text};
 use crate::http_state::HttpState;
 use crate::limits;
 use crate::reading::ask;
 use systole_core::types::refusal::Refusal;
 use systole_kit::writer::make_visible;
-use systole_queries::query::{FieldPlace, PageLayout, QueryField, QueryPage, QueryRow};
+use systole_queries::query::{FieldPlace, QueryField, QueryPage, QueryRow};
 use systole_queries::questions::QUERIES;
-use systole_show::blocks::{Block, Fact, FactColumn, FactRow, FactTable, ListCell, ListRow, RowList};
+use systole_show::blocks::{
+    Block, Fact, FactColumn, FactLink, FactRow, FactTable, ListCell, ListRow, RowList,
+};
 use systole_show::columns::plain;
 
 /// A field that takes one of some words.
@@ -41,6 +43,10 @@ struct TextField {
 struct QuestionPage {
     frame: Frame,
     page: &'static QueryPage,
+    /// Its own path.
+    path: String,
+    /// As of which record of the thread it answers, if as of one.
+    as_of: Option<u64>,
     /// The thread that is asked about: its name and its address.
     thread: Option<(String, String)>,
     choices: Vec<ChoiceField>,
@@ -53,14 +59,6 @@ struct QuestionPage {
 }
 
 impl QuestionPage {
-    /// What its form sets, if it has one.
-    fn form(&self) -> Option<&'static str> {
-        match self.page.layout {
-            PageLayout::Form(what) => Some(what),
-            PageLayout::Blocks | PageLayout::Template => None,
-        }
-    }
-
     /// What an export leaves out, if the answer is made of it.
     fn lacks(&self) -> Option<&'static str> {
         self.page.without_requests.filter(|_| self.frame.lacks_requests())
@@ -78,17 +76,25 @@ impl QuestionPage {
 
     /// A long text that may come from a listener.
     fn body(&self, text: &str) -> String {
-        shortened(&make_visible(text), limits::TEXT)
+        shorten_text(&make_visible(text), limits::TEXT)
+    }
+
+    /// Where a fact leads: the address, and the number of the record.
+    fn link(&self, link: &FactLink) -> (String, u64) {
+        match link {
+            FactLink::Record(thread, seq) => (self.frame.record(&encode_part(thread), seq), *seq),
+            FactLink::AsOf(seq) => (self.frame.to(&format!("{}?seq={seq}", self.path)), *seq),
+        }
     }
 
     /// The address of a record.
     fn record(&self, (thread, seq): &(String, u64)) -> String {
-        self.frame.record(&encoded(thread), seq)
+        self.frame.record(&encode_part(thread), seq)
     }
 
     /// The beginning of a cell's text.
     fn cut(&self, text: &str) -> String {
-        shortened(text, limits::WORDS)
+        shorten_text(text, limits::WORDS)
     }
 
     /// The cells of a row, each with its title and its class.
@@ -106,17 +112,16 @@ impl QuestionPage {
     }
 }
 
-/// The pages of all questions that have no template of their own.
+/// The pages of all questions.
 pub(super) fn routes() -> Router<Arc<HttpState>> {
     let pages = QUERIES.iter().filter_map(|row| Some((row, row.page.as_ref()?)));
-    let drawn_here = pages.filter(|(_, page)| page.layout != PageLayout::Template);
-    drawn_here.fold(Router::new(), |router, (row, page)| {
+    pages.fold(Router::new(), |router, (row, page)| {
         router.route(page.path, get(move |asked| show(row, page, asked)))
     })
 }
 
 async fn show(row: &'static QueryRow, page: &'static QueryPage, asked: PageRequest) -> Response {
-    asked.answered(answer(row, page, &asked).await)
+    asked.answer_page(answer(row, page, &asked).await)
 }
 
 async fn answer(
@@ -141,25 +146,27 @@ async fn answer(
     let title = thread.as_ref().map_or(page.title.to_owned(), |thread| format!("{} of {thread}", page.title));
     let frame = asked.frame(PageTab::of(page.path), &title);
     let (next, part) = (answer.next, row.field_at(FieldPlace::Part).map(|field| field.name));
-    let frame = frame.with_command(command(row, asked, (thread.as_deref(), next.is_some())));
+    let frame = frame.with_command(command(row, asked, (thread.as_deref(), answer.as_of), next.is_some()));
     let is_part = part.is_some_and(|part| asked.value(part).is_some());
     let frame = if row.is_live && !is_part { frame.live() } else { frame };
     let next = next.zip(part).map(|(value, part)| {
         let others = row.page_fields().map(|field| field.name).filter(|name| *name != part);
-        let set = others.filter_map(|name| Some(format!("{name}={}&", encoded(asked.value(name)?))));
-        frame.to(&format!("{}?{}{part}={}", asked.path(), set.collect::<String>(), encoded(&value)))
+        let set = others.filter_map(|name| Some(format!("{name}={}&", encode_part(asked.value(name)?))));
+        frame.to(&format!("{}?{}{part}={}", asked.path(), set.collect::<String>(), encode_part(&value)))
     });
     let shown = QuestionPage {
         is_lost: row.is_of_sys && frame.lacks_own_thread(),
         next,
-        thread: thread.map(|name| (frame.to(&format!("/t/{}", encoded(&name))), name)),
+        path: asked.path().to_owned(),
+        as_of: answer.as_of,
+        thread: thread.map(|name| (frame.to(&format!("/t/{}", encode_part(&name))), name)),
         frame,
         page,
         choices: row.page_fields().filter_map(|field| choice_field(field, asked)).collect(),
         texts: row.page_fields().filter_map(|field| text_field(field, asked)).collect(),
         blocks: answer.blocks,
     };
-    Ok(rendered(&shown))
+    Ok(render_page(&shown))
 }
 
 fn choice_field(field: &'static QueryField, asked: &PageRequest) -> Option<ChoiceField> {
@@ -178,7 +185,12 @@ fn text_field(field: &'static QueryField, asked: &PageRequest) -> Option<TextFie
 
 /// The command that shows the same. If nothing is typed it would show its newest subject, so it names a choice. It shows
 /// all of a long answer, so it names how much the page has of one that goes on.
-fn command(row: &QueryRow, asked: &PageRequest, (thread, goes_on): (Option<&str>, bool)) -> String {
+fn command(
+    row: &QueryRow,
+    asked: &PageRequest,
+    (thread, as_of): (Option<&str>, Option<u64>),
+    goes_on: bool,
+) -> String {
     let is_option = |field: &&QueryField| field.place != FieldPlace::BehindSubject;
     let names: Vec<&str> = row.page_fields().filter(is_option).map(|field| field.name).collect();
     let mut options = asked.options(&names);
@@ -187,9 +199,7 @@ fn command(row: &QueryRow, asked: &PageRequest, (thread, goes_on): (Option<&str>
         options.push_str(&format!(" --{size} {}", limits::ENTRIES));
     }
     if let Some(thread) = thread {
-        let behind = row.page_fields().filter(|field| field.place == FieldPlace::BehindSubject);
-        let behind: String =
-            behind.filter_map(|field| Some(format!("@{}", asked.value(field.name)?))).collect();
+        let behind = as_of.map(|seq| format!("@{seq}")).unwrap_or_default();
         return format!("systole {} {thread}{behind}{options}", row.name);
     }
     let choice = row.page_fields().find_map(|field| Some((field.name, *field.choices.first()?)));

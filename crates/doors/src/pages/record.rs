@@ -10,12 +10,12 @@ use axum::http::header;
 use axum::response::{IntoResponse as _, Response};
 use serde_json::{Value, json};
 
-use super::asked::{PageRequest, rendered, unknown_thread};
+use super::asked::{PageRequest, render_page, unknown_thread};
 use super::fragment::{TextPiece, fragment};
 use super::frame::{Frame, PageTab};
 use super::labelled;
 use super::proof;
-use super::shorten::{encoded, shortened};
+use super::shorten::{encode_part, shorten_text};
 use crate::limits;
 use crate::log_view::LogMoment;
 use crate::request_refusals::describe_unfit_address;
@@ -29,7 +29,7 @@ use systole_export::verdict::ProofTone;
 use systole_queries::causes::{self, PlacedRecord};
 use systole_queries::exposed::{self, MarkedCharacters, escape_unusual};
 use systole_queries::full;
-use systole_queries::glance::{SystemError, attribute, told};
+use systole_queries::glance::{SystemError, attribute, read_error};
 use systole_queries::narrate::{as_json, narrate};
 use systole_queries::prompts::{self, JournaledCall};
 use systole_queries::trail::{self, LastShown, Trail};
@@ -107,7 +107,7 @@ impl RecordPage {
 
 /// Shows a record.
 pub(super) async fn record(asked: PageRequest) -> Response {
-    asked.answered(shown(&asked).await)
+    asked.answer_page(answer_page(&asked).await)
 }
 
 /// The number in the path.
@@ -124,7 +124,7 @@ fn no_record(thread: &ThreadId, seq: u64) -> Refusal {
     Refusal::new(Code::UnknownThread, words).fixed_by(format!("/t/{thread} lists its records"))
 }
 
-async fn shown(asked: &PageRequest) -> Result<Response, Refusal> {
+async fn answer_page(asked: &PageRequest) -> Result<Response, Refusal> {
     asked.only(&[])?;
     let (id, seq) = (asked.thread()?, number(asked)?);
     let wanted = id.clone();
@@ -143,8 +143,8 @@ async fn shown(asked: &PageRequest) -> Result<Response, Refusal> {
     }
     let title = format!("{id}@{seq}");
     let frame = asked.frame(PageTab::Threads, &title).with_command(format!("systole trail {title}"));
-    let path = encoded(id.as_str());
-    let link = |thread: &ThreadId, seq: u64| frame.to(&format!("/t/{}/{seq}", encoded(thread.as_str())));
+    let path = encode_part(id.as_str());
+    let link = |thread: &ThreadId, seq: u64| frame.to(&format!("/t/{}/{seq}", encode_part(thread.as_str())));
     let mut trail = Vec::new();
     for (thread, seq, lines) in &view.trail {
         for (at, line) in lines.iter().enumerate() {
@@ -166,12 +166,12 @@ async fn shown(asked: &PageRequest) -> Result<Response, Refusal> {
         view,
         frame,
     };
-    Ok(rendered(&page))
+    Ok(render_page(&page))
 }
 
 /// Whether a line of the trail already leads to a record.
 fn trail_has(trail: &[TrailLine], thread: &ThreadId, seq: u64, frame: &Frame) -> bool {
-    let href = frame.to(&format!("/t/{}/{seq}", encoded(thread.as_str())));
+    let href = frame.to(&format!("/t/{}/{seq}", encode_part(thread.as_str())));
     trail.iter().any(|line| line.href.as_ref() == Some(&href))
 }
 
@@ -186,12 +186,12 @@ fn view(moment: &LogMoment, placed: &PlacedRecord) -> Result<RecordView, LogFaul
     let (mut links, mut shown) = (Vec::new(), Vec::new());
     let ended = Trail::through(reader, &read).follow_most(placed.clone(), limits::LINKS, |link| {
         let h = &link.placed.1.header;
-        let lines = telling.lines(link).iter().map(|line| shortened(line, limits::LINE)).collect();
+        let lines = telling.lines(link).iter().map(|line| shorten_text(line, limits::LINE)).collect();
         shown.push((h.thread.clone(), h.seq, lines));
         let mut link = trail::as_json(link);
         // The bodies of a chain may be large, and each has its own address.
         if let Some(body) = link.get_mut("record").and_then(|record| record.get_mut("body")) {
-            *body = shortened(body.as_str().unwrap_or_default(), limits::LINE).into();
+            *body = shorten_text(body.as_str().unwrap_or_default(), limits::LINE).into();
         }
         links.push(link);
     })?;
@@ -203,22 +203,22 @@ fn view(moment: &LogMoment, placed: &PlacedRecord) -> Result<RecordView, LogFaul
     let labelled = labelled.unwrap_or_default();
     let labels: Vec<Value> =
         labelled.iter().map(|(label, value)| json!({"label": label, "value": value})).collect();
-    let called = prompts::called(reader, &h.thread, h.seq)?;
+    let called = prompts::find_called(reader, &h.thread, h.seq)?;
     let called = called.filter(|called| called.listener == h.from && called.turn == h.turn);
-    let proof = proved(moment, placed)?;
+    let proof = prove_record(moment, placed)?;
     Ok(RecordView {
-        sentence: narrate(record, None).iter().map(|line| shortened(line, limits::LINE)).collect(),
+        sentence: narrate(record, None).iter().map(|line| shorten_text(line, limits::LINE)).collect(),
         rendered: if record.body.len() <= limits::ANSWER_BYTES {
             full::lines(&record.body, 0)
         } else {
             Vec::new()
         },
         pieces: pieces(&exact),
-        marked: exposed::told(&marked),
+        marked: exposed::describe_marked(&marked),
         bytes: record.body.len(),
         is_cut: kept.len() < record.body.len(),
         is_text: std::str::from_utf8(&record.body).is_ok(),
-        judged: judged(reader, record)?,
+        judged: judge_record(reader, record)?,
         trail: shown,
         has_more_causes: !ended,
         facts: facts(position.0, record),
@@ -242,7 +242,7 @@ fn composition(moment: &LogMoment, hash: Digest) -> Result<Option<Arc<Compositio
 }
 
 /// What proves a record.
-fn proved(moment: &LogMoment, (position, record): &PlacedRecord) -> Result<RecordProof, LogFault> {
+fn prove_record(moment: &LogMoment, (position, record): &PlacedRecord) -> Result<RecordProof, LogFault> {
     // Signs in place of erased or left-out parts are covered by no hash.
     let bytes = match record.parts.has_erased() {
         true => "not known: parts of them are not here".to_owned(),
@@ -281,12 +281,12 @@ fn pieces(text: &str) -> Vec<TextPiece> {
 }
 
 /// What a refusal says, with the refused text and what came instead.
-fn judged(reader: &dyn LogReader, record: &Record) -> Result<Option<Judgement>, LogFault> {
+fn judge_record(reader: &dyn LogReader, record: &Record) -> Result<Option<Judgement>, LogFault> {
     let h = &record.header;
     if h.kind != RecordKind::Refusal {
         return Ok(None);
     }
-    let Some(error) = told(&record.body) else { return Ok(None) };
+    let Some(error) = read_error(&record.body) else { return Ok(None) };
     let hash = attribute(&record.body, "system-error", "hash");
     let hash = hash.and_then(|hash| Digest::parse(&hash).ok());
     let bytes = hash.map_or(Ok(None), |hash| reader.intact_document(hash))?;
@@ -332,7 +332,7 @@ fn facts(position: u64, record: &Record) -> Vec<(&'static str, String)> {
 
 /// The exact bytes as a file. A browser never shows them: they may be anything.
 pub(super) async fn bytes(asked: PageRequest) -> Response {
-    asked.answered(download(&asked).await)
+    asked.answer_page(download(&asked).await)
 }
 
 async fn download(asked: &PageRequest) -> Result<Response, Refusal> {
@@ -341,7 +341,7 @@ async fn download(asked: &PageRequest) -> Result<Response, Refusal> {
     let wanted = id.clone();
     let found = asked.read(move |moment| causes::at(&*moment.reader, &wanted, seq)).await?;
     let (_, record) = found.ok_or_else(|| no_record(&id, seq))?;
-    let name = format!("attachment; filename=\"{}-{seq}.xml\"", encoded(id.as_str()));
+    let name = format!("attachment; filename=\"{}-{seq}.xml\"", encode_part(id.as_str()));
     let headers =
         [(header::CONTENT_TYPE, "application/octet-stream".to_owned()), (header::CONTENT_DISPOSITION, name)];
     Ok((headers, record.body.to_vec()).into_response())

@@ -6,9 +6,9 @@
 use askama::Template;
 use axum::response::Response;
 
-use super::asked::{PageRequest, rendered};
+use super::asked::{PageRequest, render_page};
 use super::frame::{Frame, PageTab};
-use super::shorten::{encoded, shortened};
+use super::shorten::{encode_part, shorten_text};
 use crate::limits;
 use systole_core::types::ids::Name;
 use systole_core::types::refusal::Refusal;
@@ -66,11 +66,11 @@ struct RefusalsPage {
 }
 
 /// Shows the tables.
-pub(super) async fn refused(asked: PageRequest) -> Response {
-    asked.answered(shown(&asked).await)
+pub(super) async fn show_page(asked: PageRequest) -> Response {
+    asked.answer_page(answer_page(&asked).await)
 }
 
-async fn shown(asked: &PageRequest) -> Result<Response, Refusal> {
+async fn answer_page(asked: &PageRequest) -> Result<Response, Refusal> {
     let (tables, now) = asked
         .look(&["since", "until"], |moment, fields| {
             let (since, until) = fields.period(moment.now)?;
@@ -81,7 +81,7 @@ async fn shown(asked: &PageRequest) -> Result<Response, Refusal> {
     if !asked.is_html {
         return Ok(asked.json(&tables.as_json()));
     }
-    Ok(rendered(&page(asked, &tables, now)))
+    Ok(render_page(&page(asked, &tables, now)))
 }
 
 fn page(asked: &PageRequest, tables: &RefusalTables, now: Millis) -> RefusalsPage {
@@ -104,8 +104,8 @@ fn page(asked: &PageRequest, tables: &RefusalTables, now: Millis) -> RefusalsPag
         .iter()
         .map(|((code, sender), count)| {
             let to =
-                sender.as_ref().map(|name| format!("&to={}", encoded(name.as_str()))).unwrap_or_default();
-            let href = frame.to(&format!("/find?kind=refusal&code={}{to}", encoded(code)));
+                sender.as_ref().map(|name| format!("&to={}", encode_part(name.as_str()))).unwrap_or_default();
+            let href = frame.to(&format!("/find?kind=refusal&code={}{to}", encode_part(code)));
             let sender = sender.as_ref().map(Name::to_string).unwrap_or_default();
             CodeRow { code: code.clone(), sender, count: *count, href }
         })
@@ -133,12 +133,12 @@ fn page(asked: &PageRequest, tables: &RefusalTables, now: Millis) -> RefusalsPag
 
 fn newest(frame: &Frame, item: &RefusedItem, now: Millis) -> RefusedRow {
     RefusedRow {
-        href: frame.to(&format!("/t/{}/{}", encoded(item.thread.as_str()), item.seq)),
+        href: frame.to(&format!("/t/{}/{}", encode_part(item.thread.as_str()), item.seq)),
         place: format!("{}@{}", item.thread, item.seq),
         code: item.code.clone(),
         sender: item.sender.as_ref().map(ToString::to_string).unwrap_or_default(),
         element: item.element.as_ref().map(|element| format!("<{element}>")).unwrap_or_default(),
-        words: shortened(&item.message, limits::WORDS),
+        words: shorten_text(&item.message, limits::WORDS),
         ago: spell_duration(now.count_since(item.at)),
         time: item.at.to_string(),
     }

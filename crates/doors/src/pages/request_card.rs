@@ -97,7 +97,7 @@ impl RequestCard {
             may_amend: unknown.is_none() && one.payload().is_some(),
             unknown,
             tool: tool_words(one, organism),
-            subject: one.shown(),
+            subject: one.show_payload(),
             shows,
             choices,
             bytes: payload.len(),

@@ -7,9 +7,9 @@ use systole_kit::writer::make_visible;
 
 use askama::Template;
 
-use super::asked::{PageRequest, rendered, unknown_thread};
+use super::asked::{PageRequest, render_page, unknown_thread};
 use super::frame::{Frame, PageTab};
-use super::shorten::{encoded, shortened};
+use super::shorten::{encode_part, shorten_text};
 use crate::limits;
 use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::{LogFault, LogReader, Position};
@@ -94,7 +94,7 @@ fn row(position: Position, record: &Record, room: usize) -> RecordRow {
     let h = &record.header;
     let lead = format!("{}  #{}", layout::clock(h.time), h.seq);
     let lines: Vec<String> =
-        narrate(record, Some(&h.thread)).iter().map(|line| shortened(line, limits::SENTENCE)).collect();
+        narrate(record, Some(&h.thread)).iter().map(|line| shorten_text(line, limits::SENTENCE)).collect();
     let whole = lines.join("\n");
     let words = whole.strip_prefix(&lead).unwrap_or(&whole).to_owned();
     // A cut inside a character shows as a replacement at the very end, and the row says that it is cut.
@@ -153,7 +153,7 @@ struct FreshRows {
 
 /// Shows the rows after a position.
 pub(super) async fn fresh(asked: PageRequest) -> Response {
-    asked.answered(fresh_rows(&asked).await)
+    asked.answer_page(fresh_rows(&asked).await)
 }
 
 async fn fresh_rows(asked: &PageRequest) -> Result<Response, Refusal> {
@@ -163,7 +163,7 @@ async fn fresh_rows(asked: &PageRequest) -> Result<Response, Refusal> {
     let after = asked.value("from").filter(|typed| *typed != "0");
     let after = if after.is_some() { asked.number("from")? } else { None }.unwrap_or(0);
     let shown = shown_step(asked)?;
-    let id = encoded(thread.as_str());
+    let id = encode_part(thread.as_str());
     let found = asked
         .read(move |moment| {
             let reader = &*moment.reader;
@@ -180,7 +180,7 @@ async fn fresh_rows(asked: &PageRequest) -> Result<Response, Refusal> {
         .await?;
     let RowPart { rows, last, has_more, .. } = found.ok_or_else(unknown_thread)?;
     let frame = asked.frame(PageTab::Threads, "Rows");
-    Ok(rendered(&FreshRows { rows, last: last.max(after), has_more, frame, id }))
+    Ok(render_page(&FreshRows { rows, last: last.max(after), has_more, frame, id }))
 }
 
 /// The step of importance in an address.

@@ -10,14 +10,14 @@ use axum::response::{IntoResponse as _, Response};
 use serde_json::{Value, json};
 use systole_kit::schema::FormMistake;
 
-use super::asked::{PageRequest, rendered};
+use super::asked::{PageRequest, render_page};
 use super::changes::ChangeForm;
 use super::command_line;
 use super::forms::{Fields, PageForm};
 use super::frame::{Frame, PageTab};
 use super::inputs::{self, FormInputs};
 use super::send_request::{SendRequest, field};
-use super::shorten::encoded;
+use super::shorten::encode_part;
 use super::verdict::VerdictView;
 use crate::api_types::ApiReceipt;
 use crate::inbound::find_earlier;
@@ -73,7 +73,7 @@ struct MadePayload {
     command: Option<String>,
 }
 
-fn shown(request: &SendRequest<'_>, mistakes: &[FormMistake], made: Option<MadePayload>) -> SendForm {
+fn fill_form(request: &SendRequest<'_>, mistakes: &[FormMistake], made: Option<MadePayload>) -> SendForm {
     let element = request.element();
     let drawn = request.model.draw_form(element, &request.values);
     let inputs = drawn.as_ref().map(|form| FormInputs::of(form, mistakes, SHOWS));
@@ -86,7 +86,7 @@ fn shown(request: &SendRequest<'_>, mistakes: &[FormMistake], made: Option<MadeP
         thread: request.thread.clone().unwrap_or_default(),
         waits: request.listener.approval.always || request.model.is_dangerous(element),
         inputs: inputs.unwrap_or_else(FormInputs::none),
-        mistakes: mistakes.iter().map(|one| (one.name.clone(), inputs::said(one))).collect(),
+        mistakes: mistakes.iter().map(|one| (one.name.clone(), inputs::describe_mistake(one))).collect(),
         made,
     }
 }
@@ -96,8 +96,9 @@ fn rows(organism: &Composition, client: &Name, frame: &Frame) -> Vec<SendableRow
         let (element, to) = (&tool.taken.name.local, tool.listener.name.to_string());
         let about = tools::find_model(organism, tool.taken.schema);
         let about = about.and_then(|model| model.find_documentation(element).map(plain)).unwrap_or_default();
-        let namespace = encoded(&tool.taken.name.ns);
-        let address = format!("/send?to={}&element={}&ns={namespace}", encoded(&to), encoded(element));
+        let namespace = encode_part(&tool.taken.name.ns);
+        let address =
+            format!("/send?to={}&element={}&ns={namespace}", encode_part(&to), encode_part(element));
         SendableRow { element: element.to_string(), to, about, href: frame.to(&address) }
     };
     tools::open_to(organism, client).into_iter().map(row).collect()
@@ -105,11 +106,11 @@ fn rows(organism: &Composition, client: &Name, frame: &Frame) -> Vec<SendableRow
 
 /// Shows the list, or the form of one element.
 pub(super) async fn send(asked: PageRequest) -> Response {
-    let answer = listed(&asked);
-    asked.answered(answer)
+    let answer = answer_list(&asked);
+    asked.answer_page(answer)
 }
 
-fn listed(asked: &PageRequest) -> Result<Response, Refusal> {
+fn answer_list(asked: &PageRequest) -> Result<Response, Refusal> {
     asked.only(&["to", "element", "ns", "thread"])?;
     if asked.at.is_some() {
         return Err(describe_unfit_address("nothing can be sent to the past: leave at= out"));
@@ -128,8 +129,8 @@ fn listed(asked: &PageRequest) -> Result<Response, Refusal> {
         }));
     }
     let rows = if request.is_some() { Vec::new() } else { rows(&organism, &asked.client, &frame) };
-    let form = request.map(|request| shown(&request, &[], None));
-    Ok(rendered(&SendPage { frame, rows, form }))
+    let form = request.map(|request| fill_form(&request, &[], None));
+    Ok(render_page(&SendPage { frame, rows, form }))
 }
 
 fn list_as_json(organism: &Composition, client: &Name) -> Value {
@@ -144,10 +145,10 @@ fn list_as_json(organism: &Composition, client: &Name) -> Value {
 
 /// Shows what the values make. It changes nothing, so the cookie of a session is enough.
 pub(super) async fn show(PageForm { asked, fields, seat: _seat }: PageForm) -> Response {
-    asked.answered(previewed(&asked, &fields).await)
+    asked.answer_page(preview_form(&asked, &fields).await)
 }
 
-async fn previewed(asked: &PageRequest, fields: Fields<'_>) -> Result<Response, Refusal> {
+async fn preview_form(asked: &PageRequest, fields: Fields<'_>) -> Result<Response, Refusal> {
     let organism = asked.state.front.composition().clone();
     let Some(request) = SendRequest::of(&organism, &asked.client, fields)? else {
         return Err(describe_unfit_request("element is missing: it says what to send"));
@@ -158,7 +159,7 @@ async fn previewed(asked: &PageRequest, fields: Fields<'_>) -> Result<Response, 
         None => (request.mistakes.clone(), None),
         Some(Err(mistakes)) => (mistakes, None),
         Some(Ok(payload)) => {
-            let verdict = request.made(asked, &asked.client, &payload).await?;
+            let verdict = request.judge_payload(asked, &asked.client, &payload).await?;
             let text = String::from_utf8_lossy(&payload);
             let command = command_line::send(&request.model, request.element(), &payload);
             let to = request.listener.name.as_str();
@@ -168,27 +169,27 @@ async fn previewed(asked: &PageRequest, fields: Fields<'_>) -> Result<Response, 
         }
     };
     if !asked.is_html {
-        let mistakes: Vec<String> = mistakes.iter().map(inputs::said).collect();
+        let mistakes: Vec<String> = mistakes.iter().map(inputs::describe_mistake).collect();
         let xml = made.as_ref().map(|made| made.shown.text.clone());
         let verdict = made.as_ref().map(|made| made.verdict.as_json());
         return Ok(asked.json(&json!({"mistakes": mistakes, "xml": xml, "verdict": verdict})));
     }
-    Ok(page(asked, StatusCode::OK, shown(&request, &mistakes, made)))
+    Ok(page(asked, StatusCode::OK, fill_form(&request, &mistakes, made)))
 }
 
 fn page(asked: &PageRequest, status: StatusCode, form: SendForm) -> Response {
     let command = format!("systole send {} --to {}", form.element, form.to);
     let frame = asked.frame(PageTab::Send, "Send").with_command(command);
-    (status, rendered(&SendPage { frame, rows: Vec::new(), form: Some(form) })).into_response()
+    (status, render_page(&SendPage { frame, rows: Vec::new(), form: Some(form) })).into_response()
 }
 
 /// Sends the payload under the client's name.
 pub(super) async fn submit(form: ChangeForm) -> Response {
-    let answer = sent(&form).await;
-    form.asked.answered(answer)
+    let answer = send_form(&form).await;
+    form.asked.answer_page(answer)
 }
 
-async fn sent(form: &ChangeForm) -> Result<Response, Refusal> {
+async fn send_form(form: &ChangeForm) -> Result<Response, Refusal> {
     let (asked, fields) = (&form.asked, form.fields());
     let organism = asked.state.front.composition().clone();
     let Some(request) = SendRequest::of(&organism, &form.by, fields)? else {
@@ -197,10 +198,10 @@ async fn sent(form: &ChangeForm) -> Result<Response, Refusal> {
     let document = match request.payload() {
         Ok(document) => document,
         Err(mistakes) if asked.is_html => {
-            return Ok(page(asked, StatusCode::UNPROCESSABLE_ENTITY, shown(&request, &mistakes, None)));
+            return Ok(page(asked, StatusCode::UNPROCESSABLE_ENTITY, fill_form(&request, &mistakes, None)));
         }
         Err(mistakes) => {
-            let all: Vec<String> = mistakes.iter().map(inputs::said).collect();
+            let all: Vec<String> = mistakes.iter().map(inputs::describe_mistake).collect();
             return Err(describe_unfit_request(all.join("; ")));
         }
     };
@@ -225,8 +226,8 @@ async fn sent(form: &ChangeForm) -> Result<Response, Refusal> {
             Ok((StatusCode::SEE_OTHER, [(header::LOCATION, place)]).into_response())
         }
         Some(SenderReply::Refused(refusal)) if asked.is_html => {
-            let mistake = request.placed(&refusal);
-            Ok(page(asked, StatusCode::UNPROCESSABLE_ENTITY, shown(&request, &[mistake], None)))
+            let mistake = request.place_mistake(&refusal);
+            Ok(page(asked, StatusCode::UNPROCESSABLE_ENTITY, fill_form(&request, &[mistake], None)))
         }
         Some(SenderReply::Refused(refusal)) => Err(*refusal),
         Some(SenderReply::Done) | None => Err(describe_stopping()),

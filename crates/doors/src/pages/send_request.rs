@@ -5,7 +5,7 @@
 use systole_kit::schema::{FormMistake, FormValues, SchemaModel, find_nearest};
 
 use super::asked::PageRequest;
-use super::forms::{Fields, filled};
+use super::forms::{Fields, find_filled};
 use super::inputs;
 use super::verdict::VerdictView;
 use crate::inbound::choose_key;
@@ -32,11 +32,11 @@ pub(super) struct SendRequest<'o> {
 
 /// A field that is filled in, without the blanks around it.
 pub(super) fn field<'f>(fields: Fields<'f>, name: &str) -> Option<&'f str> {
-    filled(fields, name).map(str::trim)
+    find_filled(fields, name).map(str::trim)
 }
 
 /// What a client may send: a listener with an element.
-fn chosen<'o>(
+fn choose_element<'o>(
     organism: &'o Composition,
     client: &Name,
     fields: Fields<'_>,
@@ -66,7 +66,7 @@ impl<'o> SendRequest<'o> {
         client: &Name,
         fields: Fields<'_>,
     ) -> Result<Option<Self>, Refusal> {
-        let Some((listener, taken)) = chosen(organism, client, fields)? else { return Ok(None) };
+        let Some((listener, taken)) = choose_element(organism, client, fields)? else { return Ok(None) };
         let Some(model) = tools::find_model(organism, taken.schema) else {
             let words = format!("the schema of {} cannot be read", taken.name.local);
             return Err(Refusal::new(Code::IngressUnavailable, words));
@@ -100,14 +100,14 @@ impl<'o> SendRequest<'o> {
     }
 
     /// A refusal as a mistake of its field.
-    pub(super) fn placed(&self, refusal: &Refusal) -> FormMistake {
+    pub(super) fn place_mistake(&self, refusal: &Refusal) -> FormMistake {
         let path = refusal.path.as_deref().unwrap_or_default();
         let name = self.model.form_place(self.element(), &self.values, path).unwrap_or_default();
         inputs::mistake_of(name, refusal)
     }
 
     /// What the payload is and whether it may be sent.
-    pub(super) async fn made(
+    pub(super) async fn judge_payload(
         &self,
         asked: &PageRequest,
         by: &Name,
@@ -118,7 +118,7 @@ impl<'o> SendRequest<'o> {
         let _seat = asked.state.bodies.wait_for_seat(&asked.client).await;
         match asked.state.front.try_document(purpose, payload.to_vec()).await {
             Some(Ok(())) => Ok(VerdictView::valid()),
-            Some(Err(refusal)) => Ok(VerdictView::refused(&refusal)),
+            Some(Err(refusal)) => Ok(VerdictView::from_refusal(&refusal)),
             None => Err(describe_stopping()),
         }
     }

@@ -45,7 +45,7 @@ pub(crate) struct Sessions {
     open: Mutex<Vec<Session>>,
 }
 
-fn locked<T>(held: &Mutex<T>) -> MutexGuard<'_, T> {
+fn lock_sessions<T>(held: &Mutex<T>) -> MutexGuard<'_, T> {
     // Every change is complete before anything can panic.
     held.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -54,7 +54,7 @@ impl Sessions {
     /// Makes a code with which a browser signs in as this client.
     pub(crate) fn code_for(&self, client: &Name, now: Millis) -> io::Result<String> {
         let code = draw_hex()?;
-        let mut codes = locked(&self.codes);
+        let mut codes = lock_sessions(&self.codes);
         let own = codes.entry(client.clone()).or_default();
         if own.len() >= limits::CODES {
             own.pop_front();
@@ -69,7 +69,7 @@ impl Sessions {
 
     /// Takes a code, which then counts no more, and names its client.
     pub(crate) fn take_code(&self, shown: &str, now: Millis) -> Option<Name> {
-        let mut codes = locked(&self.codes);
+        let mut codes = lock_sessions(&self.codes);
         let mut found = None;
         for own in codes.values_mut() {
             own.retain(|one| now.count_since(one.made) < limits::CODE_MS);
@@ -86,7 +86,7 @@ impl Sessions {
     /// Opens a session for a client.
     pub(crate) fn open(&self, client: Name, now: Millis) -> io::Result<OpenedSession> {
         let opened = OpenedSession { client: client.clone(), cookie: draw_hex()?, secret: draw_hex()? };
-        let mut open = locked(&self.open);
+        let mut open = lock_sessions(&self.open);
         open.retain(|one| now.count_since(one.used) < limits::SESSION_MS);
         let own = open.iter().filter(|one| one.client == client).count();
         if own >= limits::OWN_SESSIONS || open.len() >= limits::SESSIONS {
@@ -107,7 +107,7 @@ impl Sessions {
 
     /// The client of a cookie, whose session then counts as used.
     pub(crate) fn whose(&self, cookie: &str, now: Millis) -> Option<Name> {
-        let mut open = locked(&self.open);
+        let mut open = lock_sessions(&self.open);
         open.retain(|one| now.count_since(one.used) < limits::SESSION_MS);
         open.iter_mut().fold(None, |found, one| {
             if one.cookie.matches(cookie) {
@@ -121,14 +121,14 @@ impl Sessions {
     /// Whether a secret belongs to this client. A tab may hold the secret of an earlier sign-in in the same browser,
     /// so every open session of the client counts.
     pub(crate) fn may_change(&self, client: &Name, secret: &str) -> bool {
-        let open = locked(&self.open);
+        let open = lock_sessions(&self.open);
         let fitting = open.iter().filter(|one| one.client == *client && one.secret.matches(secret));
         fitting.count() > 0
     }
 
     /// Ends the session of a cookie.
     pub(crate) fn end(&self, cookie: &str) {
-        locked(&self.open).retain(|one| !one.cookie.matches(cookie));
+        lock_sessions(&self.open).retain(|one| !one.cookie.matches(cookie));
     }
 }
 
@@ -166,7 +166,7 @@ mod tests {
         assert_eq!(sessions.take_code(&kept, Millis(1000)), Some(name("bob")));
         assert_eq!(sessions.whose(&opened.cookie, Millis(1000)), None);
         assert_eq!(sessions.whose(&bob.cookie, Millis(1000)), Some(name("bob")));
-        assert_eq!(locked(&sessions.open).len(), limits::OWN_SESSIONS + 1);
+        assert_eq!(lock_sessions(&sessions.open).len(), limits::OWN_SESSIONS + 1);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //! keeps the beginning, and the page of the record has the rest.
 
 /// The text, or its beginning with the number of missing characters.
-pub(super) fn shortened(text: &str, most: usize) -> String {
+pub(super) fn shorten_text(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {
         None => text.to_owned(),
         Some((end, _)) => {
@@ -13,7 +13,7 @@ pub(super) fn shortened(text: &str, most: usize) -> String {
 }
 
 /// A text as a value in an address.
-pub(super) fn encoded(text: &str) -> String {
+pub(super) fn encode_part(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for byte in text.bytes() {
         match byte {
@@ -30,16 +30,16 @@ mod tests {
 
     #[test]
     fn a_long_text_says_how_much_is_missing() {
-        assert_eq!(shortened("日本語", 3), "日本語");
-        assert_eq!(shortened("日本語のテキスト", 3), "日本語… (5 more)");
+        assert_eq!(shorten_text("日本語", 3), "日本語");
+        assert_eq!(shorten_text("日本語のテキスト", 3), "日本語… (5 more)");
         assert_eq!(
-            shortened(&"x".repeat(250_000), 200).chars().count(),
+            shorten_text(&"x".repeat(250_000), 200).chars().count(),
             200 + "… (249800 more)".chars().count()
         );
     }
 
     #[test]
     fn a_value_of_an_address_has_only_harmless_characters() {
-        assert_eq!(encoded("a b&c=\"<ä"), "a%20b%26c%3D%22%3C%C3%A4");
+        assert_eq!(encode_part("a b&c=\"<ä"), "a%20b%26c%3D%22%3C%C3%A4");
     }
 }

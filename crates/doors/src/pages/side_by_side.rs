@@ -6,9 +6,9 @@ use askama::Template;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 
-use super::asked::{PageRequest, rendered, unknown_thread};
+use super::asked::{PageRequest, render_page, unknown_thread};
 use super::frame::{Frame, PageTab};
-use super::shorten::{encoded, shortened};
+use super::shorten::{encode_part, shorten_text};
 use crate::limits;
 use crate::reading::thread_of;
 use crate::request_refusals::describe_unfit_address;
@@ -60,17 +60,19 @@ pub(super) async fn compare(asked: PageRequest) -> Response {
         let with = ThreadId::parse(with)
             .map_err(|malformed| describe_unfit_address(format!("with=: {malformed}")))?;
         let frame = asked.frame(PageTab::Threads, "");
-        Ok(frame.to(&format!("/diff/{}/{}", encoded(id.as_str()), encoded(with.as_str()))))
+        Ok(frame.to(&format!("/diff/{}/{}", encode_part(id.as_str()), encode_part(with.as_str()))))
     };
-    asked.answered(place().map(|place| (StatusCode::SEE_OTHER, [(header::LOCATION, place)]).into_response()))
+    asked.answer_page(
+        place().map(|place| (StatusCode::SEE_OTHER, [(header::LOCATION, place)]).into_response()),
+    )
 }
 
 /// Shows both.
 pub(super) async fn diff(asked: PageRequest) -> Response {
-    asked.answered(shown(&asked).await)
+    asked.answer_page(answer_page(&asked).await)
 }
 
-async fn shown(asked: &PageRequest) -> Result<Response, Refusal> {
+async fn answer_page(asked: &PageRequest) -> Result<Response, Refusal> {
     let (one, other) = (asked.part("id").to_owned(), asked.part("other").to_owned());
     let read = asked
         .look(&[], move |moment, _| {
@@ -82,17 +84,17 @@ async fn shown(asked: &PageRequest) -> Result<Response, Refusal> {
     if !asked.is_html {
         return Ok(asked.json(&found.as_json()));
     }
-    Ok(rendered(&page(asked, &found)))
+    Ok(render_page(&page(asked, &found)))
 }
 
 fn page(asked: &PageRequest, found: &SideBySide) -> DiffPage {
     let frame = asked.frame(PageTab::Threads, "Two threads");
     let frame = frame.with_command(format!("systole diff {} {}", found.one, found.other));
-    let link = |id: &ThreadId| (id.to_string(), frame.to(&format!("/t/{}", encoded(id.as_str()))));
+    let link = |id: &ThreadId| (id.to_string(), frame.to(&format!("/t/{}", encode_part(id.as_str()))));
     let cell = |thread: &ThreadId, record: &SideRecord| SideCell {
         seq: record.seq,
-        href: frame.to(&format!("/t/{}/{}", encoded(thread.as_str()), record.seq)),
-        words: shortened(&record.words, limits::LONG_WORDS),
+        href: frame.to(&format!("/t/{}/{}", encode_part(thread.as_str()), record.seq)),
+        words: shorten_text(&record.words, limits::LONG_WORDS),
     };
     let differs = |at: usize| found.rows.get(at).is_some_and(|row| !row.is_same());
     let mut groups: Vec<RowGroup> = Vec::new();

@@ -14,7 +14,7 @@ use axum::{Extension, Json};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::asked::{PageRequest, rendered};
+use super::asked::{PageRequest, render_page};
 use super::frame::{Frame, PageTab};
 use super::guard;
 use super::refusal_page::page_before;
@@ -74,7 +74,7 @@ fn sign_in_page(state: &HttpState, to: &str, (mistake, has_form): (Option<&'stat
     let frame = Frame::of(organism, None, (PageTab::Other, "Sign in"), None, "/session");
     let is_at_rest = state.front.at_rest().is_some();
     let page = SignInPage { frame, to: local(to).to_owned(), mistake, has_form, is_at_rest };
-    (StatusCode::UNAUTHORIZED, rendered(&page)).into_response()
+    (StatusCode::UNAUTHORIZED, render_page(&page)).into_response()
 }
 
 /// The address of a page of ours, or the first page: a form may name any address.
@@ -168,7 +168,7 @@ pub(super) async fn session(asked: PageRequest) -> Response {
         return asked.json(&json!({"client": asked.client.as_str(), "roles": roles}));
     }
     let frame = asked.frame(PageTab::Other, "Signed in").with_command("systole console");
-    rendered(&SessionPage { frame, roles })
+    render_page(&SessionPage { frame, roles })
 }
 
 fn roles_of(client: &Name, composition: &Composition) -> Vec<&'static str> {

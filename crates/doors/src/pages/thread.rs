@@ -6,10 +6,10 @@ use askama::Template;
 use axum::response::Response;
 use serde_json::{Value, json};
 
-use super::asked::{PageRequest, rendered, unknown_thread};
+use super::asked::{PageRequest, render_page, unknown_thread};
 use super::frame::{Frame, PageTab};
 use super::rows::{self, RecordRow, RowPart, STEPS, shown_step};
-use super::shorten::{encoded, shortened};
+use super::shorten::{encode_part, shorten_text};
 use crate::limits;
 use crate::log_view::LogMoment;
 use systole_core::types::client::Role;
@@ -97,10 +97,10 @@ struct ThreadPage {
 
 /// Shows a thread.
 pub(super) async fn thread(asked: PageRequest) -> Response {
-    asked.answered(shown(&asked).await)
+    asked.answer_page(answer_page(&asked).await)
 }
 
-async fn shown(asked: &PageRequest) -> Result<Response, Refusal> {
+async fn answer_page(asked: &PageRequest) -> Result<Response, Refusal> {
     asked.only(&["from", "show"])?;
     let id = asked.thread()?;
     let (from, step, is_html) = (asked.number("from")?, shown_step(asked)?, asked.is_html);
@@ -112,7 +112,7 @@ async fn shown(asked: &PageRequest) -> Result<Response, Refusal> {
     }
     let role = asked.state.front.composition().has_role(&asked.client, Role::Operate);
     let may_order = asked.at.is_none() && (role || view.is_own) && view.state != "ended";
-    Ok(rendered(&page(asked, &id, step, view, may_order)))
+    Ok(render_page(&page(asked, &id, step, view, may_order)))
 }
 
 fn view(
@@ -140,7 +140,7 @@ fn view(
     // No command changes a log at rest.
     let why =
         report(&standing, &asker).into_iter().take_while(|line| !is_at_rest || !line.starts_with("next:"));
-    let why: Vec<String> = why.map(|line| shortened(&line, limits::WHY_WORDS)).collect();
+    let why: Vec<String> = why.map(|line| shorten_text(&line, limits::WHY_WORDS)).collect();
     let (mut json, mut part) = (Value::Null, RowPart::default());
     if is_html {
         part = rows::read(reader, id, (from, limits::ROWS, step))?;
@@ -177,7 +177,7 @@ fn cut(mut record: Value) -> Value {
     if let Some(body) = record.get_mut("body") {
         let text = body.as_str().unwrap_or_default();
         if text.chars().count() > limits::BODY {
-            *body = shortened(text, limits::BODY).into();
+            *body = shorten_text(text, limits::BODY).into();
         }
     }
     record
@@ -201,7 +201,7 @@ fn page(
     if is_last {
         frame = frame.live();
     }
-    let path = format!("/t/{}", encoded(id.as_str()));
+    let path = format!("/t/{}", encode_part(id.as_str()));
     let shown = STEPS.get(step).copied().unwrap_or("all");
     let with_from = |from: u64| frame.to(&format!("{path}?from={from}&show={shown}"));
     let earlier = (view.from > 1).then(|| with_from(view.from.saturating_sub(limits::ROWS as u64).max(1)));
@@ -214,7 +214,7 @@ fn page(
     let (mut steps_of_run, mut note) = (Vec::new(), None);
     match &view.pictured {
         Pictured::Run(run) => step_lines(&run.steps, (1, view.now), &frame, &mut steps_of_run),
-        Pictured::Unread(why) => note = Some(shortened(why, limits::WHY_WORDS)),
+        Pictured::Unread(why) => note = Some(shorten_text(why, limits::WHY_WORDS)),
         Pictured::Nothing => {}
     }
     let mut rows = std::mem::take(&mut view.part.rows).into_iter().peekable();
@@ -224,7 +224,7 @@ fn page(
     }
     let moment = asked.at.map_or(view.end, |at| at.0);
     ThreadPage {
-        id: encoded(id.as_str()),
+        id: encode_part(id.as_str()),
         name: id.to_string(),
         steps_of_run,
         note,
@@ -247,7 +247,7 @@ fn page(
 fn step_lines(rows: &[StepRow], (depth, now): (usize, Millis), frame: &Frame, lines: &mut Vec<StepLine>) {
     for row in rows {
         let href = row.leads_to.as_ref().map(|(thread, seq)| {
-            let thread = encoded(thread.as_str());
+            let thread = encode_part(thread.as_str());
             frame.to(&seq.map_or_else(|| format!("/t/{thread}"), |seq| format!("/t/{thread}/{seq}")))
         });
         lines.push(StepLine {
@@ -269,13 +269,13 @@ pub(super) fn lines(entries: &[TreeEntry], frame: &Frame, shown: &ThreadId) -> V
     for (at, entry) in entries.iter().enumerate() {
         let next = entries.get(at + 1).map_or(0, |next| next.depth);
         let href = entry.leads_to.as_ref().map(|(thread, seq)| {
-            let thread = encoded(thread.as_str());
+            let thread = encode_part(thread.as_str());
             frame.to(&seq.map_or_else(|| format!("/t/{thread}"), |seq| format!("/t/{thread}/{seq}")))
         });
         let is_current =
             entry.leads_to.as_ref().is_some_and(|(thread, seq)| thread == shown && seq.is_none());
         lines.push(TreeLine {
-            text: shortened(entry.text.trim_start(), limits::TREE_WORDS),
+            text: shorten_text(entry.text.trim_start(), limits::TREE_WORDS),
             href,
             is_current,
             opens: next > entry.depth,

@@ -8,10 +8,10 @@ use askama::Template;
 use axum::response::Response;
 use serde_json::{Value, json};
 
-use super::asked::{PageRequest, rendered};
+use super::asked::{PageRequest, render_page};
 use super::changes::ChangeForm;
 use super::frame::{Frame, PageTab};
-use super::shorten::{encoded, shortened};
+use super::shorten::{encode_part, shorten_text};
 use super::threads::{filter_of, list_address, may_order, read_part};
 use crate::limits::{self, ENTRIES};
 use crate::request_refusals::{describe_stopping, describe_unfit_address, describe_unfit_request};
@@ -50,7 +50,7 @@ impl ThreadOrder {
     }
 
     /// What was done to a thread, as a word.
-    fn done(self) -> &'static str {
+    fn describe_done(self) -> &'static str {
         match self {
             ThreadOrder::Pause => "paused",
             ThreadOrder::Resume => "resumed",
@@ -142,10 +142,10 @@ struct OrdersPage {
 
 /// Shows which threads an order would be given to.
 pub(super) async fn preview(asked: PageRequest) -> Response {
-    asked.answered(previewed(&asked).await)
+    asked.answer_page(preview_order(&asked).await)
 }
 
-async fn previewed(asked: &PageRequest) -> Result<Response, Refusal> {
+async fn preview_order(asked: &PageRequest) -> Result<Response, Refusal> {
     let filter = filter_of(asked, &["order"])?;
     let word = asked.one_of("order", &ThreadOrder::WORDS)?;
     let order = word.and_then(ThreadOrder::parse).ok_or_else(no_order)?;
@@ -172,15 +172,15 @@ async fn previewed(asked: &PageRequest) -> Result<Response, Refusal> {
         id: listed.entry.thread.to_string(),
         href: address_of(&listed.entry.thread),
         state: listed.entry.state(),
-        words: shortened(&words, limits::WORDS),
+        words: shorten_text(&words, limits::WORDS),
         is_done: false,
     };
     let fits = part.threads.iter().filter(|one| unfit(one).is_none());
-    let rows: Vec<OrderRow> = fits.map(|one| row(one, one.entry.told())).collect();
+    let rows: Vec<OrderRow> = fits.map(|one| row(one, one.entry.describe_entry())).collect();
     let left = part.threads.iter().filter_map(|one| Some(row(one, unfit(one)?.to_owned()))).collect();
     let commands: Vec<String> =
         rows.iter().map(|row| format!("systole {} {}", order.as_str(), row.id)).collect();
-    Ok(rendered(&OrdersPage {
+    Ok(render_page(&OrdersPage {
         order: order.as_str(),
         button: capital(order.as_str()),
         about: order.about(),
@@ -201,7 +201,7 @@ fn no_order() -> Refusal {
 }
 
 fn address_of(id: &ThreadId) -> String {
-    format!("/t/{}", encoded(id.as_str()))
+    format!("/t/{}", encode_part(id.as_str()))
 }
 
 fn capital(word: &str) -> String {
@@ -211,8 +211,8 @@ fn capital(word: &str) -> String {
 
 /// Gives an order to the threads of the preview.
 pub(super) async fn give(form: ChangeForm) -> Response {
-    let given = given(&form).await;
-    form.asked.answered(given)
+    let given = give_order(&form).await;
+    form.asked.answer_page(given)
 }
 
 /// The threads of a form, each with its state in the preview.
@@ -237,7 +237,7 @@ fn previewed_threads(form: &ChangeForm) -> Result<Vec<(ThreadId, &'static str)>,
     }
 }
 
-async fn given(form: &ChangeForm) -> Result<Response, Refusal> {
+async fn give_order(form: &ChangeForm) -> Result<Response, Refusal> {
     let order = form.field("order").and_then(ThreadOrder::parse).ok_or_else(no_order)?;
     let note = check_note(form.field("note").map(str::to_owned)).map_err(describe_unfit_request)?;
     let threads = previewed_threads(form)?;
@@ -265,14 +265,14 @@ async fn given(form: &ChangeForm) -> Result<Response, Refusal> {
                 Some(why) => (false, entry.state(), why.to_owned()),
                 None => match order.give(&form.asked.state.front, &form.by, (id, note.as_ref())).await {
                     Some(SenderReply::Done | SenderReply::Receipt(..)) => {
-                        (true, *seen, order.done().to_owned())
+                        (true, *seen, order.describe_done().to_owned())
                     }
                     Some(SenderReply::Refused(refusal)) => (false, *seen, refusal.message.to_string()),
                     None => return Err(describe_stopping()),
                 },
             },
         };
-        let words = shortened(&words, limits::WORDS);
+        let words = shorten_text(&words, limits::WORDS);
         rows.push(OrderRow { id: id.to_string(), href: address_of(id), state, words, is_done });
     }
     if !form.asked.is_html {
@@ -284,8 +284,8 @@ async fn given(form: &ChangeForm) -> Result<Response, Refusal> {
             .json(&json!({"order": order.as_str(), "results": results, "by": form.by.as_str()})));
     }
     let done = rows.iter().filter(|row| row.is_done).count();
-    let title = format!("{done} of {} threads {}", rows.len(), order.done());
-    Ok(rendered(&OrdersPage {
+    let title = format!("{done} of {} threads {}", rows.len(), order.describe_done());
+    Ok(render_page(&OrdersPage {
         frame: form.asked.frame(PageTab::Threads, &title).with_command("systole ps"),
         order: order.as_str(),
         button: capital(order.as_str()),

@@ -8,9 +8,9 @@ use askama::Template;
 use axum::response::Response;
 use serde_json::{Value, json};
 
-use super::asked::{PageRequest, rendered};
+use super::asked::{PageRequest, render_page};
 use super::frame::{Frame, PageTab};
-use super::shorten::{encoded, shortened};
+use super::shorten::{encode_part, shorten_text};
 use crate::limits::{self, ENTRIES, SEARCH_TEXT};
 use crate::mcp::tools;
 use crate::request_refusals::describe_unfit_address;
@@ -78,7 +78,7 @@ struct ThreadsPage {
 
 /// Shows the list.
 pub(super) async fn threads(asked: PageRequest) -> Response {
-    asked.answered(list(&asked).await)
+    asked.answer_page(list(&asked).await)
 }
 
 /// The filter of an address, which may have `more` fields.
@@ -126,7 +126,7 @@ async fn list(asked: &PageRequest) -> Result<Response, Refusal> {
         let next = part.next.as_ref().map(ThreadId::as_str);
         return Ok(asked.json(&json!({"threads": threads, "next": next})));
     }
-    Ok(rendered(&page(asked, &filter, &part, &costs, now)))
+    Ok(render_page(&page(asked, &filter, &part, &costs, now)))
 }
 
 /// An entry for programs, with what it cost.
@@ -198,9 +198,9 @@ fn listeners_for(asked: &PageRequest, sees_all: bool, part: &ThreadPart) -> BTre
 /// The address of the list, or of its part after a thread.
 pub(super) fn list_address(filter: &ThreadFilter, after: Option<&ThreadId>) -> String {
     let state = filter.state.map(|state| format!("state={state}&"));
-    let listener = filter.listener.as_ref().map(|name| format!("listener={}&", encoded(name.as_str())));
-    let text = filter.text.as_ref().map(|text| format!("q={}&", encoded(text)));
-    let after = after.map(|after| format!("after={}&", encoded(after.as_str())));
+    let listener = filter.listener.as_ref().map(|name| format!("listener={}&", encode_part(name.as_str())));
+    let text = filter.text.as_ref().map(|text| format!("q={}&", encode_part(text)));
+    let after = after.map(|after| format!("after={}&", encode_part(after.as_str())));
     let set: String = [state, listener, text, after].into_iter().flatten().collect();
     match set.strip_suffix('&') {
         Some(set) => format!("/threads?{set}"),
@@ -211,25 +211,28 @@ pub(super) fn list_address(filter: &ThreadFilter, after: Option<&ThreadId>) -> S
 fn row(frame: &Frame, listed: &ListedThread, cost: Option<&CostRow>, now: Millis) -> ThreadRow {
     let entry = &listed.entry;
     let since = entry.paused.as_ref().map_or(entry.since, |pause| pause.since);
-    let words = [entry.run(), entry.told()];
+    let words = [entry.run(), entry.describe_entry()];
     let words: Vec<String> = words.into_iter().filter(|words| !words.is_empty()).collect();
-    let link = |id: &ThreadId| frame.to(&format!("/t/{}", encoded(id.as_str())));
+    let link = |id: &ThreadId| frame.to(&format!("/t/{}", encode_part(id.as_str())));
     let children = listed.children.iter().map(|id| (id.to_string(), link(id))).collect();
     ThreadRow {
         id: entry.thread.to_string(),
         href: link(&entry.thread),
         state: entry.state(),
         since: spell_duration(now.count_since(since)),
-        words: shortened(&words.join(": "), limits::WORDS),
+        words: shorten_text(&words.join(": "), limits::WORDS),
         by: listed.by.to_string(),
         to: listed.to.as_ref().map(ToString::to_string).unwrap_or_default(),
-        request: shortened(&format!("<{}> {}", listed.request.element, listed.request.words), limits::WORDS),
+        request: shorten_text(
+            &format!("<{}> {}", listed.request.element, listed.request.words),
+            limits::WORDS,
+        ),
         age: spell_duration(now.count_since(listed.opened)),
         opened: listed.opened.to_string(),
         records: listed.records,
         refusals: refusals(entry),
         is_refused: entry.refusals > 0,
-        refused_href: frame.to(&format!("/find?kind=refusal&thread={}", encoded(entry.thread.as_str()))),
+        refused_href: frame.to(&format!("/find?kind=refusal&thread={}", encode_part(entry.thread.as_str()))),
         tokens: cost.map_or_else(|| UNCOUNTED.to_owned(), CostRow::tokens),
         money: cost.map_or_else(|| UNCOUNTED.to_owned(), CostRow::money_known),
         children,

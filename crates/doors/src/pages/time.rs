@@ -5,9 +5,9 @@
 use askama::Template;
 use axum::response::Response;
 
-use super::asked::{PageRequest, rendered, unknown_thread};
+use super::asked::{PageRequest, render_page, unknown_thread};
 use super::frame::{Frame, PageTab};
-use super::shorten::encoded;
+use super::shorten::encode_part;
 use crate::limits;
 use systole_core::types::ids::{Name, ThreadId};
 use systole_core::types::refusal::Refusal;
@@ -57,10 +57,10 @@ struct TimePage {
 
 /// Shows the time.
 pub(super) async fn time(asked: PageRequest) -> Response {
-    asked.answered(shown(&asked).await)
+    asked.answer_page(answer_page(&asked).await)
 }
 
-async fn shown(asked: &PageRequest) -> Result<Response, Refusal> {
+async fn answer_page(asked: &PageRequest) -> Result<Response, Refusal> {
     let id = asked.thread()?;
     let by =
         asked.one_of("by", &LaneMeasure::WORDS)?.and_then(LaneMeasure::parse).unwrap_or(LaneMeasure::Time);
@@ -80,18 +80,18 @@ async fn shown(asked: &PageRequest) -> Result<Response, Refusal> {
     if !asked.is_html {
         return Ok(asked.json(&time.as_json()));
     }
-    Ok(rendered(&page(asked, &id, &time, by)))
+    Ok(render_page(&page(asked, &id, &time, by)))
 }
 
 fn page(asked: &PageRequest, id: &ThreadId, time: &ThreadTime, by: LaneMeasure) -> TimePage {
     let frame = asked.frame(PageTab::Threads, &format!("Time of {id}"));
     let critical = time.critical();
-    let path = format!("/t/{}/time", encoded(id.as_str()));
+    let path = format!("/t/{}/time", encode_part(id.as_str()));
     let measure = |word: &'static str| (word, frame.to(&format!("{path}?by={word}")), word == by.as_str());
     let measures = LaneMeasure::WORDS.map(measure);
     TimePage {
         name: id.to_string(),
-        thread: frame.to(&format!("/t/{}", encoded(id.as_str()))),
+        thread: frame.to(&format!("/t/{}", encode_part(id.as_str()))),
         whole: spell_measured(time.ms()),
         picture: lanes::picture(time, by),
         has_long_waits: by == LaneMeasure::Time && time.has_long_waits(),
@@ -118,7 +118,7 @@ fn row(lane: &lanes::TimeLane) -> LaneRow {
 }
 
 fn span(frame: &Frame, time: &ThreadTime, listener: &Name, span: &TimeSpan) -> SpanRow {
-    let thread = encoded(span.thread.as_str());
+    let thread = encode_part(span.thread.as_str());
     SpanRow {
         listener: listener.to_string(),
         kind: span.kind.as_str(),

@@ -24,7 +24,7 @@ impl VerdictView {
     }
 
     /// The verdict on a payload that would be refused.
-    pub(super) fn refused(refusal: &Refusal) -> VerdictView {
+    pub(super) fn from_refusal(refusal: &Refusal) -> VerdictView {
         let parts = [
             ("at", refusal.path.as_deref()),
             ("expected", refusal.expected.as_deref()),

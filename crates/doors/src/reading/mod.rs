@@ -22,6 +22,6 @@ pub(super) use query::{QueryFields, RawFields};
 pub(super) use questions::{ask, routes};
 pub(super) use records::{record, record_bytes, records};
 pub(super) use refusals::{ReadFault, ReadRefusal, ReadResult};
-pub(super) use searching::{asked_for, find, found, search_in};
+pub(super) use searching::{asked_for, find, find_hits, search_in};
 pub(super) use stored::{log_opening, log_records, log_threads};
 pub(super) use thread_views::{thread, thread_trail};

@@ -31,7 +31,7 @@ pub(crate) async fn configurations(
 ) -> Response {
     answer(&state, &client, query, &[], |moment, _| {
         whole_log_only(moment, "configurations name every listener and are")?;
-        let used = configurations::used(&*moment.reader)?;
+        let used = configurations::list_used(&*moment.reader)?;
         Ok(ReadValue(json!({"running": moment.composition().hash.to_string(), "configurations": used})))
     })
     .await
@@ -46,7 +46,7 @@ pub(crate) async fn configuration(
 ) -> Response {
     answer(&state, &client, query, &[], move |moment, _| {
         whole_log_only(moment, "configurations name every listener and are")?;
-        let (hash, source) = stored(moment, &hash)?;
+        let (hash, source) = read_stored(moment, &hash)?;
         let text = String::from_utf8_lossy(&source).into_owned();
         let unread = moment.read_configuration(&source).err();
         Ok(ReadValue(json!({"hash": hash.to_string(), "source": text, "unread": unread})))
@@ -63,7 +63,7 @@ pub(crate) async fn document(
 ) -> Response {
     answer(&state, &client, query, &[], move |moment, _| {
         whole_log_only(moment, "stored documents belong to no one thread and are")?;
-        Ok(StoredBytes(stored(moment, &hash)?.1))
+        Ok(StoredBytes(read_stored(moment, &hash)?.1))
     })
     .await
 }
@@ -86,11 +86,11 @@ pub(crate) fn composition_of(moment: &LogMoment) -> ReadResult<Arc<Composition>>
     if moment.at.is_none() {
         return Ok(moment.composition().clone());
     }
-    let Some(last) = configurations::used(&*moment.reader)?.into_iter().next() else {
+    let Some(last) = configurations::list_used(&*moment.reader)?.into_iter().next() else {
         let words = "no organism had started at this position".to_owned();
         return Err(ReadRefusal::missing(words, "a later position").into());
     };
-    let (_, source) = stored(moment, &last.hash.to_string())?;
+    let (_, source) = read_stored(moment, &last.hash.to_string())?;
     let read = moment.read_configuration(&source).map_err(|why| {
         let words = format!("the configuration {} cannot be read by this version: {why}", last.hash);
         ReadRefusal::missing(words, format!("GET /v1/configurations/{}", last.hash))
@@ -111,7 +111,7 @@ pub(crate) fn whole_log_only(moment: &LogMoment, what: &str) -> Result<(), ReadR
     if moment.sees_all { Ok(()) } else { Err(ReadRefusal::needs_read(what)) }
 }
 
-fn stored(moment: &LogMoment, typed: &str) -> ReadResult<(Digest, Vec<u8>)> {
+fn read_stored(moment: &LogMoment, typed: &str) -> ReadResult<(Digest, Vec<u8>)> {
     let hash = Digest::parse(typed).map_err(|_| {
         let refusal: Refusal = describe_unfit_address("the hash of a document is a SHA-256 in hex");
         ReadRefusal::unfit(refusal.fixed_by("64 hex digits, all of them"))

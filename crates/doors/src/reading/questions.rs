@@ -137,7 +137,7 @@ impl QueryMoment for LogMoment {
         &workflow_steps::describe_step
     }
 
-    fn declared(&self) -> ReadSteps<'static> {
+    fn read_declared(&self) -> ReadSteps<'static> {
         &workflow_steps::list_declared
     }
 

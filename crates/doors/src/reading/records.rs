@@ -63,7 +63,7 @@ pub(crate) async fn record(
     query: RawFields,
 ) -> Response {
     answer(&state, &client, query, &[], move |moment, _| {
-        let (position, record) = numbered(moment, &thread, &seq)?;
+        let (position, record) = find_numbered(moment, &thread, &seq)?;
         Ok(Json(ApiRecord::from_record(position, &record)))
     })
     .await
@@ -77,7 +77,7 @@ pub(crate) async fn record_bytes(
     query: RawFields,
 ) -> Response {
     answer(&state, &client, query, &[], move |moment, _| {
-        let (_, record) = numbered(moment, &thread, &seq)?;
+        let (_, record) = find_numbered(moment, &thread, &seq)?;
         Ok(StoredBytes(record.body.to_vec()))
     })
     .await
@@ -101,7 +101,7 @@ pub(super) fn no_record(id: &ThreadId, seq: u64, last: u64) -> ReadRefusal {
     ReadRefusal::missing(words, format!("GET /v1/threads/{id}/records"))
 }
 
-fn numbered(moment: &LogMoment, thread: &str, seq: &str) -> ReadResult<PlacedRecord> {
+fn find_numbered(moment: &LogMoment, thread: &str, seq: &str) -> ReadResult<PlacedRecord> {
     let id = thread_of(moment, thread)?;
     match seq.parse() {
         Ok(seq) => of_number(moment, &id, Some(seq)),

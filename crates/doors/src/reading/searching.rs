@@ -38,7 +38,7 @@ pub(crate) async fn find(
         let query = asked_for(moment, fields, &own)?;
         let before = fields.number("before")?.map(Position);
         search_in(moment, |search| {
-            let (hits, next) = found(moment, search, &query, before, limit)?;
+            let (hits, next) = find_hits(moment, search, &query, before, limit)?;
             let hits: Vec<Value> = hits.iter().map(hit_json).collect();
             Ok(ReadValue(json!({"hits": hits, "next": next})))
         })
@@ -83,7 +83,7 @@ pub(crate) fn asked_for(moment: &LogMoment, fields: &QueryFields, client: &Name)
 }
 
 /// The newest hits before a position, and the position after which older ones follow.
-pub(crate) fn found(
+pub(crate) fn find_hits(
     moment: &LogMoment,
     search: &mut LogSearch<'_>,
     query: &LogQuery,

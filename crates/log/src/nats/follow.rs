@@ -148,8 +148,8 @@ impl CopyFollower {
                 Ok(_) => break Ok(()),
                 Err(unusable) => break Err(unusable.into()),
             };
-            if let Err(ill) = self.read_message(&mut bundle_batch, stored).await {
-                break Err(ill);
+            if let Err(fault) = self.read_message(&mut bundle_batch, stored).await {
+                break Err(fault);
             }
             bundles += 1;
             if bundle_batch.is_full() {
@@ -364,7 +364,7 @@ pub(super) async fn read_whole(
         BundleMessage::Apart(hash) => match source.get_large(hash).await {
             Ok(bytes) => Ok((hash, bytes)),
             Err(ObjectFault::NotYet(why)) => Err(UnwholeBundle::NotYet(why)),
-            Err(ObjectFault::Ill(why)) => Err(UnwholeBundle::Unknown(why)),
+            Err(ObjectFault::Damaged(why)) => Err(UnwholeBundle::Unknown(why)),
         },
     }
 }
@@ -379,7 +379,7 @@ async fn read_values(source: &LogSource, bundle: &mut RecordBundle) -> Result<()
                 Ok(Some(bytes)) => drop(values.insert(commitment, bytes)),
                 Ok(None) => {}
                 Err(ObjectFault::NotYet(why)) => return Err(UnwholeBundle::NotYet(why)),
-                Err(ObjectFault::Ill(why)) => return Err(UnwholeBundle::Unknown(why)),
+                Err(ObjectFault::Damaged(why)) => return Err(UnwholeBundle::Unknown(why)),
             }
         }
         let whole = with_values(record, |commitment| values.remove(&commitment));

@@ -47,16 +47,16 @@ pub fn read_condition(path: &Path) -> Result<LogCondition, LogFault> {
         (false, _) => OpenManner::Still,
     };
     let connection = connect_reading(&path, manner)?.connection;
-    let ill = |e: rusqlite::Error| make_fault(&path, None, &e);
+    let as_fault = |e: rusqlite::Error| make_fault(&path, None, &e);
     let last: i64 = connection
         .query_row("SELECT coalesce(max(pos), 0) FROM record", [], |row| row.get(0))
-        .map_err(ill)?;
+        .map_err(as_fault)?;
     let end = end_at(&connection, &path, Position(last.unsigned_abs()))?;
     let log = path.display().to_string();
     let gone = find_missing(Some(&connection), &path, end, found, wal)?;
     condition.lost = gone.map(|gone| gone.to_fault(&path, LogFileKind::Log));
     condition.is_end_unknown = matches!(found, FoundTip::Nothing | FoundTip::Corrupt);
-    if is_running || migrate::read_number(&connection).map_err(ill)? < migrate::WITH_TIP {
+    if is_running || migrate::read_number(&connection).map_err(as_fault)? < migrate::WITH_TIP {
         return Ok(condition);
     }
     let tip = make_beside(&path, tip::ENDING).display().to_string();
@@ -73,7 +73,7 @@ pub fn read_condition(path: &Path) -> Result<LogCondition, LogFault> {
             Some(format!("there is no {tip}: it is unknown whether the last records are there"))
         }
     };
-    let was_closed = closing::was_closed(&connection).map_err(ill)?;
+    let was_closed = closing::was_closed(&connection).map_err(as_fault)?;
     let is_missing_nothing = matches!(found, FoundTip::At { .. }) && condition.lost.is_none();
     // A reader makes an empty -wal file if there is none.
     let has_commits = !matches!(wal, WalState::Nothing | WalState::Empty);

@@ -58,13 +58,13 @@ impl SqliteAppender {
     pub fn rewrite_file(&self) -> Result<(), LogFault> {
         let path = self.path();
         let Some(connection) = self.connection() else { return Ok(()) };
-        let ill = |e: rusqlite::Error| make_fault(path, None, &e);
-        connection.execute_batch("PRAGMA secure_delete = ON; VACUUM").map_err(ill)?;
-        truncate_wal(connection).map_err(ill)?.then_some(()).ok_or_else(|| LogFault::Io {
+        let as_fault = |e: rusqlite::Error| make_fault(path, None, &e);
+        connection.execute_batch("PRAGMA secure_delete = ON; VACUUM").map_err(as_fault)?;
+        truncate_wal(connection).map_err(as_fault)?.then_some(()).ok_or_else(|| LogFault::Io {
             path: path.display().to_string(),
             why: "another program reads it, so its last pages still have what was erased".to_owned(),
         })?;
-        connection.execute("DELETE FROM mark WHERE name = ?1", [UNFINISHED]).map_err(ill)?;
+        connection.execute("DELETE FROM mark WHERE name = ?1", [UNFINISHED]).map_err(as_fault)?;
         Ok(())
     }
 

@@ -101,9 +101,9 @@ pub(super) fn kind_and_format(path: &Path) -> Result<(LogFileKind, u32), LogFaul
 /// Verifies the newest records of a log that no process writes to, without touching it; returns the last position.
 pub(super) fn verify_tail(path: &Path, manner: OpenManner) -> Result<(Connection, Position), LogFault> {
     let connection = connect_reading(path, manner)?.connection;
-    let ill = |e: rusqlite::Error| make_fault(path, None, &e);
+    let as_fault = |e: rusqlite::Error| make_fault(path, None, &e);
     // After a crash a newer number may be only in the write-ahead log, where `look` does not see it.
-    let found = migrate::read_number(&connection).map_err(ill)?;
+    let found = migrate::read_number(&connection).map_err(as_fault)?;
     if found > FORMAT {
         return Err(LogFault::Newer { path: path.display().to_string(), found, known: FORMAT });
     }

@@ -21,36 +21,36 @@ pub(super) const WITH_TIP: u32 = 3;
 
 /// Migrates a log to the newest format; returns the one it had.
 pub(super) fn migrate_forward(path: &Path, kind: LogFileKind) -> Result<u32, LogFault> {
-    let ill = |e: rusqlite::Error| make_fault(path, None, &e);
-    let connection = connect_writing(path, kind).map_err(ill)?;
-    let found = read_number(&connection).map_err(ill)?;
+    let as_fault = |e: rusqlite::Error| make_fault(path, None, &e);
+    let connection = connect_writing(path, kind).map_err(as_fault)?;
+    let found = read_number(&connection).map_err(as_fault)?;
     if found < FORMAT {
-        connection.execute_batch("BEGIN IMMEDIATE").map_err(ill)?;
+        connection.execute_batch("BEGIN IMMEDIATE").map_err(as_fault)?;
         if found < 2 {
             let steps = format!("{LARGE}DROP VIEW IF EXISTS line;{LINE}");
-            connection.execute_batch(&steps).map_err(ill)?;
+            connection.execute_batch(&steps).map_err(as_fault)?;
         }
         if found < 3 {
             // Its rows have no checksum, so a changed row cannot be detected, and every thread is folded again.
-            connection.execute_batch(&format!("DROP TABLE fold;{FOLD}")).map_err(ill)?;
-            rows::remove_rows(&connection).map_err(ill)?;
+            connection.execute_batch(&format!("DROP TABLE fold;{FOLD}")).map_err(as_fault)?;
+            rows::remove_rows(&connection).map_err(as_fault)?;
         }
         if found < 4 {
-            connection.execute_batch(PLACES).map_err(ill)?;
-            places::run_all(&connection).map_err(ill)?;
-            connection.execute_batch(WITHOUT_INDEXES_BEFORE).map_err(ill)?;
+            connection.execute_batch(PLACES).map_err(as_fault)?;
+            places::run_all(&connection).map_err(as_fault)?;
+            connection.execute_batch(WITHOUT_INDEXES_BEFORE).map_err(as_fault)?;
         }
         if found < 5 {
-            connection.execute_batch(PART).map_err(ill)?;
+            connection.execute_batch(PART).map_err(as_fault)?;
         }
         // What an older log has whole stays whole.
         if found < 6 {
-            connection.execute_batch(PIECE).map_err(ill)?;
+            connection.execute_batch(PIECE).map_err(as_fault)?;
         }
-        connection.pragma_update(None, "user_version", FORMAT).map_err(ill)?;
-        connection.execute_batch("COMMIT").map_err(ill)?;
+        connection.pragma_update(None, "user_version", FORMAT).map_err(as_fault)?;
+        connection.execute_batch("COMMIT").map_err(as_fault)?;
     }
-    connection.close().map_err(|(_, e)| ill(e))?;
+    connection.close().map_err(|(_, e)| as_fault(e))?;
     Ok(found)
 }
 

@@ -75,15 +75,16 @@ impl SqliteReader {
         thread: &ThreadId,
         places: &[(i64, i64)],
     ) -> Result<Vec<(Position, Record)>, LogFault> {
-        let ill = |e: rusqlite::Error| self.make_fault(&e);
+        let as_fault = |e: rusqlite::Error| self.make_fault(&e);
         let mut walk = VerifyWalk::new_after(connection, newest, &self.pool.path, Position::default());
-        let mut statement = connection.prepare_cached(records_where!("WHERE r.pos = ?1")).map_err(ill)?;
+        let mut statement =
+            connection.prepare_cached(records_where!("WHERE r.pos = ?1")).map_err(as_fault)?;
         let mut found = Vec::with_capacity(places.len());
         for (seq, pos) in places {
             let (seq, position) = (seq.unsigned_abs(), Position(pos.unsigned_abs()));
-            let ill = |e: rusqlite::Error| make_fault(&self.pool.path, Some(position), &e);
-            let mut rows = statement.query([pos]).map_err(ill)?;
-            let row = rows.next().map_err(ill)?;
+            let as_fault = |e: rusqlite::Error| make_fault(&self.pool.path, Some(position), &e);
+            let mut rows = statement.query([pos]).map_err(as_fault)?;
+            let row = rows.next().map_err(as_fault)?;
             let record =
                 row.map(read_stored).transpose().map_err(|UnfitRow(why)| self.make_damage(position, why))?;
             match record {

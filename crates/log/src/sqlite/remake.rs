@@ -89,7 +89,9 @@ impl CopyRemake {
         let (mut at, differs) = (Position(0), |position, why: String| Some(CopyDifference { position, why }));
         let old = match open_reading(&self.path) {
             Ok(old) => old.as_claimed(),
-            Err(ill @ LogFault::Damaged { .. }) => return Ok(Some((0, differs(at, ill.to_string())))),
+            Err(as_fault @ LogFault::Damaged { .. }) => {
+                return Ok(Some((0, differs(at, as_fault.to_string()))));
+            }
             Err(fault) => return Err(fault),
         };
         let (old, new): (&dyn LogReader, &dyn LogReader) = (&old, &new);
@@ -164,11 +166,12 @@ impl CopyRemake {
     }
 
     fn fold_old(&self) -> Result<(), LogFault> {
-        let ill = |e: rusqlite::Error| make_fault(&self.path, None, &e);
-        let connection = connect_writing(&self.path, LogFileKind::Copy).map_err(ill)?;
-        let busy: i64 =
-            connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0)).map_err(ill)?;
-        connection.close().map_err(|(_, e)| ill(e))?;
+        let as_fault = |e: rusqlite::Error| make_fault(&self.path, None, &e);
+        let connection = connect_writing(&self.path, LogFileKind::Copy).map_err(as_fault)?;
+        let busy: i64 = connection
+            .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))
+            .map_err(as_fault)?;
+        connection.close().map_err(|(_, e)| as_fault(e))?;
         if busy != 0 {
             let why = "another process reads it just now, and keeps its place".to_owned();
             return Err(LogFault::Io { path: self.path.display().to_string(), why });

@@ -45,14 +45,14 @@ pub fn list_oddities(path: &Path) -> Result<Vec<StructureOddity>, LogFault> {
     let path = find_canonical(path)?;
     let kind = find_kind(&path)?;
     let connection = connect_reading(&path, choose_manner(&path))?.connection;
-    let ill = |e: rusqlite::Error| make_fault(&path, None, &e);
-    let format = super::migrate::read_number(&connection).map_err(ill)?;
+    let as_fault = |e: rusqlite::Error| make_fault(&path, None, &e);
+    let format = super::migrate::read_number(&connection).map_err(as_fault)?;
     let mut odd = compare_structures(
-        &list_wanted(kind, format).map_err(ill)?,
-        &list_objects(&connection).map_err(ill)?,
+        &list_wanted(kind, format).map_err(as_fault)?,
+        &list_objects(&connection).map_err(as_fault)?,
         format,
     );
-    odd.extend(left_behind(&connection).map_err(ill)?);
+    odd.extend(left_behind(&connection).map_err(as_fault)?);
     Ok(odd)
 }
 

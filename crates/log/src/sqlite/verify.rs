@@ -178,13 +178,13 @@ pub(super) fn other_document(hash: Digest) -> String {
 
 /// Counts the documents; each must have the hash under which it is stored.
 pub(super) fn count_documents(connection: &Connection, path: &Path) -> Result<u64, LogFault> {
-    let ill = |e: rusqlite::Error| make_fault(path, None, &e);
-    let mut statement = connection.prepare("SELECT hash, bytes FROM document").map_err(ill)?;
-    let mut rows = statement.query([]).map_err(ill)?;
+    let as_fault = |e: rusqlite::Error| make_fault(path, None, &e);
+    let mut statement = connection.prepare("SELECT hash, bytes FROM document").map_err(as_fault)?;
+    let mut rows = statement.query([]).map_err(as_fault)?;
     let mut count = 0;
-    while let Some(row) = rows.next().map_err(ill)? {
-        let hash = Digest(row.get(0).map_err(ill)?);
-        let bytes = row.get(1).and_then(|row| put_together(connection, hash, row)).map_err(ill)?;
+    while let Some(row) = rows.next().map_err(as_fault)? {
+        let hash = Digest(row.get(0).map_err(as_fault)?);
+        let bytes = row.get(1).and_then(|row| put_together(connection, hash, row)).map_err(as_fault)?;
         // Without bytes it is erased.
         if !bytes.is_empty() && Digest::hash_bytes(&bytes) != hash {
             return Err(make_damage(path, Position::default(), other_document(hash)));

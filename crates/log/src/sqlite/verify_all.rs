@@ -81,9 +81,9 @@ fn walk_all(
     mut each: impl FnMut(&Record),
 ) -> Result<VerifySummary, LogFault> {
     let connection = connect_reading(path, manner)?.connection;
-    let ill = |e: rusqlite::Error| make_fault(path, None, &e);
+    let as_fault = |e: rusqlite::Error| make_fault(path, None, &e);
     // One transaction: a log that is being written to is judged as of one moment.
-    let moment = connection.unchecked_transaction().map_err(ill)?;
+    let moment = connection.unchecked_transaction().map_err(as_fault)?;
     let mut summary = VerifySummary::default();
     let mut newest = NewestPlaces::default();
     let mut walk = VerifyWalk::new_after(&moment, &mut newest, path, Position(0));
@@ -97,22 +97,23 @@ fn walk_all(
     summary.documents = count_documents(&moment, path)?;
     // The walk began at position 1, and such a record could still be read by its number in its thread.
     let sql = "SELECT EXISTS (SELECT 1 FROM record WHERE pos < 1)";
-    if moment.query_row(sql, [], |row| row.get(0)).map_err(ill)? {
+    if moment.query_row(sql, [], |row| row.get(0)).map_err(as_fault)? {
         return Err(make_damage(path, Position::default(), "there are records before position 1"));
     }
     let threads: i64 = moment
         .query_row("SELECT count(*) FROM thread WHERE id IN (SELECT thread FROM record)", [], |row| {
             row.get(0)
         })
-        .map_err(ill)?;
+        .map_err(as_fault)?;
     summary.threads = threads.unsigned_abs();
-    if let Some(why) = places::find_fault(&moment).map_err(ill)? {
+    if let Some(why) = places::find_fault(&moment).map_err(as_fault)? {
         return Err(make_damage(path, Position::default(), format!("{why}; {}", places::CURE)));
     }
-    if let Some(position) = places::repeated_item(&moment).map_err(ill)? {
+    if let Some(position) = places::repeated_item(&moment).map_err(as_fault)? {
         return Err(make_damage(path, position, "its item is recorded before it"));
     }
-    let verdict: String = moment.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0)).map_err(ill)?;
+    let verdict: String =
+        moment.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0)).map_err(as_fault)?;
     if verdict != "ok" {
         return Err(make_damage(path, Position::default(), verdict));
     }

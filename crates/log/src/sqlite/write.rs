@@ -236,14 +236,14 @@ impl SqliteAppender {
     /// Prepares the cache for what opening reads; returns what was wrong with it.
     pub(super) fn heal_rows(&mut self, is_suspect: bool) -> Result<Option<String>, LogFault> {
         let Some(connection) = &self.connection else { return Ok(None) };
-        let ill = |e: rusqlite::Error| make_fault(&self.pool.path, None, &e);
-        let placed = places::heal_places(connection, is_suspect).map_err(ill)?.then(|| {
+        let as_fault = |e: rusqlite::Error| make_fault(&self.pool.path, None, &e);
+        let placed = places::heal_places(connection, is_suspect).map_err(as_fault)?.then(|| {
             "it was unknown which of its records have an entry in the table place: all entries were made again".to_owned()
         });
-        if let Some(position) = places::repeated_item(connection).map_err(ill)? {
+        if let Some(position) = places::repeated_item(connection).map_err(as_fault)? {
             return Err(make_damage(&self.pool.path, position, "its item is recorded before it"));
         }
-        let rows = rows::heal_rows(connection).map_err(ill)?;
+        let rows = rows::heal_rows(connection).map_err(as_fault)?;
         Ok([placed, rows].into_iter().flatten().reduce(|one, other| format!("{one}; {other}")))
     }
 
@@ -326,14 +326,14 @@ impl SqliteAppender {
         let (connection, last) = reopen_log(&path, self.kind)?;
         let count = batch.records.len() as u64;
         verify::verify_tail(&connection, &path, last, limits::VERIFIED_AFTER_DOUBT + count)?;
-        let ill = |e: rusqlite::Error| make_fault(&path, None, &e);
-        let found = match stored_at_the_end(&connection, last, batch).map_err(ill)? {
+        let as_fault = |e: rusqlite::Error| make_fault(&path, None, &e);
+        let found = match stored_at_the_end(&connection, last, batch).map_err(as_fault)? {
             Some(true) => ReadBack::Stored(last),
             Some(false) => ReadBack::Absent,
             None => return Ok(ReadBack::Broken(LogStop::of_damage("a part of the last batch is stored"))),
         };
         if let ReadBack::Stored(_) = found
-            && let Some(words) = still_not_durable(&connection).map_err(ill)?
+            && let Some(words) = still_not_durable(&connection).map_err(as_fault)?
         {
             return Ok(ReadBack::Broken(words.into()));
         }

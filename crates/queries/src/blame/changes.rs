@@ -99,7 +99,7 @@ impl Found {
     /// What a person put in the place of an order that waited.
     fn amendment(&mut self, record: &Record) {
         let root = ChangeElement::read(&record.body).filter(|root| root.local == "apply");
-        let Some(change) = root.and_then(|root| proposed(record, &root)) else { return };
+        let Some(change) = root.and_then(|root| read_proposed(record, &root)) else { return };
         let Some(first) = self.proposed.get_mut(&change.change) else { return };
         let caller = change.call.as_ref().and_then(CallPath::caller).map(|(caller, ..)| caller);
         if first.thread == change.thread && caller.is_some() && first.call == caller {
@@ -111,7 +111,7 @@ impl Found {
         let Some(root) = ChangeElement::read(&record.body) else { return };
         match root.local.as_str() {
             "apply" => {
-                let Some(change) = proposed(record, &root) else { return };
+                let Some(change) = read_proposed(record, &root) else { return };
                 self.hashes.insert(change.change.clone(), Digest::hash_bytes(&record.body));
                 self.proposed.insert(change.change.clone(), change);
             }
@@ -161,7 +161,7 @@ impl Found {
     }
 }
 
-fn proposed(record: &Record, root: &ChangeElement) -> Option<ChangeSet> {
+fn read_proposed(record: &Record, root: &ChangeElement) -> Option<ChangeSet> {
     let edits = root.children.iter().filter(|child| child.local == "edit");
     let files = edits.filter_map(|child| {
         let pieces = child.children.iter().filter(|piece| piece.local == "piece").map(|piece| {

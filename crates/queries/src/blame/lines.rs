@@ -108,7 +108,7 @@ pub(crate) fn origins(edits: &[FileEdit], now: Option<Digest>) -> LineOrigins {
 
 /// The text of a file before an edit, from its text afterwards; `None` if these are not the bytes that the edit wrote, or
 /// if the lines of the edit are not known.
-pub(crate) fn undone(edit: &FileEdit, text: &str) -> Option<String> {
+pub(crate) fn undo_edit(edit: &FileEdit, text: &str) -> Option<String> {
     let mut pieces: Vec<&LinePiece> = edit.pieces.iter().flatten().collect();
     pieces.sort_by_key(|piece| piece.line);
     let mut after = text.split_inclusive('\n');
@@ -193,16 +193,16 @@ mod tests {
             ("", "a\n", &[(1, "", 1)]),
         ] {
             let edit = of(before, after, all);
-            assert_eq!(undone(&edit, after).as_deref(), Some(before));
-            assert_eq!(undone(&edit, &format!("{after}more\n")), None, "other bytes are there");
+            assert_eq!(undo_edit(&edit, after).as_deref(), Some(before));
+            assert_eq!(undo_edit(&edit, &format!("{after}more\n")), None, "other bytes are there");
         }
         let edit = of("a\n", "b\n", &[(1, "other\n", 1)]);
-        assert_eq!(undone(&edit, "b\n"), None, "the lines are not those of the hash");
+        assert_eq!(undo_edit(&edit, "b\n"), None, "the lines are not those of the hash");
         let unknown = FileEdit { pieces: None, ..of("a\n", "b\n", &[]) };
-        assert_eq!(undone(&unknown, "b\n"), None);
+        assert_eq!(undo_edit(&unknown, "b\n"), None);
         let made = FileEdit { before: None, ..of("", "b\n", &[(1, "", 1)]) };
-        assert_eq!(undone(&made, "b\n"), None, "there was no file");
+        assert_eq!(undo_edit(&made, "b\n"), None, "there was no file");
         let far = of("a\n", "b\n", &[(usize::MAX, "a\n", usize::MAX)]);
-        assert_eq!(undone(&far, "b\n"), None);
+        assert_eq!(undo_edit(&far, "b\n"), None);
     }
 }

@@ -14,7 +14,7 @@ use systole_core::types::time::Millis;
 
 use super::prompts::{self, JournaledCall};
 use changes::{ChangeSet, changes};
-use lines::{FileEdit, LineOrigin, origins, undone};
+use lines::{FileEdit, LineOrigin, origins, undo_edit};
 use systole_show::columns::plain;
 use systole_show::layout;
 pub use whole_file::{BlamedFile, blame_file};
@@ -68,7 +68,7 @@ struct AskedBy {
 }
 
 /// The change sets that edited a file which has this hash now, oldest first, each with its edit.
-fn counted<'c>(all: &'c [ChangeSet], path: &str, hash: Digest) -> Vec<(&'c ChangeSet, &'c FileEdit)> {
+fn list_counted<'c>(all: &'c [ChangeSet], path: &str, hash: Digest) -> Vec<(&'c ChangeSet, &'c FileEdit)> {
     let of_set = |set: &'c ChangeSet| {
         let of_file = set.files.iter().filter(|(known, _)| known == path);
         of_file.map(move |(_, edit)| (set, edit)).collect::<Vec<_>>()
@@ -93,10 +93,10 @@ pub fn text_at(
     let (all, then) = (changes(reader, workspace)?, changes(past, workspace)?);
     let was_there =
         |set: &ChangeSet| then.iter().any(|one| one.change == set.change && one.is_open == set.is_open);
-    let later = counted(&all, path, hash);
+    let later = list_counted(&all, path, hash);
     let mut text = now.to_owned();
     for (set, edit) in later.into_iter().rev().filter(|(set, _)| !was_there(set)) {
-        match undone(edit, &text) {
+        match undo_edit(edit, &text) {
             Some(before) => text = before,
             None => {
                 let why = match edit {
@@ -117,7 +117,7 @@ pub fn text_at(
 /// Finds out who wrote a line.
 pub fn blame(reader: &dyn LogReader, asked: &BlameRequest<'_>) -> Result<Blame, LogFault> {
     let all = changes(reader, asked.workspace)?;
-    let counted = counted(&all, asked.path, asked.hash);
+    let counted = list_counted(&all, asked.path, asked.hash);
     let (sets, edits): (Vec<&ChangeSet>, Vec<FileEdit>) =
         counted.into_iter().map(|(set, edit)| (set, edit.clone())).unzip();
     let written = |number: usize| -> Result<Option<Box<WrittenBy>>, LogFault> {
@@ -157,7 +157,7 @@ fn asked_by(reader: &dyn LogReader, set: &ChangeSet) -> Result<Option<AskedBy>, 
             }
     };
     let Some((by, seq)) = find(reader, &set.thread, set.seq, is_request)? else { return Ok(None) };
-    let model = prompts::called(reader, &set.thread, seq)?.filter(|called| called.listener == by);
+    let model = prompts::find_called(reader, &set.thread, seq)?.filter(|called| called.listener == by);
     Ok(Some(AskedBy { by, seq, model }))
 }
 

@@ -9,8 +9,8 @@ use systole_core::types::time::Millis;
 use systole_kit::writer::make_visible;
 
 use super::changes::{ChangeSet, changes};
-use super::counted;
 use super::lines::{FileEdit, LineOrigin, origins};
+use super::list_counted;
 use systole_show::columns::{plain, width};
 use systole_show::layout;
 
@@ -34,7 +34,7 @@ pub fn blame_file(
 ) -> Result<BlamedFile, LogFault> {
     let all = changes(reader, workspace)?;
     let (sets, edits): (Vec<&ChangeSet>, Vec<FileEdit>) =
-        counted(&all, path, hash).into_iter().map(|(set, edit)| (set, edit.clone())).unzip();
+        list_counted(&all, path, hash).into_iter().map(|(set, edit)| (set, edit.clone())).unzip();
     let of_line = origins(&edits, Some(hash));
     let origin = |line: usize| match of_line.of(line) {
         LineOrigin::Before => FileLineOrigin::Before,

@@ -7,11 +7,11 @@ use std::collections::{BTreeMap, HashMap};
 use serde::Serialize;
 use systole_kit::journal::{EarlierEntry, JournalEntry};
 
-use super::{CostRow, CostRows, joined, read};
+use super::{CostRow, CostRows, join_rows, read};
 use crate::arguments;
 use crate::query::{
-    ArgumentForm, ArgumentMistake, FreeText, PageLayout, PartyName, Query, QueryFault, QueryMoment,
-    QueryPage, QueryRoute, QueryScope, ThreadName, TimePoint,
+    ArgumentForm, ArgumentMistake, FreeText, PartyName, Query, QueryFault, QueryMoment, QueryPage,
+    QueryRoute, QueryScope, ThreadName, TimePoint,
 };
 use systole_core::types::ids::{CallPath, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader};
@@ -150,7 +150,7 @@ impl Query for CostQuery {
     const PAGE: Option<QueryPage> = Some(QueryPage {
         path: "/cost",
         title: "Cost",
-        layout: PageLayout::Form("Period and groups"),
+        form: Some("Period and groups"),
         without_requests: Some("requests to models are left out, and so are their costs and prompts"),
     });
     type Arguments = CostArguments;
@@ -198,7 +198,7 @@ fn build_row(names: &[&str], row: &CostRow) -> FactRow {
 }
 
 fn answer_of_tree(thread: &ThreadId, rows: CostRows) -> CostAnswer {
-    let all = joined(rows.values());
+    let all = join_rows(rows.values());
     let row = |((listener, model), used): ((systole_core::types::ids::Name, String), CostRow)| TreeRow {
         listener: listener.to_string(),
         model,
@@ -250,7 +250,7 @@ fn read_period(moment: &dyn QueryMoment, asked: &CostArguments) -> Result<CostAn
     if let Some(fault) = failed {
         return Err(fault.into());
     }
-    let all = joined(rows.values());
+    let all = join_rows(rows.values());
     let rows = rows.into_iter().map(|(value, used)| GroupRow { value, used }).collect();
     Ok(CostAnswer::Period { by: by.as_str(), rows, all })
 }

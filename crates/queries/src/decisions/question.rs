@@ -6,8 +6,8 @@ use super::shown::{csv, lines_of};
 use super::{DecidedRequest, DecisionList, list};
 use crate::arguments;
 use crate::query::{
-    ArgumentForm, ArgumentMistake, Flag, ItemCount, PageLayout, Query, QueryFault, QueryMoment, QueryPage,
-    QueryRoute, QueryScope, TimePoint,
+    ArgumentForm, ArgumentMistake, Flag, ItemCount, Query, QueryFault, QueryMoment, QueryPage, QueryRoute,
+    QueryScope, TimePoint,
 };
 use systole_core::types::person::PersonRequestId;
 use systole_core::types::time::Millis;
@@ -75,7 +75,7 @@ impl Query for DecisionQuery {
     const PAGE: Option<QueryPage> = Some(QueryPage {
         path: "/decisions",
         title: "Decisions",
-        layout: PageLayout::Form("Period"),
+        form: Some("Period"),
         without_requests: None,
     });
     const IS_LIVE: bool = true;
@@ -130,7 +130,7 @@ fn build_row(one: &DecidedRequest, now: Millis) -> ListRow {
     let at = one.moment();
     let cells = vec![
         ListCell { record: Some(place(one.seq)), ..one.id.clone().into() },
-        one.decided().into(),
+        one.describe_decision().into(),
         ListCell { time: Some(at), ..layout::moment(at, now).into() },
         parties.into(),
         ListCell {

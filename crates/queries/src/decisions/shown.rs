@@ -29,7 +29,7 @@ impl RanCall {
 
 impl DecidedRequest {
     /// The outcome and who decided, on one line.
-    pub fn decided(&self) -> String {
+    pub fn describe_decision(&self) -> String {
         let choice = self.choice.as_ref().map(|choice| format!(": {choice}")).unwrap_or_default();
         let by = self.by.as_ref().map(|by| format!(" by {by}")).unwrap_or_default();
         plain(&format!("{}{choice}{by}", self.outcome))
@@ -39,7 +39,7 @@ impl DecidedRequest {
     pub fn subject(&self) -> String {
         match self.kind == RequestKind::Question.as_str() {
             true => plain(&self.about),
-            false => format!("<{}> {}", plain(&self.about), glanced(&self.payload)).trim_end().to_owned(),
+            false => format!("<{}> {}", plain(&self.about), glance_at(&self.payload)).trim_end().to_owned(),
         }
     }
 
@@ -78,7 +78,7 @@ impl DecidedRequest {
             self.caller.clone(),
             self.listener.clone(),
             plain(&self.about),
-            glanced(&self.payload),
+            glance_at(&self.payload),
             self.hash.clone(),
             text(&self.sent),
             text(&self.note),
@@ -92,14 +92,14 @@ impl DecidedRequest {
 }
 
 /// A payload at a glance. Its hidden characters are shown already, also by an organism elsewhere if that is honest.
-fn glanced(payload: &str) -> String {
+fn glance_at(payload: &str) -> String {
     plain(payload).replace("\\u{5c}u{", "\\u{")
 }
 
 /// A decision as lines for a terminal.
 pub(super) fn lines_of(one: &DecidedRequest, now: Millis) -> Vec<String> {
     let lead = format!("{}  {} ", layout::moment(one.moment(), now), one.id);
-    let place = format!("{}  {}@{}", paint(one.tone(), &one.decided()), one.thread, one.seq);
+    let place = format!("{}  {}@{}", paint(one.tone(), &one.describe_decision()), one.thread, one.seq);
     let mut lines = wrapped(&lead, 4, &place);
     let mut part = |label: &str, text: &str| lines.extend(wrapped("    ", 6, &format!("{label}{text}")));
     let asked = match one.kind == RequestKind::Question.as_str() {
@@ -123,12 +123,12 @@ pub(super) fn lines_of(one: &DecidedRequest, now: Millis) -> Vec<String> {
 pub(super) fn csv(decisions: &[DecidedRequest]) -> String {
     let header = COLUMNS.map(str::to_owned);
     let rows = std::iter::once(header).chain(decisions.iter().map(DecidedRequest::cells));
-    rows.map(|cells| format!("{}\n", cells.map(|cell| quoted(&cell)).join(","))).collect()
+    rows.map(|cells| format!("{}\n", cells.map(|cell| quote_cell(&cell)).join(","))).collect()
 }
 
 /// A cell. A spreadsheet would run what begins as a formula, and one that splits lines at another character than the
 /// comma begins a cell there too.
-fn quoted(cell: &str) -> String {
+fn quote_cell(cell: &str) -> String {
     const FORMULA: [char; 8] = ['=', '+', '-', '@', '＝', '＋', '－', '＠'];
     let (mut safe, mut begins) = (String::with_capacity(cell.len()), true);
     for character in cell.chars() {
@@ -146,17 +146,17 @@ fn quoted(cell: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{glanced, quoted};
+    use super::{glance_at, quote_cell};
 
     #[test]
     fn g4_a_payload_is_made_visible_once() {
-        assert_eq!(glanced("why=\"a\\u{202e}b\""), "why=\"a\\u{202e}b\"");
+        assert_eq!(glance_at("why=\"a\\u{202e}b\""), "why=\"a\\u{202e}b\"");
         assert_eq!(
-            glanced("a\u{202e}b\u{1b}[31m"),
+            glance_at("a\u{202e}b\u{1b}[31m"),
             "a\\u{202e}b\\u{1b}[31m",
             "an organism elsewhere may say anything"
         );
-        assert_eq!(glanced("a\\u{5c}u{202e}b"), "a\\u{5c}u{202e}b", "the text of an escape stays a text");
+        assert_eq!(glance_at("a\\u{5c}u{202e}b"), "a\\u{5c}u{202e}b", "the text of an escape stays a text");
     }
 
     #[test]
@@ -171,7 +171,7 @@ mod tests {
             ("＝1+1", "\"'＝1+1\""),
             ("1-1=0", "1-1=0"),
         ] {
-            assert_eq!(quoted(cell), written);
+            assert_eq!(quote_cell(cell), written);
         }
     }
 }

@@ -44,7 +44,7 @@ fn edge(from: &str, to: &str, node: &GraphNode, who: &str) -> String {
         words.insert(0, label(who));
     }
     // Arrows that wait for a person are dashed.
-    let held = node.held();
+    let held = node.describe_held();
     words.extend(held.as_ref().map(|held| label(held)));
     let (line, tip) = if held.is_some() { (" -. \"", "\" .-> ") } else { (" -- \"", "\" --> ") };
     format!("  {from}{line}{}{tip}{to}\n", words.join("<br/>"))

@@ -161,7 +161,7 @@ impl Held {
 
 impl GraphNode {
     /// The elements that wait for a person, in a few words; `None` if there are none.
-    fn held(&self) -> Option<String> {
+    fn describe_held(&self) -> Option<String> {
         let held = |elements: &[String], when: &str| {
             let which =
                 if *elements == self.takes { String::new() } else { format!(" of {}", tags(elements)) };

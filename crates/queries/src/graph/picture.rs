@@ -79,7 +79,7 @@ fn card(graph: &ListenerGraph, node: &GraphNode, last: usize) -> Card {
     let answers =
         if node.answers.is_empty() { "answers nothing".to_owned() } else { list("answers ", &node.answers) };
     lines.push(("small", answers));
-    lines.extend(node.held().map(|held| ("held", make_visible(&held).into_owned())));
+    lines.extend(node.describe_held().map(|held| ("held", make_visible(&held).into_owned())));
     if graph.has_clients() && !node.from_outside.is_empty() {
         lines.push(("small", format!("for     {}", make_visible(&node.from_outside.join(", ")))));
     }

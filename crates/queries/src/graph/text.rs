@@ -67,7 +67,7 @@ fn doors(graph: &ListenerGraph) -> Vec<String> {
 
 fn arrow(node: &GraphNode) -> Arrow {
     let back = if node.answers.is_empty() { "nothing comes back".to_owned() } else { back(node) };
-    let more = node.held().map(|held| plain(&held)).unwrap_or_default();
+    let more = node.describe_held().map(|held| plain(&held)).unwrap_or_default();
     Arrow { to: plain(&node.name), takes: plain(&tags(&node.takes)), back, more }
 }
 

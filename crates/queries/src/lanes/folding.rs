@@ -127,7 +127,7 @@ impl ThreadFolding<'_> {
         match EarlierEntry::from_body(&record.body).map(|entry| entry.entry) {
             Ok(JournalEntry::Started(started)) => {
                 let before = span(self.thread, call, open, SpanKind::Work, (open.since, h.time));
-                self.spans.push(before.ended(h.seq));
+                self.spans.push(before.end_at(h.seq));
                 open.since = h.time;
                 open.begins = h.seq;
                 open.model = Some((plain(&started.model), h.time, h.seq));
@@ -138,7 +138,7 @@ impl ThreadFolding<'_> {
                 asked.span.model = Some(model);
                 asked.span.tokens = outcome.count_tokens();
                 asked.span.money = outcome.money;
-                self.spans.push(asked.ended(h.seq));
+                self.spans.push(asked.end_at(h.seq));
                 open.since = h.time;
                 open.begins = h.seq;
             }
@@ -177,7 +177,7 @@ impl ThreadFolding<'_> {
 }
 
 impl ListenerSpan {
-    fn ended(mut self, seq: u64) -> ListenerSpan {
+    fn end_at(mut self, seq: u64) -> ListenerSpan {
         self.span.ends = Some(seq);
         self
     }

@@ -72,7 +72,7 @@ impl BarScale {
     }
 
     /// An amount in words.
-    fn told(&self, amount: u64) -> String {
+    fn show_amount(&self, amount: u64) -> String {
         match (self.measure, self.currency) {
             (LaneMeasure::Money, Some(currency)) => Money { micros: amount, currency }.to_string(),
             (LaneMeasure::Time, _) => spell_measured(self.waits.time(amount)),
@@ -170,7 +170,11 @@ fn axis(svg: &mut XmlWriter, scale: &BarScale, high: u64) {
             _ => "middle",
         };
         let label = svg.open("text").attr("class", "lane-time").attr("x", &at).attr("y", "11");
-        label.attr("text-anchor", anchor).text(&if part == 0 { "0".to_owned() } else { scale.told(after) });
+        label.attr("text-anchor", anchor).text(&if part == 0 {
+            "0".to_owned()
+        } else {
+            scale.show_amount(after)
+        });
     }
 }
 
@@ -192,7 +196,7 @@ fn bar(
         let amount = match scale.measure {
             LaneMeasure::Time => String::new(),
             LaneMeasure::Tokens => format!(", {} tokens", place.1.saturating_sub(place.0)),
-            LaneMeasure::Money => format!(", {}", scale.told(place.1.saturating_sub(place.0))),
+            LaneMeasure::Money => format!(", {}", scale.show_amount(place.1.saturating_sub(place.0))),
         };
         let words = format!(
             "{}: {kind}{model} for {}{amount}, call {}{open}",

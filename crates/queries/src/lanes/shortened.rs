@@ -58,7 +58,7 @@ impl LongWaits {
             let length = wait.to - wait.from;
             cut += if at < wait.to {
                 let inside = at - wait.from;
-                inside - scaled(inside, self.drawn, length)
+                inside - scale_part(inside, self.drawn, length)
             } else {
                 length - self.drawn
             };
@@ -76,7 +76,7 @@ impl LongWaits {
             }
             let length = wait.to - wait.from;
             if place < begins + self.drawn {
-                return wait.from + scaled(place - begins, length, self.drawn);
+                return wait.from + scale_part(place - begins, length, self.drawn);
             }
             cut += length - self.drawn;
         }
@@ -90,7 +90,7 @@ impl LongWaits {
 }
 
 /// `part` of `of`, in units of `whole`.
-fn scaled(part: u64, of: u64, whole: u64) -> u64 {
+fn scale_part(part: u64, of: u64, whole: u64) -> u64 {
     let scaled = u128::from(part) * u128::from(of) / u128::from(whole.max(1));
     u64::try_from(scaled).unwrap_or(u64::MAX)
 }

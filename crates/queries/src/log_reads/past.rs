@@ -21,7 +21,7 @@ impl PastLog {
         PastLog { log, end }
     }
 
-    fn kept(&self, mut page: Vec<(Position, Record)>) -> Vec<(Position, Record)> {
+    fn keep_past(&self, mut page: Vec<(Position, Record)>) -> Vec<(Position, Record)> {
         page.retain(|(position, _)| *position <= self.end);
         page
     }
@@ -85,7 +85,7 @@ impl LogReader for PastLog {
                 Ok(found)
             }
             Err(fault) if self.is_later(&fault) => Ok(Vec::new()),
-            page => Ok(self.kept(page?)),
+            page => Ok(self.keep_past(page?)),
         }
     }
 
@@ -93,7 +93,7 @@ impl LogReader for PastLog {
         let left = usize::try_from(self.end.0.saturating_sub(position.0)).unwrap_or(usize::MAX);
         match left.min(limit) {
             0 => Ok(Vec::new()),
-            most => Ok(self.kept(self.log.read_after(position, most)?)),
+            most => Ok(self.keep_past(self.log.read_after(position, most)?)),
         }
     }
 

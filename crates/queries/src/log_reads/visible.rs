@@ -82,7 +82,7 @@ impl VisibleLog {
         Ok(is_own)
     }
 
-    fn shown(
+    fn keep_visible(
         &self,
         ids: impl IntoIterator<Item = ThreadId>,
         limit: usize,
@@ -144,11 +144,11 @@ impl LogReader for VisibleLog {
     }
 
     fn list_threads(&self, limit: usize) -> Result<Vec<ThreadId>, LogFault> {
-        self.shown(self.log.list_threads(usize::MAX)?, limit)
+        self.keep_visible(self.log.list_threads(usize::MAX)?, limit)
     }
 
     fn threads_like(&self, prefix: &str, limit: usize) -> Result<Vec<ThreadId>, LogFault> {
-        self.shown(self.log.threads_like(prefix, usize::MAX)?, limit)
+        self.keep_visible(self.log.threads_like(prefix, usize::MAX)?, limit)
     }
 
     fn read_document(&self, hash: Digest) -> Result<Option<Arc<[u8]>>, LogFault> {

@@ -17,7 +17,7 @@ impl<'v> Fields<'v> {
         self.0.get(name).and_then(Value::as_str).ok_or_else(|| format!("{name} is no text"))
     }
 
-    fn owned(&self, name: &str) -> Result<String, String> {
+    fn find_owned(&self, name: &str) -> Result<String, String> {
         self.text(name).map(str::to_owned)
     }
 
@@ -66,26 +66,26 @@ fn subject(fields: &Fields<'_>, hash: Digest) -> Result<RequestSubject, String> 
     if fields.text("kind")? == RequestKind::Question.as_str() {
         let choice = |one: &Value| one.as_str().map(str::to_owned).ok_or("a choice is no text".to_owned());
         return Ok(RequestSubject::Question {
-            words: fields.owned("question")?,
+            words: fields.find_owned("question")?,
             shows: fields.each("shows", message)?,
             choices: fields.each("choices", choice)?,
         });
     }
-    let payload = fields.owned("payload")?;
+    let payload = fields.find_owned("payload")?;
     if Digest::hash_bytes(payload.as_bytes()) != hash {
         return Err("payload does not have the hash that would be approved".to_owned());
     }
     let unknown = fields.text("unknown").ok().map(str::to_owned);
-    Ok(RequestSubject::Approval { element: fields.owned("element")?, payload, unknown })
+    Ok(RequestSubject::Approval { element: fields.find_owned("element")?, payload, unknown })
 }
 
 fn message(value: &Value) -> Result<QuestionMessage, String> {
     let fields = Fields(value);
-    let (hash, payload) = (fields.read("hash", Digest::parse)?, fields.owned("payload")?);
+    let (hash, payload) = (fields.read("hash", Digest::parse)?, fields.find_owned("payload")?);
     if Digest::hash_bytes(payload.as_bytes()) != hash {
         return Err("a message of the question does not have its hash".to_owned());
     }
-    let (number, label) = (fields.number("seq")?, fields.owned("label")?);
+    let (number, label) = (fields.number("seq")?, fields.find_owned("label")?);
     Ok(QuestionMessage { number, label, from: fields.read("from", Name::parse)?, hash, payload })
 }
 
@@ -96,6 +96,6 @@ fn outside(value: &Value) -> Result<OutsideMessage, String> {
         thread: fields.read("thread", ThreadId::parse)?,
         seq: fields.number("seq")?,
         at: fields.moment("at")?,
-        payload: fields.owned("payload")?,
+        payload: fields.find_owned("payload")?,
     })
 }

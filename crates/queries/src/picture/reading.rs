@@ -13,7 +13,7 @@ use systole_kit::gate::{GateStep, XmlGate};
 
 use super::agent::AgentReading;
 use super::rows::{DeclaredStep, PartCount, RunKind, RunPicture, StepKind, StepRow, StepState, rank, urgent};
-use crate::costs::{self, CostRow, joined};
+use crate::costs::{self, CostRow, join_rows};
 use crate::first_cause::FirstCause;
 use crate::glance::{SystemError, glance};
 use crate::limits::OUTPUT_COLUMNS;
@@ -121,7 +121,7 @@ struct Part {
 }
 
 impl Part {
-    fn started(&self) -> Option<&Started> {
+    fn find_started(&self) -> Option<&Started> {
         self.notes.started.get(self.at)
     }
 }
@@ -190,7 +190,7 @@ impl Reading<'_> {
             state,
             started: call.opened,
             ended: call.ended.as_ref().map(|ended| ended.at).or(tree.ended_by.as_ref().map(|(at, _)| *at)),
-            used: joined(self.costs.values()),
+            used: join_rows(self.costs.values()),
             steps,
         }
     }
@@ -217,19 +217,19 @@ impl Reading<'_> {
             false => None,
         };
         let state = self.state(step, &base, (&own, &steps, pass, count));
-        let open = mine.iter().any(|part| part.started().is_some_and(|one| one.came.is_none()));
-        let times = mine.iter().filter_map(|part| part.started());
+        let open = mine.iter().any(|part| part.find_started().is_some_and(|one| one.came.is_none()));
+        let times = mine.iter().filter_map(|part| part.find_started());
         let ended = times.clone().filter_map(|one| one.ended).max().filter(|_| !open && !state.is_open());
         let tries = own.iter().filter(|part| {
             !part.is_beside
-                && part.started().is_some_and(|one| !one.is_pause && !one.key.ends_with(":2"))
+                && part.find_started().is_some_and(|one| !one.is_pause && !one.key.ends_with(":2"))
                 && Key::of(&part.key).item.is_none_or(|item| item == 1)
         });
         let agents = if step.kind == StepKind::Goal { step.who.len().max(1) } else { 1 };
         let tries = tries.count().div_ceil(agents);
         let (output, by) = self.output(step, &own, count)?;
         let last = own.iter().rev().find(|part| !part.is_beside).and_then(|part| {
-            let one = part.started()?;
+            let one = part.find_started()?;
             let record = || (part.thread.clone(), Some(one.output.unwrap_or(one.seq)));
             Some(one.child.clone().map_or_else(record, |child| (child, None)))
         });
@@ -243,7 +243,7 @@ impl Reading<'_> {
             tries,
             started: times.map(|one| one.at).min(),
             ended,
-            used: self.used(&mine),
+            used: self.sum_used(&mine),
             output,
             leads_to: last,
             steps,
@@ -269,7 +269,7 @@ impl Reading<'_> {
         // With several agents an item is over when all of them are.
         let mut items: BTreeMap<(ThreadId, u32), Vec<Option<bool>>> = BTreeMap::new();
         for part in counted {
-            let Some(one) = part.started() else { continue };
+            let Some(one) = part.find_started() else { continue };
             let item = Key::of(&part.key).item.unwrap_or(0);
             items.entry((part.thread.clone(), item)).or_default().push(one.came);
         }
@@ -282,7 +282,7 @@ impl Reading<'_> {
                 }
             }
         }
-        if let Some((part, one)) = own.first().and_then(|part| Some((part, part.started()?))) {
+        if let Some((part, one)) = own.first().and_then(|part| Some((part, part.find_started()?))) {
             let all: Vec<&Started> = part.notes.started.iter().filter(|all| all.call == one.call).collect();
             count.of = self.look.runs.length(&part.thread, &all, one)?;
         }
@@ -305,7 +305,7 @@ impl Reading<'_> {
         let last: Vec<(&Part, &Started)> = own
             .iter()
             .filter(|part| !part.is_repeated)
-            .filter_map(|part| Some((*part, part.started()?)))
+            .filter_map(|part| Some((*part, part.find_started()?)))
             .collect();
         let running = last.iter().filter(|(_, one)| one.came.is_none());
         let running = running.map(|(part, one)| self.open_state(step, part, one));
@@ -371,8 +371,9 @@ impl Reading<'_> {
     }
 
     /// What the models of those threads and of everything below them used.
-    fn used(&self, parts: &[&Part]) -> CostRow {
-        let roots: Vec<&ThreadId> = parts.iter().filter_map(|part| part.started()?.child.as_ref()).collect();
+    fn sum_used(&self, parts: &[&Part]) -> CostRow {
+        let roots: Vec<&ThreadId> =
+            parts.iter().filter_map(|part| part.find_started()?.child.as_ref()).collect();
         let mut used = CostRow::default();
         for (thread, row) in &self.costs {
             if roots.iter().any(|root| thread.is_within(root)) {
@@ -397,9 +398,9 @@ impl Reading<'_> {
         let last = own
             .iter()
             .rev()
-            .find(|part| !part.is_beside && part.started().is_some_and(|one| one.output.is_some()));
+            .find(|part| !part.is_beside && part.find_started().is_some_and(|one| one.output.is_some()));
         let Some(part) = failed.or(last) else { return Ok(none) };
-        let Some(seq) = part.started().and_then(|one| one.output) else { return Ok(none) };
+        let Some(seq) = part.find_started().and_then(|one| one.output) else { return Ok(none) };
         let found = self.look.reader.of_thread(&part.thread, seq, 1)?;
         let Some((_, record)) = found.first() else { return Ok(none) };
         if let Some(said) = question::read_said(&record.body) {
@@ -415,7 +416,7 @@ impl Reading<'_> {
 }
 
 fn has_failed(part: &Part) -> bool {
-    part.started().is_some_and(|one| one.came == Some(false))
+    part.find_started().is_some_and(|one| one.came == Some(false))
 }
 
 /// Whether a key is that of a step, of one of its items or of one of its agents.

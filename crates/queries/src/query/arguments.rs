@@ -47,7 +47,7 @@ pub enum FieldPlace {
 
 impl FieldPlace {
     /// The declared place, or that of the form.
-    pub const fn given(declared: &[FieldPlace], of_form: FieldPlace) -> FieldPlace {
+    pub const fn choose_given(declared: &[FieldPlace], of_form: FieldPlace) -> FieldPlace {
         match declared {
             [place, ..] => *place,
             [] => of_form,
@@ -104,7 +104,7 @@ macro_rules! arguments {
                     about: $about,
                     metavar: <$form as $crate::query::ArgumentForm>::METAVAR,
                     choices: <$form as $crate::query::ArgumentForm>::CHOICES,
-                    place: $crate::query::FieldPlace::given(
+                    place: $crate::query::FieldPlace::choose_given(
                         &[$($crate::query::FieldPlace::$place)?],
                         <$form as $crate::query::ArgumentForm>::PLACE,
                     ),

@@ -71,6 +71,10 @@ pub trait Query {
     fn next(_answer: &Self::Answer) -> Option<String> {
         None
     }
+    /// As of which record of the thread it answers, if as of one.
+    fn as_of(_answer: &Self::Answer) -> Option<u64> {
+        None
+    }
 }
 
 /// What of a log an answer needs.
@@ -108,21 +112,10 @@ pub struct QueryPage {
     pub path: &'static str,
     /// Its title; below a thread, what it shows of the thread.
     pub title: &'static str,
-    /// How it is drawn.
-    pub layout: PageLayout,
+    /// What the form of its fields sets; without one it is the answer alone.
+    pub form: Option<&'static str>,
     /// What the page says for an export without requests to models, if the answer is made of them.
     pub without_requests: Option<&'static str>,
-}
-
-/// How a page is drawn.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum PageLayout {
-    /// The blocks alone.
-    Blocks,
-    /// A form of its fields, which sets this, and the blocks.
-    Form(&'static str),
-    /// A template of its own, among the pages of the console.
-    Template,
 }
 
 /// The moment that is read, as one of the faces gives it: the log cut to a client and a position.
@@ -136,7 +129,7 @@ pub trait QueryMoment {
     /// Reads the steps of a workflow from its section.
     fn steps(&self) -> ReadStep<'static>;
     /// Reads all steps of a workflow from its section.
-    fn declared(&self) -> ReadSteps<'static>;
+    fn read_declared(&self) -> ReadSteps<'static>;
     /// The command that starts the organism, if none runs and the present is shown.
     fn start(&self) -> Option<&str> {
         None
@@ -205,6 +198,8 @@ pub struct QueryAnswer {
     pub blocks: Vec<Block>,
     /// With which value of its field for parts it goes on, if it does.
     pub next: Option<String>,
+    /// As of which record of the thread it answers, if as of one.
+    pub as_of: Option<u64>,
 }
 
 /// Answers what was typed for each field, at a moment.
@@ -264,7 +259,7 @@ fn answer<Q: Query>(
     let answer = Q::read(moment, &asked)?;
     #[expect(clippy::expect_used, reason = "an answer is made of texts, numbers, lists and maps of texts")]
     let value = Q::value(&answer).expect("JSON has all parts of an answer");
-    Ok(QueryAnswer { value, blocks: Q::blocks(&answer), next: Q::next(&answer) })
+    Ok(QueryAnswer { value, blocks: Q::blocks(&answer), next: Q::next(&answer), as_of: Q::as_of(&answer) })
 }
 
 /// The record of that number of a thread; without a number its last.

@@ -148,7 +148,7 @@ impl FoundText {
 
     /// Adds the codes that a listener gave to its failure, and those of what failed below it.
     fn add_own_codes(&mut self, body: &[u8]) {
-        let Some(error) = glance::told(body) else { return };
+        let Some(error) = glance::read_error(body) else { return };
         let places = FirstCause::of(&error).places;
         let codes = places.iter().map(|place| &place.code).filter(|code| code.contains('.'));
         self.terms.extend(codes.map(|code| SearchTerm::new(SearchField::Code, code)));

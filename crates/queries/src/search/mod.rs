@@ -33,7 +33,7 @@ pub struct SearchHit {
 
 /// Which phrases an argument means: its words, in order. Empty if it has no letter and no digit.
 pub fn phrase(argument: &str) -> Vec<String> {
-    words::folded(argument).split(' ').filter(|word| !word.is_empty()).map(str::to_owned).collect()
+    words::fold_case(argument).split(' ').filter(|word| !word.is_empty()).map(str::to_owned).collect()
 }
 
 /// A search in one log.
@@ -150,7 +150,7 @@ impl<'a> LogSearch<'a> {
             page.iter()
                 .map(|(position, record)| {
                     let found = texts.read(record)?;
-                    let words = words::folded(&found.text);
+                    let words = words::fold_case(&found.text);
                     let (position, head, time) = (*position, record.head, record.header.time);
                     Ok(SearchEntry { position, head, time, words, terms: found.terms })
                 })
@@ -203,7 +203,7 @@ impl<'a> LogSearch<'a> {
                 return Ok(false);
             }
             for position in page {
-                match self.judged(query, position, &mut texts)? {
+                match self.judge_record(query, position, &mut texts)? {
                     Judgement::Fits(hit) => {
                         before = position;
                         if !show(*hit) {
@@ -224,7 +224,7 @@ impl<'a> LogSearch<'a> {
     }
 
     /// Whether the record at a position fits, by what the log says.
-    fn judged(
+    fn judge_record(
         &self,
         query: &LogQuery,
         position: Position,

@@ -79,7 +79,7 @@ pub(super) fn fold(word: &str, out: &mut String) {
 }
 
 /// The folded words of a text, with a blank between two of them.
-pub(super) fn folded(text: &str) -> String {
+pub(super) fn fold_case(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for place in places(text) {
         if !out.is_empty() {
@@ -125,9 +125,9 @@ mod tests {
             ("हिन्दी।नमस्ते", "हिन्दी नमस्ते"),
             ("--- ***", ""),
         ] {
-            assert_eq!(folded(text), words, "{text}");
+            assert_eq!(fold_case(text), words, "{text}");
         }
-        assert_eq!(folded(&"x".repeat(1000)).len(), limits::WORD_LETTERS);
+        assert_eq!(fold_case(&"x".repeat(1000)).len(), limits::WORD_LETTERS);
     }
 
     #[test]

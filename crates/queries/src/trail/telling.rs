@@ -62,7 +62,7 @@ impl LastShown {
 fn beside(thread: &ThreadId, turn: &SenderTurn, why: &CauseKind) -> Vec<String> {
     let mut lines = Vec::new();
     for asked in turn.models.iter().take(limits::NAMED_OF_TURN) {
-        lines.extend(wrapped("    ", limits::TRAIL_INDENT, &bought(asked)));
+        lines.extend(wrapped("    ", limits::TRAIL_INDENT, &describe_bought(asked)));
         lines.extend(wrapped(
             "      ",
             limits::TRAIL_INDENT,
@@ -93,7 +93,7 @@ fn those(shown: &[ShownRecord]) -> String {
     format!("{more}{}", named.join(", "))
 }
 
-fn bought(asked: &AskedModel) -> String {
+fn describe_bought(asked: &AskedModel) -> String {
     let model = cut(&plain(&asked.model), limits::NAME_COLUMNS);
     let start = format!("asked model {model} (#{})", asked.seq);
     match &asked.result {

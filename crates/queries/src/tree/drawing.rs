@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{CallEnd, CallEndKind, CallNode, ItemOutcome, ThreadTree};
 use crate::limits;
-use crate::why::{WaitReason, brief, drawn};
+use crate::why::{WaitReason, brief, draw_reason};
 use systole_core::pump::primitives::{self, FieldValue, ShownPiece};
 use systole_core::types::codes::Code;
 use systole_core::types::ids::{CallPath, ThreadId};
@@ -107,11 +107,18 @@ impl Drawing<'_> {
                 Twig::Item(tree, item, leaf) => {
                     // An item that waits for a person shows what for.
                     let reason = (self.reasons)(&tree.thread, item).filter(|_| waits_for_person(leaf));
-                    let words = reason.map_or_else(|| told(leaf, self.now), |reason| drawn(reason, self.now));
+                    let words = reason.map_or_else(
+                        || describe_outcome(leaf, self.now),
+                        |reason| draw_reason(reason, self.now),
+                    );
                     self.line(&fork, &format!("{item}  {words}"), None);
                 }
                 Twig::Takers(tree, item, leaf, calls) => {
-                    self.line(&fork, &format!("{}  {}", item.as_str(), told(leaf, self.now)), None);
+                    self.line(
+                        &fork,
+                        &format!("{}  {}", item.as_str(), describe_outcome(leaf, self.now)),
+                        None,
+                    );
                     let calls = calls.iter().filter_map(|path| tree.calls.get_key_value(path));
                     let calls: Vec<Twig<'_>> =
                         calls.map(|(path, branch)| Twig::Call(tree, path, branch)).collect();
@@ -184,7 +191,7 @@ impl Drawing<'_> {
                 words = why;
             }
             None => match (self.reasons)(&tree.thread, path) {
-                Some(reason) => text.push_str(&drawn(reason, self.now)),
+                Some(reason) => text.push_str(&draw_reason(reason, self.now)),
                 None if tree.ended_by.is_some() => text.push_str("cancelled"),
                 None => text.push_str("open"),
             },
@@ -222,7 +229,7 @@ fn how(ended: &CallEnd, opened: Millis) -> (String, String) {
     }
 }
 
-fn told(leaf: &ItemOutcome, now: Millis) -> String {
+fn describe_outcome(leaf: &ItemOutcome, now: Millis) -> String {
     match leaf {
         ItemOutcome::Note { element } => format!("note <{element}>"),
         ItemOutcome::Refused { code, words } if words.is_empty() => format!("answered: {code}"),
@@ -235,11 +242,13 @@ fn told(leaf: &ItemOutcome, now: Millis) -> String {
             format!("to {} takers, {until}", calls.len())
         }
         ItemOutcome::Steers => "steered a thread".to_owned(),
-        ItemOutcome::Primitive { told, .. } => told.words.iter().map(|piece| written(piece, now)).collect(),
+        ItemOutcome::Primitive { told, .. } => {
+            told.words.iter().map(|piece| write_piece(piece, now)).collect()
+        }
     }
 }
 
-fn written(piece: &ShownPiece, now: Millis) -> String {
+fn write_piece(piece: &ShownPiece, now: Millis) -> String {
     match piece {
         ShownPiece::Words(words) => words.clone(),
         ShownPiece::Quoted(words) => plain(words),

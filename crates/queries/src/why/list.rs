@@ -84,7 +84,7 @@ fn what(wait: &ListedWait, columns: usize) -> String {
 
 /// The list for a narrow terminal: no line is wider than the layout, and no command is broken, so that
 /// it can be copied.
-pub fn broken(waits: &[ListedWait], now: Millis) -> Vec<String> {
+pub fn list_broken(waits: &[ListedWait], now: Millis) -> Vec<String> {
     let mut lines = Vec::new();
     for (lead, wait) in leads(waits, now).iter().zip(waits) {
         let mut entry = wrapped(lead, INDENT, &what(wait, usize::MAX));

@@ -31,7 +31,7 @@ pub fn brief(reason: &WaitReason, now: Millis) -> String {
 }
 
 /// The same, in colour if it waits for a person.
-pub fn drawn(reason: &WaitReason, now: Millis) -> String {
+pub fn draw_reason(reason: &WaitReason, now: Millis) -> String {
     let brief = brief(reason, now);
     if reason.cause.is_up_to_a_person() { paint(TextTone::Held, &brief) } else { brief }
 }
@@ -96,7 +96,7 @@ pub fn report(standing: &ThreadWaits, asker: &Asker<'_>) -> Vec<String> {
         lines.extend(wrapped("  ", 4, &format!("time: {used} of {limit} used{rest}")));
     }
     for reason in &standing.reasons {
-        said.told(&mut lines, reason, 0, &standing.thread);
+        said.tell_reason(&mut lines, reason, 0, &standing.thread);
     }
     if (standing.life == ThreadState::Working || !standing.timers.is_empty())
         && let Some(start) = asker.start
@@ -188,7 +188,7 @@ impl Said<'_> {
             CallWait::Paused { .. } => self.standing.paused.is_some(),
             _ => false,
         };
-        if is_said { attempt_of(reason) } else { drawn(reason, self.now) }
+        if is_said { attempt_of(reason) } else { draw_reason(reason, self.now) }
     }
 
     /// Whether the first line says since when.
@@ -197,7 +197,7 @@ impl Said<'_> {
     }
 
     /// A reason and those below it.
-    fn told(&self, lines: &mut Vec<String>, reason: &WaitReason, depth: usize, above: &ThreadId) {
+    fn tell_reason(&self, lines: &mut Vec<String>, reason: &WaitReason, depth: usize, above: &ThreadId) {
         let now = self.now;
         // There are at most sixteen levels; past ten a line would have no room for its words.
         let margin = 2 * depth.min(10);
@@ -227,10 +227,10 @@ impl Said<'_> {
             lines.extend(at_most(limits::WORD_LINES, wrapped(&lead, indent + 2, text)));
         };
         if let Some(goal) = &reason.goal {
-            note(lines, "goal: ", &goal.told());
+            note(lines, "goal: ", &goal.describe_step());
         }
         for step in &reason.steps {
-            note(lines, "step: ", &step.told());
+            note(lines, "step: ", &step.describe_progress());
         }
         let waits_for_program = matches!(
             reason.cause,
@@ -259,7 +259,7 @@ impl Said<'_> {
             note(lines, "since:", &layout::moment(reason.since, now));
         }
         if let Some(last) = reason.failures.last() {
-            note(lines, &paint(TextTone::Bad, "before:"), &failed(&reason.failures, last));
+            note(lines, &paint(TextTone::Bad, "before:"), &describe_failures(&reason.failures, last));
             if let Some(fix) = reason.program.as_ref().and_then(|p| missing_variable(p, reason, &last.words))
             {
                 note(lines, "try:", &fix);
@@ -269,13 +269,13 @@ impl Said<'_> {
             note(lines, "ends with:", &text);
         }
         for below in &reason.below {
-            self.told(lines, below, depth + 1, &reason.thread);
+            self.tell_reason(lines, below, depth + 1, &reason.thread);
         }
     }
 }
 
 /// The last failure, and how often it happened.
-fn failed(all: &[FailedAttempt], last: &FailedAttempt) -> String {
+fn describe_failures(all: &[FailedAttempt], last: &FailedAttempt) -> String {
     let alike = all.iter().rev().take_while(|f| f.code == last.code).count();
     let (how, said) = match last.words.split_once("; last words on stderr: ") {
         Some((how, said)) => (how, said.lines().rfind(|line| !line.trim().is_empty())),

@@ -45,7 +45,7 @@ async fn ask_in(revision: Revision, place: &ServerPlace) -> Result<PinFile, Stri
     // Closing the connection lets a server end, so its end says nothing from here on.
     let pin = match asked {
         Ok((connection, tools)) => {
-            let agreed = connection.agreed();
+            let agreed = connection.describe_agreed();
             connection.close().await;
             tools.and_then(|tools| match Revision::from_date(&agreed) {
                 None => Err(format!("the server speaks MCP {agreed:?}, which is not known here")),

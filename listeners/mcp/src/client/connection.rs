@@ -156,7 +156,7 @@ impl McpConnection {
 
     /// The date of the revision that the server agreed to.
     #[must_use]
-    pub fn agreed(&self) -> String {
+    pub fn describe_agreed(&self) -> String {
         let info = self.service.peer().peer_info();
         info.map(|info| info.protocol_version.as_str().to_owned()).unwrap_or_default()
     }
