@@ -34,6 +34,8 @@ pub(crate) const BROKER_PAUSE: Duration = Duration::from_secs(1);
 pub(crate) const BROKER_WORDS: Duration = Duration::from_secs(60);
 /// How long until workers are counted again, and until a sender hears that a call waits.
 pub(crate) const WORKERS_PAUSE: Duration = Duration::from_secs(2);
+/// How long a command that started the broker waits for a worker: clients try again every two to four seconds.
+pub(crate) const WORKERS_RETURN: Duration = Duration::from_secs(10);
 /// How often the line with who works is written again.
 pub(crate) const TICK: Duration = Duration::from_secs(1);
 /// Seconds of silence after which the line shows who works instead of a listener's words.

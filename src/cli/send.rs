@@ -320,8 +320,8 @@ impl AnswerWaiter<'_> {
     /// Runs once per second. Returns the exit if the answer waits for someone who is away, and only this command runs the
     /// organism.
     fn tick(&mut self, at_work: impl FnOnce() -> Vec<OpenWork>) -> Option<CommandExit> {
-        if let Some((words, record)) = self.away.take_news() {
-            let is_over = matches!(self.way, ParcelWay::Here(_));
+        let is_over = matches!(self.way, ParcelWay::Here(_));
+        if let Some((words, record)) = self.away.take_news(is_over) {
             self.clear_lines();
             if self.screen.json && is_over {
                 let (receipt, record) = (Some(self.receipt), Some(self.way.add_form(&record)));

@@ -3,9 +3,12 @@
 use systole_core::rules::core_payload::{self, AttemptState};
 use systole_core::rules::outage_words;
 use systole_core::types::ids::Name;
+use systole_core::types::limits::{BEHIND_WORKER, WORKER_AWAY};
 use tokio::time::Instant;
 
 use systole_doors::api_types::ApiRecord;
+
+use crate::limits;
 
 /// Calls below an answer that wait for someone who is away.
 #[derive(Default)]
@@ -39,9 +42,15 @@ impl AwaitedParty {
         };
     }
 
-    /// The words for the sender and the record, if the wait is long enough and news.
-    pub(super) fn take_news(&mut self) -> Option<(String, ApiRecord)> {
-        let wait = self.waits.as_ref().filter(|wait| wait.since.elapsed() >= crate::limits::WORKERS_PAUSE)?;
+    /// The words for the sender and the record, if the wait is long enough and news. A command that ends with the news
+    /// began with its organism, so the workers may still be on their way.
+    pub(super) fn take_news(&mut self, is_over: bool) -> Option<(String, ApiRecord)> {
+        let is_worker = |wait: &PartyWait| matches!(wait.outage.as_str(), WORKER_AWAY | BEHIND_WORKER);
+        let patience = |wait: &PartyWait| match is_over && is_worker(wait) {
+            true => limits::WORKERS_RETURN,
+            false => limits::WORKERS_PAUSE,
+        };
+        let wait = self.waits.as_ref().filter(|wait| wait.since.elapsed() >= patience(wait))?;
         if self.told.as_ref() == Some(&wait.outage) {
             return None;
         }
