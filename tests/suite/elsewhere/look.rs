@@ -170,6 +170,31 @@ fn one_answer(stage: &FarStage, (row, page): (&QueryRow, &QueryPage), thread: &s
     }
 }
 
+/// The records of the thread of an agent, by their numbers and codes.
+fn list_records(stage: &FarStage) -> Vec<(u64, String)> {
+    let records = stage.near(&["log", &stage.stage.asked, "--json"]).json_lines();
+    let number = |one: &serde_json::Value| one["seq"].as_u64().unwrap();
+    records.iter().map(|one| (number(one), one["code"].as_str().unwrap_or_default().to_owned())).collect()
+}
+
+/// The pages about a record of a thread name it, and so does the command. That of a prompt leads to the one before.
+fn names_their_record(stage: &FarStage, records: &[(u64, String)]) {
+    let thread = &stage.stage.asked;
+    let page = |path: &str| {
+        stage.stage.asks(BOB, "GET", &format!("/t/{thread}/{path}"), &[("Accept", "text/html")], "").body
+    };
+    let prompts: Vec<u64> =
+        records.iter().filter(|(_, code)| code == "model-started").map(|(seq, _)| *seq).collect();
+    let [.., before, last] = prompts.as_slice() else { panic!("{records:?}") };
+    for (name, seq) in [("context", *last), ("todo", records.last().unwrap().0)] {
+        let shown = page(name);
+        assert!(shown.contains(&format!("<span class=\"count\">as of record {seq}</span>")), "{shown}");
+        assert!(shown.contains(&format!("systole {name} {thread}@{seq}</code>")), "{shown}");
+    }
+    let shown = page("context");
+    assert!(shown.contains(&format!("href=\"/t/{thread}/context?seq={before}\"")), "{shown}");
+}
+
 #[test]
 fn h11_a_question_has_one_answer_on_every_face() {
     let stage = FarStage::start();
@@ -188,6 +213,7 @@ fn h11_a_question_has_one_answer_on_every_face() {
         }
     }
     assert!(pages > 20, "{pages}");
+    names_their_record(&stage, &list_records(&stage));
     stage.stage.organism.interrupt();
 }
 
