@@ -1,5 +1,5 @@
-//! OpenAI's chat completions, and other servers that speak them. If a server needs a different request, the model's
-//! parameters say so.
+//! Ollama's chat: a line of JSON for each piece. Ollama silently cuts a prompt that is longer than its window, so
+//! each request states the size of the window.
 
 mod answer;
 mod request;
@@ -7,28 +7,22 @@ mod request;
 use hyper::header::{AUTHORIZATION, HeaderMap};
 use serde_json::{Map, Value};
 
-use super::ModelRequest;
-use super::form::{AnswerReading, ProviderForm};
-use super::key::ModelKey;
+use crate::model::ModelRequest;
+use crate::model::form::{AnswerReading, ProviderForm};
+use crate::model::key::ModelKey;
 use crate::spec;
 use systole_http::StreamFraming;
 
-pub(super) use request::{build_tool, join_texts};
-
-/// The provider that its kept reasoning names.
-const NAME: &str = "openai";
-
 /// The form.
-pub(super) struct OpenAi;
+pub(super) struct OllamaForm;
 
-impl ProviderForm for OpenAi {
+impl ProviderForm for OllamaForm {
     fn home_address(&self) -> &'static str {
-        "https://api.openai.com/v1"
+        "http://127.0.0.1:11434"
     }
 
     fn build_path(&self, base: &str, _model: &spec::ModelSpec) -> String {
-        let base = if base.is_empty() { "/v1" } else { base };
-        format!("{base}/chat/completions")
+        format!("{}/api/chat", base.strip_suffix("/api").unwrap_or(base))
     }
 
     fn build_headers(&self, key: Option<&ModelKey>) -> HeaderMap {
@@ -44,14 +38,14 @@ impl ProviderForm for OpenAi {
         model: &spec::ModelSpec,
         request: &ModelRequest,
     ) -> Result<Map<String, Value>, String> {
-        Ok(request::build_body(model, request))
+        request::build_body(model, request)
     }
 
     fn framing(&self) -> StreamFraming {
-        StreamFraming::Events
+        StreamFraming::Lines
     }
 
     fn build_reader(&self) -> Box<dyn AnswerReading> {
-        Box::new(answer::OpenAiReader::default())
+        Box::new(answer::OllamaReader)
     }
 }

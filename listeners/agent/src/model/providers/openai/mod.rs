@@ -1,5 +1,5 @@
-//! Ollama's chat: a line of JSON for each piece. Ollama silently cuts a prompt that is longer than its window, so
-//! each request states the size of the window.
+//! OpenAI's chat completions, and other servers that speak them. If a server needs a different request, the model's
+//! parameters say so.
 
 mod answer;
 mod request;
@@ -7,25 +7,25 @@ mod request;
 use hyper::header::{AUTHORIZATION, HeaderMap};
 use serde_json::{Map, Value};
 
-use super::ModelRequest;
-use super::form::{AnswerReading, ProviderForm};
-use super::key::ModelKey;
+use crate::model::ModelRequest;
+use crate::model::form::{AnswerReading, ProviderForm};
+use crate::model::key::ModelKey;
 use crate::spec;
 use systole_http::StreamFraming;
 
-/// The provider that its kept reasoning names.
-const NAME: &str = "ollama";
+pub(super) use request::{build_tool, join_texts};
 
 /// The form.
-pub(super) struct OllamaForm;
+pub(super) struct OpenAi;
 
-impl ProviderForm for OllamaForm {
+impl ProviderForm for OpenAi {
     fn home_address(&self) -> &'static str {
-        "http://127.0.0.1:11434"
+        "https://api.openai.com/v1"
     }
 
     fn build_path(&self, base: &str, _model: &spec::ModelSpec) -> String {
-        format!("{}/api/chat", base.strip_suffix("/api").unwrap_or(base))
+        let base = if base.is_empty() { "/v1" } else { base };
+        format!("{base}/chat/completions")
     }
 
     fn build_headers(&self, key: Option<&ModelKey>) -> HeaderMap {
@@ -41,14 +41,14 @@ impl ProviderForm for OllamaForm {
         model: &spec::ModelSpec,
         request: &ModelRequest,
     ) -> Result<Map<String, Value>, String> {
-        request::build_body(model, request)
+        Ok(request::build_body(model, request))
     }
 
     fn framing(&self) -> StreamFraming {
-        StreamFraming::Lines
+        StreamFraming::Events
     }
 
     fn build_reader(&self) -> Box<dyn AnswerReading> {
-        Box::new(answer::OllamaReader)
+        Box::new(answer::OpenAiReader::default())
     }
 }

@@ -6,16 +6,14 @@ mod request;
 use hyper::header::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Map, Value};
 
-use super::ModelRequest;
-use super::form::{AnswerReading, ProviderForm};
-use super::key::ModelKey;
+use crate::model::ModelRequest;
+use crate::model::form::{AnswerReading, ProviderForm};
+use crate::model::key::ModelKey;
 use crate::spec;
 use systole_http::StreamFraming;
 
 pub(super) use request::as_object;
 
-/// The provider that its kept reasoning names.
-const NAME: &str = "anthropic";
 /// The version of the form.
 const VERSION: &str = "2023-06-01";
 

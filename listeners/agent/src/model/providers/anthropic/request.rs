@@ -8,6 +8,9 @@ use crate::model::{
 };
 use crate::spec;
 
+/// The provider that its kept reasoning names.
+pub(super) const NAME: &str = "anthropic";
+
 pub(super) fn build_body(model: &spec::ModelSpec, request: &ModelRequest) -> Map<String, Value> {
     let mut body = Map::new();
     body.insert("model".to_owned(), json!(model.model));
@@ -118,7 +121,7 @@ fn build_block(part: &MessagePart) -> Option<Value> {
             }
             Some(result)
         }
-        MessagePart::Reasoning(kept) => reasoning::find_block(super::NAME, kept).cloned(),
+        MessagePart::Reasoning(kept) => reasoning::find_block(NAME, kept).cloned(),
     }
 }
 

@@ -7,14 +7,11 @@ mod request;
 use hyper::header::{HeaderMap, HeaderName};
 use serde_json::{Map, Value};
 
-use super::ModelRequest;
-use super::form::{AnswerReading, ProviderForm};
-use super::key::ModelKey;
+use crate::model::ModelRequest;
+use crate::model::form::{AnswerReading, ProviderForm};
+use crate::model::key::ModelKey;
 use crate::spec;
 use systole_http::StreamFraming;
-
-/// The provider that its kept reasoning names.
-const NAME: &str = "gemini";
 
 /// The form.
 pub(super) struct GeminiForm;
