@@ -3,17 +3,17 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::model::asked_provider::ModelSettings;
 use crate::model::partial_answer::is_drawn;
 use crate::model::providers::anthropic::as_object;
 use crate::model::{
     MessageAuthor, MessagePart, ModelRequest, PromptMessage, RequestToolChoice, Tool, reasoning, structured,
 };
-use crate::spec;
 
 /// The provider that its kept reasoning names.
 pub(super) const NAME: &str = "gemini";
 
-pub(super) fn build_body(model: &spec::ModelSpec, request: &ModelRequest) -> Map<String, Value> {
+pub(super) fn build_body(model: &ModelSettings, request: &ModelRequest) -> Map<String, Value> {
     let most = request.max_output.min(model.max_output);
     let mut body = Map::new();
     if !request.system.is_empty() {

@@ -3,18 +3,18 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::model::asked_provider::ModelSettings;
 use crate::model::providers::anthropic::as_object;
 use crate::model::providers::openai::{build_tool, join_texts};
 use crate::model::{
     MessageAuthor, MessagePart, ModelRequest, PromptMessage, RequestToolChoice, reasoning, structured,
 };
-use crate::spec;
 
 /// The provider that its kept reasoning names.
 pub(super) const NAME: &str = "ollama";
 
 pub(super) fn build_body(
-    model: &spec::ModelSpec,
+    model: &ModelSettings,
     request: &ModelRequest,
 ) -> Result<Map<String, Value>, String> {
     let most = request.max_output.min(model.max_output);

@@ -3,15 +3,15 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::model::asked_provider::ModelSettings;
 use crate::model::{
     MessageAuthor, MessagePart, ModelRequest, PromptMessage, RequestToolChoice, Tool, reasoning, structured,
 };
-use crate::spec;
 
 /// The provider that its kept reasoning names.
 pub(super) const NAME: &str = "openai";
 
-pub(super) fn build_body(model: &spec::ModelSpec, request: &ModelRequest) -> Map<String, Value> {
+pub(super) fn build_body(model: &ModelSettings, request: &ModelRequest) -> Map<String, Value> {
     let mut body = Map::new();
     body.insert("model".to_owned(), json!(model.model));
     body.insert("messages".to_owned(), Value::Array(build_messages(request)));
