@@ -2,6 +2,7 @@
 //! is killed while a model answers and goes on after its restart, and a person is asked. Everything shown is read from the log
 //! or from the organism's door while it happens. Only the answers of the models are written down beforehand.
 
+mod fault;
 mod page;
 mod person;
 mod proof;
@@ -14,10 +15,10 @@ use systole_kit::{Payload, namespaces};
 use super::exit::CommandExit;
 use super::place::quote_path;
 use super::screen::Screen;
+use fault::DemoFault;
 use page::{DemoPage, LineStyle};
 use stage::{DemoFolder, DemoOrganism};
-use systole_core::types::ports::LogFault;
-use systole_doors::client::{DoorClient, DoorClientFault, OutgoingMessage};
+use systole_doors::client::{DoorClient, OutgoingMessage};
 use systole_queries::glance::glance;
 
 /// Show agents at work: a refused message, a kill, an approval.
@@ -31,29 +32,6 @@ pub(super) struct DemoCommand {}
 
 /// What the team is asked.
 const QUESTION: &str = "What makes a heart beat?";
-
-/// Why the demo could not be shown.
-#[derive(Debug, thiserror::Error)]
-enum DemoFault {
-    #[error(
-        "the demo needs python3, which is not on PATH; install it (on Debian or Ubuntu: apt-get install python3)"
-    )]
-    Pythonless,
-    #[error("{0}")]
-    Stage(String),
-    #[error(transparent)]
-    Unheard(#[from] DoorClientFault),
-    #[error(transparent)]
-    Log(#[from] LogFault),
-    #[error("the question was refused: {0}")]
-    Refused(String),
-    #[error("the organism stopped before {0}")]
-    Silent(&'static str),
-    #[error("the question ended as {0}, and not with an answer")]
-    Failed(String),
-    #[error("the log does not prove it: {0}")]
-    Unproven(String),
-}
 
 impl DemoCommand {
     pub(super) fn run(self) -> CommandExit {

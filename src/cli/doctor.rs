@@ -3,6 +3,7 @@
 
 mod before;
 mod evidence;
+mod finding;
 mod folds;
 mod machine;
 mod sandbox;
@@ -16,9 +17,8 @@ use serde_json::json;
 use super::exit::CommandExit;
 use super::place::Place;
 use super::screen::Screen;
+use finding::{Finding, FindingState};
 use systole_config::OrganismFile;
-use systole_show::columns::{plain, wrapped};
-use systole_show::layout::{TextTone, paint};
 
 /// What is examined.
 #[derive(Args, Debug)]
@@ -28,74 +28,6 @@ use systole_show::layout::{TextTone, paint};
 pub(super) struct DoctorCommand {
     #[command(flatten)]
     place: Place,
-}
-
-/// The result of one check.
-#[derive(Clone, PartialEq, Eq, Debug)]
-struct Finding {
-    what: &'static str,
-    words: String,
-    state: FindingState,
-}
-
-/// The state of a checked item.
-#[derive(Clone, PartialEq, Eq, Debug)]
-enum FindingState {
-    /// In order.
-    Fine,
-    /// Missing, and only some features need it.
-    Note(String),
-    /// Something does not work until it is fixed. The fix, and the exit for it.
-    Problem(String, CommandExit),
-}
-
-impl Finding {
-    fn new_good(what: &'static str, words: impl Into<String>) -> Finding {
-        Finding { what, words: words.into(), state: FindingState::Fine }
-    }
-
-    fn new_note(what: &'static str, words: impl Into<String>, fix: impl Into<String>) -> Finding {
-        Finding { what, words: words.into(), state: FindingState::Note(fix.into()) }
-    }
-
-    fn new_problem(
-        what: &'static str,
-        words: impl Into<String>,
-        fix: impl Into<String>,
-        exit: CommandExit,
-    ) -> Finding {
-        Finding { what, words: words.into(), state: FindingState::Problem(fix.into(), exit) }
-    }
-
-    fn word(&self) -> &'static str {
-        match self.state {
-            FindingState::Fine => "ok",
-            FindingState::Note(_) => "note",
-            FindingState::Problem(..) => "problem",
-        }
-    }
-
-    fn fix(&self) -> Option<&str> {
-        match &self.state {
-            FindingState::Fine => None,
-            FindingState::Note(fix) | FindingState::Problem(fix, _) => Some(fix),
-        }
-    }
-
-    fn lines(&self) -> Vec<String> {
-        let tone = match self.state {
-            FindingState::Fine => TextTone::Good,
-            FindingState::Note(_) => TextTone::Held,
-            FindingState::Problem(..) => TextTone::Bad,
-        };
-        let blanks = " ".repeat(9_usize.saturating_sub(self.word().len()));
-        let lead = format!("{}{blanks}{}:", paint(tone, self.word()), self.what);
-        let mut lines = wrapped(&lead, 11, &plain(&self.words));
-        if let Some(fix) = self.fix() {
-            lines.extend(wrapped("           try:", 13, &plain(fix)));
-        }
-        lines
-    }
 }
 
 impl DoctorCommand {

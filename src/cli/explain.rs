@@ -3,7 +3,7 @@
 
 mod words;
 
-use clap::Args;
+use clap::{Args, Command};
 use serde_json::json;
 use systole_kit::schema::{find_nearest, is_slip};
 
@@ -33,7 +33,7 @@ pub(super) struct Explain {
 }
 
 impl Explain {
-    pub(super) fn run(self) -> CommandExit {
+    pub(super) fn run(self, command: &Command) -> CommandExit {
         let screen = Screen::new(self.json);
         let codes = KnownCode::list_all();
         if self.word.is_empty() {
@@ -45,7 +45,7 @@ impl Explain {
             tell(screen, code);
             return CommandExit::Done;
         }
-        let words = words::find(typed);
+        let words = words::find(command, typed);
         for (at, word) in words.iter().enumerate() {
             if at > 0 && !screen.json {
                 screen.show_drawn("");
@@ -59,7 +59,7 @@ impl Explain {
             }
             return list(screen, codes.iter().filter(|code| code.family() == family));
         }
-        if words.is_empty() { report_unknown(screen, typed, &codes) } else { CommandExit::Done }
+        if words.is_empty() { report_unknown(screen, typed, &codes, command) } else { CommandExit::Done }
     }
 }
 
@@ -114,7 +114,7 @@ fn as_json(code: &KnownCode) -> serde_json::Value {
            "warning": pump.is_some_and(Code::is_warning), "fix": code.fix(), "example": pump.and_then(Code::example)})
 }
 
-fn report_unknown(screen: Screen, typed: &str, all: &[KnownCode]) -> CommandExit {
+fn report_unknown(screen: Screen, typed: &str, all: &[KnownCode], command: &Command) -> CommandExit {
     let exit = match typed {
         "" => screen.fail(CommandExit::Usage, "the word is empty"),
         _ => {
@@ -141,8 +141,9 @@ fn report_unknown(screen: Screen, typed: &str, all: &[KnownCode]) -> CommandExit
         false => family.or(bare),
     };
     let near = near.map(str::to_owned);
-    let slip = near.clone().filter(|near| is_slip(typed, near)).or_else(|| words::near(typed, is_slip));
-    let near = slip.or(near).or_else(|| words::near(typed, |_, _| true));
+    let slip =
+        near.clone().filter(|near| is_slip(typed, near)).or_else(|| words::near(command, typed, is_slip));
+    let near = slip.or(near).or_else(|| words::near(command, typed, |_, _| true));
     let fix = match near {
         Some(near) => format!("  try: systole explain {near}"),
         None => "  try: systole explain, which lists all codes".to_owned(),

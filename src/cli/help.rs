@@ -3,7 +3,11 @@
 
 use clap::Command;
 
-use super::{GROUPS, elsewhere};
+use super::elsewhere;
+
+/// The groups of the help page, each with its first command. A group ends where the next one begins.
+const GROUPS: [(&str, &str); 5] =
+    [("start", "demo"), ("look", "ps"), ("steer", "approve"), ("prove", "test"), ("build", "schema")];
 
 /// The commands that the help page lists.
 pub(super) fn list_commands(command: &Command) -> impl Iterator<Item = &Command> {

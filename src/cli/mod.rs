@@ -112,10 +112,6 @@ struct Arguments {
     command: Command,
 }
 
-/// The groups of the help page, each with its first command. A group ends where the next one begins.
-const GROUPS: [(&str, &str); 5] =
-    [("start", "demo"), ("look", "ps"), ("steer", "approve"), ("prove", "test"), ("build", "schema")];
-
 // In the order of the help page. A documentation comment here would become the text of the program's help.
 #[derive(Subcommand, Debug)]
 enum Command {
@@ -260,7 +256,7 @@ pub fn main() -> ExitCode {
     let read = matches.and_then(|matches| Ok((Arguments::from_arg_matches(&matches)?, is_json(&matches))));
     match read {
         Ok((arguments, json)) => screen::check_output(arguments.run(json)).into(),
-        Err(error) => unread::report_error(&error).into(),
+        Err(error) => unread::report_error(&Arguments::command(), &error).into(),
     }
 }
 
@@ -359,7 +355,7 @@ impl Command {
             Command::Backup(backup) => backup.run(),
             Command::Witness(witness) => witness.run(),
             Command::Copy(copy) => copy.run(),
-            Command::Explain(explain) => explain.run(),
+            Command::Explain(explain) => explain.run(&Arguments::command()),
             Command::Schema(schema) => schema.run(),
             Command::Doctor(doctor) => doctor.run(),
             Command::Graph(graph) => graph.run(),

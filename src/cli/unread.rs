@@ -1,12 +1,11 @@
 //! Reports errors in a command line, with the command that was probably meant. The input is repeated and may contain
 //! anything.
 
+use clap::Command;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Command, CommandFactory as _};
 use systole_kit::schema::find_nearest;
 use systole_kit::writer::make_visible;
 
-use super::Arguments;
 use super::exit::CommandExit;
 use super::help;
 use super::screen::Screen;
@@ -39,7 +38,7 @@ const KNOWN_ELSEWHERE: &[(&str, &str)] = &[
 ];
 
 /// Reports the error in the command line, and returns its exit.
-pub(super) fn report_error(error: &clap::Error) -> CommandExit {
+pub(super) fn report_error(command: &Command, error: &clap::Error) -> CommandExit {
     let screen = Screen::new(false);
     if error.kind() == ErrorKind::InvalidSubcommand
         && let Some(ContextValue::String(typed)) = error.get(ContextKind::InvalidSubcommand)
@@ -47,7 +46,7 @@ pub(super) fn report_error(error: &clap::Error) -> CommandExit {
         && error.to_string().contains("Usage: systole [OPTIONS] <COMMAND>")
     {
         let exit = screen.fail(CommandExit::Usage, format!("there is no command `{typed}`"));
-        let meant = suggest_command(&Arguments::command(), typed);
+        let meant = suggest_command(command, typed);
         screen.say(format!("  try: systole {}", meant.as_deref().unwrap_or("--help, which lists them")));
         return exit;
     }
@@ -70,7 +69,10 @@ fn suggest_command(command: &Command, typed: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use clap::CommandFactory as _;
+
     use super::*;
+    use crate::cli::Arguments;
 
     #[test]
     fn a_word_leads_to_the_command_that_was_meant() {

@@ -4,12 +4,11 @@
 
 use async_nats::jetstream::stream::{Config, DiscardPolicy, RetentionPolicy, StorageType};
 use serde::Deserialize;
-use serde_json::json;
 
+use super::bus;
 use super::subjects::BrokerSubjects;
 use super::unusable::BrokerFault;
 use super::wire::BrokerWire;
-use super::{Broker, bus, source};
 use crate::limits;
 use systole_core::types::ids::Name;
 use systole_core::types::time::Millis;
@@ -65,30 +64,4 @@ pub(super) async fn find_or_make(
     let found = bus::find_or_make_stream(wire, organism, &wanted, FORMAT).await?;
     bus::is_ours(wire, organism, &found.config, FORMAT)?;
     bus::bring_up(wire, &found.config, &wanted, FORMAT).await
-}
-
-impl Broker {
-    /// What the broker said from that time on about workers of a listener that gave no sign of life, oldest first.
-    /// Nothing if the broker does not keep it.
-    pub async fn list_silences(
-        &self,
-        listener: &Name,
-        since: Option<Millis>,
-    ) -> Result<Vec<WorkerSilence>, BrokerFault> {
-        if !self.keeps_silences {
-            return Ok(Vec::new());
-        }
-        let (stream, subject) = (self.subjects.silence_stream(), self.subjects.name_silence(listener));
-        let mut said = Vec::new();
-        let mut asked = match since {
-            Some(since) => json!({ "start_time": since.to_string(), "next_by_subj": subject }),
-            None => json!({ "seq": 1, "next_by_subj": subject }),
-        };
-        let what = "it was asked which workers gave no sign of life";
-        while let Some(found) = source::read_message(&self.wire, what, &stream, asked).await? {
-            said.extend(WorkerSilence::parse(&found.bytes));
-            asked = json!({ "seq": found.sequence + 1, "next_by_subj": subject });
-        }
-        Ok(said)
-    }
 }

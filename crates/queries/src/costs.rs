@@ -3,10 +3,9 @@
 //! It reads only the journal, which was written before the answers were used. Unknown amounts are counted as unknown,
 //! never as zero. A thread or a period comes in; rows and their sum go out. `question` is its declaration.
 
-mod question;
+pub mod question;
 mod tree;
 
-pub use question::{CostAnswer, CostArguments, CostGroup, CostQuery, GroupRow, TreeRow};
 pub use tree::CountedTrees;
 
 use std::collections::BTreeMap;

@@ -1,6 +1,6 @@
 //! Every question: the one list from which its command, routes and page are made.
 
-use crate::costs::CostQuery;
+use crate::costs::question::CostQuery;
 use crate::decisions::DecisionQuery;
 use crate::prompt_query::PromptQuery;
 use crate::query::{QueryFace, QueryRow, row};

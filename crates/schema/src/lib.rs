@@ -23,6 +23,7 @@ mod sensitive;
 mod shape;
 mod texts;
 mod tree;
+mod violation;
 mod word;
 
 pub use build::given::ValueSlip;
@@ -33,23 +34,7 @@ pub use nearest::{find_nearest, is_slip};
 pub use page_form::{FormAlternative, FormField, FormInput, FormMistake, FormValues, PageForm};
 pub use part::{PayloadPart, PayloadPartKind};
 pub use texts::TextElements;
-
-/// A construct outside the profile, or one that is itself wrong.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ProfileViolation {
-    /// The document of the construct, by its offered name; `None` for the schema itself.
-    pub document: Option<String>,
-    /// Line of the construct in the schema document, from 1.
-    pub line: u64,
-    /// Column of the construct in the schema document, in characters from 1.
-    pub column: u64,
-    /// The construct by name, such as `xs:import` or `maxOccurs`.
-    pub construct: String,
-    /// Why it is refused.
-    pub message: String,
-    /// What to write instead.
-    pub fix: String,
-}
+pub use violation::ProfileViolation;
 
 /// A payload that was built from the known parts of a JSON value.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -144,7 +129,7 @@ impl SchemaModel {
     /// What a change from this model to another one does to the payloads of each global element. The texts are the
     /// documents that the two models were read from.
     pub fn compare_with(&self, xsd: &[u8], new: &SchemaModel, new_xsd: &[u8]) -> Vec<ElementDiff> {
-        diff::compare_elements((self, xsd), (new, new_xsd))
+        diff::compare_elements((&self.schema, xsd), (&new.schema, new_xsd))
     }
 
     /// The first error in a payload in document order, as far as the model has words for it.

@@ -9,7 +9,7 @@ use systole_proof::checkpoint::SignedCheckpoint;
 use systole_proof::witness::AddCheckpoint;
 use tokio::time::{Instant, timeout_at};
 
-use super::{WitnessFault, make_plain_words};
+use super::fault::{WitnessFault, make_plain_words};
 use crate::limits::ANSWER_BYTES;
 use systole_core::types::ids::Digest;
 

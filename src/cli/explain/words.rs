@@ -3,11 +3,11 @@
 //! Each comes from where it is kept anyway: the table of keys, the pages of elements and words, the schemas of our own
 //! listeners, and the commands themselves. A name comes in; what it means goes out.
 
-use clap::{Command, CommandFactory as _};
+use clap::Command;
 use serde_json::{Value, json};
 use systole_kit::schema::{SchemaModel, find_nearest};
 
-use super::super::{Arguments, help};
+use super::super::help;
 use systole_config::KEYS;
 
 const GLOSSARY: &str = include_str!("../../../docs/glossary.md");
@@ -45,17 +45,18 @@ impl KnownWord {
 }
 
 /// Everything that a name may mean.
-pub(super) fn find(typed: &str) -> Vec<KnownWord> {
+pub(super) fn find(command: &Command, typed: &str) -> Vec<KnownWord> {
     let name = bare(typed);
-    let all = glossary().chain(commands()).chain(elements()).chain(of_listeners());
+    let all = glossary().chain(commands(command)).chain(elements()).chain(of_listeners());
     let mut found: Vec<KnownWord> = all.filter(|word| bare(&word.name) == name).collect();
     found.extend(keys().filter(|key| is_key(&key.name, typed)));
     found
 }
 
 /// The word that was meant, if one is near in that way.
-pub(super) fn near(typed: &str, is_meant: impl Fn(&str, &str) -> bool) -> Option<String> {
-    let all: Vec<KnownWord> = glossary().chain(commands()).chain(elements()).chain(of_listeners()).collect();
+pub(super) fn near(command: &Command, typed: &str, is_meant: impl Fn(&str, &str) -> bool) -> Option<String> {
+    let all: Vec<KnownWord> =
+        glossary().chain(commands(command)).chain(elements()).chain(of_listeners()).collect();
     let keys: Vec<KnownWord> = keys().collect();
     let last = keys.iter().filter_map(|key| key.name.rsplit('.').find(|part| *part != "NAME"));
     let names = all.iter().map(|word| word.name.as_str()).chain(last);
@@ -141,10 +142,9 @@ fn of_listeners() -> impl Iterator<Item = KnownWord> {
     })
 }
 
-fn commands() -> impl Iterator<Item = KnownWord> {
+fn commands(root: &Command) -> impl Iterator<Item = KnownWord> {
     let mut found = Vec::new();
-    let root = Arguments::command();
-    help::list_commands(&root).for_each(|command| gather(command, "", &mut found));
+    help::list_commands(root).for_each(|command| gather(command, "", &mut found));
     found.into_iter()
 }
 

@@ -1,6 +1,6 @@
 //! Children: spawned, confirmed, finished, and items for threads that do not belong to the sender.
 
-use systole_core::pump::children;
+use systole_core::pump::primitives;
 use systole_core::pump::view::{BegunViews, ReadRequest, read_requests};
 
 use super::*;
@@ -169,7 +169,7 @@ impl DecideStage {
     /// Decides a reply as the engine does: threads that may have been children are looked up before.
     fn names(&mut self, path: &str, turn: u32, items: Vec<JudgedItem>) -> Vec<String> {
         let call = &self.state.find_thread(&root()).unwrap().calls[path];
-        let asked = children::list_named(&items).into_iter().filter(|id| call.may_have_ended(&root(), id));
+        let asked = primitives::list_named(&items).into_iter().filter(|id| call.may_have_ended(&root(), id));
         let wanted = asked.map(|id| (0, ReadRequest::Child(id))).collect();
         let seen =
             read_requests(&self.log(), &mut BegunViews::default(), &self.whose(&root(), path), &wanted)

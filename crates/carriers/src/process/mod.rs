@@ -16,6 +16,7 @@ mod once;
 mod output;
 mod pipe;
 mod program;
+mod program_place;
 mod root;
 mod sandboxed;
 mod script;
@@ -31,49 +32,15 @@ pub use commands::{CommandSandbox, ReadyCommand};
 pub use files::own_hash;
 pub use output::output_of;
 pub use program::{ADAPTER_WORD, COMMANDS_WORD};
+pub(super) use program_place::ProgramPlace;
 pub(super) use root::{ProgramRoot, root_of};
 pub use sandboxed::sandbox_level;
 pub use try_start::{StartCheck, try_start};
 pub use variables::InheritedVariables;
 pub use warden::{WORD as WARDEN_WORD, run as guard_program};
 
-use systole_kit::DocumentLimits;
-
 use super::post::Post;
-use guarded::SpareWardens;
-use systole_core::types::composition::ListenerProgram;
-use systole_core::types::ids::Name;
 use systole_system::tasks::{self, RunningTask, TaskKind};
-
-/// What a program runs with.
-#[derive(Clone, Debug)]
-pub(super) struct ProgramPlace {
-    pub(super) program: ListenerProgram,
-    pub(super) badge: program::ProgramBadge,
-    pub(super) around: Arc<InheritedVariables>,
-    /// The most bytes a program may say at once.
-    pub(super) output_bytes: usize,
-    spare: SpareWardens,
-}
-
-impl ProgramPlace {
-    pub(super) fn new(
-        program: ListenerProgram,
-        (organism, listener): (Name, Name),
-        around: Arc<InheritedVariables>,
-    ) -> ProgramPlace {
-        // A reply that the judge could accept must reach the judge, who tells the sender which part of
-        // it is too large. The program is killed only for more than any reply may have.
-        let output_bytes = DocumentLimits::default().reply_bytes;
-        ProgramPlace {
-            program,
-            badge: program::ProgramBadge { organism, listener },
-            around,
-            output_bytes,
-            spare: SpareWardens::default(),
-        }
-    }
-}
 
 /// Starts the task that tends a program.
 pub(super) fn start_carrier(post: &Post, place: ProgramPlace) -> RunningTask {

@@ -4,29 +4,10 @@
 //! was, so the answer is looked up before the decision. This file reads nothing itself.
 
 use super::decision_builder::DecisionBuilder;
-use super::primitives;
 use super::turn::Turn;
 use crate::types::codes::Code;
-use crate::types::flow::JudgedItem;
 use crate::types::ids::ThreadId;
 use crate::types::refusal::Refusal;
-
-/// The threads that items name as children of their sender, if they can be children at all.
-pub fn list_named(items: &[JudgedItem]) -> Vec<ThreadId> {
-    let mut named = Vec::new();
-    for item in items {
-        match item {
-            JudgedItem::ForThread { thread, .. } => named.extend(ThreadId::parse(thread)),
-            JudgedItem::Admitted(admitted) => {
-                if let Some(one) = primitives::find_primitive(admitted) {
-                    named.extend((one.names)(admitted.bytes()));
-                }
-            }
-            JudgedItem::Refused(_) => {}
-        }
-    }
-    named
-}
 
 /// How a named thread is related to the call that names it.
 pub(super) enum ChildKinship {

@@ -3,29 +3,27 @@
 //! Recovery, replay and the running pump all use this code.
 
 mod journal;
+mod opened_calls;
 pub(super) mod settling;
 mod takers;
 mod timers;
 
-use std::collections::BTreeMap;
-
 use super::primitives;
 use super::state::{
-    Approval, BudgetUse, Call, Child, InboxMessage, ItemAnswer, Journal, OpenedBy, OutageWait, PendingItem,
-    PumpState, Question, RecentKey, Sort, Thread, ThreadOpener, WrapUp,
+    Approval, BudgetUse, Child, InboxMessage, ItemAnswer, OpenedBy, OutageWait, PendingItem, PumpState,
+    Question, RecentKey, Sort, Thread, ThreadOpener, WrapUp,
 };
 use crate::rules::core_payload::AttemptState;
-use crate::rules::loops::LoopMemory;
 use crate::rules::{approval_payload, budget_payload, core_payload, labels, question, view_payload};
 use crate::types::budget::UsedAmounts;
 use crate::types::ids::{CallPath, Digest};
 use crate::types::limits;
 use crate::types::person::QuestionRequest;
 use crate::types::record::{
-    ApprovalEffect, Header, MessageRole, Record, RecordCode, RecordKind, SteerEffect,
+    ApprovalEffect, MessageRole, Record, RecordCode, RecordKind, SteerEffect, TimerEffect,
 };
-use crate::types::time::Millis;
 
+use opened_calls::{budget_use_of, call_of, item_path, open_call};
 use settling::{settle_kept, settle_unanswered, take_item};
 pub(super) use takers::is_failure;
 
@@ -59,6 +57,9 @@ pub fn apply_to(thread: &mut Thread, record: &Record) {
         (RecordKind::Outcome, Some(RecordCode::DeadLetter)) => {}
         (RecordKind::Outcome, _) => fold_close(thread, record),
         (RecordKind::Attempt, _) => fold_attempt(thread, record),
+        (RecordKind::Timer, Some(RecordCode::Timing(TimerEffect::Set | TimerEffect::Cancel))) => {
+            fold_item(thread, record);
+        }
         (RecordKind::Timer, Some(RecordCode::Timing(timing))) => timers::fold_timer(thread, record, timing),
         (RecordKind::Terminal, _) => fold_end(thread),
         (RecordKind::Journal, _) => journal::fold_entry(thread, record),
@@ -199,61 +200,6 @@ fn remember_key(thread: &mut Thread, record: &Record) {
     }
 }
 
-fn item_path(h: &Header) -> Option<CallPath> {
-    Some(h.call.as_ref()?.append_item(h.turn?, h.ordinal?))
-}
-
-/// The budget use that pays for a call.
-fn budget_use_of(thread: &Thread, call: Option<&CallPath>) -> u32 {
-    call.and_then(|path| thread.calls.get(path)).map_or(0, |call| call.budget_use)
-}
-
-fn open_call(
-    thread: &mut Thread,
-    h: &Header,
-    path: Option<CallPath>,
-    opened_by: OpenedBy,
-    held: bool,
-    budget_use: u32,
-) {
-    let (Some(path), Some(listener)) = (path, h.to.clone()) else { return };
-    let call = Call {
-        listener,
-        caller: h.from.clone(),
-        opened_by,
-        config: h.config,
-        budget_use,
-        wrap_up: None,
-        request: h.seq,
-        opened: h.time,
-        held,
-        approval: None,
-        settled: 0,
-        items: Vec::new(),
-        attempts: 0,
-        away: 0,
-        lost_with_pump: 0,
-        deaths_on_record: 0,
-        not_before: Millis(0),
-        taken: None,
-        waits: None,
-        away_since: None,
-        went_on: Millis::default(),
-        journal: Journal::default(),
-        inbox: Vec::new(),
-        ready_seq: h.seq,
-        ready_cause: h.id,
-        ready_at: h.time,
-        children: Vec::new(),
-        shown_ends: 0,
-        nudged: false,
-        rounds: LoopMemory::default(),
-        todos: BTreeMap::new(),
-        cleared: 0,
-    };
-    thread.calls.insert(path, Box::new(call));
-}
-
 /// Answers the item that the path names, or one taker's part of it.
 fn answer_item(thread: &mut Thread, path: &CallPath, record: &Record) {
     let h = &record.header;
@@ -370,10 +316,6 @@ fn fold_end(thread: &mut Thread) {
     thread.calls.clear();
     thread.timers.clear();
     thread.ended = true;
-}
-
-fn call_of<'t>(thread: &'t mut Thread, h: &Header) -> Option<&'t mut Call> {
-    thread.calls.get_mut(h.call.as_ref()?).map(|call| &mut **call)
 }
 
 fn fold_attempt(thread: &mut Thread, record: &Record) {

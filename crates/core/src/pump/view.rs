@@ -16,83 +16,27 @@ mod reading;
 mod seen;
 mod spoken;
 mod text;
+mod viewed_call;
 
 use std::collections::{BTreeMap, HashMap};
 
 pub use begun::BegunViews;
 pub use reading::{read_requests, with_words};
-pub use seen::{ReadRequest, ReadRequests, ReadResults, View, ViewMessage, ViewPage};
-pub use spoken::PrecedingWords;
+pub use seen::{PrecedingWords, ReadRequest, ReadRequests, ReadResults, View, ViewMessage, ViewPage};
+pub use viewed_call::ViewOwner;
 
 use laid::LaidView;
 use spoken::BoughtTokens;
 use systole_wire::ask::MessageSpot;
+use viewed_call::{CallOrder, NotedWords, ViewedCall, ViewedTurn, make_key, turn_before};
 
-use super::state::{Call, CallState, ItemAnswer, ItemState, Thread};
-use super::turn_records;
+use super::state::{Call, CallState, Thread};
 use super::wake;
 use crate::rules::view_payload;
 use crate::types::composition::ViewScope;
-use crate::types::ids::{CallPath, Digest, Name, ThreadId};
+use crate::types::ids::{CallPath, Name};
 use crate::types::ports::{LogFault, Position};
 use crate::types::record::{Header, MessageRole, Record, RecordCode, RecordKind};
-
-/// The owner of a view, and its moment.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct ViewOwner {
-    /// The thread.
-    pub thread: ThreadId,
-    /// The call.
-    pub call: CallPath,
-    /// Its listener.
-    pub listener: Name,
-    /// How much the listener sees.
-    pub sees: ViewScope,
-    /// The last record that counts: the record after which the turn that looks was due.
-    pub up_to: u64,
-}
-
-/// What was said in one call, turn by turn; the request comes first.
-struct ViewedCall {
-    path: CallPath,
-    caller: Name,
-    listener: Name,
-    /// Whether it is a call of the view's listener, and shown as such.
-    is_own: bool,
-    turns: Vec<ViewedTurn>,
-    bought: BoughtTokens,
-}
-
-impl ViewedCall {
-    /// The receiver of what was said at that place; `to` is what its record says.
-    fn find_whom(&self, spot: MessageSpot, to: Option<&Name>) -> Name {
-        match spot {
-            // A note is for its writer.
-            MessageSpot::Said { .. } => to.unwrap_or(&self.listener).clone(),
-            _ => self.listener.clone(),
-        }
-    }
-}
-
-/// The records of a turn in the order of the view.
-type ViewedTurn = Vec<(MessageSpot, u64)>;
-
-/// What is kept of a record that may become a message.
-struct NotedWords {
-    from: Name,
-    to: Option<Name>,
-    leaf: Digest,
-    characters: u64,
-    is_note: bool,
-    names: Option<Digest>,
-}
-
-/// The position of a call in the order of the view.
-type CallOrder = (Vec<(u32, u32, u32)>, CallPath);
-
-fn make_key(path: &CallPath) -> CallOrder {
-    (path.steps(), path.clone())
-}
 
 /// A view that is being read: it takes the records of its thread one by one.
 pub struct ViewReading {
@@ -279,23 +223,4 @@ fn ends_of_turns(call: &Call, h: &Header, turn: Option<u32>) -> Option<Vec<Viewe
         _ if is_new => Some(vec![turn_before(call, true)]),
         _ => None,
     }
-}
-
-/// What the view shows before the due turn's reply and after what was already told of the call: at first the request,
-/// later the last reply with its answers, and the inbox if the due turn has shown it. A refused item has no record of
-/// its own.
-fn turn_before(call: &Call, is_shown: bool) -> ViewedTurn {
-    if call.settled == 0 {
-        return vec![(MessageSpot::Request, call.request)];
-    }
-    let turn = call.settled;
-    let own = |item: &&ItemState| item.answer != ItemAnswer::Seq(item.seq);
-    let items = turn_records::list_items(call).into_iter().filter(own);
-    let said = items.map(|item| (MessageSpot::Said { turn, ordinal: item.ordinal }, item.seq));
-    let answers =
-        turn_records::list_answers(call).map(|(ordinal, seq)| (MessageSpot::Answer { turn, ordinal }, seq));
-    let inbox = if is_shown { turn_records::list_inbox(call) } else { Vec::new() };
-    said.chain(answers)
-        .chain(inbox.into_iter().map(|seq| (MessageSpot::Inbox { turn: turn + 1 }, seq)))
-        .collect()
 }

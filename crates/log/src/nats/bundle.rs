@@ -15,6 +15,9 @@ use systole_core::types::record::{Header, Record};
 
 use crate::limits;
 
+/// The only partition (`docs/decisions/0022`).
+pub(super) const PARTITION: u32 = 0;
+
 const FORM: &[u8] = b"systole bundle v2";
 /// Bundles of older versions, whose bodies have no parts.
 const FORM_BEFORE: &[u8] = b"systole bundle v1";

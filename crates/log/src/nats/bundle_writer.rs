@@ -6,8 +6,7 @@
 
 use std::sync::Arc;
 
-use super::PARTITION;
-use super::bundle::{BundleHead, FoldStanding, RecordBundle, SealedBundle, WriterNode};
+use super::bundle::{BundleHead, FoldStanding, PARTITION, RecordBundle, SealedBundle, WriterNode};
 use super::follow::{CopyFollower, FollowFault, UnwholeBundle, read_whole};
 use crate::sqlite::LastBundle;
 use systole_bus::{AppendResult, LogStream};

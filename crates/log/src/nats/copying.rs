@@ -7,9 +7,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::NatsLogFault;
 use super::bundle::BundleMessage;
-use super::follow::{CopyFollower, RowMaker, StageReporter, held_at, is_of, report_apart};
+use super::follow::{CopyFollower, NatsLogFault, RowMaker, StageReporter, held_at, is_of, report_apart};
 use crate::sqlite::{self, CopyDifference, CopyRemake, LogCopy};
 use systole_bus::{LogSource, StreamExtent};
 use systole_core::types::ports::{LogFault, Position};

@@ -9,9 +9,11 @@ use std::sync::Arc;
 
 use tokio::time::{Instant, sleep};
 
-use super::PARTITION;
-use super::bundle::{BundleHead, BundleMessage, FoldStanding, RecordBundle, WriterNode, with_values};
+use super::bundle::{
+    BundleHead, BundleMessage, FoldStanding, PARTITION, RecordBundle, WriterNode, with_values,
+};
 use super::bundle_batch::{self, BundleBatch, ReadBundle};
+use super::other_writer::LifeSign;
 use crate::limits;
 use crate::sqlite::{self, LastBundle, LogCopy, SqliteReader};
 use systole_bus::{BrokerFault, LEFT_BEHIND, LogSource, ObjectFault, StoredMessage};
@@ -79,11 +81,32 @@ pub(super) enum FollowFault {
     Broker(#[from] BrokerFault),
 }
 
-impl From<FollowFault> for super::NatsLogFault {
-    fn from(unfollowed: FollowFault) -> super::NatsLogFault {
+/// Why the log cannot be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum NatsLogFault {
+    /// The copy cannot be used, or the stream is inconsistent.
+    #[error(transparent)]
+    Log(#[from] LogFault),
+    /// The broker cannot be used.
+    #[error(transparent)]
+    Broker(#[from] BrokerFault),
+    /// Another pump writes it.
+    #[error("the log {stream} at {address} is written by {by}")]
+    Led {
+        /// The stream.
+        stream: String,
+        /// The address of the broker.
+        address: String,
+        /// The writer.
+        by: LifeSign,
+    },
+}
+
+impl From<FollowFault> for NatsLogFault {
+    fn from(unfollowed: FollowFault) -> NatsLogFault {
         match unfollowed {
-            FollowFault::Log(fault) => super::NatsLogFault::Log(fault),
-            FollowFault::Broker(unusable) => super::NatsLogFault::Broker(unusable),
+            FollowFault::Log(fault) => NatsLogFault::Log(fault),
+            FollowFault::Broker(unusable) => NatsLogFault::Broker(unusable),
         }
     }
 }

@@ -3,56 +3,20 @@
 //!
 //! Time decides here only when to try, never who wins: the stream decides that.
 
-use std::fmt;
 use std::sync::Arc;
 
 use async_nats::Subscriber;
-use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 use tokio::time::{Instant, interval, sleep, timeout_at};
 
-use super::bundle::{FoldStanding, WriterNode, head_of};
+use super::bundle::{FoldStanding, PARTITION, head_of};
 use super::bundle_writer::{BundleWriter, WrittenBundle};
-use super::follow::{CopyFollower, read_whole};
-use super::{NatsLogFault, PARTITION, TakeOverMode};
+use super::follow::{CopyFollower, NatsLogFault, read_whole};
+use super::other_writer::{LifeSign, TakeOverMode, to_hex};
 use crate::limits;
 use systole_bus::{BrokerFault, LogStream};
-use systole_core::types::ids::Digest;
 use systole_core::types::ports::{Commit, LogBatch, LogFault};
 use systole_system::tasks::{self, TaskKind};
-
-/// A sign of life.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct LifeSign {
-    node: String,
-    epoch: u64,
-    /// The process.
-    pub process: u32,
-    /// The machine it runs on.
-    pub host: String,
-}
-
-impl fmt::Display for LifeSign {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The text comes from another process.
-        write!(f, "process {} on {}", self.process, self.host.escape_debug())
-    }
-}
-
-impl LifeSign {
-    fn new(node: WriterNode, epoch: u64) -> LifeSign {
-        let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
-        LifeSign { node: to_hex(node), epoch, process: std::process::id(), host }
-    }
-}
-
-fn to_hex(node: WriterNode) -> String {
-    let mut wide = [0; 32];
-    for (byte, of) in wide.iter_mut().zip(node.0) {
-        *byte = of;
-    }
-    Digest(wide).to_string().chars().take(32).collect()
-}
 
 /// Whether this process still writes the log. Clones share one state.
 #[derive(Clone)]

@@ -13,21 +13,19 @@ mod bundle_writer;
 mod copying;
 mod follow;
 mod lead;
+mod other_writer;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::sqlite::{self, LogSecret, SqliteReader};
-use systole_bus::{BrokerFault, LogStream};
-use systole_core::types::ports::LogFault;
+use systole_bus::LogStream;
 
 pub use appender::NatsAppender;
 pub use copying::{CurrentCopy, OldCopy, bring_again, bring_copy};
-pub use follow::{CopyStage, RowMaker, StageReporter};
-pub use lead::{LifeSign, LogOwnership};
-
-/// The only partition (`docs/decisions/0022`).
-const PARTITION: u32 = 0;
+pub use follow::{CopyStage, NatsLogFault, RowMaker, StageReporter};
+pub use lead::LogOwnership;
+pub use other_writer::{LifeSign, TakeOverMode};
 
 /// A log that this process writes.
 pub struct OpenNatsLog {
@@ -39,35 +37,6 @@ pub struct OpenNatsLog {
     pub secret: LogSecret,
     /// Whether this process still writes it.
     pub lead: LogOwnership,
-}
-
-/// Why the log cannot be opened.
-#[derive(Debug, thiserror::Error)]
-pub enum NatsLogFault {
-    /// The copy cannot be used, or the stream is inconsistent.
-    #[error(transparent)]
-    Log(#[from] LogFault),
-    /// The broker cannot be used.
-    #[error(transparent)]
-    Broker(#[from] BrokerFault),
-    /// Another pump writes it.
-    #[error("the log {stream} at {address} is written by {by}")]
-    Led {
-        /// The stream.
-        stream: String,
-        /// The address of the broker.
-        address: String,
-        /// The writer.
-        by: LifeSign,
-    },
-}
-
-/// What to do if another pump writes the log.
-pub enum TakeOverMode {
-    /// Report that and stop.
-    AtOnce,
-    /// Follow the log, and take over when the writer is silent. The closure gets each sign of life of another writer.
-    StandBy(Box<dyn FnMut(&LifeSign) + Send>),
 }
 
 /// Opens the log for writing: brings the copy up to date, and takes the partition over.

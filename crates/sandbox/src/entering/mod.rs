@@ -8,10 +8,12 @@ mod address_space;
 mod attempts;
 mod capabilities;
 mod counting;
+mod failure;
 mod inside;
 mod limits;
 mod memory;
 mod network;
+mod order;
 mod outside;
 mod places;
 mod proxy;
@@ -22,38 +24,18 @@ mod syscalls;
 
 use std::ffi::OsString;
 use std::io::Write as _;
-use std::path::PathBuf;
 use std::process::ExitCode;
 
-use serde::{Deserialize, Serialize};
-
-use crate::policy::{SandboxLevel, SandboxPolicy};
 pub(crate) use attempts::{TRY, TrialAttempt, TrialOrder};
+pub(crate) use order::EntryOrder;
+pub use order::WORD;
 pub(crate) use rules::read_landlock_abi;
 
-/// The argument that makes the program the helper. No help page lists it, because people do not need it.
-pub const WORD: &str = "-sandbox-exec";
-
-/// The argument that makes the helper the proxy of a sandbox.
-const PROXY: &str = "proxy";
+use failure::explain_failure;
+use order::PROXY;
 
 /// The exit of a helper that could not enter the sandbox.
 const REFUSED: u8 = 125;
-
-/// What the helper is to do.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct EntryOrder {
-    pub(crate) level: SandboxLevel,
-    /// The process that starts the helper. The program ends with it.
-    pub(crate) starter: i32,
-    pub(crate) policy: SandboxPolicy,
-    /// The executable, as it was found.
-    pub(crate) executable: PathBuf,
-    /// The program's working directory.
-    pub(crate) folder: PathBuf,
-    /// Where its HOME and its temporary files are.
-    pub(crate) private: PathBuf,
-}
 
 /// Runs the helper. The arguments are those after `WORD`. Must be called before the process has a second thread.
 pub fn enter_sandbox(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
@@ -82,12 +64,4 @@ pub fn enter_sandbox(mut arguments: impl Iterator<Item = OsString>) -> ExitCode 
 
 fn read_order(order: &str) -> Result<EntryOrder, String> {
     serde_json::from_str(order).map_err(|error| format!("its order cannot be read: {error}"))
-}
-
-/// The operating system's error, with what was tried.
-fn explain_failure(what: &str, error: impl Into<std::io::Error>) -> String {
-    let error: std::io::Error = error.into();
-    let words = error.to_string();
-    let words = words.split(" (os error").next().unwrap_or_default();
-    format!("cannot {what}: {words}")
 }

@@ -9,7 +9,6 @@ mod simple;
 
 use std::collections::HashSet;
 
-use crate::SchemaModel;
 use crate::shape::{Declaration, SchemaShape, TypeId, TypeShape};
 use crate::tree;
 
@@ -105,10 +104,9 @@ pub(crate) struct ModelComparison<'m> {
 
 /// Compares the own global elements of two models; the texts are those that the models were read from.
 pub(crate) fn compare_elements(
-    (old, old_text): (&SchemaModel, &[u8]),
-    (new, new_text): (&SchemaModel, &[u8]),
+    (old, old_text): (&SchemaShape, &[u8]),
+    (new, new_text): (&SchemaShape, &[u8]),
 ) -> Vec<ElementDiff> {
-    let (old, new) = (&old.schema, &new.schema);
     let mut found = Vec::new();
     for before in old.list_own() {
         let Some(after) = new.find_global(&before.name) else {

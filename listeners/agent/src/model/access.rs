@@ -3,7 +3,7 @@
 
 use hyper::header::{HeaderName, HeaderValue};
 
-use super::key::ModelKey;
+use super::key::{KeyFault, ModelKey};
 use crate::spec;
 use systole_http::ProxySettings;
 
@@ -15,6 +15,26 @@ pub struct ModelAccess {
     pub(super) proxies: ProxySettings,
     /// Secrets that no message may show.
     pub(super) secrets: Vec<ModelKey>,
+}
+
+impl ModelKey {
+    /// The key of a model, which `read` finds under the name of its variable. `None` if no variable is named. Line
+    /// breaks and blanks at its ends are removed: they come from the file it was read from.
+    ///
+    /// # Errors
+    /// If the variable is missing or holds something that cannot be a key.
+    pub fn from_lookup(
+        model: &spec::ModelSpec,
+        read: impl FnOnce(&str) -> Option<String>,
+    ) -> Result<Option<Self>, KeyFault> {
+        let Some(variable) = &model.key_env else { return Ok(None) };
+        let (model, variable) = (model.name.clone(), variable.clone());
+        match read(&variable).map(|key| key.trim().to_owned()).filter(|key| !key.is_empty()) {
+            None => Err(KeyFault::Missing { model, variable }),
+            Some(key) if key.bytes().all(|byte| byte.is_ascii_graphic()) => Ok(Some(Self(key))),
+            Some(_) => Err(KeyFault::Unsendable { model, variable }),
+        }
+    }
 }
 
 impl ModelAccess {

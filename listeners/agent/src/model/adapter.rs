@@ -9,7 +9,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use super::access::AdapterFault;
-use super::asked_provider::AskedProvider;
+use super::asked_provider::{AskedProvider, ModelSettings};
 use super::form::{self, AnswerReading, BodyClose, EventFault, EventStep, ProviderForm};
 use super::key::ModelKey;
 use super::limits::HttpLimits;
@@ -57,8 +57,9 @@ impl ModelAdapter {
                 model.name
             )));
         };
-        let to = form::build_address(form, model).map_err(AdapterFault::new)?;
-        check_reserved(form, model, &model.params).map_err(AdapterFault::new)?;
+        let settings = ModelSettings::from(model);
+        let to = form::build_address(form, &settings).map_err(AdapterFault::new)?;
+        check_reserved(form, &settings, &model.params).map_err(AdapterFault::new)?;
         let roots = roots.unwrap_or_else(load_web_roots);
         let via = proxies.choose_proxy(&to).map_err(AdapterFault::new)?;
         secrets.extend(via.as_ref().and_then(|proxy| proxy.secret.clone()).and_then(ModelKey::from_secret));
@@ -71,20 +72,24 @@ impl ModelAdapter {
         for (name, value) in further {
             headers.insert(name, value);
         }
-        let asked = AskedProvider {
-            provider: model.provider.word(),
-            at: to.to_text(),
-            model: model.clone(),
-            secrets,
-        };
+        let asked =
+            AskedProvider { provider: model.provider.word(), at: to.to_text(), model: settings, secrets };
         let limits = limits.with_model(&model.timeout);
         Ok(Self { inner: Arc::new(AdapterCore { form, client, to, headers, asked, limits }) })
     }
 }
 
+impl From<&spec::ModelSpec> for ModelSettings {
+    fn from(model: &spec::ModelSpec) -> Self {
+        let spec::ModelSpec { name, model, url, key_env, window, max_output, stream, params, .. } =
+            model.clone();
+        Self { name, model, url, key_env, window, max_output, stream, params }
+    }
+}
+
 fn check_reserved(
     form: &dyn ProviderForm,
-    model: &spec::ModelSpec,
+    model: &ModelSettings,
     given: &serde_json::Map<String, Value>,
 ) -> Result<(), String> {
     params::find_reserved(given, form.reserved_keys()).map_or(Ok(()), |key| {

@@ -1,10 +1,23 @@
-//! The provider that is asked, as faults name it, without its secrets.
+//! The provider and the model that are asked, as requests and faults name them, without secrets.
 
 use std::fmt;
 
+use serde_json::{Map, Value};
+
 use super::key::ModelKey;
 use super::{ModelFault, ModelFaultKind};
-use crate::spec;
+
+/// The model: the values of its section that requests and faults name.
+pub(super) struct ModelSettings {
+    pub(super) name: String,
+    pub(super) model: String,
+    pub(super) url: Option<String>,
+    pub(super) key_env: Option<String>,
+    pub(super) window: u64,
+    pub(super) max_output: u64,
+    pub(super) stream: bool,
+    pub(super) params: Map<String, Value>,
+}
 
 /// The asked provider, for messages.
 pub(super) struct AskedProvider {
@@ -13,7 +26,7 @@ pub(super) struct AskedProvider {
     /// The address.
     pub(super) at: String,
     /// The model.
-    pub(super) model: spec::ModelSpec,
+    pub(super) model: ModelSettings,
     /// The key and other secrets that no message may show.
     pub(super) secrets: Vec<ModelKey>,
 }

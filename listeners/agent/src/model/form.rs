@@ -5,12 +5,12 @@ use hyper::header::HeaderMap;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
+use super::asked_provider::ModelSettings;
 use super::complaint::ProviderComplaint;
 use super::halves::HalvedText;
 use super::key::ModelKey;
 use super::partial_answer::PartialAnswer;
 use super::{ModelFault, ModelFaultKind, ModelRequest};
-use crate::spec;
 use systole_http::{HttpAddress, StreamEvent, StreamFraming};
 
 /// The effect of an event.
@@ -66,7 +66,7 @@ pub(super) trait ProviderForm: Send + Sync {
     fn home_address(&self) -> &'static str;
 
     /// The path and query of a request, relative to that address.
-    fn build_path(&self, base: &str, model: &spec::ModelSpec) -> String;
+    fn build_path(&self, base: &str, model: &ModelSettings) -> String;
 
     /// Headers besides the common ones.
     fn build_headers(&self, key: Option<&ModelKey>) -> HeaderMap;
@@ -75,11 +75,8 @@ pub(super) trait ProviderForm: Send + Sync {
     fn reserved_keys(&self) -> &'static [&'static str];
 
     /// The body of a request, before the parameters are merged in, or why this form cannot express it.
-    fn build_body(
-        &self,
-        model: &spec::ModelSpec,
-        request: &ModelRequest,
-    ) -> Result<Map<String, Value>, String>;
+    fn build_body(&self, model: &ModelSettings, request: &ModelRequest)
+    -> Result<Map<String, Value>, String>;
 
     /// How its answers are cut into events.
     fn framing(&self) -> StreamFraming;
@@ -148,7 +145,7 @@ pub(super) fn find_complaint(event: &StreamEvent) -> Option<EventFault> {
 }
 
 /// The address of a model.
-pub(super) fn build_address(form: &dyn ProviderForm, model: &spec::ModelSpec) -> Result<HttpAddress, String> {
+pub(super) fn build_address(form: &dyn ProviderForm, model: &ModelSettings) -> Result<HttpAddress, String> {
     let url = model.url.as_deref().unwrap_or(form.home_address());
     let base = HttpAddress::parse(url).map_err(|why| {
         // The text before an `@` may be a password.

@@ -4,14 +4,13 @@
 use hyper::header::HeaderValue;
 
 use crate::limits;
-use crate::spec;
 
 /// Replaces a key.
 const BLOT: &str = "[key]";
 
 /// A key. It has no `Debug` and no `Display`, so code that holds it can only send it.
 #[derive(Clone)]
-pub struct ModelKey(String);
+pub struct ModelKey(pub(super) String);
 
 /// Why a model's key is not available.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -41,24 +40,6 @@ pub enum KeyFault {
 }
 
 impl ModelKey {
-    /// The key of a model, which `read` finds under the name of its variable. `None` if no variable is named. Line
-    /// breaks and blanks at its ends are removed: they come from the file it was read from.
-    ///
-    /// # Errors
-    /// If the variable is missing or holds something that cannot be a key.
-    pub fn from_lookup(
-        model: &spec::ModelSpec,
-        read: impl FnOnce(&str) -> Option<String>,
-    ) -> Result<Option<Self>, KeyFault> {
-        let Some(variable) = &model.key_env else { return Ok(None) };
-        let (model, variable) = (model.name.clone(), variable.clone());
-        match read(&variable).map(|key| key.trim().to_owned()).filter(|key| !key.is_empty()) {
-            None => Err(KeyFault::Missing { model, variable }),
-            Some(key) if key.bytes().all(|byte| byte.is_ascii_graphic()) => Ok(Some(Self(key))),
-            Some(_) => Err(KeyFault::Unsendable { model, variable }),
-        }
-    }
-
     /// Another secret. `None` if it is so short that finding it in a text means nothing.
     pub(super) fn from_secret(secret: String) -> Option<Self> {
         (secret.len() >= limits::KEY_BYTES).then_some(Self(secret))

@@ -7,7 +7,7 @@ use crate::contracts::AgentContracts;
 use crate::primitives::{self, PromptPrimitive, RECALL, SPAWN};
 use crate::spec::{AgentSpec, Dialect};
 
-use super::{add_title, tools};
+use super::{sections::add_title, tools};
 
 pub(super) fn write_section(agent: &AgentSpec, contracts: &AgentContracts) -> Option<String> {
     if agent.dialect != Dialect::Xml {

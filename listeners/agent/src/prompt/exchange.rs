@@ -7,7 +7,7 @@ use crate::contracts::AgentContracts;
 use crate::show::{TextMark, show_judged};
 use crate::spec::{AgentSpec, Dialect, ThinkingRule};
 
-use super::{add_title, protocol, tools};
+use super::{protocol, sections::add_title, tools};
 
 /// The exchange. Only for actions in text, as native calls have an example in their own form.
 pub(super) fn write_section(agent: &AgentSpec, contracts: &AgentContracts) -> Option<String> {

@@ -13,6 +13,7 @@ use crate::contracts::{AgentContracts, SchemaFault};
 use crate::model::Tool;
 use crate::primitives;
 use crate::spec::{AgentSpec, Dialect, PromptSection};
+use sections::add_title;
 
 pub(crate) use core::write_reading_on;
 pub(crate) use protocol::format_name;
@@ -68,15 +69,4 @@ fn write_section(agent: &AgentSpec, section: &PromptSection) -> String {
         false => section.lines.iter().map(|line| line.trim().to_owned()).collect(),
     };
     add_title(agent, &section.name, &lines.join("\n"))
-}
-
-/// A section: an element with its name in the XML dialects, a heading in the others.
-fn add_title(agent: &AgentSpec, name: &str, text: &str) -> String {
-    if matches!(agent.dialect, Dialect::Xml | Dialect::XmlFinal) {
-        return format!("<{name}>\n{text}\n</{name}>");
-    }
-    let spaced = name.replace(['_', '-'], " ");
-    let mut letters = spaced.chars();
-    let first: String = letters.next().into_iter().flat_map(char::to_uppercase).collect();
-    format!("# {first}{}\n\n{text}", letters.as_str())
 }

@@ -8,7 +8,7 @@ use crate::contracts::AgentContracts;
 use crate::show::write_markup;
 use crate::spec::{ActionLimit, AgentSpec, Dialect, OutputFormat, ThinkingRule};
 
-use super::add_title;
+use super::sections::add_title;
 
 /// The explanation of the goal that an agent is shown.
 const GOAL: &str = "Your goal is shown in <workflow>: do what <current-goal> or <task> says, and change what <correction> says.";

@@ -1,7 +1,7 @@
 //! The names that a section of a prompt may have, and the text that it must not contain, so that every section ends
 //! where it seems to.
 //!
-//! An agent and the text of a section come in; faults go out. It changes no text.
+//! An agent and the text of a section come in; faults go out, or the section under its title. It changes no text.
 
 use std::ops::Range;
 
@@ -57,4 +57,15 @@ pub fn end_tag(agent: &AgentSpec, text: &str) -> Option<Range<usize>> {
         is_one(agent, &name.trim_end().to_ascii_lowercase()).then_some(at..end)
     });
     found.next()
+}
+
+/// A section: an element with its name in the XML dialects, a heading in the others.
+pub(super) fn add_title(agent: &AgentSpec, name: &str, text: &str) -> String {
+    if matches!(agent.dialect, Dialect::Xml | Dialect::XmlFinal) {
+        return format!("<{name}>\n{text}\n</{name}>");
+    }
+    let spaced = name.replace(['_', '-'], " ");
+    let mut letters = spaced.chars();
+    let first: String = letters.next().into_iter().flat_map(char::to_uppercase).collect();
+    format!("# {first}{}\n\n{text}", letters.as_str())
 }

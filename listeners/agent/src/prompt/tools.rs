@@ -11,7 +11,7 @@ use crate::primitives::{self, PromptPrimitive};
 use crate::show::write_markup;
 use crate::spec::{AgentSpec, Dialect};
 
-use super::add_title;
+use super::sections::add_title;
 
 /// The section about tools. `None` if there are none.
 pub(super) fn write_section(agent: &AgentSpec, contracts: &AgentContracts) -> Option<String> {

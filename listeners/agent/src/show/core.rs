@@ -6,7 +6,7 @@
 use systole_kit::gate::{GateStep, XmlGate};
 use systole_kit::{DocumentLimits, Payload, namespaces};
 
-use super::{TextMark, quote_attribute, show_payload};
+use super::{TextMark, escape_markup, quote_attribute, show_payload};
 
 /// Parts of a core payload that a model does not need.
 const LEFT_OUT: [&str; 3] = ["head", "digest", "hash"];
@@ -48,7 +48,7 @@ fn write_inside(payload: &Payload, mark: &TextMark) -> String {
             write_children(payload, mark)
         }
         Ok(child) => show_payload(&child, mark),
-        Err(_) => super::escape_markup(&mark.cover_mark(&payload.text())),
+        Err(_) => escape_markup(&mark.cover_mark(&payload.text())),
     }
 }
 
@@ -73,7 +73,7 @@ fn write_children(payload: &Payload, mark: &TextMark) -> String {
             ]);
         }
         let text = gate.text_inside().unwrap_or_default();
-        out.extend([">", &super::escape_markup(&mark.cover_mark(&text)), "</", tag.local, ">"]);
+        out.extend([">", &escape_markup(&mark.cover_mark(&text)), "</", tag.local, ">"]);
     }
     out
 }

@@ -39,7 +39,7 @@ fn try_markup(payload: &Payload) -> Option<String> {
                 out.extend(["<", tag.local]);
                 for attribute in gate.attributes().iter().filter(|attribute| !is_declaration(attribute)) {
                     out.extend([" ", attribute.local, "=\""]);
-                    out.push_str(&super::quote_attribute(&attribute.value()));
+                    out.push_str(&quote_attribute(&attribute.value()));
                     out.push('"');
                 }
                 open.push((tag.local.to_owned(), out.len()));
@@ -48,7 +48,7 @@ fn try_markup(payload: &Payload) -> Option<String> {
                 close_start(&mut out, &open);
                 let mut text = String::new();
                 part.append_to(&mut text);
-                out.push_str(&super::escape_markup(&text));
+                out.push_str(&escape_markup(&text));
             }
             GateStep::Close => {
                 let (name, at) = open.pop()?;
@@ -107,4 +107,23 @@ fn close_start(out: &mut String, open: &[(String, usize)]) {
 
 fn is_declaration(attribute: &TagAttribute<'_>) -> bool {
     attribute.prefix == "xmlns" || attribute.prefix.is_empty() && attribute.local == "xmlns"
+}
+
+/// Text for a place that is read as markup.
+pub(crate) fn escape_markup(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            other => out.push(other),
+        }
+    }
+    out
+}
+
+/// Text for an attribute.
+pub(crate) fn quote_attribute(text: &str) -> String {
+    escape_markup(text).replace('"', "&quot;")
 }

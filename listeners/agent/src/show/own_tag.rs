@@ -2,7 +2,7 @@
 //!
 //! The text comes in; the name of the tag goes out. Only a tag that no one would write in an answer counts.
 
-use super::COVERED;
+use super::mark::COVERED;
 use crate::limits::{CODE_DIGITS, SKIPPED_BLOCKS};
 
 /// The beginning of the core's own tag.

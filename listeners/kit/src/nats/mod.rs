@@ -25,6 +25,7 @@ mod news;
 mod service;
 mod slot;
 mod work;
+mod worker;
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -43,32 +44,10 @@ use crate::turn::Turn;
 
 pub use held::{DocumentFault, GONE, HeldDelivery, UNSTARTED};
 pub use news::{WorkerEvent, WorkerFault};
-use service::ServiceDescription;
 use slot::{WorkFunction, WorkerSlot};
 use work::WorkerState;
-
-/// A worker of one listener: where it works, and how it presents itself.
-pub struct Worker {
-    pub(crate) url: String,
-    pub(crate) organism: String,
-    pub(crate) listener: String,
-    pub(crate) key_file: Option<PathBuf>,
-    slots: usize,
-    renew: Duration,
-    shown: ServiceDescription,
-    tell: Arc<dyn Fn(&WorkerEvent) + Send + Sync>,
-    /// The first error in the settings above.
-    wrong: Option<WorkerFault>,
-}
-
-impl std::fmt::Debug for Worker {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        out.debug_struct("Worker")
-            .field("organism", &self.organism)
-            .field("listener", &self.listener)
-            .finish_non_exhaustive()
-    }
-}
+pub use worker::Worker;
+use worker::{ServiceDescription, as_token, is_name};
 
 impl Worker {
     /// A worker of a listener of an organism, over the broker at `url`. For a cluster, `url` holds the addresses of
@@ -320,18 +299,4 @@ impl Worker {
         let _nobody_needs_them = house.connection.client.flush().await;
         Ok(())
     }
-}
-
-/// A name as one token of a subject.
-pub(crate) fn as_token(name: &str) -> String {
-    name.replace('.', "_")
-}
-
-fn is_name(name: &str) -> bool {
-    let part = |part: &str| {
-        part.starts_with(|c: char| c.is_ascii_lowercase())
-            && part.len() <= 63
-            && part.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
-    };
-    name.split('.').all(part)
 }

@@ -4,99 +4,15 @@
 //! The protocol is that of NATS micro services. It is written here because a library's endpoint takes its requests
 //! from a subject, and deliveries are pulled. It shows only what the author set, and nothing of any delivery.
 
-use std::fmt::Write as _;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
 use async_nats::Subscriber;
-use serde_json::{Map, Value, json};
-use sha2::{Digest as _, Sha256};
+use serde_json::{Value, json};
 
-use super::as_token;
-use super::news::WorkerFault;
 use super::work::{WorkerState, next_message};
-use crate::limits::{self, SHOWN_BYTES};
+use super::worker::{ServiceDescription, as_token};
 use crate::name::QName;
-use crate::schema::SchemaModel;
-
-/// What a worker shows about itself.
-#[derive(Debug, Clone)]
-pub(super) struct ServiceDescription {
-    pub(super) version: String,
-    pub(super) description: String,
-    pub(super) accepts: Vec<QName>,
-    pub(super) returns: Vec<QName>,
-    /// Namespace and hash of each schema.
-    schemas: Vec<(String, String)>,
-    started: jiff::Timestamp,
-}
-
-impl Default for ServiceDescription {
-    fn default() -> Self {
-        Self {
-            version: "0.0.0".to_owned(),
-            description: String::new(),
-            accepts: Vec::new(),
-            returns: Vec::new(),
-            schemas: Vec::new(),
-            started: jiff::Timestamp::now(),
-        }
-    }
-}
-
-impl ServiceDescription {
-    pub(super) fn add_schema(&mut self, xsd: &[u8]) -> Result<(), String> {
-        let model = SchemaModel::from_xsd(xsd).map_err(|unfit| {
-            let first = unfit.first().map(|unfit| format!("line {}: {}", unfit.line, unfit.message));
-            format!("the schema cannot be read: {}", first.unwrap_or_default())
-        })?;
-        let mut hash = String::with_capacity(64);
-        for byte in Sha256::digest(xsd) {
-            // Writing into a String cannot fail.
-            let _written = write!(hash, "{byte:02x}");
-        }
-        self.schemas.push((model.target_namespace().to_owned(), hash));
-        Ok(())
-    }
-
-    /// Checks that what is shown is of limited size and readable for clients.
-    pub(super) fn check(&self) -> Result<(), WorkerFault> {
-        let over = |what: &str, there: usize, most: usize| {
-            Err(WorkerFault::Told(format!("{what}: {there} are more than {most}, the most that are shown")))
-        };
-        let elements = self.accepts.len() + self.returns.len();
-        let mut texts = vec![&*self.description];
-        texts.extend(self.schemas.iter().map(|(namespace, _)| &**namespace));
-        texts.extend(self.accepts.iter().chain(&self.returns).flat_map(|name| [&*name.ns, &*name.local]));
-        let longest = texts.into_iter().map(str::len).max().unwrap_or_default();
-        let numbers: Vec<&str> = self.version.split('.').collect();
-        if self.schemas.len() > limits::SHOWN_SCHEMAS {
-            over("schema", self.schemas.len(), limits::SHOWN_SCHEMAS)
-        } else if elements > limits::SHOWN_ELEMENTS {
-            over("accepts and returns", elements, limits::SHOWN_ELEMENTS)
-        } else if longest > SHOWN_BYTES {
-            Err(WorkerFault::Told(format!(
-                "what is shown of a worker: a text has {longest} bytes, more than {SHOWN_BYTES}"
-            )))
-        } else if numbers.len() != 3 || numbers.iter().any(|number| number.parse::<u32>().is_err()) {
-            Err(WorkerFault::Told(format!("version: {:?} is not three numbers, as 1.4.0", self.version)))
-        } else {
-            Ok(())
-        }
-    }
-
-    fn describe_endpoint(&self) -> Map<String, Value> {
-        let names = |all: &[QName]| all.iter().map(QName::to_string).collect::<Vec<_>>().join(" ");
-        let mut metadata = Map::new();
-        metadata.insert("accepts".to_owned(), names(&self.accepts).into());
-        metadata.insert("returns".to_owned(), names(&self.returns).into());
-        for (number, (namespace, hash)) in self.schemas.iter().enumerate() {
-            let shown = format!("{namespace} sha256:{hash}");
-            metadata.insert(format!("schema.{}", (number + 1)), shown.into());
-        }
-        metadata
-    }
-}
 
 /// The requests of the protocol.
 #[derive(Clone, Copy, PartialEq, Eq)]

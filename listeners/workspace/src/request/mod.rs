@@ -3,6 +3,7 @@
 //! Payloads that their schemas have judged come in; elements in one inner form go out, each with what is wrong in it.
 
 mod blocks;
+mod file_edit;
 mod install;
 mod patch;
 
@@ -11,7 +12,7 @@ use systole_kit::{DocumentLimits, Fault, Payload, namespaces};
 
 use crate::fault::{self, ElementFault};
 use crate::text::document::trim_body;
-use crate::text::hunk::Hunk;
+pub(crate) use file_edit::{FileAction, FileEdit};
 
 /// A request.
 #[derive(Debug)]
@@ -35,26 +36,6 @@ pub(crate) enum AskedFor {
     Command(AskedCommand),
     /// A title of the whole set.
     Title(String),
-}
-
-/// An edit of one file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct FileEdit {
-    pub(crate) path: String,
-    /// The hash of the file as its sender knows it.
-    pub(crate) sha256: Option<String>,
-    pub(crate) action: FileAction,
-}
-
-/// What an edit does.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum FileAction {
-    Replace { old: String, new: String },
-    Create { text: String },
-    Write { text: String },
-    Insert { line: usize, text: String },
-    Hunks { hunks: Vec<Hunk>, moved_to: Option<String> },
-    Delete,
 }
 
 /// A command as it was asked for.

@@ -1,6 +1,6 @@
 //! Routes what is recorded, and hands turns to their listeners: a slot, a lease, the document.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::adopting::{DIED_WITH_PUMP, may_be_out};
@@ -13,39 +13,9 @@ use crate::pump::wake;
 use crate::types::codes::Code;
 use crate::types::composition::OnUnknown;
 use crate::types::delivery::DeliveredTurn;
-use crate::types::fast_maps::FastMap;
-use crate::types::ids::{AttemptId, ThreadId};
-use crate::types::limits;
+use crate::types::ids::AttemptId;
 use crate::types::ports::{Delivery, Lease, PumpStep};
 use crate::types::record::Record;
-
-/// Recent records; the oldest are dropped first.
-#[derive(Default)]
-pub(super) struct FreshRecords {
-    records: FastMap<(ThreadId, u64), Arc<Record>>,
-    order: VecDeque<(ThreadId, u64)>,
-    bytes: usize,
-}
-
-impl FreshRecords {
-    /// Keeps a record that was just made; each is put once.
-    pub(super) fn put(&mut self, record: Arc<Record>) {
-        let key = (record.header.thread.clone(), record.header.seq);
-        self.bytes += record.body.len() + limits::RECORD_BYTES;
-        self.order.push_back(key.clone());
-        self.records.insert(key, record);
-        while self.bytes > limits::FRESH_BYTES {
-            let Some(oldest) = self.order.pop_front() else { break };
-            if let Some(gone) = self.records.remove(&oldest) {
-                self.bytes = self.bytes.saturating_sub(gone.body.len() + limits::RECORD_BYTES);
-            }
-        }
-    }
-
-    pub(super) fn get(&self, thread: &ThreadId, seq: u64) -> Option<Arc<Record>> {
-        self.records.get(&(thread.clone(), seq)).cloned()
-    }
-}
 
 impl Engine {
     /// Routes what is on disk.

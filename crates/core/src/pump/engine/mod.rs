@@ -3,8 +3,10 @@
 //! engine does no I/O and never blocks; the loop in `systole_organism::pump_loop` feeds it.
 
 mod adopting;
+mod batch;
 mod commit;
 mod deliver;
+mod fresh_records;
 mod holding;
 mod input;
 mod looked_up;
@@ -18,7 +20,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
 pub use adopting::kept_listeners;
-pub use commit::{Recorded, WriteReport};
+pub use batch::{Recorded, WriteReport};
 pub use input::PumpInput;
 pub use looked_up::{LogAnswer, LogLookup};
 pub use lookup::answer_lookup;
@@ -64,9 +66,9 @@ pub struct Engine {
     timers: WaitingTimers,
     ports: EnginePorts,
     /// Records and effects that wait for the writer.
-    filling: commit::BatchDraft,
+    filling: batch::BatchDraft,
     /// The batch that the writer has.
-    writing: Option<commit::BatchWriting>,
+    writing: Option<batch::BatchWriting>,
     /// Effects that are on disk and not routed yet.
     recorded: VecDeque<Recorded>,
     /// Threads touched or woken since the last checkpoint.
@@ -106,7 +108,7 @@ pub struct Engine {
     /// Questions to the log that the reader has not answered yet.
     looking: usize,
     /// Recent records, so that a delivery rarely reads the log.
-    fresh: deliver::FreshRecords,
+    fresh: fresh_records::FreshRecords,
     last: Position,
     /// Why nothing can be stored at the moment.
     stalled: Option<String>,
@@ -136,7 +138,7 @@ impl Engine {
             dispatch_queue: DispatchQueue::default(),
             timers: WaitingTimers::default(),
             ports,
-            filling: commit::BatchDraft::default(),
+            filling: batch::BatchDraft::default(),
             writing: None,
             recorded: VecDeque::new(),
             dirty: FastSet::default(),
@@ -158,7 +160,7 @@ impl Engine {
             parked: HashMap::new(),
             lookups: VecDeque::new(),
             looking: 0,
-            fresh: deliver::FreshRecords::default(),
+            fresh: fresh_records::FreshRecords::default(),
             last,
             stalled: None,
             stopping: false,

@@ -6,8 +6,8 @@ use systole_wire::ask::PumpQuestion;
 
 use super::{Engine, LogLookup, PumpInput};
 use crate::pump::event::EventKind;
+use crate::pump::primitives;
 use crate::pump::view::{ReadRequest, ReadRequests, ReadResults, ViewOwner, ViewPage};
-use crate::pump::{children, primitives};
 use crate::types::composition::ViewScope;
 use crate::types::flow::{JudgedContent, JudgedDocument, JudgedItem};
 use crate::types::ids::{Digest, ThreadId};
@@ -74,7 +74,7 @@ impl Engine {
 /// What the items of a reply need from the log; nothing if no item asks for the view or names a thread that may
 /// have been a child.
 fn of_items(items: &[JudgedItem], may_have_ended: impl Fn(&ThreadId) -> bool) -> ReadRequests {
-    let named = children::list_named(items).into_iter().filter(may_have_ended);
+    let named = primitives::list_named(items).into_iter().filter(may_have_ended);
     let mut wanted: ReadRequests = named.map(|id| (0, ReadRequest::Child(id))).collect();
     for (ordinal, item) in (0u32..).zip(items) {
         let JudgedItem::Admitted(admitted) = item else { continue };

@@ -1,8 +1,8 @@
 //! Folding items that went to several takers. Each function takes one record into its thread or item, and
 //! decides nothing: the records say how many takers there are and whether the first answer is enough.
 
+use super::opened_calls::{budget_use_of, open_call};
 use super::settling::settle_item;
-use super::{budget_use_of, open_call};
 use crate::pump::state::{ItemAnswer, ItemState, OpenedBy, PendingItem, TakerState, Thread};
 use crate::rules::core_payload;
 use crate::types::budget::UsedAmounts;

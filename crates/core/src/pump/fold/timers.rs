@@ -1,6 +1,6 @@
 //! Folding timers. Each function takes one record into its thread, and decides nothing.
 
-use super::{call_of, open_call};
+use super::opened_calls::{call_of, open_call};
 use crate::pump::state::{
     FiringTarget, InboxMessage, OpenedBy, PendingItem, Sort, Thread, Timer, TimerFiring,
 };
@@ -13,7 +13,8 @@ use crate::types::record::{Record, TimerEffect};
 pub(super) fn fold_timer(thread: &mut Thread, record: &Record, timing: TimerEffect) {
     let h = &record.header;
     match timing {
-        TimerEffect::Set | TimerEffect::Cancel => super::fold_item(thread, record),
+        // The pump answers them as items.
+        TimerEffect::Set | TimerEffect::Cancel => {}
         TimerEffect::Fired => {
             if let Some(call) = call_of(thread, h) {
                 call.inbox.push(InboxMessage { seq: h.seq, sort: Sort::Timer });

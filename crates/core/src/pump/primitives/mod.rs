@@ -8,109 +8,30 @@ mod cancel_timer;
 mod clear;
 mod introspect;
 pub(super) mod recall;
+mod row;
 mod set_timer;
 mod spawn_thread;
 mod todo;
 mod told;
 
-use std::sync::Arc;
+use systole_wire::QName;
 
-use systole_wire::{QName, namespaces};
-
+pub use row::{Primitive, ShowItem};
 pub use told::{FieldValue, ShownItem, ShownPiece};
 
-use super::decision_builder::{DecisionBuilder, RecordFact};
-use super::fold::settling;
-use super::state::Thread;
+use super::decision_builder::DecisionBuilder;
 use super::turn::{Turn, no_turn_left, refuse_item};
-use super::view::ReadRequest;
+use row::{ItemDecision, TurnEffect, make_item, record_answer, record_exchange, record_taken, refuse_unread};
+
 use crate::rules::admit::ItemReading;
-use crate::types::codes::Code;
-use crate::types::flow::{Admitted, PayloadKind};
-use crate::types::ids::{MessageId, ThreadId};
-use crate::types::record::{Header, MessageRole, Record, RecordCode, RecordKind};
+use crate::types::flow::{Admitted, JudgedItem, PayloadKind};
+use crate::types::ids::ThreadId;
+use crate::types::record::Header;
 use crate::types::refusal::Refusal;
 
-/// What became of an item: `Ok(None)` if it is taken, `Ok(Some)` if its refusal is recorded, `Err` if its refusal is
-/// still to be recorded.
-type ItemDecision = Result<Option<Refusal>, Refusal>;
-
-type DecideItem = fn(&mut DecisionBuilder<'_>, &Turn<'_>, u32, &Admitted) -> ItemDecision;
-
-/// How a tree shows an item, given the core's answer if there is one.
-pub type ShowItem = fn(Option<&[u8]>) -> ShownItem;
-
-/// How many turns the call of an item must still have.
-#[derive(Clone, Copy)]
-enum TurnEffect {
-    /// Any number.
-    Any,
-    /// Its listener takes several turns.
-    Several,
-    /// Another turn comes after this one.
-    Another,
-}
-
-/// A payload that the pump answers.
-#[derive(Clone, Copy)]
-pub struct Primitive {
-    /// The local name of its element.
-    pub element: &'static str,
-    /// The namespace of its element.
-    pub namespace: &'static str,
-    /// The kind of its record.
-    pub kind: RecordKind,
-    /// The code of its record.
-    pub mark: RecordCode,
-    /// The words for its record in the log.
-    pub says: &'static str,
-    /// How a tree shows it. Without this it is shown as a note.
-    pub shows: Option<ShowItem>,
-    /// Whether a person answers it.
-    pub is_for_person: bool,
-    /// The threads that it names as children of its sender.
-    pub names: fn(&[u8]) -> Vec<ThreadId>,
-    /// Whether it ends the threads that it names.
-    pub ends_threads: bool,
-    /// What its decision needs from the log.
-    pub wants: fn(&[u8]) -> Vec<ReadRequest>,
-    /// What its record means for the state.
-    pub(super) fold: fn(&mut Thread, &Record),
-    /// Whether recording it is its answer, so that it may come with a final.
-    pub(super) is_kept: bool,
-    /// Whether it is decided after the other items of its reply.
-    pub(super) comes_last: bool,
-    turns: TurnEffect,
-    reading: ItemReading,
-    decide: DecideItem,
-}
-
-/// A primitive with the parts that every one has. The others keep their defaults.
-const fn make_item(
-    element: &'static str,
-    mark: RecordCode,
-    says: &'static str,
-    reading: ItemReading,
-    decide: DecideItem,
-) -> Primitive {
-    Primitive {
-        element,
-        namespace: namespaces::CORE,
-        kind: RecordKind::Message,
-        mark,
-        says,
-        shows: None,
-        is_for_person: false,
-        names: |_| Vec::new(),
-        ends_threads: false,
-        wants: |_| Vec::new(),
-        fold: settling::settle_unanswered,
-        is_kept: false,
-        comes_last: false,
-        turns: TurnEffect::Any,
-        reading,
-        decide,
-    }
+/// How the door reads that element. `None` if the pump does not answer it.
+pub fn find_reading(element: &QName) -> Option<ItemReading> {
+    TABLE.iter().find(|one| element.is_named(one.namespace, one.element)).map(|one| one.reading)
 }
 
 /// Every primitive.
@@ -128,9 +49,21 @@ pub static TABLE: [&Primitive; 11] = [
     &introspect::LIST_CAPABILITIES,
 ];
 
-/// How the door reads that element. `None` if the pump does not answer it.
-pub fn find_reading(element: &QName) -> Option<ItemReading> {
-    TABLE.iter().find(|one| element.is_named(one.namespace, one.element)).map(|one| one.reading)
+/// The threads that items name as children of their sender, if they can be children at all.
+pub fn list_named(items: &[JudgedItem]) -> Vec<ThreadId> {
+    let mut named = Vec::new();
+    for item in items {
+        match item {
+            JudgedItem::ForThread { thread, .. } => named.extend(ThreadId::parse(thread)),
+            JudgedItem::Admitted(admitted) => {
+                if let Some(one) = find_primitive(admitted) {
+                    named.extend((one.names)(admitted.bytes()));
+                }
+            }
+            JudgedItem::Refused(_) => {}
+        }
+    }
+    named
 }
 
 /// The primitive of a record. `<describe>` stands for both questions about payloads, because they have the same mark.
@@ -163,57 +96,11 @@ pub(super) fn answer_item(
     decided.unwrap_or_else(|refusal| Some(refuse_item(d, turn, ordinal, refusal, Some(admitted.bytes()))))
 }
 
-/// What the door or a look into the log should have found is missing.
-fn refuse_unread() -> Refusal {
-    Refusal::new(Code::IngressUnavailable, "this was not read from the log")
-}
-
-/// Records an item.
-fn record_taken(
-    d: &mut DecisionBuilder<'_>,
-    turn: &Turn<'_>,
-    ordinal: u32,
-    one: &Primitive,
-    item: &Arc<[u8]>,
-) -> MessageId {
-    let mut fact = turn.make_fact(ordinal, one.kind, one.mark, item.clone());
-    fact.from = turn.sender.clone();
-    d.add_record(turn.thread, fact).1
-}
-
-/// Records the core's answer to an item.
-fn record_answer(
-    d: &mut DecisionBuilder<'_>,
-    turn: &Turn<'_>,
-    ordinal: u32,
-    cause: MessageId,
-    answer: Arc<[u8]>,
-) {
-    let fact = RecordFact::from_core(RecordKind::Message, RecordCode::Role(MessageRole::Answer), answer)
-        .with_addressee(&turn.sender)
-        .with_call(&turn.path.append_item(turn.number, ordinal))
-        .with_cause(cause)
-        .with_config(turn.config);
-    d.add_record(turn.thread, fact);
-}
-
-/// Records an item and the core's answer to it.
-fn record_exchange(
-    d: &mut DecisionBuilder<'_>,
-    turn: &Turn<'_>,
-    ordinal: u32,
-    one: &Primitive,
-    item: &Arc<[u8]>,
-    answer: Arc<[u8]>,
-) {
-    let cause = record_taken(d, turn, ordinal, one, item);
-    record_answer(d, turn, ordinal, cause, answer);
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::types::record::TimerEffect;
+    use crate::types::record::{MessageRole, RecordCode, RecordKind, TimerEffect};
+    use systole_wire::namespaces;
 
     #[test]
     fn every_role_is_folded_by_name_or_by_the_table() {

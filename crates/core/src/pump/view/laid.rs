@@ -4,13 +4,14 @@
 //! was laid out before, and only its last part is laid out again. This file reads nothing and does not decide the
 //! order.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use systole_wire::ask::MessageSpot;
 
 use super::order::PlacedMessage;
-use super::spoken::MessagePlacement;
-use super::{NotedWords, View, ViewMessage, ViewedCall, ViewedTurn};
+use super::seen::{PrecedingWords, View, ViewMessage};
+use super::viewed_call::{NotedWords, ViewedCall, ViewedTurn};
+use crate::types::ids::CallPath;
 
 /// A view as far as it is laid out.
 #[derive(Default)]
@@ -131,5 +132,53 @@ impl View {
         self.messages.truncate(count);
         // Words of a model before a removed message are removed too.
         self.spoken.split_off(&(count as u64 + 1));
+    }
+}
+
+/// Puts the words of models before the messages, one after the other.
+#[derive(Clone, Default)]
+pub(super) struct MessagePlacement {
+    /// The newest turn of this call that was reached.
+    turn: u32,
+    /// The last own call of the listener that was reached, and what it ended with.
+    call: Option<CallPath>,
+    last: Option<(u32, u64)>,
+}
+
+impl MessagePlacement {
+    /// Takes the next message of the view, of that call. Words that come before the message are stored under its
+    /// number.
+    pub(super) fn place_message(
+        &mut self,
+        number: u64,
+        spot: MessageSpot,
+        told: &ViewedCall,
+        placed: &mut BTreeMap<u64, PrecedingWords>,
+    ) {
+        let bought = &told.bought;
+        if self.call.as_ref().is_some_and(|call| *call != told.path)
+            && !matches!(spot, MessageSpot::Thread { turn: Some(_) })
+        {
+            let with = number.saturating_sub(1);
+            let last = self.last.take();
+            placed.extend(last.map(|(turn, seq)| (number, PrecedingWords { turn, seq, with })));
+            self.call = None;
+        }
+        if told.is_own {
+            self.call = Some(told.path.clone());
+            self.last = bought.last;
+        }
+        match spot {
+            MessageSpot::Request => self.turn = 0,
+            MessageSpot::Said { turn, .. } | MessageSpot::Answer { turn, .. } if turn > self.turn => {
+                self.turn = turn;
+                let taken = bought.taken.get(&turn);
+                placed.extend(taken.map(|seq| (number, PrecedingWords { turn, seq: *seq, with: number })));
+            }
+            MessageSpot::Said { .. }
+            | MessageSpot::Answer { .. }
+            | MessageSpot::Inbox { .. }
+            | MessageSpot::Thread { .. } => {}
+        }
     }
 }

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use systole_wire::ask::MessageSpot;
 
-use super::{CallOrder, ViewOwner, ViewedCall, ViewedTurn, turn_before};
+use super::viewed_call::{CallOrder, ViewOwner, ViewedCall, ViewedTurn, make_key, turn_before};
 use crate::pump::state::Thread;
 use crate::types::ids::CallPath;
 
@@ -75,7 +75,7 @@ pub(super) fn place_calls<'t>(
     let mut outer = Vec::new();
     for (key, told) in calls {
         match key.1.caller() {
-            Some((caller, turn, ordinal)) if calls.contains_key(&super::make_key(&caller)) => {
+            Some((caller, turn, ordinal)) if calls.contains_key(&make_key(&caller)) => {
                 if told.is_own {
                     order.own.insert((caller.clone(), turn, ordinal));
                 }

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use systole_wire::ask::MessageSpot;
 
-use super::spoken::PrecedingWords;
 use crate::types::ids::{Digest, Name, ThreadId};
 use crate::types::ports::CallMark;
 use crate::types::primitive::Recall;
@@ -134,4 +133,15 @@ pub struct ReadResults {
     pub was_child: BTreeMap<ThreadId, bool>,
     /// The wanted hashes, by the numbers of their messages. A message that the view does not have gets none.
     pub hashes: BTreeMap<u64, Digest>,
+}
+
+/// Words of a model that come before a message.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PrecedingWords {
+    /// The turn whose reply used them.
+    pub turn: u32,
+    /// The record of the result.
+    pub seq: u64,
+    /// The message that they are cleared with.
+    pub with: u64,
 }

@@ -6,10 +6,10 @@ mod items;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use systole_core::pump::children;
 use systole_core::pump::decide::decide_event;
 use systole_core::pump::event::{ClientOrder, Decision, Effect, Event, EventKind, LostAttempt, PauseOrder};
 use systole_core::pump::pausing::find_halt;
+use systole_core::pump::primitives;
 use systole_core::pump::state::{Call, CallState, CompositionBook, PumpState, ThreadState, used_under};
 use systole_core::pump::turn_records;
 use systole_core::pump::view::ReadResults;
@@ -281,7 +281,7 @@ impl Real {
         let JudgedContent::Items(items) = said else { return None };
         let call = self.call(lease.id.thread.as_str(), lease.id.call.as_str())?;
         let asked =
-            children::list_named(items).into_iter().filter(|id| call.may_have_ended(&lease.id.thread, id));
+            primitives::list_named(items).into_iter().filter(|id| call.may_have_ended(&lease.id.thread, id));
         let is_own = |id: &ThreadId| {
             let first = self.records.get(&(id.clone(), 1))?;
             let spawn = self.records.values().find(|record| Some(record.header.id) == first.header.cause)?;

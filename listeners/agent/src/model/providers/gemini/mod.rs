@@ -7,14 +7,11 @@ mod request;
 use hyper::header::{HeaderMap, HeaderName};
 use serde_json::{Map, Value};
 
-use super::ModelRequest;
-use super::form::{AnswerReading, ProviderForm};
-use super::key::ModelKey;
-use crate::spec;
+use crate::model::ModelRequest;
+use crate::model::asked_provider::ModelSettings;
+use crate::model::form::{AnswerReading, ProviderForm};
+use crate::model::key::ModelKey;
 use systole_http::StreamFraming;
-
-/// The provider that its kept reasoning names.
-const NAME: &str = "gemini";
 
 /// The form.
 pub(super) struct GeminiForm;
@@ -24,7 +21,7 @@ impl ProviderForm for GeminiForm {
         "https://generativelanguage.googleapis.com"
     }
 
-    fn build_path(&self, base: &str, model: &spec::ModelSpec) -> String {
+    fn build_path(&self, base: &str, model: &ModelSettings) -> String {
         let has_version = base.ends_with("/v1beta") || base.ends_with("/v1");
         let version = if has_version { "" } else { "/v1beta" };
         // A tuned model has its own folder. Every other model is below `models`.
@@ -44,7 +41,7 @@ impl ProviderForm for GeminiForm {
 
     fn build_body(
         &self,
-        model: &spec::ModelSpec,
+        model: &ModelSettings,
         request: &ModelRequest,
     ) -> Result<Map<String, Value>, String> {
         Ok(request::build_body(model, request))

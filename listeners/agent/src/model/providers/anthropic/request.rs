@@ -3,12 +3,15 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::model::asked_provider::ModelSettings;
 use crate::model::{
     MessageAuthor, MessagePart, ModelRequest, PromptMessage, RequestToolChoice, Tool, reasoning, structured,
 };
-use crate::spec;
 
-pub(super) fn build_body(model: &spec::ModelSpec, request: &ModelRequest) -> Map<String, Value> {
+/// The provider that its kept reasoning names.
+pub(super) const NAME: &str = "anthropic";
+
+pub(super) fn build_body(model: &ModelSettings, request: &ModelRequest) -> Map<String, Value> {
     let mut body = Map::new();
     body.insert("model".to_owned(), json!(model.model));
     body.insert("max_tokens".to_owned(), json!(request.max_output.min(model.max_output)));
@@ -118,7 +121,7 @@ fn build_block(part: &MessagePart) -> Option<Value> {
             }
             Some(result)
         }
-        MessagePart::Reasoning(kept) => reasoning::find_block(super::NAME, kept).cloned(),
+        MessagePart::Reasoning(kept) => reasoning::find_block(NAME, kept).cloned(),
     }
 }
 

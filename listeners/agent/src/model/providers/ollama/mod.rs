@@ -7,14 +7,11 @@ mod request;
 use hyper::header::{AUTHORIZATION, HeaderMap};
 use serde_json::{Map, Value};
 
-use super::ModelRequest;
-use super::form::{AnswerReading, ProviderForm};
-use super::key::ModelKey;
-use crate::spec;
+use crate::model::ModelRequest;
+use crate::model::asked_provider::ModelSettings;
+use crate::model::form::{AnswerReading, ProviderForm};
+use crate::model::key::ModelKey;
 use systole_http::StreamFraming;
-
-/// The provider that its kept reasoning names.
-const NAME: &str = "ollama";
 
 /// The form.
 pub(super) struct OllamaForm;
@@ -24,7 +21,7 @@ impl ProviderForm for OllamaForm {
         "http://127.0.0.1:11434"
     }
 
-    fn build_path(&self, base: &str, _model: &spec::ModelSpec) -> String {
+    fn build_path(&self, base: &str, _model: &ModelSettings) -> String {
         format!("{}/api/chat", base.strip_suffix("/api").unwrap_or(base))
     }
 
@@ -38,7 +35,7 @@ impl ProviderForm for OllamaForm {
 
     fn build_body(
         &self,
-        model: &spec::ModelSpec,
+        model: &ModelSettings,
         request: &ModelRequest,
     ) -> Result<Map<String, Value>, String> {
         request::build_body(model, request)

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::json as made;
 use serde_json::value::RawValue;
 
-use super::NAME;
+use super::request::NAME;
 use crate::model::form::{
     AnswerReading, BodyClose, EventFault, EventStep, find_complaint, read_arguments, read_json, read_value,
 };

@@ -3,12 +3,15 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::model::asked_provider::ModelSettings;
 use crate::model::{
     MessageAuthor, MessagePart, ModelRequest, PromptMessage, RequestToolChoice, Tool, reasoning, structured,
 };
-use crate::spec;
 
-pub(super) fn build_body(model: &spec::ModelSpec, request: &ModelRequest) -> Map<String, Value> {
+/// The provider that its kept reasoning names.
+pub(super) const NAME: &str = "openai";
+
+pub(super) fn build_body(model: &ModelSettings, request: &ModelRequest) -> Map<String, Value> {
     let mut body = Map::new();
     body.insert("model".to_owned(), json!(model.model));
     body.insert("messages".to_owned(), Value::Array(build_messages(request)));
@@ -94,7 +97,7 @@ fn build_answer(message: &PromptMessage) -> Option<Value> {
         // Providers that show their reasoning require it back with calls, and some refuse it anywhere else.
         for part in &message.parts {
             let MessagePart::Reasoning(kept) = part else { continue };
-            let block = reasoning::find_block(super::NAME, kept).and_then(Value::as_object);
+            let block = reasoning::find_block(NAME, kept).and_then(Value::as_object);
             for (field, value) in block.into_iter().flatten() {
                 match (answer.get_mut(field), value) {
                     (Some(Value::String(before)), Value::String(more)) => before.push_str(more),

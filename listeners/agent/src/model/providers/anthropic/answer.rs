@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::NAME;
+use super::request::NAME;
 use crate::model::form::{
     AnswerReading, BodyClose, EventFault, EventStep, find_complaint, read_json, read_value,
 };

@@ -3,14 +3,17 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::model::anthropic::as_object;
+use crate::model::asked_provider::ModelSettings;
 use crate::model::partial_answer::is_drawn;
+use crate::model::providers::anthropic::as_object;
 use crate::model::{
     MessageAuthor, MessagePart, ModelRequest, PromptMessage, RequestToolChoice, Tool, reasoning, structured,
 };
-use crate::spec;
 
-pub(super) fn build_body(model: &spec::ModelSpec, request: &ModelRequest) -> Map<String, Value> {
+/// The provider that its kept reasoning names.
+pub(super) const NAME: &str = "gemini";
+
+pub(super) fn build_body(model: &ModelSettings, request: &ModelRequest) -> Map<String, Value> {
     let most = request.max_output.min(model.max_output);
     let mut body = Map::new();
     if !request.system.is_empty() {
@@ -94,7 +97,7 @@ fn build_parts(message: &PromptMessage) -> Vec<Value> {
                 parts.push(json!({"functionResponse": function}));
             }
             MessagePart::Reasoning(kept) => {
-                let Some(block) = reasoning::find_block(super::NAME, kept) else { continue };
+                let Some(block) = reasoning::find_block(NAME, kept) else { continue };
                 add_reasoning(block, &mut parts, &mut waiting);
             }
         }

@@ -3,15 +3,18 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::model::anthropic::as_object;
-use crate::model::openai::{build_tool, join_texts};
+use crate::model::asked_provider::ModelSettings;
+use crate::model::providers::anthropic::as_object;
+use crate::model::providers::openai::{build_tool, join_texts};
 use crate::model::{
     MessageAuthor, MessagePart, ModelRequest, PromptMessage, RequestToolChoice, reasoning, structured,
 };
-use crate::spec;
+
+/// The provider that its kept reasoning names.
+pub(super) const NAME: &str = "ollama";
 
 pub(super) fn build_body(
-    model: &spec::ModelSpec,
+    model: &ModelSettings,
     request: &ModelRequest,
 ) -> Result<Map<String, Value>, String> {
     let most = request.max_output.min(model.max_output);
@@ -83,9 +86,7 @@ fn build_answer(message: &PromptMessage) -> Option<Value> {
         answer.insert("tool_calls".to_owned(), Value::Array(calls));
         // The model's thoughts before its calls are sent back with the calls.
         let thought = message.parts.iter().filter_map(|part| match part {
-            MessagePart::Reasoning(kept) => {
-                reasoning::find_block(super::NAME, kept)?.get("thinking")?.as_str()
-            }
+            MessagePart::Reasoning(kept) => reasoning::find_block(NAME, kept)?.get("thinking")?.as_str(),
             _ => None,
         });
         let thought: String = thought.collect();

@@ -7,16 +7,13 @@ mod request;
 use hyper::header::{AUTHORIZATION, HeaderMap};
 use serde_json::{Map, Value};
 
-use super::ModelRequest;
-use super::form::{AnswerReading, ProviderForm};
-use super::key::ModelKey;
-use crate::spec;
+use crate::model::ModelRequest;
+use crate::model::asked_provider::ModelSettings;
+use crate::model::form::{AnswerReading, ProviderForm};
+use crate::model::key::ModelKey;
 use systole_http::StreamFraming;
 
 pub(super) use request::{build_tool, join_texts};
-
-/// The provider that its kept reasoning names.
-const NAME: &str = "openai";
 
 /// The form.
 pub(super) struct OpenAi;
@@ -26,7 +23,7 @@ impl ProviderForm for OpenAi {
         "https://api.openai.com/v1"
     }
 
-    fn build_path(&self, base: &str, _model: &spec::ModelSpec) -> String {
+    fn build_path(&self, base: &str, _model: &ModelSettings) -> String {
         let base = if base.is_empty() { "/v1" } else { base };
         format!("{base}/chat/completions")
     }
@@ -41,7 +38,7 @@ impl ProviderForm for OpenAi {
 
     fn build_body(
         &self,
-        model: &spec::ModelSpec,
+        model: &ModelSettings,
         request: &ModelRequest,
     ) -> Result<Map<String, Value>, String> {
         Ok(request::build_body(model, request))

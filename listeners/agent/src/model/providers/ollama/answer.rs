@@ -6,7 +6,7 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::NAME;
+use super::request::NAME;
 use crate::model::form::{
     AnswerReading, BodyClose, EventFault, EventStep, find_complaint, read_arguments, read_json,
 };

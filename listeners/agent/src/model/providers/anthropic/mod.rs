@@ -6,16 +6,14 @@ mod request;
 use hyper::header::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Map, Value};
 
-use super::ModelRequest;
-use super::form::{AnswerReading, ProviderForm};
-use super::key::ModelKey;
-use crate::spec;
+use crate::model::ModelRequest;
+use crate::model::asked_provider::ModelSettings;
+use crate::model::form::{AnswerReading, ProviderForm};
+use crate::model::key::ModelKey;
 use systole_http::StreamFraming;
 
 pub(super) use request::as_object;
 
-/// The provider that its kept reasoning names.
-const NAME: &str = "anthropic";
 /// The version of the form.
 const VERSION: &str = "2023-06-01";
 
@@ -27,7 +25,7 @@ impl ProviderForm for AnthropicForm {
         "https://api.anthropic.com"
     }
 
-    fn build_path(&self, base: &str, _model: &spec::ModelSpec) -> String {
+    fn build_path(&self, base: &str, _model: &ModelSettings) -> String {
         format!("{}/v1/messages", base.strip_suffix("/v1").unwrap_or(base))
     }
 
@@ -46,7 +44,7 @@ impl ProviderForm for AnthropicForm {
 
     fn build_body(
         &self,
-        model: &spec::ModelSpec,
+        model: &ModelSettings,
         request: &ModelRequest,
     ) -> Result<Map<String, Value>, String> {
         Ok(request::build_body(model, request))

@@ -1,0 +1,125 @@
+//! The answer of a model, while it comes in and when it is complete, or why there is none.
+
+use std::future::Future;
+use std::pin::Pin;
+
+use super::request::{MessagePart, ModelRequest};
+
+/// A complete answer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ModelAnswer {
+    /// The content, in order: text as received, calls, reasoning.
+    pub parts: Vec<MessagePart>,
+    /// The stop reason.
+    pub stop: StopReason,
+    /// The usage, as far as the provider reports it.
+    pub usage: TokenUsage,
+    /// The model that answered, by its name in the file.
+    pub by: String,
+}
+
+/// Why an answer ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StopReason {
+    /// The model was done.
+    End,
+    /// It reached its maximum of output tokens.
+    Length,
+    /// It calls tools.
+    Tool,
+    /// The provider withheld the rest.
+    Filtered,
+    /// It was cut here because enough was read.
+    Cut,
+}
+
+/// Tokens used. Counts that a provider does not report are `None`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct TokenUsage {
+    /// Tokens read, including those from a cache.
+    pub tokens_in: Option<u64>,
+    /// Tokens written, including reasoning.
+    pub tokens_out: Option<u64>,
+    /// How many of the tokens read came from a cache.
+    pub cached: Option<u64>,
+}
+
+/// A piece of an answer while it comes in, for observers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AnswerPiece {
+    /// Text of the answer.
+    Text(String),
+    /// Text of its reasoning, if the provider shows it.
+    Reasoning(String),
+    /// More arguments of a native call.
+    Call {
+        /// The number of the call in the answer.
+        number: usize,
+        /// The tool.
+        name: String,
+        /// A part of the arguments, which are JSON.
+        arguments: String,
+    },
+}
+
+/// Why there is no answer.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{words}")]
+pub struct ModelFault {
+    /// The kind.
+    pub kind: ModelFaultKind,
+    /// The message, with the status; never a key.
+    pub words: String,
+    /// The status, if there was one.
+    pub status: Option<u16>,
+    /// How long the provider asks us to wait.
+    pub retry_after_ms: Option<u64>,
+    /// The part that came before the fault: kept, never executed.
+    pub partial: String,
+    /// Whether the provider may have done the work and charged for it.
+    pub may_be_paid: bool,
+}
+
+/// Kinds of faults: each is a code of the table, after `model.`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ModelFaultKind {
+    /// The stream ended without its end sign.
+    Truncated,
+    /// The answer is larger than the limit.
+    TooLarge,
+    /// Too many requests.
+    RateLimited,
+    /// The provider was not reached, or failed on its side.
+    Unavailable,
+    /// The provider refused to answer.
+    Refused,
+    /// The provider rejected the request as invalid.
+    InvalidRequest,
+}
+
+impl ModelFaultKind {
+    /// The code.
+    #[must_use]
+    pub const fn code(self) -> &'static str {
+        match self {
+            Self::Truncated => "model.truncated",
+            Self::TooLarge => "model.too-large",
+            Self::RateLimited => "model.rate-limited",
+            Self::Unavailable => "model.unavailable",
+            Self::Refused => "model.refused",
+            Self::InvalidRequest => "model.invalid-request",
+        }
+    }
+}
+
+/// Receives the pieces of an answer while it comes in.
+pub type AnswerWatcher = Box<dyn FnMut(AnswerPiece) + Send>;
+
+/// An answer on its way.
+pub type AnswerFuture = Pin<Box<dyn Future<Output = Result<ModelAnswer, ModelFault>> + Send>>;
+
+/// Answers for a model, once: it retries nothing by itself.
+pub trait Model: Send + Sync {
+    /// Asks. Dropping the result ends the request.
+    fn ask(&self, request: ModelRequest, watcher: AnswerWatcher) -> AnswerFuture;
+}
