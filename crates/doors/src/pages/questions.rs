@@ -1,17 +1,13 @@
 //! The pages of the questions: each row of `systole_queries::questions` has one, with a form of its fields and the command
 //! that shows the same.
 
-use std::sync::Arc;
-
 use askama::Template;
-use axum::Router;
 use axum::response::Response;
-use axum::routing::get;
 
 use super::asked::{PageRequest, render_page};
 use super::frame::{Frame, PageTab};
 use super::shorten::{encode_part, shorten_text};
-use crate::http_state::HttpState;
+use crate::door_row::DoorRoute;
 use crate::limits;
 use crate::reading::ask;
 use systole_core::types::refusal::Refusal;
@@ -113,11 +109,9 @@ impl QuestionPage {
 }
 
 /// The pages of all questions.
-pub(super) fn routes() -> Router<Arc<HttpState>> {
+pub(super) fn list_question_pages() -> Vec<DoorRoute> {
     let pages = QUERIES.iter().filter_map(|row| Some((row, row.page.as_ref()?)));
-    pages.fold(Router::new(), |router, (row, page)| {
-        router.route(page.path, get(move |asked| show(row, page, asked)))
-    })
+    pages.map(|(row, page)| DoorRoute::get(page.path, move |asked| show(row, page, asked))).collect()
 }
 
 async fn show(row: &'static QueryRow, page: &'static QueryPage, asked: PageRequest) -> Response {
