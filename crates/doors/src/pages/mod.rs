@@ -62,6 +62,7 @@ use asked::{CookieReader, PageRequest};
 use systole_core::types::codes::Code;
 use systole_core::types::ports::Clock as _;
 use systole_system::clock::WallClock;
+use thread_orders::ThreadOrder;
 
 /// The door for people. It has every path that no other door has.
 pub(super) static DOOR: DoorRow = DoorRow {
@@ -85,13 +86,13 @@ fn list_routes() -> Vec<DoorRoute> {
         DoorRoute::post("/threads/order", thread_orders::give),
         DoorRoute::get("/t/{id}", thread::thread),
         DoorRoute::get("/t/{id}/rows", rows::fresh),
-        DoorRoute::post("/t/{id}/pause", orders::pause),
-        DoorRoute::post("/t/{id}/resume", orders::resume),
+        DoorRoute::post("/t/{id}/pause", |form| orders::give(form, ThreadOrder::Pause)),
+        DoorRoute::post("/t/{id}/resume", |form| orders::give(form, ThreadOrder::Resume)),
         DoorRoute::post("/t/{id}/steer", orders::say),
         DoorRoute::get("/t/{id}/cancel", orders::ask_to_cancel),
-        DoorRoute::post("/t/{id}/cancel", orders::cancel),
+        DoorRoute::post("/t/{id}/cancel", |form| orders::give(form, ThreadOrder::Cancel)),
         DoorRoute::get("/t/{id}/end", orders::ask_to_end),
-        DoorRoute::post("/t/{id}/end", orders::end),
+        DoorRoute::post("/t/{id}/end", |form| orders::give(form, ThreadOrder::End)),
         DoorRoute::get("/t/{id}/time", time::time),
         DoorRoute::get("/t/{id}/export", export::export),
         DoorRoute::get("/t/{id}/compare", side_by_side::compare),
