@@ -1,20 +1,15 @@
-//! `systole cancel`: ends a thread and everything below it, or the calls that wait for a listener, through the organism
-//! that runs on the log or elsewhere, or through one that is started here only for that.
+//! `systole cancel`: ends a thread and everything below it, or the calls that wait for a listener.
 
 use clap::Args;
 
-use super::elsewhere::{OrganismElsewhere, report_silence};
 use super::exit::CommandExit;
-use super::here;
+use super::live_order::{DecidedHere, LiveOrder, carry_out, read_reply};
 use super::place::Place;
-use super::refused;
 use super::screen::Screen;
-use super::thread_name;
 use systole_core::types::ids::{Name, ThreadId};
-use systole_doors::api_types::{ApiRefusal, ThreadCancelled, ThreadEnded, WaitingCancelled};
-use systole_doors::client::{DoorClient, DoorClientFault, DoorResult};
-use systole_organism::runfile::RunFile;
-use systole_organism::waiting::SenderReply;
+use systole_doors::api_types::{ThreadCancelled, ThreadEnded, WaitingCancelled};
+use systole_doors::client::{DoorClient, DoorResult};
+use systole_organism::front::OrganismHandle;
 
 /// Ends a thread and everything below it, or the calls that wait for a listener.
 ///
@@ -41,15 +36,15 @@ impl CancelCommand {
             (_, Some(to)) => EndTarget::CallsTo(to),
             (thread, None) => EndTarget::Thread { named: thread.unwrap_or_default(), is_gentle: false },
         };
-        EndOrder { place: self.place, what }.carry_out()
+        carry_out(&self.place, what)
     }
 }
 
 /// What is to end.
-pub(super) enum EndTarget<T = String> {
-    /// A thread, as typed or found.
+pub(super) enum EndTarget {
+    /// A thread, as typed.
     Thread {
-        named: T,
+        named: String,
         /// Whether to end it only if it is at rest.
         is_gentle: bool,
     },
@@ -57,146 +52,75 @@ pub(super) enum EndTarget<T = String> {
     CallsTo(Name),
 }
 
-impl EndTarget {
-    fn resolve(
-        &self,
-        find: impl FnOnce(&str) -> Result<ThreadId, CommandExit>,
-    ) -> Result<EndTarget<ThreadId>, CommandExit> {
+impl LiveOrder for EndTarget {
+    /// The thread or the listener, and how many have ended.
+    type Done = (String, usize);
+
+    fn thread(&self) -> Option<&str> {
+        match self {
+            EndTarget::Thread { named, .. } => Some(named),
+            EndTarget::CallsTo(_) => None,
+        }
+    }
+
+    fn give_through(&self, client: &DoorClient, thread: Option<&ThreadId>) -> DoorResult<(String, usize)> {
+        let id = thread.map_or("", ThreadId::as_str);
         Ok(match self {
-            EndTarget::Thread { named, is_gentle } => {
-                EndTarget::Thread { named: find(named)?, is_gentle: *is_gentle }
+            EndTarget::Thread { is_gentle: true, .. } => client.end_thread(id)?.map(|done| (done.ended, 1)),
+            EndTarget::Thread { .. } => client.cancel_thread(id)?.map(|done| (done.cancelled, 1)),
+            EndTarget::CallsTo(to) => {
+                client.cancel_waiting(to.as_str())?.map(|done| (done.to, done.cancelled))
             }
-            EndTarget::CallsTo(to) => EndTarget::CallsTo(to.clone()),
         })
     }
-}
 
-impl EndTarget<ThreadId> {
-    /// Orders a running organism. Returns how many have ended.
-    fn end_through(&self, client: &DoorClient) -> DoorResult<usize> {
-        match self {
-            EndTarget::Thread { named, is_gentle: true } => {
-                client.end_thread(named.as_str()).map(|decided| decided.map(|_| 1))
-            }
-            EndTarget::Thread { named, is_gentle: false } => {
-                client.cancel_thread(named.as_str()).map(|decided| decided.map(|_| 1))
-            }
-            EndTarget::CallsTo(to) => {
-                client.cancel_waiting(to.as_str()).map(|decided| decided.map(|ended| ended.cancelled))
-            }
-        }
-    }
-
-    fn report_end(&self, screen: Screen, ended: usize) -> CommandExit {
-        match self {
-            EndTarget::Thread { named, is_gentle } => {
-                let id = named.to_string();
-                match (screen.json, is_gentle) {
-                    (true, true) => screen.show_value(&ThreadEnded { ended: id }),
-                    (true, false) => screen.show_value(&ThreadCancelled { cancelled: id }),
-                    (false, true) => screen.say(format!("{id} has ended; nothing can be added")),
-                    (false, false) => screen.say(format!("{id} is cancelled, with everything below it")),
-                }
-            }
-            EndTarget::CallsTo(to) => {
-                let nothing = || {
-                    let words =
-                        format!("no call to {to} waits for someone who is away; nothing is cancelled");
-                    let exit = screen.fail(CommandExit::Failed, words);
-                    screen.say("  try: systole ps, which says what each thread waits for");
-                    exit
-                };
-                match (screen.json, ended) {
-                    (true, cancelled) => {
-                        screen.show_value(&WaitingCancelled { to: to.to_string(), cancelled })
-                    }
-                    (false, 0) => return nothing(),
-                    (false, 1) => screen.say(format!("1 call to {to} is cancelled; its thread goes on")),
-                    (false, _) => {
-                        screen.say(format!("{ended} calls to {to} are cancelled; their threads go on"));
-                    }
-                }
-                return if ended == 0 { CommandExit::Failed } else { CommandExit::Done };
-            }
-        }
-        CommandExit::Done
-    }
-}
-
-/// An order to end something; `cancel` and `end` carry it out in the same way.
-pub(super) struct EndOrder {
-    pub(super) place: Place,
-    pub(super) what: EndTarget,
-}
-
-impl EndOrder {
-    /// Lets the running organism, or one started here, carry it out.
-    pub(super) fn carry_out(&self) -> CommandExit {
-        let screen = self.place.screen();
-        self.try_run(screen).unwrap_or_else(|exit| exit)
-    }
-
-    fn try_run(&self, screen: Screen) -> Result<CommandExit, CommandExit> {
-        if let Some(elsewhere) = OrganismElsewhere::find_named(&self.place)? {
-            let what = self.what.resolve(|typed| elsewhere.find_thread(typed))?;
-            return Ok(match elsewhere.check_decision(what.end_through(&elsewhere.client))? {
-                Ok(ended) => what.report_end(screen, ended),
-                Err(refusal) => report_not_done(screen, &refusal),
-            });
-        }
-        let log = self.place.log(screen)?;
-        let what = self.what.resolve(|typed| thread_name::find(screen, &log, typed))?;
-        if let Some(run) = RunFile::find_running(&log) {
-            self.place.set_nothing(screen, &run)?;
-            match what.end_through(&DoorClient::from_run_file(&run)) {
-                Ok(Ok(ended)) => return Ok(what.report_end(screen, ended)),
-                Ok(Err(refusal)) => return Ok(report_not_done(screen, &refusal)),
-                // The organism in the run file is stopping or gone. If it still has the log, starting
-                // reports that.
-                Err(DoorClientFault::Unreachable { .. }) => {}
-                Err(fault) => return Err(report_silence(screen, &fault)),
-            }
-        }
-        let work = async { Box::pin(self.in_process(screen, what)).await.unwrap_or_else(|exit| exit) };
-        Ok(here::with_runtime(screen, work))
-    }
-
-    async fn in_process(
+    async fn give_here(
         &self,
-        screen: Screen,
-        what: EndTarget<ThreadId>,
-    ) -> Result<CommandExit, CommandExit> {
-        let file = self.place.organism(screen)?;
-        let organism = Box::pin(here::start_without_deliveries(screen, &self.place, file)).await?;
-        let (front, by) = (organism.handle(), Name::new_operator());
-        let one = |reply| match reply {
-            SenderReply::Refused(refusal) => Err(refusal),
-            SenderReply::Done | SenderReply::Receipt(..) => Ok(1),
-        };
-        let ended = match &what {
-            EndTarget::Thread { named, is_gentle: true } => {
-                front.end_thread(by, named.clone()).await.map(one)
+        front: &OrganismHandle,
+        thread: Option<ThreadId>,
+    ) -> DecidedHere<(String, usize)> {
+        let by = Name::new_operator();
+        let is_gentle = match self {
+            EndTarget::Thread { is_gentle, .. } => is_gentle,
+            EndTarget::CallsTo(to) => {
+                let ended = front.cancel_waiting(&by, to).await?;
+                return Some(ended.map(|ended| (to.to_string(), ended)));
             }
-            EndTarget::Thread { named, is_gentle: false } => {
-                front.cancel_thread(by, named.clone()).await.map(one)
-            }
-            EndTarget::CallsTo(to) => front.cancel_waiting(&by, to).await,
         };
-        let exit = match ended {
-            Some(Err(refusal)) => report_not_done(screen, &ApiRefusal::from(&*refusal)),
-            Some(Ok(ended)) => what.report_end(screen, ended),
-            None => screen.fail(CommandExit::Unavailable, "the organism ended before it answered"),
+        let (id, thread) = (thread.as_ref()?.to_string(), thread?);
+        let reply = match is_gentle {
+            true => front.end_thread(by, thread).await?,
+            false => front.cancel_thread(by, thread).await?,
         };
-        let ended = organism.stop(std::time::Duration::ZERO).await;
-        Ok(here::report_end(screen, &ended).unwrap_or(exit))
+        Some(read_reply(reply, (id, 1)))
     }
-}
 
-fn report_not_done(screen: Screen, refusal: &ApiRefusal) -> CommandExit {
-    if screen.json {
-        screen.show_value(refusal);
-    } else {
-        refused::say(screen, refusal);
+    fn report_done(&self, screen: Screen, (name, ended): &(String, usize), _: bool) -> CommandExit {
+        let (id, to, cancelled) = (name.clone(), name.clone(), *ended);
+        match (screen.json, self) {
+            (true, EndTarget::Thread { is_gentle: true, .. }) => {
+                screen.show_value(&ThreadEnded { ended: id })
+            }
+            (true, EndTarget::Thread { .. }) => screen.show_value(&ThreadCancelled { cancelled: id }),
+            (true, EndTarget::CallsTo(_)) => screen.show_value(&WaitingCancelled { to, cancelled }),
+            (false, EndTarget::Thread { is_gentle: true, .. }) => {
+                screen.say(format!("{id} has ended; nothing can be added"));
+            }
+            (false, EndTarget::Thread { .. }) => {
+                screen.say(format!("{id} is cancelled, with everything below it"));
+            }
+            (false, EndTarget::CallsTo(_)) if cancelled == 0 => {
+                let words = format!("no call to {to} waits for someone who is away; nothing is cancelled");
+                screen.fail(CommandExit::Failed, words);
+                screen.say("  try: systole ps, which says what each thread waits for");
+            }
+            (false, EndTarget::CallsTo(_)) if cancelled == 1 => {
+                screen.say(format!("1 call to {to} is cancelled; its thread goes on"));
+            }
+            (false, EndTarget::CallsTo(_)) => {
+                screen.say(format!("{cancelled} calls to {to} are cancelled; their threads go on"));
+            }
+        }
+        if cancelled == 0 { CommandExit::Failed } else { CommandExit::Done }
     }
-    CommandExit::Payload
 }

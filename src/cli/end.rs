@@ -3,8 +3,9 @@
 
 use clap::Args;
 
-use super::cancel::{EndOrder, EndTarget};
+use super::cancel::EndTarget;
 use super::exit::CommandExit;
+use super::live_order::carry_out;
 use super::place::Place;
 
 /// Ends a thread at rest.
@@ -23,6 +24,6 @@ pub(super) struct EndCommand {
 impl EndCommand {
     pub(super) fn run(self) -> CommandExit {
         let what = EndTarget::Thread { named: self.thread, is_gentle: true };
-        EndOrder { place: self.place, what }.carry_out()
+        carry_out(&self.place, what)
     }
 }

@@ -44,6 +44,7 @@ mod listen_as;
 mod listener;
 pub mod listener_codes;
 mod live;
+mod live_order;
 mod log;
 mod looking;
 mod made;

@@ -1,20 +1,15 @@
-//! `systole pause` and `systole resume`: pause a thread, or everything, and resume it, through the organism that runs
-//! on the log or elsewhere, or through one that is started here only for that and sends nothing.
+//! `systole pause` and `systole resume`: pause a thread, or everything, and resume it.
 
 use clap::Args;
 
-use super::elsewhere::{OrganismElsewhere, report_silence};
 use super::exit::CommandExit;
-use super::here;
+use super::live_order::{DecidedHere, LiveOrder, carry_out, read_reply};
 use super::place::Place;
-use super::refused;
 use super::screen::Screen;
-use super::thread_name;
 use systole_core::types::ids::{Name, ThreadId};
-use systole_doors::api_types::{ApiRefusal, HoldingPause, PauseChanged};
-use systole_doors::client::{DoorClient, DoorClientFault};
-use systole_organism::runfile::RunFile;
-use systole_organism::waiting::SenderReply;
+use systole_doors::api_types::{HoldingPause, PauseChanged};
+use systole_doors::client::{DoorClient, DoorResult};
+use systole_organism::front::OrganismHandle;
 use systole_queries::pauses;
 use systole_show::columns::plain;
 
@@ -59,79 +54,50 @@ struct PauseTarget {
 
 impl PauseCommand {
     pub(super) fn run(self) -> CommandExit {
-        self.which.steer(true, self.note.as_deref()).unwrap_or_else(|exit| exit)
+        let PauseTarget { place, thread, .. } = self.which;
+        carry_out(&place, PauseOrder { thread, halts: true, note: self.note })
     }
 }
 
 impl ResumeCommand {
     pub(super) fn run(self) -> CommandExit {
-        self.which.steer(false, None).unwrap_or_else(|exit| exit)
+        let PauseTarget { place, thread, .. } = self.which;
+        carry_out(&place, PauseOrder { thread, halts: false, note: None })
     }
 }
 
-impl PauseTarget {
-    fn steer(&self, halts: bool, note: Option<&str>) -> Result<CommandExit, CommandExit> {
-        let screen = self.place.screen();
-        if let Some(elsewhere) = OrganismElsewhere::find_named(&self.place)? {
-            let thread = self.thread.as_deref().map(|typed| elsewhere.find_thread(typed)).transpose()?;
-            let answered =
-                elsewhere.client.pause_or_resume(thread.as_ref().map(ThreadId::as_str), halts, note);
-            return Ok(match elsewhere.check_decision(answered)? {
-                Ok(steered) => report_change(screen, &steered),
-                Err(refusal) => report_not_done(screen, &refusal),
-            });
-        }
-        let log = self.place.log(screen)?;
-        let thread = match &self.thread {
-            Some(typed) => Some(thread_name::find(screen, &log, typed)?),
-            None => None,
-        };
-        if let Some(run) = RunFile::find_running(&log) {
-            self.place.set_nothing(screen, &run)?;
-            match DoorClient::from_run_file(&run).pause_or_resume(
-                thread.as_ref().map(ThreadId::as_str),
-                halts,
-                note,
-            ) {
-                Ok(Ok(steered)) => return Ok(report_change(screen, &steered)),
-                Ok(Err(refusal)) => return Ok(report_not_done(screen, &refusal)),
-                // The organism in the run file is stopping or gone. If it still has the log, starting
-                // reports that.
-                Err(DoorClientFault::Unreachable { .. }) => {}
-                Err(fault) => return Err(report_silence(screen, &fault)),
-            }
-        }
-        let work = async {
-            Box::pin(self.in_process(screen, thread, halts, note)).await.unwrap_or_else(|exit| exit)
-        };
-        Ok(here::with_runtime(screen, work))
+/// The order to pause or to resume.
+struct PauseOrder {
+    /// The thread, as typed; `None` for everything.
+    thread: Option<String>,
+    halts: bool,
+    note: Option<String>,
+}
+
+impl LiveOrder for PauseOrder {
+    type Done = PauseChanged;
+
+    fn thread(&self) -> Option<&str> {
+        self.thread.as_deref()
     }
 
-    async fn in_process(
-        &self,
-        screen: Screen,
-        thread: Option<ThreadId>,
-        halts: bool,
-        note: Option<&str>,
-    ) -> Result<CommandExit, CommandExit> {
-        let file = self.place.organism(screen)?;
-        let organism = Box::pin(here::start_without_deliveries(screen, &self.place, file)).await?;
-        let (by, note) = (Name::new_operator(), note.map(str::to_owned));
-        let exit = match organism.handle().pause_or_continue(by, thread.clone(), halts, note).await {
-            Some(SenderReply::Refused(refusal)) => report_not_done(screen, &ApiRefusal::from(&*refusal)),
-            Some(SenderReply::Done | SenderReply::Receipt(..)) => {
-                let held = thread.as_ref();
-                let held = held.and_then(|id| pauses::above(&**organism.reader(), id).ok().flatten());
-                let held = held.map(HoldingPause::from);
-                report_change(
-                    screen,
-                    &PauseChanged { thread: thread.map(|id| id.to_string()), paused: halts, held },
-                )
-            }
-            None => screen.fail(CommandExit::Unavailable, "the organism ended before it answered"),
-        };
-        let ended = organism.stop(std::time::Duration::ZERO).await;
-        Ok(here::report_end(screen, &ended).unwrap_or(exit))
+    fn give_through(&self, client: &DoorClient, thread: Option<&ThreadId>) -> DoorResult<PauseChanged> {
+        client.pause_or_resume(thread.map(ThreadId::as_str), self.halts, self.note.as_deref())
+    }
+
+    async fn give_here(&self, front: &OrganismHandle, thread: Option<ThreadId>) -> DecidedHere<PauseChanged> {
+        let (by, note) = (Name::new_operator(), self.note.clone());
+        let reply = front.pause_or_continue(by, thread.clone(), self.halts, note).await?;
+        let held = thread.as_ref().and_then(|id| pauses::above(&**front.reader(), id).ok().flatten());
+        let thread = thread.map(|id| id.to_string());
+        Some(read_reply(
+            reply,
+            PauseChanged { thread, paused: self.halts, held: held.map(HoldingPause::from) },
+        ))
+    }
+
+    fn report_done(&self, screen: Screen, changed: &PauseChanged, _: bool) -> CommandExit {
+        report_change(screen, changed)
     }
 }
 
@@ -177,13 +143,4 @@ fn describe_pause(held: &HoldingPause) -> String {
 /// The argument of `resume` for it.
 fn name_target(held: &HoldingPause) -> &str {
     held.thread.as_deref().unwrap_or("--all")
-}
-
-fn report_not_done(screen: Screen, refusal: &ApiRefusal) -> CommandExit {
-    if screen.json {
-        screen.show_value(refusal);
-    } else {
-        refused::say(screen, refusal);
-    }
-    CommandExit::Payload
 }

@@ -17,15 +17,12 @@ use tokio::sync::oneshot;
 
 use super::api_types::ApiRefusal;
 use super::compressed;
-use super::http_state::{BodySeats, Caller, ClientPlaces, HttpState, StreamPlaces};
+use super::door_row::DoorVisit;
+use super::http_state::{BodySeats, ClientPlaces, HttpState, StreamPlaces};
 use super::log_view::LogViews;
-use super::mcp::open_calls::WaitingMcpCalls;
 use super::message_bounds::MessageBounds;
 use super::pages::{self, sessions::Sessions};
-use super::percent::is_text;
-use super::request_refusals::{
-    describe_unfit_request, read_bearer, refuse_address, refuse_request, without_token,
-};
+use super::request_refusals::{describe_unfit_request, refuse_request};
 use super::routes;
 use super::strangers::{Doorway, Visitor};
 use crate::limits;
@@ -90,14 +87,12 @@ impl HttpDoor {
             messages: MessageBounds::new(descriptors::read_limit() / 2),
             followers: StreamPlaces::new(),
             failed_logins: Mutex::default(),
-            open_calls: WaitingMcpCalls::default(),
             views: LogViews::default(),
             bound,
             sessions: Sessions::default(),
             live: ClientPlaces::new(limits::OWN_STREAMS),
         });
         let router = routes::build_router()
-            .merge(pages::routes())
             .fallback(pages::nowhere)
             .method_not_allowed_fallback(pages::only_other)
             .layer(middleware::from_fn_with_state(state.clone(), guard_request))
@@ -154,11 +149,11 @@ fn refuse_unfit_head(request: &Request) -> Option<Response> {
     Some(([(header::ACCEPT_ENCODING, "identity")], refusal).into_response())
 }
 
-/// Lets only requests with the credential pass, and reads nothing of any other request.
+/// Refuses what no door takes, and leaves all else to the door of the path.
 async fn guard_request(
     State(state): State<Arc<HttpState>>,
     ConnectInfo(visitor): ConnectInfo<Visitor>,
-    mut request: Request,
+    request: Request,
     next: Next,
 ) -> Response {
     if let Some(refusal) = refuse_unfit_head(&request) {
@@ -167,17 +162,6 @@ async fn guard_request(
     if state.front.at_rest().is_some() && pages::read_only::changes(request.method(), request.uri().path()) {
         return pages::read_only::refusal();
     }
-    if pages::guard::is_page(request.uri().path()) {
-        return pages::enter(&state, &visitor, request, next).await;
-    }
-    if let Some(client) = read_bearer(request.headers()).and_then(|token| state.keyring.find_owner(token)) {
-        request.extensions_mut().insert(Caller(client.clone()));
-        visitor.is_known();
-        if request.uri().query().is_some_and(|query| !is_text(query.as_bytes())) {
-            return refuse_address("what follows `?` in the address is not UTF-8");
-        }
-        return next.run(request).await;
-    }
-    state.login_failed(visitor.address.ip()).await;
-    without_token()
+    let enter = routes::find_door(request.uri().path()).enter;
+    enter(DoorVisit { state, visitor, request, next }).await
 }

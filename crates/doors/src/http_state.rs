@@ -10,7 +10,6 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::failed_logins::FailedLoginCounts;
 use super::log_view::LogViews;
-use super::mcp::open_calls::WaitingMcpCalls;
 use super::message_bounds::MessageBounds;
 use super::pages::sessions::Sessions;
 use crate::limits;
@@ -30,7 +29,6 @@ pub(super) struct HttpState {
     pub(super) keyring: Keyring,
     pub(super) followers: StreamPlaces,
     pub(super) failed_logins: Mutex<FailedLoginCounts>,
-    pub(super) open_calls: WaitingMcpCalls,
     pub(super) views: LogViews,
     /// The address that the door listens on.
     pub(super) bound: SocketAddr,

@@ -16,6 +16,7 @@ use futures_core::Stream as _;
 use serde::Deserialize;
 
 use super::api_types;
+use super::door_row::DoorRoute;
 use super::http_state::{Caller, HttpState, ParsedQuery};
 use super::json_payload;
 use super::outcome::{read_wait, wait_for_outcome};
@@ -30,6 +31,11 @@ use systole_organism::front::{ClientMessage, OrganismHandle};
 use systole_organism::runfile::draw_hex;
 use systole_organism::waiting::SenderReply;
 
+/// The routes of this file.
+pub(super) fn list_routes() -> Vec<DoorRoute> {
+    vec![DoorRoute::post("/v1/messages", accept_message)]
+}
+
 #[derive(Deserialize)]
 pub(super) struct Beside {
     to: Option<String>,
@@ -38,7 +44,7 @@ pub(super) struct Beside {
 }
 
 /// Accepts a message.
-pub(super) async fn accept_message(
+async fn accept_message(
     State(state): State<Arc<HttpState>>,
     Extension(Caller(client)): Extension<Caller>,
     query: ParsedQuery<Beside>,

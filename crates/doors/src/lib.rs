@@ -7,6 +7,7 @@
 pub mod api_types;
 pub mod client;
 mod compressed;
+mod door_row;
 pub mod ending;
 pub mod events;
 mod failed_logins;

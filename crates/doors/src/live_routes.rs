@@ -11,6 +11,7 @@ use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 
 use super::api_types;
+use super::door_row::DoorRoute;
 use super::events::{ClientEvents, RecordFollower};
 use super::http_state::{Caller, HttpState};
 use super::reading::{QueryFields, RawFields};
@@ -23,8 +24,20 @@ use systole_core::types::refusal::Refusal;
 use systole_organism::front::OrganismHandle;
 use systole_organism::waiting::SenderReply;
 
+/// The routes of this file.
+pub(super) fn list_routes() -> Vec<DoorRoute> {
+    vec![
+        DoorRoute::get("/v1/events", stream_events),
+        DoorRoute::get("/v1/status", show_status),
+        DoorRoute::get("/v1/workers", count_workers),
+        DoorRoute::post("/v1/listeners/{listener}/cancel", cancel_waiting),
+        DoorRoute::post("/v1/threads/{thread}/cancel", cancel_thread),
+        DoorRoute::post("/v1/threads/{thread}/end", end_thread),
+    ]
+}
+
 /// Every record after a position, as it is written, with progress reports between the records if requested.
-pub(super) async fn stream_events(
+async fn stream_events(
     State(state): State<Arc<HttpState>>,
     Extension(Caller(client)): Extension<Caller>,
     query: RawFields,
@@ -92,7 +105,7 @@ async fn may_read(front: &OrganismHandle, client: &Name, thread: Option<&ThreadI
 }
 
 /// Ends a thread with everything that is open in it.
-pub(super) async fn cancel_thread(
+async fn cancel_thread(
     State(state): State<Arc<HttpState>>,
     Extension(Caller(client)): Extension<Caller>,
     Path(thread): Path<String>,
@@ -106,7 +119,7 @@ pub(super) async fn cancel_thread(
 }
 
 /// Ends the calls that wait for a listener, as far as the client may.
-pub(super) async fn cancel_waiting(
+async fn cancel_waiting(
     State(state): State<Arc<HttpState>>,
     Extension(Caller(client)): Extension<Caller>,
     Path(listener): Path<String>,
@@ -123,7 +136,7 @@ pub(super) async fn cancel_waiting(
 }
 
 /// Ends a root at rest.
-pub(super) async fn end_thread(
+async fn end_thread(
     State(state): State<Arc<HttpState>>,
     Extension(Caller(client)): Extension<Caller>,
     Path(thread): Path<String>,
@@ -160,7 +173,7 @@ async fn order_end<T: IntoResponse>(
 }
 
 /// The workers over a broker: for clients that may read everything, since it names the listeners.
-pub(super) async fn count_workers(
+async fn count_workers(
     State(state): State<Arc<HttpState>>,
     Extension(Caller(client)): Extension<Caller>,
     query: RawFields,
@@ -185,7 +198,7 @@ pub(super) async fn count_workers(
 }
 
 /// The status of the organism.
-pub(super) async fn show_status(
+async fn show_status(
     State(state): State<Arc<HttpState>>,
     Extension(Caller(client)): Extension<Caller>,
     query: RawFields,

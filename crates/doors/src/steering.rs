@@ -12,6 +12,7 @@ use axum::{Extension, Json};
 use serde::Deserialize;
 
 use super::api_types;
+use super::door_row::DoorRoute;
 use super::http_state::{Caller, HttpState, ParsedQuery};
 use super::request_refusals::{refuse_message, refuse_plainly, refuse_request, refuse_stopping};
 use systole_core::types::codes::Code;
@@ -22,8 +23,19 @@ use systole_organism::validators::PersonOrder;
 use systole_organism::waiting::SenderReply;
 use systole_queries::pauses;
 
+/// The routes of this file.
+pub(super) fn list_routes() -> Vec<DoorRoute> {
+    vec![
+        DoorRoute::post("/v1/approvals/{id}", decide_request),
+        DoorRoute::post("/v1/pause", pause_all),
+        DoorRoute::post("/v1/resume", resume_all),
+        DoorRoute::post("/v1/threads/{thread}/pause", pause_thread),
+        DoorRoute::post("/v1/threads/{thread}/resume", resume_thread),
+    ]
+}
+
 /// Decides a request that waits for a person.
-pub(super) async fn decide_request(
+async fn decide_request(
     State(state): State<Arc<HttpState>>,
     Extension(Caller(by)): Extension<Caller>,
     Path(id): Path<String>,
@@ -91,7 +103,7 @@ pub(super) struct Noted {
 }
 
 /// Pauses a thread.
-pub(super) async fn pause_thread(
+async fn pause_thread(
     State(state): State<Arc<HttpState>>,
     Extension(Caller(by)): Extension<Caller>,
     Path(thread): Path<String>,
@@ -101,7 +113,7 @@ pub(super) async fn pause_thread(
 }
 
 /// Resumes a thread.
-pub(super) async fn resume_thread(
+async fn resume_thread(
     State(state): State<Arc<HttpState>>,
     Extension(Caller(by)): Extension<Caller>,
     Path(thread): Path<String>,
@@ -111,7 +123,7 @@ pub(super) async fn resume_thread(
 }
 
 /// Pauses everything.
-pub(super) async fn pause_all(
+async fn pause_all(
     State(state): State<Arc<HttpState>>,
     Extension(Caller(by)): Extension<Caller>,
     query: ParsedQuery<Noted>,
@@ -120,7 +132,7 @@ pub(super) async fn pause_all(
 }
 
 /// Resumes everything that has no separate pause.
-pub(super) async fn resume_all(
+async fn resume_all(
     State(state): State<Arc<HttpState>>,
     Extension(Caller(by)): Extension<Caller>,
     query: ParsedQuery<Noted>,

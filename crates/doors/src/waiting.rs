@@ -9,6 +9,7 @@ use axum::extract::State;
 use axum::response::Response;
 use serde_json::{Value, json};
 
+use super::door_row::DoorRoute;
 use super::http_state::{Caller, HttpState};
 use super::log_view::LogMoment;
 use super::reading::{RawFields, ReadValue, answer};
@@ -20,8 +21,13 @@ use systole_organism::workflow_steps;
 use systole_queries::persons::{self, WaitingRequest};
 use systole_queries::runs::WorkflowRuns;
 
+/// The routes of this file.
+pub(super) fn list_routes() -> Vec<DoorRoute> {
+    vec![DoorRoute::get("/v1/approvals", list_approvals)]
+}
+
 /// Lists the waiting requests.
-pub(super) async fn list_approvals(
+async fn list_approvals(
     State(state): State<Arc<HttpState>>,
     Extension(Caller(client)): Extension<Caller>,
     query: RawFields,

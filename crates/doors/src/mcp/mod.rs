@@ -6,7 +6,7 @@
 
 mod call;
 mod following;
-pub(super) mod open_calls;
+mod open_calls;
 mod origin;
 mod results;
 mod revision;
@@ -29,11 +29,12 @@ use futures_core::Stream;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
+use super::door_row::{DoorRoute, DoorRow, enter_with_token};
 use super::http_state::{Caller, HttpState};
 use super::inbound::{self, UnreadBody};
 use call::BegunCall;
 use following::FollowedCall;
-use open_calls::CallName;
+use open_calls::{CallName, WaitingMcpCalls};
 use revision::{McpRevision, TASKS};
 use rpc::{RpcFault, RpcMessage, RpcParams};
 use systole_core::types::ids::Name;
@@ -42,16 +43,32 @@ use systole_organism::runfile::draw_hex;
 /// The header with the session of a client. It only tells apart requests with the same id.
 const SESSION: &str = "mcp-session-id";
 
+/// The door. Its state are the calls that wait.
+pub(super) static DOOR: DoorRow = DoorRow {
+    paths: &["/mcp"],
+    routes: &[list_routes],
+    enter: |visit| Box::pin(enter_with_token(visit)),
+    is_described: true,
+};
+
+fn list_routes() -> Vec<DoorRoute> {
+    let mut route = DoorRoute::post("/mcp", post_message);
+    let calls = Arc::<WaitingMcpCalls>::default();
+    route.service = route.service.fallback(refuse_other_methods).layer(Extension(calls));
+    vec![route]
+}
+
 /// Refuses every method but POST: this server sends nothing by itself, and has no session to end.
-pub(super) async fn refuse_other_methods() -> Response {
+async fn refuse_other_methods() -> Response {
     let words = "send messages to /mcp with POST; there is no stream to GET and no session to DELETE";
     let fault = RpcFault::refuse_request(words).with_status(StatusCode::METHOD_NOT_ALLOWED);
     ([(header::ALLOW, "POST")], fault.build_response(None)).into_response()
 }
 
 /// Takes one message, and answers it.
-pub(super) async fn post_message(
+async fn post_message(
     State(state): State<Arc<HttpState>>,
+    Extension(calls): Extension<Arc<WaitingMcpCalls>>,
     Extension(Caller(client)): Extension<Caller>,
     headers: HeaderMap,
     body: Body,
@@ -79,10 +96,10 @@ pub(super) async fn post_message(
     };
     let session = headers.get(SESSION).and_then(|session| session.to_str().ok()).map(str::to_owned);
     let Some(id) = message.id.clone() else {
-        take_notification(&state, client, session, &message);
+        take_notification(&calls, client, session, &message);
         return StatusCode::ACCEPTED.into_response();
     };
-    let request = McpRequest { state, client, revision, session, id, streams };
+    let request = McpRequest { state, calls, client, revision, session, id, streams };
     let id = request.id.clone();
     request.answer_request(message).await.unwrap_or_else(|fault| fault.build_response(Some(&id)))
 }
@@ -115,17 +132,18 @@ async fn answer_unread(state: &HttpState, client: Name, unread: UnreadBody) -> R
 }
 
 /// Acts on a notification. Only a cancelled request means anything here.
-fn take_notification(state: &HttpState, client: Name, session: Option<String>, message: &RpcMessage) {
+fn take_notification(calls: &WaitingMcpCalls, client: Name, session: Option<String>, message: &RpcMessage) {
     if message.method == "notifications/cancelled"
         && let (Some(session), Some(id)) = (session, &message.params.request_id)
     {
-        state.open_calls.cancel_call(&CallName { client, session, id: id.to_string() });
+        calls.cancel_call(&CallName { client, session, id: id.to_string() });
     }
 }
 
 /// A request, and who sent it.
 struct McpRequest {
     state: Arc<HttpState>,
+    calls: Arc<WaitingMcpCalls>,
     client: Name,
     revision: McpRevision,
     session: Option<String>,
@@ -223,7 +241,7 @@ impl McpRequest {
             session,
             id: self.id.to_string(),
         });
-        let seat = self.state.open_calls.enter_call(name)?;
+        let seat = self.calls.enter_call(name)?;
         let receipt = match call::begin_call(&self.state.front, &self.client, &message.params).await? {
             BegunCall::Open(receipt) => receipt,
             BegunCall::Refused(result) => {

@@ -28,7 +28,7 @@ struct CallWaits {
 }
 
 /// The waiting calls.
-pub(crate) struct WaitingMcpCalls {
+pub(super) struct WaitingMcpCalls {
     seats: Arc<Semaphore>,
     waiting: Arc<Mutex<CallWaits>>,
 }

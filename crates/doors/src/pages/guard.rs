@@ -44,11 +44,6 @@ pub(crate) fn with_headers(mut response: Response) -> Response {
     response
 }
 
-/// Whether an address belongs to the pages, and not to the interfaces for programs.
-pub(crate) fn is_page(path: &str) -> bool {
-    !(path == "/v1" || path.starts_with("/v1/") || path == "/mcp" || path.starts_with("/mcp/"))
-}
-
 /// Whether everyone may ask for it: what the sign-in page needs.
 pub(crate) fn is_open(method: &Method, path: &str) -> bool {
     let is_asset = path
@@ -199,15 +194,5 @@ mod tests {
         let all = headers(&[("cookie", "a=b; systole_7475=no; systole_7474=yes; c")]);
         assert_eq!(cookie(&all, bound), Some("yes"));
         assert_eq!(cookie(&headers(&[("cookie", "systole_7475=no")]), bound), None);
-    }
-
-    #[test]
-    fn programs_keep_their_routes() {
-        for path in ["/v1/messages", "/v1", "/mcp", "/v1/"] {
-            assert!(!is_page(path), "{path}");
-        }
-        for path in ["/", "/threads", "/v1x", "/session", "/assets/console.css"] {
-            assert!(is_page(path), "{path}");
-        }
     }
 }

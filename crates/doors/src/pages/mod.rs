@@ -47,82 +47,86 @@ mod verdict;
 
 use std::sync::Arc;
 
+use axum::Json;
 use axum::extract::{DefaultBodyLimit, Request};
 use axum::http::{Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
-use axum::routing::{get, post};
-use axum::{Json, Router};
 use serde_json::json;
 
+use super::door_row::{DoorRoute, DoorRow, DoorVisit};
 use super::http_state::{Caller, HttpState};
 use super::request_refusals::{read_bearer, refuse_plainly, without_token};
-use super::strangers::Visitor;
 use crate::limits;
 use asked::{CookieReader, PageRequest};
 use systole_core::types::codes::Code;
 use systole_core::types::ports::Clock as _;
 use systole_system::clock::WallClock;
+use thread_orders::ThreadOrder;
 
-/// The routes of all pages.
-pub(super) fn routes() -> Router<Arc<HttpState>> {
-    questions::routes()
-        .route("/assets/{name}", get(assets::serve))
-        .route("/approvals", get(approvals::approvals))
-        .route("/approvals/{id}", get(approvals::request).post(approvals::decide))
-        .route("/", get(attention::attention))
-        .route("/threads", get(threads::threads))
-        .route("/threads/order", get(thread_orders::preview).post(thread_orders::give))
-        .route("/t/{id}", get(thread::thread))
-        .route("/t/{id}/rows", get(rows::fresh))
-        .route("/t/{id}/pause", post(orders::pause))
-        .route("/t/{id}/resume", post(orders::resume))
-        .route("/t/{id}/steer", post(orders::say))
-        .route("/t/{id}/cancel", get(orders::ask_to_cancel).post(orders::cancel))
-        .route("/t/{id}/end", get(orders::ask_to_end).post(orders::end))
-        .route("/t/{id}/time", get(time::time))
-        .route("/t/{id}/export", get(export::export))
-        .route("/t/{id}/compare", get(side_by_side::compare))
-        .route("/t/{id}/{seq}", get(record::record))
-        .route("/diff/{id}/{other}", get(side_by_side::diff))
-        .route("/refused", get(refusals::show_page))
-        .route("/find", get(find::find))
-        .route("/config", get(configs::configs))
-        .route("/config/{hash}", get(configs::config))
-        .route("/map", get(map::map))
-        .route("/map.svg", get(map::picture))
-        .route("/proof", get(proof::proof))
-        .route("/t/{id}/{seq}/bytes", get(record::bytes))
-        .route("/approvals/{id}/amend", get(amend::amend).post(amend::submit))
-        .route("/approvals/{id}/amend/show", post(amend::show))
-        .route("/send", get(send::send).post(send::submit))
-        .route("/send/show", post(send::show))
-        .route("/live", get(live::live))
-        .route("/session/end", post(signing_in::end))
-        .route(
-            "/session",
-            get(signing_in::session)
-                .merge(post(signing_in::sign_in).layer(DefaultBodyLimit::max(limits::SIGN_IN_BYTES))),
-        )
+/// The door for people. It has every path that no other door has.
+pub(super) static DOOR: DoorRow = DoorRow {
+    paths: &[],
+    routes: &[list_routes, questions::list_question_pages],
+    enter: |visit| Box::pin(enter(visit)),
+    is_described: false,
+};
+
+fn list_routes() -> Vec<DoorRoute> {
+    let mut sign_in = DoorRoute::post("/session", signing_in::sign_in);
+    sign_in.service = sign_in.service.layer(DefaultBodyLimit::max(limits::SIGN_IN_BYTES));
+    vec![
+        DoorRoute::get("/assets/{name}", assets::serve),
+        DoorRoute::get("/approvals", approvals::approvals),
+        DoorRoute::get("/approvals/{id}", approvals::request),
+        DoorRoute::post("/approvals/{id}", approvals::decide),
+        DoorRoute::get("/", attention::attention),
+        DoorRoute::get("/threads", threads::threads),
+        DoorRoute::get("/threads/order", thread_orders::preview),
+        DoorRoute::post("/threads/order", thread_orders::give),
+        DoorRoute::get("/t/{id}", thread::thread),
+        DoorRoute::get("/t/{id}/rows", rows::fresh),
+        DoorRoute::post("/t/{id}/pause", |form| orders::give(form, ThreadOrder::Pause)),
+        DoorRoute::post("/t/{id}/resume", |form| orders::give(form, ThreadOrder::Resume)),
+        DoorRoute::post("/t/{id}/steer", orders::say),
+        DoorRoute::get("/t/{id}/cancel", orders::ask_to_cancel),
+        DoorRoute::post("/t/{id}/cancel", |form| orders::give(form, ThreadOrder::Cancel)),
+        DoorRoute::get("/t/{id}/end", orders::ask_to_end),
+        DoorRoute::post("/t/{id}/end", |form| orders::give(form, ThreadOrder::End)),
+        DoorRoute::get("/t/{id}/time", time::time),
+        DoorRoute::get("/t/{id}/export", export::export),
+        DoorRoute::get("/t/{id}/compare", side_by_side::compare),
+        DoorRoute::get("/t/{id}/{seq}", record::record),
+        DoorRoute::get("/diff/{id}/{other}", side_by_side::diff),
+        DoorRoute::get("/refused", refusals::show_page),
+        DoorRoute::get("/find", find::find),
+        DoorRoute::get("/config", configs::configs),
+        DoorRoute::get("/config/{hash}", configs::config),
+        DoorRoute::get("/map", map::map),
+        DoorRoute::get("/map.svg", map::picture),
+        DoorRoute::get("/proof", proof::proof),
+        DoorRoute::get("/t/{id}/{seq}/bytes", record::bytes),
+        DoorRoute::get("/approvals/{id}/amend", amend::amend),
+        DoorRoute::post("/approvals/{id}/amend", amend::submit),
+        DoorRoute::post("/approvals/{id}/amend/show", amend::show),
+        DoorRoute::get("/send", send::send),
+        DoorRoute::post("/send", send::submit),
+        DoorRoute::post("/send/show", send::show),
+        DoorRoute::get("/live", live::live),
+        DoorRoute::post("/session/end", signing_in::end),
+        DoorRoute::get("/session", signing_in::session),
+        sign_in,
+    ]
 }
 
 /// Lets a request for a page pass if its address is ours and its client is known. A browser without a session gets
 /// the page to sign in.
-pub(super) async fn enter(
-    state: &Arc<HttpState>,
-    visitor: &Visitor,
-    request: Request,
-    next: Next,
-) -> Response {
-    guard::with_headers(admit_request(state, visitor, request, next).await)
+async fn enter(visit: DoorVisit) -> Response {
+    guard::with_headers(admit_request(visit).await)
 }
 
-async fn admit_request(
-    state: &Arc<HttpState>,
-    visitor: &Visitor,
-    mut request: Request,
-    next: Next,
-) -> Response {
+async fn admit_request(visit: DoorVisit) -> Response {
+    let DoorVisit { state, visitor, mut request, next } = visit;
     let (headers, path) = (request.headers(), request.uri().path());
     let changes = !matches!(*request.method(), Method::GET | Method::HEAD);
     let is_bearer = read_bearer(headers).is_some();
@@ -146,7 +150,7 @@ async fn admit_request(
         };
         visitor.is_known();
         request.extensions_mut().insert(Caller(client));
-        return count_request(state, request, next).await;
+        return count_request(&state, request, next).await;
     }
     let client = cookie.and_then(|cookie| state.sessions.whose(cookie, WallClock.ticks()));
     let Some(client) = client else {
@@ -164,9 +168,9 @@ async fn admit_request(
         let wanted = request.uri().path_and_query().map_or("/", |whole| whole.as_str());
         return match changes {
             // Signing out takes the cookie away, so only its origin shows that a form is of our page.
-            true if guard::names_origin(headers) => signing_in::page_for_form(state, path),
-            true => signing_in::page(state, "/", None),
-            false => signing_in::page(state, wanted, None),
+            true if guard::names_origin(headers) => signing_in::page_for_form(&state, path),
+            true => signing_in::page(&state, "/", None),
+            false => signing_in::page(&state, wanted, None),
         };
     };
     visitor.is_known();
@@ -179,7 +183,7 @@ async fn admit_request(
     } else {
         request.extensions_mut().insert(Caller(client));
     }
-    count_request(state, request, next).await
+    count_request(&state, request, next).await
 }
 
 /// Answers a known client. What a page costs that refreshes itself is counted, and the same pages of one client share

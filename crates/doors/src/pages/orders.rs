@@ -11,6 +11,7 @@ use super::asked::{PageRequest, render_page, unknown_thread};
 use super::changes::ChangeForm;
 use super::frame::{Frame, PageTab};
 use super::shorten::encode_part;
+use super::thread_orders::ThreadOrder;
 use crate::inbound;
 use crate::request_refusals::{describe_stopping, describe_unfit_request};
 use crate::steering::check_note;
@@ -68,24 +69,18 @@ async fn confirm(asked: &PageRequest, order: &'static str, words: &'static str) 
     Ok(render_page(&ConfirmPage { frame, id, name, order, words, why }))
 }
 
-/// Pauses a thread.
-pub(super) async fn pause(form: ChangeForm) -> Response {
-    let done = steer(&form, true).await;
+/// Gives an order to a thread.
+pub(super) async fn give(form: ChangeForm, order: ThreadOrder) -> Response {
+    let done = give_order(&form, order).await;
     form.asked.answer_page(done)
 }
 
-/// Resumes a thread.
-pub(super) async fn resume(form: ChangeForm) -> Response {
-    let done = steer(&form, false).await;
-    form.asked.answer_page(done)
-}
-
-async fn steer(form: &ChangeForm, halts: bool) -> Result<Response, Refusal> {
-    let id = form.asked.thread()?;
-    let note = check_note(form.field("note").map(str::to_owned)).map_err(describe_unfit_request)?;
-    let reply =
-        form.asked.state.front.pause_or_continue(form.by.clone(), Some(id.clone()), halts, note).await;
-    answer_order(form, &id, reply, if halts { "paused" } else { "resumed" })
+async fn give_order(form: &ChangeForm, order: ThreadOrder) -> Result<Response, Refusal> {
+    let (id, front) = (form.asked.thread()?, &form.asked.state.front);
+    let note = form.field("note").filter(|_| order.takes_note()).map(str::to_owned);
+    let note = check_note(note).map_err(describe_unfit_request)?;
+    let reply = order.give(front, &form.by, (&id, note.as_ref())).await;
+    answer_order(form, &id, reply, order.describe_done())
 }
 
 /// Says something to the work that goes on in a thread. Its listener reads it in its next turn.
@@ -124,27 +119,6 @@ async fn steer_thread(form: &ChangeForm) -> Result<Response, Refusal> {
     let (client, document) = (form.by.clone(), payload.bytes().to_vec());
     let message = ClientMessage { client, key, document, to: None, thread: Some(id.to_string()) };
     answer_order(form, &id, front.send_message(message).await, "steered")
-}
-
-/// Cancels a thread.
-pub(super) async fn cancel(form: ChangeForm) -> Response {
-    let done = over(&form, true).await;
-    form.asked.answer_page(done)
-}
-
-/// Ends a thread at rest.
-pub(super) async fn end(form: ChangeForm) -> Response {
-    let done = over(&form, false).await;
-    form.asked.answer_page(done)
-}
-
-async fn over(form: &ChangeForm, cancels: bool) -> Result<Response, Refusal> {
-    let (id, front) = (form.asked.thread()?, &form.asked.state.front);
-    let reply = match cancels {
-        true => front.cancel_thread(form.by.clone(), id.clone()).await,
-        false => front.end_thread(form.by.clone(), id.clone()).await,
-    };
-    answer_order(form, &id, reply, if cancels { "cancelled" } else { "ended" })
 }
 
 fn answer_order(

@@ -1,17 +1,13 @@
 //! The pages of the questions: each row of `systole_queries::questions` has one, with a form of its fields and the command
 //! that shows the same.
 
-use std::sync::Arc;
-
 use askama::Template;
-use axum::Router;
 use axum::response::Response;
-use axum::routing::get;
 
 use super::asked::{PageRequest, render_page};
 use super::frame::{Frame, PageTab};
-use super::shorten::{encode_part, shorten_text};
-use crate::http_state::HttpState;
+use super::shorten::{begin_with_capital, encode_part, shorten_text};
+use crate::door_row::DoorRoute;
 use crate::limits;
 use crate::reading::ask;
 use systole_core::types::refusal::Refusal;
@@ -66,7 +62,7 @@ impl QuestionPage {
 
     /// What is not there, as a sentence.
     fn note(&self, words: &str) -> String {
-        format!("{}.", sentence(words))
+        format!("{}.", begin_with_capital(words))
     }
 
     /// A text that may come from a listener.
@@ -113,11 +109,9 @@ impl QuestionPage {
 }
 
 /// The pages of all questions.
-pub(super) fn routes() -> Router<Arc<HttpState>> {
+pub(super) fn list_question_pages() -> Vec<DoorRoute> {
     let pages = QUERIES.iter().filter_map(|row| Some((row, row.page.as_ref()?)));
-    pages.fold(Router::new(), |router, (row, page)| {
-        router.route(page.path, get(move |asked| show(row, page, asked)))
-    })
+    pages.map(|(row, page)| DoorRoute::get(page.path, move |asked| show(row, page, asked))).collect()
 }
 
 async fn show(row: &'static QueryRow, page: &'static QueryPage, asked: PageRequest) -> Response {
@@ -172,14 +166,18 @@ async fn answer(
 fn choice_field(field: &'static QueryField, asked: &PageRequest) -> Option<ChoiceField> {
     let chosen = asked.value(field.name).or(field.choices.first().copied())?;
     let words = field.choices.iter().map(|word| (*word, *word == chosen)).collect();
-    (!field.choices.is_empty()).then(|| ChoiceField { name: field.name, label: sentence(field.name), words })
+    (!field.choices.is_empty()).then(|| ChoiceField {
+        name: field.name,
+        label: begin_with_capital(field.name),
+        words,
+    })
 }
 
 fn text_field(field: &'static QueryField, asked: &PageRequest) -> Option<TextField> {
     let value = asked.value(field.name).unwrap_or_default().to_owned();
     let is_typed =
         field.choices.is_empty() && !matches!(field.place, FieldPlace::Part | FieldPlace::PartSize);
-    let label = sentence(field.name);
+    let label = begin_with_capital(field.name);
     is_typed.then_some(TextField { name: field.name, label, value, metavar: field.metavar })
 }
 
@@ -207,10 +205,4 @@ fn command(
         Some((name, word)) => format!("systole {} --{name} {word}", row.name),
         None => format!("systole {}{options}", row.name),
     }
-}
-
-/// A text that begins with a capital letter.
-fn sentence(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }

@@ -24,6 +24,12 @@ pub(super) fn encode_part(text: &str) -> String {
     out
 }
 
+/// A text that begins with a capital letter.
+pub(super) fn begin_with_capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

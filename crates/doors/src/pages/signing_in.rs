@@ -20,6 +20,7 @@ use super::guard;
 use super::refusal_page::page_before;
 use super::sessions::OpenedSession;
 use crate::api_types;
+use crate::door_row::DoorRoute;
 use crate::http_state::{Caller, HttpState};
 use crate::request_refusals::{refuse_message, refuse_plainly};
 use crate::strangers::Visitor;
@@ -87,8 +88,13 @@ pub(super) fn local(to: &str) -> &str {
     if is_local { to } else { "/" }
 }
 
+/// The routes for programs.
+pub(crate) fn list_routes() -> Vec<DoorRoute> {
+    vec![DoorRoute::post("/v1/session-codes", codes)]
+}
+
 /// Makes a code for the client of a token.
-pub(crate) async fn codes(
+async fn codes(
     State(state): State<Arc<HttpState>>,
     Extension(Caller(client)): Extension<Caller>,
 ) -> Response {

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::asked::{PageRequest, render_page};
 use super::changes::ChangeForm;
 use super::frame::{Frame, PageTab};
-use super::shorten::{encode_part, shorten_text};
+use super::shorten::{begin_with_capital, encode_part, shorten_text};
 use super::threads::{filter_of, list_address, may_order, read_part};
 use crate::limits::{self, ENTRIES};
 use crate::request_refusals::{describe_stopping, describe_unfit_address, describe_unfit_request};
@@ -25,7 +25,7 @@ use systole_queries::thread_list::{ListedThread, STATES};
 
 /// An order that can be given to many threads.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum ThreadOrder {
+pub(super) enum ThreadOrder {
     Pause,
     Resume,
     Cancel,
@@ -50,7 +50,7 @@ impl ThreadOrder {
     }
 
     /// What was done to a thread, as a word.
-    fn describe_done(self) -> &'static str {
+    pub(super) fn describe_done(self) -> &'static str {
         match self {
             ThreadOrder::Pause => "paused",
             ThreadOrder::Resume => "resumed",
@@ -73,6 +73,16 @@ impl ThreadOrder {
         }
     }
 
+    /// Whether it cannot be undone.
+    fn is_final(self) -> bool {
+        matches!(self, ThreadOrder::Cancel | ThreadOrder::End)
+    }
+
+    /// Whether a note is recorded with it.
+    pub(super) fn takes_note(self) -> bool {
+        matches!(self, ThreadOrder::Pause | ThreadOrder::Resume)
+    }
+
     /// Why it does not fit a thread; nothing if it does.
     fn unfit(self, entry: &ThreadEntry) -> Option<&'static str> {
         let state = entry.state();
@@ -93,7 +103,7 @@ impl ThreadOrder {
         }
     }
 
-    async fn give(
+    pub(super) async fn give(
         self,
         front: &OrganismHandle,
         by: &Name,
@@ -123,15 +133,9 @@ struct OrderRow {
 #[template(path = "thread_orders.html")]
 struct OrdersPage {
     frame: Frame,
-    order: &'static str,
-    /// The word of the button.
-    button: String,
-    about: &'static str,
-    /// Whether it cannot be undone.
-    is_final: bool,
+    order: ThreadOrder,
     /// Whether it was given.
     is_given: bool,
-    takes_note: bool,
     rows: Vec<OrderRow>,
     /// The threads that the order does not fit.
     left: Vec<OrderRow>,
@@ -165,7 +169,7 @@ async fn preview_order(asked: &PageRequest) -> Result<Response, Refusal> {
         let threads: Vec<Value> = threads.collect();
         return Ok(asked.json(&json!({"order": order.as_str(), "threads": threads})));
     }
-    let title = format!("{} all that are shown?", capital(order.as_str()));
+    let title = format!("{} all that are shown?", begin_with_capital(order.as_str()));
     let command = format!("systole {} THREAD", order.as_str());
     let frame = asked.frame(PageTab::Threads, &title).with_command(command);
     let row = |listed: &ListedThread, words: String| OrderRow {
@@ -181,12 +185,8 @@ async fn preview_order(asked: &PageRequest) -> Result<Response, Refusal> {
     let commands: Vec<String> =
         rows.iter().map(|row| format!("systole {} {}", order.as_str(), row.id)).collect();
     Ok(render_page(&OrdersPage {
-        order: order.as_str(),
-        button: capital(order.as_str()),
-        about: order.about(),
-        is_final: matches!(order, ThreadOrder::Cancel | ThreadOrder::End),
+        order,
         is_given: false,
-        takes_note: order == ThreadOrder::Pause,
         commands: commands.join("\n"),
         back: list_address(&filter, filter.after.as_ref()),
         has_more: part.next.is_some(),
@@ -202,11 +202,6 @@ fn no_order() -> Refusal {
 
 fn address_of(id: &ThreadId) -> String {
     format!("/t/{}", encode_part(id.as_str()))
-}
-
-fn capital(word: &str) -> String {
-    let mut letters = word.chars();
-    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }
 
 /// Gives an order to the threads of the preview.
@@ -287,12 +282,8 @@ async fn give_order(form: &ChangeForm) -> Result<Response, Refusal> {
     let title = format!("{done} of {} threads {}", rows.len(), order.describe_done());
     Ok(render_page(&OrdersPage {
         frame: form.asked.frame(PageTab::Threads, &title).with_command("systole ps"),
-        order: order.as_str(),
-        button: capital(order.as_str()),
-        about: order.about(),
-        is_final: matches!(order, ThreadOrder::Cancel | ThreadOrder::End),
+        order,
         is_given: true,
-        takes_note: false,
         rows,
         left: Vec::new(),
         commands: String::new(),

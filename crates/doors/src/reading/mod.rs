@@ -15,13 +15,31 @@ mod stored;
 mod thread_views;
 
 pub(super) use answers::{ReadValue, answer, thread_of};
-pub(super) use listing::threads;
 pub(super) use organism::{composition_of, whole_log_only};
-pub(super) use organism::{configuration, configurations, description, document, graph};
 pub(super) use query::{QueryFields, RawFields};
-pub(super) use questions::{ask, routes};
-pub(super) use records::{record, record_bytes, records};
+pub(super) use questions::{ask, list_question_routes};
 pub(super) use refusals::{ReadFault, ReadRefusal, ReadResult};
-pub(super) use searching::{asked_for, find, find_hits, search_in};
-pub(super) use stored::{log_opening, log_records, log_threads};
-pub(super) use thread_views::{thread, thread_trail};
+pub(super) use searching::{asked_for, find_hits, search_in};
+
+use super::door_row::DoorRoute;
+
+/// The routes of this folder, without those of the questions.
+pub(super) fn list_routes() -> Vec<DoorRoute> {
+    vec![
+        DoorRoute::get("/v1/threads", listing::threads),
+        DoorRoute::get("/v1/threads/{thread}", thread_views::thread),
+        DoorRoute::get("/v1/threads/{thread}/records", records::records),
+        DoorRoute::get("/v1/threads/{thread}/records/{seq}", records::record),
+        DoorRoute::get("/v1/threads/{thread}/records/{seq}/bytes", records::record_bytes),
+        DoorRoute::get("/v1/threads/{thread}/trail", thread_views::thread_trail),
+        DoorRoute::get("/v1/find", searching::find),
+        DoorRoute::get("/v1/configurations", organism::configurations),
+        DoorRoute::get("/v1/configurations/{hash}", organism::configuration),
+        DoorRoute::get("/v1/documents/{hash}", organism::document),
+        DoorRoute::get("/v1/graph", organism::graph),
+        DoorRoute::get("/v1/log", stored::log_opening),
+        DoorRoute::get("/v1/log/threads", stored::log_threads),
+        DoorRoute::get("/v1/log/records", stored::log_records),
+        DoorRoute::get("/v1/openapi.json", organism::description),
+    ]
+}

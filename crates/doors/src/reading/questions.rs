@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use axum::extract::{Path, State};
 use axum::response::Response;
-use axum::routing::{MethodRouter, get};
 use axum::{Extension, Json};
 
 use super::answers::{answer, thread_of};
@@ -14,6 +13,7 @@ use super::query::RawFields;
 use super::records::no_record;
 use super::refusals::{ReadFault, ReadRefusal, ReadResult};
 use super::searching::{found_in, search_fault};
+use crate::door_row::DoorRoute;
 use crate::http_state::{Caller, HttpState};
 use crate::limits;
 use crate::log_view::LogMoment;
@@ -35,17 +35,18 @@ use systole_queries::runs::ReadStep;
 use systole_queries::search::SearchHit;
 use systole_queries::whole::LogState;
 
-/// The path and the service of every route of a question.
-pub(crate) fn routes() -> impl Iterator<Item = (&'static str, MethodRouter<Arc<HttpState>>)> {
-    QUERIES.iter().flat_map(|row| row.routes.iter().map(move |route| (route.path, serve_route(row, route))))
+/// The routes of the questions.
+pub(crate) fn list_question_routes() -> Vec<DoorRoute> {
+    let rows = QUERIES.iter().flat_map(|row| row.routes.iter().map(move |route| (row, route)));
+    rows.map(|(row, route)| serve_route(row, route)).collect()
 }
 
-fn serve_route(row: &'static QueryRow, route: &'static QueryRoute) -> MethodRouter<Arc<HttpState>> {
+fn serve_route(row: &'static QueryRow, route: &'static QueryRoute) -> DoorRoute {
     let serve = move |State(state): State<Arc<HttpState>>,
                       Extension(Caller(client)): Extension<Caller>,
                       Path(parts): Path<BTreeMap<String, String>>,
                       query: RawFields| answer_route(row, route, state, client, parts, query);
-    get(serve)
+    DoorRoute::get(route.path, serve)
 }
 
 async fn answer_route(

@@ -1,0 +1,85 @@
+//! What a door of the HTTP server is: the paths that it has, its routes, and how a request enters. `routes` has the table.
+//!
+//! A route and its handler stand in one file, and state that only one door has is an `Extension` of its routes.
+
+use std::pin::Pin;
+use std::sync::Arc;
+
+use axum::extract::Request;
+use axum::handler::Handler;
+use axum::middleware::Next;
+use axum::response::Response;
+use axum::routing::{MethodRouter, get, post};
+
+use super::http_state::{Caller, HttpState};
+use super::percent::is_text;
+use super::request_refusals::{read_bearer, refuse_address, without_token};
+use super::strangers::Visitor;
+
+/// A route: its method, its path, and what serves it.
+pub(super) struct DoorRoute {
+    pub(super) method: &'static str,
+    pub(super) path: &'static str,
+    pub(super) service: MethodRouter<Arc<HttpState>>,
+}
+
+impl DoorRoute {
+    pub(super) fn get<T: 'static>(path: &'static str, serve: impl Handler<T, Arc<HttpState>>) -> DoorRoute {
+        DoorRoute { method: "get", path, service: get(serve) }
+    }
+
+    pub(super) fn post<T: 'static>(path: &'static str, serve: impl Handler<T, Arc<HttpState>>) -> DoorRoute {
+        DoorRoute { method: "post", path, service: post(serve) }
+    }
+}
+
+/// A request at a door.
+pub(super) struct DoorVisit {
+    pub(super) state: Arc<HttpState>,
+    pub(super) visitor: Visitor,
+    pub(super) request: Request,
+    /// The routes.
+    pub(super) next: Next,
+}
+
+/// The answer to a request at a door.
+pub(super) type DoorAnswer = Pin<Box<dyn Future<Output = Response> + Send>>;
+
+/// A door of the HTTP server.
+pub(super) struct DoorRow {
+    /// The beginnings of its paths. A door without any has the paths that no other door has.
+    pub(super) paths: &'static [&'static str],
+    /// Its routes, file by file.
+    pub(super) routes: &'static [fn() -> Vec<DoorRoute>],
+    /// Lets a request of a known client go on to the routes, and answers every other in the words of this door.
+    pub(super) enter: fn(DoorVisit) -> DoorAnswer,
+    /// Whether `schemas/openapi.json` describes its routes.
+    pub(super) is_described: bool,
+}
+
+impl DoorRow {
+    /// Whether a path begins as its paths do.
+    pub(super) fn has_path(&self, path: &str) -> bool {
+        let is_below = |rest: &str| rest.is_empty() || rest.starts_with('/');
+        self.paths.iter().any(|own| path.strip_prefix(own).is_some_and(is_below))
+    }
+
+    pub(super) fn list_routes(&self) -> impl Iterator<Item = DoorRoute> {
+        self.routes.iter().flat_map(|list| list())
+    }
+}
+
+/// Lets only requests with the credential of a client pass, and reads nothing of any other request.
+pub(super) async fn enter_with_token(visit: DoorVisit) -> Response {
+    let DoorVisit { state, visitor, mut request, next } = visit;
+    if let Some(client) = read_bearer(request.headers()).and_then(|token| state.keyring.find_owner(token)) {
+        request.extensions_mut().insert(Caller(client.clone()));
+        visitor.is_known();
+        if request.uri().query().is_some_and(|query| !is_text(query.as_bytes())) {
+            return refuse_address("what follows `?` in the address is not UTF-8");
+        }
+        return next.run(request).await;
+    }
+    state.login_failed(visitor.address.ip()).await;
+    without_token()
+}
