@@ -9,6 +9,7 @@ use super::exit::CommandExit;
 use super::looking::{Looking, PastPosition, read_composition};
 use super::place::Place;
 use super::screen::Screen;
+use systole_config::{FolderUse, find_work_folder};
 use systole_core::types::composition::{Listener, Reach};
 use systole_core::types::ids::{Digest, Name};
 use systole_queries::blame::{BlameRequest, blame, blame_file, text_at};
@@ -118,7 +119,7 @@ fn print(screen: Screen, json: impl Fn() -> Value, lines: impl Fn() -> Vec<Strin
 
 /// The folder of a workspace.
 fn root(listener: &Listener) -> Option<(Name, PathBuf)> {
-    let ("workspace", root) = listener.folder()? else { return None };
+    let (_, root, FolderUse::Changes) = find_work_folder(listener)? else { return None };
     let Reach::Process(program) = &listener.reach else { return None };
     Some((listener.name.clone(), program.directory.join(root)))
 }

@@ -10,7 +10,9 @@ use super::screen::Screen;
 use systole_agent::spec::{AgentSpec, Dialect};
 
 use super::bounds;
-use systole_config::{Diagnostic, ORGANISM_JSON_SCHEMA, OrganismFile, count_mistakes, page};
+use systole_config::{
+    Diagnostic, FolderUse, ORGANISM_JSON_SCHEMA, OrganismFile, count_mistakes, find_work_folder, page,
+};
 use systole_core::types::composition::{ElementSchema, Listener, ViewScope};
 use systole_core::types::time::spell_stretch;
 use systole_kit::namespaces;
@@ -119,7 +121,7 @@ fn describe_file(file: &OrganismFile) -> Value {
             let mut listener = json!({"name": one.name.as_str(), "accepts": names(&one.accepts), "returns": names(&one.returns),
                    "peers": one.peers.iter().map(|peer| peer.as_str()).collect::<Vec<_>>(),
                    "turns": one.turns, "entry": one.entry});
-            if let Some((kind, root)) = one.folder() {
+            if let Some((kind, root, _)) = find_work_folder(one) {
                 merge_json(&mut listener, json!({kind: root}));
             }
             if is_workflow(file, one) {
@@ -238,16 +240,17 @@ fn describe_listener(file: &OrganismFile, one: &Listener) -> String {
     } else {
         parts.push(format!("takes {}", local(&list_for_others(&one.accepts))));
     }
-    parts.extend(one.folder().map(|(kind, root)| {
-        let does = if kind == "code" { "searches" } else { "changes" };
-        format!("{does} {}", plain(root))
+    let folder = find_work_folder(one);
+    parts.extend(folder.map(|(_, root, usage)| match usage {
+        FolderUse::Searches => format!("searches {}", plain(root)),
+        FolderUse::Changes => format!("changes {}", plain(root)),
     }));
     if !one.returns.is_empty() && !is_workflow {
         parts.push(format!("gives {}", local(&list_for_others(&one.returns))));
     }
     let is_form = |element: &ElementSchema| element.name.is_named(namespaces::MCP, "input-form");
     let asks_persons = one.accepts.iter().any(is_form);
-    if !is_workflow && !asks_persons && one.folder().is_none() && !one.peers.is_empty() {
+    if !is_workflow && !asks_persons && folder.is_none() && !one.peers.is_empty() {
         let peers: Vec<&str> = one.peers.iter().map(|peer| peer.as_str()).collect();
         let turns = format!(" in up to {} turns", one.turns);
         parts.push(format!("calls {}{turns}", peers.join(", ")));

@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::cast::{self, ListenerScope};
 use super::exit::CommandExit;
 use super::hindered;
+use super::inline_listeners::{self, ListenerScope};
 use super::place::{Place, quote_path};
 use super::refused;
 use super::screen::Screen;
@@ -165,9 +165,9 @@ pub(super) fn build_witness_client() -> WitnessClient {
 pub(super) fn build_agents(
     screen: Screen,
     file: &OrganismFile,
-    company: ListenerScope,
+    scope: ListenerScope,
 ) -> Result<BTreeMap<Name, Arc<dyn InlineListener>>, CommandExit> {
-    cast::build_agents(file, company).map_err(|unmade| {
+    inline_listeners::build_agents(file, scope).map_err(|unmade| {
         let exit = screen.fail(CommandExit::Configuration, &unmade);
         screen.say(format!("  try: {}", unmade.fix));
         exit

@@ -11,9 +11,9 @@ use systole_kit::nats::{WorkerEvent, WorkerFault};
 use systole_kit::schema::find_nearest;
 use tokio::sync::watch;
 
-use super::cast::ListenerScope;
 use super::exit::CommandExit;
 use super::here;
+use super::inline_listeners::ListenerScope;
 use super::permissions::report_no_keys;
 use super::place::{Place, quote_path};
 use super::screen::Screen;

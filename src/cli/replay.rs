@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::cast;
 use super::compared::{self, ComparedSides};
 use super::exit::CommandExit;
+use super::inline_listeners;
 use super::looking::Looking;
 use super::moments::parse_moment;
 use super::place::{Place, refuse};
@@ -180,7 +180,7 @@ impl ReplayCommand {
         };
         let own = self.read_edited(screen)?.map_or_else(|| self.place.organism(screen), Ok)?;
         let make = move |agent: &AgentSpec| {
-            cast::build_models_of(&own, agent).map_err(|unmade| LiveFault {
+            inline_listeners::build_models_of(&own, agent).map_err(|unmade| LiveFault {
                 kind: LiveFaultKind::Settings,
                 words: unmade.to_string(),
                 fix: "what this names, or systole replay without --live".to_owned(),

@@ -18,11 +18,11 @@ use clap::Args;
 use serde_json::json;
 use tokio::time::Instant;
 
-use super::cast::ScriptsByFile;
 use super::check::print_all;
 use super::exit::CommandExit;
 use super::here;
 use super::hindered;
+use super::inline_listeners::ScriptsByFile;
 use super::screen::Screen;
 use super::signals::Signals;
 use super::verify::exported;

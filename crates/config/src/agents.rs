@@ -11,7 +11,8 @@ use systole_agent::spec::{ActionLimit, Dialect, OutputFormat};
 use super::agent_keys::{AgentConfig, AgentKeys, is_native};
 use super::diagnostics::Diagnostics;
 use super::forms::{NamedSection, PartyMap};
-use super::party::{IN_FLIGHT_INLINE, Party, or_talk};
+use super::kinds::KindDefaults;
+use super::party::{Party, or_talk};
 use super::section::{Form, form};
 use super::tree::{Node, Span, Value};
 use super::value::At;
@@ -47,7 +48,7 @@ fn declare_agent(diagnostics: &mut Diagnostics, one: NamedSection<AgentKeys>) ->
         turns: keys.turns.value,
         share_percent: keys.share.as_ref().map(|share| share.value),
         timeout_ms: TIMEOUT_MS,
-        in_flight: IN_FLIGHT_INLINE,
+        in_flight: KindDefaults::IN_FLIGHT,
         entry: true,
         schema: keys.schema.take(),
         peers: mem::take(&mut keys.peers.value),

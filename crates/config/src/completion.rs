@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 use super::key::{ConfigKey, KeyForm, MeasureBounds};
 use super::key::{SIZE_UNITS, THOUSANDS, TIME_UNITS};
 use super::keys;
+use super::kinds::list_kind_keys;
 
 /// The path of all steps in the table of keys.
 const STEPS: &str = "workflows.NAME.goals";
@@ -61,15 +62,8 @@ fn map(table: &str) -> Value {
     }
     if let (Value::Object(map), "listeners.NAME") = (&mut map, table) {
         // What has its elements from elsewhere names none.
-        map.insert(
-            "anyOf".to_owned(),
-            json!([
-                {"required": ["accepts"]},
-                {"required": ["code"]},
-                {"required": ["workspace"]},
-                {"required": ["mcp"]},
-            ]),
-        );
+        let ways = ["accepts"].into_iter().chain(list_kind_keys());
+        map.insert("anyOf".to_owned(), ways.map(|key| json!({"required": [key]})).collect());
     }
     map
 }

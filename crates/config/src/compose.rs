@@ -14,14 +14,14 @@ use super::broadcast;
 use super::client_rights::{self, TokenSource};
 use super::declared::Declared;
 use super::diagnostics::Diagnostics;
-use super::hands_kind::HandsKind;
+use super::kinds::{BuiltInListener, belongs_to_house};
 use super::lookup::{Lookup, Resolved, Shipped};
 use super::names::one_of;
 use super::party::Party;
 use super::schemas::{Collected, PAYLOADS, Shelf};
 use super::value::At;
 use super::{budgets, workflows};
-use super::{mcp, programs, tools};
+use super::{programs, tools};
 use systole_core::types::client::Client;
 use systole_core::types::codes::Code;
 use systole_core::types::composition::{
@@ -70,10 +70,9 @@ pub(super) fn compose(
             }
             lookup.elements(diagnostics, party, named, &format!("{path}{key}"))
         };
-        let (accepts, returns) = match (&party.mcp, &party.hands) {
-            (Some(declared), _) => tools::of_server(party, declared, &mut lookup),
-            (None, Some(hands)) => tools::of_hands(hands, &mut lookup),
-            (None, None) => {
+        let (accepts, returns) = match &party.built_in {
+            Some(one) => tools::list_elements(party, one, &mut lookup),
+            None => {
                 let accepts = elements(diagnostics, takes_talk, &party.accepts, ".accepts");
                 (accepts, elements(diagnostics, gives_talk, &party.returns, ".returns"))
             }
@@ -103,10 +102,7 @@ pub(super) fn compose(
     for one in resolved {
         if let Some(name) = one.party.name.clone() {
             let open = entry.as_ref() == Some(&name);
-            listeners.insert(
-                name.clone(),
-                listener(one, name, open, &programs::Surroundings { directory, log: declared.log() }),
-            );
+            listeners.insert(name.clone(), listener(one, name, open, (directory, declared.log())));
         }
     }
     let (clients, tokens) = client_rights::resolve(diagnostics, declared);
@@ -116,7 +112,7 @@ pub(super) fn compose(
 
 /// The schemas of the file: the one made from `payloads`, the shared ones, then each listener's own.
 fn collect(diagnostics: &mut Diagnostics, declared: &Declared, shelf: &dyn Shelf) -> Collected {
-    let mut collected = Collected::new(shelf);
+    let mut collected = Collected::new(shelf, belongs_to_house);
     if let Some(section) = declared.payloads() {
         let stored = shelf.payloads();
         let made = stored.or_else(|| section.schema(diagnostics, declared.name()).map(Arc::from));
@@ -126,11 +122,16 @@ fn collect(diagnostics: &mut Diagnostics, declared: &Declared, shelf: &dyn Shelf
         }
     }
     for party in &declared.parties {
-        if let Some(declared) = &party.mcp {
-            mcp::collect(diagnostics, shelf, party, declared, &mut collected);
+        let Some(BuiltInListener { kind, at, part }) = &party.built_in else { continue };
+        let (Some(make), Some(At { value: schema, .. })) = (kind.make_schema, &party.schema) else {
+            continue;
+        };
+        match make(part, diagnostics, shelf, At { at: *at, value: &party.key.value }) {
+            Some(text) => collected.put(schema, text, *at),
+            None => collected.miss(schema),
         }
     }
-    let own = declared.parties.iter().filter(|party| party.mcp.is_none());
+    let own = declared.parties.iter().filter(|party| party.built_in.is_none());
     for name in declared.keys.schemas.value.iter().chain(own.filter_map(|party| party.schema.as_ref())) {
         collected.add(diagnostics, shelf, name);
     }
@@ -274,15 +275,14 @@ fn entry(diagnostics: &mut Diagnostics, named: &At<String>, declared: &Declared)
     None
 }
 
-fn listener(one: Resolved<'_>, name: Name, open: bool, around: &programs::Surroundings<'_>) -> Listener {
+fn listener(one: Resolved<'_>, name: Name, open: bool, (directory, log): (&Path, &str)) -> Listener {
     let party = one.party;
     let bare = |all: Vec<At<ElementSchema>>| all.into_iter().map(|at| at.value).collect();
     // An invalid name is reported where it is declared or looked up.
     let mut peers: Vec<Name> = party.peers.iter().filter_map(|p| Name::parse(&p.value).ok()).collect();
-    let is_workspace = party.hands.as_ref().is_some_and(|hands| hands.kind == HandsKind::Workspace);
-    if party.workflow.is_some() || is_workspace || party.mcp.is_some() {
-        // Branches of a workflow are calls to itself. What a workspace does is one too, which a person can hold, and so
-        // is what an MCP server asks a person.
+    let calls_itself = party.built_in.as_ref().is_some_and(|one| one.kind.calls_itself);
+    if party.workflow.is_some() || calls_itself {
+        // Branches of a workflow are calls to itself.
         peers.push(name.clone());
     } else {
         let takers = party.task_takers.iter().filter_map(|taker| Name::parse(&taker.value).ok());
@@ -293,7 +293,7 @@ fn listener(one: Resolved<'_>, name: Name, open: bool, around: &programs::Surrou
     let (first_ms, longest_ms) = keys.retry.backoff.value;
     Listener {
         name,
-        reach: programs::reach(party, around),
+        reach: programs::reach(party, directory, log),
         accepts: bare(one.accepts),
         returns: bare(one.returns),
         note: one.note,

@@ -13,11 +13,11 @@ use systole_core::types::composition::{DescribeScope, OnUnknown};
 section! {
     /// How deliveries to a listener run and are retried.
     pub(super) DeliveryKeys with own {
-        timeout: optional("30s, 60s with `mcp`, or 10m with `workspace`") <AttemptTime> "the hard end of an attempt, {bounds}; a command of a workspace has nine tenths of it";
+        timeout: optional("30s{kinds}") <AttemptTime> "the hard end of an attempt, {bounds}; a command of a workspace has nine tenths of it";
         idle: optional("none, or 30s over NATS") <AttemptTime> "the longest silence within an attempt, at most `timeout`";
-        in_flight: optional("1, or 16 with `mcp`, `code` and `workspace`") <CountWithin<1, 1024>> "deliveries to it that may be open at once, {bounds}";
+        in_flight: optional("1{kinds}") <CountWithin<1, 1024>> "deliveries to it that may be open at once, {bounds}";
         retry: below <RetryKeys> "how failed deliveries are repeated; requests to a model are repeated by `models.NAME.retry`";
-        on_unknown: optional("retry, or fail with `mcp` and `workspace`") <WordOf<UnknownOutcome>> "after an attempt with an unknown outcome: `retry`, which may do or pay for it twice, `fail`, or `ask`, which holds the call for a person";
+        on_unknown: optional("retry{kinds}") <WordOf<UnknownOutcome>> "after an attempt with an unknown outcome: `retry`, which may do or pay for it twice, `fail`, or `ask`, which holds the call for a person";
         approval: below <ApprovalKeys> "when a person must approve what goes to it";
         timers: below <TimerKeys> "what happens to the timers that it sets";
         entry: optional("false") <YesNo> "whether it takes messages from outside";

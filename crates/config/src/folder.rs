@@ -5,12 +5,9 @@ use std::io::{ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use systole_mcp::MCP_XSD;
-
 use super::diagnostic::{Diagnostic, FileMistakes};
 use super::diagnostics::about_file;
-use super::hands_kind;
-use super::mcp;
+use super::kinds::copy_schemas;
 use super::schemas::{Absent, Shelf};
 use super::workflows;
 use systole_core::types::codes::Code;
@@ -25,9 +22,7 @@ pub const ENVELOPE_XSD: &[u8] = include_bytes!("../../../schemas/envelope.xsd");
 
 /// The vocabulary of plain talk.
 pub const TALK_XSD: &[u8] = include_bytes!("../../../schemas/talk.xsd");
-pub use systole_code::CODE_XSD;
 pub use systole_workflow::WORKFLOW_XSD;
-pub use systole_workspace::{COMMANDS_XSD, PROPOSALS_XSD, WORKSPACE_XSD};
 
 /// The folder of an organism's file.
 pub(super) struct Folder {
@@ -47,15 +42,8 @@ impl Shelf for Folder {
 
     fn vocabularies(&self) -> Vec<Schema> {
         let schema = |name: &str, text: &[u8]| Schema { name: name.to_owned(), text: text.into() };
-        vec![
-            schema("talk/", TALK_XSD),
-            schema(workflows::VOCABULARY, WORKFLOW_XSD),
-            schema(hands_kind::CODE, CODE_XSD),
-            schema(hands_kind::COMMANDS, COMMANDS_XSD),
-            schema(hands_kind::PROPOSALS, PROPOSALS_XSD),
-            schema(hands_kind::WORKSPACE, WORKSPACE_XSD),
-            schema(mcp::VOCABULARY, MCP_XSD),
-        ]
+        let ours = [schema("talk/", TALK_XSD), schema(workflows::VOCABULARY, WORKFLOW_XSD)];
+        ours.into_iter().chain(copy_schemas()).collect()
     }
 
     fn payloads(&self) -> Option<Arc<[u8]>> {

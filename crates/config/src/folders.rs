@@ -9,9 +9,8 @@ use std::fs;
 use super::declared::Declared;
 use super::diagnostic::Diagnostic;
 use super::diagnostics::Diagnostics;
-use super::hands_kind::HandsKind;
+use super::kinds::{BuiltInListener, FolderUse, own_folder_in};
 use super::organism_parts::{OrganismPart, OrganismPlace, parts};
-use super::programs::own_folder_in;
 use super::shared_folders;
 
 /// Reports folders that do not exist, and folders that hold parts of the organism. Returns warnings.
@@ -22,9 +21,10 @@ pub(super) fn check(
 ) -> Vec<(usize, Diagnostic)> {
     let mut warnings = Vec::new();
     for party in &declared.parties {
-        let Some(hands) = &party.hands else { continue };
-        let path = format!("{}.{}", party.path(), hands.kind.key());
-        let (at, written) = (hands.root.at, hands.root.value.as_str());
+        let Some(BuiltInListener { kind, part, .. }) = &party.built_in else { continue };
+        let Some(named) = &part.folder else { continue };
+        let path = format!("{}.{}", party.path(), kind.key);
+        let (at, written) = (named.at, named.value.as_str());
         let root = match fs::canonicalize(organism.directory.join(written)) {
             Ok(root) if root.is_dir() => root,
             Ok(_) => {
@@ -39,7 +39,7 @@ pub(super) fn check(
                 continue;
             }
         };
-        let writes = hands.kind == HandsKind::Workspace;
+        let writes = kind.folder == Some(FolderUse::Changes);
         // A reader of a folder around the organism's own is kept out of that one.
         let own = fs::canonicalize(organism.directory).unwrap_or_default();
         let hides = !writes && own_folder_in(&root, organism.directory).is_some();
@@ -52,7 +52,7 @@ pub(super) fn check(
             diagnostics.report_value(at, &message, fix);
         } else if writes {
             let places = (root.as_path(), organism.directory);
-            warnings.extend(shared_folders::warning(diagnostics, (&path, &hands.root), places));
+            warnings.extend(shared_folders::warning(diagnostics, (&path, named), places));
         }
     }
     warnings

@@ -231,7 +231,7 @@ pub(super) trait WordChoice {
 /// Declares the words of a key.
 macro_rules! word_choice {
     ($name:ident: $value:ty { $($word:literal = $meant:expr),+ }) => {
-        pub(super) struct $name;
+        pub(crate) struct $name;
 
         impl $crate::forms::WordChoice for $name {
             type Value = $value;

@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 
 use super::declared::FileKeys;
 use super::key::ConfigKey;
+use super::kinds::fill_texts;
 use super::rehearsal::TEST_KEYS;
 use super::section::{SectionKeys, list_keys};
 
@@ -12,6 +13,7 @@ use super::section::{SectionKeys, list_keys};
 pub static KEYS: LazyLock<Vec<ConfigKey>> = LazyLock::new(|| {
     let mut table = Vec::new();
     list_keys(FileKeys::ROWS, "", &mut table);
+    table.iter_mut().for_each(fill_texts);
     table
 });
 

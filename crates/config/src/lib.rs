@@ -26,18 +26,14 @@ mod folder;
 mod folders;
 mod forms;
 mod grown;
-mod hands;
-mod hands_kind;
-mod installed;
 mod key;
 mod keys;
+mod kinds;
 mod listener_keys;
 mod listeners;
 mod log_kept;
 mod log_path;
 mod lookup;
-mod mcp;
-mod mcp_tools;
 mod meaning;
 mod measure;
 mod models;
@@ -99,15 +95,15 @@ pub use declared::DEFAULT_LISTEN;
 pub use diagnostic::{Diagnostic, FileMistakes, FilePlace, SecondPlace, Severity};
 pub use drawing::{count_mistakes, page};
 pub use eject::{EjectedTexts, NotEjected, eject};
-pub use folder::{
-    CODE_XSD, COMMANDS_XSD, CORE_XSD, ENVELOPE_XSD, PROPOSALS_XSD, TALK_XSD, WORKFLOW_XSD, WORKSPACE_XSD,
-};
+pub use folder::{CORE_XSD, ENVELOPE_XSD, TALK_XSD, WORKFLOW_XSD};
 pub use grown::add_entry;
-pub use installed::{RECORD, SERVERS, install_folder, lock_file};
 pub use key::{ConfigKey, KeyForm};
 pub use keys::KEYS;
+pub use kinds::{
+    BuiltInSchema, CommandParts, FolderUse, RECORD, SERVERS, find_work_folder, install_folder, list_codes,
+    list_schemas, lock_file, pin_file, serve_listener,
+};
 pub use log_kept::{Durability, LogKept};
-pub use mcp::pin_file;
 pub use pinning::{McpServer, mcp_servers};
 pub use programs::work_on_copy;
 pub use proof::ProofSettings;

@@ -1,18 +1,17 @@
-//! The section `listeners`: programs, listeners that a Rust program brings, MCP servers, and built-in listeners that
-//! work on a folder.
+//! The section `listeners`: programs, listeners that a Rust program brings, and built-in listeners of each kind.
 //!
 //! Input: their keys. Output: parties.
 
 use super::bus;
 use super::diagnostics::Diagnostics;
 use super::forms::{NamedSection, PartyMap, read_late};
-use super::hands;
+use super::kinds::{BuiltInListener, KindDefaults, find_named, name_schema, read_kind};
 use super::listener_keys::ListenerKeys;
-use super::mcp;
-use super::party::{IN_FLIGHT_INLINE, Party};
+use super::party::Party;
 use super::sandboxes::SandboxDeclaration;
 use super::section::{Form, form};
 use super::tree::{Node, Value};
+use super::value::At;
 use systole_core::types::codes::Code;
 
 form! {
@@ -37,15 +36,23 @@ fn declare_listener(diagnostics: &mut Diagnostics, one: NamedSection<ListenerKey
         return Party::bare(one.key, None);
     };
     let mut party = Party::bare(one.key, one.name);
-    if !mcp::read(diagnostics, &keys, &mut party) {
-        reach_listener(diagnostics, &keys, &mut party);
+    // At a kind on a folder, `nats` has both mistakes.
+    if find_named(&keys.kinds).is_none_or(|(kind, _)| kind.folder.is_some()) {
+        party.nats = bus::find_reach(diagnostics, &keys);
     }
-    if party.hands.is_none() {
+    match read_kind(diagnostics, &keys.kinds, &party.key.value) {
+        Some(one) => take_kind(one, &mut party),
+        None => reach_listener(diagnostics, &keys, &mut party),
+    }
+    let is_unfit = |one: &BuiltInListener| one.kind.unfit.contains(&"peers");
+    if !party.built_in.as_ref().is_some_and(is_unfit) {
         party.peers = read_late(diagnostics, &keys.peers).map(|peers| peers.value).unwrap_or_default();
     }
     read_surroundings(diagnostics, &keys, &mut party);
     // What someone else wrote runs in a sandbox unless the file says otherwise.
-    let is_sandboxed = party.mcp.as_ref().is_some_and(|mcp| !mcp.is_at_address) || party.hands.is_some();
+    let is_elsewhere =
+        |one: &BuiltInListener| one.part.server.as_ref().is_some_and(|server| server.is_at_address);
+    let is_sandboxed = party.built_in.as_ref().is_some_and(|one| !is_elsewhere(one));
     let strictest = is_sandboxed && !keys.own.has("sandbox");
     party.sandbox = read_late(diagnostics, &keys.sandbox).and_then(|sandbox| sandbox.value);
     party.sandbox = party.sandbox.or_else(|| strictest.then(SandboxDeclaration::strictest));
@@ -55,16 +62,22 @@ fn declare_listener(diagnostics: &mut Diagnostics, one: NamedSection<ListenerKey
     party
 }
 
+/// What the kind of a built-in listener says about it.
+fn take_kind(one: BuiltInListener, party: &mut Party) {
+    (party.run, party.pass) = (one.part.run.clone(), one.part.pass.clone());
+    party.schema = one.kind.make_schema.map(|_| At { at: one.at, value: name_schema(&party.key.value) });
+    let KindDefaults { turns, timeout_ms, in_flight, on_unknown } = one.kind.defaults;
+    (party.turns, party.timeout_ms, party.in_flight) = (turns, timeout_ms, in_flight);
+    party.on_unknown = Some(on_unknown);
+    party.built_in = Some(one);
+}
+
 /// How the listener is reached, and its payloads.
 fn reach_listener(diagnostics: &mut Diagnostics, keys: &ListenerKeys, party: &mut Party) {
-    party.nats = bus::find_reach(diagnostics, keys);
-    if hands::read(diagnostics, keys, party) {
-        return;
-    }
     let is_program = party.nats.is_none();
     party.run = if is_program { read_program(diagnostics, keys, &party.key.value) } else { Vec::new() };
     if party.run.is_empty() {
-        party.in_flight = IN_FLIGHT_INLINE;
+        party.in_flight = KindDefaults::IN_FLIGHT;
     }
     party.schema = read_late(diagnostics, &keys.schema);
     let fix = "accepts: [ELEMENT], a payload of the file or of a schema";

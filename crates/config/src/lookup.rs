@@ -12,8 +12,7 @@ use systole_kit::schema::{SchemaModel, find_nearest};
 use super::declared::Declared;
 use super::diagnostic::Diagnostic;
 use super::diagnostics::Diagnostics;
-use super::hands_kind;
-use super::mcp;
+use super::kinds::list_schemas;
 use super::names::one_of;
 use super::notes;
 use super::party::Party;
@@ -30,18 +29,11 @@ struct Vocabulary {
 }
 
 impl Vocabulary {
-    /// Whether listeners may name its elements. The elements of workflows, of code, of workspaces and the answers of MCP servers
-    /// cannot be named: their listeners have them anyway.
+    /// Whether listeners may name its elements. Those of workflows and of built-in listeners cannot be named: their
+    /// listeners have them anyway.
     fn is_named(&self) -> bool {
-        let unnamed = [
-            workflows::VOCABULARY,
-            hands_kind::CODE,
-            hands_kind::COMMANDS,
-            hands_kind::PROPOSALS,
-            hands_kind::WORKSPACE,
-            mcp::VOCABULARY,
-        ];
-        !unnamed.contains(&&*self.schema.name)
+        let mut of_kinds = list_schemas().map(|(_, (name, _))| name);
+        self.schema.name != workflows::VOCABULARY && of_kinds.all(|name| self.schema.name != name)
     }
 }
 

@@ -6,16 +6,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::declared::Declared;
-use super::installed::lock_file;
-use super::mcp::pin_file;
+use super::kinds::STATE_FOLDER;
 use super::party::Party;
-use super::programs::HANDS_FOLDER;
 use systole_core::types::composition::Schema;
 
 /// The endings of the files and folders beside a log. The run file holds the operator's credential, and the folder
 /// `.nats` the keys of the organism's own broker.
 const BESIDE: [&str; 10] =
-    ["", "-wal", "-shm", ".tip", ".lock", ".run", ".nats", ".stands-by", ".notes", HANDS_FOLDER];
+    ["", "-wal", "-shm", ".tip", ".lock", ".run", ".nats", ".stands-by", ".notes", STATE_FOLDER];
 
 /// Where an organism is.
 #[derive(Clone, Copy)]
@@ -96,14 +94,8 @@ fn of_program(party: &Party, directory: &Path) -> Vec<OrganismPart> {
     let words = party.run.iter().filter(|word| directory.join(word).is_file());
     let mut parts: Vec<OrganismPart> =
         words.map(|word| own(format!("the program {word} of {name}"), word)).collect();
-    if let Some(mcp) = &party.mcp {
-        parts.push(own(format!("the pin of {name}"), &pin_file(name)));
-        if let Some(request) = &mcp.installs {
-            parts.push(own(format!("the lock of {name}"), &lock_file(name, request.kind)));
-        }
-    }
-    let installed = party.install_folder();
-    parts.extend(installed.map(|folder| own(format!("the installed server {folder}"), &folder)));
+    let files = party.built_in.iter().flat_map(|one| &one.part.files);
+    parts.extend(files.map(|(what, path)| own(what.clone(), path)));
     parts
 }
 

@@ -7,9 +7,7 @@ use std::collections::BTreeMap;
 use super::agent_keys::AgentConfig;
 use super::delivery::DeliveryKeys;
 use super::diagnostics::Diagnostics;
-use super::hands_kind::HandsDeclaration;
-use super::installed::install_folder;
-use super::mcp_tools::McpDeclaration;
+use super::kinds::{BuiltInListener, KindDefaults};
 use super::sandboxes::SandboxDeclaration;
 use super::tree::Span;
 use super::value::{self, At, SetKeys};
@@ -23,8 +21,6 @@ pub(super) struct Party {
     pub(super) key: At<String>,
     pub(super) name: Option<Name>,
     pub(super) run: Vec<String>,
-    /// The part of this program that stands in front of `run`.
-    pub(super) adapter: Vec<String>,
     pub(super) schema: Option<At<String>>,
     pub(super) accepts: Vec<At<String>>,
     pub(super) returns: Vec<At<String>>,
@@ -50,12 +46,10 @@ pub(super) struct Party {
     pub(super) agent_config: Option<AgentConfig>,
     /// The workflow's part. `None` for a listener.
     pub(super) workflow: Option<WorkflowDeclaration>,
-    /// The folder that it works on, if it is such a built-in listener.
-    pub(super) hands: Option<HandsDeclaration>,
+    /// The part of its kind, if it is a built-in listener.
+    pub(super) built_in: Option<BuiltInListener>,
     /// Where the file says that it is reached over NATS.
     pub(super) nats: Option<Span>,
-    /// The tools of the MCP server that it stands in front of.
-    pub(super) mcp: Option<McpDeclaration>,
     /// The sandbox of its program. `None` if it runs without one.
     pub(super) sandbox: Option<SandboxDeclaration>,
 }
@@ -71,47 +65,36 @@ impl Party {
         value::join_path(section, &self.key.value)
     }
 
-    /// The folder in which its server is installed, from the organism's folder.
-    pub(super) fn install_folder(&self) -> Option<String> {
-        let is_installed = self.mcp.as_ref().is_some_and(|mcp| mcp.installs.is_some());
-        is_installed.then(|| install_folder(&self.key.value))
-    }
-
     /// A listener with every default.
     pub(super) fn bare(key: At<String>, name: Option<Name>) -> Party {
         Party {
             key,
             name,
             run: Vec::new(),
-            adapter: Vec::new(),
             schema: None,
             accepts: Vec::new(),
             returns: Vec::new(),
             peers: Vec::new(),
             task_takers: Vec::new(),
-            turns: 1,
+            turns: KindDefaults::OF_PROGRAM.turns,
             share_percent: None,
             env: BTreeMap::new(),
             pass: Vec::new(),
             stays: true,
             by_length: false,
-            timeout_ms: 30_000,
-            in_flight: 1,
+            timeout_ms: KindDefaults::OF_PROGRAM.timeout_ms,
+            in_flight: KindDefaults::OF_PROGRAM.in_flight,
             on_unknown: None,
             delivery: DeliveryKeys::default(),
             entry: false,
             agent_config: None,
             workflow: None,
-            hands: None,
+            built_in: None,
             nats: None,
-            mcp: None,
             sandbox: None,
         }
     }
 }
-
-/// Most deliveries at the same time for a listener that is not a program.
-pub(super) const IN_FLIGHT_INLINE: usize = 16;
 
 impl Party {
     /// Sets how deliveries to it run and are retried. What the file leaves out stays as the kind of party has it.

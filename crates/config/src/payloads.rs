@@ -11,7 +11,7 @@ use systole_kit::schema::find_nearest;
 
 use super::diagnostics::Diagnostics;
 use super::key::{KeyForm, KeyRow};
-use super::schemas::belongs_to_house;
+use super::kinds::belongs_to_house;
 use super::section::form;
 use super::stretch;
 use super::traps;

@@ -48,16 +48,16 @@ pub fn mcp_servers(path: &Path) -> Result<(Name, Vec<McpServer>), FileMistakes> 
     let (Some(organism), true) = (declared.name().cloned(), diagnostics.is_clean()) else {
         return Err(diagnostics.into_mistakes());
     };
-    let around = programs::Surroundings { directory: &directory, log: declared.log() };
     let server = |party: &Party| {
-        let Reach::Process(mut program) = programs::reach(party, &around) else { return None };
+        let server = party.built_in.as_ref()?.part.server.as_ref()?;
+        let (command, installs) = (server.command.clone(), server.installs.clone());
+        let Reach::Process(mut program) = programs::reach(party, &directory, declared.log()) else {
+            return None;
+        };
         if let Some(sandbox) = &mut program.sandbox {
             outside.keep_from(sandbox);
         }
-        let declared = party.mcp.as_ref()?;
-        let (command, installs) = (declared.command.clone(), declared.installs.clone());
         Some(McpServer { name: party.name.clone()?, program, command, installs })
     };
-    let servers = declared.parties.iter().filter(|party| party.mcp.is_some());
-    Ok((organism, servers.filter_map(server).collect()))
+    Ok((organism, declared.parties.iter().filter_map(server).collect()))
 }

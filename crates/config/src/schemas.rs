@@ -18,30 +18,12 @@ use super::tree::Span;
 use super::value::At;
 use systole_core::types::codes::Code;
 use systole_core::types::composition::{Schema, SchemaId};
-use systole_core::types::ids::Name;
 use systole_judge::SchemaSource;
 use systole_judge::trial::{FailedTrial, TrialOutcome};
 
 /// The name of the schema made from `payloads:`. A name that ends in a slash belongs to no file, so no
 /// schema of an organism's file can have it.
 pub const PAYLOADS: &str = "payloads/";
-
-/// Prefix of the namespaces of listeners and organisms. Those of reserved names are built-in.
-const NAMESPACES: &str = "https://xml-pipeline.org/ns/";
-/// Names of the built-in vocabularies, in addition to the reserved names.
-const VOCABULARIES: [&str; 8] =
-    ["code", "commands", "envelope", "meta", "proposals", "talk", "workflow", "workspace"];
-const HOUSE_URN: &str = "urn:systole:";
-
-/// Whether a namespace is reserved for built-in schemas, in any version.
-pub(super) fn belongs_to_house(namespace: &str) -> bool {
-    let Some(rest) = namespace.strip_prefix(NAMESPACES) else { return namespace.starts_with(HOUSE_URN) };
-    let name = rest.split('/').next().unwrap_or_default();
-    // Below `mcp` each pinned server has a namespace; the one of the answers of all is ours.
-    rest.starts_with("mcp/v")
-        || VOCABULARIES.contains(&name)
-        || Name::parse(name).is_ok_and(|name| name.is_reserved())
-}
 
 /// Why a schema is not available, and the fix.
 pub(super) struct Absent {
@@ -116,6 +98,8 @@ pub(super) struct Collected {
     outlines: BTreeMap<String, Option<Outline>>,
     /// Schemas whose text was fetched but not yet read, with the place that names each.
     unread: Vec<(SchemaId, Span)>,
+    /// Whether a namespace belongs to Systole.
+    is_reserved: fn(&str) -> bool,
 }
 
 /// A schema with its text, during reading.
@@ -129,8 +113,9 @@ struct Taken {
 }
 
 impl Collected {
-    pub(super) fn new(shelf: &dyn Shelf) -> Collected {
-        Collected { schemas: shelf.house().into(), outlines: BTreeMap::new(), unread: Vec::new() }
+    pub(super) fn new(shelf: &dyn Shelf, is_reserved: fn(&str) -> bool) -> Collected {
+        let (schemas, outlines) = (shelf.house().into(), BTreeMap::new());
+        Collected { schemas, outlines, unread: Vec::new(), is_reserved }
     }
 
     /// Fetches a schema from the shelf, unless it was fetched before.
@@ -187,7 +172,7 @@ impl Collected {
         }
         let among: Vec<(&str, &[u8])> = taken.iter().map(|one| (one.shown.as_str(), &*one.text)).collect();
         for one in &taken {
-            self.outlines.insert(one.name.value.clone(), outline(diagnostics, one, &among));
+            self.outlines.insert(one.name.value.clone(), outline(diagnostics, self.is_reserved, one, &among));
         }
     }
 
@@ -223,7 +208,12 @@ fn prove(taken: &[Taken]) -> Option<FailedTrial> {
     prove::prove(&taken.iter().map(source).collect::<Vec<_>>())
 }
 
-fn outline(diagnostics: &mut Diagnostics, one: &Taken, among: &[(&str, &[u8])]) -> Option<Outline> {
+fn outline(
+    diagnostics: &mut Diagnostics,
+    is_reserved: fn(&str) -> bool,
+    one: &Taken,
+    among: &[(&str, &[u8])],
+) -> Option<Outline> {
     let Taken { name, shown, id, text } = one;
     let model = match SchemaModel::read_among(text, among) {
         Ok(model) => model,
@@ -241,7 +231,7 @@ fn outline(diagnostics: &mut Diagnostics, one: &Taken, among: &[(&str, &[u8])]) 
     };
     let namespace = model.target_namespace();
     // A stored schema that an earlier version accepted must still judge its log.
-    if belongs_to_house(namespace) && !diagnostics.is_stored() {
+    if is_reserved(namespace) && !diagnostics.is_stored() {
         let told = format!("{}: the namespace {namespace} belongs to Systole", name.value);
         diagnostics.report(Code::ConfigSchema, name.at, &told, "a targetNamespace of your own");
         return None;

@@ -22,7 +22,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::mcp::PINNED;
+use super::kinds::PINNED;
 use super::notes::NOTES;
 use super::schemas::{Absent, PAYLOADS, Shelf};
 use systole_core::types::composition::{OnUnknown, Schema};

@@ -8,8 +8,10 @@ mod deny;
 pub mod limits;
 mod nearest;
 mod root;
+mod rules;
 mod walk;
 
 pub use deny::{DenyFault, DenyList, PathPatterns, check_pattern};
 pub use root::{FolderFile, FolderRoot, PathFault, PathFaultKind, is_binary, join_names};
+pub use rules::RuleWords;
 pub use walk::{HiddenNames, WalkedFiles, WorkBound, walk_files};

@@ -12,12 +12,14 @@ mod listener;
 mod nearest;
 mod parallel;
 mod pattern;
+mod program;
 mod request;
 mod search;
 mod syntax;
 mod text;
 
 pub use listener::{CodeListener, CodeSpec};
+pub use program::serve;
 pub use systole_folder::{DenyFault, check_pattern};
 
 /// The vocabulary of code: the requests and their answers.

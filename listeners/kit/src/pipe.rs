@@ -176,6 +176,21 @@ fn describe_unanswered() -> String {
     "the pump did not answer".to_owned()
 }
 
+/// Is a program that serves the pump on stdin and stdout, and answers several deliveries at once.
+///
+/// # Errors
+/// Those of `answer_at_once`, and if the runtime cannot start.
+pub fn serve_pump<A: Future<Output = ReplyContent> + Send + 'static>(
+    answer: impl Fn(Delivered, DeliveryLine) -> A,
+) -> io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let mut pump = FromPump::new(tokio::io::stdin());
+    let ended = runtime.block_on(answer_at_once(&mut pump, tokio::io::stdout(), answer));
+    // A read of stdin that still waits would hold the program.
+    runtime.shutdown_background();
+    ended
+}
+
 /// Answers every delivery with what `answer` returns, until the input ends. A delivery that is cancelled is answered as
 /// well: the pump decides what becomes of the reply.
 ///

@@ -15,6 +15,7 @@ mod hash;
 mod limits;
 mod order;
 mod outcome;
+mod program;
 mod request;
 mod resolve;
 mod resolving;
@@ -24,6 +25,7 @@ mod turn_gate;
 mod workspace;
 
 pub use command::pattern::{ShellPatternFault, check_shell_pattern};
+pub use program::serve;
 pub use spec::{CommandOrder, CommandStart, OpenFault, PreparedCommand, WorkspaceSpec};
 pub use systole_folder::{DenyFault, check_pattern};
 pub use workspace::Workspace;

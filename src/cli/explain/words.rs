@@ -13,16 +13,6 @@ use systole_config::KEYS;
 const GLOSSARY: &str = include_str!("../../../docs/glossary.md");
 const ELEMENTS: &str = include_str!("../../../docs/reference/elements.md");
 
-/// The payloads of our own listeners.
-const OF_LISTENERS: [(&str, &[u8]); 6] = [
-    ("code", systole_code::CODE_XSD),
-    ("mcp", systole_mcp::MCP_XSD),
-    ("workflow", systole_workflow::WORKFLOW_XSD),
-    ("workspace", systole_workspace::WORKSPACE_XSD),
-    ("workspace", systole_workspace::COMMANDS_XSD),
-    ("workspace", systole_workspace::PROPOSALS_XSD),
-];
-
 /// A word that is no code.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct KnownWord {
@@ -124,10 +114,14 @@ fn elements() -> impl Iterator<Item = KnownWord> {
     })
 }
 
+/// The payloads of our own listeners, by kind.
 fn of_listeners() -> impl Iterator<Item = KnownWord> {
-    OF_LISTENERS.iter().flat_map(|(listener, xsd)| {
-        let others: Vec<(&str, &[u8])> = OF_LISTENERS.to_vec();
-        let model = SchemaModel::read_among(xsd, &others).ok();
+    let kinds = systole_config::list_schemas().map(|(kind, (_, text))| (kind, text));
+    let mut all: Vec<(&str, &[u8])> = kinds.chain([("workflow", systole_config::WORKFLOW_XSD)]).collect();
+    all.sort_by_key(|(kind, _)| *kind);
+    let among = all.clone();
+    all.into_iter().flat_map(move |(listener, xsd)| {
+        let model = SchemaModel::read_among(xsd, &among).ok();
         let told = |model: &SchemaModel, name: &str| KnownWord {
             kind: "element",
             name: name.to_owned(),

@@ -10,10 +10,7 @@ use systole_kit::schema::{SchemaModel, find_nearest};
 use crate::cli::exit::CommandExit;
 use crate::cli::place::Place;
 use crate::cli::screen::Screen;
-use systole_config::{
-    CODE_XSD, COMMANDS_XSD, CORE_XSD, ENVELOPE_XSD, PAYLOADS, PROPOSALS_XSD, TALK_XSD, WORKFLOW_XSD,
-    WORKSPACE_XSD,
-};
+use systole_config::{CORE_XSD, ENVELOPE_XSD, PAYLOADS, TALK_XSD, WORKFLOW_XSD, list_schemas};
 use systole_core::rules::introspection::META_XSD;
 use systole_core::types::composition::Schema;
 
@@ -37,18 +34,14 @@ impl FoundSchemas {
         let schemas = place.organism(screen)?.composition.schemas;
         // The core and envelope schemas come first, and are the same in every file of this version.
         let own: Vec<Schema> = schemas.into_iter().skip(2).collect();
-        let house = [
-            ("talk/", TALK_XSD),
-            ("workflow/", WORKFLOW_XSD),
-            ("code/", CODE_XSD),
-            ("commands/", COMMANDS_XSD),
-            ("proposals/", PROPOSALS_XSD),
-            ("workspace/", WORKSPACE_XSD),
-            ("core.xsd", CORE_XSD),
-            ("envelope.xsd", ENVELOPE_XSD),
-            ("meta.xsd", META_XSD),
-        ];
-        let house = house.into_iter().filter(|(name, _)| own.iter().all(|schema| schema.name != *name));
+        // A file with an MCP server has the vocabulary of its answers among its own.
+        let mut kinds: Vec<_> = list_schemas().filter(|(kind, _)| *kind != "mcp").collect();
+        kinds.sort_by_key(|(_, (name, _))| *name);
+        let house = [("talk/", TALK_XSD), ("workflow/", WORKFLOW_XSD)].into_iter();
+        let house = house.chain(kinds.into_iter().map(|(_, schema)| schema));
+        let house =
+            house.chain([("core.xsd", CORE_XSD), ("envelope.xsd", ENVELOPE_XSD), ("meta.xsd", META_XSD)]);
+        let house = house.filter(|(name, _)| own.iter().all(|schema| schema.name != *name));
         let house = house.map(|(name, text)| Schema { name: name.to_owned(), text: Arc::from(text) });
         Ok(FoundSchemas { house: house.collect(), own })
     }

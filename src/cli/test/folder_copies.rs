@@ -9,7 +9,7 @@ use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 use super::folder_copying::{CopyBudget, remove_copy};
-use systole_config::work_on_copy;
+use systole_config::{FolderUse, find_work_folder, work_on_copy};
 use systole_core::types::composition::{Composition, Reach};
 use systole_organism::runfile::draw_hex;
 use systole_system::system::describe_error;
@@ -60,7 +60,7 @@ impl FolderCopies {
             found.map(|(one, rest)| one.to.join(rest).components().collect())
         };
         for (name, listener) in &mut composition.listeners {
-            let works_on_folder = listener.folder().is_some();
+            let works_on_folder = find_work_folder(listener).is_some();
             if let (true, Reach::Process(program)) = (works_on_folder, &mut listener.reach) {
                 work_on_copy(program, &place, &folder.join("state").join(name.as_str()))?;
             }
@@ -92,13 +92,17 @@ impl Drop for FolderCopies {
 fn find_outermost(composition: &Composition) -> Result<Vec<PathBuf>, String> {
     let (mut changed, mut read) = (Vec::new(), Vec::new());
     for listener in composition.listeners.values() {
-        let (Some((kind, root)), Reach::Process(program)) = (listener.folder(), &listener.reach) else {
+        let (Some((_, root, usage)), Reach::Process(program)) = (find_work_folder(listener), &listener.reach)
+        else {
             continue;
         };
         let path = program.directory.join(root);
         let path =
             path.canonicalize().map_err(|error| format!("{}: {}", path.display(), describe_error(&error)))?;
-        if kind == "workspace" { changed.push(path) } else { read.push(path) }
+        match usage {
+            FolderUse::Changes => changed.push(path),
+            FolderUse::Searches => read.push(path),
+        }
     }
     let overlaps = |path: &PathBuf| changed.iter().any(|one| one.starts_with(path) || path.starts_with(one));
     read.retain(overlaps);

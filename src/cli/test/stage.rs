@@ -9,7 +9,7 @@ use systole_agent::model::Sleeper;
 
 use super::folder_copies::FolderCopies;
 use super::stand_in::StandingIn;
-use crate::cli::cast::{self, ListenerScope, ScriptsByFile};
+use crate::cli::inline_listeners::{self, ListenerScope, ScriptsByFile};
 use crate::limits;
 use systole_carriers::InlineListener;
 use systole_config::read_source;
@@ -76,7 +76,7 @@ impl TestStage {
         let (time, rehearsed) = SkippedTime::new();
         let sleeper: Arc<dyn Sleeper> = Arc::new(TestPauses(time.clock().clone()));
         let file = &test.organism;
-        let mut inline = cast::build_agents_with(file, ListenerScope::Alone, scripts, &sleeper)
+        let mut inline = inline_listeners::build_agents_with(file, ListenerScope::Alone, scripts, &sleeper)
             .map_err(|e| e.to_string())?;
         let mut stand_ins = Vec::new();
         for (listener, list) in &test.stand_ins {

@@ -14,7 +14,7 @@ use super::statements::Statement;
 const REACH: usize = 6;
 
 /// What an agent lacks, and the lines that give it.
-const HANDS: &str =
+const FILES: &str =
     "files or commands: give it `peers: [hands]`, and add `listeners: {hands: {workspace: ./FOLDER}}`";
 const WEB: &str = "the web: give it a peer for that, such as a listener with `mcp:`";
 
@@ -24,17 +24,17 @@ const NEEDS: [(&str, &str, &str); 4] = [
         "read write create edit modify delete save open list scan search explore analyze analyse inspect examine find load \
          rename move update",
         "file files directory directories folder folders codebase repository repo disk workspace",
-        HANDS,
+        FILES,
     ),
     (
         "read review refactor fix implement change analyze analyse explore examine understand inspect edit modify",
         "codebase code source project repository repo tests",
-        HANDS,
+        FILES,
     ),
     (
         "run rerun execute install",
         "command commands test tests script scripts build linter suite program git package packages dependencies",
-        HANDS,
+        FILES,
     ),
     ("search browse fetch visit query", "web internet online url urls website websites", WEB),
 ];
@@ -75,7 +75,7 @@ fn need(text: &str) -> Option<(String, &'static str)> {
     for (at, word) in plain.iter().enumerate() {
         let written = words.get(at).copied().unwrap_or_default();
         if PROGRAMS.contains(&word.as_str()) || ENDINGS.iter().any(|ending| word.ends_with(ending)) {
-            return Some((written.to_owned(), HANDS));
+            return Some((written.to_owned(), FILES));
         }
         for (activities, objects, need) in NEEDS {
             if !is_among(word, activities) {

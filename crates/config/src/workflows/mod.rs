@@ -29,7 +29,8 @@ use super::agents::{ANSWER, ASK};
 use super::delivery::AcceptedSet;
 use super::diagnostics::Diagnostics;
 use super::forms::{AnyText, NameSet, NamedSection, PartyMap, PartyName, YesNo};
-use super::party::{IN_FLIGHT_INLINE, Party, or_talk};
+use super::kinds::KindDefaults;
+use super::party::{Party, or_talk};
 use super::section::{Form, form, section};
 use super::tree::{Node, Value};
 use super::value::At;
@@ -85,7 +86,7 @@ fn declare_workflow(diagnostics: &mut Diagnostics, one: NamedSection<WorkflowKey
         turns: u32::MAX,
         share_percent: Some(100),
         timeout_ms: TIMEOUT_MS,
-        in_flight: IN_FLIGHT_INLINE,
+        in_flight: KindDefaults::IN_FLIGHT,
         entry: true,
         ..Party::bare(one.key, one.name)
     };

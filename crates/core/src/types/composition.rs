@@ -383,20 +383,6 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// The folder that it searches or changes, and which of the two, if it is a built-in listener: `code` or
-    /// `workspace`.
-    pub fn folder(&self) -> Option<(&str, &str)> {
-        match &self.reach {
-            Reach::Process(ListenerProgram { run, adapter, .. }) if run.is_empty() => {
-                match adapter.as_slice() {
-                    [kind, root, ..] if kind == "code" || kind == "workspace" => Some((kind, root)),
-                    _ => None,
-                }
-            }
-            _ => None,
-        }
-    }
-
     /// The schema that judges a request with this name to it. `None` if it does not accept such requests.
     pub fn find_accepted(&self, name: &QName) -> Option<SchemaId> {
         self.accepts.iter().find(|element| element.name == *name).map(|element| element.schema)

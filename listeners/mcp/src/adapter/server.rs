@@ -21,6 +21,26 @@ pub enum ServerPlace {
 }
 
 impl ServerPlace {
+    /// Reads the words of this program that say where the server is: `-- PROGRAM ARGUMENT…`, or `--at URL` and
+    /// perhaps `--key-env VARIABLE`.
+    ///
+    /// # Errors
+    /// If they say nothing, or the variable is not set: what is wrong, for people.
+    pub fn from_words(words: &[&str]) -> Result<ServerPlace, String> {
+        let address = |url: &str, key| ServerPlace::Address { url: url.to_owned(), key };
+        match words {
+            ["--", run @ ..] => Ok(ServerPlace::Program(run.iter().map(|word| (*word).to_owned()).collect())),
+            ["--at", url] => Ok(address(url, None)),
+            ["--at", url, "--key-env", variable] => match std::env::var(variable) {
+                Ok(key) => Ok(address(url, Some(key))),
+                Err(_) => Err(format!(
+                    "the variable {variable}, which key_env names, is not set; set it to the key"
+                )),
+            },
+            other => Err(format!("-listen-as: these words name no MCP server: {}", other.join(" "))),
+        }
+    }
+
     /// Its words in a pin.
     pub(crate) fn command(&self) -> Vec<String> {
         match self {

@@ -77,35 +77,35 @@ pub(super) type ScriptsByFile = BTreeMap<PathBuf, Arc<Script>>;
 /// The listeners that are agents or workflows.
 pub(super) fn build_agents(
     file: &OrganismFile,
-    company: ListenerScope,
+    scope: ListenerScope,
 ) -> Result<BTreeMap<Name, Arc<dyn InlineListener>>, UnmadeAgent> {
-    build_agents_with(file, company, &mut ScriptsByFile::new(), &(Arc::new(RealTime) as Arc<dyn Sleeper>))
+    build_agents_with(file, scope, &mut ScriptsByFile::new(), &(Arc::new(RealTime) as Arc<dyn Sleeper>))
 }
 
 /// The same with scripts that are already read, to which newly read ones are added, and with another sleeper.
 pub(super) fn build_agents_with(
     file: &OrganismFile,
-    company: ListenerScope,
+    scope: ListenerScope,
     scripts: &mut ScriptsByFile,
     sleeper: &Arc<dyn Sleeper>,
 ) -> Result<BTreeMap<Name, Arc<dyn InlineListener>>, UnmadeAgent> {
-    let mut cast: BTreeMap<Name, Arc<dyn InlineListener>> = BTreeMap::new();
+    let mut listeners: BTreeMap<Name, Arc<dyn InlineListener>> = BTreeMap::new();
     let mut makers = ModelMakers { scripts, sleeper, adapters: BTreeMap::new() };
     for agent in &file.agents {
         let Ok(name) = Name::parse(&agent.name) else { continue };
         let models = makers.share_models(file, agent)?;
         let made = Agent::new(agent.clone(), models)
             .map_err(|unreadable| UnmadeAgent::new(unreadable.to_string(), "systole check"))?;
-        let made = if company == ListenerScope::OneOfMany { made.one_of_many() } else { made };
-        cast.insert(name, Arc::new(AgentListener(Arc::new(made))));
+        let made = if scope == ListenerScope::OneOfMany { made.one_of_many() } else { made };
+        listeners.insert(name, Arc::new(AgentListener(Arc::new(made))));
     }
     for workflow in &file.workflows {
         let Ok(name) = Name::parse(&workflow.name) else { continue };
         let made = systole_workflow::WorkflowListener::new(&workflow.name);
-        let made = if company == ListenerScope::OneOfMany { made.one_of_many() } else { made };
-        cast.insert(name, Arc::new(WorkflowRunner(Arc::new(made))));
+        let made = if scope == ListenerScope::OneOfMany { made.one_of_many() } else { made };
+        listeners.insert(name, Arc::new(WorkflowRunner(Arc::new(made))));
     }
-    Ok(cast)
+    Ok(listeners)
 }
 
 /// The models of that file that one agent may ask. The agent may be of another file.

@@ -7,9 +7,9 @@
 use systole_mcp::package::{InstallRecord, InstallRequest, PackageKind};
 use systole_mcp::schema::PinFile;
 
-use super::diagnostics::Diagnostics;
-use super::schemas::Shelf;
-use super::value::At;
+use crate::diagnostics::Diagnostics;
+use crate::schemas::Shelf;
+use crate::value::At;
 
 /// The folder of all installed servers, from the organism's folder.
 pub const SERVERS: &str = ".systole/mcp";

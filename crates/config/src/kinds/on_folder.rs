@@ -1,0 +1,75 @@
+//! What the kinds that work on a folder have in common: the folder, and the patterns of files and commands.
+
+use std::fs;
+use std::path::Path;
+
+use systole_code::check_pattern;
+
+use super::{KindKeys, KindPart};
+use crate::diagnostics::Diagnostics;
+use crate::forms::{AnyText, NameSet, UnreadValue, read_late};
+use crate::tree::Span;
+use crate::value::At;
+
+/// The ending of the folder beside the log in which workspaces keep what they need to take edits back.
+pub(crate) const STATE_FOLDER: &str = ".hands";
+
+/// A key of patterns, which may be absent.
+type PatternKey<'k> = (&'k str, &'k Option<At<UnreadValue<NameSet>>>);
+
+/// Reads the folder and its deny list.
+pub(super) fn read_folder(
+    diagnostics: &mut Diagnostics,
+    keys: &KindKeys,
+    root: &Option<At<UnreadValue<AnyText>>>,
+    at: Span,
+) -> KindPart {
+    let root = read_late(diagnostics, root).unwrap_or(At { at, value: ".".to_owned() });
+    let given = ("deny", &keys.code.deny);
+    let rules = read_rules(diagnostics, keys, given, "\"*.pem\", or private/", check_file_pattern);
+    KindPart { folder: Some(root), rules, ..KindPart::default() }
+}
+
+/// Why a pattern of files cannot be used.
+pub(super) fn check_file_pattern(pattern: &str) -> Result<(), String> {
+    check_pattern(pattern).map_err(|fault| fault.to_string())
+}
+
+/// Reads patterns as words of a program: pairs of the key and a pattern. Reports those that cannot be used.
+pub(super) fn read_rules(
+    diagnostics: &mut Diagnostics,
+    keys: &KindKeys,
+    (key, given): PatternKey<'_>,
+    fix: &str,
+    check: impl Fn(&str) -> Result<(), String>,
+) -> Vec<String> {
+    let mut rules = Vec::new();
+    for At { at, value } in read_late(diagnostics, given).map(|found| found.value).unwrap_or_default() {
+        if let Err(why) = check(&value) {
+            let message = format!("{}.{key}: `{value}` cannot be used: {why}", keys.own.path);
+            diagnostics.report_value(at, &message, fix);
+        }
+        rules.extend([key.to_owned(), value]);
+    }
+    rules
+}
+
+/// Reports a key that needs a folder.
+pub(super) fn refuse_key(
+    diagnostics: &mut Diagnostics,
+    keys: &KindKeys,
+    (key, given): PatternKey<'_>,
+    why: &str,
+) {
+    let (Some(given), Some(at)) = (given, keys.own.place_of(key)) else { return };
+    given.value.check_texts(diagnostics);
+    let fix = "code: ./src or workspace: ./src beside it, or leave it out";
+    diagnostics.report_value(at, &format!("{}.{key}: {why}", keys.own.path), fix);
+}
+
+/// The organism's own folder as a path from a folder that contains it. `None` if it is the same folder or elsewhere.
+pub(crate) fn own_folder_in(root: &Path, directory: &Path) -> Option<String> {
+    let (root, own) = (fs::canonicalize(root).ok()?, fs::canonicalize(directory).ok()?);
+    let inner = own.strip_prefix(root).ok()?.to_str()?;
+    (!inner.is_empty()).then(|| inner.to_owned())
+}
