@@ -19,7 +19,7 @@ use systole_mcp::adapter::fill_form;
 use super::exit::CommandExit;
 use super::forms::{Forms, describe_tool, find_model};
 use super::looking::{Looking, PastPosition};
-use super::made;
+use super::payload_from_fields;
 use super::place::Place;
 use super::send::read_document;
 use ruling::rule_all;
@@ -242,7 +242,7 @@ fn build_amended(
             let model = find_model(&*looking.view, one.config, payload.as_bytes());
             let words = || format!("the schema of {element} cannot be read: amend it with --file");
             let model = model.ok_or_else(|| screen.fail(CommandExit::Configuration, words()))?;
-            made::build_payload(screen, &model, element, fields)?
+            payload_from_fields::build_payload(screen, &model, element, fields)?
         }
     };
     Ok((bytes, one.hash))

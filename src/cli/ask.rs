@@ -11,15 +11,15 @@ use systole_kit::characters::first_illegal;
 use systole_kit::{Payload, QName, namespaces};
 use tokio::sync::mpsc;
 
-use super::elsewhere::OrganismElsewhere;
 use super::exit::CommandExit;
-use super::here;
-use super::hindered;
+use super::local_organism;
 use super::place::Place;
+use super::remote_organism::OrganismElsewhere;
 use super::screen::Screen;
 use super::send::way::{OtherProcess, ParcelWay};
 use super::send::{OutgoingParcel, draw_key, through};
 use super::signals::Signals;
+use super::system_faults;
 use super::thread_name;
 use crate::limits;
 use systole_config::OrganismFile;
@@ -107,7 +107,7 @@ fn read_piped(screen: Screen) -> Result<String, CommandExit> {
     let most = limits::MESSAGE_BYTES;
     let read = std::io::stdin().lock().take(most as u64 + 1).read_to_end(&mut bytes);
     read.map_err(|error| {
-        hindered::report_unread(
+        system_faults::report_unread(
             screen,
             CommandExit::Usage,
             std::path::Path::new("stdin"),
@@ -263,7 +263,7 @@ impl QuestionSender {
         file: Option<OrganismFile>,
         thread: Option<String>,
     ) -> Result<CommandExit, CommandExit> {
-        let exit = here::with_runtime(self.screen, async {
+        let exit = local_organism::with_runtime(self.screen, async {
             let talk = async {
                 let mut signals = Signals::listen(self.screen)?;
                 match (self.find_running(), file) {
@@ -288,11 +288,11 @@ impl QuestionSender {
         thread: Option<String>,
         signals: &mut Signals,
     ) -> Result<CommandExit, CommandExit> {
-        let organism = Box::pin(here::start_organism(self.screen, place, file)).await?;
+        let organism = Box::pin(local_organism::start_organism(self.screen, place, file)).await?;
         let exit =
             self.hold_talk(&ParcelWay::Here(&organism), thread, signals).await.unwrap_or_else(|exit| exit);
         tokio::select! {
-            ended = organism.stop(limits::GRACE) => Ok(here::report_end(self.screen, &ended).unwrap_or(exit)),
+            ended = organism.stop(limits::GRACE) => Ok(local_organism::report_end(self.screen, &ended).unwrap_or(exit)),
             _ = signals.next() => Err(CommandExit::Stopped),
         }
     }

@@ -12,9 +12,9 @@ use super::exit::CommandExit;
 use super::looking;
 use super::place::{Place, quote_path};
 use super::screen::Screen;
-use super::{here, hindered};
+use super::{local_organism, system_faults};
 use systole_core::types::ports::{Clock as _, LogFault};
-use systole_log::notes;
+use systole_log::checkpoint_file;
 use systole_log::sqlite::{self, VerifySummary};
 use systole_show::columns::counted;
 use systole_system::clock::WallClock;
@@ -75,7 +75,7 @@ impl BackupCommand {
         let backup = sqlite::back_up(&log, &to).map_err(|fault| report_fault(screen, &log, &fault))?;
         let summary = backup.summary;
         let notes = notes.map(|notes| notes.name_file(screen)).transpose()?;
-        let named = backup.name_draft().map_err(|fault| here::report_log_fault(screen, &fault));
+        let named = backup.name_draft().map_err(|fault| local_organism::report_log_fault(screen, &fault));
         if named != Ok(true) {
             if let Some(notes) = &notes {
                 // They are of no use without the log.
@@ -104,7 +104,7 @@ impl BackupCommand {
             screen.say("  try: another name, as backup.db");
             return Err(exit);
         }
-        for file in [to.clone(), notes::to_path(&to)] {
+        for file in [to.clone(), checkpoint_file::to_path(&to)] {
             if file.symlink_metadata().is_ok() {
                 return Err(refuse_existing(screen, &file));
             }
@@ -122,7 +122,7 @@ fn refuse_existing(screen: Screen, file: &Path) -> CommandExit {
 
 /// Reports why there is no backup.
 fn report_fault(screen: Screen, log: &Path, fault: &LogFault) -> CommandExit {
-    let exit = here::report_log_fault(screen, fault);
+    let exit = local_organism::report_log_fault(screen, fault);
     if matches!(fault, LogFault::Foreign { why, .. } if why.contains("NATS")) {
         screen.say(format!(
             "  try: systole copy --to FILE, which makes another copy of it; the log is not in {}",
@@ -144,14 +144,14 @@ impl NotesDraft {
     /// Copies the checkpoints of a log, if it has any.
     fn copy_notes(screen: Screen, log: &Path, to: &Path) -> Result<Option<NotesDraft>, CommandExit> {
         let log = fs::canonicalize(log).unwrap_or_else(|_| log.to_owned());
-        let source = notes::to_path(&log);
+        let source = checkpoint_file::to_path(&log);
         // Those that cannot be read are found here, and not when they are needed.
-        let found = notes::read_notes(&source)
-            .map_err(|fault| hindered::report_fault(screen, CommandExit::Unavailable, &fault))?;
+        let found = checkpoint_file::read_notes(&source)
+            .map_err(|fault| system_faults::report_fault(screen, CommandExit::Unavailable, &fault))?;
         if found.is_empty() {
             return Ok(None);
         }
-        let to = notes::to_path(to);
+        let to = checkpoint_file::to_path(to);
         let draft = to.with_extension(format!("notes.unfinished-{}", std::process::id()));
         let copied = || -> std::io::Result<()> {
             let mut bytes = Vec::new();
@@ -160,14 +160,15 @@ impl NotesDraft {
             file.write_all(&bytes)?;
             file.sync_all()
         };
-        copied().map_err(|error| hindered::report_unwritten(screen, &draft, "the checkpoints", &error))?;
+        copied()
+            .map_err(|error| system_faults::report_unwritten(screen, &draft, "the checkpoints", &error))?;
         Ok(Some(NotesDraft { draft, to, is_named: false }))
     }
 
     fn name_file(mut self, screen: Screen) -> Result<PathBuf, CommandExit> {
         sqlite::name_new(&self.draft, &self.to).map_err(|error| match error.kind() {
             ErrorKind::AlreadyExists => refuse_existing(screen, &self.to),
-            _ => hindered::report_unwritten(screen, &self.to, "the checkpoints", &error),
+            _ => system_faults::report_unwritten(screen, &self.to, "the checkpoints", &error),
         })?;
         self.is_named = true;
         Ok(self.to.clone())

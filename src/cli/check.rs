@@ -9,7 +9,7 @@ use super::place::Place;
 use super::screen::Screen;
 use systole_agent::spec::{AgentSpec, Dialect};
 
-use super::bounds;
+use super::workflow_limits;
 use systole_config::{
     Diagnostic, FolderUse, ORGANISM_JSON_SCHEMA, OrganismFile, count_mistakes, find_work_folder, page,
 };
@@ -136,7 +136,7 @@ fn describe_file(file: &OrganismFile) -> Value {
         })
         .collect();
     json!({"organism": composition.organism.as_str(), "hash": composition.hash.to_string(),
-           "listeners": listeners, "workflows": bounds::as_json(file), "log": file.log, "warnings": file.warnings.len()})
+           "listeners": listeners, "workflows": workflow_limits::as_json(file), "log": file.log, "warnings": file.warnings.len()})
 }
 
 /// A summary of the organism, in a few lines.
@@ -159,7 +159,7 @@ fn write_summary(file: &OrganismFile) -> Vec<String> {
         let lead = format!("  {}{blank}  ", one.name.as_str());
         lines.extend(wrapped(&lead, lead.len(), &describe_listener(file, one)));
     }
-    lines.extend(bounds::list_lines(file));
+    lines.extend(workflow_limits::list_lines(file));
     if file.managed && composition.uses_broker() {
         lines.push("  it starts its own broker: nats-server 2.12 or newer, from PATH".to_owned());
     }

@@ -15,10 +15,10 @@ use super::exit::CommandExit;
 use super::looking::describe_absent;
 use super::place::Place;
 use super::screen::Screen;
-use super::trusted::read_policy;
-use super::{here, hindered};
+use super::trust_policy::read_policy;
+use super::{local_organism, system_faults};
 use systole_export::verdict::GatheredLog;
-use systole_log::{notes, sqlite};
+use systole_log::{checkpoint_file, sqlite};
 use systole_organism::prompt_view;
 use systole_organism::proving::{
     CHECKPOINT_SENDING, CheckpointSender, SendResult, SigningFault, find_last, find_notes,
@@ -118,20 +118,20 @@ impl SignCheckpoint {
         let SigningSettings { log, file: key_file, to, logs, witnesses } = self.read_settings(screen)?;
         if !log.exists() {
             if let Some(fault) = sqlite::lost_whole(&log) {
-                return Err(here::report_log_fault(screen, &fault));
+                return Err(local_organism::report_log_fault(screen, &fault));
             }
             let exit = screen.fail(CommandExit::Unavailable, describe_absent(&log));
             screen.say(format!("  try: {}, which makes it", self.place.run_command()));
             return Err(exit);
         }
         let key = signing_key::read_key(&key_file)
-            .map_err(|fault| hindered::report_fault(screen, CommandExit::Usage, &fault))?;
+            .map_err(|fault| system_faults::report_fault(screen, CommandExit::Usage, &fault))?;
         let file = find_notes(&log);
         let keys = [std::slice::from_ref(key.verifier()), &logs].concat();
         let before = find_last(read_notes(screen, &file)?, &keys);
         let sizes: BTreeSet<u64> = before.iter().map(|before| before.checkpoint().size()).collect();
         let (summary, gathered) = GatheredLog::with_end(&log, &sizes, &[], prompt_view::READING)
-            .map_err(|why| here::report_log_fault(screen, &why))?;
+            .map_err(|why| local_organism::report_log_fault(screen, &why))?;
         if summary.records == 0 {
             let exit = screen.fail(CommandExit::Unavailable, format!("{} has no records yet", log.display()));
             screen.say(format!("  try: {}, which writes the first", self.place.run_command()));
@@ -146,16 +146,17 @@ impl SignCheckpoint {
             exit
         })?;
         let added = |checkpoint: &SignedCheckpoint| {
-            notes::append_checkpoint(&file, checkpoint)
-                .map_err(|fault| hindered::report_fault(screen, CommandExit::Unavailable, &fault))
+            checkpoint_file::append_checkpoint(&file, checkpoint)
+                .map_err(|fault| system_faults::report_fault(screen, CommandExit::Unavailable, &fault))
         };
         added(&checkpoint)?;
         let mut missing = Vec::new();
         let is_sent = !to.is_empty();
         if is_sent {
-            let reader = sqlite::open_reading(&log).map_err(|why| here::report_log_fault(screen, &why))?;
+            let reader =
+                sqlite::open_reading(&log).map_err(|why| local_organism::report_log_fault(screen, &why))?;
             let known = Frontier::new();
-            let client = here::build_witness_client();
+            let client = local_organism::build_witness_client();
             let places = CheckpointSender::new(client, witnesses, Arc::new(reader), to, &known);
             let sent = send_checkpoint(screen, places, &checkpoint)?;
             missing = sent.missing;
@@ -200,7 +201,7 @@ fn check_continues(
         return Ok(());
     }
     let (origin, size) = (before.origin().to_owned(), before.size());
-    Err(here::report_unsigned(screen, &SigningFault::OtherHistory { origin, size, records }))
+    Err(local_organism::report_unsigned(screen, &SigningFault::OtherHistory { origin, size, records }))
 }
 
 /// Brings a checkpoint to its places.
@@ -210,7 +211,7 @@ fn send_checkpoint(
     checkpoint: &SignedCheckpoint,
 ) -> Result<SendResult, CommandExit> {
     let mut result = None;
-    let exit = here::with_runtime(screen, async {
+    let exit = local_organism::with_runtime(screen, async {
         result = Some(places.send(checkpoint, CHECKPOINT_SENDING).await);
         CommandExit::Done
     });
@@ -218,9 +219,9 @@ fn send_checkpoint(
 }
 
 /// The checkpoints beside the log. What cannot be read is told.
-fn read_notes(screen: Screen, file: &Path) -> Result<Vec<notes::FoundNote>, CommandExit> {
-    let found = notes::read_notes(file)
-        .map_err(|fault| hindered::report_fault(screen, CommandExit::Unavailable, &fault))?;
+fn read_notes(screen: Screen, file: &Path) -> Result<Vec<checkpoint_file::FoundNote>, CommandExit> {
+    let found = checkpoint_file::read_notes(file)
+        .map_err(|fault| system_faults::report_fault(screen, CommandExit::Unavailable, &fault))?;
     for (line, read) in &found {
         if let Err(why) = read {
             screen.say(format!("note: {}:{line} is not read: {why}", file.display()));

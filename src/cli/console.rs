@@ -14,9 +14,9 @@ use std::process::{Command, Stdio};
 use clap::Args;
 use serde_json::json;
 
-use super::elsewhere::report_silence;
 use super::exit::CommandExit;
 use super::place::Place;
+use super::remote_organism::report_silence;
 use super::screen::Screen;
 use systole_doors::client::DoorClient;
 use systole_organism::runfile::RunFile;

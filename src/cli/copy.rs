@@ -7,7 +7,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::exit::CommandExit;
-use super::here;
+use super::local_organism;
 use super::place::{Place, quote_path};
 use super::screen::Screen;
 use systole_bus::BrokerCredentials;
@@ -66,7 +66,7 @@ impl CopyCommand {
             screen.show_progress(&format!("{} records, {part} % of the stream", now.records));
         };
         let mut brought = Err(StartFault::Machine("nothing was begun".to_owned()));
-        let runs = here::with_runtime(screen, async {
+        let runs = local_organism::with_runtime(screen, async {
             brought = Box::pin(copying::update_copy(&asked, &copy, self.again, &mut tell)).await;
             CommandExit::Done
         });
@@ -106,7 +106,7 @@ impl CopyCommand {
     /// Reports why there is no copy, or why it ends too early, and how much of it there is.
     fn report_failure(&self, screen: Screen, fault: &StartFault, stage: CopyStage) -> CommandExit {
         let StartFault::Log(log_fault) = fault else {
-            let exit = here::start_fault(screen, fault);
+            let exit = local_organism::start_fault(screen, fault);
             self.say_kept(screen, stage);
             return exit;
         };
@@ -136,7 +136,7 @@ impl CopyCommand {
             | LogFault::Newer { .. }
             | LogFault::Lost { .. }
             | LogFault::Elsewhere { .. }
-            | LogFault::NothingLost { .. } => return here::report_log_fault(screen, log_fault),
+            | LogFault::NothingLost { .. } => return local_organism::report_log_fault(screen, log_fault),
         };
         screen.fail(exit, words);
         screen.say(format!("  try: {fix}"));

@@ -12,11 +12,11 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
 use super::exit::CommandExit;
-use super::here;
-use super::hindered;
+use super::local_organism;
 use super::place::{Place, quote_path};
 use super::screen::Screen;
 use super::signals::Signals;
+use super::system_faults;
 use systole_core::types::ports::LogFault;
 use systole_doors::client::DoorClient;
 use systole_log::sqlite;
@@ -34,7 +34,7 @@ pub(super) fn leave_the_terminal() {
 
 /// Starts the organism in the background.
 pub(super) fn run_detached(screen: Screen, place: &Place) -> CommandExit {
-    here::with_runtime(screen, async {
+    local_organism::with_runtime(screen, async {
         match start_detached(screen, place).await {
             Ok(exit) | Err(exit) => exit,
         }
@@ -44,23 +44,26 @@ pub(super) fn run_detached(screen: Screen, place: &Place) -> CommandExit {
 async fn start_detached(screen: Screen, place: &Place) -> Result<CommandExit, CommandExit> {
     let mut signals = Signals::listen(screen)?;
     let log = place.log(screen)?;
-    if let Some(pid) = sqlite::find_holder(&log).map_err(|fault| here::report_log_fault(screen, &fault))? {
-        return Err(here::report_log_fault(
+    if let Some(pid) =
+        sqlite::find_holder(&log).map_err(|fault| local_organism::report_log_fault(screen, &fault))?
+    {
+        return Err(local_organism::report_log_fault(
             screen,
             &LogFault::InUse { path: log.display().to_string(), pid },
         ));
     }
     let [output, before] = RunFile::list_outputs(&log);
-    let file = create_output(&output, &before)
-        .map_err(|error| hindered::report_unwritten(screen, &output, "the output of the organism", &error))?;
+    let file = create_output(&output, &before).map_err(|error| {
+        system_faults::report_unwritten(screen, &output, "the output of the organism", &error)
+    })?;
     let mut child = spawn_child(file)
-        .map_err(|error| hindered::report_missing(screen, "another process of this program", &error))?;
+        .map_err(|error| system_faults::report_missing(screen, "another process of this program", &error))?;
     let background = DetachedOrganism { screen, place, log, output };
     loop {
         match child.try_wait() {
             Ok(Some(status)) => return Err(background.report_failure(status)),
             Ok(None) => {}
-            Err(error) => return Err(hindered::report_missing(screen, "how the organism does", &error)),
+            Err(error) => return Err(system_faults::report_missing(screen, "how the organism does", &error)),
         }
         if background.is_told(child.id()) {
             return Ok(CommandExit::Done);

@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde_json::json;
 
-use super::compared::{self, ComparedSides};
 use super::exit::CommandExit;
-use super::here;
+use super::local_organism;
 use super::looking::{Looking, describe_absent};
 use super::place::Place;
 use super::replay::{read_tree, report_damage};
+use super::run_difference::{self, ComparedSides};
 use super::unfound::report_not_found;
 use systole_core::types::ids::Digest;
 use systole_core::types::ports::{LogFault, LogReader, Position};
@@ -70,7 +70,7 @@ impl Diff {
             screen.show_value(&json!({
                 "first": first.as_str(), "second": second.as_str(), "records": compared.records,
                 "reworded": compared.reworded, "same": compared.differences.is_empty(),
-                "differences": compared::as_json(&compared.differences, ComparedSides::Threads),
+                "differences": run_difference::as_json(&compared.differences, ComparedSides::Threads),
             }));
         } else {
             let words = match compared.differences.len() {
@@ -82,7 +82,7 @@ impl Diff {
             if config(&one) != config(&other) {
                 screen.show("  they began under different configurations");
             }
-            compared::print_differences(screen, &compared.differences, ComparedSides::Threads);
+            run_difference::print_differences(screen, &compared.differences, ComparedSides::Threads);
         }
         Ok(if compared.differences.is_empty() { CommandExit::Done } else { CommandExit::Failed })
     }
@@ -94,7 +94,7 @@ impl Diff {
             looking.screen.say("  try: --against with the path of a log");
             return Err(exit);
         }
-        sqlite::open_reading(path).map_err(|fault| here::report_log_fault(looking.screen, &fault))
+        sqlite::open_reading(path).map_err(|fault| local_organism::report_log_fault(looking.screen, &fault))
     }
 }
 

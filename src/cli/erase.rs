@@ -8,11 +8,11 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::exit::CommandExit;
-use super::here;
-use super::hindered;
+use super::local_organism;
 use super::looking::{self, split_number};
 use super::place::Place;
 use super::screen::Screen;
+use super::system_faults;
 use super::unfound::report_not_found;
 use systole_core::rules::core_payload::{self, ErasedDocument};
 use systole_core::types::ids::{Digest, MessageId, ThreadId};
@@ -68,7 +68,7 @@ impl EraseCommand {
 
     fn try_run(&self, screen: Screen) -> Result<CommandExit, CommandExit> {
         let log = looking::find_log(screen, &self.place, None)?;
-        let fault = |fault: LogFault| here::report_log_fault(screen, &fault);
+        let fault = |fault: LogFault| local_organism::report_log_fault(screen, &fault);
         if !self.dry_run
             && let Some(pid) = sqlite::find_holder(&log).map_err(fault)?
         {
@@ -109,7 +109,7 @@ impl EraseCommand {
         scope: ErasureScope,
     ) -> Result<ErasurePlan, CommandExit> {
         // A log that does not verify is not touched: what is wrong with it would be harder to find.
-        sqlite::verify_all(log).map_err(|fault| here::report_log_fault(screen, &fault))?;
+        sqlite::verify_all(log).map_err(|fault| local_organism::report_log_fault(screen, &fault))?;
         let positions = self.positions.iter().map(|typed| find_position(screen, reader, typed));
         let positions = positions.collect::<Result<BTreeSet<Position>, CommandExit>>()?;
         erasing::plan_erasure(reader, &positions, scope, self.reason.as_deref())
@@ -118,7 +118,7 @@ impl EraseCommand {
 
     /// The same for a log in NATS, of which the log here is a copy.
     fn in_nats(&self, screen: Screen, copy: &Path) -> Result<ErasurePlan, CommandExit> {
-        let fault = |fault: LogFault| here::report_log_fault(screen, &fault);
+        let fault = |fault: LogFault| local_organism::report_log_fault(screen, &fault);
         if self.whole {
             let words = "a body in NATS is in a bundle, and bundles never change: only sensitive values go";
             let exit = screen.fail(CommandExit::Usage, words);
@@ -142,12 +142,12 @@ impl EraseCommand {
             credentials.transpose().map_err(|keyless| screen.fail(CommandExit::Configuration, keyless))?;
         let organism = &file.composition.organism;
         let mut planned = Err(CommandExit::Unavailable);
-        let ran = here::with_runtime(screen, async {
+        let ran = local_organism::with_runtime(screen, async {
             let opening =
                 runtime::erasing::open_for_erasing(organism, url, credentials.as_ref(), kept.replicas, copy);
             planned = match Box::pin(opening).await {
                 Ok(open) => tokio::task::block_in_place(|| self.in_stream(screen, copy, open)),
-                Err(unopened) => Err(here::start_fault(screen, &unopened)),
+                Err(unopened) => Err(local_organism::start_fault(screen, &unopened)),
             };
             CommandExit::Done
         });
@@ -169,16 +169,18 @@ impl EraseCommand {
         forget()?;
         let told = self
             .build_record(copy, &reader, &plan)
-            .map_err(|fault| here::report_log_fault(screen, &fault))?;
+            .map_err(|fault| local_organism::report_log_fault(screen, &fault))?;
         let batch = LogBatch { records: vec![told.into()], ..LogBatch::default() };
         log_writer.erase_values(&plan.erasure, &batch).map_err(unfinished)?;
         forget()?;
         drop((log_writer, reader));
-        sqlite::verify_all(copy).map(|_| plan).map_err(|fault| here::report_log_fault(screen, &fault))
+        sqlite::verify_all(copy)
+            .map(|_| plan)
+            .map_err(|fault| local_organism::report_log_fault(screen, &fault))
     }
 
     fn carried_out(&self, screen: Screen, log: &Path, plan: &ErasurePlan) -> Result<(), CommandExit> {
-        let fault = |fault: LogFault| here::report_log_fault(screen, &fault);
+        let fault = |fault: LogFault| local_organism::report_log_fault(screen, &fault);
         let OpenSqliteLog { writer: mut log_writer, reader, notes, .. } =
             sqlite::open_log(log).map_err(fault)?;
         notes.iter().for_each(|note| screen.say(note));
@@ -345,7 +347,7 @@ fn list_rest(log: &Path, plan: &ErasurePlan) -> Vec<String> {
 /// Removes what an organism in the background printed: payloads as they were.
 fn remove_output(screen: Screen, output: &Path) -> Result<(), CommandExit> {
     std::fs::remove_file(output)
-        .map_err(|error| hindered::report_unwritten(screen, output, "what an organism printed", &error))
+        .map_err(|error| system_faults::report_unwritten(screen, output, "what an organism printed", &error))
 }
 
 /// The position that a person typed.
@@ -363,7 +365,9 @@ fn find_position(screen: Screen, reader: &SqliteReader, typed: &str) -> Result<P
         return Err(refused(format!("`{typed}` is neither a position nor a record of a thread")));
     };
     let thread = finding::find(reader, thread).map_err(|why| report_not_found(screen, &why))?;
-    let found = reader.of_thread(&thread, seq, 1).map_err(|fault| here::report_log_fault(screen, &fault))?;
+    let found = reader
+        .of_thread(&thread, seq, 1)
+        .map_err(|fault| local_organism::report_log_fault(screen, &fault))?;
     let found = found.into_iter().find(|(_, record)| record.header.seq == seq);
     found.map(|(at, _)| at).ok_or_else(|| refused(format!("thread {thread} has no record {seq}")))
 }
@@ -375,7 +379,7 @@ fn join_positions(positions: &[Position]) -> String {
 
 fn report_refusal(screen: Screen, refused: &ErasureRefused) -> CommandExit {
     let (exit, fix) = match refused {
-        ErasureRefused::Log(fault) => return here::report_log_fault(screen, fault),
+        ErasureRefused::Log(fault) => return local_organism::report_log_fault(screen, fault),
         ErasureRefused::Missing { .. } => {
             (CommandExit::Usage, "systole find WORDS, which shows positions".to_owned())
         }

@@ -1,7 +1,7 @@
 //! `systole explain`: the meaning of a word. Of a code also the message that comes with it, and what to do about it.
 //! Everything comes from tables that are kept anyway; it runs nothing and reads no log.
 
-mod words;
+mod known_words;
 
 use clap::{Args, Command};
 use serde_json::json;
@@ -10,9 +10,9 @@ use systole_kit::schema::{find_nearest, is_slip};
 use super::exit::CommandExit;
 use super::listener_codes::KnownCode;
 use super::screen::Screen;
+use known_words::KnownWord;
 use systole_core::types::codes::Code;
 use systole_show::columns::wrapped;
-use words::KnownWord;
 
 /// Says what a word means: a code, a key of the file, an element, a command, a word of the glossary.
 ///
@@ -45,7 +45,7 @@ impl Explain {
             tell(screen, code);
             return CommandExit::Done;
         }
-        let words = words::find(command, typed);
+        let words = known_words::find(command, typed);
         for (at, word) in words.iter().enumerate() {
             if at > 0 && !screen.json {
                 screen.show_drawn("");
@@ -141,9 +141,11 @@ fn report_unknown(screen: Screen, typed: &str, all: &[KnownCode], command: &Comm
         false => family.or(bare),
     };
     let near = near.map(str::to_owned);
-    let slip =
-        near.clone().filter(|near| is_slip(typed, near)).or_else(|| words::near(command, typed, is_slip));
-    let near = slip.or(near).or_else(|| words::near(command, typed, |_, _| true));
+    let slip = near
+        .clone()
+        .filter(|near| is_slip(typed, near))
+        .or_else(|| known_words::near(command, typed, is_slip));
+    let near = slip.or(near).or_else(|| known_words::near(command, typed, |_, _| true));
     let fix = match near {
         Some(near) => format!("  try: systole explain {near}"),
         None => "  try: systole explain, which lists all codes".to_owned(),

@@ -14,9 +14,9 @@ use systole_proof::policy::TrustPolicy;
 use systole_proof::tree::TreeHash;
 
 use super::exit::CommandExit;
-use super::hindered;
 use super::looking::Looking;
 use super::place::Place;
+use super::system_faults;
 use systole_core::types::ids::{Digest, ThreadId};
 use systole_core::types::ports::Position;
 use systole_export::archive::ArchiveWriter;
@@ -28,7 +28,7 @@ use systole_export::starts::ExportedStart;
 use systole_export::statement::{self, ExportPredicate, FORM, WITHOUT_DOCUMENTS, WITHOUT_PROMPTS};
 use systole_export::verdict::check_end;
 use systole_export::{ExportFault, ExportScope, page, thread_xml};
-use systole_log::notes;
+use systole_log::checkpoint_file;
 use systole_organism::prompt_view;
 use systole_organism::replaying::SystemEvents;
 use systole_show::columns::{counted, plain, wrapped};
@@ -128,7 +128,8 @@ impl ExportCommand {
         let named = || PathBuf::from(format!("{}.{ending}", chosen.first().map_or("", ThreadId::as_str)));
         let out = self.out.clone().unwrap_or_else(named);
         let what = if self.html { "the page" } else { "the export" };
-        let unwritten = |error: &io::Error| hindered::report_unwritten(looking.screen, &out, what, error);
+        let unwritten =
+            |error: &io::Error| system_faults::report_unwritten(looking.screen, &out, what, error);
         let written = if self.html {
             let file = std::fs::File::options().write(true).create_new(true).mode(0o600).open(&out);
             let file = file.map_err(|error| unwritten(&error))?;
@@ -146,7 +147,7 @@ impl ExportCommand {
             match end {
                 ExportEnd::Told(exit) => exit,
                 ExportEnd::Fault(ExportFault::Write(error)) => {
-                    hindered::report_unwritten(looking.screen, &out, what, &error)
+                    system_faults::report_unwritten(looking.screen, &out, what, &error)
                 }
                 ExportEnd::Fault(fault) => redacting::report_fault(&looking, &fault),
             }
@@ -159,7 +160,7 @@ impl ExportCommand {
     fn read_extras(&self, looking: &Looking) -> Result<ExportExtras, CommandExit> {
         let screen = looking.screen;
         let key = self.key.as_deref().map(signing_key::read_key).transpose();
-        let key = key.map_err(|fault| hindered::report_fault(screen, CommandExit::Usage, &fault))?;
+        let key = key.map_err(|fault| system_faults::report_fault(screen, CommandExit::Usage, &fault))?;
         if key.as_ref().is_some_and(|key| key.verifier().kind() != SignatureKind::Plain) {
             let exit = screen.fail(CommandExit::Usage, "--key: it is the key of a witness");
             screen.say("  try: the key that signs checkpoints of the log");
@@ -169,7 +170,7 @@ impl ExportCommand {
             None => None,
             Some(path) => {
                 let bytes = std::fs::read(path).map_err(|error| {
-                    hindered::report_unread(screen, CommandExit::Usage, path, "a policy", &error)
+                    system_faults::report_unread(screen, CommandExit::Usage, path, "a policy", &error)
                 })?;
                 TrustPolicy::parse(&bytes).map_err(|fault| {
                     let exit =
@@ -251,9 +252,9 @@ impl ExportCommand {
 fn find_newest_checkpoint(looking: &Looking) -> Result<Option<SignedCheckpoint>, CommandExit> {
     // The notes are beside the file itself, not beside a link to it.
     let real = std::fs::canonicalize(&looking.log);
-    let beside = notes::to_path(real.as_deref().unwrap_or(&looking.log));
-    let found = notes::read_notes(&beside)
-        .map_err(|fault| hindered::report_fault(looking.screen, CommandExit::Unavailable, &fault))?;
+    let beside = checkpoint_file::to_path(real.as_deref().unwrap_or(&looking.log));
+    let found = checkpoint_file::read_notes(&beside)
+        .map_err(|fault| system_faults::report_fault(looking.screen, CommandExit::Unavailable, &fault))?;
     let readable = found.into_iter().filter_map(|(_, read)| read.ok());
     Ok(readable.max_by_key(|signed| (signed.checkpoint().size(), signed.note().signatures().len())))
 }

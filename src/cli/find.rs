@@ -5,11 +5,11 @@ use clap::Args;
 
 use super::exit::CommandExit;
 use super::forms::Forms;
-use super::hindered;
 use super::looking::{Looking, PastPosition, split_number};
 use super::moments::parse_period;
 use super::place::Place;
 use super::screen::Screen;
+use super::system_faults;
 use crate::limits;
 use systole_core::types::ports::Position;
 use systole_judge::trial::TrialOutcome;
@@ -313,7 +313,7 @@ pub(super) fn search_fault(looking: &Looking, fault: &SearchFault) -> CommandExi
         SearchFault::Log(fault) => looking.fault(fault),
         SearchFault::Stale(why) | SearchFault::Unwritable(why) => {
             let error = std::io::Error::other(why.clone());
-            hindered::report_missing(screen, "the search file", &error)
+            system_faults::report_missing(screen, "the search file", &error)
         }
     }
 }

@@ -5,7 +5,7 @@
 
 use tokio::sync::mpsc;
 
-use super::elsewhere::OrganismElsewhere;
+use super::remote_organism::OrganismElsewhere;
 use super::screen::Screen;
 use crate::limits;
 use systole_core::types::ids::ThreadId;

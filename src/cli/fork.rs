@@ -6,12 +6,12 @@ use clap::Args;
 use serde_json::json;
 
 use super::exit::CommandExit;
-use super::here;
-use super::hindered;
+use super::local_organism;
 use super::looking::{Looking, split_number};
 use super::place::{Place, quote_path};
 use super::replay::{read_tree, report_damage};
 use super::screen::Screen;
+use super::system_faults;
 use systole_core::types::ports::{Commit, LogBatch, LogWriter as _};
 use systole_log::sqlite;
 use systole_organism::forking::{CannotFork, ForkedTree, fork_tree};
@@ -68,8 +68,8 @@ impl ForkCommand {
             return Err(exit);
         }
         let tree = read_tree(&looking, &root)?;
-        let seeds =
-            KernelSeeds::new().map_err(|error| hindered::report_missing(screen, "random bytes", &error))?;
+        let seeds = KernelSeeds::new()
+            .map_err(|error| system_faults::report_missing(screen, "random bytes", &error))?;
         let forked = fork_tree(&*looking.reader, &tree, (self.call, turn), (looking.now, &seeds));
         let forked = forked.map_err(|why| match why {
             CannotFork::Log(fault) => report_damage(&looking, &fault),
@@ -102,7 +102,7 @@ impl ForkCommand {
             return Err(exit);
         }
         let mut opened =
-            sqlite::open_log(&self.out).map_err(|fault| here::report_log_fault(screen, &fault))?;
+            sqlite::open_log(&self.out).map_err(|fault| local_organism::report_log_fault(screen, &fault))?;
         let mut documents = forked.documents.clone();
         for records in forked.records.chunks(crate::limits::REQUESTS) {
             let records = records.iter().cloned().map(std::sync::Arc::new).collect();

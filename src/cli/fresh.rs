@@ -6,8 +6,8 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use super::exit::CommandExit;
-use super::hindered;
 use super::screen::Screen;
+use super::system_faults;
 
 /// A file to write.
 #[derive(Debug)]
@@ -41,9 +41,9 @@ pub(super) fn write_files(screen: Screen, folder: &Path, files: &[NewFile]) -> R
 fn write_file(screen: Screen, path: &Path, text: &str) -> Result<(), CommandExit> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)
-            .map_err(|error| hindered::report_no_folder(screen, folder, "a new folder", &error))?;
+            .map_err(|error| system_faults::report_no_folder(screen, folder, "a new folder", &error))?;
     }
-    let told = |error| hindered::report_unwritten(screen, path, "a new file", &error);
+    let told = |error| system_faults::report_unwritten(screen, path, "a new file", &error);
     let mode = if text.starts_with("#!") { 0o777 } else { 0o666 };
     // Another process may have created the file since the check.
     let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(path).map_err(told)?;

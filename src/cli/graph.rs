@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 
 use super::exit::CommandExit;
-use super::hindered;
 use super::looking::{Looking, PastPosition, read_composition};
 use super::place::Place;
 use super::screen::Screen;
+use super::system_faults;
 use systole_core::types::composition::Composition;
 use systole_queries::graph::ListenerGraph;
 
@@ -78,7 +78,7 @@ impl Graph {
             // Our own colours are beside names that were already made visible.
             None => screen.show_drawn(String::from_utf8_lossy(&document).trim_end_matches('\n')),
             Some(file) => std::fs::write(file, document)
-                .map_err(|error| hindered::report_unwritten(screen, file, "the drawing", &error))?,
+                .map_err(|error| system_faults::report_unwritten(screen, file, "the drawing", &error))?,
         }
         Ok(CommandExit::Done)
     }

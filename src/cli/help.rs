@@ -3,7 +3,7 @@
 
 use clap::Command;
 
-use super::elsewhere;
+use super::remote_organism;
 
 /// The groups of the help page, each with its first command. A group ends where the next one begins.
 const GROUPS: [(&str, &str); 5] =
@@ -29,7 +29,7 @@ pub(super) fn add_help(command: Command) -> Command {
         "\nOptions:\n{options}\n\nThe options of a command may also come before it: `systole --json ps`.\n\
          `systole COMMAND --help` says more about each.\n",
     );
-    let here = |one: Command| match elsewhere::can_take_address(one.get_name()) {
+    let here = |one: Command| match remote_organism::can_take_address(one.get_name()) {
         true => one,
         false => without_address(one),
     };
@@ -52,7 +52,7 @@ mod tests {
 
     use super::*;
     use crate::cli::Arguments;
-    use crate::cli::ordered::move_options;
+    use crate::cli::option_order::move_options;
 
     /// The words of a line as a shell reads it. Examples use only double quotes.
     fn words(line: &str) -> Vec<std::ffi::OsString> {

@@ -12,8 +12,8 @@ use systole_kit::schema::find_nearest;
 use tokio::sync::watch;
 
 use super::exit::CommandExit;
-use super::here;
 use super::inline_listeners::ListenerScope;
+use super::local_organism;
 use super::permissions::report_no_keys;
 use super::place::{Place, quote_path};
 use super::screen::Screen;
@@ -84,7 +84,7 @@ impl HostPart {
         let surroundings: InheritedVariables =
             std::env::vars_os().filter(|(name, _)| name != failpoint::VARIABLE).collect();
         let hosting = HostPlan {
-            inline: here::build_agents(screen, &file, ListenerScope::OneOfMany)?,
+            inline: local_organism::build_agents(screen, &file, ListenerScope::OneOfMany)?,
             composition: file.composition,
             surroundings,
             steps: Arc::new(steps),

@@ -18,9 +18,9 @@ use systole_kit::writer::make_visible;
 use super::examples::{AGENT, EXAMPLES, Example, FIRST, REPLACED, TEAM, TEMPLATES, WORKFLOWS};
 use super::exit::CommandExit;
 use super::fresh::{self, NewFile};
-use super::hindered;
 use super::place::quote_path;
 use super::screen::Screen;
+use super::system_faults;
 use ollama::LocalOllama;
 use provider::ModelChoice;
 use systole_agent::spec::Provider;
@@ -196,7 +196,8 @@ const IGNORED: &str = include_str!("init/gitignore");
 /// whether it wrote anything.
 fn keep_from_git(screen: Screen, folder: &Path) -> Result<bool, CommandExit> {
     let path = folder.join(IGNORE_FILE);
-    let told = |error| hindered::report_unwritten(screen, &path, "the list of what git leaves out", &error);
+    let told =
+        |error| system_faults::report_unwritten(screen, &path, "the list of what git leaves out", &error);
     let there = match fs::read_to_string(&path) {
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),

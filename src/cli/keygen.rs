@@ -7,8 +7,8 @@ use serde_json::json;
 use systole_proof::key::SignatureKind;
 
 use super::exit::CommandExit;
-use super::hindered;
 use super::screen::Screen;
+use super::system_faults;
 use systole_system::signing_key;
 
 /// Makes a key that signs checkpoints.
@@ -40,7 +40,7 @@ impl KeygenCommand {
         let kind = if self.witness { SignatureKind::Cosignature } else { SignatureKind::Plain };
         let key = match signing_key::make_key(&self.out, &self.origin, kind) {
             Ok(key) => key,
-            Err(fault) => return hindered::report_fault(screen, CommandExit::Usage, &fault),
+            Err(fault) => return system_faults::report_fault(screen, CommandExit::Usage, &fault),
         };
         let public = key.verifier().to_string();
         if screen.json {

@@ -1,10 +1,10 @@
 //! `systole listener`: writes a listener, or tries one alone. Each subcommand has its own file.
 
-pub(super) mod inserted;
+pub(super) mod insert_block;
 mod new;
 mod plan;
-mod seen;
 mod trial;
+mod trial_output;
 
 use clap::Subcommand;
 

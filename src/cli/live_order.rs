@@ -3,11 +3,11 @@
 //!
 //! Orders come in; the outcome of each is printed. The exit is that of the first one that was refused.
 
-use super::elsewhere::{OrganismElsewhere, report_silence};
 use super::exit::CommandExit;
-use super::here;
+use super::local_organism;
 use super::place::Place;
-use super::refused;
+use super::refusal_text;
+use super::remote_organism::{OrganismElsewhere, report_silence};
 use super::screen::Screen;
 use super::thread_name;
 use systole_core::types::ids::ThreadId;
@@ -91,7 +91,7 @@ pub(super) fn carry_out_all<O: LiveOrder>(place: &Place, orders: Vec<O>) -> Resu
         let work = async {
             Box::pin(carry_out_here(screen, place, left.collect())).await.unwrap_or_else(|exit| exit)
         };
-        exits.push(here::with_runtime(screen, work));
+        exits.push(local_organism::with_runtime(screen, work));
     }
     Ok(find_first_other(exits))
 }
@@ -107,7 +107,7 @@ async fn carry_out_here<O: LiveOrder>(
     orders: Vec<(O, Option<ThreadId>)>,
 ) -> Result<CommandExit, CommandExit> {
     let file = place.organism(screen)?;
-    let organism = Box::pin(here::start_without_deliveries(screen, place, file)).await?;
+    let organism = Box::pin(local_organism::start_without_deliveries(screen, place, file)).await?;
     let mut exits = Vec::new();
     for (order, thread) in orders {
         exits.push(match order.give_here(organism.handle(), thread).await {
@@ -119,7 +119,7 @@ async fn carry_out_here<O: LiveOrder>(
         });
     }
     let ended = organism.stop(std::time::Duration::ZERO).await;
-    Ok(here::report_end(screen, &ended).unwrap_or(find_first_other(exits)))
+    Ok(local_organism::report_end(screen, &ended).unwrap_or(find_first_other(exits)))
 }
 
 fn report_decision<O: LiveOrder>(
@@ -133,7 +133,7 @@ fn report_decision<O: LiveOrder>(
         Err(refusal) if screen.json => screen.show_value(&refusal),
         Err(refusal) => {
             order.begin_refusal(screen);
-            refused::say(screen, &refusal);
+            refusal_text::say(screen, &refusal);
         }
     }
     CommandExit::Payload

@@ -9,15 +9,15 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::elsewhere;
 use super::exit::CommandExit;
 use super::follow::RemoteGrowth;
 use super::forms::Forms;
-use super::hindered;
 use super::looking::{Looking, PastPosition};
 use super::moments::parse_moment;
 use super::place::Place;
+use super::remote_organism;
 use super::signals::Signals;
+use super::system_faults;
 use crate::limits::{self, NEWEST};
 use systole_core::types::ids::{Digest, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader, Position};
@@ -166,7 +166,7 @@ impl Log {
             }
             Err(Over::Log(fault)) => Err(looking.fault(&fault)),
             Err(Over::Gone(fault, next)) => {
-                let exit = elsewhere::report_silence(screen, &fault);
+                let exit = remote_organism::report_silence(screen, &fault);
                 screen.say(format!("  the first record that was not shown: --from {next}"));
                 Err(exit)
             }
@@ -248,7 +248,7 @@ impl Interrupt {
         let screen = looking.screen;
         let built = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime =
-            built.map_err(|error| hindered::report_missing(screen, "the wait for records", &error))?;
+            built.map_err(|error| system_faults::report_missing(screen, "the wait for records", &error))?;
         let entered = runtime.enter();
         let signals = Signals::listen(screen)?;
         drop(entered);

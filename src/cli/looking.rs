@@ -7,11 +7,11 @@ use std::sync::{Arc, OnceLock};
 
 use clap::Args;
 
-use super::elsewhere::OrganismElsewhere;
 use super::exit::CommandExit;
 use super::forms::Forms;
-use super::here;
+use super::local_organism;
 use super::place::{Place, refuse};
+use super::remote_organism::OrganismElsewhere;
 use super::screen::Screen;
 use super::unfound::report_not_found;
 use systole_config as config;
@@ -28,10 +28,10 @@ use systole_organism::workflow_steps;
 use systole_queries::configurations;
 use systole_queries::finding;
 use systole_queries::log_reads::PastLog;
+use systole_queries::log_state::LogState;
 use systole_queries::pauses::ThreadPause;
 use systole_queries::persons::{self, WaitingRequest};
 use systole_queries::runs::WorkflowRuns;
-use systole_queries::whole::LogState;
 use systole_system::clock::WallClock;
 
 /// The position at which a command ends its reading.
@@ -111,14 +111,14 @@ impl Looking {
         let start = place.run_command();
         if !log.exists() {
             if let Some(fault) = sqlite::lost_whole(&log) {
-                return Err(here::report_log_fault(screen, &fault));
+                return Err(local_organism::report_log_fault(screen, &fault));
             }
             let exit = screen.fail(CommandExit::Unavailable, describe_absent(&log));
             screen.say(format!("  try: {start}, or name another with --log PATH"));
             return Err(exit);
         }
         let opened = sqlite::open_reading(&log).and_then(|reader| Ok((reader, sqlite::find_holder(&log)?)));
-        let (reader, running) = opened.map_err(|fault| here::report_log_fault(screen, &fault))?;
+        let (reader, running) = opened.map_err(|fault| local_organism::report_log_fault(screen, &fault))?;
         if let Ok(LogCondition { lost: Some(fault), .. }) = sqlite::read_condition(&log) {
             screen.say(format!("note: {fault}"));
         }
@@ -333,7 +333,7 @@ impl Looking {
 
     /// Reports what is wrong with the log.
     pub(super) fn fault(&self, fault: &LogFault) -> CommandExit {
-        here::report_log_fault(self.screen, fault)
+        local_organism::report_log_fault(self.screen, fault)
     }
 }
 
@@ -372,7 +372,7 @@ pub(super) fn find_log(screen: Screen, place: &Place, named: Option<&Path>) -> R
         return Ok(log);
     }
     if let Some(fault) = sqlite::lost_whole(&log) {
-        return Err(here::report_log_fault(screen, &fault));
+        return Err(local_organism::report_log_fault(screen, &fault));
     }
     let exit = screen.fail(CommandExit::Unavailable, describe_absent(&log));
     screen.say("  try: --log with the path of a log, as organism.db");

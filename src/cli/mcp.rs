@@ -4,10 +4,10 @@ mod add;
 mod install;
 mod needs;
 mod pin;
+mod pin_output;
 mod pipe;
 mod serve;
-mod shown;
-mod staged;
+mod staged_files;
 
 use clap::{Args, Subcommand};
 

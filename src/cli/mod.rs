@@ -3,15 +3,13 @@
 
 mod approve;
 mod ask;
-mod awaited;
 mod backup;
 mod blame;
 mod blob;
-mod bounds;
 mod cancel;
 mod check;
 mod checkpoint;
-mod compared;
+mod complete_words;
 mod completions;
 mod console;
 mod copy;
@@ -19,7 +17,6 @@ mod demo;
 mod detach;
 mod diff;
 mod doctor;
-mod elsewhere;
 mod end;
 mod erase;
 mod examples;
@@ -34,8 +31,6 @@ mod forms;
 mod fresh;
 mod graph;
 mod help;
-mod here;
-mod hindered;
 mod hosting;
 mod init;
 mod inline_listeners;
@@ -45,42 +40,47 @@ mod listener;
 pub mod listener_codes;
 mod live;
 mod live_order;
+mod local_organism;
 mod log;
 mod looking;
-mod made;
 mod mcp;
 mod moments;
 mod open;
 mod operator_log;
-mod ordered;
+mod option_order;
 mod pager;
 mod pause;
+mod payload_from_fields;
 mod permissions;
 mod place;
 mod prove;
-mod proved;
+mod proved_record;
 mod ps;
 mod questions;
-mod refused;
+mod refusal_text;
+mod remote_organism;
 mod replay;
 mod run;
+mod run_difference;
 mod schema;
 mod screen;
 mod send;
 mod signals;
 mod steer;
 mod stop;
+mod system_faults;
 mod test;
 mod thread_name;
 mod trail;
-mod trusted;
+mod trust_policy;
 mod unfound;
 mod unread;
 mod verified_prompts;
 mod verify;
+mod waiting_view;
 mod witness;
-mod words;
 mod workflow;
+mod workflow_limits;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -93,7 +93,7 @@ use screen::Screen;
 
 use systole_bus::managed::warden;
 use systole_carriers::{ADAPTER_WORD, WARDEN_WORD, guard_program};
-use systole_judge::{trial, tried, xpath_filter, xpath_process};
+use systole_judge::{trial, trial_process, xpath_filter, xpath_process};
 use systole_system::descriptors;
 use systole_system::system::describe_error;
 
@@ -215,7 +215,7 @@ enum Command {
     Completions(completions::CompletionsCommand),
     /// Print the completions for a command
     #[command(hide = true)]
-    CompleteWords(words::WordsCommand),
+    CompleteWords(complete_words::WordsCommand),
 }
 
 /// Runs the command that the arguments name.
@@ -223,7 +223,7 @@ pub fn main() -> ExitCode {
     let mut arguments = std::env::args_os().skip(1);
     match arguments.next() {
         Some(first) if first == trial::WORD => {
-            return tried::run(arguments.filter_map(|argument| argument.into_string().ok()));
+            return trial_process::run(arguments.filter_map(|argument| argument.into_string().ok()));
         }
         Some(first) if first == xpath_filter::WORD => {
             return xpath_process::run(arguments.filter_map(|argument| argument.into_string().ok()));
@@ -246,13 +246,13 @@ pub fn main() -> ExitCode {
         detach::leave_the_terminal();
     }
     let command = help::add_help(Arguments::command());
-    let typed = ordered::move_options(&command, typed.into_iter());
+    let typed = option_order::move_options(&command, typed.into_iter());
     let matches = command.try_get_matches_from(typed);
     if let Ok(matches) = &matches
-        && let Some(name) = matches.subcommand_name().filter(|name| !elsewhere::can_take_address(name))
+        && let Some(name) = matches.subcommand_name().filter(|name| !remote_organism::can_take_address(name))
         && has_value(matches, &["url", "token_env"])
     {
-        return elsewhere::refuse_address(Screen::new(false), name).into();
+        return remote_organism::refuse_address(Screen::new(false), name).into();
     }
     let read = matches.and_then(|matches| Ok((Arguments::from_arg_matches(&matches)?, is_json(&matches))));
     match read {

@@ -11,12 +11,12 @@ use serde_json::json;
 
 use super::console;
 use super::exit::CommandExit;
-use super::here;
-use super::hindered;
+use super::local_organism;
 use super::place::quote_path;
 use super::screen::Screen;
 use super::signals::Signals;
-use super::verify::{exported, shown};
+use super::system_faults;
+use super::verify::{page_verdict, verify_export};
 use systole_core::types::ports::{LogFault, LogReader};
 use systole_doors::http::{self, HttpDoor};
 use systole_log::sqlite;
@@ -60,7 +60,7 @@ impl OpenLog {
             Ok(front) => front,
             Err(exit) => return exit,
         };
-        here::with_runtime(screen, async {
+        local_organism::with_runtime(screen, async {
             self.serve_pages(screen, front).await.unwrap_or_else(|exit| exit)
         })
     }
@@ -81,9 +81,9 @@ impl OpenLog {
             return Err(refuse_folder(screen, file));
         }
         let whole = std::path::absolute(file).unwrap_or_else(|_| file.clone());
-        if exported::is_export(file) {
-            let history = exported::open_history(screen, file)?;
-            let verdict = shown::from_export(&history, whole);
+        if verify_export::is_export(file) {
+            let history = verify_export::open_history(screen, file)?;
+            let verdict = page_verdict::from_export(&history, whole);
             return show_with(screen, file, Arc::new(history.log), verdict);
         }
         let unshown = |fault| report_fault(screen, file, &fault);
@@ -91,16 +91,17 @@ impl OpenLog {
             return Err(refuse_running(screen, file, pid));
         }
         let reader = sqlite::open_still(file).map_err(unshown)?;
-        let verdict = shown::verify_log(screen, file, whole)?;
+        let verdict = page_verdict::verify_log(screen, file, whole)?;
         show_with(screen, file, Arc::new(reader), verdict)
     }
 
     /// Serves the pages until a signal.
     async fn serve_pages(&self, screen: Screen, front: OrganismHandle) -> Result<CommandExit, CommandExit> {
         let mut signals = Signals::listen_as_server(screen)?;
-        let random = |error| hindered::report_missing(screen, "random bytes for the address", &error);
+        let random = |error| system_faults::report_missing(screen, "random bytes for the address", &error);
         let credential = Credential::draw().map_err(random)?;
-        let client = at_rest::name_client().map_err(|fault| here::report_log_fault(screen, &fault))?;
+        let client =
+            at_rest::name_client().map_err(|fault| local_organism::report_log_fault(screen, &fault))?;
         let bound = http::bind_address(FREE).await.map_err(|fault| {
             let exit = screen.fail(CommandExit::Unavailable, fault);
             screen.say("  try: the same again; systole doctor says what is wrong with this machine");
@@ -181,7 +182,7 @@ fn report_fault(screen: Screen, file: &Path, fault: &LogFault) -> CommandExit {
         LogFault::Damaged { .. } => {
             (CommandExit::Log, format!("systole doctor --log {}; then a backup of the log", quote_path(file)))
         }
-        _ => return here::report_log_fault(screen, fault),
+        _ => return local_organism::report_log_fault(screen, fault),
     };
     let exit = screen.fail(exit, fault);
     screen.say(format!("  try: {fix}"));

@@ -16,11 +16,11 @@ use super::exit::CommandExit;
 use super::looking;
 use super::place::{Place, quote_path};
 use super::screen::Screen;
-use super::trusted::read_policy;
-use super::{here, hindered};
+use super::trust_policy::read_policy;
+use super::{local_organism, system_faults};
 use systole_core::types::ports::{LogReader, Position};
 use systole_export::verdict::{GatheredLog, ProvedEntry};
-use systole_log::{notes, sqlite};
+use systole_log::{checkpoint_file, sqlite};
 use systole_organism::prompt_view;
 use systole_organism::proving::find_notes;
 
@@ -61,13 +61,13 @@ impl ProveCommand {
         let log = looking::find_log(screen, &self.place, None)?;
         let policy = self.policy.as_deref().map(|path| read_policy(screen, path)).transpose()?;
         let file = find_notes(&log);
-        let found = notes::read_notes(&file)
-            .map_err(|fault| hindered::report_fault(screen, CommandExit::Unavailable, &fault))?;
+        let found = checkpoint_file::read_notes(&file)
+            .map_err(|fault| system_faults::report_fault(screen, CommandExit::Unavailable, &fault))?;
         let checkpoints: Vec<SignedCheckpoint> =
             found.into_iter().filter_map(|(_, read)| read.ok()).collect();
         let sizes: BTreeSet<u64> = checkpoints.iter().map(|one| one.checkpoint().size()).collect();
         let (summary, gathered) = GatheredLog::with_end(&log, &sizes, &[], prompt_view::READING)
-            .map_err(|fault| here::report_log_fault(screen, &fault))?;
+            .map_err(|fault| local_organism::report_log_fault(screen, &fault))?;
         let position = self.position;
         if position > summary.records {
             let words = format!("{} has {} records, and no #{position}", log.display(), summary.records);
@@ -103,7 +103,7 @@ impl ProveCommand {
                 file.write_all(text.as_bytes())?;
                 file.sync_all()
             });
-            made.map_err(|error| hindered::report_unwritten(screen, out, "the proof", &error))?;
+            made.map_err(|error| system_faults::report_unwritten(screen, out, "the proof", &error))?;
         }
         let shown = self.out.as_ref().map(|out| out.display().to_string());
         if screen.json {
@@ -144,12 +144,13 @@ fn read_entry(
     size: u64,
 ) -> Result<(ProvedEntry, Vec<systole_proof::tree::TreeHash>), CommandExit> {
     let broken = |fault: systole_proof::tree::TreeFault| screen.fail(CommandExit::Log, fault);
-    let reader = sqlite::open_reading(log).map_err(|fault| here::report_log_fault(screen, &fault))?;
+    let reader =
+        sqlite::open_reading(log).map_err(|fault| local_organism::report_log_fault(screen, &fault))?;
     let mut builder = ProofBuilder::new_inclusion(position - 1, size).map_err(broken)?;
     let mut entry = None;
     let log: &dyn LogReader = &reader;
     for (at, placed) in (1..).zip(log.records_after(Position(0)).up_to(Position(size))) {
-        let (_, record) = placed.map_err(|fault| here::report_log_fault(screen, &fault))?;
+        let (_, record) = placed.map_err(|fault| local_organism::report_log_fault(screen, &fault))?;
         builder.push(record.leaf.0);
         if at == position {
             entry = Some(ProvedEntry::from_record(&record));

@@ -9,8 +9,8 @@ use super::looking::{Looking, PastPosition};
 use super::place::Place;
 use systole_organism::workflow_steps;
 use systole_queries::pauses::ThreadPause;
-use systole_queries::roll;
 use systole_queries::runs::WorkflowRuns;
+use systole_queries::thread_roll;
 
 /// Which threads are listed.
 #[derive(Args, Debug)]
@@ -41,13 +41,13 @@ impl Ps {
         let looking = Looking::open_anywhere_at(&self.place, self.past)?;
         let whole = looking.whole()?;
         let most = if self.most == 0 { usize::MAX } else { self.most };
-        let mut entries = roll::call(&*looking.view, &whole, looking.now, most, self.children)
+        let mut entries = thread_roll::call(&*looking.view, &whole, looking.now, most, self.children)
             .map_err(|fault| looking.fault(&fault))?;
         let runs = WorkflowRuns::new(&*looking.view, &whole, &workflow_steps::describe_step);
-        roll::name_goals(&mut entries, &whole, &runs).map_err(|fault| looking.fault(&fault))?;
+        thread_roll::name_goals(&mut entries, &whole, &runs).map_err(|fault| looking.fault(&fault))?;
         let (paused, alarms) = (looking.all_paused(&whole)?, looking.alarms());
         if looking.screen.json {
-            let threads: Vec<_> = entries.iter().map(roll::ThreadEntry::as_json).collect();
+            let threads: Vec<_> = entries.iter().map(thread_roll::ThreadEntry::as_json).collect();
             let workers = looking.workers();
             let paused = paused.as_ref().map(ThreadPause::as_json);
             looking.screen.show_value(&json!({

@@ -12,7 +12,7 @@ use super::exit::CommandExit;
 use super::find;
 use super::looking::{Looking, PastPosition, split_number};
 use super::place::Place;
-use super::refused;
+use super::refusal_text;
 use super::screen::Screen;
 use super::unfound::report_not_found;
 use systole_core::types::client::Role;
@@ -24,6 +24,7 @@ use systole_doors::api_types::{ApiRefusal, refuse_wide_reading};
 use systole_log::search::LogQuery;
 use systole_organism::workflow_steps;
 use systole_queries::finding;
+use systole_queries::log_state::LogState;
 use systole_queries::picture::ReadSteps;
 use systole_queries::prompts::PromptFault;
 use systole_queries::query::{
@@ -32,7 +33,6 @@ use systole_queries::query::{
 use systole_queries::questions::{find_query, list_commands};
 use systole_queries::runs::ReadStep;
 use systole_queries::search::SearchHit;
-use systole_queries::whole::LogState;
 use systole_show::blocks::Block;
 
 /// A question that was typed.
@@ -238,8 +238,8 @@ impl Looking {
     /// Reports why a question has no answer.
     fn report_fault(&self, fault: QueryFault) -> CommandExit {
         let refuse = |refusal: &Refusal| {
-            refused::say(self.screen, &ApiRefusal::from(refusal));
-            refused::exit_of(refusal.code)
+            refusal_text::say(self.screen, &ApiRefusal::from(refusal));
+            refusal_text::exit_of(refusal.code)
         };
         match fault {
             QueryFault::Log(fault) => self.fault(&fault),

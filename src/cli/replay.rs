@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::compared::{self, ComparedSides};
 use super::exit::CommandExit;
 use super::inline_listeners;
 use super::looking::Looking;
 use super::moments::parse_moment;
 use super::place::{Place, refuse};
+use super::run_difference::{self, ComparedSides};
 use super::screen::Screen;
-use super::verify::exported;
+use super::verify::verify_export;
 use crate::limits::LISTED_FAULTS;
 use systole_agent::spec::AgentSpec;
 use systole_config::{self as config, OrganismFile};
@@ -139,7 +139,7 @@ impl ReplayCommand {
     }
 
     fn try_run(&self) -> Result<CommandExit, CommandExit> {
-        if exported::is_export(Path::new(&self.thread)) {
+        if verify_export::is_export(Path::new(&self.thread)) {
             return self.of_export(Path::new(&self.thread));
         }
         let looking = Looking::open(&self.place)?;
@@ -296,7 +296,7 @@ impl ReplayCounts {
         if is_first {
             return print_tree(screen, name, replayed);
         }
-        let first = replayed.comparison.differences.first().map(compared::describe_difference);
+        let first = replayed.comparison.differences.first().map(run_difference::describe_difference);
         screen.show(&format!("{name}: {}: {}", verdict.as_str(), first.unwrap_or_default()));
     }
 
@@ -342,7 +342,7 @@ pub(super) fn replay_export(
     configs: &mut ReplayConfigurations,
     real: &mut RealParts,
 ) -> Result<Vec<(String, ReplayOutcome)>, CommandExit> {
-    let history = exported::open_history(screen, path)?;
+    let history = verify_export::open_history(screen, path)?;
     if let Some(lacks) = history.lacks {
         return Ok(vec![(path.display().to_string(), Err(lacks))]);
     }
@@ -532,7 +532,7 @@ pub(super) fn list_lines(root: &str, replayed: &ReplayedTree) -> Vec<String> {
         let counts = replayed.not_replayed;
         lines.push(format!("  {counts} records that count refusals were not replayed"));
     }
-    lines.extend(compared::list_lines(&comparison.differences, ComparedSides::Replay));
+    lines.extend(run_difference::list_lines(&comparison.differences, ComparedSides::Replay));
     lines.extend(replayed.refused.iter().map(|refusal| {
         let words = format!("  refused now: {}: {}", refusal.code.as_str(), refusal.message);
         make_visible(&words).into_owned()
@@ -565,7 +565,7 @@ pub(super) fn as_json(root: &str, verdict: ReplayVerdict, replayed: &ReplayedTre
         "thread": root, "verdict": verdict.as_str(), "records": replayed.comparison.records,
         "reworded": replayed.comparison.reworded, "not_replayed": replayed.not_replayed,
         "version": replayed.version,
-        "differences": compared::as_json(&replayed.comparison.differences, ComparedSides::Replay),
+        "differences": run_difference::as_json(&replayed.comparison.differences, ComparedSides::Replay),
         "refused": refused, "unanswered": unanswered, "ended": replayed.ended.as_ref().map(LiveFault::to_string),
     })
 }

@@ -16,13 +16,13 @@ use tokio::time::Instant;
 use super::detach;
 use super::exit::CommandExit;
 use super::forms::Forms;
-use super::here;
-use super::hindered;
 use super::hosting::{HostPart, HostRole};
 use super::live::{self, Live};
+use super::local_organism;
 use super::place::{Place, quote_path, refuse};
 use super::screen::Screen;
 use super::signals::Signals;
+use super::system_faults;
 use crate::limits;
 use systole_config::{DEFAULT_LISTEN, OrganismFile, count_mistakes};
 use systole_core::types::ports::{LogFault, LostRange, Position};
@@ -85,7 +85,7 @@ impl RunCommand {
                 _ => detach::run_detached(screen, &self.place),
             };
         }
-        here::with_runtime(screen, async {
+        local_organism::with_runtime(screen, async {
             // Signal handling starts before anything else, so that no signal interrupts a half-finished start.
             let mut signals = match Signals::listen_as_server(screen) {
                 Ok(signals) => signals,
@@ -134,7 +134,7 @@ impl RunCommand {
             let check = self.place.command("check");
             screen.say(format!("{}: {check} shows them", count_mistakes(&file.warnings)));
         }
-        let machine = |what| move |error: std::io::Error| hindered::report_missing(screen, what, &error);
+        let machine = |what| move |error: std::io::Error| system_faults::report_missing(screen, what, &error);
         let credential = Credential::draw().map_err(machine("the random bytes of a credential"))?;
         let keyring = build_keyring(screen, &file, credential.clone())?.with_mcp(&file.composition);
         let (keyring, guest) = keyring.map_err(machine("the random bytes of a credential"))?;
@@ -144,7 +144,7 @@ impl RunCommand {
         let (log, listen) = (file.log.clone(), file.listen);
         let (organism, bound) = if file.log_kept.is_some() {
             let report = Box::new(report_each_once(screen, log.clone()));
-            let starting = here::start_or_stand_by(screen, &self.place, file, report);
+            let starting = local_organism::start_or_stand_by(screen, &self.place, file, report);
             let started = tokio::select! {
                 started = Box::pin(starting) => started?,
                 exit = signals.next() => return Ok(RunEnd::Over(exit)),
@@ -163,7 +163,7 @@ impl RunCommand {
             }
         } else {
             let bound = bind_door(screen, listen, &log).await?;
-            let starting = here::start_without(screen, &self.place, file, self.accept_loss);
+            let starting = local_organism::start_without(screen, &self.place, file, self.accept_loss);
             match Box::pin(starting).await? {
                 Ok(organism) => (organism, bound),
                 Err(fault) => return report_start_fault(screen, &fault, was_here),
@@ -183,7 +183,7 @@ impl RunCommand {
             Err(error) => {
                 let path = RunFile::find_path(&log);
                 let exit =
-                    hindered::report_unwritten(screen, &path, "what says that an organism runs", &error);
+                    system_faults::report_unwritten(screen, &path, "what says that an organism runs", &error);
                 drop(door.close().await);
                 if let Some(wire) = wire {
                     wire.close().await;
@@ -204,7 +204,7 @@ fn report_start_fault(screen: Screen, fault: &StartFault, was_here: bool) -> Res
         StartFault::Broker(unusable) if unusable.is_away() || was_here && unusable.may_pass() => {
             Ok(RunEnd::Cut(unusable.to_string()))
         }
-        fault => Err(here::start_fault(screen, fault)),
+        fault => Err(local_organism::start_fault(screen, fault)),
     }
 }
 
@@ -297,7 +297,7 @@ async fn bind_door(
         // If an organism on this very log listens there, that is the better message.
         if let Some(run) = RunFile::find_running(log).filter(|run| run.address == address) {
             let path = log.display().to_string();
-            return here::report_log_fault(screen, &LogFault::InUse { path, pid: run.pid });
+            return local_organism::report_log_fault(screen, &LogFault::InUse { path, pid: run.pid });
         }
         let Some(run) = RunFile::find_at(address) else {
             return screen.fail(CommandExit::Unavailable, unopened);
@@ -365,7 +365,7 @@ async fn watch_log(screen: Screen, mut running: RunningOrganism, signals: &mut S
                 Ok(Some(records)) => live.show_records(&records),
                 // The pump ended; the other branch reports why.
                 Ok(None) => break None,
-                Err(fault) => break Some(here::report_log_fault(screen, &fault)),
+                Err(fault) => break Some(local_organism::report_log_fault(screen, &fault)),
             },
             _ = running.organism.wait_for_break() => break None,
             () = &mut counts => {}
@@ -373,7 +373,7 @@ async fn watch_log(screen: Screen, mut running: RunningOrganism, signals: &mut S
         }
     };
     let by = running.organism.ownership().and_then(|lead| lead.find_loss());
-    let wait = here::stop_wait(&running.posted);
+    let wait = local_organism::stop_wait(&running.posted);
     match (&by, wait) {
         (Some(words), _) => screen.say(format!("{words}: open deliveries here are dropped")),
         (None, StopWait::Here(_)) => {
@@ -432,7 +432,7 @@ async fn stop_running(screen: Screen, running: RunningOrganism, wait: StopWait) 
     if is_ousted() {
         return StopResult::Ousted;
     }
-    match here::report_end(screen, &ended) {
+    match local_organism::report_end(screen, &ended) {
         Some(failed) => StopResult::Failed(failed),
         None => {
             screen.say("stopped");

@@ -4,7 +4,7 @@
 mod as_json;
 mod diff;
 mod eject;
-mod found;
+mod find_schema;
 mod past;
 mod side;
 
@@ -14,7 +14,7 @@ use serde_json::json;
 use super::exit::CommandExit;
 use super::place::Place;
 use super::screen::Screen;
-use found::{DeclaredElement, FoundSchemas};
+use find_schema::{DeclaredElement, FoundSchemas};
 use systole_core::types::composition::Schema as Text;
 use systole_core::types::ids::Digest;
 

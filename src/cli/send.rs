@@ -10,16 +10,16 @@ use std::time::Duration;
 use clap::Args;
 use serde::Serialize;
 
-use super::awaited::{OpenWork, may_halt};
-use super::elsewhere::OrganismElsewhere;
 use super::exit::CommandExit;
-use super::hindered;
 use super::live::{Live, is_step};
-use super::made;
+use super::payload_from_fields;
 use super::place::Place;
-use super::refused;
+use super::refusal_text;
+use super::remote_organism::OrganismElsewhere;
 use super::screen::Screen;
+use super::system_faults;
 use super::thread_name;
+use super::waiting_view::{OpenWork, may_halt};
 use outage::AwaitedParty;
 use systole_core::types::codes::Code;
 use systole_core::types::ids::{Key, MalformedId, Name};
@@ -32,9 +32,9 @@ use systole_system::system;
 use tail::LiveTail;
 use way::ParcelWay;
 
+mod answer_in_words;
 mod outage;
 mod phrase;
-mod spoken;
 mod tail;
 pub(super) mod through;
 pub(super) mod way;
@@ -105,12 +105,24 @@ impl SendPayload {
             (None, _) => read_document(screen, self.file.as_deref())?,
             (Some(element), None) => {
                 let composition = self.place.organism(screen)?.composition;
-                made::build_message(screen, &composition, element, &self.fields, self.to.as_ref())?
+                payload_from_fields::build_message(
+                    screen,
+                    &composition,
+                    element,
+                    &self.fields,
+                    self.to.as_ref(),
+                )?
             }
             (Some(element), Some(organism)) => {
                 let composition =
                     organism.read_composition()?.map_err(|refusal| report_no_schema(organism, *refusal))?;
-                made::build_message(screen, &composition, element, &self.fields, self.to.as_ref())?
+                payload_from_fields::build_message(
+                    screen,
+                    &composition,
+                    element,
+                    &self.fields,
+                    self.to.as_ref(),
+                )?
             }
         };
         let key = match self.key {
@@ -205,7 +217,9 @@ pub(super) fn read_document(screen: Screen, file: Option<&Path>) -> Result<Vec<u
         None => stdin.lock().take(limit).read_to_end(&mut document),
     };
     let from = file.unwrap_or(Path::new("stdin"));
-    read.map_err(|error| hindered::report_unread(screen, CommandExit::Usage, from, "the payload", &error))?;
+    read.map_err(|error| {
+        system_faults::report_unread(screen, CommandExit::Usage, from, "the payload", &error)
+    })?;
     Ok(document)
 }
 
@@ -297,14 +311,14 @@ impl<'a> AnswerWaiter<'a> {
             let (receipt, record) = (Some(self.receipt), Some(self.way.add_form(record)));
             self.screen.show_value(&Came { receipt, outcome: Some(outcome), record, refusal: None });
         } else if self.spoken {
-            spoken::show_end(self.screen, &ending, record);
+            answer_in_words::show_end(self.screen, &ending, record);
         } else {
             if let CallResult::Failed(code) = &ending {
-                spoken::show_failure(self.screen, code, record);
+                answer_in_words::show_failure(self.screen, code, record);
             }
             self.screen.show(&record.body);
             if ending == CallResult::Partial {
-                spoken::say_partial(self.screen, record);
+                answer_in_words::say_partial(self.screen, record);
             }
         }
         Some(exit)
@@ -399,7 +413,7 @@ fn report_refusal(screen: Screen, refusal: &ApiRefusal) -> CommandExit {
     if screen.json {
         screen.show_value(&Came { receipt: None, outcome: None, record: None, refusal: Some(refusal) });
     } else {
-        refused::say(screen, refusal);
+        refusal_text::say(screen, refusal);
     }
     match Code::parse(&refusal.code) {
         Some(Code::IngressUnavailable | Code::IngressThrottled | Code::IngressUnauthorized) => {

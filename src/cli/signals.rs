@@ -6,8 +6,8 @@ use rustix::process::Signal as Number;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::exit::CommandExit;
-use super::hindered;
 use super::screen::Screen;
+use super::system_faults;
 
 /// The signals that end us.
 pub(super) struct Signals {
@@ -45,7 +45,8 @@ impl Signals {
 }
 
 fn hear_signal(screen: Screen, kind: SignalKind) -> Result<Signal, CommandExit> {
-    signal(kind).map_err(|error| hindered::report_missing(screen, "the signals that stop a command", &error))
+    signal(kind)
+        .map_err(|error| system_faults::report_missing(screen, "the signals that stop a command", &error))
 }
 
 /// Waits for the first hangup only: the kernel and the shell each send one when a terminal closes, and the second one

@@ -17,7 +17,7 @@ use systole_core::types::composition::Composition;
 use systole_core::types::ids::{Name, ThreadId};
 use systole_doors::client::DoorClient;
 use systole_organism::runfile::RunFile;
-use systole_organism::steered;
+use systole_organism::steer_payload;
 
 /// Says something to the work that goes on in a thread.
 ///
@@ -50,7 +50,7 @@ impl SteerCommand {
         let (log, steer) = match &looking.elsewhere {
             // Without the schemas, the words are a question, which most listeners take.
             Some(organism) => match organism.read_composition()? {
-                Err(_) => (None, steered::build_question(&self.text)),
+                Err(_) => (None, steer_payload::build_question(&self.text)),
                 Ok(composition) => (None, self.build_payload(screen, &composition, &named, &thread)?),
             },
             None => {
@@ -86,7 +86,7 @@ impl SteerCommand {
             let words = format!("{named} works on {thread}, but is no longer in the organism's file");
             return Err(screen.fail(CommandExit::Configuration, words));
         };
-        steered::build_steer(composition, listener, &self.text).map_err(|words| {
+        steer_payload::build_steer(composition, listener, &self.text).map_err(|words| {
             let exit = screen.fail(CommandExit::Usage, words);
             let fix = "with <steer> around one of them";
             screen.say(format!("  try: systole send --thread {thread} --file FILE, {fix}"));

@@ -13,12 +13,12 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use serde_json::json;
 
 use super::exit::CommandExit;
-use super::here;
-use super::hindered;
+use super::local_organism;
 use super::looking::read_alarms;
 use super::place::Place;
 use super::screen::Screen;
 use super::send::parse_duration;
+use super::system_faults;
 use crate::limits::{GRACE, STOP_SECONDS};
 use systole_core::rules::core_payload;
 use systole_core::types::ids::Name;
@@ -95,8 +95,9 @@ impl StopCommand {
         }
         if let Some(run) = run.filter(|run| drains.is_some() || run.drain_ms.is_some()) {
             let path = RunFile::find_path(&log);
-            run.set_drain(&log, drains)
-                .map_err(|error| hindered::report_unwritten(screen, &path, "how long it may wait", &error))?;
+            run.set_drain(&log, drains).map_err(|error| {
+                system_faults::report_unwritten(screen, &path, "how long it may wait", &error)
+            })?;
         }
         let ending = EndingProcess { screen, name: &name, pid, handle };
         let drain_seconds = drains.map_or(0, |time| time.as_secs());
@@ -115,7 +116,7 @@ impl StopCommand {
 
 /// The process that holds a log.
 fn find_holder(screen: Screen, log: &Path) -> Result<Option<u32>, CommandExit> {
-    sqlite::find_holder(log).map_err(|fault| here::report_log_fault(screen, &fault))
+    sqlite::find_holder(log).map_err(|fault| local_organism::report_log_fault(screen, &fault))
 }
 
 /// The name of what the process runs. A process that only answers a question is not ended by this command.
@@ -218,7 +219,7 @@ fn report_unsent(screen: Screen, pid: u32, error: Errno) -> CommandExit {
         screen.say("  try: the same as that user");
         return exit;
     }
-    hindered::report_missing(screen, "the signal that stops the organism", &error.into())
+    system_faults::report_missing(screen, "the signal that stops the organism", &error.into())
 }
 
 /// A process to end.

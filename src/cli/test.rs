@@ -6,7 +6,7 @@ mod exports;
 mod folder_copies;
 mod folder_copying;
 mod play;
-mod replayed;
+mod replayed_exports;
 mod stage;
 mod stand_in;
 
@@ -20,12 +20,12 @@ use tokio::time::Instant;
 
 use super::check::print_all;
 use super::exit::CommandExit;
-use super::here;
-use super::hindered;
 use super::inline_listeners::ScriptsByFile;
+use super::local_organism;
 use super::screen::Screen;
 use super::signals::Signals;
-use super::verify::exported;
+use super::system_faults;
+use super::verify::verify_export;
 use crate::limits::{TEST_FIRST_LINES, TEST_LINES, TEST_TIME};
 use exports::ExportTest;
 use play::FailedTest;
@@ -111,7 +111,7 @@ impl TestCommand {
         // First, because once the runtime below has heard signals, Ctrl-C no longer ends the process by itself.
         exports.into_iter().for_each(|export| export.run(screen, &mut tally));
         if !files.is_empty() {
-            let stopped = here::with_runtime(screen, async {
+            let stopped = local_organism::with_runtime(screen, async {
                 let mut signals = match Signals::listen(screen) {
                     Ok(signals) => signals,
                     Err(exit) => return exit,
@@ -132,14 +132,15 @@ impl TestCommand {
     fn find_files(&self, screen: Screen) -> Result<Vec<PathBuf>, CommandExit> {
         let mut found = Vec::new();
         for path in &self.paths {
-            let told = |error| hindered::report_unread(screen, CommandExit::Usage, path, "the tests", &error);
+            let told =
+                |error| system_faults::report_unread(screen, CommandExit::Usage, path, "the tests", &error);
             if path.is_dir() {
                 let before = found.len();
                 collect_files(path, &mut found).map_err(told)?;
                 found.get_mut(before..).unwrap_or_default().sort();
             } else {
                 std::fs::metadata(path).map_err(told)?;
-                if !is_rehearsal(path) && !exported::is_export(path) {
+                if !is_rehearsal(path) && !verify_export::is_export(path) {
                     let words = format!(
                         "{} is not a test file: its name does not end in {ENDING}, and it is no export",
                         path.display()
@@ -239,7 +240,8 @@ async fn run_one(
     if test.export.is_some() {
         let replayed = test.clone();
         // It has a runtime of its own, which may not end inside this one.
-        let judged = tokio::task::spawn_blocking(move || replayed::judge_export(screen, &replayed)).await;
+        let judged =
+            tokio::task::spawn_blocking(move || replayed_exports::judge_export(screen, &replayed)).await;
         let told = |error| FailedTest::new_unrunnable(&test.place, format!("the replay broke off: {error}"));
         return judged.map_err(told).flatten();
     }

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use super::exit::CommandExit;
-use super::here;
+use super::local_organism;
 use super::looking::describe_absent;
 use super::screen::Screen;
 use super::unfound::report_not_found;
@@ -17,6 +17,7 @@ pub(super) fn find(screen: Screen, log: &Path, text: &str) -> Result<ThreadId, C
     if !log.exists() {
         return Err(screen.fail(CommandExit::Unavailable, describe_absent(log)));
     }
-    let reader = sqlite::open_reading(log).map_err(|fault| here::report_log_fault(screen, &fault))?;
+    let reader =
+        sqlite::open_reading(log).map_err(|fault| local_organism::report_log_fault(screen, &fault))?;
     finding::find(&reader, text).map_err(|why| report_not_found(screen, &why))
 }

@@ -1,7 +1,7 @@
 //! Reports that the thread that a person means was not found, with the fix.
 
 use super::exit::CommandExit;
-use super::here;
+use super::local_organism;
 use super::screen::Screen;
 use systole_queries::finding::NotFound;
 
@@ -9,7 +9,7 @@ use systole_queries::finding::NotFound;
 /// requested yet.
 pub(super) fn report_not_found(screen: Screen, why: &NotFound) -> CommandExit {
     let fix = match why {
-        NotFound::Log(fault) => return here::report_log_fault(screen, fault),
+        NotFound::Log(fault) => return local_organism::report_log_fault(screen, fault),
         NotFound::Unnamed => "@last, or one of systole ps",
         NotFound::Empty => "systole send, which opens the first one",
         NotFound::None(_) => "systole ps, which lists them",

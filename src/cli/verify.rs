@@ -1,9 +1,9 @@
 //! `systole verify`: reads a log from its first record to its last, compares it with what others kept of it, and says
 //! what that shows and what not. Nothing is written.
 
-pub(super) mod exported;
-pub(super) mod shown;
-mod witnessed;
+pub(super) mod page_verdict;
+pub(super) mod verify_export;
+mod verify_witness;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -15,8 +15,8 @@ use systole_proof::policy::TrustPolicy;
 use super::exit::CommandExit;
 use super::place::Place;
 use super::screen::Screen;
-use super::trusted::{build_policy, read_policy};
-use super::{here, hindered, looking, proved, verified_prompts};
+use super::trust_policy::{build_policy, read_policy};
+use super::{local_organism, looking, proved_record, system_faults, verified_prompts};
 use crate::limits::{LISTED, LISTED_FAULTS, NAMED_ERASED};
 use systole_core::types::ids::Digest;
 use systole_core::types::ports::{LogFault, LogReader, Position};
@@ -24,7 +24,7 @@ use systole_export::verdict::{
     AuditAnswer, CheckpointFinding, CheckpointGap, CheckpointKeeper, CheckpointSigner, CheckpointSource,
     GatheredLog, LogExamination, LogVerdict, OtherEnd, RootFit, StartedFile,
 };
-use systole_log::notes;
+use systole_log::checkpoint_file;
 use systole_log::sqlite::{self, SqliteReader, VerifySummary};
 use systole_organism::prompt_view;
 use systole_organism::replaying::PromptFindings;
@@ -104,21 +104,21 @@ impl VerifyCommand {
             (None, Some(key)) => Some(build_policy(screen, key)?),
             (None, None) => None,
         };
-        if proved::is_proof(&log) {
+        if proved_record::is_proof(&log) {
             if !self.against.is_empty() || !self.witness.is_empty() || self.state || self.prompts {
                 let words = "--against, --witness, --state and --prompts are for a log, and this is a proof";
                 let exit = screen.fail(CommandExit::Usage, words);
                 screen.say("  try: the same without it");
                 return Err(exit);
             }
-            return proved::verify_proof(screen, &log, policy.as_ref());
+            return proved_record::verify_proof(screen, &log, policy.as_ref());
         }
         let mut kept = self.read_kept(screen, &log)?;
         if !self.witness.is_empty() {
             let origins = kept.origins(policy.as_ref());
-            kept.checkpoints.extend(witnessed::read_back(screen, &self.witness, &origins)?);
+            kept.checkpoints.extend(verify_witness::read_back(screen, &self.witness, &origins)?);
         }
-        if exported::is_export(&log) {
+        if verify_export::is_export(&log) {
             if self.state {
                 let exit = screen.fail(CommandExit::Usage, "--state is for a log, and this is an export");
                 screen.say("  try: the same without it");
@@ -173,7 +173,7 @@ impl VerifyCommand {
             screen.say("  try: --against with a checkpoint, as systole checkpoint prints it");
             return Err(exit);
         }
-        Ok(exported::verify_export(screen, export, policy, kept.checkpoints))
+        Ok(verify_export::verify_export(screen, export, policy, kept.checkpoints))
     }
 
     /// Reads everything that the log is compared with.
@@ -188,18 +188,18 @@ impl VerifyCommand {
                     screen.say("  try: a copy that was kept elsewhere");
                     return Err(exit);
                 }
-                let reader =
-                    sqlite::open_reading(path).map_err(|fault| here::report_log_fault(screen, &fault))?;
+                let reader = sqlite::open_reading(path)
+                    .map_err(|fault| local_organism::report_log_fault(screen, &fault))?;
                 kept.logs.push((path.display().to_string(), reader));
                 continue;
             }
             if !path.exists() {
                 let absent = std::io::Error::from(std::io::ErrorKind::NotFound);
                 let fault = system::report_unread(path, "a checkpoint or a log", &absent);
-                return Err(hindered::report_fault(screen, CommandExit::Usage, &fault));
+                return Err(system_faults::report_fault(screen, CommandExit::Usage, &fault));
             }
-            let found = notes::read_notes(path)
-                .map_err(|fault| hindered::report_fault(screen, CommandExit::Usage, &fault))?;
+            let found = checkpoint_file::read_notes(path)
+                .map_err(|fault| system_faults::report_fault(screen, CommandExit::Usage, &fault))?;
             if found.is_empty() {
                 let exit = screen.fail(CommandExit::Usage, format!("{} is empty", path.display()));
                 screen.say("  try: the file of a checkpoint, or of a log");
@@ -221,9 +221,9 @@ impl KeptCheckpoints {
     /// The checkpoints beside a log: beside the file itself, not beside a link to it.
     fn read_beside(screen: Screen, log: &Path) -> Result<KeptCheckpoints, CommandExit> {
         let real = std::fs::canonicalize(log);
-        let beside = notes::to_path(real.as_deref().unwrap_or(log));
-        let found = notes::read_notes(&beside)
-            .map_err(|fault| hindered::report_fault(screen, CommandExit::Unavailable, &fault))?;
+        let beside = checkpoint_file::to_path(real.as_deref().unwrap_or(log));
+        let found = checkpoint_file::read_notes(&beside)
+            .map_err(|fault| system_faults::report_fault(screen, CommandExit::Unavailable, &fault))?;
         let mut kept = KeptCheckpoints::default();
         kept.add_notes(&beside, CheckpointKeeper::Supplier, found);
         Ok(kept)
@@ -242,7 +242,7 @@ impl KeptCheckpoints {
         }
     }
 
-    fn add_notes(&mut self, path: &Path, keeper: CheckpointKeeper, found: Vec<notes::FoundNote>) {
+    fn add_notes(&mut self, path: &Path, keeper: CheckpointKeeper, found: Vec<checkpoint_file::FoundNote>) {
         for (line, read) in found {
             let place = format!("{}:{line}", path.display());
             match read {
@@ -274,7 +274,7 @@ fn find_damage(fault: &LogFault) -> Option<(u64, String, &str)> {
 /// Reports a log that does not verify.
 fn report_damage(screen: Screen, log: &Path, fault: &LogFault) -> CommandExit {
     let Some((position, verdict, why)) = find_damage(fault) else {
-        return here::report_log_fault(screen, fault);
+        return local_organism::report_log_fault(screen, fault);
     };
     if screen.json {
         let log = log.display().to_string();
@@ -284,7 +284,7 @@ fn report_damage(screen: Screen, log: &Path, fault: &LogFault) -> CommandExit {
         wrapped(&format!("{log}: "), 2, &plain(why)).iter().for_each(|line| screen.show_drawn(line));
         screen.show_drawn(&format!("verdict: {}", paint(TextTone::Bad, &verdict)));
     }
-    here::fix_of(fault).iter().for_each(|fix| screen.say(format!("  try: {fix}")));
+    local_organism::fix_of(fault).iter().for_each(|fix| screen.say(format!("  try: {fix}")));
     CommandExit::Log
 }
 
@@ -297,7 +297,7 @@ fn choose_exit(screen: Screen, found: &LogExamination, more: &MoreFindings) -> C
     for (name, end) in found.others.iter().zip(&found.log.others) {
         if let OtherEnd::Unread(fault) = end {
             screen.say(format!("{name} is not intact itself:"));
-            return here::report_log_fault(screen, fault);
+            return local_organism::report_log_fault(screen, fault);
         }
     }
     if more.states.as_ref().is_some_and(|states| !states.wrong.is_empty()) {

@@ -11,7 +11,7 @@ use systole_proof::key::{SignatureKind, VerifierKey};
 use super::exit::CommandExit;
 use super::screen::Screen;
 use super::signals::Signals;
-use super::{here, hindered};
+use super::{local_organism, system_faults};
 use systole_doors::http::{self, HttpDoorFault};
 use systole_doors::witness_door::WitnessDoor;
 use systole_system::{signing_key, system};
@@ -61,13 +61,13 @@ impl WitnessCommand {
 impl ServeCommand {
     fn run(self) -> CommandExit {
         let screen = Screen::new(self.json);
-        here::with_runtime(screen, async { self.try_run(screen).await.unwrap_or_else(|exit| exit) })
+        local_organism::with_runtime(screen, async { self.try_run(screen).await.unwrap_or_else(|exit| exit) })
     }
 
     async fn try_run(&self, screen: Screen) -> Result<CommandExit, CommandExit> {
         let mut signals = Signals::listen_as_server(screen)?;
         let key = signing_key::read_key(&self.key)
-            .map_err(|fault| hindered::report_fault(screen, CommandExit::Usage, &fault))?;
+            .map_err(|fault| system_faults::report_fault(screen, CommandExit::Usage, &fault))?;
         if key.verifier().kind() != SignatureKind::Cosignature {
             let words = format!("{}: this is the key of a log", self.key.display());
             let exit = screen.fail(CommandExit::Usage, words);
@@ -82,7 +82,7 @@ impl ServeCommand {
         });
         let public = key.verifier().to_string();
         let book = WitnessBook::open_book(key, &logs, state.clone())
-            .map_err(|fault| hindered::report_fault(screen, CommandExit::Unavailable, &fault))?;
+            .map_err(|fault| system_faults::report_fault(screen, CommandExit::Unavailable, &fault))?;
         let bound = http::bind_address(self.listen).await.map_err(|fault| {
             let words = match fault {
                 HttpDoorFault::InUse(address) => format!("{address} is in use by another program"),
@@ -94,9 +94,9 @@ impl ServeCommand {
             screen.say("  try: --listen with another address or port");
             exit
         })?;
-        let address = bound
-            .local_addr()
-            .map_err(|error| hindered::report_missing(screen, "the address that is listened on", &error))?;
+        let address = bound.local_addr().map_err(|error| {
+            system_faults::report_missing(screen, "the address that is listened on", &error)
+        })?;
         let known: Vec<(String, u64)> = book.logs().map(|(origin, size)| (origin.to_owned(), size)).collect();
         let door = WitnessDoor::open(bound, book, Arc::new(move |words| screen.say(words)));
         if screen.json {

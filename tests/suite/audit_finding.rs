@@ -10,9 +10,9 @@ use systole_core::types::time::Millis;
 use systole_log::memory::MemoryLog;
 use systole_queries::chains;
 use systole_queries::finding::{NotFound, find};
+use systole_queries::log_state::LogState;
 use systole_queries::posts::{DueCallState, DueCalls};
-use systole_queries::roll;
-use systole_queries::whole::LogState;
+use systole_queries::thread_roll;
 
 use crate::log_records::{bare, batch};
 
@@ -137,7 +137,7 @@ fn the_roll_is_of_roots_unless_children_are_asked_for() {
     let log = log_with(&["sys", "sess-2f0c9a2b77d1", "sess-1f0c9a2b77d1", "sess-2f0c9a2b77d1.heat"]);
     let whole = look(&log);
     let called = |most: usize, children: bool| {
-        let roll = roll::call(&log, &whole, Millis(0), most, children).unwrap();
+        let roll = thread_roll::call(&log, &whole, Millis(0), most, children).unwrap();
         roll.iter().map(|entry| entry.thread.to_string()).collect::<Vec<_>>()
     };
     assert_eq!(called(20, false), ["sess-1f0c9a2b77d1", "sess-2f0c9a2b77d1"]);

@@ -4,8 +4,8 @@ use systole_core::pump::state::ThreadState;
 use systole_core::types::ids::{CallPath, Name, ThreadId};
 use systole_core::types::record::{MessageRole, RecordCode, RecordKind, TimerEffect};
 use systole_core::types::time::Millis;
+use systole_queries::log_state::LogState;
 use systole_queries::posts::DueCalls;
-use systole_queries::whole::LogState;
 use systole_queries::why::{
     AfterAttempt, CallWait, FailedAttempt, ThreadWaits, WaitReason, in_lines, list_broken, waits,
 };

@@ -9,8 +9,8 @@ use systole_core::types::ports::Carrier as _;
 use systole_kit::ask::PumpQuestion;
 use systole_kit::journal::{JournalEntry, ModelStarted};
 use systole_kit::line::{Line, NotTaken};
+use systole_kit::pump_documents::PumpAnswer;
 use systole_kit::reply::{Item, ListenerDocument, ReplyContent};
-use systole_kit::told::PumpAnswer;
 use systole_kit::{DocumentLimits, Payload};
 use tokio::sync::Notify;
 

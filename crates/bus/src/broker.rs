@@ -10,7 +10,7 @@ use serde_json::json;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::confirmed::ConfirmedPlaces;
+use super::confirmed_places::ConfirmedPlaces;
 use super::credentials::BrokerCredentials;
 use super::silence::WorkerSilence;
 use super::subjects::BrokerSubjects;

@@ -7,11 +7,10 @@
 mod ahead;
 mod broker;
 mod bus;
-mod confirmed;
+mod confirmed_places;
 mod credentials;
 mod door;
 mod fitness;
-mod found;
 mod large_objects;
 pub mod limits;
 mod log;
@@ -23,10 +22,11 @@ mod source;
 mod subjects;
 mod unusable;
 mod wire;
+mod worker_count;
 
 pub use ahead::MessagesAhead;
 pub use broker::{Broker, WriterTerm};
-pub use confirmed::ConfirmedPlaces;
+pub use confirmed_places::ConfirmedPlaces;
 pub use credentials::BrokerCredentials;
 pub use door::{LoginFailures, ReplyRoute, UnreadMessage};
 pub use large_objects::ObjectFault;

@@ -29,7 +29,7 @@ pub use receipts::{NoReceipt, NoReceipts, ReceiptFuture, Receipts};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use systole_kit::told::PumpAnswer;
+use systole_kit::pump_documents::PumpAnswer;
 use tokio::sync::{mpsc, watch};
 
 use mailbox::{Mailbox, RefusedDelivery};

@@ -12,7 +12,7 @@ use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use systole_kit::told::PumpAnswer;
+use systole_kit::pump_documents::PumpAnswer;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 

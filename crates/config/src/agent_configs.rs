@@ -17,9 +17,9 @@ use systole_kit::schema::find_nearest;
 
 use super::agent_keys::AgentConfig;
 use super::compose::Composed;
-use super::declared::Declared;
 use super::diagnostic::Diagnostic;
 use super::diagnostics::Diagnostics;
+use super::file_sections::Declared;
 use super::models::ModelDeclaration;
 use super::names::one_of;
 use super::party::Party;

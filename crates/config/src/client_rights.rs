@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 use systole_kit::schema::find_nearest;
 
 use super::bus;
-use super::declared::Declared;
 use super::diagnostic::{Diagnostic, FilePlace};
 use super::diagnostics::Diagnostics;
+use super::file_sections::Declared;
 use super::names::one_of;
 use super::value::At;
 use systole_core::types::client::Client;

@@ -12,8 +12,8 @@ use systole_kit::schema::find_nearest;
 
 use super::broadcast;
 use super::client_rights::{self, TokenSource};
-use super::declared::Declared;
 use super::diagnostics::Diagnostics;
+use super::file_sections::Declared;
 use super::kinds::{BuiltInListener, belongs_to_house};
 use super::lookup::{Lookup, Resolved, Shipped};
 use super::names::one_of;

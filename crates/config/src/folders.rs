@@ -6,9 +6,9 @@
 
 use std::fs;
 
-use super::declared::Declared;
 use super::diagnostic::Diagnostic;
 use super::diagnostics::Diagnostics;
+use super::file_sections::Declared;
 use super::kinds::{BuiltInListener, FolderUse, own_folder_in};
 use super::organism_parts::{OrganismPart, OrganismPlace, parts};
 use super::shared_folders;

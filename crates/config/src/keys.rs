@@ -3,7 +3,7 @@
 
 use std::sync::LazyLock;
 
-use super::declared::FileKeys;
+use super::file_sections::FileKeys;
 use super::key::ConfigKey;
 use super::kinds::fill_texts;
 use super::rehearsal::TEST_KEYS;

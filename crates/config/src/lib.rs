@@ -4,6 +4,7 @@
 //! self-contained text that is stored with a log. Both run the same checks. This crate starts nothing, searches
 //! for no programs and reads no environment: whether a program can run shows when it is started.
 
+mod add_entry;
 mod agent_configs;
 mod agent_keys;
 pub mod agentfile;
@@ -16,16 +17,15 @@ mod client_rights;
 mod clients;
 mod completion;
 mod compose;
-mod declared;
 mod delivery;
 mod diagnostic;
 mod diagnostics;
 mod drawing;
 mod eject;
+mod file_sections;
 mod folder;
 mod folders;
 mod forms;
-mod grown;
 mod key;
 mod keys;
 mod kinds;
@@ -38,7 +38,7 @@ mod meaning;
 mod measure;
 mod models;
 mod names;
-mod notes;
+mod note_schemas;
 mod organism_parts;
 mod params;
 mod party;
@@ -77,8 +77,8 @@ use std::sync::Arc;
 use systole_agent::spec::{AgentSpec, ModelSpec};
 use systole_workflow::spec::Workflow;
 
-use declared::Declared;
 use diagnostics::{Diagnostics, Given, about_file};
+use file_sections::Declared;
 use schemas::Shelf;
 use source::Era;
 use systole_core::types::codes::Code;
@@ -88,15 +88,15 @@ use systole_core::types::limits;
 use tree::{Node, Span};
 use value::At;
 
+pub use add_entry::add_entry;
 pub use bus::{BusKey, BusKeyFault, named_key};
 pub use client_rights::TokenSource;
 pub use completion::{ORGANISM_JSON_SCHEMA, TEST_JSON_SCHEMA, organism_json_schema, test_json_schema};
-pub use declared::DEFAULT_LISTEN;
 pub use diagnostic::{Diagnostic, FileMistakes, FilePlace, SecondPlace, Severity};
 pub use drawing::{count_mistakes, page};
 pub use eject::{EjectedTexts, NotEjected, eject};
+pub use file_sections::DEFAULT_LISTEN;
 pub use folder::{CORE_XSD, ENVELOPE_XSD, TALK_XSD, WORKFLOW_XSD};
-pub use grown::add_entry;
 pub use key::{ConfigKey, KeyForm};
 pub use keys::KEYS;
 pub use kinds::{
@@ -185,7 +185,7 @@ pub fn log_alone(path: &Path) -> Option<PathBuf> {
     let mut unheard = Diagnostics::new("", &text, &[], Given::Any, keys::is_required);
     let stretch = unheard.file();
     let root = yaml::read(&mut unheard, stretch)?;
-    let log = declared::log_path(&root)?;
+    let log = file_sections::log_path(&root)?;
     let directory = std::path::absolute(path.parent().unwrap_or(Path::new("")).join(".")).ok()?;
     Some(plain(&directory.join(log)))
 }
@@ -296,7 +296,7 @@ fn read_declared(diagnostics: &mut Diagnostics, era: Era) -> Option<(Node, Decla
     if root.is_empty() && diagnostics.is_clean() {
         return None;
     }
-    let mut declared = declared::read(diagnostics, &root)?;
+    let mut declared = file_sections::read(diagnostics, &root)?;
     let by_default = |value| At { at: Span::default(), value };
     declared.keys.limits.outage.get_or_insert(by_default(era.outage_ms));
     for party in &mut declared.parties {
@@ -391,7 +391,7 @@ fn check(
 /// that is in no file has none. Returns warnings.
 fn check_paths(
     diagnostics: &mut Diagnostics,
-    declared: &declared::Declared,
+    declared: &file_sections::Declared,
     composed: &mut compose::Composed,
     file: Option<&Path>,
     directory: &Path,
@@ -407,7 +407,7 @@ fn check_paths(
 }
 
 /// Checks that what needs a broker has one, and that a log kept there has only one.
-fn check_broker(diagnostics: &mut Diagnostics, declared: &declared::Declared) {
+fn check_broker(diagnostics: &mut Diagnostics, declared: &file_sections::Declared) {
     let names_broker = declared.bus().is_some() || declared.log_kept.is_some();
     let over_nats = declared.parties.iter().filter_map(|party| Some((party.path(), party.nats?)));
     bus::check(diagnostics, names_broker, over_nats);

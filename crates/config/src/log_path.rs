@@ -7,9 +7,9 @@
 use std::fs;
 use std::path::Path;
 
-use super::declared::Declared;
 use super::diagnostic::Diagnostic;
 use super::diagnostics::{Diagnostics, about_file};
+use super::file_sections::Declared;
 use super::schemas::Collected;
 use systole_core::types::codes::Code;
 

@@ -9,12 +9,12 @@ use std::sync::Arc;
 use systole_kit::QName;
 use systole_kit::schema::{SchemaModel, find_nearest};
 
-use super::declared::Declared;
 use super::diagnostic::Diagnostic;
 use super::diagnostics::Diagnostics;
+use super::file_sections::Declared;
 use super::kinds::list_schemas;
 use super::names::one_of;
-use super::notes;
+use super::note_schemas;
 use super::party::Party;
 use super::schemas::{Collected, Outline, PAYLOADS, Shelf, outline_model};
 use super::value::At;
@@ -187,7 +187,7 @@ impl Lookup {
         }
         let section = if party.agent_config.is_some() { "agents" } else { "workflows" };
         // A name that was free in an earlier version must stay readable in its log.
-        if notes::HOUSE.contains(&name.as_str()) && !diagnostics.is_stored() {
+        if note_schemas::HOUSE.contains(&name.as_str()) && !diagnostics.is_stored() {
             let message =
                 format!("{section}: the notes of `{name}` would be in {}, which belongs to Systole", tag.ns);
             diagnostics.report_value(party.key.at, &message, "another name");
@@ -207,9 +207,14 @@ impl Lookup {
             return None;
         }
         self.no_import(diagnostics, party, &tag);
-        let stored = shelf.find_made(&notes::name_of(name));
-        let make = if party.agent_config.is_some() { notes::make_schema } else { notes::made_for_workflow };
-        let schema = stored.map_or_else(|| make(name), |text| Schema { name: notes::name_of(name), text });
+        let stored = shelf.find_made(&note_schemas::name_of(name));
+        let make = if party.agent_config.is_some() {
+            note_schemas::make_schema
+        } else {
+            note_schemas::made_for_workflow
+        };
+        let schema =
+            stored.map_or_else(|| make(name), |text| Schema { name: note_schemas::name_of(name), text });
         Some(self.collected.ship(&schema))
     }
 

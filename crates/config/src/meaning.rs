@@ -10,9 +10,9 @@ use std::collections::{BTreeSet, VecDeque};
 use systole_agent::spec::Provider;
 
 use super::compose::Composed;
-use super::declared::Declared;
 use super::diagnostic::Diagnostic;
 use super::diagnostics::Diagnostics;
+use super::file_sections::Declared;
 use super::lookup::Shipped;
 use super::party::Party;
 use super::prompt_checks;

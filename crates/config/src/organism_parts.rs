@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::declared::Declared;
+use super::file_sections::Declared;
 use super::kinds::STATE_FOLDER;
 use super::party::Party;
 use systole_core::types::composition::Schema;

@@ -10,7 +10,7 @@ use super::diagnostic::FileMistakes;
 use super::diagnostics::{Diagnostics, Given};
 use super::keys;
 use super::party::Party;
-use super::{declared, folder, organism_parts, programs, sandbox_paths, yaml};
+use super::{file_sections, folder, organism_parts, programs, sandbox_paths, yaml};
 use systole_core::types::composition::{ListenerProgram, Reach};
 use systole_core::types::ids::Name;
 
@@ -37,7 +37,7 @@ pub fn mcp_servers(path: &Path) -> Result<(Name, Vec<McpServer>), FileMistakes> 
     if root.is_none() && diagnostics.is_clean() {
         return Err(super::empty(&file));
     }
-    let declared = root.and_then(|root| declared::read(&mut diagnostics, &root));
+    let declared = root.and_then(|root| file_sections::read(&mut diagnostics, &root));
     let (Some(declared), true) = (declared, diagnostics.is_clean()) else {
         return Err(diagnostics.into_mistakes());
     };

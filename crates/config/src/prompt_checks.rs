@@ -14,9 +14,9 @@ use systole_kit::schema::is_slip;
 use systole_kit::writer::make_visible;
 
 use super::agent_keys::AgentConfig;
-use super::declared::Declared;
 use super::diagnostic::Diagnostic;
 use super::diagnostics::Diagnostics;
+use super::file_sections::Declared;
 use super::party::Party;
 use super::prompt::USUAL;
 use super::schemas::{Absent, Shelf};

@@ -8,9 +8,9 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use super::declared::Declared;
 use super::diagnostic::Diagnostic;
 use super::diagnostics::Diagnostics;
+use super::file_sections::Declared;
 use super::organism_parts::{OrganismPart, OrganismPlace, PartReaders, parts};
 use super::party::Party;
 use super::shared_folders;

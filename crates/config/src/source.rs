@@ -23,7 +23,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::kinds::PINNED;
-use super::notes::NOTES;
+use super::note_schemas::NOTES;
 use super::schemas::{Absent, PAYLOADS, Shelf};
 use systole_core::types::composition::{OnUnknown, Schema};
 use systole_core::types::fields::{FieldReader, write_field};

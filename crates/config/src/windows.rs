@@ -7,8 +7,8 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use super::agent_configs::Thinking;
-use super::declared::Declared;
 use super::diagnostics::Diagnostics;
+use super::file_sections::Declared;
 use super::party::Party;
 
 /// Reports agents whose prompts do not fit.

@@ -17,7 +17,7 @@ use systole_core::types::time::{Millis, spell_duration};
 use systole_log::alarms::LogAlarm;
 use systole_organism::broker::{self, BrokerAddress};
 use systole_organism::front::OrganismHandle;
-use systole_organism::spoken;
+use systole_organism::live_messages;
 use systole_queries::orphans::Orphan;
 use systole_queries::pauses::ThreadPause;
 use systole_show::layout;
@@ -269,8 +269,8 @@ pub struct ProgressReport {
     pub attempt: u32,
 }
 
-impl From<spoken::LiveMessage> for ProgressReport {
-    fn from(said: spoken::LiveMessage) -> ProgressReport {
+impl From<live_messages::LiveMessage> for ProgressReport {
+    fn from(said: live_messages::LiveMessage) -> ProgressReport {
         ProgressReport {
             listener: said.listener.to_string(),
             thread: said.id.thread.to_string(),

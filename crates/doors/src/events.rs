@@ -18,7 +18,7 @@ use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::{LogFault, Position};
 use systole_core::types::refusal::Refusal;
 use systole_organism::front::{OrganismHandle, ReaderToken};
-use systole_organism::spoken::LiveObserver;
+use systole_organism::live_messages::LiveObserver;
 use systole_organism::tail::{FollowPosition, FollowedRecord, SharedRecord};
 
 /// A position in the log, and the filter for what follows it.

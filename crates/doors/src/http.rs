@@ -16,7 +16,7 @@ use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
 use super::api_types::ApiRefusal;
-use super::compressed;
+use super::compression;
 use super::door_row::DoorVisit;
 use super::http_state::{BodySeats, ClientPlaces, HttpState, StreamPlaces};
 use super::log_view::LogViews;
@@ -96,7 +96,7 @@ impl HttpDoor {
             .fallback(pages::nowhere)
             .method_not_allowed_fallback(pages::only_other)
             .layer(middleware::from_fn_with_state(state.clone(), guard_request))
-            .layer(middleware::from_fn(compressed::compress))
+            .layer(middleware::from_fn(compression::compress))
             .with_state(state.clone());
         let service = router.into_make_service_with_connect_info::<Visitor>();
         let (close, closed) = oneshot::channel::<()>();

@@ -6,7 +6,7 @@
 
 pub mod api_types;
 pub mod client;
-mod compressed;
+mod compression;
 mod door_row;
 pub mod ending;
 pub mod events;

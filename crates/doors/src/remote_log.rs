@@ -4,7 +4,7 @@
 //! What was read is kept, up to a limit, because views read the same records again. Reads go in; records, ids and
 //! documents come out. Nothing is written.
 
-mod kept;
+mod read_cache;
 mod search;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,7 +15,7 @@ use super::api_types::ApiRefusal;
 use super::client::{DoorClient, DoorClientFault};
 use super::log_types::{ApiLogOpening, ApiStoredRecords, ApiThreadIds, ApiThreadRow};
 use crate::limits;
-use kept::KeptRecords;
+use read_cache::KeptRecords;
 use systole_core::types::body_parts::ERASED_TEXT;
 use systole_core::types::codes::Code;
 use systole_core::types::ids::{Digest, Key, Name, ThreadId};

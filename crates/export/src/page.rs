@@ -11,8 +11,8 @@ use crate::limits::{DOCUMENTS, INDENTS, SHOWN_BYTES};
 use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::LogReader;
 use systole_core::types::record::{Header, Record, RecordCode, RecordKind};
-use systole_queries::exposed::escape_unusual;
 use systole_queries::glance::glance;
+use systole_queries::hidden_characters::escape_unusual;
 
 const HEAD: &str = include_str!("page.html");
 

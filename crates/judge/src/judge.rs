@@ -14,7 +14,7 @@ use libxml::schemas::{SchemaParserContext, SchemaValidationContext};
 use systole_kit::schema::{ProfileViolation, SchemaModel};
 use thiserror::Error;
 
-use super::shelf::{SchemaFile, SealedSchemas};
+use super::import_memory::{SchemaFile, SealedSchemas};
 use crate::limits;
 
 /// libxml2's code for an internal fault, as opposed to a fault of the document.

@@ -4,11 +4,11 @@
 //! bytes are valid. It never words a refusal for an agent (the kit's model does) and never touches a
 //! file or the network.
 
+mod import_memory;
 mod judge;
 mod limits;
-mod shelf;
 pub mod trial;
-pub mod tried;
+pub mod trial_process;
 pub mod xpath;
 pub mod xpath_filter;
 pub mod xpath_process;

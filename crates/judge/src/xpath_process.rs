@@ -4,7 +4,7 @@
 use std::io::{Read as _, Write as _};
 use std::process::ExitCode;
 
-use super::tried::{next_number, set_cap, take_field};
+use super::trial_process::{next_number, set_cap, take_field};
 use super::xpath;
 
 /// Evaluates what the arguments after `WORD` and stdin describe.

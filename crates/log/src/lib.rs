@@ -5,10 +5,10 @@
 //! forgets an error of the operating system: what is not certainly stored is never called committed.
 
 pub mod alarms;
+pub mod checkpoint_file;
 pub mod limits;
 pub mod memory;
 pub mod nats;
-pub mod notes;
 pub mod search;
 pub mod sqlite;
 pub mod writer;

@@ -10,8 +10,8 @@ use std::sync::{Arc, Weak};
 use tokio::sync::mpsc;
 
 use super::front::{OrganismHandle, OrganismPlaces};
+use super::live_messages::LiveVoice;
 use super::resting_verdict::RestingVerdict;
-use super::spoken::LiveVoice;
 use super::tail::LogTail;
 use systole_config as config;
 use systole_core::types::client::{Client, Role};

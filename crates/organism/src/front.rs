@@ -10,9 +10,9 @@ use std::sync::{Arc, Weak};
 use systole_proof::policy::TrustPolicy;
 use tokio::sync::{mpsc, oneshot, watch};
 
+use super::live_messages::{LiveObserver, LiveVoice};
 use super::plan::RunPlan;
 use super::resting_verdict::RestingVerdict;
-use super::spoken::{LiveObserver, LiveVoice};
 use super::tail::{FollowPosition, LogTail};
 use super::validators::{RawDocument, TrialPurpose, ValidatorQueue};
 use super::waiting::{HeldForSender, SenderReply, UnusedTicket, WaitingRoom};

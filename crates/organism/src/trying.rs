@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use systole_kit::Payload;
 use systole_kit::envelope::{Delivered, EnvelopeStamp};
-use systole_kit::told;
+use systole_kit::pump_documents;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
@@ -361,7 +361,8 @@ impl TrialHearing<'_> {
         let body = refusal.map(core_payload::system_error);
         let payload = body.and_then(|body| Payload::from_trusted(body).ok());
         let delivery = self.room.lease.token.0.to_string();
-        self.carriers.send_answer(&self.room.listener.name, told::PumpAnswer { delivery, id, payload });
+        self.carriers
+            .send_answer(&self.room.listener.name, pump_documents::PumpAnswer { delivery, id, payload });
     }
 }
 

@@ -10,7 +10,7 @@ use std::thread::{self, JoinHandle};
 use tokio::sync::{mpsc, oneshot};
 
 use super::compiled_schemas::{CompiledSchemas, SchemaSetupFault};
-use super::spoken::LiveVoice;
+use super::live_messages::LiveVoice;
 use crate::limits;
 use systole_core::pump::engine::PumpInput;
 use systole_core::pump::event::ClientOrder;

@@ -7,10 +7,10 @@ use systole_workflow::spec::{Step, StepAction, Workflow};
 
 use systole_core::types::composition::ListenerSection;
 use systole_core::types::ports::{LogFault, LogReader};
+use systole_queries::log_state::LogState;
 use systole_queries::picture::{self, DeclaredStep, Look, Pictured, StepKind};
 use systole_queries::runs::{DescribedStep, WorkflowRuns};
 use systole_queries::tree::ThreadTree;
-use systole_queries::whole::LogState;
 use systole_queries::why::ThreadWaits;
 
 /// A step in a section.

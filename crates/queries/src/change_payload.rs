@@ -7,8 +7,8 @@ use systole_core::types::ids::Digest;
 use systole_kit::gate::{GateStep, XmlGate};
 use systole_kit::{DocumentLimits, namespaces};
 
-use super::exposed::{MarkedCharacters, escape_unusual};
 use super::full;
+use super::hidden_characters::{MarkedCharacters, escape_unusual};
 use crate::limits;
 use systole_show::columns::wrapped;
 

@@ -4,8 +4,8 @@
 //! request, so nothing else of a log is read than `sys` and the threads of the requests. Every record that counts
 //! continues the chain of its thread.
 
+mod decision_lines;
 mod question;
-mod shown;
 
 pub use question::{DecisionArguments, DecisionQuery};
 

@@ -7,8 +7,8 @@
 use systole_kit::gate::{GateStep, XmlGate, XmlTag};
 use systole_kit::{DocumentLimits, namespaces};
 
-use super::exposed::{self, MarkedCharacters, escape_unusual};
 use super::glance::attribute;
+use super::hidden_characters::{self, MarkedCharacters, escape_unusual};
 use crate::limits;
 use systole_show::layout;
 
@@ -89,7 +89,10 @@ pub fn with_notes(shown: &ShownPayload, indent: usize) -> Vec<String> {
 /// Notes about characters that were marked.
 pub(super) fn look_closely(marked: &MarkedCharacters, indent: usize) -> Vec<String> {
     let blanks = " ".repeat(indent);
-    exposed::describe_marked(marked).iter().map(|told| format!("{blanks}look closely: {told}")).collect()
+    hidden_characters::describe_marked(marked)
+        .iter()
+        .map(|told| format!("{blanks}look closely: {told}"))
+        .collect()
 }
 
 fn with_bars(text: &str, indent: usize) -> Vec<String> {

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::causes::PlacedRecord;
+use super::log_state::LogState;
 use super::posts::{DueCallState, DueCalls};
-use super::whole::LogState;
 use crate::limits;
 use systole_core::pump::state::{CallState, PersonRequest};
 use systole_core::types::ids::Name;

@@ -4,15 +4,15 @@
 //! full: the payload, or the question with its messages, and the message from outside that led to it. It decides
 //! nothing: the pump knows what may still be decided, and by whom.
 
-mod listed;
+mod listed_request;
 
 use serde_json::{Value, json};
 
 use super::change_payload;
 use super::full::{self, ShownPayload};
 use super::glance::glance;
+use super::log_state::LogState;
 use super::runs::WorkflowRuns;
-use super::whole::LogState;
 use systole_core::pump::state::{Call, PersonRequest, Thread};
 use systole_core::pump::wake;
 use systole_core::rules::{approval_payload, question};

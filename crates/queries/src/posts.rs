@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::whole::LogState;
+use super::log_state::LogState;
 use systole_core::pump::state::{Call, CallState, OutageWait};
 use systole_core::types::ids::{CallPath, Name, ThreadId};
 use systole_core::types::limits;

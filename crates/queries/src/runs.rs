@@ -13,7 +13,7 @@ use systole_kit::DocumentLimits;
 use systole_kit::gate::{GateStep, XmlGate};
 
 use super::glance::attribute;
-use super::whole::LogState;
+use super::log_state::LogState;
 use systole_core::types::composition::ListenerSection;
 use systole_core::types::ids::{CallPath, Digest, Name, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader};

@@ -7,10 +7,10 @@
 use serde_json::{Value, json};
 
 use super::glance::{PayloadGlance, glance};
+use super::log_state::LogState;
 use super::posts::DueCalls;
-use super::roll::{self, ThreadEntry};
 use super::runs::WorkflowRuns;
-use super::whole::LogState;
+use super::thread_roll::{self, ThreadEntry};
 use crate::limits;
 use systole_core::types::ids::{Name, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader};
@@ -91,8 +91,8 @@ pub fn list(
         if !filter.listener.as_ref().is_none_or(is_of) {
             continue;
         }
-        let mut entries = [roll::entry(reader, whole, &posts, &thread, now)?];
-        roll::name_goals(&mut entries, whole, runs)?;
+        let mut entries = [thread_roll::entry(reader, whole, &posts, &thread, now)?];
+        thread_roll::name_goals(&mut entries, whole, runs)?;
         let [entry] = entries;
         let request = glance(&first.body);
         let is_wanted = filter.state.is_none_or(|state| entry.state() == state)

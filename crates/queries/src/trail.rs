@@ -14,7 +14,7 @@ pub use turn::{AskedModel, ShownRecord};
 use std::collections::HashMap;
 
 use super::causes::{self, PlacedRecord};
-use super::whole::ReadSource;
+use super::log_state::ReadSource;
 use systole_core::pump::primitives;
 use systole_core::rules::approval_payload;
 use systole_core::types::client;

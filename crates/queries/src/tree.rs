@@ -5,10 +5,10 @@
 //! thread's id comes in; a tree of plain data goes out.
 
 mod drawing;
-mod standing;
+mod waiting_tree;
 
 pub use drawing::{ReasonLookup, TreeEntry, draw, entries, to_json};
-pub use standing::{standing, standing_json, with_picture};
+pub use waiting_tree::{standing, standing_json, with_picture};
 
 use std::collections::BTreeMap;
 

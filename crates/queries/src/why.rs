@@ -19,10 +19,10 @@ use systole_kit::money::Money;
 
 use super::first_cause::{self, FirstCause};
 use super::glance::glance;
+use super::log_state::LogState;
 use super::pauses::ThreadPause;
 use super::posts::{DueCallState, DueCalls};
 use super::runs::{RunStep, StepProgress, WorkflowRuns};
-use super::whole::LogState;
 use systole_core::pump::state::{BudgetUse, Call, CallState, Thread, ThreadState, used_under};
 use systole_core::rules::{approval_payload, core_payload, question};
 use systole_core::types::budget::UsedAmounts;

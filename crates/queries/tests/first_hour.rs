@@ -82,11 +82,11 @@ use systole_core::types::ports::LogReader;
 use systole_core::types::time::Millis;
 use systole_log::search::LogQuery;
 use systole_queries::finding::NotFound;
+use systole_queries::log_state::LogState;
 use systole_queries::picture::ReadSteps;
 use systole_queries::query::row;
 use systole_queries::runs::ReadStep;
 use systole_queries::search::SearchHit;
-use systole_queries::whole::LogState;
 
 /// A log of the fixtures, all of it.
 struct WholeLog(systole_log::sqlite::SqliteReader);

@@ -3,11 +3,11 @@
 //! This module answers none of them. A start tag that the gate has just opened comes in and a [`PumpQuestion`] goes out,
 //! or the other way round.
 
-mod kept;
-mod viewed;
+mod stored_bytes;
+mod view_answer;
 
-pub use kept::{BytePage, ByteSource, StoredBlob};
-pub use viewed::{MessageSpot, ModelWords, ViewEntry, ViewedMessage, ViewedPage};
+pub use stored_bytes::{BytePage, ByteSource, StoredBlob};
+pub use view_answer::{MessageSpot, ModelWords, ViewEntry, ViewedMessage, ViewedPage};
 
 use crate::gate::{XmlGate, XmlTag};
 use crate::journal::read_count;
@@ -91,7 +91,7 @@ impl PumpQuestion {
                 write_since(start.attr("name", name).attr_if("element", element.as_deref()), *from);
             }
             Self::Blob { hash, from } => write_since(start.attr("hash", hash), *from),
-            Self::PutBlob { bytes } => kept::write_bytes(start, bytes),
+            Self::PutBlob { bytes } => stored_bytes::write_bytes(start, bytes),
             Self::Configuration { path, from } => write_since(start.attr("path", path), *from),
             Self::Journal { from } => write_since(start, *from),
         }
@@ -124,19 +124,19 @@ impl PumpQuestion {
                 items: read_flag(gate, tag, "items", true)?,
             },
             "schema" if is_own => Self::Schema {
-                name: super::required::require_attribute(gate, tag, "name")?,
+                name: super::required_attributes::require_attribute(gate, tag, "name")?,
                 element: gate.find_attribute("element").map(std::borrow::Cow::into_owned),
                 from: read_start(gate, tag)?,
             },
             "blob" if is_own => Self::Blob {
-                hash: super::required::require_attribute(gate, tag, "hash")?,
+                hash: super::required_attributes::require_attribute(gate, tag, "hash")?,
                 from: read_start(gate, tag)?,
             },
             "configuration" if is_own => Self::Configuration {
-                path: super::required::require_attribute(gate, tag, "path")?,
+                path: super::required_attributes::require_attribute(gate, tag, "path")?,
                 from: read_start(gate, tag)?,
             },
-            "put-blob" if is_own => return Ok(Self::PutBlob { bytes: kept::read_bytes(gate, tag)? }),
+            "put-blob" if is_own => return Ok(Self::PutBlob { bytes: stored_bytes::read_bytes(gate, tag)? }),
             "journal" if is_own => Self::Journal { from: read_start(gate, tag)? },
             other => {
                 let message = format!("<{other}> is not a question to the pump");

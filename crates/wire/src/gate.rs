@@ -15,9 +15,9 @@ use crate::{DocumentLimits, characters, codes};
 
 mod content;
 mod doorstep;
+mod gate_messages;
 mod plain;
 mod tag;
-mod words;
 
 pub(crate) use doorstep::SHORTER;
 
@@ -338,10 +338,12 @@ impl<'d> XmlGate<'d> {
                 Event::Comment(_) => {}
                 Event::Decl(_) if self.from == 0 => self.check_declaration()?,
                 Event::PI(_) | Event::Decl(_) => {
-                    self.refuse_at(self.from, words::refuse_instruction)?;
+                    self.refuse_at(self.from, gate_messages::refuse_instruction)?;
                     return Ok(GateStep::Instruction);
                 }
-                Event::DocType(_) => return Err(words::refuse_doctype(self.ruler.find_place(self.from))),
+                Event::DocType(_) => {
+                    return Err(gate_messages::refuse_doctype(self.ruler.find_place(self.from)));
+                }
                 Event::Eof => return self.finish_document(),
             }
         }
@@ -361,7 +363,7 @@ impl<'d> XmlGate<'d> {
             }
             None => IllFormedError::UnmatchedEndTag(name.to_owned()),
         };
-        Err(words::explain_syntax(&wrong.into(), innermost, self.ruler.find_place(self.from)))
+        Err(gate_messages::explain_syntax(&wrong.into(), innermost, self.ruler.find_place(self.from)))
     }
 
     fn close_element(&mut self) -> GateStep<'d> {
@@ -399,7 +401,7 @@ impl<'d> XmlGate<'d> {
             let source = self.cut_source(self.from, self.to);
             let skipped = source.len() - source.trim_start_matches(characters::is_white).len();
             let place = self.ruler.find_place(self.from + skipped);
-            return Err(words::outside_root(source, self.root_seen, place));
+            return Err(gate_messages::outside_root(source, self.root_seen, place));
         }
         Ok(GateStep::Text(text))
     }
@@ -408,7 +410,7 @@ impl<'d> XmlGate<'d> {
         let written = self.cut_source(self.from + 1, self.to - 1);
         match characters::resolve_reference(written) {
             Some(character) => self.check_inside(GateText::Character(character)),
-            None => Err(words::unknown_reference(written, self.ruler.find_place(self.from))),
+            None => Err(gate_messages::unknown_reference(written, self.ruler.find_place(self.from))),
         }
     }
 
@@ -445,6 +447,6 @@ impl<'d> XmlGate<'d> {
     fn report_syntax(&mut self, error: &quick_xml::Error) -> Fault {
         let offset = self.in_document(self.reader.error_position());
         let innermost = self.open.last().copied();
-        words::explain_syntax(error, innermost, self.ruler.find_place(offset))
+        gate_messages::explain_syntax(error, innermost, self.ruler.find_place(offset))
     }
 }

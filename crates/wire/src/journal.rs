@@ -127,7 +127,7 @@ impl JournalEntry {
 
     /// Reads the entry that `gate` has just opened, to its end.
     pub(crate) fn from_tag<'d>(gate: &mut XmlGate<'d>, tag: &XmlTag<'d>) -> Result<Self, Fault> {
-        let kind = super::required::require_attribute(gate, tag, "kind")?;
+        let kind = super::required_attributes::require_attribute(gate, tag, "kind")?;
         match kind.as_str() {
             "model-started" => {
                 let started = ModelStarted {
@@ -164,7 +164,7 @@ impl JournalEntry {
 }
 
 fn read_word<'d>(gate: &mut XmlGate<'d>, tag: &XmlTag<'d>, name: &str) -> Result<String, Fault> {
-    let value = super::required::require_attribute(gate, tag, name)?;
+    let value = super::required_attributes::require_attribute(gate, tag, name)?;
     if value.len() > WORD_BYTES {
         let message = format!(
             "attribute {name} of <{}> has {} bytes, the limit is {WORD_BYTES}",
@@ -178,7 +178,7 @@ fn read_word<'d>(gate: &mut XmlGate<'d>, tag: &XmlTag<'d>, name: &str) -> Result
 }
 
 fn read_hash<'d>(gate: &mut XmlGate<'d>, tag: &XmlTag<'d>, name: &str) -> Result<String, Fault> {
-    let value = super::required::require_attribute(gate, tag, name)?;
+    let value = super::required_attributes::require_attribute(gate, tag, name)?;
     if is_hash(&value) { Ok(value) } else { Err(no_hash(gate, tag, name, &value)) }
 }
 
@@ -206,7 +206,7 @@ fn no_hash<'d>(gate: &mut XmlGate<'d>, tag: &XmlTag<'d>, name: &str, value: &str
 }
 
 pub(crate) fn require_count<'d>(gate: &mut XmlGate<'d>, tag: &XmlTag<'d>, name: &str) -> Result<u64, Fault> {
-    super::required::require_attribute(gate, tag, name)?;
+    super::required_attributes::require_attribute(gate, tag, name)?;
     read_count(gate, tag, name).map(Option::unwrap_or_default)
 }
 

@@ -22,10 +22,10 @@ pub mod namespaces;
 pub mod payload;
 pub mod place;
 pub mod prompt_link;
+pub mod pump_documents;
 pub mod reply;
-mod required;
+mod required_attributes;
 mod scope;
-pub mod told;
 pub mod writer;
 
 pub use failure::Failure;

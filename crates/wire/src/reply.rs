@@ -8,10 +8,10 @@ use crate::gate::{GateStep, XmlGate};
 use crate::journal::JournalEntry;
 use crate::limits;
 use crate::place::Fault;
-use crate::required::require_attribute;
+use crate::required_attributes::require_attribute;
 use crate::{DocumentLimits, Payload, codes, namespaces};
 
-mod answered;
+mod answered_documents;
 mod items;
 mod write;
 
@@ -200,7 +200,7 @@ fn read_whole(document: &[u8], limits: &DocumentLimits) -> Result<ListenerDocume
             ListenerDocument::Notice { delivery, code, words: gate.text_inside()? }
         }
         "progress" => ListenerDocument::Progress { delivery, words: gate.text_inside()? },
-        "journal" | "ask" => answered::read_answered(&mut gate, &tag, delivery)?,
+        "journal" | "ask" => answered_documents::read_answered(&mut gate, &tag, delivery)?,
         _ => return Err(not_protocol(&mut gate)),
     };
     while gate.read_step()? != GateStep::Done {}
@@ -243,8 +243,8 @@ impl BrokenReply {
         }
         let of = match tag.local {
             "reply" => SalvagedReply::Reply,
-            "journal" => SalvagedReply::Journal(answered::read_number(&mut gate, &tag).ok()?),
-            "ask" => SalvagedReply::Ask(answered::read_number(&mut gate, &tag).ok()?),
+            "journal" => SalvagedReply::Journal(answered_documents::read_number(&mut gate, &tag).ok()?),
+            "ask" => SalvagedReply::Ask(answered_documents::read_number(&mut gate, &tag).ok()?),
             _ => return None,
         };
         Some(Self { delivery: require_attribute(&mut gate, &tag, "delivery").ok()?, of })

@@ -14,7 +14,7 @@ use systole_proof::note::NoteFault;
 use systole_proof::witness::{self, WitnessAnswer, WitnessedLog};
 
 use systole_core::types::ids::Digest;
-use systole_log::notes;
+use systole_log::checkpoint_file;
 use systole_system::system::{self, FileFault};
 
 const WHAT: &str = "what the witness has cosigned";
@@ -47,7 +47,7 @@ impl WitnessBook {
     pub fn open_book(key: SignerKey, logs: &[VerifierKey], path: PathBuf) -> Result<WitnessBook, FileFault> {
         let lock = lock_file(&path)?;
         let mut cosigned = Vec::new();
-        for (line, read) in notes::read_notes(&path)? {
+        for (line, read) in checkpoint_file::read_notes(&path)? {
             let bad = |why: String| FileFault {
                 words: format!("{}:{line}: {why}", path.display()),
                 fix: "the file as this witness wrote it; a new file would cosign another history",

@@ -5,20 +5,20 @@
 //! answer is taken apart, and the actions go out as items. The model sees the faults of its output in its next turn.
 
 mod agent;
+pub mod answer_replay;
 pub mod chain;
 mod contracts;
 mod dialect;
 pub mod failures;
 mod goal;
 mod guard;
-mod heard;
 mod limits;
 mod live;
 mod memory;
 pub mod model;
+mod model_answer;
 mod primitives;
 mod prompt;
-pub mod recorded;
 mod schemas;
 mod show;
 pub mod spec;

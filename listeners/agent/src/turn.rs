@@ -7,13 +7,13 @@ use systole_kit::line::{Line, NotTaken};
 
 use crate::chain::StoredLink;
 use crate::dialect;
-use crate::heard::{self, HeardAnswer};
 use crate::live;
 use crate::memory::Conversation;
 use crate::model::{
     self, CallHistory, MessageAuthor, MessagePart, ModelFault, ModelFaultKind, ModelRequest, Models,
     NoAnswer, OutgoingRequest, PromptMessage, RequestLedger, RequestToolChoice, StopReason,
 };
+use crate::model_answer::{self, HeardAnswer};
 use crate::primitives::TASK;
 use crate::prompt;
 use crate::show::{escape_markup, write_block};
@@ -153,13 +153,13 @@ impl RequestLedger for JournalLedger<'_> {
 
     async fn record_end(&mut self, came: model::RequestOutcome<'_>) -> Result<(), NotTaken> {
         let (stop, text) = match came.outcome {
-            Ok(answer) => heard::write_answer(answer),
+            Ok(answer) => model_answer::write_answer(answer),
             Err(fault) => (fault.kind.code().to_owned(), format!("{}\n{}", fault.words, fault.partial)),
         };
         let (tokens_in, tokens_out, money) = (came.tokens_in, came.tokens_out, came.money);
         let mut outcome =
             ModelCallOutcome { of: self.of, stop, tokens_in, tokens_out, money, text, blobs: Vec::new() };
-        if let pieces @ [_, _, ..] = heard::split_pieces(&outcome.text).as_slice() {
+        if let pieces @ [_, _, ..] = model_answer::split_pieces(&outcome.text).as_slice() {
             for piece in pieces {
                 outcome.blobs.push(self.line.put_blob(*piece).await?);
             }

@@ -9,8 +9,8 @@ use systole_kit::ask::{MessageSpot, ViewEntry, ViewedMessage};
 use systole_kit::line::{Line, NotTaken};
 use systole_kit::{Payload, namespaces};
 
-use crate::heard::HeardAnswer;
 use crate::memory::{AnsweredItem, CallEvent, OverheardMessage, PastTurn};
+use crate::model_answer::HeardAnswer;
 use crate::show::TextMark;
 
 /// A view as read.

@@ -8,7 +8,7 @@ use std::pin::Pin;
 
 use crate::ask::{BytePage, PumpQuestion, StoredBlob, ViewedPage};
 use crate::journal::{EarlierEntries, JournalEntry};
-use crate::told::PumpAnswer;
+use crate::pump_documents::PumpAnswer;
 use crate::{Fault, Payload, Place, codes};
 
 /// An answer that is still to come.

@@ -17,8 +17,8 @@ use crate::ask::{PumpQuestion, StoredBlob};
 use crate::envelope::Delivered;
 use crate::framing::{LineSplitter, line_form};
 use crate::limits;
+use crate::pump_documents::{PumpAnswer, PumpDocument};
 use crate::reply::{ListenerDocument, ReplyContent};
-use crate::told::{PumpAnswer, PumpDocument};
 use crate::{DocumentLimits, Payload};
 
 /// The documents of the pump.

@@ -23,8 +23,8 @@ use std::process::ExitCode;
 
 use crate::DocumentLimits;
 use crate::framing::{LengthSplitter, LineSplitter, line_form, with_length};
+use crate::pump_documents::{PumpAnswer, PumpDocument};
 use crate::reply::{ListenerDocument, ReplyContent};
-use crate::told::{PumpAnswer, PumpDocument};
 use crate::turn::PumpLink;
 
 pub use crate::turn::Turn;

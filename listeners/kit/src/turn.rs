@@ -11,8 +11,8 @@ use crate::ask::PumpQuestion;
 use crate::envelope::Delivered;
 use crate::journal::JournalEntry;
 use crate::line::NotTaken;
+use crate::pump_documents::PumpAnswer;
 use crate::reply::ListenerDocument;
-use crate::told::PumpAnswer;
 
 /// One delivery that the listener works on.
 pub struct Turn<'p> {

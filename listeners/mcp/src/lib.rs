@@ -5,7 +5,7 @@ pub mod adapter;
 pub mod client;
 mod limits;
 pub mod package;
-pub mod pinned;
+pub mod pinned_server;
 pub mod schema;
 
 /// The vocabulary of answers that have no type of their own.

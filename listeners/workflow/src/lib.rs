@@ -14,10 +14,10 @@ mod known;
 mod limits;
 mod listener;
 mod note;
-mod shown;
 pub mod spec;
 mod supervision;
 mod tree;
+mod visible_outputs;
 mod walk;
 
 pub use items::call_payload;

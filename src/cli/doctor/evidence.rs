@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::Finding;
 use crate::cli::exit::CommandExit;
-use crate::cli::here::fix_of;
+use crate::cli::local_organism::fix_of;
 use crate::limits;
 use systole_core::types::composition::Composition;
 use systole_core::types::ports::LogFault;

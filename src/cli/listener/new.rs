@@ -8,13 +8,13 @@ use clap::{Args, ValueEnum};
 use serde_json::json;
 use systole_kit::schema::SchemaModel;
 
-use super::inserted;
+use super::insert_block;
 use super::plan::{self, ListenerPlan, TemplateWords};
 use crate::cli::exit::CommandExit;
 use crate::cli::fresh;
-use crate::cli::hindered;
 use crate::cli::place::Place;
 use crate::cli::screen::Screen;
+use crate::cli::system_faults;
 use systole_config as config;
 use systole_core::types::ids::Name;
 
@@ -83,7 +83,13 @@ impl NewCommand {
         let words = TemplateWords::from_organism(&self.name, &organism, &folder, self.nats);
         let plan = self.choose_plan(screen, &words)?;
         let text = fs::read_to_string(path).map_err(|error| {
-            hindered::report_unread(screen, CommandExit::Unavailable, path, "the organism's file", &error)
+            system_faults::report_unread(
+                screen,
+                CommandExit::Unavailable,
+                path,
+                "the organism's file",
+                &error,
+            )
         })?;
         let added = add_listener(&text, &words, &plan);
         // If a person must insert it, mistakes in the result are still reported.
@@ -97,8 +103,9 @@ impl NewCommand {
         }
         fresh::write_files(screen, &folder, &plan.files)?;
         if let Some(text) = &added {
-            inserted::replace_file(path, text)
-                .map_err(|error| hindered::report_unwritten(screen, path, "the organism's file", &error))?;
+            insert_block::replace_file(path, text).map_err(|error| {
+                system_faults::report_unwritten(screen, path, "the organism's file", &error)
+            })?;
         }
         self.report_listener(screen, &folder, &plan, &words, added.is_some());
         Ok(CommandExit::Done)
@@ -172,10 +179,10 @@ impl NewCommand {
 
 /// The organism file with the listener added, if its layout allows that.
 fn add_listener(text: &str, words: &TemplateWords, plan: &ListenerPlan) -> Option<String> {
-    let with_listener = inserted::insert_below(text, "listeners", &words.write_listener(plan))?;
-    let with_payloads = inserted::insert_below(&with_listener, "payloads", &words.write_payloads())?;
+    let with_listener = insert_block::insert_below(text, "listeners", &words.write_listener(plan))?;
+    let with_payloads = insert_block::insert_below(&with_listener, "payloads", &words.write_payloads())?;
     match words.write_bus() {
-        Some(bus) => inserted::insert_below(&with_payloads, "bus", &[bus]),
+        Some(bus) => insert_block::insert_below(&with_payloads, "bus", &[bus]),
         None => Some(with_payloads),
     }
 }

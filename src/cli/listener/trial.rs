@@ -11,16 +11,16 @@ use systole_kit::envelope::OutsideDocument;
 use systole_kit::schema::{SchemaModel, find_nearest};
 use systole_kit::{DocumentLimits, namespaces};
 
-use super::seen;
+use super::trial_output;
 use crate::cli::exit::CommandExit;
-use crate::cli::here;
-use crate::cli::hindered;
-use crate::cli::made;
+use crate::cli::local_organism;
+use crate::cli::payload_from_fields;
 use crate::cli::place::Place;
-use crate::cli::refused;
+use crate::cli::refusal_text;
 use crate::cli::screen::Screen;
 use crate::cli::send::{parse_duration, read_document};
 use crate::cli::signals::Signals;
+use crate::cli::system_faults;
 use systole_config as config;
 use systole_core::types::composition::Composition;
 use systole_core::types::ids::Name;
@@ -72,7 +72,7 @@ impl TrialCommand {
             [one] if self.schema.is_none() && Name::parse(one).is_ok() => {
                 let (composition, listener) = self.of_file(screen, one)?;
                 let request = self.read_request(screen, |element, fields| {
-                    made::build_message(screen, &composition, element, fields, Some(&listener))
+                    payload_from_fields::build_message(screen, &composition, element, fields, Some(&listener))
                 })?;
                 (composition, listener, request)
             }
@@ -86,7 +86,7 @@ impl TrialCommand {
         let Some(tried) = composition.find_listener(&listener).cloned() else {
             return Err(screen.fail(CommandExit::Configuration, "the trial has no listener"));
         };
-        let ear = Arc::new(seen::OutputEar::new(screen, tried));
+        let ear = Arc::new(trial_output::OutputEar::new(screen, tried));
         let trial = trying::ListenerTrial {
             composition,
             listener,
@@ -95,14 +95,14 @@ impl TrialCommand {
             surroundings: std::env::vars_os().collect(),
             ear: ear.clone(),
         };
-        Ok(here::with_runtime(screen, async {
+        Ok(local_organism::with_runtime(screen, async {
             let mut signals = match Signals::listen(screen) {
                 Ok(signals) => signals,
                 Err(exit) => return exit,
             };
             tokio::select! {
                 tried = Box::pin(trying::run_trial(trial)) => match tried {
-                    Ok(tried) => seen::show_trial(screen, &tried, &ear),
+                    Ok(tried) => trial_output::show_trial(screen, &tried, &ear),
                     Err(untried) => report_fault(screen, &untried),
                 },
                 _ = signals.next() => CommandExit::Stopped,
@@ -138,7 +138,7 @@ impl TrialCommand {
             let words = format!("the schema cannot be read: line {}", first.unwrap_or_default());
             screen.fail(CommandExit::Configuration, words)
         })?;
-        made::build_payload(screen, &model, element, fields)
+        payload_from_fields::build_payload(screen, &model, element, fields)
     }
 
     /// A listener of the organism file, opened to the outside for the trial.
@@ -217,8 +217,9 @@ fn list_answers(screen: Screen, schema: &Path, accepts: &str) -> Result<Vec<Stri
 }
 
 fn schema_text(screen: Screen, schema: &Path) -> Result<Vec<u8>, CommandExit> {
-    std::fs::read(schema)
-        .map_err(|error| hindered::report_unread(screen, CommandExit::Usage, schema, "the schema", &error))
+    std::fs::read(schema).map_err(|error| {
+        system_faults::report_unread(screen, CommandExit::Usage, schema, "the schema", &error)
+    })
 }
 
 /// Reports why nothing was tried.
@@ -229,7 +230,7 @@ fn report_fault(screen: Screen, untried: &TrialFault) -> CommandExit {
             if screen.json {
                 screen.show_value(&json!({"refusal": refusal}));
             } else {
-                refused::say(screen, &refusal);
+                refusal_text::say(screen, &refusal);
             }
             CommandExit::Payload
         }

@@ -17,10 +17,10 @@ use systole_kit::schema::find_nearest;
 
 use self::server::{AddedServer, NotAdded};
 use crate::cli::exit::CommandExit;
-use crate::cli::hindered;
-use crate::cli::listener::inserted;
+use crate::cli::listener::insert_block;
 use crate::cli::place::{Place, refuse};
 use crate::cli::screen::Screen;
+use crate::cli::system_faults;
 use systole_config as config;
 use systole_core::types::ids::Name;
 
@@ -56,7 +56,7 @@ impl AddCommand {
         config::mcp_servers(path).map_err(|refused| refuse(screen, &refused))?;
         let from = self.source_path();
         let described = fs::read_to_string(&from).map_err(|error| {
-            let exit = hindered::report_unread(screen, CommandExit::Usage, &from, "the servers", &error);
+            let exit = system_faults::report_unread(screen, CommandExit::Usage, &from, "the servers", &error);
             screen.say("  try: --from FILE, a .mcp.json or a server.json");
             exit
         })?;
@@ -67,9 +67,15 @@ impl AddCommand {
         })?;
         let lines = server.write_lines(&self.name);
         let text = fs::read_to_string(path).map_err(|error| {
-            hindered::report_unread(screen, CommandExit::Unavailable, path, "the organism's file", &error)
+            system_faults::report_unread(
+                screen,
+                CommandExit::Unavailable,
+                path,
+                "the organism's file",
+                &error,
+            )
         })?;
-        let Some(with_server) = inserted::insert_below(&text, "listeners", &lines) else {
+        let Some(with_server) = insert_block::insert_below(&text, "listeners", &lines) else {
             let words = format!("{}: `listeners` is not a block of lines", path.display());
             let exit = screen.fail(CommandExit::Configuration, words);
             screen.say("  try: add this below `listeners` yourself:");
@@ -77,8 +83,9 @@ impl AddCommand {
             return Err(exit);
         };
         let write = |text: &str| {
-            let written = inserted::replace_file(path, text);
-            written.map_err(|error| hindered::report_unwritten(screen, path, "the organism's file", &error))
+            let written = insert_block::replace_file(path, text);
+            written
+                .map_err(|error| system_faults::report_unwritten(screen, path, "the organism's file", &error))
         };
         write(&with_server)?;
         if let Err(refused) = config::mcp_servers(path) {

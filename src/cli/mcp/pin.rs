@@ -9,17 +9,17 @@ use std::path::Path;
 
 use clap::Args;
 use systole_kit::schema::find_nearest;
-use systole_mcp::pinned::build_vocabulary;
+use systole_mcp::pinned_server::build_vocabulary;
 use systole_mcp::schema::PinFile;
 
 use super::install::{InstalledServer, NotInstalled, PackageChoice, ServerToInstall};
 use super::needs::write_sandbox_line;
-use super::shown::PinToShow;
-use super::staged::{StagedFiles, UnwrittenFile};
+use super::pin_output::PinToShow;
+use super::staged_files::{StagedFiles, UnwrittenFile};
 use crate::cli::exit::CommandExit;
-use crate::cli::hindered;
 use crate::cli::place::{Place, refuse};
 use crate::cli::screen::Screen;
+use crate::cli::system_faults;
 use crate::limits;
 use systole_carriers::{InheritedVariables, output_of};
 use systole_config::{self as config, McpServer};
@@ -149,7 +149,7 @@ impl PinCommand {
             return Ok(if is_same { CommandExit::Done } else { CommandExit::Failed });
         }
         let unwritten =
-            |(path, error): UnwrittenFile| hindered::report_unwritten(screen, &path, "the pin", &error);
+            |(path, error): UnwrittenFile| system_faults::report_unwritten(screen, &path, "the pin", &error);
         let (mut files, mut folder) = (StagedFiles::default(), None);
         if let (Some(installed), Some(request)) = (installed, &server.installs) {
             let lock = directory.join(config::lock_file(name, request.kind));
@@ -192,7 +192,9 @@ impl PinCommand {
                 }
             },
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(hindered::report_unread(screen, CommandExit::Failed, path, "the pin", &error)),
+            Err(error) => {
+                Err(system_faults::report_unread(screen, CommandExit::Failed, path, "the pin", &error))
+            }
         }
     }
 

@@ -10,12 +10,12 @@ use tokio::sync::oneshot;
 
 use super::pipe::{self, DoorFinder};
 use crate::cli::exit::CommandExit;
-use crate::cli::here;
-use crate::cli::hindered;
+use crate::cli::local_organism;
 use crate::cli::place::Place;
 use crate::cli::run::run_file;
 use crate::cli::screen::Screen;
 use crate::cli::signals::Signals;
+use crate::cli::system_faults;
 use crate::limits;
 use systole_config::{OrganismFile, TokenSource};
 use systole_core::types::ids::Name;
@@ -30,14 +30,16 @@ use systole_organism::running::Organism;
 /// Serves until stdin ends, or a signal comes.
 pub(super) fn run_serve(place: &Place, client: Option<&Name>) -> CommandExit {
     let screen = place.screen();
-    here::with_runtime(screen, async { try_run(screen, place, client).await.unwrap_or_else(|exit| exit) })
+    local_organism::with_runtime(screen, async {
+        try_run(screen, place, client).await.unwrap_or_else(|exit| exit)
+    })
 }
 
 async fn try_run(screen: Screen, place: &Place, client: Option<&Name>) -> Result<CommandExit, CommandExit> {
     let mut signals = Signals::listen_as_server(screen)?;
     let log = place.log(screen)?;
     let session = draw_hex()
-        .map_err(|error| hindered::report_missing(screen, "the random bytes of a session", &error))?;
+        .map_err(|error| system_faults::report_missing(screen, "the random bytes of a session", &error))?;
     let source = match client {
         Some(name) => Some(find_source(screen, &place.organism(screen)?, name)?),
         None => None,
@@ -157,7 +159,7 @@ impl ServedOrganism {
         place: &Place,
         sources: &[TokenSource],
     ) -> Result<ServedOrganism, CommandExit> {
-        let machine = |what| move |error: std::io::Error| hindered::report_missing(screen, what, &error);
+        let machine = |what| move |error: std::io::Error| system_faults::report_missing(screen, what, &error);
         let file = place.organism(screen)?;
         let operator = Credential::draw().map_err(machine("the random bytes of a credential"))?;
         let keyring = Keyring::from_operator(operator.clone());
@@ -172,7 +174,7 @@ impl ServedOrganism {
         let bound = http::bind_address(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).await;
         let bound = bound.map_err(|unopened| screen.fail(CommandExit::Unavailable, unopened))?;
         let address = bound.local_addr().map_err(machine("the address that is listened on"))?;
-        let organism = Box::pin(here::start_organism(screen, place, file)).await?;
+        let organism = Box::pin(local_organism::start_organism(screen, place, file)).await?;
         let run = run_file(place, address, (operator, guest), &organism);
         let posted = match run.post_beside(&log) {
             Ok(posted) => posted,
@@ -186,11 +188,11 @@ impl ServedOrganism {
     /// Stops the organism. Returns the exit if it did not end as it should.
     async fn stop(self, screen: Screen) -> Option<CommandExit> {
         let ServedOrganism { organism, door, posted, .. } = self;
-        let wait = here::stop_wait(&posted);
+        let wait = local_organism::stop_wait(&posted);
         let _posted = matches!(wait, StopWait::Everywhere(_)).then_some(posted);
         // A client that still reads sees the end of its connection.
         drop(door.close().await);
-        here::report_end(screen, &organism.stop(wait).await)
+        local_organism::report_end(screen, &organism.stop(wait).await)
     }
 }
 
@@ -201,7 +203,7 @@ async fn report_unposted(
     organism: Organism,
 ) -> CommandExit {
     let path = RunFile::find_path(log);
-    let exit = hindered::report_unwritten(screen, &path, "what says that an organism runs", error);
+    let exit = system_faults::report_unwritten(screen, &path, "what says that an organism runs", error);
     organism.stop(Duration::ZERO).await;
     exit
 }

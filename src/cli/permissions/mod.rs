@@ -8,9 +8,9 @@ use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
 use super::exit::CommandExit;
-use super::hindered;
 use super::place::{Place, quote_path};
 use super::screen::Screen;
+use super::system_faults;
 use systole_config::OrganismFile;
 use systole_organism::permissions::{self, BrokerParty, BrokerRight, ServerSettings};
 use systole_system::keyfiles::{self, KeyFilesFault};
@@ -161,7 +161,7 @@ impl PermissionsCommand {
 pub(super) fn report_no_keys(screen: Screen, keyless: &KeyFilesFault) -> CommandExit {
     match keyless {
         KeyFilesFault::Hindered(hindered) => {
-            hindered::report_fault(screen, CommandExit::Unavailable, hindered)
+            system_faults::report_fault(screen, CommandExit::Unavailable, hindered)
         }
         KeyFilesFault::NoSeed(path) => {
             let shown = path.display().to_string();

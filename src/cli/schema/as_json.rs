@@ -6,7 +6,7 @@
 use clap::Args;
 use serde_json::json;
 
-use super::found::{DeclaredElement, FoundSchemas};
+use super::find_schema::{DeclaredElement, FoundSchemas};
 use crate::cli::exit::CommandExit;
 use crate::cli::place::Place;
 

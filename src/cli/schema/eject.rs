@@ -11,9 +11,9 @@ use clap::Args;
 use serde_json::json;
 
 use crate::cli::exit::CommandExit;
-use crate::cli::hindered;
 use crate::cli::place::Place;
 use crate::cli::screen::Screen;
+use crate::cli::system_faults;
 use systole_config::{self as config, EjectedTexts, NotEjected};
 use systole_core::types::composition::Schema;
 use systole_core::types::ids::Digest;
@@ -36,7 +36,7 @@ impl EjectCommand {
         if let Err(error) = replace_file(file, &text) {
             // Without the file that names it, the schema would only block the next try.
             let _gone = fs::remove_file(&path);
-            return Err(hindered::report_unwritten(screen, file, "the organism's file", &error));
+            return Err(system_faults::report_unwritten(screen, file, "the organism's file", &error));
         }
         let hash = Digest::hash_bytes(&schema.text).to_string();
         if screen.json {
@@ -75,10 +75,11 @@ fn report_refusal(screen: Screen, why: NotEjected) -> CommandExit {
 /// Writes a file that must not exist yet.
 fn write_new(screen: Screen, path: &Path, schema: &Schema) -> Result<(), CommandExit> {
     if let Some(folder) = path.parent() {
-        let told = |error| hindered::report_no_folder(screen, folder, "the folder of the schema", &error);
+        let told =
+            |error| system_faults::report_no_folder(screen, folder, "the folder of the schema", &error);
         fs::create_dir_all(folder).map_err(told)?;
     }
-    let hindered = |error: Error| hindered::report_unwritten(screen, path, "the schema", &error);
+    let hindered = |error: Error| system_faults::report_unwritten(screen, path, "the schema", &error);
     let opened = fs::File::options().write(true).create_new(true).open(path);
     let mut file = opened.map_err(|error| {
         if error.kind() != ErrorKind::AlreadyExists {

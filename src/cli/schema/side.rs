@@ -10,7 +10,7 @@ use systole_kit::schema::SchemaModel;
 
 use crate::cli::exit::CommandExit;
 use crate::cli::screen::Screen;
-use crate::cli::{hindered, place};
+use crate::cli::{place, system_faults};
 use crate::limits::{self, FILE_BYTES};
 use systole_config as config;
 use systole_judge::SchemaSource;
@@ -85,7 +85,7 @@ fn read_sources(screen: Screen, path: &Path) -> Result<Vec<SchemaSource>, Comman
         return Ok(vec![read_source(screen, path)?]);
     }
     let entries = std::fs::read_dir(path).map_err(|error| {
-        hindered::report_unread(screen, CommandExit::Usage, path, "a folder of schemas", &error)
+        system_faults::report_unread(screen, CommandExit::Usage, path, "a folder of schemas", &error)
     })?;
     let files = entries.filter_map(|entry| Some(entry.ok()?.path()));
     let mut files: Vec<PathBuf> =
@@ -108,8 +108,9 @@ fn read_source(screen: Screen, path: &Path) -> Result<SchemaSource, CommandExit>
         File::open(path)?.take(FILE_BYTES + 1).read_to_end(&mut bytes)?;
         Ok(bytes)
     };
-    let xsd = read()
-        .map_err(|error| hindered::report_unread(screen, CommandExit::Usage, path, "a schema", &error))?;
+    let xsd = read().map_err(|error| {
+        system_faults::report_unread(screen, CommandExit::Usage, path, "a schema", &error)
+    })?;
     if xsd.len() as u64 > FILE_BYTES {
         let words = format!("{}: it has more than {FILE_BYTES} bytes", path.display());
         return Err(report_refusal(screen, &words, "a schema, or split it over several"));

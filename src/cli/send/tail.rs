@@ -9,7 +9,7 @@ use systole_kit::writer::make_visible;
 
 use super::Screen;
 use super::phrase::SpokenPhrase;
-use crate::cli::awaited::{OpenWork, describe_work};
+use crate::cli::waiting_view::{OpenWork, describe_work};
 use crate::limits;
 use systole_core::types::ids::CallPath;
 use systole_core::types::ports::Clock as _;

@@ -8,14 +8,14 @@ use std::time::Duration;
 
 use tokio::time::{Instant, MissedTickBehavior, timeout_at};
 
-use super::super::here as process;
+use super::super::local_organism as process;
 use super::super::signals::Signals;
 use super::way::{NextEvent, OrderResult, OtherProcess, ParcelWay};
 use super::{
     AnswerWaiter, CommandExit, OutgoingParcel, Place, Screen, report_receipt, report_refusal, report_too_late,
 };
-use crate::cli::elsewhere::{OrganismElsewhere, report_silence};
-use crate::cli::refused;
+use crate::cli::refusal_text;
+use crate::cli::remote_organism::{OrganismElsewhere, report_silence};
 use systole_core::types::ids::ThreadId;
 use systole_doors::api_types::ApiReceipt;
 use systole_doors::client::DoorClient;
@@ -131,7 +131,7 @@ async fn handle_interrupt(screen: Screen, way: &ParcelWay<'_>, receipt: &ApiRece
     };
     match way.cancel_thread(&thread).await {
         OrderResult::Done(()) => screen.say(format!("cancelled thread {}", receipt.thread)),
-        OrderResult::Refused(refusal) => refused::say(screen, &refusal),
+        OrderResult::Refused(refusal) => refusal_text::say(screen, &refusal),
         OrderResult::NoOrganism => screen.say(describe_stopped(&receipt.thread)),
         OrderResult::Unheard(unheard) => {
             screen.say(format!("thread {} is not cancelled: {unheard}", receipt.thread));

@@ -10,11 +10,11 @@ use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
 
 use super::OutgoingParcel;
-use crate::cli::awaited::{
-    OpenWork, UpToAPerson, draw_picture, find_wait_for_person, is_paused, list_at_work,
-};
 use crate::cli::forms::Forms;
 use crate::cli::live;
+use crate::cli::waiting_view::{
+    OpenWork, UpToAPerson, draw_picture, find_wait_for_person, is_paused, list_at_work,
+};
 use systole_core::types::ids::{Name, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader, Position};
 use systole_doors::api_types::{ApiReceipt, ApiRecord, ApiRefusal, FollowerEvent, ProgressReport};

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::stage::{StuckTest, TestStage};
 use crate::cli::exit::CommandExit;
-use crate::cli::refused;
+use crate::cli::refusal_text;
 use systole_config::FilePlace;
 use systole_config::rehearsal::{
     ExpectedFailure, ExpectedPayload, PlacedText, REPORT, Rehearsal, TestDecision, TestQuestion, TestStep,
@@ -140,7 +140,7 @@ fn check_refusal(wanted: &ExpectedFailure, refusal: &Refusal) -> Result<(), Box<
 }
 
 fn show_refusal(refusal: &Refusal) -> String {
-    refused::page(&api_types::ApiRefusal::from(refusal)).trim_end().to_owned()
+    refusal_text::page(&api_types::ApiRefusal::from(refusal)).trim_end().to_owned()
 }
 
 fn fits_failure(wanted: &ExpectedFailure, code: &str, words: &str) -> bool {

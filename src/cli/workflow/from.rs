@@ -14,9 +14,9 @@ use systole_agent::spec::Provider;
 use systole_kit::writer::make_visible;
 
 use crate::cli::exit::CommandExit;
-use crate::cli::hindered;
 use crate::cli::init::provider::{self, ModelChoice};
 use crate::cli::screen::Screen;
+use crate::cli::system_faults;
 use crate::limits;
 use systole_config as config;
 use systole_config::agentfile::{
@@ -45,8 +45,9 @@ impl FromCommand {
     }
 
     fn convert_file(&self, screen: Screen) -> Result<CommandExit, CommandExit> {
-        let unread =
-            |error| hindered::report_unread(screen, CommandExit::Usage, &self.path, "the Agentfile", &error);
+        let unread = |error| {
+            system_faults::report_unread(screen, CommandExit::Usage, &self.path, "the Agentfile", &error)
+        };
         let text = read_bounded(&self.path).map_err(unread)?;
         let folder = self.path.parent().unwrap_or(Path::new("")).join(".");
         let surroundings = BesideFiles { folder, model: choose_model() };

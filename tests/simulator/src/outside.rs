@@ -15,7 +15,7 @@ use systole_core::types::ports::{
 };
 use systole_core::types::refusal::Refusal;
 use systole_core::types::time::Millis;
-use systole_kit::told::PumpAnswer;
+use systole_kit::pump_documents::PumpAnswer;
 
 /// An output of an engine.
 #[derive(Debug)]

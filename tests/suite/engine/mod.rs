@@ -46,7 +46,7 @@ use systole_core::types::ports::{
 use systole_core::types::record::Record;
 use systole_core::types::refusal::Refusal;
 use systole_core::types::time::Millis;
-use systole_kit::told::PumpAnswer;
+use systole_kit::pump_documents::PumpAnswer;
 use systole_kit::{DocumentLimits, Payload};
 use systole_log::memory::MemoryLog;
 

@@ -58,7 +58,7 @@ use systole_core::types::record::{Record, RecordCode};
 use systole_core::types::refusal::Refusal;
 use systole_core::types::time::Millis;
 use systole_kit::envelope::Delivered;
-use systole_kit::told::PumpAnswer;
+use systole_kit::pump_documents::PumpAnswer;
 use systole_kit::{DocumentLimits, Payload, QName};
 
 pub(crate) fn name(text: &str) -> Name {

@@ -14,9 +14,9 @@ use systole_kit::envelope::{EnvelopeAddress, EnvelopeStamp, write_envelope};
 use systole_kit::journal::{EarlierEntries, EarlierEntry, JournalEntry, ModelCallOutcome, ModelStarted};
 use systole_kit::money::Money;
 use systole_kit::namespaces::{CORE, LISTENER, SCHEMA, STAMP};
+use systole_kit::pump_documents::{PumpAnswer, ReplyReceipt, write_cancel};
 use systole_kit::reply::{Item, ListenerDocument, ReplyContent};
 use systole_kit::schema::SchemaModel;
-use systole_kit::told::{PumpAnswer, ReplyReceipt, write_cancel};
 use systole_kit::{DocumentLimits, Payload};
 
 use super::page::{SchemaNode, attributes, table, unquoted};

@@ -7,7 +7,7 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
-use super::unstarted::BrokerStartFault;
+use super::start_fault::BrokerStartFault;
 use crate::limits::{FIRST_PORT, PORT_TRIES, PORTS};
 use systole_system::clock::draw_random_bytes;
 use systole_system::system::{self, FileFault};

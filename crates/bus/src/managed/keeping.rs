@@ -15,7 +15,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
 use super::folder::BrokerFolder;
-use super::unstarted::BrokerStartFault;
+use super::start_fault::BrokerStartFault;
 use super::violation::{self, KnownParty};
 use super::{ServerProgram, warden};
 use crate::limits;

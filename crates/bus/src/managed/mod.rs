@@ -9,7 +9,7 @@
 mod folder;
 mod keeping;
 mod program;
-mod unstarted;
+mod start_fault;
 mod violation;
 pub mod warden;
 
@@ -19,7 +19,7 @@ use std::path::PathBuf;
 use tokio::sync::{mpsc, oneshot};
 
 pub use folder::BrokerFolder;
-pub use unstarted::BrokerStartFault;
+pub use start_fault::BrokerStartFault;
 pub use violation::KnownParty;
 
 use keeping::{KeeperOrder, ServerKeeper};

@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use super::unstarted::BrokerStartFault;
+use super::start_fault::BrokerStartFault;
 use crate::limits;
 use systole_system::system;
 

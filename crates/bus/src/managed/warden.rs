@@ -21,7 +21,7 @@ use rustix::process::{
     Pid, PidfdFlags, Signal, getppid, pidfd_open, pidfd_send_signal, set_parent_process_death_signal,
 };
 
-use super::unstarted::BrokerStartFault;
+use super::start_fault::BrokerStartFault;
 use crate::limits;
 use systole_system::system;
 

@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use systole_kit::line::{Line, LineRequest, NotTaken, PendingAnswer, Remark};
+use systole_kit::pump_documents::PumpAnswer;
 use systole_kit::reply::ListenerDocument;
-use systole_kit::told::PumpAnswer;
 use tokio::sync::oneshot;
 
 use crate::post::Post;

@@ -13,8 +13,8 @@ use async_nats::jetstream::stream::Stream;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::aside::in_time;
 use super::fence;
+use super::side_messages::in_time;
 use crate::limits;
 use systole_bus::{Broker, to_token as part};
 use systole_core::types::ids::Name;

@@ -6,8 +6,8 @@ use async_nats::jetstream::message::StreamMessage;
 use async_nats::jetstream::stream::{DeleteMessageErrorKind, LastRawMessageErrorKind, Stream};
 use systole_kit::envelope::read_delivered;
 
-use super::aside::in_time;
 use super::places::DeliveryPlace;
+use super::side_messages::in_time;
 use systole_bus::Broker;
 use systole_core::types::ids::{Digest, Name};
 use systole_core::types::time::Millis;

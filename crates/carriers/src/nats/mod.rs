@@ -6,14 +6,14 @@
 //! listener, and what comes on its subjects. Out: its deliveries, `Heard`, and a receipt for every document once the
 //! result is on disk. No document of the listener waits for an answer of the broker.
 
-mod aside;
 mod consumer;
+mod document_answers;
 mod fence;
 mod look;
+mod missed_advisories;
 mod outbox;
 mod places;
-mod unheard;
-mod words;
+mod side_messages;
 
 use std::collections::HashMap;
 use std::pin::Pin;
@@ -23,7 +23,7 @@ use std::time::Duration;
 use async_nats::Subscriber;
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
-use systole_kit::told;
+use systole_kit::pump_documents;
 use tokio::sync::watch;
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
@@ -31,16 +31,16 @@ use super::document_kind::{DocumentKind, document_kind};
 use super::mailbox::MailboxSide;
 use super::post::{Post, UNSENT, called_back};
 use crate::limits;
-use aside::{AnswerNote, AsideTasks};
+use document_answers::{GoneDelivery, WaitingQuestions};
 use outbox::{DeliveryOutbox, SentDelivery, StreamLook};
 use places::TakenDelivery;
+use side_messages::{AnswerNote, AsideTasks};
 use systole_bus::{Broker, ConnectionState};
 use systole_core::types::codes::Code;
 use systole_core::types::composition::{Listener, OnUnknown, Reach};
 use systole_core::types::ports::{ArrivedDocument, LeaseToken};
 use systole_core::types::time::spell_duration;
 use systole_system::tasks::{self, RunningTask, TaskKind};
-use words::{GoneDelivery, WaitingQuestions};
 
 /// How long a worker of that listener may go without a sign of life. A host reports for each of its listeners that it
 /// lives, and measures their silence itself.
@@ -261,7 +261,8 @@ impl BrokerLine {
         while let Some(token) = post.mailbox.next_ended() {
             self.outbox.end_delivery(&token.0);
             if let Some(reply) = self.gave_up.remove(&token.0) {
-                let heard = told::ReplyReceipt { delivery: token.0.to_string(), ..Default::default() };
+                let heard =
+                    pump_documents::ReplyReceipt { delivery: token.0.to_string(), ..Default::default() };
                 self.aside.send_document(reply, heard.to_document());
             }
         }
@@ -344,7 +345,7 @@ impl BrokerLine {
     /// A document of the listener, on the subject that only the listener may publish to. It is passed on to the pump
     /// before anything is sent to the broker.
     async fn take_message(&mut self, message: async_nats::Message, post: &Post) {
-        if let Some(gone) = words::read_gone(&message) {
+        if let Some(gone) = document_answers::read_gone(&message) {
             return self.gives_up(gone, message.reply, post).await;
         }
         let speech = ArrivedDocument::Bytes(message.payload.to_vec());

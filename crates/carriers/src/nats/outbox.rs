@@ -14,12 +14,12 @@ use async_nats::jetstream::context::{PublishError, PublishErrorKind};
 use async_nats::jetstream::stream::{LastRawMessageErrorKind, Stream};
 use tokio::time::Instant;
 
-use super::aside::{AsideTasks, in_time};
 use super::consumer::{ConsumerProgress, ConsumerState, WorkConsumer};
 use super::fence::{self, FenceFault};
 use super::look;
+use super::missed_advisories::UnheardSilences;
 use super::places::{DeliveryPlace, DeliveryPlaces, TakenDelivery};
-use super::unheard::UnheardSilences;
+use super::side_messages::{AsideTasks, in_time};
 use crate::limits;
 use crate::mailbox::Mailbox;
 use crate::post::describe_damage;

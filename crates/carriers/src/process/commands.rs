@@ -10,7 +10,7 @@ use std::process::Command;
 
 use systole_sandbox::{PrivateFolder, SandboxPolicy, SandboxStart, SandboxStartFault, make_private_folder};
 
-use super::sandboxed::sandbox_level;
+use super::sandbox_command::sandbox_level;
 use systole_system::system;
 
 /// Variables of the listener that its commands do not get: they are about the listener.

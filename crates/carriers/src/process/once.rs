@@ -26,7 +26,7 @@ use super::frames;
 use super::last_words::{LastWords, describe_end};
 use super::pipe::ProgramPipe;
 use super::program::{self, EndLadder, ProgramGroup, ProgramStartFault, StartedProgram};
-use super::sandboxed::level_of;
+use super::sandbox_command::level_of;
 use crate::mailbox::MailboxItem;
 use crate::post::{Post, UNSENT, called_back};
 use systole_core::types::codes::Code;

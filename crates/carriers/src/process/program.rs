@@ -16,10 +16,10 @@ use systole_sandbox::{PrivateFolder, SandboxLevel};
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 use tokio::time::Instant;
 
-use super::guarded::{self, GuardedStart, ProgramGuard, SpareWardens};
-use super::sandboxed::{self, NoSandbox, SandboxedCommand};
+use super::sandbox_command::{self, NoSandbox, SandboxedCommand};
 use super::script;
 use super::variables::InheritedVariables;
+use super::warden_link::{self, GuardedStart, ProgramGuard, SpareWardens};
 use crate::pace::CarrierWaits;
 use systole_core::types::composition::ListenerProgram;
 use systole_core::types::ids::Name;
@@ -77,24 +77,26 @@ pub(super) async fn start_program(
     let (command, sandbox, private, warden) = match &program.sandbox {
         None => (plain(), None, None, system::find_own_program()),
         Some(sandbox) if sandbox.is_for_commands => {
-            let level = sandboxed::sandbox_level().map_err(ProgramStartFault::Never)?;
-            let policy = serde_json::to_string(&sandboxed::make_policy(sandbox));
+            let level = sandbox_command::sandbox_level().map_err(ProgramStartFault::Never)?;
+            let policy = serde_json::to_string(&sandbox_command::make_policy(sandbox));
             let policy = policy.map_err(|_| ProgramStartFault::Never("a path is not UTF-8".to_owned()))?;
             let mut command = plain();
             command.args([COMMANDS_WORD, &policy]);
             (command, Some(level), None, system::find_own_program())
         }
-        Some(sandbox) => match sandboxed::make_command(program, (&path, &arguments), sandbox, &environment) {
-            Ok(SandboxedCommand { command, level, private }) => (command, Some(level), private, None),
-            Err(NoSandbox::Because(words)) => return Err(ProgramStartFault::Never(words)),
-            Err(NoSandbox::NoProgram) => {
-                let missing = std::io::ErrorKind::NotFound.into();
-                return Err(ProgramStartFault::Never(cannot_start(program, &environment, &missing)));
+        Some(sandbox) => {
+            match sandbox_command::make_command(program, (&path, &arguments), sandbox, &environment) {
+                Ok(SandboxedCommand { command, level, private }) => (command, Some(level), private, None),
+                Err(NoSandbox::Because(words)) => return Err(ProgramStartFault::Never(words)),
+                Err(NoSandbox::NoProgram) => {
+                    let missing = std::io::ErrorKind::NotFound.into();
+                    return Err(ProgramStartFault::Never(cannot_start(program, &environment, &missing)));
+                }
             }
-        },
+        }
     };
     let spawned = match warden {
-        Some(own) => guarded::start_guarded(command, &own, around, spare)
+        Some(own) => warden_link::start_guarded(command, &own, around, spare)
             .await
             .map(|GuardedStart { pipes, guard }| (pipes, LadderStep::Guarded(guard))),
         None => start_unguarded(command).map(|(pipes, child)| (pipes, LadderStep::Child(child))),
@@ -161,14 +163,14 @@ pub(super) fn find_missing(
 ) -> Option<String> {
     let environment = make_environment(program, badge, around);
     let Some(name) = program.run.first() else {
-        return command_line(program).err().or_else(|| sandboxed::find_missing(program, &environment));
+        return command_line(program).err().or_else(|| sandbox_command::find_missing(program, &environment));
     };
     let mut refusal = rustix::io::Errno::NOENT;
     for path in list_places(program, name, &environment) {
         match rustix::fs::access(&path, rustix::fs::Access::EXEC_OK) {
             Ok(()) => {
                 return script::find_missing(program)
-                    .or_else(|| sandboxed::find_missing(program, &environment));
+                    .or_else(|| sandbox_command::find_missing(program, &environment));
             }
             // A file that is there but may not be run is a better reason than one that is missing
             // elsewhere.

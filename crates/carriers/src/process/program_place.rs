@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use systole_kit::DocumentLimits;
 
-use super::guarded::SpareWardens;
 use super::program;
 use super::variables::InheritedVariables;
+use super::warden_link::SpareWardens;
 use systole_core::types::composition::ListenerProgram;
 use systole_core::types::ids::Name;
 

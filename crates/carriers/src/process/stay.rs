@@ -9,7 +9,7 @@ use std::process::ExitStatus;
 use std::sync::Arc;
 use std::time::Duration;
 
-use systole_kit::told;
+use systole_kit::pump_documents;
 use systole_sandbox::SandboxLevel;
 use tokio::io::AsyncWriteExt;
 use tokio::process::ChildStdin;
@@ -252,7 +252,9 @@ async fn bring_deliveries(mut stdin: ChildStdin, post: &Post, place: &ProgramPla
         let item = post.mailbox.next().await;
         let delivers = matches!(item, MailboxItem::Deliver(_));
         let framed = match item {
-            MailboxItem::Cancel(token) => frames::frame_document(&told::write_cancel(&token.0), by_length),
+            MailboxItem::Cancel(token) => {
+                frames::frame_document(&pump_documents::write_cancel(&token.0), by_length)
+            }
             MailboxItem::Answer(answer) => frames::frame_document(&answer.to_document(), by_length),
             MailboxItem::Deliver(delivery) => match frames::frame_delivery(&delivery, by_length) {
                 Ok(document) => Ok(document),

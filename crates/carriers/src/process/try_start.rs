@@ -9,11 +9,11 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
-use super::guarded::SpareWardens;
 use super::last_words::{LastWords, describe_end};
 use super::pipe::ProgramPipe;
 use super::program::{self, EndLadder, ProgramBadge, ProgramStartFault, StartedProgram};
 use super::variables::InheritedVariables;
+use super::warden_link::SpareWardens;
 use crate::limits;
 use crate::{CarrierWaits, NoEar};
 use systole_core::types::composition::ListenerProgram;

@@ -3,7 +3,7 @@
 //! Input: an Agentfile and its steps. Output: text. This module decides only names and layout.
 
 use super::ConversionNote;
-use super::declared::Declared;
+use super::declarations::Declared;
 use super::labels::Labels;
 use super::statements::{Keyword, Statement, Supervision};
 use super::steps::{Goal, Payload, Planned, Step, TAKEN};

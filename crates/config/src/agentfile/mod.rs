@@ -5,7 +5,7 @@
 //! log.
 
 mod assemble;
-mod declared;
+mod declarations;
 mod labels;
 mod needs;
 mod statements;
@@ -65,7 +65,7 @@ pub fn convert(text: &str, surroundings: &dyn ConversionServices) -> Result<Conv
     let mut notes = Vec::new();
     let text = text.strip_prefix('\u{feff}').unwrap_or(text).replace("\r\n", "\n");
     let statements = statements::read(&make_visible(&text), &mut notes);
-    let declared = declared::Declared::of(statements, surroundings, &mut notes);
+    let declared = declarations::Declared::of(statements, surroundings, &mut notes);
     if declared.goals.is_empty() {
         notes.sort_by_key(|note| note.line);
         let why = "it has no GOAL and no CONVERGE, so there is nothing to convert".to_owned();

@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 
 use super::ConversionNote;
-use super::declared::{Declared, note};
+use super::declarations::{Declared, note};
 use super::statements::Statement;
 
 /// How many words there may be from an activity to its object.

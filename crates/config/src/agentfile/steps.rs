@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::ConversionNote;
-use super::declared::{Declared, note};
+use super::declarations::{Declared, note};
 use super::labels::Labels;
 use super::statements::{Keyword, Statement, Supervision, Within};
 use super::variables::{Known, Worded, find_words};

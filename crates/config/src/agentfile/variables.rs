@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use super::declared::Declared;
+use super::declarations::Declared;
 
 /// The meaning of variables at one place.
 pub(super) struct Known<'d> {

@@ -9,7 +9,7 @@ use super::super::section::form;
 use super::super::traps;
 use super::super::tree::{Node, Value};
 use super::super::value::{At, wrong_kind};
-use super::written::{Condition, Wanted};
+use super::step_values::{Condition, Wanted};
 use systole_core::types::codes::Code;
 
 /// Whether a text compares two things with an operator, as in other tools.

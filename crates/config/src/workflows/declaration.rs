@@ -5,7 +5,7 @@ use systole_workflow::spec::Budget;
 use super::super::tree::Span;
 use super::super::value::At;
 use super::step_keys::StepKeys;
-use super::written::{Condition, Tasks, Until, With};
+use super::step_values::{Condition, Tasks, Until, With};
 
 /// A declared workflow, without the parts that every listener has.
 #[derive(Default)]

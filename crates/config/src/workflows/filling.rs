@@ -15,7 +15,7 @@ use super::super::value::At;
 use super::paths::{self, Found, Leads};
 use super::scope::{Gives, Scope};
 use super::step_order::StepOrder;
-use super::written::With;
+use super::step_values::With;
 use systole_core::types::codes::Code;
 
 /// The name of an element's own text.

@@ -10,8 +10,8 @@ use systole_agent::spec::Dialect;
 use systole_kit::QName;
 use systole_kit::schema::find_nearest;
 
-use super::super::declared::Declared;
 use super::super::diagnostics::Diagnostics;
+use super::super::file_sections::Declared;
 use super::super::lookup::{Lookup, Resolved};
 use super::super::names::one_of;
 use super::super::party::Party;

@@ -11,7 +11,7 @@ use super::super::value::At;
 use super::paths::{self, Found, Leads};
 use super::scope::Scope;
 use super::step_order::StepOrder;
-use super::written::{Condition, Wanted};
+use super::step_values::{Condition, Wanted};
 
 /// Checks one condition. `place` is its description for people.
 pub(super) fn judge(

@@ -11,8 +11,8 @@ use systole_workflow::bound::{BoundCount, RunBound, find_bound};
 use systole_workflow::spec::Workflow;
 
 use super::super::agent_configs::Thinking;
-use super::super::declared::Declared;
 use super::super::diagnostics::Diagnostics;
+use super::super::file_sections::Declared;
 use super::super::tree::Span;
 use super::super::value::At;
 use systole_core::types::budget::Budgets;

@@ -20,10 +20,10 @@ mod resolve;
 mod scope;
 mod step_keys;
 mod step_order;
+mod step_values;
 mod steps;
 mod supervising;
 mod works;
-mod written;
 
 use super::agents::{ANSWER, ASK};
 use super::delivery::AcceptedSet;

@@ -14,7 +14,7 @@ use super::super::section::{Form, SectionKeys, form, section};
 use super::super::tree::{Node, Value};
 use super::super::value::{self, At, wrong_kind};
 use super::conditions::{self, ConditionMap};
-use super::written::{Tasks, Until, With};
+use super::step_values::{Tasks, Until, With};
 
 section! {
     /// A step: its work and the keys that all steps share.

@@ -7,8 +7,8 @@
 use systole_kit::schema::find_nearest;
 use systole_workflow::spec::Supervisor;
 
-use super::super::declared::Declared;
 use super::super::diagnostics::Diagnostics;
+use super::super::file_sections::Declared;
 use super::super::names::one_of;
 use super::super::party::Party;
 use super::super::value::At;

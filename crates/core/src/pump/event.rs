@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use smallvec::SmallVec;
-use systole_wire::told::PumpAnswer;
+use systole_wire::pump_documents::PumpAnswer;
 
 use super::buckets::{DueReport, RefusalCost};
 use super::view::ReadResults;

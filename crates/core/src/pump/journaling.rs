@@ -6,7 +6,7 @@ use std::sync::Arc;
 use systole_wire::ask::PumpQuestion;
 use systole_wire::journal::{EntryLabel, JournalEntry, ModelCallOutcome};
 use systole_wire::payload::Payload;
-use systole_wire::told::PumpAnswer;
+use systole_wire::pump_documents::PumpAnswer;
 
 use super::decision_builder::{DecisionBuilder, RecordFact};
 use super::event::{Effect, JournalRecall};

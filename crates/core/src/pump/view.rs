@@ -9,24 +9,24 @@
 //! not matter, and a number never changes. Each message is one record: a refused item is the refusal that answers it.
 //! What models said in a turn comes before the items made from it, and has no number.
 
-mod begun;
-mod laid;
+mod numbered_messages;
 mod order;
+mod preceding_words;
 mod reading;
-mod seen;
-mod spoken;
 mod text;
+mod view_cache;
+mod view_page;
 mod viewed_call;
 
 use std::collections::{BTreeMap, HashMap};
 
-pub use begun::BegunViews;
 pub use reading::{read_requests, with_words};
-pub use seen::{PrecedingWords, ReadRequest, ReadRequests, ReadResults, View, ViewMessage, ViewPage};
+pub use view_cache::BegunViews;
+pub use view_page::{PrecedingWords, ReadRequest, ReadRequests, ReadResults, View, ViewMessage, ViewPage};
 pub use viewed_call::ViewOwner;
 
-use laid::LaidView;
-use spoken::BoughtTokens;
+use numbered_messages::LaidView;
+use preceding_words::BoughtTokens;
 use systole_wire::ask::MessageSpot;
 use viewed_call::{CallOrder, NotedWords, ViewedCall, ViewedTurn, make_key, turn_before};
 

@@ -4,8 +4,8 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use systole_wire::pump_documents::PumpAnswer;
 use systole_wire::reply::ListenerDocument;
-use systole_wire::told::PumpAnswer;
 use systole_wire::{DocumentLimits, Fault};
 
 pub use super::delivery::Delivery;

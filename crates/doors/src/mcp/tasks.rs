@@ -15,7 +15,7 @@ use systole_core::types::ports::{LogFault, LogReader};
 use systole_core::types::record::{MessageRole, RecordCode};
 use systole_organism::front::OrganismHandle;
 use systole_organism::waiting::SenderReply;
-use systole_queries::held::list_held;
+use systole_queries::thread_requests::list_held;
 
 /// What is said of a call that waits for no person.
 pub(super) const WORKS: &str = "the organism works on it";

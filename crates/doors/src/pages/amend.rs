@@ -10,11 +10,11 @@ use axum::response::{IntoResponse as _, Response};
 use serde_json::json;
 
 use super::amendable::{AmendState, Amendable};
-use super::asked::{PageRequest, render_page};
 use super::changes::ChangeForm;
 use super::forms::{Fields, PageForm, find_filled};
 use super::frame::{Frame, PageTab};
 use super::inputs::{self, FormInputs};
+use super::page_request::{PageRequest, render_page};
 use super::verdict::VerdictView;
 use crate::api_types::{ApiRuling, DecisionAccepted, DecisionOutcome};
 use crate::request_refusals::{describe_stopping, describe_unfit_address, describe_unfit_request};

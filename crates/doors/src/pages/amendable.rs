@@ -5,8 +5,8 @@
 use systole_kit::schema::{FormMistake, FormValues, SchemaModel};
 use systole_kit::{DocumentLimits, Payload};
 
-use super::asked::PageRequest;
 use super::forms::{Fields, find_filled};
+use super::page_request::PageRequest;
 use super::verdict::VerdictView;
 use crate::mcp::tools;
 use crate::request_refusals::describe_unfit_request;

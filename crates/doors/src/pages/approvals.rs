@@ -12,9 +12,9 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use serde_json::{Value, json};
 
-use super::asked::{PageRequest, render_page};
 use super::changes::ChangeForm;
 use super::frame::{Frame, PageTab};
+use super::page_request::{PageRequest, render_page};
 use super::request_card::RequestCard;
 use super::shorten::encode_part;
 use crate::api_types::{ApiRuling, DecisionAccepted, DecisionOutcome};

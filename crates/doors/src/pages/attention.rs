@@ -10,8 +10,8 @@ use askama::Template;
 use axum::response::Response;
 use serde_json::{Value, json};
 
-use super::asked::{PageRequest, render_page};
 use super::frame::{Frame, PageTab};
+use super::page_request::{PageRequest, render_page};
 use super::shorten::{encode_part, shorten_text};
 use super::{approvals, proof};
 use crate::limits;

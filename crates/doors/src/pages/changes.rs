@@ -11,10 +11,10 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::Value;
 
-use super::asked::PageRequest;
 use super::confirming::{self, Unconfirmed};
 use super::forms::{FormFields, FormSeat, PageForm, find_filled};
 use super::guard::SECRET;
+use super::page_request::PageRequest;
 use super::signing_in::local;
 use crate::http_state::{Caller, HttpState};
 use crate::strangers::Visitor;

@@ -7,8 +7,8 @@ use askama::Template;
 use axum::response::Response;
 use serde_json::json;
 
-use super::asked::{PageRequest, render_page};
 use super::frame::{Frame, PageTab};
+use super::page_request::{PageRequest, render_page};
 use super::shorten::encode_part;
 use crate::limits;
 use crate::log_view::LogMoment;

@@ -9,10 +9,10 @@ use systole_kit::schema::FormMistake;
 use systole_kit::writer::make_visible;
 
 use super::amendable::{Amendable, may_decide};
-use super::asked::{PageRequest, render_page};
 use super::forms::{Fields, FormFields, find_filled};
 use super::frame::{Frame, PageTab};
 use super::inputs;
+use super::page_request::{PageRequest, render_page};
 use super::request_card::RequestCard;
 use super::send_request::SendRequest;
 use crate::request_refusals::refuse_plainly;

@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use axum::http::header;
 use axum::response::{IntoResponse as _, Response};
 
-use super::asked::PageRequest;
+use super::page_request::PageRequest;
 use super::shorten::encode_part;
 use crate::limits::EXPORT_BYTES;
 use crate::log_view::LogMoment;

@@ -6,9 +6,9 @@ use askama::Template;
 use axum::response::Response;
 use serde_json::{Value, json};
 
-use super::asked::{PageRequest, render_page};
 use super::command_line::quote_word;
 use super::frame::{Frame, PageTab};
+use super::page_request::{PageRequest, render_page};
 use super::shorten::{encode_part, shorten_text};
 use crate::limits::{AFTER_WORD, BEFORE_WORD, ENTRIES};
 use crate::reading::{asked_for, find_hits, search_in};

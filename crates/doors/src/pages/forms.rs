@@ -8,7 +8,7 @@ use axum::extract::{FromRequest, FromRequestParts as _, Request};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::Response;
 
-use super::asked::PageRequest;
+use super::page_request::PageRequest;
 use crate::http_state::{BodySeat, HttpState};
 use crate::inbound::{self, UnreadBody};
 use crate::limits::{self, FORM_FIELDS};

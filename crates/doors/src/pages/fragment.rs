@@ -9,7 +9,7 @@ use systole_kit::gate::{GateStep, XmlGate, XmlTag};
 
 use super::shorten::shorten_text;
 use crate::limits;
-use systole_queries::exposed::{MarkedCharacters, escape_unusual};
+use systole_queries::hidden_characters::{MarkedCharacters, escape_unusual};
 
 /// A piece of an exact text.
 pub(super) struct TextPiece {

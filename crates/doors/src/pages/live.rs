@@ -13,7 +13,7 @@ use axum::response::{IntoResponse as _, Response};
 use futures_util::stream;
 use tokio::sync::{OwnedSemaphorePermit, watch};
 
-use super::asked::PageRequest;
+use super::page_request::PageRequest;
 use crate::http_state::HttpState;
 use crate::request_refusals::refuse_plainly;
 use systole_core::types::codes::Code;

@@ -10,8 +10,8 @@ use axum::http::header;
 use axum::response::{IntoResponse as _, Response};
 use serde_json::{Value, json};
 
-use super::asked::{PageRequest, render_page};
 use super::frame::{Frame, PageTab};
+use super::page_request::{PageRequest, render_page};
 use super::shorten::{encode_part, shorten_text};
 use crate::limits;
 use crate::log_view::LogMoment;
@@ -28,10 +28,10 @@ use systole_queries::causes::PlacedRecord;
 use systole_queries::glance::glance;
 use systole_queries::graph::{GraphNode, ListenerGraph};
 use systole_queries::loads::{self, ListenerLoad};
+use systole_queries::log_state::LogState;
 use systole_queries::narrate::as_json;
 use systole_queries::posts::DueCalls;
 use systole_queries::runs::WorkflowRuns;
-use systole_queries::whole::LogState;
 use systole_show::columns::plain;
 
 /// What the page is about, for clients that may not see it.

@@ -7,9 +7,9 @@ use askama::Template;
 use axum::response::Response;
 use serde_json::json;
 
-use super::asked::{PageRequest, render_page, unknown_thread};
 use super::changes::ChangeForm;
 use super::frame::{Frame, PageTab};
+use super::page_request::{PageRequest, render_page, unknown_thread};
 use super::shorten::encode_part;
 use super::thread_orders::ThreadOrder;
 use crate::inbound;
@@ -19,7 +19,7 @@ use systole_core::types::codes::Code;
 use systole_core::types::ids::ThreadId;
 use systole_core::types::refusal::Refusal;
 use systole_organism::front::ClientMessage;
-use systole_organism::steered;
+use systole_organism::steer_payload;
 use systole_organism::waiting::SenderReply;
 use systole_queries::posts::DueCalls;
 use systole_queries::why::{Asker, ThreadWaits, report};
@@ -113,7 +113,7 @@ async fn steer_thread(form: &ChangeForm) -> Result<Response, Refusal> {
     let listener = composition.find_listener(&listener).ok_or_else(|| {
         describe_unfit_request(format!("{listener} works on {id}, but is no longer in the organism's file"))
     })?;
-    let payload = steered::build_steer(&composition, listener, text).map_err(describe_unfit_request)?;
+    let payload = steer_payload::build_steer(&composition, listener, text).map_err(describe_unfit_request)?;
     // The form has its key from the page, so that a second click says nothing twice.
     let key = inbound::choose_key(form.field("key").map(str::to_owned)).map_err(describe_unfit_request)?;
     let (client, document) = (form.by.clone(), payload.bytes().to_vec());

@@ -10,8 +10,8 @@ use axum::response::Response;
 use serde_json::{Value, json};
 use systole_proof::policy::TrustPolicy;
 
-use super::asked::{PageRequest, render_page};
 use super::frame::{Frame, PageTab};
+use super::page_request::{PageRequest, render_page};
 use crate::limits::{self, VERIFIED};
 use crate::log_view::LogMoment;
 use crate::reading::{ReadRefusal, ReadResult, whole_log_only};
@@ -25,7 +25,7 @@ use systole_export::verdict::{
     AuditAnswer, CheckpointFinding, CheckpointKeeper, CheckpointSource, GatheredLog, LogExamination,
     LogVerdict, ProofStanding,
 };
-use systole_log::notes;
+use systole_log::checkpoint_file;
 use systole_organism::prompt_view;
 use systole_organism::proving::find_notes;
 use systole_organism::resting_verdict::RestingVerdict;
@@ -120,7 +120,7 @@ fn unread(fault: &FileFault) {
 pub(super) fn standing(moment: &LogMoment, log: &Path) -> Result<ProofStanding, LogFault> {
     let reader = &*moment.reader;
     let beside = find_notes(log);
-    let found = notes::read_newest(&beside).unwrap_or_else(|fault| {
+    let found = checkpoint_file::read_newest(&beside).unwrap_or_else(|fault| {
         unread(&fault);
         Vec::new()
     });
@@ -159,7 +159,7 @@ fn file_name(file: &Path) -> String {
 
 fn read(moment: &LogMoment, log: &Path, verifies: bool) -> ReadResult<ProofView> {
     let beside = find_notes(log);
-    let found = notes::read_notes(&beside).map_err(|fault| {
+    let found = checkpoint_file::read_notes(&beside).map_err(|fault| {
         unread(&fault);
         let refusal = Refusal::new(Code::IngressUnavailable, "the checkpoints beside the log cannot be read");
         ReadRefusal::from(refusal.fixed_by("systole verify, where the log is"))

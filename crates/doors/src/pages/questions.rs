@@ -4,8 +4,8 @@
 use askama::Template;
 use axum::response::Response;
 
-use super::asked::{PageRequest, render_page};
 use super::frame::{Frame, PageTab};
+use super::page_request::{PageRequest, render_page};
 use super::shorten::{begin_with_capital, encode_part, shorten_text};
 use crate::door_row::DoorRoute;
 use crate::limits;

@@ -10,10 +10,10 @@ use axum::http::header;
 use axum::response::{IntoResponse as _, Response};
 use serde_json::{Value, json};
 
-use super::asked::{PageRequest, render_page, unknown_thread};
 use super::fragment::{TextPiece, fragment};
 use super::frame::{Frame, PageTab};
-use super::labelled;
+use super::page_request::{PageRequest, render_page, unknown_thread};
+use super::payload_labels;
 use super::proof;
 use super::shorten::{encode_part, shorten_text};
 use crate::limits;
@@ -27,9 +27,9 @@ use systole_core::types::record::{Record, RecordCode, RecordKind};
 use systole_core::types::refusal::Refusal;
 use systole_export::verdict::ProofTone;
 use systole_queries::causes::{self, PlacedRecord};
-use systole_queries::exposed::{self, MarkedCharacters, escape_unusual};
 use systole_queries::full;
 use systole_queries::glance::{SystemError, attribute, read_error};
+use systole_queries::hidden_characters::{self, MarkedCharacters, escape_unusual};
 use systole_queries::narrate::{as_json, narrate};
 use systole_queries::prompts::{self, JournaledCall};
 use systole_queries::trail::{self, LastShown, Trail};
@@ -197,7 +197,7 @@ fn view(moment: &LogMoment, placed: &PlacedRecord) -> Result<RecordView, LogFaul
     })?;
     let next = reader.of_thread(&h.thread, h.seq + 1, 1)?;
     let labelled = match kept.len() == record.body.len() {
-        true => composition(moment, h.config)?.map(|organism| labelled::pairs(&organism, record)),
+        true => composition(moment, h.config)?.map(|organism| payload_labels::pairs(&organism, record)),
         false => None,
     };
     let labelled = labelled.unwrap_or_default();
@@ -214,7 +214,7 @@ fn view(moment: &LogMoment, placed: &PlacedRecord) -> Result<RecordView, LogFaul
             Vec::new()
         },
         pieces: pieces(&exact),
-        marked: exposed::describe_marked(&marked),
+        marked: hidden_characters::describe_marked(&marked),
         bytes: record.body.len(),
         is_cut: kept.len() < record.body.len(),
         is_text: std::str::from_utf8(&record.body).is_ok(),

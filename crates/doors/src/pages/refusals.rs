@@ -6,8 +6,8 @@
 use askama::Template;
 use axum::response::Response;
 
-use super::asked::{PageRequest, render_page};
 use super::frame::{Frame, PageTab};
+use super::page_request::{PageRequest, render_page};
 use super::shorten::{encode_part, shorten_text};
 use crate::limits;
 use systole_core::types::ids::Name;

@@ -7,8 +7,8 @@ use systole_kit::writer::make_visible;
 
 use askama::Template;
 
-use super::asked::{PageRequest, render_page, unknown_thread};
 use super::frame::{Frame, PageTab};
+use super::page_request::{PageRequest, render_page, unknown_thread};
 use super::shorten::{encode_part, shorten_text};
 use crate::limits;
 use systole_core::types::ids::ThreadId;

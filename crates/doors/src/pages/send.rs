@@ -10,12 +10,12 @@ use axum::response::{IntoResponse as _, Response};
 use serde_json::{Value, json};
 use systole_kit::schema::FormMistake;
 
-use super::asked::{PageRequest, render_page};
 use super::changes::ChangeForm;
 use super::command_line;
 use super::forms::{Fields, PageForm};
 use super::frame::{Frame, PageTab};
 use super::inputs::{self, FormInputs};
+use super::page_request::{PageRequest, render_page};
 use super::send_request::{SendRequest, field};
 use super::shorten::encode_part;
 use super::verdict::VerdictView;

@@ -4,9 +4,9 @@
 
 use systole_kit::schema::{FormMistake, FormValues, SchemaModel, find_nearest};
 
-use super::asked::PageRequest;
 use super::forms::{Fields, find_filled};
 use super::inputs;
+use super::page_request::PageRequest;
 use super::verdict::VerdictView;
 use crate::inbound::choose_key;
 use crate::mcp::tools;

@@ -6,8 +6,8 @@ use askama::Template;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 
-use super::asked::{PageRequest, render_page, unknown_thread};
 use super::frame::{Frame, PageTab};
+use super::page_request::{PageRequest, render_page, unknown_thread};
 use super::shorten::{encode_part, shorten_text};
 use crate::limits;
 use crate::reading::thread_of;

@@ -14,9 +14,9 @@ use axum::{Extension, Json};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::asked::{PageRequest, render_page};
 use super::frame::{Frame, PageTab};
 use super::guard;
+use super::page_request::{PageRequest, render_page};
 use super::refusal_page::page_before;
 use super::sessions::OpenedSession;
 use crate::api_types;

@@ -6,8 +6,8 @@ use askama::Template;
 use axum::response::Response;
 use serde_json::{Value, json};
 
-use super::asked::{PageRequest, render_page, unknown_thread};
 use super::frame::{Frame, PageTab};
+use super::page_request::{PageRequest, render_page, unknown_thread};
 use super::rows::{self, RecordRow, RowPart, STEPS, shown_step};
 use super::shorten::{encode_part, shorten_text};
 use crate::limits;

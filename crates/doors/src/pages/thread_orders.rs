@@ -8,9 +8,9 @@ use askama::Template;
 use axum::response::Response;
 use serde_json::{Value, json};
 
-use super::asked::{PageRequest, render_page};
 use super::changes::ChangeForm;
 use super::frame::{Frame, PageTab};
+use super::page_request::{PageRequest, render_page};
 use super::shorten::{begin_with_capital, encode_part, shorten_text};
 use super::threads::{filter_of, list_address, may_order, read_part};
 use crate::limits::{self, ENTRIES};
@@ -20,8 +20,8 @@ use systole_core::types::ids::{Name, ThreadId};
 use systole_core::types::refusal::Refusal;
 use systole_organism::front::OrganismHandle;
 use systole_organism::waiting::SenderReply;
-use systole_queries::roll::{self, ThreadEntry};
 use systole_queries::thread_list::{ListedThread, STATES};
+use systole_queries::thread_roll::{self, ThreadEntry};
 
 /// An order that can be given to many threads.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -241,7 +241,7 @@ async fn give_order(form: &ChangeForm) -> Result<Response, Refusal> {
         .asked
         .read(move |moment| {
             let whole = moment.read_state()?;
-            let state = |id| roll::one(&*moment.reader, &whole, moment.now, id);
+            let state = |id| thread_roll::one(&*moment.reader, &whole, moment.now, id);
             wanted.iter().map(state).collect::<Result<Vec<_>, _>>()
         })
         .await?;

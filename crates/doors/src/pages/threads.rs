@@ -8,8 +8,8 @@ use askama::Template;
 use axum::response::Response;
 use serde_json::{Value, json};
 
-use super::asked::{PageRequest, render_page};
 use super::frame::{Frame, PageTab};
+use super::page_request::{PageRequest, render_page};
 use super::shorten::{encode_part, shorten_text};
 use crate::limits::{self, ENTRIES, SEARCH_TEXT};
 use crate::mcp::tools;
@@ -21,9 +21,9 @@ use systole_core::types::time::{Millis, spell_duration};
 use systole_organism::workflow_steps;
 use systole_queries::costs::CostRow;
 use systole_queries::limits::LOOKED_AT;
-use systole_queries::roll::ThreadEntry;
 use systole_queries::runs::WorkflowRuns;
 use systole_queries::thread_list::{self, ListedThread, STATES, ThreadFilter, ThreadPart};
+use systole_queries::thread_roll::ThreadEntry;
 
 /// What is shown for a cost that is not counted yet.
 const UNCOUNTED: &str = "…";

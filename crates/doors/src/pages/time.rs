@@ -5,8 +5,8 @@
 use askama::Template;
 use axum::response::Response;
 
-use super::asked::{PageRequest, render_page, unknown_thread};
 use super::frame::{Frame, PageTab};
+use super::page_request::{PageRequest, render_page, unknown_thread};
 use super::shorten::encode_part;
 use crate::limits;
 use systole_core::types::ids::{Name, ThreadId};

@@ -15,8 +15,8 @@ use crate::limits;
 use systole_core::types::ids::ThreadId;
 use systole_organism::workflow_steps;
 use systole_queries::pauses::ThreadPause;
-use systole_queries::roll::{self, RollPage, ThreadEntry};
 use systole_queries::runs::WorkflowRuns;
+use systole_queries::thread_roll::{self, RollPage, ThreadEntry};
 
 /// The states of a thread in the list.
 const STATES: [&str; 4] = ["working", "resting", "ended", "paused"];
@@ -43,9 +43,9 @@ pub(crate) async fn threads(
             limit: fields.limit(limits::ENTRIES, limits::MOST_ENTRIES)?,
         };
         let whole = moment.read_state()?;
-        let (mut entries, next) = roll::page(&*moment.reader, &whole, moment.now, &page)?;
+        let (mut entries, next) = thread_roll::page(&*moment.reader, &whole, moment.now, &page)?;
         let runs = WorkflowRuns::new(&*moment.reader, &whole, &workflow_steps::describe_step);
-        roll::name_goals(&mut entries, &whole, &runs)?;
+        thread_roll::name_goals(&mut entries, &whole, &runs)?;
         let paused = whole.all_paused(&*moment.reader)?;
         let threads: Vec<Value> = entries.iter().map(ThreadEntry::as_json).collect();
         Ok(ReadValue(json!({

@@ -8,10 +8,10 @@ mod listing;
 mod organism;
 mod query;
 mod questions;
+mod raw_log;
 mod records;
 mod refusals;
 mod searching;
-mod stored;
 mod thread_views;
 
 pub(super) use answers::{ReadValue, answer, thread_of};
@@ -37,9 +37,9 @@ pub(super) fn list_routes() -> Vec<DoorRoute> {
         DoorRoute::get("/v1/configurations/{hash}", organism::configuration),
         DoorRoute::get("/v1/documents/{hash}", organism::document),
         DoorRoute::get("/v1/graph", organism::graph),
-        DoorRoute::get("/v1/log", stored::log_opening),
-        DoorRoute::get("/v1/log/threads", stored::log_threads),
-        DoorRoute::get("/v1/log/records", stored::log_records),
+        DoorRoute::get("/v1/log", raw_log::log_opening),
+        DoorRoute::get("/v1/log/threads", raw_log::log_threads),
+        DoorRoute::get("/v1/log/records", raw_log::log_records),
         DoorRoute::get("/v1/openapi.json", organism::description),
     ]
 }

@@ -25,6 +25,7 @@ use systole_core::types::refusal::Refusal;
 use systole_core::types::time::Millis;
 use systole_log::search::LogQuery;
 use systole_organism::workflow_steps;
+use systole_queries::log_state::LogState;
 use systole_queries::picture::ReadSteps;
 use systole_queries::prompts::PromptFault;
 use systole_queries::query::{
@@ -33,7 +34,6 @@ use systole_queries::query::{
 use systole_queries::questions::QUERIES;
 use systole_queries::runs::ReadStep;
 use systole_queries::search::SearchHit;
-use systole_queries::whole::LogState;
 
 /// The routes of the questions.
 pub(crate) fn list_question_routes() -> Vec<DoorRoute> {

@@ -15,11 +15,11 @@ use crate::http_state::{Caller, HttpState};
 use crate::log_view::LogMoment;
 use systole_core::types::ids::ThreadId;
 use systole_organism::workflow_steps;
+use systole_queries::log_state::LogState;
 use systole_queries::posts::DueCalls;
-use systole_queries::roll::{self, ThreadEntry};
 use systole_queries::runs::WorkflowRuns;
+use systole_queries::thread_roll::{self, ThreadEntry};
 use systole_queries::trail::{self, Trail};
-use systole_queries::whole::LogState;
 use systole_queries::why::{self, ThreadWaits};
 
 /// A thread's line of the list, with its waits.
@@ -32,12 +32,12 @@ pub(crate) async fn thread(
     answer(&state, &client, query, &[], move |moment, _| {
         let (id, whole) = (thread_of(moment, &thread)?, moment.read_state()?);
         let waits = waits_of(moment, &whole, &id)?;
-        let Some(entry) = roll::one(&*moment.reader, &whole, moment.now, &id)? else {
+        let Some(entry) = thread_roll::one(&*moment.reader, &whole, moment.now, &id)? else {
             return Err(ReadRefusal::unknown_thread().into());
         };
         let mut entries = [entry];
         let runs = WorkflowRuns::new(&*moment.reader, &whole, &workflow_steps::describe_step);
-        roll::name_goals(&mut entries, &whole, &runs)?;
+        thread_roll::name_goals(&mut entries, &whole, &runs)?;
         let mut value = entries.first().map(ThreadEntry::as_json).unwrap_or_default();
         if let Some(fields) = value.as_object_mut() {
             fields.insert("records".to_owned(), waits.seq.into());

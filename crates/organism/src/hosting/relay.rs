@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use systole_kit::Payload;
 use systole_kit::nats::{DocumentFault, HeldDelivery, UNSTARTED};
+use systole_kit::pump_documents::{PumpAnswer, PumpDocument};
 use systole_kit::reply::ListenerDocument;
-use systole_kit::told::{PumpAnswer, PumpDocument};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep, sleep_until};
 

@@ -21,8 +21,8 @@ pub use signing::{LogSigner, SigningFault, find_last};
 use systole_core::pump::engine::PumpInput;
 use systole_core::pump::event::PumpNotice;
 use systole_core::types::ports::LogReader;
+use systole_log::checkpoint_file;
 use systole_log::nats::LogOwnership;
-use systole_log::notes;
 use systole_system::tasks::{self, RunningTask, TaskKind};
 use systole_witness::{WitnessClient, WitnessPlace};
 
@@ -53,7 +53,7 @@ pub struct ProofPlan {
 
 /// The file of a log's checkpoints. It is beside the file itself, not beside a link to it.
 pub fn find_notes(log: &Path) -> PathBuf {
-    notes::to_path(std::fs::canonicalize(log).as_deref().unwrap_or(log))
+    checkpoint_file::to_path(std::fs::canonicalize(log).as_deref().unwrap_or(log))
 }
 
 /// The task that signs, as the organism holds it.

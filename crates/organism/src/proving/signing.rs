@@ -11,7 +11,7 @@ use systole_proof::key::{SignerKey, VerifierKey};
 use systole_proof::tree::Frontier;
 
 use systole_core::types::ports::{LogFault, LogReader, Position};
-use systole_log::notes;
+use systole_log::checkpoint_file;
 use systole_system::system::FileFault;
 
 /// Why nothing is signed.
@@ -58,7 +58,7 @@ impl LogSigner {
         reader: &dyn LogReader,
     ) -> Result<LogSigner, SigningFault> {
         let keys = [std::slice::from_ref(key.verifier()), logs].concat();
-        let last = find_last(notes::read_notes(&notes).map_err(SigningFault::Notes)?, &keys);
+        let last = find_last(checkpoint_file::read_notes(&notes).map_err(SigningFault::Notes)?, &keys);
         let mut tree = Frontier::new();
         if let Some(last) = &last {
             let checkpoint = last.checkpoint();
@@ -95,21 +95,21 @@ impl LogSigner {
         }
         let checkpoint = Checkpoint::new(self.key.verifier().name(), tree.size(), tree.root())?;
         let signed = SignedCheckpoint::sign_with(checkpoint, &self.key)?;
-        notes::append_checkpoint(&self.notes, &signed).map_err(SigningFault::Notes)?;
+        checkpoint_file::append_checkpoint(&self.notes, &signed).map_err(SigningFault::Notes)?;
         (self.tree, self.last) = (tree, Some(signed));
         Ok(true)
     }
 
     /// Stores the last checkpoint once more, with the cosignatures of witnesses.
     pub fn store_cosigned(&mut self, cosigned: SignedCheckpoint) -> Result<(), SigningFault> {
-        notes::append_checkpoint(&self.notes, &cosigned).map_err(SigningFault::Notes)?;
+        checkpoint_file::append_checkpoint(&self.notes, &cosigned).map_err(SigningFault::Notes)?;
         self.last = Some(cosigned);
         Ok(())
     }
 }
 
 /// The largest checkpoint that one of these keys signed.
-pub fn find_last(found: Vec<notes::FoundNote>, keys: &[VerifierKey]) -> Option<SignedCheckpoint> {
+pub fn find_last(found: Vec<checkpoint_file::FoundNote>, keys: &[VerifierKey]) -> Option<SignedCheckpoint> {
     let own = found.into_iter().filter_map(|(_, read)| read.ok());
     let own = own.filter(|one| keys.iter().any(|key| one.verify_with(key).is_ok()));
     own.max_by_key(|one| one.checkpoint().size())

@@ -37,7 +37,7 @@ use super::recorded_answers;
 use super::refused_again::{self, RefusedWord};
 use super::replies;
 use super::tree_records::RecordedTree;
-use super::unanswered::UnansweredDelivery;
+use super::unanswered_delivery::UnansweredDelivery;
 use crate::limits;
 use systole_carriers::leases::LeaseTable;
 use systole_log::memory::MemoryLog;

@@ -26,7 +26,7 @@ mod replay;
 mod replies;
 mod stand_in;
 mod tree_records;
-mod unanswered;
+mod unanswered_delivery;
 
 pub use configurations::{CannotReplay, LiveFault, LiveFaultKind, ReplayConfigurations};
 pub use live_agent::{AgentModels, LiveAgent, LiveUse};
@@ -35,4 +35,4 @@ pub use real_parts::RealParts;
 pub use replay::{ReplayedTree, replay_tree};
 pub use stand_in::StandInProgram;
 pub use tree_records::{RecordedTree, SystemEvent, SystemEvents};
-pub use unanswered::UnansweredDelivery;
+pub use unanswered_delivery::UnansweredDelivery;

@@ -13,8 +13,8 @@ use systole_agent::spec::ModelSpec;
 use systole_core::types::ids::Name;
 use systole_kit::envelope::Delivered;
 use systole_kit::line::{Line, LineRequest, NotTaken, PendingAnswer, Remark};
+use systole_kit::pump_documents::PumpAnswer;
 use systole_kit::reply::{ListenerDocument, ReplyContent};
-use systole_kit::told::PumpAnswer;
 use systole_workflow::WorkflowListener;
 use tokio::sync::oneshot;
 

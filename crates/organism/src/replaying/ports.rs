@@ -13,7 +13,7 @@ use systole_core::types::ports::{
 };
 use systole_core::types::refusal::Refusal;
 use systole_core::types::time::Millis;
-use systole_kit::told::PumpAnswer;
+use systole_kit::pump_documents::PumpAnswer;
 
 /// What the pump sends out.
 #[derive(Debug)]

@@ -1,6 +1,6 @@
 //! The answers of models in one attempt, and the marks of calls, from the journal and the stored prompts.
 
-use systole_agent::recorded::{self, NextRequest};
+use systole_agent::answer_replay::{self, NextRequest};
 use systole_core::pump::view;
 use systole_core::types::fast_maps::FastMap;
 use systole_core::types::ids::{CallPath, Digest, ThreadId};
@@ -49,7 +49,7 @@ pub(super) fn read_answers(
         let whole: Option<ModelCallOutcome> = view::with_words(reader, outcome.clone())?;
         // Without its text an answer is not known; the requests after it would get the wrong ones.
         let Some(whole) = whole else { break };
-        answers.push(recorded::rebuild_answer(&whole, by, next));
+        answers.push(answer_replay::rebuild_answer(&whole, by, next));
     }
     Ok(answers)
 }

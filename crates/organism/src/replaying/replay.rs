@@ -16,7 +16,7 @@ use super::ports::ReplayPorts;
 use super::real_parts::RealParts;
 use super::recorded_answers;
 use super::tree_records::{RecordedTree, SystemEvents};
-use super::unanswered::UnansweredDelivery;
+use super::unanswered_delivery::UnansweredDelivery;
 use systole_log::memory::MemoryLog;
 use systole_system::system;
 

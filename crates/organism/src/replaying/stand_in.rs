@@ -11,8 +11,8 @@ use systole_core::types::ids::Name;
 use systole_core::types::ports::{CallBack, Carrier as _, CarrierReport, Delivery, LeaseToken, NoObserver};
 use systole_core::types::time::spell_duration;
 use systole_kit::DocumentLimits;
+use systole_kit::pump_documents::PumpAnswer;
 use systole_kit::reply::ListenerDocument;
-use systole_kit::told::PumpAnswer;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc;
 

@@ -2,7 +2,7 @@
 
 use serde_json::value::{RawValue, to_raw_value};
 
-use super::shown::{csv, lines_of};
+use super::decision_lines::{csv, lines_of};
 use super::{DecidedRequest, DecisionList, list};
 use crate::arguments;
 use crate::query::{

@@ -7,7 +7,7 @@
 mod folding;
 mod path;
 mod picture;
-mod shortened;
+mod short_waits;
 mod span;
 
 use serde_json::{Value, json};
@@ -56,7 +56,7 @@ impl ThreadTime {
 
     /// Whether its picture draws waits shorter than they were.
     pub fn has_long_waits(&self) -> bool {
-        !shortened::LongWaits::of(self).is_empty()
+        !short_waits::LongWaits::of(self).is_empty()
     }
 
     /// The spans that decided how long it took, in order.

@@ -7,7 +7,7 @@
 use systole_kit::money::{Currency, Money};
 use systole_kit::writer::{XmlWriter, make_visible};
 
-use super::shortened::LongWaits;
+use super::short_waits::LongWaits;
 use super::{LaneMeasure, ThreadTime, TimeLane, TimeSpan};
 use crate::limits::{
     ELEMENT_COLUMNS, LANE_AXIS, LANE_BAR, LANE_BARS, LANE_GAP, LANE_NAME, LANE_PARTS, LANE_ROW, LANE_ROWS,

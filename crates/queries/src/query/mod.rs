@@ -27,10 +27,10 @@ use systole_show::blocks::Block;
 
 use crate::causes::{self, PlacedRecord};
 use crate::finding::NotFound;
+use crate::log_state::LogState;
 use crate::picture::ReadSteps;
 use crate::runs::ReadStep;
 use crate::search::SearchHit;
-use crate::whole::LogState;
 
 /// A question.
 pub trait Query {

@@ -4,11 +4,11 @@
 //! chain and judged again, so a wrong search file can hide a message but cannot invent one. A query comes in; records
 //! go out.
 
-mod asked;
 mod found_text;
-mod words;
+mod search_fields;
+mod word_split;
 
-pub use asked::{SearchFields, SearchMistake, phrases};
+pub use search_fields::{SearchFields, SearchMistake, phrases};
 
 use std::ops::Range;
 use std::path::Path;
@@ -33,7 +33,7 @@ pub struct SearchHit {
 
 /// Which phrases an argument means: its words, in order. Empty if it has no letter and no digit.
 pub fn phrase(argument: &str) -> Vec<String> {
-    words::fold_case(argument).split(' ').filter(|word| !word.is_empty()).map(str::to_owned).collect()
+    word_split::fold_case(argument).split(' ').filter(|word| !word.is_empty()).map(str::to_owned).collect()
 }
 
 /// A search in one log.
@@ -150,7 +150,7 @@ impl<'a> LogSearch<'a> {
             page.iter()
                 .map(|(position, record)| {
                     let found = texts.read(record)?;
-                    let words = words::fold_case(&found.text);
+                    let words = word_split::fold_case(&found.text);
                     let (position, head, time) = (*position, record.head, record.header.time);
                     Ok(SearchEntry { position, head, time, words, terms: found.terms })
                 })
@@ -232,7 +232,7 @@ impl<'a> LogSearch<'a> {
     ) -> Result<Judgement, SearchFault> {
         let Some(placed) = self.record(position)? else { return Ok(Judgement::Differs) };
         let found = texts.read(&placed.1)?;
-        let mut places = query.phrases.iter().map(|phrase| words::first(&found.text, phrase));
+        let mut places = query.phrases.iter().map(|phrase| word_split::first(&found.text, phrase));
         let at = places.next();
         let has_words = !matches!(at, Some(None)) && places.all(|place| place.is_some());
         if !has_words || !query.terms.iter().all(|term| found.terms.contains(term)) {

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use crate::build::given::{GivenPart, GivenValue, ValueManner};
 use crate::build::markup;
-use crate::build::words::known_names;
+use crate::build::value_messages::known_names;
 use crate::build::{AbsentPart, BuildSpot, GivenFields, PayloadBuilder};
 use crate::form::{ANY, JsonRecord, OWN, RecordSlot, find_lone};
 use crate::shape::{Declaration, JsonNull, Particle, Term};

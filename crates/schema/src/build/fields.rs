@@ -6,7 +6,7 @@
 //! misfits are found later, when the payload is built.
 
 use crate::build::given::{GivenPart, GivenValue, ValueSlip};
-use crate::build::words;
+use crate::build::value_messages;
 use crate::form::{ANY, ElementInside, JsonForm, JsonRecord, OWN, RecordSlot};
 use crate::nearest::find_nearest;
 use crate::shape::{Declaration, SchemaShape};
@@ -63,7 +63,7 @@ fn split_field<'a>(record: &JsonRecord<'_>, argument: &'a str) -> Option<(&'a st
 }
 
 fn report_unnamed(root: &Declaration, record: &JsonRecord<'_>, given: &[&str]) -> ValueSlip {
-    let keys = words::field_names(record);
+    let keys = value_messages::field_names(record);
     let received = given.join(" ");
     let (message, fix) = match (record.has_text(), keys.first()) {
         (true, _) => {
@@ -82,7 +82,7 @@ fn report_unnamed(root: &Declaration, record: &JsonRecord<'_>, given: &[&str]) -
         }
         (false, None) => (format!("{}: holds nothing", root.name), "give no fields".to_owned()),
     };
-    let expected = words::fields_of(root, record);
+    let expected = value_messages::fields_of(root, record);
     let received = crate::build::given::shorten_text(received);
     ValueSlip { path: format!("/{}", root.name), place: None, message, expected, received, fix }
 }
@@ -299,7 +299,7 @@ impl<'m> FieldArguments<'m> {
         if field.value.is_empty() {
             return Ok(FieldPlacement::Yes);
         }
-        let keys = words::field_names(record);
+        let keys = value_messages::field_names(record);
         let message = match keys.as_slice() {
             [] => format!("{}: holds nothing", declaration.name),
             keys => format!("{}: is not a single value, it holds {}", declaration.name, keys.join(", ")),
@@ -310,7 +310,7 @@ impl<'m> FieldArguments<'m> {
                 format!("write {}.{key}=…", field.whole.split('=').next().unwrap_or_default())
             }
         };
-        Err(Box::new(field.make_slip(message, words::fields_of(declaration, record), fix)))
+        Err(Box::new(field.make_slip(message, value_messages::fields_of(declaration, record), fix)))
     }
 
     /// A list in the compact form: the name of its items may be omitted.
@@ -371,7 +371,7 @@ fn report_unknown(owner: &Declaration, record: &JsonRecord<'_>, field: &FieldArg
     let ends = |c: char| matches!(c, '.' | '[');
     let trimmed = field.name.strip_prefix('@').unwrap_or(field.name);
     let name = trimmed.split(ends).next().unwrap_or_default();
-    let keys = words::field_names(record);
+    let keys = value_messages::field_names(record);
     if name.is_empty() {
         return report_nameless(owner, record, &keys, field);
     }
@@ -385,7 +385,7 @@ fn report_unknown(owner: &Declaration, record: &JsonRecord<'_>, field: &FieldArg
         message.push_str(&format!(", did you mean {near}"));
         fix = field.whole.replacen(field.name, &field.name.replacen(name, near, 1), 1);
     }
-    field.make_slip(message, words::fields_of(owner, record), fix)
+    field.make_slip(message, value_messages::fields_of(owner, record), fix)
 }
 
 /// Reports a field whose name has only signs: own text on an element that has none, and slips.
@@ -402,7 +402,7 @@ fn report_nameless(
         _ => "the name of a field is missing in it".to_owned(),
     };
     let message = format!("{}: {why}", field.name);
-    field.make_slip(message, words::fields_of(owner, record), suggest_keys(keys, field))
+    field.make_slip(message, value_messages::fields_of(owner, record), suggest_keys(keys, field))
 }
 
 /// What to write instead of a field that is unknown and close to no known field.

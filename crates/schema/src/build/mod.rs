@@ -11,7 +11,7 @@ pub(crate) mod given;
 pub(crate) mod json_forms;
 pub(crate) mod markup;
 pub(crate) mod sketch;
-pub(crate) mod words;
+pub(crate) mod value_messages;
 
 use std::borrow::Cow;
 

@@ -4,12 +4,12 @@
 //! follows a location: a construct that names one is unfit. `among` finds the imported documents,
 //! `read_content` reads complex types, `read_simple` reads simple types.
 
-pub(crate) mod among;
 pub(crate) mod beyond;
 pub(crate) mod complex;
 pub(crate) mod default;
 pub(crate) mod endless;
 pub(crate) mod facets;
+pub(crate) mod imported_documents;
 pub(crate) mod marks;
 pub(crate) mod simple;
 pub(crate) mod variety;
@@ -21,9 +21,9 @@ use crate::ProfileViolation;
 use crate::judge::builtin::Builtin;
 use crate::limits;
 use crate::nearest::find_nearest;
-use crate::read::among::XsdDocument;
 use crate::read::beyond::{attribute_words, construct_words};
 use crate::read::default::{AwaitingDefault, find_annotation};
+use crate::read::imported_documents::XsdDocument;
 use crate::read::marks::marks_of;
 use crate::shape::{Declaration, SchemaShape, SimpleType, TypeId, TypeShape};
 use crate::tree::{self, ElementPart, XmlElement};
@@ -45,7 +45,7 @@ pub(crate) fn read_schema(
     if xsd.len() > limits::SCHEMA_BYTES {
         return Err(alone(0, "the schema is larger than 1 MiB", "split it over several listeners"));
     }
-    let papers = among::collect_papers(xsd, others)
+    let papers = imported_documents::collect_papers(xsd, others)
         .map_err(|fault| alone(fault.offset, &fault.words, "write plain, well-formed UTF-8 XML"))?;
     let Some(first) = papers.first() else { return Ok(SchemaShape::default()) };
     let mut reading = XsdReading::new(&papers, first);
@@ -112,8 +112,8 @@ impl<'t> XsdReading<'t> {
     fn new(papers: &'t [XsdDocument<'t>], paper: &'t XsdDocument<'t>) -> Self {
         let mut schema = SchemaShape::default();
         schema.namespace = Arc::clone(&paper.namespace);
-        schema.imports = among::list_imports(&paper.tree).map(Arc::from).collect();
-        schema.drawn_in = among::list_places(papers);
+        schema.imports = imported_documents::list_imports(&paper.tree).map(Arc::from).collect();
+        schema.drawn_in = imported_documents::list_places(papers);
         let (unfit, named, built_in, defaults) = (Vec::new(), HashMap::new(), Vec::new(), Vec::new());
         Self { papers, paper, at: 0, unfit, schema, named, built_in, steps: 0, defaults }
     }

@@ -63,6 +63,6 @@ impl<'d> XmlGate<'d> {
 
     fn noted_here(&mut self) -> Fault {
         let place = self.find_place(self.offset());
-        self.take_fault().unwrap_or_else(|| super::words::refuse_instruction(place))
+        self.take_fault().unwrap_or_else(|| super::gate_messages::refuse_instruction(place))
     }
 }

@@ -4,7 +4,7 @@
 //! A megabyte may hold three hundred thousand of them. Everything else is left to the tokeniser, so this module
 //! decides nothing about structure. A gate inside the root comes in; a step goes out, or none.
 
-use super::{GateStep, GateText, XmlGate, XmlTag, words};
+use super::{GateStep, GateText, XmlGate, XmlTag, gate_messages};
 use crate::place::Fault;
 
 /// What a tag does.
@@ -66,7 +66,7 @@ impl<'d> XmlGate<'d> {
         self.open.push(name);
         let (depth, most) = (self.open.len().saturating_sub(self.floor), self.limits.depth);
         if depth > most {
-            self.refuse_at(offset, |place| words::too_deep(most, place))?;
+            self.refuse_at(offset, |place| gate_messages::too_deep(most, place))?;
         }
         self.attributes.clear();
         let binding = self.scope.find_prefix("");

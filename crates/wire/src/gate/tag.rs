@@ -3,7 +3,7 @@
 //! It compares no more attributes than the limit allows, so a tag of any size costs no more than reading it. A gate
 //! at a start tag comes in; the tag with its namespace, or a fault, goes out.
 
-use super::{GateStep, XmlGate, XmlTag, words};
+use super::{GateStep, XmlGate, XmlTag, gate_messages};
 use crate::attributes::{self, AttributeWalk, TagAttribute};
 use crate::place::Fault;
 use crate::{characters, name, namespaces};
@@ -18,7 +18,7 @@ impl<'d> XmlGate<'d> {
         };
         if self.open.is_empty() && self.root_seen {
             let place = self.ruler.find_place(self.from);
-            return Err(words::outside_root(self.cut_source(self.from, self.to), true, place));
+            return Err(gate_messages::outside_root(self.cut_source(self.from, self.to), true, place));
         }
         self.root_seen = true;
         let offset = self.from;
@@ -27,7 +27,7 @@ impl<'d> XmlGate<'d> {
         self.open.push(written);
         let (depth, most) = (self.open.len() - self.floor, self.limits.depth);
         if depth > most {
-            self.refuse_at(offset, |place| words::too_deep(most, place))?;
+            self.refuse_at(offset, |place| gate_messages::too_deep(most, place))?;
         }
         self.attributes.clear();
         self.read_attributes(rest, offset + 1 + written.len())?;
@@ -39,9 +39,10 @@ impl<'d> XmlGate<'d> {
     fn check_name(&mut self, written: &'d str, offset: usize) -> Result<(&'d str, &'d str), Fault> {
         let most = self.limits.name_bytes;
         if written.len() > most {
-            self.refuse_at(offset, |place| words::long_name(written, most, place))?;
+            self.refuse_at(offset, |place| gate_messages::long_name(written, most, place))?;
         }
-        name::split_prefix(written).ok_or_else(|| words::illegal_name(written, self.ruler.find_place(offset)))
+        name::split_prefix(written)
+            .ok_or_else(|| gate_messages::illegal_name(written, self.ruler.find_place(offset)))
     }
 
     fn read_attributes(&mut self, text: &'d str, offset: usize) -> Result<(), Fault> {
@@ -60,22 +61,27 @@ impl<'d> XmlGate<'d> {
                 declared += 1;
                 let most = self.limits.declarations;
                 if declared > most {
-                    return self
-                        .refuse_at(written.offset, |place| words::too_many("declarations", most, place));
+                    return self.refuse_at(written.offset, |place| {
+                        gate_messages::too_many("declarations", most, place)
+                    });
                 }
                 self.declare_prefix(bound, written.raw, written.offset)?;
                 continue;
             }
             let most = self.limits.attributes;
             if self.attributes.len() == most {
-                return self.refuse_at(written.offset, |place| words::too_many("attributes", most, place));
+                return self
+                    .refuse_at(written.offset, |place| gate_messages::too_many("attributes", most, place));
             }
             let mark = attributes::mark_name(written.name);
             let is_same = |other: &TagAttribute<'_>| {
                 other.mark == mark && other.local == local && other.prefix == prefix
             };
             if self.attributes.iter().any(is_same) {
-                return Err(words::refuse_duplicate(written.name, self.ruler.find_place(written.offset)));
+                return Err(gate_messages::refuse_duplicate(
+                    written.name,
+                    self.ruler.find_place(written.offset),
+                ));
             }
             let attribute =
                 TagAttribute { prefix, local, raw: written.raw, offset: written.offset, binding: None, mark };
@@ -89,7 +95,10 @@ impl<'d> XmlGate<'d> {
         let uri = characters::unescape_value(raw);
         let already = self.scope.find_prefix(prefix).and_then(|number| self.scope.find_binding(number));
         if already.is_some_and(|binding| binding.depth == depth) {
-            return Err(words::refuse_duplicate(&words::declared_as(prefix), self.ruler.find_place(offset)));
+            return Err(gate_messages::refuse_duplicate(
+                &gate_messages::declared_as(prefix),
+                self.ruler.find_place(offset),
+            ));
         }
         let forbidden = match prefix {
             "xml" => uri != namespaces::XML,
@@ -97,7 +106,7 @@ impl<'d> XmlGate<'d> {
             _ => uri == namespaces::XML || uri == namespaces::XMLNS || (uri.is_empty() && !prefix.is_empty()),
         };
         if forbidden {
-            return self.refuse_at(offset, |place| words::forbidden_binding(prefix, &uri, place));
+            return self.refuse_at(offset, |place| gate_messages::forbidden_binding(prefix, &uri, place));
         }
         self.scope.declare_prefix(prefix, uri, depth);
         Ok(())
@@ -106,7 +115,7 @@ impl<'d> XmlGate<'d> {
     fn resolve_prefix(&mut self, prefix: &'d str, offset: usize) -> Result<Option<usize>, Fault> {
         let binding = self.scope.find_prefix(prefix);
         if binding.is_none() && !prefix.is_empty() {
-            self.refuse_at(offset, |place| words::refuse_undeclared(prefix, place))?;
+            self.refuse_at(offset, |place| gate_messages::refuse_undeclared(prefix, place))?;
         }
         Ok(binding)
     }
@@ -140,9 +149,9 @@ impl<'d> XmlGate<'d> {
         });
         match twice {
             None => Ok(()),
-            Some(attribute) => {
-                self.refuse_at(attribute.offset, |place| words::same_expanded_name(attribute.local, place))
-            }
+            Some(attribute) => self.refuse_at(attribute.offset, |place| {
+                gate_messages::same_expanded_name(attribute.local, place)
+            }),
         }
     }
 }

@@ -3,7 +3,7 @@
 //! A fault inside an item refuses only that item. Only a fault that breaks the structure of the document ends the
 //! reading. A gate that has just opened `<reply>` comes in; the content of the reply goes out.
 
-use super::super::required::require_attribute;
+use super::super::required_attributes::require_attribute;
 use super::{Item, ReplyContent};
 use crate::envelope::{EnvelopeParts, StampRule};
 use crate::gate::{GateStep, XmlGate, XmlTag};

@@ -12,7 +12,7 @@ use super::{AnswerRepair, ReadAnswer, json_schema, write_final};
 use crate::contracts::{AgentContracts, ElementModel};
 use crate::failures::AgentFailure;
 use crate::goal::{self, AskedGoal, CONVERGED};
-use crate::heard::HeardAnswer;
+use crate::model_answer::HeardAnswer;
 use crate::show::describe_slip;
 
 /// Recognises an answer that is only the word that ends its loop. It means the same in every dialect, inside or

@@ -20,8 +20,8 @@ pub(crate) use read_answer::{ActPart, AnswerAction, AnswerRepair, ReadAnswer, Tu
 use systole_kit::Payload;
 
 use crate::contracts::AgentContracts;
-use crate::heard::HeardAnswer;
 use crate::model::{EnoughCheck, StopReason};
+use crate::model_answer::HeardAnswer;
 use crate::show;
 use crate::spec::{AgentSpec, Dialect};
 

@@ -2,8 +2,8 @@
 
 use super::{ReadAnswer, goals};
 use crate::contracts::AgentContracts;
-use crate::heard::HeardAnswer;
 use crate::model::StopReason;
+use crate::model_answer::HeardAnswer;
 
 pub(super) fn read_answer(contracts: &AgentContracts, heard: &HeardAnswer) -> ReadAnswer {
     let mut taken = ReadAnswer::default();

@@ -15,8 +15,8 @@ use super::{AnswerAction, AnswerRepair, ReadAnswer, together, write_final, write
 use crate::contracts::AgentContracts;
 use crate::failures::AgentFailure;
 use crate::goal::CONVERGED;
-use crate::heard::HeardAnswer;
 use crate::model::{self, EnoughCheck};
+use crate::model_answer::HeardAnswer;
 use crate::primitives::{self, PLAN};
 use crate::spec::{ActionLimit, AgentSpec, ThinkingRule};
 

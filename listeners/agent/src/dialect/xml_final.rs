@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use super::{ReadAnswer, TurnRules, goals, native, write_final, write_report};
 use crate::contracts::AgentContracts;
-use crate::heard::HeardAnswer;
 use crate::model::StopReason;
+use crate::model_answer::HeardAnswer;
 use crate::prompt::format_name;
 use crate::spec::{AgentSpec, OutputFormat};
 

@@ -11,8 +11,8 @@ use super::{AnsweredItem, CallEvent, OverheardMessage, PastTurn, is_own_failure,
 use crate::contracts::AgentContracts;
 use crate::dialect::{self, AnswerRepair, ReadAnswer, TurnRules};
 use crate::failures::AgentFailure;
-use crate::heard::HeardAnswer;
 use crate::model::{MessageAuthor, MessagePart, NativeCall, PromptMessage};
+use crate::model_answer::HeardAnswer;
 use crate::show::{
     TextMark, change_words, escape_markup, is_code_error, quote_attribute, read_failure, show_judged,
     show_payload, write_block, write_code, write_code_part, write_core, write_markup, write_words,

@@ -12,6 +12,7 @@ pub mod script;
 mod access;
 mod adapter;
 mod answer;
+mod answer_schema;
 mod asked_provider;
 mod complaint;
 mod enough;
@@ -30,7 +31,6 @@ mod price;
 mod providers;
 mod reasoning;
 mod request;
-mod structured;
 mod unfit;
 
 pub use access::{AdapterFault, ModelAccess};

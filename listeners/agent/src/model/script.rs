@@ -7,7 +7,7 @@
 //! A file's text comes in; answers go out. It fails loudly: an exhausted list, or a prompt that lacks a required
 //! text, is a fault with the agent and the place in its list.
 
-mod used;
+mod used_answers;
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -20,7 +20,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_saphyr::Spanned;
 
-use self::used::CallUses;
+use self::used_answers::CallUses;
 use super::{
     AnswerFuture, AnswerPiece, AnswerWatcher, CallHistory, MessageAuthor, MessagePart, Model, ModelAnswer,
     ModelFault, ModelFaultKind, ModelRequest, NativeCall, RealTime, Sleeper, StopReason, TokenUsage,

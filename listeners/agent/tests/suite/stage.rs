@@ -13,8 +13,8 @@ use systole_kit::envelope::{Delivered, EnvelopeStamp};
 use systole_kit::journal::{JournalEntry, ModelCallOutcome};
 use systole_kit::line::{Line, LineRequest, NotTaken, PendingAnswer, Remark};
 use systole_kit::prompt_link::{self, ParsedLink};
+use systole_kit::pump_documents::PumpAnswer;
 use systole_kit::reply::ReplyContent;
-use systole_kit::told::PumpAnswer;
 use systole_kit::{DocumentLimits, Payload, QName, namespaces};
 
 /// The mark of the only call on this stage.

@@ -3,13 +3,13 @@
 //! It never interprets a block before it is complete; only thinking is shown as it comes. The extractor comes in
 //! right after the start tag, and leaves right after the block.
 
+use super::answer_end::SealedBlock;
 use super::events::{ExtractEvent, LiveRead, ProblemSlug, TextProblem};
 use super::graft::NamespaceScope;
 use super::ground::ContentGround;
 use super::names::ElementRole;
 use super::piece::MarkupPiece;
 use super::scan::BlockScanner;
-use super::sealed::SealedBlock;
 use super::span::TextSpan;
 use super::tag::TagReading;
 use super::take::BlockAnalysis;

@@ -25,28 +25,28 @@
 //! assert_eq!((action.span.start.line, action.span.start.column), (2, 1));
 //! ```
 
+mod answer_end;
 mod block;
 mod events;
-mod fenced;
+mod fences;
 mod finish;
 mod graft;
 mod ground;
-mod held;
 mod lines;
 mod names;
 mod origin;
 mod outline;
 mod piece;
+mod problem_messages;
 mod prose;
 mod runs;
 mod scan;
-mod sealed;
 mod shield;
 mod span;
+mod stream_buffer;
 mod tag;
 mod take;
 mod verbatim;
-mod words;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -60,12 +60,12 @@ pub use names::{ElementRole, KnownElement, KnownNames};
 pub use origin::PayloadOrigin;
 pub use span::TextSpan;
 
+use self::answer_end::SealedBlock;
 use self::block::OpenBlock;
-use self::fenced::{FenceReading, FencedAction};
-use self::held::{HeldText, SIGN, TAG_END};
+use self::fences::{FenceReading, FencedAction};
 use self::names::NameMeaning;
 use self::prose::{OpenProse, ProseState};
-use self::sealed::SealedBlock;
+use self::stream_buffer::{HeldText, SIGN, TAG_END};
 use crate::limits;
 use crate::{DocumentLimits, Place};
 

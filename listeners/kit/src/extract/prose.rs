@@ -421,7 +421,8 @@ impl Extractor {
             self.waiting.truncate(closed.waiting);
             (self.prose.first, self.prose.last) = closed.prose;
             self.end_prose();
-            let problem = super::words::describe_unknown_action(&self.names, &closed.name, closed.place);
+            let problem =
+                super::problem_messages::describe_unknown_action(&self.names, &closed.name, closed.place);
             self.emit(problem.into());
         }
         if self.open.is_empty() {

@@ -6,8 +6,8 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::held::HeldText;
 use super::lines::{ListIndents, is_paragraph_end};
+use super::stream_buffer::HeldText;
 
 /// The result of looking ahead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,9 +6,9 @@
 
 use super::events::StreamEnd;
 use super::ground::ContentGround;
-use super::held::HeldText;
 use super::names::KnownNames;
 use super::shield::CodeShield;
+use super::stream_buffer::HeldText;
 use super::tag::{TagReading, TagScan, hash_name};
 
 #[derive(Debug, Clone)]

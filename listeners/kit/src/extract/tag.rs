@@ -3,7 +3,7 @@
 //! It never judges attributes: the gate does. No tag contains a `<`, quoted or not, so a `<` means that the text
 //! before it was not a tag. Bytes come in; where the name and the tag end goes out.
 
-use super::held::HeldText;
+use super::stream_buffer::HeldText;
 
 /// The result of reading a tag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -13,8 +13,10 @@ use super::graft::{MarkupEdits, NamespaceScope};
 use super::names::{ElementRole, KnownElement, KnownNames, NameMeaning};
 use super::outline::{ContentPart, ElementHead, find_content, split_parts};
 use super::piece::MarkupPiece;
+use super::problem_messages::{
+    describe_ambiguous, describe_inexact, describe_malformed, describe_unknown_action,
+};
 use super::span::{TextSpan, add_place};
-use super::words::{describe_ambiguous, describe_inexact, describe_malformed, describe_unknown_action};
 use crate::gate::{self, GateStep, XmlGate};
 use crate::limits;
 use crate::place::PlaceFinder;

@@ -7,10 +7,10 @@
 
 use super::events::{ProblemSlug, TextProblem};
 use super::ground::ContentGround;
-use super::held::HeldText;
 use super::names::{ElementRole, KnownNames, NameMeaning};
 use super::origin::MarkupEdit;
 use super::outline::ElementHead;
+use super::stream_buffer::HeldText;
 use super::tag::{TagReading, TagScan, find_local};
 use crate::{DocumentLimits, Place, gate, writer};
 

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use tokio::runtime::Handle;
 
-use super::held::{DocumentFault, HeldDelivery};
+use super::held_delivery::{DocumentFault, HeldDelivery};
 use crate::Fault;
+use crate::pump_documents::{PumpAnswer, PumpDocument, ReplyReceipt};
 use crate::reply::{ListenerDocument, ReplyContent};
-use crate::told::{PumpAnswer, PumpDocument, ReplyReceipt};
 use crate::turn::{PumpLink, Turn};
 
 /// The author's function.

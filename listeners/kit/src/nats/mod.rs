@@ -19,7 +19,7 @@
 
 mod call;
 mod connection;
-mod held;
+mod held_delivery;
 mod in_hand;
 mod news;
 mod service;
@@ -42,7 +42,7 @@ use crate::name::QName;
 use crate::reply::ReplyContent;
 use crate::turn::Turn;
 
-pub use held::{DocumentFault, GONE, HeldDelivery, UNSTARTED};
+pub use held_delivery::{DocumentFault, GONE, HeldDelivery, UNSTARTED};
 pub use news::{WorkerEvent, WorkerFault};
 use slot::{WorkFunction, WorkerSlot};
 use work::WorkerState;

@@ -14,7 +14,7 @@ use tokio::time::{Instant, interval, sleep, sleep_until};
 
 use super::as_token;
 use super::connection::choose_pause;
-use super::held::HeldDelivery;
+use super::held_delivery::HeldDelivery;
 use super::news::WorkerFault;
 use super::work::{WorkerState, next_message};
 use crate::limits;

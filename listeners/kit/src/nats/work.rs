@@ -15,7 +15,7 @@ use super::as_token;
 use super::connection::WorkerConnection;
 use super::in_hand::InHand;
 use super::news::{WorkerEvent, WorkerFault};
-use crate::told::PumpDocument;
+use crate::pump_documents::PumpDocument;
 
 /// What the slots of a worker share.
 pub(super) struct WorkerState {

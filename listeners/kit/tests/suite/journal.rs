@@ -12,8 +12,8 @@ use systole_kit::journal::{
 };
 use systole_kit::line::{Line, LineRequest, NotTaken, PendingAnswer, Remark};
 use systole_kit::money::Money;
+use systole_kit::pump_documents::{PumpAnswer, PumpDocument, ReplyReceipt, write_cancel};
 use systole_kit::reply::ListenerDocument;
-use systole_kit::told::{PumpAnswer, PumpDocument, ReplyReceipt, write_cancel};
 use systole_kit::{DocumentLimits, Fault, Payload, codes};
 
 const NS: &str = "xmlns='urn:systole:listener:v1'";

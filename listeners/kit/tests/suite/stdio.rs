@@ -6,9 +6,9 @@ use systole_kit::ask::PumpQuestion;
 use systole_kit::envelope::{EnvelopeAddress, EnvelopeStamp, write_envelope};
 use systole_kit::framing::with_length;
 use systole_kit::line::NotTaken;
+use systole_kit::pump_documents::{PumpAnswer, write_cancel};
 use systole_kit::reply::{ListenerDocument, ReplyContent};
 use systole_kit::stdio::{Failure, Turn, serve};
-use systole_kit::told::{PumpAnswer, write_cancel};
 use systole_kit::{DocumentLimits, Payload};
 
 const NS: &str = "https://xml-pipeline.org/ns/shout/v1";

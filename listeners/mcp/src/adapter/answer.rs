@@ -246,7 +246,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::pinned::build_vocabulary;
+    use crate::pinned_server::build_vocabulary;
     use crate::schema::{PinFile, ToolDefinition};
 
     fn tool(output: Value) -> ToolVocabulary {

@@ -5,7 +5,7 @@ use tokio::time::Instant;
 
 use crate::client::McpConnection;
 use crate::limits;
-use crate::pinned;
+use crate::pinned_server;
 use crate::schema::{ListDifference, PinFile};
 
 /// The pinned tools, and when the server's were last the same.
@@ -55,7 +55,7 @@ impl PinnedTools {
     ) -> Result<(), ComparisonFault> {
         let tools =
             connection.list_tools().await.map_err(|fault| ComparisonFault::Unreachable(fault.to_string()))?;
-        let difference = ListDifference::between(&self.pin.tools, &pinned::list_definitions(&tools));
+        let difference = ListDifference::between(&self.pin.tools, &pinned_server::list_definitions(&tools));
         if difference.is_empty() {
             *last = Some(Instant::now());
             return Ok(());
@@ -118,7 +118,7 @@ mod tests {
     async fn compare_for_a_minute(server: &ChangingServer, client: DuplexStream) {
         let (input, output) = split(client);
         let connection = McpConnection::connect_over(input, output, Revision::Legacy).await.unwrap();
-        let tools = pinned::list_definitions(&connection.list_tools().await.unwrap());
+        let tools = pinned_server::list_definitions(&connection.list_tools().await.unwrap());
         let pinned = PinnedTools::new(PinFile::new(Vec::new(), Revision::Legacy.word(), tools));
         let asked = || server.asked.load(Ordering::Relaxed);
         for _ in 0..3 {

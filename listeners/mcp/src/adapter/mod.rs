@@ -6,11 +6,11 @@
 //! nothing.
 
 mod answer;
-mod asked;
 mod asking;
 mod comparing;
 mod form;
 mod server;
+mod tool_listing;
 mod work;
 mod written_form;
 
@@ -23,7 +23,7 @@ use std::sync::Arc;
 use systole_kit::pipe::{FromPump, answer_at_once};
 
 use crate::client::Revision;
-use crate::pinned;
+use crate::pinned_server;
 use crate::schema::PinFile;
 use asking::WaitingCalls;
 use comparing::{ComparisonFault, PinnedTools};
@@ -31,8 +31,8 @@ use server::{ServerProcess, StartedServer};
 use work::AdapterWork;
 
 pub use answer::MCP;
-pub use asked::pin_of;
 pub use server::ServerPlace;
+pub use tool_listing::pin_of;
 pub use written_form::fill_form;
 
 /// A server to stand in front of.
@@ -71,7 +71,7 @@ pub fn serve(order: &AdapterOrder) -> ExitCode {
 /// Starts the server and serves. An error is the last word of this program.
 async fn start_and_serve(order: &AdapterOrder) -> Result<(), String> {
     let pin = PinFile::from_text(&order.pin).map_err(|fault| format!("config.unpinned: {fault}"))?;
-    let vocabulary = pinned::build_vocabulary(&order.server, &pin, BTreeSet::new());
+    let vocabulary = pinned_server::build_vocabulary(&order.server, &pin, BTreeSet::new());
     let vocabulary = vocabulary.map_err(|fault| format!("config.unpinned: {fault}"))?;
     let revision = Revision::from_date(&pin.revision)
         .ok_or_else(|| format!("config.unpinned: its revision is {}, which is not known", pin.revision))?;

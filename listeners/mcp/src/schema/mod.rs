@@ -30,7 +30,7 @@ mod difference;
 mod fields;
 mod judge;
 mod keyword;
-mod listed;
+mod listed_values;
 mod making;
 mod names;
 mod pattern;

@@ -4,12 +4,12 @@
 //! programs depend on it. Every text is data: the kit's writer escapes it, and nothing in it is interpreted. This
 //! file never decides what a goal sees.
 
-mod shown;
+mod shown_text;
 
 use systole_kit::writer::{StartTag, XmlWriter};
 use systole_kit::{DocumentLimits, Fault, Payload, namespaces};
 
-pub use shown::{read_back, show_text};
+pub use shown_text::{read_back, show_text};
 
 use crate::spec::{ElementName, TaskRule};
 

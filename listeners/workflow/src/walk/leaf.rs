@@ -2,12 +2,12 @@
 
 use systole_kit::{Payload, namespaces};
 
-use super::supervised::PursuedGoal;
+use super::supervised_goal::PursuedGoal;
 use super::{StartedUnit, WalkFlow, WorkflowWalk};
 use crate::items;
 use crate::known::{KnownEntry, KnownOutputs, StepFailure, StepOutput};
-use crate::shown::{self, GoalParts};
 use crate::spec::{ElementName, Step, StepAction};
+use crate::visible_outputs::{self, GoalParts};
 
 /// What came of a leaf, for each of its agents.
 pub(super) enum LeafResult {
@@ -74,7 +74,7 @@ impl WorkflowWalk<'_> {
                         }
                         None => {
                             let request = || {
-                                shown::build_goal_request(
+                                visible_outputs::build_goal_request(
                                     workflow,
                                     step,
                                     goal,

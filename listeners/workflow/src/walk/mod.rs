@@ -8,7 +8,7 @@ mod fan;
 mod leaf;
 mod person;
 mod repeat;
-mod supervised;
+mod supervised_goal;
 
 use systole_kit::Payload;
 

@@ -14,7 +14,7 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, wa
 use tokio::time::Instant;
 
 use crate::limits;
-use crate::text::shown::strip_escapes;
+use crate::text::visible_text::strip_escapes;
 
 /// How a command ended, and its output.
 #[derive(Debug, Clone, PartialEq, Eq)]

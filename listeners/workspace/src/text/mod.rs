@@ -4,5 +4,5 @@ pub(crate) mod document;
 pub(crate) mod find;
 pub(crate) mod hunk;
 pub(crate) mod pieces;
-pub(crate) mod shown;
 pub(crate) mod similarity;
+pub(crate) mod visible_text;

@@ -16,7 +16,7 @@ use systole_core::types::ports::{
     CallBack, Delivery, Lease, LeaseToken, Leases as _, LogReader as _, Position,
 };
 use systole_core::types::refusal::Refusal;
-use systole_kit::told::PumpAnswer;
+use systole_kit::pump_documents::PumpAnswer;
 
 use super::{Due, World};
 use crate::cast;

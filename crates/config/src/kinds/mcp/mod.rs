@@ -4,7 +4,7 @@
 //! Input: the keys, and the pin of the server. Output: a schema made of the pin, and what starts the server. Nothing here
 //! starts a server but `serve`, which is the listener's own program.
 
-mod installed;
+mod mcp_installs;
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use systole_mcp::MCP_XSD;
 use systole_mcp::adapter::{AdapterOrder, ServerPlace};
 use systole_mcp::client::ServerAddress;
 use systole_mcp::package::InstallRequest;
-use systole_mcp::pinned::build_vocabulary;
+use systole_mcp::pinned_server::build_vocabulary;
 use systole_mcp::schema::PinFile;
 use systole_system::system::describe_error;
 
@@ -30,7 +30,7 @@ use crate::section::{Form, form, section};
 use crate::tree::{Node, Value};
 use crate::value::{self, At};
 
-pub use installed::{RECORD, SERVERS, install_folder, lock_file};
+pub use mcp_installs::{RECORD, SERVERS, install_folder, lock_file};
 
 section! {
     pub(crate) McpKeys {
@@ -159,7 +159,7 @@ fn read_server(diagnostics: &mut Diagnostics, keys: &KindKeys, listener: &str) -
     } else {
         refuse_key_env(diagnostics, keys);
         let words = read_program(diagnostics, node, &path);
-        let read = installed::read(diagnostics, &words, &path);
+        let read = mcp_installs::read(diagnostics, &words, &path);
         // Without words nothing more is said about a command that was refused.
         let words = if read.is_ok() { words } else { Vec::new() };
         server.command = words.into_iter().map(|word| word.value).collect();
@@ -297,7 +297,7 @@ fn make_schema(
         let words = format!("{path}.mcp: another command was pinned: {}", pin.command.join(" "));
         report(Code::ConfigUnpinned, at, &words, &fix);
     } else if let Some(request) = &declared.installs
-        && let Some(why) = installed::missing(shelf, server, (request, &pin))
+        && let Some(why) = mcp_installs::missing(shelf, server, (request, &pin))
     {
         report(Code::ConfigUnpinned, at, &format!("{path}.mcp: {why}"), &fix);
     }

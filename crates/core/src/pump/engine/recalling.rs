@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use systole_wire::journal::{EarlierEntries, EarlierEntry, JournalEntry, ModelCallOutcome};
 use systole_wire::payload::Payload;
-use systole_wire::told::PumpAnswer;
+use systole_wire::pump_documents::PumpAnswer;
 
 use super::{Engine, LogLookup};
 use crate::pump::event::JournalRecall;

@@ -10,14 +10,14 @@ mod introspect;
 pub(super) mod recall;
 mod row;
 mod set_timer;
+mod shown_item;
 mod spawn_thread;
 mod todo;
-mod told;
 
 use systole_wire::QName;
 
 pub use row::{Primitive, ShowItem};
-pub use told::{FieldValue, ShownItem, ShownPiece};
+pub use shown_item::{FieldValue, ShownItem, ShownPiece};
 
 use super::decision_builder::DecisionBuilder;
 use super::turn::{Turn, no_turn_left, refuse_item};

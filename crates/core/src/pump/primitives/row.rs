@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::told::ShownItem;
+use super::shown_item::ShownItem;
 use crate::pump::decision_builder::{DecisionBuilder, RecordFact};
 use crate::pump::fold::settling;
 use crate::pump::state::Thread;

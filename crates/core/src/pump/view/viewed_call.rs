@@ -2,7 +2,7 @@
 
 use systole_wire::ask::MessageSpot;
 
-use super::spoken::BoughtTokens;
+use super::preceding_words::BoughtTokens;
 use crate::pump::state::{Call, ItemAnswer, ItemState};
 use crate::pump::turn_records;
 use crate::types::composition::ViewScope;

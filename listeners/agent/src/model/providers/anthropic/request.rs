@@ -5,7 +5,8 @@ use serde_json::{Map, Value, json};
 
 use crate::model::asked_provider::ModelSettings;
 use crate::model::{
-    MessageAuthor, MessagePart, ModelRequest, PromptMessage, RequestToolChoice, Tool, reasoning, structured,
+    MessageAuthor, MessagePart, ModelRequest, PromptMessage, RequestToolChoice, Tool, answer_schema,
+    reasoning,
 };
 
 /// The provider that its kept reasoning names.
@@ -23,7 +24,7 @@ pub(super) fn build_body(model: &ModelSettings, request: &ModelRequest) -> Map<S
     }
     body.insert("messages".to_owned(), Value::Array(build_messages(request)));
     if let Some(schema) =
-        structured::find_schema(request, model.url.is_none()).and_then(structured::narrow_schema)
+        answer_schema::find_schema(request, model.url.is_none()).and_then(answer_schema::narrow_schema)
     {
         let format = json!({"type": "json_schema", "schema": schema});
         body.insert("output_config".to_owned(), json!({"format": format}));

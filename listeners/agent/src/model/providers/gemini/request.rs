@@ -7,7 +7,8 @@ use crate::model::asked_provider::ModelSettings;
 use crate::model::partial_answer::is_drawn;
 use crate::model::providers::anthropic::as_object;
 use crate::model::{
-    MessageAuthor, MessagePart, ModelRequest, PromptMessage, RequestToolChoice, Tool, reasoning, structured,
+    MessageAuthor, MessagePart, ModelRequest, PromptMessage, RequestToolChoice, Tool, answer_schema,
+    reasoning,
 };
 
 /// The provider that its kept reasoning names.
@@ -24,7 +25,7 @@ pub(super) fn build_body(model: &ModelSettings, request: &ModelRequest) -> Map<S
     // A schema together with tools is refused, even if no tool may be called. And earlier calls need their tools.
     let parts = || request.messages.iter().flat_map(|message| &message.parts);
     let needs_tools = !request.tools.is_empty() && parts().any(|part| matches!(part, MessagePart::Call(_)));
-    let schema = structured::find_schema(request, false).filter(|_| !needs_tools);
+    let schema = answer_schema::find_schema(request, false).filter(|_| !needs_tools);
     if let Some(schema) = schema {
         config.insert("responseMimeType".to_owned(), json!("application/json"));
         config.insert("responseJsonSchema".to_owned(), schema.clone());

@@ -7,7 +7,7 @@ use crate::model::asked_provider::ModelSettings;
 use crate::model::providers::anthropic::as_object;
 use crate::model::providers::openai::{build_tool, join_texts};
 use crate::model::{
-    MessageAuthor, MessagePart, ModelRequest, PromptMessage, RequestToolChoice, reasoning, structured,
+    MessageAuthor, MessagePart, ModelRequest, PromptMessage, RequestToolChoice, answer_schema, reasoning,
 };
 
 /// The provider that its kept reasoning names.
@@ -23,7 +23,7 @@ pub(super) fn build_body(
     body.insert("messages".to_owned(), Value::Array(build_messages(request)));
     body.insert("stream".to_owned(), json!(model.stream));
     body.insert("options".to_owned(), json!({"num_ctx": model.window, "num_predict": most}));
-    if let Some(schema) = structured::find_schema(request, false) {
+    if let Some(schema) = answer_schema::find_schema(request, false) {
         body.insert("format".to_owned(), schema.clone());
     }
     let named = match &request.choice {

@@ -5,7 +5,8 @@ use serde_json::{Map, Value, json};
 
 use crate::model::asked_provider::ModelSettings;
 use crate::model::{
-    MessageAuthor, MessagePart, ModelRequest, PromptMessage, RequestToolChoice, Tool, reasoning, structured,
+    MessageAuthor, MessagePart, ModelRequest, PromptMessage, RequestToolChoice, Tool, answer_schema,
+    reasoning,
 };
 
 /// The provider that its kept reasoning names.
@@ -26,7 +27,7 @@ pub(super) fn build_body(model: &ModelSettings, request: &ModelRequest) -> Map<S
         body.insert(most.to_owned(), json!(request.max_output.min(model.max_output)));
     }
     // A server that only imitates this form may turn the schema into a grammar that allows no call.
-    if let Some(schema) = structured::find_schema(request, model.url.is_none()) {
+    if let Some(schema) = answer_schema::find_schema(request, model.url.is_none()) {
         let schema = json!({"type": "json_schema", "json_schema": {"name": "final", "schema": schema}});
         body.insert("response_format".to_owned(), schema);
     }

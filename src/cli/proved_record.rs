@@ -10,8 +10,8 @@ use systole_proof::proof_file::EntryProof;
 use systole_proof::tree::verify_inclusion;
 
 use super::exit::CommandExit;
-use super::hindered;
 use super::screen::Screen;
+use super::system_faults;
 use systole_core::types::ids::Name;
 use systole_core::types::record::Header;
 use systole_export::verdict::{CheckpointSigner, ProvedEntry};
@@ -61,7 +61,7 @@ pub(super) fn verify_proof(
     policy: Option<&TrustPolicy>,
 ) -> Result<CommandExit, CommandExit> {
     let bytes = system::read_bounded(path, PROOF_FILE_BYTES)
-        .map_err(|error| hindered::report_unread(screen, CommandExit::Usage, path, "a proof", &error))?;
+        .map_err(|error| system_faults::report_unread(screen, CommandExit::Usage, path, "a proof", &error))?;
     let refused = |why: String| {
         let exit = screen.fail(CommandExit::Usage, format!("{}: {why}", path.display()));
         screen.say("  try: the file that systole prove wrote, unchanged");

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use async_nats::Subject;
 use async_nats::jetstream::stream::Stream;
 use systole_kit::writer::XmlWriter;
-use systole_kit::{Fault, Payload, namespaces, told};
+use systole_kit::{Fault, Payload, namespaces, pump_documents};
 
 use crate::receipts::{NoReceipt, ReceiptFuture};
 use systole_bus::{Broker, PATIENCE};
@@ -70,12 +70,12 @@ impl AsideTasks {
     pub(super) fn send_cancel(&self, token: &LeaseToken) {
         let (client, subject) =
             (self.broker.client().clone(), self.broker.subjects().name_cancels(&self.listener));
-        let document = told::write_cancel(&token.0);
+        let document = pump_documents::write_cancel(&token.0);
         self.run_apart(async move { in_time("a cancel", client.publish(subject, document.into())).await });
     }
 
     /// Answers an asker. An asker that is gone asks again.
-    pub(super) fn send_answer(&self, reply: Subject, answer: &told::PumpAnswer) {
+    pub(super) fn send_answer(&self, reply: Subject, answer: &pump_documents::PumpAnswer) {
         self.send_document(reply, write_answer(answer, self.broker.client().max_payload()));
     }
 
@@ -115,7 +115,7 @@ impl AsideTasks {
 
 /// The document of an answer. If the answer is larger than the broker accepts, the document is a refusal that says
 /// so.
-fn write_answer(answer: &told::PumpAnswer, most: usize) -> Vec<u8> {
+fn write_answer(answer: &pump_documents::PumpAnswer, most: usize) -> Vec<u8> {
     let document = answer.to_document();
     if document.len() <= most {
         return document;
@@ -131,7 +131,7 @@ fn write_answer(answer: &told::PumpAnswer, most: usize) -> Vec<u8> {
         .attr("message", &words)
         .empty();
     let payload = Payload::from_trusted(refusal.finish().into()).ok();
-    told::PumpAnswer { delivery: answer.delivery.clone(), id: answer.id, payload }.to_document()
+    pump_documents::PumpAnswer { delivery: answer.delivery.clone(), id: answer.id, payload }.to_document()
 }
 
 /// The receipt for a document. `None` if nothing was decided. An error says that a refusal cannot be read: a receipt
@@ -148,7 +148,7 @@ fn write_receipt(
                 Err(fault) => Err(unreadable("the refusal of an item", &fault)),
             };
             let refused = refused.into_iter().map(item).collect::<Result<Vec<_>, String>>()?;
-            let receipt = told::ReplyReceipt { delivery, refusal: None, is_superseded, refused };
+            let receipt = pump_documents::ReplyReceipt { delivery, refusal: None, is_superseded, refused };
             return Ok(Some(receipt.to_document()));
         }
         // A lack of room or time is no decision either.
@@ -158,16 +158,19 @@ fn write_receipt(
             Err(fault) => return Err(unreadable(&format!("the refusal {}", code.as_str()), &fault)),
         },
     };
-    Ok(Some(told::ReplyReceipt { delivery, refusal, ..told::ReplyReceipt::default() }.to_document()))
+    Ok(Some(
+        pump_documents::ReplyReceipt { delivery, refusal, ..pump_documents::ReplyReceipt::default() }
+            .to_document(),
+    ))
 }
 
 #[cfg(test)]
 mod tests {
-    use systole_kit::told::PumpDocument;
+    use systole_kit::pump_documents::PumpDocument;
 
     use super::*;
 
-    fn given(decided: Result<TakenReply, NoReceipt>) -> Option<told::ReplyReceipt> {
+    fn given(decided: Result<TakenReply, NoReceipt>) -> Option<pump_documents::ReplyReceipt> {
         let document = write_receipt("d1".to_owned(), decided).unwrap()?;
         match PumpDocument::parse(&document) {
             Ok(PumpDocument::Receipt(receipt)) => Some(receipt),
@@ -182,7 +185,7 @@ mod tests {
         assert_eq!(refused.refusal.unwrap().find_attribute("code").unwrap(), "reply.stale-lease");
         assert_eq!(
             given(Ok(TakenReply::default())).unwrap(),
-            told::ReplyReceipt { delivery: "d1".to_owned(), ..Default::default() }
+            pump_documents::ReplyReceipt { delivery: "d1".to_owned(), ..Default::default() }
         );
         let taken = TakenReply { is_superseded: true, refused: vec![(3, Arc::from(*told))] };
         let receipt = given(Ok(taken)).unwrap();

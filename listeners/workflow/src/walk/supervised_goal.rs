@@ -9,9 +9,9 @@ use super::{StartedUnit, WorkflowWalk};
 use crate::goal_request::Correction;
 use crate::known::{KnownEntry, KnownOutputs, StepFailure, StepOutput};
 use crate::note::NotedComparison;
-use crate::shown::{self, GoalParts};
 use crate::spec::{ElementName, Goal, Path, Step, Supervisor};
 use crate::supervision::{self, name_element};
+use crate::visible_outputs::{self, GoalParts};
 
 /// A goal that one agent pursues.
 pub(super) struct PursuedGoal<'p> {
@@ -177,7 +177,7 @@ impl WorkflowWalk<'_> {
         let workflow = self.workflow;
         let gives = instead.as_ref().map(|(_, gives)| gives.clone()).or_else(|| of.goal.gives.clone());
         let asked = GoalParts { instead, more, correction };
-        let request = || shown::build_goal_request(workflow, of.step, of.goal, of.known, asked);
+        let request = || visible_outputs::build_goal_request(workflow, of.step, of.goal, of.known, asked);
         take_output(self.pursue(of.step, key, agent, gives.as_ref(), request))
     }
 }

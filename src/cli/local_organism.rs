@@ -7,12 +7,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::exit::CommandExit;
-use super::hindered;
 use super::inline_listeners::{self, ListenerScope};
 use super::place::{Place, quote_path};
-use super::refused;
+use super::refusal_text;
 use super::screen::Screen;
-use super::trusted;
+use super::system_faults;
+use super::trust_policy;
 use crate::limits;
 use systole_carriers::{InlineListener, NoCarrier};
 use systole_config::{OrganismFile, ProofSettings};
@@ -37,7 +37,7 @@ pub(super) fn with_runtime(screen: Screen, work: impl Future<Output = CommandExi
             runtime.shutdown_timeout(limits::LAST_THREADS);
             exit
         }
-        Err(error) => hindered::report_missing(screen, "the threads that an organism runs on", &error),
+        Err(error) => system_faults::report_missing(screen, "the threads that an organism runs on", &error),
     }
 }
 
@@ -141,7 +141,7 @@ fn build_proof_plan(screen: Screen, proof: &ProofSettings, log: &Path) -> Result
     };
     let policy = match &proof.policy {
         Some(policy) => policy.clone(),
-        None => trusted::build_policy(screen, &key.verifier().to_string())?,
+        None => trust_policy::build_policy(screen, &key.verifier().to_string())?,
     };
     Ok(ProofPlan {
         key,
@@ -227,7 +227,7 @@ pub(super) fn start_fault(screen: Screen, fault: &StartFault) -> CommandExit {
 /// Reports why a log is not signed.
 pub(super) fn report_unsigned(screen: Screen, fault: &SigningFault) -> CommandExit {
     match fault {
-        SigningFault::Notes(fault) => hindered::report_fault(screen, CommandExit::Unavailable, fault),
+        SigningFault::Notes(fault) => system_faults::report_fault(screen, CommandExit::Unavailable, fault),
         SigningFault::Log(fault) => report_log_fault(screen, fault),
         SigningFault::Key(_) => {
             let exit = screen.fail(CommandExit::Usage, fault);
@@ -265,7 +265,7 @@ pub(super) fn report_log_fault(screen: Screen, fault: &LogFault) -> CommandExit 
     let exit = match fault {
         fault if fault.is_damage() => CommandExit::Log,
         LogFault::NothingLost { .. } => CommandExit::Usage,
-        LogFault::Elsewhere { code: Some(code), .. } => refused::exit_of(*code),
+        LogFault::Elsewhere { code: Some(code), .. } => refusal_text::exit_of(*code),
         _ => CommandExit::Unavailable,
     };
     screen.fail(exit, fault);

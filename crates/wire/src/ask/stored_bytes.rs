@@ -147,7 +147,7 @@ impl StoredBlob {
             GateStep::Open(tag)
                 if gate.find_namespace(&tag) == Some(namespaces::LISTENER) && tag.local == "blob" =>
             {
-                let hash = crate::required::require_attribute(&mut gate, &tag, "hash")?;
+                let hash = crate::required_attributes::require_attribute(&mut gate, &tag, "hash")?;
                 Ok(Self { hash, total: require_count(&mut gate, &tag, "total")? })
             }
             _ => {

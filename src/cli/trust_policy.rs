@@ -7,14 +7,15 @@ use systole_proof::limits::POLICY_BYTES;
 use systole_proof::policy::TrustPolicy;
 
 use super::exit::CommandExit;
-use super::hindered;
 use super::screen::Screen;
+use super::system_faults;
 use systole_system::system;
 
 /// Reads a policy.
 pub(super) fn read_policy(screen: Screen, path: &Path) -> Result<TrustPolicy, CommandExit> {
-    let bytes = system::read_bounded(path, POLICY_BYTES)
-        .map_err(|error| hindered::report_unread(screen, CommandExit::Usage, path, "a policy", &error))?;
+    let bytes = system::read_bounded(path, POLICY_BYTES).map_err(|error| {
+        system_faults::report_unread(screen, CommandExit::Usage, path, "a policy", &error)
+    })?;
     TrustPolicy::parse(&bytes).map_err(|fault| {
         let exit = screen.fail(CommandExit::Configuration, format!("{}: {fault}", path.display()));
         screen.say("  try: a line `log KEY` with the key that systole keygen printed, and `quorum none`");

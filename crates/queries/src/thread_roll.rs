@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 
 use super::first_cause::FirstCause;
 use super::glance::{glance, read_error};
+use super::log_state::LogState;
 use super::pauses::ThreadPause;
 use super::posts::DueCalls;
 use super::runs::{self, RunStep, StepProgress, WorkflowRuns};
-use super::whole::LogState;
 use super::why::{ThreadWaits, draw_reason};
 use crate::limits;
 use systole_core::pump::state::{Thread, ThreadState, used_under};

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashMap};
 use systole_wire::ask::MessageSpot;
 
 use super::order::PlacedMessage;
-use super::seen::{PrecedingWords, View, ViewMessage};
+use super::view_page::{PrecedingWords, View, ViewMessage};
 use super::viewed_call::{NotedWords, ViewedCall, ViewedTurn};
 use crate::types::ids::CallPath;
 

@@ -3,11 +3,11 @@
 
 use std::mem::discriminant;
 
-use super::super::compared;
-use super::super::refused;
+use super::super::refusal_text;
 use super::super::replay::{self, ReplayVerdict};
+use super::super::run_difference;
 use super::super::screen::Screen;
-use super::super::verify::exported;
+use super::super::verify::verify_export;
 use super::play::FailedTest;
 use systole_config::FilePlace;
 use systole_config::rehearsal::{ExpectedReplay, Rehearsal};
@@ -32,7 +32,7 @@ pub(super) fn judge_export(screen: Screen, test: &Rehearsal) -> Result<(), Box<F
     let mut configs = ReplayConfigurations::new(test.directory.clone(), None);
     configs.replace_all(test.organism.clone()).map_err(cannot)?;
     // What is wrong with the file was printed.
-    let history = exported::open_history(screen, &expected.file).map_err(|exit| {
+    let history = verify_export::open_history(screen, &expected.file).map_err(|exit| {
         Box::new(FailedTest { exit, ..*FailedTest::new(place, "the export cannot be used") })
     })?;
     if let Some(lacks) = history.lacks {
@@ -110,7 +110,7 @@ impl<'a> JudgedReplay<'a> {
             found.refused.is_some() || (is_refusal && found.one.is_none())
         };
         if let Some(found) = self.replayed.comparison.differences.iter().find(is_new) {
-            let words = format!("a message is refused now: {}", compared::describe_difference(found));
+            let words = format!("a message is refused now: {}", run_difference::describe_difference(found));
             let came = found.other.as_ref().map(|side| side.text.clone()).unwrap_or_default();
             return Err(FailedTest::new(place, words).with_actual(came));
         }
@@ -134,7 +134,7 @@ impl<'a> JudgedReplay<'a> {
         });
         let Some((position, again)) = again else {
             let failed = FailedTest::new(place, format!("{call} is refused now"));
-            let refusal = self.replayed.refused.first().map(|refusal| refused::page(&refusal.into()));
+            let refusal = self.replayed.refused.first().map(|refusal| refusal_text::page(&refusal.into()));
             return Err(refusal.into_iter().fold(failed, FailedTest::with_actual));
         };
         match end_of(&self.records, &ApiRecord::from_record(*position, again)) {

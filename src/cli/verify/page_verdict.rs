@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use super::super::exit::CommandExit;
-use super::super::here;
+use super::super::local_organism;
 use super::super::place::quote_path;
 use super::super::screen::Screen;
-use super::exported::{self, ExportHistory};
+use super::verify_export::{self, ExportHistory};
 use super::{KeptCheckpoints, find_damage};
 use systole_core::types::ports::{LogFault, Position};
 use systole_export::holes::HoleReason;
@@ -44,7 +44,7 @@ pub(in crate::cli) fn verify_log(
                     let words = format!("Verdict: {verdict}. {}.", plain(why));
                     build_damage_verdict(&fault, words)
                 }
-                None => return Err(here::report_log_fault(screen, &fault)),
+                None => return Err(local_organism::report_log_fault(screen, &fault)),
             },
         };
     let typed = quote_path(&file);
@@ -79,7 +79,7 @@ pub(in crate::cli) fn from_export(history: &ExportHistory, file: PathBuf) -> Res
     if unexplained > 0 {
         words.push_str(&format!(" {} missing without a reason.", counted(unexplained, "part")));
     }
-    let listed = exported::list_holes(found);
+    let listed = verify_export::list_holes(found);
     let mut left_out: Vec<String> = listed.iter().map(|words| plain(words)).collect();
     if holes > left_out.len() {
         left_out.push(format!("and {} more, which holes.jsonl lists", holes - left_out.len()));

@@ -119,7 +119,7 @@ impl PumpDocument {
             GateStep::Open(tag) if gate.find_namespace(&tag) == Some(namespaces::LISTENER) => tag,
             _ => return read_delivered(document).map(|delivered| Self::Delivery(Box::new(delivered))),
         };
-        let delivery = super::required::require_attribute(&mut gate, &tag, "delivery")?;
+        let delivery = super::required_attributes::require_attribute(&mut gate, &tag, "delivery")?;
         let told = match tag.local {
             "cancel" => {
                 gate.skip_content()?;

@@ -15,10 +15,10 @@ use systole_core::types::record::RecordKind;
 use systole_core::types::time::{Millis, spell_duration};
 use systole_doors::api_types::ApiRecord;
 use systole_organism::workflow_steps;
+use systole_queries::log_state::LogState;
 use systole_queries::picture::{Pictured, RunPicture};
 use systole_queries::posts::DueCalls;
 use systole_queries::tree;
-use systole_queries::whole::LogState;
 use systole_queries::why::{CallWait, ThreadWaits};
 use systole_system::clock::WallClock;
 

@@ -15,8 +15,8 @@ use super::news::WorkerEvent;
 use super::work::WorkerState;
 use crate::envelope::Delivered;
 use crate::limits;
+use crate::pump_documents::{PumpAnswer, PumpDocument, ReplyReceipt};
 use crate::reply::{ListenerDocument, ReplyContent};
-use crate::told::{PumpAnswer, PumpDocument, ReplyReceipt};
 
 /// The reply header by which the runner of a listener reports that the delivery will not be answered. Its value is a
 /// code; the reply itself is a failure with a message.

@@ -5,9 +5,9 @@
 use serde_json::Value;
 
 use super::{ThreadTree, read, to_json};
+use crate::log_state::LogState;
 use crate::pauses::ThreadPause;
 use crate::posts::DueCalls;
-use crate::whole::LogState;
 use crate::why::ThreadWaits;
 use systole_core::types::ids::{CallPath, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader};

@@ -11,8 +11,8 @@ use systole_proof::policy::TrustPolicy;
 use systole_proof::tree::TreeHash;
 
 use super::super::exit::CommandExit;
-use super::super::hindered;
 use super::super::screen::Screen;
+use super::super::system_faults;
 use super::{answer_lines, write_verdict};
 use crate::limits;
 use systole_core::types::ids::Digest;
@@ -159,7 +159,7 @@ fn report_fault(screen: Screen, path: &Path, fault: ExportFailure) -> CommandExi
     let ExportDamage { position, why } = match fault {
         ExportFailure::Unread(error) => {
             let words = system::report_unread(path, "an export", &error);
-            return hindered::report_fault(screen, CommandExit::Unavailable, &words);
+            return system_faults::report_fault(screen, CommandExit::Unavailable, &words);
         }
         ExportFailure::Newer(form) => {
             let known = statement::FORM;

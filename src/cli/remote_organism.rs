@@ -10,11 +10,11 @@ use systole_http::HttpAddress;
 use ureq::tls::{Certificate, PemItem, parse_pem};
 
 use super::exit::CommandExit;
-use super::here;
-use super::hindered;
+use super::local_organism;
 use super::place::Place;
-use super::refused;
+use super::refusal_text;
 use super::screen::Screen;
+use super::system_faults;
 use super::unfound::report_not_found;
 use systole_config as config;
 use systole_core::types::codes::Code;
@@ -103,7 +103,7 @@ impl OrganismElsewhere {
                         "{variable} with the token that `clients` of the organism's file reads for you"
                     ));
                 }
-                refused::say(screen, &refusal);
+                refusal_text::say(screen, &refusal);
                 return Err(exit_of(&refusal));
             }
             Err(fault) => return Err(report_silence(screen, &fault)),
@@ -125,7 +125,8 @@ impl OrganismElsewhere {
     /// The composition that runs. Only clients that may read everything get it.
     pub(super) fn read_composition(&self) -> Result<Result<Composition, Box<ApiRefusal>>, CommandExit> {
         let source = Digest::parse(&self.status.config).ok().map(|hash| self.log.read_document(hash));
-        let source = source.transpose().map_err(|fault| here::report_log_fault(self.screen, &fault))?;
+        let source =
+            source.transpose().map_err(|fault| local_organism::report_log_fault(self.screen, &fault))?;
         if let Some(refusal) = self.log.refused_document() {
             return Ok(Err(refusal));
         }
@@ -178,7 +179,7 @@ impl OrganismElsewhere {
 
     /// Reports a refusal.
     pub(super) fn report_refusal(&self, refusal: &ApiRefusal) -> CommandExit {
-        refused::say(self.screen, refusal);
+        refusal_text::say(self.screen, refusal);
         exit_of(refusal)
     }
 }
@@ -196,7 +197,7 @@ pub(super) fn report_silence(screen: Screen, fault: &DoorClientFault) -> Command
 }
 
 fn exit_of(refusal: &ApiRefusal) -> CommandExit {
-    Code::parse(&refusal.code).map_or(CommandExit::Payload, refused::exit_of)
+    Code::parse(&refusal.code).map_or(CommandExit::Payload, refusal_text::exit_of)
 }
 
 fn refuse_usage(screen: Screen, words: String, fix: &str) -> CommandExit {
@@ -246,7 +247,7 @@ fn read_roots(screen: Screen) -> Result<Vec<Certificate<'static>>, CommandExit> 
     let path = std::path::Path::new(&file);
     let what = "the certificates";
     let pem = std::fs::read(path)
-        .map_err(|error| hindered::report_unread(screen, CommandExit::Usage, path, what, &error))?;
+        .map_err(|error| system_faults::report_unread(screen, CommandExit::Usage, path, what, &error))?;
     let found: Vec<_> = parse_pem(&pem)
         .filter_map(|item| match item {
             Ok(PemItem::Certificate(certificate)) => Some(certificate),

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use systole_http::HttpAddress;
 
 use super::super::exit::CommandExit;
-use super::super::here;
+use super::super::local_organism;
 use super::super::screen::Screen;
 use systole_export::verdict::{CheckpointKeeper, CheckpointSource};
 use systole_show::columns::plain;
@@ -35,7 +35,7 @@ pub(super) fn read_back(
         addresses.push((url, address));
     }
     let mut read = Ok(Vec::new());
-    let ran = here::with_runtime(screen, async {
+    let ran = local_organism::with_runtime(screen, async {
         read = read_all(&addresses, origins).await.map_err(|UnreadWitness { url, fault }| match fault {
             Some(fault) => {
                 let exit = screen.fail(CommandExit::Unavailable, format!("the witness {url}: {fault}"));
@@ -65,7 +65,7 @@ async fn read_all(
     addresses: &[(&String, HttpAddress)],
     origins: &BTreeSet<String>,
 ) -> Result<Vec<CheckpointSource>, UnreadWitness> {
-    let client = here::build_witness_client();
+    let client = local_organism::build_witness_client();
     let mut found = Vec::new();
     for (url, address) in addresses {
         let before = found.len();

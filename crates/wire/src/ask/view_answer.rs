@@ -7,7 +7,7 @@
 use crate::gate::{GateStep, XmlGate, XmlTag};
 use crate::journal::{read_count, require_count};
 use crate::place::Fault;
-use crate::required::require_attribute;
+use crate::required_attributes::require_attribute;
 use crate::writer::XmlWriter;
 use crate::{DocumentLimits, Payload, QName, codes, namespaces};
 

@@ -8,7 +8,7 @@ use systole_kit::QName;
 use systole_kit::schema::{SchemaModel, ValueSlip, find_nearest};
 
 use super::exit::CommandExit;
-use super::refused;
+use super::refusal_text;
 use super::screen::Screen;
 use systole_core::rules::introspection::model_of;
 use systole_core::types::codes::Code;
@@ -89,7 +89,7 @@ pub(super) fn report_slip(screen: Screen, element: &str, slip: ValueSlip) {
         retry_allowed: Code::Invalid.retry_allowed(),
         ..ApiRefusal::default()
     };
-    refused::say(screen, &refusal);
+    refusal_text::say(screen, &refusal);
 }
 
 /// The listener that takes an element from outside, with the element's full name and the schema that judges it.

@@ -6,8 +6,8 @@ use std::collections::{HashMap, VecDeque};
 use async_nats::{Message, Subject};
 use systole_kit::DocumentLimits;
 use systole_kit::nats::{GONE, UNSTARTED};
+use systole_kit::pump_documents::PumpAnswer;
 use systole_kit::reply::{ListenerDocument, ReplyContent};
-use systole_kit::told::PumpAnswer;
 
 use systole_core::types::codes::Code;
 use systole_core::types::ports::LeaseToken;

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use systole_kit::{DocumentLimits, Payload, namespaces};
 
 use crate::cli::exit::CommandExit;
-use crate::cli::refused;
+use crate::cli::refusal_text;
 use crate::cli::screen::Screen;
 use crate::limits::{ASIDE_BYTES, EXAMPLE_BYTES};
 use systole_carriers as delivery;
@@ -138,7 +138,7 @@ pub(super) fn show_trial(screen: Screen, tried: &TrialResult, ear: &OutputEar) -
 }
 
 fn say_refusal(screen: Screen, refusal: &refusal::Refusal) {
-    refused::say(screen, &ApiRefusal::from(refusal));
+    refusal_text::say(screen, &ApiRefusal::from(refusal));
 }
 
 fn say_remark(screen: Screen, remark: &TrialRemark) {

@@ -3,7 +3,7 @@
 //! A fault in a document leaves its number readable, because the sender waits for the answer. A gate that has just
 //! opened such a document comes in; the word goes out.
 
-use super::super::required::require_attribute;
+use super::super::required_attributes::require_attribute;
 use super::ListenerDocument;
 use crate::ask::PumpQuestion;
 use crate::codes;

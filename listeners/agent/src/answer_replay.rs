@@ -3,8 +3,8 @@
 
 use systole_kit::journal::ModelCallOutcome;
 
-use crate::heard::HeardAnswer;
 use crate::model::{ModelAnswer, ModelFault, ModelFaultKind, TokenUsage};
+use crate::model_answer::HeardAnswer;
 
 /// What the journal has after an outcome, in the same attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use super::server::{ServerPlace, StartedServer};
 use crate::client::Revision;
-use crate::pinned;
+use crate::pinned_server;
 use crate::schema::PinFile;
 
 /// Starts a server, asks it for its tools, and ends it. Returns the pin.
@@ -49,7 +49,9 @@ async fn ask_in(revision: Revision, place: &ServerPlace) -> Result<PinFile, Stri
             connection.close().await;
             tools.and_then(|tools| match Revision::from_date(&agreed) {
                 None => Err(format!("the server speaks MCP {agreed:?}, which is not known here")),
-                Some(_) => Ok(PinFile::new(place.command(), &agreed, pinned::list_definitions(&tools))),
+                Some(_) => {
+                    Ok(PinFile::new(place.command(), &agreed, pinned_server::list_definitions(&tools)))
+                }
             })
         }
         Err(why) => Err(why),
