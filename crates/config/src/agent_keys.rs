@@ -6,8 +6,8 @@ use super::delivery::{AcceptedSet, DeliveryKeys, SharePercent};
 use super::forms::{AnyText, CountWithin, NameSet, PartyName, SizeWithin, WordOf, YesNo, word_choice};
 use super::prompt::PromptSections;
 use super::section::section;
+use crate::limits;
 use systole_core::types::composition::ViewScope;
-use systole_core::types::limits;
 
 /// The part of an agent that other listeners do not have.
 pub(super) struct AgentConfig {

@@ -4,6 +4,7 @@
 //! Input: the node. Output: parties. This module opens no files and looks up no names: models, tools and schemas are
 //! looked up later, when all of them are known.
 
+use crate::limits;
 use std::mem;
 
 use systole_agent::spec::{ActionLimit, Dialect, OutputFormat};
@@ -11,7 +12,6 @@ use systole_agent::spec::{ActionLimit, Dialect, OutputFormat};
 use super::agent_keys::{AgentConfig, AgentKeys, is_native};
 use super::diagnostics::Diagnostics;
 use super::forms::{NamedSection, PartyMap};
-use super::kinds::KindDefaults;
 use super::party::{Party, or_talk};
 use super::section::{Form, form};
 use super::tree::{Node, Span, Value};
@@ -21,9 +21,6 @@ use systole_core::types::codes::Code;
 /// What an agent accepts and returns by default.
 pub(super) const ASK: &str = "ask";
 pub(super) const ANSWER: &str = "answer";
-
-/// A model may need minutes for one answer, and an attempt may call it several times.
-const TIMEOUT_MS: u64 = 600_000;
 
 form! {
     /// The agents by name.
@@ -47,8 +44,8 @@ fn declare_agent(diagnostics: &mut Diagnostics, one: NamedSection<AgentKeys>) ->
     let mut party = Party {
         turns: keys.turns.value,
         share_percent: keys.share.as_ref().map(|share| share.value),
-        timeout_ms: TIMEOUT_MS,
-        in_flight: KindDefaults::IN_FLIGHT,
+        timeout_ms: limits::AGENT_TIMEOUT_MS,
+        in_flight: limits::IN_FLIGHT,
         entry: true,
         schema: keys.schema.take(),
         peers: mem::take(&mut keys.peers.value),

@@ -3,9 +3,9 @@
 
 use super::forms::{LongWait, NameSet, WordOf, word_choice};
 use super::section::section;
+use crate::limits;
 use systole_core::types::composition::ApprovalRule;
 use systole_core::types::ids::Name;
-use systole_core::types::limits;
 
 word_choice! { ApprovalTime: bool { "dangerous" = false, "always" = true } }
 

@@ -9,14 +9,8 @@ use super::key::KeyForm;
 use super::section::{form, section};
 use super::tree::Node;
 use super::value::At;
+use crate::limits::{self, MOST_DEPTH, ROUNDS};
 use systole_core::types::budget::{Budgets, LoopLimits};
-use systole_core::types::limits;
-
-/// Default share of a child, in percent.
-pub(super) const SHARE_PERCENT: u32 = 50;
-
-#[expect(clippy::cast_possible_truncation, reason = "it is 16")]
-const MOST_DEPTH: u32 = limits::DEPTH as u32;
 
 /// Messages, calls and spawns.
 pub(super) type MessageCount = CountWithin<1, { limits::BUDGET_MESSAGES }>;
@@ -39,12 +33,9 @@ section! {
     /// The section `loops`.
     pub(super) LoopKeys {
         repeated: default((3, 5)) <RepeatRange> "of the same calls to the same listener, which one gets a warning and which one is refused, 1 to 1000";
-        ping_pong: default(6) <CountWithin<1, MOST_ROUNDS>> "turns that may call one listener while nothing new is called or answered, {bounds}";
+        ping_pong: default(6) <CountWithin<1, ROUNDS>> "turns that may call one listener while nothing new is called or answered, {bounds}";
     }
 }
-
-/// The largest number of repetitions.
-const MOST_ROUNDS: u32 = 1_000;
 
 form! {
     /// An amount of money and its currency.
@@ -95,10 +86,10 @@ fn read_money(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Option<
 
 fn read_repeated(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Option<(u32, u32)> {
     read_parsed(diagnostics, node, path, |text| {
-        let number = |text: &str| text.parse().ok().filter(|n| (1..=MOST_ROUNDS).contains(n));
+        let number = |text: &str| text.parse().ok().filter(|n| (1..=ROUNDS).contains(n));
         let ends = text.split_once("..").and_then(|(first, last)| Some((number(first)?, number(last)?)));
         ends.filter(|(warned, refused)| warned < refused).ok_or_else(|| {
-            let what = format!("`{text}` is not two numbers from 1 to {MOST_ROUNDS}, the first smaller");
+            let what = format!("`{text}` is not two numbers from 1 to {ROUNDS}, the first smaller");
             (what, "3..5".to_owned())
         })
     })

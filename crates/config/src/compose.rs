@@ -3,6 +3,7 @@
 //!
 //! Input: a declaration and a shelf of schemas. Output: the listeners. Every mistake is reported to the diagnostics.
 
+use crate::limits;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -20,7 +21,7 @@ use super::names::one_of;
 use super::party::Party;
 use super::schemas::{Collected, PAYLOADS, Shelf};
 use super::value::At;
-use super::{budgets, workflows};
+use super::workflows;
 use super::{programs, tools};
 use systole_core::types::client::Client;
 use systole_core::types::codes::Code;
@@ -299,7 +300,7 @@ fn listener(one: Resolved<'_>, name: Name, open: bool, (directory, log): (&Path,
         note: one.note,
         peers,
         turns: party.turns,
-        share_percent: party.share_percent.unwrap_or(budgets::SHARE_PERCENT),
+        share_percent: party.share_percent.unwrap_or(limits::SHARE_PERCENT),
         in_flight: party.in_flight,
         timeout_ms: party.timeout_ms,
         idle_ms: keys.idle.as_ref().map(|idle| idle.value),

@@ -4,14 +4,12 @@
 //! at once. It judges nothing. The settings from the command line follow the file in the same text,
 //! one per line, so that their spans work like any other.
 
+use crate::limits::MISTAKES;
 use std::sync::Arc;
 
 use super::diagnostic::{Diagnostic, FileMistakes, FilePlace};
 use super::tree::Span;
 use systole_core::types::codes::Code;
-
-/// Most mistakes shown for one file.
-const MISTAKES: usize = 200;
 
 /// The listeners that are Rust values and need no program.
 pub(super) enum Given {

@@ -4,6 +4,7 @@
 //! Text from the file is always escaped for the terminal. Colour is used only on request and changes no
 //! columns.
 
+use crate::limits;
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -14,13 +15,6 @@ use systole_core::types::codes::Code;
 use systole_show::columns::{self, width};
 use systole_show::layout;
 
-/// Columns of the gutter before an excerpt.
-const GUTTER: usize = 12;
-
-/// Most warnings with the same code that are shown. More of them usually have one common cause, and would
-/// hide the other warnings.
-const WARNINGS: usize = 20;
-
 /// All diagnostics, with their number. Only the first warnings of each code are shown.
 pub fn page(all: &[Diagnostic], colour: bool) -> String {
     let mut page = String::new();
@@ -29,14 +23,14 @@ pub fn page(all: &[Diagnostic], colour: bool) -> String {
         if one.severity() == Severity::Warning {
             let before = warned.entry(one.code).or_default();
             *before += 1;
-            if *before > WARNINGS {
+            if *before > limits::WARNINGS {
                 continue;
             }
         }
         page.extend([draw_one(one, colour), "\n".to_owned()]);
     }
-    for (code, count) in warned.into_iter().filter(|(_, count)| *count > WARNINGS) {
-        let more = count - WARNINGS;
+    for (code, count) in warned.into_iter().filter(|(_, count)| *count > limits::WARNINGS) {
+        let more = count - limits::WARNINGS;
         let words =
             format!("{more} more with {} are not shown; `check --json` has them all\n", code.as_str());
         page.push_str(&words);
@@ -147,7 +141,7 @@ fn excerpt(out: &mut String, pen: &Pen, place: &FilePlace, digits: usize, mark: 
 
 /// Columns of an excerpt without its gutter.
 fn excerpt_columns() -> usize {
-    layout::columns().saturating_sub(GUTTER)
+    layout::columns().saturating_sub(limits::GUTTER)
 }
 
 /// The colours.

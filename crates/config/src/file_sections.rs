@@ -25,9 +25,9 @@ use super::section::{SectionKeys, form, section};
 use super::tree::{Node, Span, Value};
 use super::value::{self};
 use super::workflows::WorkflowMap;
+use crate::limits;
 use systole_core::types::codes::Code;
 use systole_core::types::ids::Name;
-use systole_core::types::limits;
 
 const SMALLEST: &str = "organism: {name: hello} and a listener below `listeners:`";
 /// The default address of the HTTP door, if no other process listens there.

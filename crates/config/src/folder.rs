@@ -10,9 +10,9 @@ use super::diagnostics::about_file;
 use super::kinds::copy_schemas;
 use super::schemas::{Absent, Shelf};
 use super::workflows;
+use crate::limits;
 use systole_core::types::codes::Code;
 use systole_core::types::composition::Schema;
-use systole_core::types::limits;
 use systole_system::system;
 
 /// The schema of core payloads.

@@ -1,5 +1,6 @@
 //! The forms of values that several sections have. A form of one section alone is declared beside that section.
 
+use crate::limits::{DAY, SECOND, YEAR};
 use std::marker::PhantomData;
 
 use super::diagnostics::Diagnostics;
@@ -16,10 +17,6 @@ use systole_core::types::ids::Name;
 pub(super) const PARTY: &str = r"^[a-z][a-z0-9-]{0,62}(\.[a-z][a-z0-9-]{0,62})*$";
 /// The pattern of the name of an environment variable.
 pub(super) const VARIABLE: &str = "^[A-Za-z_][A-Za-z0-9_]*$";
-
-pub(super) const SECOND: u64 = 1_000;
-pub(super) const DAY: u64 = 24 * 60 * 60 * SECOND;
-pub(super) const YEAR: u64 = 365 * DAY;
 
 /// How long one attempt of a listener may take.
 pub(super) type AttemptTime = TimeWithin<1, DAY>;

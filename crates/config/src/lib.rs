@@ -29,6 +29,7 @@ mod forms;
 mod key;
 mod keys;
 mod kinds;
+mod limits;
 mod listener_keys;
 mod listeners;
 mod log_kept;
@@ -84,7 +85,6 @@ use source::Era;
 use systole_core::types::codes::Code;
 use systole_core::types::composition::{Composition, ListenerSection};
 use systole_core::types::ids::{Digest, Name};
-use systole_core::types::limits;
 use tree::{Node, Span};
 use value::At;
 

@@ -13,7 +13,7 @@ use super::sandboxes::SandboxRule;
 use super::section::{Form, form, section};
 use super::tree::{Entry, Node, Value};
 use super::value::{self, At, join_path};
-use systole_core::types::limits;
+use crate::limits;
 
 section! {
     pub(super) ListenerKeys "one listener" with own later [rate: "most messages to it in a second"; dead: "what happens to dead letters";] {

@@ -12,6 +12,7 @@ use super::sandboxes::SandboxDeclaration;
 use super::section::{Form, form};
 use super::tree::{Node, Value};
 use super::value::At;
+use crate::limits;
 use systole_core::types::codes::Code;
 
 form! {
@@ -77,7 +78,7 @@ fn reach_listener(diagnostics: &mut Diagnostics, keys: &ListenerKeys, party: &mu
     let is_program = party.nats.is_none();
     party.run = if is_program { read_program(diagnostics, keys, &party.key.value) } else { Vec::new() };
     if party.run.is_empty() {
-        party.in_flight = KindDefaults::IN_FLIGHT;
+        party.in_flight = limits::IN_FLIGHT;
     }
     party.schema = read_late(diagnostics, &keys.schema);
     let fix = "accepts: [ELEMENT], a payload of the file or of a schema";

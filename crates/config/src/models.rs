@@ -19,7 +19,7 @@ use super::secrets::{BY_NAME, SECRET, spare};
 use super::section::{Form, form, section};
 use super::tree::Node;
 use super::value::At;
-use systole_core::types::limits;
+use crate::limits;
 
 /// A declared model.
 pub(super) struct ModelDeclaration {
@@ -33,8 +33,6 @@ pub(super) struct ModelDeclaration {
     pub(super) script: Option<At<String>>,
 }
 
-/// Tokens that a request keeps free, because the provider may count differently.
-const SPARE: u64 = 256;
 /// Tokens of one request.
 type RequestTokens = TokensWithin<1, 1_000_000_000>;
 
@@ -146,7 +144,7 @@ fn declare_model(diagnostics: &mut Diagnostics, one: NamedSection<ModelKeys>) ->
 fn check_sizes(diagnostics: &mut Diagnostics, keys: &ModelKeys) {
     let (window, output) = (keys.window, keys.max_output);
     if let Some(at) = output.at.or(window.at)
-        && output.value.saturating_add(SPARE) >= window.value
+        && output.value.saturating_add(limits::SPARE_TOKENS) >= window.value
     {
         let message = format!(
             "{}: an answer of {} tokens leaves no room for a request in a window of {}",

@@ -3,6 +3,7 @@
 //! Input: the node. Output: an XSD, or all mistakes with their exact places. The kit knows the types; this module
 //! knows how they are written in YAML, and what YAML did to them.
 
+use crate::limits;
 use systole_kit::compact::{
     self, DeclaredPayload, ElementBody, GroupField, ItemList, TypeTextError, ValueType,
 };
@@ -20,9 +21,6 @@ use super::value::{self, join_path};
 use systole_core::types::codes::Code;
 use systole_core::types::composition::Listener;
 use systole_core::types::ids::Name;
-
-/// Largest schema that the judge accepts.
-const SCHEMA_BYTES: usize = 1 << 20;
 
 /// The section of the file.
 pub(super) struct Section {
@@ -69,7 +67,7 @@ impl Section {
             diagnostics.report_value(self.at, &message, "another organism.name");
         }
         let xsd = compact::write_xsd(&namespace, &payloads);
-        if xsd.len() > SCHEMA_BYTES {
+        if xsd.len() > limits::SCHEMA_BYTES {
             let message = format!("payloads: their schema has {} bytes, 1 MiB at most", xsd.len());
             diagnostics.report_value(self.at, &message, "fewer payloads, or schemas of their own");
         }

@@ -4,6 +4,7 @@
 //! A key that is not on this machine is no mistake, because hosts of listeners and tests have none; the machine
 //! with the pump needs it.
 
+use crate::limits;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -21,9 +22,6 @@ use systole_core::types::codes::Code;
 use systole_system::signing_key;
 use systole_system::system;
 use systole_witness::WitnessPlace;
-
-/// Most places that get each checkpoint.
-const PLACES: usize = 16;
 
 section! {
     /// The section as it is written.
@@ -43,7 +41,7 @@ form! {
 
 fn read_proof(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Option<ProofKeys> {
     let keys = ProofKeys::read(diagnostics, node, path)?;
-    if let Some(more) = keys.to.value.get(PLACES) {
+    if let Some(more) = keys.to.value.get(limits::PLACES) {
         let message = format!("proof.to: it names {} places", keys.to.value.len());
         diagnostics.report_value(more.at, &message, "16 places at most");
     }

@@ -11,9 +11,8 @@ use super::secrets::looks_like_key;
 use super::section::form;
 use super::tree::Node;
 use super::value;
+use crate::limits;
 
-/// Longest name of a header.
-const NAME: usize = 64;
 /// Headers that only the sender can set.
 const OURS: [&str; 10] = [
     "host",
@@ -130,7 +129,7 @@ fn read_headers(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Optio
     let mut headers: Vec<(String, String)> = Vec::new();
     for entry in entries {
         let name = entry.key.as_str();
-        let is_name = name.len() <= NAME
+        let is_name = name.len() <= limits::HEADER_NAME
             && name.starts_with(|c: char| c.is_ascii_alphanumeric())
             && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_');
         let wrong = if !is_name {

@@ -5,6 +5,7 @@
 
 use super::diagnostics::Diagnostics;
 use super::tree::{Node, Value};
+use crate::limits;
 
 /// Why a section never has a key for a secret, and what it has instead.
 pub(super) const SECRET: &str = "a key belongs in no file";
@@ -13,23 +14,19 @@ pub(super) const BY_NAME: &str = "key_env: VARIABLE, the environment variable th
 /// Prefixes of the keys of common providers.
 const BEGINNINGS: [&str; 9] = ["sk-", "sk_", "pk-", "gsk_", "xai-", "hf_", "AIza", "Bearer ", "bearer "];
 
-/// Shortest text that counts as a key because of its prefix, in places where a name is also possible.
-const LONG: usize = 16;
-
-/// Characters of the seed of an nkey.
-const SEED: usize = 58;
-
 /// Whether a text looks like a key, in a place for the name of a variable.
 pub(super) fn looks_like_key(text: &str) -> bool {
     let is_variable = text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
     let begins = BEGINNINGS.iter().any(|beginning| text.starts_with(beginning));
-    begins || (text.len() > 2 * LONG && (!is_variable || text.bytes().any(|byte| byte.is_ascii_lowercase())))
+    begins
+        || (text.len() > 2 * limits::KEY_CHARACTERS
+            && (!is_variable || text.bytes().any(|byte| byte.is_ascii_lowercase())))
 }
 
 /// Whether a text has the form of the seed of a user's nkey.
 pub(super) fn is_seed(text: &str) -> bool {
     let is_base32 = text.bytes().all(|byte| byte.is_ascii_uppercase() || (b'2'..=b'7').contains(&byte));
-    text.len() == SEED && text.starts_with("SU") && is_base32
+    text.len() == limits::SEED_CHARACTERS && text.starts_with("SU") && is_base32
 }
 
 /// Hides everything that looks like a key, in all places.
@@ -43,7 +40,7 @@ pub(super) fn hide(diagnostics: &mut Diagnostics, node: &Node) {
 }
 
 fn is_key(text: &str) -> bool {
-    text.len() >= LONG && BEGINNINGS.iter().any(|beginning| text.starts_with(beginning))
+    text.len() >= limits::KEY_CHARACTERS && BEGINNINGS.iter().any(|beginning| text.starts_with(beginning))
 }
 
 /// Hides everything that looks like a key in the models, and reports it. The keys for names of variables, `key_env` and

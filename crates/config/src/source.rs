@@ -25,9 +25,9 @@ use std::sync::Arc;
 use super::kinds::PINNED;
 use super::note_schemas::NOTES;
 use super::schemas::{Absent, PAYLOADS, Shelf};
+use crate::limits;
 use systole_core::types::composition::{OnUnknown, Schema};
 use systole_core::types::fields::{FieldReader, write_field};
-use systole_core::types::limits;
 
 const FORMAT: &[u8] = b"systole configuration v5";
 const FORMAT_WITH_SETTINGS: &[u8] = b"systole configuration v5 with settings";
@@ -41,7 +41,6 @@ const EARLIER: [(&[u8], bool, Era); 7] = [
     (b"systole configuration v2 with settings", true, Era::V2),
     (b"systole configuration v1", false, Era { has_budgets: false, ..Era::V2 }),
 ];
-const HOUR_MS: u64 = 3_600_000;
 
 /// Name prefix of files with prompt text, so that none is taken for a schema.
 pub(super) const PROMPTS: &str = "prompt:";
@@ -69,7 +68,7 @@ impl Era {
     };
     const V4: Era = Era { outage_ms: 0, ..Era::NOW };
     const V3: Era = Era { agents_on_unknown: OnUnknown::Ask, ..Era::V4 };
-    const V2: Era = Era { approval_ms: HOUR_MS, ..Era::V3 };
+    const V2: Era = Era { approval_ms: limits::HOUR, ..Era::V3 };
 }
 
 /// Writes a source.

@@ -14,8 +14,8 @@ use serde_saphyr::granit_parser::{
 use super::diagnostics::Diagnostics;
 use super::traps;
 use super::tree::{Entry, Node, Span, Value};
+use crate::limits;
 use systole_core::types::codes::Code;
-use systole_core::types::limits;
 
 /// A list or map that is still open.
 struct Open {

@@ -8,8 +8,8 @@ use super::labels::Labels;
 use super::statements::{Keyword, Statement, Supervision};
 use super::steps::{Goal, Payload, Planned, Step, TAKEN};
 use super::yaml_text::{Entry, Node, write_entries};
+use crate::limits;
 
-const NAME_BYTES: usize = 40;
 const MODEL: &str = "main";
 const WORKER: &str = "You do one step of a larger task, and do it carefully.";
 const SUPERVISOR: &str = "You judge whether a step did what it set out to do.";
@@ -74,7 +74,8 @@ impl<'d> Names<'d> {
         let mut goals = Vec::new();
         planned.steps.iter().for_each(|step| collect(step, &mut goals));
         let is_used = |agent: &&Statement| goals.iter().any(|goal| goal.by.contains(&agent.name));
-        let mut labels = Labels::new(NAME_BYTES, TAKEN.into_iter().chain([planned.workflow.as_str()]));
+        let mut labels =
+            Labels::new(limits::LABEL_BYTES, TAKEN.into_iter().chain([planned.workflow.as_str()]));
         let agents: Vec<(&Statement, String)> =
             declared.agents.iter().filter(is_used).map(|agent| (agent, labels.pick(&agent.name))).collect();
         let worker = goals.iter().any(|goal| goal.by.is_empty()).then(|| labels.pick("worker"));
@@ -82,7 +83,7 @@ impl<'d> Names<'d> {
         let is_same = goals.iter().all(|goal| effective(goal) == declared.supervision);
         let is_judged = goals.iter().any(|goal| effective(goal) == Some(Supervision::Agent));
         let supervisor = is_judged.then(|| labels.pick("supervisor"));
-        let mut models = Labels::new(NAME_BYTES, [MODEL]);
+        let mut models = Labels::new(limits::LABEL_BYTES, [MODEL]);
         let mut profiles: Vec<(String, String)> = Vec::new();
         for profile in agents.iter().filter_map(|(agent, _)| agent.requires.as_ref()) {
             if !profiles.iter().any(|(known, _)| known == profile) {

@@ -4,14 +4,12 @@
 //! Input: an Agentfile and the names of its agents in the organism's file. Output: a note for the first statement with
 //! such a need of an agent. It guesses by words, so it only says what may be missing and adds nothing.
 
+use crate::limits;
 use std::collections::BTreeSet;
 
 use super::ConversionNote;
 use super::declarations::{Declared, note};
 use super::statements::Statement;
-
-/// How many words there may be from an activity to its object.
-const REACH: usize = 6;
 
 /// What an agent lacks, and the lines that give it.
 const FILES: &str =
@@ -81,7 +79,8 @@ fn need(text: &str) -> Option<(String, &'static str)> {
             if !is_among(word, activities) {
                 continue;
             }
-            let end = plain.iter().skip(at + 1).take(REACH).position(|other| is_among(other, objects));
+            let end =
+                plain.iter().skip(at + 1).take(limits::NEED_WORDS).position(|other| is_among(other, objects));
             if let Some(found) = end.and_then(|end| words.get(at..=at + 1 + end)) {
                 return Some((found.join(" "), need));
             }

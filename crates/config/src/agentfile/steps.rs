@@ -4,6 +4,7 @@
 //! Input: an Agentfile with its names looked up. Output: steps and payloads, with notes about everything that they
 //! cannot express.
 
+use crate::limits::{self, PASSES};
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::ConversionNote;
@@ -12,7 +13,6 @@ use super::labels::Labels;
 use super::statements::{Keyword, Statement, Supervision, Within};
 use super::variables::{Known, Worded, find_words};
 use crate::taken_ids;
-use crate::workflows::MOST_PASSES;
 
 /// Names that no listener can have.
 pub(super) const TAKEN: [&str; 6] = ["core", "sys", "cli", "console", "person", "operator"];
@@ -61,22 +61,17 @@ pub(super) struct Planned {
 
 /// Built-in payloads that a workflow's own names must not hide.
 const HOUSE: [&str; 2] = ["goal-request", "goal-output"];
-const ID_BYTES: usize = 32;
-const NAME_BYTES: usize = 40;
-const PAYLOAD_BYTES: usize = 60;
-/// Passes of a loop whose limit is unknown.
-const PASSES: u32 = 5;
 
 /// Plans the steps.
 pub(super) fn plan(declared: &Declared, notes: &mut Vec<ConversionNote>) -> Planned {
-    let workflow = Labels::new(NAME_BYTES, TAKEN).pick(&declared.name);
+    let workflow = Labels::new(limits::LABEL_BYTES, TAKEN).pick(&declared.name);
     // The root tag of a workflow's notes is its name, in the organism's namespace.
-    let mut names = Labels::new(PAYLOAD_BYTES, HOUSE.into_iter().chain([workflow.as_str()]));
+    let mut names = Labels::new(limits::PAYLOAD_LABEL_BYTES, HOUSE.into_iter().chain([workflow.as_str()]));
     let request = (!declared.inputs.is_empty()).then(|| names.pick(&format!("{workflow}-request")));
     let mut planning = Planning {
         known: Known { declared, fields: BTreeMap::new() },
         notes,
-        ids: Labels::new(ID_BYTES, taken_ids()),
+        ids: Labels::new(limits::STEP_ID_BYTES, taken_ids()),
         names,
         first_ids: BTreeMap::new(),
         payloads: Vec::new(),
@@ -328,7 +323,7 @@ impl<'d> Planning<'d, '_> {
             None => (None, None),
         };
         let number = text.as_deref().and_then(|text| text.trim().parse::<u32>().ok());
-        let passes = number.unwrap_or(PASSES).clamp(1, MOST_PASSES);
+        let passes = number.unwrap_or(limits::PASSES_BY_DEFAULT).clamp(1, PASSES);
         let why = match (variable, number) {
             (Some(name), Some(_)) => {
                 format!(
@@ -341,7 +336,7 @@ impl<'d> Planning<'d, '_> {
                 )
             }
             (None, Some(number)) if number == passes => return passes,
-            _ => format!("a loop has 1 to {MOST_PASSES} passes; {passes} is used"),
+            _ => format!("a loop has 1 to {PASSES} passes; {passes} is used"),
         };
         note(self.notes, statement, why);
         passes

@@ -2,6 +2,8 @@
 //!
 //! Input: text. Output: lines in order, each with its number and its tokens, or with the reason why it has none.
 
+use crate::limits;
+
 /// A part of a line.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Token {
@@ -51,9 +53,6 @@ pub(super) struct Tokens<'t> {
     number: usize,
 }
 
-/// Columns of a line that are shown to people.
-const SHOWN: usize = 60;
-
 impl<'t> Tokens<'t> {
     pub(super) fn of(text: &'t str) -> Self {
         Self { rest: text, number: 1 }
@@ -73,7 +72,7 @@ impl<'t> Tokens<'t> {
                 let comment = Some(comment.trim().to_owned());
                 return Some(Line { number, written: String::new(), comment, tokens: Ok(Vec::new()) });
             }
-            let written = super::short(line, SHOWN);
+            let written = super::short(line, limits::SHOWN_COLUMNS);
             let tokens = self.tokens();
             self.end_line();
             return Some(Line { number, written, comment: None, tokens });

@@ -3,6 +3,8 @@
 //!
 //! Input: a tree. Output: text. A text has no quotes if YAML reads the same text without them.
 
+use crate::limits;
+
 /// A value.
 pub(super) enum Node {
     /// A text, quoted if necessary.
@@ -33,9 +35,6 @@ impl Entry {
     }
 }
 
-/// Greatest width of a line whose words can be wrapped.
-const COLUMNS: usize = 100;
-
 /// The entries of a file.
 pub(super) fn write_entries(entries: &[Entry]) -> String {
     let mut out = String::new();
@@ -50,7 +49,7 @@ fn put(out: &mut String, indent: usize, dash: &str, entry: &Entry) {
     }
     let head = format!("{blanks}{dash}{}:", entry.key);
     let inner = indent + dash.len() + 2;
-    let room = COLUMNS.saturating_sub(head.chars().count() + 1);
+    let room = limits::YAML_COLUMNS.saturating_sub(head.chars().count() + 1);
     if let Some(line) = in_line(&entry.value, room) {
         out.push_str(&format!("{head} {line}\n"));
         return;
@@ -118,7 +117,7 @@ fn in_block(text: &str, indent: usize) -> String {
     }
     // YAML joins folded lines with one space, so only texts with single spaces are read back unchanged.
     if is_safe && !text.split(' ').any(str::is_empty) {
-        let room = COLUMNS.saturating_sub(indent).max(40);
+        let room = limits::YAML_COLUMNS.saturating_sub(indent).max(40);
         let mut lines: Vec<String> = Vec::new();
         for word in text.split(' ') {
             match lines.last_mut() {

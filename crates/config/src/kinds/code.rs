@@ -1,5 +1,6 @@
 //! The kind `code`: a listener that searches the source code of a folder.
 
+use crate::limits;
 use std::iter;
 
 use systole_code::CODE_XSD;
@@ -34,7 +35,7 @@ pub(super) const KIND: BuiltInKind = BuiltInKind {
         "code.outside-root" "the path leaves the folder of the listener" try "a path inside the folder";
         "code.too-large" "the file is larger than the limit" try "a smaller file";
     },
-    defaults: KindDefaults { in_flight: KindDefaults::IN_FLIGHT, ..KindDefaults::OF_PROGRAM },
+    defaults: KindDefaults { in_flight: limits::IN_FLIGHT, ..KindDefaults::OF_PROGRAM },
     folder: Some(FolderUse::Searches),
     calls_itself: false,
     make_schema: None,

@@ -14,6 +14,7 @@ mod mcp;
 mod on_folder;
 mod workspace;
 
+use crate::limits;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::ExitCode;
@@ -25,7 +26,7 @@ use systole_workspace::CommandStart;
 
 use super::delivery::UnknownOutcome;
 use super::diagnostics::Diagnostics;
-use super::forms::{SECOND, WordOf};
+use super::forms::WordOf;
 use super::key::{ConfigKey, TIME_UNITS, show_measure};
 use super::schemas::Shelf;
 use super::section::{Form, section};
@@ -97,10 +98,12 @@ pub(super) struct KindDefaults {
 
 impl KindDefaults {
     /// Those of a program.
-    pub(super) const OF_PROGRAM: KindDefaults =
-        KindDefaults { turns: 1, timeout_ms: 30 * SECOND, in_flight: 1, on_unknown: OnUnknown::Retry };
-    /// Deliveries at the same time to a listener that is no program of someone else.
-    pub(super) const IN_FLIGHT: usize = 16;
+    pub(super) const OF_PROGRAM: KindDefaults = KindDefaults {
+        turns: 1,
+        timeout_ms: 30 * limits::SECOND,
+        in_flight: 1,
+        on_unknown: OnUnknown::Retry,
+    };
 }
 
 /// What a listener does with its folder.
@@ -324,10 +327,8 @@ fn show_defaults(key: &str) -> String {
 
 /// A time in seconds, if it is no longer than a minute.
 fn show_time(ms: u64) -> String {
-    if ms <= MINUTE { format!("{}s", ms / SECOND) } else { show_measure(ms, TIME_UNITS) }
+    if ms <= limits::MINUTE { format!("{}s", ms / limits::SECOND) } else { show_measure(ms, TIME_UNITS) }
 }
-
-const MINUTE: u64 = 60 * SECOND;
 
 #[cfg(test)]
 mod tests {

@@ -1,11 +1,12 @@
 //! The kind `workspace`: a listener that edits the files of a folder, and runs commands in it.
 
+use crate::limits;
 use systole_core::types::composition::OnUnknown;
 use systole_workspace::{COMMANDS_XSD, PROPOSALS_XSD, WORKSPACE_XSD, check_shell_pattern};
 
 use super::on_folder::{STATE_FOLDER, check_file_pattern, read_folder, read_rules, refuse_key};
 use super::{BuiltInKind, FolderUse, KindDefaults};
-use crate::forms::{AnyText, NameSet, SECOND, Unread};
+use crate::forms::{AnyText, NameSet, Unread};
 use crate::section::section;
 
 section! {
@@ -63,8 +64,8 @@ pub(super) const KIND: BuiltInKind = BuiltInKind {
     defaults: KindDefaults {
         turns: 4,
         // Its commands get nine tenths of it.
-        timeout_ms: 600 * SECOND,
-        in_flight: KindDefaults::IN_FLIGHT,
+        timeout_ms: 600 * limits::SECOND,
+        in_flight: limits::IN_FLIGHT,
         on_unknown: OnUnknown::Fail,
     },
     folder: Some(FolderUse::Changes),

@@ -15,8 +15,8 @@ use super::super::diagnostics::Diagnostics;
 use super::super::file_sections::Declared;
 use super::super::tree::Span;
 use super::super::value::At;
+use crate::limits;
 use systole_core::types::budget::Budgets;
-use systole_core::types::limits;
 
 /// The bounds of all workflows.
 pub fn bounds(workflows: &[Workflow]) -> Vec<RunBound> {

@@ -29,7 +29,6 @@ use super::agents::{ANSWER, ASK};
 use super::delivery::AcceptedSet;
 use super::diagnostics::Diagnostics;
 use super::forms::{AnyText, NameSet, NamedSection, PartyMap, PartyName, YesNo};
-use super::kinds::KindDefaults;
 use super::party::{Party, or_talk};
 use super::section::{Form, form, section};
 use super::tree::{Node, Value};
@@ -43,14 +42,10 @@ pub use limits::bounds;
 pub(super) use limits::{allow, check, no_circle};
 pub(super) use resolve::resolve;
 
-pub(crate) use step_keys::MOST_PASSES;
 pub(crate) use steps::taken_ids;
 
 /// The name of the workflow vocabulary among the built-in schemas.
 pub(super) const VOCABULARY: &str = "workflow/";
-
-/// A turn of a workflow only reads its input and decides the next step.
-const TIMEOUT_MS: u64 = 600_000;
 
 section! {
     WorkflowKeys "one workflow" with own {
@@ -85,8 +80,8 @@ fn declare_workflow(diagnostics: &mut Diagnostics, one: NamedSection<WorkflowKey
     let mut party = Party {
         turns: u32::MAX,
         share_percent: Some(100),
-        timeout_ms: TIMEOUT_MS,
-        in_flight: KindDefaults::IN_FLIGHT,
+        timeout_ms: crate::limits::WORKFLOW_TIMEOUT_MS,
+        in_flight: crate::limits::IN_FLIGHT,
         entry: true,
         ..Party::bare(one.key, one.name)
     };

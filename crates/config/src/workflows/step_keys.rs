@@ -1,5 +1,6 @@
 //! The keys of a step, with the forms of their values. Which of them are read depends on its work.
 
+use crate::limits;
 use systole_kit::schema::find_nearest;
 use systole_workflow::spec::Budget;
 
@@ -107,11 +108,8 @@ impl TaskKeys {
 
 section! { pub(super) RepeatKeys {
     until: required("until: converged, or until: {PATH: VALUE}") <EndOfRepeat> "when to stop: `converged`, or conditions as under `when`";
-    at_most: required("at_most: 5, the most passes") <CountWithin<1, MOST_PASSES>> "most passes, {bounds}";
+    at_most: required("at_most: 5, the most passes") <CountWithin<1, { limits::PASSES }>> "most passes, {bounds}";
 } }
-
-/// The largest number of passes of a loop in a workflow.
-pub(crate) const MOST_PASSES: u32 = 1_000;
 
 section! { FieldText {
     text: required("{text: WORDS}, which is sent as it is") <EmptyText> "a text that is sent as it is";

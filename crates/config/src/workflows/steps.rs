@@ -3,6 +3,7 @@
 //! Input: a list of the file. Output: declared steps. `works` reads the work of a step. No names are looked up
 //! here.
 
+use crate::limits;
 use systole_workflow::spec::Budget;
 
 use super::super::diagnostics::Diagnostics;
@@ -18,9 +19,6 @@ use systole_core::types::codes::Code;
 
 /// The goal at the start of every context.
 pub(super) const REQUEST: &str = "request";
-
-const ID_BYTES: usize = 32;
-const AT_ONCE: u32 = 4;
 
 /// Reads a list of steps. `key` is its name for people.
 pub(super) fn list(
@@ -146,7 +144,7 @@ fn the_one<'n>(
 fn check_id(diagnostics: &mut Diagnostics, id: &At<String>, path: &str, value: &Node) -> bool {
     let text = id.value.as_str();
     let is_name = text.starts_with(|c: char| c.is_ascii_lowercase())
-        && text.len() <= ID_BYTES
+        && text.len() <= limits::STEP_ID_BYTES
         && text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-');
     let (message, fix) = if is_keyword(text) {
         let what = match &value.value {
@@ -179,7 +177,7 @@ fn nearest_id(text: &str) -> Option<String> {
     let lower = text.to_lowercase();
     let changed: String = lower.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
     let id = changed.trim_matches(|c: char| !c.is_ascii_alphanumeric());
-    let id: String = id.chars().take(ID_BYTES).collect();
+    let id: String = id.chars().take(limits::STEP_ID_BYTES).collect();
     (id.starts_with(|c: char| c.is_ascii_lowercase()) && !is_keyword(&id) && id != REQUEST).then_some(id)
 }
 
@@ -197,7 +195,7 @@ fn body(
         return Some(Step {
             id,
             work: works::words_alone(words.value),
-            at_once: AT_ONCE,
+            at_once: limits::STEPS_AT_ONCE,
             budget: budget.cloned(),
             keys: Box::default(),
         });
@@ -206,7 +204,13 @@ fn body(
         let message = format!("{own_path}: the step does nothing");
         let fix = format!("{}: what is to be done; its keys are indented below it", id.value);
         diagnostics.report(Code::ConfigMissing, id.at, &message, &fix);
-        return Some(Step { id, work: Work::Unread, at_once: AT_ONCE, budget: None, keys: Box::default() });
+        return Some(Step {
+            id,
+            work: Work::Unread,
+            at_once: limits::STEPS_AT_ONCE,
+            budget: None,
+            keys: Box::default(),
+        });
     }
     let uncut = traps::uncut(diagnostics, node, own_path, is_keyword);
     let node = uncut.as_ref().unwrap_or(node);
@@ -217,7 +221,7 @@ fn body(
         let message = format!("{own_path}.at_once: nothing here runs in parallel");
         diagnostics.report_value(at, &message, "leave it out, or each: PATH beside it");
     }
-    let at_once = read_late(diagnostics, &keys.at_once).map_or(AT_ONCE, |most| most.value);
+    let at_once = read_late(diagnostics, &keys.at_once).map_or(limits::STEPS_AT_ONCE, |most| most.value);
     // A step's budget also applies to the steps inside it.
     let budget = match &keys.budget {
         None if is_read && !keys.own.has("budget") => budget.cloned(),

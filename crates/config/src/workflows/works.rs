@@ -2,10 +2,11 @@
 //!
 //! Input: the keys of one step. Output: its declared work. No names are looked up here.
 
+use crate::limits::DAY;
 use systole_kit::schema::find_nearest;
 
 use super::super::diagnostics::Diagnostics;
-use super::super::forms::{DAY, read_late};
+use super::super::forms::read_late;
 use super::super::names::one_of;
 use super::declaration::{Goal, Question, Step, Work};
 use super::step_keys::StepKeys;

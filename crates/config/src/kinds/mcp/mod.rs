@@ -6,6 +6,7 @@
 
 mod mcp_installs;
 
+use crate::limits;
 use std::sync::Arc;
 
 use systole_core::types::codes::Code;
@@ -21,7 +22,7 @@ use systole_system::system::describe_error;
 
 use super::{BuiltInKind, KindDefaults, KindKeys, KindPart, name_schema};
 use crate::diagnostics::Diagnostics;
-use crate::forms::{NameSet, SECOND, Unread, WordOf, copy_node, read_late, word_choice};
+use crate::forms::{NameSet, Unread, WordOf, copy_node, read_late, word_choice};
 use crate::key::KeyForm;
 use crate::names::one_of;
 use crate::reach::{self, KeyVariable};
@@ -75,8 +76,8 @@ pub(super) const KIND: BuiltInKind = BuiltInKind {
     // The server may ask a person several times.
     defaults: KindDefaults {
         turns: 10,
-        timeout_ms: 60 * SECOND,
-        in_flight: KindDefaults::IN_FLIGHT,
+        timeout_ms: 60 * limits::SECOND,
+        in_flight: limits::IN_FLIGHT,
         on_unknown: OnUnknown::Fail,
     },
     folder: None,
