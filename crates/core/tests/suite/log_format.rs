@@ -357,8 +357,9 @@ fn conversation(name: &str, ending: &str) -> PathBuf {
     fixtures().join(file)
 }
 
-/// Run by hand, once for each: `cargo test -p systole-core --test suite -- --ignored make_the_fixtures_of_conversations`. Its
-/// fixtures are never made again; later kinds get their own fixture.
+/// Run by hand, once for each:
+/// `cargo test -p systole-core --test suite -- --ignored make_the_fixtures_of_conversations`. Its fixtures are never
+/// made again; later kinds get their own fixture.
 #[test]
 #[ignore = "makes fixtures that are kept for ever"]
 fn make_the_fixtures_of_conversations() {
