@@ -61,7 +61,8 @@ soak: prepare-soak
 	@$(CARGO) run --release --locked --quiet --package systole-soak -- --kills 1000
 	@$(CARGO) run --release --locked --quiet --package systole-soak -- --kills 200 --at C4,C6
 	@$(CARGO) run --release --locked --quiet --package systole-simulator -- $(SEEDS)
-	@SYSTOLE_CASES=1000 $(CARGO) test --package systole --locked --release --test suite -- json_forms log_mutated schema_
+	@SYSTOLE_CASES=1000 $(CARGO) test --package systole --package systole-judge --locked --release --test suite -- \
+		json_forms log_mutated schema_
 	@SYSTOLE_CASES=10000 $(CARGO) test --package systole --locked --release --test suite -- second_verifier
 	@$(CARGO) test --workspace --locked --release -- --ignored
 	@cat target/dist/trial.md

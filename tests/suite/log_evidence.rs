@@ -12,8 +12,8 @@ use systole_log::sqlite;
 
 use crate::audit_stage::{payload, stop};
 use crate::audit_tree::busy;
-use crate::log_format::fixture;
 use crate::log_page;
+use crate::log_records::{fixture, placed_at};
 use crate::organism::{ask, outcome, start};
 use crate::program::{Events, Ran, Running, run_file, systole};
 
@@ -54,13 +54,6 @@ pub(crate) fn edit(folder: &Path, sql: &str) {
 /// A number from the log.
 pub(crate) fn number(folder: &Path, sql: &str) -> i64 {
     Connection::open(folder.join("hello.db")).unwrap().query_row(sql, [], |row| row.get(0)).unwrap()
-}
-
-/// The SQL that sets how far the entries of a log go, with a checksum that fits.
-pub(crate) fn placed_at(pos: i64) -> String {
-    let text = [b"systole placed v1", &8_u64.to_be_bytes()[..], &pos.to_be_bytes()].concat();
-    let sum = i64::from_be_bytes(Digest::hash_bytes(&text).0[..8].try_into().unwrap());
-    format!("UPDATE placed SET pos = {pos}, sum = {sum}")
 }
 
 /// Makes the entries fit the records that are left.

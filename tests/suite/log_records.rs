@@ -7,8 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use systole_core::types::body_parts::{BodyHole, PartSeal};
+use systole_core::types::fields::write_field;
 use systole_core::types::ids::{CallPath, Digest, Key, MessageId, Name, ThreadId};
-use systole_core::types::ports::{LogBatch, LogReader as _, Position};
+use systole_core::types::ports::{LogBatch, LogReader as _, Position, StoredDocument};
 use systole_core::types::record::{Header, MessageRole, Record, RecordCode, RecordKind, head_zero};
 use systole_core::types::time::Millis;
 use systole_log::sqlite;
@@ -161,6 +162,28 @@ impl Drop for Folder {
     }
 }
 
+/// The folder of the logs of older formats, from the crate of the test or above it.
+pub(crate) fn fixtures() -> PathBuf {
+    let above = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
+    above.map(|folder| folder.join("tests/fixtures")).find(|folder| folder.is_dir()).unwrap()
+}
+
+pub(crate) fn fixture(format: u32) -> PathBuf {
+    fixtures().join(format!("log-v{format}.db"))
+}
+
+/// Two documents that are made of fields and share a long one.
+pub(crate) fn sharing() -> [StoredDocument; 2] {
+    let shared = "shared ".repeat(1_000);
+    [b"first", b"other"].map(|own| {
+        let mut bytes = Vec::new();
+        [&b"form"[..], own, shared.as_bytes(), b"end"]
+            .iter()
+            .for_each(|value| write_field(&mut bytes, value));
+        StoredDocument { hash: Digest::hash_bytes(&bytes), bytes: bytes.into() }
+    })
+}
+
 /// Every record of a log file, in order.
 pub(crate) fn read_all(log: &Path) -> Vec<Record> {
     let stored = sqlite::open_reading(log).unwrap().read_after(Position(0), usize::MAX).unwrap();
@@ -180,4 +203,11 @@ pub(crate) fn edit_at(log: &Path, sql: &str) {
     let connection = rusqlite::Connection::open(log).unwrap();
     connection.execute_batch(sql).unwrap();
     connection.close().unwrap();
+}
+
+/// The SQL that sets how far the entries of a log go, with a checksum that fits.
+pub(crate) fn placed_at(pos: i64) -> String {
+    let text = [b"systole placed v1", &8_u64.to_be_bytes()[..], &pos.to_be_bytes()].concat();
+    let sum = i64::from_be_bytes(Digest::hash_bytes(&text).0[..8].try_into().unwrap());
+    format!("UPDATE placed SET pos = {pos}, sum = {sum}")
 }

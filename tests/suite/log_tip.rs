@@ -232,7 +232,7 @@ fn c15_a_write_ahead_log_with_a_corrupt_header_is_set_aside() {
 #[test]
 fn c15_an_older_log_gets_its_tip_when_it_is_converted() {
     let folder = Folder::new();
-    std::fs::copy(crate::log_format::fixture(2), folder.log()).unwrap();
+    std::fs::copy(crate::log_records::fixture(2), folder.log()).unwrap();
     std::fs::write(file(&folder, ".secret"), [7; 32]).unwrap();
     assert_eq!(sqlite::read_condition(&folder.log()).unwrap().tip, None);
     let opened = sqlite::open_log(&folder.log()).unwrap();

@@ -19,8 +19,8 @@ use systole_organism::running::{ClientMessage, Organism};
 use systole_organism::waiting::SenderReply;
 use systole_system::failpoint::Failpoint;
 
-use crate::log_format::fixture;
 use crate::log_records::edit_at;
+use crate::log_records::fixture;
 use crate::program::PATIENCE;
 
 /// A folder with an organism's file and the files that it names.

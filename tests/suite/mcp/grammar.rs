@@ -4,7 +4,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::schema_agreement::Tape;
+use crate::tape::Tape;
 
 const NAMES: [&str; 9] = ["path", "head", "item", "max count", "2d", "nextPage", "größe", "type", "value"];
 

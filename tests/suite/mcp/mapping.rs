@@ -16,7 +16,7 @@ use systole_mcp::schema::{
 
 use super::grammar;
 use super::samples::{self, XsdElement};
-use crate::schema_agreement::Tape;
+use crate::tape::Tape;
 
 /// How many schemas are generated. Three of four must need no JSON as text.
 fn schemas() -> u32 {

@@ -7,7 +7,7 @@ use quick_xml::Reader;
 use quick_xml::escape::escape;
 use quick_xml::events::{BytesStart, Event};
 
-use crate::schema_agreement::Tape;
+use crate::tape::Tape;
 
 /// An element of a schema document.
 #[derive(Clone, Debug, Default)]

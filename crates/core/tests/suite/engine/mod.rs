@@ -1,0 +1,24 @@
+//! The tests of the engine between fake ports, with what `rig.rs` gives them.
+
+mod deliveries;
+mod drained;
+mod elsewhere;
+mod holding;
+mod journal;
+mod keeping;
+mod memory;
+mod outages;
+mod parking;
+mod reading;
+mod receipts;
+mod recovery;
+mod throttled;
+mod timers;
+mod trials;
+mod viewing;
+mod wall;
+mod writer;
+
+use std::collections::BTreeMap;
+
+use crate::rig::*;
