@@ -11,7 +11,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use systole_carriers::{COMMANDS_WORD, CommandSandbox};
-use systole_config::{CommandParts, serve_listener};
+use systole_config::{CommandParts, OpenResult, ServeResult, serve_listener};
 use systole_mcp::adapter::{ServerPlace, pin_of};
 use systole_workspace::{CommandOrder, CommandStart, PreparedCommand};
 
@@ -30,7 +30,7 @@ pub(super) fn run_listener(arguments: impl Iterator<Item = OsString>) -> ExitCod
 }
 
 /// Asks an MCP server for its tools, and prints the pin.
-fn print_mcp_pin(place: &[&str]) -> Result<ExitCode, String> {
+fn print_mcp_pin(place: &[&str]) -> ServeResult {
     let pin = pin_of(&ServerPlace::from_words(place)?)?;
     Screen::new(false).show_document(pin.to_text().as_bytes());
     Ok(ExitCode::SUCCESS)
@@ -39,7 +39,7 @@ fn print_mcp_pin(place: &[&str]) -> Result<ExitCode, String> {
 /// Starts the commands of a listener in the sandbox that the carrier handed over.
 struct CommandStarter(CommandSandbox);
 
-fn open_commands(policy: Option<&str>) -> Result<Arc<dyn CommandStart>, String> {
+fn open_commands(policy: Option<&str>) -> OpenResult {
     let sandbox = policy.map_or_else(|| Ok(CommandSandbox::new_open()), CommandSandbox::parse)?;
     Ok(Arc::new(CommandStarter(sandbox)))
 }

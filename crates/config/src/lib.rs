@@ -3,6 +3,7 @@
 //! `load` reads a file and the schemas it names. `read_source` reads the same composition back from the
 //! self-contained text that is stored with a log. Both run the same checks. This crate starts nothing, searches
 //! for no programs and reads no environment: whether a program can run shows when it is started.
+//! `serve_listener` is apart from that: it is the program of a built-in listener, in a process of its own.
 
 mod add_entry;
 mod agent_configs;
@@ -100,8 +101,8 @@ pub use folder::{CORE_XSD, ENVELOPE_XSD, TALK_XSD, WORKFLOW_XSD};
 pub use key::{ConfigKey, KeyForm};
 pub use keys::KEYS;
 pub use kinds::{
-    BuiltInSchema, CommandParts, FolderUse, RECORD, SERVERS, find_work_folder, install_folder, list_codes,
-    list_schemas, lock_file, pin_file, serve_listener,
+    BuiltInSchema, CommandParts, FolderUse, OpenResult, RECORD, SERVERS, ServeResult, find_work_folder,
+    install_folder, list_codes, list_schemas, lock_file, pin_file, serve_listener,
 };
 pub use log_kept::{Durability, LogKept};
 pub use pinning::{McpServer, mcp_servers};

@@ -79,7 +79,7 @@ pub(super) struct BuiltInKind {
     /// The words of its program behind its key. Opens in the sandbox what it needs.
     pub(super) words: fn(&KindPart, &KindStart<'_>, Option<&mut ProgramSandbox>) -> Vec<String>,
     /// Is its program, with these words. `None` if they fit no listener.
-    serve: fn(&[&str], &CommandParts) -> Option<Result<ExitCode, String>>,
+    serve: fn(&[&str], &CommandParts) -> Option<ServeResult>,
 }
 
 /// A schema that is part of this program: its name, which ends in a slash, so that no file has it, and its text.
@@ -115,12 +115,17 @@ pub enum FolderUse {
     Changes,
 }
 
+/// The end of a listener's program, or why it cannot work.
+pub type ServeResult = Result<ExitCode, String>;
+/// What starts commands, or why nothing does.
+pub type OpenResult = Result<Arc<dyn CommandStart>, String>;
+
 /// What the program of a kind can start commands with.
 pub struct CommandParts {
     /// The word before the sandbox of the commands.
     pub word: &'static str,
     /// Starts commands, in this sandbox if there is one.
-    pub open: fn(Option<&str>) -> Result<Arc<dyn CommandStart>, String>,
+    pub open: fn(Option<&str>) -> OpenResult,
 }
 
 /// A built-in listener of the file.
@@ -240,7 +245,7 @@ pub fn find_work_folder(listener: &Listener) -> Option<(&'static str, &str, Fold
 
 /// Is the program of a built-in listener. The words are those with which it was started. Returns at its end, or why it
 /// cannot work.
-pub fn serve_listener(words: &[&str], commands: &CommandParts) -> Result<ExitCode, String> {
+pub fn serve_listener(words: &[&str], commands: &CommandParts) -> ServeResult {
     let done = words.split_first().and_then(|(key, rest)| (find_kind(key)?.serve)(rest, commands));
     done.unwrap_or_else(|| Err(format!("-listen-as: these words name no listener: {}", words.join(" "))))
 }
