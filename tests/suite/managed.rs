@@ -6,12 +6,13 @@ use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use async_nats::{Client, ConnectOptions};
 use rustix::fs::{FlockOperation, flock};
 use rustix::process::{Pid, Signal, kill_process};
 use systole_kit::nats::Worker;
+use tokio::time::Instant;
 
 use crate::broker::{path, python};
 use crate::over_nats::{Ends, answered};
