@@ -1,4 +1,5 @@
-//! The mark of a call, and what is shown without it.
+//! The mark of a call. Text from others is untrusted: it is escaped, and the mark of the call is removed from it. So
+//! nothing in it can pretend to be the core's message or the end of its block.
 
 use super::code::write_code;
 use super::markup::{escape_markup, list_values, read_only_text, write_markup};

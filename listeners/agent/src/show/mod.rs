@@ -1,7 +1,6 @@
 //! How a model sees a payload: text as text, anything else as escaped markup.
 //!
-//! Text from others is escaped, and the mark of the call is removed from it. So nothing in it can pretend to be the
-//! core's message or the end of its block. Payloads come in; text goes out.
+//! Payloads come in; text goes out.
 
 mod code;
 mod core;
