@@ -6,7 +6,7 @@ use axum::http::{HeaderValue, header};
 use axum::response::Response;
 use axum::{Router, middleware};
 
-use super::door_row::{DoorRow, enter_with_token};
+use super::door_row::{DoorRoute, DoorRow, enter_with_token};
 use super::http_state::HttpState;
 use super::{inbound, live_routes, mcp, pages, reading, steering, waiting};
 
@@ -34,11 +34,14 @@ pub(super) fn find_door(path: &str) -> &'static DoorRow {
     DOORS.into_iter().find(|door| door.has_path(path)).unwrap_or(&pages::DOOR)
 }
 
-/// The router of all doors.
+/// The router of all doors. The pages forbid to store any of their answers themselves.
 pub(super) fn build_router() -> Router<Arc<HttpState>> {
-    let routes = DOORS.into_iter().flat_map(DoorRow::list_routes);
-    let router = routes.fold(Router::new(), |router, route| router.route(route.path, route.service));
-    router.layer(middleware::map_response(forbid_storing))
+    let routers = DOORS.into_iter().map(|door| {
+        let add = |router: Router<_>, route: DoorRoute| router.route(route.path, route.service);
+        let router = door.list_routes().fold(Router::new(), add);
+        if door.paths.is_empty() { router } else { router.layer(middleware::map_response(forbid_storing)) }
+    });
+    routers.fold(Router::new(), Router::merge)
 }
 
 /// What a client may read today is in no cache tomorrow.
