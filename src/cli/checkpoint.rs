@@ -114,16 +114,21 @@ impl SignCheckpoint {
         Ok(SigningSettings { log: log.components().collect(), file, to, logs, witnesses })
     }
 
+    fn check_exists(&self, screen: Screen, log: &Path) -> Result<(), CommandExit> {
+        if log.exists() {
+            return Ok(());
+        }
+        if let Some(fault) = sqlite::lost_whole(log) {
+            return Err(local_organism::report_log_fault(screen, &fault));
+        }
+        let exit = screen.fail(CommandExit::Unavailable, describe_absent(log));
+        screen.say(format!("  try: {}, which makes it", self.place.run_command()));
+        Err(exit)
+    }
+
     fn try_run(&self, screen: Screen) -> Result<CommandExit, CommandExit> {
         let SigningSettings { log, file: key_file, to, logs, witnesses } = self.read_settings(screen)?;
-        if !log.exists() {
-            if let Some(fault) = sqlite::lost_whole(&log) {
-                return Err(local_organism::report_log_fault(screen, &fault));
-            }
-            let exit = screen.fail(CommandExit::Unavailable, describe_absent(&log));
-            screen.say(format!("  try: {}, which makes it", self.place.run_command()));
-            return Err(exit);
-        }
+        self.check_exists(screen, &log)?;
         let key = signing_key::read_key(&key_file)
             .map_err(|fault| system_faults::report_fault(screen, CommandExit::Usage, &fault))?;
         let file = find_notes(&log);
