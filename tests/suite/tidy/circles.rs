@@ -11,7 +11,7 @@ use super::{Source, hold, sources};
 
 /// The most files of one circle in which a module and its parent count too, and of all such circles together. Both only
 /// fall: lower them with the change that takes a file out of its circle.
-const MOST_FILES: (usize, usize) = (11, 117);
+const MOST_FILES: (usize, usize) = (8, 114);
 
 type Edges = BTreeMap<(usize, usize), Edge>;
 
