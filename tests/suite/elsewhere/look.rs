@@ -180,9 +180,9 @@ fn list_records(stage: &FarStage) -> Vec<(u64, String)> {
 /// The pages about a record of a thread name it, and so does the command. That of a prompt leads to the one before.
 fn names_their_record(stage: &FarStage, records: &[(u64, String)]) {
     let thread = &stage.stage.asked;
-    let page = |path: &str| {
-        stage.stage.asks(BOB, "GET", &format!("/t/{thread}/{path}"), &[("Accept", "text/html")], "").body
-    };
+    let url = stage.url();
+    let headers = [("Accept", "text/html"), ("Host", url.trim_start_matches("http://"))];
+    let page = |path: &str| stage.stage.asks(BOB, "GET", &format!("/t/{thread}/{path}"), &headers, "").body;
     let prompts: Vec<u64> =
         records.iter().filter(|(_, code)| code == "model-started").map(|(seq, _)| *seq).collect();
     let [.., before, last] = prompts.as_slice() else { panic!("{records:?}") };

@@ -292,10 +292,18 @@ fn no_attribute_is_read_from_the_wire_that_the_page_does_not_have() {
     let sections = ["## stamp", "## listener", "### Of a delivery"].map(attributes);
     let known: BTreeSet<&str> =
         sections.iter().flat_map(BTreeMap::values).flat_map(BTreeMap::keys).map(String::as_str).collect();
-    let rooms =
-        ["answers", "ask", "ask/kept", "ask/viewed", "envelope/stamp", "journal", "journal/past", "told"];
+    let rooms = [
+        "answers",
+        "ask",
+        "ask/stored_bytes",
+        "ask/view_answer",
+        "envelope/stamp",
+        "journal",
+        "journal/past",
+        "pump_documents",
+    ];
     let mut read = BTreeSet::new();
-    for room in rooms.into_iter().chain(["reply", "reply/answered", "reply/items"]) {
+    for room in rooms.into_iter().chain(["reply", "reply/answered_documents", "reply/items"]) {
         let source = fs::read_to_string(format!("crates/wire/src/{room}.rs")).unwrap();
         for reader in READERS {
             let before = format!("{reader}\"");
