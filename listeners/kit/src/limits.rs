@@ -1,5 +1,6 @@
 //! The limits of a listener's traffic: with the pump over a pipe, with a broker, and of what is read out of an answer.
 
+#[cfg(any(feature = "nats", feature = "pipe"))]
 use std::time::Duration;
 
 pub use systole_wire::limits::{DocumentLimits, STRAY_BYTES};
@@ -47,8 +48,10 @@ pub const TEXT_BYTES: usize = 900 << 10;
 /// Bytes of a read: the usual size of a pipe.
 pub const PORTION_BYTES: usize = 64 << 10;
 /// Documents that wait for the pump to read them.
+#[cfg(feature = "pipe")]
 pub(crate) const WAITING_DOCUMENTS: usize = 64;
 /// How long work may go on without the organism: a program is ended after five seconds.
+#[cfg(feature = "pipe")]
 pub(crate) const LAST: Duration = Duration::from_secs(4);
 
 // Reading out of an answer
