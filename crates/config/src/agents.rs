@@ -4,7 +4,6 @@
 //! Input: the node. Output: parties. This module opens no files and looks up no names: models, tools and schemas are
 //! looked up later, when all of them are known.
 
-use crate::limits;
 use std::mem;
 
 use systole_agent::spec::{ActionLimit, Dialect, OutputFormat};
@@ -16,6 +15,7 @@ use super::party::{Party, or_talk};
 use super::section::{Form, form};
 use super::tree::{Node, Span, Value};
 use super::value::At;
+use crate::limits;
 use systole_core::types::codes::Code;
 
 /// What an agent accepts and returns by default.

@@ -3,7 +3,6 @@
 //!
 //! Input: a declaration and a shelf of schemas. Output: the listeners. Every mistake is reported to the diagnostics.
 
-use crate::limits;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -23,6 +22,7 @@ use super::schemas::{Collected, PAYLOADS, Shelf};
 use super::value::At;
 use super::workflows;
 use super::{programs, tools};
+use crate::limits;
 use systole_core::types::client::Client;
 use systole_core::types::codes::Code;
 use systole_core::types::composition::{

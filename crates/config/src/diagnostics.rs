@@ -4,11 +4,11 @@
 //! at once. It judges nothing. The settings from the command line follow the file in the same text,
 //! one per line, so that their spans work like any other.
 
-use crate::limits::MISTAKES;
 use std::sync::Arc;
 
 use super::diagnostic::{Diagnostic, FileMistakes, FilePlace};
 use super::tree::Span;
+use crate::limits::MISTAKES;
 use systole_core::types::codes::Code;
 
 /// The listeners that are Rust values and need no program.

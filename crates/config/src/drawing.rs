@@ -4,13 +4,13 @@
 //! Text from the file is always escaped for the terminal. Colour is used only on request and changes no
 //! columns.
 
-use crate::limits;
 use std::collections::BTreeMap;
 use std::fmt;
 
 use systole_kit::writer::make_visible;
 
 use super::diagnostic::{Diagnostic, FileMistakes, FilePlace, Severity};
+use crate::limits;
 use systole_core::types::codes::Code;
 use systole_show::columns::{self, width};
 use systole_show::layout;

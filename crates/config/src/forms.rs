@@ -1,6 +1,5 @@
 //! The forms of values that several sections have. A form of one section alone is declared beside that section.
 
-use crate::limits::{DAY, SECOND, YEAR};
 use std::marker::PhantomData;
 
 use super::diagnostics::Diagnostics;
@@ -11,6 +10,7 @@ use super::names::{single, variable};
 use super::section::{Form, SectionKeys, form};
 use super::tree::{Node, Value};
 use super::value::{self, At, join_path};
+use crate::limits::{DAY, SECOND, YEAR};
 use systole_core::types::ids::Name;
 
 /// The pattern of a party's name.

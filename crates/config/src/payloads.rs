@@ -3,7 +3,6 @@
 //! Input: the node. Output: an XSD, or all mistakes with their exact places. The kit knows the types; this module
 //! knows how they are written in YAML, and what YAML did to them.
 
-use crate::limits;
 use systole_kit::compact::{
     self, DeclaredPayload, ElementBody, GroupField, ItemList, TypeTextError, ValueType,
 };
@@ -18,6 +17,7 @@ use super::stretch;
 use super::traps;
 use super::tree::{Entry, Node, Span, Value};
 use super::value::{self, join_path};
+use crate::limits;
 use systole_core::types::codes::Code;
 use systole_core::types::composition::Listener;
 use systole_core::types::ids::Name;

@@ -4,7 +4,6 @@
 //! A key that is not on this machine is no mistake, because hosts of listeners and tests have none; the machine
 //! with the pump needs it.
 
-use crate::limits;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -18,6 +17,7 @@ use super::log_kept::{Durability, Kept};
 use super::section::{Form, SectionKeys, form, section};
 use super::tree::{Node, Span};
 use super::value::At;
+use crate::limits;
 use systole_core::types::codes::Code;
 use systole_system::signing_key;
 use systole_system::system;

@@ -5,6 +5,7 @@ use serde_json::json;
 use super::host::{ModelHost, result};
 use super::house::{ToolHouse, npm, prepared, python, python_path};
 use crate::program::{Ran, Running, command};
+use systole_config as config;
 use systole_core::types::ids::Digest;
 
 fn says(ran: &Ran, code: i32, wanted: &[&str]) {
@@ -264,4 +265,26 @@ fn g9_a_server_is_sandboxed_unless_the_file_says_none() {
     says(&house.systole(&["send", "--to", "rogue", "work"]), 0, &["<text>no secret</text>"]);
     house.write("organism.yaml", &with_key.replace("sandbox: {write: [./state]}", "sandbox: none"));
     says(&house.systole(&["send", "--to", "rogue", "work"]), 0, &["<text>the key</text>"]);
+}
+
+#[test]
+fn g3_a_key_of_another_kind_is_refused_in_a_file_and_accepted_in_a_stored_source() {
+    let house = ToolHouse::new(&format!(
+        "  everything: {{mcp: {}, safe: [], entry: true}}\nlog: {{path: ./hello.db}}\n",
+        npm("everything", ", stdio")
+    ));
+    house.pinned();
+    let file = house.path().join("organism.yaml");
+    let source = config::load(&file).unwrap().composition.source;
+    // As long as before, so that the lengths in the source hold.
+    let older = String::from_utf8(source.to_vec()).unwrap().replace("safe: []", "deny: []");
+    assert!(older.contains("deny: []"), "{older}");
+    config::read_source(older.as_bytes(), house.path()).unwrap();
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, text.replace("safe: []", "deny: []")).unwrap();
+    let checked = house.systole(&["check"]);
+    let told = checked.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    let why = "listeners.everything.deny: only a listener of `code` or `workspace` has a deny list";
+    assert!(checked.code == Some(3) && told.contains(why), "{checked:?}");
+    assert!(told.contains("try: leave it out 1 mistake"), "{checked:?}");
 }

@@ -4,12 +4,12 @@
 //! Input: an Agentfile and the names of its agents in the organism's file. Output: a note for the first statement with
 //! such a need of an agent. It guesses by words, so it only says what may be missing and adds nothing.
 
-use crate::limits;
 use std::collections::BTreeSet;
 
 use super::ConversionNote;
 use super::declarations::{Declared, note};
 use super::statements::Statement;
+use crate::limits;
 
 /// What an agent lacks, and the lines that give it.
 const FILES: &str =

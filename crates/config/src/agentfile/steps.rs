@@ -4,7 +4,6 @@
 //! Input: an Agentfile with its names looked up. Output: steps and payloads, with notes about everything that they
 //! cannot express.
 
-use crate::limits::{self, PASSES};
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::ConversionNote;
@@ -12,6 +11,7 @@ use super::declarations::{Declared, note};
 use super::labels::Labels;
 use super::statements::{Keyword, Statement, Supervision, Within};
 use super::variables::{Known, Worded, find_words};
+use crate::limits::{self, PASSES};
 use crate::taken_ids;
 
 /// Names that no listener can have.

@@ -1,6 +1,5 @@
 //! The kind `code`: a listener that searches the source code of a folder.
 
-use crate::limits;
 use std::iter;
 
 use systole_code::CODE_XSD;
@@ -8,6 +7,7 @@ use systole_code::CODE_XSD;
 use super::on_folder::{own_folder_in, read_folder, refuse_key};
 use super::{BuiltInKind, FolderUse, KindDefaults};
 use crate::forms::{AnyText, NameSet, Unread};
+use crate::limits;
 use crate::section::section;
 
 section! {

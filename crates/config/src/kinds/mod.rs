@@ -14,7 +14,6 @@ mod mcp;
 mod on_folder;
 mod workspace;
 
-use crate::limits;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::ExitCode;
@@ -32,6 +31,7 @@ use super::schemas::Shelf;
 use super::section::{Form, section};
 use super::tree::Span;
 use super::value::At;
+use crate::limits;
 
 use mcp::McpServerKeys;
 pub use mcp::{RECORD, SERVERS, install_folder, lock_file, pin_file};
@@ -141,7 +141,7 @@ pub(super) struct BuiltInListener {
 pub(super) struct KindPart {
     /// The folder that it works on.
     pub(super) folder: Option<At<String>>,
-    /// What it is told, as the last words of its program.
+    /// Its rules, as the last words of its program: a key and a pattern, again and again.
     rules: Vec<String>,
     /// The program of someone else that it stands in front of.
     pub(super) run: Vec<String>,

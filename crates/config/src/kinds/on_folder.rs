@@ -5,7 +5,7 @@ use std::path::Path;
 
 use systole_code::check_pattern;
 
-use super::{KindKeys, KindPart};
+use super::{KindKeys, KindPart, find_named};
 use crate::diagnostics::Diagnostics;
 use crate::forms::{AnyText, NameSet, UnreadValue, read_late};
 use crate::tree::Span;
@@ -63,7 +63,11 @@ pub(super) fn refuse_key(
 ) {
     let (Some(given), Some(at)) = (given, keys.own.place_of(key)) else { return };
     given.value.check_texts(diagnostics);
-    let fix = "code: ./src or workspace: ./src beside it, or leave it out";
+    // What is of another kind cannot have a folder as well.
+    let fix = match find_named(keys).is_some_and(|(kind, _)| kind.folder.is_none()) {
+        true => "leave it out",
+        false => "code: ./src or workspace: ./src beside it, or leave it out",
+    };
     diagnostics.report_value(at, &format!("{}.{key}: {why}", keys.own.path), fix);
 }
 

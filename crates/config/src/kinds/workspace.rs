@@ -1,12 +1,12 @@
 //! The kind `workspace`: a listener that edits the files of a folder, and runs commands in it.
 
-use crate::limits;
 use systole_core::types::composition::OnUnknown;
 use systole_workspace::{COMMANDS_XSD, PROPOSALS_XSD, WORKSPACE_XSD, check_shell_pattern};
 
 use super::on_folder::{STATE_FOLDER, check_file_pattern, read_folder, read_rules, refuse_key};
 use super::{BuiltInKind, FolderUse, KindDefaults};
 use crate::forms::{AnyText, NameSet, Unread};
+use crate::limits;
 use crate::section::section;
 
 section! {

@@ -1,12 +1,12 @@
 //! The sections of a test file. The reader of test files and the JSON Schema for editors both use them.
 
-use crate::limits::DAY;
 use std::marker::PhantomData;
 use std::sync::LazyLock;
 
 use crate::diagnostics::Diagnostics;
 use crate::forms::{AnyText, TimeWithin, Unread, WordOf, copy_node, word_choice};
 use crate::key::{ConfigKey, KeyForm, KeyRow};
+use crate::limits::DAY;
 use crate::section::{Form, SectionKeys, form, list_keys, section};
 use crate::tree::{Node, Value};
 use crate::value::{At, text, texts};

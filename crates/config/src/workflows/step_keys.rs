@@ -1,6 +1,5 @@
 //! The keys of a step, with the forms of their values. Which of them are read depends on its work.
 
-use crate::limits;
 use systole_kit::schema::find_nearest;
 use systole_workflow::spec::Budget;
 
@@ -16,6 +15,7 @@ use super::super::tree::{Node, Value};
 use super::super::value::{self, At, wrong_kind};
 use super::conditions::{self, ConditionMap};
 use super::step_values::{Tasks, Until, With};
+use crate::limits;
 
 section! {
     /// A step: its work and the keys that all steps share.

@@ -3,7 +3,6 @@
 //! Input: a list of the file. Output: declared steps. `works` reads the work of a step. No names are looked up
 //! here.
 
-use crate::limits;
 use systole_workflow::spec::Budget;
 
 use super::super::diagnostics::Diagnostics;
@@ -15,6 +14,7 @@ use super::super::value::{self, At, SetKeys, join_path, wrong_kind};
 use super::declaration::{Step, Work};
 use super::step_keys::{StepKeys, step_keys};
 use super::works::{self, WORKS};
+use crate::limits;
 use systole_core::types::codes::Code;
 
 /// The goal at the start of every context.

@@ -2,7 +2,6 @@
 //!
 //! Input: the keys of one step. Output: its declared work. No names are looked up here.
 
-use crate::limits::DAY;
 use systole_kit::schema::find_nearest;
 
 use super::super::diagnostics::Diagnostics;
@@ -10,6 +9,7 @@ use super::super::forms::read_late;
 use super::super::names::one_of;
 use super::declaration::{Goal, Question, Step, Work};
 use super::step_keys::StepKeys;
+use crate::limits::DAY;
 use systole_core::types::codes::Code;
 
 /// The keys of the kinds of work. A step has exactly one.

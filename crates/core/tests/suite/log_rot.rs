@@ -20,7 +20,7 @@ use crate::log_records::{Folder, batch, edit_at};
 
 /// A log with a thread at rest, a thread that waits for an approval, a thread with a timer, and `sys`. After the
 /// checkpoint, records came to the thread at rest and to `sys`.
-fn written(folder: &Folder) -> (DecideStage, [ThreadId; 4]) {
+fn write_log(folder: &Folder) -> (DecideStage, [ThreadId; 4]) {
     let mut stage = DecideStage::new();
     let thread =
         |key: &str| ThreadId::new_root(&name("test"), &Name::new_operator(), &Key::parse(key).unwrap(), 12);
@@ -68,18 +68,18 @@ fn threads(reader: &dyn LogReader) -> Result<[BTreeMap<ThreadId, Vec<u8>>; 2], L
 }
 
 /// The result of reading, and of opening for writing in a copy of the files.
-fn looked(log: &Path) -> Result<[BTreeMap<ThreadId, Vec<u8>>; 2], LogFault> {
+fn read_as_it_is(log: &Path) -> Result<[BTreeMap<ThreadId, Vec<u8>>; 2], LogFault> {
     threads(&sqlite::open_reading(log)?)
 }
 
-fn opened(log: &Path) -> Result<[BTreeMap<ThreadId, Vec<u8>>; 2], LogFault> {
+fn open_a_copy(log: &Path) -> Result<[BTreeMap<ThreadId, Vec<u8>>; 2], LogFault> {
     let copy = Folder::new();
     std::fs::copy(log, copy.log()).unwrap();
     threads(&sqlite::open_log(&copy.log())?.reader)
 }
 
 /// A value with one of its bits flipped.
-fn flipped(value: &Value, bit: usize) -> Option<Value> {
+fn flip_bit(value: &Value, bit: usize) -> Option<Value> {
     match value {
         Value::Integer(number) => (bit < 64).then(|| Value::Integer(number ^ (1 << bit))),
         Value::Blob(bytes) => {
@@ -94,9 +94,9 @@ fn flipped(value: &Value, bit: usize) -> Option<Value> {
 #[test]
 fn c15_a_flipped_bit_in_a_row_or_a_mark_changes_no_thread() {
     let folder = Folder::new();
-    let (_, ids) = written(&folder);
-    let whole = looked(&folder.log()).unwrap();
-    assert_eq!(opened(&folder.log()).unwrap(), whole);
+    let (_, ids) = write_log(&folder);
+    let whole = read_as_it_is(&folder.log()).unwrap();
+    assert_eq!(open_a_copy(&folder.log()).unwrap(), whole);
     let connection = Connection::open(folder.log()).unwrap();
     let mut places = Vec::new();
     for id in ids {
@@ -115,7 +115,7 @@ fn c15_a_flipped_bit_in_a_row_or_a_mark_changes_no_thread() {
             connection.query_row(&find, [], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
         let step = if column == "bytes" { 11 } else { 3 };
         for bit in (0..8 * 4096).step_by(step) {
-            let Some(rotten) = flipped(&value, bit) else { break };
+            let Some(rotten) = flip_bit(&value, bit) else { break };
             let copy = Folder::new();
             std::fs::copy(folder.log(), copy.log()).unwrap();
             let set = format!("UPDATE OR IGNORE {table} SET {column} = ?1 {of}");
@@ -123,9 +123,9 @@ fn c15_a_flipped_bit_in_a_row_or_a_mark_changes_no_thread() {
             other.execute(&set, [&rotten]).unwrap();
             other.close().unwrap();
             let place = format!("bit {bit} of {table}.{column}, row {row}");
-            assert_eq!(looked(&copy.log()).as_ref(), Ok(&whole), "{place}");
+            assert_eq!(read_as_it_is(&copy.log()).as_ref(), Ok(&whole), "{place}");
             if tried % 7 == 0 {
-                assert_eq!(opened(&copy.log()).as_ref(), Ok(&whole), "{place}");
+                assert_eq!(open_a_copy(&copy.log()).as_ref(), Ok(&whole), "{place}");
             }
             tried += 1;
         }
@@ -136,8 +136,8 @@ fn c15_a_flipped_bit_in_a_row_or_a_mark_changes_no_thread() {
 #[test]
 fn c15_a_flipped_bit_in_a_page_of_the_cache_changes_no_thread() {
     let folder = Folder::new();
-    written(&folder);
-    let whole = looked(&folder.log()).unwrap();
+    write_log(&folder);
+    let whole = read_as_it_is(&folder.log()).unwrap();
     let bytes = std::fs::read(folder.log()).unwrap();
     let connection = Connection::open(folder.log()).unwrap();
     let sql = "SELECT rootpage FROM sqlite_schema WHERE name IN ('fold', 'fold_working', 'mark')";
@@ -152,7 +152,7 @@ fn c15_a_flipped_bit_in_a_page_of_the_cache_changes_no_thread() {
         let mut rotten = bytes.clone();
         rotten[bit / 8] ^= 1 << (bit % 8);
         std::fs::write(copy.log(), rotten).unwrap();
-        for found in [looked(&copy.log()), opened(&copy.log())] {
+        for found in [read_as_it_is(&copy.log()), open_a_copy(&copy.log())] {
             match found {
                 Ok(found) => {
                     assert_eq!(found, whole, "bit {bit}");
@@ -169,7 +169,7 @@ fn c15_a_flipped_bit_in_a_page_of_the_cache_changes_no_thread() {
 #[test]
 fn c15_rows_that_are_gone_or_from_before_are_not_taken_for_the_newest() {
     let folder = Folder::new();
-    let (mut stage, [_, waiting, ..]) = written(&folder);
+    let (mut stage, [_, waiting, ..]) = write_log(&folder);
     // The state of a disk that lost a write: a row that was correct once.
     let of = format!("(SELECT id FROM thread WHERE text = '{waiting}')");
     edit_at(&folder.log(), &format!("CREATE TABLE old AS SELECT * FROM fold WHERE thread = {of}"));
@@ -180,7 +180,7 @@ fn c15_rows_that_are_gone_or_from_before_are_not_taken_for_the_newest() {
     let mut writer = sqlite::open_log(&folder.log()).unwrap().writer;
     assert!(matches!(writer.commit_batch(&newer), Commit::Committed(_)));
     drop(writer);
-    let whole = looked(&folder.log()).unwrap();
+    let whole = read_as_it_is(&folder.log()).unwrap();
     for sql in [
         "INSERT OR REPLACE INTO fold SELECT * FROM old",
         "DELETE FROM fold WHERE working = 1",
@@ -191,7 +191,7 @@ fn c15_rows_that_are_gone_or_from_before_are_not_taken_for_the_newest() {
         let copy = Folder::new();
         std::fs::copy(folder.log(), copy.log()).unwrap();
         edit_at(&copy.log(), sql);
-        assert_eq!(looked(&copy.log()).as_ref(), Ok(&whole), "{sql}");
-        assert_eq!(opened(&copy.log()).as_ref(), Ok(&whole), "{sql}");
+        assert_eq!(read_as_it_is(&copy.log()).as_ref(), Ok(&whole), "{sql}");
+        assert_eq!(open_a_copy(&copy.log()).as_ref(), Ok(&whole), "{sql}");
     }
 }

@@ -201,7 +201,7 @@ fn item_by(all: &Composition, item: &str, judge: &mut dyn Judge) -> JudgedItem {
 
 const QUESTION: &str = "<question xmlns=\"urn:test\"/>";
 
-fn enveloped(meta: &str) -> String {
+fn wrap_with_meta(meta: &str) -> String {
     let envelope = "https://xml-pipeline.org/ns/envelope/v1";
     format!("<message xmlns=\"{envelope}\"><meta>{meta}</meta>{QUESTION}</message>")
 }
@@ -234,7 +234,7 @@ fn b13_an_item_without_an_addressee_goes_to_every_peer_that_takes_it_in_order_of
 #[test]
 fn b13_an_item_with_an_addressee_and_one_that_one_peer_takes_are_plain_calls() {
     let mut all = asking(GatherRule::All);
-    let (one, schemas) = item(&all, &enveloped("<to>tool</to>"));
+    let (one, schemas) = item(&all, &wrap_with_meta("<to>tool</to>"));
     assert_eq!((what(&one), schemas), (&PayloadKind::For(name("tool")), vec![SchemaId(11)]));
     let agent = all.listeners.get_mut(&name("agent")).unwrap();
     agent.peers = vec![name("other")];
@@ -244,7 +244,7 @@ fn b13_an_item_with_an_addressee_and_one_that_one_peer_takes_are_plain_calls() {
 #[test]
 fn b13_messages_to_threads_spawns_and_messages_from_outside_are_never_broadcast() {
     let all = asking(GatherRule::All);
-    let (other_thread, _) = item(&all, &enveloped("<thread>sess-1f0c9a2b77d1.x</thread>"));
+    let (other_thread, _) = item(&all, &wrap_with_meta("<thread>sess-1f0c9a2b77d1.x</thread>"));
     assert_eq!(refusal(&other_thread), Code::Ambiguous);
     let core = "https://xml-pipeline.org/ns/core/v1";
     let spawn = format!(

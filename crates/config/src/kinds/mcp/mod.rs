@@ -6,7 +6,6 @@
 
 mod mcp_installs;
 
-use crate::limits;
 use std::sync::Arc;
 
 use systole_core::types::codes::Code;
@@ -24,6 +23,7 @@ use super::{BuiltInKind, KindDefaults, KindKeys, KindPart, name_schema};
 use crate::diagnostics::Diagnostics;
 use crate::forms::{NameSet, Unread, WordOf, copy_node, read_late, word_choice};
 use crate::key::KeyForm;
+use crate::limits;
 use crate::names::one_of;
 use crate::reach::{self, KeyVariable};
 use crate::schemas::Shelf;

@@ -61,7 +61,7 @@ fn ends(stage: &mut DecideStage, who: &str, thread: &ThreadId) -> Vec<String> {
 }
 
 /// The thread that alice's key `k` opens.
-fn opened(stage: &mut DecideStage) -> ThreadId {
+fn open_thread(stage: &mut DecideStage) -> ThreadId {
     asks(stage, "alice", "k", "tool", None);
     stage.records.last().unwrap().header.thread.clone()
 }
@@ -69,7 +69,7 @@ fn opened(stage: &mut DecideStage) -> ThreadId {
 #[test]
 fn a_thread_of_others_is_to_a_client_without_operate_one_that_never_was() {
     let mut stage = stage();
-    let thread = opened(&mut stage);
+    let thread = open_thread(&mut stage);
     let ghost = ThreadId::parse("sess-0123456789ab").unwrap();
     let mut words = |told: &dyn Fn(&mut DecideStage, &ThreadId) -> Vec<String>| {
         let found = [&thread, &ghost].map(|thread| {
@@ -102,7 +102,7 @@ fn a_root_at_rest_is_ended_by_its_opener_and_who_operates_and_by_no_other() {
         ("operator", "=> done"),
     ] {
         let mut stage = stage();
-        let thread = opened(&mut stage);
+        let thread = open_thread(&mut stage);
         stage.says(&thread, "1", 1, JudgedContent::Items(vec![final_()]));
         assert_eq!(ends(&mut stage, who, &thread).last().unwrap(), last, "{who}");
     }
@@ -135,7 +135,7 @@ fn an_order_that_is_refused_stands_where_a_message_that_is_refused_does() {
 fn the_opener_or_an_operator_of_a_thread_may_continue_pause_and_end_it() {
     for who in ["alice", "bob", "operator"] {
         let mut stage = stage();
-        let thread = opened(&mut stage);
+        let thread = open_thread(&mut stage);
         assert!(asks(&mut stage, who, "k2", "tool", Some(&thread))[1].starts_with("=> receipt"), "{who}");
         assert_eq!(halts(&mut stage, who, Some(&thread)).last().unwrap(), "=> done", "{who}");
         assert_eq!(cancels(&mut stage, who, &thread).last().unwrap(), "=> done", "{who}");
@@ -153,7 +153,7 @@ fn everything_is_halted_by_a_client_that_operates_and_by_no_other() {
 #[test]
 fn what_was_refused_stands_in_the_thread_only_of_who_may_act_there() {
     let mut stage = stage();
-    let thread = opened(&mut stage);
+    let thread = open_thread(&mut stage);
     let place = |told: Vec<String>| told[0].split(' ').next().unwrap().to_owned();
     assert_eq!(place(refused_payload(&mut stage, "carol", &thread)), "sys");
     for who in ["alice", "bob"] {
