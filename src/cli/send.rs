@@ -21,12 +21,13 @@ use super::system_faults;
 use super::thread_name;
 use super::waiting_view::{OpenWork, may_halt};
 use outage::AwaitedParty;
+use systole_core::rules::outcome::CallJudgement;
 use systole_core::types::codes::Code;
 use systole_core::types::ids::{Key, MalformedId, Name};
 use systole_core::types::limits;
 use systole_doors::api_types::{ApiReceipt, ApiRecord, ApiRefusal, ProgressReport};
 use systole_doors::client::{DoorClient, DoorClientFault, OutgoingMessage};
-use systole_doors::ending::{CallResult, find_ending};
+use systole_doors::ending::find_ending;
 use systole_organism::runfile::{RunFile, draw_hex};
 use systole_system::system;
 use tail::LiveTail;
@@ -301,23 +302,25 @@ impl<'a> AnswerWaiter<'a> {
             return self.asked.is_some().then(|| self.exit_if_held()).flatten();
         };
         self.clear_lines();
-        let (outcome, exit) = match &ending {
-            CallResult::Answered => ("answered", CommandExit::Done),
-            CallResult::Handled => ("handled", CommandExit::Done),
-            CallResult::Partial => ("partial", CommandExit::Failed),
-            CallResult::Reported | CallResult::Failed(_) => ("failed", CommandExit::Failed),
+        let (outcome, exit) = match ending {
+            CallJudgement::Answered => ("answered", CommandExit::Done),
+            CallJudgement::Handled => ("handled", CommandExit::Done),
+            CallJudgement::Partial => ("partial", CommandExit::Failed),
+            CallJudgement::Reported | CallJudgement::Failed | CallJudgement::Cancelled => {
+                ("failed", CommandExit::Failed)
+            }
         };
         if self.screen.json {
             let (receipt, record) = (Some(self.receipt), Some(self.way.add_form(record)));
             self.screen.show_value(&Came { receipt, outcome: Some(outcome), record, refusal: None });
         } else if self.spoken {
-            answer_in_words::show_end(self.screen, &ending, record);
+            answer_in_words::show_end(self.screen, ending, record);
         } else {
-            if let CallResult::Failed(code) = &ending {
-                answer_in_words::show_failure(self.screen, code, record);
+            if matches!(ending, CallJudgement::Failed | CallJudgement::Cancelled) {
+                answer_in_words::show_failure(self.screen, record);
             }
             self.screen.show(&record.body);
-            if ending == CallResult::Partial {
+            if ending == CallJudgement::Partial {
                 answer_in_words::say_partial(self.screen, record);
             }
         }

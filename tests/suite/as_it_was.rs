@@ -114,7 +114,7 @@ fn c14_the_commands_show_the_organism_as_it_was() {
     let approved = systole(&team, &["approve", "a1"]);
     assert_eq!(approved.code, Some(0), "{approved:?}");
     copied("approved.db");
-    until(&team, &["ps"], |list| list.contains("resting"));
+    until(&team, &["ps"], |list| list.contains("answered"));
     copied("rests.db");
     organism.interrupt();
 

@@ -13,6 +13,7 @@ use systole_log::memory::MemoryLog;
 use systole_organism::running::Organism;
 use systole_queries::narrate::{as_json, narrate};
 use systole_queries::posts::DueCalls;
+use systole_queries::thread_end::ThreadStatus;
 use systole_queries::tree::{draw, read, to_json};
 use systole_queries::why::{ThreadWaits, WaitReason};
 use systole_system::clock::WallClock;
@@ -40,7 +41,7 @@ pub(crate) fn busy() -> tempfile::TempDir {
     ])
 }
 
-fn drawn(organism: &Organism, thread: &ThreadId, life: &str) -> (String, serde_json::Value) {
+fn drawn(organism: &Organism, thread: &ThreadId) -> (String, serde_json::Value) {
     let reader = &**organism.reader();
     let whole = look(reader, Some(std::process::id()));
     let now = WallClock.now();
@@ -49,7 +50,7 @@ fn drawn(organism: &Organism, thread: &ThreadId, life: &str) -> (String, serde_j
     let standing = ThreadWaits::of(reader, &whole, &posts, &found).unwrap();
     let reasons = |thread: &ThreadId, call: &CallPath| standing.find(thread, call) as Option<&WaitReason>;
     let tree = read(reader, thread).unwrap().unwrap();
-    (narrow(&draw(&tree, life, &reasons, now)), to_json(&tree, &reasons, now))
+    (narrow(&draw(&tree, standing.status(), &reasons, now)), to_json(&tree, &reasons, now))
 }
 
 #[tokio::test]
@@ -58,9 +59,9 @@ async fn a_tree_shows_what_is_over_beside_what_is_open() {
     let organism = start(folder.path()).await;
     let receipt = ask(&organism, "k1", &payload("plan", "all"), None).await.unwrap();
     outcome(&organism, &receipt).await;
-    let (text, json) = drawn(&organism, &receipt.thread, "resting");
+    let (text, json) = drawn(&organism, &receipt.thread);
     insta::assert_snapshot!(steady(&text), @r"
-sess-0123456789ab  resting  opened 12:00:00
+sess-0123456789ab  answered  opened 12:00:00
 └─ 1  planner  <plan>  all  answered <planned> after 0.0 s, 4 turns
    ├─ 1/1.0  search  <search>  one  answered <found> after 0.0 s
    ├─ 1/1.1  refused: payload.invalid: b: is not allowed, only text s… (21 more)
@@ -110,11 +111,11 @@ async fn a_tree_tells_of_open_calls_what_they_wait_for() {
     let folder = cast(&[Actor("dig", "dig", "dug", &[])]);
     let organism = start(folder.path()).await;
     let receipt = ask(&organism, "k1", &payload("dig", "deep"), None).await.unwrap();
-    let (text, json) = drawn(&organism, &receipt.thread, "working");
+    let (text, json) = drawn(&organism, &receipt.thread);
     assert!(text.contains("└─ 1  dig  <dig>  deep  attempt 1 of 3 out for "), "{text}");
     assert_eq!(json["calls"][0]["state"], "open");
     organism.handle().cancel_thread(Name::new_operator(), receipt.thread.clone()).await.unwrap();
-    let (text, _) = drawn(&organism, &receipt.thread, "ended");
+    let (text, _) = drawn(&organism, &receipt.thread);
     assert!(text.contains("├─ 1  dig  <dig>  deep  cancelled"), "{text}");
     assert!(text.contains("└─ cancelled by operator at "), "{text}");
     stop(organism).await;
@@ -199,7 +200,7 @@ fn row_20_no_line_of_a_tree_is_too_wide_or_obeyed() {
     assert!(matches!(memory.commit_batch(&batch), systole_core::types::ports::Commit::Committed(_)));
     let tree = read(&memory, &thread).unwrap().unwrap();
     let now = Millis(1_795_158_000_000);
-    let text = narrow(&draw(&tree, "ended", &|_, _| None, now));
+    let text = narrow(&draw(&tree, ThreadStatus::Answered, &|_, _| None, now));
     assert!(text.contains("\\u{202e}drawkcab"), "{text}");
 }
 
@@ -248,7 +249,7 @@ async fn b13_takers_without_an_answer_are_listed_in_order_below_their_shared_ite
     let waits: Vec<&str> = found.leaves().iter().map(|leaf| leaf.call.as_str()).collect();
     let calls: Vec<String> = (0..11).map(|number| format!("1/1.0:{number}")).collect();
     assert_eq!(waits, calls);
-    let (text, json) = drawn(&organism, &receipt.thread, "working");
+    let (text, json) = drawn(&organism, &receipt.thread);
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines[2], "   └─ 1/1.0  to 11 takers, until the first answers");
     assert!(lines[3].starts_with("      ├─ 1/1.0:0  t0  <search>  x  attempt 1 of 3 out"), "{text}");
@@ -277,9 +278,9 @@ async fn what_is_done_to_a_view_is_shown_by_its_numbers() {
     let organism = start(folder.path()).await;
     let receipt = ask(&organism, "k1", &payload("plan", "all"), None).await.unwrap();
     outcome(&organism, &receipt).await;
-    let (text, json) = drawn(&organism, &receipt.thread, "resting");
+    let (text, json) = drawn(&organism, &receipt.thread);
     insta::assert_snapshot!(steady(&text), @r"
-sess-0123456789ab  resting  opened 12:00:00
+sess-0123456789ab  answered  opened 12:00:00
 └─ 1  planner  <plan>  all  answered <planned> after 0.0 s, 4 turns
    ├─ 1/1.0  search  <search>  one  answered <found> after 0.0 s
    ├─ 1/2.0  cleared messages 2 to 3 of its view

@@ -431,7 +431,7 @@ fn row_20_no_line_of_why_is_too_wide_or_obeyed() {
         timers: Vec::new(),
         models: Vec::new(),
         times: Vec::new(),
-        failed: None,
+        end: None,
     };
     let (report, line) = words(&standing, Some(&"systole run -f ".repeat(20)));
     assert!(report.contains("\\u{202e}drawkcab"), "{report}");
@@ -472,7 +472,7 @@ fn of_one(reason: WaitReason) -> ThreadWaits {
         timers: Vec::new(),
         models: Vec::new(),
         times: Vec::new(),
-        failed: None,
+        end: None,
     }
 }
 
@@ -542,7 +542,7 @@ fn c7_a_message_that_is_held_and_a_timer_of_a_resting_thread_are_waits() {
         timers: vec![systole_queries::why::ThreadTimer { id, listener, due: now.add_ms(60_000) }],
         models: Vec::new(),
         times: Vec::new(),
-        failed: None,
+        end: None,
     };
     let found = waits(&[rests, standing], now);
     let told: Vec<(&str, &str)> = found.iter().map(|wait| (wait.cause, wait.what.as_str())).collect();

@@ -412,7 +412,7 @@ fn h4_a_client_without_roles_sees_its_own_threads_only() {
     let asked = alice.get(&format!("/t/{own}/end"));
     assert!(asked.body.contains(&format!("action=\"/t/{own}/end\"")), "{}", asked.body);
     assert_eq!(alice.post(&format!("/t/{own}/end"), &format!("secret={secret}")).status, 303);
-    assert_eq!(state_of(folder.path(), &own), "ended");
+    assert_eq!(state_of(folder.path(), &own), "answered");
     assert!(text_of(&alice.get(&format!("/t/{own}")).body).contains("at rest, by alice"));
     drop(organism);
 }

@@ -36,7 +36,7 @@ fn start() -> JournalEntry {
 }
 
 fn said(words: &str) -> ReplyContent {
-    ReplyContent::Failure { code: "told".into(), retry: false, words: words.to_owned() }
+    ReplyContent::new_failure("told", false, words)
 }
 
 fn inline(listener: Arc<dyn systole_carriers::InlineListener>) -> Cast {

@@ -134,7 +134,7 @@ impl FilledHouse {
         let fields = [("outcome", "approved"), ("hash", hash.as_str()), ("note", "seen")];
         let decided = self.page("POST", "/approvals/a1", "application/json", &fields);
         assert_eq!((decided.status, &decided.json["approval"]), (200, &"a1".into()), "{decided:?}");
-        self.until(&format!("/t/{held}"), |view| view["state"] == "resting");
+        self.until(&format!("/t/{held}"), |view| view["state"] == "answered");
         assert!(self.html("/approvals").contains("approved"), "what was decided is listed");
 
         let form = [("to", "clerk"), ("element", "say"), ("key", "formed"), ("/say/text", "from a form")];
@@ -142,7 +142,7 @@ impl FilledHouse {
         assert_eq!(made["verdict"]["valid"], true, "{made}");
         let sent = self.page("POST", "/send", "application/json", &form);
         let thread = sent.json["thread"].as_str().unwrap_or_else(|| panic!("{sent:?}")).to_owned();
-        self.until(&format!("/t/{thread}"), |view| view["state"] == "resting");
+        self.until(&format!("/t/{thread}"), |view| view["state"] == "answered");
         assert!(self.html(&format!("/t/{thread}")).contains("clerk heard from a form"));
         self.threads.push(("formed", thread));
     }

@@ -123,7 +123,7 @@ fn rests(running: Running, folder: &Path, log: &Path) {
     let ran = systole(folder, &["ps", "--json", "--log", log.to_str().unwrap()]);
     let told: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
     for thread in told["threads"].as_array().unwrap() {
-        assert!(["resting", "ended"].contains(&thread["state"].as_str().unwrap()), "{thread}");
+        assert!(["resting", "ended"].contains(&thread["life"].as_str().unwrap()), "{thread}");
     }
 }
 

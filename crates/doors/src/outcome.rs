@@ -4,10 +4,11 @@
 use std::time::Duration;
 
 use super::api_types::{ApiReceipt, ApiRecord, MessageOutcome};
-use super::ending::{CallResult, find_ending};
+use super::ending::find_ending;
 use super::events::{RecordFollower, build_refusal};
 use super::request_refusals::{LOOK, describe_unfit_request};
 use crate::limits::{self, LONGEST_WAIT};
+use systole_core::rules::outcome::CallJudgement;
 use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::{LogFault, Position};
 use systole_core::types::refusal::Refusal;
@@ -40,11 +41,11 @@ pub(super) async fn wait_for_outcome(
     };
     let Some((ending, record)) = found else { return open };
     let (outcome, code) = match ending {
-        CallResult::Answered => ("answered", None),
-        CallResult::Partial => ("partial", None),
-        CallResult::Reported => ("reported", None),
-        CallResult::Handled => ("handled", None),
-        CallResult::Failed(code) => ("failed", Some(code)),
+        CallJudgement::Answered => ("answered", None),
+        CallJudgement::Partial => ("partial", None),
+        CallJudgement::Reported => ("reported", None),
+        CallJudgement::Handled => ("handled", None),
+        CallJudgement::Failed | CallJudgement::Cancelled => ("failed", record.code),
     };
     let (outcome, position) = (outcome.to_owned(), Some(record.position));
     MessageOutcome { outcome, code, position, payload: Some(record.body), ..open }
@@ -54,7 +55,7 @@ pub(super) async fn wait_for_outcome(
 async fn wait_for_end(
     front: &OrganismHandle,
     receipt: &ApiReceipt,
-) -> Result<Option<(CallResult, ApiRecord)>, LogFault> {
+) -> Result<Option<(CallJudgement, ApiRecord)>, LogFault> {
     let Ok(thread) = ThreadId::parse(&receipt.thread) else { return Ok(None) };
     let mut from = Position(receipt.position);
     if receipt.repeated {
@@ -77,7 +78,7 @@ pub(super) async fn find_earlier_end(
     front: &OrganismHandle,
     receipt: &ApiReceipt,
     thread: &ThreadId,
-) -> Result<Option<(CallResult, ApiRecord)>, LogFault> {
+) -> Result<Option<(CallJudgement, ApiRecord)>, LogFault> {
     let mut seq = receipt.seq + 1;
     loop {
         let (reader, thread) = (front.reader().clone(), thread.clone());
@@ -98,6 +99,6 @@ pub(super) async fn find_earlier_end(
 fn find_first_end(
     receipt: &ApiReceipt,
     mut records: impl Iterator<Item = ApiRecord>,
-) -> Option<(CallResult, ApiRecord)> {
+) -> Option<(CallJudgement, ApiRecord)> {
     records.find_map(|record| Some((find_ending(receipt, &record)?, record)))
 }

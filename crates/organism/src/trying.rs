@@ -335,7 +335,7 @@ impl TrialHearing<'_> {
         self.before.extend(judged.claimed.map(TrialRemark::FalseSender));
         match judged.said {
             JudgedContent::Items(items) => return Some(self.room.judge_reply(items)),
-            JudgedContent::Failure { code, retry, words }
+            JudgedContent::Failure { code, retry, words, .. }
             | JudgedContent::Away { code, retry, words, .. } => {
                 return Some(TurnEnd::Failure(code, retry, words));
             }

@@ -352,6 +352,7 @@ impl RanCall {
             _ if h.kind == RecordKind::Terminal => ("ended", None),
             Some(_) if h.call.as_ref() != Some(call) => return None,
             Some(CallEndKind::Answered { element, .. }) => ("answered", Some(element)),
+            Some(CallEndKind::Reported { element, .. }) => ("failed", Some(element)),
             Some(CallEndKind::Handled) => ("handled", None),
             Some(CallEndKind::Failed { code, .. }) => ("failed", Some(code.to_owned())),
             None => return None,

@@ -5,17 +5,13 @@
 //! Code and message come in; the calls that it went through and the words of the first cause go out. Words of a listener
 //! that only look like a call are left as they are: they come behind the first code that no call passes on.
 
-use std::ops::ControlFlow;
-
 use serde_json::{Value, json};
 
-use super::causes;
-use super::glance::{SystemError, read_error};
+use super::glance::{SystemError, attribute, glance, read_error};
 use crate::limits;
-use systole_core::types::ids::ThreadId;
-use systole_core::types::ports::{LogFault, LogReader};
-use systole_core::types::record::{MessageRole, Record, RecordCode, RecordKind};
-use systole_show::columns::cut;
+use systole_core::rules::element::read_text;
+use systole_core::types::record::RecordCode;
+use systole_show::columns::{cut, plain};
 
 /// The codes with which a run of a workflow fails.
 const OF_STEPS: &str = "workflow.";
@@ -58,9 +54,33 @@ impl FirstCause {
             let inner = lead(rest, |text| is_code(text) && (text.contains('.') || !is_of_step));
             match inner.filter(|_| is_passed_on) {
                 Some((inner, behind)) => (code, rest) = (inner.to_owned(), behind),
-                None => return FirstCause { places, words: rest.to_owned() },
+                None => break,
             }
         }
+        // The code of a foreign listener may have any form.
+        let unread =
+            error.first_code.as_ref().filter(|first| places.last().is_some_and(|l| l.code != **first));
+        if let Some(first) = unread {
+            rest = rest.strip_prefix(first.as_str()).and_then(|rest| rest.strip_prefix(": ")).unwrap_or(rest);
+            places.push(FailedPlace { code: first.clone(), name: None });
+        }
+        FirstCause { places, words: rest.to_owned() }
+    }
+
+    /// Takes the body of a failed outcome apart, whose record has that code: an error, or a report in place of an
+    /// answer.
+    pub fn of_body(code: Option<RecordCode>, body: &[u8]) -> FirstCause {
+        if let Some(error) = read_error(body) {
+            return FirstCause::of(&error);
+        }
+        let code = match code {
+            Some(RecordCode::Code(code)) => Some(code.as_str().to_owned()),
+            _ => attribute(body, "final-report", "reason").filter(|reason| is_code(reason)),
+        };
+        let seen = glance(body);
+        let words = read_text(body).map_or(seen.words, |text| plain(text.trim()));
+        let code = code.unwrap_or(seen.element);
+        FirstCause { places: vec![FailedPlace { code, name: None }], words }
     }
 
     /// The code of the first cause.
@@ -146,33 +166,6 @@ fn is_code(text: &str) -> bool {
         part.starts_with(|c: char| c.is_ascii_lowercase())
             && part.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
     })
-}
-
-/// Why the last top call of a thread failed; `None` if it did not.
-pub fn of_thread(
-    reader: &dyn LogReader,
-    thread: &ThreadId,
-    newest: u64,
-) -> Result<Option<FirstCause>, LogFault> {
-    let found = causes::back(reader, thread, newest + 1, |record| match end_of_top_call(record) {
-        Some(cause) => ControlFlow::Break(cause),
-        None => ControlFlow::Continue(()),
-    })?;
-    Ok(found.flatten())
-}
-
-/// For a record that ended a top call: the failure, if it was one.
-fn end_of_top_call(record: &Record) -> Option<Option<FirstCause>> {
-    let h = &record.header;
-    h.call.as_ref().filter(|call| call.depth() == 0)?;
-    match (h.kind, h.code) {
-        (RecordKind::Outcome, Some(RecordCode::Code(_))) => {
-            Some(read_error(&record.body).map(|error| FirstCause::of(&error)))
-        }
-        (RecordKind::Message, Some(RecordCode::Role(MessageRole::Final)))
-        | (RecordKind::Outcome, Some(RecordCode::Handled)) => Some(None),
-        _ => None,
-    }
 }
 
 #[cfg(test)]

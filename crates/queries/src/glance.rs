@@ -312,6 +312,8 @@ fn cut_bytes(text: &str, most: usize) -> &str {
 pub struct SystemError {
     /// The code.
     pub code: String,
+    /// The code of the first cause, if a listener reported the failure.
+    pub first_code: Option<String>,
     /// The message.
     pub message: String,
     /// The path inside the refused payload.
@@ -337,6 +339,7 @@ pub fn read_error(body: &[u8]) -> Option<SystemError> {
     let attribute = |name: &str| gate.find_attribute(name).map(|value| plain(&value));
     let mut told = SystemError {
         code: attribute("code")?,
+        first_code: attribute("first-code"),
         message: attribute("message")?,
         path: attribute("path"),
         place: attribute("line").zip(attribute("column")),

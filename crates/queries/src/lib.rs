@@ -43,6 +43,7 @@ pub mod search;
 pub mod side_by_side;
 pub mod starts;
 pub mod texts;
+pub mod thread_end;
 pub mod thread_list;
 pub mod thread_requests;
 pub mod thread_roll;

@@ -109,7 +109,7 @@ pub(crate) const ROOT_COLUMNS: usize = 17;
 /// Columns of the id of a child, and of a step's name with its indent.
 pub(crate) const CHILD_COLUMNS: usize = 28;
 /// Columns of a state.
-pub(crate) const STATE_COLUMNS: usize = 7;
+pub(crate) const STATE_COLUMNS: usize = 9;
 /// Columns of a duration.
 pub(crate) const SINCE_COLUMNS: usize = 9;
 /// Columns that words need to fit on the line of their thread.

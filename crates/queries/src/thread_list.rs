@@ -10,19 +10,17 @@ use super::glance::{PayloadGlance, glance};
 use super::log_state::LogState;
 use super::posts::DueCalls;
 use super::runs::WorkflowRuns;
+use super::thread_end::is_in_state;
 use super::thread_roll::{self, ThreadEntry};
 use crate::limits;
 use systole_core::types::ids::{Name, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader};
 use systole_core::types::time::Millis;
 
-/// The states that a filter can name.
-pub const STATES: [&str; 4] = ["working", "resting", "ended", "paused"];
-
 /// Which threads are wanted.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct ThreadFilter {
-    /// Only threads in this state, a word of `STATES`.
+    /// Only threads in this state, a word of `thread_end::STATES`.
     pub state: Option<&'static str>,
     /// Only threads that this listener was asked first, or works in now.
     pub listener: Option<Name>,
@@ -95,7 +93,7 @@ pub fn list(
         thread_roll::name_goals(&mut entries, whole, runs)?;
         let [entry] = entries;
         let request = glance(&first.body);
-        let is_wanted = filter.state.is_none_or(|state| entry.state() == state)
+        let is_wanted = filter.state.is_none_or(|state| is_in_state(state, entry.status, entry.life))
             && filter.text.as_ref().is_none_or(|text| has(text, &entry, &request));
         if !is_wanted {
             continue;

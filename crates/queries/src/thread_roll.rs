@@ -6,18 +6,18 @@
 use serde_json::{Value, json};
 
 use super::first_cause::FirstCause;
-use super::glance::{glance, read_error};
 use super::log_state::LogState;
 use super::pauses::ThreadPause;
 use super::posts::DueCalls;
 use super::runs::{self, RunStep, StepProgress, WorkflowRuns};
+use super::thread_end::{ThreadEnd, ThreadStatus, is_in_state};
 use super::why::{ThreadWaits, draw_reason};
 use crate::limits;
 use systole_core::pump::state::{Thread, ThreadState, used_under};
 use systole_core::types::budget::UsedAmounts;
 use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::{LogFault, LogReader};
-use systole_core::types::record::{MessageRole, Record, RecordCode, RecordKind};
+use systole_core::types::record::RecordKind;
 use systole_core::types::time::{Millis, spell_duration};
 use systole_show::columns::{self, cut_counted};
 use systole_show::layout::{self, TextTone, paint};
@@ -28,7 +28,11 @@ pub struct ThreadEntry {
     /// The thread.
     pub thread: ThreadId,
     /// Its state.
+    pub status: ThreadStatus,
+    /// Whether it works, rests or has ended.
     pub life: ThreadState,
+    /// Why its last top call failed, if it did and nothing is open.
+    pub failed: Option<FirstCause>,
     /// The pause that holds it, if it is paused.
     pub paused: Option<ThreadPause>,
     /// Since when: a working thread since its oldest leaf waits, any other since its last record.
@@ -113,7 +117,7 @@ pub fn page(
         (seen, last) = (seen + 1, Some(id.clone()));
         let Some(thread) = whole.thread(reader, id)? else { continue };
         let entry = entry(reader, whole, &posts, &thread, now)?;
-        if wanted.state.is_none_or(|state| state == entry.state()) {
+        if wanted.state.is_none_or(|state| is_in_state(state, entry.status, entry.life)) {
             entries.push(entry);
         }
     }
@@ -131,29 +135,35 @@ pub fn entry(
     let life = thread.life();
     let oldest = thread.seq.saturating_sub(limits::OUTCOME_RECORDS as u64);
     let newest = reader.of_thread(&thread.id, oldest + 1, limits::OUTCOME_RECORDS)?;
-    let (since, words) = if life == ThreadState::Working {
+    let paused = whole.find_pause(reader, &thread.id)?;
+    let mut failed = None;
+    let (status, since, words) = if life == ThreadState::Working {
         let standing = ThreadWaits::of(reader, whole, posts, thread)?;
         let leaves = standing.leaves();
+        let status = ThreadStatus::of_open(&leaves);
         let oldest = leaves.iter().min_by_key(|leaf| leaf.since);
         match oldest {
-            None => (thread.touched, String::new()),
+            None => (status, thread.touched, String::new()),
             Some(leaf) => {
                 let mut words =
                     format!("{}: {}", paint(TextTone::Name, leaf.listener.as_str()), draw_reason(leaf, now));
                 if leaves.len() > 1 {
                     words.extend([" (and ", &(leaves.len() - 1).to_string(), " more)"]);
                 }
-                (leaf.since, words)
+                (status, leaf.since, words)
             }
         }
     } else {
-        let mut words = newest.iter().rev().find_map(|(_, record)| outcome(record)).unwrap_or_default();
+        let end = ThreadEnd::of_thread(reader, &thread.id, thread.seq)?;
+        let status = ThreadStatus::of_end(end.as_ref().map(|end| end.end));
+        let (cause, mut words) = end.map_or_else(Default::default, |end| (end.cause, end.words));
+        failed = cause;
         if let Some((id, timer)) = thread.timers.iter().min_by_key(|(_, timer)| timer.due) {
             let due = layout::moment(timer.due, now);
             words =
                 format!("timer {} at {due}{}{words}", id.as_str(), if words.is_empty() { "" } else { "; " });
         }
-        (thread.touched, words)
+        (status, thread.touched, words)
     };
     let at_work = |id: &ThreadId| whole.at_work(id);
     let budget_uses = thread
@@ -163,13 +173,15 @@ pub fn entry(
     let used = budget_uses.fold(UsedAmounts::default(), |sum, budget_use| {
         sum.sum_with(used_under(&at_work, thread, *budget_use))
     });
-    let paused = whole.find_pause(reader, &thread.id)?;
+    let status = if paused.is_some() { ThreadStatus::Paused } else { status };
     let is_unfinished = life == ThreadState::Working || !thread.timers.is_empty();
     let refusals = newest.iter().filter(|(_, one)| one.header.kind == RecordKind::Refusal).count();
     let (goal, steps) = (None, Vec::new());
     Ok(ThreadEntry {
         thread: thread.id.clone(),
+        status,
         life,
+        failed,
         paused,
         since,
         words,
@@ -198,31 +210,6 @@ pub fn name_goals(
     Ok(())
 }
 
-/// How a top call ended, if this record ended one.
-fn outcome(record: &Record) -> Option<String> {
-    let h = &record.header;
-    let is_top = h.call.as_ref().is_some_and(|call| call.depth() == 0);
-    match (h.kind, h.code) {
-        (RecordKind::Terminal, _) => {
-            let how = if h.code == Some(RecordCode::Ended) { "ended by " } else { "cancelled by " };
-            Some(format!("{how}{}", h.to.as_ref().map_or("core", |by| by.as_str())))
-        }
-        (RecordKind::Message, Some(RecordCode::Role(MessageRole::Final))) if is_top => {
-            let seen = glance(&record.body);
-            Some(format!("{} <{}> {}", paint(TextTone::Good, "answered"), seen.element, seen.words))
-        }
-        (RecordKind::Outcome, Some(RecordCode::Handled)) if is_top => Some("handled".to_owned()),
-        (RecordKind::Outcome, Some(RecordCode::Code(code))) if is_top => {
-            let words = read_error(&record.body).map_or_else(
-                || format!("{}: {}", code.as_str(), glance(&record.body).words),
-                |error| FirstCause::of(&error).line(),
-            );
-            Some(format!("{} {words}", paint(TextTone::Bad, "failed:")))
-        }
-        _ => None,
-    }
-}
-
 impl ThreadEntry {
     /// The entry as one line, or as two on a narrow screen; `children` says whether the list contains ids of
     /// children.
@@ -231,8 +218,8 @@ impl ThreadEntry {
         let id = columns::thread(&self.thread, id_columns);
         let since = self.paused.as_ref().map_or(self.since, |pause| pause.since);
         let since = spell_duration(now.count_since(since));
-        let state =
-            if self.paused.is_some() { paint(TextTone::Held, self.state()) } else { self.state().to_owned() };
+        let state = self.state();
+        let state = self.status.tone().map_or_else(|| state.to_owned(), |tone| paint(tone, state));
         let pad = |text: &str, columns: usize| {
             let blanks = columns.saturating_sub(columns::width(text));
             format!("{text}{}", " ".repeat(blanks))
@@ -259,6 +246,11 @@ impl ThreadEntry {
 
     /// The state in one word, as it is listed.
     pub fn state(&self) -> &'static str {
+        self.status.as_str()
+    }
+
+    /// What an order to it depends on: whether it works, rests, is paused or has ended.
+    pub fn hold(&self) -> &'static str {
         if self.paused.is_some() { "paused" } else { self.life.as_str() }
     }
 
@@ -283,6 +275,8 @@ impl ThreadEntry {
         json!({
             "thread": self.thread.as_str(),
             "state": self.state(),
+            "life": self.life.as_str(),
+            "failed": self.failed.as_ref().map(FirstCause::as_json),
             "paused": self.paused.as_ref().map(ThreadPause::as_json),
             "since": self.since.to_string(),
             "words": self.words,
@@ -309,7 +303,9 @@ mod tests {
         let thread = format!("sess-0123456789ab{}", ".a-label-of-thirty-two-letters-32".repeat(16));
         let entry = ThreadEntry {
             thread: ThreadId::parse(&thread).unwrap(),
+            status: ThreadStatus::Working,
             life: ThreadState::Working,
+            failed: None,
             paused: None,
             since: Millis(0),
             words: "日本語のとても長いテキスト".repeat(20),

@@ -15,6 +15,7 @@ use std::collections::BTreeMap;
 use super::glance::{PayloadGlance, glance, read_error};
 use crate::limits;
 use systole_core::pump::primitives::{self, ShownItem};
+use systole_core::rules::outcome::CallJudgement;
 use systole_core::rules::{approval_payload, budget_payload, core_payload};
 use systole_core::types::budget::Measure;
 use systole_core::types::codes::Code;
@@ -94,6 +95,13 @@ pub enum CallEndKind {
         /// The beginning of its text.
         words: String,
     },
+    /// With a report of what went wrong, in place of an answer.
+    Reported {
+        /// Its element.
+        element: String,
+        /// The beginning of its text.
+        words: String,
+    },
     /// Without a payload, as its `returns` allow.
     Handled,
     /// Without the answer it owed.
@@ -108,24 +116,29 @@ pub enum CallEndKind {
 impl CallEndKind {
     /// How a record ends its call, if it does.
     pub fn of(record: &Record) -> Option<CallEndKind> {
-        match (record.header.kind, record.header.code) {
-            (RecordKind::Message, Some(RecordCode::Role(MessageRole::Final))) => {
-                let seen = glance(&record.body);
-                Some(CallEndKind::Answered {
-                    element: seen.element.clone(),
-                    words: seen.text(limits::OUTPUT_COLUMNS),
-                })
-            }
-            (RecordKind::Outcome, Some(RecordCode::DeadLetter)) => None,
-            (RecordKind::Outcome, Some(RecordCode::Handled)) => Some(CallEndKind::Handled),
-            (RecordKind::Outcome, mark) => {
-                let code = mark.map_or("", RecordCode::as_str);
-                let words =
-                    read_error(&record.body).map_or_else(|| glance(&record.body).words, |t| t.message);
-                Some(CallEndKind::Failed { code, words })
-            }
-            _ => None,
-        }
+        let at_a_glance = || {
+            let seen = glance(&record.body);
+            (seen.element.clone(), seen.text(limits::OUTPUT_COLUMNS))
+        };
+        Some(
+            match CallJudgement::of_record(record).filter(|_| record.header.kind != RecordKind::Terminal)? {
+                CallJudgement::Answered | CallJudgement::Partial => {
+                    let (element, words) = at_a_glance();
+                    CallEndKind::Answered { element, words }
+                }
+                CallJudgement::Reported => {
+                    let (element, words) = at_a_glance();
+                    CallEndKind::Reported { element, words }
+                }
+                CallJudgement::Handled => CallEndKind::Handled,
+                CallJudgement::Failed | CallJudgement::Cancelled => {
+                    let code = record.header.code.map_or("", RecordCode::as_str);
+                    let words =
+                        read_error(&record.body).map_or_else(|| glance(&record.body).words, |t| t.message);
+                    CallEndKind::Failed { code, words }
+                }
+            },
+        )
     }
 }
 

@@ -112,7 +112,7 @@ fn add_payloads(forms: &dyn PayloadForms, reader: &dyn LogReader, thread: &Threa
 /// A thread with what it waits for, in lines.
 pub fn draw_thread(tree: &ThreadTree, waits: &ThreadWaits, id: &ThreadId, now: Millis) -> Vec<String> {
     let reasons = |thread: &ThreadId, call: &CallPath| -> Option<&WaitReason> { waits.find(thread, call) };
-    with_pause(draw(tree, waits.state(), &reasons, now), waits, id, now)
+    with_pause(draw(tree, waits.status(), &reasons, now), waits, id, now)
 }
 
 /// The lines of a thread, with the pause that holds it below the first.

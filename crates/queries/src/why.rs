@@ -17,12 +17,13 @@ pub use wording::{Asker, brief, draw_reason, ends, report};
 
 use systole_kit::money::Money;
 
-use super::first_cause::{self, FirstCause};
+use super::first_cause::FirstCause;
 use super::glance::glance;
 use super::log_state::LogState;
 use super::pauses::ThreadPause;
 use super::posts::{DueCallState, DueCalls};
 use super::runs::{RunStep, StepProgress, WorkflowRuns};
+use super::thread_end::{ThreadEnd, ThreadStatus};
 use systole_core::pump::state::{BudgetUse, Call, CallState, Thread, ThreadState, used_under};
 use systole_core::rules::{approval_payload, core_payload, question};
 use systole_core::types::budget::UsedAmounts;
@@ -55,8 +56,8 @@ pub struct ThreadWaits {
     pub models: Vec<ModelUse>,
     /// The time limits of the open messages from outside in it, if they have one.
     pub times: Vec<WorkingTime>,
-    /// Why its last top call failed, if it did and nothing is open.
-    pub failed: Option<FirstCause>,
+    /// How its last top call ended, if nothing is open.
+    pub end: Option<ThreadEnd>,
 }
 
 /// The model use of a message from outside, including reserves for calls without a result.
@@ -168,7 +169,7 @@ impl ThreadWaits {
         // Paths sort as text, but people expect numeric order.
         reasons.sort_by_key(|reason| reason.call.top_number());
         let is_at_work = thread.life() == ThreadState::Working;
-        let failed = if is_at_work { None } else { first_cause::of_thread(reader, &thread.id, thread.seq)? };
+        let end = if is_at_work { None } else { ThreadEnd::of_thread(reader, &thread.id, thread.seq)? };
         Ok(ThreadWaits {
             thread: thread.id.clone(),
             life: thread.life(),
@@ -179,7 +180,7 @@ impl ThreadWaits {
             timers: list_kept(thread),
             models: models(whole, thread),
             times: times(whole, thread),
-            failed,
+            end,
         })
     }
 
@@ -197,9 +198,25 @@ impl ThreadWaits {
         Ok(())
     }
 
+    /// Its state.
+    pub fn status(&self) -> ThreadStatus {
+        if self.paused.is_some() {
+            return ThreadStatus::Paused;
+        }
+        match self.life {
+            ThreadState::Working => ThreadStatus::of_open(&self.leaves()),
+            _ => ThreadStatus::of_end(self.end.as_ref().map(|end| end.end)),
+        }
+    }
+
     /// The word for its state.
     pub fn state(&self) -> &'static str {
-        if self.paused.is_some() { "paused" } else { self.life.as_str() }
+        self.status().as_str()
+    }
+
+    /// Why its last top call failed, if it did and nothing is open.
+    pub fn failure(&self) -> Option<&FirstCause> {
+        self.end.as_ref()?.cause.as_ref()
     }
 
     /// The reason why that call is still open.

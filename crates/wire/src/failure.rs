@@ -52,7 +52,7 @@ impl<S: Into<Self>> From<Result<S, Failure>> for ReplyContent {
     fn from(result: Result<S, Failure>) -> Self {
         match result {
             Ok(said) => said.into(),
-            Err(Failure { code, retry, words }) => Self::Failure { code, retry, words },
+            Err(Failure { code, retry, words }) => Self::new_failure(code, retry, words),
         }
     }
 }

@@ -70,6 +70,8 @@ pub enum ReplyContent {
     Failure {
         /// The listener's own name for what went wrong.
         code: String,
+        /// The code of the first cause, if the listener only passes on what failed below it.
+        first_code: Option<String>,
         /// Whether the same work may succeed later.
         retry: bool,
         /// What went wrong.
@@ -93,6 +95,13 @@ pub enum ReplyContent {
         /// The feedback.
         words: String,
     },
+}
+
+impl ReplyContent {
+    /// A failure of the listener itself.
+    pub fn new_failure(code: impl Into<String>, retry: bool, words: impl Into<String>) -> ReplyContent {
+        ReplyContent::Failure { code: code.into(), first_code: None, retry, words: words.into() }
+    }
 }
 
 /// One item of a reply, or the fault found in its place.

@@ -91,11 +91,7 @@ impl Agent {
             Ok(said) => said,
             // The delivery was cancelled, and the canceller knows.
             Err(NotTaken::Over) => ReplyContent::Items(Vec::new()),
-            Err(not_taken) => ReplyContent::Failure {
-                code: "agent.failed".to_owned(),
-                retry: false,
-                words: not_taken.to_string(),
-            },
+            Err(not_taken) => ReplyContent::new_failure("agent.failed", false, not_taken.to_string()),
         }
     }
 
@@ -141,7 +137,7 @@ impl Agent {
                 return Ok(ReplyContent::Again { code, words });
             }
             TurnOutcome::Fault { code, words, again: false } => {
-                return Ok(ReplyContent::Failure { code, retry: false, words });
+                return Ok(ReplyContent::new_failure(code, false, words));
             }
             TurnOutcome::Away { model, code, words } => {
                 let outage = format!("model.{model}");
@@ -178,7 +174,7 @@ impl Agent {
         let goal = contracts.goal.as_ref().filter(|_| contracts.finals.is_empty())?;
         let named = goal.gives.as_ref().map_or_else(|| "an output in words".to_owned(), ToString::to_string);
         let words = format!("the goal asks for {named}, and {} does not return it", self.spec.name);
-        Some(ReplyContent::Failure { code: "agent.failed".to_owned(), retry: false, words })
+        Some(ReplyContent::new_failure("agent.failed", false, words))
     }
 
     /// The conversation up to this delivery, and the number of messages in the view, if known.

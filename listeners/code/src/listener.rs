@@ -103,5 +103,5 @@ impl CodeListener {
 }
 
 fn build_failure(code: &str, retry: bool, words: &str) -> ReplyContent {
-    ReplyContent::Failure { code: code.to_owned(), retry, words: words.to_owned() }
+    ReplyContent::new_failure(code, retry, words)
 }

@@ -22,11 +22,7 @@ pub fn serve(root: &str, rules: &[&str]) -> Result<ExitCode, String> {
         async move {
             tokio::select! {
                 said = listener.answer_to(asked.payload) => said,
-                () = line.wait_for_cancel() => ReplyContent::Failure {
-                    code: "code.cancelled".to_owned(),
-                    retry: false,
-                    words: "it was cancelled".to_owned(),
-                },
+                () = line.wait_for_cancel() => ReplyContent::new_failure("code.cancelled", false, "it was cancelled"),
             }
         }
     });

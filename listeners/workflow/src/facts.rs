@@ -245,5 +245,6 @@ fn read_report(report: Payload) -> StepOutput {
 
 fn read_failure(error: &Payload) -> StepFailure {
     let code = error.find_attribute("code").unwrap_or_else(|| "thread.unknown".to_owned());
-    StepFailure { code, words: error.find_attribute("message").unwrap_or_default() }
+    let first_code = error.find_attribute("first-code");
+    StepFailure { code, first_code, words: error.find_attribute("message").unwrap_or_default() }
 }

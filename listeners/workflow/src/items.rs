@@ -179,6 +179,7 @@ fn write_entry(writer: &mut XmlWriter, entry: &KnownEntry, pass: Option<(u32, us
     let start = start.attr_if("part", pass.map(|(_, at)| at.to_string()).as_deref());
     let start = start.attr_if("unfinished", entry.is_unfinished.then_some("true"));
     let start = start.attr_if("code", failure.map(|failure| failure.code.as_str()));
+    let start = start.attr_if("first-code", failure.and_then(|failure| failure.first_code.as_deref()));
     let start = start.attr_if("words", failure.map(|failure| failure.words.as_str()));
     match entry.payload() {
         Some(payload) => start.write_payload(payload),
@@ -219,8 +220,11 @@ fn read_parts(gate: &mut XmlGate<'_>) -> Option<Vec<KnownPart>> {
         entry.is_unfinished = attribute(gate, "unfinished").is_some();
         let pass: Option<u32> = attribute(gate, "pass").and_then(|pass| pass.parse().ok());
         let part = attribute(gate, "part");
-        let failure = attribute(gate, "code")
-            .map(|code| StepFailure { code, words: attribute(gate, "words").unwrap_or_default() });
+        let failure = attribute(gate, "code").map(|code| StepFailure {
+            code,
+            first_code: attribute(gate, "first-code"),
+            words: attribute(gate, "words").unwrap_or_default(),
+        });
         let mut inside = None;
         while let Some(tag) = gate.read_child().ok()? {
             inside = Some(Payload::cut_from(gate, tag).ok()?);

@@ -26,13 +26,25 @@ pub(crate) enum StepOutput {
 pub(crate) struct StepFailure {
     /// The code.
     pub(crate) code: String,
+    /// The code of the first cause, if another call or step passed it on.
+    pub(crate) first_code: Option<String>,
     /// Its listener's message.
     pub(crate) words: String,
 }
 
 impl StepFailure {
+    /// The code of the first cause.
+    pub(crate) fn first_code(&self) -> &str {
+        self.first_code.as_deref().unwrap_or(&self.code)
+    }
+
+    /// The same first cause, passed on under another code.
+    pub(crate) fn pass_on(&self, code: &str, words: impl Into<String>) -> Self {
+        Self { first_code: Some(self.first_code().to_owned()), ..Self::new(code, words) }
+    }
+
     pub(crate) fn new(code: &str, words: impl Into<String>) -> Self {
-        Self { code: code.to_owned(), words: words.into() }
+        Self { code: code.to_owned(), first_code: None, words: words.into() }
     }
 }
 

@@ -183,7 +183,8 @@ impl ListenerRun {
 }
 
 fn build_failure(failure: StepFailure) -> ReplyContent {
-    ReplyContent::Failure { code: failure.code, retry: false, words: failure.words }
+    let StepFailure { code, first_code, words } = failure;
+    ReplyContent::Failure { code, first_code, retry: false, words }
 }
 
 fn describe_unwritten() -> ReplyContent {

@@ -117,7 +117,7 @@ fn show_entry(steps: &[Step], entry: &KnownEntry, sees: Option<&[Path]>) -> Vec<
 fn show_whole(entry: &KnownEntry) -> ShownOutput {
     let id = entry.label();
     match &entry.output {
-        StepOutput::Failed(StepFailure { code, words }) => {
+        StepOutput::Failed(StepFailure { code, words, .. }) => {
             let text = if words.is_empty() { code.clone() } else { format!("{code}: {words}") };
             ShownOutput { id, outcome: Some("failed".to_owned()), text }
         }

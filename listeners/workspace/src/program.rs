@@ -53,9 +53,7 @@ async fn answer_delivery(workspace: Arc<Workspace>, asked: Delivered, line: Deli
             work.await
         }
     };
-    answered.unwrap_or_else(|error| ReplyContent::Failure {
-        code: "workspace.failed".to_owned(),
-        retry: false,
-        words: format!("the work broke off: {error}"),
+    answered.unwrap_or_else(|error| {
+        ReplyContent::new_failure("workspace.failed", false, format!("the work broke off: {error}"))
     })
 }

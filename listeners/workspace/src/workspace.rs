@@ -242,5 +242,5 @@ impl Workspace {
 }
 
 fn build_failure(words: &str) -> ReplyContent {
-    ReplyContent::Failure { code: "workspace.failed".to_owned(), retry: false, words: words.to_owned() }
+    ReplyContent::new_failure("workspace.failed", false, words)
 }

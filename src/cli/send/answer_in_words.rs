@@ -5,19 +5,19 @@ use systole_kit::{DocumentLimits, Payload, namespaces};
 
 use super::Screen;
 use crate::limits;
+use systole_core::rules::outcome::CallJudgement;
 use systole_core::types::codes::Code;
 use systole_doors::api_types::ApiRecord;
-use systole_doors::ending::CallResult;
 use systole_queries::first_cause::FirstCause;
 use systole_queries::glance::{glance, read_error};
 use systole_show::columns::{cut, plain};
 
 /// Shows the record that ended a question.
-pub(super) fn show_end(screen: Screen, ending: &CallResult, record: &ApiRecord) {
+pub(super) fn show_end(screen: Screen, ending: CallJudgement, record: &ApiRecord) {
     match ending {
-        CallResult::Handled => screen.say(format!("{} took it, and gives no answer", record.from)),
-        CallResult::Failed(code) => show_failure(screen, code, record),
-        CallResult::Reported => {
+        CallJudgement::Handled => screen.say(format!("{} took it, and gives no answer", record.from)),
+        CallJudgement::Failed | CallJudgement::Cancelled => show_failure(screen, record),
+        CallJudgement::Reported => {
             let text = read_payload(record).map(|payload| payload.text()).unwrap_or_default();
             // The cause is on the first line. What was reached or said before the end is below it.
             let (cause, rest) = text.trim().split_once('\n').unwrap_or((text.trim(), ""));
@@ -27,11 +27,11 @@ pub(super) fn show_end(screen: Screen, ending: &CallResult, record: &ApiRecord) 
             }
             screen.say(format!("  try: systole log {}, which shows why", record.thread));
         }
-        CallResult::Partial => {
+        CallJudgement::Partial => {
             screen.show(&read_payload(record).map(|payload| payload.text()).unwrap_or_default());
             say_partial(screen, record);
         }
-        CallResult::Answered => match read_payload(record).filter(is_words) {
+        CallJudgement::Answered => match read_payload(record).filter(is_words) {
             Some(answer) => screen.show(&answer.text()),
             None => screen.show(&record.body),
         },
@@ -39,7 +39,8 @@ pub(super) fn show_end(screen: Screen, ending: &CallResult, record: &ApiRecord) 
 }
 
 /// Shows why a call failed: the first cause, where it happened, and what to do.
-pub(super) fn show_failure(screen: Screen, code: &str, record: &ApiRecord) {
+pub(super) fn show_failure(screen: Screen, record: &ApiRecord) {
+    let code = record.code_text();
     let Some(error) = read_error(record.body.as_bytes()) else {
         // A call that ends at a budget names the budget; the fix is that of its code.
         screen.report_drawn(&format!("{code}: {}", read_words(record)));

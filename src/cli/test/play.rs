@@ -10,11 +10,11 @@ use systole_config::FilePlace;
 use systole_config::rehearsal::{
     ExpectedFailure, ExpectedPayload, PlacedText, REPORT, Rehearsal, TestDecision, TestQuestion, TestStep,
 };
+use systole_core::rules::outcome::CallJudgement;
 use systole_core::types::ids::Name;
 use systole_core::types::person::PersonDecision;
 use systole_core::types::refusal::Refusal;
 use systole_doors::api_types;
-use systole_doors::ending::CallResult;
 use systole_judge::xpath;
 use systole_organism::validators::PersonOrder;
 use systole_organism::waiting::SenderReply;
@@ -283,25 +283,29 @@ async fn check_answer(
     let wanted = expected.map_or_else(|| "no answer".to_owned(), describe_payload);
     let (ending, record) = wait_for_end(stage, place).await?;
     let failed = match (&ending, expected) {
-        (CallResult::Handled, None) => return Ok(String::new()),
+        (CallJudgement::Handled, None) => return Ok(String::new()),
         // A test may expect a report too, such as `<tool-failed>`.
-        (CallResult::Answered | CallResult::Partial | CallResult::Reported, Some(expected))
+        (CallJudgement::Answered | CallJudgement::Partial | CallJudgement::Reported, Some(expected))
             if expected.is(stage.organism().composition(), record.body.as_bytes()) =>
         {
             return Ok(record.body);
         }
-        (CallResult::Answered | CallResult::Partial, Some(_)) => {
+        (CallJudgement::Answered | CallJudgement::Partial, Some(_)) => {
             FailedTest::new(place, "another answer came").with_actual(record.body)
         }
-        (CallResult::Handled, Some(_)) => FailedTest::new(place, "the message was handled without an answer"),
-        (CallResult::Answered | CallResult::Partial, None) => {
+        (CallJudgement::Handled, Some(_)) => {
+            FailedTest::new(place, "the message was handled without an answer")
+        }
+        (CallJudgement::Answered | CallJudgement::Partial, None) => {
             FailedTest::new(place, "an answer came").with_actual(record.body)
         }
-        (CallResult::Reported, _) => {
+        (CallJudgement::Reported, _) => {
             FailedTest::new(place, "a report came in place of an answer").with_actual(record.body)
         }
-        (CallResult::Failed(code), _) => FailedTest::new(place, format!("the call failed with {code}"))
-            .with_actual(print_record(stage, &record)),
+        (CallJudgement::Failed | CallJudgement::Cancelled, _) => {
+            FailedTest::new(place, format!("the call failed with {}", record.code_text()))
+                .with_actual(print_record(stage, &record))
+        }
     };
     Err(failed.with_expected(wanted))
 }
@@ -309,7 +313,7 @@ async fn check_answer(
 async fn wait_for_end(
     stage: &mut TestStage,
     place: &FilePlace,
-) -> Result<(CallResult, api_types::ApiRecord), Box<FailedTest>> {
+) -> Result<(CallJudgement, api_types::ApiRecord), Box<FailedTest>> {
     let ended = stage.wait_until(|stage| Ok(stage.ending())).await;
     ended.map_err(|stuck| report_stuck(stage, place, "the call did not end", &stuck))
 }
@@ -318,9 +322,9 @@ async fn wait_for_end(
 async fn check_failure(stage: &mut TestStage, wanted: &ExpectedFailure) -> Result<(), Box<FailedTest>> {
     let (ending, record) = wait_for_end(stage, &wanted.place).await?;
     let code = match &ending {
-        CallResult::Failed(code) => code.as_str(),
-        CallResult::Reported => REPORT,
-        CallResult::Answered | CallResult::Partial | CallResult::Handled => {
+        CallJudgement::Failed | CallJudgement::Cancelled => record.code_text(),
+        CallJudgement::Reported => REPORT,
+        CallJudgement::Answered | CallJudgement::Partial | CallJudgement::Handled => {
             let failed = FailedTest::new(&wanted.place, "the call did not fail")
                 .with_expected(describe_failure(wanted));
             return Err(failed.with_actual(record.body));

@@ -1,8 +1,6 @@
 //! Exports in test files: one is replayed under the organism of the test, and the result is compared exactly, or has to
 //! be valid, or has to satisfy XPath expressions.
 
-use std::mem::discriminant;
-
 use super::super::refusal_text;
 use super::super::replay::{self, ReplayVerdict};
 use super::super::run_difference;
@@ -11,11 +9,12 @@ use super::super::verify::verify_export;
 use super::play::FailedTest;
 use systole_config::FilePlace;
 use systole_config::rehearsal::{ExpectedReplay, Rehearsal};
+use systole_core::rules::outcome::CallJudgement;
 use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::{LogReader as _, Position};
 use systole_core::types::record::{MessageRole, Record, RecordCode, RecordKind};
 use systole_doors::api_types::{ApiReceipt, ApiRecord};
-use systole_doors::ending::{CallResult, find_ending};
+use systole_doors::ending::find_ending;
 use systole_export::{ExportScope, thread_xml};
 use systole_judge::xpath;
 use systole_organism::replaying::comparison::RecordDifference;
@@ -125,7 +124,7 @@ impl<'a> JudgedReplay<'a> {
 
     /// Whether a call from outside that ended in the export ends in the replay in the same way.
     fn ends_alike(&self, place: &FilePlace, request: &ApiRecord) -> Result<(), Box<FailedTest>> {
-        let Some((wanted, _)) = end_of(&self.recorded.records, request) else { return Ok(()) };
+        let Some((wanted, wanted_record)) = end_of(&self.recorded.records, request) else { return Ok(()) };
         let call = format!("call {} of {}", request.call.as_deref().unwrap_or_default(), request.thread);
         let again = self.records.iter().find(|(_, record)| {
             record.header.code == Some(RecordCode::Role(MessageRole::Request))
@@ -138,11 +137,11 @@ impl<'a> JudgedReplay<'a> {
             return Err(refusal.into_iter().fold(failed, FailedTest::with_actual));
         };
         match end_of(&self.records, &ApiRecord::from_record(*position, again)) {
-            Some((came, _)) if discriminant(&came) == discriminant(&wanted) => Ok(()),
-            Some((came, body)) => Err(FailedTest::new(place, format!("{call} ends in another way"))
-                .with_expected(describe_end(&wanted))
-                .with_actual(format!("{}: {body}", describe_end(&came)))),
-            None => Err(self.report_open(place, &call).with_expected(describe_end(&wanted))),
+            Some((came, _)) if came == wanted => Ok(()),
+            Some((came, record)) => Err(FailedTest::new(place, format!("{call} ends in another way"))
+                .with_expected(describe_end(wanted, &wanted_record))
+                .with_actual(format!("{}: {}", describe_end(came, &record), record.body))),
+            None => Err(self.report_open(place, &call).with_expected(describe_end(wanted, &wanted_record))),
         }
     }
 
@@ -181,7 +180,7 @@ impl<'a> JudgedReplay<'a> {
 }
 
 /// How the call of a request ended, with the body of the record that says so.
-fn end_of(records: &[(Position, Record)], request: &ApiRecord) -> Option<(CallResult, String)> {
+fn end_of(records: &[(Position, Record)], request: &ApiRecord) -> Option<(CallJudgement, ApiRecord)> {
     let receipt = ApiReceipt {
         id: request.id.clone(),
         thread: request.thread.clone(),
@@ -195,16 +194,16 @@ fn end_of(records: &[(Position, Record)], request: &ApiRecord) -> Option<(CallRe
     };
     records.iter().find_map(|(position, record)| {
         let record = ApiRecord::from_record(*position, record);
-        find_ending(&receipt, &record).map(|ended| (ended, record.body))
+        find_ending(&receipt, &record).map(|ended| (ended, record))
     })
 }
 
-fn describe_end(ended: &CallResult) -> String {
+fn describe_end(ended: CallJudgement, record: &ApiRecord) -> String {
     match ended {
-        CallResult::Answered => "an answer".to_owned(),
-        CallResult::Partial => "a partial answer".to_owned(),
-        CallResult::Reported => "a report in place of an answer".to_owned(),
-        CallResult::Handled => "no answer".to_owned(),
-        CallResult::Failed(code) => format!("the failure {code}"),
+        CallJudgement::Answered => "an answer".to_owned(),
+        CallJudgement::Partial => "a partial answer".to_owned(),
+        CallJudgement::Reported => "a report in place of an answer".to_owned(),
+        CallJudgement::Handled => "no answer".to_owned(),
+        CallJudgement::Failed | CallJudgement::Cancelled => format!("the failure {}", record.code_text()),
     }
 }

@@ -14,12 +14,13 @@ use crate::limits;
 use systole_carriers::InlineListener;
 use systole_config::read_source;
 use systole_config::rehearsal::{Rehearsal, TestMessage};
+use systole_core::rules::outcome::CallJudgement;
 use systole_core::types::ids::{Key, ThreadId};
 use systole_core::types::ports::{Clock as _, LogFault, NoObserver, Position};
 use systole_core::types::record;
 use systole_core::types::refusal::Refusal;
 use systole_doors::api_types::{ApiReceipt, ApiRecord};
-use systole_doors::ending::{CallResult, find_ending};
+use systole_doors::ending::find_ending;
 use systole_log::memory::MemoryLog;
 use systole_organism::plan::{LogPlace, RunPlan};
 use systole_organism::running::{ClientMessage, Organism};
@@ -214,7 +215,7 @@ impl TestStage {
     }
 
     /// How the last message ended, with its record.
-    pub(super) fn ending(&self) -> Option<(CallResult, ApiRecord)> {
+    pub(super) fn ending(&self) -> Option<(CallJudgement, ApiRecord)> {
         let last = self.last.as_ref()?;
         self.records.iter().find_map(|(_, told)| Some((find_ending(last, told)?, told.clone())))
     }

@@ -70,7 +70,7 @@ impl StandingIn {
             };
             let words = self.list.why.clone().unwrap_or_else(left);
             counts.missed.push(words.clone());
-            return ReplyContent::Failure { code: CODE.to_owned(), retry: false, words };
+            return ReplyContent::new_failure(CODE, false, words);
         };
         if let Some(given) = counts.given.get_mut(at) {
             *given += 1;
@@ -80,12 +80,10 @@ impl StandingIn {
                 Ok(payload) => ReplyContent::Items(vec![Item::plain(payload)]),
                 Err(fault) => {
                     let words = fault.message.to_string();
-                    ReplyContent::Failure { code: CODE.to_owned(), retry: false, words }
+                    ReplyContent::new_failure(CODE, false, words)
                 }
             },
-            Err((words, retry)) => {
-                ReplyContent::Failure { code: CODE.to_owned(), retry: *retry, words: words.clone() }
-            }
+            Err((words, retry)) => ReplyContent::new_failure(CODE, *retry, words.clone()),
         }
     }
 }

@@ -18,9 +18,10 @@ use super::errands::{Drawer, Fate, Message, steering};
 use super::guests::{self, SoakClient};
 use super::house::RunFolder;
 use super::orders::{DoneOrder, OrderAction};
+use systole_core::rules::outcome::CallJudgement;
 use systole_doors::api_types::{ApiReceipt, ApiRecord};
 use systole_doors::client::OutgoingMessage;
-use systole_doors::ending::{CallResult, find_ending};
+use systole_doors::ending::find_ending;
 
 /// Most answers owed to a client before it waits for the oldest: with a few clients enough work for every
 /// listener, and little enough that a run ends soon.
@@ -269,8 +270,8 @@ impl Client {
                     records.find_map(|record| find_ending(&receipt, &record).map(|ending| (ending, record)))
                 });
             if let Some((ending, record)) = found {
-                if let CallResult::Failed(code) = ending {
-                    *self.tally.failures.entry(code).or_default() += 1;
+                if matches!(ending, CallJudgement::Failed | CallJudgement::Cancelled) {
+                    *self.tally.failures.entry(record.code_text().to_owned()).or_default() += 1;
                 }
                 return self.write(&message, Some(&receipt), None, Some(&record));
             }

@@ -108,7 +108,7 @@ fn works(kind: &str, turn: &Turn<'_>, book: &Path) -> ReplyContent {
         _ if asked.contains("<stamped ") => say("office", "checked", &[token]),
         _ => {
             let words = "the press gave no stamp".to_owned();
-            ReplyContent::Failure { code: "no-stamp".to_owned(), retry: false, words }
+            ReplyContent::new_failure("no-stamp", false, words)
         }
     }
 }

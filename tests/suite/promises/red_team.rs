@@ -209,9 +209,7 @@ async fn open() -> (PlanHouse, Vec<Arc<Obeys>>, Arc<AtomicUsize>) {
             Some((place.to_owned(), all.get(number.parse::<usize>().ok()?)?.1.clone()))
         });
         std::future::ready(match found {
-            Some((place, words)) if place == "error" => {
-                ReplyContent::Failure { code: "no-luck".to_owned(), retry: false, words }
-            }
+            Some((place, words)) if place == "error" => ReplyContent::new_failure("no-luck", false, words),
             found => {
                 let words = found.map_or_else(|| "nothing".to_owned(), |(_, words)| words);
                 ReplyContent::Items(vec![Item::plain(Payload::write(OWN, "found", |inside| {

@@ -93,7 +93,7 @@ fn words() -> Vec<ListenerDocument> {
     let item = Item::plain(payload());
     for said in [
         ReplyContent::Items(vec![item]),
-        ReplyContent::Failure { code: text("c"), retry: true, words: text("w") },
+        ReplyContent::Failure { code: text("c"), first_code: Some(text("f")), retry: true, words: text("w") },
         ReplyContent::Away { outage: text("o"), code: text("c"), retry: true, words: text("w") },
         ReplyContent::Again { code: text("c"), words: text("w") },
     ] {

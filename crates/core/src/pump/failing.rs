@@ -51,7 +51,9 @@ pub(super) fn fail_attempt(
         return wrapping::close_wrapping(d, thread, path, turn);
     }
     let words = format!("{}: {}", to.as_str(), failing.words);
-    close_failed(d, thread, path, &Refusal::new(failing.code, words));
+    let mut refusal = Refusal::new(failing.code, words);
+    refusal.first_code.clone_from(&failing.first_code);
+    close_failed(d, thread, path, &refusal);
 }
 
 /// Records that the due delivery of a call is not tried again; the outcome of the call follows.
@@ -154,7 +156,7 @@ pub(super) fn end_wait(d: &mut DecisionBuilder<'_>, id: &AttemptId, since: Milli
         true => (true, Code::ListenerTimeout),
         false => (false, Code::ListenerDown),
     };
-    fail_attempt(d, &id.thread, &id.call, &PumpFailure { code, words }, false, false);
+    fail_attempt(d, &id.thread, &id.call, &PumpFailure { code, first_code: None, words }, false, false);
     if is_sent {
         let (thread, call, why) = (id.thread.clone(), id.call.clone(), CallBack::TimedOut);
         d.add_effect(Effect::CallBack { thread, call, why });

@@ -47,11 +47,13 @@ pub(super) fn lose_attempt(d: &mut DecisionBuilder<'_>, lost: &LostAttempt) {
 }
 
 fn make_failure(lost: &LostAttempt, begun: Option<u64>) -> PumpFailure {
-    let Some(entry) = begun else { return PumpFailure { code: lost.code, words: lost.words.clone() } };
+    let Some(entry) = begun else {
+        return PumpFailure { code: lost.code, first_code: None, words: lost.words.clone() };
+    };
     let words = format!(
         "lost after its model call began, which may have been paid: entry {entry} has no result; {}: {}",
         lost.code.as_str(),
         lost.words
     );
-    PumpFailure { code: Code::UnknownOutcome, words }
+    PumpFailure { code: Code::UnknownOutcome, first_code: None, words }
 }

@@ -68,13 +68,13 @@ pub(super) fn take_reply(
     match said {
         JudgedContent::Items(items) if items.is_empty() => handle_empty(d, &turn),
         JudgedContent::Items(items) => apply_items(d, &turn, items),
-        JudgedContent::Failure { code, retry, words } => {
-            record_failure(d, &turn, retry, format!("{code}: {words}"))
+        JudgedContent::Failure { code, first_code, retry, words } => {
+            record_failure(d, &turn, retry, make_failure(&code, first_code, &words));
         }
         JudgedContent::Away { outage, code, retry, words } => {
-            let failing = PumpFailure { code: Code::ListenerFailed, words: format!("{code}: {words}") };
+            let failing = make_failure(&code, None, &words);
             if limits::is_own_outage(&outage) || !failing::wait_for_outage(d, &lease.id, &outage, &failing) {
-                record_failure(d, &turn, retry, failing.words);
+                record_failure(d, &turn, retry, failing);
             }
         }
         JudgedContent::Again { code, words } => retry_turn(d, &turn, &code, words),
@@ -87,15 +87,22 @@ pub(super) fn take_reply(
     send_receipt(d, ticket, refused, TakenReply { is_superseded: false, refused: items });
 }
 
+/// What a listener said about its failure.
+fn make_failure(code: &str, first_code: Option<String>, words: &str) -> PumpFailure {
+    let first_code = Some(first_code.unwrap_or_else(|| code.to_owned()));
+    PumpFailure { code: Code::ListenerFailed, first_code, words: format!("{code}: {words}") }
+}
+
 /// The listener could not do the work.
-fn record_failure(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, retry: bool, words: String) {
+fn record_failure(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, retry: bool, mut failing: PumpFailure) {
     let Some(call) = d.find_call(turn.thread, turn.path) else { return };
     let (own_attempt, begun) = (call.own_attempt(), failing::find_begun(call));
     let allowed = turn.listener.map_or(1, |l| l.retry.attempts);
     // The listener says that another attempt is possible, but not what happened to the model call that it began.
     let may_retry = begun.is_none() || turn.listener.is_some_and(|l| l.on_unknown == OnUnknown::Retry);
-    let code = if begun.is_some() && retry { Code::UnknownOutcome } else { Code::ListenerFailed };
-    let failing = PumpFailure { code, words };
+    if begun.is_some() && retry {
+        failing.code = Code::UnknownOutcome;
+    }
     fail_attempt(d, turn.thread, turn.path, &failing, retry && may_retry && own_attempt < allowed, false);
 }
 
@@ -131,7 +138,9 @@ fn fingerprint_of(said: &JudgedContent) -> u64 {
                 }
             }
         }
-        JudgedContent::Failure { code, retry, words } => (code, retry, words).hash(&mut print),
+        JudgedContent::Failure { code, first_code, retry, words } => {
+            (code, first_code, retry, words).hash(&mut print);
+        }
         JudgedContent::Away { outage, code, retry, words } => (outage, code, retry, words).hash(&mut print),
         JudgedContent::Again { code, words } => (code, words).hash(&mut print),
         // They do not end a delivery.

@@ -155,8 +155,12 @@ pub fn judge_word(
             };
             JudgedContent::Items(judged)
         }
-        ListenerDocument::Reply { said: reply::ReplyContent::Failure { code, retry, words }, .. } => {
-            JudgedContent::Failure { code: bounded_code(code), retry, words: bounded_words(words) }
+        ListenerDocument::Reply {
+            said: reply::ReplyContent::Failure { code, first_code, retry, words },
+            ..
+        } => {
+            let (code, first_code) = (bounded_code(code), first_code.map(bounded_code));
+            JudgedContent::Failure { code, first_code, retry, words: bounded_words(words) }
         }
         ListenerDocument::Reply {
             said: reply::ReplyContent::Away { outage, code, retry, words }, ..

@@ -441,6 +441,7 @@ fn write_coded(code: &str, retry_allowed: bool, refusal: &Refusal) -> PayloadByt
     write_element("system-error", |error| {
         let start = error
             .attr("code", code)
+            .attr_if("first-code", refusal.first_code.as_deref())
             .attr("retry_allowed", again)
             .attr_if("element", refusal.element.as_deref())
             .attr_if("hash", hash.as_deref())
@@ -545,6 +546,13 @@ pub fn await_reason(body: &[u8]) -> Option<String> {
 pub fn error_words(body: &[u8]) -> Option<(String, String)> {
     let [code, message] = read_attributes(body, "system-error", ["code", "message"])?;
     Some((code?, message?))
+}
+
+/// The code of the first cause in a `<system-error>` about a failure that a listener reported. Older versions did not
+/// write it.
+pub fn read_first_code(body: &[u8]) -> Option<String> {
+    let [code] = read_attributes(body, "system-error", ["first-code"])?;
+    code
 }
 
 /// The listener in a `<listener-joined>` or `<listener-left>`, with the reason if it left.

@@ -12,6 +12,7 @@ pub mod introspection;
 pub mod labels;
 pub mod loops;
 mod outage;
+pub mod outcome;
 pub mod question;
 pub mod refusing;
 pub mod todo;

@@ -269,6 +269,8 @@ pub enum JudgedContent {
     Failure {
         /// Its own code.
         code: String,
+        /// The code of the first cause, if it passes on what failed below it.
+        first_code: Option<String>,
         /// Whether trying again may help.
         retry: bool,
         /// Its message.
@@ -332,6 +334,11 @@ impl JudgedItem {
 }
 
 impl JudgedContent {
+    /// A failure of the listener itself.
+    pub fn new_failure(code: impl Into<String>, retry: bool, words: impl Into<String>) -> JudgedContent {
+        JudgedContent::Failure { code: code.into(), first_code: None, retry, words: words.into() }
+    }
+
     /// The number that the answer carries. `None` if the pump does not answer this message.
     pub fn waits_for(&self) -> Option<u64> {
         match self {
@@ -454,6 +461,8 @@ pub struct Receipt {
 pub struct PumpFailure {
     /// The code.
     pub code: Code,
+    /// The code that its listener gave for the first cause, if it gave one.
+    pub first_code: Option<String>,
     /// The message.
     pub words: String,
 }

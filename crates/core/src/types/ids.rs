@@ -136,6 +136,11 @@ impl Name {
         Name(SmolStr::new_static("core"))
     }
 
+    /// Whether it is the core's.
+    pub fn is_core(&self) -> bool {
+        self.0 == "core"
+    }
+
     /// The client that authenticates with the local token.
     pub fn new_operator() -> Name {
         Name("operator".into())

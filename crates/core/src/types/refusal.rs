@@ -12,6 +12,8 @@ use super::ids::Digest;
 pub struct Refusal {
     /// The code.
     pub code: Code,
+    /// For a failure that a listener reported: the code that the first cause has.
+    pub first_code: Option<String>,
     /// One sentence: the place, the value, the limit.
     pub message: Cow<'static, str>,
     /// The refused element's local name.
@@ -38,6 +40,7 @@ impl Refusal {
     pub fn new(code: Code, message: impl Into<Cow<'static, str>>) -> Refusal {
         Refusal {
             code,
+            first_code: None,
             message: message.into(),
             element: None,
             path: None,

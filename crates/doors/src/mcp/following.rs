@@ -8,10 +8,11 @@ use super::open_calls::CallSeat;
 use super::revision::McpRevision;
 use super::{results, rpc, tasks};
 use crate::api_types::{ApiReceipt, ApiRecord};
-use crate::ending::{CallResult, find_ending};
+use crate::ending::find_ending;
 use crate::events::{FollowerBatch, ProgressFollower, RecordFollower};
 use crate::limits;
 use crate::outcome::find_earlier_end;
+use systole_core::rules::outcome::CallJudgement;
 use systole_core::types::ids::{Name, ThreadId};
 use systole_core::types::ports::Position;
 use systole_core::types::record::RecordKind;
@@ -94,7 +95,7 @@ impl FollowedCall {
         let thread = ThreadId::parse(&self.receipt.thread).ok();
         if let Some(thread) = thread.as_ref().filter(|_| self.receipt.repeated) {
             match find_earlier_end(&self.front, &self.receipt, thread).await {
-                Ok(Some((ending, record))) => return self.build_result(&ending, &record),
+                Ok(Some((ending, record))) => return self.build_result(ending, &record),
                 Ok(None) => {}
                 Err(fault) => return self.build_cut(&format!("the log cannot be read: {fault}")),
             }
@@ -127,7 +128,7 @@ impl FollowedCall {
                 Ok(Some(FollowerBatch::Records(records))) => {
                     for record in records {
                         if let Some(ending) = find_ending(&self.receipt, &record) {
-                            return self.build_result(&ending, &record);
+                            return self.build_result(ending, &record);
                         }
                         if let Some(words) = self.describe_wait(&record).await {
                             self.send_progress(to_client, &mut steps, &words);
@@ -152,7 +153,7 @@ impl FollowedCall {
         }
     }
 
-    fn build_result(&self, ending: &CallResult, record: &ApiRecord) -> Value {
+    fn build_result(&self, ending: CallJudgement, record: &ApiRecord) -> Value {
         let result = results::build_end(self.front.composition(), &self.receipt, ending, record);
         rpc::build_result(&self.id, &self.revision.complete_result(result))
     }

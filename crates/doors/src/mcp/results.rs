@@ -7,8 +7,8 @@ use systole_kit::{DocumentLimits, Payload, namespaces};
 
 use super::tools;
 use crate::api_types::{ApiReceipt, ApiRecord};
-use crate::ending::CallResult;
 use systole_core::rules::core_payload;
+use systole_core::rules::outcome::CallJudgement;
 use systole_core::types::composition::{Composition, ElementSchema};
 use systole_core::types::refusal::Refusal;
 
@@ -28,13 +28,13 @@ pub(super) fn build_refusal(refusal: &Refusal) -> Value {
 pub(super) fn build_end(
     organism: &Composition,
     receipt: &ApiReceipt,
-    ending: &CallResult,
+    ending: CallJudgement,
     record: &ApiRecord,
 ) -> Value {
     let mut result = match ending {
-        CallResult::Answered => build_answer(organism, record),
-        CallResult::Reported | CallResult::Partial => build_text(&read_text(record), true),
-        CallResult::Handled => {
+        CallJudgement::Answered => build_answer(organism, record),
+        CallJudgement::Reported | CallJudgement::Partial => build_text(&read_text(record), true),
+        CallJudgement::Handled => {
             let words = format!("{} took it, and gives no answer", record.from);
             // A host that knows the form of the answer refuses a result without one.
             build_text(
@@ -42,8 +42,8 @@ pub(super) fn build_end(
                 matches!(find_answers(organism, record), [only] if find_model(organism, only).is_some()),
             )
         }
-        CallResult::Failed(code) => {
-            build_text(if record.body.is_empty() { code } else { &record.body }, true)
+        CallJudgement::Failed | CallJudgement::Cancelled => {
+            build_text(if record.body.is_empty() { record.code_text() } else { &record.body }, true)
         }
     };
     if let Some(fields) = result.as_object_mut() {

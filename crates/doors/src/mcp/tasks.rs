@@ -7,8 +7,9 @@ use super::results;
 use super::revision::McpRevision;
 use super::rpc::RpcFault;
 use crate::api_types::{ApiReceipt, ApiRecord};
-use crate::ending::{CallResult, find_ending};
+use crate::ending::find_ending;
 use crate::limits;
+use systole_core::rules::outcome::CallJudgement;
 use systole_core::types::codes::Code;
 use systole_core::types::ids::{MessageId, Name, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader};
@@ -38,7 +39,7 @@ struct TaskState {
     receipt: ApiReceipt,
     created: String,
     touched: String,
-    end: Option<(CallResult, ApiRecord)>,
+    end: Option<(CallJudgement, ApiRecord)>,
     held: Vec<String>,
 }
 
@@ -119,11 +120,11 @@ impl TaskState {
                 let words = describe_holders(&self.held);
                 json!({"status": "working", "statusMessage": words.as_deref().unwrap_or(WORKS)})
             }
-            Some((CallResult::Failed(code), _)) if code == Code::CancelledThread.as_str() => {
+            Some((CallJudgement::Cancelled, _)) => {
                 json!({"status": "cancelled", "statusMessage": "its thread was cancelled"})
             }
             Some((end, record)) => {
-                let result = results::build_end(front.composition(), &self.receipt, end, record);
+                let result = results::build_end(front.composition(), &self.receipt, *end, record);
                 json!({"status": "completed", "result": McpRevision::Stateless.complete_result(result)})
             }
         };

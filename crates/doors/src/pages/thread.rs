@@ -31,6 +31,8 @@ use systole_show::columns::plain;
 /// Everything that the page shows.
 struct ThreadView {
     state: &'static str,
+    /// Whether it works, rests or has ended.
+    life: &'static str,
     is_paused_itself: bool,
     is_root: bool,
     is_own: bool,
@@ -151,18 +153,19 @@ fn view(
         let paused = standing.paused.as_ref().map(ThreadPause::as_json);
         let mut tree = tree::to_json(tree, &reasons, now);
         tree::with_picture(&mut tree, pictured.as_json());
-        json = json!({"thread": id.as_str(), "state": standing.state(), "paused": paused, "why": why,
+        json = json!({"thread": id.as_str(), "state": standing.state(), "life": standing.life.as_str(), "paused": paused, "why": why,
             "seq": thread.seq, "from": from, "tree": tree, "records": records});
     }
     Ok(Some(ThreadView {
         state: standing.state(),
+        life: standing.life.as_str(),
         is_paused_itself: standing.paused.as_ref().is_some_and(|pause| pause.of == *id),
         is_root: id.parent().is_none(),
         is_own,
         why,
         pictured,
         now,
-        entries: tree::entries(tree, standing.state(), &reasons, now),
+        entries: tree::entries(tree, standing.status(), &reasons, now),
         part,
         from,
         seq: thread.seq,

@@ -20,7 +20,7 @@ use systole_core::types::ids::{Name, ThreadId};
 use systole_core::types::refusal::Refusal;
 use systole_organism::front::OrganismHandle;
 use systole_organism::waiting::SenderReply;
-use systole_queries::thread_list::{ListedThread, STATES};
+use systole_queries::thread_list::ListedThread;
 use systole_queries::thread_roll::{self, ThreadEntry};
 
 /// An order that can be given to many threads.
@@ -85,7 +85,7 @@ impl ThreadOrder {
 
     /// Why it does not fit a thread; nothing if it does.
     fn unfit(self, entry: &ThreadEntry) -> Option<&'static str> {
-        let state = entry.state();
+        let state = entry.hold();
         let is_own = entry.paused.as_ref().is_some_and(|pause| pause.of == entry.thread);
         match self {
             ThreadOrder::Pause if !matches!(state, "working" | "resting") => {
@@ -119,11 +119,16 @@ impl ThreadOrder {
     }
 }
 
+/// What an order to a thread depends on, as `ThreadEntry::hold` says it.
+const HOLDS: [&str; 4] = ["working", "resting", "paused", "ended"];
+
 /// A thread of the preview or of the outcome.
 struct OrderRow {
     id: String,
     href: String,
     state: &'static str,
+    /// What the order depends on.
+    hold: &'static str,
     /// The reason, or the outcome.
     words: String,
     is_done: bool,
@@ -176,6 +181,7 @@ async fn preview_order(asked: &PageRequest) -> Result<Response, Refusal> {
         id: listed.entry.thread.to_string(),
         href: address_of(&listed.entry.thread),
         state: listed.entry.state(),
+        hold: listed.entry.hold(),
         words: shorten_text(&words, limits::WORDS),
         is_done: false,
     };
@@ -217,7 +223,7 @@ fn previewed_threads(form: &ChangeForm) -> Result<Vec<(ThreadId, &'static str)>,
         let (state, id) = value.split_once(' ').unwrap_or(("", value));
         let id = ThreadId::parse(id)
             .map_err(|malformed| describe_unfit_request(format!("thread: {malformed}")))?;
-        let state = STATES.into_iter().find(|known| *known == state);
+        let state = HOLDS.into_iter().find(|known| *known == state);
         let state = state
             .ok_or_else(|| describe_unfit_request("thread: it is a state and an id, as of the preview"))?;
         Ok((id, state))
@@ -249,15 +255,15 @@ async fn give_order(form: &ChangeForm) -> Result<Response, Refusal> {
     for ((id, seen), now) in threads.iter().zip(states) {
         let (is_done, state, words) = match now {
             None => (false, *seen, "there is no such thread".to_owned()),
-            Some(entry) if entry.state() != *seen => {
+            Some(entry) if entry.hold() != *seen => {
                 let words = format!(
                     "it changed after the preview: it was {seen} and is {}; left as it is",
-                    entry.state()
+                    entry.hold()
                 );
-                (false, entry.state(), words)
+                (false, entry.hold(), words)
             }
             Some(entry) => match order.unfit(&entry) {
-                Some(why) => (false, entry.state(), why.to_owned()),
+                Some(why) => (false, entry.hold(), why.to_owned()),
                 None => match order.give(&form.asked.state.front, &form.by, (id, note.as_ref())).await {
                     Some(SenderReply::Done | SenderReply::Receipt(..)) => {
                         (true, *seen, order.describe_done().to_owned())
@@ -268,7 +274,7 @@ async fn give_order(form: &ChangeForm) -> Result<Response, Refusal> {
             },
         };
         let words = shorten_text(&words, limits::WORDS);
-        rows.push(OrderRow { id: id.to_string(), href: address_of(id), state, words, is_done });
+        rows.push(OrderRow { id: id.to_string(), href: address_of(id), state, hold: state, words, is_done });
     }
     if !form.asked.is_html {
         let results =

@@ -22,7 +22,8 @@ use systole_organism::workflow_steps;
 use systole_queries::costs::CostRow;
 use systole_queries::limits::LOOKED_AT;
 use systole_queries::runs::WorkflowRuns;
-use systole_queries::thread_list::{self, ListedThread, STATES, ThreadFilter, ThreadPart};
+use systole_queries::thread_end::STATES;
+use systole_queries::thread_list::{self, ListedThread, ThreadFilter, ThreadPart};
 use systole_queries::thread_roll::ThreadEntry;
 
 /// What is shown for a cost that is not counted yet.

@@ -16,10 +16,8 @@ use systole_core::types::ids::ThreadId;
 use systole_organism::workflow_steps;
 use systole_queries::pauses::ThreadPause;
 use systole_queries::runs::WorkflowRuns;
+use systole_queries::thread_end::STATES;
 use systole_queries::thread_roll::{self, RollPage, ThreadEntry};
-
-/// The states of a thread in the list.
-const STATES: [&str; 4] = ["working", "resting", "ended", "paused"];
 
 /// The newest threads, a page at a time.
 pub(crate) async fn threads(

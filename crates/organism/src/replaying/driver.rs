@@ -409,7 +409,7 @@ impl<'a> ReplayDriver<'a> {
 
     /// Repeats how an attempt failed. A failure that is final was the listener's own word.
     fn repeat_failure(&mut self, lease: &Arc<Lease>, end: &AttemptEnd) {
-        let AttemptEnd::Failed { at, code, words, is_last, outage } = end else { return };
+        let AttemptEnd::Failed { at, code, first_code, words, is_last, outage } = end else { return };
         let is_own = match outage {
             Some(_) => *code == Code::ListenerFailed,
             None => matches!(code, Code::ListenerFailed | Code::UnknownOutcome) && *is_last,
@@ -420,7 +420,7 @@ impl<'a> ReplayDriver<'a> {
                 let (code, retry, words) = (own.to_owned(), false, words.to_owned());
                 let said = match outage {
                     Some(outage) => ReplyContent::Away { outage, code, retry, words },
-                    None => ReplyContent::Failure { code, retry, words },
+                    None => ReplyContent::Failure { code, first_code: first_code.clone(), retry, words },
                 };
                 ReadyKind::Said(ListenerDocument::Reply { delivery: lease.token.0.to_string(), said })
             }

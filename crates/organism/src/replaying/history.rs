@@ -56,6 +56,8 @@ pub(super) enum AttemptEnd {
     Failed {
         at: RecordedMoment,
         code: Code,
+        /// The code of the first cause, if its listener said one.
+        first_code: Option<String>,
         words: String,
         is_last: bool,
         /// Who was away, in one word, if the call waited for it.
@@ -310,7 +312,7 @@ impl TreeHistory {
                 self.end_attempt(
                     &place,
                     number,
-                    AttemptEnd::Failed { at: moment, code, words, is_last, outage },
+                    AttemptEnd::Failed { at: moment, code, first_code: None, words, is_last, outage },
                 );
             }
             AttemptState::Waits { ref outage, .. } | AttemptState::GoesOn(ref outage)
@@ -371,7 +373,11 @@ impl TreeHistory {
                 _ => Code::ListenerFailed,
             };
             let with_pump = words.contains(WITH_PUMP);
-            self.end_attempt(&place, attempt, build_end(at, code, words, with_pump, true));
+            let mut end = build_end(at, code, words, with_pump, true);
+            if let AttemptEnd::Failed { first_code, .. } = &mut end {
+                *first_code = core_payload::read_first_code(&record.body);
+            }
+            self.end_attempt(&place, attempt, end);
             return;
         }
         let is_empty_reply = match code {
@@ -425,9 +431,16 @@ fn build_end(at: RecordedMoment, code: Code, words: String, with_pump: bool, is_
         && let Some((code, words)) = original.split_once(": ")
         && let Some(code) = Code::parse(code)
     {
-        return AttemptEnd::Failed { at, code, words: words.to_owned(), is_last, outage: None };
+        return AttemptEnd::Failed {
+            at,
+            code,
+            first_code: None,
+            words: words.to_owned(),
+            is_last,
+            outage: None,
+        };
     }
-    AttemptEnd::Failed { at, code, words, is_last, outage: None }
+    AttemptEnd::Failed { at, code, first_code: None, words, is_last, outage: None }
 }
 
 /// The call whose reply has this record as an item, and the turn.

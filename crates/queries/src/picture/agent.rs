@@ -144,9 +144,10 @@ fn stop_of(tree: &ThreadTree) -> Option<Millis> {
 /// How a call ended: in a word, as a state, and in its own words.
 fn end_of(way: &CallEndKind) -> (String, StepState, Option<String>) {
     match way {
-        CallEndKind::Answered { element, words } => {
-            let words = Some(words.clone()).filter(|words| !words.is_empty());
-            (plain(element), StepState::Done, words)
+        CallEndKind::Answered { element, words } | CallEndKind::Reported { element, words } => {
+            let is_failed = matches!(way, CallEndKind::Reported { .. });
+            let state = if is_failed { StepState::Failed } else { StepState::Done };
+            (plain(element), state, Some(words.clone()).filter(|words| !words.is_empty()))
         }
         CallEndKind::Handled => ("handled".to_owned(), StepState::Done, None),
         CallEndKind::Failed { code, words } => (

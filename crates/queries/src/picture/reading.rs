@@ -176,7 +176,9 @@ impl Reading<'_> {
         steps: Vec<StepRow>,
     ) -> RunPicture {
         let state = match &call.ended {
-            Some(ended) if matches!(ended.way, CallEndKind::Failed { .. }) => StepState::Failed,
+            Some(ended) if matches!(ended.way, CallEndKind::Failed { .. } | CallEndKind::Reported { .. }) => {
+                StepState::Failed
+            }
             Some(_) => StepState::Done,
             None if !self.is_open => StepState::Stopped,
             None if self.waits.paused.is_some() => StepState::Paused,

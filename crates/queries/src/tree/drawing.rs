@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::{CallEnd, CallEndKind, CallNode, ItemOutcome, ThreadTree};
 use crate::limits;
+use crate::thread_end::ThreadStatus;
 use crate::why::{WaitReason, brief, draw_reason};
 use systole_core::pump::primitives::{self, FieldValue, ShownPiece};
 use systole_core::types::codes::Code;
@@ -30,16 +31,21 @@ pub struct TreeEntry {
     pub leads_to: Option<(ThreadId, Option<u64>)>,
 }
 
-/// Draws a tree. `life` is the word for the state of its first thread.
-pub fn draw(tree: &ThreadTree, life: &str, reasons: ReasonLookup<'_>, now: Millis) -> Vec<String> {
+/// Draws a tree. `life` is the state of its first thread.
+pub fn draw(tree: &ThreadTree, life: ThreadStatus, reasons: ReasonLookup<'_>, now: Millis) -> Vec<String> {
     let entries = entries(tree, life, reasons, now);
     entries.iter().map(|one| cut_counted(&format!("{}{}", one.fork, one.text), layout::columns())).collect()
 }
 
 /// The entries of a drawn tree, in the order of its lines. The first is the thread itself.
-pub fn entries(tree: &ThreadTree, life: &str, reasons: ReasonLookup<'_>, now: Millis) -> Vec<TreeEntry> {
+pub fn entries(
+    tree: &ThreadTree,
+    life: ThreadStatus,
+    reasons: ReasonLookup<'_>,
+    now: Millis,
+) -> Vec<TreeEntry> {
     let opened = moment(tree.opened, now);
-    let state = if life == "paused" { paint(TextTone::Held, life) } else { life.to_owned() };
+    let state = life.tone().map_or_else(|| life.as_str().to_owned(), |tone| paint(tone, life.as_str()));
     let title = format!("{}  {state}  opened {opened}", tree.thread);
     let mut drawing = Drawing { entries: Vec::new(), depth: 0, reasons, now };
     drawing.line("", &title, Some((tree.thread.clone(), None)));
@@ -221,6 +227,9 @@ fn how(ended: &CallEnd, opened: Millis) -> (String, String) {
         CallEndKind::Answered { element, .. } => {
             (format!("{} <{element}> after {after}", paint(TextTone::Good, "answered")), String::new())
         }
+        CallEndKind::Reported { element, words } => {
+            (format!("{} <{element}> after {after}", paint(TextTone::Bad, "failed")), format!(": {words}"))
+        }
         CallEndKind::Handled => (format!("handled after {after}"), String::new()),
         CallEndKind::Failed { code, words } => (
             format!("{} after {after}", paint(TextTone::Bad, "failed")),
@@ -315,6 +324,7 @@ fn call_json(
         Some(CallEnd { way: CallEndKind::Answered { element, .. }, .. }) => {
             ("answered", Some(element.clone()))
         }
+        Some(CallEnd { way: CallEndKind::Reported { element, .. }, .. }) => ("failed", Some(element.clone())),
         Some(CallEnd { way: CallEndKind::Handled, .. }) => ("handled", None),
         Some(CallEnd { way: CallEndKind::Failed { code, .. }, .. }) => ("failed", Some((*code).to_owned())),
         None if tree.ended_by.is_some() => ("cancelled", None),

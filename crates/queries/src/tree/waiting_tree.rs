@@ -33,6 +33,7 @@ pub fn standing_json(tree: &ThreadTree, standing: &ThreadWaits, now: Millis) -> 
     let mut drawn = to_json(tree, &reasons, now);
     if let Some(fields) = drawn.as_object_mut() {
         fields.insert("state".to_owned(), standing.state().into());
+        fields.insert("life".to_owned(), standing.life.as_str().into());
         let paused = standing.paused.as_ref();
         fields.insert("paused".to_owned(), paused.map_or(Value::Null, ThreadPause::as_json));
     }

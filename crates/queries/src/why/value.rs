@@ -29,6 +29,7 @@ pub fn as_json(standing: &ThreadWaits, running: Option<u32>, now: Millis) -> Val
     json!({
         "thread": standing.thread.as_str(),
         "state": standing.state(),
+        "life": standing.life.as_str(),
         "paused": standing.paused.as_ref().map(ThreadPause::as_json),
         "running": running,
         "touched": standing.touched.to_string(),
@@ -36,7 +37,7 @@ pub fn as_json(standing: &ThreadWaits, running: Option<u32>, now: Millis) -> Val
         "timers": standing.timers.iter().map(kept_json).collect::<Vec<_>>(),
         "models": standing.models.iter().map(bought_json).collect::<Vec<_>>(),
         "times": standing.times.iter().map(|time| time_json(time, now)).collect::<Vec<_>>(),
-        "failed": standing.failed.as_ref().map(FirstCause::as_json),
+        "failed": standing.failure().map(FirstCause::as_json),
         "reasons": standing.reasons.iter().map(|reason| reason_json(reason, now)).collect::<Vec<_>>(),
     })
 }

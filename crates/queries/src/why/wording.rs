@@ -72,7 +72,7 @@ pub fn report(standing: &ThreadWaits, asker: &Asker<'_>) -> Vec<String> {
             wrapped(id, 2, &format!("  waits since {}{waited}", layout::moment(since, now)))
         }
     };
-    if let Some(cause) = &standing.failed {
+    if let Some(cause) = standing.failure() {
         lines.extend(failed_with(cause, asker.all));
     }
     let next = next(standing);
@@ -167,7 +167,7 @@ fn next(standing: &ThreadWaits) -> String {
 
 /// The commands that say more of a failure.
 fn of_failure(standing: &ThreadWaits) -> Option<String> {
-    standing.failed.as_ref()?.more(standing.thread.as_str())
+    standing.failure()?.more(standing.thread.as_str())
 }
 
 /// What the other lines already say about a thread, so that the line of a call need not repeat it.

@@ -106,10 +106,11 @@ fn read_instead<'d>(gate: &mut XmlGate<'d>, tag: XmlTag<'d>) -> Result<ReplyEntr
                 let fault = gate.make_fault(codes::INVALID, message, tag.offset);
                 return Err(fault.with_expected("one word that says who is away"));
             }
+            let first_code = gate.find_attribute("first-code").map(std::borrow::Cow::into_owned);
             let words = gate.text_inside()?;
             match outage {
                 Some(outage) => ReplyContent::Away { outage, code, retry, words },
-                None => ReplyContent::Failure { code, retry, words },
+                None => ReplyContent::Failure { code, first_code, retry, words },
             }
         }
         "again" => {

@@ -47,9 +47,10 @@ fn write_reply(mut writer: XmlWriter, delivery: &str, said: &ReplyContent) -> Re
     let mut refused = None;
     writer.open("reply").xmlns(LISTENER).attr("delivery", delivery).content(|inside| match said {
         ReplyContent::Items(items) => refused = items.iter().find_map(|item| write_item(inside, item).err()),
-        ReplyContent::Failure { code, retry, words } => {
+        ReplyContent::Failure { code, first_code, retry, words } => {
             let retry = if *retry { "true" } else { "false" };
-            inside.open("failure").attr("code", code).attr("retry", retry).text(words);
+            let failure = inside.open("failure").attr("code", code).attr("retry", retry);
+            failure.attr_if("first-code", first_code.as_deref()).text(words);
         }
         ReplyContent::Away { outage, code, retry, words } => {
             let retry = if *retry { "true" } else { "false" };

@@ -9,7 +9,10 @@ use systole_kit::{DocumentLimits, Payload, namespaces};
 use super::{TextMark, escape_markup, quote_attribute, show_payload};
 
 /// Parts of a core payload that a model does not need.
-const LEFT_OUT: [&str; 3] = ["head", "digest", "hash"];
+const LEFT_OUT: [&str; 4] = ["head", "digest", "hash", FIRST_CODE];
+
+/// For programs: the message says it too.
+const FIRST_CODE: &str = "first-code";
 
 /// A block of the core's text, unescaped.
 pub(crate) fn write_block(mark: &TextMark, words: &str) -> String {
@@ -63,7 +66,8 @@ fn write_children(payload: &Payload, mark: &TextMark) -> String {
     let mut out = String::new();
     while let Ok(Some(tag)) = gate.read_child() {
         out.extend(["<", tag.local]);
-        for attribute in gate.attributes().iter().filter(|a| a.prefix.is_empty() && a.local != "xmlns") {
+        let told = |local: &str| local != "xmlns" && local != FIRST_CODE;
+        for attribute in gate.attributes().iter().filter(|a| a.prefix.is_empty() && told(a.local)) {
             out.extend([
                 " ",
                 attribute.local,

@@ -189,7 +189,7 @@ async fn row_40_a_fault_of_a_provider_is_a_visible_failure_with_its_words_and_no
             let mut stage = Gives::stage(Dialect::Xml, vec![Err(fault)]);
             let said = stage.ask().await;
             let (told, retry, words, away) = match &said {
-                ReplyContent::Failure { code, retry, words } => (code, retry, words, None),
+                ReplyContent::Failure { code, retry, words, .. } => (code, retry, words, None),
                 ReplyContent::Away { outage, code, retry, words } => {
                     (code, retry, words, Some(outage.as_str()))
                 }

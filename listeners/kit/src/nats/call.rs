@@ -40,7 +40,7 @@ pub(super) async fn answer_delivery(held: HeldDelivery, answer: Arc<AnswerFuncti
 }
 
 fn build_failure(code: &str, words: &str) -> ReplyContent {
-    ReplyContent::Failure { code: code.to_owned(), retry: false, words: words.to_owned() }
+    ReplyContent::new_failure(code, false, words)
 }
 
 /// The line of one delivery, for the thread that works on it.

@@ -151,7 +151,7 @@ impl HeldDelivery {
     pub async fn send_gone(&self, code: &str, words: &str) {
         self.house.counts.count_failure(&format!("{code}: {words}"));
         self.count_once();
-        let said = ReplyContent::Failure { code: code.to_owned(), retry: true, words: words.to_owned() };
+        let said = ReplyContent::new_failure(code, true, words);
         // A message that no document can carry is left out: the code is what counts.
         let document = ListenerDocument::Reply { delivery: self.delivery_id().to_owned(), said }
             .to_document()
@@ -177,7 +177,7 @@ impl HeldDelivery {
             delivery: self.delivery_id().to_owned(),
             words: words.to_owned(),
         });
-        let said = ReplyContent::Failure { code: code.to_owned(), retry: false, words: words.to_owned() };
+        let said = ReplyContent::new_failure(code, false, words);
         ListenerDocument::Reply { delivery: self.delivery_id().to_owned(), said }
             .to_document()
             .unwrap_or_default()

@@ -189,7 +189,7 @@ fn failures_and_again_stand_instead_of_items() {
                    the service answered 503</failure></reply>";
     let ListenerDocument::Reply { said, .. } = read(failure) else { panic!("a reply") };
     let words = "the service answered 503".to_owned();
-    assert_eq!(said, ReplyContent::Failure { code: "upstream-down".to_owned(), retry: true, words });
+    assert_eq!(said, ReplyContent::new_failure("upstream-down", true, words));
     let again = "<reply xmlns='urn:systole:listener:v1' delivery='d'> <again code='agent.prose-only'>a<![CDATA[<]]>&gt;\
                  </again> </reply>";
     let ListenerDocument::Reply { said, .. } = read(again) else { panic!("a reply") };
@@ -318,11 +318,9 @@ fn item() -> impl Strategy<Value = Item> {
 fn word() -> impl Strategy<Value = ListenerDocument> {
     let said = prop_oneof![
         prop::collection::vec(item(), 0..4).prop_map(ReplyContent::Items),
-        (named(), any::<bool>(), words()).prop_map(|(code, retry, words)| ReplyContent::Failure {
-            code,
-            retry,
-            words
-        }),
+        (named(), prop::option::of(named()), any::<bool>(), words()).prop_map(
+            |(code, first_code, retry, words)| ReplyContent::Failure { code, first_code, retry, words }
+        ),
         (named(), named(), any::<bool>(), words())
             .prop_map(|(outage, code, retry, words)| { ReplyContent::Away { outage, code, retry, words } }),
         (named(), words()).prop_map(|(code, words)| ReplyContent::Again { code, words }),

@@ -107,13 +107,9 @@ fn a_failure_keeps_its_code_and_several_payloads_are_several_items() {
     else {
         panic!()
     };
-    let failed = ReplyContent::Failure {
-        code: "failed".into(),
-        retry: false,
-        words: "invalid digit found in string".into(),
-    };
+    let failed = ReplyContent::new_failure("failed", false, "invalid digit found in string");
     assert_eq!(*one, failed);
-    assert_eq!(*two, ReplyContent::Failure { code: "busy".into(), retry: true, words: "come back".into() });
+    assert_eq!(*two, ReplyContent::new_failure("busy", true, "come back"));
 
     let mut said = Vec::new();
     let both = |turn: &mut Turn<'_>| vec![shout(turn), shout(turn)];

@@ -250,5 +250,5 @@ fn build_refusal(why: &str) -> ReplyContent {
 }
 
 fn build_failure(code: &str, words: String) -> ReplyContent {
-    ReplyContent::Failure { code: code.to_owned(), retry: false, words }
+    ReplyContent::new_failure(code, false, words)
 }

@@ -180,5 +180,5 @@ fn reply_with(payload: systole_kit::Payload) -> ReplyContent {
 }
 
 fn build_failure(code: &str, words: String) -> ReplyContent {
-    ReplyContent::Failure { code: code.to_owned(), retry: false, words }
+    ReplyContent::new_failure(code, false, words)
 }

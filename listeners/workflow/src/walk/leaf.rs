@@ -138,5 +138,5 @@ pub(super) fn name_step(label: &str, failure: &StepFailure) -> StepFailure {
         false => format!("{label}: {}: {}", failure.code, failure.words),
     };
     let code = if failure.code.starts_with("workflow.") { &failure.code } else { "workflow.step-failed" };
-    StepFailure::new(code, words)
+    failure.pass_on(code, words)
 }

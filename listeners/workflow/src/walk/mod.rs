@@ -67,7 +67,7 @@ struct WorkflowWalk<'w> {
 fn strip_workflow(workflow: &Workflow, failure: &StepFailure) -> StepFailure {
     let own = failure.words.strip_prefix(&workflow.name).and_then(|words| words.strip_prefix(": "));
     match own.and_then(|words| words.split_once(": ")) {
-        Some((code, words)) if code.starts_with("workflow.") => StepFailure::new(code, words),
+        Some((code, words)) if code.starts_with("workflow.") => failure.pass_on(code, words),
         _ => failure.clone(),
     }
 }

@@ -113,7 +113,7 @@ impl Speech {
         let (code, words) = ("simulated".to_owned(), "as drawn".to_owned());
         match self {
             Speech::Items(things) => JudgedContent::Items(things.iter().map(Thing::item).collect()),
-            Speech::Failure { retry } => JudgedContent::Failure { code, retry: *retry, words },
+            Speech::Failure { retry } => JudgedContent::new_failure(code, *retry, words),
             Speech::Away { outage, retry } => {
                 JudgedContent::Away { outage: (*outage).to_owned(), code, retry: *retry, words }
             }

@@ -15,7 +15,7 @@ async function question(words, request) {
   return JSON.parse(answer.text).thread;
 }
 
-const rests = (thread) => answers(`/v1/threads/${thread}`, ({ state }) => state === 'resting', 'it is answered');
+const rests = (thread) => answers(`/v1/threads/${thread}`, ({ state }) => state === 'answered', 'it is answered');
 
 /** What depends on how fast the machine is: which spans are too short to be seen. */
 const VARYING = '.lanes, tbody .number, [aria-labelledby=path] tbody, [data-state]';

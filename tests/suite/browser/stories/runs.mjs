@@ -43,7 +43,7 @@ await story(async (stage) => {
     await look('running', path);
     await systole(...decides);
   }
-  await answers(`/v1/threads/${threads[0].thread}`, ({ state }) => state === 'resting', 'it is answered');
+  await answers(`/v1/threads/${threads[0].thread}`, ({ state }) => state === 'answered', 'it is answered');
   if (!decides) {
     // As it was when its last step had just begun.
     const { picture } = await answers(`/v1/threads/${threads[0].thread}/tree`, () => true, 'the tree is there');

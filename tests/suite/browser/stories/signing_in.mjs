@@ -55,7 +55,7 @@ await story(async (stage) => {
       same(answer.status, 403, `${path} with ${JSON.stringify(more)}`);
     }
   }
-  same([await stateOf(thread), (await stateOf(held.thread)) !== 'paused'], ['resting', true], 'nothing was changed');
+  same([await stateOf(thread), (await stateOf(held.thread)) !== 'paused'], ['answered', true], 'nothing was changed');
 
   // The tab has the secret, so its buttons work without a token.
   await visit(page, `/t/${held.thread}`);

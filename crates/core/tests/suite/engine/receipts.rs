@@ -78,7 +78,7 @@ fn a_receipt_waits_until_the_reply_is_on_disk() {
 
 #[test]
 fn every_sort_of_word_that_is_taken_has_one_receipt() {
-    let failure = |retry| JudgedContent::Failure { code: "x".into(), retry, words: "no".into() };
+    let failure = |retry| JudgedContent::new_failure("x", retry, "no");
     let words = [
         JudgedContent::Items(vec![]),
         JudgedContent::Items(vec![refused(), call("tool"), note()]),
@@ -142,7 +142,7 @@ fn a_reply_that_comes_again_has_its_receipt_again_and_changes_nothing() {
     rig.hand_over();
     // Its receipt may not overtake the records of the first; other items do not matter.
     rig.says_for(10, "1 t1 a1", JudgedContent::Items(vec![call("other"), clear(0)]));
-    rig.says_for(11, "1 t1 a1", JudgedContent::Failure { code: "x".into(), retry: true, words: "no".into() });
+    rig.says_for(11, "1 t1 a1", JudgedContent::new_failure("x", true, "no"));
     assert!(rig.seen().is_empty() && rig.lookup().is_none());
     rig.write();
     assert_eq!(rig.seen(), ["9: done", "tool 1/1.0 t1 a1", "10: done", "11: done"]);
@@ -339,7 +339,7 @@ type Delivered = (&'static str, &'static str);
 fn script() -> Vec<Act> {
     use Act::{Asks, Passes, Says};
     let items = |items| Box::new(JudgedContent::Items(items));
-    let fails = |retry| Box::new(JudgedContent::Failure { code: "x".into(), retry, words: "no".into() });
+    let fails = |retry| Box::new(JudgedContent::new_failure("x", retry, "no"));
     let again = Box::new(JudgedContent::Again { code: "x".into(), words: "no".into() });
     vec![
         Asks("agent"),

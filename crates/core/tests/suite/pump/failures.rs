@@ -39,7 +39,7 @@ fn out_lost_with_none_left_is_closed_as_failed_with_a_dead_letter() {
 fn out_failed_with_retry_is_ready_again_and_failed_without_is_closed() {
     let mut stage = DecideStage::new();
     stage.asks("k", "tool", None);
-    let fails = |retry| JudgedContent::Failure { code: "upstream-down".into(), retry, words: "503".into() };
+    let fails = |retry| JudgedContent::new_failure("upstream-down", retry, "503");
     assert_eq!(stage.says(&root(), "1", 1, fails(true))[1], "=> tool 1 t1 a2");
     assert_eq!(
         stage.says(&root(), "1", 1, fails(false)),
@@ -126,7 +126,7 @@ fn deaths_of_the_pump_leave_a_listener_its_own_attempts_and_the_other_way_round(
     assert_eq!(stage.loses("1", 1, 5, Code::ListenerFailed)[1], "=> tool 1 t1 a6");
     let call = &stage.state.find_thread(&root()).unwrap().calls["1"];
     assert_eq!(call.not_before, stage.now.add_ms(1_000), "nor do they make the pause longer");
-    let fails = || JudgedContent::Failure { code: "upstream-down".into(), retry: true, words: "503".into() };
+    let fails = || JudgedContent::new_failure("upstream-down", true, "503");
     assert_eq!(stage.says(&root(), "1", 1, fails())[1], "=> tool 1 t1 a7");
     let row = stage.state.find_thread(&root()).unwrap().to_row();
     assert_eq!(systole_core::pump::state::Thread::from_row(&row).unwrap().calls["1"].lost_with_pump, 4);

@@ -190,7 +190,7 @@ fn an_exit_code_says_nothing_of_a_model_that_was_called() {
 
 #[test]
 fn a_failure_that_leaves_a_start_open_is_not_tried_again_where_unknown_outcomes_fail() {
-    let failure = |retry| JudgedContent::Failure { code: "upstream".into(), retry, words: "503".into() };
+    let failure = |retry| JudgedContent::new_failure("upstream", retry, "503");
     let mut stage = out_with_care();
     stage.writes(1, journals(8, started()));
     assert_eq!(stage.writes(1, failure(true))[1], "root 5 outcome/model.unknown-outcome core -> operator 1");

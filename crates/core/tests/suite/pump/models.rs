@@ -175,7 +175,7 @@ fn b15_a_call_with_one_turn_that_gives_no_final_closes_with_a_report_of_the_core
         stage.writes(1, start(Some(11), None));
         stage.writes(1, said)
     };
-    let failure = JudgedContent::Failure { code: "no-model".into(), retry: false, words: "refused".into() };
+    let failure = JudgedContent::new_failure("no-model", false, "refused");
     let again = JudgedContent::Again { code: "agent.empty-response".into(), words: "nothing".into() };
     for said in [JudgedContent::Items(Vec::new()), failure, again] {
         let told = with(said);

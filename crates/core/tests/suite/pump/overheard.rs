@@ -178,12 +178,7 @@ fn b2_a_later_call_sees_every_earlier_one_of_the_thread_to_its_end() {
     stage.replies("1/1.0", 1, vec![refused()]);
     stage.replies("1/1.0", 2, vec![ends("early answer")]);
     stage.replies("1", 2, vec![ends("of the tool")]);
-    stage.says(
-        &root(),
-        "2",
-        1,
-        JudgedContent::Failure { code: "x".into(), retry: false, words: "broken".into() },
-    );
+    stage.says(&root(), "2", 1, JudgedContent::new_failure("x", false, "broken"));
     let seen = stage.overhears(&root(), "3");
     let refusal =
         seen.iter().position(|line| line.contains("payload.invalid")).expect("it was told so itself");
@@ -232,12 +227,7 @@ fn b2_a_request_that_a_person_amended_and_one_that_went_to_several_are_seen_once
     stage.rules(1, None, amendment("guarded", mild));
     stage.replies("1/1.0", 1, vec![ends("guarded answer")]);
     stage.replies("1/1.1:0", 1, vec![thinks("inside"), ends("first")]);
-    stage.says(
-        &root(),
-        "1/1.1:1",
-        1,
-        JudgedContent::Failure { code: "x".into(), retry: false, words: "no".into() },
-    );
+    stage.says(&root(), "1/1.1:1", 1, JudgedContent::new_failure("x", false, "no"));
     stage.replies("1", 2, vec![calls("agent", "now")]);
     let seen = stage.overhears(&root(), "1/2.0");
     let seqs: Vec<u64> = stage.view(&root(), "1/2.0").messages().iter().map(|message| message.seq).collect();

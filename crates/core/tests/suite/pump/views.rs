@@ -162,12 +162,7 @@ fn of_an_earlier_call_that_failed_stands_what_was_said_and_answered() {
     stage.asks("k", "agent", None);
     stage.replies("1", 1, vec![calls("tool", "a"), thinks("so")]);
     stage.replies("1/1.0", 1, vec![ends("answer a")]);
-    stage.says(
-        &root(),
-        "1",
-        2,
-        JudgedContent::Failure { code: "x".into(), retry: false, words: "broken".into() },
-    );
+    stage.says(&root(), "1", 2, JudgedContent::new_failure("x", false, "broken"));
     stage.asks("k2", "agent", Some(&root()));
     assert_eq!(
         stage.sees(&root(), "2"),

@@ -353,7 +353,7 @@ impl Real {
     }
 
     pub(crate) fn fails(&mut self, thread: &str, path: &str, retry: bool) {
-        let said = JudgedContent::Failure { code: "walked".into(), retry, words: "as drawn".into() };
+        let said = JudgedContent::new_failure("walked", retry, "as drawn");
         self.says(self.lease(thread, path), said);
     }
 
