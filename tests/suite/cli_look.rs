@@ -76,7 +76,11 @@ async fn the_reading_commands_need_no_organism_but_know_whether_one_runs() {
         "{}",
         ps.out
     );
-    assert!(lines[1].starts_with(&rests) && lines[1].contains("answered <dug> gold"), "{}", ps.out);
+    assert!(
+        lines[1].starts_with(&rests) && lines[1].contains("  answered  ") && lines[1].contains("<dug> gold"),
+        "{}",
+        ps.out
+    );
     let why = systole(folder.path(), &["why"]);
     let [line] = why.out.lines().collect::<Vec<_>>()[..] else { panic!("{}", why.out) };
     assert!(line.starts_with(&format!("{hangs}   waits ")), "{line}");

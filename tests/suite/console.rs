@@ -173,7 +173,7 @@ fn h4_signing_in_forgives_a_mistake_and_an_earlier_secret() {
     assert_eq!(bare.status, 403, "{bare:?}");
     assert!(bare.body.contains("name=\"note\" value=\"lunch\""), "{}", bare.body);
     assert_eq!(browser.post(&pause, "note=lunch&token=wrong").status, 403);
-    assert_eq!(state_of(folder.path(), &thread), "working");
+    assert_eq!(state_of(folder.path(), &thread), "waiting");
     let token = run_file(folder.path()).token.secret().to_owned();
     let paused = browser.post(&pause, &format!("note=lunch&token={token}"));
     assert_eq!(paused.header("location"), Some(format!("/t/{thread}").as_str()), "{paused:?}");
@@ -185,7 +185,7 @@ fn h4_signing_in_forgives_a_mistake_and_an_earlier_secret() {
     assert_ne!(earlier, later);
     let resumed = browser.post(&format!("/t/{thread}/resume"), &format!("secret={earlier}"));
     assert_eq!(resumed.status, 303, "{resumed:?}");
-    assert_eq!(state_of(folder.path(), &thread), "working");
+    assert_eq!(state_of(folder.path(), &thread), "waiting");
     let mut alice = Browser::new(folder.path());
     let hers = alice.sign_in(ALICE);
     assert_eq!(browser.post(&pause, &format!("secret={hers}")).status, 403, "of another client");
@@ -278,7 +278,7 @@ fn h4_a_foreign_host_or_page_changes_and_reads_nothing() {
             assert_eq!((signed.status, signed.header("set-cookie")), (403, None), "{headers:?}");
         }
     }
-    assert_eq!(state_of(folder.path(), &thread), "working");
+    assert_eq!(state_of(folder.path(), &thread), "waiting");
     assert_eq!(browser.post(&pause, &body).status, 303);
     // The cookie is for pages alone.
     assert_eq!(browser.get("/v1/status").status, 401);
@@ -407,7 +407,7 @@ fn h4_a_client_without_roles_sees_its_own_threads_only() {
     }
     let cancelled = alice.post(&format!("/t/{others}/cancel"), &format!("secret={secret}"));
     assert_eq!(cancelled.status, 404, "{cancelled:?}");
-    assert_eq!(state_of(folder.path(), &others), "working");
+    assert_eq!(state_of(folder.path(), &others), "waiting");
     // What cannot be undone asks once more, and is recorded under the client's name.
     let asked = alice.get(&format!("/t/{own}/end"));
     assert!(asked.body.contains(&format!("action=\"/t/{own}/end\"")), "{}", asked.body);

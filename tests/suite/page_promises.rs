@@ -103,7 +103,7 @@ fn h4_one_order_goes_to_the_threads_of_its_preview_and_says_which_changed() {
     let rests = sent(at, "echo", "three", true);
 
     // The preview names exactly the threads that the list shows, and those that the order does not fit.
-    let preview = json(at, "/threads/order?order=pause&state=working");
+    let preview = json(at, "/threads/order?order=pause&state=waiting");
     let named: Vec<&str> =
         preview["threads"].as_array().unwrap().iter().map(|one| one["thread"].as_str().unwrap()).collect();
     assert_eq!(named, [two.as_str(), one.as_str()]);
@@ -114,14 +114,14 @@ fn h4_one_order_goes_to_the_threads_of_its_preview_and_says_which_changed() {
     }
     assert!(!shown.contains(&format!("value=\"resting {rests}\"")), "{shown}");
     assert!(shown.contains("only a thread with open work can be cancelled"), "{shown}");
-    assert!(html(at, "/threads?state=working").contains("All 2 that are shown:"));
+    assert!(html(at, "/threads?state=waiting").contains("All 2 that are shown:"));
 
     // Nothing is done with the cookie alone, and what was previewed is kept for the token.
     let body = format!("order=cancel&thread=working+{one}&thread=working+{two}");
     let bare = with_the_cookie_alone(at, &body);
     assert_eq!(bare.status, 403, "{bare:?}");
     assert!(bare.body.contains(&format!("working {one}")) && bare.body.contains(&format!("working {two}")));
-    assert_eq!(state(at, &one), "working");
+    assert_eq!(state(at, &one), "waiting");
 
     // One thread changes after the preview.
     assert_eq!(ask(&run_file(at), "POST", &format!("/v1/threads/{two}/pause"), &[], "").status, 200);
@@ -138,7 +138,7 @@ fn h4_one_order_goes_to_the_threads_of_its_preview_and_says_which_changed() {
         "it changed after the preview: it was working and is paused; left as it is"
     );
     assert_eq!(results[2]["words"], "only a thread with open work can be cancelled");
-    assert_eq!((state(at, &one), state(at, &two)), ("ended".into(), "paused".into()));
+    assert_eq!((state(at, &one), state(at, &two)), ("cancelled".into(), "paused".into()));
     assert!(html(at, &format!("/t/{one}")).contains("cancelled by operator"));
 
     // The outcome as a page, with a note.
@@ -151,7 +151,7 @@ fn h4_one_order_goes_to_the_threads_of_its_preview_and_says_which_changed() {
         &[("order", "resume"), ("thread", &paused)],
     );
     assert!(shown.body.contains("1 of 1 threads resumed"), "{shown:?}");
-    assert_eq!(state(at, &two), "working");
+    assert_eq!(state(at, &two), "waiting");
     let noted = [("order", "pause"), ("note", "lunch"), ("thread", second.as_str())];
     assert_eq!(given(at, &noted).json["results"][0]["done"], true);
     assert!(html(at, &format!("/t/{two}")).contains("lunch"));

@@ -155,7 +155,7 @@ fn h4_headers_that_decide_count_only_once_and_as_they_are_meant() {
     assert_eq!(absolute.status, 403, "{absolute:?}");
     let own = browser.get(&format!("http://{host}/threads"));
     assert_eq!(own.status, 200, "{own:?}");
-    assert_eq!(state_of(folder.path(), &thread), "working");
+    assert_eq!(state_of(folder.path(), &thread), "waiting");
 
     // What a client reads is a list of types, each with its weight.
     for (accept, is_html) in [
@@ -210,7 +210,7 @@ fn h4_a_form_is_text_and_its_bytes_are_never_replaced() {
         assert_eq!(refused.status, 400, "{path}: {refused:?}");
         assert!(text_of(&refused.body).contains("is not UTF-8"), "{path}: {}", refused.body);
     }
-    assert_eq!(state_of(folder.path(), &thread), "working");
+    assert_eq!(state_of(folder.path(), &thread), "waiting");
     // What is no form, what is too large and what stands in the address are refused too, not left out.
     let pause = format!("/t/{thread}/pause");
     let body = format!("secret={secret}&note=x");
@@ -232,7 +232,7 @@ fn h4_a_form_is_text_and_its_bytes_are_never_replaced() {
     assert!(large.body.contains("larger than 12 MiB"), "{}", large.body);
     let queried = browser.post(&format!("{pause}?at=2"), &body);
     assert_eq!(queried.status, 400, "{queried:?}");
-    assert_eq!(state_of(folder.path(), &thread), "working");
+    assert_eq!(state_of(folder.path(), &thread), "waiting");
     let kind = ("Content-Type", "Application/X-WWW-Form-Urlencoded; charset=utf-8");
     let shown = browser.request("POST", "/send/show", &[("Origin", &origin), kind], "element=say&to=echo");
     assert_eq!(shown.status, 200, "{shown:?}");

@@ -436,7 +436,7 @@ fn c14_every_route_shows_the_organism_as_it_was() {
     assert_eq!(approved.status, 200, "{approved:?}");
     stage.sends(BOB, &say("hello again"), 200);
     stage.asks(&operator, "POST", &format!("/v1/threads/{}/cancel", stage.asked), &[], "");
-    stage.until(|stage| stage.gets(&format!("/v1/threads/{}", stage.waits)).json["state"] == "answered");
+    stage.until(|stage| stage.gets(&format!("/v1/threads/{}", stage.waits)).json["life"] == "resting");
     assert!(stage.last() > at);
     for (asked, was) in &before {
         assert_eq!(moment(asked), *was, "{asked}");

@@ -224,7 +224,7 @@ fn a_list_of_all_threads_and_the_note_only_where_it_matters() {
     let sent = systole(folder.path(), &["send", "ask", "Wait", "--no-wait"]);
     assert_eq!(sent.code, Some(0), "{sent:?}");
     let ps = systole(folder.path(), &["ps"]);
-    let is_open = ps.stdout.contains("working");
+    let is_open = ["  working  ", "  waiting  "].iter().any(|state| ps.stdout.contains(state));
     assert_eq!(ps.stderr.contains("no organism runs"), is_open, "{ps:?}");
 }
 

@@ -31,7 +31,7 @@ fn json_of(folder: &Path, arguments: &[&str]) -> Value {
 
 /// Its own pause shows in `ps`, `why` and `tree`.
 fn shows_its_own(at: &Path) {
-    says(&systole(at, &["ps"]), &["paused", "by operator: lunch; answered <said> text="]);
+    says(&systole(at, &["ps"]), &["paused", "by operator: lunch; <said> text="]);
     let why = systole(at, &["why", "@last"]);
     says(&why, &["is paused since ", "by operator: lunch", "next: systole resume sess-"]);
     assert!(!why.stdout.contains("the next message continues it"), "{why:?}");
@@ -110,10 +110,7 @@ fn resuming_one_is_honest(at: &Path) {
         &systole(at, &["tree", "@last"]),
         &["with everything by operator: moving house; systole resume --all"],
     );
-    says(
-        &systole(at, &["ps"]),
-        &["paused", "with everything by operator: moving house; answered <said> text="],
-    );
+    says(&systole(at, &["ps"]), &["paused", "with everything by operator: moving house; <said> text="]);
 }
 
 #[test]

@@ -73,7 +73,7 @@ fn f7_ps_and_why_show_the_progress_of_a_run_and_the_purpose_of_its_threads() {
     let text = house.wide(&["ps", "--children", "-n", "0"]);
     assert!(text.contains("review: 3 of 12 done (1 failed), 4 running; "), "{text}");
     assert!(text.contains("review, item 4: "), "{text}");
-    assert!(text.contains("pick: answered <files>"), "{text}");
+    assert!(text.contains("pick: <files>"), "{text}");
 
     let waits = value(&house.systole(&["why", "--json"]));
     assert_eq!(waits["waits"][0]["goal"]["step"], "gate", "{waits}");

@@ -30,6 +30,6 @@ await story(async (stage) => {
   const sent = page.locator('.payload-form textarea, .payload-form input[name^="/"]').first();
   await sent.fill('a text to send');
   await judged(page, 'systole send say');
-  await answers(`/t/${held.thread}`, ({ state }) => state === 'working', 'nothing was decided');
+  await answers(`/t/${held.thread}`, ({ state }) => state === 'waiting', 'nothing was decided');
   stage.clean();
 });

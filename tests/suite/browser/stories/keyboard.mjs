@@ -91,7 +91,7 @@ await story(async (stage) => {
   await page.keyboard.press('Enter');
   await page.getByText('is decided').waitFor();
   await answers('/v1/approvals', ({ approvals }) => approvals.every((one) => one.id !== id), 'it is decided');
-  await answers(`/t/${made.held.thread}`, ({ state }) => state !== 'working', 'it was delivered');
+  await answers(`/t/${made.held.thread}`, ({ life }) => life !== 'working', 'it was delivered');
   holds((await systole('log', made.held.thread)).includes('vault heard hold this'), 'it was delivered');
 
   // The tree of a thread: arrows move in it.

@@ -47,7 +47,7 @@ await story(async (stage) => {
   same(await count(page, 'tbody > tr'), 100, 'rows of the next part');
   await measured(page, `/threads?q=${facts.newest}`);
   same(await count(page, 'tbody > tr'), 1, 'one of the newest is found by its id');
-  for (const filter of ['state=working', 'state=resting', 'state=ended', 'state=paused', 'listener=lead-2', 'q=walk']) {
+  for (const filter of ['state=working', 'state=waiting', 'state=answered', 'state=resting', 'state=ended', 'state=paused', 'listener=lead-2', 'q=walk']) {
     await measured(page, `/threads?${filter}`);
     const rows = await count(page, 'tbody > tr');
     const more = await count(page, 'main a:has-text("Older threads")');

@@ -52,7 +52,7 @@ await story(async (stage) => {
     const approved = codes[0] === 303;
     await answers('/v1/approvals', ({ approvals }) => approvals.length === 0, `${id} waits no more`);
     // The thread rests when the answer or the rejection has come.
-    await answers(`/t/${thread}`, ({ state }) => state !== 'working', `${id} has its outcome`);
+    await answers(`/t/${thread}`, ({ life }) => life !== 'working', `${id} has its outcome`);
     const log = await systole('log', thread);
     const heard = log.split(`vault heard decide ${id}`).length - 1;
     same(heard, approved ? 1 : 0, `${id}: it happens as often as it was approved\n${log}`);
