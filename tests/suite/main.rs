@@ -185,6 +185,7 @@ mod tape;
 mod terminal;
 mod terminals;
 mod tests_of_workspaces;
+mod thread_states;
 mod tidy;
 mod trail;
 mod trail_kinds;

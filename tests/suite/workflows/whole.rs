@@ -61,7 +61,9 @@ fn f2_a_group_is_tried_again_as_a_whole_and_all_its_outputs_are_known_after_it()
                  model.invalid-request next:";
     assert!(all.contains(chain), "{all}");
     let ps = flat(&["ps"]);
-    assert!(ps.contains("failed: model.invalid-request"), "{ps}");
+    assert!(ps.contains(" failed ") && ps.contains(" model.invalid-request: "), "{ps}");
+    let log = house.systole(&["log", "@last", "--json"]).stdout;
+    assert_eq!(log.matches("first-code=\\\"model.invalid-request\\\"").count(), 2, "writer and run: {log}");
     assert_eq!((count(&house, "first"), count(&house, "second")), (3, 3));
     house.judged();
 }

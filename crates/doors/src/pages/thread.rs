@@ -12,13 +12,16 @@ use super::rows::{self, RecordRow, RowPart, STEPS, shown_step};
 use super::shorten::{encode_part, shorten_text};
 use crate::limits;
 use crate::log_view::LogMoment;
+use systole_core::pump::state::ThreadState;
 use systole_core::types::client::Role;
 use systole_core::types::ids::{CallPath, Name, ThreadId};
 use systole_core::types::ports::LogFault;
 use systole_core::types::refusal::Refusal;
-use systole_core::types::time::Millis;
+use systole_core::types::time::{Millis, spell_duration};
 use systole_organism::runfile::draw_hex;
 use systole_organism::workflow_steps;
+use systole_queries::costs::CostRow;
+use systole_queries::glance::glance;
 use systole_queries::narrate::as_json;
 use systole_queries::pauses::ThreadPause;
 use systole_queries::picture::{self, Pictured, StepRow};
@@ -27,9 +30,22 @@ use systole_queries::runs::WorkflowRuns;
 use systole_queries::tree::{self, TreeEntry};
 use systole_queries::why::{Asker, ThreadWaits, report};
 use systole_show::columns::plain;
+use systole_show::layout::moment as moment_text;
+
+/// What a thread is about, in one line.
+struct ThreadHead {
+    request: String,
+    by: String,
+    to: String,
+    opened: String,
+    took: String,
+    /// What a root cost with everything below it; `None` for a child, or if it is not counted yet.
+    cost: Option<CostRow>,
+}
 
 /// Everything that the page shows.
 struct ThreadView {
+    head: Option<ThreadHead>,
     state: &'static str,
     /// Whether it works, rests or has ended.
     life: &'static str,
@@ -113,7 +129,7 @@ async fn answer_page(asked: &PageRequest) -> Result<Response, Refusal> {
         return Ok(asked.json(&view.json));
     }
     let role = asked.state.front.composition().has_role(&asked.client, Role::Operate);
-    let may_order = asked.at.is_none() && (role || view.is_own) && view.state != "ended";
+    let may_order = asked.at.is_none() && (role || view.is_own) && view.life != "ended";
     Ok(render_page(&page(asked, &id, step, view, may_order)))
 }
 
@@ -134,7 +150,24 @@ fn view(
     let pictured = workflow_steps::draw_picture(reader, &whole, tree, &standing)?;
     let root = reader.of_thread(&id.root_of(), 1, 1)?;
     let is_own = root.first().is_some_and(|(_, record)| record.header.from == *client);
-    let first = reader.of_thread(id, 1, 1)?.first().map_or(1, |(position, _)| position.0);
+    let opening = reader.of_thread(id, 1, 1)?.pop();
+    let first = opening.as_ref().map_or(1, |(position, _)| position.0);
+    let cost = match id.parent() {
+        None => moment.tree_costs(&[id.clone()])?.pop().flatten(),
+        Some(_) => None,
+    };
+    let end = if standing.life == ThreadState::Working { now } else { standing.touched };
+    let head = opening.map(|(_, record)| {
+        let (h, seen) = (record.header, glance(&record.body));
+        ThreadHead {
+            request: shorten_text(&format!("<{}> {}", seen.element, seen.words), limits::WHY_WORDS),
+            by: h.from.to_string(),
+            to: h.to.map(|to| to.to_string()).unwrap_or_default(),
+            opened: moment_text(h.time, now),
+            took: spell_duration(end.count_since(h.time)),
+            cost,
+        }
+    });
     let newest = (thread.seq + 1).saturating_sub(limits::ROWS as u64).max(1);
     let from = from.unwrap_or(newest).min(thread.seq.max(1));
     let asker = Asker { now, start: None, all: false };
@@ -157,6 +190,7 @@ fn view(
             "seq": thread.seq, "from": from, "tree": tree, "records": records});
     }
     Ok(Some(ThreadView {
+        head,
         state: standing.state(),
         life: standing.life.as_str(),
         is_paused_itself: standing.paused.as_ref().is_some_and(|pause| pause.of == *id),

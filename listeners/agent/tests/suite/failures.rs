@@ -299,7 +299,8 @@ async fn e6_the_five_classes_of_failures_begin_each_in_its_own_words() {
     for (code, first) in rows {
         let mut writer = systole_kit::writer::XmlWriter::new();
         let start = writer.open("system-error").xmlns(systole_kit::namespaces::CORE).attr("code", code);
-        let start = start.attr("retry_allowed", "true").attr("element", "search").attr("line", "2");
+        let start = start.attr("first-code", "upstream.down").attr("retry_allowed", "true");
+        let start = start.attr("element", "search").attr("line", "2");
         start.attr("message", "what happened").content(|inside| {
             inside.open("expected").text("what may stand there");
             inside.open("try").text("<limit>1</limit>");

@@ -45,6 +45,20 @@ fn out_failed_with_retry_is_ready_again_and_failed_without_is_closed() {
         stage.says(&root(), "1", 1, fails(false)),
         ["root 3 outcome/dead-letter core -> tool 1 t1", "root 4 outcome/listener.failed core -> operator 1"]
     );
+    let outcome = &bodies(&stage)[&4];
+    assert!(outcome.contains("code=\"listener.failed\" first-code=\"upstream-down\""), "{outcome}");
+}
+
+#[test]
+fn a_listener_that_passes_a_failure_on_names_the_first_code() {
+    let mut stage = DecideStage::new();
+    stage.asks("k", "tool", None);
+    let (code, first_code) = ("step-failed".to_owned(), Some("model.unavailable".to_owned()));
+    let failure = JudgedContent::Failure { code, first_code, retry: false, words: "no answer".to_owned() };
+    stage.says(&root(), "1", 1, failure);
+    let outcome = &bodies(&stage)[&3];
+    assert!(outcome.contains("first-code=\"model.unavailable\""), "{outcome}");
+    assert!(outcome.contains("message=\"tool: step-failed: no answer\""), "{outcome}");
 }
 
 #[test]
