@@ -52,6 +52,7 @@ mod equal_logs;
 mod erase;
 mod erased_on_record;
 mod examples;
+mod exercises;
 mod exits;
 mod export;
 mod export_expected;

@@ -3,7 +3,6 @@
 //! It reads only the journal, which was written before the answers were used. Unknown amounts are counted as unknown,
 //! never as zero. A thread or a period comes in; rows and their sum go out. `question` is its declaration.
 
-pub mod question;
 mod tree;
 
 pub use tree::CountedTrees;
@@ -58,7 +57,7 @@ pub fn by_thread(reader: &dyn LogReader, thread: &ThreadId) -> Result<BTreeMap<T
 
 impl CostRow {
     /// Counts a request with its result, if it has one.
-    fn count(&mut self, result: Option<&ModelCallOutcome>) {
+    pub(super) fn count(&mut self, result: Option<&ModelCallOutcome>) {
         self.requests += 1;
         match result {
             Some(outcome) => self.add(outcome),
@@ -114,7 +113,7 @@ impl CostRow {
     }
 
     /// What it says, in the order of a sentence: requests, tokens in and out, money, and what is not known.
-    fn facts(&self) -> Vec<Fact> {
+    pub(super) fn facts(&self) -> Vec<Fact> {
         let is_counted = self.uncounted < self.requests.saturating_sub(self.unknown)
             || self.tokens_in + self.tokens_out > 0;
         let said = |count: u64, words: &str| (count > 0).then(|| format!("{count} {words}"));

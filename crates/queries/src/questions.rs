@@ -1,20 +1,21 @@
-//! Every question: the one list from which its command, routes and page are made.
+//! Every question: the one list from which its command, routes and page are made. Each is a file of its own.
 
-use crate::costs::question::CostQuery;
+pub mod cost;
+pub mod prompt;
+pub mod todo;
+pub mod tree;
+pub mod why;
+
 use crate::decisions::DecisionQuery;
-use crate::prompt_query::PromptQuery;
 use crate::query::{QueryFace, QueryRow, row};
-use crate::todo::TodoQuery;
-use crate::tree_query::TreeQuery;
-use crate::why_query::WhyQuery;
 
 /// Every question, in the order of the help page.
 pub static QUERIES: &[QueryRow] = &[
-    row::<WhyQuery>(),
-    row::<TreeQuery>(),
-    row::<TodoQuery>(),
-    row::<PromptQuery>(),
-    row::<CostQuery>(),
+    row::<why::WhyQuery>(),
+    row::<tree::TreeQuery>(),
+    row::<todo::TodoQuery>(),
+    row::<prompt::PromptQuery>(),
+    row::<cost::CostQuery>(),
     row::<DecisionQuery>(),
 ];
 

@@ -28,7 +28,7 @@ use systole_organism::skipping::{OrganismActivity, SkippedTime};
 use systole_organism::waiting::SenderReply;
 use systole_queries::log_state::LogState;
 use systole_queries::persons::{self, WaitingRequest};
-use systole_queries::tree_query::draw_thread;
+use systole_queries::questions::tree::draw_thread;
 use systole_system::clock::SkippingClock;
 
 /// Why an expected event does not come.

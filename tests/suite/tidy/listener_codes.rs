@@ -22,10 +22,10 @@ fn codes(text: &str, before: char, kind: &str) -> BTreeSet<String> {
 #[test]
 fn the_page_of_a_listener_names_its_codes() {
     for kind in ["mcp", "code", "workspace"] {
-        let folder = format!("listeners/{kind}/src/");
+        let [folder, section] = ["src/", "section"].map(|part| format!("listeners/{kind}/{part}"));
         let mut written = BTreeSet::new();
         for source in sources() {
-            if [&folder, "src/", "crates/"].iter().any(|place| source.path.starts_with(place)) {
+            if [&folder, &section, "src/", "crates/"].iter().any(|place| source.path.starts_with(place)) {
                 written.extend(codes(&source.text, '"', kind));
             }
         }

@@ -206,9 +206,18 @@ impl Reader<'_> {
 
     fn child(&mut self, parent: usize, name: &str) -> Option<usize> {
         let folder = self.modules[parent].folder.clone();
-        let [beside, inside] = [format!("{folder}{name}.rs"), format!("{folder}{name}/mod.rs")];
-        let file = self.files.get(beside.as_str()).or_else(|| self.files.get(inside.as_str())).copied()?;
-        Some(self.module(Some(parent), file, format!("{folder}{name}/")))
+        // The section of a listener is in its folder, and a module of the configuration.
+        for (beside, inside) in [
+            (format!("{folder}{name}.rs"), format!("{folder}{name}/")),
+            (format!("listeners/{name}/section.rs"), format!("listeners/{name}/section/")),
+        ] {
+            let file =
+                self.files.get(beside.as_str()).or_else(|| self.files.get(&*format!("{inside}mod.rs")));
+            if let Some(file) = file.copied() {
+                return Some(self.module(Some(parent), file, inside));
+            }
+        }
+        None
     }
 
     /// Reads one branch of the tree of a `use`, and returns the place after it.

@@ -1,7 +1,7 @@
 //! The kinds of built-in listeners: each has a key below `listeners.NAME` that stands in place of a program.
 //!
-//! A kind is one file here: its keys with their rows, its schemas, its codes, what holds without a key, how its keys are
-//! read, and what its program needs. The others walk `KINDS` and name no kind.
+//! A kind is one file in the folder of its listener: its keys with their rows, its schemas, its codes, what holds without
+//! a key, how its keys are read, and what its program needs. The others walk `KINDS` and name no kind.
 
 /// Codes of a listener, each with its meaning and the fix.
 #[macro_export]
@@ -9,9 +9,14 @@ macro_rules! listener_codes {
     ($($code:literal $meaning:literal try $fix:literal;)*) => { &[$(($code, $meaning, $fix),)*] };
 }
 
-mod code;
-mod mcp;
 mod on_folder;
+
+// The sections of the listeners: each is in the folder of its listener, and a module of this crate.
+#[path = "../../../../listeners/code/section.rs"]
+mod code;
+#[path = "../../../../listeners/mcp/section/mod.rs"]
+mod mcp;
+#[path = "../../../../listeners/workspace/section.rs"]
 mod workspace;
 
 use std::collections::BTreeMap;
@@ -42,6 +47,7 @@ section! {
     pub(super) KindKeys with own {
         mcp: same(&[]) <mcp::McpKeys> "";
         code: same(&[]) <code::CodeKeys> "";
+        folder: same(&[]) <on_folder::FolderKeys> "";
         workspace: same(&[]) <workspace::WorkspaceKeys> "";
     }
 }
@@ -75,7 +81,7 @@ pub(super) struct BuiltInKind {
     /// Reads the keys of the listener with this name.
     read: fn(&mut Diagnostics, &KindKeys, At<&str>) -> KindPart,
     /// Reports keys that only it has, at a listener of another kind or of none.
-    refuse: fn(&mut Diagnostics, &KindKeys, Option<&BuiltInKind>),
+    refuse: fn(&mut Diagnostics, &KindKeys),
     /// The words of its program behind its key. Opens in the sandbox what it needs.
     pub(super) words: fn(&KindPart, &KindStart<'_>, Option<&mut ProgramSandbox>) -> Vec<String>,
     /// Is its program, with these words. `None` if they fit no listener.
@@ -198,7 +204,10 @@ pub(super) fn read_kind(
     let is_stored = diagnostics.is_stored();
     let is_other = |kind: &&BuiltInKind| !is_stored && found.is_none_or(|(found, _)| found.key != kind.key);
     let others: Vec<&BuiltInKind> = KINDS.into_iter().filter(is_other).collect();
-    others.iter().for_each(|other| (other.refuse)(diagnostics, keys, found.map(|(kind, _)| kind)));
+    others.iter().for_each(|other| (other.refuse)(diagnostics, keys));
+    if !is_stored && found.is_none_or(|(kind, _)| kind.folder.is_none()) {
+        on_folder::refuse_deny(diagnostics, keys);
+    }
     let (kind, at) = found?;
     let mut beside = |key: &str, why: &str, fix: &str, shown: &'static str| {
         if let Some(second) = keys.own.value_place(key) {

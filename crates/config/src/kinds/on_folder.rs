@@ -3,13 +3,20 @@
 use std::fs;
 use std::path::Path;
 
-use systole_code::check_pattern;
+use systole_workspace::check_pattern;
 
 use super::{KindKeys, KindPart, find_named};
 use crate::diagnostics::Diagnostics;
-use crate::forms::{AnyText, NameSet, UnreadValue, read_late};
+use crate::forms::{AnyText, NameSet, Unread, UnreadValue, read_late};
+use crate::section::section;
 use crate::tree::Span;
 use crate::value::At;
+
+section! {
+    pub(crate) FolderKeys {
+        deny: optional("[]") <Unread<NameSet>> "with `code` or `workspace`: files of that folder that it neither shows nor edits, in addition to keys and credentials, as lines of a `.gitignore`";
+    }
+}
 
 /// The ending of the folder beside the log in which workspaces keep what they need to take edits back.
 pub(crate) const STATE_FOLDER: &str = ".hands";
@@ -25,7 +32,7 @@ pub(super) fn read_folder(
     at: Span,
 ) -> KindPart {
     let root = read_late(diagnostics, root).unwrap_or(At { at, value: ".".to_owned() });
-    let given = ("deny", &keys.code.deny);
+    let given = ("deny", &keys.folder.deny);
     let rules = read_rules(diagnostics, keys, given, "\"*.pem\", or private/", check_file_pattern);
     KindPart { folder: Some(root), rules, ..KindPart::default() }
 }
@@ -52,6 +59,12 @@ pub(super) fn read_rules(
         rules.extend([key.to_owned(), value]);
     }
     rules
+}
+
+/// Reports a deny list of a listener that works on no folder.
+pub(super) fn refuse_deny(diagnostics: &mut Diagnostics, keys: &KindKeys) {
+    let why = "only a listener of `code` or `workspace` has a deny list";
+    refuse_key(diagnostics, keys, ("deny", &keys.folder.deny), why);
 }
 
 /// Reports a key that needs a folder.

@@ -4,16 +4,15 @@ use std::iter;
 
 use systole_code::CODE_XSD;
 
-use super::on_folder::{own_folder_in, read_folder, refuse_key};
+use super::on_folder::{own_folder_in, read_folder};
 use super::{BuiltInKind, FolderUse, KindDefaults};
-use crate::forms::{AnyText, NameSet, Unread};
+use crate::forms::{AnyText, Unread};
 use crate::limits;
 use crate::section::section;
 
 section! {
     pub(crate) CodeKeys {
         code: optional("none") <Unread<AnyText>> "the folder whose source code the listener searches, instead of a program; a path from this file's folder";
-        deny: optional("[]") <Unread<NameSet>> "with `code` or `workspace`: files of that folder that it neither shows nor edits, in addition to keys and credentials, as lines of a `.gitignore`";
     }
 }
 
@@ -44,12 +43,7 @@ pub(super) const KIND: BuiltInKind = BuiltInKind {
     unfit_fix: "one of the two",
     unfit_shown: "a built-in listener",
     read: |diagnostics, keys, of| read_folder(diagnostics, keys, &keys.code.code, of.at),
-    refuse: |diagnostics, keys, found| {
-        if found.is_none_or(|found| found.folder.is_none()) {
-            let why = "only a listener of `code` or `workspace` has a deny list";
-            refuse_key(diagnostics, keys, ("deny", &keys.code.deny), why);
-        }
-    },
+    refuse: |_, _| {},
     words: |part, start, sandbox| {
         let root = start.directory.join(part.root());
         let inner = own_folder_in(&root, start.directory);

@@ -84,7 +84,7 @@ pub(super) const KIND: BuiltInKind = BuiltInKind {
         part.rules.extend(read_rules(diagnostics, keys, ("shell", &own.shell), "cargo test *", of_words));
         part
     },
-    refuse: |diagnostics, keys, _| {
+    refuse: |diagnostics, keys| {
         let own = &keys.workspace;
         let why = "only a listener of `workspace` has files that need a person";
         refuse_key(diagnostics, keys, ("ask", &own.ask), why);

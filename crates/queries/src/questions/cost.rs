@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, HashMap};
 use serde::Serialize;
 use systole_kit::journal::{EarlierEntry, JournalEntry};
 
-use super::{CostRow, CostRows, join_rows, read};
 use crate::arguments;
+use crate::costs::{CostRow, CostRows, join_rows, read};
 use crate::query::{
     ArgumentForm, ArgumentMistake, FreeText, PartyName, Query, QueryFault, QueryMoment, QueryPage,
     QueryRoute, QueryScope, ThreadName, TimePoint,

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::log_state::folded_until;
+use crate::log_state::folded_until;
 use crate::query::{Query, QueryFault, QueryMoment, QueryPage, QueryRoute, RecordArguments, find_record};
 use systole_core::rules::todo;
 use systole_core::types::ids::{CallPath, ThreadId};

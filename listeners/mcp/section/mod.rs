@@ -88,7 +88,7 @@ pub(super) const KIND: BuiltInKind = BuiltInKind {
     unfit_fix: "leave it out",
     unfit_shown: "the server",
     read: |diagnostics, keys, of| read_server(diagnostics, keys, of.value),
-    refuse: |diagnostics, keys, _| refuse_keys(diagnostics, keys),
+    refuse: refuse_keys,
     words: |part, start, sandbox| {
         let installs = part.server.as_ref().and_then(|server| server.installs.as_ref());
         if let (Some(sandbox), Some(_)) = (sandbox, installs) {
