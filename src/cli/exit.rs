@@ -7,19 +7,22 @@ use std::process::ExitCode;
 pub enum CommandExit {
     /// Done.
     Done = 0,
-    /// It ran, and the answer is a failure.
+    /// It ran, and the answer is a failure, or partial.
     Failed = 1,
-    /// The command line is wrong; clap ends with the same number.
+    /// The command line is invalid; or a name in it matches nothing or several things: a listener, a thread, a record,
+    /// a text, an element, a code, an input file; or an output file exists already.
     Usage = 2,
-    /// The organism file is refused.
+    /// The organism's file is refused.
     Configuration = 3,
-    /// The payload is refused.
+    /// The payload or the command is refused, with a code.
     Payload = 4,
-    /// No organism can be reached, or something needed is not available.
+    /// Unreachable or unavailable: the log or the address is in use, there is no log yet, nothing can be stored or
+    /// printed, the process that runs the organism does not answer, no answer came in time, or the log of a running
+    /// organism was deleted or replaced.
     Unavailable = 5,
-    /// Only a person can continue: something waits for an approval, or is paused.
+    /// Blocked until a person acts: something waits for an approval, or is paused.
     Waits = 6,
-    /// The log is damaged, foreign or of another version.
+    /// The log is damaged, lost acknowledged records, is foreign or of another version.
     Log = 7,
     /// Stopped by a signal.
     Stopped = 130,

@@ -291,17 +291,22 @@ fn the_text_that_is_broken_above_is_whole_itself() {
     assert!(config::read_source(&source_of(FULL), Path::new("/")).is_ok());
 }
 
-/// The table of the reference is written by the rows of the sections.
+/// The tables of the reference are written by the rows of the sections, and by the codes that are warnings.
 #[test]
 fn the_reference_has_every_key() {
-    let page = "docs/reference/organism-file.md";
-    let (begin, end) = ("|---|---|---|\n", "\n<!-- end of generated -->");
-    let text = fs::read_to_string(page).unwrap();
-    let (before, rest) = text.split_once(begin).unwrap();
-    let (_, after) = rest.split_once(end).unwrap();
-    let row = |key: &config::ConfigKey| format!("| `{}` | {} | {} |\n", key.path, key.default, key.meaning);
-    let table: String = KEYS.iter().map(row).collect();
-    crate::golden::golden(page, format!("{before}{begin}{table}{end}{after}"));
+    const INSIDE: &str = "goals.NAME.";
+    const EXAMPLE: &str = "docs/reference/workflows.yaml";
+    use crate::reference::{list_keys, list_warnings};
+    let make = |part: &str| if part == "keys" { list_keys(&KEYS, "", |_| true) } else { list_warnings() };
+    assert_eq!(crate::generated::parts("docs/reference/organism-file.md", make), ["keys", "warnings"]);
+    let example = fs::read_to_string(EXAMPLE).unwrap();
+    let make = |part: &str| match part {
+        EXAMPLE => format!("```yaml\n{example}```"),
+        "keys of a workflow" => list_keys(&KEYS, "workflows.NAME.", |name| !name.starts_with(INSIDE)),
+        _ => list_keys(&KEYS, &format!("workflows.NAME.{INSIDE}"), |_| true),
+    };
+    let parts = crate::generated::parts("docs/reference/workflows.md", make);
+    assert_eq!(parts, [EXAMPLE, "keys of a workflow", "keys of a step"]);
 }
 
 /// A key that the loader accepts but never reads would be ignored silently: each key must reject a value of

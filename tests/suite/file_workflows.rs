@@ -17,10 +17,9 @@ use crate::program::systole;
 
 const PAGE: &str = "docs/reference/workflows.md";
 
-/// The example of the page, which has the three workflows.
+/// The example of the page about workflows, which has three of them.
 fn example() -> String {
-    let page = fs::read_to_string(PAGE).unwrap();
-    page.split_once("```yaml\n").unwrap().1.split_once("```").unwrap().0.to_owned()
+    fs::read_to_string("docs/reference/workflows.yaml").unwrap()
 }
 
 fn load(text: &str) -> Result<OrganismFile, FileMistakes> {

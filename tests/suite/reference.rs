@@ -2,9 +2,12 @@
 //! writes the made pages again; without it a page that differs from its table fails the test.
 
 mod agents;
+mod api;
+mod code;
 mod commands;
 mod crates;
 mod decisions;
+mod figures;
 mod harnesses;
 mod judge;
 mod page;
@@ -17,6 +20,7 @@ use std::fs;
 
 use systole::cli::listener_codes::{self, ListenerCode};
 use systole_agent::failures::FAILURES;
+use systole_config::ConfigKey;
 use systole_core::types::codes::Code;
 use systole_core::types::refusal::Refusal;
 
@@ -75,6 +79,22 @@ fn codes_page() -> String {
         writeln!(page, "| `{code}` | {} | {} |", cell(&meaning), cell(fix)).unwrap();
     }
     page
+}
+
+/// The table of the codes that warn about an organism's file.
+pub(crate) fn list_warnings() -> String {
+    let warnings = Code::ALL.iter().filter(|code| code.is_warning() && code.family() == "config");
+    let rows = warnings.map(|code| format!("| `{code}` | {} | {} |\n", code.meaning(), code.fix()));
+    format!("| warning | what it means | try |\n|---|---|---|\n{}", rows.collect::<String>())
+}
+
+/// The table of the keys below a path whose other part is wanted.
+pub(crate) fn list_keys(keys: &[ConfigKey], below: &str, is_wanted: impl Fn(&str) -> bool) -> String {
+    let rows = keys.iter().filter_map(|key| {
+        let name = key.path.strip_prefix(below).filter(|name| is_wanted(name))?;
+        Some(format!("| `{name}` | {} | {} |\n", key.default, key.meaning))
+    });
+    format!("| key | default | what it says |\n|---|---|---|\n{}", rows.collect::<String>())
 }
 
 /// A text in a cell of a table.

@@ -19,31 +19,78 @@ pub(crate) use values::{
 
 use crate::reply::Reply;
 
-/// Every key that a reply of a script may have. `docs/reference/mock-model.md` has a row for each.
-pub const KEYS: &[&str] = &[
-    "say",
-    "fits",
-    "if",
-    "need",
-    "chunk",
-    "delay",
-    "first",
-    "stop",
-    "cut",
-    "hang",
-    "hold",
-    "usage",
-    "call",
-    "thinking",
-    "error",
-    "html",
-    "ok_error",
-    "garbage",
-    "content_type",
-    "drip",
-    "fill",
-    "endless",
-    "times",
+/// Every key that a reply of a script may have, and what it is. The table of `docs/reference/mock-model.md` is made of
+/// them.
+pub const KEYS: &[(&str, &str)] = &[
+    ("say", "the text that the model says; without it, and without `fill` and `endless`, it says none"),
+    (
+        "fits",
+        "said in place of `say` if the request has a JSON Schema for the answer; `{}` in it is replaced by a \
+         JSON value that follows the schema: only what is required, the first choice, the largest number",
+    ),
+    ("if", "used only where the last message of the request contains this text"),
+    (
+        "need",
+        "a list of regular expressions; each has to match in the body of the request as it was sent, or in \
+         its texts, unescaped, a line each",
+    ),
+    (
+        "chunk",
+        "`3`: characters of text, of thoughts and of arguments in one event, 16 without it; `3 bytes`: so \
+         many bytes of the wire at once, whatever they hold",
+    ),
+    ("delay", "the pause between two pieces: `50ms`, `2s`, `1m`, `1h`"),
+    ("first", "the pause before the first piece; the head of the answer is sent at once"),
+    (
+        "stop",
+        "why the model stops: `end`, `length`, `tool`, `filter`, or `none`: the stream ends well, but nothing \
+         in it says that the answer is over. Without it `tool` where there are calls, else `end`",
+    ),
+    (
+        "cut",
+        "closes the connection without an end: `true` behind the text, before what says that the answer is \
+         over; `120` after so many bytes of the body; `{in: é}` behind the first byte of that text on the \
+         wire. A place that does not come cuts off the end alone",
+    ),
+    ("hang", "`true`: the head of the answer, then nothing"),
+    (
+        "hold",
+        "a text of `say` or `thinking`: the piece of the wire in which it stands, and all behind it, waits \
+         until what is held is let go; a text that `chunk` cuts through holds nothing",
+    ),
+    (
+        "usage",
+        "`{in: 12, out: 3, cached: 8}`; what is left out is counted. `in` is all that was read, what was \
+         cached among it; Anthropic shows the two apart",
+    ),
+    (
+        "call",
+        "`{search: {query: x}}`, several in one map or in a list. `{search: {raw: '{\"quer'}}` has arguments \
+         that need not be JSON; `id: same` beside the name sets the id, for two calls with one",
+    ),
+    (
+        "thinking",
+        "thoughts before the text: Anthropic's with a signature, which has to come back as it was, elsewhere \
+         `reasoning_content`, `thinking`, or a part with `thought`",
+    ),
+    (
+        "error",
+        "`{status: 429, retry_after: 2s, body: TEXT, type: json}`. `status` is needed, 300 to 599; \
+         `retry_after` a time, rounded up to seconds, or a date of HTTP; `body` the words; `type` `json` (the \
+         provider's shape), `html` (a page), `none` (no body)",
+    ),
+    ("html", "`true`: a page with status 500"),
+    (
+        "ok_error",
+        "`true`: an error in the provider's shape with status 200; in a stream behind what is said, in place \
+         of the end",
+    ),
+    ("garbage", "`true`: status 200 and bytes that are neither text nor JSON"),
+    ("content_type", "what the answer is called, in place of what it is"),
+    ("drip", "`5/s`: five bytes of the wire a second"),
+    ("fill", "so many tokens of filler behind the text"),
+    ("endless", "`true`: filler without an end, until the client leaves"),
+    ("times", "how often the reply serves: a number, or `always`; once without it"),
 ];
 
 /// A script that cannot be read.
@@ -245,10 +292,10 @@ mod tests {
     #[test]
     fn the_keys_of_a_reply_are_those_that_are_listed() {
         let words = bad("- {nonsense: 1}");
+        let mut keys: Vec<&str> = KEYS.iter().map(|(key, _)| *key).collect();
         let told: Vec<&str> = words.split_once("expected").unwrap().1.split(['`', '\'', ',', ' ']).collect();
         let mut told: Vec<&str> =
-            told.into_iter().filter(|word| KEYS.contains(word) || word.contains('_')).collect();
-        let mut keys = KEYS.to_vec();
+            told.into_iter().filter(|word| keys.contains(word) || word.contains('_')).collect();
         keys.sort_unstable();
         told.sort_unstable();
         assert_eq!(told, keys, "{words}");

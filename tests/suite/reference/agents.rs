@@ -1,5 +1,5 @@
-//! The pages about agents and about scripts, compared with the sources: the table of failures, the tools of the core,
-//! and the keys of a script.
+//! The pages about agents and about scripts, made of the sources or compared with them: the table of failures, the
+//! tools of the core, and the keys of scripts.
 
 use std::fs;
 
@@ -44,35 +44,53 @@ fn the_page_of_agents_has_every_tool_of_the_core() {
     assert_eq!(cells(&page, "| tool | arguments | payload |"), core);
 }
 
-/// The fields of a struct in the source, under their names in a file.
-fn fields(source: &str, name: &str) -> Vec<String> {
+/// The fields of a struct in the source, under their names in a file and with their comments.
+fn fields(source: &str, name: &str) -> Vec<(String, String)> {
     let inside = source.split_once(&format!("struct {name} {{\n")).unwrap().1.split_once("\n}\n").unwrap().0;
-    let (mut fields, mut renamed) = (Vec::new(), None);
+    let (mut fields, mut renamed, mut comment) = (Vec::new(), None, Vec::new());
     for line in inside.lines().map(str::trim) {
-        if let Some(rest) = line.strip_prefix("#[serde(rename = \"") {
+        if let Some(words) = line.strip_prefix("/// ") {
+            comment.push(words);
+        } else if let Some(rest) = line.strip_prefix("#[serde(rename = \"") {
             renamed = rest.split('"').next();
         } else if let Some((field, _)) = line.split_once(':').filter(|_| !line.starts_with('#')) {
-            fields.push(renamed.take().unwrap_or(field).to_owned());
+            fields.push((renamed.take().unwrap_or(field).to_owned(), comment.join(" ")));
+            comment.clear();
         }
     }
     fields
 }
 
+/// A table of keys with their meanings.
+fn keys(rows: impl IntoIterator<Item = (String, String)>) -> String {
+    let rows = rows.into_iter().map(|(key, meaning)| {
+        assert!(!meaning.is_empty(), "{key} has no comment");
+        format!("| `{key}` | {} |\n", super::cell(&meaning))
+    });
+    format!("| key | what it is |\n|---|---|\n{}", rows.collect::<String>())
+}
+
+#[test]
+fn the_page_of_the_mock_lists_the_keys_of_its_scripts() {
+    let rows =
+        systole_mock_model::KEYS.iter().map(|(key, meaning)| ((*key).to_owned(), (*meaning).to_owned()));
+    let table = keys(rows);
+    assert_eq!(crate::generated::parts("docs/reference/mock-model.md", |_| table.clone()), ["keys"]);
+}
+
 #[test]
 fn the_page_of_scripts_has_every_key_and_its_example_is_one() {
-    let page = fs::read_to_string(SCRIPT).unwrap();
     let source = fs::read_to_string("listeners/agent/src/model/script.rs").unwrap();
-    let below = |key: &str, name: &str| {
-        fields(&source, name).into_iter().map(move |it| format!("{key}.{it}")).collect()
-    };
-    let all: [Vec<String>; 3] =
-        [fields(&source, "Written"), below("usage", "Used"), below("error", "Failing")];
-    let mut keys = all.concat();
-    assert!(keys.len() >= 14, "{keys:?}");
-    let mut told = cells(&page, "| key | what it is |");
-    keys.sort_unstable();
-    told.sort_unstable();
-    assert_eq!(told, keys);
+    let mut rows = fields(&source, "Written");
+    for (key, name) in [("usage", "Used"), ("error", "Failing")] {
+        let at = rows.iter().position(|(row, _)| row == key).unwrap() + 1;
+        let below = fields(&source, name).into_iter().map(|(field, what)| (format!("{key}.{field}"), what));
+        rows.splice(at..at, below);
+    }
+    assert!(rows.len() >= 14, "{rows:?}");
+    let table = keys(rows);
+    assert_eq!(crate::generated::parts(SCRIPT, |_| table.clone()), ["keys"]);
+    let page = fs::read_to_string(SCRIPT).unwrap();
     let example = page.split_once("```yaml\n").unwrap().1.split_once("```").unwrap().0;
     let script = Script::from_text(example).unwrap_or_else(|wrong| panic!("{wrong}"));
     assert_eq!(script.agents().collect::<Vec<_>>(), ["coordinator", "researcher"]);

@@ -58,20 +58,36 @@ pub struct ScriptError {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Written {
+    /// The text of the answer.
     say: Option<String>,
+    /// The answer is used only if what the model was shown since it last spoke holds this text, or all texts of a
+    /// list; else it is passed over, and can be used later.
     #[serde(rename = "if")]
     only_if: Option<Wanted>,
+    /// The same for the message that began the call: the question, or the goal of a workflow with what it sees.
     asked: Option<Wanted>,
+    /// How often a call can use the answer: a number, or `always`, which may also be never; 1 if left out.
     times: Option<Times>,
+    /// A list of regular expressions; each has to match somewhere in the prompt or in the messages. Where one does
+    /// not, the answer is none.
     #[serde(default)]
     need: Vec<String>,
+    /// Characters of a piece of the stream; without it the text comes at once.
     chunk: Option<usize>,
+    /// The pause behind each piece, as `retry_after`.
     delay: Option<String>,
+    /// Why the model stopped: `end`, `length`, `tool`. Without it `tool` where there are calls, else `end`.
     stop: Option<String>,
+    /// `true`: the stream ends without its end, so that there is no answer (`model.truncated`).
     #[serde(default)]
     cut: bool,
+    /// The tokens that the answer is said to have used; without it, and for an answer that `stop_early` cuts, the
+    /// usage is unknown.
     usage: Option<Used>,
+    /// Native calls: the name of a tool and its arguments, several in one map, made in the order of their names, or
+    /// in a list of such maps. They stand behind the text.
     call: Option<Called>,
+    /// The provider's failure, in place of an answer.
     error: Option<Failing>,
 }
 
@@ -120,8 +136,10 @@ enum Always {
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Used {
+    /// Those that were read.
     #[serde(rename = "in")]
     tokens_in: u64,
+    /// Those that were written.
     #[serde(rename = "out")]
     tokens_out: u64,
 }
@@ -129,7 +147,10 @@ struct Used {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Failing {
+    /// Its status of HTTP: 429 is `model.rate-limited`, 401 and 403 `model.refused`, any other below 500
+    /// `model.invalid-request`, the rest `model.unavailable`.
     status: u16,
+    /// How long the provider asks to wait: `50ms`, `2s`, at most `60s`.
     retry_after: Option<String>,
 }
 
