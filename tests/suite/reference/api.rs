@@ -113,9 +113,9 @@ fn command(path: &str) -> String {
     row.map(|row| row.name).or(other).map(|name| format!("`systole {name}`")).unwrap_or_default()
 }
 
-/// The routes that read, each with its fields, what it answers and the command that answers the same.
+/// The routes that read, each with what it answers and the command that answers the same.
 fn routes() -> String {
-    let mut page = "| route | what it answers | fields | command |\n|---|---|---|---|\n".to_owned();
+    let mut page = "| route | what it answers | command |\n|---|---|---|\n".to_owned();
     let paths = fields(&description(), "paths");
     let mut rows = 0;
     for (path, route) in paths.iter().filter(|(path, _)| !BY_HAND.contains(&path.as_str())) {
@@ -123,10 +123,6 @@ fn routes() -> String {
         else {
             continue;
         };
-        let asked = list(route, "parameters").iter().filter(|field| text(field, "in") == Some("query"));
-        let asked: Vec<&Value> = asked.filter(|field| text(field, "name") != Some("at")).collect();
-        let names = asked.iter().filter_map(|field| text(field, "name"));
-        let names: Vec<String> = names.map(|name| format!("`{name}`")).collect();
         let of = &route["responses"]["200"]["content"]["application/json"]["schema"];
         let what = text(of, "$ref").and_then(|path| path.rsplit('/').next());
         let summary = text(route, "summary").unwrap();
@@ -134,7 +130,7 @@ fn routes() -> String {
             || summary.to_owned(),
             |name| format!("[{summary}](answers.md#{})", name.to_lowercase()),
         );
-        page.push_str(&format!("| `{path}` | {what} | {} | {} |\n", names.join(", "), command(path)));
+        page.push_str(&format!("| `{path}` | {what} | {} |\n", command(path)));
         rows += 1;
     }
     assert!(rows > 20, "only {rows} routes were found");

@@ -47,7 +47,11 @@ fn steps() -> String {
         };
         let (before, _) = steps.split_once(&format!("    {variant},")).unwrap();
         let comment = before.lines().rev().find_map(|line| line.trim().strip_prefix("/// ")).unwrap();
-        let when = comment.strip_prefix(&format!("{name}: ")).unwrap_or(comment).trim_end_matches('.');
+        let when = comment
+            .strip_prefix(&format!("{name}: "))
+            .unwrap_or(comment)
+            .trim_end_matches('.')
+            .to_lowercase();
         table.push_str(if name == "K6" { BELOW } else { "" });
         table.push_str(&format!("| {name} | {when} |\n"));
     }
