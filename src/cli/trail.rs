@@ -1,13 +1,14 @@
 //! `systole trail`: why a record exists, or where a text comes from: the chain of causes back to the door.
 
 use clap::Args;
+use systole_core::types::ports::PlacedRecord;
 use systole_kit::prompt_link::{self, ParsedLink};
 
 use super::exit::CommandExit;
 use super::forms::Forms;
 use super::looking::{Looking, PastPosition, split_number};
 use super::place::Place;
-use systole_queries::causes::{self, PlacedRecord};
+use systole_queries::causes;
 use systole_queries::texts::{self, PromptLink, SearchText};
 use systole_queries::trail::{self, LastShown};
 use systole_show::columns::wrapped;
