@@ -153,11 +153,7 @@ fn parse_note(text: &str) -> Result<String, String> {
 }
 
 impl ApproveCommand {
-    pub(super) fn run(self) -> CommandExit {
-        self.try_run().unwrap_or_else(|exit| exit)
-    }
-
-    fn try_run(self) -> Result<CommandExit, CommandExit> {
+    pub(super) fn run(self) -> Result<CommandExit, CommandExit> {
         let ApproveCommand { place, past, ids, bound, note } = self;
         let screen = place.screen();
         let order = |request, hash| PersonOrder {
@@ -185,18 +181,14 @@ impl ApproveCommand {
 }
 
 impl RejectCommand {
-    pub(super) fn run(self) -> CommandExit {
+    pub(super) fn run(self) -> Result<CommandExit, CommandExit> {
         let RejectCommand { place, id, bound, note } = self;
-        rule_one(&place, id, &bound, Some(note), PersonDecision::Reject).unwrap_or_else(|exit| exit)
+        rule_one(&place, id, &bound, Some(note), PersonDecision::Reject)
     }
 }
 
 impl AmendCommand {
-    pub(super) fn run(self) -> CommandExit {
-        self.try_run().unwrap_or_else(|exit| exit)
-    }
-
-    fn try_run(self) -> Result<CommandExit, CommandExit> {
+    pub(super) fn run(self) -> Result<CommandExit, CommandExit> {
         let AmendCommand { place, id, fields, file, bound, note } = self;
         let screen = place.screen();
         if !fields.is_empty() {
@@ -231,9 +223,8 @@ fn build_amended(
     let screen = looking.screen;
     let waiting = looking.requests()?.into_iter().find(|one| one.id == id);
     let Some((one, (element, payload))) = waiting.as_ref().and_then(|one| Some((one, one.payload()?))) else {
-        let exit = screen.fail(CommandExit::Payload, format!("{id} is no payload that waits"));
-        screen.say("  try: systole approve, which lists what waits");
-        return Err(exit);
+        let words = format!("{id} is no payload that waits");
+        return Err(screen.fail_with(CommandExit::Payload, words, "systole approve, which lists what waits"));
     };
     let bytes = match fill_form(payload.as_bytes(), fields) {
         Some(Ok(filled)) => filled.bytes().to_vec(),

@@ -52,12 +52,8 @@ pub(super) struct AskCommand {
 }
 
 impl AskCommand {
-    pub(super) fn run(self) -> CommandExit {
+    pub(super) fn run(&self) -> Result<CommandExit, CommandExit> {
         let screen = self.place.screen();
-        self.try_run(screen).unwrap_or_else(|exit| exit)
-    }
-
-    fn try_run(&self, screen: Screen) -> Result<CommandExit, CommandExit> {
         let typed = self.thread.as_deref().filter(|typed| *typed != "new");
         if let Some(organism) = OrganismElsewhere::find_named(&self.place)? {
             // Without the composition, the organism itself says who takes the question.
@@ -115,11 +111,7 @@ fn read_piped(screen: Screen) -> Result<String, CommandExit> {
             &error,
         )
     })?;
-    let fail = |why: String, fix: &str| {
-        let exit = screen.fail(CommandExit::Usage, format!("stdin, the question: {why}"));
-        screen.say(format!("  try: {fix}"));
-        exit
-    };
+    let fail = |why: String, fix: &str| screen.refuse(format!("stdin, the question: {why}"), fix);
     // Before decoding the text: the limit may cut through a character.
     if bytes.len() > most {
         let why = format!("it is longer than {most} bytes");
@@ -143,9 +135,7 @@ fn find_addressee(
     let open = composition.listeners.values().filter(|listener| listener.entry);
     let fail = |words: &str, fix: &str| {
         // No question was sent yet: the command itself names the wrong listener.
-        let exit = screen.fail(CommandExit::Usage, words);
-        screen.say(format!("  try: {fix}"));
-        exit
+        screen.refuse(words, fix)
     };
     if let Some(name) = named.or(composition.entry.as_ref()) {
         let Some(listener) = composition.find_listener(name) else {
@@ -220,9 +210,7 @@ impl QuestionSender {
         let place = question.get(..at).map_or(0, |before| before.chars().count()).saturating_add(1);
         let name = format!("U+{:04X}", u32::from(character));
         let words = format!("the question holds {name} as character {place}, which XML cannot carry");
-        let exit = self.screen.fail(CommandExit::Payload, words);
-        self.screen.say("  try: the question without it");
-        Err(exit)
+        Err(self.screen.fail_with(CommandExit::Payload, words, "the question without it"))
     }
 
     /// The organism that runs, if any.
@@ -253,7 +241,7 @@ impl QuestionSender {
             through::send_elsewhere(self.screen, client, log.as_deref(), &parcel)
         };
         let elsewhere = self.find_running().and_then(through);
-        Ok(elsewhere.unwrap_or_else(|| through::send_here(self.screen, place, &parcel)))
+        elsewhere.map_or_else(|| through::send_here(self.screen, place, &parcel), Ok)
     }
 
     /// One question per line, all in one thread, until the input ends. A failed question does not end it.
@@ -263,22 +251,16 @@ impl QuestionSender {
         file: Option<OrganismFile>,
         thread: Option<String>,
     ) -> Result<CommandExit, CommandExit> {
-        let exit = local_organism::with_runtime(self.screen, async {
-            let talk = async {
-                let mut signals = Signals::listen(self.screen)?;
-                match (self.find_running(), file) {
-                    (None, Some(file)) => {
-                        Box::pin(self.converse_here(place, file, thread, &mut signals)).await
-                    }
-                    (None, None) => Err(CommandExit::Unavailable),
-                    (Some(elsewhere), _) => {
-                        self.hold_talk(&ParcelWay::Elsewhere(&elsewhere), thread, &mut signals).await
-                    }
+        local_organism::with_runtime(self.screen, async {
+            let mut signals = Signals::listen(self.screen)?;
+            match (self.find_running(), file) {
+                (None, Some(file)) => Box::pin(self.converse_here(place, file, thread, &mut signals)).await,
+                (None, None) => Err(CommandExit::Unavailable),
+                (Some(elsewhere), _) => {
+                    self.hold_talk(&ParcelWay::Elsewhere(&elsewhere), thread, &mut signals).await
                 }
-            };
-            talk.await.unwrap_or_else(|exit| exit)
-        });
-        Ok(exit)
+            }
+        })
     }
 
     async fn converse_here(

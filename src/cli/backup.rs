@@ -57,12 +57,8 @@ pub(super) struct BackupCommand {
 }
 
 impl BackupCommand {
-    pub(super) fn run(self) -> CommandExit {
+    pub(super) fn run(&self) -> Result<CommandExit, CommandExit> {
         let screen = self.place.screen();
-        self.try_run(screen).unwrap_or_else(|exit| exit)
-    }
-
-    fn try_run(&self, screen: Screen) -> Result<CommandExit, CommandExit> {
         let log = looking::find_log(screen, &self.place, self.named.as_deref())?;
         let to = self.choose_target(screen, &log)?;
         if let Ok(condition) = sqlite::read_condition(&log)
@@ -100,9 +96,7 @@ impl BackupCommand {
         let name = to.file_name().unwrap_or_default().to_string_lossy().into_owned();
         if name.strip_prefix(&of_log).is_some_and(|ending| BESIDE.contains(&ending)) {
             let words = format!("{}: a file with that name belongs to the log", to.display());
-            let exit = screen.fail(CommandExit::Usage, words);
-            screen.say("  try: another name, as backup.db");
-            return Err(exit);
+            return Err(screen.refuse(words, "another name, as backup.db"));
         }
         for file in [to.clone(), checkpoint_file::to_path(&to)] {
             if file.symlink_metadata().is_ok() {
@@ -115,9 +109,7 @@ impl BackupCommand {
 
 fn refuse_existing(screen: Screen, file: &Path) -> CommandExit {
     let words = format!("{}: it is there already, and is not overwritten", file.display());
-    let exit = screen.fail(CommandExit::Usage, words);
-    screen.say("  try: another name, or a folder: the file then gets the time as its name");
-    exit
+    screen.refuse(words, "another name, or a folder: the file then gets the time as its name")
 }
 
 /// Reports why there is no backup.

@@ -32,42 +32,31 @@ pub(super) struct BlameLine {
 }
 
 impl BlameLine {
-    pub(super) fn run(self) -> CommandExit {
-        self.show().unwrap_or_else(|exit| exit)
-    }
-
-    fn show(&self) -> Result<CommandExit, CommandExit> {
+    pub(super) fn run(&self) -> Result<CommandExit, CommandExit> {
         let screen = self.place.screen();
-        let usage = |words: String, fix: &str| {
-            let exit = screen.fail(CommandExit::Usage, words);
-            screen.say(format!("  try: {fix}"));
-            exit
-        };
         let (file, line) = split_spot(&self.spot);
         if file.is_empty() || line == Some(0) {
             let words = format!("{} names no line", self.spot);
-            return Err(usage(words, "FILE:LINE, as project/sums.py:3"));
+            return Err(screen.refuse(words, "FILE:LINE, as project/sums.py:3"));
         }
         if !std::fs::metadata(file).map_or(true, |found| found.is_file()) {
-            return Err(usage(format!("{file} is no file"), "a file of a workspace, and a line"));
+            return Err(screen.refuse(format!("{file} is no file"), "a file of a workspace, and a line"));
         }
         let bytes = std::fs::read(file).map_err(|error| {
-            usage(
-                format!("{file} cannot be read: {}", describe_error(&error)),
-                "a file of a workspace, and a line",
-            )
+            let words = format!("{file} cannot be read: {}", describe_error(&error));
+            screen.refuse(words, "a file of a workspace, and a line")
         })?;
         let composition = read_composition(&self.place, screen)?;
         let roots: Vec<(Name, PathBuf)> = composition.listeners.values().filter_map(root).collect();
         let Some((workspace, path)) = inside(&roots, Path::new(file)) else {
             let known: Vec<String> = roots.iter().map(|(_, root)| root.display().to_string()).collect();
             return Err(match known.is_empty() {
-                true => usage(
-                    "the organism has no workspace".to_owned(),
-                    "listeners: {hands: {workspace: ./src}}",
-                ),
+                true => {
+                    screen.refuse("the organism has no workspace", "listeners: {hands: {workspace: ./src}}")
+                }
                 false => {
-                    usage(format!("{file} is in no workspace"), &format!("a file below {}", known.join(", ")))
+                    let fix = format!("a file below {}", known.join(", "));
+                    screen.refuse(format!("{file} is in no workspace"), fix)
                 }
             });
         };
@@ -77,8 +66,9 @@ impl BlameLine {
             let logs = (&*looking.reader, &*looking.view);
             let then =
                 text_at(logs, (&workspace, &path), (&text, hash)).map_err(|fault| looking.fault(&fault))?;
-            let then =
-                then.map_err(|why| usage(format!("{file} at position {}: {why}", at.0), "a later position"))?;
+            let then = then.map_err(|why| {
+                screen.refuse(format!("{file} at position {}: {why}", at.0), "a later position")
+            })?;
             // Bytes that are no text stay as they are if nothing was taken back.
             if then != text {
                 hash = Digest::hash_bytes(then.as_bytes());
@@ -94,7 +84,7 @@ impl BlameLine {
             let count = text.lines().count();
             let then = looking.at.map(|at| format!(" at position {}", at.0)).unwrap_or_default();
             let words = format!("{file} has {count} lines{then}, and no line {line}");
-            return Err(usage(words, &format!("{file}:{}", count.max(1))));
+            return Err(screen.refuse(words, format!("{file}:{}", count.max(1))));
         };
         let asked = BlameRequest { workspace: &workspace, path: &path, line, text: words, hash };
         let found = blame(&*looking.view, &asked).map_err(|fault| looking.fault(&fault))?;

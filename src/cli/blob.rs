@@ -21,19 +21,11 @@ pub(super) struct KeptBlob {
 }
 
 impl KeptBlob {
-    pub(super) fn run(self) -> CommandExit {
-        self.print_blob().unwrap_or_else(|exit| exit)
-    }
-
-    fn print_blob(&self) -> Result<CommandExit, CommandExit> {
+    pub(super) fn run(&self) -> Result<CommandExit, CommandExit> {
         let screen = self.place.screen();
-        let usage = |words: String, fix: &str| {
-            let exit = screen.fail(CommandExit::Usage, words);
-            screen.say(format!("  try: {fix}"));
-            exit
-        };
-        let hash = Digest::parse(&self.hash)
-            .map_err(|_| usage(format!("{} is no SHA-256", self.hash), "64 hex digits, all of them"))?;
+        let hash = Digest::parse(&self.hash).map_err(|_| {
+            screen.refuse(format!("{} is no SHA-256", self.hash), "64 hex digits, all of them")
+        })?;
         let looking = Looking::open_anywhere(&self.place)?;
         // The reader refuses other bytes than those of the hash.
         let kept = looking.reader.read_document(hash).map_err(|fault| looking.fault(&fault))?;
@@ -42,7 +34,7 @@ impl KeptBlob {
         }
         let Some(bytes) = kept else {
             let words = format!("{} keeps nothing under {hash}", looking.log.display());
-            return Err(usage(words, "the hash in a record: systole log, or another log: --log PATH"));
+            return Err(screen.refuse(words, "the hash in a record: systole log, or another log: --log PATH"));
         };
         let text = std::str::from_utf8(&bytes).ok();
         if screen.json {
@@ -55,7 +47,7 @@ impl KeptBlob {
         }
         if screen.terminal && text.is_none() {
             let words = format!("these are {} bytes and no text", bytes.len());
-            return Err(usage(words, &format!("systole blob {hash} > FILE")));
+            return Err(screen.refuse(words, &format!("systole blob {hash} > FILE")));
         }
         screen.show_document(&bytes);
         Ok(CommandExit::Done)

@@ -31,7 +31,7 @@ pub(super) struct CancelCommand {
 }
 
 impl CancelCommand {
-    pub(super) fn run(self) -> CommandExit {
+    pub(super) fn run(self) -> Result<CommandExit, CommandExit> {
         let what = match (self.thread, self.to) {
             (_, Some(to)) => EndTarget::CallsTo(to),
             (thread, None) => EndTarget::Thread { named: thread.unwrap_or_default(), is_gentle: false },
@@ -111,8 +111,8 @@ impl LiveOrder for EndTarget {
             }
             (false, EndTarget::CallsTo(_)) if cancelled == 0 => {
                 let words = format!("no call to {to} waits for someone who is away; nothing is cancelled");
-                screen.fail(CommandExit::Failed, words);
-                screen.say("  try: systole ps, which says what each thread waits for");
+                let fix = "systole ps, which says what each thread waits for";
+                screen.fail_with(CommandExit::Failed, words, fix);
             }
             (false, EndTarget::CallsTo(_)) if cancelled == 1 => {
                 screen.say(format!("1 call to {to} is cancelled; its thread goes on"));

@@ -62,11 +62,6 @@ struct SigningSettings {
 }
 
 impl SignCheckpoint {
-    pub(super) fn run(self) -> CommandExit {
-        let screen = self.place.screen();
-        self.try_run(screen).unwrap_or_else(|exit| exit)
-    }
-
     /// The organism's file is read only for what the options leave open.
     fn read_settings(&self, screen: Screen) -> Result<SigningSettings, CommandExit> {
         let is_told = self.key.is_some() && !self.now;
@@ -80,9 +75,7 @@ impl SignCheckpoint {
         if self.now && proof.is_none() {
             let words =
                 format!("--now sends to `proof.to`, and {} has no `proof`", self.place.file().display());
-            let exit = screen.fail(CommandExit::Usage, words);
-            screen.say("  try: --to with a folder or the address of a witness");
-            return Err(exit);
+            return Err(screen.refuse(words, "--to with a folder or the address of a witness"));
         }
         let policy = self.policy.as_deref().map(|path| read_policy(screen, path)).transpose()?;
         let of_file = proof.as_ref().map(|proof| (proof.file.clone(), proof.logs.clone()));
@@ -96,15 +89,12 @@ impl SignCheckpoint {
         };
         for named in &self.to {
             let place = WitnessPlace::parse(named, Path::new("")).map_err(|why| {
-                let exit = screen.fail(CommandExit::Usage, format!("--to {named}: {why}"));
-                screen.say("  try: https://HOST/PATH of a witness, or the path of a folder");
-                exit
+                let words = format!("--to {named}: {why}");
+                screen.refuse(words, "https://HOST/PATH of a witness, or the path of a folder")
             })?;
             if witnesses.is_empty() && matches!(place, WitnessPlace::Url { .. }) {
                 let words = format!("--to {named}: no policy names the key of this witness");
-                let exit = screen.fail(CommandExit::Usage, words);
-                screen.say("  try: --policy FILE, with the line: witness NAME KEY");
-                return Err(exit);
+                return Err(screen.refuse(words, "--policy FILE, with the line: witness NAME KEY"));
             }
             if !to.contains(&place) {
                 to.push(place);
@@ -121,12 +111,12 @@ impl SignCheckpoint {
         if let Some(fault) = sqlite::lost_whole(log) {
             return Err(local_organism::report_log_fault(screen, &fault));
         }
-        let exit = screen.fail(CommandExit::Unavailable, describe_absent(log));
-        screen.say(format!("  try: {}, which makes it", self.place.run_command()));
-        Err(exit)
+        let fix = format!("{}, which makes it", self.place.run_command());
+        Err(screen.fail_with(CommandExit::Unavailable, describe_absent(log), fix))
     }
 
-    fn try_run(&self, screen: Screen) -> Result<CommandExit, CommandExit> {
+    pub(super) fn run(&self) -> Result<CommandExit, CommandExit> {
+        let screen = self.place.screen();
         let SigningSettings { log, file: key_file, to, logs, witnesses } = self.read_settings(screen)?;
         self.check_exists(screen, &log)?;
         let key = signing_key::read_key(&key_file)
@@ -138,17 +128,16 @@ impl SignCheckpoint {
         let (summary, gathered) = GatheredLog::with_end(&log, &sizes, &[], prompt_view::READING)
             .map_err(|why| local_organism::report_log_fault(screen, &why))?;
         if summary.records == 0 {
-            let exit = screen.fail(CommandExit::Unavailable, format!("{} has no records yet", log.display()));
-            screen.say(format!("  try: {}, which writes the first", self.place.run_command()));
-            return Err(exit);
+            let words = format!("{} has no records yet", log.display());
+            let fix = format!("{}, which writes the first", self.place.run_command());
+            return Err(screen.fail_with(CommandExit::Unavailable, words, fix));
         }
         check_continues(screen, before.as_ref(), &gathered, summary.records)?;
         let checkpoint = Checkpoint::new(key.verifier().name(), summary.records, gathered.root)
             .and_then(|checkpoint| SignedCheckpoint::sign_with(checkpoint, &key));
         let mut checkpoint = checkpoint.map_err(|fault| {
-            let exit = screen.fail(CommandExit::Usage, format!("{}: {fault}", key_file.display()));
-            screen.say("  try: the key of a log: systole keygen without --witness");
-            exit
+            let words = format!("{}: {fault}", key_file.display());
+            screen.refuse(words, "the key of a log: systole keygen without --witness")
         })?;
         let added = |checkpoint: &SignedCheckpoint| {
             checkpoint_file::append_checkpoint(&file, checkpoint)
@@ -185,8 +174,9 @@ impl SignCheckpoint {
             screen.show_document(checkpoint.to_string().as_bytes());
         }
         for one in &missing {
-            screen.fail(CommandExit::Failed, format!("it is not at {}: {}", one.place, one.fault));
-            screen.say("  try: the same again, once the place can be reached and accepts it");
+            let words = format!("it is not at {}: {}", one.place, one.fault);
+            let fix = "the same again, once the place can be reached and accepts it";
+            screen.fail_with(CommandExit::Failed, words, fix);
         }
         let kept = if is_sent { "" } else { "; keep a copy where this machine cannot write" };
         screen.say(format!("added to {}{kept}", file.display()));
@@ -215,12 +205,7 @@ fn send_checkpoint(
     mut places: CheckpointSender,
     checkpoint: &SignedCheckpoint,
 ) -> Result<SendResult, CommandExit> {
-    let mut result = None;
-    let exit = local_organism::with_runtime(screen, async {
-        result = Some(places.send(checkpoint, CHECKPOINT_SENDING).await);
-        CommandExit::Done
-    });
-    result.ok_or(exit)
+    local_organism::with_runtime(screen, async { Ok(places.send(checkpoint, CHECKPOINT_SENDING).await) })
 }
 
 /// The checkpoints beside the log. What cannot be read is told.

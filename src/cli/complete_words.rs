@@ -29,18 +29,17 @@ pub(super) struct WordsCommand {
 }
 
 impl WordsCommand {
-    pub(super) fn run(self) -> CommandExit {
+    pub(super) fn run(self) -> Result<CommandExit, CommandExit> {
         let screen = self.place.screen();
         let words = match self.sort {
             WordKind::Codes => Code::ALL.iter().map(|code| code.as_str().to_owned()).collect(),
-            WordKind::Threads | WordKind::Approvals => match self.place.log(screen) {
-                // A log that cannot be read offers nothing; the command itself reports why.
-                Ok(log) => read_words(self.sort, &log).unwrap_or_default(),
-                Err(exit) => return exit,
-            },
+            // A log that cannot be read offers nothing; the command itself reports why.
+            WordKind::Threads | WordKind::Approvals => {
+                read_words(self.sort, &self.place.log(screen)?).unwrap_or_default()
+            }
         };
         words.iter().for_each(|word| screen.show(word));
-        CommandExit::Done
+        Ok(CommandExit::Done)
     }
 }
 

@@ -40,18 +40,13 @@ pub(super) struct OpenConsole {
 }
 
 impl OpenConsole {
-    pub(super) fn run(self) -> CommandExit {
+    pub(super) fn run(&self) -> Result<CommandExit, CommandExit> {
         let screen = self.place.screen();
-        self.open_pages(screen).unwrap_or_else(|exit| exit)
-    }
-
-    fn open_pages(&self, screen: Screen) -> Result<CommandExit, CommandExit> {
         let log = self.place.log(screen)?;
         let Some(run) = RunFile::find_running(&log) else {
             let words = format!("no organism runs on {}, so there is nothing to open", log.display());
-            let exit = screen.fail(CommandExit::Unavailable, words);
-            screen.say(format!("  try: {} --detach, then the same again", self.place.run_command()));
-            return Err(exit);
+            let fix = format!("{} --detach, then the same again", self.place.run_command());
+            return Err(screen.fail_with(CommandExit::Unavailable, words, fix));
         };
         let code = match DoorClient::from_run_file(&run).session_code() {
             Ok(Ok(made)) => made.code,

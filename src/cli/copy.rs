@@ -42,19 +42,14 @@ pub(super) struct CopyCommand {
 }
 
 impl CopyCommand {
-    pub(super) fn run(self) -> CommandExit {
+    pub(super) fn run(&self) -> Result<CommandExit, CommandExit> {
         let screen = self.place.screen();
-        self.try_run(screen).unwrap_or_else(|exit| exit)
-    }
-
-    fn try_run(&self, screen: Screen) -> Result<CommandExit, CommandExit> {
         let file = self.place.organism(screen)?;
         let organism = &file.composition.organism;
         let Some(url) = file.bus.as_deref().filter(|_| file.log_kept.is_some()) else {
             let words = format!("the log of {organism} is in {}, not in NATS", file.log.display());
-            let exit = screen.fail(CommandExit::Usage, words);
-            screen.say("  try: the commands that only read, which find it there; or log: {nats: ADDRESS}");
-            return Err(exit);
+            let fix = "the commands that only read, which find it there; or log: {nats: ADDRESS}";
+            return Err(screen.refuse(words, fix));
         };
         let credentials = self.read_credentials(screen, &file)?;
         let asked = CopyRequest { organism, url, credentials, by_auditor: self.key_env.is_some() };
@@ -65,16 +60,11 @@ impl CopyCommand {
             let part = (now.sequence * 100).checked_div(now.of).unwrap_or(100).to_string();
             screen.show_progress(&format!("{} records, {part} % of the stream", now.records));
         };
-        let mut brought = Err(StartFault::Machine("nothing was begun".to_owned()));
-        let runs = local_organism::with_runtime(screen, async {
-            brought = Box::pin(copying::update_copy(&asked, &copy, self.again, &mut tell)).await;
-            CommandExit::Done
+        let brought = local_organism::with_runtime(screen, async {
+            Ok(Box::pin(copying::update_copy(&asked, &copy, self.again, &mut tell)).await)
         });
         screen.show_progress("");
-        if runs != CommandExit::Done {
-            return Err(runs);
-        }
-        let brought = brought.map_err(|fault| self.report_failure(screen, &fault, stage))?;
+        let brought = brought?.map_err(|fault| self.report_failure(screen, &fault, stage))?;
         let copy = std::fs::canonicalize(&copy).unwrap_or(copy);
         Ok(show_copy(screen, organism.as_str(), &copy, &brought))
     }
@@ -87,15 +77,13 @@ impl CopyCommand {
         let read = |name: &str| std::env::var(name).ok();
         match (&self.key_env, &file.bus_key) {
             (Some(name), _) => config::named_key(name, read).map(Some).map_err(|why| {
-                let exit = screen.fail(CommandExit::Usage, format!("--key-env: {why}"));
-                screen.say("  try: AUDIT_KEY=\"$(cat _auditor.nk)\" systole copy --key-env AUDIT_KEY");
-                exit
+                let words = format!("--key-env: {why}");
+                screen.refuse(words, "AUDIT_KEY=\"$(cat _auditor.nk)\" systole copy --key-env AUDIT_KEY")
             }),
             (None, Some(key)) => {
                 let keyless = |keyless| {
-                    let exit = screen.fail(CommandExit::Configuration, keyless);
-                    screen.say("  try: --key-env NAME, if another key may read the log");
-                    exit
+                    let fix = "--key-env NAME, if another key may read the log";
+                    screen.fail_with(CommandExit::Configuration, keyless, fix)
                 };
                 key.credentials(read).map(Some).map_err(keyless)
             }
@@ -138,8 +126,7 @@ impl CopyCommand {
             | LogFault::Elsewhere { .. }
             | LogFault::NothingLost { .. } => return local_organism::report_log_fault(screen, log_fault),
         };
-        screen.fail(exit, words);
-        screen.say(format!("  try: {fix}"));
+        screen.fail_with(exit, words, fix);
         self.say_kept(screen, stage);
         exit
     }

@@ -33,12 +33,8 @@ pub(super) fn leave_the_terminal() {
 }
 
 /// Starts the organism in the background.
-pub(super) fn run_detached(screen: Screen, place: &Place) -> CommandExit {
-    local_organism::with_runtime(screen, async {
-        match start_detached(screen, place).await {
-            Ok(exit) | Err(exit) => exit,
-        }
-    })
+pub(super) fn run_detached(screen: Screen, place: &Place) -> Result<CommandExit, CommandExit> {
+    local_organism::with_runtime(screen, start_detached(screen, place))
 }
 
 async fn start_detached(screen: Screen, place: &Place) -> Result<CommandExit, CommandExit> {

@@ -43,11 +43,7 @@ pub(super) struct Diff {
 }
 
 impl Diff {
-    pub(super) fn run(self) -> CommandExit {
-        self.compare_logs().unwrap_or_else(|exit| exit)
-    }
-
-    fn compare_logs(&self) -> Result<CommandExit, CommandExit> {
+    pub(super) fn run(&self) -> Result<CommandExit, CommandExit> {
         let looking = Looking::open(&self.place)?;
         let screen = looking.screen;
         let one = read_tree(&looking, &looking.find(&self.one)?.root_of())?;
@@ -90,9 +86,8 @@ impl Diff {
     /// The log of the second thread.
     fn second(&self, looking: &Looking, path: &Path) -> Result<SqliteReader, CommandExit> {
         if !path.exists() {
-            let exit = looking.screen.fail(CommandExit::Unavailable, describe_absent(path));
-            looking.screen.say("  try: --against with the path of a log");
-            return Err(exit);
+            let fix = "--against with the path of a log";
+            return Err(looking.screen.fail_with(CommandExit::Unavailable, describe_absent(path), fix));
         }
         sqlite::open_reading(path).map_err(|fault| local_organism::report_log_fault(looking.screen, &fault))
     }

@@ -61,12 +61,8 @@ pub(super) struct EraseCommand {
 }
 
 impl EraseCommand {
-    pub(super) fn run(self) -> CommandExit {
+    pub(super) fn run(&self) -> Result<CommandExit, CommandExit> {
         let screen = self.place.screen();
-        self.try_run(screen).unwrap_or_else(|exit| exit)
-    }
-
-    fn try_run(&self, screen: Screen) -> Result<CommandExit, CommandExit> {
         let log = looking::find_log(screen, &self.place, None)?;
         let fault = |fault: LogFault| local_organism::report_log_fault(screen, &fault);
         if !self.dry_run
@@ -121,9 +117,7 @@ impl EraseCommand {
         let fault = |fault: LogFault| local_organism::report_log_fault(screen, &fault);
         if self.whole {
             let words = "a body in NATS is in a bundle, and bundles never change: only sensitive values go";
-            let exit = screen.fail(CommandExit::Usage, words);
-            screen.say("  try: without --whole");
-            return Err(exit);
+            return Err(screen.refuse(words, "without --whole"));
         }
         if self.dry_run {
             let reader = sqlite::open_reading(copy).map_err(fault)?;
@@ -133,25 +127,20 @@ impl EraseCommand {
         let (Some(url), Some(kept)) = (&file.bus, &file.log_kept) else {
             let words =
                 format!("{} is the copy of a log in NATS, and the file names no broker", copy.display());
-            let exit = screen.fail(CommandExit::Usage, words);
-            screen.say("  try: -f with the organism's file");
-            return Err(exit);
+            return Err(screen.refuse(words, "-f with the organism's file"));
         };
         let credentials = file.bus_key.as_ref().map(|key| key.credentials(|name| std::env::var(name).ok()));
         let credentials =
             credentials.transpose().map_err(|keyless| screen.fail(CommandExit::Configuration, keyless))?;
         let organism = &file.composition.organism;
-        let mut planned = Err(CommandExit::Unavailable);
-        let ran = local_organism::with_runtime(screen, async {
+        local_organism::with_runtime(screen, async {
             let opening =
                 runtime::erasing::open_for_erasing(organism, url, credentials.as_ref(), kept.replicas, copy);
-            planned = match Box::pin(opening).await {
+            match Box::pin(opening).await {
                 Ok(open) => tokio::task::block_in_place(|| self.in_stream(screen, copy, open)),
                 Err(unopened) => Err(local_organism::start_fault(screen, &unopened)),
-            };
-            CommandExit::Done
-        });
-        if ran == CommandExit::Done { planned } else { Err(ran) }
+            }
+        })
     }
 
     fn in_stream(&self, screen: Screen, copy: &Path, open: OpenNatsLog) -> Result<ErasurePlan, CommandExit> {
@@ -161,9 +150,8 @@ impl EraseCommand {
             return Ok(plan);
         }
         let unfinished = |why: String| {
-            let exit = screen.fail(CommandExit::Unavailable, format!("not everything is erased: {why}"));
-            screen.say("  try: the same again");
-            exit
+            let words = format!("not everything is erased: {why}");
+            screen.fail_with(CommandExit::Unavailable, words, "the same again")
         };
         let forget = || search::forget_file(copy).map_err(|error| unfinished(system::describe_error(&error)));
         forget()?;
@@ -204,9 +192,8 @@ impl EraseCommand {
         drop(reader);
         if let Err(fault) = log_writer.rewrite_file() {
             let words = format!("the values are erased, but the file still has old pages with them: {fault}");
-            let exit = screen.fail(CommandExit::Unavailable, words);
-            screen.say("  try: the same again, when no other program reads the log");
-            return Err(exit);
+            let fix = "the same again, when no other program reads the log";
+            return Err(screen.fail_with(CommandExit::Unavailable, words, fix));
         }
         drop(log_writer);
         sqlite::verify_all(log).map(drop).map_err(fault)
@@ -353,9 +340,8 @@ fn remove_output(screen: Screen, output: &Path) -> Result<(), CommandExit> {
 /// The position that a person typed.
 fn find_position(screen: Screen, reader: &SqliteReader, typed: &str) -> Result<Position, CommandExit> {
     let refused = |words: String| {
-        let exit = screen.fail(CommandExit::Usage, words);
-        screen.say("  try: systole find WORDS, which shows both the position and the thread with the number");
-        exit
+        let fix = "systole find WORDS, which shows both the position and the thread with the number";
+        screen.refuse(words, fix)
     };
     let number = typed.strip_prefix('#').unwrap_or(typed);
     if let Some(position) = number.parse().ok().filter(|position| *position > 0) {
@@ -390,9 +376,7 @@ fn report_refusal(screen: Screen, refused: &ErasureRefused) -> CommandExit {
         ErasureRefused::Reason => (CommandExit::Usage, "a --reason in other words".to_owned()),
         ErasureRefused::AtWork { thread, need, .. } => (CommandExit::Waits, suggest_way_out(thread, need)),
     };
-    let exit = screen.fail(exit, refused);
-    screen.say(format!("  try: {fix}"));
-    exit
+    screen.fail_with(exit, refused, fix)
 }
 
 /// What a person can do about work that needs a record.

@@ -115,12 +115,9 @@ fn as_json(code: &KnownCode) -> serde_json::Value {
 }
 
 fn report_unknown(screen: Screen, typed: &str, all: &[KnownCode], command: &Command) -> CommandExit {
-    let exit = match typed {
-        "" => screen.fail(CommandExit::Usage, "the word is empty"),
-        _ => {
-            let words = format!("`{typed}` is no code, key, element, command or word of the glossary");
-            screen.fail(CommandExit::Usage, words)
-        }
+    let words = match typed {
+        "" => "the word is empty".to_owned(),
+        _ => format!("`{typed}` is no code, key, element, command or word of the glossary"),
     };
     let codes = || all.iter().map(KnownCode::as_str);
     // If the family is missing, the code that ends in this name is meant.
@@ -147,9 +144,8 @@ fn report_unknown(screen: Screen, typed: &str, all: &[KnownCode], command: &Comm
         .or_else(|| known_words::near(command, typed, is_slip));
     let near = slip.or(near).or_else(|| known_words::near(command, typed, |_, _| true));
     let fix = match near {
-        Some(near) => format!("  try: systole explain {near}"),
-        None => "  try: systole explain, which lists all codes".to_owned(),
+        Some(near) => format!("systole explain {near}"),
+        None => "systole explain, which lists all codes".to_owned(),
     };
-    screen.say(fix);
-    exit
+    screen.refuse(words, fix)
 }

@@ -107,11 +107,7 @@ struct ExportExtras {
 }
 
 impl ExportCommand {
-    pub(super) fn run(self) -> CommandExit {
-        self.try_run().unwrap_or_else(|exit| exit)
-    }
-
-    fn try_run(&self) -> Result<CommandExit, CommandExit> {
+    pub(super) fn run(&self) -> Result<CommandExit, CommandExit> {
         let looking = Looking::open(&self.place)?;
         check_end(&looking.log).map_err(|fault| looking.fault(&fault))?;
         let mut chosen: Vec<ThreadId> = Vec::new();
@@ -162,9 +158,8 @@ impl ExportCommand {
         let key = self.key.as_deref().map(signing_key::read_key).transpose();
         let key = key.map_err(|fault| system_faults::report_fault(screen, CommandExit::Usage, &fault))?;
         if key.as_ref().is_some_and(|key| key.verifier().kind() != SignatureKind::Plain) {
-            let exit = screen.fail(CommandExit::Usage, "--key: it is the key of a witness");
-            screen.say("  try: the key that signs checkpoints of the log");
-            return Err(exit);
+            let fix = "the key that signs checkpoints of the log";
+            return Err(screen.refuse("--key: it is the key of a witness", fix));
         }
         let policy = match &self.policy {
             None => None,
@@ -173,10 +168,8 @@ impl ExportCommand {
                     system_faults::report_unread(screen, CommandExit::Usage, path, "a policy", &error)
                 })?;
                 TrustPolicy::parse(&bytes).map_err(|fault| {
-                    let exit =
-                        screen.fail(CommandExit::Configuration, format!("{}: {fault}", path.display()));
-                    screen.say("  try: a policy that systole verify takes");
-                    exit
+                    let words = format!("{}: {fault}", path.display());
+                    screen.fail_with(CommandExit::Configuration, words, "a policy that systole verify takes")
                 })?;
                 Some(bytes)
             }
@@ -434,9 +427,8 @@ impl ExportArchive<'_> {
     ) -> Result<u64, ExportEnd> {
         let (screen, checkpoint) = (self.looking.screen, signed.checkpoint());
         let contradicted = |why: String| {
-            let exit = screen.fail(CommandExit::Log, why);
-            screen.say("  try: systole verify, which says what differs; or --no-proof");
-            ExportEnd::Told(exit)
+            let fix = "systole verify, which says what differs; or --no-proof";
+            ExportEnd::Told(screen.fail_with(CommandExit::Log, why, fix))
         };
         let (origin, size) = (plain(checkpoint.origin()), checkpoint.size());
         if size > self.scope.last.0 {

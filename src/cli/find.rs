@@ -80,11 +80,7 @@ pub(super) struct FindMessages {
 }
 
 impl FindMessages {
-    pub(super) fn run(self) -> CommandExit {
-        self.show().unwrap_or_else(|exit| exit)
-    }
-
-    fn show(&self) -> Result<CommandExit, CommandExit> {
+    pub(super) fn run(&self) -> Result<CommandExit, CommandExit> {
         let screen = self.place.screen();
         let phrases = self.phrases(screen)?;
         let terms = self.terms(screen)?;
@@ -113,9 +109,8 @@ impl FindMessages {
         let read = |words: &String| {
             let phrase = phrase(words);
             if phrase.is_empty() {
-                let exit = screen.fail(CommandExit::Usage, format!("`{words}` has no letter and no digit"));
-                screen.say("  try: a word; systole trail --text finds a text with its signs");
-                return Err(exit);
+                let words = format!("`{words}` has no letter and no digit");
+                return Err(screen.refuse(words, "a word; systole trail --text finds a text with its signs"));
             }
             Ok(phrase)
         };
@@ -135,9 +130,7 @@ impl FindMessages {
         };
         fields.terms().map_err(|mistake| {
             let SearchMistake { field, value, words, fix } = mistake;
-            let exit = screen.fail(CommandExit::Usage, format!("--{field} `{value}`: {words}"));
-            screen.say(format!("  try: {fix}"));
-            exit
+            screen.refuse(format!("--{field} `{value}`: {words}"), fix)
         })
     }
 
@@ -155,9 +148,8 @@ impl FindMessages {
         }
         let is_filtered = since.is_some() || until.is_some() || self.xpath.is_some();
         if phrases.is_empty() && terms.is_empty() && !is_filtered {
-            let exit = looking.screen.fail(CommandExit::Usage, "nothing says which messages are wanted");
-            looking.screen.say("  try: a word, or a filter as --from NAME; systole log prints everything");
-            return Err(exit);
+            let fix = "a word, or a filter as --from NAME; systole log prints everything";
+            return Err(looking.screen.refuse("nothing says which messages are wanted", fix));
         }
         Ok(LogQuery { phrases, terms, since, until })
     }
@@ -287,9 +279,7 @@ pub(super) fn xpath_fault(
             (CommandExit::Unavailable, format!("{option}: {words}"), "run it again; systole doctor")
         }
     };
-    screen.fail(exit, words);
-    screen.say(format!("  try: {fix}"));
-    exit
+    screen.fail_with(exit, words, fix)
 }
 
 /// Reports on a terminal how far the search file is, if there is much to add.

@@ -40,32 +40,25 @@ pub(super) struct ForkCommand {
 }
 
 impl ForkCommand {
-    pub(super) fn run(self) -> CommandExit {
-        self.try_run().unwrap_or_else(|exit| exit)
-    }
-
-    fn try_run(&self) -> Result<CommandExit, CommandExit> {
+    pub(super) fn run(&self) -> Result<CommandExit, CommandExit> {
         let looking = Looking::open(&self.place)?;
         let screen = looking.screen;
         let (typed, turn) = split_number(&self.turn);
         let Some(turn) = turn.and_then(|turn| u32::try_from(turn).ok()) else {
-            let exit = screen.fail(CommandExit::Usage, format!("{} names no turn", self.turn));
             let thread = self.turn.rsplit_once('@').map_or("", |(thread, _)| thread);
             let thread = if thread.is_empty() { &self.turn } else { thread };
-            screen.say(format!("  try: systole fork {thread}@2 -o fork.db, which begins with turn 2"));
-            return Err(exit);
+            let fix = format!("systole fork {thread}@2 -o fork.db, which begins with turn 2");
+            return Err(screen.refuse(format!("{} names no turn", self.turn), fix));
         };
         let found = looking.find(typed)?;
         let root = found.root_of();
         if found != root {
-            let exit = screen.fail(CommandExit::Usage, format!("{found} is a child thread"));
-            screen.say(format!("  try: its root, {root}, which is copied with everything below it"));
-            return Err(exit);
+            let fix = format!("its root, {root}, which is copied with everything below it");
+            return Err(screen.refuse(format!("{found} is a child thread"), fix));
         }
         if root.is_sys() {
-            let exit = screen.fail(CommandExit::Usage, "sys has no turns, and goes along with every fork");
-            screen.say("  try: a thread of systole ps");
-            return Err(exit);
+            let words = "sys has no turns, and goes along with every fork";
+            return Err(screen.refuse(words, "a thread of systole ps"));
         }
         let tree = read_tree(&looking, &root)?;
         let seeds = KernelSeeds::new()
@@ -75,9 +68,7 @@ impl ForkCommand {
             CannotFork::Log(fault) => report_damage(&looking, &fault),
             CannotFork::NoSuchTurn(_) => screen.fail(CommandExit::Usage, &why),
             CannotFork::AtWork { .. } => {
-                let exit = screen.fail(CommandExit::Usage, &why);
-                screen.say("  try: a turn before it, or one after it; a fork begins between turns");
-                exit
+                screen.refuse(&why, "a turn before it, or one after it; a fork begins between turns")
             }
         })?;
         self.write_log(screen, &forked)?;
@@ -97,9 +88,8 @@ impl ForkCommand {
     /// Writes the new log. An existing file is never touched.
     fn write_log(&self, screen: Screen, forked: &ForkedTree) -> Result<(), CommandExit> {
         if self.out.symlink_metadata().is_ok() {
-            let exit = screen.fail(CommandExit::Usage, format!("{} exists already", self.out.display()));
-            screen.say("  try: -o with another file");
-            return Err(exit);
+            let words = format!("{} exists already", self.out.display());
+            return Err(screen.refuse(words, "-o with another file"));
         }
         let mut opened =
             sqlite::open_log(&self.out).map_err(|fault| local_organism::report_log_fault(screen, &fault))?;
@@ -112,9 +102,8 @@ impl ForkCommand {
                 Commit::Committed(_) => {}
                 Commit::Conflict(words) | Commit::Unknown(words) | Commit::NotNow(words) => {
                     let words = format!("{} is not complete: {words}", self.out.display());
-                    let exit = screen.fail(CommandExit::Unavailable, words);
-                    screen.say("  try: remove it, and fork again into a folder with room");
-                    return Err(exit);
+                    let fix = "remove it, and fork again into a folder with room";
+                    return Err(screen.fail_with(CommandExit::Unavailable, words, fix));
                 }
             }
         }

@@ -46,21 +46,15 @@ enum Format {
 }
 
 impl Graph {
-    pub(super) fn run(self) -> CommandExit {
+    pub(super) fn run(&self) -> Result<CommandExit, CommandExit> {
         let screen = self.place.screen();
-        self.draw(screen).unwrap_or_else(|exit| exit)
-    }
-
-    fn draw(&self, screen: Screen) -> Result<CommandExit, CommandExit> {
         let graph = ListenerGraph::of(&self.composition(screen)?);
         let format = match (self.format, self.out.as_deref()) {
             (Some(format), _) => format,
             (None, None) => Format::Text,
             (None, Some(file)) => find_format(file).ok_or_else(|| {
-                let exit = screen
-                    .fail(CommandExit::Usage, format!("{}: its ending names no format", file.display()));
-                screen.say("  try: a name that ends in .svg, .mmd or .txt, or --format");
-                exit
+                let words = format!("{}: its ending names no format", file.display());
+                screen.refuse(words, "a name that ends in .svg, .mmd or .txt, or --format")
             })?,
         };
         self.spare_the_file(screen)?;
@@ -96,10 +90,8 @@ impl Graph {
         let there = |path: &Path| std::fs::canonicalize(path).ok();
         let out = self.out.as_deref().and_then(there);
         if out.is_some() && out == there(self.place.file()) {
-            let exit = screen
-                .fail(CommandExit::Usage, "--out names the organism's file, which is never overwritten");
-            screen.say("  try: another file");
-            return Err(exit);
+            let words = "--out names the organism's file, which is never overwritten";
+            return Err(screen.refuse(words, "another file"));
         }
         Ok(())
     }

@@ -61,13 +61,7 @@ impl HostPart {
     }
 
     /// Runs the listeners of the file until a signal.
-    pub(super) async fn run_host(&self, screen: Screen, place: &Place, signals: &mut Signals) -> CommandExit {
-        match self.try_host(screen, place, signals).await {
-            Ok(exit) | Err(exit) => exit,
-        }
-    }
-
-    async fn try_host(
+    pub(super) async fn run_host(
         &self,
         screen: Screen,
         place: &Place,
@@ -100,15 +94,10 @@ impl HostPart {
     fn choose_listeners(&self, screen: Screen, file: &OrganismFile) -> Result<BTreeSet<Name>, CommandExit> {
         let all = &file.composition.listeners;
         let here = || all.values().filter(|one| !one.reach.is_over_broker()).map(|one| one.name.clone());
-        let refuse = |words: &str, fix: &str| {
-            let exit = screen.fail(CommandExit::Usage, words);
-            screen.say(format!("  try: {fix}"));
-            exit
-        };
         if here().next().is_none() {
             let organism = file.composition.organism.as_str();
             let words = format!("no listener of {organism} has a program or a model that could run here");
-            return Err(refuse(&words, "`run` or `model` at a listener, in place of nats: true"));
+            return Err(screen.refuse(words, "`run` or `model` at a listener, in place of nats: true"));
         }
         if self.only.is_empty() {
             return Ok(here().collect());
@@ -122,12 +111,12 @@ impl HostPart {
                 Some(name) if known.contains(&name) => chosen.insert(name),
                 Some(name) => {
                     let words = format!("--only: {name} has no program here: it has nats: true in the file");
-                    return Err(refuse(&words, &format!("one of {}", fix())));
+                    return Err(screen.refuse(words, format!("one of {}", fix())));
                 }
                 None => {
                     let words = format!("--only: no listener is called `{wanted}`");
                     let near = find_nearest(wanted, known.iter().map(Name::as_str)).map(str::to_owned);
-                    return Err(refuse(&words, &near.unwrap_or_else(|| format!("one of {}", fix()))));
+                    return Err(screen.refuse(words, near.unwrap_or_else(|| format!("one of {}", fix()))));
                 }
             };
         }
@@ -172,16 +161,12 @@ pub(super) fn keep_for_pump(screen: Screen, file: OrganismFile) -> Result<Organi
 
 fn report_no_broker(screen: Screen, role: &str) -> CommandExit {
     let words = format!("--role {role}: the file names no broker to connect them");
-    let exit = screen.fail(CommandExit::Usage, words);
-    screen.say("  try: bus: {nats: nats://127.0.0.1:4222} at the top of the file");
-    exit
+    screen.refuse(words, "bus: {nats: nats://127.0.0.1:4222} at the top of the file")
 }
 
 fn refuse_for_pump(screen: Screen, option: &str) -> CommandExit {
-    let exit = screen
-        .fail(CommandExit::Usage, format!("{option} is about listeners, and the pump's role runs none"));
-    screen.say("  try: --role listeners, or leave it out");
-    exit
+    let words = format!("{option} is about listeners, and the pump's role runs none");
+    screen.refuse(words, "--role listeners, or leave it out")
 }
 
 fn report_keys(screen: Screen, place: &Place, keyless: &KeyFilesFault) -> CommandExit {
@@ -197,9 +182,8 @@ fn read_address(screen: Screen, place: &Place, file: &Path) -> Result<String, Co
         Ok(text) => Ok(text.trim().to_owned()),
         Err(error) => {
             let words = format!("the organism's own broker is not known: {}: {error}", quote_path(file));
-            let exit = screen.fail(CommandExit::Unavailable, words);
-            screen.say(format!("  try: {} --role pump on this machine first", place.run_command()));
-            Err(exit)
+            let fix = format!("{} --role pump on this machine first", place.run_command());
+            Err(screen.fail_with(CommandExit::Unavailable, words, fix))
         }
     }
 }

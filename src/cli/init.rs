@@ -83,12 +83,9 @@ fn check_replaced(name: String) -> Result<String, String> {
 }
 
 impl InitCommand {
-    pub(super) fn run(self) -> CommandExit {
+    pub(super) fn run(&self) -> Result<CommandExit, CommandExit> {
         let screen = Screen::new(self.json);
-        if self.list {
-            return list_templates(screen);
-        }
-        self.write_template(screen).unwrap_or_else(|exit| exit)
+        if self.list { Ok(list_templates(screen)) } else { self.write_template(screen) }
     }
 
     fn find_example(&self) -> &'static Example {
@@ -109,9 +106,8 @@ impl InitCommand {
                 return Ok(None);
             };
             let words = format!("{option}: {} has no agent, so it needs no model", example.name);
-            let exit = screen.fail(CommandExit::Usage, words);
-            screen.say("  try: --agent, or another template with agents; systole init --list shows them");
-            return Err(exit);
+            let fix = "--agent, or another template with agents; systole init --list shows them";
+            return Err(screen.refuse(words, fix));
         }
         let wanted = self.provider.as_deref().and_then(Provider::from_word);
         let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
@@ -120,9 +116,7 @@ impl InitCommand {
         let Some(model) = &self.model else { return Ok(Some(chosen)) };
         let named = chosen.with_model(model).ok_or_else(|| {
             let words = format!("--model: it is not known whose model {model} is");
-            let exit = screen.fail(CommandExit::Usage, words);
-            screen.say(format!("  try: {} beside it", provider::list_hosted().join(" or ")));
-            exit
+            screen.refuse(words, format!("{} beside it", provider::list_hosted().join(" or ")))
         });
         named.map(Some)
     }

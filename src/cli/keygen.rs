@@ -35,13 +35,11 @@ pub(super) struct KeygenCommand {
 }
 
 impl KeygenCommand {
-    pub(super) fn run(self) -> CommandExit {
+    pub(super) fn run(self) -> Result<CommandExit, CommandExit> {
         let screen = Screen::new(self.json);
         let kind = if self.witness { SignatureKind::Cosignature } else { SignatureKind::Plain };
-        let key = match signing_key::make_key(&self.out, &self.origin, kind) {
-            Ok(key) => key,
-            Err(fault) => return system_faults::report_fault(screen, CommandExit::Usage, &fault),
-        };
+        let key = signing_key::make_key(&self.out, &self.origin, kind)
+            .map_err(|fault| system_faults::report_fault(screen, CommandExit::Usage, &fault))?;
         let public = key.verifier().to_string();
         if screen.json {
             screen.show_value(&json!({"key": public, "file": self.out.display().to_string()}));
@@ -51,6 +49,6 @@ impl KeygenCommand {
         let file = self.out.display();
         screen.say(format!("{file} has the secret key: who can read it can sign as {}", self.origin));
         screen.say("publish the printed key where readers of the log find it, as on your website");
-        CommandExit::Done
+        Ok(CommandExit::Done)
     }
 }

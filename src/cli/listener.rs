@@ -26,7 +26,7 @@ pub(super) enum ListenerCommand {
 }
 
 impl ListenerCommand {
-    pub(super) fn run(self) -> CommandExit {
+    pub(super) fn run(self) -> Result<CommandExit, CommandExit> {
         match self {
             ListenerCommand::New(new) => new.run(),
             ListenerCommand::Try(trial) => trial.run(),

@@ -53,8 +53,8 @@ pub(super) fn read_reply<T>(reply: SenderReply, done: T) -> Result<T, Box<Refusa
 }
 
 /// Lets the running organism, or one started here, carry out an order.
-pub(super) fn carry_out(place: &Place, order: impl LiveOrder) -> CommandExit {
-    carry_out_all(place, vec![order]).unwrap_or_else(|exit| exit)
+pub(super) fn carry_out(place: &Place, order: impl LiveOrder) -> Result<CommandExit, CommandExit> {
+    carry_out_all(place, vec![order])
 }
 
 /// The same for several orders, each separately.
@@ -88,10 +88,8 @@ pub(super) fn carry_out_all<O: LiveOrder>(place: &Place, orders: Vec<O>) -> Resu
         }
     }
     if left.peek().is_some() {
-        let work = async {
-            Box::pin(carry_out_here(screen, place, left.collect())).await.unwrap_or_else(|exit| exit)
-        };
-        exits.push(local_organism::with_runtime(screen, work));
+        let work = Box::pin(carry_out_here(screen, place, left.collect()));
+        exits.push(local_organism::with_runtime(screen, work).unwrap_or_else(|exit| exit));
     }
     Ok(find_first_other(exits))
 }

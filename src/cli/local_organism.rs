@@ -30,15 +30,16 @@ use systole_system::failpoint::{self, Failpoint};
 use systole_witness::WitnessClient;
 
 /// Runs a command's work on the threads that an organism needs.
-pub(super) fn with_runtime(screen: Screen, work: impl Future<Output = CommandExit>) -> CommandExit {
-    match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
-        Ok(runtime) => {
-            let exit = runtime.block_on(work);
-            runtime.shutdown_timeout(limits::LAST_THREADS);
-            exit
-        }
-        Err(error) => system_faults::report_missing(screen, "the threads that an organism runs on", &error),
-    }
+pub(super) fn with_runtime<T>(
+    screen: Screen,
+    work: impl Future<Output = Result<T, CommandExit>>,
+) -> Result<T, CommandExit> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(|error| {
+        system_faults::report_missing(screen, "the threads that an organism runs on", &error)
+    })?;
+    let result = runtime.block_on(work);
+    runtime.shutdown_timeout(limits::LAST_THREADS);
+    result
 }
 
 /// Starts the organism.
@@ -131,13 +132,9 @@ fn build_plan(
 fn build_proof_plan(screen: Screen, proof: &ProofSettings, log: &Path) -> Result<ProofPlan, CommandExit> {
     let Some(key) = proof.key.clone() else {
         let words = format!("{}: there is no such file, and `proof.key` names it", proof.file.display());
-        let exit = screen.fail(CommandExit::Configuration, words);
-        let file = quote_path(&proof.file);
-        screen.say(format!(
-            "  try: systole keygen --origin {} -o {file}; or the key from elsewhere",
-            proof.origin
-        ));
-        return Err(exit);
+        let (origin, file) = (&proof.origin, quote_path(&proof.file));
+        let fix = format!("systole keygen --origin {origin} -o {file}; or the key from elsewhere");
+        return Err(screen.fail_with(CommandExit::Configuration, words, fix));
     };
     let policy = match &proof.policy {
         Some(policy) => policy.clone(),
@@ -167,11 +164,8 @@ pub(super) fn build_agents(
     file: &OrganismFile,
     scope: ListenerScope,
 ) -> Result<BTreeMap<Name, Arc<dyn InlineListener>>, CommandExit> {
-    inline_listeners::build_agents(file, scope).map_err(|unmade| {
-        let exit = screen.fail(CommandExit::Configuration, &unmade);
-        screen.say(format!("  try: {}", unmade.fix));
-        exit
-    })
+    inline_listeners::build_agents(file, scope)
+        .map_err(|unmade| screen.fail_with(CommandExit::Configuration, &unmade, &unmade.fix))
 }
 
 /// The broker, with the pump's credentials. If nothing uses the broker, there is no connection and no key is needed.
@@ -193,20 +187,15 @@ pub(super) fn start_fault(screen: Screen, fault: &StartFault) -> CommandExit {
                 Code::ConfigValue => CommandExit::Configuration,
                 _ => CommandExit::Unavailable,
             };
-            screen.fail(exit, format!("{}: {unusable}", unusable.code().as_str()));
-            screen.say(format!("  try: {}", unusable.fix()));
-            exit
+            screen.fail_with(exit, format!("{}: {unusable}", unusable.code().as_str()), unusable.fix())
         }
         StartFault::Unstarted(unstarted) => {
             let words = format!("{}: {unstarted}", unstarted.code().as_str());
-            let exit = screen.fail(CommandExit::Unavailable, words);
-            screen.say(format!("  try: {}", unstarted.fix()));
-            exit
+            screen.fail_with(CommandExit::Unavailable, words, unstarted.fix())
         }
         StartFault::Led { .. } => {
-            let exit = screen.fail(CommandExit::Unavailable, fault);
-            screen.say("  try: the same command there; or systole run here, which stands by");
-            exit
+            let fix = "the same command there; or systole run here, which stands by";
+            screen.fail_with(CommandExit::Unavailable, fault, fix)
         }
         StartFault::Listener(no_way) => {
             let exit = screen.fail(CommandExit::Configuration, fault);
@@ -217,9 +206,8 @@ pub(super) fn start_fault(screen: Screen, fault: &StartFault) -> CommandExit {
         }
         StartFault::Unsigned(fault) => report_unsigned(screen, fault),
         StartFault::Machine(_) => {
-            let exit = screen.fail(CommandExit::Unavailable, fault);
-            screen.say("  try: run it again; if it fails again, systole doctor");
-            exit
+            let fix = "run it again; if it fails again, systole doctor";
+            screen.fail_with(CommandExit::Unavailable, fault, fix)
         }
     }
 }
@@ -229,17 +217,10 @@ pub(super) fn report_unsigned(screen: Screen, fault: &SigningFault) -> CommandEx
     match fault {
         SigningFault::Notes(fault) => system_faults::report_fault(screen, CommandExit::Unavailable, fault),
         SigningFault::Log(fault) => report_log_fault(screen, fault),
-        SigningFault::Key(_) => {
-            let exit = screen.fail(CommandExit::Usage, fault);
-            screen.say("  try: the key of a log: systole keygen without --witness");
-            exit
-        }
+        SigningFault::Key(_) => screen.refuse(fault, "the key of a log: systole keygen without --witness"),
         SigningFault::OtherHistory { .. } => {
-            let exit = screen.fail(CommandExit::Log, fault);
-            screen.say(
-                "  try: the newest backup; a log that lost records on purpose needs a key of a new origin",
-            );
-            exit
+            let fix = "the newest backup; a log that lost records on purpose needs a key of a new origin";
+            screen.fail_with(CommandExit::Log, fault, fix)
         }
     }
 }
@@ -250,17 +231,15 @@ pub(super) fn report_log_fault(screen: Screen, fault: &LogFault) -> CommandExit 
         && let Some(StandbyStatus { pid, leader }) = StandbyStatus::read_note(Path::new(path), *pid)
     {
         let who = format!("process {pid} stands by on {path}: {leader} has the log");
-        let exit = screen.fail(CommandExit::Unavailable, who);
-        screen.say("  try: the same there; the reading commands work here as well");
-        return exit;
+        let fix = "the same there; the reading commands work here as well";
+        return screen.fail_with(CommandExit::Unavailable, who, fix);
     }
     if let LogFault::InUse { path, pid } = fault
         && RunFile::find_holder(Path::new(path)).is_some_and(|run| run.drain_ms.is_some())
     {
         let who = format!("process {pid} runs on {path}, stops, and waits for what is out");
-        let exit = screen.fail(CommandExit::Unavailable, who);
-        screen.say("  try: the same after its next start; the reading commands work now as well");
-        return exit;
+        let fix = "the same after its next start; the reading commands work now as well";
+        return screen.fail_with(CommandExit::Unavailable, who, fix);
     }
     let exit = match fault {
         fault if fault.is_damage() => CommandExit::Log,
@@ -294,9 +273,8 @@ pub(super) fn report_end(screen: Screen, ended: &LoopEnd) -> Option<CommandExit>
         }
         LoopEnd::Broken(LogStop { words, is_damaged }) => {
             let exit = if *is_damaged { CommandExit::Log } else { CommandExit::Unavailable };
-            screen.fail(exit, words);
-            screen.say("  try: systole doctor, which says how the log was left; then start it again");
-            Some(exit)
+            let fix = "systole doctor, which says how the log was left; then start it again";
+            Some(screen.fail_with(exit, words, fix))
         }
     }
 }

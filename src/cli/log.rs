@@ -117,11 +117,7 @@ impl Log {
         !self.follow && !self.raw
     }
 
-    pub(super) fn run(self) -> CommandExit {
-        self.print().unwrap_or_else(|exit| exit)
-    }
-
-    fn print(&self) -> Result<CommandExit, CommandExit> {
+    pub(super) fn run(&self) -> Result<CommandExit, CommandExit> {
         let looking = Looking::open_anywhere_at(&self.place, self.past)?;
         let screen = looking.screen;
         if self.raw && io::stdout().is_terminal() {

@@ -113,9 +113,8 @@ impl Looking {
             if let Some(fault) = sqlite::lost_whole(&log) {
                 return Err(local_organism::report_log_fault(screen, &fault));
             }
-            let exit = screen.fail(CommandExit::Unavailable, describe_absent(&log));
-            screen.say(format!("  try: {start}, or name another with --log PATH"));
-            return Err(exit);
+            let fix = format!("{start}, or name another with --log PATH");
+            return Err(screen.fail_with(CommandExit::Unavailable, describe_absent(&log), fix));
         }
         let opened = sqlite::open_reading(&log).and_then(|reader| Ok((reader, sqlite::find_holder(&log)?)));
         let (reader, running) = opened.map_err(|fault| local_organism::report_log_fault(screen, &fault))?;
@@ -156,9 +155,8 @@ impl Looking {
         let found = found.map_err(|fault| looking.fault(&fault))?;
         let Some((_, record)) = found.into_iter().find(|(position, _)| position.0 == at) else {
             let words = format!("--at {at}: there is no such position; the log ends at {}", last.0);
-            let exit = looking.screen.fail(CommandExit::Usage, words);
-            looking.screen.say("  try: systole log --json, which prints the position of each record");
-            return Err(exit);
+            let fix = "systole log --json, which prints the position of each record";
+            return Err(looking.screen.refuse(words, fix));
         };
         looking.now = record.header.time;
         looking.running = None;
@@ -204,17 +202,14 @@ impl Looking {
         let fault = |fault| self.fault(&fault);
         let used = configurations::list_used(&*self.view).map_err(fault)?;
         let Some(last) = used.first() else {
-            let exit = self.screen.fail(CommandExit::Usage, "no organism had started at this position");
-            self.screen.say("  try: a later position");
-            return Err(exit);
+            return Err(self.screen.refuse("no organism had started at this position", "a later position"));
         };
         let source = self.view.read_document(last.hash).map_err(fault)?;
         let source = source.ok_or_else(|| "the log does not hold it".to_owned());
         source.and_then(|source| self.configuration(&source)).map_err(|why| {
             let words = format!("the configuration {} cannot be read: {why}", last.hash);
-            let exit = self.screen.fail(CommandExit::Failed, words);
-            self.screen.say(format!("  try: systole blob {}, which prints it", last.hash));
-            exit
+            let fix = format!("systole blob {}, which prints it", last.hash);
+            self.screen.fail_with(CommandExit::Failed, words, fix)
         })
     }
 
@@ -374,9 +369,8 @@ pub(super) fn find_log(screen: Screen, place: &Place, named: Option<&Path>) -> R
     if let Some(fault) = sqlite::lost_whole(&log) {
         return Err(local_organism::report_log_fault(screen, &fault));
     }
-    let exit = screen.fail(CommandExit::Unavailable, describe_absent(&log));
-    screen.say("  try: --log with the path of a log, as organism.db");
-    Err(exit)
+    let words = describe_absent(&log);
+    Err(screen.fail_with(CommandExit::Unavailable, words, "--log with the path of a log, as organism.db"))
 }
 
 /// Splits a record's number off the end of the input. `@last` alone has none.

@@ -53,7 +53,7 @@ enum McpCommand {
 }
 
 impl McpGroup {
-    pub(super) fn run(self) -> CommandExit {
+    pub(super) fn run(self) -> Result<CommandExit, CommandExit> {
         match self.what {
             Some(McpCommand::Pin(pin)) => pin.run(),
             Some(McpCommand::Add(add)) => add.run(),

@@ -286,14 +286,12 @@ impl Arguments {
             && let Err(error) = std::env::set_current_dir(folder)
         {
             let screen = Screen::new(false);
-            let exit = screen
-                .fail(CommandExit::Usage, format!("-C {}: {}", folder.display(), describe_error(&error)));
-            screen.say("  try: -C with the path of a folder that you can enter");
-            return exit;
+            let words = format!("-C {}: {}", folder.display(), describe_error(&error));
+            return screen.refuse(words, "-C with the path of a folder that you can enter");
         }
         screen::lay_out(json, self.utc);
         let _pager = (!json && !self.no_pager && self.command.is_paged()).then(pager::Pager::start);
-        self.command.run()
+        self.command.run().unwrap_or_else(|exit| exit)
     }
 }
 
@@ -316,11 +314,11 @@ impl Command {
         }
     }
 
-    fn run(self) -> CommandExit {
+    fn run(self) -> Result<CommandExit, CommandExit> {
         match self {
-            Command::Demo(demo) => demo.run(),
+            Command::Demo(demo) => Ok(demo.run()),
             Command::Init(init) => init.run(),
-            Command::Check(check) => check.run(),
+            Command::Check(check) => Ok(check.run()),
             Command::Run(run) => run.run(),
             Command::Stop(stop) => stop.run(),
             Command::Console(console) => console.run(),
@@ -356,16 +354,16 @@ impl Command {
             Command::Backup(backup) => backup.run(),
             Command::Witness(witness) => witness.run(),
             Command::Copy(copy) => copy.run(),
-            Command::Explain(explain) => explain.run(&Arguments::command()),
+            Command::Explain(explain) => Ok(explain.run(&Arguments::command())),
             Command::Schema(schema) => schema.run(),
-            Command::Doctor(doctor) => doctor.run(),
+            Command::Doctor(doctor) => Ok(doctor.run()),
             Command::Graph(graph) => graph.run(),
             Command::Listener(listener) => listener.run(),
             Command::Workflow(workflow) => workflow.run(),
             Command::Mcp(mcp) => mcp.run(),
             Command::Permissions(permissions) => permissions.run(),
             Command::CompleteWords(words) => words.run(),
-            Command::Completions(completions) => completions.run(help::add_help(Arguments::command())),
+            Command::Completions(completions) => Ok(completions.run(help::add_help(Arguments::command()))),
         }
     }
 }

@@ -13,12 +13,11 @@ pub(super) fn parse_moment(
     now: Millis,
 ) -> Result<Millis, CommandExit> {
     layout::moment_of(text, now).ok_or_else(|| {
-        let exit = screen.fail(CommandExit::Usage, format!("{option} `{text}`: this is not a time"));
         let times =
             ["10m", "14:30", "2026-11-21", "2026-11-21T14:30:00Z"].map(|time| format!("{option} {time}"));
         let [first, second, third, last] = times;
-        screen.say(format!("  try: {first}, {second}, {third} or {last}"));
-        exit
+        let words = format!("{option} `{text}`: this is not a time");
+        screen.refuse(words, format!("{first}, {second}, {third} or {last}"))
     })
 }
 
@@ -33,9 +32,7 @@ pub(super) fn parse_period(
     };
     let (since, until) = (moment("--since", since)?, moment("--until", until)?);
     if since.zip(until).is_some_and(|(since, until)| since >= until) {
-        let exit = screen.fail(CommandExit::Usage, "--until is not after --since");
-        screen.say("  try: an earlier --since, or a later --until");
-        return Err(exit);
+        return Err(screen.refuse("--until is not after --since", "an earlier --since, or a later --until"));
     }
     Ok((since, until))
 }

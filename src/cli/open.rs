@@ -54,15 +54,10 @@ pub(super) struct OpenLog {
 }
 
 impl OpenLog {
-    pub(super) fn run(self) -> CommandExit {
+    pub(super) fn run(self) -> Result<CommandExit, CommandExit> {
         let screen = Screen::new(self.json);
-        let front = match self.open_handle(screen) {
-            Ok(front) => front,
-            Err(exit) => return exit,
-        };
-        local_organism::with_runtime(screen, async {
-            self.serve_pages(screen, front).await.unwrap_or_else(|exit| exit)
-        })
+        let front = self.open_handle(screen)?;
+        local_organism::with_runtime(screen, self.serve_pages(screen, front))
     }
 
     /// The file as a handle that reads, or the report of why it cannot be shown.
@@ -72,10 +67,8 @@ impl OpenLog {
             if let Some(fault) = sqlite::lost_whole(file) {
                 return Err(report_fault(screen, file, &fault));
             }
-            let exit =
-                screen.fail(CommandExit::Unavailable, format!("{}: there is no such file", file.display()));
-            screen.say(format!("  try: {A_FILE}"));
-            return Err(exit);
+            let words = format!("{}: there is no such file", file.display());
+            return Err(screen.fail_with(CommandExit::Unavailable, words, A_FILE));
         }
         if file.is_dir() {
             return Err(refuse_folder(screen, file));
@@ -103,9 +96,8 @@ impl OpenLog {
         let client =
             at_rest::name_client().map_err(|fault| local_organism::report_log_fault(screen, &fault))?;
         let bound = http::bind_address(FREE).await.map_err(|fault| {
-            let exit = screen.fail(CommandExit::Unavailable, fault);
-            screen.say("  try: the same again; systole doctor says what is wrong with this machine");
-            exit
+            let fix = "the same again; systole doctor says what is wrong with this machine";
+            screen.fail_with(CommandExit::Unavailable, fault, fix)
         })?;
         let verdict = front.at_rest().map(|verdict| verdict.words.clone()).unwrap_or_default();
         let door = HttpDoor::open(bound, front, Keyring::from_client(client, credential.clone()));
@@ -149,15 +141,13 @@ fn show_with(
 /// Reports a folder, and names a file in it that can be shown.
 fn refuse_folder(screen: Screen, folder: &Path) -> CommandExit {
     let words = format!("{}: it is a folder, and a log is a file", folder.display());
-    let exit = screen.fail(CommandExit::Unavailable, words);
     let inside = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
     let is_shown = |file: &PathBuf| file.extension().is_some_and(|ending| ending == "db" || ending == "zip");
     let fix = match inside.filter(is_shown).min() {
         Some(file) => format!("systole open {}", quote_path(&file)),
         None => A_FILE.to_owned(),
     };
-    screen.say(format!("  try: {fix}"));
-    exit
+    screen.fail_with(CommandExit::Unavailable, words, fix)
 }
 
 /// Reports that an organism runs on the log: its own console shows more, and follows it.
@@ -166,10 +156,8 @@ fn refuse_running(screen: Screen, file: &Path, pid: u32) -> CommandExit {
         .map(|run| format!("; its console is http://{}/", console::find_reachable(run.address)));
     let words =
         format!("process {pid} runs an organism on {}{}", file.display(), console.unwrap_or_default());
-    let exit = screen.fail(CommandExit::Unavailable, words);
-    let file = quote_path(file);
-    screen.say(format!("  try: systole console --log {file}; or systole backup, and open the copy"));
-    exit
+    let fix = format!("systole console --log {}; or systole backup, and open the copy", quote_path(file));
+    screen.fail_with(CommandExit::Unavailable, words, fix)
 }
 
 /// Reports why a file cannot be shown, with a fix for a file that was named.
@@ -184,7 +172,5 @@ fn report_fault(screen: Screen, file: &Path, fault: &LogFault) -> CommandExit {
         }
         _ => return local_organism::report_log_fault(screen, fault),
     };
-    let exit = screen.fail(exit, fault);
-    screen.say(format!("  try: {fix}"));
-    exit
+    screen.fail_with(exit, fault, fix)
 }

@@ -53,14 +53,14 @@ struct PauseTarget {
 }
 
 impl PauseCommand {
-    pub(super) fn run(self) -> CommandExit {
+    pub(super) fn run(self) -> Result<CommandExit, CommandExit> {
         let PauseTarget { place, thread, .. } = self.which;
         carry_out(&place, PauseOrder { thread, halts: true, note: self.note })
     }
 }
 
 impl ResumeCommand {
-    pub(super) fn run(self) -> CommandExit {
+    pub(super) fn run(self) -> Result<CommandExit, CommandExit> {
         let PauseTarget { place, thread, .. } = self.which;
         carry_out(&place, PauseOrder { thread, halts: false, note: None })
     }

@@ -118,9 +118,7 @@ impl Place {
         }
         let pid = run.pid.to_string();
         let words = format!("process {pid} runs the organism, with the settings it was started with");
-        let exit = screen.fail(CommandExit::Usage, words);
-        screen.say("  try: leave --set out, or stop that process first");
-        Err(exit)
+        Err(screen.refuse(words, "leave --set out, or stop that process first"))
     }
 
     /// Refuses settings for a command that writes the organism file: it writes only what the file says.
@@ -128,10 +126,8 @@ impl Place {
         if self.settings.is_empty() {
             return Ok(());
         }
-        let exit = screen
-            .fail(CommandExit::Usage, "this writes the organism's file, and --set cannot change that file");
-        screen.say("  try: leave --set out, and change the value in the file");
-        Err(exit)
+        let words = "this writes the organism's file, and --set cannot change that file";
+        Err(screen.refuse(words, "leave --set out, and change the value in the file"))
     }
 
     /// The organism file: as typed, or the one that was found.

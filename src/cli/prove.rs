@@ -52,12 +52,8 @@ fn parse_position(typed: &str) -> Result<u64, String> {
 }
 
 impl ProveCommand {
-    pub(super) fn run(self) -> CommandExit {
+    pub(super) fn run(&self) -> Result<CommandExit, CommandExit> {
         let screen = self.place.screen();
-        self.try_run(screen).unwrap_or_else(|exit| exit)
-    }
-
-    fn try_run(&self, screen: Screen) -> Result<CommandExit, CommandExit> {
         let log = looking::find_log(screen, &self.place, None)?;
         let policy = self.policy.as_deref().map(|path| read_policy(screen, path)).transpose()?;
         let file = find_notes(&log);
@@ -71,9 +67,7 @@ impl ProveCommand {
         let position = self.position;
         if position > summary.records {
             let words = format!("{} has {} records, and no #{position}", log.display(), summary.records);
-            let exit = screen.fail(CommandExit::Usage, words);
-            screen.say("  try: a position that systole log shows");
-            return Err(exit);
+            return Err(screen.refuse(words, "a position that systole log shows"));
         }
         let fits = |one: &SignedCheckpoint| {
             let checkpoint = one.checkpoint();
@@ -88,9 +82,7 @@ impl ProveCommand {
                 None => ("", "systole checkpoint, which signs one"),
             };
             let words = format!("no checkpoint in {}{by} has #{position}", file.display());
-            let exit = screen.fail(CommandExit::Failed, words);
-            screen.say(format!("  try: {fix}"));
-            return Err(exit);
+            return Err(screen.fail_with(CommandExit::Failed, words, fix));
         };
         let size = checkpoint.checkpoint().size();
         let (entry, hashes) = read_entry(screen, &log, position, size)?;

@@ -63,9 +63,7 @@ pub(super) fn verify_proof(
     let bytes = system::read_bounded(path, PROOF_FILE_BYTES)
         .map_err(|error| system_faults::report_unread(screen, CommandExit::Usage, path, "a proof", &error))?;
     let refused = |why: String| {
-        let exit = screen.fail(CommandExit::Usage, format!("{}: {why}", path.display()));
-        screen.say("  try: the file that systole prove wrote, unchanged");
-        exit
+        screen.refuse(format!("{}: {why}", path.display()), "the file that systole prove wrote, unchanged")
     };
     let proof = EntryProof::parse(&bytes).map_err(|fault| refused(fault.to_string()))?;
     let extra = proof.extra().ok_or_else(|| refused("it has no entry, so it shows nothing".to_owned()))?;
@@ -105,16 +103,13 @@ fn choose_exit(screen: Screen, verdict: &ProofVerdict, has_policy: bool) -> Comm
         ProofVerdict::Proved(by) => {
             let (cosigned, all) = (by.cosigned.len(), by.witnesses);
             let words = format!("cosigned by {cosigned} of {all} witnesses: too few for the policy");
-            let exit = screen.fail(CommandExit::Failed, words);
-            screen.say("  try: a proof by a later checkpoint, which more witnesses cosigned");
-            exit
+            let fix = "a proof by a later checkpoint, which more witnesses cosigned";
+            screen.fail_with(CommandExit::Failed, words, fix)
         }
         ProofVerdict::Unsigned(why) => {
-            let exit = screen.fail(CommandExit::Failed, why);
             let fix =
                 if has_policy { "the key of this log" } else { "--key or --policy with the key of this log" };
-            screen.say(format!("  try: {fix}, as its owner published it"));
-            exit
+            screen.fail_with(CommandExit::Failed, why, format!("{fix}, as its owner published it"))
         }
         ProofVerdict::Refuted(why) => screen.fail(CommandExit::Log, why),
     }

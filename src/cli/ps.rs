@@ -33,11 +33,7 @@ pub(super) struct Ps {
 }
 
 impl Ps {
-    pub(super) fn run(self) -> CommandExit {
-        self.list().unwrap_or_else(|exit| exit)
-    }
-
-    fn list(&self) -> Result<CommandExit, CommandExit> {
+    pub(super) fn run(&self) -> Result<CommandExit, CommandExit> {
         let looking = Looking::open_anywhere_at(&self.place, self.past)?;
         let whole = looking.whole()?;
         let most = if self.most == 0 { usize::MAX } else { self.most };

@@ -135,11 +135,7 @@ fn split_subject(row: &QueryRow, typed: Vec<(&'static str, String)>) -> Vec<(&'s
 }
 
 impl AskedQuestion {
-    pub(super) fn run(self) -> CommandExit {
-        self.show().unwrap_or_else(|exit| exit)
-    }
-
-    fn show(&self) -> Result<CommandExit, CommandExit> {
+    pub(super) fn run(&self) -> Result<CommandExit, CommandExit> {
         let looking = Looking::open_anywhere_at(&self.place, self.past)?;
         let screen = looking.screen;
         let typed = |name: &str| match self.row.subject() {
@@ -247,15 +243,12 @@ impl Looking {
             QueryFault::Unfound(why) => report_not_found(self.screen, &why),
             QueryFault::NoRecord { thread, seq, last } => {
                 let words = format!("thread {thread} has no record {seq}; its last is {last}");
-                let exit = self.screen.fail(CommandExit::Usage, words);
-                self.screen.say(format!("  try: systole log {thread}, which prints their numbers"));
-                exit
+                self.screen.refuse(words, format!("systole log {thread}, which prints their numbers"))
             }
             QueryFault::NoPrompt { thread, .. } => {
                 let words = format!("thread {thread} has no call to a model up to there");
-                let exit = self.screen.fail(CommandExit::Usage, words);
-                self.screen.say("  try: systole ps, which lists threads; a model is called by agents alone");
-                exit
+                let fix = "systole ps, which lists threads; a model is called by agents alone";
+                self.screen.refuse(words, fix)
             }
             QueryFault::Prompt(why) => self.report_prompt(why),
             QueryFault::Mistake(mistake) => report_mistake(self.screen, &mistake),
@@ -288,10 +281,9 @@ fn report_mistake(screen: Screen, mistake: &ArgumentMistake) -> CommandExit {
             }
             exit
         }
-        ArgumentMistake::NotAfter { field, other } => {
-            let exit = screen.fail(CommandExit::Usage, format!("--{field} is not after --{other}"));
-            screen.say(format!("  try: an earlier --{other}, or a later --{field}"));
-            exit
-        }
+        ArgumentMistake::NotAfter { field, other } => screen.refuse(
+            format!("--{field} is not after --{other}"),
+            format!("an earlier --{other}, or a later --{field}"),
+        ),
     }
 }

@@ -58,11 +58,9 @@ pub(super) struct OrganismElsewhere {
 /// Reports an address for a command that works only where the organism is.
 pub(super) fn refuse_address(screen: Screen, command: &str) -> CommandExit {
     let words = format!("systole {command} works only where the organism is, and takes no --url");
-    let exit = screen.fail(CommandExit::Usage, words);
     let questions = list_commands().map(|row| row.name);
     let commands: Vec<&str> = COMMANDS.into_iter().chain(questions).collect();
-    screen.say(format!("  try: it there; --url is for {}", commands.join(", ")));
-    exit
+    screen.refuse(words, format!("it there; --url is for {}", commands.join(", ")))
 }
 
 impl OrganismElsewhere {
@@ -80,18 +78,17 @@ impl OrganismElsewhere {
         let (url, token) = (place.url(), place.token_variable());
         let Some((name, url)) = url else {
             return match token {
-                Some(_) => Err(refuse_usage(
-                    screen,
-                    "--token-env: no address is given".to_owned(),
-                    "--url with the address of the organism",
-                )),
+                Some(_) => {
+                    let fix = "--url with the address of the organism";
+                    Err(screen.refuse("--token-env: no address is given", fix))
+                }
                 None => Ok(None),
             };
         };
-        let is_tls = check_address(&url)
-            .map_err(|(why, fix)| refuse_usage(screen, format!("{name} `{url}`: {why}"), &fix))?;
+        let is_tls =
+            check_address(&url).map_err(|(why, fix)| screen.refuse(format!("{name} `{url}`: {why}"), fix))?;
         let variable = token.unwrap_or(TOKEN);
-        let token = read_token(variable).map_err(|(words, fix)| refuse_usage(screen, words, &fix))?;
+        let token = read_token(variable).map_err(|(words, fix)| screen.refuse(words, fix))?;
         let roots = if is_tls { read_roots(screen)? } else { Vec::new() };
         let client = Arc::new(DoorClient::connect_to(&url, &token, roots).with_limit(limit));
         let status = match client.read_status() {
@@ -139,9 +136,8 @@ impl OrganismElsewhere {
         read.map(Ok).map_err(|why| {
             let words =
                 format!("this version cannot read the configuration of {}: {why}", self.client.address());
-            let exit = self.screen.fail(CommandExit::Configuration, words);
-            self.screen.say(format!("  try: systole {}, which runs there", self.status.version));
-            exit
+            let fix = format!("systole {}, which runs there", self.status.version);
+            self.screen.fail_with(CommandExit::Configuration, words, fix)
         })
     }
 
@@ -151,9 +147,8 @@ impl OrganismElsewhere {
         let read = found.approvals.iter().map(WaitingRequest::from_json);
         read.collect::<Result<_, _>>().map_err(|why| {
             let words = format!("{} lists an approval that cannot be read: {why}", self.client.address());
-            let exit = self.screen.fail(CommandExit::Unavailable, words);
-            self.screen.say(format!("  try: systole {}, which runs there", self.status.version));
-            exit
+            let fix = format!("systole {}, which runs there", self.status.version);
+            self.screen.fail_with(CommandExit::Unavailable, words, fix)
         })
     }
 
@@ -191,19 +186,11 @@ pub(super) fn report_silence(screen: Screen, fault: &DoorClientFault) -> Command
         DoorClientFault::Refused(refusal) => exit_of(refusal),
         _ => CommandExit::Unavailable,
     };
-    screen.fail(exit, fault);
-    screen.say(format!("  try: {}", fault.fix()));
-    exit
+    screen.fail_with(exit, fault, fault.fix())
 }
 
 fn exit_of(refusal: &ApiRefusal) -> CommandExit {
     Code::parse(&refusal.code).map_or(CommandExit::Payload, refusal_text::exit_of)
-}
-
-fn refuse_usage(screen: Screen, words: String, fix: &str) -> CommandExit {
-    let exit = screen.fail(CommandExit::Usage, words);
-    screen.say(format!("  try: {fix}"));
-    exit
 }
 
 /// Whether an address is reached over TLS; or why no token is sent there, with the fix.
@@ -256,7 +243,7 @@ fn read_roots(screen: Screen) -> Result<Vec<Certificate<'static>>, CommandExit> 
         .collect();
     if found.is_empty() {
         let words = format!("{ROOTS}: {} holds no certificate", path.display());
-        return Err(refuse_usage(screen, words, "a file with certificates in PEM"));
+        return Err(screen.refuse(words, "a file with certificates in PEM"));
     }
     Ok(found)
 }

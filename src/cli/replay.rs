@@ -134,11 +134,7 @@ impl ReplayVerdict {
 }
 
 impl ReplayCommand {
-    pub(super) fn run(self) -> CommandExit {
-        self.try_run().unwrap_or_else(|exit| exit)
-    }
-
-    fn try_run(&self) -> Result<CommandExit, CommandExit> {
+    pub(super) fn run(&self) -> Result<CommandExit, CommandExit> {
         if verify_export::is_export(Path::new(&self.thread)) {
             return self.of_export(Path::new(&self.thread));
         }
@@ -251,9 +247,8 @@ impl ReplayCommand {
         }
         if let (false, Some(since)) = (selects_some, &self.since) {
             // A test of nothing must not look like one that passed.
-            let exit = screen.fail(CommandExit::Failed, format!("no thread began since {since}"));
-            screen.say("  try: an earlier --since, or --all");
-            return Err(exit);
+            let words = format!("no thread began since {since}");
+            return Err(screen.fail_with(CommandExit::Failed, words, "an earlier --since, or --all"));
         }
         counts.report_counts(screen, real)
     }
@@ -432,9 +427,7 @@ fn report_live_fault(screen: Screen, fault: &LiveFault) -> CommandExit {
         LiveFaultKind::Settings => CommandExit::Configuration,
         LiveFaultKind::Ended => CommandExit::Unavailable,
     };
-    let exit = screen.fail(exit, fault);
-    screen.say(format!("  try: {}", fault.fix));
-    exit
+    screen.fail_with(exit, fault, &fault.fix)
 }
 
 /// Refuses a name of `--with` or `--live` that gets no request.
@@ -445,9 +438,7 @@ fn check_took_part(screen: Screen, real: &RealParts) -> Result<(), CommandExit> 
     if let Some(program) = real.program.as_ref().filter(|program| program.count_requests() == 0) {
         let name = program.listener();
         let words = format!("no request to {name} is recorded there, so its program was not started");
-        let exit = screen.fail(CommandExit::Usage, words);
-        screen.say("  try: systole replay --all, or the name of another listener");
-        return Err(exit);
+        return Err(screen.refuse(words, "systole replay --all, or the name of another listener"));
     }
     let Some(live) = &real.live else { return Ok(()) };
     let (name, agents) = (live.name(), live.list_agents());
@@ -455,9 +446,7 @@ fn check_took_part(screen: Screen, real: &RealParts) -> Result<(), CommandExit> 
         true => format!("no request to {name} is recorded there, so its model was not called"),
         false => format!("{name} is no agent there"),
     };
-    let exit = screen.fail(CommandExit::Usage, words);
-    screen.say(format!("  try: systole replay --all, or one of the agents: {}", agents.join(", ")));
-    Err(exit)
+    Err(screen.refuse(words, format!("systole replay --all, or one of the agents: {}", agents.join(", "))))
 }
 
 /// Prints what a program and a model did.

@@ -77,42 +77,39 @@ fn parse_positions(typed: &str) -> Result<LostRange, String> {
 }
 
 impl RunCommand {
-    pub(super) fn run(self) -> CommandExit {
+    pub(super) fn run(self) -> Result<CommandExit, CommandExit> {
         let screen = self.place.screen();
         if self.detach {
             return match self.part.role {
-                Some(HostRole::Listeners) => report_no_door(screen),
+                Some(HostRole::Listeners) => Err(report_no_door(screen)),
                 _ => detach::run_detached(screen, &self.place),
             };
         }
         local_organism::with_runtime(screen, async {
             // Signal handling starts before anything else, so that no signal interrupts a half-finished start.
-            let mut signals = match Signals::listen_as_server(screen) {
-                Ok(signals) => signals,
-                Err(exit) => return exit,
-            };
+            let mut signals = Signals::listen_as_server(screen)?;
             if self.accept_loss.is_some() && self.part.role == Some(HostRole::Listeners) {
-                return report_no_log_file(screen, "a host has no log");
+                return Err(report_no_log_file(screen, "a host has no log"));
             }
             if self.part.role == Some(HostRole::Listeners) {
                 return Box::pin(self.part.run_host(screen, &self.place, &mut signals)).await;
             }
             let (mut was_here, mut told) = (false, None::<Instant>);
             loop {
-                match self.try_run(screen, &mut signals, was_here).await {
+                match self.try_run(screen, &mut signals, was_here).await? {
                     // Everything from before is gone, as after a restart.
-                    Ok(RunEnd::Ousted) => (was_here, told) = (true, None),
-                    Ok(RunEnd::Cut(words)) => {
+                    RunEnd::Ousted => (was_here, told) = (true, None),
+                    RunEnd::Cut(words) => {
                         if told.is_none_or(|told| told.elapsed() >= limits::BROKER_WORDS) {
                             screen.say(format!("waits for its broker: {words}"));
                             told = Some(Instant::now());
                         }
                         tokio::select! {
                             () = tokio::time::sleep(limits::BROKER_PAUSE) => {}
-                            exit = signals.next() => return exit,
+                            exit = signals.next() => return Ok(exit),
                         }
                     }
-                    Ok(RunEnd::Over(exit)) | Err(exit) => return exit,
+                    RunEnd::Over(exit) => return Ok(exit),
                 }
             }
         })
@@ -222,17 +219,13 @@ pub(super) fn run_file(
 
 /// Reports that a host of listeners does not run in the background: it has no door that shows when it is ready.
 fn report_no_door(screen: Screen) -> CommandExit {
-    let exit =
-        screen.fail(CommandExit::Usage, "--detach waits for the door, and a host of listeners has none");
-    screen.say("  try: the same without --detach, as a system service");
-    exit
+    let words = "--detach waits for the door, and a host of listeners has none";
+    screen.refuse(words, "the same without --detach, as a system service")
 }
 
 /// Reports that `--accept-loss` works only for a log in a local file.
 fn report_no_log_file(screen: Screen, why: &str) -> CommandExit {
-    let exit = screen.fail(CommandExit::Usage, format!("--accept-loss is for a log in a file; {why}"));
-    screen.say("  try: the same without it");
-    exit
+    screen.refuse(format!("--accept-loss is for a log in a file; {why}"), "the same without it")
 }
 
 /// Reports what runs and where, for people or as data.
@@ -302,11 +295,10 @@ async fn bind_door(
         let Some(run) = RunFile::find_at(address) else {
             return screen.fail(CommandExit::Unavailable, unopened);
         };
-        let exit =
-            screen.fail(CommandExit::Unavailable, format!("{address} is in use by {}", run.describe()));
+        let words = format!("{address} is in use by {}", run.describe());
         let stop = format!("systole stop -f {}", quote_path(&run.file));
-        screen.say(format!("  try: {stop}; or another address under `console.listen`"));
-        exit
+        let fix = format!("{stop}; or another address under `console.listen`");
+        screen.fail_with(CommandExit::Unavailable, words, fix)
     })
 }
 

@@ -73,16 +73,15 @@ struct SchemaElement {
 }
 
 impl SchemaCommand {
-    pub(super) fn run(self) -> CommandExit {
-        let done = match &self.what {
+    pub(super) fn run(self) -> Result<CommandExit, CommandExit> {
+        match &self.what {
             SchemaAction::Show(show) => show.run(),
             SchemaAction::Eject(eject) => eject.run(),
             SchemaAction::Example(of) => of.show_example(),
             SchemaAction::Prompt(of) => of.show_prompt(),
             SchemaAction::Json(json) => json.run(),
             SchemaAction::Diff(diff) => diff.run(),
-        };
-        done.unwrap_or_else(|exit| exit)
+        }
     }
 }
 

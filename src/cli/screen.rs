@@ -232,6 +232,18 @@ impl Screen {
         exit
     }
 
+    /// Prints an error and its fix, and returns its exit.
+    pub(super) fn fail_with(self, exit: CommandExit, words: impl Display, fix: impl Display) -> CommandExit {
+        let exit = self.fail(exit, words);
+        self.say(format!("  try: {fix}"));
+        exit
+    }
+
+    /// Refuses the command line: prints what is wrong with it and the fix, and returns the exit.
+    pub(super) fn refuse(self, words: impl Display, fix: impl Display) -> CommandExit {
+        self.fail_with(CommandExit::Usage, words, fix)
+    }
+
     /// Prints an error whose words were already made visible.
     pub(super) fn report_drawn(self, words: &str) {
         let mark = if is_journal() { ERROR_MARK } else { "" };

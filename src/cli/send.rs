@@ -94,36 +94,22 @@ pub(super) struct OutgoingParcel {
 }
 
 impl SendPayload {
-    pub(super) fn run(self) -> CommandExit {
+    pub(super) fn run(self) -> Result<CommandExit, CommandExit> {
         let screen = self.place.screen();
-        self.try_run(screen).unwrap_or_else(|exit| exit)
-    }
-
-    fn try_run(self, screen: Screen) -> Result<CommandExit, CommandExit> {
         let elsewhere = OrganismElsewhere::find_within(&self.place, self.timeout)?;
         let log = if elsewhere.is_some() { None } else { Some(self.place.log(screen)?) };
-        let document = match (&self.element, &elsewhere) {
-            (None, _) => read_document(screen, self.file.as_deref())?,
-            (Some(element), None) => {
-                let composition = self.place.organism(screen)?.composition;
-                payload_from_fields::build_message(
-                    screen,
-                    &composition,
-                    element,
-                    &self.fields,
-                    self.to.as_ref(),
-                )?
-            }
-            (Some(element), Some(organism)) => {
-                let composition =
-                    organism.read_composition()?.map_err(|refusal| report_no_schema(organism, *refusal))?;
-                payload_from_fields::build_message(
-                    screen,
-                    &composition,
-                    element,
-                    &self.fields,
-                    self.to.as_ref(),
-                )?
+        let document = match &self.element {
+            None => read_document(screen, self.file.as_deref())?,
+            Some(element) => {
+                let composition = match &elsewhere {
+                    None => self.place.organism(screen)?.composition,
+                    Some(organism) => {
+                        let read = organism.read_composition()?;
+                        read.map_err(|refusal| report_no_schema(organism, *refusal))?
+                    }
+                };
+                let (fields, to) = (&self.fields, self.to.as_ref());
+                payload_from_fields::build_message(screen, &composition, element, fields, to)?
             }
         };
         let key = match self.key {
@@ -156,7 +142,7 @@ impl SendPayload {
                 return Ok(exit);
             }
         }
-        Ok(through::send_here(screen, &self.place, &parcel))
+        through::send_here(screen, &self.place, &parcel)
     }
 }
 

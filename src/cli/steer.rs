@@ -35,12 +35,8 @@ pub(super) struct SteerCommand {
 }
 
 impl SteerCommand {
-    pub(super) fn run(self) -> CommandExit {
+    pub(super) fn run(&self) -> Result<CommandExit, CommandExit> {
         let screen = self.place.screen();
-        self.try_run(screen).unwrap_or_else(|exit| exit)
-    }
-
-    fn try_run(&self, screen: Screen) -> Result<CommandExit, CommandExit> {
         if self.text.trim().is_empty() {
             return Err(screen.fail(CommandExit::Usage, "no text: write it after the thread"));
         }
@@ -71,7 +67,7 @@ impl SteerCommand {
                 return Ok(exit);
             }
         }
-        Ok(through::send_here(screen, &self.place, &parcel))
+        through::send_here(screen, &self.place, &parcel)
     }
 
     /// The text as the listener reads it.
@@ -87,10 +83,8 @@ impl SteerCommand {
             return Err(screen.fail(CommandExit::Configuration, words));
         };
         steer_payload::build_steer(composition, listener, &self.text).map_err(|words| {
-            let exit = screen.fail(CommandExit::Usage, words);
             let fix = "with <steer> around one of them";
-            screen.say(format!("  try: systole send --thread {thread} --file FILE, {fix}"));
-            exit
+            screen.refuse(words, format!("systole send --thread {thread} --file FILE, {fix}"))
         })
     }
 }
@@ -100,9 +94,8 @@ fn find_listener(looking: &Looking, thread: &ThreadId) -> Result<Name, CommandEx
     let whole = looking.whole()?;
     let found = whole.listener_at_work(&*looking.reader, thread).map_err(|fault| looking.fault(&fault))?;
     found.ok_or_else(|| {
-        let exit =
-            looking.screen.fail(CommandExit::Payload, format!("thread.resting: no call is open in {thread}"));
-        looking.screen.say(format!("  try: systole ask --thread {thread}, which goes on with it"));
-        exit
+        let words = format!("thread.resting: no call is open in {thread}");
+        let fix = format!("systole ask --thread {thread}, which goes on with it");
+        looking.screen.fail_with(CommandExit::Payload, words, fix)
     })
 }

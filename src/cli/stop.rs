@@ -67,12 +67,8 @@ enum StopOutcome {
 }
 
 impl StopCommand {
-    pub(super) fn run(self) -> CommandExit {
+    pub(super) fn run(&self) -> Result<CommandExit, CommandExit> {
         let screen = self.place.screen();
-        self.try_run(screen).unwrap_or_else(|exit| exit)
-    }
-
-    fn try_run(&self, screen: Screen) -> Result<CommandExit, CommandExit> {
         let log = self.place.log(screen).inspect_err(|_| {
             screen.say("an organism can be stopped without that file: name its log with --log PATH");
         })?;
@@ -104,12 +100,11 @@ impl StopCommand {
         let told = if self.now { ending.at_once() } else { ending.stop_gently(drain_seconds + STOP_SECONDS) };
         match told? {
             StopOutcome::Ended => Ok(report_end(screen, &log, (&name, pid), &alarms, drains)),
-            StopOutcome::GoesOn => {
-                let exit = screen
-                    .fail(CommandExit::Unavailable, format!("{name} (process {pid}) has not ended in time"));
-                screen.say(format!("  try: {} --now", self.place.command("stop")));
-                Err(exit)
-            }
+            StopOutcome::GoesOn => Err(screen.fail_with(
+                CommandExit::Unavailable,
+                format!("{name} (process {pid}) has not ended in time"),
+                format!("{} --now", self.place.command("stop")),
+            )),
         }
     }
 }
@@ -130,9 +125,8 @@ fn name_of(screen: Screen, log: &Path, pid: u32, run: Option<&RunFile>) -> Resul
     let words = format!(
         "process {pid} uses the log, but is not a running organism: it is starting, or it is another command"
     );
-    let exit = screen.fail(CommandExit::Unavailable, words);
-    screen.say("  try: the same in a moment, or end that command where it runs");
-    Err(exit)
+    let fix = "the same in a moment, or end that command where it runs";
+    Err(screen.fail_with(CommandExit::Unavailable, words, fix))
 }
 
 fn report_nothing_runs(screen: Screen, log: &Path) -> CommandExit {
@@ -215,9 +209,8 @@ fn describe_left(left: Option<(bool, u64)>) -> Vec<String> {
 
 fn report_unsent(screen: Screen, pid: u32, error: Errno) -> CommandExit {
     if error == Errno::PERM {
-        let exit = screen.fail(CommandExit::Unavailable, format!("process {pid} belongs to another user"));
-        screen.say("  try: the same as that user");
-        return exit;
+        let words = format!("process {pid} belongs to another user");
+        return screen.fail_with(CommandExit::Unavailable, words, "the same as that user");
     }
     system_faults::report_missing(screen, "the signal that stops the organism", &error.into())
 }

@@ -35,14 +35,11 @@ pub(super) fn report_no_folder(screen: Screen, path: &Path, what: &str, error: &
 
 /// Reports a missing resource that is neither a file nor a folder.
 pub(super) fn report_missing(screen: Screen, what: &str, error: &Error) -> CommandExit {
-    let exit = screen.fail(CommandExit::Unavailable, format!("{what}: {}", system::describe_error(error)));
-    screen.say("  try: run it again; if it fails again, systole doctor");
-    exit
+    let words = format!("{what}: {}", system::describe_error(error));
+    screen.fail_with(CommandExit::Unavailable, words, "run it again; if it fails again, systole doctor")
 }
 
 /// Reports the error.
 pub(super) fn report_fault(screen: Screen, exit: CommandExit, hindered: &FileFault) -> CommandExit {
-    let exit = screen.fail(exit, &hindered.words);
-    screen.say(format!("  try: {}", hindered.fix));
-    exit
+    screen.fail_with(exit, &hindered.words, hindered.fix)
 }

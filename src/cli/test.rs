@@ -79,16 +79,12 @@ struct TestTally {
 }
 
 impl TestCommand {
-    pub(super) fn run(self) -> CommandExit {
+    pub(super) fn run(&self) -> Result<CommandExit, CommandExit> {
         let screen = Screen::new(self.json);
         if self.schema {
             screen.show_drawn(TEST_JSON_SCHEMA.trim_end());
-            return CommandExit::Done;
+            return Ok(CommandExit::Done);
         }
-        self.try_run(screen).unwrap_or_else(|exit| exit)
-    }
-
-    fn try_run(&self, screen: Screen) -> Result<CommandExit, CommandExit> {
         let paths = self.find_files(screen)?;
         let (mut files, mut mistakes): (Vec<(PathBuf, TestFile)>, Vec<Diagnostic>) = (Vec::new(), Vec::new());
         let mut exports = Vec::new();
@@ -111,19 +107,13 @@ impl TestCommand {
         // First, because once the runtime below has heard signals, Ctrl-C no longer ends the process by itself.
         exports.into_iter().for_each(|export| export.run(screen, &mut tally));
         if !files.is_empty() {
-            let stopped = local_organism::with_runtime(screen, async {
-                let mut signals = match Signals::listen(screen) {
-                    Ok(signals) => signals,
-                    Err(exit) => return exit,
-                };
+            local_organism::with_runtime(screen, async {
+                let mut signals = Signals::listen(screen)?;
                 tokio::select! {
-                    () = Box::pin(run_all(screen, &files, &mut tally)) => CommandExit::Done,
-                    exit = signals.next() => exit,
+                    () = Box::pin(run_all(screen, &files, &mut tally)) => Ok(()),
+                    exit = signals.next() => Err(exit),
                 }
-            });
-            if stopped != CommandExit::Done {
-                return Err(stopped);
-            }
+            })?;
         }
         Ok(tally.choose_exit(screen))
     }
@@ -153,11 +143,8 @@ impl TestCommand {
         found.dedup();
         if found.is_empty() {
             let shown: Vec<String> = self.paths.iter().map(|path| path.display().to_string()).collect();
-            let exit = screen.fail(CommandExit::Usage, format!("no tests found in {}", shown.join(", ")));
-            screen.say(format!(
-                "  try: a file whose name ends in {ENDING}; docs/reference/tests.md has an example"
-            ));
-            return Err(exit);
+            let fix = format!("a file whose name ends in {ENDING}; docs/reference/tests.md has an example");
+            return Err(screen.refuse(format!("no tests found in {}", shown.join(", ")), fix));
         }
         Ok(found)
     }

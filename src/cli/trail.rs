@@ -1,13 +1,14 @@
 //! `systole trail`: why a record exists, or where a text comes from: the chain of causes back to the door.
 
 use clap::Args;
+use systole_core::types::ports::PlacedRecord;
 use systole_kit::prompt_link::{self, ParsedLink};
 
 use super::exit::CommandExit;
 use super::forms::Forms;
 use super::looking::{Looking, PastPosition, split_number};
 use super::place::Place;
-use systole_queries::causes::{self, PlacedRecord};
+use systole_queries::causes;
 use systole_queries::texts::{self, PromptLink, SearchText};
 use systole_queries::trail::{self, LastShown};
 use systole_show::columns::wrapped;
@@ -32,21 +33,15 @@ pub(super) struct Trail {
 }
 
 impl Trail {
-    pub(super) fn run(self) -> CommandExit {
-        self.show().unwrap_or_else(|exit| exit)
-    }
-
-    fn show(&self) -> Result<CommandExit, CommandExit> {
+    pub(super) fn run(&self) -> Result<CommandExit, CommandExit> {
         let wanted = self.text.as_ref().map(|text| (text, SearchText::new(text)));
         let looking = Looking::open_anywhere_at(&self.place, self.past)?;
         let start = match &wanted {
             None => find_named(&looking, &self.message)?,
             Some((text, Some(wanted))) => holding(&looking, text, wanted)?,
             Some((_, None)) => {
-                let exit =
-                    looking.screen.fail(CommandExit::Usage, "the text is empty, and would match everything");
-                looking.screen.say("  try: --text with some words of it");
-                return Err(exit);
+                let words = "the text is empty, and would match everything";
+                return Err(looking.screen.refuse(words, "--text with some words of it"));
             }
         };
         follow(&looking, start)
@@ -70,9 +65,8 @@ fn find_named(looking: &Looking, message: &str) -> Result<PlacedRecord, CommandE
         _ => {
             let (seq, most) = (seq.to_string(), last.1.header.seq.to_string());
             let words = format!("thread {} has no record {seq}; its last is {most}", thread.as_str());
-            let exit = looking.screen.fail(CommandExit::Usage, words);
-            looking.screen.say(format!("  try: systole log {}, which prints their numbers", thread.as_str()));
-            Err(exit)
+            let fix = format!("systole log {}, which prints their numbers", thread.as_str());
+            Err(looking.screen.refuse(words, fix))
         }
     }
 }
@@ -88,9 +82,8 @@ fn holding(looking: &Looking, text: &str, wanted: &SearchText) -> Result<PlacedR
         ));
     }
     let Some(first) = &found.first else {
-        let exit = screen.fail(CommandExit::Usage, "no record holds that text");
-        screen.say("  try: fewer words of it, as they were written: small and capital letters differ");
-        return Err(exit);
+        let fix = "fewer words of it, as they were written: small and capital letters differ";
+        return Err(screen.refuse("no record holds that text", fix));
     };
     if screen.json {
         screen.show_value(&texts::as_json(text, &found));

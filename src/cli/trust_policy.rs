@@ -17,9 +17,8 @@ pub(super) fn read_policy(screen: Screen, path: &Path) -> Result<TrustPolicy, Co
         system_faults::report_unread(screen, CommandExit::Usage, path, "a policy", &error)
     })?;
     TrustPolicy::parse(&bytes).map_err(|fault| {
-        let exit = screen.fail(CommandExit::Configuration, format!("{}: {fault}", path.display()));
-        screen.say("  try: a line `log KEY` with the key that systole keygen printed, and `quorum none`");
-        exit
+        let fix = "a line `log KEY` with the key that systole keygen printed, and `quorum none`";
+        screen.fail_with(CommandExit::Configuration, format!("{}: {fault}", path.display()), fix)
     })
 }
 
@@ -33,8 +32,7 @@ pub(super) fn build_policy(screen: Screen, key: &str) -> Result<TrustPolicy, Com
             Ok(key) => format!("{} is the key of a witness", key.name()),
             Err(fault) => fault.to_string(),
         };
-        let exit = screen.fail(CommandExit::Usage, format!("--key: {why}"));
-        screen.say("  try: the line that systole keygen printed for the log, NAME+ID+BASE64");
-        exit
+        let words = format!("--key: {why}");
+        screen.refuse(words, "the line that systole keygen printed for the log, NAME+ID+BASE64")
     })
 }

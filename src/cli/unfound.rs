@@ -15,7 +15,5 @@ pub(super) fn report_not_found(screen: Screen, why: &NotFound) -> CommandExit {
         NotFound::None(_) => "systole ps, which lists them",
         NotFound::Ambiguous { .. } => "more of its digits",
     };
-    let exit = screen.fail(CommandExit::Usage, why);
-    screen.say(format!("  try: {fix}"));
-    exit
+    screen.refuse(why, fix)
 }

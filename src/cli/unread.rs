@@ -45,10 +45,9 @@ pub(super) fn report_error(command: &Command, error: &clap::Error) -> CommandExi
         // Below `listener` and `schema`, clap itself suggests the nearest one.
         && error.to_string().contains("Usage: systole [OPTIONS] <COMMAND>")
     {
-        let exit = screen.fail(CommandExit::Usage, format!("there is no command `{typed}`"));
         let meant = suggest_command(command, typed);
-        screen.say(format!("  try: systole {}", meant.as_deref().unwrap_or("--help, which lists them")));
-        return exit;
+        let fix = format!("systole {}", meant.as_deref().unwrap_or("--help, which lists them"));
+        return screen.refuse(format!("there is no command `{typed}`"), fix);
     }
     let words = error.to_string();
     if !error.use_stderr() || *make_visible(&words) == *words {

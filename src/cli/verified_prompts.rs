@@ -82,15 +82,15 @@ pub(super) fn as_json(found: &PromptFindings) -> Value {
 /// The exit if the prompts say something else than done.
 pub(super) fn choose_exit(screen: Screen, found: &PromptFindings) -> Option<CommandExit> {
     if !found.different.is_empty() {
-        let exit = screen.fail(CommandExit::Log, "prompts differ from what the records make");
-        screen.say("  try: systole replay THREAD, which shows the two texts");
-        return Some(exit);
+        let words = "prompts differ from what the records make";
+        let fix = "systole replay THREAD, which shows the two texts";
+        return Some(screen.fail_with(CommandExit::Log, words, fix));
     }
     let skipped = found.count_unchecked();
     if skipped > 0 {
-        let exit = screen.fail(CommandExit::Failed, format!("prompts were not checked: {skipped}"));
-        screen.say("  try: the version of Systole that recorded them; or accept the reasons above");
-        return Some(exit);
+        let words = format!("prompts were not checked: {skipped}");
+        let fix = "the version of Systole that recorded them; or accept the reasons above";
+        return Some(screen.fail_with(CommandExit::Failed, words, fix));
     }
     None
 }

@@ -92,12 +92,8 @@ struct KeptCheckpoints {
 }
 
 impl VerifyCommand {
-    pub(super) fn run(self) -> CommandExit {
+    pub(super) fn run(&self) -> Result<CommandExit, CommandExit> {
         let screen = self.place.screen();
-        self.try_run(screen).unwrap_or_else(|exit| exit)
-    }
-
-    fn try_run(&self, screen: Screen) -> Result<CommandExit, CommandExit> {
         let log = looking::find_log(screen, &self.place, self.named.as_deref())?;
         let policy = match (&self.policy, &self.key) {
             (Some(path), _) => Some(read_policy(screen, path)?),
@@ -107,9 +103,7 @@ impl VerifyCommand {
         if proved_record::is_proof(&log) {
             if !self.against.is_empty() || !self.witness.is_empty() || self.state || self.prompts {
                 let words = "--against, --witness, --state and --prompts are for a log, and this is a proof";
-                let exit = screen.fail(CommandExit::Usage, words);
-                screen.say("  try: the same without it");
-                return Err(exit);
+                return Err(screen.refuse(words, "the same without it"));
             }
             return proved_record::verify_proof(screen, &log, policy.as_ref());
         }
@@ -120,9 +114,8 @@ impl VerifyCommand {
         }
         if verify_export::is_export(&log) {
             if self.state {
-                let exit = screen.fail(CommandExit::Usage, "--state is for a log, and this is an export");
-                screen.say("  try: the same without it");
-                return Err(exit);
+                let words = "--state is for a log, and this is an export";
+                return Err(screen.refuse(words, "the same without it"));
             }
             return self.verify_export(screen, &log, policy.as_ref(), kept);
         }
@@ -169,9 +162,8 @@ impl VerifyCommand {
         kept: KeptCheckpoints,
     ) -> Result<CommandExit, CommandExit> {
         if let Some((name, _)) = kept.logs.first() {
-            let exit = screen.fail(CommandExit::Usage, format!("{name} is a log, and an export is no log"));
-            screen.say("  try: --against with a checkpoint, as systole checkpoint prints it");
-            return Err(exit);
+            let words = format!("{name} is a log, and an export is no log");
+            return Err(screen.refuse(words, "--against with a checkpoint, as systole checkpoint prints it"));
         }
         Ok(verify_export::verify_export(screen, export, policy, kept.checkpoints))
     }
@@ -184,9 +176,7 @@ impl VerifyCommand {
             if is_log(path) {
                 if std::fs::canonicalize(path).ok() == real.as_ref().ok().cloned() {
                     let words = format!("{} is the log itself", path.display());
-                    let exit = screen.fail(CommandExit::Usage, words);
-                    screen.say("  try: a copy that was kept elsewhere");
-                    return Err(exit);
+                    return Err(screen.refuse(words, "a copy that was kept elsewhere"));
                 }
                 let reader = sqlite::open_reading(path)
                     .map_err(|fault| local_organism::report_log_fault(screen, &fault))?;
@@ -201,15 +191,12 @@ impl VerifyCommand {
             let found = checkpoint_file::read_notes(path)
                 .map_err(|fault| system_faults::report_fault(screen, CommandExit::Usage, &fault))?;
             if found.is_empty() {
-                let exit = screen.fail(CommandExit::Usage, format!("{} is empty", path.display()));
-                screen.say("  try: the file of a checkpoint, or of a log");
-                return Err(exit);
+                let words = format!("{} is empty", path.display());
+                return Err(screen.refuse(words, "the file of a checkpoint, or of a log"));
             }
             if let Some((line, Err(why))) = found.iter().find(|(_, read)| read.is_err()) {
                 let words = format!("{}:{line}: {why}", path.display());
-                let exit = screen.fail(CommandExit::Usage, words);
-                screen.say("  try: the file of a checkpoint, or of a log");
-                return Err(exit);
+                return Err(screen.refuse(words, "the file of a checkpoint, or of a log"));
             }
             kept.add_notes(path, CheckpointKeeper::Reader, found);
         }
@@ -290,9 +277,8 @@ fn report_damage(screen: Screen, log: &Path, fault: &LogFault) -> CommandExit {
 
 fn choose_exit(screen: Screen, found: &LogExamination, more: &MoreFindings) -> CommandExit {
     if let LogVerdict::Contradicted { by, .. } = found.verdict() {
-        let exit = screen.fail(CommandExit::Log, format!("the log is not the one that {by} is about"));
-        screen.say("  try: if this is an older copy, verify the newer log --against this one");
-        return exit;
+        let fix = "if this is an older copy, verify the newer log --against this one";
+        return screen.fail_with(CommandExit::Log, format!("the log is not the one that {by} is about"), fix);
     }
     for (name, end) in found.others.iter().zip(&found.log.others) {
         if let OtherEnd::Unread(fault) = end {
@@ -301,9 +287,8 @@ fn choose_exit(screen: Screen, found: &LogExamination, more: &MoreFindings) -> C
         }
     }
     if more.states.as_ref().is_some_and(|states| !states.wrong.is_empty()) {
-        let exit = screen.fail(CommandExit::Log, "stored states do not match their records");
-        screen.say("  try: systole run, which folds them again; and check the disk");
-        return exit;
+        let fix = "systole run, which folds them again; and check the disk";
+        return screen.fail_with(CommandExit::Log, "stored states do not match their records", fix);
     }
     if let Some(exit) =
         more.prompts.as_ref().and_then(|prompts| verified_prompts::choose_exit(screen, prompts))
@@ -312,16 +297,14 @@ fn choose_exit(screen: Screen, found: &LogExamination, more: &MoreFindings) -> C
     }
     if let Some(useless) = found.checkpoints.iter().find(|found| found.is_of_no_use()) {
         let words = format!("{} was not compared: no signature of it counts by the policy", useless.place);
-        let exit = screen.fail(CommandExit::Failed, words);
-        screen.say("  try: a policy with the key of its log; or no --policy, if you trust the file itself");
-        return exit;
+        let fix = "a policy with the key of its log; or no --policy, if you trust the file itself";
+        return screen.fail_with(CommandExit::Failed, words, fix);
     }
     if found.satisfies_policy() {
         return CommandExit::Done;
     }
-    let exit = screen.fail(CommandExit::Failed, "no checkpoint satisfies the policy");
-    screen.say("  try: --against with a checkpoint that its witnesses cosigned");
-    exit
+    let words = "no checkpoint satisfies the policy";
+    screen.fail_with(CommandExit::Failed, words, "--against with a checkpoint that its witnesses cosigned")
 }
 
 fn list_lines(

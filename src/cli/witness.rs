@@ -51,28 +51,21 @@ pub(super) struct ServeCommand {
 }
 
 impl WitnessCommand {
-    pub(super) fn run(self) -> CommandExit {
-        match self {
-            WitnessCommand::Serve(serve) => serve.run(),
-        }
+    pub(super) fn run(self) -> Result<CommandExit, CommandExit> {
+        let WitnessCommand::Serve(serve) = self;
+        let screen = Screen::new(serve.json);
+        local_organism::with_runtime(screen, serve.run(screen))
     }
 }
 
 impl ServeCommand {
-    fn run(self) -> CommandExit {
-        let screen = Screen::new(self.json);
-        local_organism::with_runtime(screen, async { self.try_run(screen).await.unwrap_or_else(|exit| exit) })
-    }
-
-    async fn try_run(&self, screen: Screen) -> Result<CommandExit, CommandExit> {
+    async fn run(&self, screen: Screen) -> Result<CommandExit, CommandExit> {
         let mut signals = Signals::listen_as_server(screen)?;
         let key = signing_key::read_key(&self.key)
             .map_err(|fault| system_faults::report_fault(screen, CommandExit::Usage, &fault))?;
         if key.verifier().kind() != SignatureKind::Cosignature {
             let words = format!("{}: this is the key of a log", self.key.display());
-            let exit = screen.fail(CommandExit::Usage, words);
-            screen.say("  try: a key of its own for the witness: systole keygen --witness");
-            return Err(exit);
+            return Err(screen.refuse(words, "a key of its own for the witness: systole keygen --witness"));
         }
         let logs = self.logs.iter().map(|text| parse_log_key(screen, text)).collect::<Result<Vec<_>, _>>()?;
         let state = self.state.clone().unwrap_or_else(|| {
@@ -90,9 +83,7 @@ impl ServeCommand {
                     format!("cannot listen on {address}: {}", system::describe_error(&error))
                 }
             };
-            let exit = screen.fail(CommandExit::Unavailable, words);
-            screen.say("  try: --listen with another address or port");
-            exit
+            screen.fail_with(CommandExit::Unavailable, words, "--listen with another address or port")
         })?;
         let address = bound.local_addr().map_err(|error| {
             system_faults::report_missing(screen, "the address that is listened on", &error)
@@ -127,9 +118,8 @@ impl ServeCommand {
 
 fn parse_log_key(screen: Screen, text: &str) -> Result<VerifierKey, CommandExit> {
     let refused = |words: String| {
-        let exit = screen.fail(CommandExit::Usage, format!("--add: {words}"));
-        screen.say("  try: the line that systole keygen printed for the log, NAME+ID+BASE64");
-        exit
+        let words = format!("--add: {words}");
+        screen.refuse(words, "the line that systole keygen printed for the log, NAME+ID+BASE64")
     };
     let key = VerifierKey::parse(text).map_err(|fault| refused(fault.to_string()))?;
     match key.kind() {

@@ -40,7 +40,7 @@ pub(super) struct ExplainWorkflow {
 }
 
 impl WorkflowCommand {
-    pub(super) fn run(self) -> CommandExit {
+    pub(super) fn run(self) -> Result<CommandExit, CommandExit> {
         match self {
             WorkflowCommand::Explain(explain) => explain.run(),
             WorkflowCommand::From(from) => from.run(),
@@ -54,21 +54,16 @@ impl WorkflowCommand {
 }
 
 impl ExplainWorkflow {
-    fn run(&self) -> CommandExit {
+    fn run(&self) -> Result<CommandExit, CommandExit> {
         let screen = self.place.screen();
-        self.explain_workflow(screen).unwrap_or_else(|exit| exit)
-    }
-
-    fn explain_workflow(&self, screen: Screen) -> Result<CommandExit, CommandExit> {
         let file = self.place.organism(screen)?;
         let meant: Vec<&Spec> = match &self.name {
             None => file.workflows.iter().collect(),
             Some(name) => vec![find_workflow(&file, name, screen)?],
         };
         if meant.is_empty() {
-            let exit = screen.fail(CommandExit::Usage, "the organism's file has no workflow");
-            screen.say("  try: a section `workflows`, as docs/reference/workflows.md describes it");
-            return Err(exit);
+            let fix = "a section `workflows`, as docs/reference/workflows.md describes it";
+            return Err(screen.refuse("the organism's file has no workflow", fix));
         }
         for (nth, workflow) in meant.into_iter().enumerate() {
             if screen.json {

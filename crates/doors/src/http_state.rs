@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use axum::extract::Query;
-use axum::extract::rejection::QueryRejection;
+use axum::Extension;
+use axum::extract::rejection::{ExtensionRejection, QueryRejection};
+use axum::extract::{FromRequestParts, Query};
+use axum::http::request::Parts;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::failed_logins::FailedLoginCounts;
@@ -137,6 +139,24 @@ impl StreamPlaces {
 /// The client of a request's credential.
 #[derive(Clone)]
 pub(super) struct Caller(pub(super) Name);
+
+/// How every call of `/v1` begins: the door, and the client of its credential.
+pub(super) struct ApiCall {
+    pub(super) state: Arc<HttpState>,
+    pub(super) client: Name,
+}
+
+impl FromRequestParts<Arc<HttpState>> for ApiCall {
+    type Rejection = ExtensionRejection;
+
+    async fn from_request_parts(
+        parts: &mut Parts,
+        state: &Arc<HttpState>,
+    ) -> Result<ApiCall, ExtensionRejection> {
+        let Extension(Caller(client)) = Extension::from_request_parts(parts, state).await?;
+        Ok(ApiCall { state: state.clone(), client })
+    }
+}
 
 /// A query, valid or not.
 pub(super) type ParsedQuery<T> = Result<Query<T>, QueryRejection>;

@@ -7,17 +7,17 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::Json;
 use axum::body::Body;
-use axum::extract::{Query, State};
+use axum::extract::Query;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use axum::{Extension, Json};
 use futures_core::Stream as _;
 use serde::Deserialize;
 
 use super::api_types;
 use super::door_row::DoorRoute;
-use super::http_state::{Caller, HttpState, ParsedQuery};
+use super::http_state::{ApiCall, HttpState, ParsedQuery};
 use super::json_payload;
 use super::outcome::{read_wait, wait_for_outcome};
 use super::request_refusals::{refuse_message, refuse_plainly, refuse_request, refuse_stopping};
@@ -45,60 +45,44 @@ pub(super) struct Beside {
 
 /// Accepts a message.
 async fn accept_message(
-    State(state): State<Arc<HttpState>>,
-    Extension(Caller(client)): Extension<Caller>,
+    ApiCall { state, client }: ApiCall,
     query: ParsedQuery<Beside>,
     headers: HeaderMap,
     body: Body,
-) -> Response {
-    let Ok(Query(Beside { to, thread, element })) = query else {
-        return refuse_request("to, thread and element may be given once each");
-    };
+) -> Result<Response, Response> {
+    let Query(Beside { to, thread, element }) =
+        query.map_err(|_| refuse_request("to, thread and element may be given once each"))?;
     if element.is_some() && !json_payload::is_json(&headers) {
-        return refuse_request(
+        return Err(refuse_request(
             "element= names the element of a body in JSON, with Content-Type: application/json",
-        );
+        ));
     }
-    let key = match read_key(&headers) {
-        Ok(key) => key,
-        Err(words) => return refuse_request(words),
-    };
-    let wait = match read_wait_header(&headers) {
-        Ok(wait) => wait,
-        Err(refusal) => return refuse_request(refusal.message),
-    };
+    let key = read_key(&headers).map_err(refuse_request)?;
+    let wait = read_wait_header(&headers).map_err(|refusal| refuse_request(refusal.message))?;
     let bounds = state.messages.bounds_of(&client);
     let limit = state.front.composition().message_bytes;
     let announced = read_announced(&headers).and_then(|length| usize::try_from(length).ok());
     let room = bounds.wait_for_room(announced.map_or(limit, |length| length.min(limit))).await;
     let document = match read_body(&state, &client, &headers, body).await {
         Ok(document) => document,
-        Err(unread) => return answer_unread(&state.front, client, key, unread).await,
+        Err(unread) => return Err(answer_unread(&state.front, client, key, unread).await),
     };
     let document = match json_payload::is_json(&headers) {
         true => {
             let asked = (to.as_deref(), element.as_deref());
             match json_payload::build_payload(state.front.composition(), &client, asked, &document) {
                 Ok(document) => document,
-                Err(Refused { refusal, kept: None }) => return refuse_message(&refusal),
-                Err(unfit) => {
-                    return match state.front.record_refusal(client, key, unfit).await {
-                        Some(SenderReply::Refused(refusal)) => refuse_message(&refusal),
-                        _ => refuse_stopping(),
-                    };
-                }
+                Err(Refused { refusal, kept: None }) => return Err(refuse_message(&refusal)),
+                Err(unfit) => return Err(record_refusal(&state.front, client, key, unfit).await),
             }
         }
         false => document,
     };
     // Before the message is taken: a sender that finds no place to wait has sent nothing.
-    let place = match wait.map(|_| state.messages.take_place(&client)).transpose() {
-        Ok(place) => place,
-        Err(words) => {
-            let refusal = Refusal::new(Code::IngressUnavailable, words);
-            return refuse_message(&refusal.fixed_by("send it again later, or without Systole-Wait"));
-        }
-    };
+    let place = wait.map(|_| state.messages.take_place(&client)).transpose().map_err(|words| {
+        let refusal = Refusal::new(Code::IngressUnavailable, words);
+        refuse_message(&refusal.fixed_by("send it again later, or without Systole-Wait"))
+    })?;
     let held = (room, bounds.wait_for_turn().await);
     let message = ClientMessage { client, key: key.clone(), document, to, thread };
     match state.front.ask_holding(message, Some(Box::new(held))).await {
@@ -108,14 +92,14 @@ async fn accept_message(
                 None => find_earlier(&state.front, &receipt, &key).await,
             };
             let told = api_types::ApiReceipt::from_receipt(&receipt, position, key.as_str());
-            let Some(wait) = wait else { return (StatusCode::ACCEPTED, Json(told)).into_response() };
+            let Some(wait) = wait else { return Ok((StatusCode::ACCEPTED, Json(told)).into_response()) };
             let result = wait_for_outcome(&state.front, &told, wait).await;
             drop(place);
             let status = if result.is_open() { StatusCode::ACCEPTED } else { StatusCode::OK };
-            (status, Json(api_types::AnsweredReceipt { receipt: told, result })).into_response()
+            Ok((status, Json(api_types::AnsweredReceipt { receipt: told, result })).into_response())
         }
-        Some(SenderReply::Refused(refusal)) => refuse_message(&refusal),
-        Some(SenderReply::Done) | None => refuse_stopping(),
+        Some(SenderReply::Refused(refusal)) => Err(refuse_message(&refusal)),
+        Some(SenderReply::Done) | None => Err(refuse_stopping()),
     }
 }
 
@@ -215,11 +199,16 @@ pub(super) fn refuse_larger(limit: usize, announced: Option<u64>, came: &[u8]) -
 
 /// Refuses an oversized message and closes the connection: the rest of the body is not read.
 async fn refuse_too_large(front: &OrganismHandle, client: Name, key: Key, too_large: Refused) -> Response {
-    let response = match front.record_refusal(client, key, too_large).await {
+    let response = record_refusal(front, client, key, too_large).await;
+    ([(header::CONNECTION, "close")], response).into_response()
+}
+
+/// Records a refusal, and answers with it.
+async fn record_refusal(front: &OrganismHandle, client: Name, key: Key, refused: Refused) -> Response {
+    match front.record_refusal(client, key, refused).await {
         Some(SenderReply::Refused(refusal)) => refuse_message(&refusal),
         _ => refuse_stopping(),
-    };
-    ([(header::CONNECTION, "close")], response).into_response()
+    }
 }
 
 /// The position of the first of two equal messages.

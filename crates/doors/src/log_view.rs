@@ -87,6 +87,8 @@ pub(super) struct LogMoment {
     pub(super) now: Millis,
     /// The position, if it is not the end.
     pub(super) at: Option<Position>,
+    /// The client that reads.
+    pub(super) client: Name,
     /// Whether the client may see the threads of others.
     pub(super) sees_all: bool,
     /// The handle of the organism.
@@ -306,5 +308,5 @@ fn open_moment(
     }
     let sees_all = front.composition().has_role(client, Role::Read);
     let view = ((!sees_all).then(|| client.clone()), at);
-    Ok(LogMoment { reader, now, at, sees_all, front, view, told, shared })
+    Ok(LogMoment { reader, now, at, client: client.clone(), sees_all, front, view, told, shared })
 }

@@ -19,10 +19,9 @@ use read_cache::KeptRecords;
 use systole_core::types::body_parts::ERASED_TEXT;
 use systole_core::types::codes::Code;
 use systole_core::types::ids::{Digest, Key, Name, ThreadId};
-use systole_core::types::ports::{FoldRow, LogFault, LogOpening, LogReader, Position};
+use systole_core::types::ports::{FoldRow, LogFault, LogOpening, LogReader, PlacedRecord, Position};
 use systole_core::types::record::Record;
 use systole_export::record_line::read_hex;
-use systole_queries::causes::PlacedRecord;
 
 /// A query of a route.
 type RouteFields = Vec<(&'static str, String)>;

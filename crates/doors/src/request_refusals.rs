@@ -8,7 +8,9 @@ use axum::response::{IntoResponse, Response};
 
 use super::api_types;
 use systole_core::types::codes::Code;
+use systole_core::types::ids::ThreadId;
 use systole_core::types::refusal::Refusal;
+use systole_organism::waiting::SenderReply;
 
 /// What an operator does about a log that cannot be read for a client.
 pub(super) const LOOK: &str = "systole doctor, where the log is";
@@ -78,6 +80,21 @@ pub(super) fn refuse_stopping() -> Response {
 pub(super) fn describe_stopping() -> Refusal {
     let words = "the organism is stopping";
     Refusal::new(Code::IngressUnavailable, words).fixed_by("send it again later, with the same key")
+}
+
+/// Whether the organism carried an order out; if not, the answer that says why.
+pub(super) fn check_done(reply: Option<SenderReply>) -> Result<(), Response> {
+    match reply {
+        Some(SenderReply::Done | SenderReply::Receipt(..)) => Ok(()),
+        Some(SenderReply::Refused(refusal)) => Err(refuse_message(&refusal)),
+        None => Err(refuse_stopping()),
+    }
+}
+
+/// The thread of an order.
+pub(super) fn read_thread(typed: &str) -> Result<ThreadId, Response> {
+    let refused = |words| refuse_plainly(StatusCode::UNPROCESSABLE_ENTITY, Code::UnknownThread, words);
+    ThreadId::parse(typed).map_err(|malformed| refused(malformed.to_string()))
 }
 
 /// The token in a request's header.

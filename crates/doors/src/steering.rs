@@ -1,64 +1,51 @@
 //! Orders over HTTP: decisions on requests for a person, and pauses. The credential names the
 //! client, the body is JSON, and the answer comes when the order is on disk.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
 
+use axum::Json;
 use axum::body::Bytes;
+use axum::extract::Path;
 use axum::extract::rejection::BytesRejection;
-use axum::extract::{Path, State};
-use axum::http::StatusCode;
-use axum::response::{IntoResponse, Response};
-use axum::{Extension, Json};
+use axum::response::Response;
 use serde::Deserialize;
 
 use super::api_types;
 use super::door_row::DoorRoute;
-use super::http_state::{Caller, HttpState, ParsedQuery};
-use super::request_refusals::{refuse_message, refuse_plainly, refuse_request, refuse_stopping};
-use systole_core::types::codes::Code;
+use super::http_state::{ApiCall, HttpState, ParsedQuery};
+use super::request_refusals::{check_done, read_thread, refuse_request};
 use systole_core::types::ids::{Digest, Name, ThreadId};
 use systole_core::types::limits;
 use systole_core::types::person::{PersonDecision, PersonRequestId};
 use systole_organism::validators::PersonOrder;
-use systole_organism::waiting::SenderReply;
 use systole_queries::pauses;
 
 /// The routes of this file.
 pub(super) fn list_routes() -> Vec<DoorRoute> {
     vec![
         DoorRoute::post("/v1/approvals/{id}", decide_request),
-        DoorRoute::post("/v1/pause", pause_all),
-        DoorRoute::post("/v1/resume", resume_all),
-        DoorRoute::post("/v1/threads/{thread}/pause", pause_thread),
-        DoorRoute::post("/v1/threads/{thread}/resume", resume_thread),
+        serve_steering("/v1/pause", true),
+        serve_steering("/v1/resume", false),
+        serve_steering("/v1/threads/{thread}/pause", true),
+        serve_steering("/v1/threads/{thread}/resume", false),
     ]
 }
 
 /// Decides a request that waits for a person.
 async fn decide_request(
-    State(state): State<Arc<HttpState>>,
-    Extension(Caller(by)): Extension<Caller>,
+    call: ApiCall,
     Path(id): Path<String>,
     body: Result<Bytes, BytesRejection>,
-) -> Response {
-    let Some(request) = PersonRequestId::parse(&id) else {
-        return refuse_request("the id of a request is a and a number, as in a1");
-    };
-    let Ok(body) = body else { return refuse_request("the body is incomplete, or longer than any order") };
-    let ruling = match serde_json::from_slice(&body) {
-        Ok(ruling) => ruling,
-        Err(error) => return refuse_request(format!("the body is not an order: {error}")),
-    };
-    let order = match read_order(by, request, ruling) {
-        Ok(order) => order,
-        Err(words) => return refuse_request(words),
-    };
+) -> Result<Json<api_types::DecisionAccepted>, Response> {
+    let request = PersonRequestId::parse(&id)
+        .ok_or_else(|| refuse_request("the id of a request is a and a number, as in a1"))?;
+    let body = body.map_err(|_| refuse_request("the body is incomplete, or longer than any order"))?;
+    let ruling = serde_json::from_slice(&body)
+        .map_err(|error| refuse_request(format!("the body is not an order: {error}")))?;
+    let order = read_order(call.client, request, ruling).map_err(refuse_request)?;
     let ruled = api_types::DecisionAccepted::from_decision(request, &order.says);
-    match state.front.rule_request(order).await {
-        Some(SenderReply::Done | SenderReply::Receipt(..)) => Json(ruled).into_response(),
-        Some(SenderReply::Refused(refusal)) => refuse_message(&refusal),
-        None => refuse_stopping(),
-    }
+    check_done(call.state.front.rule_request(order).await)?;
+    Ok(Json(ruled))
 }
 
 /// The order in a body, or the error in it.
@@ -102,42 +89,12 @@ pub(super) struct Noted {
     note: Option<String>,
 }
 
-/// Pauses a thread.
-async fn pause_thread(
-    State(state): State<Arc<HttpState>>,
-    Extension(Caller(by)): Extension<Caller>,
-    Path(thread): Path<String>,
-    query: ParsedQuery<Noted>,
-) -> Response {
-    steer_thread(&state, by, Some(&thread), true, query).await
-}
-
-/// Resumes a thread.
-async fn resume_thread(
-    State(state): State<Arc<HttpState>>,
-    Extension(Caller(by)): Extension<Caller>,
-    Path(thread): Path<String>,
-    query: ParsedQuery<Noted>,
-) -> Response {
-    steer_thread(&state, by, Some(&thread), false, query).await
-}
-
-/// Pauses everything.
-async fn pause_all(
-    State(state): State<Arc<HttpState>>,
-    Extension(Caller(by)): Extension<Caller>,
-    query: ParsedQuery<Noted>,
-) -> Response {
-    steer_thread(&state, by, None, true, query).await
-}
-
-/// Resumes everything that has no separate pause.
-async fn resume_all(
-    State(state): State<Arc<HttpState>>,
-    Extension(Caller(by)): Extension<Caller>,
-    query: ParsedQuery<Noted>,
-) -> Response {
-    steer_thread(&state, by, None, false, query).await
+/// A route that pauses or resumes the thread of its path, or everything.
+fn serve_steering(path: &'static str, halts: bool) -> DoorRoute {
+    let serve = move |call: ApiCall, Path(parts): Path<BTreeMap<String, String>>, query| {
+        steer_thread(call, parts, halts, query)
+    };
+    DoorRoute::post(path, serve)
 }
 
 /// The pause that holds a thread in addition to its own. If the log cannot be read, there is no
@@ -149,37 +106,18 @@ async fn find_holding_pause(state: &HttpState, thread: ThreadId) -> Option<api_t
 }
 
 async fn steer_thread(
-    state: &HttpState,
-    by: Name,
-    thread: Option<&str>,
+    ApiCall { state, client }: ApiCall,
+    parts: BTreeMap<String, String>,
     halts: bool,
     query: ParsedQuery<Noted>,
-) -> Response {
-    let thread = match thread.map(ThreadId::parse).transpose() {
-        Ok(thread) => thread,
-        Err(malformed) => {
-            return refuse_plainly(
-                StatusCode::UNPROCESSABLE_ENTITY,
-                Code::UnknownThread,
-                malformed.to_string(),
-            );
-        }
+) -> Result<Json<api_types::PauseChanged>, Response> {
+    let thread = parts.get("thread").map(|typed| read_thread(typed)).transpose()?;
+    let note = query.map_err(|_| refuse_request("note may be given once"))?.0.note;
+    let note = check_note(note).map_err(refuse_request)?;
+    check_done(state.front.pause_or_continue(client, thread.clone(), halts, note).await)?;
+    let held = match &thread {
+        Some(id) => find_holding_pause(&state, id.clone()).await,
+        None => None,
     };
-    let note = match query.map_err(|_| "note may be given once".to_owned()).and_then(|q| check_note(q.0.note))
-    {
-        Ok(note) => note,
-        Err(words) => return refuse_request(words),
-    };
-    match state.front.pause_or_continue(by, thread.clone(), halts, note).await {
-        Some(SenderReply::Done | SenderReply::Receipt(..)) => {
-            let held = match &thread {
-                Some(id) => find_holding_pause(state, id.clone()).await,
-                None => None,
-            };
-            Json(api_types::PauseChanged { thread: thread.map(|id| id.to_string()), paused: halts, held })
-                .into_response()
-        }
-        Some(SenderReply::Refused(refusal)) => refuse_message(&refusal),
-        None => refuse_stopping(),
-    }
+    Ok(Json(api_types::PauseChanged { thread: thread.map(|id| id.to_string()), paused: halts, held }))
 }

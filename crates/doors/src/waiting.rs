@@ -2,17 +2,12 @@
 //!
 //! It reads the log and decides nothing. A client without a role sees only the requests in its own threads.
 
-use std::sync::Arc;
-
-use axum::Extension;
-use axum::extract::State;
-use axum::response::Response;
+use axum::Json;
 use serde_json::{Value, json};
 
 use super::door_row::DoorRoute;
-use super::http_state::{Caller, HttpState};
 use super::log_view::LogMoment;
-use super::reading::{RawFields, ReadValue, answer};
+use super::reading::{QueryFields, ReadResult, serve_reading};
 use systole_core::types::client::Role;
 use systole_core::types::composition::Composition;
 use systole_core::types::ids::Name;
@@ -23,32 +18,24 @@ use systole_queries::runs::WorkflowRuns;
 
 /// The routes of this file.
 pub(super) fn list_routes() -> Vec<DoorRoute> {
-    vec![DoorRoute::get("/v1/approvals", list_approvals)]
+    vec![serve_reading("/v1/approvals", &[], list_approvals)]
 }
 
 /// Lists the waiting requests.
-async fn list_approvals(
-    State(state): State<Arc<HttpState>>,
-    Extension(Caller(client)): Extension<Caller>,
-    query: RawFields,
-) -> Response {
-    let by = client.clone();
-    answer(&state, &client, query, &[], move |moment, _| {
-        let decides = moment.composition().has_role(&by, Role::Approve);
-        // The names of other clients are not for a client without a role.
-        let is_told = decides || moment.sees_all;
-        let may = if is_told { list_deciders(moment.composition()) } else { Vec::new() };
-        let with_may = |one: WaitingRequest| {
-            let mut value = one.as_json();
-            if let Some(fields) = value.as_object_mut() {
-                fields.insert("may".to_owned(), json!(may));
-            }
-            value
-        };
-        let seen: Vec<Value> = list_requests(moment, decides)?.into_iter().map(with_may).collect();
-        Ok(ReadValue(json!({"approvals": seen})))
-    })
-    .await
+fn list_approvals(moment: &LogMoment, _: &QueryFields) -> ReadResult<Json<Value>> {
+    let decides = moment.composition().has_role(&moment.client, Role::Approve);
+    // The names of other clients are not for a client without a role.
+    let is_told = decides || moment.sees_all;
+    let may = if is_told { list_deciders(moment.composition()) } else { Vec::new() };
+    let with_may = |one: WaitingRequest| {
+        let mut value = one.as_json();
+        if let Some(fields) = value.as_object_mut() {
+            fields.insert("may".to_owned(), json!(may));
+        }
+        value
+    };
+    let seen: Vec<Value> = list_requests(moment, decides)?.into_iter().map(with_may).collect();
+    Ok(Json(json!({"approvals": seen})))
 }
 
 /// What waits for a person. A client that decides also sees what waits in the threads of others.

@@ -12,7 +12,7 @@ use super::holes::ExportHole;
 use super::record_line::ExportedRecord;
 use systole_core::types::body_parts::{BodyParts, LEFT_OUT_TEXT, PartSeal};
 use systole_core::types::ids::{Digest, Key, Name, ThreadId};
-use systole_core::types::ports::{FoldRow, LogFault, LogOpening, LogReader, Position};
+use systole_core::types::ports::{FoldRow, LogFault, LogOpening, LogReader, PlacedRecord, Position};
 use systole_core::types::record::Record;
 
 /// The records and documents of an export.
@@ -72,7 +72,7 @@ impl ExportedLog {
         self.threads.contains_key(&ThreadId::new_sys())
     }
 
-    fn find_record(&self, position: &Position) -> Option<(Position, Record)> {
+    fn find_record(&self, position: &Position) -> Option<PlacedRecord> {
         self.records.get(position).map(|record| (*position, record.clone()))
     }
 }
@@ -91,28 +91,18 @@ impl LogReader for ExportedLog {
         Ok(None)
     }
 
-    fn of_thread(
-        &self,
-        thread: &ThreadId,
-        seq: u64,
-        limit: usize,
-    ) -> Result<Vec<(Position, Record)>, LogFault> {
+    fn of_thread(&self, thread: &ThreadId, seq: u64, limit: usize) -> Result<Vec<PlacedRecord>, LogFault> {
         let from = usize::try_from(seq.saturating_sub(1)).unwrap_or(usize::MAX);
         let all = self.threads.get(thread).map_or(&[][..], Vec::as_slice);
         Ok(all.iter().skip(from).take(limit).filter_map(|position| self.find_record(position)).collect())
     }
 
-    fn read_after(&self, position: Position, limit: usize) -> Result<Vec<(Position, Record)>, LogFault> {
+    fn read_after(&self, position: Position, limit: usize) -> Result<Vec<PlacedRecord>, LogFault> {
         let later = self.records.range((Bound::Excluded(position), Bound::Unbounded)).take(limit);
         Ok(later.map(|(position, record)| (*position, record.clone())).collect())
     }
 
-    fn by_key(
-        &self,
-        thread: &ThreadId,
-        sender: &Name,
-        key: &Key,
-    ) -> Result<Option<(Position, Record)>, LogFault> {
+    fn by_key(&self, thread: &ThreadId, sender: &Name, key: &Key) -> Result<Option<PlacedRecord>, LogFault> {
         let all = self.threads.get(thread).map_or(&[][..], Vec::as_slice);
         let mut found = all.iter().filter_map(|position| self.find_record(position));
         Ok(found.find(|(_, record)| record.header.from == *sender && record.header.key.as_ref() == Some(key)))

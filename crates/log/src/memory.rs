@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::{BatchRule, RuleBreach};
 use systole_core::types::ids::{CallPath, Digest, Key, Name, ThreadId};
 use systole_core::types::ports::{
-    Commit, FoldRow, LogBatch, LogFault, LogOpening, LogReader, LogWriter, Position, ReadBack,
+    Commit, FoldRow, LogBatch, LogFault, LogOpening, LogReader, LogWriter, PlacedRecord, Position, ReadBack,
 };
 use systole_core::types::record::{Header, Record};
 
@@ -137,7 +137,7 @@ impl HeldRecords {
         }
     }
 
-    fn find_placed(&self, index: usize) -> Option<(Position, Record)> {
+    fn find_placed(&self, index: usize) -> Option<PlacedRecord> {
         self.records.get(index).map(|record| (Position(index as u64 + 1), Record::clone(record)))
     }
 }
@@ -193,30 +193,20 @@ impl LogReader for MemoryLog {
         Ok(self.lock_held().rows.get(thread).cloned())
     }
 
-    fn of_thread(
-        &self,
-        thread: &ThreadId,
-        seq: u64,
-        limit: usize,
-    ) -> Result<Vec<(Position, Record)>, LogFault> {
+    fn of_thread(&self, thread: &ThreadId, seq: u64, limit: usize) -> Result<Vec<PlacedRecord>, LogFault> {
         let held = self.lock_held();
         let skip = usize::try_from(seq.saturating_sub(1)).unwrap_or(usize::MAX);
         let of = held.threads.get(thread).into_iter().flatten();
         Ok(of.skip(skip).take(limit).filter_map(|at| held.find_placed(*at)).collect())
     }
 
-    fn read_after(&self, position: Position, limit: usize) -> Result<Vec<(Position, Record)>, LogFault> {
+    fn read_after(&self, position: Position, limit: usize) -> Result<Vec<PlacedRecord>, LogFault> {
         let held = self.lock_held();
         let from = usize::try_from(position.0).unwrap_or(usize::MAX);
         Ok((from..held.records.len()).take(limit).filter_map(|at| held.find_placed(at)).collect())
     }
 
-    fn by_key(
-        &self,
-        thread: &ThreadId,
-        sender: &Name,
-        key: &Key,
-    ) -> Result<Option<(Position, Record)>, LogFault> {
+    fn by_key(&self, thread: &ThreadId, sender: &Name, key: &Key) -> Result<Option<PlacedRecord>, LogFault> {
         let held = self.lock_held();
         let at = held.keys.get(&(thread.clone(), sender.clone(), key.clone()));
         Ok(at.and_then(|at| held.find_placed(*at)))

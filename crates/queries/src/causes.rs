@@ -9,16 +9,13 @@ use std::ops::ControlFlow;
 use systole_core::pump::primitives;
 use systole_core::rules::{approval_payload, core_payload, question};
 use systole_core::types::ids::{CallPath, MessageId, ThreadId};
-use systole_core::types::ports::{LogFault, LogReader, Position};
+use systole_core::types::ports::{LogFault, LogReader, PlacedRecord, Position};
 use systole_core::types::record::{
     MessageRole, Record, RecordCode, RecordKind, SteerEffect, TimerEffect, head_zero,
 };
 use systole_core::types::time::Millis;
 
 use crate::limits;
-
-/// A record, and its position in the log.
-pub type PlacedRecord = (Position, Record);
 
 fn make_damage(position: Position, why: String) -> LogFault {
     LogFault::Damaged { path: "the log".to_owned(), position, why }

@@ -7,13 +7,12 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::causes::PlacedRecord;
 use super::log_state::LogState;
 use super::posts::{DueCallState, DueCalls};
 use crate::limits;
 use systole_core::pump::state::{CallState, PersonRequest};
 use systole_core::types::ids::Name;
-use systole_core::types::ports::{LogFault, LogReader, Position};
+use systole_core::types::ports::{LogFault, LogReader, PlacedRecord, Position};
 use systole_core::types::record::{MessageRole, Record, RecordCode, RecordKind, TimerEffect};
 
 /// The open calls of a listener.

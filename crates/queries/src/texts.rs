@@ -11,11 +11,10 @@ use systole_kit::DocumentLimits;
 use systole_kit::gate::{GateStep, XmlGate};
 use systole_kit::journal::{EarlierEntry, JournalEntry};
 
-use super::causes::PlacedRecord;
 use super::glance;
 use crate::limits;
 use systole_core::types::ids::{Digest, Name, ThreadId};
-use systole_core::types::ports::{LogFault, LogReader, Position};
+use systole_core::types::ports::{LogFault, LogReader, PlacedRecord, Position};
 use systole_core::types::record::{Record, RecordKind, head_zero};
 use systole_show::columns::{cut, wrapped};
 

@@ -13,14 +13,14 @@ pub use turn::{AskedModel, ShownRecord};
 
 use std::collections::HashMap;
 
-use super::causes::{self, PlacedRecord};
+use super::causes;
 use super::log_state::ReadSource;
 use systole_core::pump::primitives;
 use systole_core::rules::approval_payload;
 use systole_core::types::client;
 use systole_core::types::composition::Composition;
 use systole_core::types::ids::{CallPath, Digest, Key, Name, ThreadId};
-use systole_core::types::ports::{LogFault, LogReader};
+use systole_core::types::ports::{LogFault, LogReader, PlacedRecord};
 use systole_core::types::record::{MessageRole, Record, RecordCode, RecordKind, SteerEffect, TimerEffect};
 
 /// One record of the chain.

@@ -86,26 +86,15 @@ fn shorten_lines(lines: Vec<DiffLine>) -> Vec<DiffLine> {
 
 /// Two parts without a common beginning or end: their longest common lines stay, the others are marked.
 fn find_changes(one: &[String], other: &[String]) -> Vec<DiffLine> {
+    let is_short = one.len().max(other.len()) <= limits::COMPARED_LINES;
+    let pairs = if is_short { find_shared(one, other) } else { Vec::new() };
     let (mut lines, mut at) = (Vec::new(), (0, 0));
-    if one.len() <= limits::COMPARED_LINES && other.len() <= limits::COMPARED_LINES {
-        let shared = shared_lines(one, other);
-        let width = other.len() + 1;
-        let of = |row: usize, column: usize| shared.get(row * width + column).copied().unwrap_or(0);
-        while let (Some(first), Some(second)) = (one.get(at.0), other.get(at.1)) {
-            if first == second {
-                lines.push(DiffLine::Both(first.clone()));
-                at = (at.0 + 1, at.1 + 1);
-            } else if of(at.0 + 1, at.1) >= of(at.0, at.1 + 1) {
-                lines.push(DiffLine::First(first.clone()));
-                at.0 += 1;
-            } else {
-                lines.push(DiffLine::Second(second.clone()));
-                at.1 += 1;
-            }
-        }
+    for (first, second) in pairs.into_iter().chain([(one.len(), other.len())]) {
+        lines.extend(one.iter().take(first).skip(at.0).cloned().map(DiffLine::First));
+        lines.extend(other.iter().take(second).skip(at.1).cloned().map(DiffLine::Second));
+        lines.extend(one.get(first).cloned().map(DiffLine::Both));
+        at = (first + 1, second + 1);
     }
-    lines.extend(one.iter().skip(at.0).map(|line| DiffLine::First(line.clone())));
-    lines.extend(other.iter().skip(at.1).map(|line| DiffLine::Second(line.clone())));
     lines
 }
 

@@ -38,11 +38,7 @@ pub(in crate::cli) struct ChooseCommand {
 }
 
 impl ChooseCommand {
-    pub(in crate::cli) fn run(self) -> CommandExit {
-        self.try_run().unwrap_or_else(|exit| exit)
-    }
-
-    fn try_run(self) -> Result<CommandExit, CommandExit> {
+    pub(in crate::cli) fn run(self) -> Result<CommandExit, CommandExit> {
         let ChooseCommand { place, id, choice, bound, note } = self;
         let hash = match &bound.hash {
             Some(_) => bound.find_hash(&place, id)?,

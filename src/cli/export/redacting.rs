@@ -73,11 +73,8 @@ pub(super) fn report_fault(looking: &Looking, fault: &ExportFault) -> CommandExi
     match fault {
         ExportFault::Log(damage) => looking.fault(damage),
         ExportFault::Reason(_) | ExportFault::EraserName(_) => {
-            let exit = looking.screen.fail(CommandExit::Failed, fault);
-            looking.screen.say(
-                "  try: an export without this thread; a record of the log's own thread is never redacted",
-            );
-            exit
+            let fix = "an export without this thread; a record of the log's own thread is never redacted";
+            looking.screen.fail_with(CommandExit::Failed, fault, fix)
         }
         fault => {
             let exit = looking.screen.fail(CommandExit::Failed, fault);

@@ -4,7 +4,15 @@
 //! any other layout it returns nothing, and the caller reports where the lines belong. It never judges the result.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::io::Write as _;
+use std::path::Path;
+
+use crate::cli::exit::CommandExit;
+use crate::cli::screen::Screen;
+use crate::cli::system_faults;
+
+/// The byte order mark.
+const MARK: &str = "\u{feff}";
 
 /// The text with the lines below that key, indented like the existing entries. If the key is missing, it is added at
 /// the end.
@@ -55,14 +63,34 @@ pub(in crate::cli) fn insert_below(text: &str, key: &str, lines: &[String]) -> O
     Some([before, gap, &head, &block, after].concat())
 }
 
-/// Replaces a file atomically, so that no reader sees half of it.
-pub(in crate::cli) fn replace_file(path: &Path, text: &str) -> std::io::Result<()> {
-    let mut beside = path.as_os_str().to_owned();
-    beside.push(".new");
-    let beside = PathBuf::from(beside);
-    fs::write(&beside, text)?;
-    fs::set_permissions(&beside, fs::metadata(path)?.permissions())?;
-    fs::rename(&beside, path)
+/// The text of the organism's file.
+pub(in crate::cli) fn read_file(screen: Screen, path: &Path) -> Result<String, CommandExit> {
+    let what = "the organism's file";
+    fs::read_to_string(path)
+        .map_err(|error| system_faults::report_unread(screen, CommandExit::Unavailable, path, what, &error))
+}
+
+/// Replaces the organism's file atomically, so that no reader sees half of it. A byte order mark and the permissions
+/// are kept.
+pub(in crate::cli) fn replace_file(screen: Screen, path: &Path, text: &str) -> Result<(), CommandExit> {
+    let replace = || {
+        // A link stays a link: its target is replaced.
+        let file = fs::canonicalize(path)?;
+        let mark = if fs::read(&file)?.starts_with(MARK.as_bytes()) { MARK } else { "" };
+        let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let beside = file.with_file_name(format!(".{name}.{}", std::process::id()));
+        let mut fresh = fs::File::options().write(true).create_new(true).open(&beside)?;
+        let written = fs::metadata(&file)
+            .and_then(|there| fresh.set_permissions(there.permissions()))
+            .and_then(|()| fresh.write_all(mark.as_bytes()))
+            .and_then(|()| fresh.write_all(text.trim_start_matches(MARK).as_bytes()))
+            .and_then(|()| fresh.sync_all())
+            .and_then(|()| fs::rename(&beside, &file));
+        written.inspect_err(|_| {
+            let _gone = fs::remove_file(&beside);
+        })
+    };
+    replace().map_err(|error| system_faults::report_unwritten(screen, path, "the organism's file", &error))
 }
 
 /// Whether the keys of the file are in separate lines, at the left edge.

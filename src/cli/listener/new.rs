@@ -14,7 +14,6 @@ use crate::cli::exit::CommandExit;
 use crate::cli::fresh;
 use crate::cli::place::Place;
 use crate::cli::screen::Screen;
-use crate::cli::system_faults;
 use systole_config as config;
 use systole_core::types::ids::Name;
 
@@ -58,39 +57,23 @@ fn list_talk_elements() -> impl Iterator<Item = String> {
 }
 
 impl NewCommand {
-    pub(super) fn run(self) -> CommandExit {
+    pub(super) fn run(&self) -> Result<CommandExit, CommandExit> {
         let screen = self.place.screen();
-        self.write_listener(screen).unwrap_or_else(|exit| exit)
-    }
-
-    fn write_listener(&self, screen: Screen) -> Result<CommandExit, CommandExit> {
         self.place.write_what_is_said(screen)?;
         let organism = self.place.organism(screen)?;
         if organism.composition.listeners.contains_key(&self.name) {
             let words = format!("{} is a listener of the organism's file already", self.name.as_str());
-            let exit = screen.fail(CommandExit::Usage, words);
-            screen.say("  try: another name");
-            return Err(exit);
+            return Err(screen.refuse(words, "another name"));
         }
         if list_talk_elements().any(|element| element == self.name.as_str()) {
             let words = format!("its payload <{}> would replace talk's in this file", self.name.as_str());
-            let exit = screen.fail(CommandExit::Usage, words);
-            screen.say("  try: another name");
-            return Err(exit);
+            return Err(screen.refuse(words, "another name"));
         }
         let path = self.place.file();
         let folder = path.parent().unwrap_or(Path::new("")).to_owned();
         let words = TemplateWords::from_organism(&self.name, &organism, &folder, self.nats);
         let plan = self.choose_plan(screen, &words)?;
-        let text = fs::read_to_string(path).map_err(|error| {
-            system_faults::report_unread(
-                screen,
-                CommandExit::Unavailable,
-                path,
-                "the organism's file",
-                &error,
-            )
-        })?;
+        let text = insert_block::read_file(screen, path)?;
         let added = add_listener(&text, &words, &plan);
         // If a person must insert it, mistakes in the result are still reported.
         if let Some(text) = added.clone().or_else(|| by_hand(&text, &words, &plan)) {
@@ -103,9 +86,7 @@ impl NewCommand {
         }
         fresh::write_files(screen, &folder, &plan.files)?;
         if let Some(text) = &added {
-            insert_block::replace_file(path, text).map_err(|error| {
-                system_faults::report_unwritten(screen, path, "the organism's file", &error)
-            })?;
+            insert_block::replace_file(screen, path, text)?;
         }
         self.report_listener(screen, &folder, &plan, &words, added.is_some());
         Ok(CommandExit::Done)
@@ -114,9 +95,7 @@ impl NewCommand {
     fn choose_plan(&self, screen: Screen, words: &TemplateWords) -> Result<ListenerPlan, CommandExit> {
         match self.language {
             Language::Shell if self.nats => {
-                let exit = screen.fail(CommandExit::Usage, "a shell script cannot connect to a broker");
-                screen.say("  try: python or rust");
-                Err(exit)
+                Err(screen.refuse("a shell script cannot connect to a broker", "python or rust"))
             }
             Language::Shell => Ok(plan::plan_shell(words)),
             Language::Python => Ok(plan::plan_python(words)),
@@ -126,11 +105,8 @@ impl NewCommand {
 
     /// The kit's folder, as written in a manifest.
     fn find_kit(&self, screen: Screen) -> Result<String, CommandExit> {
-        let fail = |words: &str| {
-            let exit = screen.fail(CommandExit::Usage, words);
-            screen.say("  try: --kit FOLDER, with listeners/kit of a checkout of Systole");
-            exit
-        };
+        let fail =
+            |words: &str| screen.refuse(words, "--kit FOLDER, with listeners/kit of a checkout of Systole");
         let Some(kit) = &self.kit else {
             return Err(fail("a Rust listener needs systole-kit, which no registry has yet"));
         };

@@ -59,12 +59,8 @@ pub(in crate::cli) struct TrialCommand {
 }
 
 impl TrialCommand {
-    pub(super) fn run(self) -> CommandExit {
+    pub(super) fn run(self) -> Result<CommandExit, CommandExit> {
         let screen = self.place.screen();
-        self.try_run(screen).unwrap_or_else(|exit| exit)
-    }
-
-    fn try_run(self, screen: Screen) -> Result<CommandExit, CommandExit> {
         if self.what.first().is_some_and(String::is_empty) {
             return Err(self.report_unnamed(screen));
         }
@@ -95,19 +91,16 @@ impl TrialCommand {
             surroundings: std::env::vars_os().collect(),
             ear: ear.clone(),
         };
-        Ok(local_organism::with_runtime(screen, async {
-            let mut signals = match Signals::listen(screen) {
-                Ok(signals) => signals,
-                Err(exit) => return exit,
-            };
+        local_organism::with_runtime(screen, async {
+            let mut signals = Signals::listen(screen)?;
             tokio::select! {
                 tried = Box::pin(trying::run_trial(trial)) => match tried {
-                    Ok(tried) => trial_output::show_trial(screen, &tried, &ear),
-                    Err(untried) => report_fault(screen, &untried),
+                    Ok(tried) => Ok(trial_output::show_trial(screen, &tried, &ear)),
+                    Err(untried) => Err(report_fault(screen, &untried)),
                 },
-                _ = signals.next() => CommandExit::Stopped,
+                _ = signals.next() => Err(CommandExit::Stopped),
             }
-        }))
+        })
     }
 
     /// The request: made from fields, or read.
@@ -164,10 +157,9 @@ impl TrialCommand {
             Ok(organism) => organism.composition,
             Err(exit) => return exit,
         };
-        let exit = screen.fail(CommandExit::Usage, "the name of the listener is empty");
         let known: Vec<&str> = composition.listeners.keys().map(Name::as_str).collect();
-        screen.say(format!("  try: {}; a program is named by its path, as ./NAME", known.join(", ")));
-        exit
+        let fix = format!("{}; a program is named by its path, as ./NAME", known.join(", "));
+        screen.refuse("the name of the listener is empty", fix)
     }
 
     /// A program that is in no file: an organism with one listener is made around it.
@@ -183,9 +175,8 @@ impl TrialCommand {
             None if *payload.name().ns == *namespaces::TALK => vec!["answer".to_owned()],
             None => {
                 let words = format!("nothing says what the program may answer to <{accepts}>");
-                let exit = screen.fail(CommandExit::Usage, words);
-                screen.say("  try: --schema FILE.xsd, or the name of a listener in the organism's file");
-                return Err(exit);
+                let fix = "--schema FILE.xsd, or the name of a listener in the organism's file";
+                return Err(screen.refuse(words, fix));
             }
         };
         let mode = if self.once { "once" } else { "stay" };

@@ -19,7 +19,6 @@ use self::server::{AddedServer, NotAdded};
 use crate::cli::exit::CommandExit;
 use crate::cli::listener::insert_block;
 use crate::cli::place::{Place, refuse};
-use crate::cli::screen::Screen;
 use crate::cli::system_faults;
 use systole_config as config;
 use systole_core::types::ids::Name;
@@ -45,12 +44,8 @@ pub(in crate::cli) struct AddCommand {
 }
 
 impl AddCommand {
-    pub(super) fn run(&self) -> CommandExit {
+    pub(super) fn run(&self) -> Result<CommandExit, CommandExit> {
         let screen = self.place.screen();
-        self.try_run(screen).unwrap_or_else(|exit| exit)
-    }
-
-    fn try_run(&self, screen: Screen) -> Result<CommandExit, CommandExit> {
         self.place.write_what_is_said(screen)?;
         let path = self.place.file();
         config::mcp_servers(path).map_err(|refused| refuse(screen, &refused))?;
@@ -66,15 +61,7 @@ impl AddCommand {
             exit
         })?;
         let lines = server.write_lines(&self.name);
-        let text = fs::read_to_string(path).map_err(|error| {
-            system_faults::report_unread(
-                screen,
-                CommandExit::Unavailable,
-                path,
-                "the organism's file",
-                &error,
-            )
-        })?;
+        let text = insert_block::read_file(screen, path)?;
         let Some(with_server) = insert_block::insert_below(&text, "listeners", &lines) else {
             let words = format!("{}: `listeners` is not a block of lines", path.display());
             let exit = screen.fail(CommandExit::Configuration, words);
@@ -82,14 +69,9 @@ impl AddCommand {
             lines.iter().for_each(|line| screen.show(line));
             return Err(exit);
         };
-        let write = |text: &str| {
-            let written = insert_block::replace_file(path, text);
-            written
-                .map_err(|error| system_faults::report_unwritten(screen, path, "the organism's file", &error))
-        };
-        write(&with_server)?;
+        insert_block::replace_file(screen, path, &with_server)?;
         if let Err(refused) = config::mcp_servers(path) {
-            write(&text)?;
+            insert_block::replace_file(screen, path, &text)?;
             screen.say(format!("with {} in it the organism's file would be refused:", self.name));
             return Err(refuse(screen, &refused));
         }

@@ -48,22 +48,16 @@ pub(in crate::cli) struct PinCommand {
 }
 
 impl PinCommand {
-    pub(super) fn run(&self) -> CommandExit {
+    pub(super) fn run(&self) -> Result<CommandExit, CommandExit> {
         let screen = self.place.screen();
-        self.try_run(screen).unwrap_or_else(|exit| exit)
-    }
-
-    fn try_run(&self, screen: Screen) -> Result<CommandExit, CommandExit> {
         self.place.write_what_is_said(screen)?;
         let servers = config::mcp_servers(self.place.file());
         let (organism, servers) = servers.map_err(|refused| refuse(screen, &refused))?;
         let mut exit = CommandExit::Done;
         let meant = self.find_servers(&servers, screen)?;
         if self.upgrade && !meant.iter().any(|server| server.installs.is_some()) {
-            let exit = screen
-                .fail(CommandExit::Usage, "nothing is installed for this server, so nothing is upgraded");
-            screen.say("  try: write [npx, PACKAGE] or [uvx, PACKAGE] under `mcp`, or leave --upgrade out");
-            return Err(exit);
+            let fix = "write [npx, PACKAGE] or [uvx, PACKAGE] under `mcp`, or leave --upgrade out";
+            return Err(screen.refuse("nothing is installed for this server, so nothing is upgraded", fix));
         }
         for server in meant {
             let ended = self.pin_server(&organism, server, screen)?;
@@ -82,9 +76,8 @@ impl PinCommand {
         let known = || servers.iter().map(|server| server.name.as_str());
         let Some(name) = &self.name else {
             if servers.is_empty() {
-                let exit = screen.fail(CommandExit::Usage, "no listener of the organism's file has `mcp`");
-                screen.say("  try: listeners: {files: {mcp: [PROGRAM, ARGUMENT]}}");
-                return Err(exit);
+                let words = "no listener of the organism's file has `mcp`";
+                return Err(screen.refuse(words, "listeners: {files: {mcp: [PROGRAM, ARGUMENT]}}"));
             }
             return Ok(servers.iter().collect());
         };
@@ -179,12 +172,11 @@ impl PinCommand {
             Ok(text) => match PinFile::from_text(&text) {
                 Ok(pin) => Ok(Some(pin)),
                 Err(fault) if server.installs.is_some() && !self.upgrade => {
-                    let exit = screen.fail(CommandExit::Failed, format!("{}: {fault}", path.display()));
-                    screen.say(format!(
-                        "  try: take it from version control; or run systole mcp pin {} --upgrade, which writes a new one",
-                        server.name
-                    ));
-                    Err(exit)
+                    let (name, words) = (&server.name, format!("{}: {fault}", path.display()));
+                    let fix = format!(
+                        "take it from version control; or run systole mcp pin {name} --upgrade, which writes a new one"
+                    );
+                    Err(screen.fail_with(CommandExit::Failed, words, fix))
                 }
                 Err(fault) => {
                     screen.say(format!("note: {}: {fault}; it counts as none", path.display()));
@@ -218,9 +210,8 @@ impl PinCommand {
 }
 
 fn report_refusal(screen: Screen, server: &str, fault: &NotInstalled) -> CommandExit {
-    let exit = screen.fail(fault.exit, format!("listeners.{server}.mcp: {}", fault.words));
-    screen.say(format!("  try: {}", fault.fix.replace("NAME", server)));
-    exit
+    let words = format!("listeners.{server}.mcp: {}", fault.words);
+    screen.fail_with(fault.exit, words, fault.fix.replace("NAME", server))
 }
 
 /// Starts a server in its sandbox, and asks it for its tools. What it says is read as a pin, like any other.

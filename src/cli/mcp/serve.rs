@@ -28,14 +28,12 @@ use systole_organism::runfile::{Credential, PostedRunFile, RunFile, draw_hex};
 use systole_organism::running::Organism;
 
 /// Serves until stdin ends, or a signal comes.
-pub(super) fn run_serve(place: &Place, client: Option<&Name>) -> CommandExit {
+pub(super) fn run_serve(place: &Place, client: Option<&Name>) -> Result<CommandExit, CommandExit> {
     let screen = place.screen();
-    local_organism::with_runtime(screen, async {
-        try_run(screen, place, client).await.unwrap_or_else(|exit| exit)
-    })
+    local_organism::with_runtime(screen, serve(screen, place, client))
 }
 
-async fn try_run(screen: Screen, place: &Place, client: Option<&Name>) -> Result<CommandExit, CommandExit> {
+async fn serve(screen: Screen, place: &Place, client: Option<&Name>) -> Result<CommandExit, CommandExit> {
     let mut signals = Signals::listen_as_server(screen)?;
     let log = place.log(screen)?;
     let session = draw_hex()
@@ -117,12 +115,10 @@ fn find_source(screen: Screen, file: &OrganismFile, name: &Name) -> Result<Token
         return Ok(source.clone());
     }
     let known = || file.tokens.iter().map(|source| source.client.as_str());
-    let exit = screen.fail(CommandExit::Usage, format!("--client: no client with a token is called {name}"));
     let near = find_nearest(name.as_str(), known()).map(str::to_owned);
     let fix = near
         .unwrap_or_else(|| format!("clients: {{{name}: {{token_env: VARIABLE}}}} in the organism's file"));
-    screen.say(format!("  try: {fix}"));
-    Err(exit)
+    Err(screen.refuse(format!("--client: no client with a token is called {name}"), fix))
 }
 
 fn read_token(screen: Screen, source: &TokenSource) -> Result<Credential, CommandExit> {
@@ -131,18 +127,15 @@ fn read_token(screen: Screen, source: &TokenSource) -> Result<Credential, Comman
         return Ok(Credential::from_token(token));
     }
     let words = format!("{} is not set, and holds the token of client {}", source.variable, source.client);
-    let exit = screen.fail(CommandExit::Configuration, words);
-    screen.say("  try: set it where the host starts this command, under `env`");
-    Err(exit)
+    let fix = "set it where the host starts this command, under `env`";
+    Err(screen.fail_with(CommandExit::Configuration, words, fix))
 }
 
 /// Reports that there is no client `mcp`.
 fn report_no_guest(screen: Screen) -> CommandExit {
     let words =
         "the organism lets no client `mcp` in: its file gives that name to another, or an older version runs";
-    let exit = screen.fail(CommandExit::Configuration, words);
-    screen.say("  try: --client NAME, a client of the file");
-    exit
+    screen.fail_with(CommandExit::Configuration, words, "--client NAME, a client of the file")
 }
 
 /// An organism that this command started, with a door on this machine.

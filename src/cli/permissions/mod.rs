@@ -55,12 +55,8 @@ enum PumpAlone {
 }
 
 impl PermissionsCommand {
-    pub(super) fn run(self) -> CommandExit {
+    pub(super) fn run(&self) -> Result<CommandExit, CommandExit> {
         let screen = self.place.screen();
-        self.try_run(screen).unwrap_or_else(|exit| exit)
-    }
-
-    fn try_run(&self, screen: Screen) -> Result<CommandExit, CommandExit> {
         let mut file = self.place.organism(screen)?;
         if self.role.is_some() {
             file.composition = file.composition.into_hosted();
@@ -68,12 +64,8 @@ impl PermissionsCommand {
         let parties = permissions::list_parties(&file.composition, file.log_kept.is_some());
         if parties.is_empty() {
             let organism = file.composition.organism.as_str();
-            let exit =
-                screen.fail(CommandExit::Usage, format!("no listener of {organism} is reached over NATS"));
-            screen.say(
-                "  try: nats: true at a listener, in place of `run`, and bus: {nats: ADDRESS}; or --role pump",
-            );
-            return Err(exit);
+            let fix = "nats: true at a listener, in place of `run`, and bus: {nats: ADDRESS}; or --role pump";
+            return Err(screen.refuse(format!("no listener of {organism} is reached over NATS"), fix));
         }
         if self.nats_config {
             self.write_configuration(screen, &file, &parties)?;
@@ -100,10 +92,8 @@ impl PermissionsCommand {
         let (keys, store) = (beside(&self.keys, "keys"), beside(&self.store, "nats"));
         let store = store.to_str().filter(|store| !store.contains(char::is_control)).ok_or_else(|| {
             let shown = store.display().to_string();
-            let exit =
-                screen.fail(CommandExit::Usage, format!("{shown}: a configuration cannot contain this path"));
-            screen.say("  try: --store with a path of plain UTF-8");
-            exit
+            let words = format!("{shown}: a configuration cannot contain this path");
+            screen.refuse(words, "--store with a path of plain UTF-8")
         })?;
         let names: Vec<&str> = parties.iter().map(|party| party.key.as_str()).collect();
         let found =
@@ -165,12 +155,8 @@ pub(super) fn report_no_keys(screen: Screen, keyless: &KeyFilesFault) -> Command
         }
         KeyFilesFault::NoSeed(path) => {
             let shown = path.display().to_string();
-            let exit = screen.fail(
-                CommandExit::Usage,
-                format!("{shown}: it does not hold the seed of a user's nkey, which begins with SU"),
-            );
-            screen.say("  try: another folder for --keys, or move that file away");
-            exit
+            let words = format!("{shown}: it does not hold the seed of a user's nkey, which begins with SU");
+            screen.refuse(words, "another folder for --keys, or move that file away")
         }
         KeyFilesFault::Unmade(words) => screen.fail(CommandExit::Failed, format!("a new key: {words}")),
     }

@@ -11,6 +11,7 @@ use clap::Args;
 use serde_json::json;
 
 use crate::cli::exit::CommandExit;
+use crate::cli::listener::insert_block;
 use crate::cli::place::Place;
 use crate::cli::screen::Screen;
 use crate::cli::system_faults;
@@ -33,11 +34,10 @@ impl EjectCommand {
             config::eject(file).map_err(|why| report_refusal(screen, why))?;
         let path = self.place.directory().join(&schema.name);
         write_new(screen, &path, &schema)?;
-        if let Err(error) = replace_file(file, &text) {
+        insert_block::replace_file(screen, file, &text).inspect_err(|_| {
             // Without the file that names it, the schema would only block the next try.
             let _gone = fs::remove_file(&path);
-            return Err(system_faults::report_unwritten(screen, file, "the organism's file", &error));
-        }
+        })?;
         let hash = Digest::hash_bytes(&schema.text).to_string();
         if screen.json {
             screen.show_value(&json!({"schema": schema.name, "sha256": hash, "comments": comments}));
@@ -86,33 +86,11 @@ fn write_new(screen: Screen, path: &Path, schema: &Schema) -> Result<(), Command
             return hindered(error);
         }
         let told = format!("{}: it is there already, and is not overwritten", schema.name);
-        let exit = screen.fail(CommandExit::Usage, told);
-        screen.say("  try: another name for that file, or remove it");
-        exit
+        screen.refuse(told, "another name for that file, or remove it")
     })?;
     let written = file.write_all(&schema.text).and_then(|()| file.sync_all());
     written.map_err(|error| {
         let _gone = fs::remove_file(path);
         hindered(error)
-    })
-}
-
-/// Replaces a file's text atomically. A byte order mark and the permissions are kept.
-fn replace_file(file: &Path, text: &str) -> Result<(), Error> {
-    // A link stays a link: its target is replaced.
-    let file = fs::canonicalize(file)?;
-    let before = fs::read(&file)?;
-    let mark: &[u8] = if before.starts_with("\u{feff}".as_bytes()) { "\u{feff}".as_bytes() } else { b"" };
-    let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let beside = file.with_file_name(format!(".{name}.{}", std::process::id()));
-    let mut fresh = fs::File::options().write(true).create_new(true).open(&beside)?;
-    let written = fs::metadata(&file)
-        .and_then(|there| fresh.set_permissions(there.permissions()))
-        .and_then(|()| fresh.write_all(mark))
-        .and_then(|()| fresh.write_all(text.as_bytes()))
-        .and_then(|()| fresh.sync_all())
-        .and_then(|()| fs::rename(&beside, &file));
-    written.inspect_err(|_| {
-        let _gone = fs::remove_file(&beside);
     })
 }

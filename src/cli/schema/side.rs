@@ -36,7 +36,7 @@ impl SchemaSide {
                 TrialOutcome::Processor | TrialOutcome::Wall => "compiling it takes too long",
                 TrialOutcome::Memory => "compiling it takes too much memory",
             };
-            return Err(report_refusal(screen, &format!("{name}{line}: {why}"), "a schema that compiles"));
+            return Err(screen.refuse(format!("{name}{line}: {why}"), "a schema that compiles"));
         }
         let among: Vec<(&str, &[u8])> =
             sources.iter().map(|source| (source.name.as_str(), source.xsd.as_slice())).collect();
@@ -44,12 +44,12 @@ impl SchemaSide {
         for source in &sources {
             models.push(SchemaModel::read_among(&source.xsd, &among).map_err(|violations| {
                 let Some(first) = violations.first() else {
-                    return report_refusal(screen, &source.name, "a schema of the profile");
+                    return screen.refuse(&source.name, "a schema of the profile");
                 };
                 let file = first.document.as_ref().unwrap_or(&source.name);
                 let words =
                     format!("{file}:{}:{}: {}: {}", first.line, first.column, first.construct, first.message);
-                report_refusal(screen, &words, &first.fix)
+                screen.refuse(words, &first.fix)
             })?);
         }
         Ok(SchemaSide { sources, models })
@@ -60,12 +60,6 @@ impl SchemaSide {
         let both = self.models.iter().zip(&self.sources);
         both.into_iter().find(|(model, _)| model.target_namespace() == namespace)
     }
-}
-
-fn report_refusal(screen: Screen, words: &str, fix: &str) -> CommandExit {
-    let exit = screen.fail(CommandExit::Usage, words);
-    screen.say(format!("  try: {fix}"));
-    exit
 }
 
 /// The schemas of a path: those of an organism's file, those of a folder, or the one file.
@@ -93,11 +87,7 @@ fn read_sources(screen: Screen, path: &Path) -> Result<Vec<SchemaSource>, Comman
     files.sort();
     if files.is_empty() || files.len() > limits::SCHEMA_FILES {
         let words = format!("{}: it has {} files *.xsd, and no organism.yaml", path.display(), files.len());
-        return Err(report_refusal(
-            screen,
-            &words,
-            "the path of a schema, of an organism's file, or of its folder",
-        ));
+        return Err(screen.refuse(words, "the path of a schema, of an organism's file, or of its folder"));
     }
     files.iter().map(|file| read_source(screen, file)).collect()
 }
@@ -113,7 +103,7 @@ fn read_source(screen: Screen, path: &Path) -> Result<SchemaSource, CommandExit>
     })?;
     if xsd.len() as u64 > FILE_BYTES {
         let words = format!("{}: it has more than {FILE_BYTES} bytes", path.display());
-        return Err(report_refusal(screen, &words, "a schema, or split it over several"));
+        return Err(screen.refuse(words, "a schema, or split it over several"));
     }
     Ok(SchemaSource { name: path.display().to_string(), xsd })
 }

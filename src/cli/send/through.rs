@@ -28,16 +28,11 @@ pub(in crate::cli) fn send_elsewhere(
     parcel: &OutgoingParcel,
 ) -> Option<CommandExit> {
     let elsewhere = OtherProcess { client, log: log.map(Path::to_owned) };
-    let mut came = None;
-    let exit = process::with_runtime(screen, async {
-        let mut signals = match Signals::listen(screen) {
-            Ok(signals) => signals,
-            Err(exit) => return *came.insert(exit),
-        };
-        came = Box::pin(send_and_wait(screen, &ParcelWay::Elsewhere(&elsewhere), parcel, &mut signals)).await;
-        came.unwrap_or(CommandExit::Unavailable)
+    let came = process::with_runtime(screen, async {
+        let mut signals = Signals::listen(screen)?;
+        Ok(Box::pin(send_and_wait(screen, &ParcelWay::Elsewhere(&elsewhere), parcel, &mut signals)).await)
     });
-    came.map(|_| exit)
+    came.unwrap_or_else(Some)
 }
 
 /// The whole way through an organism on another machine.
@@ -50,10 +45,12 @@ pub(in crate::cli) fn send_afar(
 }
 
 /// The whole way through an organism in this process.
-pub(in crate::cli) fn send_here(screen: Screen, place: &Place, parcel: &OutgoingParcel) -> CommandExit {
-    process::with_runtime(screen, async {
-        Box::pin(try_here(screen, place, parcel)).await.unwrap_or_else(|e| e)
-    })
+pub(in crate::cli) fn send_here(
+    screen: Screen,
+    place: &Place,
+    parcel: &OutgoingParcel,
+) -> Result<CommandExit, CommandExit> {
+    process::with_runtime(screen, Box::pin(try_here(screen, place, parcel)))
 }
 
 async fn try_here(

@@ -164,9 +164,8 @@ fn report_fault(screen: Screen, path: &Path, fault: ExportFailure) -> CommandExi
         ExportFailure::Newer(form) => {
             let known = statement::FORM;
             let words = format!("{} is a {form}; this version reads up to {known}", path.display());
-            let exit = screen.fail(CommandExit::Log, words);
-            screen.say("  try: the version of systole that wrote it, or a newer one");
-            return exit;
+            let fix = "the version of systole that wrote it, or a newer one";
+            return screen.fail_with(CommandExit::Log, words, fix);
         }
         ExportFailure::Damaged(damage) => damage,
     };
@@ -305,30 +304,25 @@ fn read_proof(
 fn choose_exit(screen: Screen, found: &ExportExamination) -> CommandExit {
     if let LogVerdict::Contradicted { by, .. } = found.log.verdict() {
         let words = format!("the export is not from the log that {by} is about");
-        let exit = screen.fail(CommandExit::Log, words);
-        screen.say("  try: ask who sent it which log it is from");
-        return exit;
+        return screen.fail_with(CommandExit::Log, words, "ask who sent it which log it is from");
     }
     let unexplained = found.walked.count_unexplained();
     if unexplained > 0 {
         let words = format!("parts of bodies that are missing without a reason: {unexplained}");
-        let exit = screen.fail(CommandExit::Failed, words);
-        screen.say("  try: ask its sender for an export by a version that adds the records of erasures");
-        return exit;
+        let fix = "ask its sender for an export by a version that adds the records of erasures";
+        return screen.fail_with(CommandExit::Failed, words, fix);
     }
     let useless = found.log.checkpoints.iter().find(|one| one.is_of_no_use());
     let useless = useless.map(|one| format!("{}: no signature of it counts by the policy", one.place));
     if let Some(words) = found.uncompared_inputs().first().cloned().or(useless) {
-        let exit = screen.fail(CommandExit::Failed, format!("not compared: {words}"));
-        screen.say("  try: the checkpoint of the export's own size, or no --against");
-        return exit;
+        let fix = "the checkpoint of the export's own size, or no --against";
+        return screen.fail_with(CommandExit::Failed, format!("not compared: {words}"), fix);
     }
     if found.log.satisfies_policy() {
         return CommandExit::Done;
     }
-    let exit = screen.fail(CommandExit::Failed, "no checkpoint satisfies the policy");
-    screen.say("  try: an export that was made after systole checkpoint");
-    exit
+    let words = "no checkpoint satisfies the policy";
+    screen.fail_with(CommandExit::Failed, words, "an export that was made after systole checkpoint")
 }
 
 /// The first parts that were left out. Those without a reason come first: they are what a reader has to see.

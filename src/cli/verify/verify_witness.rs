@@ -21,38 +21,30 @@ pub(super) fn read_back(
     if origins.is_empty() {
         let words =
             "--witness: the log's name is not known: no policy names it, and no checkpoint is beside the log";
-        let exit = screen.fail(CommandExit::Usage, words);
-        screen.say("  try: --policy FILE or --key VKEY");
-        return Err(exit);
+        return Err(screen.refuse(words, "--policy FILE or --key VKEY"));
     }
     let mut addresses = Vec::new();
     for url in urls {
         let address = HttpAddress::parse(url).map_err(|why| {
-            let exit = screen.fail(CommandExit::Usage, format!("--witness {url}: {why}"));
-            screen.say("  try: the address that proof.to names, as https://HOST/PATH");
-            exit
+            let words = format!("--witness {url}: {why}");
+            screen.refuse(words, "the address that proof.to names, as https://HOST/PATH")
         })?;
         addresses.push((url, address));
     }
-    let mut read = Ok(Vec::new());
-    let ran = local_organism::with_runtime(screen, async {
-        read = read_all(&addresses, origins).await.map_err(|UnreadWitness { url, fault }| match fault {
+    local_organism::with_runtime(screen, async {
+        read_all(&addresses, origins).await.map_err(|UnreadWitness { url, fault }| match fault {
             Some(fault) => {
-                let exit = screen.fail(CommandExit::Unavailable, format!("the witness {url}: {fault}"));
-                screen.say("  try: again later, or without --witness");
-                exit
+                let words = format!("the witness {url}: {fault}");
+                screen.fail_with(CommandExit::Unavailable, words, "again later, or without --witness")
             }
             None => {
                 let names = origins.iter().map(|name| plain(name)).collect::<Vec<_>>().join(", ");
                 let words = format!("the witness {url} holds no checkpoint of {names}");
-                let exit = screen.fail(CommandExit::Failed, words);
-                screen.say("  try: a witness that proof.to names; systole checkpoint --to sends it one");
-                exit
+                let fix = "a witness that proof.to names; systole checkpoint --to sends it one";
+                screen.fail_with(CommandExit::Failed, words, fix)
             }
-        });
-        CommandExit::Done
-    });
-    if ran == CommandExit::Done { read } else { Err(ran) }
+        })
+    })
 }
 
 /// A witness without a checkpoint: it has none, or does not say so.

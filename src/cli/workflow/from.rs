@@ -39,12 +39,8 @@ pub(in crate::cli) struct FromCommand {
 }
 
 impl FromCommand {
-    pub(super) fn run(self) -> CommandExit {
+    pub(super) fn run(&self) -> Result<CommandExit, CommandExit> {
         let screen = Screen::new(self.json);
-        self.convert_file(screen).unwrap_or_else(|exit| exit)
-    }
-
-    fn convert_file(&self, screen: Screen) -> Result<CommandExit, CommandExit> {
         let unread = |error| {
             system_faults::report_unread(screen, CommandExit::Usage, &self.path, "the Agentfile", &error)
         };

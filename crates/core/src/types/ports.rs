@@ -280,6 +280,9 @@ pub struct LogOpening {
     pub by_thread: bool,
 }
 
+/// A record with its position.
+pub type PlacedRecord = (Position, Record);
+
 /// The reading side of a log. Several threads may use it while the writer works.
 pub trait LogReader: Send + Sync {
     /// The data that recovery folds.
@@ -289,21 +292,11 @@ pub trait LogReader: Send + Sync {
     /// A thread's row, if one is stored.
     fn read_row(&self, thread: &ThreadId) -> Result<Option<FoldRow>, LogFault>;
     /// At most `limit` records of a thread, from `seq` on.
-    fn of_thread(
-        &self,
-        thread: &ThreadId,
-        seq: u64,
-        limit: usize,
-    ) -> Result<Vec<(Position, Record)>, LogFault>;
+    fn of_thread(&self, thread: &ThreadId, seq: u64, limit: usize) -> Result<Vec<PlacedRecord>, LogFault>;
     /// At most `limit` records after a position.
-    fn read_after(&self, position: Position, limit: usize) -> Result<Vec<(Position, Record)>, LogFault>;
+    fn read_after(&self, position: Position, limit: usize) -> Result<Vec<PlacedRecord>, LogFault>;
     /// The record that first used this key of this sender in this thread.
-    fn by_key(
-        &self,
-        thread: &ThreadId,
-        sender: &Name,
-        key: &Key,
-    ) -> Result<Option<(Position, Record)>, LogFault>;
+    fn by_key(&self, thread: &ThreadId, sender: &Name, key: &Key) -> Result<Option<PlacedRecord>, LogFault>;
     /// Ids of the newest threads, newest first, without `sys`.
     fn list_threads(&self, limit: usize) -> Result<Vec<ThreadId>, LogFault>;
     /// At most `limit` ids of threads that start with `prefix`.

@@ -20,7 +20,6 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use axum::body::Body;
-use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
@@ -30,7 +29,7 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
 use super::door_row::{DoorRoute, DoorRow, enter_with_token};
-use super::http_state::{Caller, HttpState};
+use super::http_state::{ApiCall, HttpState};
 use super::inbound::{self, UnreadBody};
 use call::BegunCall;
 use following::FollowedCall;
@@ -67,9 +66,8 @@ async fn refuse_other_methods() -> Response {
 
 /// Takes one message, and answers it.
 async fn post_message(
-    State(state): State<Arc<HttpState>>,
+    ApiCall { state, client }: ApiCall,
     Extension(calls): Extension<Arc<WaitingMcpCalls>>,
-    Extension(Caller(client)): Extension<Caller>,
     headers: HeaderMap,
     body: Body,
 ) -> Response {

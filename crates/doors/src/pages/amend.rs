@@ -69,12 +69,7 @@ fn page(found: &Amendable, asked: &PageRequest, status: StatusCode, state: Amend
 }
 
 /// Shows the form, filled from the waiting payload.
-pub(super) async fn amend(asked: PageRequest) -> Response {
-    let answer = open_form(&asked).await;
-    asked.answer_page(answer)
-}
-
-async fn open_form(asked: &PageRequest) -> Result<Response, Refusal> {
+pub(super) async fn open_form(asked: &PageRequest) -> Result<Response, Refusal> {
     asked.only(&[])?;
     if asked.at.is_some() {
         return Err(describe_unfit_address("the past cannot be decided: leave at= out"));
@@ -125,12 +120,7 @@ async fn preview_form(asked: &PageRequest, fields: Fields<'_>) -> Result<Respons
 }
 
 /// Decides the request with the changed payload.
-pub(super) async fn submit(form: ChangeForm) -> Response {
-    let answer = decide_request(&form).await;
-    form.asked.answer_page(answer)
-}
-
-async fn decide_request(form: &ChangeForm) -> Result<Response, Refusal> {
+pub(super) async fn decide_request(form: &ChangeForm) -> Result<Response, Refusal> {
     let asked = &form.asked;
     let found = Amendable::of(asked).await?;
     let mut state = found.read_posted(form.fields())?;

@@ -119,12 +119,7 @@ fn look(
 }
 
 /// Shows the requests.
-pub(super) async fn approvals(asked: PageRequest) -> Response {
-    let answer = answer_list(&asked).await;
-    asked.answer_page(answer)
-}
-
-async fn answer_list(asked: &PageRequest) -> Result<Response, Refusal> {
+pub(super) async fn answer_list(asked: &PageRequest) -> Result<Response, Refusal> {
     asked.only(&["one", "done"])?;
     let number = |name: &str| {
         let typed = asked.value(name);

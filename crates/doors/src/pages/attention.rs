@@ -121,11 +121,7 @@ struct AttentionPage {
 }
 
 /// Shows the first page.
-pub(super) async fn attention(asked: PageRequest) -> Response {
-    asked.answer_page(answer_page(&asked).await)
-}
-
-async fn answer_page(asked: &PageRequest) -> Result<Response, Refusal> {
+pub(super) async fn answer_page(asked: &PageRequest) -> Result<Response, Refusal> {
     asked.only(&[])?;
     let decides = asked.state.front.composition().has_role(&asked.client, Role::Approve);
     let seen = asked.read(move |moment| look(moment, decides)).await?;

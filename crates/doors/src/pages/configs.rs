@@ -80,16 +80,7 @@ struct ConfigPage {
 }
 
 /// Shows the list.
-pub(super) async fn configs(asked: PageRequest) -> Response {
-    asked.answer_page(answer_list(&asked).await)
-}
-
-/// Shows one.
-pub(super) async fn config(asked: PageRequest) -> Response {
-    asked.answer_page(one(&asked).await)
-}
-
-async fn answer_list(asked: &PageRequest) -> Result<Response, Refusal> {
+pub(super) async fn answer_list(asked: &PageRequest) -> Result<Response, Refusal> {
     let (list, now) = asked
         .look(&[], |moment, _| {
             whole_log_only(moment, WHAT)?;
@@ -154,7 +145,8 @@ struct ReadConfig {
     changes: Vec<FileChange>,
 }
 
-async fn one(asked: &PageRequest) -> Result<Response, Refusal> {
+/// Shows one.
+pub(super) async fn one(asked: &PageRequest) -> Result<Response, Refusal> {
     let typed = asked.part("hash").to_owned();
     let read = asked
         .look(&["against"], move |moment, fields| {

@@ -38,11 +38,7 @@ impl Write for BoundedFile {
 }
 
 /// Sends the file.
-pub(super) async fn export(asked: PageRequest) -> Response {
-    asked.answer_page(send_export(&asked).await)
-}
-
-async fn send_export(asked: &PageRequest) -> Result<Response, Refusal> {
+pub(super) async fn send_export(asked: &PageRequest) -> Result<Response, Refusal> {
     let typed = asked.part("id").to_owned();
     let (id, file) = asked
         .look(&[], move |moment, _| {

@@ -61,20 +61,15 @@ struct FindPage {
 }
 
 /// Shows what fits.
-pub(super) async fn find(asked: PageRequest) -> Response {
-    asked.answer_page(answer_page(&asked).await)
-}
-
-async fn answer_page(asked: &PageRequest) -> Result<Response, Refusal> {
+pub(super) async fn answer_page(asked: &PageRequest) -> Result<Response, Refusal> {
     let known: Vec<&str> = FILTERS.iter().map(|(name, _)| *name).chain(["q", "before"]).collect();
     let is_asked = known.iter().any(|name| asked.value(name).is_some());
-    let client = asked.client.clone();
     let (hits, next, now) = asked
         .look(&known, move |moment, fields| {
             if !is_asked {
                 return Ok((Vec::new(), None, moment.now));
             }
-            let query = asked_for(moment, fields, &client)?;
+            let query = asked_for(moment, fields)?;
             let before = fields.number("before")?.map(Position);
             let (hits, next) =
                 search_in(moment, |search| find_hits(moment, search, &query, before, ENTRIES))?;

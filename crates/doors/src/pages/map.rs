@@ -19,12 +19,11 @@ use crate::reading::{composition_of, whole_log_only};
 use crate::request_refusals::describe_unfit_address;
 use systole_core::types::composition::{Composition, ListenerSection};
 use systole_core::types::ids::{Name, ThreadId};
-use systole_core::types::ports::LogFault;
+use systole_core::types::ports::{LogFault, PlacedRecord};
 use systole_core::types::record::RecordCode;
 use systole_core::types::refusal::Refusal;
 use systole_core::types::time::{Millis, spell_duration};
 use systole_organism::workflow_steps;
-use systole_queries::causes::PlacedRecord;
 use systole_queries::glance::glance;
 use systole_queries::graph::{GraphNode, ListenerGraph};
 use systole_queries::loads::{self, ListenerLoad};
@@ -96,11 +95,6 @@ struct WorkflowStep {
     threads: Vec<(String, String)>,
 }
 
-/// Shows the map.
-pub(super) async fn map(asked: PageRequest) -> Response {
-    asked.answer_page(answer_page(&asked).await)
-}
-
 /// The picture alone.
 pub(super) async fn picture(asked: PageRequest) -> Response {
     let drawn = asked.look(&[], |moment, _| {
@@ -111,7 +105,8 @@ pub(super) async fn picture(asked: PageRequest) -> Response {
     asked.answer_page(drawn.await.map(|picture| (headers, picture).into_response()))
 }
 
-async fn answer_page(asked: &PageRequest) -> Result<Response, Refusal> {
+/// Shows the map.
+pub(super) async fn answer_page(asked: &PageRequest) -> Result<Response, Refusal> {
     let name = |field: &str| {
         let read = asked.value(field).map(Name::parse).transpose();
         read.map_err(|malformed| describe_unfit_address(format!("{field}=: {malformed}")))

@@ -45,6 +45,7 @@ mod threads;
 mod time;
 mod verdict;
 
+use std::pin::Pin;
 use std::sync::Arc;
 
 use axum::Json;
@@ -58,9 +59,11 @@ use super::door_row::{DoorRoute, DoorRow, DoorVisit};
 use super::http_state::{Caller, HttpState};
 use super::request_refusals::{read_bearer, refuse_plainly, without_token};
 use crate::limits;
+use changes::ChangeForm;
 use page_request::{CookieReader, PageRequest};
 use systole_core::types::codes::Code;
 use systole_core::types::ports::Clock as _;
+use systole_core::types::refusal::Refusal;
 use systole_system::clock::WallClock;
 use thread_orders::ThreadOrder;
 
@@ -77,46 +80,59 @@ fn list_routes() -> Vec<DoorRoute> {
     sign_in.service = sign_in.service.layer(DefaultBodyLimit::max(limits::SIGN_IN_BYTES));
     vec![
         DoorRoute::get("/assets/{name}", assets::serve),
-        DoorRoute::get("/approvals", approvals::approvals),
+        serve_page("/approvals", |asked| Box::pin(approvals::answer_list(asked))),
         DoorRoute::get("/approvals/{id}", approvals::request),
         DoorRoute::post("/approvals/{id}", approvals::decide),
-        DoorRoute::get("/", attention::attention),
-        DoorRoute::get("/threads", threads::threads),
-        DoorRoute::get("/threads/order", thread_orders::preview),
-        DoorRoute::post("/threads/order", thread_orders::give),
-        DoorRoute::get("/t/{id}", thread::thread),
-        DoorRoute::get("/t/{id}/rows", rows::fresh),
+        serve_page("/", |asked| Box::pin(attention::answer_page(asked))),
+        serve_page("/threads", |asked| Box::pin(threads::list(asked))),
+        serve_page("/threads/order", |asked| Box::pin(thread_orders::preview_order(asked))),
+        serve_form("/threads/order", |form| Box::pin(thread_orders::give_order(form))),
+        serve_page("/t/{id}", |asked| Box::pin(thread::answer_page(asked))),
+        serve_page("/t/{id}/rows", |asked| Box::pin(rows::fresh_rows(asked))),
         DoorRoute::post("/t/{id}/pause", |form| orders::give(form, ThreadOrder::Pause)),
         DoorRoute::post("/t/{id}/resume", |form| orders::give(form, ThreadOrder::Resume)),
-        DoorRoute::post("/t/{id}/steer", orders::say),
+        serve_form("/t/{id}/steer", |form| Box::pin(orders::steer_thread(form))),
         DoorRoute::get("/t/{id}/cancel", orders::ask_to_cancel),
         DoorRoute::post("/t/{id}/cancel", |form| orders::give(form, ThreadOrder::Cancel)),
         DoorRoute::get("/t/{id}/end", orders::ask_to_end),
         DoorRoute::post("/t/{id}/end", |form| orders::give(form, ThreadOrder::End)),
-        DoorRoute::get("/t/{id}/time", time::time),
-        DoorRoute::get("/t/{id}/export", export::export),
+        serve_page("/t/{id}/time", |asked| Box::pin(time::answer_page(asked))),
+        serve_page("/t/{id}/export", |asked| Box::pin(export::send_export(asked))),
         DoorRoute::get("/t/{id}/compare", side_by_side::compare),
-        DoorRoute::get("/t/{id}/{seq}", record::record),
-        DoorRoute::get("/diff/{id}/{other}", side_by_side::diff),
-        DoorRoute::get("/refused", refusals::show_page),
-        DoorRoute::get("/find", find::find),
-        DoorRoute::get("/config", configs::configs),
-        DoorRoute::get("/config/{hash}", configs::config),
-        DoorRoute::get("/map", map::map),
+        serve_page("/t/{id}/{seq}", |asked| Box::pin(record::answer_page(asked))),
+        serve_page("/diff/{id}/{other}", |asked| Box::pin(side_by_side::answer_page(asked))),
+        serve_page("/refused", |asked| Box::pin(refusals::answer_page(asked))),
+        serve_page("/find", |asked| Box::pin(find::answer_page(asked))),
+        serve_page("/config", |asked| Box::pin(configs::answer_list(asked))),
+        serve_page("/config/{hash}", |asked| Box::pin(configs::one(asked))),
+        serve_page("/map", |asked| Box::pin(map::answer_page(asked))),
         DoorRoute::get("/map.svg", map::picture),
-        DoorRoute::get("/proof", proof::proof),
-        DoorRoute::get("/t/{id}/{seq}/bytes", record::bytes),
-        DoorRoute::get("/approvals/{id}/amend", amend::amend),
-        DoorRoute::post("/approvals/{id}/amend", amend::submit),
+        serve_page("/proof", |asked| Box::pin(proof::answer_page(asked))),
+        serve_page("/t/{id}/{seq}/bytes", |asked| Box::pin(record::download(asked))),
+        serve_page("/approvals/{id}/amend", |asked| Box::pin(amend::open_form(asked))),
+        serve_form("/approvals/{id}/amend", |form| Box::pin(amend::decide_request(form))),
         DoorRoute::post("/approvals/{id}/amend/show", amend::show),
         DoorRoute::get("/send", send::send),
-        DoorRoute::post("/send", send::submit),
+        serve_form("/send", |form| Box::pin(send::send_form(form))),
         DoorRoute::post("/send/show", send::show),
         DoorRoute::get("/live", live::live),
         DoorRoute::post("/session/end", signing_in::end),
         DoorRoute::get("/session", signing_in::session),
         sign_in,
     ]
+}
+
+/// What a page or a form answers, or what is wrong with the request.
+type PageAnswer<'a> = Pin<Box<dyn Future<Output = Result<Response, Refusal>> + Send + 'a>>;
+
+/// The route of a page.
+fn serve_page(path: &'static str, answer: fn(&PageRequest) -> PageAnswer<'_>) -> DoorRoute {
+    DoorRoute::get(path, move |asked: PageRequest| async move { asked.answer_page(answer(&asked).await) })
+}
+
+/// The route of a form that changes something.
+fn serve_form(path: &'static str, answer: fn(&ChangeForm) -> PageAnswer<'_>) -> DoorRoute {
+    DoorRoute::post(path, move |form: ChangeForm| async move { form.asked.answer_page(answer(&form).await) })
 }
 
 /// Lets a request for a page pass if its address is ours and its client is known. A browser without a session gets

@@ -84,12 +84,7 @@ async fn give_order(form: &ChangeForm, order: ThreadOrder) -> Result<Response, R
 }
 
 /// Says something to the work that goes on in a thread. Its listener reads it in its next turn.
-pub(super) async fn say(form: ChangeForm) -> Response {
-    let done = steer_thread(&form).await;
-    form.asked.answer_page(done)
-}
-
-async fn steer_thread(form: &ChangeForm) -> Result<Response, Refusal> {
+pub(super) async fn steer_thread(form: &ChangeForm) -> Result<Response, Refusal> {
     let id = form.asked.thread()?;
     let text =
         form.field("text").ok_or_else(|| describe_unfit_request("text is missing: what do you say?"))?;

@@ -218,11 +218,7 @@ impl PageRequest {
         let known: Vec<&str> = known.iter().copied().chain(["at"]).collect();
         let fields = QueryFields::of(Ok(Query(self.query.clone())), &known);
         let fields = fields.map_err(ReadRefusal::into_refusal)?;
-        let found = self.read(move |moment| match work(moment, &fields) {
-            Ok(value) => Ok(Ok(value)),
-            Err(ReadFault::Refused(refusal)) => Ok(Err(refusal)),
-            Err(ReadFault::Log(fault)) => Err(fault),
-        });
+        let found = self.read(move |moment| ReadFault::split_result(work(moment, &fields)));
         found.await?.map_err(ReadRefusal::into_refusal)
     }
 

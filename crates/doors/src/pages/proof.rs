@@ -75,11 +75,7 @@ struct ProofPage {
 }
 
 /// Shows the page.
-pub(super) async fn proof(asked: PageRequest) -> Response {
-    asked.answer_page(answer_page(&asked).await)
-}
-
-async fn answer_page(asked: &PageRequest) -> Result<Response, Refusal> {
+pub(super) async fn answer_page(asked: &PageRequest) -> Result<Response, Refusal> {
     let verifies = asked.one_of("verify", &["now"])?.is_some();
     if verifies && asked.at.is_some() {
         return Err(describe_unfit_address("verify= and at=: a log is verified as it is, to its end"));

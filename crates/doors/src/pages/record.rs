@@ -22,11 +22,11 @@ use crate::request_refusals::describe_unfit_address;
 use systole_core::types::codes::Code;
 use systole_core::types::composition::Composition;
 use systole_core::types::ids::{Digest, ThreadId};
-use systole_core::types::ports::{LogFault, LogReader};
+use systole_core::types::ports::{LogFault, LogReader, PlacedRecord};
 use systole_core::types::record::{Record, RecordCode, RecordKind};
 use systole_core::types::refusal::Refusal;
 use systole_export::verdict::ProofTone;
-use systole_queries::causes::{self, PlacedRecord};
+use systole_queries::causes;
 use systole_queries::full;
 use systole_queries::glance::{SystemError, attribute, read_error};
 use systole_queries::hidden_characters::{self, MarkedCharacters, escape_unusual};
@@ -105,11 +105,6 @@ impl RecordPage {
     }
 }
 
-/// Shows a record.
-pub(super) async fn record(asked: PageRequest) -> Response {
-    asked.answer_page(answer_page(&asked).await)
-}
-
 /// The number in the path.
 fn number(asked: &PageRequest) -> Result<u64, Refusal> {
     let typed = asked.part("seq");
@@ -124,7 +119,8 @@ fn no_record(thread: &ThreadId, seq: u64) -> Refusal {
     Refusal::new(Code::UnknownThread, words).fixed_by(format!("/t/{thread} lists its records"))
 }
 
-async fn answer_page(asked: &PageRequest) -> Result<Response, Refusal> {
+/// Shows a record.
+pub(super) async fn answer_page(asked: &PageRequest) -> Result<Response, Refusal> {
     asked.only(&[])?;
     let (id, seq) = (asked.thread()?, number(asked)?);
     let wanted = id.clone();
@@ -331,11 +327,7 @@ fn facts(position: u64, record: &Record) -> Vec<(&'static str, String)> {
 }
 
 /// The exact bytes as a file. A browser never shows them: they may be anything.
-pub(super) async fn bytes(asked: PageRequest) -> Response {
-    asked.answer_page(download(&asked).await)
-}
-
-async fn download(asked: &PageRequest) -> Result<Response, Refusal> {
+pub(super) async fn download(asked: &PageRequest) -> Result<Response, Refusal> {
     asked.only(&[])?;
     let (id, seq) = (asked.thread()?, number(asked)?);
     let wanted = id.clone();

@@ -66,11 +66,7 @@ struct RefusalsPage {
 }
 
 /// Shows the tables.
-pub(super) async fn show_page(asked: PageRequest) -> Response {
-    asked.answer_page(answer_page(&asked).await)
-}
-
-async fn answer_page(asked: &PageRequest) -> Result<Response, Refusal> {
+pub(super) async fn answer_page(asked: &PageRequest) -> Result<Response, Refusal> {
     let (tables, now) = asked
         .look(&["since", "until"], |moment, fields| {
             let (since, until) = fields.period(moment.now)?;

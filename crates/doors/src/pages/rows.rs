@@ -152,11 +152,7 @@ struct FreshRows {
 }
 
 /// Shows the rows after a position.
-pub(super) async fn fresh(asked: PageRequest) -> Response {
-    asked.answer_page(fresh_rows(&asked).await)
-}
-
-async fn fresh_rows(asked: &PageRequest) -> Result<Response, Refusal> {
+pub(super) async fn fresh_rows(asked: &PageRequest) -> Result<Response, Refusal> {
     asked.only(&["from", "show"])?;
     let thread = asked.thread()?;
     // A page without a row begins at the beginning.

@@ -184,12 +184,7 @@ fn page(asked: &PageRequest, status: StatusCode, form: SendForm) -> Response {
 }
 
 /// Sends the payload under the client's name.
-pub(super) async fn submit(form: ChangeForm) -> Response {
-    let answer = send_form(&form).await;
-    form.asked.answer_page(answer)
-}
-
-async fn send_form(form: &ChangeForm) -> Result<Response, Refusal> {
+pub(super) async fn send_form(form: &ChangeForm) -> Result<Response, Refusal> {
     let (asked, fields) = (&form.asked, form.fields());
     let organism = asked.state.front.composition().clone();
     let Some(request) = SendRequest::of(&organism, &form.by, fields)? else {

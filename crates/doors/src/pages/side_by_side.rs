@@ -68,11 +68,7 @@ pub(super) async fn compare(asked: PageRequest) -> Response {
 }
 
 /// Shows both.
-pub(super) async fn diff(asked: PageRequest) -> Response {
-    asked.answer_page(answer_page(&asked).await)
-}
-
-async fn answer_page(asked: &PageRequest) -> Result<Response, Refusal> {
+pub(super) async fn answer_page(asked: &PageRequest) -> Result<Response, Refusal> {
     let (one, other) = (asked.part("id").to_owned(), asked.part("other").to_owned());
     let read = asked
         .look(&[], move |moment, _| {

@@ -6,11 +6,11 @@
 use std::sync::Arc;
 
 use askama::Template;
+use axum::Json;
 use axum::extract::rejection::FormRejection;
 use axum::extract::{ConnectInfo, Form, State};
 use axum::http::{HeaderMap, HeaderName, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use axum::{Extension, Json};
 use serde::Deserialize;
 use serde_json::json;
 
@@ -21,7 +21,7 @@ use super::refusal_page::page_before;
 use super::sessions::OpenedSession;
 use crate::api_types;
 use crate::door_row::DoorRoute;
-use crate::http_state::{Caller, HttpState};
+use crate::http_state::{ApiCall, HttpState};
 use crate::request_refusals::{refuse_message, refuse_plainly};
 use crate::strangers::Visitor;
 use systole_core::types::client::Role;
@@ -94,10 +94,7 @@ pub(crate) fn list_routes() -> Vec<DoorRoute> {
 }
 
 /// Makes a code for the client of a token.
-async fn codes(
-    State(state): State<Arc<HttpState>>,
-    Extension(Caller(client)): Extension<Caller>,
-) -> Response {
+async fn codes(ApiCall { state, client }: ApiCall) -> Response {
     match state.sessions.code_for(&client, WallClock.ticks()) {
         Ok(code) => {
             let made = api_types::SignInCode { code, client: client.to_string() };

@@ -114,11 +114,7 @@ struct ThreadPage {
 }
 
 /// Shows a thread.
-pub(super) async fn thread(asked: PageRequest) -> Response {
-    asked.answer_page(answer_page(&asked).await)
-}
-
-async fn answer_page(asked: &PageRequest) -> Result<Response, Refusal> {
+pub(super) async fn answer_page(asked: &PageRequest) -> Result<Response, Refusal> {
     asked.only(&["from", "show"])?;
     let id = asked.thread()?;
     let (from, step, is_html) = (asked.number("from")?, shown_step(asked)?, asked.is_html);

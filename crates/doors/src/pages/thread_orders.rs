@@ -150,11 +150,7 @@ struct OrdersPage {
 }
 
 /// Shows which threads an order would be given to.
-pub(super) async fn preview(asked: PageRequest) -> Response {
-    asked.answer_page(preview_order(&asked).await)
-}
-
-async fn preview_order(asked: &PageRequest) -> Result<Response, Refusal> {
+pub(super) async fn preview_order(asked: &PageRequest) -> Result<Response, Refusal> {
     let filter = filter_of(asked, &["order"])?;
     let word = asked.one_of("order", &ThreadOrder::WORDS)?;
     let order = word.and_then(ThreadOrder::parse).ok_or_else(no_order)?;
@@ -210,12 +206,6 @@ fn address_of(id: &ThreadId) -> String {
     format!("/t/{}", encode_part(id.as_str()))
 }
 
-/// Gives an order to the threads of the preview.
-pub(super) async fn give(form: ChangeForm) -> Response {
-    let given = give_order(&form).await;
-    form.asked.answer_page(given)
-}
-
 /// The threads of a form, each with its state in the preview.
 fn previewed_threads(form: &ChangeForm) -> Result<Vec<(ThreadId, &'static str)>, Refusal> {
     let wanted = form.fields().iter().filter(|(name, _)| name == "thread");
@@ -238,7 +228,8 @@ fn previewed_threads(form: &ChangeForm) -> Result<Vec<(ThreadId, &'static str)>,
     }
 }
 
-async fn give_order(form: &ChangeForm) -> Result<Response, Refusal> {
+/// Gives an order to the threads of the preview.
+pub(super) async fn give_order(form: &ChangeForm) -> Result<Response, Refusal> {
     let order = form.field("order").and_then(ThreadOrder::parse).ok_or_else(no_order)?;
     let note = check_note(form.field("note").map(str::to_owned)).map_err(describe_unfit_request)?;
     let threads = previewed_threads(form)?;

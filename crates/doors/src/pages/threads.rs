@@ -77,11 +77,6 @@ struct ThreadsPage {
     looked_at: Option<usize>,
 }
 
-/// Shows the list.
-pub(super) async fn threads(asked: PageRequest) -> Response {
-    asked.answer_page(list(&asked).await)
-}
-
 /// The filter of an address, which may have `more` fields.
 pub(super) fn filter_of(asked: &PageRequest, more: &[&str]) -> Result<ThreadFilter, Refusal> {
     asked.only(&[&["state", "listener", "q", "after"], more].concat())?;
@@ -112,7 +107,8 @@ pub(super) async fn read_part(
         .await
 }
 
-async fn list(asked: &PageRequest) -> Result<Response, Refusal> {
+/// Shows the list.
+pub(super) async fn list(asked: &PageRequest) -> Result<Response, Refusal> {
     let filter = filter_of(asked, &[])?;
     let (part, now) = read_part(asked, &filter).await?;
     let roots: Vec<ThreadId> = part.threads.iter().map(|listed| listed.entry.thread.clone()).collect();

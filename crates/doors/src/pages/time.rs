@@ -56,11 +56,7 @@ struct TimePage {
 }
 
 /// Shows the time.
-pub(super) async fn time(asked: PageRequest) -> Response {
-    asked.answer_page(answer_page(&asked).await)
-}
-
-async fn answer_page(asked: &PageRequest) -> Result<Response, Refusal> {
+pub(super) async fn answer_page(asked: &PageRequest) -> Result<Response, Refusal> {
     let id = asked.thread()?;
     let by =
         asked.one_of("by", &LaneMeasure::WORDS)?.and_then(LaneMeasure::parse).unwrap_or(LaneMeasure::Time);

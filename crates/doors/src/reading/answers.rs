@@ -1,18 +1,20 @@
 //! What a reading route answers: a value or bytes, or the refusal of the read.
 //!
-//! The door's state, a client and a piece of work come in; a response goes out.
+//! A path, the fields that it takes and a piece of work come in; a route goes out.
 
-use axum::Json;
+use std::collections::BTreeMap;
+
+use axum::extract::Path;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
-use serde_json::Value;
 
 use super::query::{QueryFields, RawFields};
 use super::refusals::{ReadFault, ReadRefusal, ReadResult};
-use crate::http_state::HttpState;
+use crate::door_row::DoorRoute;
+use crate::http_state::ApiCall;
 use crate::log_view::{LogMoment, MomentAsked};
 use systole_core::types::codes::Code;
-use systole_core::types::ids::{Name, ThreadId};
+use systole_core::types::ids::ThreadId;
 use systole_core::types::refusal::Refusal;
 
 /// Bytes as they are stored.
@@ -30,44 +32,40 @@ impl IntoResponse for StoredBytes {
     }
 }
 
-/// A value of `systole_queries`, as the commands print it.
-pub(crate) struct ReadValue(pub(crate) Value);
-
-impl IntoResponse for ReadValue {
-    fn into_response(self) -> Response {
-        Json(self.0).into_response()
-    }
+/// A route that answers with what `work` finds in the log. Its fields are the parts of the path, and what is known behind
+/// `?`.
+pub(crate) fn serve_reading<T: IntoResponse + Send + 'static>(
+    path: &'static str,
+    known: &'static [&'static str],
+    work: impl Fn(&LogMoment, &QueryFields) -> ReadResult<T> + Clone + Send + Sync + 'static,
+) -> DoorRoute {
+    let serve = move |call: ApiCall, Path(parts): Path<BTreeMap<String, String>>, query: RawFields| {
+        answer(call, parts, query, known, work.clone())
+    };
+    DoorRoute::get(path, serve)
 }
 
-/// Reads for a client, and answers with what the work found.
-pub(crate) async fn answer<T: IntoResponse + Send + 'static>(
-    state: &HttpState,
-    client: &Name,
+async fn answer<T: Send + 'static>(
+    ApiCall { state, client }: ApiCall,
+    parts: BTreeMap<String, String>,
     query: RawFields,
     known: &[&str],
     work: impl FnOnce(&LogMoment, &QueryFields) -> ReadResult<T> + Send + 'static,
-) -> Response {
+) -> Result<T, ReadRefusal> {
     let known: Vec<&str> = known.iter().copied().chain(["at"]).collect();
-    let fields = QueryFields::of(query, &known);
-    let (fields, at) = match fields.and_then(|fields| Ok((fields.at()?, fields))) {
-        Ok((at, fields)) => (fields, at),
-        Err(refusal) => return refusal.response(),
-    };
-    let asked = MomentAsked { at, told: None };
-    let read =
-        state.views.run_reading(&state.front, client, asked, move |moment| match work(moment, &fields) {
-            Ok(value) => Ok(Ok(value)),
-            Err(ReadFault::Refused(refusal)) => Ok(Err(refusal)),
-            Err(ReadFault::Log(fault)) => Err(fault),
-        });
-    match read.await {
-        Ok(Ok(value)) => value.into_response(),
-        Ok(Err(refusal)) => refusal.response(),
-        Err(refusal) => ReadRefusal::from(refusal).response(),
-    }
+    let fields = QueryFields::of(query, &known)?;
+    let asked = MomentAsked { at: fields.at()?, told: None };
+    let fields = fields.with_parts(parts);
+    let work = move |moment: &LogMoment| ReadFault::split_result(work(moment, &fields));
+    state.views.run_reading(&state.front, &client, asked, work).await?
 }
 
-/// The thread in a path, if this client may see it and it has a record.
+/// The thread in the path.
+pub(super) fn find_thread(moment: &LogMoment, fields: &QueryFields) -> ReadResult<ThreadId> {
+    thread_of(moment, fields.text("thread").unwrap_or_default())
+}
+
+/// A thread, if this client may see it and it has a record.
 pub(crate) fn thread_of(moment: &LogMoment, typed: &str) -> ReadResult<ThreadId> {
     let refusal = |words: String| ReadRefusal::from(Refusal::new(Code::UnknownThread, words));
     let id = ThreadId::parse(typed).map_err(|malformed| refusal(malformed.to_string()))?;

@@ -14,7 +14,7 @@ mod refusals;
 mod searching;
 mod thread_views;
 
-pub(super) use answers::{ReadValue, answer, thread_of};
+pub(super) use answers::{serve_reading, thread_of};
 pub(super) use organism::{composition_of, whole_log_only};
 pub(super) use query::{QueryFields, RawFields};
 pub(super) use questions::{ask, list_question_routes};
@@ -26,20 +26,20 @@ use super::door_row::DoorRoute;
 /// The routes of this folder, without those of the questions.
 pub(super) fn list_routes() -> Vec<DoorRoute> {
     vec![
-        DoorRoute::get("/v1/threads", listing::threads),
-        DoorRoute::get("/v1/threads/{thread}", thread_views::thread),
-        DoorRoute::get("/v1/threads/{thread}/records", records::records),
-        DoorRoute::get("/v1/threads/{thread}/records/{seq}", records::record),
-        DoorRoute::get("/v1/threads/{thread}/records/{seq}/bytes", records::record_bytes),
-        DoorRoute::get("/v1/threads/{thread}/trail", thread_views::thread_trail),
-        DoorRoute::get("/v1/find", searching::find),
-        DoorRoute::get("/v1/configurations", organism::configurations),
-        DoorRoute::get("/v1/configurations/{hash}", organism::configuration),
-        DoorRoute::get("/v1/documents/{hash}", organism::document),
-        DoorRoute::get("/v1/graph", organism::graph),
-        DoorRoute::get("/v1/log", raw_log::log_opening),
-        DoorRoute::get("/v1/log/threads", raw_log::log_threads),
-        DoorRoute::get("/v1/log/records", raw_log::log_records),
-        DoorRoute::get("/v1/openapi.json", organism::description),
+        serve_reading("/v1/threads", &["limit", "after", "children", "state"], listing::list_threads),
+        serve_reading("/v1/threads/{thread}", &[], thread_views::show_thread),
+        serve_reading("/v1/threads/{thread}/records", &["from", "limit"], records::list_records),
+        serve_reading("/v1/threads/{thread}/records/{seq}", &[], records::show_record),
+        serve_reading("/v1/threads/{thread}/records/{seq}/bytes", &[], records::show_bytes),
+        serve_reading("/v1/threads/{thread}/trail", &["seq"], thread_views::show_trail),
+        serve_reading("/v1/find", &searching::FIELDS, searching::find_messages),
+        serve_reading("/v1/configurations", &[], organism::list_configurations),
+        serve_reading("/v1/configurations/{hash}", &[], organism::show_configuration),
+        serve_reading("/v1/documents/{hash}", &[], organism::show_document),
+        serve_reading("/v1/graph", &[], organism::show_graph),
+        serve_reading("/v1/log", &[], raw_log::open_log),
+        serve_reading("/v1/log/threads", &["like", "limit"], raw_log::list_ids),
+        serve_reading("/v1/log/records", &["thread", "from", "after", "limit"], raw_log::list_records),
+        DoorRoute::get("/v1/openapi.json", organism::describe_routes),
     ]
 }

@@ -2,16 +2,14 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Path, State};
+use axum::Json;
 use axum::http::header;
-use axum::response::{IntoResponse, Response};
-use axum::{Extension, Json};
-use serde_json::json;
+use axum::response::IntoResponse;
+use serde_json::{Value, json};
 
-use super::answers::{ReadValue, StoredBytes, answer};
+use super::answers::StoredBytes;
 use super::query::{QueryFields, RawFields};
 use super::refusals::{ReadRefusal, ReadResult};
-use crate::http_state::{Caller, HttpState};
 use crate::log_view::LogMoment;
 use crate::request_refusals::describe_unfit_address;
 use systole_core::types::composition::Composition;
@@ -24,61 +22,31 @@ use systole_queries::graph::ListenerGraph;
 const DESCRIPTION: &str = include_str!("../../../../schemas/openapi.json");
 
 /// Every configuration under which the organism ran.
-pub(crate) async fn configurations(
-    State(state): State<Arc<HttpState>>,
-    Extension(Caller(client)): Extension<Caller>,
-    query: RawFields,
-) -> Response {
-    answer(&state, &client, query, &[], |moment, _| {
-        whole_log_only(moment, "configurations name every listener and are")?;
-        let used = configurations::list_used(&*moment.reader)?;
-        Ok(ReadValue(json!({"running": moment.composition().hash.to_string(), "configurations": used})))
-    })
-    .await
+pub(super) fn list_configurations(moment: &LogMoment, _: &QueryFields) -> ReadResult<Json<Value>> {
+    whole_log_only(moment, "configurations name every listener and are")?;
+    let used = configurations::list_used(&*moment.reader)?;
+    Ok(Json(json!({"running": moment.composition().hash.to_string(), "configurations": used})))
 }
 
 /// One configuration, as it was stored.
-pub(crate) async fn configuration(
-    State(state): State<Arc<HttpState>>,
-    Extension(Caller(client)): Extension<Caller>,
-    Path(hash): Path<String>,
-    query: RawFields,
-) -> Response {
-    answer(&state, &client, query, &[], move |moment, _| {
-        whole_log_only(moment, "configurations name every listener and are")?;
-        let (hash, source) = read_stored(moment, &hash)?;
-        let text = String::from_utf8_lossy(&source).into_owned();
-        let unread = moment.read_configuration(&source).err();
-        Ok(ReadValue(json!({"hash": hash.to_string(), "source": text, "unread": unread})))
-    })
-    .await
+pub(super) fn show_configuration(moment: &LogMoment, fields: &QueryFields) -> ReadResult<Json<Value>> {
+    whole_log_only(moment, "configurations name every listener and are")?;
+    let (hash, source) = read_stored(moment, fields.text("hash").unwrap_or_default())?;
+    let text = String::from_utf8_lossy(&source).into_owned();
+    let unread = moment.read_configuration(&source).err();
+    Ok(Json(json!({"hash": hash.to_string(), "source": text, "unread": unread})))
 }
 
 /// A stored document, byte for byte.
-pub(crate) async fn document(
-    State(state): State<Arc<HttpState>>,
-    Extension(Caller(client)): Extension<Caller>,
-    Path(hash): Path<String>,
-    query: RawFields,
-) -> Response {
-    answer(&state, &client, query, &[], move |moment, _| {
-        whole_log_only(moment, "stored documents belong to no one thread and are")?;
-        Ok(StoredBytes(read_stored(moment, &hash)?.1))
-    })
-    .await
+pub(super) fn show_document(moment: &LogMoment, fields: &QueryFields) -> ReadResult<StoredBytes> {
+    whole_log_only(moment, "stored documents belong to no one thread and are")?;
+    Ok(StoredBytes(read_stored(moment, fields.text("hash").unwrap_or_default())?.1))
 }
 
 /// Who may address whom, at the moment that is read.
-pub(crate) async fn graph(
-    State(state): State<Arc<HttpState>>,
-    Extension(Caller(client)): Extension<Caller>,
-    query: RawFields,
-) -> Response {
-    answer(&state, &client, query, &[], |moment, _| {
-        whole_log_only(moment, "the graph names every listener and is")?;
-        Ok(Json(ListenerGraph::of(&*composition_of(moment)?)))
-    })
-    .await
+pub(super) fn show_graph(moment: &LogMoment, _: &QueryFields) -> ReadResult<Json<ListenerGraph>> {
+    whole_log_only(moment, "the graph names every listener and is")?;
+    Ok(Json(ListenerGraph::of(&*composition_of(moment)?)))
 }
 
 /// The composition of a moment: the running one, or that of the last start before it.
@@ -99,11 +67,9 @@ pub(crate) fn composition_of(moment: &LogMoment) -> ReadResult<Arc<Composition>>
 }
 
 /// The description of this API.
-pub(crate) async fn description(query: RawFields) -> Response {
-    if let Err(refusal) = QueryFields::of(query, &[]) {
-        return refusal.response();
-    }
-    ([(header::CONTENT_TYPE, "application/json")], DESCRIPTION).into_response()
+pub(super) async fn describe_routes(query: RawFields) -> Result<impl IntoResponse, ReadRefusal> {
+    QueryFields::of(query, &[])?;
+    Ok(([(header::CONTENT_TYPE, "application/json")], DESCRIPTION))
 }
 
 /// Refuses a client that may not see the whole log.

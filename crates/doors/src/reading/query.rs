@@ -51,6 +51,12 @@ impl QueryFields {
         Ok(QueryFields(fields))
     }
 
+    /// The same with the parts of the path.
+    pub(super) fn with_parts(mut self, parts: BTreeMap<String, String>) -> QueryFields {
+        self.0.extend(parts);
+        self
+    }
+
     pub(crate) fn text(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(String::as_str)
     }

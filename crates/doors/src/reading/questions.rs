@@ -1,20 +1,15 @@
 //! The routes of the questions: each row of `systole_queries::questions` says which it has. A path and a query come in; the
 //! answer for programs goes out.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use axum::extract::{Path, State};
-use axum::response::Response;
-use axum::{Extension, Json};
+use axum::Json;
 
-use super::answers::{answer, thread_of};
-use super::query::RawFields;
+use super::answers::{serve_reading, thread_of};
 use super::records::no_record;
 use super::refusals::{ReadFault, ReadRefusal, ReadResult};
 use super::searching::{found_in, search_fault};
 use crate::door_row::DoorRoute;
-use crate::http_state::{Caller, HttpState};
 use crate::limits;
 use crate::log_view::LogMoment;
 use crate::request_refusals::describe_unfit_address;
@@ -38,30 +33,13 @@ use systole_queries::search::SearchHit;
 /// The routes of the questions.
 pub(crate) fn list_question_routes() -> Vec<DoorRoute> {
     let rows = QUERIES.iter().flat_map(|row| row.routes.iter().map(move |route| (row, route)));
-    rows.map(|(row, route)| serve_route(row, route)).collect()
-}
-
-fn serve_route(row: &'static QueryRow, route: &'static QueryRoute) -> DoorRoute {
-    let serve = move |State(state): State<Arc<HttpState>>,
-                      Extension(Caller(client)): Extension<Caller>,
-                      Path(parts): Path<BTreeMap<String, String>>,
-                      query: RawFields| answer_route(row, route, state, client, parts, query);
-    DoorRoute::get(route.path, serve)
-}
-
-async fn answer_route(
-    row: &'static QueryRow,
-    route: &'static QueryRoute,
-    state: Arc<HttpState>,
-    client: systole_core::types::ids::Name,
-    parts: BTreeMap<String, String>,
-    query: RawFields,
-) -> Response {
-    answer(&state, &client, query, route.fields, move |moment, fields| {
-        let typed = |name: &str| parts.get(name).cloned().or_else(|| fields.text(name).map(str::to_owned));
-        ask(row, moment, &typed).map(|answer| Json(answer.value))
-    })
-    .await
+    let serve = |(row, route): (&'static QueryRow, &QueryRoute)| {
+        serve_reading(route.path, route.fields, move |moment, fields| {
+            let answer = ask(row, moment, &|name| fields.text(name).map(str::to_owned))?;
+            Ok(Json(answer.value))
+        })
+    };
+    rows.map(serve).collect()
 }
 
 /// Asks a question at a moment.

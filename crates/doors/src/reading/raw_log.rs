@@ -3,80 +3,51 @@
 //!
 //! A query comes in; stored data goes out as it is, cut to what the client may see. Nothing is rendered here.
 
-use std::sync::Arc;
+use axum::Json;
 
-use axum::extract::State;
-use axum::response::Response;
-use axum::{Extension, Json};
-
-use super::answers::answer;
-use super::query::{QueryFields, RawFields};
+use super::query::QueryFields;
 use super::refusals::{ReadRefusal, ReadResult};
-use crate::http_state::{Caller, HttpState};
 use crate::limits;
 use crate::log_types::{ApiLogOpening, ApiStoredRecords, ApiThreadIds, ApiThreadRow};
 use crate::log_view::LogMoment;
 use crate::request_refusals::describe_unfit_address;
 use systole_core::types::ids::ThreadId;
-use systole_core::types::ports::{FoldRow, LogFault, LogOpening, Position};
+use systole_core::types::ports::{FoldRow, LogFault, LogOpening, PlacedRecord, Position};
 use systole_export::record_line::{ExportedRecord, write_hex};
-use systole_queries::causes::PlacedRecord;
 use systole_queries::log_reads::working_threads;
 
 /// The last position, and the states of the threads that are at work.
-pub(crate) async fn log_opening(
-    State(state): State<Arc<HttpState>>,
-    Extension(Caller(client)): Extension<Caller>,
-    query: RawFields,
-) -> Response {
-    answer(&state, &client, query, &[], |moment, _| {
-        let LogOpening { last, rows, .. } = working_threads(&*moment.reader)?;
-        let row = |row: FoldRow| ApiThreadRow {
-            thread: row.thread.to_string(),
-            seq: row.seq,
-            state: write_hex(&row.bytes),
-        };
-        Ok(Json(ApiLogOpening { last: last.0, rows: rows.into_iter().map(row).collect() }))
-    })
-    .await
+pub(super) fn open_log(moment: &LogMoment, _: &QueryFields) -> ReadResult<Json<ApiLogOpening>> {
+    let LogOpening { last, rows, .. } = working_threads(&*moment.reader)?;
+    let row = |row: FoldRow| ApiThreadRow {
+        thread: row.thread.to_string(),
+        seq: row.seq,
+        state: write_hex(&row.bytes),
+    };
+    Ok(Json(ApiLogOpening { last: last.0, rows: rows.into_iter().map(row).collect() }))
 }
 
 /// Ids of the newest threads, or of those that begin with a text.
-pub(crate) async fn log_threads(
-    State(state): State<Arc<HttpState>>,
-    Extension(Caller(client)): Extension<Caller>,
-    query: RawFields,
-) -> Response {
-    answer(&state, &client, query, &["like", "limit"], |moment, fields| {
-        let limit = fields.limit(limits::MOST_ENTRIES, limits::MOST_IDS)?;
-        let found = match fields.text("like") {
-            Some(like) => moment.reader.threads_like(like, limit)?,
-            None => moment.reader.list_threads(limit)?,
-        };
-        Ok(Json(ApiThreadIds { threads: found.iter().map(ToString::to_string).collect() }))
-    })
-    .await
+pub(super) fn list_ids(moment: &LogMoment, fields: &QueryFields) -> ReadResult<Json<ApiThreadIds>> {
+    let limit = fields.limit(limits::MOST_ENTRIES, limits::MOST_IDS)?;
+    let found = match fields.text("like") {
+        Some(like) => moment.reader.threads_like(like, limit)?,
+        None => moment.reader.list_threads(limit)?,
+    };
+    Ok(Json(ApiThreadIds { threads: found.iter().map(ToString::to_string).collect() }))
 }
 
 /// Records of a thread, or of the log.
-pub(crate) async fn log_records(
-    State(state): State<Arc<HttpState>>,
-    Extension(Caller(client)): Extension<Caller>,
-    query: RawFields,
-) -> Response {
-    answer(&state, &client, query, &["thread", "from", "after", "limit"], |moment, fields| {
-        let limit = fields.limit(limits::ENTRIES, limits::MOST_ENTRIES)?;
-        Ok(Json(match thread_asked(fields)? {
-            Some((thread, from)) => pages(
-                from,
-                limit,
-                &|from, most| moment.reader.of_thread(&thread, from, most),
-                &|(_, record)| record.header.seq.saturating_add(1),
-            )?,
-            None => of_log(moment, fields.number("after")?.unwrap_or(0), limit)?,
-        }))
-    })
-    .await
+pub(super) fn list_records(moment: &LogMoment, fields: &QueryFields) -> ReadResult<Json<ApiStoredRecords>> {
+    let limit = fields.limit(limits::ENTRIES, limits::MOST_ENTRIES)?;
+    Ok(Json(match thread_asked(fields)? {
+        Some((thread, from)) => {
+            pages(from, limit, &|from, most| moment.reader.of_thread(&thread, from, most), &|(_, record)| {
+                record.header.seq.saturating_add(1)
+            })?
+        }
+        None => of_log(moment, fields.number("after")?.unwrap_or(0), limit)?,
+    }))
 }
 
 /// The thread and its first record, if those of a thread are wanted.

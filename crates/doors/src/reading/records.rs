@@ -1,21 +1,17 @@
 //! Records of a thread: a page of them, one, or the bytes of one. Payloads are never cut.
 
-use std::sync::Arc;
-
-use axum::extract::{Path, State};
-use axum::response::Response;
-use axum::{Extension, Json};
+use axum::Json;
 use serde::Serialize;
 
-use super::answers::{StoredBytes, answer, thread_of};
-use super::query::RawFields;
+use super::answers::{StoredBytes, find_thread};
+use super::query::QueryFields;
 use super::refusals::{ReadRefusal, ReadResult};
 use crate::api_types::ApiRecord;
-use crate::http_state::{Caller, HttpState};
 use crate::limits::{ENTRIES, MOST_ENTRIES, PART_BYTES};
 use crate::log_view::LogMoment;
 use systole_core::types::ids::ThreadId;
-use systole_queries::causes::{self, PlacedRecord};
+use systole_core::types::ports::PlacedRecord;
+use systole_queries::causes;
 
 /// A page of a thread's records.
 #[derive(Serialize)]
@@ -27,18 +23,10 @@ pub(super) struct RecordPage {
 }
 
 /// A page of records.
-pub(crate) async fn records(
-    State(state): State<Arc<HttpState>>,
-    Extension(Caller(client)): Extension<Caller>,
-    Path(thread): Path<String>,
-    query: RawFields,
-) -> Response {
-    answer(&state, &client, query, &["from", "limit"], move |moment, fields| {
-        let id = thread_of(moment, &thread)?;
-        let (from, limit) = (fields.ordinal("from")?.unwrap_or(1), fields.limit(ENTRIES, MOST_ENTRIES)?);
-        Ok(Json(page(moment, &id, from, limit)?))
-    })
-    .await
+pub(super) fn list_records(moment: &LogMoment, fields: &QueryFields) -> ReadResult<Json<RecordPage>> {
+    let id = find_thread(moment, fields)?;
+    let (from, limit) = (fields.ordinal("from")?.unwrap_or(1), fields.limit(ENTRIES, MOST_ENTRIES)?);
+    Ok(Json(page(moment, &id, from, limit)?))
 }
 
 fn page(moment: &LogMoment, id: &ThreadId, from: u64, limit: usize) -> ReadResult<RecordPage> {
@@ -56,31 +44,15 @@ fn page(moment: &LogMoment, id: &ThreadId, from: u64, limit: usize) -> ReadResul
 }
 
 /// One record.
-pub(crate) async fn record(
-    State(state): State<Arc<HttpState>>,
-    Extension(Caller(client)): Extension<Caller>,
-    Path((thread, seq)): Path<(String, String)>,
-    query: RawFields,
-) -> Response {
-    answer(&state, &client, query, &[], move |moment, _| {
-        let (position, record) = find_numbered(moment, &thread, &seq)?;
-        Ok(Json(ApiRecord::from_record(position, &record)))
-    })
-    .await
+pub(super) fn show_record(moment: &LogMoment, fields: &QueryFields) -> ReadResult<Json<ApiRecord>> {
+    let (position, record) = find_numbered(moment, fields)?;
+    Ok(Json(ApiRecord::from_record(position, &record)))
 }
 
 /// The payload of one record, byte for byte.
-pub(crate) async fn record_bytes(
-    State(state): State<Arc<HttpState>>,
-    Extension(Caller(client)): Extension<Caller>,
-    Path((thread, seq)): Path<(String, String)>,
-    query: RawFields,
-) -> Response {
-    answer(&state, &client, query, &[], move |moment, _| {
-        let (_, record) = find_numbered(moment, &thread, &seq)?;
-        Ok(StoredBytes(record.body.to_vec()))
-    })
-    .await
+pub(super) fn show_bytes(moment: &LogMoment, fields: &QueryFields) -> ReadResult<StoredBytes> {
+    let (_, record) = find_numbered(moment, fields)?;
+    Ok(StoredBytes(record.body.to_vec()))
 }
 
 /// The record of that number, or the thread's last one without a number.
@@ -101,9 +73,9 @@ pub(super) fn no_record(id: &ThreadId, seq: u64, last: u64) -> ReadRefusal {
     ReadRefusal::missing(words, format!("GET /v1/threads/{id}/records"))
 }
 
-fn find_numbered(moment: &LogMoment, thread: &str, seq: &str) -> ReadResult<PlacedRecord> {
-    let id = thread_of(moment, thread)?;
-    match seq.parse() {
+fn find_numbered(moment: &LogMoment, fields: &QueryFields) -> ReadResult<PlacedRecord> {
+    let id = find_thread(moment, fields)?;
+    match fields.text("seq").unwrap_or_default().parse() {
         Ok(seq) => of_number(moment, &id, Some(seq)),
         Err(_) => {
             let words = "a record is named by its number in the thread, a whole number".to_owned();

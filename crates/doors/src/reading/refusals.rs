@@ -50,13 +50,25 @@ impl ReadRefusal {
         self
     }
 
-    pub(crate) fn response(&self) -> Response {
+    fn response(&self) -> Response {
         match (self.status, self.refusal.code) {
             (Some(status), _) => (status, Json(api_types::ApiRefusal::from(&*self.refusal))).into_response(),
             // A request without a payload: its own form is wrong.
             (None, Code::Invalid) => ReadRefusal::unfit((*self.refusal).clone()).response(),
             (None, _) => refuse_message(&self.refusal),
         }
+    }
+}
+
+impl IntoResponse for ReadRefusal {
+    fn into_response(self) -> Response {
+        self.response()
+    }
+}
+
+impl From<ReadRefusal> for Response {
+    fn from(refusal: ReadRefusal) -> Response {
+        refusal.response()
     }
 }
 
@@ -70,6 +82,17 @@ impl From<Refusal> for ReadRefusal {
 pub(crate) enum ReadFault {
     Refused(ReadRefusal),
     Log(LogFault),
+}
+
+impl ReadFault {
+    /// The result of a reading, which fails only if the log cannot be read.
+    pub(crate) fn split_result<T>(found: ReadResult<T>) -> Result<Result<T, ReadRefusal>, LogFault> {
+        match found {
+            Ok(value) => Ok(Ok(value)),
+            Err(ReadFault::Refused(refusal)) => Ok(Err(refusal)),
+            Err(ReadFault::Log(fault)) => Err(fault),
+        }
+    }
 }
 
 impl From<ReadRefusal> for ReadFault {

@@ -1,53 +1,41 @@
 //! Routes that search the whole log: messages by words and fields, and costs of a period.
 
-use std::sync::Arc;
-
-use axum::Extension;
-use axum::extract::State;
-use axum::response::Response;
+use axum::Json;
 use serde_json::{Value, json};
 
-use super::answers::{ReadValue, answer};
-use super::query::{QueryFields, RawFields};
+use super::query::QueryFields;
 use super::refusals::{ReadFault, ReadRefusal, ReadResult};
-use crate::http_state::{Caller, HttpState};
 use crate::limits;
 use crate::log_view::LogMoment;
 use crate::request_refusals::describe_unfit_address;
 use systole_core::types::codes::Code;
-use systole_core::types::ids::{Name, ThreadId};
+use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::Position;
 use systole_core::types::refusal::Refusal;
 use systole_log::search::{LogQuery, SearchFault, SearchField, SearchTerm};
 use systole_queries::narrate::as_json;
 use systole_queries::search::{LogSearch, SearchFields, SearchHit, phrases};
 
+/// The fields of a search.
+pub(super) const FIELDS: [&str; 13] = [
+    "q", "element", "from", "to", "code", "kind", "client", "person", "since", "until", "thread", "before",
+    "limit",
+];
+
 /// Messages by words and fields, newest first.
-pub(crate) async fn find(
-    State(state): State<Arc<HttpState>>,
-    Extension(Caller(client)): Extension<Caller>,
-    query: RawFields,
-) -> Response {
-    let known = [
-        "q", "element", "from", "to", "code", "kind", "client", "person", "since", "until", "thread",
-        "before", "limit",
-    ];
-    let own = client.clone();
-    answer(&state, &client, query, &known, move |moment, fields| {
-        let limit = fields.limit(limits::ENTRIES, limits::MOST_ENTRIES)?;
-        let query = asked_for(moment, fields, &own)?;
-        let before = fields.number("before")?.map(Position);
-        search_in(moment, |search| {
-            let (hits, next) = find_hits(moment, search, &query, before, limit)?;
-            let hits: Vec<Value> = hits.iter().map(hit_json).collect();
-            Ok(ReadValue(json!({"hits": hits, "next": next})))
-        })
+pub(super) fn find_messages(moment: &LogMoment, fields: &QueryFields) -> ReadResult<Json<Value>> {
+    let limit = fields.limit(limits::ENTRIES, limits::MOST_ENTRIES)?;
+    let query = asked_for(moment, fields)?;
+    let before = fields.number("before")?.map(Position);
+    search_in(moment, |search| {
+        let (hits, next) = find_hits(moment, search, &query, before, limit)?;
+        let hits: Vec<Value> = hits.iter().map(hit_json).collect();
+        Ok(Json(json!({"hits": hits, "next": next})))
     })
-    .await
 }
 
 /// What is asked for. A client without the role `read` asks only for its own conversations.
-pub(crate) fn asked_for(moment: &LogMoment, fields: &QueryFields, client: &Name) -> ReadResult<LogQuery> {
+pub(crate) fn asked_for(moment: &LogMoment, fields: &QueryFields) -> ReadResult<LogQuery> {
     let phrases = phrases(fields.text("q").unwrap_or_default());
     if phrases.is_empty() && fields.text("q").is_some() {
         let refusal = describe_unfit_address("q: it has no letter and no digit");
@@ -77,7 +65,7 @@ pub(crate) fn asked_for(moment: &LogMoment, fields: &QueryFields, client: &Name)
         return Err(ReadRefusal::unfit(refusal.fixed_by("q=WORD, or a filter as from=NAME")).into());
     }
     if !moment.sees_all {
-        terms.push(SearchTerm::new(SearchField::Client, client.as_str()));
+        terms.push(SearchTerm::new(SearchField::Client, moment.client.as_str()));
     }
     Ok(LogQuery { phrases, terms, since, until })
 }

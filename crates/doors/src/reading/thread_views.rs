@@ -1,17 +1,12 @@
 //! Views of one thread: its state, its waits and causes.
 
-use std::sync::Arc;
-
-use axum::Extension;
-use axum::extract::{Path, State};
-use axum::response::Response;
+use axum::Json;
 use serde_json::{Value, json};
 
-use super::answers::{ReadValue, answer, thread_of};
-use super::query::RawFields;
+use super::answers::find_thread;
+use super::query::QueryFields;
 use super::records::of_number;
 use super::refusals::{ReadRefusal, ReadResult};
-use crate::http_state::{Caller, HttpState};
 use crate::log_view::LogMoment;
 use systole_core::types::ids::ThreadId;
 use systole_organism::workflow_steps;
@@ -23,29 +18,21 @@ use systole_queries::trail::{self, Trail};
 use systole_queries::why::{self, ThreadWaits};
 
 /// A thread's line of the list, with its waits.
-pub(crate) async fn thread(
-    State(state): State<Arc<HttpState>>,
-    Extension(Caller(client)): Extension<Caller>,
-    Path(thread): Path<String>,
-    query: RawFields,
-) -> Response {
-    answer(&state, &client, query, &[], move |moment, _| {
-        let (id, whole) = (thread_of(moment, &thread)?, moment.read_state()?);
-        let waits = waits_of(moment, &whole, &id)?;
-        let Some(entry) = thread_roll::one(&*moment.reader, &whole, moment.now, &id)? else {
-            return Err(ReadRefusal::unknown_thread().into());
-        };
-        let mut entries = [entry];
-        let runs = WorkflowRuns::new(&*moment.reader, &whole, &workflow_steps::describe_step);
-        thread_roll::name_goals(&mut entries, &whole, &runs)?;
-        let mut value = entries.first().map(ThreadEntry::as_json).unwrap_or_default();
-        if let Some(fields) = value.as_object_mut() {
-            fields.insert("records".to_owned(), waits.seq.into());
-            fields.insert("why".to_owned(), why::as_json(&waits, whole.running, moment.now));
-        }
-        Ok(ReadValue(value))
-    })
-    .await
+pub(super) fn show_thread(moment: &LogMoment, fields: &QueryFields) -> ReadResult<Json<Value>> {
+    let (id, whole) = (find_thread(moment, fields)?, moment.read_state()?);
+    let waits = waits_of(moment, &whole, &id)?;
+    let Some(entry) = thread_roll::one(&*moment.reader, &whole, moment.now, &id)? else {
+        return Err(ReadRefusal::unknown_thread().into());
+    };
+    let mut entries = [entry];
+    let runs = WorkflowRuns::new(&*moment.reader, &whole, &workflow_steps::describe_step);
+    thread_roll::name_goals(&mut entries, &whole, &runs)?;
+    let mut value = entries.first().map(ThreadEntry::as_json).unwrap_or_default();
+    if let Some(fields) = value.as_object_mut() {
+        fields.insert("records".to_owned(), waits.seq.into());
+        fields.insert("why".to_owned(), why::as_json(&waits, whole.running, moment.now));
+    }
+    Ok(Json(value))
 }
 
 fn waits_of(moment: &LogMoment, whole: &LogState, id: &ThreadId) -> ReadResult<ThreadWaits> {
@@ -58,24 +45,16 @@ fn waits_of(moment: &LogMoment, whole: &LogState, id: &ThreadId) -> ReadResult<T
 }
 
 /// The causes of a record, back to the door.
-pub(crate) async fn thread_trail(
-    State(state): State<Arc<HttpState>>,
-    Extension(Caller(client)): Extension<Caller>,
-    Path(thread): Path<String>,
-    query: RawFields,
-) -> Response {
-    answer(&state, &client, query, &["seq"], move |moment, fields| {
-        let id = thread_of(moment, &thread)?;
-        let start = of_number(moment, &id, fields.number("seq")?)?;
-        let read = |source: &[u8]| moment.read_configuration(source);
-        let (mut links, mut number) = (Vec::<Value>::new(), 0_u64);
-        Trail::through(&*moment.reader, &read).follow(start, |link| {
-            number += 1;
-            if links.len() < crate::limits::MOST_ENTRIES {
-                links.push(trail::as_json(link));
-            }
-        })?;
-        Ok(ReadValue(json!({"cut": number > links.len() as u64, "links": links})))
-    })
-    .await
+pub(super) fn show_trail(moment: &LogMoment, fields: &QueryFields) -> ReadResult<Json<Value>> {
+    let id = find_thread(moment, fields)?;
+    let start = of_number(moment, &id, fields.number("seq")?)?;
+    let read = |source: &[u8]| moment.read_configuration(source);
+    let (mut links, mut number) = (Vec::<Value>::new(), 0_u64);
+    Trail::through(&*moment.reader, &read).follow(start, |link| {
+        number += 1;
+        if links.len() < crate::limits::MOST_ENTRIES {
+            links.push(trail::as_json(link));
+        }
+    })?;
+    Ok(Json(json!({"cut": number > links.len() as u64, "links": links})))
 }

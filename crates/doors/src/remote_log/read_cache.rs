@@ -6,9 +6,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use systole_core::types::ids::{Digest, ThreadId};
-use systole_core::types::ports::{FoldRow, Position};
+use systole_core::types::ports::{FoldRow, PlacedRecord, Position};
 use systole_core::types::record::{Record, head_zero};
-use systole_queries::causes::PlacedRecord;
 
 use crate::limits;
 

@@ -17,8 +17,7 @@ use super::verify::{self, VerifyWalk};
 use super::{make_damage, make_fault, migrate};
 use systole_core::types::body_parts::ERASED_TEXT;
 use systole_core::types::ids::{Digest, Key, Name, ThreadId};
-use systole_core::types::ports::{FoldRow, LogFault, LogOpening, LogReader, Position};
-use systole_core::types::record::Record;
+use systole_core::types::ports::{FoldRow, LogFault, LogOpening, LogReader, PlacedRecord, Position};
 
 /// The content of the table `fold`.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -74,7 +73,7 @@ impl SqliteReader {
         PooledReader { connection, newest, .. }: &mut PooledReader,
         thread: &ThreadId,
         places: &[(i64, i64)],
-    ) -> Result<Vec<(Position, Record)>, LogFault> {
+    ) -> Result<Vec<PlacedRecord>, LogFault> {
         let as_fault = |e: rusqlite::Error| self.make_fault(&e);
         let mut walk = VerifyWalk::new_after(connection, newest, &self.pool.path, Position::default());
         let mut statement =
@@ -208,12 +207,7 @@ impl LogReader for SqliteReader {
         })
     }
 
-    fn of_thread(
-        &self,
-        thread: &ThreadId,
-        seq: u64,
-        limit: usize,
-    ) -> Result<Vec<(Position, Record)>, LogFault> {
+    fn of_thread(&self, thread: &ThreadId, seq: u64, limit: usize) -> Result<Vec<PlacedRecord>, LogFault> {
         self.pool.read_with(|reading| {
             let (mut found, mut from) = (Vec::new(), to_number(seq));
             loop {
@@ -231,7 +225,7 @@ impl LogReader for SqliteReader {
         })
     }
 
-    fn read_after(&self, position: Position, limit: usize) -> Result<Vec<(Position, Record)>, LogFault> {
+    fn read_after(&self, position: Position, limit: usize) -> Result<Vec<PlacedRecord>, LogFault> {
         let sql = records_where!("WHERE r.pos > ?1 ORDER BY r.pos LIMIT ?2");
         self.pool.read_with(|PooledReader { connection, newest, .. }| {
             let mut walk = VerifyWalk::new_after(connection, newest, &self.pool.path, position);
@@ -250,12 +244,7 @@ impl LogReader for SqliteReader {
         })
     }
 
-    fn by_key(
-        &self,
-        thread: &ThreadId,
-        sender: &Name,
-        key: &Key,
-    ) -> Result<Option<(Position, Record)>, LogFault> {
+    fn by_key(&self, thread: &ThreadId, sender: &Name, key: &Key) -> Result<Option<PlacedRecord>, LogFault> {
         let sql = "SELECT seq, pos FROM record WHERE thread = (SELECT id FROM thread WHERE text = ?1) \
              AND sender = (SELECT id FROM word WHERE text = ?2) AND key = ?3";
         self.pool.read_with(|reading| {

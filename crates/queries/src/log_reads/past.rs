@@ -6,8 +6,7 @@
 use std::sync::Arc;
 
 use systole_core::types::ids::{Digest, Key, Name, ThreadId};
-use systole_core::types::ports::{FoldRow, LogFault, LogOpening, LogReader, Position};
-use systole_core::types::record::Record;
+use systole_core::types::ports::{FoldRow, LogFault, LogOpening, LogReader, PlacedRecord, Position};
 
 /// A log that ends at a position.
 pub struct PastLog {
@@ -21,7 +20,7 @@ impl PastLog {
         PastLog { log, end }
     }
 
-    fn keep_past(&self, mut page: Vec<(Position, Record)>) -> Vec<(Position, Record)> {
+    fn keep_past(&self, mut page: Vec<PlacedRecord>) -> Vec<PlacedRecord> {
         page.retain(|(position, _)| *position <= self.end);
         page
     }
@@ -67,12 +66,7 @@ impl LogReader for PastLog {
         Ok(was_there.then_some(row))
     }
 
-    fn of_thread(
-        &self,
-        thread: &ThreadId,
-        seq: u64,
-        limit: usize,
-    ) -> Result<Vec<(Position, Record)>, LogFault> {
+    fn of_thread(&self, thread: &ThreadId, seq: u64, limit: usize) -> Result<Vec<PlacedRecord>, LogFault> {
         match self.log.of_thread(thread, seq, limit) {
             Err(fault) if self.is_later(&fault) && limit > 1 => {
                 let mut found = Vec::new();
@@ -89,7 +83,7 @@ impl LogReader for PastLog {
         }
     }
 
-    fn read_after(&self, position: Position, limit: usize) -> Result<Vec<(Position, Record)>, LogFault> {
+    fn read_after(&self, position: Position, limit: usize) -> Result<Vec<PlacedRecord>, LogFault> {
         let left = usize::try_from(self.end.0.saturating_sub(position.0)).unwrap_or(usize::MAX);
         match left.min(limit) {
             0 => Ok(Vec::new()),
@@ -97,12 +91,7 @@ impl LogReader for PastLog {
         }
     }
 
-    fn by_key(
-        &self,
-        thread: &ThreadId,
-        sender: &Name,
-        key: &Key,
-    ) -> Result<Option<(Position, Record)>, LogFault> {
+    fn by_key(&self, thread: &ThreadId, sender: &Name, key: &Key) -> Result<Option<PlacedRecord>, LogFault> {
         match self.log.by_key(thread, sender, key) {
             Err(fault) if self.is_later(&fault) => Ok(None),
             found => Ok(found?.filter(|(position, _)| *position <= self.end)),

@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use systole_core::rules::{approval_payload, question};
 use systole_core::types::ids::{Digest, Key, Name, ThreadId};
-use systole_core::types::ports::{FoldRow, LogFault, LogOpening, LogReader, Position};
-use systole_core::types::record::{Record, RecordKind};
+use systole_core::types::ports::{FoldRow, LogFault, LogOpening, LogReader, PlacedRecord, Position};
+use systole_core::types::record::RecordKind;
 
 /// A log with the threads of one client.
 pub struct VisibleLog {
@@ -113,16 +113,11 @@ impl LogReader for VisibleLog {
         if self.shows(thread)? { self.log.read_row(thread) } else { Ok(None) }
     }
 
-    fn of_thread(
-        &self,
-        thread: &ThreadId,
-        seq: u64,
-        limit: usize,
-    ) -> Result<Vec<(Position, Record)>, LogFault> {
+    fn of_thread(&self, thread: &ThreadId, seq: u64, limit: usize) -> Result<Vec<PlacedRecord>, LogFault> {
         if self.shows(thread)? { self.log.of_thread(thread, seq, limit) } else { Ok(Vec::new()) }
     }
 
-    fn read_after(&self, position: Position, limit: usize) -> Result<Vec<(Position, Record)>, LogFault> {
+    fn read_after(&self, position: Position, limit: usize) -> Result<Vec<PlacedRecord>, LogFault> {
         let (mut found, mut records) = (Vec::new(), self.log.records_after(position));
         while found.len() < limit
             && let Some((position, record)) = records.next().transpose()?
@@ -134,12 +129,7 @@ impl LogReader for VisibleLog {
         Ok(found)
     }
 
-    fn by_key(
-        &self,
-        thread: &ThreadId,
-        sender: &Name,
-        key: &Key,
-    ) -> Result<Option<(Position, Record)>, LogFault> {
+    fn by_key(&self, thread: &ThreadId, sender: &Name, key: &Key) -> Result<Option<PlacedRecord>, LogFault> {
         if self.shows(thread)? { self.log.by_key(thread, sender, key) } else { Ok(None) }
     }
 

@@ -20,12 +20,12 @@ use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 use systole_core::types::ids::{Digest, ThreadId};
-use systole_core::types::ports::LogReader;
+use systole_core::types::ports::{LogReader, PlacedRecord};
 use systole_core::types::time::Millis;
 use systole_log::search::LogQuery;
 use systole_show::blocks::Block;
 
-use crate::causes::{self, PlacedRecord};
+use crate::causes;
 use crate::finding::NotFound;
 use crate::log_state::LogState;
 use crate::picture::ReadSteps;

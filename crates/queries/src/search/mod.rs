@@ -15,10 +15,9 @@ use std::path::Path;
 
 use found_text::TextReader;
 
-use super::causes::PlacedRecord;
 use crate::limits;
 use systole_core::types::ids::Digest;
-use systole_core::types::ports::{LogFault, LogReader, Position};
+use systole_core::types::ports::{LogFault, LogReader, PlacedRecord, Position};
 use systole_log::search::{self, LogQuery, SearchEntry, SearchFault, SearchFile};
 
 /// A message that was found.
