@@ -63,13 +63,6 @@ impl ApiReceipt {
     }
 }
 
-impl ApiRecord {
-    /// Its code, empty if it has none.
-    pub fn code_text(&self) -> &str {
-        self.code.as_deref().unwrap_or_default()
-    }
-}
-
 /// The outcome of a message, for a waiting sender.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct MessageOutcome {

@@ -5,6 +5,13 @@ use super::api_types::{ApiReceipt, ApiRecord};
 use systole_core::rules::outcome::CallJudgement;
 use systole_core::types::record::{RecordCode, RecordKind};
 
+impl ApiRecord {
+    /// Its code, empty if it has none.
+    pub fn code_text(&self) -> &str {
+        self.code.as_deref().unwrap_or_default()
+    }
+}
+
 /// Whether a record closes the call of a receipt, and how.
 pub fn find_ending(receipt: &ApiReceipt, record: &ApiRecord) -> Option<CallJudgement> {
     if record.thread != receipt.thread || record.seq <= receipt.seq {

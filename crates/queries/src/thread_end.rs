@@ -7,7 +7,6 @@ use std::ops::ControlFlow;
 use super::causes;
 use super::first_cause::FirstCause;
 use super::glance::glance;
-use super::why::{CallWait, WaitReason};
 use crate::limits;
 use systole_core::pump::state::ThreadState;
 use systole_core::rules::outcome::CallJudgement;
@@ -44,17 +43,6 @@ impl ThreadStatus {
         ThreadStatus::Failed,
         ThreadStatus::Answered,
     ];
-
-    /// The state of a thread with open calls, by what they wait for.
-    pub fn of_open(leaves: &[&WaitReason]) -> ThreadStatus {
-        let works = |cause: &CallWait| {
-            matches!(cause, CallWait::Out { .. } | CallWait::Queued { .. } | CallWait::Stopped)
-        };
-        match leaves.is_empty() || leaves.iter().any(|leaf| works(&leaf.cause)) {
-            true => ThreadStatus::Working,
-            false => ThreadStatus::Waiting,
-        }
-    }
 
     /// The state of a thread with nothing open, by how its last top call ended.
     pub fn of_end(end: Option<CallJudgement>) -> ThreadStatus {

@@ -140,7 +140,7 @@ pub fn entry(
     let (status, since, words) = if life == ThreadState::Working {
         let standing = ThreadWaits::of(reader, whole, posts, thread)?;
         let leaves = standing.leaves();
-        let status = ThreadStatus::of_open(&leaves);
+        let status = standing.status();
         let oldest = leaves.iter().min_by_key(|leaf| leaf.since);
         match oldest {
             None => (status, thread.touched, String::new()),

@@ -204,9 +204,21 @@ impl ThreadWaits {
             return ThreadStatus::Paused;
         }
         match self.life {
-            ThreadState::Working => ThreadStatus::of_open(&self.leaves()),
+            ThreadState::Working if self.has_due_turn() => ThreadStatus::Working,
+            ThreadState::Working => ThreadStatus::Waiting,
             _ => ThreadStatus::of_end(self.end.as_ref().map(|end| end.end)),
         }
+    }
+
+    /// Whether a turn is with its listener, or goes out as soon as it can.
+    fn has_due_turn(&self) -> bool {
+        let leaves = self.leaves();
+        leaves.is_empty() || leaves.iter().any(|leaf| leaf.cause.is_due())
+    }
+
+    /// Whether something is open in it.
+    pub fn is_at_work(&self) -> bool {
+        self.life == ThreadState::Working
     }
 
     /// The word for its state.

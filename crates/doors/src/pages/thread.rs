@@ -12,7 +12,6 @@ use super::rows::{self, RecordRow, RowPart, STEPS, shown_step};
 use super::shorten::{encode_part, shorten_text};
 use crate::limits;
 use crate::log_view::LogMoment;
-use systole_core::pump::state::ThreadState;
 use systole_core::types::client::Role;
 use systole_core::types::ids::{CallPath, Name, ThreadId};
 use systole_core::types::ports::LogFault;
@@ -152,7 +151,7 @@ fn view(
         None => moment.tree_costs(&[id.clone()])?.pop().flatten(),
         Some(_) => None,
     };
-    let end = if standing.life == ThreadState::Working { now } else { standing.touched };
+    let end = if standing.is_at_work() { now } else { standing.touched };
     let head = opening.map(|(_, record)| {
         let (h, seen) = (record.header, glance(&record.body));
         ThreadHead {

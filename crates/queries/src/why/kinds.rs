@@ -125,6 +125,11 @@ impl CallWait {
         }
     }
 
+    /// Whether a turn is out or due.
+    pub(crate) const fn is_due(&self) -> bool {
+        matches!(self, CallWait::Out { .. } | CallWait::Queued { .. } | CallWait::Stopped)
+    }
+
     /// Whether only a person can end it.
     pub(crate) const fn is_up_to_a_person(&self) -> bool {
         matches!(self, CallWait::Person { .. } | CallWait::Question { .. } | CallWait::Paused { .. })
