@@ -8,9 +8,9 @@ use serde_json::json;
 use systole_kit::schema::{find_nearest, is_slip};
 
 use super::exit::CommandExit;
-use super::listener_codes::KnownCode;
 use super::screen::Screen;
 use known_words::KnownWord;
+use systole_config::listener_codes::KnownCode;
 use systole_core::types::codes::Code;
 use systole_show::columns::wrapped;
 

@@ -37,7 +37,6 @@ mod inline_listeners;
 mod keygen;
 mod listen_as;
 mod listener;
-pub mod listener_codes;
 mod live;
 mod live_order;
 mod local_organism;

@@ -18,9 +18,9 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
 
-use systole::cli::listener_codes::{self, ListenerCode};
 use systole_agent::failures::FAILURES;
 use systole_config::ConfigKey;
+use systole_config::listener_codes::{self, ListenerCode};
 use systole_core::types::codes::Code;
 use systole_core::types::refusal::Refusal;
 
@@ -75,7 +75,7 @@ fn codes_page() -> String {
          with a dot, such as `search.offline`.\n\n\
          | code | what it means | try |\n|---|---|---|\n",
     );
-    for ListenerCode { code, meaning, fix } in listener_codes::list_codes() {
+    for ListenerCode { code, meaning, fix } in listener_codes::list_listener_codes() {
         writeln!(page, "| `{code}` | {} | {} |", cell(&meaning), cell(fix)).unwrap();
     }
     page
@@ -110,7 +110,9 @@ fn the_page_of_a_listener_lists_its_codes() {
     for kind in OF_LISTENERS {
         let mut table = "| code | what it means | try |\n|---|---|---|\n".to_owned();
         let is_own = |one: &ListenerCode| one.code.split('.').next() == Some(kind);
-        for ListenerCode { code, meaning, fix } in listener_codes::list_codes().into_iter().filter(is_own) {
+        for ListenerCode { code, meaning, fix } in
+            listener_codes::list_listener_codes().into_iter().filter(is_own)
+        {
             writeln!(table, "| `{code}` | {} | {} |", cell(&meaning), cell(fix)).unwrap();
         }
         let page = format!("docs/reference/{kind}.md");
@@ -121,7 +123,8 @@ fn the_page_of_a_listener_lists_its_codes() {
 /// Every code in the sources of our listeners, and every code of the table of the pump, is one that `explain` knows.
 #[test]
 fn explain_knows_each_code_that_a_listener_can_give() {
-    let known: BTreeSet<String> = listener_codes::list_codes().into_iter().map(|one| one.code).collect();
+    let known: BTreeSet<String> =
+        listener_codes::list_listener_codes().into_iter().map(|one| one.code).collect();
     let families: BTreeSet<&str> = known.iter().filter_map(|code| code.split('.').next()).collect();
     let is_name = |c: char| c.is_ascii_lowercase() || matches!(c, '-' | '.');
     let mut found = BTreeSet::new();

@@ -31,6 +31,7 @@ mod key;
 mod keys;
 mod kinds;
 mod limits;
+pub mod listener_codes;
 mod listener_keys;
 mod listeners;
 mod log_kept;

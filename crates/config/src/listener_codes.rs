@@ -1,8 +1,8 @@
 //! The codes of our own listeners: what each means, and the fix. They are beside the codes of the pump, because no
 //! listener knows the pump. A program that someone else wrote may use any code; no table has those.
 
+use crate::listener_codes;
 use systole_agent::failures::FAILURES;
-use systole_config::listener_codes;
 use systole_core::types::codes::Code;
 
 /// A code of a listener.
@@ -58,15 +58,13 @@ const OF_WORKERS: &[(&str, &str, &str)] = listener_codes! {
 };
 
 /// All of them.
-#[must_use]
-pub fn list_codes() -> Vec<ListenerCode> {
+pub fn list_listener_codes() -> Vec<ListenerCode> {
     let of_models = FAILURES.iter().map(|row| ListenerCode {
         code: format!("agent.{}", row.slug),
         meaning: format!("the answer of an agent's model cannot be used, and the model reads: {}", row.told),
         fix: OF_MODEL,
     });
-    let others =
-        OF_AGENTS.iter().copied().chain(systole_config::list_codes()).chain(OF_WORKERS.iter().copied());
+    let others = OF_AGENTS.iter().copied().chain(crate::list_codes()).chain(OF_WORKERS.iter().copied());
     let others = others.map(|(code, meaning, fix)| ListenerCode {
         code: code.to_owned(),
         meaning: meaning.to_owned(),
@@ -77,16 +75,18 @@ pub fn list_codes() -> Vec<ListenerCode> {
 
 /// A code of the pump or of a listener, as `explain` shows it.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum KnownCode {
+pub enum KnownCode {
+    /// One of the pump.
     Pump(Code),
+    /// One of a listener.
     Listener(ListenerCode),
 }
 
 impl KnownCode {
     /// Every code: those of the pump first, a family of a listener behind the codes of the pump with that family.
-    pub(super) fn list_all() -> Vec<KnownCode> {
+    pub fn list_all() -> Vec<KnownCode> {
         let mut codes: Vec<KnownCode> = Code::ALL.iter().copied().map(Self::Pump).collect();
-        for one in list_codes() {
+        for one in list_listener_codes() {
             let family = one.code.split('.').next().map(str::to_owned);
             let last = codes.iter().rposition(|code| Some(code.family()) == family.as_deref());
             codes.insert(last.map_or(codes.len(), |last| last + 1), Self::Listener(one));
@@ -95,32 +95,36 @@ impl KnownCode {
     }
 
     /// The code, if it is one of the pump's.
-    pub(super) fn as_pump_code(&self) -> Option<Code> {
+    pub fn as_pump_code(&self) -> Option<Code> {
         match self {
             Self::Pump(code) => Some(*code),
             Self::Listener(_) => None,
         }
     }
 
-    pub(super) fn as_str(&self) -> &str {
+    /// Its text.
+    pub fn as_str(&self) -> &str {
         match self {
             Self::Pump(code) => code.as_str(),
             Self::Listener(code) => &code.code,
         }
     }
 
-    pub(super) fn family(&self) -> &str {
+    /// The part before the first dot.
+    pub fn family(&self) -> &str {
         self.as_str().split('.').next().unwrap_or_default()
     }
 
-    pub(super) fn meaning(&self) -> &str {
+    /// One sentence that says what it means.
+    pub fn meaning(&self) -> &str {
         match self {
             Self::Pump(code) => code.meaning(),
             Self::Listener(code) => &code.meaning,
         }
     }
 
-    pub(super) fn fix(&self) -> &'static str {
+    /// The fix, for people.
+    pub fn fix(&self) -> &'static str {
         match self {
             Self::Pump(code) => code.fix(),
             Self::Listener(code) => code.fix,
@@ -128,7 +132,7 @@ impl KnownCode {
     }
 
     /// What follows from it.
-    pub(super) fn again(&self) -> &'static str {
+    pub fn again(&self) -> &'static str {
         match self {
             Self::Pump(code) if code.is_warning() => {
                 "a warning: the organism still starts; only `check --strict` refuses it"
