@@ -105,7 +105,7 @@ pub enum TurnEnd {
     /// With a reply.
     Reply(Vec<ItemVerdict>),
     /// A reply without the answer it owes, with the refusal that the caller would get.
-    Silent(Vec<ItemVerdict>, Refusal),
+    Silent(Vec<ItemVerdict>, Box<Refusal>),
     /// The listener reports a failure: its code, whether a retry may help, its message.
     Failure(String, bool, String),
     /// The listener reports that its output was unusable: code and text.
@@ -375,10 +375,8 @@ impl TrialJudging<'_> {
         let verdicts: Vec<ItemVerdict> = items.into_iter().map(|item| self.judge_item(item, steps)).collect();
         let settled = verdicts.iter().any(|v| matches!(v.case, ItemKind::Final | ItemKind::Refused(_)));
         if owes && !settled {
-            return TurnEnd::Silent(
-                verdicts,
-                replying::explain_silence(&self.listener.name, Some(self.listener)),
-            );
+            let refusal = replying::explain_silence(&self.listener.name, Some(self.listener));
+            return TurnEnd::Silent(verdicts, Box::new(refusal));
         }
         TurnEnd::Reply(verdicts)
     }

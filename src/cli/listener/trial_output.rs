@@ -165,7 +165,7 @@ fn say_remark(screen: Screen, remark: &TrialRemark) {
 fn say_end(screen: Screen, tried: &TrialResult) {
     let (verdicts, silent) = match &tried.end {
         TurnEnd::Reply(verdicts) => (verdicts, None),
-        TurnEnd::Silent(verdicts, refusal) => (verdicts, Some(refusal)),
+        TurnEnd::Silent(verdicts, refusal) => (verdicts, Some(&**refusal)),
         TurnEnd::Failure(code, retry, words) => {
             let again = if *retry { ", and says that trying again may help" } else { "" };
             return screen.say(format!("failure   {code}{again}: {words}"));

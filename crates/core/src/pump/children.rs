@@ -18,7 +18,7 @@ pub(super) enum ChildKinship {
     /// No child of this call.
     Foreign,
     /// Only the log knows, and the log was not read.
-    Unread(Refusal),
+    Unread(Box<Refusal>),
 }
 
 /// Looks up a thread by the id that the sender wrote.
@@ -40,7 +40,7 @@ pub(super) fn find_kinship(d: &DecisionBuilder<'_>, turn: &Turn<'_>, id: &str) -
     }
     let was_child = match turn.seen {
         Some(Ok(seen)) => seen.was_child.get(&id).copied(),
-        Some(Err(refusal)) => return ChildKinship::Unread(refusal.clone()),
+        Some(Err(refusal)) => return ChildKinship::Unread(Box::new(refusal.clone())),
         None => None,
     };
     match was_child {
@@ -48,7 +48,7 @@ pub(super) fn find_kinship(d: &DecisionBuilder<'_>, turn: &Turn<'_>, id: &str) -
         Some(false) => ChildKinship::Foreign,
         None => {
             let words = format!("whether {id} was a child of this call was not read from the log");
-            ChildKinship::Unread(Refusal::new(Code::IngressUnavailable, words))
+            ChildKinship::Unread(Box::new(Refusal::new(Code::IngressUnavailable, words)))
         }
     }
 }

@@ -52,7 +52,7 @@ pub(super) fn fail_attempt(
     }
     let words = format!("{}: {}", to.as_str(), failing.words);
     let mut refusal = Refusal::new(failing.code, words);
-    refusal.first_code.clone_from(&failing.first_code);
+    refusal.first_code = failing.first_code.clone().map(String::into_boxed_str);
     close_failed(d, thread, path, &refusal);
 }
 

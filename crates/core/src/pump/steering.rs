@@ -59,7 +59,7 @@ pub(super) fn steer_item(
         ChildKinship::Running(child) => child,
         ChildKinship::Ended => return Some(no_thread(d, turn, ordinal, thread, true, payload)),
         ChildKinship::Foreign => return Some(no_thread(d, turn, ordinal, thread, false, payload)),
-        ChildKinship::Unread(refusal) => return Some(refuse_item(d, turn, ordinal, refusal, Some(payload))),
+        ChildKinship::Unread(refusal) => return Some(refuse_item(d, turn, ordinal, *refusal, Some(payload))),
     };
     let admitted = match judged {
         Ok(admitted) => admitted,

@@ -13,7 +13,7 @@ pub struct Refusal {
     /// The code.
     pub code: Code,
     /// For a failure that a listener reported: the code that the first cause has.
-    pub first_code: Option<String>,
+    pub first_code: Option<Box<str>>,
     /// One sentence: the place, the value, the limit.
     pub message: Cow<'static, str>,
     /// The refused element's local name.

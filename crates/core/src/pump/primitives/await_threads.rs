@@ -120,7 +120,7 @@ fn decide_item(
         match find_kinship(d, turn, id.as_str()) {
             ChildKinship::Running(_) | ChildKinship::Ended => {}
             ChildKinship::Foreign => return Ok(Some(no_thread(d, turn, ordinal, id.as_str(), false, item))),
-            ChildKinship::Unread(refusal) => return Err(refusal),
+            ChildKinship::Unread(refusal) => return Err(*refusal),
         }
     }
     record_taken(d, turn, ordinal, &ROW, item);

@@ -46,7 +46,7 @@ fn decide_item(
         ChildKinship::Running(_) => {}
         ChildKinship::Ended => return Ok(Some(no_thread(d, turn, ordinal, id.as_str(), true, item))),
         ChildKinship::Foreign => return Ok(Some(no_thread(d, turn, ordinal, id.as_str(), false, item))),
-        ChildKinship::Unread(refusal) => return Err(refusal),
+        ChildKinship::Unread(refusal) => return Err(*refusal),
     }
     let cause = record_taken(d, turn, ordinal, &ROW, item);
     let threads = end_thread(d, &id, &turn.sender);
