@@ -47,7 +47,7 @@ impl KeptBlob {
         }
         if screen.terminal && text.is_none() {
             let words = format!("these are {} bytes and no text", bytes.len());
-            return Err(screen.refuse(words, &format!("systole blob {hash} > FILE")));
+            return Err(screen.refuse(words, format!("systole blob {hash} > FILE")));
         }
         screen.show_document(&bytes);
         Ok(CommandExit::Done)
