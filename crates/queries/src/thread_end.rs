@@ -93,7 +93,7 @@ pub fn is_in_state(word: &str, status: ThreadStatus, life: ThreadState) -> bool 
 pub struct ThreadEnd {
     /// The judgement.
     pub end: CallJudgement,
-    /// Why, if it failed.
+    /// Why, if it failed or was cancelled by itself.
     pub cause: Option<FirstCause>,
     /// What to say about it beside the state.
     pub words: String,
@@ -109,7 +109,8 @@ impl ThreadEnd {
         if !is_top && !is_cancelled {
             return None;
         }
-        let cause = end.is_failure().then(|| FirstCause::of_body(h.code, &record.body));
+        let has_cause = end.is_failure() || h.kind == RecordKind::Outcome && end == CallJudgement::Cancelled;
+        let cause = has_cause.then(|| FirstCause::of_body(h.code, &record.body));
         let words = match (&cause, end) {
             (Some(cause), _) => cause.line(),
             (None, CallJudgement::Handled) => "handled".to_owned(),

@@ -14,7 +14,7 @@ const WRITE_AGAIN: &str = "tools/house-figures --ledger > tools/ledger.txt";
 /// The most lines of a crate.
 const MOST_LINES: i64 = 20_000;
 /// The crates that have more. A crate leaves this list with the change that makes it small enough.
-const LARGER: [&str; 1] = ["src"];
+const LARGER: [&str; 0] = [];
 
 /// The ledger of the project in this folder, as the script counts it now.
 fn count_lines(root: &Path) -> String {

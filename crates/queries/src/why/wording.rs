@@ -7,6 +7,7 @@ use super::kinds::{attempt_of, words};
 use super::{CallWait, FailedAttempt, ModelUse, ThreadWaits, WaitReason};
 use crate::first_cause::FirstCause;
 use crate::limits;
+use crate::thread_end::ThreadStatus;
 use systole_core::pump::state::ThreadState;
 use systole_core::types::composition::ListenerProgram;
 use systole_core::types::ids::ThreadId;
@@ -73,7 +74,7 @@ pub fn report(standing: &ThreadWaits, asker: &Asker<'_>) -> Vec<String> {
         }
     };
     if let Some(cause) = standing.failure() {
-        lines.extend(failed_with(cause, asker.all));
+        lines.extend(failed_with(standing.status(), cause, asker.all));
     }
     let next = next(standing);
     let said = Said { standing, next: &next, start: asker.start, now };
@@ -107,9 +108,12 @@ pub fn report(standing: &ThreadWaits, asker: &Asker<'_>) -> Vec<String> {
     lines
 }
 
-/// Why the last call failed: the first cause, then where it happened.
-fn failed_with(cause: &FirstCause, all: bool) -> Vec<String> {
-    let lead = format!("  {}", paint(TextTone::Bad, "failed:"));
+/// Why the last call failed or was cancelled: the first cause, then where it happened.
+fn failed_with(status: ThreadStatus, cause: &FirstCause, all: bool) -> Vec<String> {
+    let lead = match status {
+        ThreadStatus::Cancelled => "  cancelled:".to_owned(),
+        _ => format!("  {}", paint(TextTone::Bad, "failed:")),
+    };
     let mut lines = at_most(limits::WORD_LINES, wrapped(&lead, 4, &cause.line()));
     let at = cause.at().filter(|_| !all).map(|at| wrapped("  at:", 4, &at));
     lines.extend(at.map_or_else(Vec::new, |at| at_most(limits::WORD_LINES, at)));
