@@ -250,7 +250,7 @@ impl ThreadEntry {
     }
 
     /// What an order to it depends on: whether it works, rests, is paused or has ended.
-    pub fn hold(&self) -> &'static str {
+    pub fn order_state(&self) -> &'static str {
         if self.paused.is_some() { "paused" } else { self.life.as_str() }
     }
 

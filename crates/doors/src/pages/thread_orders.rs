@@ -85,7 +85,7 @@ impl ThreadOrder {
 
     /// Why it does not fit a thread; nothing if it does.
     fn unfit(self, entry: &ThreadEntry) -> Option<&'static str> {
-        let state = entry.hold();
+        let state = entry.order_state();
         let is_own = entry.paused.as_ref().is_some_and(|pause| pause.of == entry.thread);
         match self {
             ThreadOrder::Pause if !matches!(state, "working" | "resting") => {
@@ -119,8 +119,8 @@ impl ThreadOrder {
     }
 }
 
-/// What an order to a thread depends on, as `ThreadEntry::hold` says it.
-const HOLDS: [&str; 4] = ["working", "resting", "paused", "ended"];
+/// What an order to a thread depends on, as `ThreadEntry::order_state` says it.
+const ORDER_STATES: [&str; 4] = ["working", "resting", "paused", "ended"];
 
 /// A thread of the preview or of the outcome.
 struct OrderRow {
@@ -128,7 +128,7 @@ struct OrderRow {
     href: String,
     state: &'static str,
     /// What the order depends on.
-    hold: &'static str,
+    order_state: &'static str,
     /// The reason, or the outcome.
     words: String,
     is_done: bool,
@@ -177,7 +177,7 @@ pub(super) async fn preview_order(asked: &PageRequest) -> Result<Response, Refus
         id: listed.entry.thread.to_string(),
         href: address_of(&listed.entry.thread),
         state: listed.entry.state(),
-        hold: listed.entry.hold(),
+        order_state: listed.entry.order_state(),
         words: shorten_text(&words, limits::WORDS),
         is_done: false,
     };
@@ -213,7 +213,7 @@ fn previewed_threads(form: &ChangeForm) -> Result<Vec<(ThreadId, &'static str)>,
         let (state, id) = value.split_once(' ').unwrap_or(("", value));
         let id = ThreadId::parse(id)
             .map_err(|malformed| describe_unfit_request(format!("thread: {malformed}")))?;
-        let state = HOLDS.into_iter().find(|known| *known == state);
+        let state = ORDER_STATES.into_iter().find(|known| *known == state);
         let state = state
             .ok_or_else(|| describe_unfit_request("thread: it is a state and an id, as of the preview"))?;
         Ok((id, state))
@@ -246,15 +246,15 @@ pub(super) async fn give_order(form: &ChangeForm) -> Result<Response, Refusal> {
     for ((id, seen), now) in threads.iter().zip(states) {
         let (is_done, state, words) = match now {
             None => (false, *seen, "there is no such thread".to_owned()),
-            Some(entry) if entry.hold() != *seen => {
+            Some(entry) if entry.order_state() != *seen => {
                 let words = format!(
                     "it changed after the preview: it was {seen} and is {}; left as it is",
-                    entry.hold()
+                    entry.order_state()
                 );
-                (false, entry.hold(), words)
+                (false, entry.order_state(), words)
             }
             Some(entry) => match order.unfit(&entry) {
-                Some(why) => (false, entry.hold(), why.to_owned()),
+                Some(why) => (false, entry.order_state(), why.to_owned()),
                 None => match order.give(&form.asked.state.front, &form.by, (id, note.as_ref())).await {
                     Some(SenderReply::Done | SenderReply::Receipt(..)) => {
                         (true, *seen, order.describe_done().to_owned())
@@ -265,7 +265,14 @@ pub(super) async fn give_order(form: &ChangeForm) -> Result<Response, Refusal> {
             },
         };
         let words = shorten_text(&words, limits::WORDS);
-        rows.push(OrderRow { id: id.to_string(), href: address_of(id), state, hold: state, words, is_done });
+        rows.push(OrderRow {
+            id: id.to_string(),
+            href: address_of(id),
+            state,
+            order_state: state,
+            words,
+            is_done,
+        });
     }
     if !form.asked.is_html {
         let results =
