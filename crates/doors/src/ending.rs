@@ -5,7 +5,7 @@ use systole_kit::{DocumentLimits, Payload, namespaces};
 
 use super::api_types::{ApiReceipt, ApiRecord};
 use systole_core::rules::core_payload::{is_no_answer, is_partial};
-use systole_core::types::record::{MessageRole, RecordCode, RecordKind};
+use systole_core::types::record::{MessageRole, RecordCode, RecordKind, SteerEffect};
 
 /// The answers of our listeners that say what went wrong.
 const FAILURES: [(&str, &str); 2] = [(namespaces::MCP, "tool-failed"), (namespaces::CODE, "code-error")];
@@ -27,7 +27,19 @@ pub enum CallResult {
 
 /// Whether a record closes the call of a receipt, and how.
 pub fn find_ending(receipt: &ApiReceipt, record: &ApiRecord) -> Option<CallResult> {
-    if record.thread != receipt.thread || record.seq <= receipt.seq {
+    find_call_ending((&receipt.thread, &receipt.call, receipt.seq), record)
+}
+
+/// Whether a record opens the call of a receipt again, after it had failed.
+pub(super) fn is_reopening(receipt: &ApiReceipt, record: &ApiRecord) -> bool {
+    let code = record.code.as_deref().and_then(RecordCode::parse);
+    let is_here = record.thread == receipt.thread && record.call.as_deref() == Some(&receipt.call);
+    is_here && code == Some(RecordCode::Steering(SteerEffect::Reopened))
+}
+
+/// Whether a record closes a call, and how; one up to the record `seq` of its thread does not.
+pub fn find_call_ending((thread, call, seq): (&str, &str, u64), record: &ApiRecord) -> Option<CallResult> {
+    if record.thread != thread || record.seq <= seq {
         return None;
     }
     let code = record.code.as_deref().unwrap_or_default();
@@ -35,7 +47,7 @@ pub fn find_ending(receipt: &ApiReceipt, record: &ApiRecord) -> Option<CallResul
     if kind == Some(RecordKind::Terminal) {
         return Some(CallResult::Failed(code.to_owned()));
     }
-    if record.call.as_deref() != Some(&receipt.call) {
+    if record.call.as_deref() != Some(call) {
         return None;
     }
     match (kind, RecordCode::parse(code)) {

@@ -14,6 +14,8 @@ pub const NEWEST_RECORDS: u64 = 50_000;
 pub(crate) const RECENT_RECORDS: u64 = 4096;
 /// The newest records that are searched for the messages of an edge.
 pub const EDGE_RECORDS: u64 = 20_000;
+/// Calls with effects outside that a preview of a retry names.
+pub(crate) const EFFECTS_NAMED: usize = 10;
 /// Records before the end of a thread that are searched for its order: those of one commit.
 pub(crate) const COMMIT_RECORDS: u64 = 256;
 /// Records of one tree: a few seconds of reading, more than a person reads on a screen.

@@ -13,7 +13,7 @@ use systole_queries::glance::{glance, read_error};
 use systole_show::columns::{cut, plain};
 
 /// Shows the record that ended a question.
-pub(super) fn show_end(screen: Screen, ending: &CallResult, record: &ApiRecord) {
+pub(in crate::cli) fn show_end(screen: Screen, ending: &CallResult, record: &ApiRecord) {
     match ending {
         CallResult::Handled => screen.say(format!("{} took it, and gives no answer", record.from)),
         CallResult::Failed(code) => show_failure(screen, code, record),

@@ -14,6 +14,7 @@ pub mod loops;
 mod outage;
 pub mod question;
 pub mod refusing;
+pub mod retry_payload;
 pub mod todo;
 pub mod view_payload;
 
