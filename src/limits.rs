@@ -116,6 +116,8 @@ pub(crate) const HIT_BYTES: usize = 4 << 20;
 pub(crate) const PROGRESS: u64 = 4_096;
 /// Positions between two reports of progress of a search.
 pub(crate) const FIND_PROGRESS: u64 = 1_000;
+/// Threads that are asked for at once of an organism elsewhere: as many as it gives.
+pub(crate) const THREADS_PART: usize = 1_000;
 /// Records that are written at once, and requests of one answer of an organism elsewhere.
 pub(crate) const REQUESTS: usize = 1_000;
 /// Threads, speakers and events of one call that are kept: few speak at once.

@@ -20,7 +20,7 @@ use systole_show::columns::counted;
 use systole_system::clock::WallClock;
 
 /// Endings of the files that belong to a log: a backup under such a name would be taken for one of them.
-const BESIDE: [&str; 14] = [
+const BESIDE: [&str; 17] = [
     "-wal",
     "-shm",
     "-journal",
@@ -35,6 +35,9 @@ const BESIDE: [&str; 14] = [
     ".find-wal",
     ".find-shm",
     ".find-journal",
+    ".index",
+    ".index-wal",
+    ".index-shm",
 ];
 
 /// Writes a verified copy of a log into a new file.

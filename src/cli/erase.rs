@@ -22,8 +22,8 @@ use systole_export::erasing::{
     self, ErasurePlan, ErasureRefused, ErasureScope, SHORTEST, SHORTEST_TEXT, ThreadNeed,
 };
 use systole_log::nats::OpenNatsLog;
-use systole_log::search;
 use systole_log::sqlite::{self, OpenSqliteLog, SqliteReader};
+use systole_log::{index, search};
 use systole_organism as runtime;
 use systole_organism::runfile::RunFile;
 use systole_queries::finding;
@@ -36,7 +36,7 @@ use systole_system::system;
 ///
 /// Names records by their position. The values that their schemas mark as sensitive go, wherever they
 /// are marked in the log, with the journal entries, refusals, prompts and other documents that repeat
-/// them, the search file, and the output of organisms in the background. What is left still verifies.
+/// them, the search file, the index, and the output of organisms in the background. What is left still verifies.
 /// No organism may run on the log.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
@@ -153,7 +153,7 @@ impl EraseCommand {
             let words = format!("not everything is erased: {why}");
             screen.fail_with(CommandExit::Unavailable, words, "the same again")
         };
-        let forget = || search::forget_file(copy).map_err(|error| unfinished(system::describe_error(&error)));
+        let forget = || forget_caches(copy).map_err(|error| unfinished(system::describe_error(&error)));
         forget()?;
         let told = self
             .build_record(copy, &reader, &plan)
@@ -180,7 +180,7 @@ impl EraseCommand {
             return Err(unwritten("it was written to in the meantime".to_owned()));
         }
         // Before the commit too: a process that is killed in between leaves no word behind.
-        let forget = || search::forget_file(log).map_err(|error| unwritten(system::describe_error(&error)));
+        let forget = || forget_caches(log).map_err(|error| unwritten(system::describe_error(&error)));
         forget()?;
         let told = self.build_record(log, &reader, plan).map_err(fault)?;
         let batch = LogBatch { records: vec![told.into()], ..LogBatch::default() };
@@ -390,6 +390,13 @@ fn suggest_way_out(thread: &ThreadId, need: &ThreadNeed) -> String {
         ThreadNeed::Timer(_) => "again when it has fired".to_owned(),
     };
     format!("{first}; or, while the organism runs, systole end {thread}, which ends the thread")
+}
+
+/// Removes the files beside the log that are made again from it, and have words of it.
+fn forget_caches(log: &Path) -> std::io::Result<()> {
+    search::forget_file(log)?;
+    index::forget_file(log)?;
+    Ok(())
 }
 
 /// Files beside the log that may have the bytes: other logs and copies, and what was kept of damaged ones.

@@ -167,7 +167,7 @@ pub(super) fn search(
         return searched.map(drop).map_err(SearchFault::Log);
     }
     let screen = looking.screen;
-    let mut told = progress(screen);
+    let mut told = show_progress(screen, "search file");
     let mut search = LogSearch::open(&looking.log, &*looking.reader, &mut told)?;
     search.end_at(looking.at);
     screen.show_progress("");
@@ -283,14 +283,14 @@ pub(super) fn xpath_fault(
 }
 
 /// Reports on a terminal how far the search file is, if there is much to add.
-fn progress(screen: Screen) -> impl FnMut(Position, Position) {
+pub(super) fn show_progress(screen: Screen, what: &'static str) -> impl FnMut(Position, Position) {
     let mut next = None;
     move |at, last| {
         let next = next.get_or_insert_with(|| at.0.saturating_add(limits::FIND_PROGRESS));
         if at.0 >= *next {
             *next = at.0.saturating_add(limits::FIND_PROGRESS);
             let part = (at.0.saturating_mul(100)).checked_div(last.0).unwrap_or(100);
-            screen.show_progress(&format!("search file: {} of {} records, {part} %", at.0, last.0));
+            screen.show_progress(&format!("{what}: {} of {} records, {part} %", at.0, last.0));
         }
     }
 }

@@ -8,6 +8,7 @@ use std::sync::{Arc, OnceLock};
 use clap::Args;
 
 use super::exit::CommandExit;
+use super::find;
 use super::forms::Forms;
 use super::local_organism;
 use super::place::{Place, refuse};
@@ -22,15 +23,18 @@ use systole_core::types::ports::{Clock as _, LogFault, LogReader, Position};
 use systole_core::types::time::Millis;
 use systole_doors::api_types::ApiAlarm;
 use systole_doors::client::{DoorClient, DoorClientFault};
+use systole_log::index::{IndexFault, IndexFile, IndexWait};
 use systole_log::sqlite::{self, LogCondition, SqliteReader};
 use systole_organism::runfile::RunFile;
 use systole_organism::workflow_steps;
 use systole_queries::configurations;
 use systole_queries::finding;
+use systole_queries::index::{LogIndex, describe_fault};
 use systole_queries::log_reads::PastLog;
 use systole_queries::log_state::LogState;
 use systole_queries::pauses::ThreadPause;
 use systole_queries::persons::{self, WaitingRequest};
+use systole_queries::query::QueryFault;
 use systole_queries::runs::WorkflowRuns;
 use systole_system::clock::WallClock;
 
@@ -171,6 +175,27 @@ impl Looking {
     /// The thread that the user means.
     pub(super) fn find(&self, typed: &str) -> Result<ThreadId, CommandExit> {
         finding::find(&*self.view, typed).map_err(|why| report_not_found(self.screen, &why))
+    }
+
+    /// Asks the index of the log, with all that the log has. It is made in memory for an organism elsewhere, and for the
+    /// log as it was.
+    pub(super) fn read_index<T>(
+        &self,
+        mut ask: impl FnMut(&IndexFile) -> Result<T, IndexFault>,
+    ) -> Result<T, QueryFault> {
+        let mut index = match self.elsewhere.is_none() && self.at.is_none() {
+            true => LogIndex::beside(&self.log, IndexWait::Patient),
+            false => LogIndex::apart(),
+        };
+        let mut told = find::show_progress(self.screen, "index");
+        let mut going_on = |at, last| {
+            told(at, last);
+            true
+        };
+        let asked = index.ask(&*self.view, &mut going_on, &mut ask);
+        self.screen.show_progress("");
+        index.notes.iter().for_each(|note| self.screen.say(format!("note: {note}")));
+        asked.map_err(|fault| QueryFault::Log(describe_fault(fault)))
     }
 
     /// The current state of the log.

@@ -28,7 +28,8 @@ use systole_queries::log_state::LogState;
 use systole_queries::picture::ReadSteps;
 use systole_queries::prompts::PromptFault;
 use systole_queries::query::{
-    ArgumentMistake, FieldPlace, PayloadForms, QueryFault, QueryField, QueryMoment, QueryRow, join_choices,
+    ArgumentMistake, AskIndex, FieldPlace, PayloadForms, QueryFault, QueryField, QueryMoment, QueryRow,
+    join_choices,
 };
 use systole_queries::questions::{find_query, list_commands};
 use systole_queries::runs::ReadStep;
@@ -178,6 +179,10 @@ impl QueryMoment for Looking {
         self.read_state().map(Arc::new).map_err(QueryFault::Log)
     }
 
+    fn ask_index(&self, ask: AskIndex<'_>) -> Result<(), QueryFault> {
+        self.read_index(|index| ask(index, None))
+    }
+
     fn steps(&self) -> ReadStep<'static> {
         &workflow_steps::describe_step
     }
@@ -232,7 +237,7 @@ impl QueryMoment for Looking {
 
 impl Looking {
     /// Reports why a question has no answer.
-    fn report_fault(&self, fault: QueryFault) -> CommandExit {
+    pub(super) fn report_fault(&self, fault: QueryFault) -> CommandExit {
         let refuse = |refusal: &Refusal| {
             refusal_text::say(self.screen, &ApiRefusal::from(refusal));
             refusal_text::exit_of(refusal.code)

@@ -19,8 +19,9 @@ use crate::trail::example;
 const WAIT_MS: u64 = 240_000;
 
 /// The commands, each with its arguments.
-const COMMANDS: [&[&str]; 13] = [
+const COMMANDS: [&[&str]; 15] = [
     &["ps", "-n", "0", "--children"],
+    &["ps", "-n", "0"],
     &["why"],
     &["tree"],
     &["todo"],
@@ -29,6 +30,7 @@ const COMMANDS: [&[&str]; 13] = [
     &["cost"],
     &["approve"],
     &["decisions"],
+    &["slow"],
     &["find", "--kind", "message", "--limit", "0"],
     &["find", "heart"],
     &["trail"],

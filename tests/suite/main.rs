@@ -186,6 +186,7 @@ mod tape;
 mod terminal;
 mod terminals;
 mod tests_of_workspaces;
+mod thread_index;
 mod thread_states;
 mod tidy;
 mod trail;

@@ -26,7 +26,7 @@ use crate::sandbox::OTHER_USER;
 const HTML: &str = "text/html";
 
 /// `systole open`, and the way to its door.
-struct Opened {
+pub(crate) struct Opened {
     program: Running,
     /// What it printed of the file.
     verdict: String,
@@ -34,7 +34,7 @@ struct Opened {
 }
 
 impl Opened {
-    fn of(at: &Path, file: &str) -> Opened {
+    pub(crate) fn of(at: &Path, file: &str) -> Opened {
         Opened::by(command(at, &["open", file, "--no-browser"]))
     }
 
@@ -48,7 +48,7 @@ impl Opened {
     }
 
     /// A page, as a browser asks for it.
-    fn page(&self, path: &str) -> Answer {
+    pub(crate) fn page(&self, path: &str) -> Answer {
         page(&self.run, "GET", path, HTML, &[])
     }
 
@@ -62,7 +62,7 @@ impl Opened {
 
     /// What a page or a route says to a program.
     #[track_caller]
-    fn json(&self, path: &str) -> Value {
+    pub(crate) fn json(&self, path: &str) -> Value {
         let shown = ask(&self.run, "GET", path, &[], "");
         assert_eq!(shown.status, 200, "{path}: {shown:?}");
         shown.json

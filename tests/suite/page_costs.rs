@@ -5,13 +5,15 @@ use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use systole_core::types::ids::ThreadId;
+use systole_core::types::ids::{Name, ThreadId};
 use systole_core::types::ports::{Commit, LogReader, LogWriter as _, Position};
 use systole_core::types::record::Header;
 use systole_core::types::time::Millis;
+use systole_log::index::{IndexFile, RootSelection, SumSelection};
 use systole_log::memory::MemoryLog;
 use systole_log::sqlite;
-use systole_queries::costs::{self, CountedTrees};
+use systole_queries::costs::{self, CostRow};
+use systole_queries::index::LogIndex;
 use systole_queries::lanes::{self, TimeLane};
 use systole_queries::log_reads::PastLog;
 use systole_queries::tree::{self, ThreadTree};
@@ -131,35 +133,52 @@ fn h4_the_list_of_threads_says_what_the_command_says_a_thread_cost() {
     assert_eq!(cells(at, &thread, &format!("?at={open}")), told("0+", ""), "what is not known is said");
     organism.interrupt();
     let thread = ThreadId::parse(&thread).unwrap();
-    parts_are_counted_once(at, &thread);
+    an_index_that_grows_has_the_costs_of_the_journal(at, &thread);
     a_tree_grows_to_what_is_read_at_once(at, &thread);
     a_model_that_answers_at_once_keeps_its_cost(at, &thread);
 }
 
-/// A tree that is counted a few records at a time while the log grows has the sum of the whole tree.
-fn parts_are_counted_once(at: &Path, thread: &ThreadId) {
+/// An index that grows record by record says at each what the journal says, and is at the end equal to one made at once.
+fn an_index_that_grows_has_the_costs_of_the_journal(at: &Path, thread: &ThreadId) {
     let log: Arc<dyn LogReader> = Arc::new(sqlite::open_reading(&at.join("hello.db")).unwrap());
-    let end = log.read_last().unwrap();
-    let roots = [thread.clone()];
-    for (begin, most) in [(1, 1_000), (end.0 / 2, 1_000), (end.0 / 2, 1)] {
-        let (mut trees, mut late) = (CountedTrees::default(), 0);
-        for position in begin..=end.0 {
-            let past = PastLog::new(log.clone(), Position(position));
-            trees.go_on(&past).unwrap();
-            let all = costs::sum(&costs::read(&past, thread).unwrap());
-            match &trees.sums(&past, &roots, most).unwrap()[..] {
-                [Some(sum)] => assert_eq!(*sum, all, "at {position}, {most} at once"),
-                [None] => late += 1,
-                other => panic!("{other:?}"),
-            }
+    let mut grown = LogIndex::apart();
+    let mut seen = 0;
+    for position in 1..=log.read_last().unwrap().0 {
+        let past = PastLog::new(log.clone(), Position(position));
+        let index = grown.read_whole(&past, &mut |_, _| true).unwrap();
+        let rows = costs::read(&past, thread).unwrap();
+        let Some(root) = index.find_root(thread.as_str()).unwrap() else { continue };
+        let all = CostRow::of_index(root.requests, root.unknown, &root.used);
+        assert_eq!(all, costs::sum(&rows), "at {position}");
+        let mut sums = costs::CostRows::new();
+        let models = SumSelection { of_models: true, ..SumSelection::default() };
+        for (key, sum) in index.list_sums(&models).unwrap() {
+            let unknown = if key.outcome == "unknown" { sum.count } else { 0 };
+            let row = CostRow::of_index(sum.count, unknown, &sum.used);
+            let name = Name::parse(&key.listener).unwrap();
+            let place = sums.entry((name, key.model)).or_default();
+            *place = costs::join_rows([&*place, &row]);
         }
-        assert_eq!(late > 0, most == 1, "{late} sums from {begin} were late with {most} records at once");
+        assert_eq!(sums, rows, "at {position}");
+        seen += rows.len();
     }
-    let mut trees = CountedTrees::default();
-    trees.go_on(&*log).unwrap();
-    let sums: Vec<_> = (0..end.0).map(|_| trees.sums(&*log, &roots, 1).unwrap().remove(0)).collect();
-    assert_eq!(sums.first(), Some(&None), "a long tree is not counted at once");
-    assert_eq!(sums.last(), Some(&Some(costs::sum(&costs::read(&*log, thread).unwrap()))));
+    assert!(seen > 20, "{seen} rows were compared");
+    let all = |index: &IndexFile| {
+        let mut roots = Vec::new();
+        let take = &mut |row| {
+            roots.push(row);
+            true
+        };
+        index.visit_roots(&RootSelection::default(), take).unwrap();
+        let of = |of_models| SumSelection { of_models, ..SumSelection::default() };
+        let sums = [false, true].map(|of_models| index.list_sums(&of(of_models)).unwrap());
+        let slow = [false, true].map(|of_models| index.list_slowest(&of(of_models), usize::MAX).unwrap());
+        (roots, sums, slow, index.read_end().unwrap())
+    };
+    let grown = all(grown.read_whole(&*log, &mut |_, _| true).unwrap());
+    let mut fresh = LogIndex::apart();
+    assert_eq!(grown, all(fresh.read_whole(&*log, &mut |_, _| true).unwrap()));
+    assert!(grown.1[0].iter().map(|(_, sum)| sum.count).sum::<i64>() >= 2, "boss and helper were called");
 }
 
 /// A tree that is read on whenever a record comes is the tree that is read at once.

@@ -72,7 +72,8 @@ fn h4_pages_say_what_is_so() {
     // A command is named only if it shows the same.
     for (path, command) in [
         ("/threads", Some("systole ps -n 100")),
-        ("/threads?state=working", None),
+        ("/threads?state=working&sort=cost", Some("systole ps -n 100 --state working --sort cost")),
+        ("/slow?by=model", Some("systole slow --by model")),
         ("/refused", None),
         ("/cost", Some("systole cost --by agent")),
         ("/cost?since=2h&agent=helper", Some("systole cost --since 2h --agent helper")),

@@ -12,8 +12,23 @@ use systole_core::types::composition::Schema;
 
 /// The endings of the files and folders beside a log. The run file holds the operator's credential, and the folder
 /// `.nats` the keys of the organism's own broker.
-const BESIDE: [&str; 10] =
-    ["", "-wal", "-shm", ".tip", ".lock", ".run", ".nats", ".stands-by", ".notes", STATE_FOLDER];
+const BESIDE: [&str; 15] = [
+    "",
+    "-wal",
+    "-shm",
+    ".tip",
+    ".lock",
+    ".secret",
+    ".run",
+    ".nats",
+    ".stands-by",
+    ".notes",
+    ".find",
+    ".index",
+    ".index-wal",
+    ".index-shm",
+    STATE_FOLDER,
+];
 
 /// Where an organism is.
 #[derive(Clone, Copy)]

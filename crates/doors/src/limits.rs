@@ -150,8 +150,6 @@ pub(crate) const PART_BYTES: usize = 8 << 20;
 pub(crate) const READINGS: usize = 4;
 /// Readings of one client at once.
 pub(crate) const OWN_READINGS: usize = 2;
-/// Records that one page reads to count costs.
-pub(crate) const COUNTED: usize = 20_000;
 /// Answers that are kept.
 pub(crate) const KEPT_ANSWERS: usize = 16;
 /// Bytes of an answer that is kept.

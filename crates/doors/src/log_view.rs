@@ -11,6 +11,7 @@ use tokio::sync::Semaphore;
 
 use super::kept_answers::KeptAnswers;
 use super::kept_views::{KeptViews, LogViewKey, lock_value};
+use super::reading::WRITABLE;
 use super::request_refusals::{LOOK, describe_unfit_address};
 use super::watch_budget::WatchBudget;
 use crate::limits;
@@ -21,10 +22,11 @@ use systole_core::types::ids::{Name, ThreadId};
 use systole_core::types::ports::{Clock as _, LogFault, LogReader, Position};
 use systole_core::types::refusal::Refusal;
 use systole_core::types::time::Millis;
+use systole_log::index::{IndexFault, IndexFile};
 use systole_log::search::SearchFile;
 use systole_organism::front::OrganismHandle;
 use systole_organism::resting_verdict::RestingVerdict;
-use systole_queries::costs::{CostRow, CountedTrees};
+use systole_queries::index::{LogIndex, describe_fault};
 use systole_queries::log_reads::{PastLog, VisibleLog};
 use systole_queries::log_state::LogState;
 use systole_queries::tree::{self, ThreadTree};
@@ -52,7 +54,8 @@ struct ReadingClient {
 struct SharedReadings {
     states: KeptViews<LogState>,
     troubles: KeptViews<Troubles>,
-    costs: KeptViews<Mutex<CountedTrees>>,
+    /// The indexes of the log as it was at positions.
+    past_indexes: KeptViews<Mutex<LogIndex>>,
     trees: KeptViews<Option<ThreadTree>, (LogViewKey, ThreadId)>,
     answers: KeptAnswers,
     budget: WatchBudget,
@@ -145,17 +148,35 @@ impl LogMoment {
         })
     }
 
-    /// What roots cost with everything below them, at least as new as the state. `None` for those that are counted
-    /// further the next time: a page reads few records for this.
-    pub(super) fn tree_costs(&self, roots: &[ThreadId]) -> Result<Vec<Option<CostRow>>, LogFault> {
-        let last = self.reader.read_last()?;
-        let wanted = self.told.map_or(last, |told| told.min(last));
-        let trees = self.shared.costs.at_least(self.view.clone(), wanted, |before| {
-            let trees = before.unwrap_or_default();
-            let end = lock_value(&trees).go_on(&*self.reader)?;
-            Ok((end, trees))
+    /// Asks the index, with all that the log has: of all clients now, or of what this client sees at the position.
+    pub(super) fn ask_index<T>(
+        &self,
+        mut ask: impl FnMut(&IndexFile) -> Result<T, IndexFault>,
+    ) -> Result<T, LogFault> {
+        let mut going_on = |_, _| true;
+        let Some(at) = self.at else {
+            let mut index = lock_value(self.front.index());
+            let asked = index.ask(&**self.front.reader(), &mut going_on, &mut ask);
+            for why in index.notes.drain(..) {
+                tracing::warn!(why, fix = WRITABLE, "an answer takes longer than it has to");
+            }
+            return asked.map_err(describe_fault);
+        };
+        let past = self.shared.past_indexes.at_least(self.view.clone(), at, |before| {
+            Ok((at, before.unwrap_or_else(|| Arc::new(Mutex::new(LogIndex::apart())))))
         })?;
-        lock_value(&trees).sums(&*self.reader, roots, limits::COUNTED)
+        let mut index = lock_value(&past);
+        index.ask(&*self.reader, &mut going_on, &mut ask).map_err(describe_fault)
+    }
+
+    /// The client, if it may not see the threads of others.
+    pub(super) fn own_name(&self) -> Option<&Name> {
+        self.view.0.as_ref()
+    }
+
+    /// The client, if it sees only the threads that it opened, and none in which it decides.
+    pub(super) fn own_client(&self) -> Option<&Name> {
+        self.own_name().filter(|client| !self.front.composition().has_role(client, Role::Approve))
     }
 
     /// The search file of a log at rest.

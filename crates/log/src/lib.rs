@@ -6,10 +6,12 @@
 
 pub mod alarms;
 pub mod checkpoint_file;
+pub mod index;
 pub mod limits;
 pub mod memory;
 pub mod nats;
 pub mod search;
+mod side_file;
 pub mod sqlite;
 pub mod writer;
 

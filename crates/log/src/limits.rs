@@ -53,12 +53,14 @@ pub(crate) const NOTES_BYTES: u64 = 256 << 20;
 /// Bytes at the end that hold the newest checkpoints: the largest one fits.
 pub(crate) const NOTES_NEWEST_BYTES: u64 = 2 * systole_proof::limits::NOTE_BYTES as u64;
 
-// The index of the search
+// The search file and the index
 
 /// Bytes of new entries in memory until they are written in one sorted piece.
 pub(crate) const PIECE_BYTES: i64 = 64 << 20;
-/// Records of one commit: a kill loses little, and the index stays in few pieces.
+/// Records of one commit: a kill loses little, and the search file stays in few pieces.
 pub(crate) const INDEX_RECORDS: u64 = 65_536;
+/// Calls of an hour that are kept as its slowest, for each listener, model and client.
+pub const SLOWEST: usize = 10;
 /// Hex digits of a term: two values never share one by accident.
 pub(crate) const TERM_DIGITS: usize = 16;
 

@@ -10,6 +10,7 @@ use std::sync::{Arc, Weak};
 use systole_proof::policy::TrustPolicy;
 use tokio::sync::{mpsc, oneshot, watch};
 
+use super::indexing::SharedIndex;
 use super::live_messages::{LiveObserver, LiveVoice};
 use super::plan::RunPlan;
 use super::resting_verdict::RestingVerdict;
@@ -56,7 +57,7 @@ pub(super) struct OrganismPlaces {
     /// The folder of the organism's file.
     directory: Arc<Path>,
     /// The file on this machine that has the log.
-    log: Option<Arc<Path>>,
+    pub(super) log: Option<Arc<Path>>,
     /// Which checkpoints beside the log count; `None` if none are signed.
     policy: Option<Arc<TrustPolicy>>,
 }
@@ -82,6 +83,7 @@ pub struct OrganismHandle {
     pub(super) composition: Arc<Composition>,
     pub(super) places: OrganismPlaces,
     pub(super) reader: Arc<dyn LogReader>,
+    pub(super) index: SharedIndex,
     pub(super) room: Arc<WaitingRoom>,
     pub(super) began: Position,
     pub(super) tail: watch::Receiver<Position>,
@@ -258,6 +260,11 @@ impl OrganismHandle {
     /// The log, for reading.
     pub fn reader(&self) -> &Arc<dyn LogReader> {
         &self.reader
+    }
+
+    /// The index of the log.
+    pub fn index(&self) -> &SharedIndex {
+        &self.index
     }
 
     /// The last log position when this organism started.

@@ -11,6 +11,7 @@ pub mod erasing;
 pub mod forking;
 pub mod front;
 pub mod hosting;
+pub mod indexing;
 mod keeping;
 pub mod keyring;
 mod limits;

@@ -26,6 +26,8 @@ pub(crate) const OWN_RECORDS: usize = 4;
 pub(crate) const JUDGED: usize = 64;
 /// How long nothing must happen before the dirty folds are written as rows.
 pub(crate) const IDLE: Duration = Duration::from_secs(1);
+/// How long the index waits after a record for more of them.
+pub(crate) const INDEX_PAUSE: Duration = Duration::from_secs(1);
 
 // The end
 

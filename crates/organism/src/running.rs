@@ -3,6 +3,7 @@
 //! last.
 
 use std::collections::HashMap;
+use std::convert::Infallible;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -11,6 +12,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use super::broker::{self, BrokerAddress, StartedBroker};
 pub use super::front::ClientMessage;
 use super::front::{OrganismHandle, OrganismPlaces, OrganismWays, ReaderToken};
+use super::indexing;
 use super::keeping::{self, OwnedLog, WritableLog};
 use super::live_messages::LiveVoice;
 use super::proving::{self, LastCheckpoint, ProofKeeper};
@@ -64,6 +66,8 @@ pub struct Organism {
     writer: Arc<WriterHandle>,
     lead: Option<LogOwnership>,
     proof: Option<ProofKeeper>,
+    /// The keeper of the index ends when this is dropped.
+    indexing: oneshot::Sender<Infallible>,
     notes: Vec<String>,
     validators: Validators,
     tasks: Vec<RunningTask>,
@@ -209,6 +213,8 @@ impl Organism {
         let (own, broker, refusals) = Box::pin(used).await?;
         let (leases, (reports, heard)) = (new_leases(), mpsc::channel(limits::QUEUE));
         let (followed, tail) = LogTail::open_tail(log.reader.clone(), last);
+        // Nobody reads the log of a test, and an order is soon done.
+        let is_indexed = !is_still && test.is_none();
         let (voice, (clock, rests)) = (LiveVoice::from_tail(followed.end()), choose_clock(test));
         let validators = Validators::start(plan.validators, &pages, &leases, &plan.steps, &pump, &voice);
         let validators = validators.map_err(StartFault::Machine)?;
@@ -227,7 +233,9 @@ impl Organism {
         let engine = Engine::new(state, ports, last).of_program(program.await.unwrap_or_default());
         let engine = take_up(engine.hold_deliveries(is_still).with_loss(plan.given_up), &orphans, &carriers);
         let pumps = start_pump(engine, (lines, rests), end, room.clone()).map_err(wrap_io_error)?;
-        let tasks = vec![pumps, start_sorter(heard, validators.queue(), pump.clone())];
+        let mut tasks = vec![pumps, start_sorter(heard, validators.queue(), pump.clone())];
+        let (index, keeper, indexing) = indexing::start_index(&places, is_indexed, &reader, followed.end());
+        tasks.extend(keeper);
         let proof = proof.map(|proof| ProofKeeper::start(proof, reader.clone(), lead.clone(), &pump));
         // Nothing is ever sent over this channel: it closes when the last reader is done.
         let (ways, (seats, seated)) =
@@ -236,6 +244,7 @@ impl Organism {
             composition,
             places,
             reader,
+            index,
             room,
             began: last,
             tail: followed.end(),
@@ -259,6 +268,7 @@ impl Organism {
             writer,
             lead,
             proof,
+            indexing,
             notes,
             validators,
             tasks,
@@ -350,7 +360,7 @@ impl Organism {
             let is_whole = is_led && matches!(ended, LoopEnd::Drained(_));
             proof.finish(if is_whole { LastCheckpoint::Signed } else { LastCheckpoint::Unsigned }).await;
         }
-        drop((self.front, self.ways, self.carriers, self.seats));
+        drop((self.front, self.ways, self.carriers, self.seats, self.indexing));
         // A reader connection that outlives the writer would leave the log in two files.
         let _left = tokio::time::timeout(limits::LAST_READS, self.seated.recv()).await;
         for task in self.tasks {

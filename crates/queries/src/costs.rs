@@ -5,8 +5,6 @@
 
 mod tree;
 
-pub use tree::CountedTrees;
-
 use std::collections::BTreeMap;
 
 use serde::{Serialize, Serializer};
@@ -16,6 +14,7 @@ use systole_kit::money::{Currency, Money};
 
 use systole_core::types::ids::{Name, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader};
+use systole_log::index::ModelUse;
 use systole_show::blocks::Fact;
 use systole_show::columns::counted;
 use tree::TreeCost;
@@ -62,6 +61,38 @@ impl CostRow {
         match result {
             Some(outcome) => self.add(outcome),
             None => self.unknown += 1,
+        }
+    }
+
+    /// What an index counted.
+    pub fn of_index(requests: i64, unknown: i64, used: &ModelUse) -> CostRow {
+        let count = |number: i64| u64::try_from(number).unwrap_or(0);
+        let amounts = used.money.iter();
+        let money =
+            amounts.filter_map(|(currency, micros)| Some((Currency::parse(currency)?, count(*micros))));
+        CostRow {
+            requests: count(requests),
+            unknown: count(unknown),
+            tokens_in: count(used.tokens_in),
+            tokens_out: count(used.tokens_out),
+            money: money.collect(),
+            uncounted: count(used.uncounted),
+            unpriced: count(used.unpriced),
+        }
+    }
+
+    /// What a result used, as an index counts it.
+    pub(crate) fn use_of(outcome: &ModelCallOutcome) -> ModelUse {
+        let mut row = CostRow::default();
+        row.add(outcome);
+        let count = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
+        let money = row.money.iter().map(|(currency, micros)| (currency.to_string(), count(*micros)));
+        ModelUse {
+            tokens_in: count(row.tokens_in),
+            tokens_out: count(row.tokens_out),
+            uncounted: count(row.uncounted),
+            unpriced: count(row.unpriced),
+            money: money.collect(),
         }
     }
 

@@ -32,20 +32,14 @@ pub(crate) const EDIT_LINES: usize = 2_000_000;
 pub(crate) const CHAIN_LINKS: usize = 100_000;
 /// Threads of one tree that is read for its cost.
 pub(crate) const COST_THREADS: usize = 100_000;
-/// Threads that are kept.
-pub(crate) const COST_KEPT: usize = 2 * COST_THREADS;
-/// Records that are followed one by one; after more, trees are read anew.
-pub(crate) const COST_FOLLOWED: u64 = 4_096;
 /// Threads of a tree that are looked at.
 pub(crate) const PART_THREADS: usize = 64;
-/// Threads, or requests without a decision, that are looked at for one part.
-pub const LOOKED_AT: usize = 2_000;
+/// Requests without a decision that are looked at for one part.
+pub(crate) const LOOKED_AT: usize = 2_000;
 /// Threads that are looked at for the newest roots: children are between them.
 pub(crate) const ROOTS_LOOKED_AT: usize = 10_000;
 /// Threads with one beginning: if more match, it was too short.
 pub(crate) const BEGINNINGS: usize = 1000;
-/// Ids that are read to find a part: a list of ids is cheap.
-pub(crate) const LISTED_IDS: usize = 100_000;
 /// Newest records of a thread that are searched for its outcome, and for refusals.
 pub(crate) const OUTCOME_RECORDS: usize = 128;
 /// Records of one span of the search file, which are read at once.
@@ -62,6 +56,9 @@ pub(crate) const TROUBLE_PAIRS: usize = 200;
 pub(crate) const WAYS: usize = 1000;
 /// Milliseconds after its expiry that a request may be decided, as a clock was set: a day.
 pub(crate) const CLOCK_MS: u64 = 86_400_000;
+
+/// Milliseconds of an hour, for which the index has sums.
+pub(crate) const HOUR_MS: u64 = 3_600_000;
 
 // What is shown of a payload
 

@@ -8,6 +8,7 @@ pub mod why;
 
 use crate::decisions::DecisionQuery;
 use crate::query::{QueryFace, QueryRow, row};
+use crate::slow::SlowQuery;
 
 /// Every question, in the order of the help page.
 pub static QUERIES: &[QueryRow] = &[
@@ -16,6 +17,7 @@ pub static QUERIES: &[QueryRow] = &[
     row::<todo::TodoQuery>(),
     row::<prompt::PromptQuery>(),
     row::<cost::CostQuery>(),
+    row::<SlowQuery>(),
     row::<DecisionQuery>(),
 ];
 

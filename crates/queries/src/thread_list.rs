@@ -1,33 +1,46 @@
-//! The list of threads for a page: newest first, filtered, a part at a time, each with who opened it and what is below
-//! it.
+//! The list of threads, as `ps`, `GET /v1/threads` and the page ask for it: filtered, in an order, a part at a time.
 //!
-//! It looks at few threads for each part, so that a filter that fits nothing does not read a whole log. A log and a
-//! filter come in; entries and the place to go on from go out.
+//! What is closed comes from the index, what is open from the fold, so a filter is right for any number of threads and
+//! reads only what it shows. A filter comes in; entries and the place to go on from go out, with the record up to which
+//! the index was made.
+
+mod filter;
+
+use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::glance::{PayloadGlance, glance};
+pub use filter::{ThreadFilter, ThreadOrderName};
+
+use super::costs::CostRow;
 use super::log_state::LogState;
 use super::posts::DueCalls;
 use super::runs::WorkflowRuns;
-use super::thread_end::is_in_state;
 use super::thread_roll::{self, ThreadEntry};
 use crate::limits;
-use systole_core::types::ids::{Name, ThreadId};
-use systole_core::types::ports::{LogFault, LogReader};
-use systole_core::types::time::Millis;
+use systole_core::pump::state::{Thread, ThreadState};
+use systole_core::types::ids::ThreadId;
+use systole_core::types::ports::LogReader;
+use systole_core::types::time::{Millis, spell_duration};
+use systole_log::index::{IndexEnd, IndexFault, IndexFile, RootRow, RootSelection};
+use systole_show::columns::{cut, plain};
 
-/// Which threads are wanted.
-#[derive(Clone, Default, PartialEq, Eq, Debug)]
-pub struct ThreadFilter {
-    /// Only threads in this state, a word of `thread_end::STATES`.
-    pub state: Option<&'static str>,
-    /// Only threads that this listener was asked first, or works in now.
-    pub listener: Option<Name>,
-    /// Only threads with this text in their id, their request or what they wait for.
-    pub text: Option<String>,
-    /// Only threads that are older than this one.
-    pub after: Option<ThreadId>,
+/// What the list is made of.
+pub struct ThreadSource<'a> {
+    /// The log as the client may see it.
+    pub reader: &'a dyn LogReader,
+    /// Its state.
+    pub whole: &'a LogState,
+    /// The workflows in it.
+    pub runs: &'a WorkflowRuns<'a>,
+    /// The moment that counts as now.
+    pub now: Millis,
+    /// The index, of the threads of all clients.
+    pub index: &'a IndexFile,
+    /// Whether the client may see the threads of others.
+    pub sees_all: bool,
+    /// The client whose threads alone are listed, if it sees no other.
+    pub own: Option<&'a str>,
 }
 
 /// A root in the list.
@@ -35,14 +48,8 @@ pub struct ThreadFilter {
 pub struct ListedThread {
     /// Its state and the reason.
     pub entry: ThreadEntry,
-    /// When it was opened.
-    pub opened: Millis,
-    /// Who opened it.
-    pub by: Name,
-    /// The listener that was asked first.
-    pub to: Option<Name>,
-    /// The first request.
-    pub request: PayloadGlance,
+    /// What the index has of it.
+    pub root: RootRow,
     /// Its records.
     pub records: u64,
     /// The threads below it, as far as they are named.
@@ -54,89 +61,216 @@ pub struct ListedThread {
 /// A part of the list.
 #[derive(Clone, Debug, Default)]
 pub struct ThreadPart {
-    /// The threads, newest first.
+    /// The threads, in the order of the filter.
     pub threads: Vec<ListedThread>,
     /// The thread after which the list goes on, if it does.
     pub next: Option<ThreadId>,
+    /// Up to which record the index was made; `None` for an empty log.
+    pub end: Option<IndexEnd>,
 }
 
-/// The newest roots that a filter wants, at most that many.
-pub fn list(
-    reader: &dyn LogReader,
-    whole: &LogState,
-    runs: &WorkflowRuns<'_>,
-    now: Millis,
-    (filter, most): (&ThreadFilter, usize),
-) -> Result<ThreadPart, LogFault> {
-    let posts = DueCalls::at(whole, now);
-    let all = reader.list_threads(limits::LISTED_IDS)?;
-    let roots = all.iter().filter(|id| id.parent().is_none());
-    let mut left: Vec<&ThreadId> = roots.collect();
-    if let Some(after) = &filter.after {
-        let start = left.iter().position(|id| *id == after).map_or(left.len(), |place| place + 1);
-        left.drain(..start);
+/// A part of the list, of at most that many threads.
+pub fn list(source: &ThreadSource<'_>, filter: &ThreadFilter, most: usize) -> Result<ThreadPart, IndexFault> {
+    let mut listing = Listing::new(source, filter, most)?;
+    let selection = match filter.find_start(source.index)? {
+        Some(after) => listing.select(after),
+        // The thread after which the list goes on is not in it.
+        None => return Ok(listing.part),
+    };
+    match filter.state() {
+        Some("working" | "waiting") => listing.add_open(&selection)?,
+        _ => {
+            let mut failed = None;
+            source.index.visit_roots(&selection, &mut |row| match listing.add(row) {
+                Ok(goes_on) => goes_on,
+                Err(fault) => {
+                    failed = Some(fault);
+                    false
+                }
+            })?;
+            failed.map_or(Ok(()), Err)?;
+        }
     }
-    let mut part = ThreadPart::default();
-    for (looked, id) in left.iter().enumerate() {
-        if looked == limits::LOOKED_AT || part.threads.len() == most {
-            part.next = looked.checked_sub(1).and_then(|last| left.get(last)).map(|id| (*id).clone());
-            break;
+    Ok(listing.part)
+}
+
+/// A list while it is made.
+struct Listing<'a> {
+    source: &'a ThreadSource<'a>,
+    filter: &'a ThreadFilter,
+    most: usize,
+    posts: DueCalls,
+    /// Whether everything is paused.
+    is_all_paused: bool,
+    /// The roots in which or below which the listener of the filter works.
+    busy: BTreeSet<String>,
+    part: ThreadPart,
+}
+
+impl<'a> Listing<'a> {
+    fn new(
+        source: &'a ThreadSource<'a>,
+        filter: &'a ThreadFilter,
+        most: usize,
+    ) -> Result<Listing<'a>, IndexFault> {
+        let whole = source.whole;
+        let of_listener = filter.listener.iter().flat_map(|name| {
+            let works = move |thread: &&Thread| {
+                thread.calls.values().any(|call| call.listener.as_str() == name.as_str())
+            };
+            whole.working().into_iter().filter(works)
+        });
+        Ok(Listing {
+            source,
+            filter,
+            most,
+            posts: DueCalls::at(whole, source.now),
+            is_all_paused: whole.all_paused(source.reader)?.is_some(),
+            busy: of_listener.map(|thread| thread.id.root_of().to_string()).collect(),
+            part: ThreadPart { end: source.index.read_end()?, ..ThreadPart::default() },
+        })
+    }
+
+    /// What is asked of the index.
+    fn select(&self, after: Option<(i64, u64)>) -> RootSelection {
+        let filter = self.filter;
+        let state = filter.state();
+        RootSelection {
+            order: filter.sort.unwrap_or_default(),
+            after,
+            outcome: state.filter(|state| filter::is_outcome(state)),
+            // With everything paused, every thread that has not ended is.
+            is_paused: (state == Some("paused") && !self.is_all_paused).then_some(true),
+            is_ended: match state {
+                Some("ended") => Some(true),
+                Some("resting") => Some(false),
+                _ => None,
+            },
+            client: self.source.own.map(str::to_owned).or_else(|| filter.client.clone()),
+            entry: filter.listener.clone().map(|name| (name, self.busy.iter().cloned().collect())),
+            code: filter.code.clone(),
+            since: filter.since.map(|since| since.0),
+            until: filter.until.map(|until| until.0),
         }
-        let Some(thread) = whole.thread(reader, id)? else { continue };
-        let Some((_, first)) = reader.of_thread(id, 1, 1)?.pop() else { continue };
-        let works_now = |name: &Name| thread.calls.values().any(|call| call.listener == *name);
-        let is_of = |name: &Name| first.header.to.as_ref() == Some(name) || works_now(name);
-        if !filter.listener.as_ref().is_none_or(is_of) {
-            continue;
+    }
+
+    /// Adds the roots with open work: few, and the fold has them all.
+    fn add_open(&mut self, selection: &RootSelection) -> Result<(), IndexFault> {
+        let mut rows = Vec::new();
+        for thread in self.source.whole.waiting() {
+            rows.extend(self.source.index.find_root(thread.id.as_str())?);
         }
-        let mut entries = [thread_roll::entry(reader, whole, &posts, &thread, now)?];
-        thread_roll::name_goals(&mut entries, whole, runs)?;
+        rows.retain(|row| selection.has(row));
+        rows.sort_by_key(|row| std::cmp::Reverse((selection.order.value_of(row), row.position)));
+        for row in rows {
+            if !self.add(row)? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds a root if it fits, and returns whether more are wanted.
+    fn add(&mut self, root: RootRow) -> Result<bool, IndexFault> {
+        let (source, filter) = (self.source, self.filter);
+        if filter.client.as_ref().is_some_and(|client| *client != root.client) {
+            return Ok(true);
+        }
+        let Ok(id) = ThreadId::parse(&root.thread) else { return Ok(true) };
+        let Some(thread) = source.whole.thread(source.reader, &id)? else { return Ok(true) };
+        if !source.sees_all && source.reader.of_thread(&id, 1, 1)?.is_empty() {
+            return Ok(true);
+        }
+        let is_open = thread.life() == ThreadState::Working || !thread.timers.is_empty();
+        if filter.state() == Some("resting") && thread.life() != ThreadState::Resting
+            || !is_open && filter.q.as_ref().is_some_and(|text| !has_text(&root, text))
+        {
+            return Ok(true);
+        }
+        let mut entries =
+            [thread_roll::entry(source.reader, source.whole, &self.posts, &thread, source.now)?];
+        thread_roll::name_goals(&mut entries, source.whole, source.runs)?;
         let [entry] = entries;
-        let request = glance(&first.body);
-        let is_wanted = filter.state.is_none_or(|state| is_in_state(state, entry.status, entry.life))
-            && filter.text.as_ref().is_none_or(|text| has(text, &entry, &request));
-        if !is_wanted {
-            continue;
+        let says = |text: &String| {
+            has_text(&root, text) || entry.words.to_lowercase().contains(&text.to_lowercase())
+        };
+        if !filter.q.as_ref().is_none_or(says) || !filter.fits_state(&entry) {
+            return Ok(true);
         }
-        let below = format!("{id}.");
-        let mut children = reader.threads_like(&below, limits::NAMED_CHILDREN + 1)?;
+        if self.part.threads.len() == self.most {
+            self.part.next = self.part.threads.last().map(|listed| listed.entry.thread.clone());
+            return Ok(false);
+        }
+        let mut children = source.reader.threads_like(&format!("{id}."), limits::NAMED_CHILDREN + 1)?;
         let has_more_children = children.len() > limits::NAMED_CHILDREN;
         children.truncate(limits::NAMED_CHILDREN);
-        let (opened, by, to) = (first.header.time, first.header.from, first.header.to);
-        let records = thread.seq;
-        part.threads.push(ListedThread {
+        self.part.threads.push(ListedThread {
             entry,
-            opened,
-            by,
-            to,
-            request,
-            records,
+            root,
+            records: thread.seq,
             children,
             has_more_children,
         });
+        Ok(true)
     }
-    Ok(part)
 }
 
-fn has(text: &str, entry: &ThreadEntry, request: &PayloadGlance) -> bool {
+fn has_text(root: &RootRow, text: &str) -> bool {
     let text = text.to_lowercase();
-    let own = [entry.thread.as_str(), &entry.words, &request.element, &request.words];
+    let own = [&root.thread, &root.subject, &root.element];
     own.iter().any(|own| own.to_lowercase().contains(&text))
 }
 
 impl ListedThread {
+    /// What it cost with everything below it.
+    pub fn cost(&self) -> CostRow {
+        CostRow::of_index(self.root.requests, self.root.unknown, &self.root.used)
+    }
+
     /// The entry for programs.
     pub fn as_json(&self) -> Value {
         let mut value = self.entry.as_json();
+        let root = &self.root;
+        let code = |code: &str| (!code.is_empty()).then(|| code.to_owned());
         if let Some(fields) = value.as_object_mut() {
             let children: Vec<&str> = self.children.iter().map(ThreadId::as_str).collect();
-            fields.insert("opened".to_owned(), json!(self.opened.to_string()));
-            fields.insert("by".to_owned(), json!(self.by.as_str()));
-            fields.insert("to".to_owned(), json!(self.to.as_ref().map(Name::as_str)));
-            fields.insert("element".to_owned(), json!(self.request.element));
-            fields.insert("records".to_owned(), json!(self.records));
-            fields.insert("children".to_owned(), json!(children));
+            let more = json!({
+                "opened": Millis(root.opened).to_string(),
+                "by": root.client,
+                "to": root.entry,
+                "element": root.element,
+                "subject": root.subject,
+                "code": code(&root.code),
+                "first_code": code(&root.first_code),
+                "took_ms": root.took,
+                "cost": self.cost().as_json(),
+                "records": self.records,
+                "children": children,
+            });
+            if let Value::Object(more) = more {
+                fields.extend(more);
+            }
         }
         value
+    }
+}
+
+/// Who asked whom for what, how long it took and what it cost, on one line. It is made of an entry for programs, which
+/// an organism elsewhere sends too.
+pub fn describe_facts(entry: &Value) -> String {
+    let text = |name: &str| plain(entry[name].as_str().unwrap_or_default());
+    let took = entry["took_ms"].as_u64().filter(|took| *took > 0);
+    let took = took.map(|took| format!("took {}", spell_duration(took)));
+    let amounts = entry["cost"]["money"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    let parts = [format!("{} → {}", text("by"), text("to"))].into_iter().chain(took);
+    let parts: Vec<String> = parts.chain(amounts.map(plain)).collect();
+    let request = format!("<{}> {}", text("element"), text("subject"));
+    cut(&format!("{}: {request}", parts.join(", ")), limits::WAIT_COLUMNS)
+}
+
+impl ThreadPart {
+    /// Up to which record the index was made, for programs.
+    pub fn end_json(&self) -> Value {
+        self.end.map_or(Value::Null, |end| json!({"position": end.position.0, "leaf": end.leaf.to_string()}))
     }
 }

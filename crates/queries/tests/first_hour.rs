@@ -84,7 +84,7 @@ use systole_log::search::LogQuery;
 use systole_queries::finding::NotFound;
 use systole_queries::log_state::LogState;
 use systole_queries::picture::ReadSteps;
-use systole_queries::query::row;
+use systole_queries::query::{AskIndex, row};
 use systole_queries::runs::ReadStep;
 use systole_queries::search::SearchHit;
 
@@ -101,6 +101,10 @@ impl QueryMoment for WholeLog {
     }
 
     fn state(&self) -> Result<Arc<LogState>, QueryFault> {
+        Err(QueryFault::Unfound(NotFound::Empty))
+    }
+
+    fn ask_index(&self, _: AskIndex<'_>) -> Result<(), QueryFault> {
         Err(QueryFault::Unfound(NotFound::Empty))
     }
 

@@ -27,6 +27,8 @@ pub enum TaskKind {
     Host,
     /// Signs checkpoints of the log: ends after the pump, with the last checkpoint.
     Proof,
+    /// Keeps the index beside the log: ends with the pump.
+    Index,
     /// The HTTP door: ends when it is closed and all its clients have left.
     Door,
     /// The door over the broker: ends when it is closed.
@@ -50,6 +52,7 @@ impl fmt::Display for TaskKind {
             TaskKind::Broker => f.write_str("the keeper of the broker"),
             TaskKind::Host => f.write_str("the host of listeners"),
             TaskKind::Proof => f.write_str("the signer of checkpoints"),
+            TaskKind::Index => f.write_str("the keeper of the index"),
             TaskKind::Door => f.write_str("the HTTP door"),
             TaskKind::Wire => f.write_str("the door over the broker"),
             TaskKind::Message(name) => write!(f, "a message of {name}"),

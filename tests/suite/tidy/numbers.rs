@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 use super::hold;
 
 /// Constants that are no limits: the numbers of a format, a kernel or a protocol, each where the format is written.
-const FACTS: [(&str, &str); 56] = [
+const FACTS: [(&str, &str); 58] = [
     ("crates/bus/src/silence.rs", "FORMAT"),
     ("crates/carriers/src/leases.rs", "TOKEN_DIGITS"),
     ("crates/carriers/src/process/warden.rs", "KILL"),
@@ -33,8 +33,10 @@ const FACTS: [(&str, &str); 56] = [
     ("crates/log/src/checkpoint_file.rs", "OPEN_FLAGS"),
     ("crates/log/src/checkpoint_file.rs", "ROOT"),
     ("crates/log/src/checkpoint_file.rs", "WAITS_NOT"),
-    ("crates/log/src/search/layout.rs", "APPLICATION_ID"),
-    ("crates/log/src/search/layout.rs", "FORM"),
+    ("crates/log/src/index/mod.rs", "APPLICATION_ID"),
+    ("crates/log/src/index/mod.rs", "FORM"),
+    ("crates/log/src/search/mod.rs", "APPLICATION_ID"),
+    ("crates/log/src/search/mod.rs", "FORM"),
     ("crates/log/src/sqlite/faults.rs", "PAGE_BYTES"),
     ("crates/log/src/sqlite/layout.rs", "APPLICATION_ID"),
     ("crates/log/src/sqlite/layout.rs", "COPY_ID"),

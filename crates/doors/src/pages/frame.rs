@@ -25,6 +25,8 @@ pub(super) enum PageTab {
     Refused,
     /// What models cost.
     Cost,
+    /// What takes long.
+    Slow,
     /// The search.
     Find,
     /// Who may address whom.
@@ -41,13 +43,14 @@ pub(super) enum PageTab {
 const OF_ALL: [PageTab; 4] = [PageTab::Cost, PageTab::Map, PageTab::Config, PageTab::Proof];
 
 /// The pages in the order of the list, each with its address and its label.
-const TABS: [(PageTab, &str, &str); 10] = [
+const TABS: [(PageTab, &str, &str); 11] = [
     (PageTab::Attention, "/", "Attention"),
     (PageTab::Threads, "/threads", "Threads"),
     (PageTab::Approvals, "/approvals", "Approvals"),
     (PageTab::Send, "/send", "Send"),
     (PageTab::Refused, "/refused", "Refused"),
     (PageTab::Cost, "/cost", "Cost"),
+    (PageTab::Slow, "/slow", "Slow"),
     (PageTab::Find, "/find", "Find"),
     (PageTab::Map, "/map", "Map"),
     (PageTab::Config, "/config", "Configurations"),

@@ -148,7 +148,10 @@ fn view(
     let opening = reader.of_thread(id, 1, 1)?.pop();
     let first = opening.as_ref().map_or(1, |(position, _)| position.0);
     let cost = match id.parent() {
-        None => moment.tree_costs(std::slice::from_ref(id))?.pop().flatten(),
+        None => {
+            let root = moment.ask_index(|index| index.find_root(id.as_str()))?;
+            root.map(|root| CostRow::of_index(root.requests, root.unknown, &root.used))
+        }
         Some(_) => None,
     };
     let end = if standing.is_at_work() { now } else { standing.touched };

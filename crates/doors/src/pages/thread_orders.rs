@@ -12,7 +12,7 @@ use super::changes::ChangeForm;
 use super::frame::{Frame, PageTab};
 use super::page_request::{PageRequest, render_page};
 use super::shorten::{begin_with_capital, encode_part, shorten_text};
-use super::threads::{filter_of, list_address, may_order, read_part};
+use super::threads::{list_address, may_order, read_part};
 use crate::limits::{self, ENTRIES};
 use crate::request_refusals::{describe_stopping, describe_unfit_address, describe_unfit_request};
 use crate::steering::check_note;
@@ -151,13 +151,12 @@ struct OrdersPage {
 
 /// Shows which threads an order would be given to.
 pub(super) async fn preview_order(asked: &PageRequest) -> Result<Response, Refusal> {
-    let filter = filter_of(asked, &["order"])?;
     let word = asked.one_of("order", &ThreadOrder::WORDS)?;
     let order = word.and_then(ThreadOrder::parse).ok_or_else(no_order)?;
     if asked.at.is_some() {
         return Err(describe_unfit_address("order= and at=: the past cannot be changed"));
     }
-    let (part, _) = read_part(asked, &filter).await?;
+    let (part, _) = read_part(asked, &["order"]).await?;
     let unfit = |listed: &ListedThread| match may_order(asked, listed) {
         true => order.unfit(&listed.entry),
         false => Some("it is another client's: orders to it are for clients with the role `operate`"),
@@ -190,7 +189,7 @@ pub(super) async fn preview_order(asked: &PageRequest) -> Result<Response, Refus
         order,
         is_given: false,
         commands: commands.join("\n"),
-        back: list_address(&filter, filter.after.as_ref()),
+        back: list_address(asked, asked.value("after")),
         has_more: part.next.is_some(),
         rows,
         left,

@@ -12,22 +12,27 @@ use super::frame::{Frame, PageTab};
 use super::page_request::{PageRequest, render_page};
 use super::shorten::{encode_part, shorten_text};
 use crate::limits::{self, ENTRIES, SEARCH_TEXT};
+use crate::log_view::LogMoment;
 use crate::mcp::tools;
+use crate::reading::{FILTERS, QueryFields, find_threads};
 use crate::request_refusals::describe_unfit_address;
 use systole_core::types::client::Role;
 use systole_core::types::ids::{Name, ThreadId};
 use systole_core::types::refusal::Refusal;
 use systole_core::types::time::{Millis, spell_duration};
-use systole_organism::workflow_steps;
-use systole_queries::costs::CostRow;
-use systole_queries::limits::LOOKED_AT;
-use systole_queries::runs::WorkflowRuns;
+use systole_queries::index::FAILED;
+use systole_queries::query::ArgumentForm as _;
 use systole_queries::thread_end::STATES;
-use systole_queries::thread_list::{self, ListedThread, ThreadFilter, ThreadPart};
+use systole_queries::thread_list::{ListedThread, ThreadOrderName, ThreadPart};
 use systole_queries::thread_roll::ThreadEntry;
 
-/// What is shown for a cost that is not counted yet.
-const UNCOUNTED: &str = "…";
+/// The fields of the filter that take a text, with their labels.
+const TEXTS: [(&str, &str, &str); 4] = [
+    ("since", "Since", "3d"),
+    ("until", "Until", "14:30"),
+    ("client", "Client", ""),
+    ("code", "Code", "model.refused"),
+];
 
 /// A row of the list.
 struct ThreadRow {
@@ -41,6 +46,7 @@ struct ThreadRow {
     request: String,
     age: String,
     opened: String,
+    took: String,
     records: u64,
     /// How many of its newest records are refusals, with a plus if there may be more; empty if there are none.
     refusals: String,
@@ -65,121 +71,84 @@ struct ThreadsPage {
     rows: Vec<ThreadRow>,
     states: Vec<Choice>,
     listeners: Vec<(String, bool)>,
+    orders: Vec<Choice>,
+    /// The fields with a text: name, label, example and value.
+    texts: Vec<(&'static str, &'static str, &'static str, String)>,
     text: String,
     is_filtered: bool,
     next: Option<String>,
     /// The fields of the filter, for an order to all that are shown.
     hidden: Vec<(&'static str, String)>,
     may_order: bool,
-    /// Whether the cost of a thread is not counted yet.
-    is_counting: bool,
-    /// How many threads were looked at, if these are not all and few of them fit.
-    looked_at: Option<usize>,
 }
 
-/// The filter of an address, which may have `more` fields.
-pub(super) fn filter_of(asked: &PageRequest, more: &[&str]) -> Result<ThreadFilter, Refusal> {
-    asked.only(&[&["state", "listener", "q", "after"], more].concat())?;
-    let listener = asked.value("listener").map(Name::parse).transpose();
-    let listener = listener.map_err(|malformed| describe_unfit_address(format!("listener=: {malformed}")))?;
-    let after = asked.value("after").map(ThreadId::parse).transpose();
-    let after = after.map_err(|malformed| describe_unfit_address(format!("after=: {malformed}")))?;
-    let text = asked.value("q").map(str::to_owned);
-    if text.as_ref().is_some_and(|text| text.chars().count() > SEARCH_TEXT) {
+/// A part of the list, as the address asks for it, and the moment that counts as now. The address may have `more`
+/// fields.
+pub(super) async fn read_part(asked: &PageRequest, more: &[&str]) -> Result<(ThreadPart, Millis), Refusal> {
+    let known = [&FILTERS[..], &["after"], more].concat();
+    asked.only(&known)?;
+    if asked.value("q").is_some_and(|text| text.chars().count() > SEARCH_TEXT) {
         return Err(describe_unfit_address(format!("q=: it has {SEARCH_TEXT} characters at most")));
     }
-    Ok(ThreadFilter { state: asked.one_of("state", &STATES)?, listener, text, after })
-}
-
-/// A part of the list, and the moment that counts as now.
-pub(super) async fn read_part(
-    asked: &PageRequest,
-    filter: &ThreadFilter,
-) -> Result<(ThreadPart, Millis), Refusal> {
-    let wanted = filter.clone();
-    asked
-        .read(move |moment| {
-            let whole = moment.read_state()?;
-            let runs = WorkflowRuns::new(&*moment.reader, &whole, &workflow_steps::describe_step);
-            let part = thread_list::list(&*moment.reader, &whole, &runs, moment.now, (&wanted, ENTRIES))?;
-            Ok((part, moment.now))
-        })
-        .await
+    let read =
+        |moment: &LogMoment, fields: &QueryFields| Ok((find_threads(moment, fields, ENTRIES)?, moment.now));
+    asked.look(&known, read).await
 }
 
 /// Shows the list.
 pub(super) async fn list(asked: &PageRequest) -> Result<Response, Refusal> {
-    let filter = filter_of(asked, &[])?;
-    let (part, now) = read_part(asked, &filter).await?;
-    let roots: Vec<ThreadId> = part.threads.iter().map(|listed| listed.entry.thread.clone()).collect();
-    let costs = asked.read(move |moment| moment.tree_costs(&roots)).await?;
+    let (part, now) = read_part(asked, &[]).await?;
     if !asked.is_html {
-        let threads: Vec<Value> = part
-            .threads
-            .iter()
-            .zip(&costs)
-            .map(|(listed, cost)| listed_json(listed, cost.as_ref()))
-            .collect();
+        let threads: Vec<Value> = part.threads.iter().map(ListedThread::as_json).collect();
         let next = part.next.as_ref().map(ThreadId::as_str);
-        return Ok(asked.json(&json!({"threads": threads, "next": next})));
+        return Ok(asked.json(&json!({"threads": threads, "next": next, "index": part.end_json()})));
     }
-    Ok(render_page(&page(asked, &filter, &part, &costs, now)))
+    Ok(render_page(&page(asked, &part, now)))
 }
 
-/// An entry for programs, with what it cost.
-fn listed_json(listed: &ListedThread, cost: Option<&CostRow>) -> Value {
-    let mut value = listed.as_json();
-    if let Some(fields) = value.as_object_mut() {
-        fields.insert("cost".to_owned(), json!(cost.map(CostRow::as_json)));
-    }
-    value
-}
-
-fn page(
-    asked: &PageRequest,
-    filter: &ThreadFilter,
-    part: &ThreadPart,
-    costs: &[Option<CostRow>],
-    now: Millis,
-) -> ThreadsPage {
-    let frame = asked.frame(PageTab::Threads, "Threads").with_known_command(command(filter)).live();
-    let with_costs = part.threads.iter().zip(costs);
-    let rows = with_costs.map(|(listed, cost)| row(&frame, listed, cost.as_ref(), now)).collect();
+fn page(asked: &PageRequest, part: &ThreadPart, now: Millis) -> ThreadsPage {
+    let frame = asked.frame(PageTab::Threads, "Threads").with_known_command(Some(command(asked))).live();
+    let rows = part.threads.iter().map(|listed| row(&frame, listed, now)).collect();
     let names = listeners_for(asked, frame.sees_all, part);
     let listeners =
-        names.iter().map(|name| (name.to_string(), filter.listener.as_ref() == Some(name))).collect();
-    let states = STATES.iter().map(|word| Choice { word, is_chosen: filter.state == Some(word) }).collect();
-    let next = part.next.as_ref().map(|id| frame.to(&list_address(filter, Some(id))));
-    let is_filtered = filter.state.is_some() || filter.listener.is_some() || filter.text.is_some();
-    let text = filter.text.clone().unwrap_or_default();
-    let fields = ["state", "listener", "q", "after"];
-    let hidden = fields.into_iter().filter_map(|name| Some((name, asked.value(name)?.to_owned()))).collect();
+        names.iter().map(|name| (name.to_string(), asked.value("listener") == Some(name.as_str()))).collect();
+    let state = asked.value("failed").map_or(asked.value("state"), |_| Some(FAILED));
+    let choose = |word: &'static str, chosen: Option<&str>| Choice { word, is_chosen: chosen == Some(word) };
+    let states = STATES.iter().map(|word| choose(word, state)).collect();
+    let orders = ThreadOrderName::CHOICES.iter().map(|word| choose(word, asked.value("sort"))).collect();
+    let value = |name| asked.value(name).unwrap_or_default().to_owned();
+    let texts = TEXTS.into_iter().map(|(name, label, example)| (name, label, example, value(name))).collect();
+    let next = part.next.as_ref().map(|id| frame.to(&list_address(asked, Some(id.as_str()))));
+    let fields = FILTERS.into_iter().chain(["after"]);
+    let hidden = fields.filter_map(|name| Some((name, asked.value(name)?.to_owned()))).collect();
     let may_order = asked.at.is_none() && part.threads.iter().any(|listed| may_order(asked, listed));
-    let looked_at = (next.is_some() && part.threads.len() < ENTRIES).then_some(LOOKED_AT);
-    let is_counting = costs.iter().any(Option::is_none);
+    let is_filtered = FILTERS.iter().any(|name| asked.value(name).is_some());
     ThreadsPage {
         frame,
         rows,
         states,
         listeners,
-        text,
+        orders,
+        texts,
+        text: value("q"),
         is_filtered,
         next,
-        looked_at,
         hidden,
         may_order,
-        is_counting,
     }
 }
 
 /// Whether a client may give orders to a thread: it opened the thread, or operates those of others.
 pub(super) fn may_order(asked: &PageRequest, listed: &ListedThread) -> bool {
-    listed.by == asked.client || asked.state.front.composition().has_role(&asked.client, Role::Operate)
+    listed.root.client == asked.client.as_str()
+        || asked.state.front.composition().has_role(&asked.client, Role::Operate)
 }
 
-/// The command for the whole list. It knows no filter.
-fn command(filter: &ThreadFilter) -> Option<String> {
-    (filter == &ThreadFilter::default()).then(|| format!("systole ps -n {ENTRIES}"))
+/// The command for the list.
+fn command(asked: &PageRequest) -> String {
+    let named: Vec<&str> = FILTERS.into_iter().filter(|name| *name != "failed").collect();
+    let failed = if asked.value("failed") == Some("true") { " --failed" } else { "" };
+    format!("systole ps -n {ENTRIES}{failed}{}", asked.options(&named))
 }
 
 /// The listeners to filter by: all of them, or those that the client may address or finds in its own threads.
@@ -189,24 +158,22 @@ fn listeners_for(asked: &PageRequest, sees_all: bool, part: &ThreadPart) -> BTre
         return organism.listeners.keys().cloned().collect();
     }
     let open = tools::open_to(organism, &asked.client).into_iter().map(|tool| tool.listener.name.clone());
-    open.chain(part.threads.iter().filter_map(|listed| listed.to.clone())).collect()
+    open.chain(part.threads.iter().filter_map(|listed| Name::parse(&listed.root.entry).ok())).collect()
 }
 
 /// The address of the list, or of its part after a thread.
-pub(super) fn list_address(filter: &ThreadFilter, after: Option<&ThreadId>) -> String {
-    let state = filter.state.map(|state| format!("state={state}&"));
-    let listener = filter.listener.as_ref().map(|name| format!("listener={}&", encode_part(name.as_str())));
-    let text = filter.text.as_ref().map(|text| format!("q={}&", encode_part(text)));
-    let after = after.map(|after| format!("after={}&", encode_part(after.as_str())));
-    let set: String = [state, listener, text, after].into_iter().flatten().collect();
-    match set.strip_suffix('&') {
-        Some(set) => format!("/threads?{set}"),
-        None => "/threads".to_owned(),
+pub(super) fn list_address(asked: &PageRequest, after: Option<&str>) -> String {
+    let fields = FILTERS.iter().filter_map(|name| Some((*name, asked.value(name)?)));
+    let fields = fields.chain(after.map(|after| ("after", after)));
+    let set: Vec<String> = fields.map(|(name, value)| format!("{name}={}", encode_part(value))).collect();
+    match set.is_empty() {
+        true => "/threads".to_owned(),
+        false => format!("/threads?{}", set.join("&")),
     }
 }
 
-fn row(frame: &Frame, listed: &ListedThread, cost: Option<&CostRow>, now: Millis) -> ThreadRow {
-    let entry = &listed.entry;
+fn row(frame: &Frame, listed: &ListedThread, now: Millis) -> ThreadRow {
+    let (entry, root, cost) = (&listed.entry, &listed.root, listed.cost());
     let since = entry.paused.as_ref().map_or(entry.since, |pause| pause.since);
     let words = [entry.run(), entry.describe_entry()];
     let words: Vec<String> = words.into_iter().filter(|words| !words.is_empty()).collect();
@@ -215,23 +182,21 @@ fn row(frame: &Frame, listed: &ListedThread, cost: Option<&CostRow>, now: Millis
     ThreadRow {
         id: entry.thread.to_string(),
         href: link(&entry.thread),
-        state: entry.state(),
+        state: listed.entry.state(),
         since: spell_duration(now.count_since(since)),
         words: shorten_text(&words.join(": "), limits::WORDS),
-        by: listed.by.to_string(),
-        to: listed.to.as_ref().map(ToString::to_string).unwrap_or_default(),
-        request: shorten_text(
-            &format!("<{}> {}", listed.request.element, listed.request.words),
-            limits::WORDS,
-        ),
-        age: spell_duration(now.count_since(listed.opened)),
-        opened: listed.opened.to_string(),
+        by: root.client.clone(),
+        to: root.entry.clone(),
+        request: shorten_text(&format!("<{}> {}", root.element, root.subject), limits::WORDS),
+        age: spell_duration(now.count_since(Millis(root.opened))),
+        opened: Millis(root.opened).to_string(),
+        took: if root.outcome.is_empty() { String::new() } else { spell_duration(root.took) },
         records: listed.records,
         refusals: refusals(entry),
         is_refused: entry.refusals > 0,
         refused_href: frame.to(&format!("/find?kind=refusal&thread={}", encode_part(entry.thread.as_str()))),
-        tokens: cost.map_or_else(|| UNCOUNTED.to_owned(), CostRow::tokens),
-        money: cost.map_or_else(|| UNCOUNTED.to_owned(), CostRow::money_known),
+        tokens: cost.tokens(),
+        money: cost.money_known(),
         children,
         has_more_children: listed.has_more_children,
     }

@@ -15,18 +15,19 @@ mod searching;
 mod thread_views;
 
 pub(super) use answers::{serve_reading, thread_of};
+pub(super) use listing::{FILTERS, find_threads};
 pub(super) use organism::{composition_of, whole_log_only};
 pub(super) use query::{QueryFields, RawFields};
 pub(super) use questions::{ask, list_question_routes};
 pub(super) use refusals::{ReadFault, ReadRefusal, ReadResult};
-pub(super) use searching::{asked_for, find_hits, search_in};
+pub(super) use searching::{WRITABLE, asked_for, find_hits, search_in};
 
 use super::door_row::DoorRoute;
 
 /// The routes of this folder, without those of the questions.
 pub(super) fn list_routes() -> Vec<DoorRoute> {
     vec![
-        serve_reading("/v1/threads", &["limit", "after", "children", "state"], listing::list_threads),
+        serve_reading("/v1/threads", &listing::FIELDS, listing::list_threads),
         serve_reading("/v1/threads/{thread}", &[], thread_views::show_thread),
         serve_reading("/v1/threads/{thread}/records", &["from", "limit"], records::list_records),
         serve_reading("/v1/threads/{thread}/records/{seq}", &[], records::show_record),

@@ -95,16 +95,6 @@ impl QueryFields {
         Err(wrong(format!("limit: a whole number from 1 to {most}")))
     }
 
-    /// One of some words.
-    pub(crate) fn choice(&self, name: &str, words: &[&str]) -> Result<Option<&str>, ReadRefusal> {
-        match self.text(name) {
-            Some(word) if !words.contains(&word) => {
-                Err(wrong(format!("{name}: one of {}", words.join(", "))))
-            }
-            word => Ok(word),
-        }
-    }
-
     /// A moment: `2h` ago, a day, or a time.
     pub(crate) fn moment(&self, name: &str, now: Millis) -> Result<Option<Millis>, ReadRefusal> {
         let read = |text: &str| {

@@ -24,7 +24,7 @@ use systole_queries::log_state::LogState;
 use systole_queries::picture::ReadSteps;
 use systole_queries::prompts::PromptFault;
 use systole_queries::query::{
-    ArgumentMistake, QueryAnswer, QueryFault, QueryMoment, QueryRoute, QueryRow, join_choices,
+    ArgumentMistake, AskIndex, QueryAnswer, QueryFault, QueryMoment, QueryRoute, QueryRow, join_choices,
 };
 use systole_queries::questions::QUERIES;
 use systole_queries::runs::ReadStep;
@@ -48,7 +48,12 @@ pub(crate) fn ask(
     moment: &LogMoment,
     typed: &dyn Fn(&str) -> Option<String>,
 ) -> ReadResult<QueryAnswer> {
-    (row.ask)(moment, typed).map_err(|fault| match fault {
+    (row.ask)(moment, typed).map_err(refuse_fault)
+}
+
+/// Why a question has no answer, for a client.
+pub(super) fn refuse_fault(fault: QueryFault) -> ReadFault {
+    match fault {
         QueryFault::Log(fault) => ReadFault::Log(fault),
         QueryFault::Search(fault) => search_fault(fault),
         QueryFault::Mistake(mistake) => ReadFault::Refused(refuse_mistake(&mistake)),
@@ -61,7 +66,7 @@ pub(crate) fn ask(
         QueryFault::Prompt(why) => refuse_prompt(why),
         QueryFault::NeedsRead(what) => ReadRefusal::needs_read(what).into(),
         QueryFault::Refused(refusal) => ReadRefusal::from(*refusal).into(),
-    })
+    }
 }
 
 /// Why a prompt is not shown.
@@ -110,6 +115,11 @@ impl QueryMoment for LogMoment {
 
     fn state(&self) -> Result<Arc<LogState>, QueryFault> {
         Ok(self.read_state()?)
+    }
+
+    fn ask_index(&self, ask: AskIndex<'_>) -> Result<(), QueryFault> {
+        let own = self.own_name().map(|name| name.as_str());
+        Ok(LogMoment::ask_index(self, |index| ask(index, own))?)
     }
 
     fn steps(&self) -> ReadStep<'static> {

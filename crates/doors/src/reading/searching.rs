@@ -157,7 +157,8 @@ pub(crate) fn search_in<T>(
 }
 
 /// The fix of a search file that cannot be kept.
-const WRITABLE: &str = "the right to write beside the log, with room on its disk; then the same again";
+pub(crate) const WRITABLE: &str =
+    "the right to write beside the log, with room on its disk; then the same again";
 
 pub(super) fn search_fault(fault: SearchFault) -> ReadFault {
     match fault {

@@ -2,6 +2,7 @@
 //! verified like every other one.
 
 use serde::Deserialize;
+use serde_json::Value;
 
 use super::{RemoteLog, RouteFields};
 use systole_core::types::ids::ThreadId;
@@ -54,6 +55,11 @@ impl RemoteLog {
                 _ => return Ok(false),
             }
         }
+    }
+
+    /// A part of the list of threads, as `GET /v1/threads` answers it.
+    pub fn list_part(&self, fields: RouteFields) -> Result<Value, LogFault> {
+        self.ask_route("/v1/threads", fields)
     }
 
     fn read_hit(&self, hit: ListedHit) -> Result<SearchHit, LogFault> {

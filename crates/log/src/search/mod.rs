@@ -4,7 +4,6 @@
 //! is damaged or belongs to another log. The caller reads each hit from the log itself. Entries come in; positions
 //! go out. Nothing here knows what a record means.
 
-mod layout;
 mod query;
 
 use std::path::{Path, PathBuf};
@@ -16,7 +15,34 @@ pub use query::{LogQuery, SearchEntry, SearchField, SearchTerm};
 use systole_core::types::ids::Digest;
 use systole_core::types::ports::{LogFault, Position};
 
-use crate::limits;
+use crate::limits::{self, PIECE_BYTES, SEARCH_WAIT};
+use crate::side_file::{self, SideFile};
+
+// The words and terms alone: the text is in the log. The tokenizer sees words that were already split and folded, so it
+// only has to split at blanks.
+const TABLES: &str = "
+CREATE TABLE state (
+  id INTEGER PRIMARY KEY CHECK (id = 1), position INTEGER NOT NULL, head BLOB NOT NULL
+) STRICT;
+CREATE TABLE span (
+  last INTEGER PRIMARY KEY, first INTEGER NOT NULL, earliest INTEGER NOT NULL, latest INTEGER NOT NULL
+) STRICT;
+CREATE VIRTUAL TABLE entry USING fts5(words, terms, content='', columnsize=0, tokenize='ascii');
+";
+
+/// The application id in SQLite's header: "sysf".
+const APPLICATION_ID: u32 = 0x7379_7366;
+/// The number of the form. A change of the tables, of what counts as a word or of the terms, needs a new number: files with another
+/// one are made again.
+const FORM: u32 = 2;
+
+const SIDE_FILE: SideFile = SideFile {
+    ending: ".find",
+    application_id: APPLICATION_ID,
+    form: FORM,
+    tables: TABLES,
+    is_shared: false,
+};
 
 /// Why a search file cannot be used.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -37,7 +63,7 @@ impl From<LogFault> for SearchFault {
 
 impl From<rusqlite::Error> for SearchFault {
     fn from(error: rusqlite::Error) -> SearchFault {
-        if layout::is_of_file(&error) {
+        if side_file::is_of_file(&error) {
             SearchFault::Stale(error.to_string())
         } else {
             SearchFault::Unwritable(error.to_string())
@@ -58,14 +84,15 @@ pub struct SearchFile {
 impl SearchFile {
     /// Opens the search file of a log, and makes it if there is none. The error is in words.
     pub fn open_file(log: &Path) -> Result<SearchFile, String> {
-        let path = layout::to_path(log);
-        let connection = layout::open_file(&path).map_err(|why| format!("{}: {why}", path.display()))?;
+        let path = SIDE_FILE.to_path(log);
+        let connection =
+            SIDE_FILE.open_file(&path, SEARCH_WAIT).map_err(|why| format!("{}: {why}", path.display()))?;
         Ok(SearchFile { connection, path: Some(path) })
     }
 
     /// An empty one in memory, which nothing outlives.
     pub fn in_memory() -> Result<SearchFile, SearchFault> {
-        Ok(SearchFile { connection: layout::in_memory()?, path: None })
+        Ok(SearchFile { connection: SIDE_FILE.in_memory()?, path: None })
     }
 
     /// Its path; `None` if it is in memory.
@@ -89,7 +116,9 @@ impl SearchFile {
         read: ReadEntries<'_>,
         told: &mut dyn FnMut(Position),
     ) -> Result<(), SearchFault> {
-        layout::add_words(&self.connection)?;
+        // New entries wait in memory until there are many: one large sorted piece is cheaper than many small ones.
+        let sql = "INSERT INTO entry (entry, rank) VALUES ('hashsize', ?1)";
+        self.connection.execute(sql, [PIECE_BYTES])?;
         loop {
             self.connection.execute_batch("BEGIN IMMEDIATE")?;
             let added = self.add_entries(read, told);
@@ -185,5 +214,5 @@ fn to_signed(position: Position) -> i64 {
 /// Removes the search file of a log, and every word in it. Call this after a text was erased from the log: the next
 /// search makes the file again, from what the log then says. Returns whether there was one.
 pub fn forget_file(log: &Path) -> std::io::Result<bool> {
-    layout::remove_file(&layout::to_path(log))
+    side_file::remove_file(&SIDE_FILE.to_path(log))
 }

@@ -11,7 +11,7 @@ use systole_kit::journal::{EarlierEntry, JournalEntry};
 use super::{CostRow, CostRows, sum};
 use crate::limits;
 use systole_core::types::ids::{CallPath, Name, ThreadId};
-use systole_core::types::ports::{LogFault, LogReader, Position};
+use systole_core::types::ports::{LogFault, LogReader};
 use systole_core::types::record::{Record, RecordKind};
 
 /// A start that waits for its result: thread, call, turn, attempt and entry.
@@ -106,60 +106,5 @@ impl TreeCost {
             rows.entry(key.clone()).or_default().unknown += 1;
         }
         rows
-    }
-}
-
-/// The trees of a log that were counted.
-#[derive(Default)]
-pub struct CountedTrees {
-    end: Position,
-    trees: HashMap<ThreadId, TreeCost>,
-}
-
-impl CountedTrees {
-    /// Counts what came in the log since the last time. Returns its end.
-    pub fn go_on(&mut self, reader: &dyn LogReader) -> Result<Position, LogFault> {
-        let end = reader.read_last()?;
-        let came = end.0.saturating_sub(self.end.0);
-        let kept: usize = self.trees.values().map(|tree| tree.seen.len() + tree.unread.len()).sum();
-        if came > limits::COST_FOLLOWED || kept > limits::COST_KEPT {
-            self.trees.clear();
-        }
-        if came > 0 && !self.trees.is_empty() {
-            let mut from = self.end;
-            while from < end {
-                let page = reader.read_after(from, limits::LOG_PAGE_FIRST)?;
-                let Some((last, _)) = page.last() else { break };
-                from = *last;
-                for (_, record) in &page {
-                    if let Some(tree) = self.trees.get_mut(&record.header.thread.root_of()) {
-                        tree.follow(record);
-                    }
-                }
-            }
-        }
-        self.end = end;
-        Ok(end)
-    }
-
-    /// The sums of roots with everything below them. At most `most` records are read; `None` for a tree that is not
-    /// read to its end, which goes on the next time.
-    pub fn sums(
-        &mut self,
-        reader: &dyn LogReader,
-        roots: &[ThreadId],
-        most: usize,
-    ) -> Result<Vec<Option<CostRow>>, LogFault> {
-        let mut left = most;
-        let mut sums = Vec::with_capacity(roots.len());
-        for root in roots {
-            if !self.trees.contains_key(root) {
-                self.trees.insert(root.clone(), TreeCost::of(reader, root)?);
-            }
-            let Some(tree) = self.trees.get_mut(root) else { continue };
-            let is_read = tree.read(reader, &mut left)?;
-            sums.push(is_read.then(|| sum(&tree.rows())));
-        }
-        Ok(sums)
     }
 }

@@ -22,6 +22,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use systole_core::types::ids::{Digest, ThreadId};
 use systole_core::types::ports::{LogReader, PlacedRecord};
 use systole_core::types::time::Millis;
+use systole_log::index::{IndexFault, IndexFile};
 use systole_log::search::LogQuery;
 use systole_show::blocks::Block;
 
@@ -118,6 +119,9 @@ pub struct QueryPage {
     pub without_requests: Option<&'static str>,
 }
 
+/// A question to the index, for the client that it is cut to.
+pub type AskIndex<'a> = &'a mut dyn FnMut(&IndexFile, Option<&str>) -> Result<(), IndexFault>;
+
 /// The moment that is read, as one of the faces gives it: the log cut to a client and a position.
 pub trait QueryMoment {
     /// The log, cut to what the client may see, up to the position.
@@ -126,6 +130,9 @@ pub trait QueryMoment {
     fn now(&self) -> Millis;
     /// The state of the log.
     fn state(&self) -> Result<Arc<LogState>, QueryFault>;
+    /// Asks the index of the log. It has the threads of all clients; the name is that of the client, if it may see only
+    /// its own.
+    fn ask_index(&self, ask: AskIndex<'_>) -> Result<(), QueryFault>;
     /// Reads the steps of a workflow from its section.
     fn steps(&self) -> ReadStep<'static>;
     /// Reads all steps of a workflow from its section.

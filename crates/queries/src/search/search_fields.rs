@@ -71,7 +71,7 @@ impl SearchFields<'_> {
 
 /// Whether a record may have this code: the pump's are in its table, and a listener calls its own as it likes, such as
 /// `search.offline`.
-fn may_be_code(text: &str) -> bool {
+pub(crate) fn may_be_code(text: &str) -> bool {
     let Some((family, _)) = text.split_once('.') else { return RecordCode::parse(text).is_some() };
     // Listeners have codes of this family too.
     let is_of_pump = family != "model" && Code::ALL.iter().any(|code| code.family() == family);

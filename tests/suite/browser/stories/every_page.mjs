@@ -7,7 +7,7 @@ import { SCHEMES, WIDTHS, axe, holds, overflow, picture, same, story, text, visi
 /** Pages that must be among them. A page that no link leads to is forgotten. */
 const KNOWN = [
   '/', '/threads', '/session', '/t/ID', '/t/ID/N', '/t/ID/time', '/t/ID/time?by=', '/t/ID/todo', '/t/ID/context', '/approvals', '/approvals/A/amend', '/decisions',
-  '/send', '/refused', '/cost', '/find', '/map', '/config', '/proof', '/threads/order?order=', '/diff/ID/ID',
+  '/send', '/refused', '/cost', '/slow', '/find', '/map', '/config', '/proof', '/threads/order?order=', '/diff/ID/ID',
 ];
 
 const named = (path) => kindOf(path).replace(/[^A-Za-z0-9]+/g, '-').replace(/^-|-$/g, '') || 'first';

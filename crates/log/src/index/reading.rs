@@ -1,0 +1,152 @@
+//! What is read from an index: roots in an order, sums, and the slowest.
+
+use rusqlite::types::Value;
+use rusqlite::{OptionalExtension as _, Row, params_from_iter};
+
+use super::rows::{HourKey, HourSum, ModelUse, RootRow, RootSelection, SlowRow, SumSelection};
+use super::{IndexFault, IndexFile, to_signed};
+
+/// The conditions of a question, and the values in them.
+#[derive(Default)]
+struct Conditions {
+    words: Vec<String>,
+    values: Vec<Value>,
+}
+
+impl Conditions {
+    /// Adds a condition, in which `?` is the value.
+    fn add(&mut self, words: &str, value: Option<impl Into<Value>>) {
+        let Some(value) = value else { return };
+        self.values.push(value.into());
+        self.words.push(words.replace('?', &format!("?{}", self.values.len())));
+    }
+
+    fn write_where(&self) -> String {
+        match self.words.as_slice() {
+            [] => String::new(),
+            words => format!("WHERE {}", words.join(" AND ")),
+        }
+    }
+}
+
+impl SumSelection {
+    fn write_conditions(&self) -> Conditions {
+        let mut conditions = Conditions::default();
+        conditions.add("hour >= ?", self.since.map(to_signed));
+        conditions.add("hour < ?", self.until.map(to_signed));
+        conditions.add("client = ?", self.client.clone());
+        conditions.add("listener = ?", self.listener.clone());
+        conditions.add("(model <> '') = ?", Some(i64::from(self.of_models)));
+        conditions.add("model = ?", self.model.clone());
+        conditions
+    }
+}
+
+impl IndexFile {
+    /// Passes on the roots of a selection, in its order, until `take` has enough.
+    pub fn visit_roots(
+        &self,
+        wanted: &RootSelection,
+        take: &mut dyn FnMut(RootRow) -> bool,
+    ) -> Result<(), IndexFault> {
+        let column = wanted.order.column();
+        let mut conditions = Conditions::default();
+        conditions.add("outcome = ?", wanted.outcome.map(str::to_owned));
+        conditions.add("is_paused = ?", wanted.is_paused.map(i64::from));
+        conditions.add("is_ended = ?", wanted.is_ended.map(i64::from));
+        conditions.add("client = ?", wanted.client.clone());
+        if let Some((entry, others)) = &wanted.entry {
+            let others =
+                format!("[{}]", others.iter().map(|id| format!("\"{id}\"")).collect::<Vec<_>>().join(","));
+            conditions.values.extend([Value::from(entry.clone()), Value::from(others)]);
+            let last = conditions.values.len();
+            let words =
+                format!("(entry = ?{} OR thread IN (SELECT value FROM json_each(?{last})))", last - 1);
+            conditions.words.push(words);
+        }
+        conditions.add("(code = ? OR first_code = ?)", wanted.code.clone());
+        conditions.add("since >= ?", wanted.since.map(to_signed));
+        conditions.add("since < ?", wanted.until.map(to_signed));
+        if let Some((value, position)) = wanted.after {
+            conditions.values.extend([Value::from(value), Value::from(to_signed(position))]);
+            let last = conditions.values.len();
+            conditions.words.push(format!("({column}, position) < (?{}, ?{last})", last - 1));
+        }
+        let sql = format!(
+            "SELECT {} FROM root {} ORDER BY {column} DESC, position DESC",
+            RootRow::COLUMNS,
+            conditions.write_where()
+        );
+        let mut find = self.connection.prepare_cached(&sql)?;
+        let mut rows = find.query(params_from_iter(conditions.values))?;
+        while let Some(row) = rows.next()? {
+            if !take(RootRow::read(row)?) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// The row of a root; `None` if there is none.
+    pub fn find_root(&self, thread: &str) -> Result<Option<RootRow>, IndexFault> {
+        let sql = format!("SELECT {} FROM root WHERE thread = ?1", RootRow::COLUMNS);
+        Ok(self.connection.prepare_cached(&sql)?.query_row([thread], RootRow::read).optional()?)
+    }
+
+    /// The sums of a selection, each with its place.
+    pub fn list_sums(&self, wanted: &SumSelection) -> Result<Vec<(HourKey, HourSum)>, IndexFault> {
+        let conditions = wanted.write_conditions();
+        let sql = format!(
+            "SELECT hour, listener, model, client, outcome, count, took, longest, tokens_in, tokens_out, \
+             uncounted, unpriced, money FROM sum {}",
+            conditions.write_where()
+        );
+        let mut find = self.connection.prepare_cached(&sql)?;
+        let read = |row: &Row<'_>| {
+            let sum = HourSum {
+                count: row.get(5)?,
+                took: row.get(6)?,
+                longest: row.get(7)?,
+                used: ModelUse::read(row, 8)?,
+            };
+            Ok((read_key(row, row.get(4)?)?, sum))
+        };
+        let rows = find.query_map(params_from_iter(conditions.values), read)?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    /// The slowest of a selection, at most that many.
+    pub fn list_slowest(&self, wanted: &SumSelection, most: usize) -> Result<Vec<SlowRow>, IndexFault> {
+        let mut conditions = wanted.write_conditions();
+        let place = conditions.write_where();
+        conditions.values.push(Value::from(to_signed(most as u64)));
+        let sql = format!(
+            "SELECT hour, listener, model, client, outcome, took, position, thread, seq FROM slow {place} \
+             ORDER BY took DESC, position LIMIT ?{}",
+            conditions.values.len()
+        );
+        let mut find = self.connection.prepare_cached(&sql)?;
+        let read = |row: &Row<'_>| {
+            let number = |column: usize| row.get::<_, i64>(column).map(i64::unsigned_abs);
+            Ok(SlowRow {
+                took: number(5)?,
+                position: number(6)?,
+                thread: row.get(7)?,
+                seq: number(8)?,
+                key: read_key(row, row.get(4)?)?,
+            })
+        };
+        let rows = find.query_map(params_from_iter(conditions.values), read)?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+}
+
+fn read_key(row: &Row<'_>, outcome: String) -> rusqlite::Result<HourKey> {
+    Ok(HourKey {
+        hour: row.get::<_, i64>(0)?.unsigned_abs(),
+        listener: row.get(1)?,
+        model: row.get(2)?,
+        client: row.get(3)?,
+        outcome,
+    })
+}

@@ -1,0 +1,97 @@
+//! Keeps the index beside the log of a running organism up to date, from the end of the log as it grows.
+//!
+//! Nothing waits for it: it reads the log on a thread of its own, tries the lock of the file and never waits for it, and
+//! leaves the index to a reading that has it. What fails is said once and tried again with the next records.
+
+use std::convert::Infallible;
+use std::sync::{Arc, Mutex, TryLockError};
+
+use tokio::sync::{oneshot, watch};
+
+use systole_core::types::ports::{LogReader, Position};
+use systole_log::index::{IndexFault, IndexWait};
+use systole_queries::index::LogIndex;
+use systole_system::tasks::{self, RunningTask, TaskKind};
+
+use super::front::OrganismPlaces;
+use crate::limits::INDEX_PAUSE;
+
+/// The index of a log, for all that read it.
+pub type SharedIndex = Arc<Mutex<LogIndex>>;
+
+/// The index of a running organism: beside its log, or in memory if the log has no file. A file is kept up to date if
+/// `is_kept`, by a task that ends with the pump or when the sender is dropped.
+pub(super) fn start_index(
+    places: &OrganismPlaces,
+    is_kept: bool,
+    reader: &Arc<dyn LogReader>,
+    tail: watch::Receiver<Position>,
+) -> (SharedIndex, Option<RunningTask>, oneshot::Sender<Infallible>) {
+    let (stop, stopped) = oneshot::channel();
+    let Some(log) = &places.log else { return (Arc::new(Mutex::new(LogIndex::apart())), None, stop) };
+    let index = Arc::new(Mutex::new(LogIndex::beside(log, IndexWait::Never)));
+    let keeper = is_kept.then(|| start_keeper(index.clone(), reader.clone(), tail, stopped));
+    (index, keeper, stop)
+}
+
+fn start_keeper(
+    index: SharedIndex,
+    reader: Arc<dyn LogReader>,
+    mut tail: watch::Receiver<Position>,
+    mut stopped: oneshot::Receiver<Infallible>,
+) -> RunningTask {
+    let work = async move {
+        let (mut said, mut is_behind) = (None, false);
+        // A file that could not be written is tried again without a new record.
+        while if is_behind { tail.has_changed().is_ok() } else { tail.changed().await.is_ok() } {
+            // Many records at once cost less than one at a time.
+            tokio::select! {
+                () = tokio::time::sleep(INDEX_PAUSE) => {}
+                _ = &mut stopped => break,
+            }
+            tail.borrow_and_update();
+            let (index, reader, seen) = (index.clone(), reader.clone(), tail.clone());
+            let added = tokio::task::spawn_blocking(move || add_records(&index, &*reader, &seen)).await;
+            let why = match added {
+                Ok(Ok(is_whole)) => {
+                    is_behind = !is_whole;
+                    None
+                }
+                Ok(Err(why)) => Some(why),
+                Err(panic) => Some(panic.to_string()),
+            };
+            is_behind |= why.is_some();
+            if why.is_some() && why != said {
+                let fix = "the right to write beside the log, with room on its disk";
+                tracing::warn!(why, fix, "the index of the log is not kept; lists of threads take longer");
+            }
+            said = why;
+        }
+    };
+    let fallen = |panic| async move {
+        tracing::error!(why = %panic, "the keeper of the index ended; readers extend the index themselves");
+    };
+    tasks::start_task(TaskKind::Index, work, fallen)
+}
+
+/// Adds what the log has, as long as the pump runs. Returns whether no other process held the file. The error
+/// is in words.
+fn add_records(
+    index: &Mutex<LogIndex>,
+    reader: &dyn LogReader,
+    tail: &watch::Receiver<Position>,
+) -> Result<bool, String> {
+    let mut index = match index.try_lock() {
+        Ok(index) => index,
+        Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+        // A reading has it, and extends it.
+        Err(TryLockError::WouldBlock) => return Ok(true),
+    };
+    let is_wanted = |_, _| tail.has_changed().is_ok();
+    match index.extend_file(reader, &mut { is_wanted }) {
+        Ok(_) => Ok(true),
+        Err(IndexFault::Held) => Ok(false),
+        Err(IndexFault::Log(fault)) => Err(fault.to_string()),
+        Err(IndexFault::Stale(why) | IndexFault::Unwritable(why)) => Err(why),
+    }
+}

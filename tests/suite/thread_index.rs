@@ -1,0 +1,384 @@
+//! The index beside a log and the list of threads that is made of it: what it says, on all faces, and what becomes of a
+//! file that does not fit, cannot be written or is held.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+use rusqlite::Connection;
+use serde_json::Value;
+use systole_core::rules::core_payload;
+use systole_core::types::codes::Code;
+use systole_core::types::ids::{CallPath, ThreadId};
+use systole_core::types::ports::{Commit, LogWriter as _, Position};
+use systole_core::types::record::{MessageRole, Record, RecordCode, RecordKind};
+use systole_log::sqlite;
+
+use crate::console::{ALICE, house, running, sent};
+use crate::log_records::{Author, Folder, batch, name, root};
+use crate::open::Opened;
+use crate::organism::say;
+use crate::program::{Ran, ask, ask_as, command, run_file, systole};
+
+/// How the call of a root ends.
+#[derive(Clone, Copy, PartialEq)]
+enum End {
+    Open,
+    Answered,
+    Failed,
+    Cancelled,
+}
+
+/// A root that `client` opened with one call of `writer`, and its end.
+fn conversation(author: &mut Author, n: u64, (client, end): (&str, End)) -> Vec<Record> {
+    let (thread, call) = (root(n), Some(CallPath::new_top(1)));
+    let request = format!("<ask xmlns=\"urn:t\"><text>question {n}</text></ask>");
+    let mut records = vec![author.record(&thread, request.as_bytes(), |header| {
+        (header.from, header.to, header.call) = (name(client), Some(name("writer")), call.clone());
+        header.code = Some(RecordCode::Role(MessageRole::Request));
+    })];
+    let (kind, code, body) = match end {
+        End::Open => return records,
+        End::Answered => (
+            RecordKind::Message,
+            RecordCode::Role(MessageRole::Final),
+            "<answer xmlns=\"urn:t\">yes</answer>".to_owned(),
+        ),
+        End::Failed => (
+            RecordKind::Outcome,
+            RecordCode::Code(Code::ListenerFailed),
+            "<system-error xmlns=\"https://xml-pipeline.org/ns/core/v1\" code=\"listener.failed\" \
+             first-code=\"model.refused\" retry_allowed=\"false\" message=\"writer: model.refused: no\"/>"
+                .to_owned(),
+        ),
+        End::Cancelled => (
+            RecordKind::Outcome,
+            RecordCode::Code(Code::CancelledThread),
+            "<final-report xmlns=\"https://xml-pipeline.org/ns/core/v1\"/>".to_owned(),
+        ),
+    };
+    records.push(author.record(&thread, body.as_bytes(), |header| {
+        (header.kind, header.code, header.call) = (kind, Some(code), call);
+        (header.from, header.to) = (name("writer"), Some(name(client)));
+        header.time.0 += n;
+    }));
+    records
+}
+
+fn write(folder: &Folder, records: Vec<Record>) {
+    let mut opened = sqlite::open_log(&folder.log()).unwrap();
+    assert!(matches!(opened.writer.commit_batch(&batch(records)), Commit::Committed(_)));
+}
+
+/// A log with that many roots, of which the first `working` are open. Of the others every fifth failed, and every
+/// seventh was cancelled.
+fn log_of(count: u64, working: u64) -> (Folder, Author) {
+    let (folder, mut author) = (Folder::new(), Author::default());
+    let records = (0..count).flat_map(|n| {
+        let end = match n {
+            n if n < working => End::Open,
+            n if n % 5 == 0 => End::Failed,
+            n if n % 7 == 0 => End::Cancelled,
+            _ => End::Answered,
+        };
+        conversation(&mut author, n, (if n % 2 == 0 { "ann" } else { "bob" }, end))
+    });
+    let records: Vec<Record> = records.collect();
+    write(&folder, records);
+    (folder, author)
+}
+
+fn ps(folder: &Path, arguments: &[&str]) -> Ran {
+    ps_of(folder, "organism.db", arguments)
+}
+
+fn ps_of(folder: &Path, log: &str, arguments: &[&str]) -> Ran {
+    systole(folder, &[&["ps", "--log", log], arguments].concat())
+}
+
+fn names_of(answer: &Value) -> Vec<String> {
+    let threads = answer["threads"].as_array().unwrap().iter();
+    threads.map(|thread| thread["thread"].as_str().unwrap().to_owned()).collect()
+}
+
+/// The threads that `systole ps` lists.
+#[track_caller]
+fn listed_of(folder: &Path, log: &str, arguments: &[&str]) -> Vec<String> {
+    let ran = ps_of(folder, log, &[&["-n", "0", "--json"], arguments].concat());
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    names_of(&ran.json_lines()[0])
+}
+
+#[track_caller]
+fn listed(folder: &Path, arguments: &[&str]) -> Vec<String> {
+    listed_of(folder, "organism.db", arguments)
+}
+
+/// All that an index says, without the order in which it was written.
+fn dump(file: &Path) -> Vec<String> {
+    let index = Connection::open(file).unwrap();
+    let mut rows = Vec::new();
+    for table in ["state", "root", "call", "request", "sum", "slow"] {
+        let mut all = index.prepare(&format!("SELECT * FROM {table}")).unwrap();
+        let columns = all.column_count();
+        let mut found = all.query([]).unwrap();
+        while let Some(row) = found.next().unwrap() {
+            let values = (0..columns).map(|column| format!("{:?}", row.get_ref(column).unwrap()));
+            rows.push(format!("{table}: {}", values.collect::<Vec<_>>().join("|")));
+        }
+    }
+    rows.sort();
+    rows
+}
+
+#[test]
+fn h14_31_that_are_open_among_3100_are_31_on_every_face() {
+    let (folder, _) = log_of(3_100, 31);
+    let at = folder.path();
+    let working: Vec<String> = (0..31).rev().map(|n| root(n).to_string()).collect();
+    // No configuration says which program has them, so they wait.
+    assert_eq!(listed(at, &["--state", "waiting"]), working);
+    let opened = Opened::of(at, "organism.db");
+    let pages = |path: &str, filter: &str| {
+        let (mut all, mut after) = (Vec::new(), String::new());
+        loop {
+            let part = opened.json(&format!("{path}?{filter}{after}"));
+            assert_eq!(part["index"]["position"], 3_100 + 3_100 - 31, "{part}");
+            all.extend(names_of(&part));
+            match part["next"].as_str() {
+                Some(next) => after = format!("&after={next}"),
+                None => return all,
+            }
+        }
+    };
+    for (filter, arguments, count) in [
+        ("state=waiting", vec!["--state", "waiting"], 31),
+        ("state=working", vec!["--state", "working"], 0),
+        ("failed=true", vec!["--failed"], 613),
+        ("state=cancelled", vec!["--state", "cancelled"], 350),
+        ("state=answered", vec!["--state", "answered"], 3_100 - 31 - 613 - 350),
+        ("code=model.refused&client=bob", vec!["--code", "model.refused", "--client", "bob"], 307),
+        ("code=listener.failed&sort=duration", vec!["--code", "listener.failed", "--sort", "duration"], 613),
+        ("listener=writer&q=question+309", vec!["--listener", "writer", "--q", "question 309"], 11),
+        ("listener=nobody", vec!["--listener", "nobody"], 0),
+        ("state=ended", vec!["--state", "ended"], 0),
+        ("since=2020-01-01&until=2021-01-01", vec!["--since", "2020-01-01", "--until", "2021-01-01"], 0),
+    ] {
+        let by_command = listed(at, &arguments);
+        assert_eq!(by_command.len(), count, "{filter}");
+        assert_eq!(pages("/v1/threads", &format!("limit=300&{filter}")), by_command, "{filter}");
+        assert_eq!(pages("/threads", filter), by_command, "{filter}");
+        let page = opened.page(&format!("/threads?{filter}"));
+        assert_eq!(page.body.matches("data-row=").count(), count.min(100), "{filter}");
+    }
+    let slowest = listed(at, &["--failed", "--sort", "duration"]);
+    assert_eq!(slowest[0], root(3_095).to_string(), "the last one that failed took longest");
+    assert_eq!(
+        ps(at, &["--state", "waiting", "--client", "eve"]).stderr.lines().next(),
+        Some("no thread fits the filter")
+    );
+}
+
+#[test]
+fn h14_a_listed_failure_says_who_asked_what_and_why_it_failed() {
+    let (folder, _) = log_of(6, 1);
+    let ran = ps(folder.path(), &["--failed", "--json"]);
+    let entry = &ran.json_lines()[0]["threads"][0];
+    assert_eq!((&entry["state"], &entry["code"]), (&"failed".into(), &"listener.failed".into()), "{entry}");
+    assert_eq!((&entry["first_code"], &entry["by"]), (&"model.refused".into(), &"bob".into()), "{entry}");
+    assert_eq!(
+        (&entry["subject"], &entry["to"]),
+        (&"text=\"question 5\"".into(), &"writer".into()),
+        "{entry}"
+    );
+    let shown = ps(folder.path(), &["--failed"]);
+    let second = shown.stdout.lines().last().unwrap();
+    assert!(second.contains("bob → writer") && second.contains("question 5"), "{shown:?}");
+}
+
+#[test]
+fn h14_a_wrong_filter_says_where_and_what_fits() {
+    let (folder, _) = log_of(6, 1);
+    let at = folder.path();
+    for (arguments, words) in [
+        (vec!["--state", "dead"], "'dead' for '--state"),
+        (vec!["--since", "soon"], "--since `soon`: this is not a time"),
+        (vec!["--since", "1h", "--until", "2h"], "--until is not after --since"),
+        (vec!["--listener", "<a>"], "--listener `<a>`: this is not a name"),
+        (vec!["--code", "model refused"], "--code `model refused`: nothing fails with such a code"),
+        (vec!["--failed", "--state", "working"], "--state `working`: no thread is in this state and failed"),
+        (vec!["--sort", "age"], "'age' for '--sort"),
+        (vec!["--failed", "--children"], "--children"),
+    ] {
+        let ran = ps(at, &arguments);
+        assert!(ran.code == Some(2) && ran.stderr.contains(words), "{arguments:?}: {ran:?}");
+    }
+    let opened = Opened::of(at, "organism.db");
+    for (query, words) in [
+        ("state=dead", "state: one of paused, working"),
+        ("since=soon", "since: this is not a time"),
+        ("code=a+b", "code: nothing fails with such a code"),
+        ("failed=yes", "failed: true or false"),
+        ("sort=age", "sort: one of opened, since"),
+        ("failed=true&children=true", "failed: it does not go with children=true"),
+        ("after=sess-00000000ffff", "there is no such thread"),
+    ] {
+        let page = opened.page(&format!("/v1/threads?{query}"));
+        assert!(page.status >= 400 && page.body.contains(words), "{query}: {page:?}");
+    }
+}
+
+#[test]
+fn h14_an_index_that_is_damaged_foreign_newer_or_wrong_is_made_again() {
+    let (folder, _) = log_of(60, 3);
+    let (at, file) = (folder.path(), at_index(&folder));
+    let failed = listed(at, &["--failed"]);
+    let right = dump(&file);
+    assert!(failed.len() == 11 && fs::metadata(&file).unwrap().permissions().mode() & 0o777 == 0o600);
+    let whole = fs::read(&file).unwrap();
+    let mut zeroed = whole.clone();
+    zeroed[4096..].fill(0);
+    for bytes in [&whole[..whole.len() / 2], &zeroed, b"", b"hello, world"] {
+        fs::write(&file, bytes).unwrap();
+        assert_eq!(listed(at, &["--failed"]), failed, "{} bytes", bytes.len());
+        assert_eq!(dump(&file), right);
+    }
+    for sql in [
+        "PRAGMA user_version = 99; DELETE FROM root",
+        "UPDATE state SET leaf = x'00'; DELETE FROM root",
+        "UPDATE state SET position = 7; DELETE FROM root",
+        "DROP TABLE slow",
+        "CREATE TRIGGER own AFTER INSERT ON root BEGIN DELETE FROM state; END",
+    ] {
+        Connection::open(&file).unwrap().execute_batch(sql).unwrap();
+        assert_eq!(listed(at, &["--failed"]), failed, "{sql}");
+        assert_eq!(dump(&file), right, "{sql}");
+    }
+    let (other, _) = log_of(7, 0);
+    assert_eq!(listed(other.path(), &["--failed"]).len(), 2);
+    fs::copy(at_index(&other), &file).unwrap();
+    assert_eq!(listed(at, &["--failed"]), failed, "the index of another log");
+    // A link and a folder in its place are not touched.
+    for place in ["link", "folder"] {
+        fs::remove_file(&file).unwrap();
+        fs::write(at.join("precious"), "kept").unwrap();
+        match place {
+            "link" => std::os::unix::fs::symlink(at.join("precious"), &file).unwrap(),
+            _ => fs::create_dir(&file).unwrap(),
+        }
+        let ran = ps(at, &["--failed"]);
+        assert!(ran.stderr.contains("the index of the log is made in memory"), "{ran:?}");
+        assert!(ran.code == Some(0) && ran.stdout.contains(&failed[0][..9]), "{ran:?}");
+        assert_eq!(fs::read_to_string(at.join("precious")).unwrap(), "kept");
+    }
+}
+
+fn at_index(folder: &Folder) -> std::path::PathBuf {
+    folder.path().join("organism.db.index")
+}
+
+#[test]
+fn h14_an_index_that_was_killed_while_it_grew_is_the_one_made_at_once() {
+    let (folder, mut author) = log_of(40, 5);
+    let (at, file) = (folder.path(), at_index(&folder));
+    let size = || {
+        let files = [file.clone(), at.join("organism.db.index-wal")];
+        files.iter().filter_map(|file| fs::metadata(file).ok()).map(|found| found.len()).sum::<u64>()
+    };
+    let mut killed = 0;
+    for round in 0..30 {
+        let more = (0..40).flat_map(|n| {
+            let end = [End::Answered, End::Failed, End::Open, End::Cancelled][n as usize % 4];
+            conversation(&mut author, 1_000 + round * 40 + n, ("ann", end))
+        });
+        let more: Vec<Record> = more.collect();
+        write(&folder, more);
+        let before = size();
+        let mut child = command(at, &["ps", "--log", "organism.db"]).spawn().unwrap();
+        // At the first sign of a change, or at once.
+        while round % 3 > 0 && size() == before && child.try_wait().unwrap().is_none() {
+            std::thread::yield_now();
+        }
+        child.kill().unwrap();
+        killed += u32::from(child.wait().unwrap().code().is_none());
+    }
+    assert!(killed > 10, "only {killed} of 30 were killed in time");
+    let failed = listed(at, &["--failed"]);
+    let grown = dump(&file);
+    fs::remove_file(&file).unwrap();
+    assert_eq!(listed(at, &["--failed"]), failed);
+    assert_eq!(grown, dump(&file));
+    assert_eq!(failed.len(), 7 + 300);
+}
+
+#[test]
+fn h14_an_index_from_before_an_erasure_is_made_again_and_has_no_sensitive_value() {
+    let (folder, mut author) = (Folder::new(), Author::default());
+    write(&folder, vec![author.in_parts(&root(1), [false; 3])]);
+    let (at, file) = (folder.path(), at_index(&folder));
+    let has = |text: &str| fs::read(&file).unwrap().windows(text.len()).any(|part| part == text.as_bytes());
+    let entry = ps(at, &["--json"]).json_lines()[0]["threads"][0].clone();
+    assert!(entry["subject"].as_str().unwrap().contains("[sensitive]"), "{entry}");
+    assert!(!has("Ann Lee") && !has("DE02") && has("[sensitive]"), "a sensitive value is not in the index");
+    Connection::open(&file).unwrap().execute("UPDATE root SET subject = 'from before'", []).unwrap();
+    assert_eq!(ps(at, &["--json"]).json_lines()[0]["threads"][0]["subject"], "from before", "it is a cache");
+    let erased = core_payload::write_erasure("ann", None, &[(Position(1), vec![2])], &[]);
+    let told = author.record(&ThreadId::new_sys(), &erased, |header| {
+        (header.from, header.code) = (name("core"), Some(RecordCode::Role(MessageRole::Told)));
+    });
+    write(&folder, vec![told]);
+    assert_eq!(ps(at, &["--json"]).json_lines()[0]["threads"][0]["subject"], entry["subject"]);
+    assert!(!has("from before"));
+    assert!(systole_log::index::forget_file(&folder.log()).unwrap() && !file.exists());
+}
+
+#[test]
+fn h14_an_organism_whose_index_is_held_works_and_answers_and_each_client_sees_its_own() {
+    let folder = house();
+    let at = folder.path();
+    let organism = running(at);
+    let own = BTreeSet::from([sent(at, "echo", true), sent(at, "echo", true)]);
+    // Nobody asked: the organism itself keeps the file.
+    let file = at.join("hello.db.index");
+    let kept = || {
+        let index = Connection::open(&file).ok()?;
+        index.query_row("SELECT count(*) FROM root WHERE outcome = 'answered'", [], |row| row.get(0)).ok()
+    };
+    until("the index has both threads", || kept() == Some(2));
+    let held = Connection::open(&file).unwrap();
+    held.execute_batch("BEGIN EXCLUSIVE").unwrap();
+    let alice = [("Authorization", format!("Bearer {ALICE}"))];
+    let alice: Vec<(&str, &str)> = alice.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    let ask_alice = |method: &str, path: &str, body: &str| ask_as(&run_file(at), method, path, &alice, body);
+    let document = say("hello");
+    let waits = [alice.clone(), vec![("Systole-Wait", "240")]].concat();
+    let answered = ask_as(&run_file(at), "POST", "/v1/messages?to=echo", &waits, &document);
+    assert_eq!(answered.status, 200, "the pump waits for no index: {answered:?}");
+    let of_alice = answered.json["thread"].as_str().unwrap().to_owned();
+    for filter in ["", "?state=answered", "?sort=duration"] {
+        let all = ask(&run_file(at), "GET", &format!("/v1/threads{filter}"), &[], "");
+        assert_eq!(all.status, 200, "{all:?}");
+        assert_eq!(names_of(&all.json).len(), 3, "{filter}: {all:?}");
+        let seen = ask_alice("GET", &format!("/v1/threads{filter}"), "");
+        assert_eq!(names_of(&seen.json), [of_alice.clone()], "{filter}: {seen:?}");
+    }
+    let count = |rows: &Value| rows["rows"][0]["count"].clone();
+    assert_eq!(count(&ask(&run_file(at), "GET", "/v1/slow", &[], "").json), 3);
+    assert_eq!(count(&ask_alice("GET", "/v1/slow", "").json), 1, "sums of its own threads alone");
+    assert_eq!(kept(), Some(2), "the file is held all the time");
+    drop(held);
+    until("the index has the third thread", || kept() == Some(3));
+    let listed: BTreeSet<String> = listed_of(at, "hello.db", &[]).into_iter().collect();
+    assert_eq!(listed, &own | &BTreeSet::from([of_alice]));
+    assert_eq!(organism.interrupt().code, Some(130));
+}
+
+/// Waits until something is so.
+fn until(what: &str, is_so: impl Fn() -> bool) {
+    let begun = std::time::Instant::now();
+    while !is_so() {
+        assert!(begun.elapsed() < std::time::Duration::from_secs(120), "never: {what}");
+        std::thread::yield_now();
+    }
+}
