@@ -161,7 +161,7 @@ fn h14_31_that_are_open_among_3100_are_31_on_every_face() {
         ("code=model.refused&client=bob", vec!["--code", "model.refused", "--client", "bob"], 307),
         ("code=listener.failed&sort=duration", vec!["--code", "listener.failed", "--sort", "duration"], 613),
         ("listener=writer&q=question+309", vec!["--listener", "writer", "--q", "question 309"], 11),
-        ("listener=nobody", vec!["--listener", "nobody"], 0),
+        ("listener=absent", vec!["--listener", "absent"], 0),
         ("state=ended", vec!["--state", "ended"], 0),
         ("since=2020-01-01&until=2021-01-01", vec!["--since", "2020-01-01", "--until", "2021-01-01"], 0),
     ] {
@@ -339,7 +339,7 @@ fn h14_an_organism_whose_index_is_held_works_and_answers_and_each_client_sees_it
     let at = folder.path();
     let organism = running(at);
     let own = BTreeSet::from([sent(at, "echo", true), sent(at, "echo", true)]);
-    // Nobody asked: the organism itself keeps the file.
+    // Without a question the organism itself keeps the file.
     let file = at.join("hello.db.index");
     let kept = || {
         let index = Connection::open(&file).ok()?;

@@ -11,7 +11,6 @@ use tokio::sync::Semaphore;
 
 use super::kept_answers::KeptAnswers;
 use super::kept_views::{KeptViews, LogViewKey, lock_value};
-use super::reading::WRITABLE;
 use super::request_refusals::{LOOK, describe_unfit_address};
 use super::watch_budget::WatchBudget;
 use crate::limits;
@@ -101,6 +100,10 @@ pub(super) struct LogMoment {
     told: Option<Position>,
     shared: Arc<SharedReadings>,
 }
+
+/// The fix of a file beside the log that cannot be kept.
+pub(super) const WRITABLE: &str =
+    "the right to write beside the log, with room on its disk; then the same again";
 
 impl LogMoment {
     /// The state of the log. A page that refreshes itself shares it with the others that were told of the same position;

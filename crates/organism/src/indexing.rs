@@ -4,6 +4,7 @@
 //! leaves the index to a reading that has it. What fails is said once and tried again with the next records.
 
 use std::convert::Infallible;
+use std::path::Path;
 use std::sync::{Arc, Mutex, TryLockError};
 
 use tokio::sync::{oneshot, watch};
@@ -13,7 +14,6 @@ use systole_log::index::{IndexFault, IndexWait};
 use systole_queries::index::LogIndex;
 use systole_system::tasks::{self, RunningTask, TaskKind};
 
-use super::front::OrganismPlaces;
 use crate::limits::INDEX_PAUSE;
 
 /// The index of a log, for all that read it.
@@ -22,13 +22,13 @@ pub type SharedIndex = Arc<Mutex<LogIndex>>;
 /// The index of a running organism: beside its log, or in memory if the log has no file. A file is kept up to date if
 /// `is_kept`, by a task that ends with the pump or when the sender is dropped.
 pub(super) fn start_index(
-    places: &OrganismPlaces,
+    log: Option<&Path>,
     is_kept: bool,
     reader: &Arc<dyn LogReader>,
     tail: watch::Receiver<Position>,
 ) -> (SharedIndex, Option<RunningTask>, oneshot::Sender<Infallible>) {
     let (stop, stopped) = oneshot::channel();
-    let Some(log) = &places.log else { return (Arc::new(Mutex::new(LogIndex::apart())), None, stop) };
+    let Some(log) = log else { return (Arc::new(Mutex::new(LogIndex::apart())), None, stop) };
     let index = Arc::new(Mutex::new(LogIndex::beside(log, IndexWait::Never)));
     let keeper = is_kept.then(|| start_keeper(index.clone(), reader.clone(), tail, stopped));
     (index, keeper, stop)

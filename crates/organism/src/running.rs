@@ -213,7 +213,7 @@ impl Organism {
         let (own, broker, refusals) = Box::pin(used).await?;
         let (leases, (reports, heard)) = (new_leases(), mpsc::channel(limits::QUEUE));
         let (followed, tail) = LogTail::open_tail(log.reader.clone(), last);
-        // Nobody reads the log of a test, and an order is soon done.
+        // No one reads the log of a test, and an order is soon done.
         let is_indexed = !is_still && test.is_none();
         let (voice, (clock, rests)) = (LiveVoice::from_tail(followed.end()), choose_clock(test));
         let validators = Validators::start(plan.validators, &pages, &leases, &plan.steps, &pump, &voice);
@@ -234,7 +234,8 @@ impl Organism {
         let engine = take_up(engine.hold_deliveries(is_still).with_loss(plan.given_up), &orphans, &carriers);
         let pumps = start_pump(engine, (lines, rests), end, room.clone()).map_err(wrap_io_error)?;
         let mut tasks = vec![pumps, start_sorter(heard, validators.queue(), pump.clone())];
-        let (index, keeper, indexing) = indexing::start_index(&places, is_indexed, &reader, followed.end());
+        let (index, keeper, indexing) =
+            indexing::start_index(places.log.as_deref(), is_indexed, &reader, followed.end());
         tasks.extend(keeper);
         let proof = proof.map(|proof| ProofKeeper::start(proof, reader.clone(), lead.clone(), &pump));
         // Nothing is ever sent over this channel: it closes when the last reader is done.

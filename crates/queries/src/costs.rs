@@ -14,7 +14,7 @@ use systole_kit::money::{Currency, Money};
 
 use systole_core::types::ids::{Name, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader};
-use systole_log::index::ModelUse;
+use systole_log::index::ModelSum;
 use systole_show::blocks::Fact;
 use systole_show::columns::counted;
 use tree::TreeCost;
@@ -65,7 +65,7 @@ impl CostRow {
     }
 
     /// What an index counted.
-    pub fn of_index(requests: i64, unknown: i64, used: &ModelUse) -> CostRow {
+    pub fn of_index(requests: i64, unknown: i64, used: &ModelSum) -> CostRow {
         let count = |number: i64| u64::try_from(number).unwrap_or(0);
         let amounts = used.money.iter();
         let money =
@@ -82,12 +82,12 @@ impl CostRow {
     }
 
     /// What a result used, as an index counts it.
-    pub(crate) fn use_of(outcome: &ModelCallOutcome) -> ModelUse {
+    pub(crate) fn use_of(outcome: &ModelCallOutcome) -> ModelSum {
         let mut row = CostRow::default();
         row.add(outcome);
         let count = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
         let money = row.money.iter().map(|(currency, micros)| (currency.to_string(), count(*micros)));
-        ModelUse {
+        ModelSum {
             tokens_in: count(row.tokens_in),
             tokens_out: count(row.tokens_out),
             uncounted: count(row.uncounted),

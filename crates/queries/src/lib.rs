@@ -8,6 +8,7 @@ pub mod blame;
 pub mod causes;
 pub mod chains;
 mod change_payload;
+mod code_names;
 pub mod comparable;
 pub mod configurations;
 pub mod costs;

@@ -90,7 +90,7 @@ pub struct SlowAnswer {
     rows: Vec<SlowSum>,
     /// The slowest of all.
     slowest: Vec<SlowCall>,
-    /// Up to which record the index was made.
+    /// Up to which record the index was made; null for a client that may not see every record.
     index: Value,
 }
 
@@ -174,7 +174,8 @@ fn read_sums(index: &IndexFile, asked: &SlowArguments, own: Option<&str>) -> Res
     let mut rows: Vec<SlowSum> = sums.into_values().collect();
     rows.sort_by_key(|row| std::cmp::Reverse(row.took));
     let slowest = index.list_slowest(&selection, SLOWEST)?.into_iter().map(SlowCall::from).collect();
-    let end = index.read_end()?.map(|end| json!({"position": end.position.0, "leaf": end.leaf.to_string()}));
+    let end = if own.is_none() { index.read_end()? } else { None };
+    let end = end.map(|end| json!({"position": end.position.0, "leaf": end.leaf.to_string()}));
     let by = if group == SlowGroup::Model { "model" } else { "listener" };
     Ok(SlowAnswer { by, rows, slowest, index: end.unwrap_or_default() })
 }

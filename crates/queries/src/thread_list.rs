@@ -65,7 +65,7 @@ pub struct ThreadPart {
     pub threads: Vec<ListedThread>,
     /// The thread after which the list goes on, if it does.
     pub next: Option<ThreadId>,
-    /// Up to which record the index was made; `None` for an empty log.
+    /// Up to which record the index was made; `None` for an empty log, and for a client that sees only a part of it.
     pub end: Option<IndexEnd>,
 }
 
@@ -127,7 +127,10 @@ impl<'a> Listing<'a> {
             posts: DueCalls::at(whole, source.now),
             is_all_paused: whole.all_paused(source.reader)?.is_some(),
             busy: of_listener.map(|thread| thread.id.root_of().to_string()).collect(),
-            part: ThreadPart { end: source.index.read_end()?, ..ThreadPart::default() },
+            part: ThreadPart {
+                end: if source.sees_all { source.index.read_end()? } else { None },
+                ..ThreadPart::default()
+            },
         })
     }
 

@@ -155,11 +155,12 @@ pub fn entry(
         }
     } else {
         let end = ThreadEnd::of_thread(reader, &thread.id, thread.seq)?;
-        let status = ThreadStatus::of_end(end.as_ref().map(|end| end.end));
+        let mut status = ThreadStatus::of_end(end.as_ref().map(|end| end.end));
         let (cause, mut words) = end.map_or_else(Default::default, |end| (end.cause, end.words));
         failed = cause;
         if let Some((id, timer)) = thread.timers.iter().min_by_key(|(_, timer)| timer.due) {
             let due = layout::moment(timer.due, now);
+            status = ThreadStatus::Waiting;
             words =
                 format!("timer {} at {due}{}{words}", id.as_str(), if words.is_empty() { "" } else { "; " });
         }

@@ -206,6 +206,7 @@ impl ThreadWaits {
         match self.life {
             ThreadState::Working if self.has_due_turn() => ThreadStatus::Working,
             ThreadState::Working => ThreadStatus::Waiting,
+            _ if !self.timers.is_empty() => ThreadStatus::Waiting,
             _ => ThreadStatus::of_end(self.end.as_ref().map(|end| end.end)),
         }
     }

@@ -20,7 +20,7 @@ pub(super) use organism::{composition_of, whole_log_only};
 pub(super) use query::{QueryFields, RawFields};
 pub(super) use questions::{ask, list_question_routes};
 pub(super) use refusals::{ReadFault, ReadRefusal, ReadResult};
-pub(super) use searching::{WRITABLE, asked_for, find_hits, search_in};
+pub(super) use searching::{asked_for, find_hits, search_in};
 
 use super::door_row::DoorRoute;
 

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::query::QueryFields;
 use super::refusals::{ReadFault, ReadRefusal, ReadResult};
 use crate::limits;
-use crate::log_view::LogMoment;
+use crate::log_view::{LogMoment, WRITABLE};
 use crate::request_refusals::describe_unfit_address;
 use systole_core::types::codes::Code;
 use systole_core::types::ids::ThreadId;
@@ -155,10 +155,6 @@ pub(crate) fn search_in<T>(
     }
     work(&mut search)
 }
-
-/// The fix of a search file that cannot be kept.
-pub(crate) const WRITABLE: &str =
-    "the right to write beside the log, with room on its disk; then the same again";
 
 pub(super) fn search_fault(fault: SearchFault) -> ReadFault {
     match fault {

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
-use super::rows::{HourKey, HourSum, ModelUse, OpenCall, OpenRequest, RequestKey, RootRow, SlowRow};
-use super::{IndexFault, to_signed};
+use super::fault::{IndexFault, to_signed};
+use super::rows::{HourKey, HourSum, ModelSum, OpenCall, OpenRequest, RequestKey, RootRow, SlowRow};
 use crate::limits::SLOWEST;
 
 /// The changes of one commit.
@@ -168,7 +168,7 @@ impl<'c> IndexBatch<'c> {
             let hour = to_signed(key.hour);
             let place = params![hour, key.listener, key.model, key.client, key.outcome];
             let read = |row: &Row<'_>| {
-                let used = ModelUse::read(row, 3)?;
+                let used = ModelSum::read(row, 3)?;
                 Ok(HourSum { count: row.get(0)?, took: row.get(1)?, longest: row.get(2)?, used })
             };
             let mut find = self.connection.prepare_cached(&find)?;

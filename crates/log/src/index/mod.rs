@@ -5,6 +5,7 @@
 //! caller has read come in as changes of rows; rows go out. Nothing here knows what a record means.
 
 mod batch;
+mod fault;
 mod reading;
 mod rows;
 
@@ -16,8 +17,9 @@ use std::time::Duration;
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 pub use batch::IndexBatch;
+pub use fault::{IndexEnd, IndexFault};
 pub use rows::{
-    HourKey, HourSum, ModelUse, OpenCall, OpenRequest, RequestKey, RootOrder, RootRow, RootSelection,
+    HourKey, HourSum, ModelSum, OpenCall, OpenRequest, RequestKey, RootOrder, RootRow, RootSelection,
     SlowRow, SumSelection,
 };
 
@@ -80,37 +82,6 @@ const SIDE_FILE: SideFile = SideFile {
     is_shared: true,
 };
 
-/// Why an index cannot be used.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum IndexFault {
-    /// The log cannot be read.
-    Log(LogFault),
-    /// The file is damaged, or does not fit the log: it must be made again.
-    Stale(String),
-    /// Another process holds the file.
-    Held,
-    /// The file cannot be written, in words.
-    Unwritable(String),
-}
-
-impl From<LogFault> for IndexFault {
-    fn from(fault: LogFault) -> IndexFault {
-        IndexFault::Log(fault)
-    }
-}
-
-impl From<rusqlite::Error> for IndexFault {
-    fn from(error: rusqlite::Error) -> IndexFault {
-        if side_file::is_held(&error) {
-            IndexFault::Held
-        } else if side_file::is_of_file(&error) {
-            IndexFault::Stale(error.to_string())
-        } else {
-            IndexFault::Unwritable(error.to_string())
-        }
-    }
-}
-
 /// Whether an index waits for another process that writes it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum IndexWait {
@@ -118,15 +89,6 @@ pub enum IndexWait {
     Patient,
     /// A running organism, which serves many.
     Never,
-}
-
-/// Up to which record an index was made: its position, and its leaf.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct IndexEnd {
-    /// The position.
-    pub position: Position,
-    /// The leaf of the record there.
-    pub leaf: Digest,
 }
 
 /// Reads the records after a position into a batch; `None` at the end of the log.
@@ -163,7 +125,7 @@ impl IndexFile {
         self.place.as_ref().map(|(path, _)| path.as_path())
     }
 
-    /// Whether its path names another file by now, or none: nobody reads what is written to this one.
+    /// Whether its path names another file by now, or none: what is written to this one is lost.
     pub fn is_replaced(&self) -> bool {
         self.place.as_ref().is_some_and(|(path, number)| find_number(path) != *number)
     }
@@ -220,11 +182,6 @@ impl IndexFile {
 /// The device and the number of the file at a path.
 fn find_number(path: &Path) -> Option<(u64, u64)> {
     fs::symlink_metadata(path).ok().map(|found| (found.dev(), found.ino()))
-}
-
-/// A number as the file keeps it.
-fn to_signed(number: u64) -> i64 {
-    i64::try_from(number).unwrap_or(i64::MAX)
 }
 
 /// Removes the index of a log. Call this after a text was erased from the log: the next reader makes the index again,

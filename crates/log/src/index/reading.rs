@@ -3,8 +3,9 @@
 use rusqlite::types::Value;
 use rusqlite::{OptionalExtension as _, Row, params_from_iter};
 
-use super::rows::{HourKey, HourSum, ModelUse, RootRow, RootSelection, SlowRow, SumSelection};
-use super::{IndexFault, IndexFile, to_signed};
+use super::IndexFile;
+use super::fault::{IndexFault, to_signed};
+use super::rows::{HourKey, HourSum, ModelSum, RootRow, RootSelection, SlowRow, SumSelection};
 
 /// The conditions of a question, and the values in them.
 #[derive(Default)]
@@ -107,7 +108,7 @@ impl IndexFile {
                 count: row.get(5)?,
                 took: row.get(6)?,
                 longest: row.get(7)?,
-                used: ModelUse::read(row, 8)?,
+                used: ModelSum::read(row, 8)?,
             };
             Ok((read_key(row, row.get(4)?)?, sum))
         };

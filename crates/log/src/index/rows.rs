@@ -7,7 +7,7 @@ use rusqlite::types::Type;
 
 /// Requests to models, and what they used. A number may be negative in a change.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct ModelUse {
+pub struct ModelSum {
     /// Tokens that were read, if known.
     pub tokens_in: i64,
     /// Tokens that were written, if known.
@@ -20,9 +20,9 @@ pub struct ModelUse {
     pub money: BTreeMap<String, i64>,
 }
 
-impl ModelUse {
+impl ModelSum {
     /// Adds another one.
-    pub fn add(&mut self, other: &ModelUse) {
+    pub fn add(&mut self, other: &ModelSum) {
         self.tokens_in += other.tokens_in;
         self.tokens_out += other.tokens_out;
         self.uncounted += other.uncounted;
@@ -45,7 +45,7 @@ impl ModelUse {
     }
 
     /// Reads five columns from that one on.
-    pub(super) fn read(row: &Row<'_>, first: usize) -> rusqlite::Result<ModelUse> {
+    pub(super) fn read(row: &Row<'_>, first: usize) -> rusqlite::Result<ModelSum> {
         let text: String = row.get(first + 4)?;
         let unfit = || rusqlite::Error::InvalidColumnType(first + 4, "money".to_owned(), Type::Text);
         let amount = |amount: &str| {
@@ -54,7 +54,7 @@ impl ModelUse {
         };
         let amounts = text.split(',').filter(|amount| !amount.is_empty());
         let money = amounts.map(|text| amount(text).ok_or_else(unfit)).collect::<Result<_, _>>()?;
-        Ok(ModelUse {
+        Ok(ModelSum {
             tokens_in: row.get(first)?,
             tokens_out: row.get(first + 1)?,
             uncounted: row.get(first + 2)?,
@@ -102,7 +102,7 @@ pub struct RootRow {
     /// Those without a result.
     pub unknown: i64,
     /// What they used.
-    pub used: ModelUse,
+    pub used: ModelSum,
 }
 
 impl RootRow {
@@ -129,7 +129,7 @@ impl RootRow {
             took: row.get::<_, i64>(14)?.unsigned_abs(),
             requests: row.get(15)?,
             unknown: row.get(16)?,
-            used: ModelUse::read(row, 17)?,
+            used: ModelSum::read(row, 17)?,
         })
     }
 }
@@ -161,9 +161,9 @@ impl RootOrder {
     /// The value by which a root is ordered.
     pub fn value_of(self, row: &RootRow) -> i64 {
         match self {
-            RootOrder::Opened => super::to_signed(row.position),
-            RootOrder::Since => super::to_signed(row.since),
-            RootOrder::Took => super::to_signed(row.took),
+            RootOrder::Opened => super::fault::to_signed(row.position),
+            RootOrder::Since => super::fault::to_signed(row.since),
+            RootOrder::Took => super::fault::to_signed(row.took),
             RootOrder::Spent => row.used.sum_money(),
         }
     }
@@ -274,7 +274,7 @@ pub struct HourSum {
     /// How long the longest took.
     pub longest: i64,
     /// What they used of models.
-    pub used: ModelUse,
+    pub used: ModelSum,
 }
 
 impl HourSum {

@@ -32,17 +32,26 @@ pub struct LogIndex {
     memory: Option<IndexFile>,
     /// What a person should know about the file.
     pub notes: Vec<String>,
+    /// The last note, until the file can be used again.
+    noted: Option<String>,
 }
 
 impl LogIndex {
     /// The index beside a log.
     pub fn beside(log: &Path, wait: IndexWait) -> LogIndex {
-        LogIndex { log: Some(log.to_owned()), wait, file: None, memory: None, notes: Vec::new() }
+        LogIndex { log: Some(log.to_owned()), wait, file: None, memory: None, notes: Vec::new(), noted: None }
     }
 
     /// The same for a log beside which nothing is written.
     pub fn apart() -> LogIndex {
-        LogIndex { log: None, wait: IndexWait::Never, file: None, memory: None, notes: Vec::new() }
+        LogIndex {
+            log: None,
+            wait: IndexWait::Never,
+            file: None,
+            memory: None,
+            notes: Vec::new(),
+            noted: None,
+        }
     }
 
     /// Asks the index, with all that the log has now. A file that turns out to be damaged is made again.
@@ -72,7 +81,7 @@ impl LogIndex {
     ) -> Result<&IndexFile, IndexFault> {
         match self.extend_file(reader, told) {
             Ok(true) => {
-                self.memory = None;
+                (self.memory, self.noted) = (None, None);
                 return self.file.as_ref().ok_or(IndexFault::Held);
             }
             Ok(false) => {}
@@ -134,9 +143,9 @@ impl LogIndex {
 
     /// Keeps a note for a person, once.
     fn note(&mut self, why: &str) {
-        let note = format!("{why}; the index of the log is made in memory, for this answer alone");
-        if !self.notes.contains(&note) {
-            self.notes.push(note);
+        if self.noted.as_deref() != Some(why) {
+            self.notes.push(format!("{why}; the index of the log is made in memory until that changes"));
+            self.noted = Some(why.to_owned());
         }
     }
 }

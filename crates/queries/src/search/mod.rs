@@ -8,7 +8,6 @@ mod found_text;
 mod search_fields;
 mod word_split;
 
-pub(crate) use search_fields::may_be_code;
 pub use search_fields::{SearchFields, SearchMistake, phrases};
 
 use std::ops::Range;

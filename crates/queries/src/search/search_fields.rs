@@ -5,6 +5,7 @@
 use systole_kit::schema::find_nearest;
 
 use super::phrase;
+use crate::code_names::may_be_code;
 use systole_core::types::codes::Code;
 use systole_core::types::record::{RecordCode, RecordKind};
 use systole_log::search::{SearchField, SearchTerm};
@@ -67,15 +68,6 @@ impl SearchFields<'_> {
         ];
         Ok(named.into_iter().filter_map(|(field, value)| Some(SearchTerm::new(field, value?))).collect())
     }
-}
-
-/// Whether a record may have this code: the pump's are in its table, and a listener calls its own as it likes, such as
-/// `search.offline`.
-pub(crate) fn may_be_code(text: &str) -> bool {
-    let Some((family, _)) = text.split_once('.') else { return RecordCode::parse(text).is_some() };
-    // Listeners have codes of this family too.
-    let is_of_pump = family != "model" && Code::ALL.iter().any(|code| code.family() == family);
-    RecordCode::parse(text).is_some() || !is_of_pump && !text.contains(char::is_whitespace)
 }
 
 fn mistake(field: &'static str, value: &str, words: &'static str, fix: String) -> SearchMistake {

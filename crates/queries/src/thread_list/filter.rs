@@ -4,11 +4,11 @@ use systole_kit::schema::find_nearest;
 use systole_log::index::{IndexFault, IndexFile, RootOrder};
 
 use crate::arguments;
+use crate::code_names::may_be_code;
 use crate::index::{ANSWERED, CANCELLED, FAILED};
 use crate::query::{
     ArgumentForm, ArgumentMistake, Flag, FreeText, PartyName, QueryFault, QueryMoment, ThreadName, TimePoint,
 };
-use crate::search::may_be_code;
 use crate::thread_end::{STATES, is_in_state};
 use crate::thread_roll::ThreadEntry;
 use systole_core::types::codes::Code;
