@@ -319,6 +319,7 @@ pub(crate) fn message(key: &str, document: Vec<u8>, thread: Option<&ThreadId>) -
         document,
         to: None,
         thread: thread.map(ToString::to_string),
+        subject: None,
     }
 }
 

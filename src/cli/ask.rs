@@ -2,6 +2,7 @@
 //! question it is a conversation, in one thread. The question becomes an `<ask>` of the talk vocabulary, sent in the
 //! same way as `send`.
 
+use std::cell::Cell;
 use std::io::{IsTerminal as _, Read as _};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -25,6 +26,7 @@ use crate::limits;
 use systole_config::OrganismFile;
 use systole_core::types::composition::{Composition, Listener};
 use systole_core::types::ids::{Name, ThreadId};
+use systole_core::types::subject::Subject;
 use systole_doors::client::DoorClient;
 use systole_organism::runfile::RunFile;
 
@@ -49,11 +51,14 @@ pub(super) struct AskCommand {
     /// The listener it is for, if that is not the entry
     #[arg(long, value_name = "NAME", value_parser = Name::parse)]
     to: Option<Name>,
+    /// What the thread is about, for lists; without it, the question
+    #[arg(long, value_name = "TEXT", value_parser = Subject::parse)]
+    subject: Option<Subject>,
 }
 
 impl AskCommand {
     pub(super) fn run(&self) -> Result<CommandExit, CommandExit> {
-        let screen = self.place.screen();
+        let (screen, subject) = (self.place.screen(), Cell::new(self.subject.clone()));
         let typed = self.thread.as_deref().filter(|typed| *typed != "new");
         if let Some(organism) = OrganismElsewhere::find_named(&self.place)? {
             // Without the composition, the organism itself says who takes the question.
@@ -63,7 +68,7 @@ impl AskCommand {
             };
             let thread = typed.map(|typed| organism.find_thread(typed)).transpose()?;
             let organism = AskedOrganism::Elsewhere(organism);
-            return self.ask_in(&QuestionSender { screen, to, organism }, None, thread);
+            return self.ask_in(&QuestionSender { screen, to, organism, subject }, None, thread);
         }
         let file = self.place.organism(screen)?;
         let to = Some(find_addressee(screen, &file.composition, self.to.as_ref())?);
@@ -72,7 +77,7 @@ impl AskCommand {
             self.place.set_nothing(screen, &run)?;
         }
         let organism = AskedOrganism::OnLog(file.log.clone());
-        self.ask_in(&QuestionSender { screen, to, organism }, Some(file), thread)
+        self.ask_in(&QuestionSender { screen, to, organism, subject }, Some(file), thread)
     }
 
     fn ask_in(
@@ -185,6 +190,8 @@ struct QuestionSender {
     /// The listener, if it is known here.
     to: Option<Name>,
     organism: AskedOrganism,
+    /// The subject of the first question.
+    subject: Cell<Option<Subject>>,
 }
 
 /// The organism that is asked.
@@ -201,6 +208,7 @@ impl QuestionSender {
         let key = draw_key().map_err(|words| self.screen.fail(CommandExit::Unavailable, words))?;
         let mut parcel = OutgoingParcel::from_document(payload.bytes().to_vec(), key);
         (parcel.to, parcel.thread, parcel.spoken) = (self.to.clone(), thread, true);
+        parcel.subject = self.subject.take();
         Ok(parcel)
     }
 

@@ -59,7 +59,13 @@ fn play_scenes(page: &DemoPage) -> Result<(), DemoFault> {
     let question = Payload::write(namespaces::TALK, "ask", |inside| inside.text(QUESTION));
     page.print_fact(LineStyle::Plain, "you ask", &glance(question.bytes()).words);
     let client = DoorClient::from_run_file(&actor.run_file());
-    let letter = OutgoingMessage { key: "demo-question", to: None, thread: None, document: question.bytes() };
+    let letter = OutgoingMessage {
+        key: "demo-question",
+        to: None,
+        thread: None,
+        subject: None,
+        document: question.bytes(),
+    };
     let receipt = client.send_message(&letter)?.map_err(|refusal| DemoFault::Refused(refusal.message))?;
     let root = &receipt.thread;
     page.print_fact(

@@ -25,6 +25,7 @@ use systole_core::rules::outcome::CallJudgement;
 use systole_core::types::codes::Code;
 use systole_core::types::ids::{Key, MalformedId, Name};
 use systole_core::types::limits;
+use systole_core::types::subject::Subject;
 use systole_doors::api_types::{ApiReceipt, ApiRecord, ApiRefusal, ProgressReport};
 use systole_doors::client::{DoorClient, DoorClientFault, OutgoingMessage};
 use systole_doors::ending::find_ending;
@@ -70,6 +71,9 @@ pub(super) struct SendPayload {
     /// The idempotency key; the same key and payload are taken once
     #[arg(long, value_name = "KEY", value_parser = Key::parse)]
     key: Option<Key>,
+    /// What the thread is about, for lists; without it, the first text of the payload
+    #[arg(long, value_name = "TEXT", value_parser = Subject::parse)]
+    subject: Option<Subject>,
     /// Only wait until the payload is on disk
     #[arg(long)]
     no_wait: bool,
@@ -85,6 +89,7 @@ pub(super) struct OutgoingParcel {
     key: Key,
     pub(super) to: Option<Name>,
     pub(super) thread: Option<String>,
+    pub(super) subject: Option<Subject>,
     pub(super) wait: bool,
     timeout: Option<Duration>,
     /// Whether to print only the text of the answer, without progress.
@@ -126,6 +131,7 @@ impl SendPayload {
         let parcel = OutgoingParcel {
             to: self.to,
             thread: thread.map(|thread| thread.to_string()),
+            subject: self.subject,
             wait: !self.no_wait,
             timeout: self.timeout,
             ..OutgoingParcel::from_document(document, key)
@@ -161,6 +167,7 @@ impl OutgoingParcel {
             key,
             to: None,
             thread: None,
+            subject: None,
             wait: true,
             timeout: None,
             spoken: false,
@@ -181,6 +188,7 @@ impl OutgoingParcel {
             key: self.key.as_str(),
             to: self.to.as_ref().map(Name::as_str),
             thread: self.thread.as_deref(),
+            subject: self.subject.as_ref(),
             document: &self.document,
         })
     }

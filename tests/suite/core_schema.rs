@@ -19,12 +19,13 @@ use systole_workflow::WORKFLOW_XSD;
 const HASH: &str = "1f0c9a2b77d11f0c9a2b77d11f0c9a2b77d11f0c9a2b77d11f0c9a2b77d11f0c";
 
 /// What the log says of itself after an order of a person.
-const OF_ORDERS: [&str; 5] = [
+const OF_ORDERS: [&str; 6] = [
     "<erased X/>",
     "<erased X reason='asked for' complete='true'><record position='41' parts='0 2'/><document hash='H'/><document hash='H' before='H'/></erased>",
     "<erased X forked='true'><record position='3' parts='1'/></erased>",
     "<erased-body X>[erased]</erased-body>",
     "<forked X call='1' turn='2'/>",
+    "<subject X text='Chapter 7'/>",
 ];
 
 /// Every payload of this step, each with the fewest parts and with all of them.
@@ -245,6 +246,7 @@ fn written() -> Vec<Arc<[u8]>> {
         ),
         core_payload::loss_accepted(LostRange { first: Position(32), last: Position(60) }),
         core_payload::write_fork(&CallPath::new_top(1), 2),
+        core_payload::write_subject(&Subject::parse("<&>\"'ü").unwrap()),
         core_payload::write_shutdown(core_payload::DRAIN, 3),
         core_payload::write_shutdown(core_payload::DRAINED, 0),
         core_payload::listener_joined(&name, None, &[]),

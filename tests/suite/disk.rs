@@ -190,7 +190,7 @@ fn refused(client: &DoorClient, number: u64) -> ApiRefusal {
     let document = b"<pay xmlns=\"https://xml-pipeline.org/ns/till/v1\"><tokn>full</tokn></pay>";
     let key = format!("wrong-{number}");
     *client
-        .send_message(&OutgoingMessage { key: &key, to: None, thread: None, document })
+        .send_message(&OutgoingMessage { key: &key, to: None, thread: None, subject: None, document })
         .unwrap()
         .unwrap_err()
 }

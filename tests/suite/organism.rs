@@ -83,6 +83,7 @@ pub(crate) async fn ask(
         document: document.as_bytes().to_vec(),
         to: None,
         thread: thread.map(str::to_owned),
+        subject: None,
     };
     match organism.handle().send_message(message).await.expect("the pump answers") {
         SenderReply::Receipt(receipt, _) => Ok(receipt),
@@ -248,6 +249,7 @@ async fn b11_a_validator_that_panics_ends_the_organism_and_no_client_waits() {
         document: say("hello").into_bytes(),
         to: None,
         thread: None,
+        subject: None,
     };
     let asked = tokio::time::timeout(PATIENCE, organism.handle().send_message(message)).await;
     assert!(matches!(asked, Ok(None)), "the organism answers no more");

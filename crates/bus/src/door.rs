@@ -24,6 +24,8 @@ pub struct UnreadMessage {
     pub thread: Option<String>,
     /// The header `Systole-Wait`: how long its sender waits for the result.
     pub wait: Option<String>,
+    /// The header `Systole-Subject`: what the thread is about.
+    pub subject: Option<String>,
     /// The bytes.
     pub document: Vec<u8>,
     /// Where the answer goes; `None` if its sender wants no answer.
@@ -89,13 +91,13 @@ impl LoginFailures {
             headers.get(name).map(|value| value.as_str().to_owned())
         };
         let (key, to, thread) = (header("Idempotency-Key"), header("Systole-To"), header("Systole-Thread"));
-        let wait = header("Systole-Wait");
+        let (wait, subject) = (header("Systole-Wait"), header("Systole-Subject"));
         let client = message.subject.rsplit('.').next().unwrap_or_default().to_owned();
         let back = message.reply.map(|reply| ReplyRoute {
             client: self.client.clone(),
             reply,
             largest: self.largest,
         });
-        UnreadMessage { client, key, to, thread, wait, document: message.payload.to_vec(), back }
+        UnreadMessage { client, key, to, thread, wait, subject, document: message.payload.to_vec(), back }
     }
 }

@@ -16,6 +16,7 @@ use super::api_types;
 use crate::limits;
 use stream::StreamFrames;
 pub use stream::{RecordEvents, VoiceEvents};
+use systole_core::types::subject::Subject;
 use systole_organism::runfile::{Credential, RunFile};
 
 /// Why there is no answer.
@@ -127,6 +128,8 @@ pub struct OutgoingMessage<'a> {
     pub to: Option<&'a str>,
     /// The thread that it continues.
     pub thread: Option<&'a str>,
+    /// What the thread is about.
+    pub subject: Option<&'a Subject>,
     /// The bytes.
     pub document: &'a [u8],
 }
@@ -238,6 +241,9 @@ impl DoorClient {
             // The door refuses an oversized message by its announced length and closes. A client that was still
             // writing would lose the refusal with the connection.
             let request = request.header("idempotency-key", letter.key).header("expect", "100-continue");
+            let request = letter.subject.into_iter().fold(request, |request, subject| {
+                request.header("systole-subject", subject.as_str().as_bytes())
+            });
             request.query_pairs(query).content_type("application/xml").send(letter.document)
         })
     }

@@ -20,13 +20,16 @@ use super::door_row::DoorRoute;
 use super::http_state::{ApiCall, HttpState, ParsedQuery};
 use super::json_payload;
 use super::outcome::{read_wait, wait_for_outcome};
-use super::request_refusals::{refuse_message, refuse_plainly, refuse_request, refuse_stopping};
+use super::request_refusals::{
+    describe_unfit_request, refuse_message, refuse_plainly, refuse_request, refuse_stopping,
+};
 use crate::limits::{self, BODY_MS};
 use systole_core::types::codes::Code;
 use systole_core::types::flow::{self, Refused};
 use systole_core::types::ids::{Key, Name};
 use systole_core::types::ports::Position;
 use systole_core::types::refusal::Refusal;
+use systole_core::types::subject::Subject;
 use systole_organism::front::{ClientMessage, OrganismHandle};
 use systole_organism::runfile::draw_hex;
 use systole_organism::waiting::SenderReply;
@@ -59,6 +62,8 @@ async fn accept_message(
     }
     let key = read_key(&headers).map_err(refuse_request)?;
     let wait = read_wait_header(&headers).map_err(|refusal| refuse_request(refusal.message))?;
+    let subject = headers.get("systole-subject").map(|value| read_subject(value.as_bytes())).transpose();
+    let subject = subject.map_err(|refusal| refuse_request(refusal.message))?;
     let bounds = state.messages.bounds_of(&client);
     let limit = state.front.composition().message_bytes;
     let announced = read_announced(&headers).and_then(|length| usize::try_from(length).ok());
@@ -84,7 +89,7 @@ async fn accept_message(
         refuse_message(&refusal.fixed_by("send it again later, or without Systole-Wait"))
     })?;
     let held = (room, bounds.wait_for_turn().await);
-    let message = ClientMessage { client, key: key.clone(), document, to, thread };
+    let message = ClientMessage { client, key: key.clone(), document, to, thread, subject };
     match state.front.ask_holding(message, Some(Box::new(held))).await {
         Some(SenderReply::Receipt(receipt, position)) => {
             let position = match position {
@@ -113,6 +118,12 @@ fn read_key(headers: &HeaderMap) -> Result<Key, String> {
 fn read_wait_header(headers: &HeaderMap) -> Result<Option<Duration>, Box<Refusal>> {
     let asked = headers.get("systole-wait").map(|value| String::from_utf8_lossy(value.as_bytes()));
     asked.map(|text| read_wait(&text)).transpose()
+}
+
+/// What a client says that the thread is about.
+pub(super) fn read_subject(header: &[u8]) -> Result<Subject, Box<Refusal>> {
+    let read = std::str::from_utf8(header).map_err(|_| "it is not UTF-8".to_owned()).and_then(Subject::parse);
+    read.map_err(|why| Box::new(describe_unfit_request(format!("Systole-Subject: {why}"))))
 }
 
 /// The given key, or a random one.

@@ -13,7 +13,7 @@ use serde::Serialize;
 use tokio::sync::watch;
 
 use super::api_types;
-use super::inbound::{choose_key, find_earlier, refuse_larger};
+use super::inbound::{choose_key, find_earlier, read_subject, refuse_larger};
 use super::message_bounds::MessageBounds;
 use super::outcome::{read_wait, wait_for_outcome};
 use super::request_refusals::{describe_stopping, describe_unfit_request};
@@ -169,9 +169,10 @@ async fn take_message(
     held: Box<dyn Any + Send>,
     back: Option<&ReplyRoute>,
 ) -> Result<(), Box<Refusal>> {
-    let UnreadMessage { key, to, thread, wait, document, .. } = knock;
+    let UnreadMessage { key, to, thread, wait, subject, document, .. } = knock;
     let key = choose_key(key).map_err(|words| Box::new(describe_unfit_request(words)))?;
     let wait = wait.as_deref().map(read_wait).transpose()?;
+    let subject = subject.map(|text| read_subject(text.as_bytes())).transpose()?;
     let limit = state.front.composition().message_bytes;
     if document.len() > limit {
         let too_large = refuse_larger(limit, None, &document);
@@ -180,7 +181,7 @@ async fn take_message(
             _ => Err(Box::new(describe_stopping())),
         };
     }
-    let message = ClientMessage { client, key: key.clone(), document, to, thread };
+    let message = ClientMessage { client, key: key.clone(), document, to, thread, subject };
     let receipt = match state.front.ask_holding(message, Some(held)).await {
         Some(SenderReply::Receipt(receipt, position)) => {
             let position = match position {

@@ -28,6 +28,7 @@ use systole_core::types::flow::{DoorMessage, Receipt, Refused};
 use systole_core::types::ids::{Key, Name, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader, Position};
 use systole_core::types::refusal::Refusal;
+use systole_core::types::subject::Subject;
 use systole_log::alarms::{LogAlarm, LogAlarms};
 use systole_queries::outages;
 
@@ -43,6 +44,8 @@ pub struct ClientMessage {
     pub to: Option<String>,
     /// A thread given outside the document.
     pub thread: Option<String>,
+    /// What the thread is about, if the sender says so.
+    pub subject: Option<Subject>,
 }
 
 /// The ways in. The organism holds the only lasting strong reference; a call holds one only while it runs.
@@ -111,8 +114,8 @@ impl OrganismHandle {
     pub async fn ask_holding(&self, message: ClientMessage, held: HeldForSender) -> Option<SenderReply> {
         let (ticket, reply) = self.room.enter_holding(held);
         let mut unhanded = UnusedTicket { room: &self.room, ticket: Some(ticket) };
-        let ClientMessage { client, key, document, to, thread } = message;
-        let raw = RawDocument::Asked { ticket, client, key, document, to, thread };
+        let ClientMessage { client, key, document, to, thread, subject } = message;
+        let raw = RawDocument::Asked { ticket, client, key, document, to, thread, subject };
         // The way in is held while the message is passed in, not while waiting for its receipt.
         let handed = self.ways.upgrade()?.door.hand_in(raw).await;
         handed.then_some(())?;
@@ -137,7 +140,15 @@ impl OrganismHandle {
     /// Records a refusal that a door decided on before it had the whole message.
     pub async fn record_refusal(&self, client: Name, key: Key, refused: Refused) -> Option<SenderReply> {
         let (ticket, reply) = self.room.enter_asker();
-        let asked = DoorMessage { ticket, client, key, thread: None, payload: Err(refused), claimed: None };
+        let asked = DoorMessage {
+            ticket,
+            client,
+            key,
+            thread: None,
+            payload: Err(refused),
+            claimed: None,
+            subject: None,
+        };
         self.send_input(PumpInput::Asked(asked)).await?;
         reply.await.ok()
     }

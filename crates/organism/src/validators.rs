@@ -22,6 +22,7 @@ use systole_core::types::ids::{Digest, Key, Name};
 use systole_core::types::person::{PersonDecision, PersonRequestId, Ruling};
 use systole_core::types::ports::{ArrivedDocument, Leases, PumpStep, StepObserver};
 use systole_core::types::refusal::Refusal;
+use systole_core::types::subject::Subject;
 
 /// A person's decision on a waiting request.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -63,6 +64,8 @@ pub enum RawDocument {
         to: Option<String>,
         /// A thread given outside the document.
         thread: Option<String>,
+        /// What the thread is about, if the sender says so.
+        subject: Option<Subject>,
     },
     /// A person's amendment to a waiting payload.
     Amended {
@@ -263,13 +266,13 @@ impl ValidatorThread {
                     Err(stray) => PumpInput::Stray(UnmatchedDocument { ticket, ..*stray }),
                 }
             }
-            RawDocument::Asked { ticket, client, key, document, to, thread } => {
+            RawDocument::Asked { ticket, client, key, document, to, thread, subject } => {
                 let page = &self.pages.current;
                 let (to, thread) = (to.as_deref(), thread.as_deref());
                 let message = admit::admit_message(page, &client, &document, to, thread, compiled_schemas);
                 self.passed_door(message.payload.is_ok());
                 let admit::JudgedMessage { thread, payload, claimed } = message;
-                PumpInput::Asked(DoorMessage { ticket, client, key, thread, payload, claimed })
+                PumpInput::Asked(DoorMessage { ticket, client, key, thread, payload, claimed, subject })
             }
             RawDocument::Amended { ticket, order, to, config, document } => {
                 let page = self.pages.all.get(&config).unwrap_or(&self.pages.current);

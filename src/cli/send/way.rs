@@ -326,6 +326,7 @@ async fn hand_here(organism: &Organism, parcel: &OutgoingParcel) -> OrderResult<
         document: parcel.document.clone(),
         to: parcel.to.as_ref().map(ToString::to_string),
         thread: parcel.thread.clone(),
+        subject: parcel.subject.clone(),
     };
     match front.send_message(message).await {
         Some(SenderReply::Receipt(receipt, position)) => {

@@ -132,6 +132,7 @@ impl TestStage {
             document: sending.document.clone(),
             to: sending.to.clone(),
             thread,
+            subject: None,
         };
         let reply = self.organism.handle().send_message(message).await;
         match reply {

@@ -14,6 +14,7 @@ use systole_core::types::ids::{CallPath, Digest, Key, Name, ThreadId};
 use systole_core::types::person::{PersonDecision, PersonRequestId, Ruling};
 use systole_core::types::ports::Position;
 use systole_core::types::refusal::Refusal;
+use systole_core::types::subject::Subject;
 use systole_kit::Payload;
 use systole_soak::dice::SeededDice;
 
@@ -270,9 +271,9 @@ impl Crowd {
     pub(crate) fn opened(&self, ticket: Ticket) -> Option<PumpInput> {
         Some(match self.letters.get(&ticket.0)? {
             Letter::Order { client, order } => order.input(ticket, self.clients.get(*client)?.name.clone()),
-            Letter::Message { client, message, payload, .. } => {
+            Letter::Message { client, message: nth, payload, .. } => {
                 let of = self.clients.get(*client)?;
-                let message = of.messages.get(*message)?;
+                let message = of.messages.get(*nth)?;
                 let payload = if message.is_wrong {
                     let refusal = Refusal::new(Code::Invalid, "no such value");
                     Err(Refused { refusal, kept: Some(payload.bytes().clone()) })
@@ -294,6 +295,7 @@ impl Crowd {
                     thread: message.thread.clone(),
                     payload,
                     claimed: None,
+                    subject: if nth % 4 == 3 { Subject::parse("every fourth message").ok() } else { None },
                 })
             }
         })

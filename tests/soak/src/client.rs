@@ -199,7 +199,13 @@ impl Client {
         loop {
             let Some((life, door)) = self.doorstep.at(seen) else { return Ok(None) };
             let thread = message.thread.as_deref();
-            match door.send_message(&OutgoingMessage { key: &message.key, to: None, thread, document }) {
+            match door.send_message(&OutgoingMessage {
+                key: &message.key,
+                to: None,
+                thread,
+                subject: None,
+                document,
+            }) {
                 Ok(Ok(receipt)) => {
                     self.write(message, Some(&receipt), None, None)?;
                     // Sometimes it sends once more: the receipt must be the same.

@@ -184,6 +184,7 @@ async fn send(organism: &Organism, key: String, document: String, thread: Option
         document: document.into_bytes(),
         to: None,
         thread,
+        subject: None,
     };
     match organism.handle().send_message(message).await.expect("the pump answers") {
         SenderReply::Receipt(receipt, _) => receipt.thread.to_string(),

@@ -23,7 +23,8 @@ pub(super) async fn show(book: &mut ExampleBook) {
 /// Sends the message, and returns the refusal.
 async fn refused(organism: &Organism, key: &str, thread: Option<String>) -> Refusal {
     let (client, key) = (Name::new_operator(), Key::parse(key).unwrap());
-    let message = ClientMessage { client, key, document: say("hello").into_bytes(), to: None, thread };
+    let message =
+        ClientMessage { client, key, document: say("hello").into_bytes(), to: None, thread, subject: None };
     match organism.handle().send_message(message).await.expect("the pump answers") {
         SenderReply::Refused(refusal) => *refusal,
         other => panic!("{other:?}"),

@@ -183,6 +183,7 @@ impl PlanHouse {
             document: document.as_bytes().to_vec(),
             to: to.map(str::to_owned),
             thread: thread.map(str::to_owned),
+            subject: None,
         }
     }
 

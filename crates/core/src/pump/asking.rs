@@ -9,14 +9,16 @@ use super::refusing::{may_act, refuse_asker};
 use super::state::{ThreadOpener, ThreadState};
 use super::steering;
 use crate::rules::admit::cut_excerpt;
+use crate::rules::core_payload;
 use crate::types::codes::Code;
 use crate::types::flow::{Admitted, DoorMessage, PayloadKind, Receipt, Refused};
 use crate::types::ids::{CallPath, Digest, Key, Name, ThreadId};
 use crate::types::record::{MessageRole, RecordCode, RecordKind};
 use crate::types::refusal::Refusal;
+use crate::types::subject::Subject;
 
 pub(super) fn take_message(d: &mut DecisionBuilder<'_>, asked: DoorMessage, bound: Option<BoundKey>) {
-    let DoorMessage { ticket, client, key, thread, payload, claimed } = asked;
+    let DoorMessage { ticket, client, key, thread, payload, claimed, subject } = asked;
     let outcome = match payload {
         Err(refused) => Err(refused),
         Ok(admitted) => {
@@ -28,9 +30,22 @@ pub(super) fn take_message(d: &mut DecisionBuilder<'_>, asked: DoorMessage, boun
         }
     };
     match outcome {
-        Ok(receipt) => d.add_effect(Effect::Receipt { ticket, receipt: Receipt { claimed, ..receipt } }),
+        Ok(receipt) => {
+            if let Some(subject) = subject.filter(|_| !receipt.repeated) {
+                note_subject(d, &receipt, &subject);
+            }
+            d.add_effect(Effect::Receipt { ticket, receipt: Receipt { claimed, ..receipt } });
+        }
         Err(refused) => refuse_asker(d, ticket, &client, thread.as_ref(), refused),
     }
+}
+
+/// Records what the thread is about, behind the message that says so.
+fn note_subject(d: &mut DecisionBuilder<'_>, receipt: &Receipt, subject: &Subject) {
+    let body = core_payload::write_subject(subject);
+    let fact = RecordFact::from_core(RecordKind::Message, RecordCode::Role(MessageRole::Told), body)
+        .with_config(d.current_config());
+    d.add_record(&receipt.thread, fact);
 }
 
 fn find_addressee(admitted: &Admitted) -> Result<Name, Refusal> {
@@ -170,5 +185,14 @@ fn open_request(
     fact.key = Some(key.clone());
     let (seq, id) = d.add_record(thread, fact);
     hold_if_due(d, thread, &call, (admitted.bytes(), admitted.element()), admitted.is_dangerous());
-    Receipt { thread: thread.clone(), seq, id, call, sender: client.clone(), repeated: false, claimed: None }
+    Receipt {
+        thread: thread.clone(),
+        seq,
+        id,
+        call,
+        sender: client.clone(),
+        repeated: false,
+        claimed: None,
+        subject: None,
+    }
 }

@@ -14,6 +14,7 @@ use crate::types::budget::{Ceiling, MoneySpent, UsedAmounts};
 use crate::types::ids::{CallPath, Digest, Name, ThreadId, TimerId};
 use crate::types::ports::{LostRange, Position, ProgramFile};
 use crate::types::refusal::Refusal;
+use crate::types::subject::Subject;
 use crate::types::time::Millis;
 
 use super::element::PayloadBytes;
@@ -173,6 +174,17 @@ pub fn write_fork(call: &CallPath, turn: u32) -> PayloadBytes {
     write_element("forked", |forked| {
         forked.attr("call", call.as_str()).number("turn", u64::from(turn)).empty()
     })
+}
+
+/// `<subject>`: what the thread is about, as the client says with a message.
+pub fn write_subject(subject: &Subject) -> PayloadBytes {
+    write_element("subject", |said| said.attr("text", subject.as_str()).empty())
+}
+
+/// The text of a `<subject>`.
+pub fn read_subject(body: &[u8]) -> Option<String> {
+    let [text] = read_attributes(body, "subject", ["text"])?;
+    text
 }
 
 /// Stop mode of an organism that may leave deliveries out.

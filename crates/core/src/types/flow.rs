@@ -13,6 +13,7 @@ use super::codes::Code;
 use super::composition::{GatherRule, SchemaId};
 use super::ids::{AttemptId, Digest, Key, Name, ThreadId};
 use super::refusal::Refusal;
+use super::subject::Subject;
 
 /// A judge's statement that a payload fits a schema. Only a `Judge` makes one.
 #[derive(Debug)]
@@ -435,6 +436,8 @@ pub struct DoorMessage {
     pub payload: Result<Admitted, Refused>,
     /// The sender in its envelope, if that is not the client. The receipt names it; nothing else uses it.
     pub claimed: Option<String>,
+    /// What the thread is about, if the sender says so.
+    pub subject: Option<Subject>,
 }
 
 /// What a sender gets when its message is on disk.

@@ -4,6 +4,8 @@
 pub const NAME_BYTES: usize = 63;
 /// Longest idempotency key, in bytes.
 pub const KEY_BYTES: usize = 128;
+/// Longest subject of a thread, in characters.
+pub const SUBJECT_CHARACTERS: usize = 200;
 /// Longest thread id, in bytes: a root and a few dozen labels.
 pub const THREAD_ID_BYTES: usize = 640;
 /// Largest accepted message, in bytes.

@@ -20,4 +20,5 @@ pub mod ports;
 pub mod primitive;
 pub mod record;
 pub mod refusal;
+pub mod subject;
 pub mod time;

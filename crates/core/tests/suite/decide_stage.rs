@@ -301,6 +301,7 @@ impl DecideStage {
             thread: thread.cloned(),
             payload,
             claimed: None,
+            subject: None,
         };
         self.happens(EventKind::Asked { asked, bound: None })
     }
@@ -312,8 +313,15 @@ impl DecideStage {
         let payload =
             Ok(Admitted::new_steer(name(to), Verdict::from_valid(payload(to)), Verdict::from_valid(core)));
         let (client, key) = (name(client), Key::parse("s").unwrap());
-        let asked =
-            DoorMessage { ticket: Ticket(1), client, key, thread: thread.cloned(), payload, claimed: None };
+        let asked = DoorMessage {
+            ticket: Ticket(1),
+            client,
+            key,
+            thread: thread.cloned(),
+            payload,
+            claimed: None,
+            subject: None,
+        };
         self.happens(EventKind::Asked { asked, bound: None })
     }
 

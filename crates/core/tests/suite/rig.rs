@@ -227,6 +227,7 @@ impl Rig {
             thread: thread.cloned(),
             payload,
             claimed: None,
+            subject: None,
         };
         self.input(PumpInput::Asked(asked));
     }
@@ -238,8 +239,15 @@ impl Rig {
         let word = (Verdict::from_valid(payload("agent")), Verdict::from_valid(core));
         let payload = Ok(Admitted::new_steer(name("agent"), word.0, word.1));
         let (client, key) = (Name::new_operator(), Key::parse(key).unwrap());
-        let asked =
-            DoorMessage { ticket: Ticket(ticket), client, key, thread: Some(root()), payload, claimed: None };
+        let asked = DoorMessage {
+            ticket: Ticket(ticket),
+            client,
+            key,
+            thread: Some(root()),
+            payload,
+            claimed: None,
+            subject: None,
+        };
         self.input(PumpInput::Asked(asked));
     }
 

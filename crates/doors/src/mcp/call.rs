@@ -47,7 +47,8 @@ pub(super) async fn begin_call(
         Err(refused) => return read_reply(front.record_refusal(client.clone(), key, refused).await),
     };
     let to = Some(tool.listener.name.to_string());
-    let message = ClientMessage { client: client.clone(), key: key.clone(), document, to, thread };
+    let message =
+        ClientMessage { client: client.clone(), key: key.clone(), document, to, thread, subject: None };
     match front.send_message(message).await {
         Some(SenderReply::Receipt(receipt, position)) => {
             let position = match position {

@@ -112,7 +112,8 @@ pub(super) async fn steer_thread(form: &ChangeForm) -> Result<Response, Refusal>
     // The form has its key from the page, so that a second click says nothing twice.
     let key = inbound::choose_key(form.field("key").map(str::to_owned)).map_err(describe_unfit_request)?;
     let (client, document) = (form.by.clone(), payload.bytes().to_vec());
-    let message = ClientMessage { client, key, document, to: None, thread: Some(id.to_string()) };
+    let message =
+        ClientMessage { client, key, document, to: None, thread: Some(id.to_string()), subject: None };
     answer_order(form, &id, front.send_message(message).await, "steered")
 }
 

@@ -206,6 +206,7 @@ pub(super) async fn send_form(form: &ChangeForm) -> Result<Response, Refusal> {
         document,
         to: Some(request.listener.name.to_string()),
         thread: request.thread.clone(),
+        subject: None,
     };
     match asked.state.front.send_message(message).await {
         Some(SenderReply::Receipt(receipt, position)) => {

@@ -143,27 +143,25 @@ fn view(
     standing.name_goals(&WorkflowRuns::new(reader, &whole, &workflow_steps::describe_step))?;
     let reasons = |thread: &ThreadId, call: &CallPath| standing.find(thread, call);
     let pictured = workflow_steps::draw_picture(reader, &whole, tree, &standing)?;
-    let root = reader.of_thread(&id.root_of(), 1, 1)?;
-    let is_own = root.first().is_some_and(|(_, record)| record.header.from == *client);
+    let request = reader.of_thread(&id.root_of(), 1, 1)?;
+    let is_own = request.first().is_some_and(|(_, record)| record.header.from == *client);
     let opening = reader.of_thread(id, 1, 1)?.pop();
     let first = opening.as_ref().map_or(1, |(position, _)| position.0);
-    let cost = match id.parent() {
-        None => {
-            let root = moment.ask_index(|index| index.find_root(id.as_str()))?;
-            root.map(|root| CostRow::of_index(root.requests, root.unknown, &root.used))
-        }
+    let root = match id.parent() {
+        None => moment.ask_index(|index| index.find_root(id.as_str()))?,
         Some(_) => None,
     };
     let end = if standing.is_at_work() { now } else { standing.touched };
     let head = opening.map(|(_, record)| {
         let (h, seen) = (record.header, glance(&record.body));
+        let subject = root.as_ref().map_or(&seen.words, |root| &root.subject);
         ThreadHead {
-            request: shorten_text(&format!("<{}> {}", seen.element, seen.words), limits::WHY_WORDS),
+            request: shorten_text(&format!("<{}> {subject}", seen.element), limits::WHY_WORDS),
             by: h.from.to_string(),
             to: h.to.map(|to| to.to_string()).unwrap_or_default(),
             opened: moment_text(h.time, now),
             took: spell_duration(end.count_since(h.time)),
-            cost,
+            cost: root.map(|root| CostRow::of_index(root.requests, root.unknown, &root.used)),
         }
     });
     let newest = (thread.seq + 1).saturating_sub(limits::ROWS as u64).max(1);

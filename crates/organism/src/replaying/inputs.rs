@@ -65,6 +65,7 @@ impl ReplayedMessage {
             thread: judged.thread,
             payload: judged.payload,
             claimed: None,
+            subject: None,
         }
     }
 }

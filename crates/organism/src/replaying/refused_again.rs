@@ -67,5 +67,6 @@ pub(super) fn read_outside(
         thread: Some(h.thread.clone()),
         payload: Err(Refused { refusal, kept }),
         claimed: None,
+        subject: None,
     })))
 }

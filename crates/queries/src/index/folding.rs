@@ -83,6 +83,11 @@ fn note_root(batch: &mut IndexBatch<'_>, position: Position, record: &Record) ->
     let Some(root) = batch.find_root(h.thread.as_str())? else { return Ok(()) };
     root.since = h.time.0;
     match h.code {
+        Some(RecordCode::Role(MessageRole::Told)) => {
+            if let Some(subject) = core_payload::read_subject(&record.body) {
+                root.subject = subject;
+            }
+        }
         Some(RecordCode::Steering(SteerEffect::Paused)) => root.is_paused = true,
         Some(RecordCode::Steering(SteerEffect::Resumed)) => root.is_paused = false,
         _ => {}

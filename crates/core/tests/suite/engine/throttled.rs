@@ -19,6 +19,7 @@ impl Rig {
                 thread,
                 payload,
                 claimed: None,
+                subject: None,
             }));
         }
         self.settle();

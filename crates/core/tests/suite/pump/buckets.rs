@@ -21,8 +21,15 @@ fn stray(stage: &mut DecideStage, kept: usize) -> Vec<String> {
 fn wrong(stage: &mut DecideStage, client: &str, thread: Option<&ThreadId>) -> Vec<String> {
     let payload = Err(Refused { refusal: Refusal::new(Code::Invalid, "limit: 0"), kept: None });
     let (client, key) = (name(client), Key::parse("wrong").unwrap());
-    let asked =
-        DoorMessage { ticket: Ticket(1), client, key, thread: thread.cloned(), payload, claimed: None };
+    let asked = DoorMessage {
+        ticket: Ticket(1),
+        client,
+        key,
+        thread: thread.cloned(),
+        payload,
+        claimed: None,
+        subject: None,
+    };
     stage.happens(EventKind::Asked { asked, bound: None })
 }
 
@@ -53,6 +60,7 @@ fn the_refusal_that_is_counted_still_says_how_to_repair_it() {
         thread: None,
         payload,
         claimed: None,
+        subject: None,
     };
     let event = Event {
         at: Millis(1_000_300),

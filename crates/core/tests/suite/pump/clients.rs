@@ -20,16 +20,30 @@ fn stage() -> DecideStage {
 fn asks(stage: &mut DecideStage, who: &str, key: &str, to: &str, thread: Option<&ThreadId>) -> Vec<String> {
     let payload = Ok(Admitted::new(PayloadKind::For(name(to)), Verdict::from_valid(payload(to))));
     let (client, key) = (name(who), Key::parse(key).unwrap());
-    let asked =
-        DoorMessage { ticket: Ticket(1), client, key, thread: thread.cloned(), payload, claimed: None };
+    let asked = DoorMessage {
+        ticket: Ticket(1),
+        client,
+        key,
+        thread: thread.cloned(),
+        payload,
+        claimed: None,
+        subject: None,
+    };
     stage.happens(EventKind::Asked { asked, bound: None })
 }
 
 fn refused_payload(stage: &mut DecideStage, who: &str, thread: &ThreadId) -> Vec<String> {
     let payload = Err(Refused { refusal: Refusal::new(Code::Invalid, "wrong"), kept: None });
     let (client, key) = (name(who), Key::parse("wrong").unwrap());
-    let asked =
-        DoorMessage { ticket: Ticket(1), client, key, thread: Some(thread.clone()), payload, claimed: None };
+    let asked = DoorMessage {
+        ticket: Ticket(1),
+        client,
+        key,
+        thread: Some(thread.clone()),
+        payload,
+        claimed: None,
+        subject: None,
+    };
     stage.happens(EventKind::Asked { asked, bound: None })
 }
 

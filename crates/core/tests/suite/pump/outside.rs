@@ -39,8 +39,15 @@ fn row_29_a_key_of_one_client_means_nothing_for_another() {
     stage.asks("k", "tool", None);
     let payload = Ok(Admitted::new(PayloadKind::For(name("tool")), Verdict::from_valid(payload("tool"))));
     let key = Key::parse("k").unwrap();
-    let asked =
-        DoorMessage { ticket: Ticket(1), client: name("alice"), key, thread: None, payload, claimed: None };
+    let asked = DoorMessage {
+        ticket: Ticket(1),
+        client: name("alice"),
+        key,
+        thread: None,
+        payload,
+        claimed: None,
+        subject: None,
+    };
     let told = stage.happens(EventKind::Asked { asked, bound: None });
     assert_eq!(told[0], "root 1 message/request alice -> tool 1");
     assert_ne!(stage.records[0].header.thread, stage.records[1].header.thread);
@@ -101,6 +108,7 @@ fn a_key_inside_a_thread_meets_its_receipt_from_memory_and_from_the_log() {
         thread: Some(root()),
         payload,
         claimed: None,
+        subject: None,
     };
     let receipt = Receipt {
         thread: root(),

@@ -231,6 +231,7 @@ impl Real {
             thread: thread.map(|id| ThreadId::parse(id).unwrap()),
             payload: Ok(admitted),
             claimed: None,
+            subject: None,
         };
         self.happens(EventKind::Asked { asked, bound: None });
     }
