@@ -96,7 +96,7 @@ fn c11_a_client_over_the_broker_has_its_receipt_and_its_answer_from_whichever_pu
     two.says("stands by: ");
     runtime().block_on(async {
         let alice = house.client("alice").await.client;
-        let headers = [("Idempotency-Key", "k-1"), ("Systole-Wait", "30")];
+        let headers = [("Idempotency-Key", "k-1"), ("Systole-Wait", "30"), ("Systole-Subject", "Chapter 7")];
         let mut ear = sends(&alice, ASKED, &headers, &asking("hello")).await;
         let receipt = json(&next(&mut ear).await);
         assert_eq!((&receipt["sender"], &receipt["repeated"]), (&"alice".into(), &false.into()), "{receipt}");
@@ -120,6 +120,7 @@ fn c11_a_client_over_the_broker_has_its_receipt_and_its_answer_from_whichever_pu
     assert_eq!(two.end().code, Some(0));
     let seen = systole(house.second.path(), &["ps", "--json"]).stdout;
     assert_eq!(seen.matches("<answer> heard").count(), 1, "{seen}");
+    assert_eq!(seen.matches("\"subject\":\"Chapter 7\"").count(), 1, "{seen}");
 }
 
 #[test]

@@ -11,6 +11,7 @@ use systole_core::types::codes::Code;
 use systole_core::types::ids::{CallPath, Digest, Name, ThreadId, TimerId};
 use systole_core::types::ports::{LostRange, Position, ProgramFile};
 use systole_core::types::refusal::Refusal;
+use systole_core::types::subject::Subject;
 use systole_core::types::time::Millis;
 use systole_judge::{LibxmlJudge, SchemaSource, SchemaVerdict};
 use systole_kit::money::Money;

@@ -32,6 +32,8 @@ pub(crate) fn root(n: u64) -> ThreadId {
 pub(crate) struct Author {
     ends: HashMap<ThreadId, (u64, Digest)>,
     made: u64,
+    /// The configuration of its records; without one, a hash that no document has.
+    config: Option<Digest>,
 }
 
 /// The header of a note, with no other field set.
@@ -56,6 +58,11 @@ pub(crate) fn bare(thread: &ThreadId, seq: u64) -> Header {
 }
 
 impl Author {
+    /// The author of records of that configuration.
+    pub(crate) fn of_configuration(config: Digest) -> Author {
+        Author { config: Some(config), ..Author::default() }
+    }
+
     /// A note of a thread, with a body of `size` bytes.
     pub(crate) fn note(&mut self, thread: &ThreadId, size: usize) -> Record {
         let body: Vec<u8> = (0..size).map(|i| b'a' + u8::try_from((i + size) % 26).unwrap()).collect();
@@ -74,7 +81,7 @@ impl Author {
         let mut header = Header {
             id: MessageId(u128::from(self.made).to_be_bytes()),
             time: Millis(1_795_158_000_000 + self.made),
-            config: Digest::hash_bytes(b"config"),
+            config: self.config.unwrap_or_else(|| Digest::hash_bytes(b"config")),
             ..bare(thread, seq + 1)
         };
         change(&mut header);

@@ -188,6 +188,7 @@ mod terminals;
 mod tests_of_workspaces;
 mod thread_index;
 mod thread_states;
+mod thread_subject;
 mod tidy;
 mod trail;
 mod trail_kinds;

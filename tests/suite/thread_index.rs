@@ -10,7 +10,7 @@ use rusqlite::Connection;
 use serde_json::Value;
 use systole_core::rules::core_payload;
 use systole_core::types::codes::Code;
-use systole_core::types::ids::{CallPath, ThreadId};
+use systole_core::types::ids::{CallPath, Digest, ThreadId};
 use systole_core::types::ports::{Commit, LogWriter as _, Position};
 use systole_core::types::record::{MessageRole, Record, RecordCode, RecordKind};
 use systole_log::sqlite;
@@ -19,7 +19,7 @@ use crate::console::{ALICE, house, running, sent};
 use crate::log_records::{Author, Folder, batch, name, root};
 use crate::open::Opened;
 use crate::organism::say;
-use crate::program::{Ran, ask, ask_as, command, run_file, systole};
+use crate::program::{Ran, Running, ask, ask_as, command, run_file, systole};
 
 /// How the call of a root ends.
 #[derive(Clone, Copy, PartialEq)]
@@ -75,6 +75,34 @@ fn write(folder: &Folder, records: Vec<Record>) {
 /// seventh was cancelled.
 fn log_of(count: u64, working: u64) -> (Folder, Author) {
     let (folder, mut author) = (Folder::new(), Author::default());
+    let records = make_roots(&mut author, count, working);
+    write(&folder, records);
+    (folder, author)
+}
+
+const ORGANISM: &str = "organism: {name: t}
+payloads: {ask: text, answer: text}
+listeners:
+  writer: {run: [cat], accepts: [ask], returns: [answer], entry: true}
+log: {path: organism.db}
+console: {listen: '127.0.0.1:0'}
+";
+
+/// The same log, begun by an organism that has stopped, and the number of its records.
+fn log_of_organism(count: u64, working: u64) -> (Folder, u64) {
+    let folder = Folder::new();
+    fs::write(folder.path().join("organism.yaml"), ORGANISM).unwrap();
+    assert_eq!(Running::organism(folder.path()).interrupt().code, Some(130));
+    let of_organism = systole(folder.path(), &["log", "-n", "0", "--json"]).json_lines();
+    let config = of_organism.last().unwrap()["config"].as_str().unwrap();
+    let config = Digest::parse(config).unwrap();
+    let records = make_roots(&mut Author::of_configuration(config), count, working);
+    let last = of_organism.len() + records.len();
+    write(&folder, records);
+    (folder, last as u64)
+}
+
+fn make_roots(author: &mut Author, count: u64, working: u64) -> Vec<Record> {
     let records = (0..count).flat_map(|n| {
         let end = match n {
             n if n < working => End::Open,
@@ -82,11 +110,9 @@ fn log_of(count: u64, working: u64) -> (Folder, Author) {
             n if n % 7 == 0 => End::Cancelled,
             _ => End::Answered,
         };
-        conversation(&mut author, n, (if n % 2 == 0 { "ann" } else { "bob" }, end))
+        conversation(author, n, (if n % 2 == 0 { "ann" } else { "bob" }, end))
     });
-    let records: Vec<Record> = records.collect();
-    write(&folder, records);
-    (folder, author)
+    records.collect()
 }
 
 fn ps(folder: &Path, arguments: &[&str]) -> Ran {
@@ -134,17 +160,16 @@ fn dump(file: &Path) -> Vec<String> {
 
 #[test]
 fn h14_31_that_are_open_among_3100_are_31_on_every_face() {
-    let (folder, _) = log_of(3_100, 31);
+    let (folder, last) = log_of_organism(3_100, 31);
     let at = folder.path();
     let working: Vec<String> = (0..31).rev().map(|n| root(n).to_string()).collect();
-    // No configuration says which program has them, so they wait.
-    assert_eq!(listed(at, &["--state", "waiting"]), working);
+    assert_eq!(listed(at, &["--state", "working"]), working);
     let opened = Opened::of(at, "organism.db");
     let pages = |path: &str, filter: &str| {
         let (mut all, mut after) = (Vec::new(), String::new());
         loop {
             let part = opened.json(&format!("{path}?{filter}{after}"));
-            assert_eq!(part["index"]["position"], 3_100 + 3_100 - 31, "{part}");
+            assert_eq!(part["index"]["position"], last, "{path} {filter}{after}: {part}");
             all.extend(names_of(&part));
             match part["next"].as_str() {
                 Some(next) => after = format!("&after={next}"),
@@ -153,8 +178,8 @@ fn h14_31_that_are_open_among_3100_are_31_on_every_face() {
         }
     };
     for (filter, arguments, count) in [
-        ("state=waiting", vec!["--state", "waiting"], 31),
-        ("state=working", vec!["--state", "working"], 0),
+        ("state=waiting", vec!["--state", "waiting"], 0),
+        ("state=working", vec!["--state", "working"], 31),
         ("failed=true", vec!["--failed"], 613),
         ("state=cancelled", vec!["--state", "cancelled"], 350),
         ("state=answered", vec!["--state", "answered"], 3_100 - 31 - 613 - 350),
@@ -175,7 +200,7 @@ fn h14_31_that_are_open_among_3100_are_31_on_every_face() {
     let slowest = listed(at, &["--failed", "--sort", "duration"]);
     assert_eq!(slowest[0], root(3_095).to_string(), "the last one that failed took longest");
     assert_eq!(
-        ps(at, &["--state", "waiting", "--client", "eve"]).stderr.lines().next(),
+        ps(at, &["--state", "working", "--client", "eve"]).stderr.lines().next(),
         Some("no thread fits the filter")
     );
 }

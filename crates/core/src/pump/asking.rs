@@ -185,14 +185,5 @@ fn open_request(
     fact.key = Some(key.clone());
     let (seq, id) = d.add_record(thread, fact);
     hold_if_due(d, thread, &call, (admitted.bytes(), admitted.element()), admitted.is_dangerous());
-    Receipt {
-        thread: thread.clone(),
-        seq,
-        id,
-        call,
-        sender: client.clone(),
-        repeated: false,
-        claimed: None,
-        subject: None,
-    }
+    Receipt { thread: thread.clone(), seq, id, call, sender: client.clone(), repeated: false, claimed: None }
 }

@@ -17,6 +17,7 @@ use std::time::Duration;
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 pub use batch::IndexBatch;
+use fault::to_signed;
 pub use fault::{IndexEnd, IndexFault};
 pub use rows::{
     HourKey, HourSum, ModelSum, OpenCall, OpenRequest, RequestKey, RootOrder, RootRow, RootSelection,
@@ -24,7 +25,7 @@ pub use rows::{
 };
 
 use systole_core::types::ids::Digest;
-use systole_core::types::ports::{LogFault, Position};
+use systole_core::types::ports::Position;
 
 use crate::limits::{INDEX_RECORDS, SEARCH_WAIT};
 use crate::side_file::{self, OpenFault, SideFile};

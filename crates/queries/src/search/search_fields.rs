@@ -7,7 +7,7 @@ use systole_kit::schema::find_nearest;
 use super::phrase;
 use crate::code_names::may_be_code;
 use systole_core::types::codes::Code;
-use systole_core::types::record::{RecordCode, RecordKind};
+use systole_core::types::record::RecordKind;
 use systole_log::search::{SearchField, SearchTerm};
 
 /// A field that asks for what no record can have.
