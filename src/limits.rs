@@ -70,10 +70,6 @@ pub(crate) const TEST_LINES: usize = 60;
 pub(crate) const TEST_FIRST_LINES: usize = 20;
 /// Lines that have most words of an expected text.
 pub(crate) const TEST_NEAREST: usize = 3;
-/// Attempts to remove a copy: a command that is being ended may still write there.
-pub(crate) const REMOVE_TRIES: usize = 100;
-/// How long to wait between them.
-pub(crate) const REMOVE_PAUSE: Duration = Duration::from_millis(20);
 
 // MCP servers
 
@@ -100,10 +96,8 @@ pub(crate) const FILE_BYTES: u64 = 1 << 20;
 pub(crate) const SCHEMA_FILES: usize = 256;
 /// Bytes of a file to make a workflow of: the result must fit into an organism file.
 pub(crate) const WORKFLOW_BYTES: u64 = FILE_BYTES / 2;
-/// Bytes of a line of a terminal, and of a phrase that is kept: more than any shows.
+/// Bytes of a line that a person types: more than any shows.
 pub(crate) const LINE_BYTES: usize = 4096;
-/// Bytes of a tag: anything longer is text.
-pub(crate) const TAG_BYTES: usize = 512;
 /// Bytes of other output that are kept for one line, or for JSON.
 pub(crate) const ASIDE_BYTES: usize = 64 << 10;
 /// Bytes of an entry that a zip file of ours can have.

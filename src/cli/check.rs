@@ -9,7 +9,7 @@ use super::place::Place;
 use super::screen::Screen;
 use systole_agent::spec::{AgentSpec, Dialect};
 
-use super::workflow_limits;
+use systole_config::workflow_limits;
 use systole_config::{
     Diagnostic, FolderUse, ORGANISM_JSON_SCHEMA, OrganismFile, count_mistakes, find_work_folder, page,
 };

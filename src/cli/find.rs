@@ -12,6 +12,7 @@ use super::screen::Screen;
 use super::system_faults;
 use crate::limits;
 use systole_core::types::ports::Position;
+
 use systole_judge::trial::TrialOutcome;
 use systole_judge::xpath_filter::{XpathFault, XpathFilter};
 use systole_log::search::{LogQuery, SearchFault, SearchField, SearchTerm};
@@ -167,7 +168,7 @@ pub(super) fn search(
         return searched.map(drop).map_err(SearchFault::Log);
     }
     let screen = looking.screen;
-    let mut told = show_progress(screen, "search file");
+    let mut told = screen.follow_progress("search file");
     let mut search = LogSearch::open(&looking.log, &*looking.reader, &mut told)?;
     search.end_at(looking.at);
     screen.show_progress("");
@@ -280,19 +281,6 @@ pub(super) fn xpath_fault(
         }
     };
     screen.fail_with(exit, words, fix)
-}
-
-/// Reports on a terminal how far the search file is, if there is much to add.
-pub(super) fn show_progress(screen: Screen, what: &'static str) -> impl FnMut(Position, Position) {
-    let mut next = None;
-    move |at, last| {
-        let next = next.get_or_insert_with(|| at.0.saturating_add(limits::FIND_PROGRESS));
-        if at.0 >= *next {
-            *next = at.0.saturating_add(limits::FIND_PROGRESS);
-            let part = (at.0.saturating_mul(100)).checked_div(last.0).unwrap_or(100);
-            screen.show_progress(&format!("{what}: {} of {} records, {part} %", at.0, last.0));
-        }
-    }
 }
 
 /// Reports why nothing can be searched.

@@ -12,7 +12,6 @@ use systole_kit::schema::find_nearest;
 use tokio::sync::watch;
 
 use super::exit::CommandExit;
-use super::inline_listeners::ListenerScope;
 use super::local_organism;
 use super::permissions::report_no_keys;
 use super::place::{Place, quote_path};
@@ -23,6 +22,7 @@ use systole_carriers::InheritedVariables;
 use systole_config::OrganismFile;
 use systole_core::types::ids::Name;
 use systole_organism::hosting::{self, HostEvent, HostFault, HostPlan, HostReporter};
+use systole_organism::inline_listeners::ListenerScope;
 use systole_system::failpoint::{self, Failpoint};
 use systole_system::keyfiles::{self, KeyFilesFault};
 

@@ -7,7 +7,6 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::exit::CommandExit;
-use super::inline_listeners::{self, ListenerScope};
 use super::place::{Place, quote_path};
 use super::refusal_text;
 use super::screen::Screen;
@@ -20,6 +19,7 @@ use systole_core::types::codes::Code;
 use systole_core::types::ids::Name;
 use systole_core::types::ports::{LogFault, LogStop, LostRange};
 use systole_http::ProxySettings;
+use systole_organism::inline_listeners::{self, ListenerScope};
 use systole_organism::plan::{BusAccess, LogPlace, RunPlan, StandbyReporter, StartFault};
 use systole_organism::proving::{ProofPlan, SigningFault};
 use systole_organism::pump_loop::{LoopEnd, StopWait};

@@ -8,7 +8,6 @@ use std::sync::{Arc, OnceLock};
 use clap::Args;
 
 use super::exit::CommandExit;
-use super::find;
 use super::forms::Forms;
 use super::local_organism;
 use super::place::{Place, refuse};
@@ -187,7 +186,7 @@ impl Looking {
             true => LogIndex::beside(&self.log, IndexWait::Patient),
             false => LogIndex::apart(),
         };
-        let mut told = find::show_progress(self.screen, "index");
+        let mut told = self.screen.follow_progress("index");
         let mut going_on = |at, last| {
             told(at, last);
             true

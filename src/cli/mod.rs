@@ -33,7 +33,6 @@ mod graph;
 mod help;
 mod hosting;
 mod init;
-mod inline_listeners;
 mod keygen;
 mod listen_as;
 mod listener;
@@ -79,7 +78,6 @@ mod verify;
 mod waiting_view;
 mod witness;
 mod workflow;
-mod workflow_limits;
 
 use std::ffi::OsString;
 use std::path::PathBuf;

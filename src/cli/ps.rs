@@ -207,7 +207,8 @@ fn list_elsewhere(
         asked.push(("limit", (most - shown.len()).min(THREADS_PART).to_string()));
         asked.extend(after.take().map(|after| ("after", after)));
         let mut part = log.list_part(asked)?;
-        for value in part["threads"].as_array_mut().into_iter().flatten() {
+        let listed = part.get_mut("threads").and_then(Value::as_array_mut);
+        for value in listed.into_iter().flatten() {
             let id = value["thread"].as_str().and_then(|id| ThreadId::parse(id).ok());
             let Some(id) = id else { continue };
             let Some(entry) = thread_roll::one(&*looking.view, whole, looking.now, &id)? else { continue };
@@ -216,8 +217,8 @@ fn list_elsewhere(
             let [entry] = entries;
             shown.push(ShownThread { entry, value: value.take() });
         }
-        end = part["index"].take();
-        after = part["next"].as_str().map(str::to_owned);
+        end = part.get_mut("index").map(Value::take).unwrap_or_default();
+        after = part.get("next").and_then(Value::as_str).map(str::to_owned);
         if after.is_none() {
             break;
         }

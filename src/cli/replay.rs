@@ -7,7 +7,6 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::exit::CommandExit;
-use super::inline_listeners;
 use super::looking::Looking;
 use super::moments::parse_moment;
 use super::place::{Place, refuse};
@@ -22,6 +21,7 @@ use systole_core::types::ports::{LogFault, LogReader};
 use systole_core::types::time::Millis;
 use systole_kit::money::Money;
 use systole_kit::writer::make_visible;
+use systole_organism::inline_listeners;
 use systole_organism::replaying::{
     CannotReplay, LiveAgent, LiveFault, LiveFaultKind, LiveUse, RealParts, RecordedTree,
     ReplayConfigurations, ReplayedTree, StandInProgram, SystemEvents, replay_tree,

@@ -13,6 +13,8 @@ use jiff::tz::TimeZone;
 
 use super::exit::CommandExit;
 use super::pager;
+use crate::limits;
+use systole_core::types::ports::Position;
 use systole_show::columns::width;
 use systole_show::layout::{self, LineLayout, TextTone};
 
@@ -169,6 +171,19 @@ impl Screen {
         let printed = out.write_all(line).and_then(|()| out.write_all(b"\n")).and_then(|()| out.flush());
         drop(out);
         self.check_printed(printed);
+    }
+
+    /// Shows how far a file beside the log is, if there is much to add.
+    pub(super) fn follow_progress(self, what: &'static str) -> impl FnMut(Position, Position) {
+        let mut next = None;
+        move |at, last| {
+            let next = next.get_or_insert_with(|| at.0.saturating_add(limits::FIND_PROGRESS));
+            if at.0 >= *next {
+                *next = at.0.saturating_add(limits::FIND_PROGRESS);
+                let part = (at.0.saturating_mul(100)).checked_div(last.0).unwrap_or(100);
+                self.show_progress(&format!("{what}: {} of {} records, {part} %", at.0, last.0));
+            }
+        }
     }
 
     /// A message line that the next one replaces; on a terminal only.

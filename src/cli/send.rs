@@ -36,7 +36,6 @@ use way::ParcelWay;
 
 mod answer_in_words;
 mod outage;
-mod phrase;
 mod tail;
 pub(super) mod through;
 pub(super) mod way;

@@ -4,7 +4,6 @@
 
 mod exports;
 mod folder_copies;
-mod folder_copying;
 mod play;
 mod replayed_exports;
 mod stage;
@@ -20,7 +19,6 @@ use tokio::time::Instant;
 
 use super::check::print_all;
 use super::exit::CommandExit;
-use super::inline_listeners::ScriptsByFile;
 use super::local_organism;
 use super::screen::Screen;
 use super::signals::Signals;
@@ -32,6 +30,7 @@ use play::FailedTest;
 use stage::TestStage;
 use systole_config::rehearsal::{self, Rehearsal, TestFile};
 use systole_config::{Diagnostic, TEST_JSON_SCHEMA};
+use systole_organism::inline_listeners::ScriptsByFile;
 
 /// The extension of test files.
 const ENDING: &str = ".test.yaml";

@@ -73,7 +73,6 @@ fn h4_pages_say_what_is_so() {
     for (path, command) in [
         ("/threads", Some("systole ps -n 100")),
         ("/threads?state=working&sort=cost", Some("systole ps -n 100 --state working --sort cost")),
-        ("/slow?by=model", Some("systole slow --by model")),
         ("/refused", None),
         ("/cost", Some("systole cost --by agent")),
         ("/cost?since=2h&agent=helper", Some("systole cost --since 2h --agent helper")),

@@ -69,6 +69,7 @@ mod traps;
 mod tree;
 mod value;
 mod windows;
+pub mod workflow_limits;
 mod workflows;
 mod yaml;
 

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Weak};
 
 use tokio::sync::mpsc;
 
@@ -19,7 +19,6 @@ use systole_core::types::composition::Composition;
 use systole_core::types::ids::{Digest, Name};
 use systole_core::types::ports::{LogFault, LogReader, Position};
 use systole_log::alarms::LogAlarms;
-use systole_queries::index::LogIndex;
 use systole_queries::log_reads::PastLog;
 
 /// The name of the client that reads a log at rest.
@@ -47,8 +46,6 @@ pub fn open_handle(reader: Arc<dyn LogReader>, verdict: RestingVerdict) -> Resul
         composition,
         places: OrganismPlaces::from_log(directory, log),
         reader,
-        // Nothing is written beside a log at rest.
-        index: Arc::new(Mutex::new(LogIndex::apart())),
         room: Arc::default(),
         began: last,
         tail: followed.end(),

@@ -10,7 +10,7 @@ use std::sync::{Arc, Weak};
 use systole_proof::policy::TrustPolicy;
 use tokio::sync::{mpsc, oneshot, watch};
 
-use super::indexing::SharedIndex;
+use super::indexing::{self, SharedIndex};
 use super::live_messages::{LiveObserver, LiveVoice};
 use super::plan::RunPlan;
 use super::resting_verdict::RestingVerdict;
@@ -61,6 +61,8 @@ pub(super) struct OrganismPlaces {
     directory: Arc<Path>,
     /// The file on this machine that has the log.
     pub(super) log: Option<Arc<Path>>,
+    /// The index beside the log, or in memory.
+    pub(super) index: SharedIndex,
     /// Which checkpoints beside the log count; `None` if none are signed.
     policy: Option<Arc<TrustPolicy>>,
 }
@@ -70,13 +72,14 @@ impl OrganismPlaces {
         OrganismPlaces {
             directory: plan.directory.as_path().into(),
             log: plan.log.file().map(Arc::from),
+            index: indexing::share_index(plan.log.file()),
             policy: plan.proof.as_ref().map(|proof| proof.policy.clone()),
         }
     }
 
-    /// Those of a log that is shown without an organism. No policy came with it.
+    /// Those of a log that is shown without an organism. No policy came with it, and nothing is written beside it.
     pub(super) fn from_log(directory: Arc<Path>, log: Option<Arc<Path>>) -> OrganismPlaces {
-        OrganismPlaces { directory, log, policy: None }
+        OrganismPlaces { directory, log, index: indexing::share_index(None), policy: None }
     }
 }
 
@@ -86,7 +89,6 @@ pub struct OrganismHandle {
     pub(super) composition: Arc<Composition>,
     pub(super) places: OrganismPlaces,
     pub(super) reader: Arc<dyn LogReader>,
-    pub(super) index: SharedIndex,
     pub(super) room: Arc<WaitingRoom>,
     pub(super) began: Position,
     pub(super) tail: watch::Receiver<Position>,
@@ -275,7 +277,7 @@ impl OrganismHandle {
 
     /// The index of the log.
     pub fn index(&self) -> &SharedIndex {
-        &self.index
+        &self.places.index
     }
 
     /// The last log position when this organism started.

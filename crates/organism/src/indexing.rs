@@ -3,11 +3,10 @@
 //! Nothing waits for it: it reads the log on a thread of its own, tries the lock of the file and never waits for it, and
 //! leaves the index to a reading that has it. What fails is said once and tried again with the next records.
 
-use std::convert::Infallible;
 use std::path::Path;
 use std::sync::{Arc, Mutex, TryLockError};
 
-use tokio::sync::{oneshot, watch};
+use tokio::sync::watch;
 
 use systole_core::types::ports::{LogReader, Position};
 use systole_log::index::{IndexFault, IndexWait};
@@ -19,27 +18,19 @@ use crate::limits::INDEX_PAUSE;
 /// The index of a log, for all that read it.
 pub type SharedIndex = Arc<Mutex<LogIndex>>;
 
-/// The index of a running organism: beside its log, or in memory if the log has no file. A file is kept up to date if
-/// `is_kept`, by a task that ends with the pump or when the sender is dropped.
-pub(super) fn start_index(
-    log: Option<&Path>,
-    is_kept: bool,
-    reader: &Arc<dyn LogReader>,
-    tail: watch::Receiver<Position>,
-) -> (SharedIndex, Option<RunningTask>, oneshot::Sender<Infallible>) {
-    let (stop, stopped) = oneshot::channel();
-    let Some(log) = log else { return (Arc::new(Mutex::new(LogIndex::apart())), None, stop) };
-    let index = Arc::new(Mutex::new(LogIndex::beside(log, IndexWait::Never)));
-    let keeper = is_kept.then(|| start_keeper(index.clone(), reader.clone(), tail, stopped));
-    (index, keeper, stop)
+/// The index beside that log, or in memory if there is no file or nothing is to be written beside it.
+pub(super) fn share_index(log: Option<&Path>) -> SharedIndex {
+    let index = log.map_or_else(LogIndex::apart, |log| LogIndex::beside(log, IndexWait::Never));
+    Arc::new(Mutex::new(index))
 }
 
-fn start_keeper(
+/// Keeps the file of an index up to date until the pump ends.
+pub(super) fn start_keeper(
     index: SharedIndex,
     reader: Arc<dyn LogReader>,
     mut tail: watch::Receiver<Position>,
-    mut stopped: oneshot::Receiver<Infallible>,
 ) -> RunningTask {
+    let mut closing = tail.clone();
     let work = async move {
         let (mut said, mut is_behind) = (None, false);
         // A file that could not be written is tried again without a new record.
@@ -47,7 +38,7 @@ fn start_keeper(
             // Many records at once cost less than one at a time.
             tokio::select! {
                 () = tokio::time::sleep(INDEX_PAUSE) => {}
-                _ = &mut stopped => break,
+                _ = closing.wait_for(|_| false) => break,
             }
             tail.borrow_and_update();
             let (index, reader, seen) = (index.clone(), reader.clone(), tail.clone());

@@ -12,6 +12,7 @@ pub mod forking;
 pub mod front;
 pub mod hosting;
 pub mod indexing;
+pub mod inline_listeners;
 mod keeping;
 pub mod keyring;
 mod limits;

@@ -3,7 +3,6 @@
 //! last.
 
 use std::collections::HashMap;
-use std::convert::Infallible;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -66,8 +65,6 @@ pub struct Organism {
     writer: Arc<WriterHandle>,
     lead: Option<LogOwnership>,
     proof: Option<ProofKeeper>,
-    /// The keeper of the index ends when this is dropped.
-    indexing: oneshot::Sender<Infallible>,
     notes: Vec<String>,
     validators: Validators,
     tasks: Vec<RunningTask>,
@@ -184,7 +181,14 @@ fn wrap_io_error(error: std::io::Error) -> StartFault {
 impl Organism {
     /// Opens the log, continues from its state, and starts all listeners.
     pub async fn start(plan: RunPlan) -> Result<Organism, StartFault> {
-        Box::pin(Organism::begin(plan, false, None)).await
+        let mut organism = Box::pin(Organism::begin(plan, false, None)).await?;
+        // No one reads the log of a test, and an order is soon done, so these keep no index.
+        let front = &organism.front;
+        if front.places.log.is_some() {
+            let (index, reader) = (front.places.index.clone(), front.reader.clone());
+            organism.tasks.push(indexing::start_keeper(index, reader, front.tail()));
+        }
+        Ok(organism)
     }
 
     /// Starts it for one order only. No deliveries go out, so stopping it loses nothing.
@@ -213,8 +217,6 @@ impl Organism {
         let (own, broker, refusals) = Box::pin(used).await?;
         let (leases, (reports, heard)) = (new_leases(), mpsc::channel(limits::QUEUE));
         let (followed, tail) = LogTail::open_tail(log.reader.clone(), last);
-        // No one reads the log of a test, and an order is soon done.
-        let is_indexed = !is_still && test.is_none();
         let (voice, (clock, rests)) = (LiveVoice::from_tail(followed.end()), choose_clock(test));
         let validators = Validators::start(plan.validators, &pages, &leases, &plan.steps, &pump, &voice);
         let validators = validators.map_err(StartFault::Machine)?;
@@ -233,10 +235,7 @@ impl Organism {
         let engine = Engine::new(state, ports, last).of_program(program.await.unwrap_or_default());
         let engine = take_up(engine.hold_deliveries(is_still).with_loss(plan.given_up), &orphans, &carriers);
         let pumps = start_pump(engine, (lines, rests), end, room.clone()).map_err(wrap_io_error)?;
-        let mut tasks = vec![pumps, start_sorter(heard, validators.queue(), pump.clone())];
-        let (index, keeper, indexing) =
-            indexing::start_index(places.log.as_deref(), is_indexed, &reader, followed.end());
-        tasks.extend(keeper);
+        let tasks = vec![pumps, start_sorter(heard, validators.queue(), pump.clone())];
         let proof = proof.map(|proof| ProofKeeper::start(proof, reader.clone(), lead.clone(), &pump));
         // Nothing is ever sent over this channel: it closes when the last reader is done.
         let (ways, (seats, seated)) =
@@ -245,7 +244,6 @@ impl Organism {
             composition,
             places,
             reader,
-            index,
             room,
             began: last,
             tail: followed.end(),
@@ -269,7 +267,6 @@ impl Organism {
             writer,
             lead,
             proof,
-            indexing,
             notes,
             validators,
             tasks,
@@ -361,7 +358,7 @@ impl Organism {
             let is_whole = is_led && matches!(ended, LoopEnd::Drained(_));
             proof.finish(if is_whole { LastCheckpoint::Signed } else { LastCheckpoint::Unsigned }).await;
         }
-        drop((self.front, self.ways, self.carriers, self.seats, self.indexing));
+        drop((self.front, self.ways, self.carriers, self.seats));
         // A reader connection that outlives the writer would leave the log in two files.
         let _left = tokio::time::timeout(limits::LAST_READS, self.seated.recv()).await;
         for task in self.tasks {

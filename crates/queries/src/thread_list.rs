@@ -264,7 +264,8 @@ pub fn describe_facts(entry: &Value) -> String {
     let text = |name: &str| plain(entry[name].as_str().unwrap_or_default());
     let took = entry["took_ms"].as_u64().filter(|took| *took > 0);
     let took = took.map(|took| format!("took {}", spell_duration(took)));
-    let amounts = entry["cost"]["money"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    let amounts = entry.pointer("/cost/money").and_then(Value::as_array);
+    let amounts = amounts.into_iter().flatten().filter_map(Value::as_str);
     let parts = [format!("{} → {}", text("by"), text("to"))].into_iter().chain(took);
     let parts: Vec<String> = parts.chain(amounts.map(plain)).collect();
     let request = format!("<{}> {}", text("element"), text("subject"));

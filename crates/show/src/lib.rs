@@ -4,3 +4,4 @@ pub mod blocks;
 pub mod columns;
 pub mod layout;
 pub mod limits;
+pub mod phrase;

@@ -5,6 +5,7 @@
 pub mod clock;
 pub mod descriptors;
 pub mod failpoint;
+pub mod folder_copying;
 pub mod keyfiles;
 pub mod limits;
 pub mod signing_key;

@@ -14,3 +14,7 @@ pub const TALLY_LOOK: Duration = Duration::from_secs(1);
 pub const LOCK_TRIES: u32 = 200;
 /// How long to wait between two such tries: two seconds in all.
 pub const LOCK_PAUSE: Duration = Duration::from_millis(10);
+/// Attempts to remove a copy: a command that is being ended may still write there.
+pub(crate) const REMOVE_TRIES: usize = 100;
+/// How long to wait between them.
+pub(crate) const REMOVE_PAUSE: Duration = Duration::from_millis(20);

@@ -8,7 +8,6 @@ use std::io::IsTerminal as _;
 use systole_kit::writer::make_visible;
 
 use super::Screen;
-use super::phrase::SpokenPhrase;
 use crate::cli::waiting_view::{OpenWork, describe_work};
 use crate::limits;
 use systole_core::types::ids::CallPath;
@@ -18,6 +17,7 @@ use systole_doors::api_types::{ApiReceipt, ApiRecord, ProgressReport};
 use systole_queries::picture::{self, RunPicture};
 use systole_show::columns::{cut, ending, plain, width};
 use systole_show::layout::talk_columns;
+use systole_show::phrase::SpokenPhrase;
 use systole_system::clock::WallClock;
 
 /// A thread and a call in it.

@@ -8,10 +8,10 @@ use std::fs::{self, DirBuilder};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
-use super::folder_copying::{CopyBudget, remove_copy};
 use systole_config::{FolderUse, find_work_folder, work_on_copy};
 use systole_core::types::composition::{Composition, Reach};
 use systole_organism::runfile::draw_hex;
+use systole_system::folder_copying::{CopyBudget, remove_copy};
 use systole_system::system::describe_error;
 
 /// The copies of one test. Dropping the value removes them.

@@ -54,14 +54,9 @@ await story(async (stage) => {
     const none = await count(page, '.empty');
     holds(rows > 0 || more > 0 || none > 0, `${filter}: ${rows} rows and no word about it`);
   }
-  // A thread that is older than all that one part looks at is found by going on.
+  // A thread that is older than thousands of others is found at once.
   await page.goto(new URL('/threads?q=walk', facts.address).href);
-  holds(await has(page, 'This part looked at 2000 threads'), 'the page says that it looked at the newest alone');
-  for (let part = 0; (await count(page, 'tbody > tr')) === 0; part += 1) {
-    holds(part < 10, 'the long threads are found');
-    await page.getByRole('link', { name: 'Older threads' }).click();
-    await page.waitForLoadState();
-  }
+  holds((await count(page, 'tbody > tr')) > 0, 'the long threads are found');
 
   // The long thread: every record is a row, in chunks.
   const long = `/t/${facts.long}`;

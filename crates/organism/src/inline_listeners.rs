@@ -16,18 +16,18 @@ use systole_agent::spec::{self, Provider};
 use systole_kit::envelope::Delivered;
 use systole_kit::line::Line;
 
+use crate::replaying::AgentModels;
 use systole_carriers::{InlineListener, ReplyFuture};
 use systole_config::OrganismFile;
 use systole_core::types::ids::Name;
-use systole_organism::replaying::AgentModels;
 
 /// Why an agent cannot be created.
 #[derive(Debug, thiserror::Error)]
 #[error("{words}")]
-pub(super) struct UnmadeAgent {
+pub struct UnmadeAgent {
     words: String,
     /// How to fix it.
-    pub(super) fix: String,
+    pub fix: String,
 }
 
 impl UnmadeAgent {
@@ -64,7 +64,7 @@ impl InlineListener for WorkflowRunner {
 
 /// Which processes answer under the name of an agent or a workflow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum ListenerScope {
+pub enum ListenerScope {
     /// Only this process.
     Alone,
     /// Other processes as well.
@@ -72,10 +72,10 @@ pub(super) enum ListenerScope {
 }
 
 /// The scripts read so far, by file.
-pub(super) type ScriptsByFile = BTreeMap<PathBuf, Arc<Script>>;
+pub type ScriptsByFile = BTreeMap<PathBuf, Arc<Script>>;
 
 /// The listeners that are agents or workflows.
-pub(super) fn build_agents(
+pub fn build_agents(
     file: &OrganismFile,
     scope: ListenerScope,
 ) -> Result<BTreeMap<Name, Arc<dyn InlineListener>>, UnmadeAgent> {
@@ -83,7 +83,7 @@ pub(super) fn build_agents(
 }
 
 /// The same with scripts that are already read, to which newly read ones are added, and with another sleeper.
-pub(super) fn build_agents_with(
+pub fn build_agents_with(
     file: &OrganismFile,
     scope: ListenerScope,
     scripts: &mut ScriptsByFile,
@@ -109,10 +109,7 @@ pub(super) fn build_agents_with(
 }
 
 /// The models of that file that one agent may ask. The agent may be of another file.
-pub(super) fn build_models_of(
-    file: &OrganismFile,
-    agent: &spec::AgentSpec,
-) -> Result<AgentModels, UnmadeAgent> {
+pub fn build_models_of(file: &OrganismFile, agent: &spec::AgentSpec) -> Result<AgentModels, UnmadeAgent> {
     if file.models.iter().all(|model| model.name != agent.model) {
         let words = format!("the organism's file has no models.{}, the model of {}", agent.model, agent.name);
         return Err(UnmadeAgent::new(words, "models"));

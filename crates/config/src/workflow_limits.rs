@@ -7,11 +7,11 @@ use systole_agent::spec::{AgentSpec, Dialect, ModelSpec};
 use systole_kit::money::Money;
 use systole_workflow::bound::{BoundCount, RunBound};
 
-use systole_config::{OrganismFile, bounds};
+use crate::{OrganismFile, bounds};
 use systole_show::columns::{self, wrapped};
 
 /// The lines about the workflows of a file.
-pub(super) fn list_lines(file: &OrganismFile) -> Vec<String> {
+pub fn list_lines(file: &OrganismFile) -> Vec<String> {
     let mut lines = Vec::new();
     for (workflow, bound) in file.workflows.iter().zip(bounds(&file.workflows)) {
         let lead = format!("  {}: ", workflow.name);
@@ -21,7 +21,7 @@ pub(super) fn list_lines(file: &OrganismFile) -> Vec<String> {
 }
 
 /// The same as values.
-pub(super) fn as_json(file: &OrganismFile) -> Vec<Value> {
+pub fn as_json(file: &OrganismFile) -> Vec<Value> {
     let one = |(workflow, bound): (&systole_workflow::spec::Workflow, RunBound)| {
         let used = GoalModelUse::from_bound(file, &bound);
         json!({"name": workflow.name, "goals": write_count(&bound.goals), "children": write_count(&bound.children),

@@ -16,7 +16,7 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-use systole_system::system::describe_error;
+use crate::system::describe_error;
 
 use crate::limits;
 
@@ -28,7 +28,7 @@ const FIX: &str =
     "give the workspace an answer under `stand_ins`, or `set` it to a smaller folder for the test";
 
 /// How much more may be copied.
-pub(super) struct CopyBudget {
+pub struct CopyBudget {
     bytes: u64,
     entries: usize,
 }
@@ -50,7 +50,7 @@ enum CopyFault {
 
 impl CopyBudget {
     /// Copies a folder with everything below it.
-    pub(super) fn copy_folder(&mut self, from: &Path, to: &Path) -> Result<(), String> {
+    pub fn copy_folder(&mut self, from: &Path, to: &Path) -> Result<(), String> {
         self.copy_all(from, to).map_err(|why| {
             let from = from.display();
             match why {
@@ -161,7 +161,7 @@ impl FolderCopy<'_> {
 }
 
 /// Removes a copy with everything in it.
-pub(super) fn remove_copy(folder: &Path) -> io::Result<()> {
+pub fn remove_copy(folder: &Path) -> io::Result<()> {
     let mut last = Ok(());
     for _ in 0..limits::REMOVE_TRIES {
         last = fs::remove_dir_all(folder);

@@ -22,7 +22,7 @@ enum PhraseKind {
 
 /// The current phrase.
 #[derive(Debug, Default)]
-pub(super) struct SpokenPhrase {
+pub struct SpokenPhrase {
     kind: PhraseKind,
     /// Its text. For a call its fields, as `name="value`.
     text: String,
@@ -40,38 +40,39 @@ pub(super) struct SpokenPhrase {
 }
 
 impl SpokenPhrase {
-    pub(super) fn new() -> SpokenPhrase {
+    /// No phrase yet.
+    pub fn new() -> SpokenPhrase {
         SpokenPhrase { is_fresh: true, ..SpokenPhrase::default() }
     }
 
     /// Takes text that continues the earlier text.
-    pub(super) fn push_text(&mut self, words: &str) {
+    pub fn push_text(&mut self, words: &str) {
         words.chars().for_each(|character| self.take_character(character));
-        let beyond = self.text.len().saturating_sub(limits::LINE_BYTES);
+        let beyond = self.text.len().saturating_sub(limits::PHRASE_BYTES);
         if beyond > 0 {
             self.text.drain(..self.text.ceil_char_boundary(beyond));
         }
     }
 
     /// Takes complete text.
-    pub(super) fn set_text(&mut self, words: &str) {
-        let text = words.get(..words.floor_char_boundary(limits::LINE_BYTES)).unwrap_or_default();
+    pub fn set_text(&mut self, words: &str) {
+        let text = words.get(..words.floor_char_boundary(limits::PHRASE_BYTES)).unwrap_or_default();
         *self =
             SpokenPhrase { text: text.to_owned(), is_over: true, is_whole: true, ..SpokenPhrase::default() };
     }
 
     /// Whether it came as a whole. For any other phrase the end matters most.
-    pub(super) fn is_whole(&self) -> bool {
+    pub fn is_whole(&self) -> bool {
         self.is_whole
     }
 
     /// Whether there is nothing to show yet.
-    pub(super) fn is_blank(&self) -> bool {
+    pub fn is_blank(&self) -> bool {
         self.kind == PhraseKind::Says && self.text.trim().is_empty()
     }
 
     /// The text before it, after the listener's name.
-    pub(super) fn lead(&self) -> String {
+    pub fn lead(&self) -> String {
         match &self.kind {
             PhraseKind::Says => ": ".to_owned(),
             PhraseKind::Thinks => " thinks: ".to_owned(),
@@ -80,7 +81,7 @@ impl SpokenPhrase {
     }
 
     /// Its text, on one line.
-    pub(super) fn text(&self) -> String {
+    pub fn text(&self) -> String {
         let text = read_entities(&self.text);
         let text = match &self.kind {
             PhraseKind::Calls(_) if text.trim_start().starts_with('{') => write_fields(&text),
@@ -360,6 +361,6 @@ mod tests {
         }
         let mut phrase = SpokenPhrase::new();
         (0..3000).for_each(|_| phrase.push_text("é☕ "));
-        assert!(phrase.text.len() <= limits::LINE_BYTES, "{}", phrase.text.len());
+        assert!(phrase.text.len() <= limits::PHRASE_BYTES, "{}", phrase.text.len());
     }
 }
