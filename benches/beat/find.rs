@@ -16,7 +16,7 @@ use systole_queries::search::{LogSearch, phrase};
 use crate::report::{Table, seconds, sized};
 
 /// Messages of a thread.
-const THREAD: u64 = 10;
+pub(crate) const THREAD: u64 = 10;
 /// Words of a message, and different words of the log.
 const WORDS: u64 = 40;
 const VOCABULARY: u64 = 20_000;
@@ -46,8 +46,17 @@ fn body(n: u64, rare: bool) -> Vec<u8> {
     text.into_bytes()
 }
 
-/// Writes records from one number to another.
+/// Writes notes from one number to another.
 pub(crate) fn write(log: &Path, numbers: std::ops::Range<u64>) {
+    write_changed(log, numbers, |_, _| None);
+}
+
+/// The same, each with what is changed in its header, and another body if there is one.
+pub(crate) fn write_changed(
+    log: &Path,
+    numbers: std::ops::Range<u64>,
+    change: impl Fn(u64, &mut Header) -> Option<Vec<u8>>,
+) {
     let mut writer = sqlite::open_log(log).unwrap().writer;
     let config: Arc<[u8]> = Arc::from(&b"config"[..]);
     let document = StoredDocument { hash: Digest::hash_bytes(&config), bytes: config };
@@ -59,7 +68,7 @@ pub(crate) fn write(log: &Path, numbers: std::ops::Range<u64>) {
             head = head_zero(&thread);
         }
         let from = format!("agent-{}", n % 7);
-        let header = Header {
+        let mut header = Header {
             thread: thread.clone(),
             seq: n % THREAD + 1,
             id: MessageId(u128::from(n + 1).to_be_bytes()),
@@ -76,7 +85,9 @@ pub(crate) fn write(log: &Path, numbers: std::ops::Range<u64>) {
             config: Digest::hash_bytes(b"config"),
             code: Some(RecordCode::Role(MessageRole::Note)),
         };
-        let record: Record = header.seal_record(Arc::from(body(n, n % 250_000 == 1_234)), [7; 16], head);
+        let changed = change(n, &mut header);
+        let body = changed.unwrap_or_else(|| body(n, n % 250_000 == 1_234));
+        let record: Record = header.seal_record(Arc::from(body), [7; 16], head);
         head = record.head;
         batch.records.push(Arc::new(record));
         if batch.records.len() == COMMIT || n + 1 == numbers.end {
@@ -87,7 +98,7 @@ pub(crate) fn write(log: &Path, numbers: std::ops::Range<u64>) {
 }
 
 /// Opens the search file and finds, as the command does; returns the hits.
-fn find(log: &Path, query: &LogQuery, limit: usize) -> usize {
+pub(crate) fn find(log: &Path, query: &LogQuery, limit: usize) -> usize {
     let reader = sqlite::open_reading(log).unwrap();
     let mut told = |_, _| {};
     let mut search = LogSearch::open(log, &reader, &mut told).unwrap();

@@ -1,6 +1,6 @@
 //! `make bench`: every figure next to its floor from the same run. A floor is the least work that could do the job,
 //! written as plainly as possible. Figures are medians; a wide spread is reported. Arguments choose parts (`hops`,
-//! `alone`, `memory`, `cold`, `idle`, `waiting`, `size`, `bytes`, `find`, `audit`, `reopen`, `threads`, `fairness`,
+//! `alone`, `memory`, `cold`, `idle`, `waiting`, `size`, `bytes`, `find`, `lists`, `audit`, `reopen`, `threads`, `fairness`,
 //! `hostile`, `validation`, `extraction`, `words`, `search`, `door`, `pages`, `carrier`, `far`, and `peers` only if
 //! it is named); `docs/reference/performance.md` lists the variables that change their sizes.
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
@@ -24,6 +24,7 @@ mod floors;
 mod grown;
 mod hops;
 mod hostile;
+mod lists;
 mod pages;
 mod peers;
 mod reopen;
@@ -43,7 +44,7 @@ type Measure = fn(&mut Table);
 
 /// The parts, in running order. The comment of each says what is measured, the floor and the variables;
 /// `docs/reference/performance.md` has them as a table.
-const PARTS: [(&str, Measure); 22] = [
+const PARTS: [(&str, Measure); 23] = [
     // durable hops, 64 and 1,024 walkers in flight, payloads of 600 bytes; the writer of the log alone | plain
     // rusqlite inserts of the same records, in batches as large as there are walkers | `HOPS` 200,000
     ("hops", hops::durable),
@@ -66,6 +67,9 @@ const PARTS: [(&str, Measure); 22] = [
     // `systole find` in a log of a million records: making the search file, a rare and a common word, after 1,000 new
     // records | all bodies read with rusqlite | `FOUND` 1,000,000
     ("find", find::in_a_log),
+    // the index of a log of a million records; a page of failed threads over HTTP, of 10,000 | the first `systole
+    // find` in it; the same of a hundredth of the threads | `FOUND`, `LISTED` 10,000
+    ("lists", lists::of_threads),
     // on such a log: `systole verify`; `systole export` of ten records, with and without proof | SHA-256 of each body;
     // an export from a log of a hundredth | `AUDITED` 1,000,000
     ("audit", audit::of_a_log),

@@ -268,6 +268,7 @@ fn say_started(screen: Screen, organism: &Organism, address: SocketAddr, log: &P
 fn build_keyring(screen: Screen, file: &OrganismFile, operator: Credential) -> Result<Keyring, CommandExit> {
     let keyring =
         Keyring::from_operator(operator).with_clients(&file.tokens, |name| std::env::var(name).ok());
+    let keyring = keyring.map(|keyring| keyring.with_open_metrics(file.are_metrics_open));
     keyring.map_err(|refused| {
         screen.say_drawn(refused.to_string().trim_end());
         CommandExit::Configuration

@@ -84,6 +84,11 @@ fn a_full_disk_fails_senders_but_not_readers() {
     let refused = refused.expect("the fault never struck");
     assert_eq!(refused.code, "ingress.unavailable", "{refused:?}");
 
+    // The health checks say it without a word: the server answers, and takes nothing.
+    let run = trial.house.run_file().unwrap();
+    let probe = |path: &str| ask_as(&run, "GET", path, &[], "").status;
+    assert_eq!((probe("/healthz"), probe("/readyz")), (200, 503));
+
     // Each command that an operator asks says so, with the fix.
     let organism = trial.house.organism();
     std::thread::scope(|all| {

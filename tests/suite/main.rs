@@ -99,6 +99,7 @@ mod log_stream;
 mod log_tip;
 mod managed;
 mod mcp;
+mod monitoring;
 mod open;
 mod operating_page;
 mod operator_log;

@@ -145,7 +145,7 @@ fn listed(folder: &Path, arguments: &[&str]) -> Vec<String> {
 fn dump(file: &Path) -> Vec<String> {
     let index = Connection::open(file).unwrap();
     let mut rows = Vec::new();
-    for table in ["state", "root", "call", "request", "sum", "slow"] {
+    for table in ["state", "root", "call", "request", "sum", "refusal", "slow"] {
         let mut all = index.prepare(&format!("SELECT * FROM {table}")).unwrap();
         let columns = all.column_count();
         let mut found = all.query([]).unwrap();

@@ -13,7 +13,7 @@ use super::budgets::{BudgetKeys, LoopKeys};
 use super::bus::{BusBroker, BusDeclaration};
 use super::clients::ClientMap;
 use super::diagnostics::Diagnostics;
-use super::forms::{AnyText, NameSet, PartyName, SizeWithin, TimeWithin, read_parsed};
+use super::forms::{AnyText, NameSet, PartyName, SizeWithin, TimeWithin, WordOf, read_parsed, word_choice};
 use super::key::KeyForm;
 use super::listeners::ListenerMap;
 use super::log_kept::{self, DEFAULT_LOG, LogKeys};
@@ -70,7 +70,10 @@ section! { pub(super) LimitKeys {
 
 section! { pub(super) ConsoleKeys {
     listen: optional("127.0.0.1:7474, or a free port if that is in use") <ListenAddress> "the address and port it listens on; if another program uses it, `run` fails";
+    metrics: optional("for clients with the role `read`") <WordOf<MetricsWord>> "`open`: everyone who reaches the door may read `/metrics`";
 } }
+
+word_choice! { MetricsWord: () { "open" = () } }
 
 form! {
     /// The name of an organism.

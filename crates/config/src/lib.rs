@@ -134,6 +134,8 @@ pub struct OrganismFile {
     pub log_kept: Option<LogKept>,
     /// The address of the HTTP door, if the file sets it. Otherwise the default address or a free port is used.
     pub listen: Option<SocketAddr>,
+    /// Whether everyone who reaches the HTTP door may read the numbers for monitoring.
+    pub are_metrics_open: bool,
     /// The address of the broker, if the file names one.
     pub bus: Option<String>,
     /// Whether the organism starts its own broker instead.
@@ -379,6 +381,7 @@ fn check(
         description: declared.organism.description.map(|description| description.value),
         log,
         listen: declared.keys.console.listen.map(|listen| listen.value),
+        are_metrics_open: declared.keys.console.metrics.is_some(),
         bus,
         managed,
         bus_key,

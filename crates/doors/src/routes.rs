@@ -1,5 +1,7 @@
 //! The doors of the HTTP server as one table, from which its router is built. The description of the API is held to it.
 
+mod monitoring;
+
 use std::sync::Arc;
 
 use axum::http::{HeaderValue, header};
@@ -11,7 +13,7 @@ use super::http_state::HttpState;
 use super::{inbound, live_routes, mcp, pages, reading, steering, waiting};
 
 /// Every door. `pages` has the paths that no other door has.
-static DOORS: [&DoorRow; 3] = [&API, &mcp::DOOR, &pages::DOOR];
+static DOORS: [&DoorRow; 4] = [&API, &mcp::DOOR, &monitoring::DOOR, &pages::DOOR];
 
 /// The door for programs.
 static API: DoorRow = DoorRow {
@@ -70,6 +72,9 @@ mod tests {
         }
         for path in ["/v1", "/v1/threads", "/v1/nothing"] {
             assert!(ptr::eq(find_door(path), &API), "{path}");
+        }
+        for path in ["/metrics", "/healthz", "/readyz"] {
+            assert!(ptr::eq(find_door(path), &monitoring::DOOR), "{path}");
         }
         for path in ["/mcp", "/mcp/"] {
             assert!(ptr::eq(find_door(path), &mcp::DOOR), "{path}");

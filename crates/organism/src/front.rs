@@ -155,6 +155,11 @@ impl OrganismHandle {
         reply.await.ok()
     }
 
+    /// Whether the organism takes messages.
+    pub fn is_running(&self) -> bool {
+        self.ways.strong_count() > 0
+    }
+
     /// Ends an idle root.
     pub async fn end_thread(&self, by: Name, thread: ThreadId) -> Option<SenderReply> {
         let (ticket, reply) = self.room.enter_asker();

@@ -12,7 +12,10 @@ use systole_core::types::composition::Composition;
 use systole_core::types::ids::Name;
 
 /// Credentials with their owners.
-pub struct Keyring(Vec<(Name, Credential)>);
+pub struct Keyring {
+    owners: Vec<(Name, Credential)>,
+    are_metrics_open: bool,
+}
 
 impl Keyring {
     /// A keyring with only the operator's credential.
@@ -22,7 +25,18 @@ impl Keyring {
 
     /// A keyring with only this client's credential.
     pub fn from_client(client: Name, credential: Credential) -> Keyring {
-        Keyring(vec![(client, credential)])
+        Keyring { owners: vec![(client, credential)], are_metrics_open: false }
+    }
+
+    /// Says whether the numbers for monitoring need no credential.
+    pub fn with_open_metrics(mut self, are_metrics_open: bool) -> Keyring {
+        self.are_metrics_open = are_metrics_open;
+        self
+    }
+
+    /// Whether the numbers for monitoring need no credential.
+    pub fn are_metrics_open(&self) -> bool {
+        self.are_metrics_open
     }
 
     /// Adds the client `mcp` for hosts of models, with a drawn credential. It has no roles. If the organism's file gives
@@ -33,7 +47,7 @@ impl Keyring {
             return Ok((self, None));
         }
         let credential = Credential::draw()?;
-        self.0.push((name, credential.clone()));
+        self.owners.push((name, credential.clone()));
         Ok((self, Some(credential)))
     }
 
@@ -47,7 +61,7 @@ impl Keyring {
         let mut refused = Vec::new();
         for source in sources {
             match self.check_token(source, variable(&source.variable)) {
-                Ok(token) => self.0.push((source.client.clone(), token)),
+                Ok(token) => self.owners.push((source.client.clone(), token)),
                 Err((code, message, fix)) => {
                     refused.push(Diagnostic::new(code, source.place.clone(), &message, Some(fix)));
                 }
@@ -77,7 +91,7 @@ impl Keyring {
             let what = " holds no token: 16 to 1024 visible ASCII characters";
             return Err((Code::ConfigValue, told(what), DRAW));
         }
-        if let Some((other, _)) = self.0.iter().find(|(_, known)| known.matches(&token)) {
+        if let Some((other, _)) = self.owners.iter().find(|(_, known)| known.matches(&token)) {
             let what = format!(" holds the token of {} as well", other.as_str());
             return Err((Code::ConfigDuplicate, told(&what), "a token of its own for each client"));
         }
@@ -87,7 +101,7 @@ impl Keyring {
     /// The owner of the given credential. It compares every credential, so that the time reveals
     /// nothing.
     pub fn find_owner(&self, shown: &str) -> Option<&Name> {
-        self.0.iter().fold(None, |found, (client, credential)| {
+        self.owners.iter().fold(None, |found, (client, credential)| {
             let is_it = credential.matches(shown);
             if is_it { Some(client) } else { found }
         })

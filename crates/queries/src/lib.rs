@@ -28,6 +28,7 @@ pub mod limits;
 pub mod loads;
 pub mod log_reads;
 pub mod log_state;
+pub mod metrics;
 pub mod narrate;
 pub mod orphans;
 pub mod outages;

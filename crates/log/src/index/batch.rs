@@ -13,13 +13,20 @@ pub struct IndexBatch<'c> {
     connection: &'c Connection,
     roots: HashMap<String, RootRow>,
     sums: BTreeMap<HourKey, HourSum>,
+    refusals: BTreeMap<String, u64>,
     /// By their sums, without the outcome.
     slow: BTreeMap<HourKey, Vec<SlowRow>>,
 }
 
 impl<'c> IndexBatch<'c> {
     pub(super) fn new(connection: &'c Connection) -> IndexBatch<'c> {
-        IndexBatch { connection, roots: HashMap::new(), sums: BTreeMap::new(), slow: BTreeMap::new() }
+        IndexBatch {
+            connection,
+            roots: HashMap::new(),
+            sums: BTreeMap::new(),
+            refusals: BTreeMap::new(),
+            slow: BTreeMap::new(),
+        }
     }
 
     /// The row of a root; `None` if there is none.
@@ -102,6 +109,11 @@ impl<'c> IndexBatch<'c> {
         self.sums.entry(key).or_default().add(sum);
     }
 
+    /// Counts refusals with a code.
+    pub fn add_refusals(&mut self, code: &str, count: u64) {
+        *self.refusals.entry(code.to_owned()).or_default() += count;
+    }
+
     /// Takes a call, or a request to a model, among the slowest of its hour if it is one of them.
     pub fn add_slow(&mut self, row: SlowRow) {
         let group = HourKey { outcome: String::new(), ..row.key.clone() };
@@ -114,6 +126,7 @@ impl<'c> IndexBatch<'c> {
     pub(super) fn write_rows(self) -> Result<(), IndexFault> {
         self.write_roots()?;
         self.write_sums()?;
+        self.write_refusals()?;
         self.write_slow()
     }
 
@@ -195,6 +208,15 @@ impl<'c> IndexBatch<'c> {
                 used.unpriced,
                 used.write_money(),
             ])?;
+        }
+        Ok(())
+    }
+
+    fn write_refusals(&self) -> Result<(), IndexFault> {
+        let add = "INSERT INTO refusal (code, count) VALUES (?1, ?2) \
+                   ON CONFLICT (code) DO UPDATE SET count = count + excluded.count";
+        for (code, count) in &self.refusals {
+            self.connection.prepare_cached(add)?.execute(params![code, to_signed(*count)])?;
         }
         Ok(())
     }

@@ -20,8 +20,8 @@ pub use batch::IndexBatch;
 use fault::to_signed;
 pub use fault::{IndexEnd, IndexFault};
 pub use rows::{
-    HourKey, HourSum, ModelSum, OpenCall, OpenRequest, RequestKey, RootOrder, RootRow, RootSelection,
-    SlowRow, SumSelection,
+    CallTotal, HourKey, HourSum, ModelSum, OpenCall, OpenRequest, RequestKey, RootCount, RootOrder, RootRow,
+    RootSelection, SlowRow, SumSelection,
 };
 
 use systole_core::types::ids::Digest;
@@ -62,6 +62,7 @@ CREATE TABLE sum (
   tokens_in INTEGER NOT NULL, tokens_out INTEGER NOT NULL, uncounted INTEGER NOT NULL,
   unpriced INTEGER NOT NULL, money TEXT NOT NULL, PRIMARY KEY (hour, listener, model, client, outcome)
 ) STRICT, WITHOUT ROWID;
+CREATE TABLE refusal (code TEXT PRIMARY KEY, count INTEGER NOT NULL) STRICT, WITHOUT ROWID;
 CREATE TABLE slow (
   hour INTEGER NOT NULL, listener TEXT NOT NULL, model TEXT NOT NULL, client TEXT NOT NULL,
   took INTEGER NOT NULL, position INTEGER NOT NULL, thread TEXT NOT NULL, seq INTEGER NOT NULL,

@@ -1,11 +1,15 @@
 //! What is read from an index: roots in an order, sums, and the slowest.
 
+use std::collections::BTreeMap;
+
 use rusqlite::types::Value;
 use rusqlite::{OptionalExtension as _, Row, params_from_iter};
 
 use super::IndexFile;
 use super::fault::{IndexFault, to_signed};
-use super::rows::{HourKey, HourSum, ModelSum, RootRow, RootSelection, SlowRow, SumSelection};
+use super::rows::{
+    CallTotal, HourKey, HourSum, ModelSum, RootCount, RootRow, RootSelection, SlowRow, SumSelection,
+};
 
 /// The conditions of a question, and the values in them.
 #[derive(Default)]
@@ -92,6 +96,63 @@ impl IndexFile {
     pub fn find_root(&self, thread: &str) -> Result<Option<RootRow>, IndexFault> {
         let sql = format!("SELECT {} FROM root WHERE thread = ?1", RootRow::COLUMNS);
         Ok(self.connection.prepare_cached(&sql)?.query_row([thread], RootRow::read).optional()?)
+    }
+
+    /// How many roots there are of each kind.
+    pub fn count_roots(&self) -> Result<Vec<RootCount>, IndexFault> {
+        let sql =
+            "SELECT outcome, is_paused, is_ended, count(*) FROM root GROUP BY outcome, is_paused, is_ended";
+        let mut find = self.connection.prepare_cached(sql)?;
+        let read = |row: &Row<'_>| {
+            let count = row.get::<_, i64>(3)?.unsigned_abs();
+            Ok(RootCount { outcome: row.get(0)?, is_paused: row.get(1)?, is_ended: row.get(2)?, count })
+        };
+        let rows = find.query_map([], read)?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    /// The calls of each listener and its requests to each model, by outcome.
+    pub fn list_totals(&self) -> Result<Vec<CallTotal>, IndexFault> {
+        let sql = "SELECT listener, model, outcome, sum(count), sum(took), sum(tokens_in), sum(tokens_out) \
+                   FROM sum GROUP BY listener, model, outcome";
+        let mut find = self.connection.prepare_cached(sql)?;
+        let read = |row: &Row<'_>| {
+            let number = |column: usize| row.get::<_, i64>(column).map(|n| u64::try_from(n).unwrap_or(0));
+            Ok(CallTotal {
+                listener: row.get(0)?,
+                model: row.get(1)?,
+                outcome: row.get(2)?,
+                count: number(3)?,
+                took: number(4)?,
+                tokens_in: number(5)?,
+                tokens_out: number(6)?,
+            })
+        };
+        let rows = find.query_map([], read)?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    /// What the requests to each model cost, in millionths by currency.
+    pub fn sum_money(&self) -> Result<BTreeMap<(String, String), i64>, IndexFault> {
+        let sql =
+            "SELECT model, tokens_in, tokens_out, uncounted, unpriced, money FROM sum WHERE money <> ''";
+        let mut find = self.connection.prepare_cached(sql)?;
+        let mut rows = find.query([])?;
+        let mut spent = BTreeMap::new();
+        while let Some(row) = rows.next()? {
+            let model: String = row.get(0)?;
+            for (currency, micros) in ModelSum::read(row, 1)?.money {
+                *spent.entry((model.clone(), currency)).or_default() += micros;
+            }
+        }
+        Ok(spent)
+    }
+
+    /// How many refusals there were with each code.
+    pub fn list_refusals(&self) -> Result<Vec<(String, u64)>, IndexFault> {
+        let mut find = self.connection.prepare_cached("SELECT code, count FROM refusal")?;
+        let rows = find.query_map([], |row| Ok((row.get(0)?, row.get::<_, i64>(1)?.unsigned_abs())))?;
+        Ok(rows.collect::<Result<_, _>>()?)
     }
 
     /// The sums of a selection, each with its place.

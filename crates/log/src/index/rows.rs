@@ -318,3 +318,35 @@ pub struct SumSelection {
     /// Only those to this model.
     pub model: Option<String>,
 }
+
+/// How many roots there are of a kind.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RootCount {
+    /// How the last call from outside ended; empty if none has.
+    pub outcome: String,
+    /// Whether they are paused by themselves.
+    pub is_paused: bool,
+    /// Whether nothing is ever appended to them again.
+    pub is_ended: bool,
+    /// How many there are.
+    pub count: u64,
+}
+
+/// The calls of a listener, or its requests to a model, over all hours.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CallTotal {
+    /// The listener.
+    pub listener: String,
+    /// The model; empty for calls.
+    pub model: String,
+    /// How they ended.
+    pub outcome: String,
+    /// How many there are.
+    pub count: u64,
+    /// How long they took together, in milliseconds.
+    pub took: u64,
+    /// Tokens that were read, if known.
+    pub tokens_in: u64,
+    /// Tokens that were written, if known.
+    pub tokens_out: u64,
+}

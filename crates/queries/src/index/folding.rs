@@ -39,6 +39,9 @@ impl IndexFold {
         record: &Record,
     ) -> Result<(), IndexFault> {
         let h = &record.header;
+        if h.kind == RecordKind::Refusal {
+            count_refusal(batch, record);
+        }
         if h.thread.is_sys() {
             if !self.is_from_start && core_payload::read_erased(&record.body).is_some() {
                 return Err(IndexFault::Stale("it was made before something was erased".to_owned()));
@@ -60,6 +63,14 @@ impl IndexFold {
             _ => Ok(()),
         }
     }
+}
+
+/// Counts a refusal, or those that one record counts.
+fn count_refusal(batch: &mut IndexBatch<'_>, record: &Record) {
+    let Some(code) = record.header.code else { return };
+    let counted = core_payload::read_attributes(&record.body, "throttled", ["count"]);
+    let count = counted.and_then(|[count]| count?.parse().ok()).unwrap_or(1);
+    batch.add_refusals(code.as_str(), count);
 }
 
 /// Adds a root with its first record, and notes when its last one was made and whether it is paused.

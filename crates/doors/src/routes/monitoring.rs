@@ -1,0 +1,77 @@
+//! The door for monitoring: `/healthz` answers while the server does, `/readyz` while the log takes records, and
+//! `/metrics` has the numbers of the index in the text form of Prometheus.
+//!
+//! The first two are empty and open to everyone. The numbers are for the role `read`, unless the organism's file opens
+//! them with `console.metrics`.
+
+use std::sync::Arc;
+
+use axum::Extension;
+use axum::extract::State;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse as _, Response};
+
+use crate::door_row::{DoorAnswer, DoorRoute, DoorRow, DoorVisit, enter_with_token};
+use crate::http_state::{Caller, HttpState};
+use crate::log_view::MomentAsked;
+use crate::request_refusals::refuse_message;
+use systole_core::types::client::Role;
+use systole_core::types::codes::Code;
+use systole_core::types::ids::Name;
+use systole_core::types::refusal::Refusal;
+use systole_log::alarms::AlarmKind;
+use systole_queries::metrics::{MetricSource, write_metrics};
+
+const METRICS: &str = "/metrics";
+/// The form of the numbers.
+const TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+/// The door.
+pub(super) static DOOR: DoorRow =
+    DoorRow { paths: &[METRICS, "/healthz", "/readyz"], routes: &[list_routes], enter, is_described: false };
+
+fn list_routes() -> Vec<DoorRoute> {
+    vec![
+        DoorRoute::get("/healthz", async || StatusCode::OK),
+        DoorRoute::get("/readyz", show_ready),
+        DoorRoute::get(METRICS, show_metrics),
+    ]
+}
+
+fn enter(visit: DoorVisit) -> DoorAnswer {
+    Box::pin(async move {
+        if visit.request.uri().path() == METRICS && !visit.state.keyring.are_metrics_open() {
+            return enter_with_token(visit).await;
+        }
+        visit.next.run(visit.request).await
+    })
+}
+
+/// Whether a message would be stored now.
+async fn show_ready(State(state): State<Arc<HttpState>>) -> StatusCode {
+    let alarms = state.front.alarms();
+    let mut lasting = alarms.iter().filter(|alarm| alarm.until.is_none());
+    let is_stuck = lasting.any(|alarm| matches!(alarm.kind, AlarmKind::Stalled | AlarmKind::Write));
+    if is_stuck || !state.front.is_running() { StatusCode::SERVICE_UNAVAILABLE } else { StatusCode::OK }
+}
+
+async fn show_metrics(
+    State(state): State<Arc<HttpState>>,
+    caller: Option<Extension<Caller>>,
+) -> Result<Response, Response> {
+    let client = caller.map_or_else(Name::new_operator, |Extension(Caller(client))| client);
+    if !state.front.composition().has_role(&client, Role::Read) {
+        let words = format!("{client} has no role `read`, and these are the numbers of all clients");
+        let fix = "give it the role `read`, or open the numbers with `console: {metrics: open}`";
+        return Err(refuse_message(&Refusal::new(Code::IngressForbidden, words).fixed_by(fix)));
+    }
+    let read = state.views.run_reading(&state.front, &client, MomentAsked::default(), |moment| {
+        let whole = moment.read_state()?;
+        moment.ask_index(|index| {
+            let (reader, now) = (&*moment.reader, moment.now);
+            write_metrics(&MetricSource { reader, whole: &whole, now, index })
+        })
+    });
+    let page = read.await.map_err(|refusal| refuse_message(&refusal))?;
+    Ok(([(header::CONTENT_TYPE, TEXT)], page).into_response())
+}

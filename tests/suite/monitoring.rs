@@ -1,0 +1,154 @@
+//! The numbers and the health checks for monitoring: they say what the lists and the costs say, and go on after a restart.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::organism::folder;
+use crate::program::{Answer, Running, ask, ask_as, run_file};
+
+const FILE: &str = "organism: {name: hello}
+payloads: {say: text, said: text}
+models:
+  main: {provider: script, file: replies.yaml, price: {in: 3, out: 15, per: 1M, currency: USD}}
+agents:
+  helper: {model: main, dialect: native, peers: [], prompt: {identity: You help.}}
+listeners:
+  fails: {run: [python3, -c, 'raise SystemExit(3)'], accepts: [say], returns: [said], entry: true, retry: {attempts: 1}}
+  guarded: {run: [cat], accepts: [say], returns: [said], entry: true, approval: {when: always}}
+clients:
+  alice: {token_env: ALICE_TOKEN}
+  bob: {token_env: BOB_TOKEN, roles: [read]}
+log: {path: ./hello.db}
+console: {listen: \"127.0.0.1:0\"}
+";
+const REPLIES: &str = "helper:
+  - {say: It is done., usage: {in: 1234567, out: 89012}}
+  - {say: It is done again., usage: {in: 1000, out: 100}}
+";
+const ALICE: &str = "the-token-of-alice-0001";
+const BOB: &str = "the-token-of-bob-000001";
+const TOKENS: [(&str, &str); 2] = [("ALICE_TOKEN", ALICE), ("BOB_TOKEN", BOB)];
+
+fn get(at: &Path, token: Option<&str>, path: &str) -> Answer {
+    let bearer = token.map(|token| format!("Bearer {token}"));
+    let headers: Vec<(&str, &str)> = bearer.iter().map(|value| ("Authorization", value.as_str())).collect();
+    match token {
+        Some(_) => ask_as(&run_file(at), "GET", path, &headers, ""),
+        None => ask_as(&run_file(at), "GET", path, &[], ""),
+    }
+}
+
+/// The values of a page of metrics, by name and labels. Every line has a form that Prometheus knows.
+fn values(page: &str) -> BTreeMap<String, f64> {
+    let mut found = BTreeMap::new();
+    for line in page.lines().filter(|line| !line.starts_with("# HELP ") && !line.starts_with("# TYPE ")) {
+        let (name, value) = line.rsplit_once(' ').unwrap_or_else(|| panic!("{line}"));
+        assert!(name.starts_with("systole_") && name.ends_with('}'), "{line}");
+        assert!(found.insert(name.to_owned(), value.parse().unwrap()).is_none(), "twice: {line}");
+    }
+    found
+}
+
+fn metrics(at: &Path) -> BTreeMap<String, f64> {
+    let shown = get(at, Some(BOB), "/metrics");
+    assert_eq!(shown.status, 200, "{shown:?}");
+    values(&shown.body)
+}
+
+fn json(at: &Path, path: &str) -> Value {
+    let shown = ask(&run_file(at), "GET", path, &[], "");
+    assert_eq!(shown.status, 200, "{path}: {shown:?}");
+    shown.json
+}
+
+fn send(at: &Path, to: &str, body: &str, wait: &str) -> Answer {
+    ask(&run_file(at), "POST", &format!("/v1/messages?to={to}"), &[("Systole-Wait", wait)], body)
+}
+
+/// Compares the numbers with what the lists say.
+fn compare(at: &Path) -> BTreeMap<String, f64> {
+    let metrics = metrics(at);
+    for state in ["paused", "working", "waiting", "cancelled", "failed", "answered"] {
+        let listed = json(at, &format!("/v1/threads?limit=500&state={state}"));
+        let count = listed["threads"].as_array().unwrap().len();
+        assert_eq!(metrics[&format!("systole_threads{{state=\"{state}\"}}")], count as f64, "{state}: {metrics:?}");
+    }
+    for row in json(at, "/v1/slow")["rows"].as_array().unwrap() {
+        let name = row["name"].as_str().unwrap();
+        let count = |outcome: &str| {
+            let label = format!("systole_calls_total{{listener=\"{name}\",outcome=\"{outcome}\"}}");
+            metrics.get(&label).copied().unwrap_or(0.0)
+        };
+        let all = count("answered") + count("failed") + count("cancelled");
+        assert_eq!(row["count"].as_f64(), Some(all), "{name}: {metrics:?}");
+        assert_eq!(row["failures"].as_f64(), Some(count("failed")), "{name}: {metrics:?}");
+        assert_eq!(metrics[&format!("systole_call_seconds_count{{listener=\"{name}\"}}")], all);
+    }
+    metrics
+}
+
+#[test]
+fn h6_metrics_say_what_the_lists_say_and_go_on_after_a_restart() {
+    let folder = folder(&[("organism.yaml", FILE), ("replies.yaml", REPLIES)]);
+    let at = folder.path();
+    let organism = Running::organism_with(at, &TOKENS);
+    assert!(compare(at).values().all(|value| *value == 0.0), "an empty log");
+    let asked = "<ask xmlns=\"https://xml-pipeline.org/ns/talk/v1\">What is smaller?</ask>";
+    let said = "<say xmlns=\"https://xml-pipeline.org/ns/hello/v1\">hello</say>";
+    for _ in 0..2 {
+        assert_eq!(send(at, "helper", asked, "240").status, 200);
+        assert_eq!(send(at, "fails", said, "240").status, 200);
+    }
+    assert_eq!(send(at, "guarded", said, "1").status, 202);
+    assert_eq!(send(at, "fails", "<say xmlns=\"https://xml-pipeline.org/ns/hello/v1\"><a/></say>", "1").status, 422);
+    let first = compare(at);
+    for (label, value) in [
+        ("systole_threads{state=\"waiting\"}", 1.0),
+        ("systole_threads{state=\"failed\"}", 2.0),
+        ("systole_threads{state=\"answered\"}", 2.0),
+        ("systole_calls_total{listener=\"fails\",outcome=\"failed\"}", 2.0),
+        ("systole_model_requests_total{model=\"main\",outcome=\"answered\"}", 2.0),
+        ("systole_model_tokens_total{model=\"main\",direction=\"in\"}", 1_235_567.0),
+        ("systole_model_tokens_total{model=\"main\",direction=\"out\"}", 89_112.0),
+        ("systole_refusals_total{code=\"payload.invalid\"}", 1.0),
+    ] {
+        assert_eq!(first.get(label), Some(&value), "{label}: {first:?}");
+    }
+    let cost = json(at, "/v1/cost?by=model");
+    let money = cost["all"]["money"][0].as_str().unwrap();
+    let spent = first["systole_model_money_total{model=\"main\",currency=\"USD\"}"];
+    assert_eq!(money.split(' ').next().unwrap().parse::<f64>().unwrap(), spent, "{cost}");
+    // A restart loses nothing, and a page that is asked for again changes nothing.
+    organism.interrupt();
+    let organism = Running::organism_with(at, &TOKENS);
+    assert_eq!(compare(at), first);
+    assert_eq!(send(at, "fails", said, "240").status, 200);
+    let later = compare(at);
+    let fallen = first.iter().find(|(name, value)| name.contains("_total") && later[*name] < **value);
+    assert_eq!(fallen, None, "{later:?}");
+    assert_eq!(later["systole_threads{state=\"failed\"}"], 3.0);
+    organism.interrupt();
+}
+
+#[test]
+fn h6_metrics_are_for_those_who_read_and_health_is_for_everyone() {
+    let folder = folder(&[("organism.yaml", FILE), ("replies.yaml", REPLIES)]);
+    let at = folder.path();
+    let organism = Running::organism_with(at, &TOKENS);
+    for path in ["/healthz", "/readyz"] {
+        let shown = get(at, None, path);
+        assert_eq!((shown.status, shown.body.as_str()), (200, ""), "{path}");
+    }
+    assert_eq!(get(at, Some("no-token-of-this-house"), "/metrics").status, 401);
+    let refused = get(at, Some(ALICE), "/metrics");
+    assert_eq!((refused.status, &refused.json["code"]), (403, &"ingress.forbidden".into()), "{refused:?}");
+    assert!(refused.json["try"].as_str().unwrap().contains("metrics: open"), "{refused:?}");
+    assert_eq!(get(at, Some(BOB), "/metrics").status, 200);
+    organism.interrupt();
+    let opened = Running::organism_set(at, &["--set", "console.metrics=open"], &TOKENS);
+    let shown = get(at, None, "/metrics");
+    assert!(shown.status == 200 && shown.body.contains("# TYPE systole_threads gauge"), "{shown:?}");
+    opened.interrupt();
+}
