@@ -15,7 +15,7 @@ use systole_soak as soak;
 use systole_soak::life::{self, LifeSettings, PATIENCE};
 
 use crate::kills::Trial;
-use crate::program::systole;
+use crate::program::{ask_as, systole};
 
 /// The system calls that make a write durable.
 const SYNC: &str = "fdatasync,fsync";
