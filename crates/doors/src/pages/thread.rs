@@ -26,6 +26,7 @@ use systole_queries::pauses::ThreadPause;
 use systole_queries::picture::{self, Pictured, StepRow};
 use systole_queries::posts::DueCalls;
 use systole_queries::runs::WorkflowRuns;
+use systole_queries::thread_list::count_retries;
 use systole_queries::tree::{self, TreeEntry};
 use systole_queries::why::{Asker, ThreadWaits, report};
 use systole_show::columns::plain;
@@ -40,6 +41,8 @@ struct ThreadHead {
     took: String,
     /// What a root cost with everything below it; `None` for a child, or if it is not counted yet.
     cost: Option<CostRow>,
+    /// How often it was tried again, in words; `None` if it was not.
+    retries: Option<String>,
 }
 
 /// Everything that the page shows.
@@ -147,13 +150,12 @@ fn view(
     let is_own = root.first().is_some_and(|(_, record)| record.header.from == *client);
     let opening = reader.of_thread(id, 1, 1)?.pop();
     let first = opening.as_ref().map_or(1, |(position, _)| position.0);
-    let cost = match id.parent() {
-        None => {
-            let root = moment.ask_index(|index| index.find_root(id.as_str()))?;
-            root.map(|root| CostRow::of_index(root.requests, root.unknown, &root.used))
-        }
+    let row = match id.parent() {
+        None => moment.ask_index(|index| index.find_root(id.as_str()))?,
         Some(_) => None,
     };
+    let cost = row.as_ref().map(|row| CostRow::of_index(row.requests, row.unknown, &row.used));
+    let retries = row.filter(|row| row.retries > 0).map(|row| count_retries(row.retries.into()));
     let end = if standing.is_at_work() { now } else { standing.touched };
     let head = opening.map(|(_, record)| {
         let (h, seen) = (record.header, glance(&record.body));
@@ -164,6 +166,7 @@ fn view(
             opened: moment_text(h.time, now),
             took: spell_duration(end.count_since(h.time)),
             cost,
+            retries,
         }
     });
     let newest = (thread.seq + 1).saturating_sub(limits::ROWS as u64).max(1);
