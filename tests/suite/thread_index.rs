@@ -161,7 +161,7 @@ fn h14_31_that_are_open_among_3100_are_31_on_every_face() {
         let (mut all, mut after) = (Vec::new(), String::new());
         loop {
             let part = opened.json(&format!("{path}?{filter}{after}"));
-            assert_eq!(part["index"]["position"], 3_100 + 3_100 - 31, "{part}");
+            assert_eq!(part["index"]["position"], 3_100 + 3_100 - 31, "{path} {filter}: {part}");
             all.extend(names_of(&part));
             match part["next"].as_str() {
                 Some(next) => after = format!("&after={next}"),

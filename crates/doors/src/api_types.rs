@@ -2,7 +2,7 @@
 //! written under one name and read under another.
 
 mod retry_types;
-pub use retry_types::{RestartedStep, RetryShown, ThreadRetried};
+pub use retry_types::{RestartedStep, RetriesGiven, RetryRefused, RetryShown, ThreadRetried, sum_up_retries};
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -12,7 +12,7 @@ use systole_kit::journal::{EarlierEntry, JournalEntry};
 use super::log_state::ReadSource;
 use super::runs::{Key, Notes, ReadStep};
 use crate::limits;
-use systole_core::pump::reopening::{find_due, has_effects};
+use systole_core::pump::reopening::{find_due, find_unknown_effect, has_effects};
 use systole_core::pump::state::{Call, FailedCall, Thread};
 use systole_core::pump::wake;
 use systole_core::rules::core_payload;
@@ -46,9 +46,11 @@ pub struct RetryPreview {
     pub code: String,
     /// Whether it is a run of a workflow.
     pub is_workflow: bool,
+    /// Whether the run keeps the steps that it began with, because the current configuration has others.
+    pub keeps_steps: bool,
     /// What the run starts again.
     pub starts: Vec<RetriedPart>,
-    /// Calls with effects outside that what is started again made already.
+    /// What may have had effects outside: the turn that goes out again, and calls that what is started again made already.
     pub effects: Vec<String>,
     /// The steps of the workflow in the configuration of the call.
     pub steps: Option<Arc<str>>,
@@ -88,11 +90,17 @@ pub fn preview_retry(
     };
     let mut pages = ConfigurationPages { reader, read, pages: HashMap::new() };
     let page = pages.open(call.config)?;
+    let before = page.as_deref().and_then(|page| page.find_listener(&call.listener));
+    let versions = current.find_listener(&call.listener).into_iter().chain(before);
+    let own = find_unknown_effect(failed, call, versions);
     let section = page.as_ref().and_then(|page| page.sections.get(&call.listener)).cloned();
     let section = section.filter(|section| section.is_workflow());
     let mut preview = describe_call((&thread, position), failed, call);
+    preview.effects.extend(own);
     if let Some(section) = &section {
         preview.is_workflow = true;
+        let now = current.sections.get(&call.listener).filter(|now| now.is_workflow());
+        preview.keeps_steps = now.is_none_or(|now| now.text != section.text);
         preview.steps = Some(Arc::from(&*section.text));
         let keeps = |key: &str| step(section, &name_step(key)).is_some_and(|step| step.keeps_failure);
         preview.starts = list_started(&Notes::read(reader, id)?, &failed.path, keeps);
@@ -125,6 +133,7 @@ fn describe_call((thread, position): (&Thread, Position), failed: &FailedCall, c
         retries: call.retries,
         code: failed.first_code.clone(),
         is_workflow: false,
+        keeps_steps: false,
         starts: Vec::new(),
         effects: Vec::new(),
         steps: None,
@@ -132,7 +141,7 @@ fn describe_call((thread, position): (&Thread, Position), failed: &FailedCall, c
 }
 
 /// The step of the key of something that was started. The parts of a supervised goal have keys around that of the goal.
-fn name_step(key: &str) -> String {
+pub fn name_step(key: &str) -> String {
     let Key { step, .. } = Key::of(key);
     let step = step.strip_suffix(":2").unwrap_or(&step);
     step.rsplit(':').next().unwrap_or(step).to_owned()

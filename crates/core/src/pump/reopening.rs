@@ -163,19 +163,29 @@ fn check_effects(
     if order.allows_effects {
         return Ok(());
     }
-    let versions = d.book.list_versions(&call.listener);
-    let was_asked = call.approval.as_ref().is_some_and(|approval| approval.of_attempt);
-    let is_unknown =
-        call.has_unknown || was_asked || Code::parse(&failed.code).is_some_and(Code::leaves_unknown);
-    let mut effects = order.effects.clone();
-    if is_unknown && versions.into_iter().any(has_effects) {
-        effects.insert(0, format!("{}: its last attempt may have done its work", call.listener));
-    }
+    let own = find_unknown_effect(failed, call, d.book.list_versions(&call.listener));
+    let effects = &order.effects;
+    let effects: Vec<&str> =
+        own.iter().chain(effects.iter().filter(|one| own.as_ref() != Some(*one))).map(|one| &**one).collect();
     if effects.is_empty() {
         return Ok(());
     }
     let words = format!("effects outside could happen twice: {}", effects.join("; "));
     Err(Refusal::new(Code::RetryEffects, words).fixed_by(Code::RetryEffects.fix()))
+}
+
+/// The effect outside that the due turn may have had already: what an attempt did is unknown, and its listener acts
+/// outside in one of these versions.
+pub fn find_unknown_effect<'l>(
+    failed: &FailedCall,
+    call: &Call,
+    versions: impl IntoIterator<Item = &'l Listener>,
+) -> Option<String> {
+    let was_asked = call.approval.as_ref().is_some_and(|approval| approval.of_attempt);
+    let is_unknown =
+        call.has_unknown || was_asked || Code::parse(&failed.code).is_some_and(Code::leaves_unknown);
+    (is_unknown && versions.into_iter().any(has_effects))
+        .then(|| format!("{}: its last attempt may have done its work", call.listener))
 }
 
 /// Whether a listener acts outside the organism, as far as the file says.
