@@ -52,9 +52,7 @@ fn check_request(before: &CheckLedger, call: &LedgerCall, step: &LedgerStep<'_>)
         Some(_) if waits || call.attempts.is_none() || call.is_dead => {
             "of an attempt that was not made, or twice"
         }
-        None if call.approval.is_some() || has_moved => {
-            "when its call has moved already"
-        }
+        None if call.approval.is_some() || has_moved => "when its call has moved already",
         _ => "",
     };
     if !fault.is_empty() {
