@@ -129,6 +129,8 @@ pub(crate) const NAMED_ERASED: usize = 100;
 pub(crate) const LISTED: usize = 20;
 /// Misfits, gaps, chains or deliveries without an answer that are named.
 pub(crate) const LISTED_FAULTS: usize = 10;
+/// Failed threads of which a retry says one by one what it does.
+pub(crate) const RETRIES_SHOWN: usize = 10;
 /// Refused messages that are named.
 pub(crate) const REFUSED_NAMED: usize = 5;
 /// Lines of a payload if no one can turn pages: more than most have, few enough for a log.

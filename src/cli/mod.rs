@@ -58,6 +58,7 @@ mod questions;
 mod refusal_text;
 mod remote_organism;
 mod replay;
+mod retry;
 mod run;
 mod run_difference;
 mod schema;
@@ -161,6 +162,8 @@ enum Command {
     Pause(pause::PauseCommand),
     /// Let paused threads go on
     Resume(pause::ResumeCommand),
+    /// Let threads that failed go on
+    Retry(retry::RetryCommand),
     /// End a thread at rest
     End(end::EndCommand),
     /// Run the tests of an organism, with time skipped
@@ -336,6 +339,7 @@ impl Command {
             Command::Steer(steer) => steer.run(),
             Command::Pause(pause) => pause.run(),
             Command::Resume(resume) => resume.run(),
+            Command::Retry(retry) => retry.run(),
             Command::Cancel(cancel) => cancel.run(),
             Command::End(end) => end.run(),
             Command::Test(test) => test.run(),

@@ -56,6 +56,16 @@ struct TypedFilter {
     /// Only threads that failed: the same as --state failed
     #[arg(long)]
     failed: bool,
+    #[command(flatten)]
+    bounds: TypedBounds,
+    /// The order, the largest first: when a thread was opened, its last record, its duration or its cost
+    #[arg(long, value_name = "ORDER", value_parser = ["opened", "since", "duration", "cost"])]
+    sort: Option<String>,
+}
+
+/// The part of the filter that goes with every state.
+#[derive(Args, Debug)]
+pub(super) struct TypedBounds {
     /// Only threads with a record since then: 3d, 14:30, 2026-10-01
     #[arg(long, value_name = "TIME")]
     since: Option<String>,
@@ -74,27 +84,69 @@ struct TypedFilter {
     /// Only threads with this text in their id, their request or what they wait for
     #[arg(long, value_name = "TEXT")]
     q: Option<String>,
-    /// The order, the largest first: when a thread was opened, its last record, its duration or its cost
-    #[arg(long, value_name = "ORDER", value_parser = ["opened", "since", "duration", "cost"])]
-    sort: Option<String>,
 }
 
-impl TypedFilter {
-    /// What was typed, by the names of the fields.
-    fn list_fields(&self) -> BTreeMap<&'static str, String> {
+/// What was typed, by the names of the fields.
+type TypedFields = BTreeMap<&'static str, String>;
+
+impl TypedBounds {
+    fn list_fields(&self) -> TypedFields {
         let texts = [
-            ("state", &self.state),
             ("since", &self.since),
             ("until", &self.until),
             ("listener", &self.listener),
             ("client", &self.client),
             ("code", &self.code),
             ("q", &self.q),
-            ("sort", &self.sort),
         ];
-        let texts = texts.into_iter().filter_map(|(name, text)| Some((name, text.clone()?)));
-        texts.chain(self.failed.then(|| ("failed", "true".to_owned()))).collect()
+        texts.into_iter().filter_map(|(name, text)| Some((name, text.clone()?))).collect()
     }
+}
+
+impl TypedFilter {
+    fn list_fields(&self) -> TypedFields {
+        let mut fields = self.bounds.list_fields();
+        let texts = [("state", &self.state), ("sort", &self.sort)];
+        fields.extend(texts.into_iter().filter_map(|(name, text)| Some((name, text.clone()?))));
+        fields.extend(self.failed.then(|| ("failed", "true".to_owned())));
+        fields
+    }
+}
+
+/// The failed threads that the bounds fit, the oldest first.
+pub(super) fn find_failed(place: &Place, bounds: &TypedBounds) -> Result<Vec<ThreadId>, CommandExit> {
+    let looking = Looking::open_anywhere(place)?;
+    let whole = looking.whole()?;
+    let runs = WorkflowRuns::new(&*looking.view, &whole, &workflow_steps::describe_step);
+    let mut fields = bounds.list_fields();
+    fields.insert("failed", "true".to_owned());
+    let filter = read_filter(&looking, &fields)?;
+    let (shown, _) = list_threads(&looking, (&whole, &runs), (&filter, fields), usize::MAX)?;
+    Ok(shown.into_iter().rev().map(|shown| shown.entry.thread).collect())
+}
+
+fn read_filter(looking: &Looking, fields: &TypedFields) -> Result<ThreadFilter, CommandExit> {
+    let filter = ThreadFilter::read(&|name| fields.get(name).cloned(), looking);
+    filter.map_err(|fault| looking.report_fault(fault))
+}
+
+/// The threads that a filter fits, and up to where the index was made.
+fn list_threads(
+    looking: &Looking,
+    parts: LogParts<'_>,
+    (filter, mut fields): (&ThreadFilter, TypedFields),
+    most: usize,
+) -> Result<(Vec<ShownThread>, Value), CommandExit> {
+    let read = match &looking.elsewhere {
+        Some(_) => {
+            // A time of day is one of the place where it was typed.
+            let times = [("since", filter.since), ("until", filter.until)];
+            fields.extend(times.into_iter().filter_map(|(name, at)| Some((name, at?.to_string()))));
+            list_elsewhere(looking, parts, &fields, most)
+        }
+        None => list_here(looking, parts, filter, most),
+    };
+    read.map_err(|fault| looking.report_fault(fault))
 }
 
 /// What is shown of a thread.
@@ -109,20 +161,14 @@ impl Ps {
         let whole = looking.whole()?;
         let runs = WorkflowRuns::new(&*looking.view, &whole, &workflow_steps::describe_step);
         let most = if self.most == 0 { usize::MAX } else { self.most };
-        let mut fields = self.filter.list_fields();
-        let filter = ThreadFilter::read(&|name| fields.get(name).cloned(), &looking);
-        let filter = filter.map_err(|fault| looking.report_fault(fault))?;
-        let read = match (self.children, &looking.elsewhere) {
-            (true, _) => list_with_children(&looking, &whole, &runs, most).map(|shown| (shown, Value::Null)),
-            (false, Some(_)) => {
-                // A time of day is one of the place where it was typed.
-                let times = [("since", filter.since), ("until", filter.until)];
-                fields.extend(times.into_iter().filter_map(|(name, at)| Some((name, at?.to_string()))));
-                list_elsewhere(&looking, (&whole, &runs), &fields, most)
-            }
-            (false, None) => list_here(&looking, (&whole, &runs), &filter, most),
+        let fields = self.filter.list_fields();
+        let filter = read_filter(&looking, &fields)?;
+        let (shown, end) = if self.children {
+            let shown = list_with_children(&looking, &whole, &runs, most);
+            (shown.map_err(|fault| looking.report_fault(fault))?, Value::Null)
+        } else {
+            list_threads(&looking, (&whole, &runs), (&filter, fields), most)?
         };
-        let (shown, end) = read.map_err(|fault| looking.report_fault(fault))?;
         let (paused, alarms) = (looking.all_paused(&whole)?, looking.alarms());
         if looking.screen.json {
             let threads: Vec<_> = shown.iter().map(|thread| &thread.value).collect();
@@ -195,7 +241,7 @@ fn list_with_children(
 fn list_elsewhere(
     looking: &Looking,
     (whole, runs): LogParts<'_>,
-    fields: &BTreeMap<&'static str, String>,
+    fields: &TypedFields,
     most: usize,
 ) -> Result<(Vec<ShownThread>, Value), QueryFault> {
     let Some(elsewhere) = &looking.elsewhere else { return Ok((Vec::new(), Value::Null)) };

@@ -34,7 +34,7 @@ use systole_system::system;
 use tail::LiveTail;
 use way::ParcelWay;
 
-mod answer_in_words;
+pub(super) mod answer_in_words;
 mod outage;
 mod tail;
 pub(super) mod through;
@@ -280,7 +280,9 @@ impl<'a> AnswerWaiter<'a> {
         if self.spoken {
             self.tail.take_picture(|| self.way.read_picture(&self.receipt.thread));
         }
-        let Some(ending) = find_ending(self.receipt, record) else {
+        // A message that was sent before may have failed, and was tried again.
+        let is_last = |_: &CallJudgement| !(self.receipt.repeated && self.way.is_tried_again(record));
+        let Some(ending) = find_ending(self.receipt, record).filter(is_last) else {
             // A reader of a pipe gets a line for each step; a person who watches sees every record.
             let is_shown = self.screen.for_talk().terminal || is_step(record);
             let is_inside = self.tail.is_inside(self.receipt, record) && !self.tail.has_picture();

@@ -257,7 +257,7 @@ async fn doctor_says_what_is_there_and_who_has_the_log() {
     let text = flat(&systole(folder.path(), &["doctor"]).out);
     assert!(text.contains("ok libxml2: ") && text.contains(", and it judges"), "{text}");
     assert!(text.contains("ok organism: hello, 1 listener "), "{text}");
-    assert!(text.contains("format 7: ") && text.contains(" records in 2 threads verify"), "{text}");
+    assert!(text.contains("format 8: ") && text.contains(" records in 2 threads verify"), "{text}");
     assert!(text.contains(&format!("ok lock: process {} runs", std::process::id())), "{text}");
     stop(organism).await;
     let path = folder.path().join("hello.db.run");

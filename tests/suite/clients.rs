@@ -150,7 +150,7 @@ fn a12_an_order_about_a_thread_of_others_is_refused_as_for_one_that_never_was() 
         let answer = asks(folder.path(), token, "POST", &format!("/v1/threads/{thread}/{order}"), "");
         (answer.status, answer.json.to_string())
     };
-    for word in ["end", "cancel", "pause", "resume"] {
+    for word in ["end", "cancel", "pause", "resume", "retry"] {
         let told = order(ALICE, &other, word);
         assert_eq!(told, order(ALICE, "sess-0123456789ab", word), "{word}");
         assert!(told.0 == 422 && told.1.contains("thread.unknown"), "{told:?}");

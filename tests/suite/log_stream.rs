@@ -481,3 +481,29 @@ fn d8_a_claim_that_is_not_in_the_log_ousts_no_writer() {
     has_it_for(&far, &log.lead, 3, Some(said));
     committed(&mut log, &batch([author.note(&root(1), 10)]));
 }
+
+#[test]
+fn c13_a_stream_of_format_2_is_written_on_and_an_older_pump_refuses_it_from_then_on() {
+    let (far, folder) = (Far::start(), Folder::new());
+    let mut author = Author::default();
+    let mut log = far.open(&folder.log()).unwrap();
+    committed(&mut log, &batch([author.note(&root(1), 10)]));
+    drop(log);
+    let set = |number: &str| {
+        let number = number.to_owned();
+        far.runtime.block_on(async {
+            let jetstream = async_nats::jetstream::new(far.server.client().await);
+            let mut stream = jetstream.get_stream("SYSTOLE_shop_LOG").await.unwrap();
+            let mut config = stream.info().await.unwrap().config.clone();
+            let found = config.metadata.insert("systole.format".to_owned(), number);
+            jetstream.update_stream(config).await.unwrap();
+            found
+        })
+    };
+    assert_eq!(set("2").as_deref(), Some("3"));
+    let mut log = far.open(&folder.log()).unwrap();
+    committed(&mut log, &batch([author.note(&root(1), 20)]));
+    drop(log);
+    assert_eq!(set("4").as_deref(), Some("3"), "the number rose");
+    assert!(far.open(&folder.log()).is_err(), "as this pump refuses the next");
+}

@@ -237,7 +237,7 @@ fn c15_an_older_log_gets_its_tip_when_it_is_converted() {
     assert_eq!(sqlite::read_condition(&folder.log()).unwrap().tip, None);
     let opened = sqlite::open_log(&folder.log()).unwrap();
     assert_eq!((opened.notes.len(), opened.secret.0), (1, [7; 32]));
-    assert!(opened.notes[0].contains("converted from format 2 to format 7"), "{:?}", opened.notes);
+    assert!(opened.notes[0].contains("converted from format 2 to format 8"), "{:?}", opened.notes);
     assert!(file(&folder, ".tip").exists());
 }
 

@@ -155,6 +155,7 @@ mod replay;
 mod replay_live;
 mod replay_open;
 mod replay_with;
+mod retries;
 #[expect(dead_code, reason = "the suite of the core uses the rest")]
 #[path = "../../crates/core/tests/suite/rig.rs"]
 mod rig;

@@ -69,7 +69,11 @@ fn compare(at: &Path) -> BTreeMap<String, f64> {
     for state in ["paused", "working", "waiting", "cancelled", "failed", "answered"] {
         let listed = json(at, &format!("/v1/threads?limit=500&state={state}"));
         let count = listed["threads"].as_array().unwrap().len();
-        assert_eq!(metrics[&format!("systole_threads{{state=\"{state}\"}}")], count as f64, "{state}: {metrics:?}");
+        assert_eq!(
+            metrics[&format!("systole_threads{{state=\"{state}\"}}")],
+            count as f64,
+            "{state}: {metrics:?}"
+        );
     }
     for row in json(at, "/v1/slow")["rows"].as_array().unwrap() {
         let name = row["name"].as_str().unwrap();
@@ -98,7 +102,10 @@ fn h6_metrics_say_what_the_lists_say_and_go_on_after_a_restart() {
         assert_eq!(send(at, "fails", said, "240").status, 200);
     }
     assert_eq!(send(at, "guarded", said, "1").status, 202);
-    assert_eq!(send(at, "fails", "<say xmlns=\"https://xml-pipeline.org/ns/hello/v1\"><a/></say>", "1").status, 422);
+    assert_eq!(
+        send(at, "fails", "<say xmlns=\"https://xml-pipeline.org/ns/hello/v1\"><a/></say>", "1").status,
+        422
+    );
     let first = compare(at);
     for (label, value) in [
         ("systole_threads{state=\"waiting\"}", 1.0),

@@ -276,7 +276,7 @@ async fn c13_an_older_log_is_converted_only_when_everything_else_has_started() {
     edit_at(&log, "DROP TABLE piece; PRAGMA user_version = 5");
     let organism = start(folder.path()).await;
     let notes = organism.notes().join("\n");
-    assert!(notes.contains("was converted from format 5 to format 7"), "{notes}");
+    assert!(notes.contains("was converted from format 5 to format 8"), "{notes}");
     let receipt = ask(&organism, "k1", &say("hello"), None).await.unwrap();
     outcome(&organism, &receipt).await;
     assert_eq!(organism.stop(PATIENCE).await, LoopEnd::Drained(0));

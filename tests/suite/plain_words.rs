@@ -70,6 +70,7 @@ fn every_command_reports_an_empty_name_as_empty() {
         &["cancel", ""],
         &["pause", ""],
         &["resume", ""],
+        &["retry", ""],
         &["end", ""],
         &["ask", "--thread", "", "x"],
         &["send", "--thread", "", "search", "query=x"],

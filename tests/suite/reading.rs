@@ -335,6 +335,21 @@ fn orders(stage: &ReadStage, judge: &mut ApiJudge, operator: &str) {
     let sent = posts("/v1/messages?element=say", &[], &say("in XML"));
     assert_eq!(sent.status, 400, "an element is named for JSON only: {sent:?}");
     let ReadStage { waits, rests, asked, .. } = stage;
+    let retry = format!("/v1/threads/{rests}/retry");
+    for (method, answer) in
+        [("get", stage.asks(operator, "GET", &retry, &[], "")), ("post", posts(&retry, &[], ""))]
+    {
+        assert_eq!((answer.status, text(&answer.json, "code")), (422, "retry.not-failed"), "{answer:?}");
+        judge.judge(method, "/v1/threads/{thread}/retry", &answer);
+    }
+    for (body, status) in [
+        ("{\"at\": 1, \"filter\": {\"since\": \"3d\"}}", 200),
+        ("{\"filter\": {\"state\": \"failed\"}, \"at\": 1}", 400),
+    ] {
+        let answer = posts("/v1/retry", &[], body);
+        assert_eq!(answer.status, status, "{answer:?}");
+        judge.judge("post", "/v1/retry", &answer);
+    }
     for (path, concrete) in [
         ("/v1/pause", "/v1/pause?note=lunch".to_owned()),
         ("/v1/listeners/{listener}/cancel", "/v1/listeners/echo/cancel".to_owned()),

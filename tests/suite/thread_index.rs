@@ -9,10 +9,11 @@ use std::path::Path;
 use rusqlite::Connection;
 use serde_json::Value;
 use systole_core::rules::core_payload;
+use systole_core::rules::retry_payload::{self, RetryTerms};
 use systole_core::types::codes::Code;
 use systole_core::types::ids::{CallPath, Digest, ThreadId};
 use systole_core::types::ports::{Commit, LogWriter as _, Position};
-use systole_core::types::record::{MessageRole, Record, RecordCode, RecordKind};
+use systole_core::types::record::{MessageRole, Record, RecordCode, RecordKind, SteerEffect};
 use systole_log::sqlite;
 
 use crate::console::{ALICE, house, running, sent};
@@ -32,14 +33,21 @@ enum End {
 
 /// A root that `client` opened with one call of `writer`, and its end.
 fn conversation(author: &mut Author, n: u64, (client, end): (&str, End)) -> Vec<Record> {
-    let (thread, call) = (root(n), Some(CallPath::new_top(1)));
+    let thread = root(n);
     let request = format!("<ask xmlns=\"urn:t\"><text>question {n}</text></ask>");
     let mut records = vec![author.record(&thread, request.as_bytes(), |header| {
-        (header.from, header.to, header.call) = (name(client), Some(name("writer")), call.clone());
+        (header.from, header.to, header.call) =
+            (name(client), Some(name("writer")), Some(CallPath::new_top(1)));
         header.code = Some(RecordCode::Role(MessageRole::Request));
     })];
+    records.extend(close(author, n, (client, end)));
+    records
+}
+
+/// The end of the call of such a root, if it has one.
+fn close(author: &mut Author, n: u64, (client, end): (&str, End)) -> Option<Record> {
     let (kind, code, body) = match end {
-        End::Open => return records,
+        End::Open => return None,
         End::Answered => (
             RecordKind::Message,
             RecordCode::Role(MessageRole::Final),
@@ -58,12 +66,21 @@ fn conversation(author: &mut Author, n: u64, (client, end): (&str, End)) -> Vec<
             "<final-report xmlns=\"https://xml-pipeline.org/ns/core/v1\"/>".to_owned(),
         ),
     };
-    records.push(author.record(&thread, body.as_bytes(), |header| {
-        (header.kind, header.code, header.call) = (kind, Some(code), call);
+    Some(author.record(&root(n), body.as_bytes(), |header| {
+        (header.kind, header.code, header.call) = (kind, Some(code), Some(CallPath::new_top(1)));
         (header.from, header.to) = (name("writer"), Some(name(client)));
         header.time.0 += n;
-    }));
-    records
+    }))
+}
+
+/// The call of such a root, which failed, is open again.
+fn reopen(author: &mut Author, n: u64) -> Record {
+    let terms = RetryTerms { by: name("ann"), number: 1, note: None, has_effects: false };
+    author.record(&root(n), &retry_payload::write_reopened(&terms), |header| {
+        (header.kind, header.from) = (RecordKind::Steer, name("core"));
+        header.code = Some(RecordCode::Steering(SteerEffect::Reopened));
+        (header.to, header.call, header.turn) = (Some(name("writer")), Some(CallPath::new_top(1)), Some(1));
+    })
 }
 
 fn write(folder: &Folder, records: Vec<Record>) {
@@ -252,6 +269,36 @@ fn h14_a_wrong_filter_says_where_and_what_fits() {
         let page = opened.page(&format!("/v1/threads?{query}"));
         assert!(page.status >= 400 && page.body.contains(words), "{query}: {page:?}");
     }
+}
+
+#[test]
+fn d10_a_thread_that_is_tried_again_is_listed_by_its_new_end() {
+    let (folder, mut author) = log_of(6, 0);
+    let at = folder.path();
+    assert_eq!(listed(at, &["--failed"]), [root(5).to_string(), root(0).to_string()]);
+    write(&folder, vec![reopen(&mut author, 5)]);
+    assert_eq!(listed(at, &["--failed"]), [root(0).to_string()]);
+    assert_eq!(listed(at, &["--code", "model.refused"]), [root(0).to_string()]);
+    // No configuration says which program has it, so it waits.
+    assert_eq!(listed(at, &["--state", "waiting"]), [root(5).to_string()]);
+    let took = |n: u64| {
+        let all = ps(at, &["-n", "0", "--json"]).json_lines()[0]["threads"].clone();
+        let id = root(n).to_string();
+        all.as_array().unwrap().iter().find(|thread| thread["thread"] == id.as_str()).unwrap().clone()
+    };
+    assert_eq!((&took(5)["retries"], &took(0)["retries"]), (&1.into(), &0.into()));
+    let before = took(5)["took_ms"].as_u64().unwrap();
+    let end = close(&mut author, 5, ("bob", End::Answered)).unwrap();
+    write(&folder, vec![end]);
+    let entry = took(5);
+    assert_eq!((&entry["state"], &entry["first_code"]), (&"answered".into(), &Value::Null), "{entry}");
+    assert!(entry["took_ms"].as_u64().unwrap() > before, "the time of both is counted: {entry}");
+    let shown = ps(at, &["--state", "answered"]).stdout;
+    assert!(shown.contains(", 1 retry: <ask>"), "{shown}");
+    let grown = dump(&at_index(&folder));
+    fs::remove_file(at_index(&folder)).unwrap();
+    assert_eq!(listed(at, &["--failed"]), [root(0).to_string()]);
+    assert_eq!(grown, dump(&at_index(&folder)));
 }
 
 #[test]

@@ -20,7 +20,7 @@ use systole_core::types::ids::Name;
 
 /// The stream of a log.
 pub(super) const RECORDS: bus::HeldMessages = bus::HeldMessages {
-    format: 2,
+    format: 3,
     retention: "messages leave it when they were read",
     share: "of a partition",
     deleting: |found| !found.deny_delete || !found.deny_purge,

@@ -1,6 +1,9 @@
 //! The door's JSON: receipts, refusals, records, status. Both ends use the same types, so that a field cannot be
 //! written under one name and read under another.
 
+mod retry_types;
+pub use retry_types::{RestartedStep, RetriesGiven, RetryRefused, RetryShown, ThreadRetried, sum_up_retries};
+
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -8,12 +11,11 @@ use serde::{Deserialize, Serialize};
 
 use systole_core::rules::core_payload;
 use systole_core::types::codes::Code;
-use systole_core::types::flow;
 use systole_core::types::person::{PersonDecision, PersonRequestId};
 use systole_core::types::ports::Position;
-use systole_core::types::record;
 use systole_core::types::refusal::{self, Refusal};
 use systole_core::types::time::{Millis, spell_duration};
+use systole_core::types::{flow, record};
 use systole_log::alarms::LogAlarm;
 use systole_organism::broker::{self, BrokerAddress};
 use systole_organism::front::OrganismHandle;

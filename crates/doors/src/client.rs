@@ -287,6 +287,26 @@ impl DoorClient {
         })
     }
 
+    /// What a retry of a failed thread would do.
+    pub fn preview_retry(&self, thread: &str) -> DoorResult<api_types::RetryShown> {
+        self.get(&format!("/v1/threads/{thread}/retry"), &[])
+    }
+
+    /// Tries a failed thread again, as it was `seen`.
+    pub fn retry_thread(
+        &self,
+        thread: &str,
+        seen: Option<&str>,
+        note: Option<&str>,
+        allows_effects: bool,
+    ) -> DoorResult<api_types::ThreadRetried> {
+        self.send_order(&format!("/v1/threads/{thread}/retry"), StatusCode::OK, |request| {
+            let effects = allows_effects.then_some(("effects", "true"));
+            let fields = [note.map(|note| ("note", note)), seen.map(|seen| ("seen", seen)), effects];
+            request.query_pairs(fields.into_iter().flatten()).send_empty()
+        })
+    }
+
     /// Ends a root at rest.
     pub fn end_thread(&self, thread: &str) -> DoorResult<api_types::ThreadEnded> {
         self.send_order(&format!("/v1/threads/{thread}/end"), StatusCode::OK, RequestBuilder::send_empty)

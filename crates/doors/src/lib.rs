@@ -32,6 +32,7 @@ mod percent;
 mod reading;
 pub mod remote_log;
 mod request_refusals;
+mod retrying;
 pub mod routes;
 pub mod rpc_codes;
 mod steering;

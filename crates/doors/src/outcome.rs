@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use super::api_types::{ApiReceipt, ApiRecord, MessageOutcome};
-use super::ending::find_ending;
+use super::ending::{find_ending, is_reopening};
 use super::events::{RecordFollower, build_refusal};
 use super::request_refusals::{LOOK, describe_unfit_request};
 use crate::limits::{self, LONGEST_WAIT};
@@ -80,18 +80,23 @@ pub(super) async fn find_earlier_end(
     thread: &ThreadId,
 ) -> Result<Option<(CallJudgement, ApiRecord)>, LogFault> {
     let mut seq = receipt.seq + 1;
+    let mut found = None;
     loop {
         let (reader, thread) = (front.reader().clone(), thread.clone());
         let read =
             tokio::task::spawn_blocking(move || reader.of_thread(&thread, seq, limits::LOG_PAGE_FIRST)).await;
         let page = read.map_err(|end| LogFault::Io { path: "the log".into(), why: end.to_string() })??;
-        let records = page.iter().map(|(position, record)| ApiRecord::from_record(*position, record));
-        if let Some(found) = find_first_end(receipt, records) {
-            return Ok(Some(found));
+        for record in page.iter().map(|(position, record)| ApiRecord::from_record(*position, record)) {
+            // A call that failed may have been tried again: its newest end counts.
+            if is_reopening(receipt, &record) {
+                found = None;
+            } else if let Some(ending) = find_ending(receipt, &record).filter(|_| found.is_none()) {
+                found = Some((ending, record));
+            }
         }
         match page.last() {
             Some((_, record)) if page.len() == limits::LOG_PAGE_FIRST => seq = record.header.seq + 1,
-            _ => return Ok(None),
+            _ => return Ok(found),
         }
     }
 }

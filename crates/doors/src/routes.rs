@@ -10,7 +10,7 @@ use axum::{Router, middleware};
 
 use super::door_row::{DoorRoute, DoorRow, enter_with_token};
 use super::http_state::HttpState;
-use super::{inbound, live_routes, mcp, pages, reading, steering, waiting};
+use super::{inbound, live_routes, mcp, pages, reading, retrying, steering, waiting};
 
 /// Every door. `pages` has the paths that no other door has.
 static DOORS: [&DoorRow; 4] = [&API, &mcp::DOOR, &monitoring::DOOR, &pages::DOOR];
@@ -22,6 +22,7 @@ static API: DoorRow = DoorRow {
         inbound::list_routes,
         live_routes::list_routes,
         waiting::list_routes,
+        retrying::list_routes,
         steering::list_routes,
         reading::list_routes,
         reading::list_question_routes,

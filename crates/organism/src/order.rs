@@ -4,17 +4,37 @@
 use super::front::OrganismHandle;
 use super::validators::{PersonOrder, RawDocument};
 use super::waiting::SenderReply;
+use super::workflow_steps::describe_step;
 use systole_core::pump::engine::PumpInput;
-use systole_core::pump::event::{ClientOrder, PauseOrder};
+use systole_core::pump::event::{ClientOrder, PauseOrder, RetryOrder};
+use systole_core::types::client::Role;
 use systole_core::types::codes::Code;
 use systole_core::types::flow::{Admitted, Refused, Ticket};
-use systole_core::types::ids::{Name, ThreadId};
+use systole_core::types::ids::{Digest, Name, ThreadId};
 use systole_core::types::person::{PersonDecision, Ruling};
+use systole_core::types::ports::LogFault;
 use systole_core::types::refusal::Refusal;
+use systole_queries::log_state::ReadSource;
 use systole_queries::persons;
+use systole_queries::retries::{self, RetryPreview};
 
 /// A decision in which the door has judged the amendment.
 type JudgedDecision = PersonDecision<Box<Result<Admitted, Refused>>>;
+
+/// An order to try a failed root again.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RetryRequest {
+    /// The client.
+    pub by: Name,
+    /// The root.
+    pub thread: ThreadId,
+    /// The head of the root's chain that the client has seen.
+    pub seen: Option<Digest>,
+    /// The reason.
+    pub note: Option<String>,
+    /// Whether effects outside may happen again.
+    pub allows_effects: bool,
+}
 
 impl OrganismHandle {
     /// Carries out a person's decision on a waiting request.
@@ -90,6 +110,42 @@ impl OrganismHandle {
             note,
         })))
         .await?;
+        reply.await.ok()
+    }
+
+    /// What a retry of a failed root would do, for a client that may order it.
+    pub async fn preview_retry(&self, by: &Name, thread: &ThreadId) -> Result<RetryPreview, Box<Refusal>> {
+        let unknown = || Box::new(Refusal::new(Code::UnknownThread, "there is no such thread"));
+        let may_operate = self.composition().has_role(by, Role::Operate);
+        let (handle, id, client) = (self.clone(), thread.clone(), by.clone());
+        let read = move || -> Result<_, LogFault> {
+            let first = handle.reader().of_thread(&id.root_of(), 1, 1)?;
+            let is_own = first.first().is_some_and(|(_, record)| record.header.from == client);
+            if is_own || may_operate { handle.read_retry(&id) } else { Ok(None) }
+        };
+        match tokio::task::spawn_blocking(read).await {
+            Ok(Ok(preview)) => preview.ok_or_else(unknown)?.map_err(Box::new),
+            Ok(Err(fault)) => Err(Box::new(Refusal::new(Code::IngressUnavailable, fault.to_string()))),
+            Err(end) => Err(Box::new(Refusal::new(Code::IngressUnavailable, end.to_string()))),
+        }
+    }
+
+    fn read_retry(&self, thread: &ThreadId) -> Result<Option<Result<RetryPreview, Refusal>>, LogFault> {
+        let read: ReadSource<'_> = &|source| self.read_configuration(source);
+        retries::preview_retry(&**self.reader(), (self.composition(), read), &describe_step, thread)
+    }
+
+    /// Tries a failed root again. The pump decides about the thread as it was read here: if it has gone on since, the
+    /// order is refused.
+    pub async fn retry_thread(&self, request: RetryRequest) -> Option<SenderReply> {
+        let RetryRequest { by, thread, seen, note, allows_effects } = request;
+        // Of what cannot be tried again, the pump says why.
+        let preview = self.preview_retry(&by, &thread).await.ok();
+        let seen = seen.or(preview.as_ref().map(|preview| preview.head));
+        let (effects, steps) = preview.map(|preview| (preview.effects, preview.steps)).unwrap_or_default();
+        let (ticket, reply) = self.room.enter_asker();
+        let order = RetryOrder { ticket, by, thread, seen, note, effects, allows_effects, steps };
+        self.send_input(PumpInput::Ordered(ClientOrder::Retry(order))).await?;
         reply.await.ok()
     }
 }

@@ -16,13 +16,13 @@ use systole_queries::why::ThreadWaits;
 /// A step in a section.
 pub fn describe_step(section: &ListenerSection, id: &str) -> Option<DescribedStep> {
     let workflow = Workflow::from_text(&section.text).ok()?;
-    let step = find_step(&workflow.steps, id)?;
+    let (step, keeps_failure) = find_step(&workflow.steps, id, false)?;
     let list = step.each.as_ref().map(|each| (each.list.goal.clone(), each.list.fields.clone()));
     let unanswered = match &step.work {
         StepAction::Ask(question) => Some(describe_unanswered(question)),
         _ => None,
     };
-    Some(DescribedStep { sentence: write_sentence(step), list, unanswered })
+    Some(DescribedStep { sentence: write_sentence(step), list, unanswered, keeps_failure })
 }
 
 /// All steps of a section in order, each with its depth, its id and its sentence. Empty if it is no workflow.
@@ -70,6 +70,10 @@ fn convert_steps(steps: &[Step]) -> Vec<DeclaredStep> {
     steps.iter().map(one).collect()
 }
 
-fn find_step<'s>(steps: &'s [Step], id: &str) -> Option<&'s Step> {
-    steps.iter().find_map(|step| if step.id == id { Some(step) } else { find_step(step.inner_steps(), id) })
+/// The step of that id, and whether it or a step around it keeps a failure.
+fn find_step<'s>(steps: &'s [Step], id: &str, is_kept: bool) -> Option<(&'s Step, bool)> {
+    steps.iter().find_map(|step| {
+        let is_kept = is_kept || step.keeps_failure;
+        if step.id == id { Some((step, is_kept)) } else { find_step(step.inner_steps(), id, is_kept) }
+    })
 }

@@ -1,29 +1,15 @@
-//! The first cause of a failure. The message of a failed call tells its whole way down: `decide: workflow.step-failed:
-//! frame: listener.failed: writer: model.unavailable: …`. Here it is taken apart, so that a person reads what failed
-//! first, and then where.
+//! The first cause of a failure, for a person: what failed first, and then where.
 //!
-//! Code and message come in; the calls that it went through and the words of the first cause go out. Words of a listener
-//! that only look like a call are left as they are: they come behind the first code that no call passes on.
+//! An error comes in; the calls that it went through and the words of the first cause go out.
 
 use serde_json::{Value, json};
 
 use super::glance::{SystemError, attribute, glance, read_error};
 use crate::limits;
 use systole_core::rules::element::read_text;
+use systole_core::rules::first_cause::{FailedPlace, OF_STEPS, is_code, trace_failure};
 use systole_core::types::record::RecordCode;
 use systole_show::columns::{cut, plain};
-
-/// The codes with which a run of a workflow fails.
-const OF_STEPS: &str = "workflow.";
-
-/// A call or a step that a failure went through.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct FailedPlace {
-    /// The code with which it failed.
-    pub code: String,
-    /// The listener, or the step of a workflow; `None` if the message does not say it.
-    pub name: Option<String>,
-}
 
 /// A failure taken apart.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -37,34 +23,8 @@ pub struct FirstCause {
 impl FirstCause {
     /// Takes an error apart.
     pub fn of(error: &SystemError) -> FirstCause {
-        let mut places = Vec::new();
-        let (mut code, mut rest) = (error.code.clone(), error.message.as_str());
-        loop {
-            let is_of_step = code.starts_with(OF_STEPS);
-            let place = match is_of_step {
-                true => steps(rest),
-                false => lead(rest, is_place).filter(|_| code.starts_with("listener.")),
-            };
-            let name = place.map(|(name, behind)| {
-                rest = behind;
-                name.to_owned()
-            });
-            let is_passed_on = name.is_some();
-            places.push(FailedPlace { code, name });
-            let inner = lead(rest, |text| is_code(text) && (text.contains('.') || !is_of_step));
-            match inner.filter(|_| is_passed_on) {
-                Some((inner, behind)) => (code, rest) = (inner.to_owned(), behind),
-                None => break,
-            }
-        }
-        // The code of a foreign listener may have any form.
-        let unread =
-            error.first_code.as_ref().filter(|first| places.last().is_some_and(|l| l.code != **first));
-        if let Some(first) = unread {
-            rest = rest.strip_prefix(first.as_str()).and_then(|rest| rest.strip_prefix(": ")).unwrap_or(rest);
-            places.push(FailedPlace { code: first.clone(), name: None });
-        }
-        FirstCause { places, words: rest.to_owned() }
+        let (places, words) = trace_failure(&error.code, &error.message, error.first_code.as_deref());
+        FirstCause { places, words: words.to_owned() }
     }
 
     /// Takes the body of a failed outcome apart, whose record has that code: an error, or a report in place of an
@@ -99,7 +59,7 @@ impl FirstCause {
 
     /// Where it happened, the outermost call first; `None` if the first line says it.
     pub fn at(&self) -> Option<String> {
-        let names = self.places.iter().filter_map(FailedPlace::words).collect::<Vec<_>>();
+        let names = self.places.iter().filter_map(describe_place).collect::<Vec<_>>();
         (self.places.len() > 1 && !names.is_empty()).then(|| names.join(", "))
     }
 
@@ -115,7 +75,7 @@ impl FirstCause {
     pub fn chain(&self) -> Vec<String> {
         let room = self.places.iter().map(|place| place.code.len()).max().unwrap_or(0);
         let line = |place: &FailedPlace| {
-            let line = format!("{:<room$}  {}", place.code, place.words().unwrap_or_default());
+            let line = format!("{:<room$}  {}", place.code, describe_place(place).unwrap_or_default());
             line.trim_end().to_owned()
         };
         self.places.iter().map(line).collect()
@@ -128,44 +88,9 @@ impl FirstCause {
     }
 }
 
-impl FailedPlace {
-    fn words(&self) -> Option<String> {
-        let step = if self.code.starts_with(OF_STEPS) { "step " } else { "" };
-        self.name.as_ref().map(|name| format!("{step}{name}"))
-    }
-}
-
-/// The text before the first colon, if it is of that kind, and what is behind it.
-fn lead(text: &str, is_it: impl Fn(&str) -> bool) -> Option<(&str, &str)> {
-    text.split_once(": ")
-        .filter(|(first, _)| !first.is_empty() && first.len() <= limits::CAUSE_NAME_BYTES && is_it(first))
-}
-
-/// The step that a run failed at, as `both: second`, and what is behind it. Behind the first name others count only if a
-/// code follows them.
-fn steps(text: &str) -> Option<(&str, &str)> {
-    let (first, behind) = lead(text, is_place)?;
-    let mut rest = behind;
-    while let Some((name, behind)) = lead(rest, is_place) {
-        if is_code(name) && name.contains('.') {
-            let named = text.len() - rest.len() - ": ".len();
-            return Some((text.get(..named)?, rest));
-        }
-        rest = behind;
-    }
-    Some((first, behind))
-}
-
-/// Whether a text may be the name of a listener or the label of a step, as `review[3]`.
-fn is_place(text: &str) -> bool {
-    text.chars().all(|c| c.is_alphanumeric() || "._-[]".contains(c))
-}
-
-fn is_code(text: &str) -> bool {
-    text.split('.').all(|part| {
-        part.starts_with(|c: char| c.is_ascii_lowercase())
-            && part.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
-    })
+fn describe_place(place: &FailedPlace) -> Option<String> {
+    let step = if place.code.starts_with(OF_STEPS) { "step " } else { "" };
+    place.name.as_ref().map(|name| format!("{step}{name}"))
 }
 
 #[cfg(test)]

@@ -40,6 +40,7 @@ pub mod prompts;
 pub mod query;
 pub mod questions;
 pub mod refusals;
+pub mod retries;
 pub mod runs;
 pub mod search;
 pub mod side_by_side;

@@ -14,6 +14,8 @@ pub const NEWEST_RECORDS: u64 = 50_000;
 pub(crate) const RECENT_RECORDS: u64 = 4096;
 /// The newest records that are searched for the messages of an edge.
 pub const EDGE_RECORDS: u64 = 20_000;
+/// Calls with effects outside that a preview of a retry names.
+pub(crate) const EFFECTS_NAMED: usize = 10;
 /// Records before the end of a thread that are searched for its order: those of one commit.
 pub(crate) const COMMIT_RECORDS: u64 = 256;
 /// Records of one tree: a few seconds of reading, more than a person reads on a screen.
@@ -76,8 +78,6 @@ pub(crate) const SHORT_COLUMNS: usize = 16;
 pub(crate) const OUTPUT_COLUMNS: usize = 200;
 /// Columns of the message from outside: some lines of a terminal.
 pub const REQUEST_COLUMNS: usize = 280;
-/// Bytes of the name of a call, a step or a code.
-pub(crate) const CAUSE_NAME_BYTES: usize = 128;
 /// Lines for the words of one record, of a part of a refusal, of a failure.
 pub(crate) const WORD_LINES: usize = 3;
 /// Equal lines that are shown before and after a difference.

@@ -30,6 +30,8 @@ pub struct DescribedStep {
     pub list: Option<(String, Vec<String>)>,
     /// What follows if its question has no answer in time, if it asks one.
     pub unanswered: Option<String>,
+    /// Whether the run goes on where it fails: the file says so of it, or of a step around it.
+    pub keeps_failure: bool,
 }
 
 /// Looks up a step in the section of a workflow.
@@ -88,6 +90,8 @@ pub(super) struct Started {
     pub(super) timer: Option<String>,
     /// Whether it succeeded, once it has ended.
     pub(super) came: Option<bool>,
+    /// Whether its thread was cancelled.
+    pub(super) is_cancelled: bool,
     pub(super) ended: Option<Millis>,
     /// The record with its output.
     pub(super) output: Option<u64>,
@@ -232,17 +236,22 @@ impl<'a> WorkflowRuns<'a> {
         if let Some(notes) = self.notes.borrow().get(thread) {
             return Ok(Rc::clone(notes));
         }
-        let mut notes = Notes::default();
-        for placed in self.reader.records_of(thread, 1) {
-            notes.take(&placed?.1);
-        }
-        let notes = Rc::new(notes);
+        let notes = Rc::new(Notes::read(self.reader, thread)?);
         self.notes.borrow_mut().insert(thread.clone(), Rc::clone(&notes));
         Ok(notes)
     }
 }
 
 impl Notes {
+    /// Everything that runs noted in a thread.
+    pub(super) fn read(reader: &dyn LogReader, thread: &ThreadId) -> Result<Notes, LogFault> {
+        let mut notes = Notes::default();
+        for placed in reader.records_of(thread, 1) {
+            notes.take(&placed?.1);
+        }
+        Ok(notes)
+    }
+
     fn take(&mut self, record: &Record) {
         let (h, body) = (&record.header, &record.body);
         match (h.kind, h.code) {
@@ -270,6 +279,7 @@ impl Notes {
                         child: None,
                         timer: None,
                         came: None,
+                        is_cancelled: false,
                         ended: None,
                         output: None,
                     });
@@ -286,13 +296,12 @@ impl Notes {
     fn came(&mut self, record: &Record) {
         let (h, body) = (&record.header, &record.body);
         if let Some(id) = attribute(body, "thread-finished", "id") {
-            let is_good = matches!(
-                attribute(body, "thread-finished", "outcome").as_deref(),
-                Some("answered" | "handled")
-            );
+            let outcome = attribute(body, "thread-finished", "outcome");
+            let is_good = matches!(outcome.as_deref(), Some("answered" | "handled"));
             let child = ThreadId::parse(&id).ok().and_then(|id| self.children.get(&id));
             if let Some(one) = child.and_then(|at| self.started.get_mut(*at)) {
                 one.came.get_or_insert(is_good);
+                one.is_cancelled |= outcome.as_deref() == Some("cancelled");
                 one.ended.get_or_insert(h.time);
                 one.output.get_or_insert(h.seq);
             }

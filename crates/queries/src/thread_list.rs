@@ -246,6 +246,7 @@ impl ListedThread {
                 "code": code(&root.code),
                 "first_code": code(&root.first_code),
                 "took_ms": root.took,
+                "retries": root.retries,
                 "cost": self.cost().as_json(),
                 "records": self.records,
                 "children": children,
@@ -258,15 +259,21 @@ impl ListedThread {
     }
 }
 
+/// How often a thread was tried again, in words.
+pub fn count_retries(retries: u64) -> String {
+    if retries == 1 { "1 retry".to_owned() } else { format!("{retries} retries") }
+}
+
 /// Who asked whom for what, how long it took and what it cost, on one line. It is made of an entry for programs, which
 /// an organism elsewhere sends too.
 pub fn describe_facts(entry: &Value) -> String {
     let text = |name: &str| plain(entry[name].as_str().unwrap_or_default());
     let took = entry["took_ms"].as_u64().filter(|took| *took > 0);
     let took = took.map(|took| format!("took {}", spell_duration(took)));
+    let retries = entry["retries"].as_u64().filter(|retries| *retries > 0).map(count_retries);
     let amounts = entry.pointer("/cost/money").and_then(Value::as_array);
     let amounts = amounts.into_iter().flatten().filter_map(Value::as_str);
-    let parts = [format!("{} → {}", text("by"), text("to"))].into_iter().chain(took);
+    let parts = [format!("{} → {}", text("by"), text("to"))].into_iter().chain(took).chain(retries);
     let parts: Vec<String> = parts.chain(amounts.map(plain)).collect();
     let request = format!("<{}> {}", text("element"), text("subject"));
     cut(&format!("{}: {request}", parts.join(", ")), limits::WAIT_COLUMNS)

@@ -3,18 +3,25 @@
 //! Notes, answers and arrivals come in, in order of the call; the state of each started thing goes out.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use systole_kit::{Payload, namespaces};
 
 use crate::items;
-use crate::known::{KnownEntry, StepFailure, StepOutput};
+use crate::known::{KnownEntry, StepFailure, StepOutput, is_expired};
 use crate::note::TurnNote;
 use crate::tree::TreeNode;
 
 /// The question in a note that is decided if the reply also has a final.
 pub(crate) const FINAL: &str = "final";
+
+/// The question in a note whether the time of a step is over.
+pub(crate) const TIMEOUT: &str = "timeout";
+
+/// What stands before the key of a step's time, and of the pause before its next try.
+pub(crate) const TIME_OF: &str = "timeout:";
+pub(crate) const PAUSE_OF: &str = "pause:";
 
 /// The events.
 #[derive(Clone, Debug, Default)]
@@ -37,6 +44,10 @@ pub(crate) struct RunFacts {
     /// How many items or branches are over, counted from the first, by the key of their step. A cache: it follows
     /// from the rest.
     over: RefCell<HashMap<String, usize>>,
+    /// How many tries of a key a retry of the run has made void, if it made the last one void then.
+    void: HashMap<String, usize>,
+    /// The keys whose decided timeout a retry of the run has made void.
+    void_timeouts: HashSet<String>,
     /// The outputs that hold lists of items, by the key of the step that runs for each item. A cache as well.
     lists: RefCell<HashMap<String, Arc<TreeNode>>>,
 }
@@ -62,6 +73,16 @@ impl RunFacts {
     /// The tries of a key.
     pub(crate) fn tries_of(&self, key: &str) -> &[StartState] {
         self.starts.get(key).map_or(&[], Vec::as_slice)
+    }
+
+    /// How many tries of a key a retry of the run has made void.
+    pub(crate) fn count_void(&self, key: &str) -> usize {
+        self.void.get(key).copied().unwrap_or(0)
+    }
+
+    /// Whether a step that was out of time has new time, because the run was tried again.
+    pub(crate) fn has_new_time(&self, key: &str) -> bool {
+        self.void_timeouts.contains(key)
     }
 
     /// The decision on a question about a key.
@@ -115,6 +136,9 @@ impl RunFacts {
         self.items.clear();
         self.final_said = note.decided.iter().any(|one| one.question == FINAL);
         for one in &note.decided {
+            if one.question == TIMEOUT {
+                self.void_timeouts.remove(&one.key);
+            }
             self.decided.insert((one.key.clone(), one.question.clone()), one.answer);
         }
         for one in &note.reconciled {
@@ -160,11 +184,38 @@ impl RunFacts {
         let is_core = |local: &str| payload.name().is_named(namespaces::CORE, local);
         if is_core("timer-fired") {
             self.set_timer(payload, StartState::Fired(payload.find_attribute("away")));
+        } else if is_core("retried") {
+            self.note_retry();
         } else if is_core("thread-finished")
             && let Some((key, at)) = payload.find_attribute("id").and_then(|id| self.threads.remove(&id))
         {
             self.set_state(&key, at, StartState::Ended(read_output(payload)));
         }
+    }
+
+    /// The run failed and is tried again: what has failed by now, or was cancelled with the run, may be started once
+    /// more. What was done stays done. The walk knows which failures the file lets the run go on with.
+    fn note_retry(&mut self) {
+        let is_over = |key: &str, last: &StartState| match last {
+            StartState::Ended(StepOutput::Failed(_)) | StartState::Stopped => true,
+            StartState::Ended(StepOutput::Payload(payload)) => is_no_answer(payload),
+            StartState::Fired(_) => key.starts_with(TIME_OF),
+            StartState::Asked | StartState::Runs(_) | StartState::Ticks(_) => false,
+        };
+        let over =
+            self.starts.iter().filter(|(key, tries)| tries.last().is_some_and(|last| is_over(key, last)));
+        let over: Vec<String> = over.map(|(key, _)| key.clone()).collect();
+        for key in over {
+            let pauses = format!("{PAUSE_OF}{key}");
+            for key in [key, pauses] {
+                let tries = self.starts.get(&key).map_or(0, Vec::len);
+                self.void.insert(key, tries);
+            }
+        }
+        let timeouts = self.decided.iter().filter(|((_, question), is_so)| question == TIMEOUT && **is_so);
+        self.void_timeouts.extend(timeouts.map(|((key, _), _)| key.clone()));
+        self.final_refused = None;
+        self.over.borrow_mut().clear();
     }
 
     /// Stores the number of a message by its payload.
@@ -210,6 +261,12 @@ impl RunFacts {
             *found = state;
         }
     }
+}
+
+/// Whether a payload may stand where an answer was wanted: a report, or a person who did not answer.
+fn is_no_answer(payload: &Payload) -> bool {
+    let is_core = |local: &str| payload.name().is_named(namespaces::CORE, local);
+    is_core("final-report") || is_core("person-said") && is_expired(payload)
 }
 
 /// The output of a finished child.

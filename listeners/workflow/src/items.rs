@@ -8,7 +8,7 @@ use systole_kit::writer::{XmlName, XmlWriter};
 use systole_kit::{DocumentLimits, Payload, namespaces};
 
 use crate::goal_request::show_text;
-use crate::known::{KnownEntry, KnownOutputs, KnownPart, StepFailure, StepOutput};
+use crate::known::{KnownEntry, KnownOutputs, KnownPart, StepFailure, StepOutput, is_expired};
 use crate::spec::{
     Budget, CallStep, ElementName, PayloadField, QuestionStep, Step, StepAction, ValueSource, Workflow,
 };
@@ -280,7 +280,7 @@ pub(crate) fn read_outputs(payload: &Payload) -> Vec<KnownEntry> {
 
 /// A person's answer, or the question's default if it expired.
 pub(crate) fn read_person_answer(said: &Payload, question: &QuestionStep) -> Option<Payload> {
-    if said.find_attribute("outcome").as_deref() != Some("expired") {
+    if !is_expired(said) {
         return Some(said.clone());
     }
     let otherwise = question.otherwise.as_ref()?;

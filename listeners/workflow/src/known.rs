@@ -48,6 +48,11 @@ impl StepFailure {
     }
 }
 
+/// Whether no person answered in time.
+pub(crate) fn is_expired(said: &Payload) -> bool {
+    said.find_attribute("outcome").as_deref() == Some("expired")
+}
+
 /// One output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct KnownEntry {

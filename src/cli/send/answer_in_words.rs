@@ -13,7 +13,7 @@ use systole_queries::glance::{glance, read_error};
 use systole_show::columns::{cut, plain};
 
 /// Shows the record that ended a question.
-pub(super) fn show_end(screen: Screen, ending: CallJudgement, record: &ApiRecord) {
+pub(in crate::cli) fn show_end(screen: Screen, ending: CallJudgement, record: &ApiRecord) {
     match ending {
         CallJudgement::Handled => screen.say(format!("{} took it, and gives no answer", record.from)),
         CallJudgement::Failed | CallJudgement::Cancelled => show_failure(screen, record),

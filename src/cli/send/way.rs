@@ -15,8 +15,9 @@ use crate::cli::live;
 use crate::cli::waiting_view::{
     OpenWork, UpToAPerson, draw_picture, find_wait_for_person, is_paused, list_at_work,
 };
-use systole_core::types::ids::{Name, ThreadId};
+use systole_core::types::ids::{CallPath, Name, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader, Position};
+use systole_core::types::record::{RecordCode, SteerEffect};
 use systole_doors::api_types::{ApiReceipt, ApiRecord, ApiRefusal, FollowerEvent, ProgressReport};
 use systole_doors::client::{DoorClient, DoorClientFault};
 use systole_doors::events::{FollowerBatch, ProgressFollower, RecordFollower};
@@ -133,6 +134,19 @@ impl ParcelWay<'_> {
             ParcelWay::Elsewhere(OtherProcess { log: None, .. }) => None,
             _ => self.look_at_log(|reader| draw_picture(reader, thread)),
         }
+    }
+
+    /// Whether the call that a record ended was opened again since.
+    pub(super) fn is_tried_again(&self, ended: &ApiRecord) -> bool {
+        let Ok(thread) = ThreadId::parse(&ended.thread) else { return false };
+        let reopened = Some(RecordCode::Steering(SteerEffect::Reopened));
+        self.look_at_log(|reader| {
+            let mut later = reader.records_of(&thread, ended.seq + 1).filter_map(Result::ok);
+            later.any(|(_, record)| {
+                record.header.code == reopened
+                    && record.header.call.as_ref().map(CallPath::as_str) == ended.call.as_deref()
+            })
+        })
     }
 
     /// A record for programs, with the form of its payload.

@@ -20,7 +20,7 @@ const APPLICATION_ID: u32 = 0x7379_7374;
 const COPY_ID: u32 = 0x7379_7363;
 
 /// The newest number of the log's format that this judge knows.
-const FORMAT: u32 = 7;
+const FORMAT: u32 = 8;
 
 /// How long a read waits while another program locks the file.
 const BUSY: Duration = Duration::from_secs(5);

@@ -56,6 +56,8 @@ pub(crate) enum RecordAct<'r> {
     Pauses,
     /// It goes on.
     Resumes,
+    /// Opens the failed last call of a root again; its due turn goes out once more.
+    Reopens { call: &'r str, turn: u32 },
     /// Belongs to no call: the core's records in `sys`, and refusals of messages from outside.
     Aside,
 }
@@ -131,7 +133,7 @@ impl<'r> RecordAct<'r> {
             | RecordAct::Denies { call }
             | RecordAct::Attempt { call, .. } => Some(call),
             RecordAct::Opens { .. } | RecordAct::Clocks { .. } | RecordAct::Terminal => None,
-            RecordAct::Pauses | RecordAct::Resumes | RecordAct::Aside => None,
+            RecordAct::Pauses | RecordAct::Resumes | RecordAct::Reopens { .. } | RecordAct::Aside => None,
         }
     }
 
@@ -173,7 +175,7 @@ pub(crate) fn read_act(record: &LogLine) -> Result<RecordAct<'_>, String> {
         }
         ("message", Some("inbox")) => Ok(RecordAct::Inbox { call: read_call(record)? }),
         ("message", Some("wrap-up")) => Ok(RecordAct::Wraps { call: read_call(record)? }),
-        ("steer", Some("steered")) => Ok(RecordAct::Steers { call: read_call(record)? }),
+        ("steer", Some(order)) => read_order(record, order),
         ("timer", Some("set")) => read_item(record, ItemSort::Set),
         ("timer", Some("cancel")) => read_item(record, ItemSort::Cancel),
         ("timer", Some("fired")) => Ok(RecordAct::Fires { call: read_call(record)? }),
@@ -198,8 +200,6 @@ pub(crate) fn read_act(record: &LogLine) -> Result<RecordAct<'_>, String> {
         ("approval", Some("approved" | "amended" | "rejected" | "expired")) => {
             Ok(RecordAct::Decides { call: read_call(record)? })
         }
-        ("steer", Some("paused")) => Ok(RecordAct::Pauses),
-        ("steer", Some("resumed")) => Ok(RecordAct::Resumes),
         ("journal", Some("model-started" | "model-result")) => {
             Ok(RecordAct::Writes { call: read_call(record)?, turn: read_turn(record)? })
         }
@@ -216,6 +216,16 @@ pub(crate) fn read_act(record: &LogLine) -> Result<RecordAct<'_>, String> {
         ("attempt", _) => Ok(RecordAct::Attempt { call: read_call(record)?, turn: read_turn(record)? }),
         ("terminal", Some(_)) => Ok(RecordAct::Terminal),
         (kind, code) => Err(format!("kind {kind} with code {} has no meaning here", code.unwrap_or("none"))),
+    }
+}
+
+fn read_order<'r>(record: &'r LogLine, order: &str) -> Result<RecordAct<'r>, String> {
+    match order {
+        "steered" => Ok(RecordAct::Steers { call: read_call(record)? }),
+        "paused" => Ok(RecordAct::Pauses),
+        "resumed" => Ok(RecordAct::Resumes),
+        "reopened" => Ok(RecordAct::Reopens { call: read_call(record)?, turn: read_turn(record)? }),
+        other => Err(format!("kind steer with code {other} has no meaning here")),
     }
 }
 

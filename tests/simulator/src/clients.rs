@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 use systole_checker::history::{self, ClientHistory, SeenAnswer, SentMessage};
 use systole_checker::record::{RecordHash, RecordId};
 use systole_core::pump::engine::PumpInput;
-use systole_core::pump::event::{ClientOrder, PauseOrder};
+use systole_core::pump::event::{ClientOrder, PauseOrder, RetryOrder};
 use systole_core::types::codes::Code;
 use systole_core::types::flow::{Admitted, DoorMessage, PayloadKind, Refused, Ticket, Verdict};
 use systole_core::types::ids::{CallPath, Digest, Key, Name, ThreadId};
@@ -57,6 +57,8 @@ pub(crate) enum Order {
     Cancel(ThreadId),
     /// Ends a root at rest.
     End(ThreadId),
+    /// Tries a thread again, whether or not it failed.
+    Retry { thread: ThreadId, allows_effects: bool },
     /// Pauses or resumes a thread, or everything.
     Pause { thread: Option<ThreadId>, halts: bool },
     /// A person's decision on a waiting request.
@@ -104,6 +106,11 @@ pub(crate) struct Crowd {
 /// A message that may have to be sent again.
 pub(crate) type Pending = (usize, usize);
 
+/// How likely each act of a client is, by its number.
+fn weigh_acts(rooted: u64, repeats: u64, known: u64, rules: u64) -> [u64; 12] {
+    [30, rooted, repeats, repeats / 2, known * 8, known * 4, 3, 3, known * 20, known * 8, rules, known * 8]
+}
+
 impl Crowd {
     pub(crate) fn new(dice: &mut SeededDice) -> Crowd {
         let is_flood = dice.below(50) == 0;
@@ -143,8 +150,7 @@ impl Crowd {
             return Some((self.sends(client, message)?, Some((client, message))));
         }
         let rules = if waiting.is_empty() { 0 } else { 40 };
-        let weights =
-            [30, rooted, repeats, repeats / 2, known * 8, known * 4, 3, 3, known * 20, known * 8, rules];
+        let weights = weigh_acts(rooted, repeats, known, rules);
         let message = match dice.weighed(&weights) {
             0 => of.new_message(number, None, dice)?,
             1 => {
@@ -171,6 +177,10 @@ impl Crowd {
                 let (anyone, halts) = (dice.percent(75), dice.percent(60));
                 let thread = if anyone { dice.one_of(threads).cloned() } else { None };
                 return Some((self.orders(client, Order::Pause { thread, halts }), None));
+            }
+            11 => {
+                let (thread, allows_effects) = (dice.one_of(threads)?.root_of(), dice.percent(50));
+                return Some((self.orders(client, Order::Retry { thread, allows_effects }), None));
             }
             10 => {
                 let Waits { id, hash, token, choices } = dice.one_of(waiting)?;
@@ -410,6 +420,7 @@ impl Order {
     fn thread(&self) -> Option<&ThreadId> {
         match self {
             Order::Cancel(thread) | Order::End(thread) => Some(thread),
+            Order::Retry { thread, .. } => Some(thread),
             Order::Pause { thread, .. } => thread.as_ref(),
             Order::Rule { .. } => None,
         }
@@ -420,6 +431,16 @@ impl Order {
         PumpInput::Ordered(match self {
             Order::Cancel(thread) => ClientOrder::Cancel { ticket, by, thread: thread.clone() },
             Order::End(thread) => ClientOrder::End { ticket, by, thread: thread.clone() },
+            Order::Retry { thread, allows_effects } => ClientOrder::Retry(RetryOrder {
+                ticket,
+                by,
+                thread: thread.clone(),
+                seen: None,
+                note: None,
+                effects: Vec::new(),
+                allows_effects: *allows_effects,
+                steps: None,
+            }),
             Order::Pause { thread, halts } => ClientOrder::Pause(PauseOrder {
                 ticket,
                 by,

@@ -10,6 +10,7 @@ mod log;
 mod outside;
 mod payloads;
 mod proof;
+mod retries;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -134,6 +135,7 @@ async fn every_code_has_an_example_that_was_brought_about() {
     listeners::show(&mut book).await;
     limits::show(&mut book).await;
     outside::show(&mut book);
+    retries::show(&mut book);
     broker::show(&mut book).await;
     broker::show_refusal(&mut book);
     log::show(&mut book).await;

@@ -27,7 +27,7 @@ const FROM: [(&str, &str); 5] = [
 
 /// The elements that are recorded, and sent to no listener.
 const RECORDED: &str = "approval-decided attempt boot budget-time dead-letter erased forked listener-joined \
-                        listener-left loss-accepted paused resumed shutdown subject thread-ended throttled";
+                        listener-left loss-accepted paused reopened resumed shutdown subject thread-ended throttled";
 
 /// What the elements inside another one are. The schemas document only elements that are sent alone.
 const INSIDE: &str = include_str!("inside.txt");

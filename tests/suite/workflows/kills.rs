@@ -116,7 +116,7 @@ struct Disturbed<'w> {
 
 /// Records of a life at least: so many that what was out at its start is over, since a delivery may die with the pump four
 /// times and no more.
-const LEAST: u64 = 28;
+pub(super) const LEAST: u64 = 28;
 
 fn question(house: &WorkflowHouse, number: u64) {
     let body = "<ask xmlns=\"https://xml-pipeline.org/ns/talk/v1\">Write it.</ask>";
@@ -126,7 +126,7 @@ fn question(house: &WorkflowHouse, number: u64) {
 }
 
 /// Reads on until the run of the thread has ended, or so many records have come. `None` if the organism has ended.
-fn reads(events: &mut Events, most: u64) -> Option<(u64, bool)> {
+pub(super) fn reads(events: &mut Events, most: u64) -> Option<(u64, bool)> {
     let mut last = 0;
     for _ in 0..most {
         let (id, kind, data) = events.next()?;
@@ -205,7 +205,7 @@ fn f8_kills_while_no_request_is_out_cost_no_request_at_all() {
 }
 
 /// The seed of the dice: a fresh one, unless one is given.
-fn seed() -> u64 {
+pub(super) fn seed() -> u64 {
     match std::env::var("SYSTOLE_WORKFLOW_SEED") {
         Ok(seed) => seed.parse().unwrap(),
         Err(_) => u64::from_str_radix(&draw_hex().unwrap()[..16], 16).unwrap(),

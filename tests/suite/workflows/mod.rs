@@ -4,6 +4,7 @@ mod house;
 mod kills;
 mod large;
 mod picture;
+mod retries;
 mod runs;
 mod shown;
 mod supervision;

@@ -33,7 +33,8 @@ pub(super) fn hold_if_due(
     if !dangerous && !rule.is_some_and(|rule| rule.always) {
         return;
     }
-    hold_for_approval(d, (thread, path), request, None);
+    let (bytes, element) = request;
+    hold_for_approval(d, (thread, path), (Digest::hash_bytes(bytes), element), None);
 }
 
 /// Holds a call whose attempt ended with an unknown outcome. A person decides whether to try again.
@@ -47,14 +48,23 @@ pub(super) fn hold_for_attempt(
     let words = format!("attempt {attempt}: {}: {}", failing.code.as_str(), failing.words);
     let element = Payload::from_trusted(request.body.clone());
     let element = element.map_or_else(|_| String::new(), |payload| payload.name().local.to_string());
-    hold_for_approval(d, (thread, path), (&request.body, &element), Some(words));
+    hold_for_approval(d, (thread, path), (Digest::hash_bytes(&request.body), &element), Some(words));
+}
+
+/// Holds a call again whose approval no one decided in time: the request is asked about under a new number.
+pub(super) fn hold_again(
+    d: &mut DecisionBuilder<'_>,
+    (thread, path): (&ThreadId, &CallPath),
+    over: &Approval,
+) {
+    hold_for_approval(d, (thread, path), (over.hash, &over.element), None);
 }
 
 /// Holds a call until a person decides or the request expires.
 fn hold_for_approval(
     d: &mut DecisionBuilder<'_>,
     (thread, path): (&ThreadId, &CallPath),
-    (bytes, element): (&Arc<[u8]>, &str),
+    (hash, element): (Digest, &str),
     unknown: Option<String>,
 ) {
     let Some(call) = d.find_call(thread, path) else { return };
@@ -62,10 +72,10 @@ fn hold_for_approval(
     let by_default = ApprovalRule::default();
     let rule = d.find_listener(config, &to).map_or(&by_default, |listener| &listener.approval);
     let id = requests::next_id(d);
-    let is_first = unknown.is_none();
+    let is_first = unknown.is_none() && d.find_call(thread, path).is_none_or(|call| call.retries == 0);
     let request = ApprovalRequest {
         id,
-        hash: Digest::hash_bytes(bytes),
+        hash,
         expires: d.at().add_ms(rule.expires_ms),
         thread: thread.clone(),
         call: path.clone(),

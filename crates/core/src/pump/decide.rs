@@ -11,7 +11,8 @@ use super::fold::apply_to;
 use super::refusing::{find_living, refuse_outside_calls, throttled_code};
 use super::state::PumpState;
 use super::{
-    asking, cancelling, ending, failing, journaling, losing, pausing, persons, replying, timers, wall,
+    asking, cancelling, ending, failing, journaling, losing, pausing, persons, reopening, replying, timers,
+    wall,
 };
 use crate::rules::core_payload;
 use crate::types::codes::Code;
@@ -74,6 +75,7 @@ fn take_order(d: &mut DecisionBuilder<'_>, order: ClientOrder) {
     match order {
         ClientOrder::Ruled(ruling) => persons::take_ruling(d, ruling),
         ClientOrder::Pause(pause) => pausing::apply_pause(d, &pause),
+        ClientOrder::Retry(order) => reopening::reopen_call(d, &order),
         ClientOrder::Cancel { ticket, by, thread } => cancelling::cancel_thread(d, ticket, &by, &thread),
         ClientOrder::CancelCall { ticket, by, thread, call } => {
             cancelling::cancel_call(d, ticket, &by, (&thread, &call));

@@ -218,6 +218,8 @@ pub enum ClientOrder {
         /// The call.
         call: CallPath,
     },
+    /// A client has a failed root go on.
+    Retry(RetryOrder),
     /// A person ends a root at rest.
     End {
         /// The asker's ticket.
@@ -235,6 +237,7 @@ impl ClientOrder {
         match self {
             ClientOrder::Ruled(Ruling { ticket, by, .. })
             | ClientOrder::Pause(PauseOrder { ticket, by, .. })
+            | ClientOrder::Retry(RetryOrder { ticket, by, .. })
             | ClientOrder::Cancel { ticket, by, .. }
             | ClientOrder::CancelCall { ticket, by, .. }
             | ClientOrder::End { ticket, by, .. } => (*ticket, by),
@@ -247,6 +250,7 @@ impl ClientOrder {
         match self {
             ClientOrder::Ruled(_) => None,
             ClientOrder::Pause(order) => order.thread.as_ref(),
+            ClientOrder::Retry(order) => Some(&order.thread),
             ClientOrder::Cancel { thread, .. }
             | ClientOrder::CancelCall { thread, .. }
             | ClientOrder::End { thread, .. } => Some(thread),
@@ -267,6 +271,28 @@ pub struct PauseOrder {
     pub halts: bool,
     /// The person's note.
     pub note: Option<String>,
+}
+
+/// An order to open the failed call of a root again.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RetryOrder {
+    /// The asker's ticket.
+    pub ticket: Ticket,
+    /// The client that asks.
+    pub by: Name,
+    /// The root.
+    pub thread: ThreadId,
+    /// The head of its chain that the client has seen; `None` if the client has looked at nothing.
+    pub seen: Option<Digest>,
+    /// The client's note.
+    pub note: Option<String>,
+    /// What would start again and may have had effects outside, as the log has it.
+    pub effects: Vec<String>,
+    /// Whether these effects may happen again.
+    pub allows_effects: bool,
+    /// The steps of the workflow in the configuration that the call began with, as the log has them; `None` if it is a
+    /// call to no workflow.
+    pub steps: Option<Arc<str>>,
 }
 
 /// A key that was bound earlier: the record that bound it, and the hash of its body.

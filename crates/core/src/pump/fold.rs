@@ -4,6 +4,7 @@
 
 mod journal;
 mod opened_calls;
+mod reopening;
 pub(super) mod settling;
 mod takers;
 mod timers;
@@ -14,8 +15,11 @@ use super::state::{
     Question, RecentKey, Sort, Thread, ThreadOpener, WrapUp,
 };
 use crate::rules::core_payload::AttemptState;
-use crate::rules::{approval_payload, budget_payload, core_payload, labels, question, view_payload};
+use crate::rules::{
+    approval_payload, budget_payload, core_payload, labels, question, retry_payload, view_payload,
+};
 use crate::types::budget::UsedAmounts;
+use crate::types::codes::Code;
 use crate::types::ids::{CallPath, Digest};
 use crate::types::limits;
 use crate::types::person::QuestionRequest;
@@ -68,6 +72,7 @@ pub fn apply_to(thread: &mut Thread, record: &Record) {
             SteerEffect::Paused => thread.paused = Some(h.time),
             SteerEffect::Resumed => thread.paused = None,
             SteerEffect::Steered => fold_steer(thread, record),
+            SteerEffect::Reopened => reopening::fold_reopened(thread, record),
         },
         (RecordKind::Message | RecordKind::Timer | RecordKind::Approval | RecordKind::Steer, _) => {}
     }
@@ -250,6 +255,10 @@ fn fold_inbox(thread: &mut Thread, record: &Record) {
         None => Sort::Notice,
     };
     call.inbox.push(InboxMessage { seq, sort });
+    if retry_payload::is_retried(&record.body) {
+        // A run of a workflow decides again with what it is told now.
+        call.ready_after(seq, record.header.id, record.header.time);
+    }
     if let Some(child) = child.and_then(|id| call.children.iter_mut().find(|c| c.id == id)) {
         child.ended = Some(seq);
         thread.charge_call(path, budget_payload::used_by_child(&record.body));
@@ -301,13 +310,17 @@ fn fold_close(thread: &mut Thread, record: &Record) {
     if thread.id.parent().is_some() {
         fold_end(thread);
     } else {
-        thread.close_budget_uses();
+        reopening::keep_failed(thread, path, call, record);
+        thread.close_budget_uses(h.time);
     }
     let next = thread.calls.iter_mut().filter(|(p, _)| p.depth() == 0).min_by_key(|(p, _)| p.top_number());
     // The call that closed may have waited for a person while the now open call waited behind it.
     if let Some((_, next)) = next.filter(|(_, next)| next.held) {
         next.held = false;
-        next.ready_after(h.seq, h.id, h.time);
+        // A turn that has gone out before shows the same again.
+        if next.before_retry == 0 {
+            next.ready_after(h.seq, h.id, h.time);
+        }
     }
 }
 
@@ -315,6 +328,7 @@ fn fold_close(thread: &mut Thread, record: &Record) {
 fn fold_end(thread: &mut Thread) {
     thread.calls.clear();
     thread.timers.clear();
+    thread.failed = None;
     thread.ended = true;
 }
 
@@ -350,6 +364,7 @@ fn fold_attempt(thread: &mut Thread, record: &Record) {
         // The record says how the previous attempt ended, which has a recorded number if there was one.
         call.deaths_on_record += u32::from(attempt.with_pump && call.attempts > 0);
         call.lost_with_pump += u32::from(attempt.with_pump);
+        call.has_unknown |= attempt.code.is_some_and(Code::leaves_unknown);
         call.attempts = attempt.number;
         call.not_before = attempt.due;
     }

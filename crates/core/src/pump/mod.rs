@@ -29,6 +29,7 @@ mod persons;
 pub mod primitives;
 mod questions;
 mod refusing;
+pub mod reopening;
 pub mod replies;
 pub mod replying;
 mod requests;

@@ -3,10 +3,12 @@
 //! calls, not on its length.
 
 mod budget_use;
+mod failed_call;
 mod journal;
 mod person;
 mod timer;
 
+pub use failed_call::FailedCall;
 pub use journal::{AttemptEntry, EntryKind, Journal};
 pub use person::{Approval, PersonRequest, Question};
 
@@ -149,6 +151,8 @@ pub struct Thread {
     /// woken, the log has just been read.
     #[serde(skip)]
     pub recent: VecDeque<RecentKey>,
+    /// The last top call of a root, if it failed. A person can have it reopened.
+    pub failed: Option<Box<FailedCall>>,
     /// Whether it has ended.
     pub ended: bool,
     /// Since when nothing new of it goes out, until a person resumes it; in `sys`, nothing new of any thread.
@@ -192,6 +196,12 @@ pub struct Call {
     pub lost_with_pump: u32,
     /// How many of the due turn's attempts found that someone is away. These do not count either.
     pub away: u32,
+    /// How often it was reopened after it had failed.
+    pub retries: u32,
+    /// How many of the due turn's attempts came before it was reopened. These do not count either.
+    pub before_retry: u32,
+    /// Whether it is unknown what an attempt at the due turn did.
+    pub has_unknown: bool,
     /// How many of those that died with the pump had a recorded number, so their deliveries were handed out or about to be.
     pub deaths_on_record: u32,
     /// The due turn is not delivered before this moment.
@@ -406,9 +416,11 @@ impl Call {
         self.stand() == CallState::Ready { turn, attempt }
     }
 
-    /// The number of the due attempt without those that died with the pump or found that someone is away.
+    /// The number of the due attempt without those that died with the pump, found that someone is away, or came before
+    /// the call was reopened.
     pub fn own_attempt(&self) -> u32 {
-        self.attempts.max(1).saturating_sub(self.lost_with_pump).saturating_sub(self.away)
+        let uncounted = [self.lost_with_pump, self.away, self.before_retry];
+        uncounted.into_iter().fold(self.attempts.max(1), u32::saturating_sub)
     }
 
     /// Its children that have not ended.
@@ -476,7 +488,7 @@ impl ThreadState {
 
 /// The version of a row's encoding and of what is folded into it. Rows of other versions are dropped and folded
 /// again.
-const ROW_VERSION: u8 = 19;
+const ROW_VERSION: u8 = 20;
 
 impl Thread {
     /// A thread before its first record.
@@ -494,6 +506,7 @@ impl Thread {
             spawns: 0,
             labels: BTreeMap::new(),
             recent: VecDeque::new(),
+            failed: None,
             ended: false,
             paused: None,
             person_requests: 0,

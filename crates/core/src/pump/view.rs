@@ -36,7 +36,7 @@ use crate::rules::view_payload;
 use crate::types::composition::ViewScope;
 use crate::types::ids::{CallPath, Name};
 use crate::types::ports::{LogFault, Position};
-use crate::types::record::{Header, MessageRole, Record, RecordCode, RecordKind};
+use crate::types::record::{Header, MessageRole, Record, RecordCode, RecordKind, SteerEffect};
 
 /// A view that is being read: it takes the records of its thread one by one.
 pub struct ViewReading {
@@ -74,6 +74,12 @@ impl ViewReading {
         {
             told.bought.take_record(call, h, turn);
             told.turns.extend(ends_of_turns(call, h, turn).into_iter().flatten());
+        }
+        if h.code == Some(RecordCode::Steering(SteerEffect::Reopened))
+            && let Some(told) = h.call.as_ref().and_then(|path| self.calls.get_mut(&make_key(path)))
+        {
+            // Its closing ended the last turn, which goes on.
+            told.turns.pop();
         }
         if h.seq == 1 {
             self.laid.view.began = h.time;

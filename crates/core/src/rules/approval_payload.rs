@@ -112,9 +112,9 @@ pub fn read_decided(body: &[u8]) -> Option<ApprovalDecided> {
     Some(ApprovalDecided { id: PersonRequestId::parse(&id?)?, outcome: outcome?, by: by?, hash, note })
 }
 
-/// Who paused or resumed, and why.
+/// Who paused or resumed a thread, or had it tried again, and why.
 pub fn read_steering(body: &[u8]) -> Option<(String, Option<String>)> {
-    let [by, note] = read_attributes(body, "paused", ["by", "note"])
-        .or_else(|| read_attributes(body, "resumed", ["by", "note"]))?;
+    let read = |element| read_attributes(body, element, ["by", "note"]);
+    let [by, note] = ["paused", "resumed", "reopened"].into_iter().find_map(read)?;
     Some((by?, note))
 }

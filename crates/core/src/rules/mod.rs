@@ -8,6 +8,7 @@ pub mod budget_payload;
 pub mod classify;
 pub mod core_payload;
 pub mod element;
+pub mod first_cause;
 pub mod introspection;
 pub mod labels;
 pub mod loops;
@@ -15,6 +16,7 @@ mod outage;
 pub mod outcome;
 pub mod question;
 pub mod refusing;
+pub mod retry_payload;
 pub mod todo;
 pub mod view_payload;
 

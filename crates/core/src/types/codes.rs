@@ -148,6 +148,20 @@ codes! {
         try "the role under `clients.NAME.roles`, or a client that has it";
     IngressUnauthorized "ingress.unauthorized" false "the credential is missing or not valid"
         try "`Authorization: Bearer TOKEN`, with the token of the run file or of `token_env`";
+    RetryNotFailed "retry.not-failed" false "the last call of the thread has not failed: it is at work, it was answered, or it was tried again already"
+        try "nothing: `systole ps` shows how the thread stands";
+    RetrySettled "retry.settled" false "the last reply of the listener was taken, and it is what failed; no turn is left to go out again"
+        try "the request once more, as a new message";
+    RetrySuperseded "retry.superseded" false "a later message opened a call in the thread; the failed one stays closed"
+        try "the request once more, as a new message";
+    RetryDecided "retry.decided" false "a person ended it: rejected, stopped or cancelled it, or ended the thread"
+        try "the request once more, as a new message, if the person agrees";
+    RetrySpent "retry.spent" false "a budget, the turns or the loop limit of the request ended it, and these are still used up"
+        try "a higher limit in the file, then the request once more, as a new message";
+    RetryMoved "retry.moved" false "the thread has more records than the preview that was confirmed"
+        try "the preview once more, which shows the thread as it stands now";
+    RetryEffects "retry.effects" false "what would start again may have had effects outside already, and they could happen twice"
+        try "look whether it happened; `systole retry --again-with-effects` does it nevertheless, and records that";
     BusUnreachable "bus.unreachable" false "the broker is not there, or does not answer"
         try "a nats-server that runs at that address, and a way there from here";
     BusForbidden "bus.forbidden" false "the broker refuses the pump's login, or an action that the pump needs"
@@ -223,6 +237,11 @@ impl Code {
     /// The family: the part before the dot.
     pub fn family(self) -> &'static str {
         self.as_str().split('.').next().unwrap_or_default()
+    }
+
+    /// Whether an attempt that ended with it may have done its work all the same.
+    pub const fn leaves_unknown(self) -> bool {
+        matches!(self, Code::ListenerLost | Code::ListenerTimeout | Code::UnknownOutcome)
     }
 
     /// An example message with this code, as a test produced it.

@@ -53,6 +53,13 @@ pub struct ListenerSection {
     pub text: String,
 }
 
+impl ListenerSection {
+    /// Whether it is the section of a workflow. Its text is then the form that its listener reads.
+    pub fn is_workflow(&self) -> bool {
+        self.path.starts_with("workflows.")
+    }
+}
+
 /// Index of a schema in a composition.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct SchemaId(pub usize);

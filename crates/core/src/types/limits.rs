@@ -185,6 +185,8 @@ pub const LABEL_BYTES: usize = 32;
 pub const LOOP_ENTRIES: usize = 16;
 /// Values of one body that are parts: the header names them all, and stays small.
 pub const BODY_PARTS: usize = 1000;
+/// Bytes of the name of a call, a step or a code in the message of a failure.
+pub const CAUSE_NAME_BYTES: usize = 128;
 /// Milliseconds that a payload waits by default: a request of Friday outlasts any weekend.
 pub const APPROVAL_MS: u64 = 7 * 86_400_000;
 

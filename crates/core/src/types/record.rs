@@ -15,7 +15,7 @@ use super::ids::{CallPath, Digest, Key, MessageId, Name, ThreadId};
 use super::time::Millis;
 
 /// The version number of the log format. A change needs a new number, a fixture and a migration.
-pub const FORMAT: u32 = 7;
+pub const FORMAT: u32 = 8;
 
 macro_rules! words {
     ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident $text:literal,)* }) => {
@@ -91,6 +91,8 @@ words! {
         Resumed "resumed",
         /// A message for the inbox of the open top call.
         Steered "steered",
+        /// The last top call of a root, which failed, is open again. Its due turn goes out once more.
+        Reopened "reopened",
     }
 }
 

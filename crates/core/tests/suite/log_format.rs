@@ -7,11 +7,14 @@ use std::sync::Arc;
 use systole_core::pump::fold::apply_record;
 use systole_core::pump::state::{PumpState, Thread};
 use systole_core::rules::core_payload::{self, AttemptState};
-use systole_core::types::ids::{Digest, ThreadId};
+use systole_core::rules::retry_payload::{self, RetryTerms};
+use systole_core::types::codes::Code;
+use systole_core::types::ids::{CallPath, Digest, Name, ThreadId};
 use systole_core::types::ports::{
     Commit, FoldRow, LogBatch, LogFault, LogReader as _, LogWriter as _, Position, StoredDocument,
 };
-use systole_core::types::record::{FORMAT, Record, RecordCode, RecordKind};
+use systole_core::types::record::{FORMAT, MessageRole, Record, RecordCode, RecordKind, SteerEffect};
+use systole_core::types::refusal::Refusal;
 use systole_core::types::time::Millis;
 use systole_log::sqlite::{self, VerifySummary};
 
@@ -88,6 +91,27 @@ fn waiting() -> LogBatch {
     }))
 }
 
+/// The additional content of the fixture of format 8: a request that failed and is open again.
+fn reopened() -> LogBatch {
+    let mut author = Author::default();
+    let (place, one) = (root(50), Some(CallPath::new_top(1)));
+    let request = author.record(&place, b"<ask/>", |header| {
+        (header.call, header.to) = (one.clone(), Some(Name::parse("tool").unwrap()));
+        header.code = Some(RecordCode::Role(MessageRole::Request));
+    });
+    let words = core_payload::system_error(&Refusal::new(Code::ListenerFailed, "tool: no"));
+    let failed = author.record(&place, &words, |header| {
+        (header.kind, header.call) = (RecordKind::Outcome, one.clone());
+        header.code = Some(RecordCode::Code(Code::ListenerFailed));
+    });
+    let terms = RetryTerms { by: Name::new_operator(), number: 1, note: None, has_effects: false };
+    let again = author.record(&place, &retry_payload::write_reopened(&terms), |header| {
+        (header.kind, header.call, header.turn) = (RecordKind::Steer, one.clone(), Some(1));
+        header.code = Some(RecordCode::Steering(SteerEffect::Reopened));
+    });
+    batch([request, failed, again])
+}
+
 /// Run by hand, once, for a new format number:
 /// `cargo test -p systole-core --test suite -- --ignored make_the_fixture_of_a_new_format`.
 #[test]
@@ -99,7 +123,7 @@ fn make_the_fixture_of_a_new_format() {
     }
     let folder = Folder::new();
     let mut opened = sqlite::open_log(&folder.log()).unwrap();
-    for batch in batches().into_iter().chain([large(), in_parts(), in_pieces(), waiting()]) {
+    for batch in batches().into_iter().chain([large(), in_parts(), in_pieces(), waiting(), reopened()]) {
         assert!(matches!(opened.writer.commit_batch(&batch), Commit::Committed(_)));
     }
     drop(opened);
@@ -278,6 +302,23 @@ fn c13_a_log_of_format_7_says_what_waits_and_is_written_on() {
     assert_eq!(states, [Some(waits()), Some(AttemptState::Taken(Millis(1_790_000_000_000))),]);
     let next = Author::default().record(&root(9), b"", |_| {});
     assert_eq!(opened.writer.commit_batch(&batch([next])), Commit::Committed(Position(15)));
+}
+
+#[test]
+fn c13_a_log_of_format_8_has_a_call_that_is_open_again_and_is_written_on() {
+    let folder = Folder::new();
+    std::fs::copy(fixture(8), folder.log()).unwrap();
+    let saw = VerifySummary { records: 17, threads: 11, documents: 4, last: Position(17) };
+    assert_eq!(sqlite::verify_all(&folder.log()), Ok(saw));
+    let mut opened = sqlite::open_log(&folder.log()).unwrap();
+    let mut state = PumpState::default();
+    for (_, record) in opened.reader.of_thread(&root(50), 1, 3).unwrap() {
+        apply_record(&mut state, &record);
+    }
+    let call = &state.threads[&root(50)].calls["1"];
+    assert_eq!((call.retries, call.attempts, call.own_attempt()), (1, 2, 1));
+    let next = Author::default().record(&root(9), b"", |_| {});
+    assert_eq!(opened.writer.commit_batch(&batch([next])), Commit::Committed(Position(18)));
 }
 
 #[test]

@@ -92,6 +92,8 @@ fn list_routes() -> Vec<DoorRoute> {
         DoorRoute::post("/t/{id}/pause", |form| orders::give(form, ThreadOrder::Pause)),
         DoorRoute::post("/t/{id}/resume", |form| orders::give(form, ThreadOrder::Resume)),
         serve_form("/t/{id}/steer", |form| Box::pin(orders::steer_thread(form))),
+        serve_page("/t/{id}/retry", |asked| Box::pin(orders::ask_to_retry(asked))),
+        serve_form("/t/{id}/retry", |form| Box::pin(orders::retry_thread(form))),
         DoorRoute::get("/t/{id}/cancel", orders::ask_to_cancel),
         DoorRoute::post("/t/{id}/cancel", |form| orders::give(form, ThreadOrder::Cancel)),
         DoorRoute::get("/t/{id}/end", orders::ask_to_end),

@@ -1,4 +1,5 @@
-//! The buttons of a thread: pause, resume, cancel and end. What cannot be undone asks once more.
+//! The buttons of a thread: pause, resume, retry, cancel and end. What cannot be undone, and what may cost, asks once
+//! more.
 //!
 //! The form of a change comes in; an order under the client's name goes to the organism, which decides whether the
 //! client may give it.
@@ -12,13 +13,15 @@ use super::frame::{Frame, PageTab};
 use super::page_request::{PageRequest, render_page, unknown_thread};
 use super::shorten::encode_part;
 use super::thread_orders::ThreadOrder;
+use crate::api_types::RetryShown;
 use crate::inbound;
-use crate::request_refusals::{describe_stopping, describe_unfit_request};
+use crate::request_refusals::{describe_stopping, describe_unfit_address, describe_unfit_request};
 use crate::steering::check_note;
 use systole_core::types::codes::Code;
-use systole_core::types::ids::ThreadId;
+use systole_core::types::ids::{Digest, ThreadId};
 use systole_core::types::refusal::Refusal;
 use systole_organism::front::ClientMessage;
+use systole_organism::order::RetryRequest;
 use systole_organism::steer_payload;
 use systole_organism::waiting::SenderReply;
 use systole_queries::posts::DueCalls;
@@ -47,6 +50,53 @@ pub(super) async fn ask_to_cancel(asked: PageRequest) -> Response {
 pub(super) async fn ask_to_end(asked: PageRequest) -> Response {
     let words = "No message can continue the thread afterwards. Its records stay.";
     asked.answer_page(confirm(&asked, "end", words).await)
+}
+
+/// The page with what a retry does.
+#[derive(Template)]
+#[template(path = "retry.html")]
+struct RetryPage {
+    frame: Frame,
+    id: String,
+    name: String,
+    lines: Vec<String>,
+    seen: String,
+    has_effects: bool,
+}
+
+/// Shows what a retry of a failed thread does, and asks whether to do it.
+pub(super) async fn ask_to_retry(asked: &PageRequest) -> Result<Response, Refusal> {
+    asked.only(&[])?;
+    if asked.at.is_some() {
+        return Err(describe_unfit_address("at=: the past cannot be changed"));
+    }
+    let id = asked.thread()?;
+    let preview = asked.state.front.preview_retry(&asked.client, &id).await;
+    let shown = RetryShown::from(preview.map_err(|refusal| *refusal)?);
+    if !asked.is_html {
+        return Ok(asked.json(&shown));
+    }
+    let frame = asked.frame(PageTab::Threads, &format!("Retry {id}?"));
+    Ok(render_page(&RetryPage {
+        frame: frame.with_command(format!("systole retry {id}")),
+        id: encode_part(id.as_str()),
+        name: id.to_string(),
+        lines: shown.describe_preview(),
+        has_effects: !shown.effects.is_empty(),
+        seen: shown.seen,
+    }))
+}
+
+/// Tries a failed thread again, as its page showed it.
+pub(super) async fn retry_thread(form: &ChangeForm) -> Result<Response, Refusal> {
+    let id = form.asked.thread()?;
+    let note = check_note(form.field("note").map(str::to_owned)).map_err(describe_unfit_request)?;
+    let seen = form.field("seen").map(Digest::parse).transpose();
+    let seen = seen.map_err(|malformed| describe_unfit_request(format!("seen: {malformed}")))?;
+    let allows_effects = form.field("effects") == Some("true");
+    let request = RetryRequest { by: form.by.clone(), thread: id.clone(), seen, note, allows_effects };
+    let reply = form.asked.state.front.retry_thread(request).await;
+    answer_order(form, &id, reply, ThreadOrder::Retry.describe_done())
 }
 
 async fn confirm(asked: &PageRequest, order: &'static str, words: &'static str) -> Result<Response, Refusal> {
@@ -79,7 +129,7 @@ async fn give_order(form: &ChangeForm, order: ThreadOrder) -> Result<Response, R
     let (id, front) = (form.asked.thread()?, &form.asked.state.front);
     let note = form.field("note").filter(|_| order.takes_note()).map(str::to_owned);
     let note = check_note(note).map_err(describe_unfit_request)?;
-    let reply = order.give(front, &form.by, (&id, note.as_ref())).await;
+    let reply = order.give(front, &form.by, (&id, note.as_ref()), None).await;
     answer_order(form, &id, reply, order.describe_done())
 }
 

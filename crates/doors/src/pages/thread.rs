@@ -26,6 +26,7 @@ use systole_queries::pauses::ThreadPause;
 use systole_queries::picture::{self, Pictured, StepRow};
 use systole_queries::posts::DueCalls;
 use systole_queries::runs::WorkflowRuns;
+use systole_queries::thread_list::count_retries;
 use systole_queries::tree::{self, TreeEntry};
 use systole_queries::why::{Asker, ThreadWaits, report};
 use systole_show::columns::plain;
@@ -40,6 +41,8 @@ struct ThreadHead {
     took: String,
     /// What a root cost with everything below it; `None` for a child, or if it is not counted yet.
     cost: Option<CostRow>,
+    /// How often it was tried again, in words; `None` if it was not.
+    retries: Option<String>,
 }
 
 /// Everything that the page shows.
@@ -151,6 +154,7 @@ fn view(
         None => moment.ask_index(|index| index.find_root(id.as_str()))?,
         Some(_) => None,
     };
+    let retries = root.as_ref().map(|root| root.retries.into()).filter(|retries| *retries > 0);
     let end = if standing.is_at_work() { now } else { standing.touched };
     let head = opening.map(|(_, record)| {
         let (h, seen) = (record.header, glance(&record.body));
@@ -161,6 +165,7 @@ fn view(
             to: h.to.map(|to| to.to_string()).unwrap_or_default(),
             opened: moment_text(h.time, now),
             took: spell_duration(end.count_since(h.time)),
+            retries: retries.map(count_retries),
             cost: root.map(|root| CostRow::of_index(root.requests, root.unknown, &root.used)),
         }
     });

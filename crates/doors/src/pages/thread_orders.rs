@@ -13,13 +13,16 @@ use super::frame::{Frame, PageTab};
 use super::page_request::{PageRequest, render_page};
 use super::shorten::{begin_with_capital, encode_part, shorten_text};
 use super::threads::{list_address, may_order, read_part};
+use crate::api_types::RetryShown;
 use crate::limits::{self, ENTRIES};
 use crate::request_refusals::{describe_stopping, describe_unfit_address, describe_unfit_request};
 use crate::steering::check_note;
-use systole_core::types::ids::{Name, ThreadId};
+use systole_core::types::ids::{Digest, Name, ThreadId};
 use systole_core::types::refusal::Refusal;
 use systole_organism::front::OrganismHandle;
+use systole_organism::order::RetryRequest;
 use systole_organism::waiting::SenderReply;
+use systole_queries::thread_end::ThreadStatus;
 use systole_queries::thread_list::ListedThread;
 use systole_queries::thread_roll::{self, ThreadEntry};
 
@@ -28,15 +31,22 @@ use systole_queries::thread_roll::{self, ThreadEntry};
 pub(super) enum ThreadOrder {
     Pause,
     Resume,
+    Retry,
     Cancel,
     End,
 }
 
 impl ThreadOrder {
-    const WORDS: [&'static str; 4] = ["pause", "resume", "cancel", "end"];
+    const WORDS: [&'static str; 5] = ["pause", "resume", "retry", "cancel", "end"];
 
     fn parse(word: &str) -> Option<ThreadOrder> {
-        let all = [ThreadOrder::Pause, ThreadOrder::Resume, ThreadOrder::Cancel, ThreadOrder::End];
+        let all = [
+            ThreadOrder::Pause,
+            ThreadOrder::Resume,
+            ThreadOrder::Retry,
+            ThreadOrder::Cancel,
+            ThreadOrder::End,
+        ];
         all.into_iter().find(|order| order.as_str() == word)
     }
 
@@ -44,6 +54,7 @@ impl ThreadOrder {
         match self {
             ThreadOrder::Pause => "pause",
             ThreadOrder::Resume => "resume",
+            ThreadOrder::Retry => "retry",
             ThreadOrder::Cancel => "cancel",
             ThreadOrder::End => "end",
         }
@@ -54,6 +65,7 @@ impl ThreadOrder {
         match self {
             ThreadOrder::Pause => "paused",
             ThreadOrder::Resume => "resumed",
+            ThreadOrder::Retry => "retried",
             ThreadOrder::Cancel => "cancelled",
             ThreadOrder::End => "ended",
         }
@@ -66,6 +78,9 @@ impl ThreadOrder {
                 "Nothing new goes out of these threads until they are resumed. What is out may still be answered."
             }
             ThreadOrder::Resume => "These threads go on where they were paused.",
+            ThreadOrder::Retry => {
+                "These threads go on where they failed. What was paid is not paid again, unless it says so."
+            }
             ThreadOrder::Cancel => {
                 "This ends these threads and everything that is open below them. It cannot be undone."
             }
@@ -80,7 +95,12 @@ impl ThreadOrder {
 
     /// Whether a note is recorded with it.
     pub(super) fn takes_note(self) -> bool {
-        matches!(self, ThreadOrder::Pause | ThreadOrder::Resume)
+        matches!(self, ThreadOrder::Pause | ThreadOrder::Resume | ThreadOrder::Retry)
+    }
+
+    /// Whether its page asks for that note.
+    fn asks_for_note(self) -> bool {
+        matches!(self, ThreadOrder::Pause | ThreadOrder::Retry)
     }
 
     /// Why it does not fit a thread; nothing if it does.
@@ -95,6 +115,9 @@ impl ThreadOrder {
             ThreadOrder::Resume if !is_own => {
                 Some("everything is paused, not this thread: systole resume --all")
             }
+            ThreadOrder::Retry if entry.status != ThreadStatus::Failed => {
+                Some("only a thread that failed can be retried")
+            }
             ThreadOrder::Cancel if !matches!(state, "working" | "paused") => {
                 Some("only a thread with open work can be cancelled")
             }
@@ -108,9 +131,14 @@ impl ThreadOrder {
         front: &OrganismHandle,
         by: &Name,
         (id, note): (&ThreadId, Option<&String>),
+        seen: Option<Digest>,
     ) -> Option<SenderReply> {
         let (by, id, note) = (by.clone(), id.clone(), note.cloned());
         match self {
+            ThreadOrder::Retry => {
+                let request = RetryRequest { by, thread: id, seen, note, allows_effects: false };
+                front.retry_thread(request).await
+            }
             ThreadOrder::Pause => front.pause_or_continue(by, Some(id), true, note).await,
             ThreadOrder::Resume => front.pause_or_continue(by, Some(id), false, note).await,
             ThreadOrder::Cancel => front.cancel_thread(by, id).await,
@@ -129,6 +157,8 @@ struct OrderRow {
     state: &'static str,
     /// What the order depends on.
     order_state: &'static str,
+    /// The head of its chain, if the order is for a thread that has not gone on since.
+    seen: Option<String>,
     /// The reason, or the outcome.
     words: String,
     is_done: bool,
@@ -157,14 +187,15 @@ pub(super) async fn preview_order(asked: &PageRequest) -> Result<Response, Refus
         return Err(describe_unfit_address("order= and at=: the past cannot be changed"));
     }
     let (part, _) = read_part(asked, &["order"]).await?;
-    let unfit = |listed: &ListedThread| match may_order(asked, listed) {
-        true => order.unfit(&listed.entry),
-        false => Some("it is another client's: orders to it are for clients with the role `operate`"),
-    };
+    let mut judged = Vec::new();
+    for listed in part.threads {
+        let fit = judge_thread(asked, order, &listed).await;
+        judged.push((listed.entry, fit));
+    }
     if !asked.is_html {
-        let threads = part.threads.iter().map(|listed| {
-            let entry = &listed.entry;
-            json!({"thread": entry.thread.as_str(), "state": entry.state(), "unfit": unfit(listed)})
+        let threads = judged.iter().map(|(entry, fit)| {
+            let (unfit, seen) = (fit.as_ref().err(), fit.as_ref().ok().and_then(|fit| fit.seen.as_ref()));
+            json!({"thread": entry.thread.as_str(), "state": entry.state(), "unfit": unfit, "seen": seen})
         });
         let threads: Vec<Value> = threads.collect();
         return Ok(asked.json(&json!({"order": order.as_str(), "threads": threads})));
@@ -172,17 +203,22 @@ pub(super) async fn preview_order(asked: &PageRequest) -> Result<Response, Refus
     let title = format!("{} all that are shown?", begin_with_capital(order.as_str()));
     let command = format!("systole {} THREAD", order.as_str());
     let frame = asked.frame(PageTab::Threads, &title).with_command(command);
-    let row = |listed: &ListedThread, words: String| OrderRow {
-        id: listed.entry.thread.to_string(),
-        href: address_of(&listed.entry.thread),
-        state: listed.entry.state(),
-        order_state: listed.entry.order_state(),
-        words: shorten_text(&words, limits::WORDS),
-        is_done: false,
-    };
-    let fits = part.threads.iter().filter(|one| unfit(one).is_none());
-    let rows: Vec<OrderRow> = fits.map(|one| row(one, one.entry.describe_entry())).collect();
-    let left = part.threads.iter().filter_map(|one| Some(row(one, unfit(one)?.to_owned()))).collect();
+    let (mut rows, mut left) = (Vec::new(), Vec::new());
+    for (entry, fit) in &judged {
+        let (to, words, seen) = match fit {
+            Ok(fit) => (&mut rows, &fit.words, fit.seen.clone()),
+            Err(why) => (&mut left, why, None),
+        };
+        to.push(OrderRow {
+            id: entry.thread.to_string(),
+            href: address_of(&entry.thread),
+            state: entry.state(),
+            order_state: entry.order_state(),
+            seen,
+            words: shorten_text(words, limits::WORDS),
+            is_done: false,
+        });
+    }
     let commands: Vec<String> =
         rows.iter().map(|row| format!("systole {} {}", order.as_str(), row.id)).collect();
     Ok(render_page(&OrdersPage {
@@ -197,6 +233,46 @@ pub(super) async fn preview_order(asked: &PageRequest) -> Result<Response, Refus
     }))
 }
 
+/// What an order does to a thread.
+struct ThreadFit {
+    words: String,
+    /// The head of the thread's chain, if the order is for no other.
+    seen: Option<String>,
+}
+
+/// What an order does to a thread, or why it does not fit.
+async fn judge_thread(
+    asked: &PageRequest,
+    order: ThreadOrder,
+    listed: &ListedThread,
+) -> Result<ThreadFit, String> {
+    let entry = &listed.entry;
+    if !may_order(asked, listed) {
+        return Err("it is another client's: orders to it are for clients with the role `operate`".to_owned());
+    }
+    if let Some(why) = order.unfit(entry) {
+        return Err(why.to_owned());
+    }
+    if order != ThreadOrder::Retry {
+        return Ok(ThreadFit { words: entry.describe_entry(), seen: None });
+    }
+    let preview = asked.state.front.preview_retry(&asked.client, &entry.thread).await;
+    let shown = RetryShown::from(preview.map_err(|refusal| refusal.message.to_string())?);
+    if !shown.effects.is_empty() {
+        return Err("effects outside could happen twice; its own page says which".to_owned());
+    }
+    let lines = shown.describe_preview();
+    let lines: Vec<&str> = lines.iter().skip(1).map(|line| line.trim()).collect();
+    Ok(ThreadFit { words: format!("{}; {}", shown.code, lines.join("; ")), seen: Some(shown.seen) })
+}
+
+/// A thread of a form: its state in the preview, and the head of its chain there.
+struct PreviewedThread {
+    id: ThreadId,
+    state: &'static str,
+    seen: Option<Digest>,
+}
+
 fn no_order() -> Refusal {
     describe_unfit_request(format!("order is missing: it is one of {}", ThreadOrder::WORDS.join(", ")))
 }
@@ -205,17 +281,20 @@ fn address_of(id: &ThreadId) -> String {
     format!("/t/{}", encode_part(id.as_str()))
 }
 
-/// The threads of a form, each with its state in the preview.
-fn previewed_threads(form: &ChangeForm) -> Result<Vec<(ThreadId, &'static str)>, Refusal> {
+/// The threads of a form, each as it was in the preview.
+fn previewed_threads(form: &ChangeForm) -> Result<Vec<PreviewedThread>, Refusal> {
     let wanted = form.fields().iter().filter(|(name, _)| name == "thread");
     let threads = wanted.map(|(_, value)| {
-        let (state, id) = value.split_once(' ').unwrap_or(("", value));
+        let (state, rest) = value.split_once(' ').unwrap_or(("", value));
+        let (id, seen) = rest.split_once(' ').map_or((rest, None), |(id, seen)| (id, Some(seen)));
+        let seen = seen.map(Digest::parse).transpose();
+        let seen = seen.map_err(|malformed| describe_unfit_request(format!("thread: {malformed}")))?;
         let id = ThreadId::parse(id)
             .map_err(|malformed| describe_unfit_request(format!("thread: {malformed}")))?;
         let state = ORDER_STATES.into_iter().find(|known| *known == state);
         let state = state
             .ok_or_else(|| describe_unfit_request("thread: it is a state and an id, as of the preview"))?;
-        Ok((id, state))
+        Ok(PreviewedThread { id, state, seen })
     });
     let threads: Vec<_> = threads.collect::<Result<_, Refusal>>()?;
     match threads.len() {
@@ -232,7 +311,7 @@ pub(super) async fn give_order(form: &ChangeForm) -> Result<Response, Refusal> {
     let order = form.field("order").and_then(ThreadOrder::parse).ok_or_else(no_order)?;
     let note = check_note(form.field("note").map(str::to_owned)).map_err(describe_unfit_request)?;
     let threads = previewed_threads(form)?;
-    let wanted: Vec<ThreadId> = threads.iter().map(|(id, _)| id.clone()).collect();
+    let wanted: Vec<ThreadId> = threads.iter().map(|one| one.id.clone()).collect();
     let states = form
         .asked
         .read(move |moment| {
@@ -241,24 +320,24 @@ pub(super) async fn give_order(form: &ChangeForm) -> Result<Response, Refusal> {
             wanted.iter().map(state).collect::<Result<Vec<_>, _>>()
         })
         .await?;
-    let mut rows = Vec::new();
-    for ((id, seen), now) in threads.iter().zip(states) {
+    let (front, mut rows) = (&form.asked.state.front, Vec::new());
+    for (PreviewedThread { id, state: before, seen }, now) in threads.iter().zip(states) {
         let (is_done, state, words) = match now {
-            None => (false, *seen, "there is no such thread".to_owned()),
-            Some(entry) if entry.order_state() != *seen => {
+            None => (false, *before, "there is no such thread".to_owned()),
+            Some(entry) if entry.order_state() != *before => {
                 let words = format!(
-                    "it changed after the preview: it was {seen} and is {}; left as it is",
+                    "it changed after the preview: it was {before} and is {}; left as it is",
                     entry.order_state()
                 );
                 (false, entry.order_state(), words)
             }
             Some(entry) => match order.unfit(&entry) {
                 Some(why) => (false, entry.order_state(), why.to_owned()),
-                None => match order.give(&form.asked.state.front, &form.by, (id, note.as_ref())).await {
+                None => match order.give(front, &form.by, (id, note.as_ref()), *seen).await {
                     Some(SenderReply::Done | SenderReply::Receipt(..)) => {
-                        (true, *seen, order.describe_done().to_owned())
+                        (true, *before, order.describe_done().to_owned())
                     }
-                    Some(SenderReply::Refused(refusal)) => (false, *seen, refusal.message.to_string()),
+                    Some(SenderReply::Refused(refusal)) => (false, *before, refusal.message.to_string()),
                     None => return Err(describe_stopping()),
                 },
             },
@@ -269,6 +348,7 @@ pub(super) async fn give_order(form: &ChangeForm) -> Result<Response, Refusal> {
             href: address_of(id),
             state,
             order_state: state,
+            seen: None,
             words,
             is_done,
         });

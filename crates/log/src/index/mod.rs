@@ -40,7 +40,8 @@ CREATE TABLE root (
   top INTEGER NOT NULL, outcome TEXT NOT NULL, code TEXT NOT NULL, first_code TEXT NOT NULL,
   is_ended INTEGER NOT NULL, is_paused INTEGER NOT NULL, took INTEGER NOT NULL, requests INTEGER NOT NULL,
   unknown INTEGER NOT NULL, tokens_in INTEGER NOT NULL, tokens_out INTEGER NOT NULL,
-  uncounted INTEGER NOT NULL, unpriced INTEGER NOT NULL, money TEXT NOT NULL, spent INTEGER NOT NULL
+  uncounted INTEGER NOT NULL, unpriced INTEGER NOT NULL, money TEXT NOT NULL, spent INTEGER NOT NULL,
+  retries INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX root_outcome ON root (outcome, position);
 CREATE INDEX root_paused ON root (is_paused, position);
@@ -74,7 +75,7 @@ CREATE TABLE slow (
 const APPLICATION_ID: u32 = 0x7379_7378;
 /// The number of the form. A change of the tables, or of how records are counted, needs a new number: files with another
 /// one are made again.
-const FORM: u32 = 1;
+const FORM: u32 = 2;
 
 const SIDE_FILE: SideFile = SideFile {
     ending: ".index",

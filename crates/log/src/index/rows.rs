@@ -103,12 +103,14 @@ pub struct RootRow {
     pub unknown: i64,
     /// What they used.
     pub used: ModelSum,
+    /// How often a call of it that had failed was opened again.
+    pub retries: u32,
 }
 
 impl RootRow {
     pub(super) const COLUMNS: &'static str = "position, thread, client, entry, element, subject, opened, since, \
         top, outcome, code, first_code, is_ended, is_paused, took, requests, unknown, tokens_in, tokens_out, \
-        uncounted, unpriced, money, spent";
+        uncounted, unpriced, money, spent, retries";
 
     pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<RootRow> {
         Ok(RootRow {
@@ -130,6 +132,7 @@ impl RootRow {
             requests: row.get(15)?,
             unknown: row.get(16)?,
             used: ModelSum::read(row, 17)?,
+            retries: row.get(23)?,
         })
     }
 }

@@ -105,7 +105,7 @@ fn a_newer_format_is_refused_untouched() {
     edit(&folder, &format!("PRAGMA user_version = {}", FORMAT + 1));
     let fault = refused(&folder);
     assert!(matches!(fault, LogFault::Newer { known: FORMAT, .. }), "{fault}");
-    assert!(fault.to_string().ends_with("has format 8; this version reads up to 7"), "{fault}");
+    assert!(fault.to_string().ends_with("has format 9; this version reads up to 8"), "{fault}");
 }
 
 #[test]

@@ -89,6 +89,8 @@ pub(super) enum OutsideInput {
     Cancelled,
     /// A call that waited is cancelled, by that client.
     CallCancelled(Name),
+    /// A failed root is tried again.
+    Retried,
     /// A root at rest is ended.
     Ended,
     /// A person decides about a request.
@@ -208,6 +210,9 @@ impl TreeHistory {
                 track.dead = (!track.was_ruled).then_some((moment, track.attempt));
             }
             (RecordKind::Outcome, code) => self.take_outcome(&call, moment, code, record),
+            (RecordKind::Steer, Some(RecordCode::Steering(SteerEffect::Reopened))) => {
+                self.take_reopening(&call, h.turn);
+            }
             (RecordKind::Message, Some(RecordCode::Role(MessageRole::Inbox))) => {
                 self.take_inbox(&call, moment, record);
             }
@@ -396,6 +401,15 @@ impl TreeHistory {
         }
     }
 
+    /// A failed call is open again: its turn has the next attempt.
+    fn take_reopening(&mut self, call: &(ThreadId, CallPath), turn: Option<u32>) {
+        let track = self.tracks.entry(call.clone()).or_default();
+        track.turn = turn.unwrap_or(track.turn);
+        let place = (call.0.clone(), call.1.clone(), track.turn);
+        let made = self.turns.get(&place).map_or(1, Vec::len).max(1);
+        (track.attempt, track.dead) = (u32::try_from(made).unwrap_or(u32::MAX).saturating_add(1), None);
+    }
+
     /// A journal entry or a question was refused. The log keeps the entry.
     fn take_refused_word(&mut self, call: &(ThreadId, CallPath), at: usize, moment: RecordedMoment) {
         let (place, attempt) = self.find_due(call);
@@ -475,6 +489,7 @@ fn find_outside_input(tree: &RecordedTree, at: usize, record: &Record) -> Option
         (RecordKind::Steer, RecordCode::Steering(SteerEffect::Resumed)) => {
             OutsideInput::Paused { halts: false }
         }
+        (RecordKind::Steer, RecordCode::Steering(SteerEffect::Reopened)) => OutsideInput::Retried,
         (RecordKind::Terminal, RecordCode::Ended) => OutsideInput::Ended,
         (RecordKind::Terminal, _) if is_cancelled_outside(tree, at, record) => OutsideInput::Cancelled,
         (RecordKind::Outcome, RecordCode::Code(Code::CancelledThread)) => {

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use systole_core::pump::event::{ClientOrder, PauseOrder};
+use systole_core::pump::event::{ClientOrder, PauseOrder, RetryOrder};
 use systole_core::rules::admit::{self, JudgedMessage};
 use systole_core::rules::core_payload::AttemptState;
-use systole_core::rules::{approval_payload, question};
+use systole_core::rules::{approval_payload, question, retry_payload};
 use systole_core::types::composition::Composition;
 use systole_core::types::flow::{DoorMessage, Judge, Ticket};
 use systole_core::types::ids::{AttemptId, CallPath, Digest, Key, Name, ThreadId};
@@ -169,6 +169,19 @@ fn build_input(
         OutsideInput::CallCancelled(by) => {
             let (by, call) = (by.clone(), h.call.clone()?);
             ReplayInputKind::Ordered(ClientOrder::CancelCall { ticket, by, thread, call })
+        }
+        OutsideInput::Retried => {
+            let terms = retry_payload::read_reopened(&record.body)?;
+            ReplayInputKind::Ordered(ClientOrder::Retry(RetryOrder {
+                ticket,
+                by: terms.by,
+                thread,
+                seen: None,
+                note: terms.note,
+                effects: Vec::new(),
+                allows_effects: terms.has_effects,
+                steps: None,
+            }))
         }
         OutsideInput::Ended => {
             ReplayInputKind::Ordered(ClientOrder::End { ticket, by: h.to.clone()?, thread })

@@ -56,6 +56,7 @@ impl IndexFold {
             (RecordKind::Timer, Some(RecordCode::Timing(TimerEffect::Opens))) => {
                 open_call(batch, h, h.call.clone(), false)
             }
+            (RecordKind::Steer, Some(RecordCode::Steering(SteerEffect::Reopened))) => reopen_call(batch, h),
             (RecordKind::Outcome, Some(RecordCode::DeadLetter)) => Ok(()),
             (RecordKind::Outcome, _) => close_call(batch, position, record),
             (RecordKind::Terminal, _) => end_thread(batch, position, record),
@@ -147,6 +148,17 @@ fn open_call(
     let (Some(path), Some(listener)) = (path, h.to.as_ref()) else { return Ok(()) };
     let call = OpenCall { listener: listener.to_string(), opened: h.time.0, is_tell };
     batch.open_call(h.thread.as_str(), path.as_str(), &call)
+}
+
+/// Opens the last call of a root again, which had failed: how it ended is open, and it counts once more when it ends.
+fn reopen_call(batch: &mut IndexBatch<'_>, h: &Header) -> Result<(), IndexFault> {
+    open_call(batch, h, h.call.clone(), false)?;
+    let Some(root) = batch.find_root(h.thread.as_str())? else { return Ok(()) };
+    root.retries += 1;
+    for word in [&mut root.outcome, &mut root.code, &mut root.first_code] {
+        word.clear();
+    }
+    Ok(())
 }
 
 /// Closes the call of a record that is its outcome.

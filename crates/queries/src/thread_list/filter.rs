@@ -11,6 +11,7 @@ use crate::query::{
 };
 use crate::thread_end::{STATES, is_in_state};
 use crate::thread_roll::ThreadEntry;
+use systole_core::rules::first_cause::is_code;
 use systole_core::types::codes::Code;
 
 /// Whether a state is how the last call from outside ended.
@@ -62,7 +63,8 @@ impl ArgumentForm for FailureCode {
     const METAVAR: &'static str = "CODE";
 
     fn read(field: &'static str, typed: &str, _: &dyn QueryMoment) -> Result<String, QueryFault> {
-        if may_be_code(typed) {
+        // A listener may fail with a code of its own, without a family.
+        if may_be_code(typed) || is_code(typed) && !typed.contains('.') {
             return Ok(typed.to_owned());
         }
         let near = find_nearest(typed, Code::ALL.iter().map(|code| code.as_str()));

@@ -62,7 +62,7 @@ impl WorkflowWalk<'_> {
             if running >= at_once && !has_begun(self, at_place) {
                 break;
             }
-            match one(self, at_place) {
+            match self.keep_failures(keeps(at_place), |walk| one(walk, at_place)) {
                 LeafResult::Waits => running += 1,
                 LeafResult::Over(entries) => {
                     let failed = entries.iter().find_map(|entry| match &entry.output {
@@ -84,7 +84,8 @@ impl WorkflowWalk<'_> {
             return WalkFlow::Waits;
         }
         for at_place in 0..first {
-            if let LeafResult::Over(entries) = one(self, at_place) {
+            if let LeafResult::Over(entries) = self.keep_failures(keeps(at_place), |walk| one(walk, at_place))
+            {
                 entries.into_iter().for_each(|entry| known.push_entry(entry));
             }
         }
@@ -184,7 +185,7 @@ impl WorkflowWalk<'_> {
             }
             _ => None,
         };
-        !self.facts.tries_of(first.as_deref().unwrap_or(&key)).is_empty()
+        !self.tries_of(first.as_deref().unwrap_or(&key), |_| true).is_empty()
     }
 }
 

@@ -8,17 +8,22 @@ mod fan;
 mod leaf;
 mod person;
 mod repeat;
+#[cfg(test)]
+mod retried;
 mod supervised_goal;
 
 use systole_kit::Payload;
 
 use crate::condition;
-use crate::facts::{FINAL, RunFacts, StartState};
+use crate::facts::{FINAL, PAUSE_OF, RunFacts, StartState, TIME_OF, TIMEOUT};
 use crate::items::{self, BranchTerms};
 use crate::known::{KnownEntry, KnownOutputs, StepFailure, StepOutput};
 use crate::limits;
 use crate::note::{NotedDecision, NotedStart, TurnNote};
 use crate::spec::{Step, StepAction, Workflow, find_step};
+
+/// The code of a child that was cancelled.
+const CANCELLED: &str = "thread.cancelled";
 
 /// What a turn comes to.
 pub(crate) enum WalkTurn {
@@ -56,6 +61,8 @@ struct WorkflowWalk<'w> {
     running: Vec<String>,
     /// Whether nothing may be started: the time of a step around is over.
     is_frozen: bool,
+    /// Whether the file lets the run go on where it fails here.
+    keeps_failure: bool,
     /// Whether something is left to start in the next reply.
     is_full: bool,
     /// Whether an item is open that ends by itself, so that nothing has to be waited for.
@@ -115,6 +122,7 @@ impl<'w> WorkflowWalk<'w> {
             items: Vec::new(),
             running: Vec::new(),
             is_frozen: false,
+            keeps_failure: false,
             is_full: false,
             asks: false,
             needs_numbers: false,
@@ -183,13 +191,43 @@ impl<'w> WorkflowWalk<'w> {
         {
             return WalkFlow::Done;
         }
-        match self.run_bounded(step, known) {
+        let flow = self.keep_failures(step.keeps_failure, |walk| walk.run_bounded(step, known));
+        match flow {
             WalkFlow::Failed(failure) if step.keeps_failure => {
                 known.push_entry(KnownEntry::new(&step.id, StepOutput::Failed(failure)));
                 WalkFlow::Done
             }
             other => other,
         }
+    }
+
+    /// A part of the walk in which a failure may be kept.
+    fn keep_failures<T>(&mut self, keeps: bool, part: impl FnOnce(&mut Self) -> T) -> T {
+        let around = self.keeps_failure;
+        self.keeps_failure |= keeps;
+        let came = part(self);
+        self.keeps_failure = around;
+        came
+    }
+
+    /// The tries of a key that count. Of those that a retry of the run has made void, a failure stays if the file lets
+    /// the run go on with it, and so does an answer that is `fine`.
+    fn tries_of(&self, key: &str, is_fine: impl Fn(&Payload) -> bool) -> &'w [StartState] {
+        let (all, void) = (self.facts.tries_of(key), self.facts.count_void(key));
+        let stays = match void.checked_sub(1).and_then(|last| all.get(last)) {
+            None => true,
+            Some(StartState::Ended(StepOutput::Failed(failure))) => {
+                self.keeps_failure && failure.code != CANCELLED
+            }
+            Some(StartState::Ended(StepOutput::Payload(payload))) => self.keeps_failure || is_fine(payload),
+            Some(_) => false,
+        };
+        all.get(if stays { 0 } else { void }..).unwrap_or_default()
+    }
+
+    /// The number of the next try of a key, from 1.
+    fn next_number(&self, key: &str) -> u32 {
+        u32::try_from(self.facts.tries_of(key).len()).unwrap_or(u32::MAX).saturating_add(1)
     }
 
     /// A step within its time.
@@ -237,8 +275,8 @@ impl<'w> WorkflowWalk<'w> {
 
     /// A step that may take so long. What runs of it by then is cancelled.
     fn run_timed(&mut self, step: &Step, key: &str, ms: u64, known: &mut KnownOutputs) -> WalkFlow {
-        let timer = format!("timeout:{key}");
-        let state = self.facts.tries_of(&timer).last();
+        let timer = format!("{TIME_OF}{key}");
+        let state = self.tries_of(&timer, |_| true).last();
         let over = || {
             let away = match state {
                 Some(StartState::Fired(Some(away))) => format!(" (it waits: {away})"),
@@ -247,7 +285,8 @@ impl<'w> WorkflowWalk<'w> {
             let words = format!("it took longer than {}{away}", items::format_duration(ms));
             StepFailure::new("workflow.timeout", words)
         };
-        if self.facts.find_decision(key, "timeout") == Some(true) {
+        let has_new_time = self.facts.has_new_time(key) && !self.keeps_failure;
+        if self.facts.find_decision(key, TIMEOUT) == Some(true) && !has_new_time {
             return WalkFlow::Failed(over());
         }
         let (is_over, was_frozen) = (matches!(state, Some(StartState::Fired(_))), self.is_frozen);
@@ -259,13 +298,14 @@ impl<'w> WorkflowWalk<'w> {
             return flow;
         }
         if is_over && !was_frozen {
-            self.decide_once(key, "timeout", || true);
+            let decided = NotedDecision { key: key.to_owned(), question: TIMEOUT.to_owned(), answer: true };
+            self.note.decided.push(decided);
             let cancelled = self.running.split_off(before);
             self.items.extend(cancelled.iter().map(|id| items::cancel_thread(id)));
             return WalkFlow::Failed(over());
         }
         if state.is_none() {
-            self.start_item(&timer, 1, |id| items::start_timer(id, ms));
+            self.start_item(&timer, self.next_number(&timer), |id| items::start_timer(id, ms));
         }
         WalkFlow::Waits
     }
@@ -304,7 +344,7 @@ impl<'w> WorkflowWalk<'w> {
         key: &str,
         item: impl FnOnce(&str) -> Result<Payload, StepFailure>,
     ) -> StartedUnit {
-        self.try_within(step.tries, step.pause_ms, key, item)
+        self.try_within((step.tries, step.pause_ms), key, |_| true, item)
     }
 
     /// Something that is not tried again.
@@ -313,18 +353,19 @@ impl<'w> WorkflowWalk<'w> {
         key: &str,
         item: impl FnOnce(&str) -> Result<Payload, StepFailure>,
     ) -> StartedUnit {
-        self.try_within(1, (0, 0), key, item)
+        self.try_within((1, (0, 0)), key, |_| true, item)
     }
 
-    /// Something that is tried so often in all, with pauses between the first and the longest.
+    /// Something that is tried so often in all, with pauses between the first and the longest. `is_fine` says whether an
+    /// answer is one.
     fn try_within(
         &mut self,
-        most: u32,
-        (first, longest): (u64, u64),
+        (most, (first, longest)): (u32, (u64, u64)),
         key: &str,
+        is_fine: impl Fn(&Payload) -> bool,
         item: impl FnOnce(&str) -> Result<Payload, StepFailure>,
     ) -> StartedUnit {
-        let tries = self.facts.tries_of(key);
+        let tries = self.tries_of(key, is_fine);
         let failed = match tries.last() {
             Some(StartState::Ended(StepOutput::Failed(failure))) => {
                 Some(strip_workflow(self.workflow, failure))
@@ -335,13 +376,16 @@ impl<'w> WorkflowWalk<'w> {
         match tries.last() {
             Some(_) if failed.as_ref().is_some_and(|failure| number < most && !is_settled(failure)) => {
                 let pause = first.saturating_mul(1 << number.saturating_sub(1).min(32)).min(longest);
-                let pauses = self.facts.tries_of(&format!("pause:{key}"));
-                match pauses.get(tries.len() - 1) {
+                let pause_key = format!("{PAUSE_OF}{key}");
+                let all = self.facts.tries_of(&pause_key);
+                let is_anew = tries.len() < self.facts.tries_of(key).len();
+                let pauses = if is_anew { all.get(self.facts.count_void(&pause_key)..) } else { Some(all) };
+                match pauses.and_then(|pauses| pauses.get(tries.len() - 1)) {
                     None => {
-                        self.start_item(&format!("pause:{key}"), number, |id| items::start_timer(id, pause));
+                        self.start_item(&pause_key, number, |id| items::start_timer(id, pause));
                         return StartedUnit::Waits;
                     }
-                    Some(StartState::Fired(_) | StartState::Ended(_)) => {}
+                    Some(StartState::Fired(_) | StartState::Ended(_) | StartState::Stopped) => {}
                     Some(_) => return StartedUnit::Waits,
                 }
             }
@@ -357,7 +401,7 @@ impl<'w> WorkflowWalk<'w> {
         }
         match item(&items::label_child(key)) {
             Ok(payload) => {
-                self.start_item(key, number + 1, |_| payload);
+                self.start_item(key, self.next_number(key), |_| payload);
                 StartedUnit::Waits
             }
             Err(failure) => StartedUnit::Over(StepOutput::Failed(failure)),

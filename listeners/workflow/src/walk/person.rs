@@ -2,9 +2,11 @@
 
 use super::{StartedUnit, WalkFlow, WorkflowWalk};
 use crate::ask_person;
+use systole_kit::Payload;
+
 use crate::facts::StartState;
 use crate::items;
-use crate::known::{KnownEntry, KnownOutputs, StepFailure, StepOutput};
+use crate::known::{KnownEntry, KnownOutputs, StepFailure, StepOutput, is_expired};
 use crate::spec::{QuestionStep, Step};
 
 impl WorkflowWalk<'_> {
@@ -34,12 +36,14 @@ impl WorkflowWalk<'_> {
         known: &KnownOutputs,
     ) -> StartedUnit {
         let facts = self.facts;
-        if facts.tries_of(key).is_empty() && !question.shows.is_empty() && !facts.has_numbers() {
+        let is_fine = |said: &Payload| !is_expired(said) || question.otherwise.is_some();
+        if self.tries_of(key, is_fine).is_empty() && !question.shows.is_empty() && !facts.has_numbers() {
             self.needs_numbers = true;
             return StartedUnit::Waits;
         }
         let before = self.items.len();
-        match self.try_once(key, |_| ask_person::ask_person(question, known, facts)) {
+        let item = |_: &str| ask_person::ask_person(question, known, facts);
+        match self.try_within((1, (0, 0)), key, is_fine, item) {
             StartedUnit::Waits => {
                 // The item stays open until the person has answered.
                 self.asks |=
@@ -63,14 +67,14 @@ impl WorkflowWalk<'_> {
 
     pub(super) fn run_wait(&mut self, step: &Step, ms: u64, known: &KnownOutputs) -> WalkFlow {
         let key = known.key_of(&step.id);
-        match self.facts.tries_of(&key).last() {
+        match self.tries_of(&key, |_| true).last() {
             Some(StartState::Fired(_)) => WalkFlow::Done,
             Some(StartState::Ended(StepOutput::Failed(failure))) => {
                 WalkFlow::Failed(super::leaf::name_step(&step.id, failure))
             }
             Some(_) => WalkFlow::Waits,
             None => {
-                self.start_item(&key, 1, |id| items::start_timer(id, ms));
+                self.start_item(&key, self.next_number(&key), |id| items::start_timer(id, ms));
                 WalkFlow::Waits
             }
         }

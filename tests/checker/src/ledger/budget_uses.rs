@@ -58,8 +58,11 @@ impl LedgerThread {
     /// Forgets the budget uses that can no longer be used.
     pub(super) fn forget_budget_uses(&mut self) {
         let (calls, timers) = (&self.calls, &self.timers);
+        let failed = self.failed.as_ref().filter(|failed| !failed.is_followed);
+        let failed = failed.map(|failed| failed.call.budget_use);
         self.budget_uses.retain(|number, _| {
-            calls.values().any(|call| call.budget_use == *number)
+            failed == Some(*number)
+                || calls.values().any(|call| call.budget_use == *number)
                 || timers.values().any(|timer| timer.budget_use == *number)
         });
     }

@@ -24,6 +24,10 @@ impl FirstPlaces {
         self.0.get(&FirstPlaces::mark_parts(parts)).copied()
     }
 
+    pub(super) fn forget(&mut self, parts: &[&str]) {
+        self.0.remove(&FirstPlaces::mark_parts(parts));
+    }
+
     pub(super) fn put(&mut self, parts: &[&str], position: u64) {
         self.0.entry(FirstPlaces::mark_parts(parts)).or_insert(position);
     }

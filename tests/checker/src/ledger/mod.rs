@@ -12,6 +12,7 @@ mod firsts;
 mod journal;
 mod outages;
 mod pauses;
+mod retries;
 mod starts;
 mod takers;
 mod thread;
@@ -155,6 +156,7 @@ impl CheckLedger {
             used: (0, 0),
             bought: BoughtUse::default(),
             budget_uses: BTreeMap::new(),
+            failed: None,
             paused: None,
             ended: None,
             child: None,
@@ -198,18 +200,21 @@ impl CheckLedger {
             }
             Some(RecordAct::Steers { call }) => self.note_steer(step, call),
             Some(RecordAct::Outcome { call }) => self.close_call(step, call),
-            Some(RecordAct::DeadLetter { call, .. }) => {
-                self.with_call(&record.thread, call, |call| call.is_dead = true);
-            }
+            Some(RecordAct::DeadLetter { call, .. }) => self.note_dead_letter(&record.thread, call),
             Some(RecordAct::Attempt { call, .. }) => self.note_attempt(step, call),
             Some(RecordAct::Writes { call, .. }) => self.note_entry(step, call),
             Some(RecordAct::Terminal) => self.end_thread(step),
             Some(RecordAct::Pauses) => self.set_pause(&record.thread, Some(record.position)),
             Some(RecordAct::Resumes) => self.set_pause(&record.thread, None),
+            Some(RecordAct::Reopens { call, .. }) => self.reopen_call(step, call),
             Some(RecordAct::Aside) if record.thread == "sys" => self.starts_or_ends(step),
             Some(RecordAct::Marks { call }) => self.take_mark(step, call),
             Some(RecordAct::Denies { .. } | RecordAct::Aside) | None => {}
         }
+    }
+
+    fn note_dead_letter(&mut self, thread: &str, call: &str) {
+        self.with_call(thread, call, |call| call.is_dead = true);
     }
 
     fn note_attempt(&mut self, step: &LedgerStep<'_>, call: &str) {
@@ -249,6 +254,9 @@ impl CheckLedger {
             journal: Vec::new(),
             lost_with_pump: 0,
             away: 0,
+            retries: 0,
+            before_retry: 0,
+            is_news: false,
             waits: None,
             away_since_ms: None,
             deaths_on_record: 0,
@@ -275,6 +283,13 @@ impl CheckLedger {
         }
         let Some(thread) = self.threads.get_mut(&record.thread) else { return };
         thread.top_calls = thread.top_calls.max(path::find_top(call));
+        let is_news = by == OpenedThrough::Tell;
+        if let Some(call) = thread.calls.get_mut(call) {
+            call.is_news = is_news;
+        }
+        if let Some(failed) = thread.failed.as_mut().filter(|_| !is_news) {
+            failed.is_followed = true;
+        }
         if by == OpenedThrough::Timer {
             let id =
                 step.core_named("timer-fired").and_then(|tag| tag.find_attribute("id")).map(str::to_owned);
@@ -473,8 +488,11 @@ impl CheckLedger {
             let goes = timer.call == call || path::is_below(&timer.call, call);
             !goes || is_root && path::is_top(&timer.call)
         });
+        if path::is_top(call) && is_root {
+            thread.note_failure(step, call, closed);
+        }
         thread.forget_budget_uses();
-        if path::is_top(call) && thread.child.is_some() {
+        if path::is_top(call) && !is_root {
             self.end_thread(step);
         }
     }

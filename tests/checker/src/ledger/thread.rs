@@ -24,6 +24,8 @@ pub(crate) struct LedgerThread {
     /// For a root: what each message from outside has used in its whole tree, by the top call that it
     /// opened.
     pub(crate) budget_uses: BTreeMap<u32, LedgerUse>,
+    /// The last top call of a root, if it failed.
+    pub(crate) failed: Option<Box<LedgerFailure>>,
     /// The position of the record that paused it.
     pub(crate) paused: Option<u64>,
     /// The position of the record that ended it.
@@ -85,6 +87,12 @@ pub(crate) struct LedgerCall {
     pub(crate) lost_with_pump: u32,
     /// How many of its attempts found that someone is away.
     pub(crate) away: u32,
+    /// How often it was opened again after it had failed.
+    pub(crate) retries: u32,
+    /// How many attempts at the due turn came before that.
+    pub(crate) before_retry: u32,
+    /// Whether it is news that no one waits for.
+    pub(crate) is_news: bool,
     /// What the attempt that is due waits for.
     pub(crate) waits: Option<LedgerOutage>,
     /// Since when attempts at the due turn have found that someone is away.
@@ -107,6 +115,22 @@ pub(crate) struct LedgerCall {
     pub(crate) cleared: u64,
     /// The start of a pump that the attempt of the last reply outlived.
     pub(crate) outlived: Option<u64>,
+}
+
+/// The last top call of a root, if it failed.
+#[derive(Debug)]
+pub(crate) struct LedgerFailure {
+    pub(crate) path: String,
+    /// The call as it was when it closed.
+    pub(crate) call: LedgerCall,
+    /// The code of its outcome.
+    pub(crate) code: String,
+    /// The record of its outcome.
+    pub(crate) outcome: RecordId,
+    /// Whether its listener said so in a final.
+    pub(crate) is_final: bool,
+    /// Whether another top call was opened since.
+    pub(crate) is_followed: bool,
 }
 
 /// A limit that a call was warned of.
@@ -243,7 +267,7 @@ impl LedgerCall {
     pub(crate) fn settle_turn(&mut self, turn: u32) {
         if turn > self.settled {
             (self.settled, self.attempts, self.is_dead) = (turn, None, false);
-            (self.lost_with_pump, self.away, self.deaths_on_record) = (0, 0, 0);
+            (self.lost_with_pump, self.away, self.deaths_on_record, self.before_retry) = (0, 0, 0, 0);
             self.waits_no_more();
             self.journal.clear();
             self.items.clear();

@@ -66,6 +66,9 @@ impl CheckLedger {
 }
 
 impl ClockedTime {
+    /// A limit that is not known yet.
+    pub(crate) const OPEN: u64 = u64::MAX;
+
     /// Reads a `<budget-time>`.
     pub(crate) fn from_tag(tag: &BodyTag<'_>) -> Option<ClockedTime> {
         let ms = |name| span_ms(tag.find_attribute(name)?);

@@ -45,13 +45,14 @@ fn check_request(before: &CheckLedger, call: &LedgerCall, step: &LedgerStep<'_>)
         return Some(format!("approval {id} was asked for before, at position {first}"));
     }
     let waits = call.approval.as_ref().is_some_and(|approval| approval.outcome.is_none());
+    // A request that no one decided in time is asked about once more when its call is opened again.
+    let is_anew = call.retries > 0 && call.attempts == Some(call.before_retry.saturating_add(1));
+    let has_moved = call.settled > 0 || call.attempts.is_some() && !is_anew;
     let fault = match tag.find_attribute("unknown") {
         Some(_) if waits || call.attempts.is_none() || call.is_dead => {
             "of an attempt that was not made, or twice"
         }
-        None if call.approval.is_some() || call.settled > 0 || call.attempts.is_some() => {
-            "when its call has moved already"
-        }
+        None if call.approval.is_some() || has_moved => "when its call has moved already",
         _ => "",
     };
     if !fault.is_empty() {

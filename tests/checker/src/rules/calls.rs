@@ -156,9 +156,11 @@ pub(crate) fn check_party(before: &CheckLedger, step: &LedgerStep<'_>, _: &RunSe
         | RecordAct::Marks { .. }
         | RecordAct::Attempt { .. } => (Some("core"), listener),
         RecordAct::Steers { .. } => (None, listener),
-        RecordAct::Terminal | RecordAct::Pauses | RecordAct::Resumes | RecordAct::Aside => {
-            (Some("core"), None)
-        }
+        RecordAct::Terminal
+        | RecordAct::Pauses
+        | RecordAct::Resumes
+        | RecordAct::Reopens { .. }
+        | RecordAct::Aside => (Some("core"), None),
     };
     if let Some(sender) = sender.filter(|sender| *sender != from) {
         return Some(format!("it comes from {from}, where {sender} has to say it"));

@@ -38,6 +38,7 @@ fn needs_cause(act: RecordAct<'_>) -> bool {
         RecordAct::Tell { .. } | RecordAct::Amends { .. } | RecordAct::Decides { .. } => true,
         RecordAct::DeadLetter { .. } | RecordAct::Attempt { .. } | RecordAct::Wraps { .. } => true,
         RecordAct::Writes { .. } | RecordAct::Denies { .. } | RecordAct::Marks { .. } => true,
+        RecordAct::Reopens { .. } => true,
         RecordAct::Inbox { .. }
         | RecordAct::Steers { .. }
         | RecordAct::Clocks { .. }

@@ -25,6 +25,8 @@ pub(crate) struct ClientRules {
     messages: BTreeMap<(String, String), CheckedMessage>,
     /// The message that opened each open top call, by thread and call.
     asked: HashMap<String, BTreeMap<String, (String, String)>>,
+    /// The last top call of a client that closed in each thread, with its message. It may be opened again.
+    closed: HashMap<String, (String, (String, String))>,
 }
 
 /// One message, with everything that its client and the log say about it.
@@ -40,7 +42,9 @@ struct CheckedMessage {
     token: Option<String>,
     stored: Option<StoredMessageUse>,
     times_stored: u64,
+    /// How its call ended; before that, how it had ended each time when it was opened again.
     outcome: Option<CheckedOutcome>,
+    earlier: Vec<CheckedOutcome>,
 }
 
 /// The record of a message.
@@ -102,6 +106,16 @@ impl ClientRules {
                 let over = self.asked.remove(&record.thread).unwrap_or_default();
                 over.into_values().for_each(|name| self.note_close(step, &name));
             }
+            Some(RecordAct::Reopens { call, .. }) => {
+                let Some((_, name)) = self.closed.remove(&record.thread).filter(|(path, _)| path == call)
+                else {
+                    return;
+                };
+                if let Some(message) = self.messages.get_mut(&name) {
+                    message.earlier.extend(message.outcome.take());
+                }
+                self.asked.entry(record.thread.clone()).or_default().insert(call.to_owned(), name);
+            }
             Some(act) => {
                 let Some(call) = act.find_closed().filter(|call| path::is_top(call)) else { return };
                 let Some(open) = self.asked.get_mut(&record.thread) else { return };
@@ -109,7 +123,10 @@ impl ClientRules {
                 if open.is_empty() {
                     self.asked.remove(&record.thread);
                 }
-                name.into_iter().for_each(|name| self.note_close(step, &name));
+                if let Some(name) = name {
+                    self.note_close(step, &name);
+                    self.closed.insert(record.thread.clone(), (call.to_owned(), name));
+                }
             }
             None => {}
         }
@@ -230,7 +247,7 @@ impl CheckedMessage {
         (!was_sent_again).then(|| (stored.place.clone(), format!("was refused as {code} and is in the log")))
     }
 
-    /// An answer that a client saw is the outcome of its call.
+    /// An answer that a client saw is the outcome of its call, or was before the call was opened again.
     fn check_seen(&self) -> MessageFinding {
         let seen = self.seen.first()?;
         let place = self
@@ -245,9 +262,8 @@ impl CheckedMessage {
             ));
         };
         let fits = |seen: &SeenAnswer| {
-            self.outcome
-                .as_ref()
-                .is_some_and(|outcome| outcome.seq == seen.seq && outcome.sha256 == seen.sha256)
+            let mut outcomes = self.earlier.iter().chain(&self.outcome);
+            outcomes.any(|outcome| outcome.seq == seen.seq && outcome.sha256 == seen.sha256)
         };
         if self.seen.iter().all(fits) {
             return None;

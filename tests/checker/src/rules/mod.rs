@@ -15,6 +15,7 @@ pub(crate) mod outlives;
 pub(crate) mod pauses;
 pub(crate) mod questions;
 pub(crate) mod rest;
+pub(crate) mod retries;
 pub(crate) mod spawns;
 pub(crate) mod steers;
 pub(crate) mod takers;
@@ -91,6 +92,7 @@ pub(crate) const ON_RECORD: &[OnRecord] = &[
     ("approval", approvals::check_approval),
     ("question", questions::check_question),
     ("paused", pauses::check_pause),
+    ("reopened", retries::check_retry),
     ("budget", budgets::check_budget),
     ("used", budgets::check_use),
     ("warned-once", budgets::warned_once),

@@ -121,7 +121,8 @@ pub(crate) fn check_attempt(
                 return Some(format!("attempt {number} comes after the turn's dead letter"));
             }
             let lost = call.lost_with_pump + u32::from(step.tells_of_a_death_of_the_pump());
-            let (own, most) = (number.saturating_sub(lost + call.away), terms.attempts);
+            let uncounted = lost + call.away + call.before_retry;
+            let (own, most) = (number.saturating_sub(uncounted), terms.attempts);
             if own > most {
                 return Some(format!("attempt {number}, the listener's own {own}, is over {most}"));
             }

@@ -16,6 +16,7 @@ mod outlives;
 mod pauses;
 mod questions;
 mod reading;
+mod retries;
 mod script;
 mod spawns;
 mod steers;

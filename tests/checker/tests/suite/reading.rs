@@ -125,8 +125,8 @@ fn what_is_no_log_is_refused() {
     let other = Connection::open(&path).unwrap();
     other.execute_batch("CREATE TABLE t (x)").unwrap();
     assert_eq!(said(), "the file is the database of another program");
-    other.execute_batch("PRAGMA application_id = 0x73797374; PRAGMA user_version = 8").unwrap();
-    assert_eq!(said(), "the log has format 8; this judge knows formats up to 7");
+    other.execute_batch("PRAGMA application_id = 0x73797374; PRAGMA user_version = 9").unwrap();
+    assert_eq!(said(), "the log has format 9; this judge knows formats up to 8");
     std::fs::write(&path, "no database").unwrap();
     assert!(said().starts_with("the file cannot be read"));
     std::fs::remove_file(&path).unwrap();

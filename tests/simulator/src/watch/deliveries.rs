@@ -121,9 +121,12 @@ impl Deliveries {
         }
         wrong.extend(self.one_conversation(lease, body));
         let lent = (lease.id.attempt, way == Way::Here);
+        // A client let the call go on although its effects may happen again.
+        let is_reopened = call.is_some_and(|call| call.before_retry.checked_add(1) == Some(lease.id.attempt));
         if pinned.is_some_and(|l| l.on_unknown == OnUnknown::Fail)
             && let Some((before, false)) = self.careful.insert(turn_of(lease), (lent, false))
             && (before != lent || way == Way::Here)
+            && !is_reopened
         {
             wrong.push(("repeated", format!("{token} repeats an attempt with an unknown outcome")));
         }

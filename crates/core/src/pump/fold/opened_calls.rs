@@ -26,6 +26,9 @@ pub(super) fn open_call(
     budget_use: u32,
 ) {
     let (Some(path), Some(listener)) = (path, h.to.clone()) else { return };
+    if path.depth() == 0 && opened_by != OpenedBy::Tell {
+        thread.supersede_failed();
+    }
     let call = Call {
         listener,
         caller: h.from.clone(),
@@ -41,6 +44,9 @@ pub(super) fn open_call(
         items: Vec::new(),
         attempts: 0,
         away: 0,
+        retries: 0,
+        before_retry: 0,
+        has_unknown: false,
         lost_with_pump: 0,
         deaths_on_record: 0,
         not_before: Millis(0),

@@ -41,6 +41,7 @@ pub(super) fn settle_item(
         forget_shown_ends(call, shown);
         call.settled = turn;
         (call.attempts, call.lost_with_pump, call.away, call.deaths_on_record) = (0, 0, 0, 0);
+        (call.before_retry, call.has_unknown) = (0, false);
         call.not_before = Millis(0);
         (call.taken, call.waits, call.away_since) = (None, None, None);
         call.journal = Journal::default();

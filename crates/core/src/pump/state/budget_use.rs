@@ -39,6 +39,12 @@ impl BudgetUse {
         }
     }
 
+    /// Stops its time, as long as the call that it pays for is closed.
+    pub fn stop_time(&mut self, at: Millis) {
+        let ran_ms = self.runs.take().map_or(0, |since| at.count_since(since));
+        self.ran_ms = self.ran_ms.saturating_add(ran_ms);
+    }
+
     /// Takes a record about its time, made at that moment.
     pub fn add_time(&mut self, clocked: &RecordedTime, at: Millis) {
         self.ran_ms = clocked.used_ms;
@@ -101,13 +107,25 @@ impl Thread {
         }
     }
 
+    /// A top call opens: the one that failed before it stays closed.
+    pub fn supersede_failed(&mut self) {
+        if let Some(failed) = &mut self.failed {
+            failed.call = None;
+        }
+    }
+
     /// Forgets budget uses that can no longer be used: no call is open under them, and no timer set there will
-    /// open another.
-    pub fn close_budget_uses(&mut self) {
+    /// open another. That of a call that may be reopened is kept, and its time stands still.
+    pub fn close_budget_uses(&mut self, at: Millis) {
         let (calls, timers) = (&self.calls, &self.timers);
-        self.budget_uses.retain(|number, _| {
+        let failed = self.failed.as_ref().and_then(|failed| failed.call.as_ref()).map(|call| call.budget_use);
+        self.budget_uses.retain(|number, budget_use| {
             let is_charged = calls.values().any(|call| call.budget_use == *number);
-            is_charged || timers.values().any(|timer| timer.budget_use == *number)
+            if is_charged || timers.values().any(|timer| timer.budget_use == *number) {
+                return true;
+            }
+            budget_use.stop_time(at);
+            failed == Some(*number)
         });
     }
 

@@ -38,6 +38,11 @@ pub(crate) enum Drawn {
     Ends {
         thread: u16,
     },
+    /// Tries a root again: one that failed, or any.
+    Retries {
+        thread: u16,
+        any: bool,
+    },
     /// Pauses or resumes a thread, or everything.
     Pauses {
         thread: Option<u16>,
@@ -244,6 +249,8 @@ fn drawn() -> impl Strategy<Value = Drawn> {
         3 => (any::<u16>(), 0..40u8, any::<u8>())
             .prop_map(|(thread, key, astray)| Drawn::Steers { thread, key, astray }),
         1 => any::<u16>().prop_map(|thread| Drawn::Ends { thread }),
+        1 => (any::<u16>(), prop::bool::weighted(0.3))
+            .prop_map(|(thread, any)| Drawn::Retries { thread, any }),
         // Mostly threads are resumed: a paused one uses no time.
         2 => (prop::option::weighted(0.9, any::<u16>()), prop::bool::weighted(0.3))
             .prop_map(|(thread, halts)| Drawn::Pauses { thread, halts }),

@@ -10,6 +10,7 @@ mod loops;
 mod models;
 mod outside;
 mod replies;
+mod retries;
 mod threads;
 mod timers;
 mod wrapping;
@@ -26,6 +27,7 @@ pub(crate) use loops::Loops;
 use loops::Memory;
 use models::Journal;
 pub(crate) use models::{Amount, DOLLAR, Written};
+use retries::Failed;
 pub(crate) use threads::{Enough, Said, Verdict};
 use threads::{Lists, Wait};
 use timers::Timer;
@@ -98,6 +100,10 @@ pub(crate) struct Call {
     lost_with_pump: u32,
     /// How many of those had a recorded number.
     counted_deaths: u32,
+    /// How many attempts at the due turn came before it was tried again.
+    before: u32,
+    /// Whether a reply was accepted that ends the call.
+    is_settled: bool,
     /// Whether the due attempt is recorded.
     recorded: bool,
     /// The items of the last reply; none for a missing answer.
@@ -142,6 +148,8 @@ pub(crate) struct Thread {
     used: BTreeMap<BudgetKind, u64>,
     /// Whether it is paused, with everything below it.
     halts: bool,
+    /// The last top call of a root, if it failed.
+    failed: Option<Box<Failed>>,
 }
 
 /// All threads, and what the last event closed.
@@ -223,7 +231,7 @@ impl Call {
     /// Begins another turn without attempts.
     fn begins(&mut self, turn: u32) {
         (self.turn, self.attempt, self.recorded) = (turn, 1, false);
-        (self.lost_with_pump, self.counted_deaths) = (0, 0);
+        (self.lost_with_pump, self.counted_deaths, self.before) = (0, 0, 0);
         self.journal = Journal::default();
     }
 
@@ -287,6 +295,8 @@ impl Naive {
             attempt: 1,
             lost_with_pump: 0,
             counted_deaths: 0,
+            before: 0,
+            is_settled: false,
             recorded: false,
             items: Vec::new(),
             gatherings: BTreeMap::new(),
@@ -353,6 +363,7 @@ impl Naive {
         }
         self.tells_of_timer((thread, path), outcome, &shown);
         self.closed.insert((thread.to_owned(), path.to_owned(), outcome.to_owned()));
+        let as_it_was = self.call(thread, path).cloned();
         self.shows_firings(thread, path);
         self.leaves_timers(thread, &below);
         let Some(here) = self.threads.get_mut(thread) else { return };
@@ -377,6 +388,10 @@ impl Naive {
             let inner = if outcome == "handled" { String::new() } else { format!(" {shown}") };
             self.tells_parent(thread, outcome, &inner);
         } else {
+            if let Some(call) = as_it_was {
+                self.keeps_failed(thread, path, call, (outcome, &shown));
+            }
+            let Some(here) = self.threads.get_mut(thread) else { return };
             let first = here.calls.iter_mut().min_by_key(|(p, _)| p.parse::<u32>().unwrap_or(u32::MAX));
             first.into_iter().for_each(|(_, next)| next.held = false);
         }

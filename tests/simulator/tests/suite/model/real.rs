@@ -7,7 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use systole_core::pump::decide::decide_event;
-use systole_core::pump::event::{ClientOrder, Decision, Effect, Event, EventKind, LostAttempt, PauseOrder};
+use systole_core::pump::event::{
+    ClientOrder, Decision, Effect, Event, EventKind, LostAttempt, PauseOrder, RetryOrder,
+};
 use systole_core::pump::pausing::find_halt;
 use systole_core::pump::primitives;
 use systole_core::pump::state::{Call, CallState, CompositionBook, PumpState, ThreadState, used_under};
@@ -249,6 +251,19 @@ impl Real {
         let thread = thread.map(|id| ThreadId::parse(id).unwrap());
         let (ticket, by, note) = (Ticket(1), Name::new_operator(), None);
         self.happens(EventKind::Ordered(ClientOrder::Pause(PauseOrder { ticket, by, thread, halts, note })));
+    }
+
+    pub(crate) fn retries(&mut self, thread: &str) {
+        self.happens(EventKind::Ordered(ClientOrder::Retry(RetryOrder {
+            ticket: Ticket(1),
+            by: Name::new_operator(),
+            thread: ThreadId::parse(thread).unwrap(),
+            seen: None,
+            note: None,
+            effects: Vec::new(),
+            allows_effects: true,
+            steps: None,
+        })));
     }
 
     pub(crate) fn is_halted(&self, thread: &str) -> bool {

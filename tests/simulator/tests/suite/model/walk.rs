@@ -201,6 +201,13 @@ impl Walk {
                 self.real.ends(&thread);
                 self.naive.ended(&thread);
             }
+            Drawn::Retries { thread, any } => {
+                let failed = self.naive.failed_roots();
+                let picked = failed.get(usize::from(*thread) % failed.len().max(1)).filter(|_| !any).cloned();
+                let thread = picked.unwrap_or_else(|| self.root(*thread));
+                self.real.retries(&thread);
+                self.naive.retried(&thread);
+            }
             Drawn::Pauses { thread, halts } => {
                 let thread = thread.map(|pick| self.thread(pick));
                 self.real.pauses(thread.as_deref(), *halts);

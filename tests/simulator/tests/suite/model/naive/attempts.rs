@@ -27,7 +27,7 @@ impl Naive {
         let is_paid = !call.journal.open().is_empty();
         let (code, known) = if is_paid { ("model.unknown-outcome", false) } else { (code, known) };
         // A listener answers for its own attempts, the pump for those that died with it.
-        let own = call.attempt - call.lost_with_pump;
+        let own = call.attempt - call.lost_with_pump - call.before;
         let may_more = match with_pump {
             true => !call.recorded || call.counted_deaths + 1 < ATTEMPTS_WITH_PUMP,
             false => own < ATTEMPTS,

@@ -79,7 +79,7 @@ impl Naive {
         let payers: Vec<Payer> = self.clocks.keys().cloned().collect();
         for payer in payers {
             let is_open = self.open_calls(&payer).next().is_some();
-            if !is_open && !self.has_timers_of(&payer) {
+            if !is_open && !self.has_timers_of(&payer) && !self.may_go_on(&payer) {
                 self.clocks.remove(&payer);
                 continue;
             }
@@ -88,6 +88,16 @@ impl Naive {
             if !clock.is_over && clock.since.is_some() != is_at_work {
                 self.adds_up(&payer);
             }
+        }
+    }
+
+    /// The call of a message failed, and nothing of the message is left: its time stands still, without a word.
+    pub(super) fn stops_clock(&mut self, payer: &Payer) {
+        let wall = self.now.wall;
+        if let Some(clock) = self.clocks.get_mut(payer).filter(|clock| clock.since.is_some()) {
+            clock.used += u64::try_from(wall - clock.said).unwrap_or(0);
+            (clock.since, clock.said) = (None, wall);
+            clock.is_told |= clock.is_mostly_used();
         }
     }
 

@@ -24,6 +24,7 @@ impl Naive {
             let root = self.threads.entry(thread.to_owned()).or_default();
             root.keys.insert(key.to_owned(), bytes);
             root.tops += 1;
+            root.is_followed();
             let (top, held) = (root.tops.to_string(), !root.calls.is_empty());
             self.opens_budget(thread, &top, !held);
             let payer = (thread.to_owned(), top.clone());

@@ -181,7 +181,8 @@ impl Naive {
 
     /// After a reply without a final.
     fn goes_on(&mut self, thread: &str, path: &str, turn: u32, refused: Option<String>) {
-        let Some(call) = self.call(thread, path) else { return };
+        let Some(call) = self.call_mut(thread, path) else { return };
+        call.is_settled = call.party.turns <= 1;
         let (party, is_spent) = (call.party, call.is_spent.clone());
         match refused {
             _ if call.is_in_last_turn() => self.closes(thread, path, "budget", "final-report".to_owned()),

@@ -109,6 +109,7 @@ impl Naive {
             Fired::Told(firing)
         } else {
             here.tops += 1;
+            here.is_followed();
             let (top, held) = (here.tops.to_string(), !here.calls.is_empty());
             self.opens((thread, &top), timer.payer.clone(), timer.party, shown, held);
             // The pump's own messages need no approval.

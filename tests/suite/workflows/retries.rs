@@ -1,0 +1,132 @@
+//! A run whose list failed at one item is tried again while the pump is killed again and again. What the models were asked
+//! is compared with an undisturbed run, and with what the preview said.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rustix::process::Signal;
+use systole_core::types::record::{RecordCode, SteerEffect};
+use systole_soak::dice::SeededDice;
+
+use super::house::WorkflowHouse;
+use super::kills::{LEAST, reads, seed};
+use crate::program::{Events, Running, ask, run_file};
+
+/// Kills. `SYSTOLE_RETRY_KILLS=N` makes N.
+const KILLS: u64 = 20;
+
+/// How many items are worked on at once.
+const AT_ONCE: usize = 3;
+
+const EACH: &str = r"
+payloads: {list: [word, 1..40]}
+workflows:
+  polish:
+    by: writer
+    goals:
+      - pick: {do: List the parts., gives: list}
+      - part: {each: pick/item, at_once: 3, do: Write this part.}
+      - answer: Say what came of it.
+";
+
+const REPLIES: &str = r#"
+- {if: '<current-goal id="pick">', say: '{"item": ["a", "b", "c", "lost", "e", "f", "g", "h", "i", "j", "k", "l"]}', times: always}
+FAILURE
+- {if: '<current-goal id="part">', say: A part., times: always}
+- {if: '<current-goal id="answer">', say: All parts are written., times: always}
+"#;
+
+/// Goals of a run: the list, its items and the answer.
+const GOALS: usize = 1 + 12 + 1;
+
+fn house(failure: &str) -> WorkflowHouse {
+    WorkflowHouse::build(EACH, &REPLIES.replace("FAILURE", failure))
+}
+
+fn count(texts: Vec<String>) -> BTreeMap<String, usize> {
+    let mut counts = BTreeMap::new();
+    texts.into_iter().for_each(|text| *counts.entry(text).or_default() += 1);
+    counts
+}
+
+/// Gives the order to the running organism, which may be killed at any moment of it.
+fn retry(house: &WorkflowHouse, thread: &str) {
+    let answer = ask(&run_file(house.path()), "POST", &format!("/v1/threads/{thread}/retry"), &[], "");
+    let is_done = answer.status == 200;
+    assert!(is_done || answer.json["code"] == "retry.not-failed", "{answer:?}");
+}
+
+/// Lets an organism go on for some records and kills it. Returns up to where the log was read, and whether the run has
+/// ended.
+fn kill_later(house: &WorkflowHouse, organism: Running, (from, most): (u64, u64)) -> (u64, bool) {
+    let mut events = Events::open(&run_file(house.path()), &format!("?from={from}"), &[]);
+    let Some(read) = reads(&mut events, most) else { panic!("it ended by itself: {:?}", organism.end()) };
+    organism.signal(Signal::KILL);
+    assert_eq!(organism.end().code, None);
+    read
+}
+
+#[test]
+fn d10_a_failed_item_is_tried_again_under_kills_and_nothing_else_is_paid_twice() {
+    let undisturbed = house("");
+    assert_eq!(undisturbed.systole(&["ask", "Write it."]).code, Some(0));
+    let expected = count(undisturbed.goals());
+    assert_eq!(expected.values().sum::<usize>(), GOALS);
+
+    let house = house("- {if: \"\\nlost\\n\", error: {status: 400}, times: 1}");
+    let organism = house.run();
+    assert_eq!(house.systole(&["ask", "Write it."]).code, Some(1));
+    let failed = house.systole(&["retry", "@last", "--json"]).json_lines()[0].clone();
+    let (thread, starts) = (failed["thread"].as_str().unwrap(), failed["starts"].as_array().unwrap());
+    assert!((1..=AT_ONCE).contains(&starts.len()), "the item, and what was at work beside it: {failed}");
+    assert_eq!(starts.iter().filter(|part| part["cancelled"] == false).count(), 1, "{failed}");
+    let mut from = failed["position"].as_u64().unwrap();
+    organism.signal(Signal::KILL);
+    assert_eq!(organism.end().code, None);
+
+    let kills = std::env::var("SYSTOLE_RETRY_KILLS").ok().map_or(KILLS, |number| number.parse().unwrap());
+    let seed = seed();
+    println!("SYSTOLE_WORKFLOW_SEED={seed} SYSTOLE_RETRY_KILLS={kills}");
+    let mut dice = SeededDice::new(seed);
+    let mut is_over = false;
+    for number in 0..kills {
+        let organism = house.run();
+        if number == 0 || dice.percent(30) {
+            retry(&house, thread);
+        }
+        if !is_over {
+            (from, is_over) = kill_later(&house, organism, (from, dice.between(LEAST / 2, LEAST)));
+        } else {
+            organism.signal(Signal::KILL);
+            assert_eq!(organism.end().code, None);
+        }
+    }
+    let organism = house.run();
+    if !is_over {
+        let mut events = Events::open(&run_file(house.path()), &format!("?from={from}"), &[]);
+        assert!(reads(&mut events, u64::MAX).is_some_and(|(_, is_over)| is_over));
+    }
+    assert_eq!(organism.interrupt().code, Some(130));
+
+    house.judged();
+    let reopened = Some(RecordCode::Steering(SteerEffect::Reopened));
+    assert_eq!(house.records().iter().filter(|one| one.header.code == reopened).count(), 1);
+    // Each goal is what it is in an undisturbed run, and only what the preview named was begun twice.
+    let goals = count(house.goals());
+    assert_eq!(goals.keys().collect::<Vec<_>>(), expected.keys().collect::<Vec<_>>());
+    assert_eq!(goals.values().sum::<usize>(), GOALS + starts.len());
+    assert_eq!(goals.values().filter(|times| **times == 2).count(), starts.len());
+    let (prompts, results) = house.started();
+    let distinct: BTreeSet<&String> = prompts.iter().collect();
+    assert_eq!(distinct.len(), GOALS + starts.len(), "each thread has one prompt");
+    let requests = usize::try_from(house.mock.count().requests).unwrap();
+    println!(
+        "{} starts, {results} results, {requests} requests, {} parts again",
+        prompts.len(),
+        starts.len()
+    );
+    // The item failed with a result, and what was cancelled beside it may have had one.
+    assert!((GOALS + 1..=GOALS + starts.len()).contains(&results), "{results} results");
+    assert!(requests <= prompts.len() && requests >= results, "{requests} requests");
+    let verified = house.systole(&["verify", "--state"]);
+    assert_eq!(verified.code, Some(0), "{verified:?}");
+}
