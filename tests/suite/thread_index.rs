@@ -13,7 +13,8 @@ use systole_core::rules::retry_payload::{self, RetryTerms};
 use systole_core::types::codes::Code;
 use systole_core::types::ids::{CallPath, Digest, ThreadId};
 use systole_core::types::ports::{Commit, LogWriter as _, Position};
-use systole_core::types::record::{MessageRole, Record, RecordCode, RecordKind, SteerEffect};
+use systole_core::types::record::{Header, MessageRole, Record, RecordCode, RecordKind, SteerEffect};
+use systole_core::types::time::Millis;
 use systole_log::sqlite;
 
 use crate::console::{ALICE, house, running, sent};
@@ -445,6 +446,74 @@ fn h14_an_organism_whose_index_is_held_works_and_answers_and_each_client_sees_it
     let listed: BTreeSet<String> = listed_of(at, "hello.db", &[]).into_iter().collect();
     assert_eq!(listed, &own | &BTreeSet::from([of_alice]));
     assert_eq!(organism.interrupt().code, Some(130));
+}
+
+#[test]
+fn h14_the_state_is_how_the_call_that_closed_last_ended_and_calls_that_end_together_all_count() {
+    let (folder, mut author) = (Folder::new(), Author::default());
+    let (one, other) = (root(1), root(2));
+    let mut records = Vec::new();
+    let mut say = |thread: &ThreadId, role: MessageRole, change: &dyn Fn(&mut Header)| {
+        records.push(author.record(thread, b"<a xmlns=\"urn:t\"/>", |header| {
+            (header.from, header.to) = (name("ann"), Some(name("writer")));
+            header.code = Some(RecordCode::Role(role));
+            change(header);
+        }));
+    };
+    for call in [1, 2] {
+        say(&one, MessageRole::Request, &|header| header.call = Some(CallPath::new_top(call)));
+    }
+    say(&one, MessageRole::Final, &|header| {
+        (header.kind, header.code) = (RecordKind::Outcome, Some(RecordCode::Code(Code::ListenerFailed)));
+        header.call = Some(CallPath::new_top(2));
+    });
+    say(&one, MessageRole::Final, &|header| header.call = Some(CallPath::new_top(1)));
+    say(&other, MessageRole::Request, &|header| header.call = Some(CallPath::new_top(1)));
+    for ordinal in 1..=3 {
+        say(&other, MessageRole::Call, &|header| {
+            header.call = Some(CallPath::new_top(1));
+            (header.turn, header.ordinal, header.to) = (Some(1), Some(ordinal), Some(name("job")));
+            header.time = Millis(1_795_158_000_100);
+        });
+    }
+    say(&other, MessageRole::Final, &|header| {
+        (header.kind, header.code) = (RecordKind::Terminal, Some(RecordCode::Code(Code::CancelledThread)));
+    });
+    write(&folder, records);
+    let at = folder.path();
+    assert_eq!(listed(at, &["--state", "answered"]), [one.to_string()]);
+    assert_eq!(listed(at, &["--failed"]), [String::new(); 0]);
+    let slow = systole(at, &["slow", "--log", "organism.db", "--listener", "job", "--json"]);
+    let slow = slow.json_lines().remove(0);
+    assert_eq!((&slow["rows"][0]["count"], slow["slowest"].as_array().map(Vec::len)), (&3.into(), Some(3)));
+}
+
+#[test]
+fn h14_counts_of_tokens_that_cannot_be_break_no_list_and_no_metric() {
+    let usage = format!("usage: {{in: {}, out: {}}}", u64::MAX >> 1, u64::MAX >> 1);
+    let organism = "organism: {name: t}
+models: {main: {provider: script, file: replies.yaml, price: {in: 3, out: 15, per: 1M, currency: USD}}}
+agents: {helper: {model: main, dialect: native, peers: [], prompt: {identity: You help.}}}
+log: {path: organism.db}
+console: {listen: '127.0.0.1:0'}
+";
+    let replies = format!("helper:\n  - {{say: Done., {usage}}}\n");
+    let folder = crate::organism::folder(&[("organism.yaml", organism), ("replies.yaml", &replies)]);
+    let at = folder.path();
+    let organism = Running::organism(at);
+    for _ in 0..3 {
+        let asked = "<ask xmlns=\"https://xml-pipeline.org/ns/talk/v1\">What?</ask>";
+        let path = "/v1/messages?to=helper";
+        assert_eq!(ask(&run_file(at), "POST", path, &[("Systole-Wait", "240")], asked).status, 200);
+    }
+    for path in ["/v1/threads", "/v1/slow?by=model", "/v1/cost?by=model", "/metrics"] {
+        let shown = ask(&run_file(at), "GET", path, &[], "");
+        assert_eq!(shown.status, 200, "{path}: {shown:?}");
+    }
+    organism.interrupt();
+    for command in ["ps", "slow", "cost"] {
+        assert_eq!(systole(at, &[command]).code, Some(0), "{command}");
+    }
 }
 
 /// Waits until something is so.

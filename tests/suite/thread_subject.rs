@@ -53,6 +53,15 @@ fn h14_a_subject_of_the_sender_stands_in_lists_and_the_last_one_counts() {
     let typed = ["send", "--to", "echo", "--subject", "Fourth", "say", "text=hello", "--json"];
     let receipt = systole(at, &typed).json_lines().pop().unwrap()["receipt"].clone();
     assert_eq!(subject_of(at, receipt["thread"].as_str().unwrap()), "Fourth");
+    // What hides its direction is shown, and a subject can be erased like what it is about.
+    let typed = ["send", "--to", "echo", "--subject", "paid \u{202e}00.1", "say", "text=hello", "--json"];
+    let hidden = systole(at, &typed).json_lines().pop().unwrap()["receipt"].clone();
+    let hidden_thread = hidden["thread"].as_str().unwrap().to_owned();
+    assert_eq!(subject_of(at, &hidden_thread), "paid \\u{202e}00.1");
+    let position = (hidden["position"].as_u64().unwrap() + 1).to_string();
+    let erased = systole(at, &["erase", "--whole", &position, "--reason", "asked for"]);
+    assert_eq!(erased.code, Some(0), "{erased:?}");
+    assert_eq!(subject_of(at, &hidden_thread), "text=\"hello\"");
     let verified = systole(at, &["verify", "hello.db"]);
     assert_eq!(verified.code, Some(0), "{verified:?}");
     for thread in [thread.as_str(), receipt["thread"].as_str().unwrap()] {

@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use need::NeededRecord;
 use spelling::ErasedTexts;
+use systole_core::rules::core_payload;
 use systole_core::types::ids::{Digest, ThreadId};
 use systole_core::types::limits::LARGE_BODY;
 use systole_core::types::ports::{LogFault, LogReader, Position};
@@ -351,10 +352,12 @@ fn is_document(record: &Record) -> bool {
 
 /// Whether nothing but readers need the body: it was said by a listener, a client, a person or a model.
 pub fn is_erasable(record: &Record) -> bool {
-    use MessageRole::{AskPerson, Begin, Call, Final, Note, Request, Steer, ToAll, ToFirst};
+    use MessageRole::{AskPerson, Begin, Call, Final, Note, Request, Steer, ToAll, ToFirst, Told};
     match (record.header.kind, record.header.code) {
         (RecordKind::Message, Some(RecordCode::Role(role))) => {
-            matches!(role, Request | Begin | Call | ToAll | ToFirst | Note | Final | AskPerson | Steer)
+            let is_subject = role == Told && core_payload::read_subject(&record.body).is_some();
+            is_subject
+                || matches!(role, Request | Begin | Call | ToAll | ToFirst | Note | Final | AskPerson | Steer)
         }
         (RecordKind::Journal | RecordKind::Refusal | RecordKind::Outcome, _) => true,
         (RecordKind::Approval, Some(RecordCode::Approving(what))) => what == ApprovalEffect::Amendment,

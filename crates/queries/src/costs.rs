@@ -98,10 +98,13 @@ impl CostRow {
 
     fn add(&mut self, outcome: &ModelCallOutcome) {
         self.uncounted += u64::from(outcome.tokens_in.is_none() || outcome.tokens_out.is_none());
-        self.tokens_in += outcome.tokens_in.unwrap_or(0);
-        self.tokens_out += outcome.tokens_out.unwrap_or(0);
+        self.tokens_in = self.tokens_in.saturating_add(outcome.tokens_in.unwrap_or(0));
+        self.tokens_out = self.tokens_out.saturating_add(outcome.tokens_out.unwrap_or(0));
         match outcome.money {
-            Some(money) => *self.money.entry(money.currency).or_default() += money.micros,
+            Some(money) => {
+                let own = self.money.entry(money.currency).or_default();
+                *own = own.saturating_add(money.micros);
+            }
             None if outcome.count_tokens() == Some(0) => {}
             None => self.unpriced += 1,
         }
@@ -110,12 +113,13 @@ impl CostRow {
     pub(super) fn join(&mut self, other: &CostRow) {
         self.requests += other.requests;
         self.unknown += other.unknown;
-        self.tokens_in += other.tokens_in;
-        self.tokens_out += other.tokens_out;
+        self.tokens_in = self.tokens_in.saturating_add(other.tokens_in);
+        self.tokens_out = self.tokens_out.saturating_add(other.tokens_out);
         self.uncounted += other.uncounted;
         self.unpriced += other.unpriced;
         for (currency, micros) in &other.money {
-            *self.money.entry(*currency).or_default() += micros;
+            let own = self.money.entry(*currency).or_default();
+            *own = own.saturating_add(*micros);
         }
     }
 

@@ -166,7 +166,7 @@ impl LogState {
     }
 
     /// A thread that is at work.
-    pub(super) fn at_work(&self, id: &ThreadId) -> Option<&Thread> {
+    pub(crate) fn at_work(&self, id: &ThreadId) -> Option<&Thread> {
         self.threads.get(id)
     }
 

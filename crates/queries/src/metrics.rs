@@ -61,7 +61,7 @@ pub fn write_metrics(source: &MetricSource<'_>) -> Result<String, IndexFault> {
     let mut by_listener = BTreeMap::<String, (u64, u64)>::new();
     for call in &calls {
         let (count, took) = by_listener.entry(call.listener.clone()).or_default();
-        (*count, *took) = (*count + call.count, *took + call.took);
+        (*count, *took) = (count.saturating_add(call.count), took.saturating_add(call.took));
     }
     let of_calls = calls
         .into_iter()
@@ -77,7 +77,8 @@ pub fn write_metrics(source: &MetricSource<'_>) -> Result<String, IndexFault> {
     for request in requests {
         let model = request.model;
         for (direction, count) in [("in", request.tokens_in), ("out", request.tokens_out)] {
-            *tokens.entry((model.clone(), direction)).or_default() += count;
+            let sum = tokens.entry((model.clone(), direction)).or_default();
+            *sum = sum.saturating_add(count);
         }
         // One without a result has it later, and a counter never falls.
         if request.outcome != UNKNOWN {

@@ -187,13 +187,13 @@ impl SlowSum {
 
     fn add(&mut self, key: &HourKey, sum: &HourSum) {
         let count = u64::try_from(sum.count).unwrap_or(0);
-        self.count += count;
+        self.count = self.count.saturating_add(count);
         match key.outcome.as_str() {
             FAILED => self.failures += count,
             UNKNOWN => self.unknown += count,
             _ => {}
         }
-        self.took += u64::try_from(sum.took).unwrap_or(0);
+        self.took = self.took.saturating_add(u64::try_from(sum.took).unwrap_or(0));
         self.longest_ms = self.longest_ms.max(u64::try_from(sum.longest).unwrap_or(0));
         self.mean_ms = self.took.checked_div(self.count - self.unknown).unwrap_or(0);
     }

@@ -24,6 +24,7 @@ use systole_core::types::ports::LogReader;
 use systole_core::types::time::{Millis, spell_duration};
 use systole_log::index::{IndexEnd, IndexFault, IndexFile, RootRow, RootSelection};
 use systole_show::columns::{cut, plain};
+use systole_show::layout;
 
 /// What the list is made of.
 pub struct ThreadSource<'a> {
@@ -147,6 +148,7 @@ impl<'a> Listing<'a> {
             is_ended: match state {
                 Some("ended") => Some(true),
                 Some("resting") => Some(false),
+                Some(state) if self.is_all_paused && filter::is_outcome(state) => Some(true),
                 _ => None,
             },
             client: self.source.own.map(str::to_owned).or_else(|| filter.client.clone()),
@@ -180,14 +182,16 @@ impl<'a> Listing<'a> {
             return Ok(true);
         }
         let Ok(id) = ThreadId::parse(&root.thread) else { return Ok(true) };
+        // What is closed says no more than the index; only open work has words of its own.
+        let is_open = source.whole.at_work(&id).is_some();
+        if !is_open && filter.q.as_ref().is_some_and(|text| !has_text(&root, text)) {
+            return Ok(true);
+        }
         let Some(thread) = source.whole.thread(source.reader, &id)? else { return Ok(true) };
         if !source.sees_all && source.reader.of_thread(&id, 1, 1)?.is_empty() {
             return Ok(true);
         }
-        let is_open = thread.life() == ThreadState::Working || !thread.timers.is_empty();
-        if filter.state() == Some("resting") && thread.life() != ThreadState::Resting
-            || !is_open && filter.q.as_ref().is_some_and(|text| !has_text(&root, text))
-        {
+        if filter.state() == Some("resting") && thread.life() != ThreadState::Resting {
             return Ok(true);
         }
         let mut entries =
@@ -276,7 +280,7 @@ pub fn describe_facts(entry: &Value) -> String {
     let parts = [format!("{} → {}", text("by"), text("to"))].into_iter().chain(took).chain(retries);
     let parts: Vec<String> = parts.chain(amounts.map(plain)).collect();
     let request = format!("<{}> {}", text("element"), text("subject"));
-    cut(&format!("{}: {request}", parts.join(", ")), limits::WAIT_COLUMNS)
+    cut(&format!("{}: {request}", parts.join(", ")), layout::columns().saturating_sub(limits::INDENT))
 }
 
 impl ThreadPart {

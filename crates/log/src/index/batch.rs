@@ -119,7 +119,7 @@ impl<'c> IndexBatch<'c> {
         let group = HourKey { outcome: String::new(), ..row.key.clone() };
         let rows = self.slow.entry(group).or_default();
         rows.push(row);
-        rows.sort_by_key(|row| (std::cmp::Reverse(row.took), row.position));
+        rows.sort_by(|a, b| (b.took, a.position, &a.call).cmp(&(a.took, b.position, &b.call)));
         rows.truncate(SLOWEST);
     }
 
@@ -133,7 +133,7 @@ impl<'c> IndexBatch<'c> {
     fn write_roots(&self) -> Result<(), IndexFault> {
         let sql = format!(
             "INSERT OR REPLACE INTO root ({}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, \
-             ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24)",
+             ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23)",
             RootRow::COLUMNS
         );
         let mut insert = self.connection.prepare_cached(&sql)?;
@@ -149,7 +149,6 @@ impl<'c> IndexBatch<'c> {
                 row.subject,
                 to_signed(row.opened),
                 to_signed(row.since),
-                row.top,
                 row.outcome,
                 row.code,
                 row.first_code,
@@ -223,10 +222,10 @@ impl<'c> IndexBatch<'c> {
     }
 
     fn write_slow(&self) -> Result<(), IndexFault> {
-        let insert = "INSERT OR REPLACE INTO slow VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
+        let insert = "INSERT OR REPLACE INTO slow VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
         let keep = "DELETE FROM slow WHERE hour = ?1 AND listener = ?2 AND model = ?3 AND client = ?4 \
-            AND (took, position) IN (SELECT took, position FROM slow WHERE hour = ?1 AND listener = ?2 \
-            AND model = ?3 AND client = ?4 ORDER BY took DESC, position LIMIT -1 OFFSET ?5)";
+            AND (took, position, call) IN (SELECT took, position, call FROM slow WHERE hour = ?1 AND listener = ?2 \
+            AND model = ?3 AND client = ?4 ORDER BY took DESC, position, call LIMIT -1 OFFSET ?5)";
         for (group, rows) in &self.slow {
             let hour = to_signed(group.hour);
             for row in rows {
@@ -239,6 +238,7 @@ impl<'c> IndexBatch<'c> {
                     to_signed(row.position),
                     row.thread,
                     to_signed(row.seq),
+                    row.call,
                     row.key.outcome,
                 ])?;
             }

@@ -14,7 +14,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rusqlite::{Connection, OptionalExtension as _, params};
+use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior, params};
 
 pub use batch::IndexBatch;
 use fault::to_signed;
@@ -37,7 +37,7 @@ CREATE TABLE state (
 CREATE TABLE root (
   position INTEGER PRIMARY KEY, thread TEXT NOT NULL UNIQUE, client TEXT NOT NULL, entry TEXT NOT NULL,
   element TEXT NOT NULL, subject TEXT NOT NULL, opened INTEGER NOT NULL, since INTEGER NOT NULL,
-  top INTEGER NOT NULL, outcome TEXT NOT NULL, code TEXT NOT NULL, first_code TEXT NOT NULL,
+  outcome TEXT NOT NULL, code TEXT NOT NULL, first_code TEXT NOT NULL,
   is_ended INTEGER NOT NULL, is_paused INTEGER NOT NULL, took INTEGER NOT NULL, requests INTEGER NOT NULL,
   unknown INTEGER NOT NULL, tokens_in INTEGER NOT NULL, tokens_out INTEGER NOT NULL,
   uncounted INTEGER NOT NULL, unpriced INTEGER NOT NULL, money TEXT NOT NULL, spent INTEGER NOT NULL,
@@ -67,7 +67,8 @@ CREATE TABLE refusal (code TEXT PRIMARY KEY, count INTEGER NOT NULL) STRICT, WIT
 CREATE TABLE slow (
   hour INTEGER NOT NULL, listener TEXT NOT NULL, model TEXT NOT NULL, client TEXT NOT NULL,
   took INTEGER NOT NULL, position INTEGER NOT NULL, thread TEXT NOT NULL, seq INTEGER NOT NULL,
-  outcome TEXT NOT NULL, PRIMARY KEY (hour, listener, model, client, took, position)
+  call TEXT NOT NULL, outcome TEXT NOT NULL,
+  PRIMARY KEY (hour, listener, model, client, took, position, call)
 ) STRICT, WITHOUT ROWID;
 ";
 
@@ -150,14 +151,11 @@ impl IndexFile {
     /// same time: each commit begins where the file then ends.
     pub fn extend_file(&mut self, fold: FoldPage<'_>) -> Result<(), IndexFault> {
         loop {
-            self.connection.execute_batch("BEGIN IMMEDIATE")?;
-            let added = self.add_records(fold);
-            if added.is_err() {
-                self.connection.execute_batch("ROLLBACK")?;
-            } else {
-                self.connection.execute_batch("COMMIT")?;
-            }
-            if added? {
+            // What fails in between, or panics, is rolled back when the transaction is dropped.
+            let transaction = Transaction::new_unchecked(&self.connection, TransactionBehavior::Immediate)?;
+            let is_whole = self.add_records(fold)?;
+            transaction.commit()?;
+            if is_whole {
                 return Ok(());
             }
         }

@@ -113,23 +113,21 @@ impl IndexFile {
 
     /// The calls of each listener and its requests to each model, by outcome.
     pub fn list_totals(&self) -> Result<Vec<CallTotal>, IndexFault> {
-        let sql = "SELECT listener, model, outcome, sum(count), sum(took), sum(tokens_in), sum(tokens_out) \
-                   FROM sum GROUP BY listener, model, outcome";
+        let sql = "SELECT listener, model, outcome, count, took, tokens_in, tokens_out FROM sum";
         let mut find = self.connection.prepare_cached(sql)?;
-        let read = |row: &Row<'_>| {
-            let number = |column: usize| row.get::<_, i64>(column).map(|n| u64::try_from(n).unwrap_or(0));
-            Ok(CallTotal {
-                listener: row.get(0)?,
-                model: row.get(1)?,
-                outcome: row.get(2)?,
-                count: number(3)?,
-                took: number(4)?,
-                tokens_in: number(5)?,
-                tokens_out: number(6)?,
-            })
+        let mut rows = find.query([])?;
+        let mut totals = BTreeMap::<(String, String, String), [u64; 4]>::new();
+        while let Some(row) = rows.next()? {
+            let sums = totals.entry((row.get(0)?, row.get(1)?, row.get(2)?)).or_default();
+            for (sum, column) in sums.iter_mut().zip(3..) {
+                *sum = sum.saturating_add(u64::try_from(row.get::<_, i64>(column)?).unwrap_or(0));
+            }
+        }
+        let total = |((listener, model, outcome), sums): ((String, String, String), [u64; 4])| {
+            let [count, took, tokens_in, tokens_out] = sums;
+            CallTotal { listener, model, outcome, count, took, tokens_in, tokens_out }
         };
-        let rows = find.query_map([], read)?;
-        Ok(rows.collect::<Result<_, _>>()?)
+        Ok(totals.into_iter().map(total).collect())
     }
 
     /// What the requests to each model cost, in millionths by currency.
@@ -142,7 +140,8 @@ impl IndexFile {
         while let Some(row) = rows.next()? {
             let model: String = row.get(0)?;
             for (currency, micros) in ModelSum::read(row, 1)?.money {
-                *spent.entry((model.clone(), currency)).or_default() += micros;
+                let sum: &mut i64 = spent.entry((model.clone(), currency)).or_default();
+                *sum = sum.saturating_add(micros);
             }
         }
         Ok(spent)
@@ -183,8 +182,8 @@ impl IndexFile {
         let place = conditions.write_where();
         conditions.values.push(Value::from(to_signed(most as u64)));
         let sql = format!(
-            "SELECT hour, listener, model, client, outcome, took, position, thread, seq FROM slow {place} \
-             ORDER BY took DESC, position LIMIT ?{}",
+            "SELECT hour, listener, model, client, outcome, took, position, thread, seq, call FROM slow {place} \
+             ORDER BY took DESC, position, call LIMIT ?{}",
             conditions.values.len()
         );
         let mut find = self.connection.prepare_cached(&sql)?;
@@ -195,6 +194,7 @@ impl IndexFile {
                 position: number(6)?,
                 thread: row.get(7)?,
                 seq: number(8)?,
+                call: row.get(9)?,
                 key: read_key(row, row.get(4)?)?,
             })
         };

@@ -23,18 +23,23 @@ pub struct ModelSum {
 impl ModelSum {
     /// Adds another one.
     pub fn add(&mut self, other: &ModelSum) {
-        self.tokens_in += other.tokens_in;
-        self.tokens_out += other.tokens_out;
-        self.uncounted += other.uncounted;
-        self.unpriced += other.unpriced;
+        for (own, more) in [
+            (&mut self.tokens_in, other.tokens_in),
+            (&mut self.tokens_out, other.tokens_out),
+            (&mut self.uncounted, other.uncounted),
+            (&mut self.unpriced, other.unpriced),
+        ] {
+            *own = own.saturating_add(more);
+        }
         for (currency, micros) in &other.money {
-            *self.money.entry(currency.clone()).or_default() += micros;
+            let own = self.money.entry(currency.clone()).or_default();
+            *own = own.saturating_add(*micros);
         }
     }
 
     /// The millionths of all currencies together: the order of roots by what they cost.
     pub(super) fn sum_money(&self) -> i64 {
-        self.money.values().sum()
+        self.money.values().fold(0, |sum, micros| sum.saturating_add(*micros))
     }
 
     /// The money as the file keeps it: `EUR 12,USD 7`.
@@ -83,9 +88,7 @@ pub struct RootRow {
     pub opened: u64,
     /// When its last record was made.
     pub since: u64,
-    /// The number of the last call from outside that closed.
-    pub top: u32,
-    /// How that call ended; empty if none has.
+    /// How its last call from outside that closed ended; empty if none has.
     pub outcome: String,
     /// With which code; empty if it did not fail.
     pub code: String,
@@ -109,7 +112,7 @@ pub struct RootRow {
 
 impl RootRow {
     pub(super) const COLUMNS: &'static str = "position, thread, client, entry, element, subject, opened, since, \
-        top, outcome, code, first_code, is_ended, is_paused, took, requests, unknown, tokens_in, tokens_out, \
+        outcome, code, first_code, is_ended, is_paused, took, requests, unknown, tokens_in, tokens_out, \
         uncounted, unpriced, money, spent, retries";
 
     pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<RootRow> {
@@ -122,17 +125,16 @@ impl RootRow {
             subject: row.get(5)?,
             opened: row.get::<_, i64>(6)?.unsigned_abs(),
             since: row.get::<_, i64>(7)?.unsigned_abs(),
-            top: row.get(8)?,
-            outcome: row.get(9)?,
-            code: row.get(10)?,
-            first_code: row.get(11)?,
-            is_ended: row.get(12)?,
-            is_paused: row.get(13)?,
-            took: row.get::<_, i64>(14)?.unsigned_abs(),
-            requests: row.get(15)?,
-            unknown: row.get(16)?,
-            used: ModelSum::read(row, 17)?,
-            retries: row.get(23)?,
+            outcome: row.get(8)?,
+            code: row.get(9)?,
+            first_code: row.get(10)?,
+            is_ended: row.get(11)?,
+            is_paused: row.get(12)?,
+            took: row.get::<_, i64>(13)?.unsigned_abs(),
+            requests: row.get(14)?,
+            unknown: row.get(15)?,
+            used: ModelSum::read(row, 16)?,
+            retries: row.get(22)?,
         })
     }
 }
@@ -283,8 +285,8 @@ pub struct HourSum {
 impl HourSum {
     /// Adds another one.
     pub fn add(&mut self, other: &HourSum) {
-        self.count += other.count;
-        self.took += other.took;
+        self.count = self.count.saturating_add(other.count);
+        self.took = self.took.saturating_add(other.took);
         self.longest = self.longest.max(other.longest);
         self.used.add(&other.used);
     }
@@ -301,6 +303,8 @@ pub struct SlowRow {
     pub thread: String,
     /// Its number there.
     pub seq: u64,
+    /// The call; empty for a request to a model.
+    pub call: String,
     /// In whose sums it is.
     pub key: HourKey,
 }

@@ -13,6 +13,7 @@ use systole_kit::journal::{EarlierEntry, JournalEntry};
 use systole_log::index::{
     HourKey, HourSum, IndexBatch, IndexFault, OpenCall, OpenRequest, RequestKey, RootRow, SlowRow,
 };
+use systole_show::columns::plain;
 
 use super::closing::{ANSWERED, CANCELLED, CallEnd, FAILED};
 use crate::costs::CostRow;
@@ -97,7 +98,7 @@ fn note_root(batch: &mut IndexBatch<'_>, position: Position, record: &Record) ->
     match h.code {
         Some(RecordCode::Role(MessageRole::Told)) => {
             if let Some(subject) = core_payload::read_subject(&record.body) {
-                root.subject = subject;
+                root.subject = plain(&subject);
             }
         }
         Some(RecordCode::Steering(SteerEffect::Paused)) => root.is_paused = true,
@@ -189,17 +190,15 @@ fn end_call(
     let took_signed = i64::try_from(took).unwrap_or(i64::MAX);
     let sum = HourSum { count: 1, took: took_signed, longest: took_signed, ..HourSum::default() };
     batch.add_sum(key.clone(), &sum);
-    batch.add_slow(SlowRow { took, position: position.0, thread: h.thread.to_string(), seq: h.seq, key });
+    let (thread, call) = (h.thread.to_string(), path.to_string());
+    batch.add_slow(SlowRow { took, position: position.0, thread, seq: h.seq, call, key });
     if path.depth() > 0 || call.is_tell || h.thread.parent().is_some() {
         return Ok(());
     }
     let Some(root) = batch.find_root(h.thread.as_str())? else { return Ok(()) };
-    root.took += took;
-    if path.top_number() >= root.top {
-        root.top = path.top_number();
-        root.outcome = end.outcome.to_owned();
-        (root.code, root.first_code) = (end.code, end.first_code);
-    }
+    root.took = root.took.saturating_add(took);
+    root.outcome = end.outcome.to_owned();
+    (root.code, root.first_code) = (end.code, end.first_code);
     Ok(())
 }
 
@@ -263,7 +262,7 @@ fn add_entry(batch: &mut IndexBatch<'_>, position: Position, record: &Record) ->
             let sum = HourSum { count: 1, took: took_signed, longest: took_signed, used: used.clone() };
             batch.add_sum(key.clone(), &sum);
             let (thread, seq) = (h.thread.to_string(), h.seq);
-            batch.add_slow(SlowRow { took, position: position.0, thread, seq, key });
+            batch.add_slow(SlowRow { took, position: position.0, thread, seq, call: String::new(), key });
         }
     }
     if let Some(root) = batch.find_root(h.thread.root_of().as_str())? {

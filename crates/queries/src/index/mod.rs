@@ -86,6 +86,8 @@ impl LogIndex {
             }
             Ok(false) => {}
             Err(fault @ (IndexFault::Log(_) | IndexFault::Stale(_))) => return Err(fault),
+            // A running organism waits for no one, and takes the file again with the next question.
+            Err(IndexFault::Held) if self.wait == IndexWait::Never => {}
             Err(IndexFault::Held) => self.note("another process writes it"),
             Err(IndexFault::Unwritable(why)) => self.note(&why),
         }
