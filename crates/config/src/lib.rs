@@ -26,6 +26,7 @@ mod eject;
 mod file_sections;
 mod folder;
 mod folders;
+mod followers;
 mod forms;
 mod key;
 mod keys;
@@ -87,6 +88,7 @@ use source::Era;
 use systole_core::types::codes::Code;
 use systole_core::types::composition::{Composition, ListenerSection};
 use systole_core::types::ids::{Digest, Name};
+use systole_follow::FollowerSettings;
 use tree::{Node, Span};
 use value::At;
 
@@ -143,6 +145,8 @@ pub struct OrganismFile {
     pub tokens: Vec<TokenSource>,
     /// Who signs checkpoints of the log and where they go, if the file says so.
     pub proof: Option<ProofSettings>,
+    /// Who gets the events of the log.
+    pub followers: Vec<FollowerSettings>,
     /// Warnings: they do not prevent a run.
     pub warnings: Vec<Diagnostic>,
     /// The mistake if the folder of the log is missing.
@@ -332,6 +336,8 @@ fn check(
     let signed =
         lies.and(declared.keys.proof.as_ref()).map(|proof| (&proof.value, declared.log_kept.as_ref()));
     let proof = signed.and_then(|of| proof::resolve(&mut diagnostics, of, directory, shelf.is_proved()));
+    let about = (&declared.parties[..], declared.log_kept.as_ref());
+    let followers = lies.map(|_| followers::resolve(&mut diagnostics, &declared.keys.follow.value, about));
     let mut thinking = agent_configs::resolve(&mut diagnostics, &declared, &composed, shelf, has_scripts);
     let mut following = workflows::resolve(&mut diagnostics, &declared, &composed);
     thinking.warnings.extend(warnings.into_iter().chain(following.warnings.drain(..)));
@@ -384,6 +390,7 @@ fn check(
         log_kept,
         tokens: composed.tokens,
         proof,
+        followers: followers.unwrap_or_default(),
         warnings,
         no_log_folder,
     })

@@ -18,6 +18,7 @@ use systole_core::types::client::{Client, Role};
 use systole_core::types::composition::Composition;
 use systole_core::types::ids::{Digest, Name};
 use systole_core::types::ports::{LogFault, LogReader, Position};
+use systole_follow::FollowerBoard;
 use systole_log::alarms::LogAlarms;
 use systole_queries::index::LogIndex;
 use systole_queries::log_reads::PastLog;
@@ -49,6 +50,7 @@ pub fn open_handle(reader: Arc<dyn LogReader>, verdict: RestingVerdict) -> Resul
         reader,
         // Nothing is written beside a log at rest.
         index: Arc::new(Mutex::new(LogIndex::apart())),
+        followers: FollowerBoard::default(),
         room: Arc::default(),
         began: last,
         tail: followed.end(),

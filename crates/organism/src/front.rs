@@ -28,6 +28,7 @@ use systole_core::types::flow::{DoorMessage, Receipt, Refused};
 use systole_core::types::ids::{Key, Name, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader, Position};
 use systole_core::types::refusal::Refusal;
+use systole_follow::{FollowerBoard, FollowerStatus};
 use systole_log::alarms::{LogAlarm, LogAlarms};
 use systole_queries::outages;
 
@@ -84,6 +85,7 @@ pub struct OrganismHandle {
     pub(super) places: OrganismPlaces,
     pub(super) reader: Arc<dyn LogReader>,
     pub(super) index: SharedIndex,
+    pub(super) followers: FollowerBoard,
     pub(super) room: Arc<WaitingRoom>,
     pub(super) began: Position,
     pub(super) tail: watch::Receiver<Position>,
@@ -255,6 +257,11 @@ impl OrganismHandle {
     /// What has kept the log from being written as it should, since the start.
     pub fn alarms(&self) -> Vec<LogAlarm> {
         self.alarms.list_all()
+    }
+
+    /// How the followers of the log fare.
+    pub fn followers(&self) -> Vec<FollowerStatus> {
+        self.followers.list_all(*self.tail.borrow())
     }
 
     /// The log, for reading.

@@ -40,9 +40,11 @@ use systole_core::pump::wake::{self, RecoveredLog};
 use systole_core::rules::admit;
 use systole_core::types::composition::Composition;
 use systole_core::types::flow::UnmatchedDocument;
+use systole_core::types::ids::Name;
 use systole_core::types::ports::{
     CarrierReport, Clock, Leases, LogBatch, LogReader, LogWriter, NoObserver, Position, StepObserver,
 };
+use systole_follow::{FollowedLog, FollowerPlan, FollowerTasks};
 use systole_log::alarms::LogAlarms;
 pub use systole_log::nats::LifeSign;
 use systole_log::nats::LogOwnership;
@@ -68,6 +70,8 @@ pub struct Organism {
     proof: Option<ProofKeeper>,
     /// The keeper of the index ends when this is dropped.
     indexing: oneshot::Sender<Infallible>,
+    /// The followers end when this is dropped.
+    following: Option<watch::Sender<()>>,
     notes: Vec<String>,
     validators: Validators,
     tasks: Vec<RunningTask>,
@@ -236,6 +240,10 @@ impl Organism {
         let mut tasks = vec![pumps, start_sorter(heard, validators.queue(), pump.clone())];
         let (index, keeper, indexing) = indexing::start_index(&places, is_indexed, &reader, followed.end());
         tasks.extend(keeper);
+        let followers = if is_indexed { plan.followers } else { Vec::new() };
+        let names = (&composition.organism, places.log.clone());
+        let following = start_followers(followers, names, (&reader, followed.end()), &pump);
+        tasks.extend(following.tasks);
         let proof = proof.map(|proof| ProofKeeper::start(proof, reader.clone(), lead.clone(), &pump));
         // Nothing is ever sent over this channel: it closes when the last reader is done.
         let (ways, (seats, seated)) =
@@ -245,6 +253,7 @@ impl Organism {
             places,
             reader,
             index,
+            followers: following.board,
             room,
             began: last,
             tail: followed.end(),
@@ -269,6 +278,7 @@ impl Organism {
             lead,
             proof,
             indexing,
+            following: following.stop,
             notes,
             validators,
             tasks,
@@ -360,7 +370,7 @@ impl Organism {
             let is_whole = is_led && matches!(ended, LoopEnd::Drained(_));
             proof.finish(if is_whole { LastCheckpoint::Signed } else { LastCheckpoint::Unsigned }).await;
         }
-        drop((self.front, self.ways, self.carriers, self.seats, self.indexing));
+        drop((self.front, self.ways, self.carriers, self.seats, self.indexing, self.following));
         // A reader connection that outlives the writer would leave the log in two files.
         let _left = tokio::time::timeout(limits::LAST_READS, self.seated.recv()).await;
         for task in self.tasks {
@@ -419,6 +429,18 @@ async fn open_broker(
     let refusals = BrokerReports::open(others.as_ref(), pump).await;
     let broker = own.as_ref().map(StartedBroker::broker).or(others);
     Ok((own, broker, refusals))
+}
+
+/// Starts the followers of a log that is in a file on this machine.
+fn start_followers(
+    plans: Vec<FollowerPlan>,
+    (organism, log): (&Name, Option<Arc<Path>>),
+    (reader, tail): (&Arc<dyn LogReader>, watch::Receiver<Position>),
+    pump: &mpsc::Sender<PumpInput>,
+) -> FollowerTasks {
+    let Some(log) = log else { return FollowerTasks::default() };
+    let (organism, reader, pump) = (organism.clone(), reader.clone(), pump.downgrade());
+    systole_follow::start_followers(plans, &FollowedLog { organism, log, reader, tail, pump })
 }
 
 /// Passes the pump's batches to the writer.

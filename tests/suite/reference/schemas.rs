@@ -26,8 +26,8 @@ const FROM: [(&str, &str); 5] = [
 ];
 
 /// The elements that are recorded, and sent to no listener.
-const RECORDED: &str = "approval-decided attempt boot budget-time dead-letter erased forked listener-joined \
-                        listener-left loss-accepted paused resumed shutdown thread-ended throttled";
+const RECORDED: &str = "approval-decided attempt boot budget-time dead-letter erased follow-skipped follower-began \
+                        follower-behind follower-caught-up follower-stopped forked listener-joined listener-left loss-accepted paused resumed shutdown thread-ended throttled";
 
 /// What the elements inside another one are. The schemas document only elements that are sent alone.
 const INSIDE: &str = include_str!("inside.txt");

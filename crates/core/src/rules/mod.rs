@@ -8,6 +8,7 @@ pub mod budget_payload;
 pub mod classify;
 pub mod core_payload;
 pub mod element;
+pub mod follower_payload;
 pub mod introspection;
 pub mod labels;
 pub mod loops;
