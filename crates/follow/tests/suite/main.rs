@@ -152,14 +152,13 @@ impl Stage {
         self.author.lock().unwrap().add(thread, body.as_bytes(), |_| {});
     }
 
-    /// Lets time pass until something holds.
+    /// Lets time pass until something holds. The clock goes on by itself when nothing has work, on no thread.
     async fn until(&self, holds: impl Fn(&Stage) -> bool) {
         for _ in 0..1_000_000 {
             if holds(self) {
                 return;
             }
-            tokio::time::advance(Duration::from_millis(500)).await;
-            tokio::task::yield_now().await;
+            let _passed = tokio::time::timeout(Duration::from_secs(1), std::future::pending::<()>()).await;
         }
         panic!("it never holds: {:?}", self.news());
     }
@@ -204,7 +203,6 @@ async fn h15_a_receiver_that_is_away_for_a_day_leaves_one_record_behind_and_one_
     assert!(took.iter().enumerate().all(|(n, body)| body.contains(&format!("<event n='{n}'/>"))));
     let tries = receiver.tries.lock().unwrap().clone();
     let waits: Vec<Duration> = tries.windows(2).map(|two| two[1].0 - two[0].0).collect();
-    // A pause of a second more may pass before the clock of the test goes on.
     assert!(waits.iter().all(|wait| *wait <= Duration::from_secs(301)), "{waits:?}");
     assert!(tries.len() < 100 + 24 * 12 + 16, "{}", tries.len());
     stage.stop().await;
