@@ -57,6 +57,7 @@ pub(crate) fn first_delivery(folder: &Path) {
             stands_by: None,
             given_up: None,
             proof: None,
+            followers: Vec::new(),
             composition: file.composition,
             directory: folder.into(),
             log: LogPlace::File(folder.join(format!("{}.db", std::process::id()))),

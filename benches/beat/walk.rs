@@ -301,6 +301,7 @@ fn plan(log: LogPlace, course: &Arc<Course>, validators: usize, change: impl FnO
         stands_by: None,
         given_up: None,
         proof: None,
+        followers: Vec::new(),
         composition: file.composition,
         directory: "config/bench".into(),
         log,

@@ -20,7 +20,7 @@ use systole_show::columns::counted;
 use systole_system::clock::WallClock;
 
 /// Endings of the files that belong to a log: a backup under such a name would be taken for one of them.
-const BESIDE: [&str; 17] = [
+const BESIDE: [&str; 18] = [
     "-wal",
     "-shm",
     "-journal",
@@ -38,6 +38,7 @@ const BESIDE: [&str; 17] = [
     ".index",
     ".index-wal",
     ".index-shm",
+    ".follow",
 ];
 
 /// Writes a verified copy of a log into a new file.

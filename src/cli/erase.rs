@@ -21,6 +21,7 @@ use systole_core::types::record::{Header, Record, head_zero};
 use systole_export::erasing::{
     self, ErasurePlan, ErasureRefused, ErasureScope, SHORTEST, SHORTEST_TEXT, ThreadNeed,
 };
+use systole_follow::list_cursors;
 use systole_log::nats::OpenNatsLog;
 use systole_log::sqlite::{self, OpenSqliteLog, SqliteReader};
 use systole_log::{index, search};
@@ -251,6 +252,7 @@ impl EraseCommand {
             "short_values": plan.short,
             "outputs": outputs,
             "files": list_beside(log),
+            "followers": list_followers(log),
         })
     }
 
@@ -299,6 +301,11 @@ fn describe_document(reader: &SqliteReader, hash: Digest) -> Result<ErasedDocume
     Ok(ErasedDocument { hash, before: bytes.and_then(|bytes| find_before(&bytes)) })
 }
 
+/// The followers that have a cursor beside the log. A folder that cannot be read is none of theirs.
+fn list_followers(log: &Path) -> Vec<String> {
+    list_cursors(log).unwrap_or_default().iter().map(ToString::to_string).collect()
+}
+
 /// What still says something of what was erased.
 fn list_rest(log: &Path, plan: &ErasurePlan) -> Vec<String> {
     let mut stays = Vec::new();
@@ -324,6 +331,10 @@ fn list_rest(log: &Path, plan: &ErasurePlan) -> Vec<String> {
         stays.push(format!("{words} were not looked for elsewhere"));
     }
     stays.extend(list_beside(log));
+    let followers = list_followers(log);
+    if !followers.is_empty() {
+        stays.push(format!("what the receivers of followers were sent: {}", followers.join(", ")));
+    }
     stays.push("backups, copies and exports elsewhere, and what listeners and models were sent".to_owned());
     stays.push(
         "what systole run printed elsewhere: on a terminal, or into the journal of the system".to_owned(),

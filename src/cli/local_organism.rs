@@ -18,6 +18,7 @@ use systole_config::{OrganismFile, ProofSettings};
 use systole_core::types::codes::Code;
 use systole_core::types::ids::Name;
 use systole_core::types::ports::{LogFault, LogStop, LostRange};
+use systole_follow::{FollowerFault, FollowerPlan, FollowerSettings};
 use systole_http::ProxySettings;
 use systole_organism::inline_listeners::{self, ListenerScope};
 use systole_organism::plan::{BusAccess, LogPlace, RunPlan, StandbyReporter, StartFault};
@@ -109,6 +110,7 @@ fn build_plan(
         Some(proof) if !still => Some(build_proof_plan(screen, proof, &file.log)?),
         _ => None,
     };
+    let followers = if still { Vec::new() } else { build_followers(screen, &file)? };
     Ok(RunPlan {
         composition: file.composition,
         directory: place.directory(),
@@ -125,7 +127,17 @@ fn build_plan(
         stands_by: None,
         given_up: None,
         proof,
+        followers,
     })
+}
+
+/// Who gets the events of the log, with their secrets from the environment.
+fn build_followers(screen: Screen, file: &OrganismFile) -> Result<Vec<FollowerPlan>, CommandExit> {
+    let read = |name: &str| std::env::var(name).ok();
+    let proxies = ProxySettings::from_environment(&read);
+    let build = |settings: &FollowerSettings| FollowerPlan::with_webhook(settings.clone(), &read, &proxies);
+    let built: Result<_, FollowerFault> = file.followers.iter().map(build).collect();
+    built.map_err(|fault| screen.fail_with(CommandExit::Configuration, fault.words, fault.fix))
 }
 
 /// How the running organism signs checkpoints. The key has to be on this machine.

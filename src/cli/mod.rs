@@ -26,6 +26,7 @@ mod export;
 mod find;
 mod first_process;
 mod follow;
+mod followers;
 mod fork;
 mod forms;
 mod fresh;
@@ -193,6 +194,8 @@ enum Command {
     Erase(erase::EraseCommand),
     /// Bring the copy of a log in NATS up to date, or make it again
     Copy(copy::CopyCommand),
+    /// List who gets the events of the log, or say where one goes on
+    Follow(followers::FollowCommand),
     /// Show what judges a payload, with an example and its prompt
     Schema(schema::SchemaCommand),
     /// Draw who may address whom, with what
@@ -355,6 +358,7 @@ impl Command {
             Command::Backup(backup) => backup.run(),
             Command::Witness(witness) => witness.run(),
             Command::Copy(copy) => copy.run(),
+            Command::Follow(follow) => follow.run(),
             Command::Explain(explain) => Ok(explain.run(&Arguments::command())),
             Command::Schema(schema) => schema.run(),
             Command::Doctor(doctor) => Ok(doctor.run()),

@@ -172,7 +172,7 @@ fn report_end(
             "note: {} is not there any more, and what it had is only in its backups",
             log.display()
         ));
-    } else if !alarms.is_empty() {
+    } else if alarms.iter().any(|alarm| alarm.follower.is_none()) {
         screen.say("  nothing that was acknowledged is lost; what was refused is to be sent again");
     }
     if is_unclosed {

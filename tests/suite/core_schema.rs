@@ -29,6 +29,15 @@ const OF_ORDERS: [&str; 6] = [
     "<subject X text='Chapter 7'/>",
 ];
 
+/// What the log says of its followers.
+const OF_FOLLOWERS: [&str; 5] = [
+    "<follower-began X name='siem' position='0'/>",
+    "<follower-caught-up X name='siem' position='41'/>",
+    "<follow-skipped X name='siem' position='41'>400: no</follow-skipped>",
+    "<follower-behind X name='siem' position='41'>nothing listens there</follower-behind>",
+    "<follower-stopped X name='siem' position='41'>410: Gone</follower-stopped>",
+];
+
 /// Every payload of this step, each with the fewest parts and with all of them.
 fn taken() -> Vec<String> {
     let shapes = [
@@ -100,7 +109,7 @@ fn taken() -> Vec<String> {
     ];
     let (ns, hash) = ("xmlns='https://xml-pipeline.org/ns/core/v1'", format!("'{HASH}'"));
     let spell = |shape: &&str| shape.replace('X', ns).replace("'H'", &hash);
-    shapes.iter().chain(&OF_ORDERS).map(spell).collect()
+    shapes.iter().chain(&OF_ORDERS).chain(&OF_FOLLOWERS).map(spell).collect()
 }
 
 fn judge(name: &str, xsd: &[u8], payload: &str) -> SchemaVerdict {

@@ -72,6 +72,7 @@ mod file_workflows;
 mod find;
 mod first_build;
 mod first_listeners;
+mod followers;
 mod following;
 mod fork;
 mod generated;

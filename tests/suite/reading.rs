@@ -29,6 +29,8 @@ listeners:
   echo: {run: [python3, echo.py], schema: echo.xsd, accepts: [say], returns: [said], entry: true}
   vault: {run: [python3, echo.py], schema: vault.xsd, accepts: [say], returns: [said], entry: true,
     approval: {when: always}}
+follow:
+  away: {webhook: \"http://127.0.0.1:1/in\", form: slack, on: [budget]}
 clients:
   alice: {token_env: ALICE_TOKEN}
   bob: {token_env: BOB_TOKEN, roles: [read]}
@@ -264,7 +266,7 @@ fn h5_every_answer_has_the_form_that_the_description_says() {
         let stranger = ask_as(&run_file(stage.path()), "GET", &asked, &[], "");
         judge.judge("get", path, &stranger);
     }
-    for path in ["/v1/status", "/v1/workers", "/v1/openapi.json"] {
+    for path in ["/v1/status", "/v1/workers", "/v1/followers", "/v1/openapi.json"] {
         judge.judge("get", path, &stage.gets(path));
     }
     assert_eq!(stage.gets("/v1/openapi.json").json, described());

@@ -27,6 +27,7 @@ pub(crate) async fn start(folder: &std::path::Path, log: &MemoryLog) -> Organism
         stands_by: None,
         given_up: None,
         proof: None,
+        followers: Vec::new(),
         composition: file.composition,
         directory: folder.to_owned(),
         log: LogPlace::Memory(log.clone()),

@@ -26,6 +26,7 @@ mod eject;
 mod file_sections;
 mod folder;
 mod folders;
+mod followers;
 mod forms;
 mod key;
 mod keys;
@@ -88,6 +89,7 @@ use source::Era;
 use systole_core::types::codes::Code;
 use systole_core::types::composition::{Composition, ListenerSection};
 use systole_core::types::ids::{Digest, Name};
+use systole_follow::FollowerSettings;
 use tree::{Node, Span};
 use value::At;
 
@@ -146,6 +148,8 @@ pub struct OrganismFile {
     pub tokens: Vec<TokenSource>,
     /// Who signs checkpoints of the log and where they go, if the file says so.
     pub proof: Option<ProofSettings>,
+    /// Who gets the events of the log.
+    pub followers: Vec<FollowerSettings>,
     /// Warnings: they do not prevent a run.
     pub warnings: Vec<Diagnostic>,
     /// The mistake if the folder of the log is missing.
@@ -335,6 +339,8 @@ fn check(
     let signed =
         lies.and(declared.keys.proof.as_ref()).map(|proof| (&proof.value, declared.log_kept.as_ref()));
     let proof = signed.and_then(|of| proof::resolve(&mut diagnostics, of, directory, shelf.is_proved()));
+    let about = (&declared.parties[..], declared.log_kept.as_ref());
+    let followers = lies.map(|_| followers::resolve(&mut diagnostics, &declared.keys.follow.value, about));
     let mut thinking = agent_configs::resolve(&mut diagnostics, &declared, &composed, shelf, has_scripts);
     let mut following = workflows::resolve(&mut diagnostics, &declared, &composed);
     thinking.warnings.extend(warnings.into_iter().chain(following.warnings.drain(..)));
@@ -367,7 +373,6 @@ fn check(
         clients: composed.clients,
         sections: sections_of(&root, &following.workflows),
     };
-    let log = plain(&directory.join(declared.log()));
     let (broker, log_kept) = match declared.log_kept {
         Some(kept) => (Some(kept.broker), kept.kept),
         None => (declared.keys.bus.and_then(|bus| bus.value), None),
@@ -379,7 +384,7 @@ fn check(
         workflows: following.workflows,
         models: thinking.models,
         description: declared.organism.description.map(|description| description.value),
-        log,
+        log: plain(&directory.join(&declared.keys.log.path.value)),
         listen: declared.keys.console.listen.map(|listen| listen.value),
         are_metrics_open: declared.keys.console.metrics.is_some(),
         bus,
@@ -388,6 +393,7 @@ fn check(
         log_kept,
         tokens: composed.tokens,
         proof,
+        followers: followers.unwrap_or_default(),
         warnings,
         no_log_folder,
     })

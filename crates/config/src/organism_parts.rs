@@ -12,7 +12,7 @@ use systole_core::types::composition::Schema;
 
 /// The endings of the files and folders beside a log. The run file holds the operator's credential, and the folder
 /// `.nats` the keys of the organism's own broker.
-const BESIDE: [&str; 15] = [
+const BESIDE: [&str; 16] = [
     "",
     "-wal",
     "-shm",
@@ -27,6 +27,7 @@ const BESIDE: [&str; 15] = [
     ".index",
     ".index-wal",
     ".index-shm",
+    ".follow",
     STATE_FOLDER,
 ];
 

@@ -9,20 +9,18 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+pub use super::alarm_types::{ApiAlarm, ListedFollowers};
 use systole_core::rules::core_payload;
 use systole_core::types::codes::Code;
 use systole_core::types::person::{PersonDecision, PersonRequestId};
 use systole_core::types::ports::Position;
 use systole_core::types::refusal::{self, Refusal};
-use systole_core::types::time::{Millis, spell_duration};
 use systole_core::types::{flow, record};
-use systole_log::alarms::LogAlarm;
 use systole_organism::broker::{self, BrokerAddress};
 use systole_organism::front::OrganismHandle;
 use systole_organism::live_messages;
 use systole_queries::orphans::Orphan;
 use systole_queries::pauses::ThreadPause;
-use systole_show::layout;
 
 /// A message is on disk.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -327,46 +325,6 @@ pub fn refuse_wide_reading(what: &str) -> Refusal {
     Refusal::new(Code::IngressForbidden, words).fixed_by("the token of a client with `roles: [read]`")
 }
 
-/// What keeps the log from being written as it should.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct ApiAlarm {
-    /// What happens, where, and the consequence.
-    pub words: String,
-    /// The fix.
-    #[serde(rename = "try")]
-    pub fix: String,
-    /// When it began.
-    pub since: String,
-    /// When it ended; `None` if it lasts.
-    pub until: Option<String>,
-}
-
-impl ApiAlarm {
-    fn from_alarm(alarm: LogAlarm) -> ApiAlarm {
-        let LogAlarm { words, fix, since, until, .. } = alarm;
-        let until = until.map(|until| until.to_string());
-        ApiAlarm { words, fix: fix.to_owned(), since: since.to_string(), until }
-    }
-
-    /// Whether it lasts.
-    pub fn lasts(&self) -> bool {
-        self.until.is_none()
-    }
-
-    /// Its words, with its time for a reader at `now`.
-    pub fn sentence(&self, now: Millis) -> String {
-        let ApiAlarm { words, since, until, .. } = self;
-        let since = Millis::parse(since).unwrap_or_default();
-        let from = layout::moment(since, now);
-        match until.as_deref().and_then(Millis::parse) {
-            None => format!("{words} (since {from}, for {})", spell_duration(now.count_since(since))),
-            Some(until) => {
-                format!("{words} (from {from}, for {}; it is over)", spell_duration(until.count_since(since)))
-            }
-        }
-    }
-}
-
 impl OrganismStatus {
     /// The status of the organism in this process.
     pub fn read_status(front: &OrganismHandle) -> OrganismStatus {
@@ -377,7 +335,7 @@ impl OrganismStatus {
             config: composition.hash.to_string(),
             position: front.tail().borrow().0,
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            alarms: front.alarms().into_iter().map(ApiAlarm::from_alarm).collect(),
+            alarms: ApiAlarm::list_all(front),
             roles: None,
         }
     }

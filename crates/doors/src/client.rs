@@ -335,6 +335,11 @@ impl DoorClient {
         self.read_decision(self.build_question("/v1/workers", limits::SIGN_OF_LIFE).call(), StatusCode::OK)
     }
 
+    /// The followers of the log.
+    pub fn list_followers(&self) -> DoorResult<api_types::ListedFollowers> {
+        self.read_decision(self.build_question("/v1/followers", limits::SIGN_OF_LIFE).call(), StatusCode::OK)
+    }
+
     /// The records of a thread and those below it, or of the whole log, after a position, as they are written. With
     /// `within`, for at most that long.
     pub fn follow_records(

@@ -4,6 +4,7 @@
 //! broker. `pages` shows the log to people. `api_types` defines their JSON. `strangers` closes connections that show no token.
 //! Nothing here judges a payload or keeps its own record: it shows only the log.
 
+mod alarm_types;
 pub mod api_types;
 pub mod client;
 mod compression;

@@ -29,6 +29,7 @@ pub(super) fn list_routes() -> Vec<DoorRoute> {
         DoorRoute::get("/v1/events", stream_events),
         DoorRoute::get("/v1/status", show_status),
         DoorRoute::get("/v1/workers", count_workers),
+        DoorRoute::get("/v1/followers", list_followers),
         DoorRoute::post("/v1/listeners/{listener}/cancel", cancel_waiting),
         DoorRoute::post("/v1/threads/{thread}/cancel", cancel_thread),
         DoorRoute::post("/v1/threads/{thread}/end", end_thread),
@@ -139,6 +140,18 @@ async fn count_workers(
     })?;
     let workers = found.into_iter().map(|(name, workers)| (name.to_string(), workers)).collect();
     Ok(Json(api_types::Workers { workers }))
+}
+
+/// The followers of the log: for clients that may read everything, since it names receivers outside.
+async fn list_followers(
+    ApiCall { state, client }: ApiCall,
+    query: RawFields,
+) -> Result<Json<api_types::ListedFollowers>, Response> {
+    QueryFields::of(query, &[])?;
+    if !state.front.composition().has_role(&client, Role::Read) {
+        return Err(refuse_message(&api_types::refuse_wide_reading("the list of followers is")));
+    }
+    Ok(Json(api_types::ListedFollowers { followers: state.front.followers() }))
 }
 
 /// The status of the organism.

@@ -11,6 +11,7 @@ mod limits;
 mod lines;
 mod patience;
 mod proxy;
+mod public;
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -49,6 +50,19 @@ pub enum FailedRequest {
     TooLate,
     /// It cannot be written as a request.
     Unwritable(hyper::http::Error),
+}
+
+impl FailedRequest {
+    /// What happened on the way to an address, in words.
+    pub fn describe(&self, to: &HttpAddress) -> String {
+        match self {
+            FailedRequest::NoConnection(why) => format!("no connection to {}: {why}", to.to_text()),
+            FailedRequest::NotSent(why) => format!("the connection ended: {why}"),
+            FailedRequest::NoHead(why) => format!("the request was sent, and the connection ended: {why}"),
+            FailedRequest::TooLate => "the request was sent, and nothing came in time".to_owned(),
+            FailedRequest::Unwritable(why) => format!("the request cannot be written: {why}"),
+        }
+    }
 }
 
 /// Sends requests.
@@ -97,6 +111,14 @@ impl HttpClient {
     /// A client that trusts these roots and uses that proxy.
     pub fn new(roots: RootCertStore, via: Option<ProxyAddress>) -> Result<Self, rustls::Error> {
         Ok(Self { connector: StreamConnector::new(roots)?, via })
+    }
+
+    /// The same, but a name that resolves to addresses of this machine or of its network is not asked. Through a proxy,
+    /// the proxy resolves it.
+    #[must_use]
+    pub fn with_public_only(mut self) -> Self {
+        self.connector.is_public_only = true;
+        self
     }
 
     /// Posts `body` and waits for the head of the answer, until `first` has passed.

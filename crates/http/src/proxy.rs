@@ -154,7 +154,7 @@ fn is_excepted(no: &str, to: &HttpAddress) -> bool {
     })
 }
 
-fn is_in_network(ip: IpAddr, network: &str) -> bool {
+pub(super) fn is_in_network(ip: IpAddr, network: &str) -> bool {
     let Some((base, bits)) = network.split_once('/') else { return false };
     let (Ok(base), Ok(bits)) = (base.parse::<IpAddr>(), bits.parse::<u32>()) else { return false };
     let (one, other, width) = match (ip, base) {

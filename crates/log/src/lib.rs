@@ -12,6 +12,7 @@ pub mod memory;
 pub mod nats;
 pub mod search;
 mod side_file;
+pub mod slot_file;
 pub mod sqlite;
 pub mod writer;
 

@@ -70,6 +70,8 @@ pub(crate) const TERM_DIGITS: usize = 16;
 pub(crate) const PAGE_BYTES: u32 = 8192;
 /// Pages of the write-ahead log before a commit copies them: what an open after a crash reads.
 pub(crate) const CHECKPOINT_PAGES: u32 = 2048;
+/// Bytes of a file with a tip or a cursor: two pages and a slot, so anything larger is something else.
+pub(crate) const SLOT_FILE_BYTES: usize = 64 << 10;
 /// Connections kept open between reads: the pump's, the console's and two spares, 2 MB each.
 pub(crate) const CONNECTIONS: usize = 4;
 /// Records that opening takes into memory at once; otherwise each thread is folded by itself.

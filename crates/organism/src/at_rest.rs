@@ -48,7 +48,6 @@ pub fn open_handle(reader: Arc<dyn LogReader>, verdict: RestingVerdict) -> Resul
         reader,
         room: Arc::default(),
         began: last,
-        tail: followed.end(),
         voice: LiveVoice::from_tail(followed.end()),
         followed,
         ways: Weak::new(),

@@ -29,6 +29,7 @@ use systole_core::types::ids::{Key, Name, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader, Position};
 use systole_core::types::refusal::Refusal;
 use systole_core::types::subject::Subject;
+use systole_follow::{FollowerBoard, FollowerStatus};
 use systole_log::alarms::{LogAlarm, LogAlarms};
 use systole_queries::outages;
 
@@ -63,6 +64,8 @@ pub(super) struct OrganismPlaces {
     pub(super) log: Option<Arc<Path>>,
     /// The index beside the log, or in memory.
     pub(super) index: SharedIndex,
+    /// How the followers of the log fare.
+    pub(super) followers: FollowerBoard,
     /// Which checkpoints beside the log count; `None` if none are signed.
     policy: Option<Arc<TrustPolicy>>,
 }
@@ -73,13 +76,20 @@ impl OrganismPlaces {
             directory: plan.directory.as_path().into(),
             log: plan.log.file().map(Arc::from),
             index: indexing::share_index(plan.log.file()),
+            followers: FollowerBoard::default(),
             policy: plan.proof.as_ref().map(|proof| proof.policy.clone()),
         }
     }
 
     /// Those of a log that is shown without an organism. No policy came with it, and nothing is written beside it.
     pub(super) fn from_log(directory: Arc<Path>, log: Option<Arc<Path>>) -> OrganismPlaces {
-        OrganismPlaces { directory, log, index: indexing::share_index(None), policy: None }
+        OrganismPlaces {
+            directory,
+            log,
+            index: indexing::share_index(None),
+            followers: FollowerBoard::default(),
+            policy: None,
+        }
     }
 }
 
@@ -91,7 +101,6 @@ pub struct OrganismHandle {
     pub(super) reader: Arc<dyn LogReader>,
     pub(super) room: Arc<WaitingRoom>,
     pub(super) began: Position,
-    pub(super) tail: watch::Receiver<Position>,
     pub(super) followed: LogTail,
     pub(super) ways: Weak<OrganismWays>,
     pub(super) seats: mpsc::WeakSender<ReaderToken>,
@@ -275,6 +284,11 @@ impl OrganismHandle {
         self.alarms.list_all()
     }
 
+    /// How the followers of the log fare.
+    pub fn followers(&self) -> Vec<FollowerStatus> {
+        self.places.followers.list_all(*self.followed.end().borrow())
+    }
+
     /// The log, for reading.
     pub fn reader(&self) -> &Arc<dyn LogReader> {
         &self.reader
@@ -302,7 +316,7 @@ impl OrganismHandle {
 
     /// The last log position, updated as the log grows. It ends with the pump.
     pub fn tail(&self) -> watch::Receiver<Position> {
-        self.tail.clone()
+        self.followed.end()
     }
 }
 

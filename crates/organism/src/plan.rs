@@ -12,6 +12,7 @@ use systole_config::LogKept;
 use systole_core::types::composition::Composition;
 use systole_core::types::ids::{Digest, Name, ThreadId};
 use systole_core::types::ports::{LogFault, LostRange, StepObserver};
+use systole_follow::FollowerPlan;
 use systole_log::memory::MemoryLog;
 use systole_log::nats::LifeSign;
 
@@ -42,6 +43,8 @@ pub struct RunPlan {
     pub given_up: Option<LostRange>,
     /// How checkpoints of the log are signed, if they are.
     pub proof: Option<ProofPlan>,
+    /// Who gets the events of the log, if it is in a file.
+    pub followers: Vec<FollowerPlan>,
 }
 
 /// Called with the sign of the pump that writes the log.

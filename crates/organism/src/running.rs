@@ -42,6 +42,7 @@ use systole_core::types::flow::UnmatchedDocument;
 use systole_core::types::ports::{
     CarrierReport, Clock, Leases, LogBatch, LogReader, LogWriter, NoObserver, Position, StepObserver,
 };
+use systole_follow::{FollowedLog, FollowerPlan};
 use systole_log::alarms::LogAlarms;
 pub use systole_log::nats::LifeSign;
 use systole_log::nats::LogOwnership;
@@ -65,6 +66,8 @@ pub struct Organism {
     writer: Arc<WriterHandle>,
     lead: Option<LogOwnership>,
     proof: Option<ProofKeeper>,
+    /// The followers end when this is dropped.
+    following: Option<watch::Sender<()>>,
     notes: Vec<String>,
     validators: Validators,
     tasks: Vec<RunningTask>,
@@ -180,15 +183,27 @@ fn wrap_io_error(error: std::io::Error) -> StartFault {
 
 impl Organism {
     /// Opens the log, continues from its state, and starts all listeners.
-    pub async fn start(plan: RunPlan) -> Result<Organism, StartFault> {
+    pub async fn start(mut plan: RunPlan) -> Result<Organism, StartFault> {
+        let followers = std::mem::take(&mut plan.followers);
         let mut organism = Box::pin(Organism::begin(plan, false, None)).await?;
-        // No one reads the log of a test, and an order is soon done, so these keep no index.
-        let front = &organism.front;
-        if front.places.log.is_some() {
-            let (index, reader) = (front.places.index.clone(), front.reader.clone());
-            organism.tasks.push(indexing::start_keeper(index, reader, front.tail()));
-        }
+        organism.start_readers(followers);
         Ok(organism)
+    }
+
+    /// Starts what reads the end of the log on its own. No one reads the log of a test, and an order is soon done, so
+    /// these have none of it.
+    fn start_readers(&mut self, followers: Vec<FollowerPlan>) {
+        let OrganismHandle { places, reader, composition, .. } = &self.front;
+        let Some(log) = places.log.clone() else { return };
+        let keeper = indexing::start_keeper(places.index.clone(), reader.clone(), self.front.tail());
+        let (organism, reader, pump) =
+            (composition.organism.clone(), reader.clone(), self.ways.pump.downgrade());
+        let followed = FollowedLog { organism, log, reader, tail: self.front.tail(), pump };
+        let following = systole_follow::start_followers(followers, &followed);
+        self.tasks.push(keeper);
+        self.tasks.extend(following.tasks);
+        self.front.places.followers = following.board;
+        self.following = following.stop;
     }
 
     /// Starts it for one order only. No deliveries go out, so stopping it loses nothing.
@@ -246,7 +261,6 @@ impl Organism {
             reader,
             room,
             began: last,
-            tail: followed.end(),
             followed,
             ways: Arc::downgrade(&ways),
             seats: seats.downgrade(),
@@ -267,6 +281,7 @@ impl Organism {
             writer,
             lead,
             proof,
+            following: None,
             notes,
             validators,
             tasks,
@@ -358,7 +373,7 @@ impl Organism {
             let is_whole = is_led && matches!(ended, LoopEnd::Drained(_));
             proof.finish(if is_whole { LastCheckpoint::Signed } else { LastCheckpoint::Unsigned }).await;
         }
-        drop((self.front, self.ways, self.carriers, self.seats));
+        drop((self.front, self.ways, self.carriers, self.seats, self.following));
         // A reader connection that outlives the writer would leave the log in two files.
         let _left = tokio::time::timeout(limits::LAST_READS, self.seated.recv()).await;
         for task in self.tasks {

@@ -29,6 +29,8 @@ pub enum TaskKind {
     Proof,
     /// Keeps the index beside the log: ends with the pump.
     Index,
+    /// Sends what happens to the receiver of a follower: ends with the pump.
+    Follower(Name),
     /// The HTTP door: ends when it is closed and all its clients have left.
     Door,
     /// The door over the broker: ends when it is closed.
@@ -53,6 +55,7 @@ impl fmt::Display for TaskKind {
             TaskKind::Host => f.write_str("the host of listeners"),
             TaskKind::Proof => f.write_str("the signer of checkpoints"),
             TaskKind::Index => f.write_str("the keeper of the index"),
+            TaskKind::Follower(name) => write!(f, "the follower {name}"),
             TaskKind::Door => f.write_str("the HTTP door"),
             TaskKind::Wire => f.write_str("the door over the broker"),
             TaskKind::Message(name) => write!(f, "a message of {name}"),

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use systole_http::{BodyPart, FailedRequest, HttpAddress, HttpClient, ProxySettings, load_web_roots};
+use systole_http::{BodyPart, HttpAddress, HttpClient, ProxySettings, load_web_roots};
 use systole_proof::checkpoint::SignedCheckpoint;
 use systole_proof::witness::AddCheckpoint;
 use tokio::time::{Instant, timeout_at};
@@ -112,17 +112,7 @@ impl WitnessClient {
             }
             None => client.get(to, left, left).await,
         };
-        let mut answer = sent.map_err(|fault| {
-            none(match fault {
-                FailedRequest::NoConnection(why) => format!("no connection to {}: {why}", to.to_text()),
-                FailedRequest::NotSent(why) => format!("the connection ended: {why}"),
-                FailedRequest::NoHead(why) => {
-                    format!("the request was sent, and the connection ended: {why}")
-                }
-                FailedRequest::TooLate => "the request was sent, and nothing came in time".to_owned(),
-                FailedRequest::Unwritable(why) => format!("the request cannot be written: {why}"),
-            })
-        })?;
+        let mut answer = sent.map_err(|fault| none(fault.describe(to)))?;
         let mut body = Vec::new();
         loop {
             match answer.next(until).await {

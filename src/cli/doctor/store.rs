@@ -179,10 +179,11 @@ fn check_holder(log: &Path, start: &str) -> Finding {
 fn list_alarms(log: &Path) -> Vec<Finding> {
     let now = WallClock.now();
     let finding = |alarm: ApiAlarm| {
-        let words = alarm.sentence(now);
+        let (words, what) =
+            (alarm.sentence(now), if alarm.follower.is_some() { "follower" } else { "writing" });
         match alarm.lasts() {
-            true => Finding::new_problem("writing", words, alarm.fix, CommandExit::Unavailable),
-            false => Finding::new_note("writing", words, format!("if it comes back: {}", alarm.fix)),
+            true => Finding::new_problem(what, words, alarm.fix, CommandExit::Unavailable),
+            false => Finding::new_note(what, words, format!("if it comes back: {}", alarm.fix)),
         }
     };
     match read_alarms(log) {

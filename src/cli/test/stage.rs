@@ -103,6 +103,7 @@ impl TestStage {
             stands_by: None,
             given_up: None,
             proof: None,
+            followers: Vec::new(),
         };
         let organism =
             Box::pin(Organism::start_rehearsed(plan, rehearsed)).await.map_err(|e| e.to_string())?;

@@ -164,6 +164,7 @@ async fn start(folder: &Path) -> Organism {
         stands_by: None,
         given_up: None,
         proof: None,
+        followers: Vec::new(),
         composition: file.composition,
         directory: folder.to_owned(),
         log: LogPlace::File(file.log),

@@ -15,7 +15,7 @@ const WHOLE_CORE: &[&str] = &["types", "rules", "pump"];
 
 /// The arrows between crates, from below to above. An arrow is here, in the `Cargo.toml`, and in
 /// `docs/ARCHITECTURE.md`.
-pub(crate) const CRATES: [CrateArrows; 27] = [
+pub(crate) const CRATES: [CrateArrows; 28] = [
     ("crates/wire", &[], NOTHING),
     ("crates/schema", &["wire"], NOTHING),
     ("crates/core", &["schema", "wire"], NOTHING),
@@ -36,6 +36,7 @@ pub(crate) const CRATES: [CrateArrows; 27] = [
     ("crates/show", &["core", "kit"], TYPES),
     ("crates/log", &["bus", "core", "proof", "system"], TYPES),
     ("crates/witness", &["core", "http", "log", "proof", "system"], TYPES),
+    ("crates/follow", &["core", "http", "log", "system"], WHOLE_CORE),
     ("crates/carriers", &["bus", "core", "kit", "sandbox", "system"], TYPES),
     ("crates/queries", &["core", "kit", "log", "show"], WHOLE_CORE),
     ("crates/export", &["core", "kit", "log", "proof", "queries", "show"], WHOLE_CORE),
@@ -46,6 +47,7 @@ pub(crate) const CRATES: [CrateArrows; 27] = [
             "bus",
             "code",
             "core",
+            "follow",
             "judge",
             "kit",
             "mcp",
@@ -61,14 +63,17 @@ pub(crate) const CRATES: [CrateArrows; 27] = [
     (
         "crates/organism",
         &[
-            "agent", "bus", "carriers", "config", "core", "export", "http", "judge", "kit", "log", "proof",
-            "queries", "system", "witness", "workflow",
+            "agent", "bus", "carriers", "config", "core", "export", "follow", "http", "judge", "kit", "log",
+            "proof", "queries", "system", "witness", "workflow",
         ],
         WHOLE_CORE,
     ),
     (
         "crates/doors",
-        &["bus", "core", "export", "kit", "log", "organism", "proof", "queries", "show", "system", "witness"],
+        &[
+            "bus", "core", "export", "follow", "kit", "log", "organism", "proof", "queries", "show",
+            "system", "witness",
+        ],
         TYPES_AND_RULES,
     ),
     (
@@ -81,6 +86,7 @@ pub(crate) const CRATES: [CrateArrows; 27] = [
             "core",
             "doors",
             "export",
+            "follow",
             "http",
             "judge",
             "kit",
@@ -117,6 +123,7 @@ const FOREIGN: [(&str, &[&str]); 12] = [
             "crates/bus/src/",
             "crates/log/src/",
             "crates/witness/src/",
+            "crates/follow/src/",
             "crates/carriers/src/",
             "crates/organism/src/",
             "crates/doors/src/",

@@ -42,7 +42,7 @@ const FACTS: [(&str, &str); 58] = [
     ("crates/log/src/sqlite/layout.rs", "COPY_ID"),
     ("crates/log/src/sqlite/migrate.rs", "WITH_TIP"),
     ("crates/log/src/sqlite/rows.rs", "SUM"),
-    ("crates/log/src/sqlite/tip.rs", "SLOT"),
+    ("crates/log/src/slot_file.rs", "SLOT"),
     ("crates/log/src/sqlite/wal.rs", "HEADER"),
     ("crates/proof/src/cosignature.rs", "LATEST"),
     ("crates/sandbox/src/entering/mod.rs", "REFUSED"),

@@ -10,6 +10,7 @@ use super::view::ReadResults;
 use super::wall::{RunningBudget, TimeLeft};
 use super::wheel::TimerDue;
 use crate::rules::core_payload::AttemptState;
+use crate::rules::follower_payload::FollowerNews;
 use crate::types::codes::Code;
 use crate::types::flow::{
     Admitted, DoorMessage, JudgedContent, JudgedDocument, JudgedItem, Receipt, SensitivePayload, TakenReply,
@@ -187,6 +188,8 @@ pub enum PumpNotice {
         /// Which one, and why.
         words: String,
     },
+    /// Something happened to a follower of the log.
+    Follower(FollowerNews),
     /// So many refusals of one sender were counted and not recorded one by one.
     Throttled(DueReport),
 }

@@ -9,6 +9,7 @@ pub mod classify;
 pub mod core_payload;
 pub mod element;
 pub mod first_cause;
+pub mod follower_payload;
 pub mod introspection;
 pub mod labels;
 pub mod loops;

@@ -190,8 +190,9 @@ fn end_call(
     let took_signed = i64::try_from(took).unwrap_or(i64::MAX);
     let sum = HourSum { count: 1, took: took_signed, longest: took_signed, ..HourSum::default() };
     batch.add_sum(key.clone(), &sum);
-    let (thread, call) = (h.thread.to_string(), path.to_string());
-    batch.add_slow(SlowRow { took, position: position.0, thread, seq: h.seq, call, key });
+    let thread = h.thread.to_string();
+    let slow = SlowRow { took, position: position.0, thread, seq: h.seq, call: path.to_string(), key };
+    batch.add_slow(slow);
     if path.depth() > 0 || call.is_tell || h.thread.parent().is_some() {
         return Ok(());
     }

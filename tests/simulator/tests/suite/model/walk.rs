@@ -134,6 +134,22 @@ impl Walk {
         }
     }
 
+    /// A client ends a thread.
+    fn ends(&mut self, thread: u16) {
+        let thread = self.root(thread);
+        self.real.ends(&thread);
+        self.naive.ended(&thread);
+    }
+
+    /// A root is tried again: one that failed, or any.
+    fn retries(&mut self, thread: u16, any: bool) {
+        let failed = self.naive.failed_roots();
+        let picked = failed.get(usize::from(thread) % failed.len().max(1)).filter(|_| !any).cloned();
+        let thread = picked.unwrap_or_else(|| self.root(thread));
+        self.real.retries(&thread);
+        self.naive.retried(&thread);
+    }
+
     /// Both take an event.
     pub(crate) fn takes(&mut self, drawn: &Drawn) {
         match drawn {
@@ -196,18 +212,8 @@ impl Walk {
                 self.naive.cancelled(&thread);
             }
             Drawn::Steers { thread, key, astray } => self.steers(*thread, &format!("k{key}"), *astray),
-            Drawn::Ends { thread } => {
-                let thread = self.root(*thread);
-                self.real.ends(&thread);
-                self.naive.ended(&thread);
-            }
-            Drawn::Retries { thread, any } => {
-                let failed = self.naive.failed_roots();
-                let picked = failed.get(usize::from(*thread) % failed.len().max(1)).filter(|_| !any).cloned();
-                let thread = picked.unwrap_or_else(|| self.root(*thread));
-                self.real.retries(&thread);
-                self.naive.retried(&thread);
-            }
+            Drawn::Ends { thread } => self.ends(*thread),
+            Drawn::Retries { thread, any } => self.retries(*thread, *any),
             Drawn::Pauses { thread, halts } => {
                 let thread = thread.map(|pick| self.thread(pick));
                 self.real.pauses(thread.as_deref(), *halts);

@@ -1,0 +1,158 @@
+//! The section `follow`: who gets the events of the log, where, and how much of them.
+//!
+//! Input: the nodes. Output: the settings for the program that runs the organism. Nothing is asked, and no variable is
+//! read: hosts of listeners and tests have none of them.
+
+use systole_follow::{EventContent, EventSet, FollowedKind, FollowerSettings, HookForm, WebhookAddress};
+use systole_kit::schema::find_nearest;
+
+use super::diagnostics::Diagnostics;
+use super::forms::{NamedSection, OneOrMore, PartyMap, WordOf, word_choice};
+use super::key::KeyForm;
+use super::log_kept::Kept;
+use super::names::one_of;
+use super::party::Party;
+use super::reach::KeyVariable;
+use super::section::{Form, form, section};
+use super::tree::Node;
+use super::value::{self, At};
+use systole_follow::limits::FOLLOWERS;
+
+section! {
+    /// One follower as it is declared.
+    pub(super) FollowerKeys "one follower: a receiver of what happens; its name is that of its cursor beside the log" with own never ["secret": "a secret belongs in no file", "secret_env: VARIABLE, the environment variable that holds it"; "url": "it has another name", "webhook";] {
+        webhook: required("webhook: https://HOST/PATH") <HookAddress> "the address to which each event is posted, `http://` or `https://`; an address of this machine or its network only as an IP address or `localhost`";
+        form: default(HookForm::Standard) <WordOf<HookWord>> "`standard`: JSON, signed as Standard Webhooks says; `slack`: a text for an incoming webhook of Slack";
+        secret_env: optional("required with `form: standard`") <KeyVariable> "the environment variable that holds the secret of the signatures, `whsec_` and base64; read when the organism starts";
+        on: required("on: [person, failed]") <Events> "the events that are sent: `everything`, or some of `person` (asked for an approval or an answer), `failed` and `answered` (a message from outside), `refused` and `budget`";
+        content: default(EventContent::None) <WordOf<ContentWord>> "`none`: who, where, when and which code; `whole`: the payload too, without its sensitive values";
+    }
+}
+
+word_choice! { HookWord: HookForm { "standard" = HookForm::Standard, "slack" = HookForm::Slack } }
+word_choice! { ContentWord: EventContent { "none" = EventContent::None, "whole" = EventContent::Whole } }
+
+form! {
+    /// The followers by name.
+    pub(super) FollowerMap -> Vec<NamedSection<FollowerKeys>> { <PartyMap<FollowerKeys>>::FORM, read_followers, below <PartyMap<FollowerKeys>>::BELOW }
+}
+form! {
+    /// An address to post to.
+    pub(super) HookAddress -> WebhookAddress { KeyForm::Pattern("^[Hh][Tt][Tt][Pp][Ss]?://"), read_address }
+}
+form! {
+    /// Events, none of them twice, or all of them.
+    pub(super) Events -> EventSet { KeyForm::Texts, read_events }
+}
+
+fn read_followers(
+    diagnostics: &mut Diagnostics,
+    node: &Node,
+    path: &str,
+) -> Option<Vec<NamedSection<FollowerKeys>>> {
+    let followers = PartyMap::<FollowerKeys>::read(diagnostics, node, path)?;
+    if let Some(more) = followers.get(FOLLOWERS) {
+        let message = format!("{path}: it has {} followers", followers.len());
+        diagnostics.report_value(more.key.at, &message, &format!("{FOLLOWERS} followers at most"));
+    }
+    for NamedSection { key, keys, .. } in &followers {
+        let Some(FollowerKeys { form, secret_env, own, .. }) = keys else { continue };
+        match (form.value, secret_env) {
+            (HookForm::Standard, None) if own.has("webhook") => {
+                let fix =
+                    "secret_env: VARIABLE, the environment variable that holds its secret; or form: slack";
+                own.report_missing(diagnostics, "secret_env", fix);
+            }
+            (HookForm::Slack, Some(secret)) => {
+                let message = format!("{path}.{}.secret_env: Slack checks no signature", key.value);
+                diagnostics.report_value(secret.at, &message, "leave it out, or form: standard");
+            }
+            _ => {}
+        }
+    }
+    Some(followers)
+}
+
+fn read_address(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Option<WebhookAddress> {
+    let found = value::text(diagnostics, node, path)?;
+    match WebhookAddress::parse(&found.value) {
+        Ok(address) => Some(address),
+        Err(why) => {
+            // It may hold a password.
+            diagnostics.hide(found.at, &found.value);
+            let message = format!("{path}: this is no address for a webhook, and is not repeated: {why}");
+            diagnostics.report_value(found.at, &message, "https://HOST/PATH, as its receiver names it");
+            None
+        }
+    }
+}
+
+fn read_events(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Option<EventSet> {
+    let named = OneOrMore::read(diagnostics, node, path)?;
+    if let [only] = &named[..]
+        && only.value == EventSet::EVERYTHING
+    {
+        return Some(EventSet::Everything);
+    }
+    let kinds: Vec<Option<FollowedKind>> =
+        named.iter().map(|one| read_event(diagnostics, one, path)).collect();
+    kinds.into_iter().collect::<Option<_>>().map(EventSet::These)
+}
+
+fn read_event(diagnostics: &mut Diagnostics, named: &At<String>, path: &str) -> Option<FollowedKind> {
+    let found = FollowedKind::NAMED.into_iter().find(|kind| kind.as_str() == named.value);
+    if found.is_none() {
+        let known = || FollowedKind::NAMED.iter().map(|kind| kind.as_str()).chain([EventSet::EVERYTHING]);
+        let (message, fix) = match named.value.as_str() {
+            EventSet::EVERYTHING => {
+                (format!("{path}: `everything` has all the others"), "on: everything".to_owned())
+            }
+            other => {
+                let nearest = find_nearest(other, known()).map(str::to_owned);
+                (format!("{path}: there is no event `{other}`"), nearest.unwrap_or_else(|| one_of(known())))
+            }
+        };
+        diagnostics.report_value(named.at, &message, &fix);
+    }
+    found
+}
+
+/// The followers of a file that runs. A log in NATS has none yet.
+pub(super) fn resolve(
+    diagnostics: &mut Diagnostics,
+    followers: &[NamedSection<FollowerKeys>],
+    (parties, kept): (&[Party], Option<&Kept>),
+) -> Vec<FollowerSettings> {
+    if let Some(first) = followers.first()
+        && kept.is_some_and(|kept| kept.kept.is_some())
+    {
+        let message = "follow: a log in NATS has no followers yet, so no event would be sent";
+        let fix = "leave `follow` out, or keep the log in a file: log: {path: organism.db}";
+        diagnostics.report_value(first.key.at, message, fix);
+    }
+    let settings = followers.iter().filter_map(|one| {
+        let keys = one.keys.as_ref()?;
+        if let Some(secret) = &keys.secret_env {
+            check_secret(diagnostics, &one.key.value, secret, parties);
+        }
+        Some(FollowerSettings {
+            name: one.name.clone()?,
+            webhook: keys.webhook.as_ref()?.value.clone(),
+            form: keys.form.value,
+            secret_env: keys.secret_env.as_ref().map(|secret| secret.value.clone()),
+            on: keys.on.as_ref()?.value.clone(),
+            content: keys.content.value,
+        })
+    });
+    settings.collect()
+}
+
+/// Who has the secret can send what looks like an event, so no program gets it.
+fn check_secret(diagnostics: &mut Diagnostics, name: &str, secret: &At<String>, parties: &[Party]) {
+    if let Some(party) = parties.iter().find(|party| party.pass.contains(&secret.value)) {
+        let listener = party.key.value.as_str();
+        let message = format!("follow.{name}.secret_env: `{}` is passed on to {listener}", secret.value);
+        let fix = format!("another variable, or leave it out of listeners.{listener}.pass");
+        diagnostics.report_value(secret.at, &message, &fix);
+    }
+}

@@ -1,0 +1,459 @@
+//! The task of a follower: it reads the log behind its cursor, sends each event until its receiver took it, and then
+//! writes the cursor.
+//!
+//! Nothing waits for it. It ends with the pump, without a last word: what was not taken is sent after the next start.
+
+use std::convert::Infallible;
+use std::io;
+use std::path::Path;
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::{mpsc, watch};
+use tokio::time::Instant;
+
+use systole_core::pump::engine::PumpInput;
+use systole_core::pump::event::PumpNotice;
+use systole_core::rules::follower_payload::{self, FollowerChange, FollowerNews};
+use systole_core::types::ids::Name;
+use systole_core::types::ports::{Clock as _, LogFault, LogReader, Position};
+use systole_log::slot_file::LogMark;
+use systole_system::clock::WallClock;
+use systole_system::system::describe_error;
+use systole_system::tasks::{self, RunningTask, TaskKind};
+
+use crate::carrier::{EventCarrier, EventOutcome, FollowedEvent};
+use crate::cursor::{OpenCursor, has_begun, make_event_id, read_cursor};
+use crate::event::FollowedKind;
+use crate::limits::{
+    BEHIND, CURSOR_LOOK, FIRST_PAUSE, FOLLOW_PAUSE, LONGEST_PAUSE, PAGE_BYTES, PAGE_RECORDS, REFUSALS,
+};
+use crate::message::write_event;
+use crate::plan::FollowerPlan;
+use crate::settings::FollowerSettings;
+use crate::status::{FollowerBoard, TaskBoard, TaskState};
+
+/// The log that followers read.
+#[derive(Clone)]
+pub struct FollowedLog {
+    /// The organism.
+    pub organism: Name,
+    /// The file of the log.
+    pub log: Arc<Path>,
+    /// Reads it.
+    pub reader: Arc<dyn LogReader>,
+    /// Its last position.
+    pub tail: watch::Receiver<Position>,
+    /// Records news of followers.
+    pub pump: mpsc::WeakSender<PumpInput>,
+}
+
+/// The followers of a running organism.
+#[derive(Default)]
+pub struct FollowerTasks {
+    /// How they fare.
+    pub board: FollowerBoard,
+    /// They end when this is dropped. Nothing is ever sent.
+    pub stop: Option<watch::Sender<()>>,
+    /// Their tasks.
+    pub tasks: Vec<RunningTask>,
+}
+
+/// Starts followers.
+pub fn start_followers(plans: Vec<FollowerPlan>, log: &FollowedLog) -> FollowerTasks {
+    let (stop, stopped) = watch::channel(());
+    let (mut all, mut running) = (Vec::new(), Vec::new());
+    for FollowerPlan { settings, carrier } in plans {
+        let board = TaskBoard::default();
+        let name = settings.name.clone();
+        all.push((settings.clone(), board.clone()));
+        let fallen = board.clone();
+        let task = FollowerTask {
+            reading: Arc::new(EventReading { settings, log: log.clone() }),
+            tail: log.tail.clone(),
+            carrier,
+            board,
+            stopped: stopped.clone(),
+            level_at: Instant::now(),
+        };
+        running.push(tasks::start_task(
+            TaskKind::Follower(name),
+            task.run_until_stop(),
+            async move |panic| {
+                let error = Some((format!("its task ended: {panic}"), WallClock.now()));
+                let mut state = fallen.lock().unwrap_or_else(PoisonError::into_inner);
+                (state.is_stopped, state.error) = (true, error);
+            },
+        ));
+    }
+    FollowerTasks { board: FollowerBoard::new(all), stop: Some(stop), tasks: running }
+}
+
+/// What reads the log for a follower, on threads that may block.
+struct EventReading {
+    settings: FollowerSettings,
+    log: FollowedLog,
+}
+
+/// Events of the log in order.
+struct EventPage {
+    events: Vec<FollowedEvent>,
+    /// The last record that was looked at; `None` if there was none.
+    end: Option<LogMark>,
+    /// Whether it is the last one of the log.
+    is_last: bool,
+}
+
+impl EventReading {
+    fn read_page(&self, after: Position) -> Result<EventPage, LogFault> {
+        let reader = &*self.log.reader;
+        let mut page = EventPage { events: Vec::new(), end: None, is_last: false };
+        let mut bytes = 0;
+        let mut records = reader.records_after(after);
+        for _ in 0..PAGE_RECORDS {
+            if bytes >= PAGE_BYTES {
+                return Ok(page);
+            }
+            let Some((position, record)) = records.next().transpose()? else {
+                page.is_last = true;
+                return Ok(page);
+            };
+            let mark = LogMark { position, head: record.head };
+            page.end = Some(mark);
+            let kind = FollowedKind::of_record(&record, reader)?;
+            let Some(kind) = kind.filter(|kind| self.settings.on.has_kind(*kind)) else { continue };
+            let FollowerSettings { form, content, .. } = self.settings;
+            let body = write_event((&self.log.organism, kind), (position, &record), form, content);
+            bytes += body.len();
+            page.events.push(FollowedEvent { id: make_event_id(&record.leaf), body, mark });
+        }
+        Ok(page)
+    }
+
+    /// Whether the log has these news after a position, and its last position.
+    fn find_news(&self, after: Position, news: &FollowerNews) -> Result<(bool, Position), LogFault> {
+        let mut last = after;
+        for placed in self.log.reader.records_after(after) {
+            let (position, record) = placed?;
+            last = position;
+            let is_told = record.header.thread.is_sys()
+                && follower_payload::read_news(&record.body).as_ref() == Some(news);
+            if is_told {
+                return Ok((true, last));
+            }
+        }
+        Ok((false, last))
+    }
+}
+
+/// Why a follower goes no further.
+enum Halt {
+    /// The organism stops.
+    Over,
+    /// A person moved its cursor.
+    Moved,
+    /// A person has to say where it goes on; why.
+    Stopped(String),
+}
+
+struct FollowerTask {
+    reading: Arc<EventReading>,
+    tail: watch::Receiver<Position>,
+    carrier: Arc<dyn EventCarrier>,
+    board: TaskBoard,
+    stopped: watch::Receiver<()>,
+    /// When it was at the end of the log the last time.
+    level_at: Instant,
+}
+
+impl FollowerTask {
+    async fn run_until_stop(mut self) {
+        loop {
+            let Err(halt) = self.follow_log().await;
+            match halt {
+                Halt::Over => return,
+                Halt::Moved => {}
+                Halt::Stopped(why) => {
+                    if self.wait_as_stopped(why).await.is_err() {
+                        return;
+                    }
+                }
+            }
+            self.level_at = Instant::now();
+            self.with_state(|state| (state.is_stopped, state.error) = (false, None));
+        }
+    }
+
+    /// Sends what the log has behind the cursor, and then what is added to it.
+    async fn follow_log(&mut self) -> Result<Infallible, Halt> {
+        let opened = self.read_log(|reading| {
+            OpenCursor::open(&reading.log.log, &reading.settings.name, &*reading.log.reader)
+        });
+        let mut cursor = opened.await?.map_err(Halt::Stopped)?;
+        self.with_state(|state| state.position = Some(cursor.mark.position));
+        if cursor.is_new {
+            self.record_begin(cursor.mark.position).await?;
+        }
+        let mut pause = Pause::default();
+        loop {
+            // What comes while the page is read wakes it again.
+            self.tail.borrow_and_update();
+            let after = cursor.mark.position;
+            let page = match self.read_log(move |reading| reading.read_page(after)).await? {
+                Ok(page) => page,
+                Err(fault) if fault.is_damage() => return Err(Halt::Stopped(fault.to_string())),
+                Err(fault) => {
+                    self.note_error(fault.to_string());
+                    self.wait_for(pause.next_wait(None), &cursor).await?;
+                    continue;
+                }
+            };
+            for event in page.events {
+                self.deliver_event(&event, &cursor).await?;
+                self.put_mark(&mut cursor, event.mark, true).await?;
+            }
+            if let Some(end) = page.end {
+                self.put_mark(&mut cursor, end, false).await?;
+            }
+            pause = Pause::default();
+            if page.is_last {
+                self.note_level(cursor.mark.position).await;
+                self.wait_for_more(&cursor).await?;
+            }
+        }
+    }
+
+    /// Sends an event until its receiver took it, or refused it too often.
+    async fn deliver_event(&mut self, event: &FollowedEvent, cursor: &OpenCursor) -> Result<(), Halt> {
+        let (mut pause, mut refusals) = (Pause::default(), 0);
+        loop {
+            let carrier = self.carrier.clone();
+            let delivery = tokio::select! {
+                _ = self.stopped.changed() => return Err(Halt::Over),
+                delivery = carrier.send_event(event) => delivery,
+            };
+            let position = event.mark.position;
+            let (words, after_ms) = match delivery {
+                EventOutcome::Taken => {
+                    self.with_state(|state| state.error = None);
+                    self.note_behind(position, "its receiver is slow").await;
+                    return Ok(());
+                }
+                EventOutcome::Gone(words) => {
+                    return Err(Halt::Stopped(format!("its receiver wants no more events: {words}")));
+                }
+                EventOutcome::Refused(words) => {
+                    refusals += 1;
+                    if refusals >= REFUSALS {
+                        return self.record_news(position, FollowerChange::Skipped(words)).await;
+                    }
+                    (words, None)
+                }
+                EventOutcome::Failed { words, after_ms } => (words, after_ms),
+            };
+            self.note_error(words.clone());
+            self.note_behind(position, &words).await;
+            self.wait_for(pause.next_wait(after_ms), cursor).await?;
+        }
+    }
+
+    /// Writes the cursor. Until it is written, nothing more is sent.
+    async fn put_mark(&mut self, cursor: &mut OpenCursor, mark: LogMark, is_sent: bool) -> Result<(), Halt> {
+        let mut pause = Pause::default();
+        while let Err(error) = cursor.put_mark(mark, is_sent) {
+            self.note_error(format!("its cursor cannot be written: {}", describe_error(&error)));
+            self.wait_for(pause.next_wait(None), cursor).await?;
+        }
+        self.with_state(|state| state.position = Some(mark.position));
+        if is_sent { self.check_cursor(cursor) } else { Ok(()) }
+    }
+
+    /// Has it recorded where it begins, unless the log says so already.
+    async fn record_begin(&mut self, position: Position) -> Result<(), Halt> {
+        let is_told = self
+            .read_log(move |reading| has_begun(&*reading.log.reader, &reading.settings.name, Some(position)));
+        match is_told.await? {
+            Ok(true) => Ok(()),
+            Ok(false) => self.record_news(position, FollowerChange::Began).await,
+            Err(fault) => Err(Halt::Stopped(fault.to_string())),
+        }
+    }
+
+    /// Has news recorded, and waits until they are on disk.
+    async fn record_news(&mut self, position: Position, change: FollowerChange) -> Result<(), Halt> {
+        let follower = self.reading.settings.name.clone();
+        let news = FollowerNews { follower, position, change };
+        let (mut from, mut is_sent) = (*self.tail.borrow(), false);
+        loop {
+            self.tail.borrow_and_update();
+            let wanted = news.clone();
+            let found = self.read_log(move |reading| reading.find_news(from, &wanted)).await?;
+            let (is_told, last) = found.map_err(|fault| Halt::Stopped(fault.to_string()))?;
+            if is_told {
+                return Ok(());
+            }
+            from = last;
+            if !is_sent {
+                self.tell_pump(&news).await;
+                is_sent = true;
+            }
+            tokio::select! {
+                _ = self.stopped.changed() => return Err(Halt::Over),
+                grown = self.tail.changed() => if grown.is_err() { return Err(Halt::Over) },
+            }
+        }
+    }
+
+    /// Passes news to the pump. If the pump has ended, so does this task.
+    async fn tell_pump(&self, news: &FollowerNews) {
+        if let Some(pump) = self.reading.log.pump.upgrade() {
+            let notice = PumpInput::Noticed(PumpNotice::Follower(news.clone()));
+            let _gone = pump.send(notice).await;
+        }
+    }
+
+    async fn tell_change(&self, position: Position, change: FollowerChange) {
+        let follower = self.reading.settings.name.clone();
+        self.tell_pump(&FollowerNews { follower, position, change }).await;
+    }
+
+    /// Records once that it has been behind for too long.
+    async fn note_behind(&mut self, position: Position, words: &str) {
+        if self.level_at.elapsed() < BEHIND {
+            return;
+        }
+        let known = self.with_state(|state| {
+            let known = state.behind;
+            state.behind = known.or(Some(WallClock.now()));
+            known
+        });
+        if known.is_none() {
+            self.tell_change(position, FollowerChange::Behind(words.to_owned())).await;
+        }
+    }
+
+    /// It is at the end of the log.
+    async fn note_level(&mut self, position: Position) {
+        self.level_at = Instant::now();
+        if self.with_state(|state| state.behind.take()).is_some() {
+            self.tell_change(position, FollowerChange::CaughtUp).await;
+        }
+    }
+
+    /// The first word of an error is said on the screen too.
+    fn note_error(&self, words: String) {
+        let name = &self.reading.settings.name;
+        self.with_state(|state| {
+            let since = match &state.error {
+                Some((_, since)) => *since,
+                None => {
+                    let fix = "systole follow shows all followers; it goes on by itself";
+                    tracing::warn!(why = words, fix, "the follower {name} does not reach its receiver");
+                    WallClock.now()
+                }
+            };
+            state.error = Some((words, since));
+        });
+    }
+
+    /// Waits for more records, and then for those that come right behind them.
+    async fn wait_for_more(&mut self, cursor: &OpenCursor) -> Result<(), Halt> {
+        loop {
+            tokio::select! {
+                _ = self.stopped.changed() => return Err(Halt::Over),
+                grown = self.tail.changed() => match grown {
+                    Ok(()) => break,
+                    Err(_) => return Err(Halt::Over),
+                },
+                () = tokio::time::sleep(CURSOR_LOOK) => self.check_cursor(cursor)?,
+            }
+        }
+        self.level_at = Instant::now();
+        self.wait_for(FOLLOW_PAUSE, cursor).await
+    }
+
+    /// Waits for that long.
+    async fn wait_for(&mut self, time: Duration, cursor: &OpenCursor) -> Result<(), Halt> {
+        let until = Instant::now() + time;
+        while Instant::now() < until {
+            let next = until.min(Instant::now() + CURSOR_LOOK);
+            tokio::select! {
+                _ = self.stopped.changed() => return Err(Halt::Over),
+                () = tokio::time::sleep_until(next) => self.check_cursor(cursor)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn check_cursor(&self, cursor: &OpenCursor) -> Result<(), Halt> {
+        if cursor.is_moved() { Err(Halt::Moved) } else { Ok(()) }
+    }
+
+    /// Says that it is stopped, and waits until a person moves its cursor.
+    async fn wait_as_stopped(&mut self, why: String) -> Result<(), Halt> {
+        let (name, log) = (self.reading.settings.name.clone(), self.reading.log.log.clone());
+        let fix = format!("systole follow {name} --from POSITION, or --from now");
+        tracing::error!(why, fix, "the follower {name} is stopped");
+        let position = self.with_state(|state| {
+            (state.is_stopped, state.error) = (true, Some((why.clone(), WallClock.now())));
+            state.position.unwrap_or_default()
+        });
+        self.tell_change(position, FollowerChange::Stopped(why)).await;
+        let look = || read_cursor(&log, &name).map_err(|error: io::Error| error.kind());
+        let before = look();
+        while look() == before {
+            tokio::select! {
+                _ = self.stopped.changed() => return Err(Halt::Over),
+                () = tokio::time::sleep(CURSOR_LOOK) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads the log on a thread that may block.
+    async fn read_log<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&EventReading) -> T + Send + 'static,
+    ) -> Result<T, Halt> {
+        let reading = self.reading.clone();
+        let read = tokio::task::spawn_blocking(move || work(&reading)).await;
+        read.map_err(|panic| Halt::Stopped(panic.to_string()))
+    }
+
+    fn with_state<T>(&self, work: impl FnOnce(&mut TaskState) -> T) -> T {
+        work(&mut self.board.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// The pauses between tries.
+struct Pause(Duration);
+
+impl Default for Pause {
+    fn default() -> Pause {
+        Pause(FIRST_PAUSE)
+    }
+}
+
+impl Pause {
+    /// The next pause: as long as the receiver asks for, if it does, but never longer than the longest.
+    fn next_wait(&mut self, after_ms: Option<u64>) -> Duration {
+        let own = self.0;
+        self.0 = LONGEST_PAUSE.min(own * 2);
+        after_ms.map_or(own, Duration::from_millis).clamp(FIRST_PAUSE, LONGEST_PAUSE)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn h15_pauses_double_and_never_grow_beyond_five_minutes() {
+        let mut pause = Pause::default();
+        let waits: Vec<u64> = (0..11).map(|_| pause.next_wait(None).as_secs()).collect();
+        assert_eq!(waits, [1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300]);
+        let mut pause = Pause::default();
+        let asked = [Some(0), Some(90_000), Some(u64::MAX)].map(|after| pause.next_wait(after).as_secs());
+        assert_eq!(asked, [1, 90, 300]);
+    }
+}
