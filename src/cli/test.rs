@@ -3,7 +3,6 @@
 //! read and checked before the first test runs.
 
 mod exports;
-mod folder_copies;
 mod play;
 mod replayed_exports;
 mod stage;

@@ -8,6 +8,7 @@ pub mod broker;
 pub mod compiled_schemas;
 pub mod copying;
 pub mod erasing;
+pub mod folder_copies;
 pub mod forking;
 pub mod front;
 pub mod hosting;

@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use systole_agent::model::Sleeper;
 
-use super::folder_copies::FolderCopies;
 use super::stand_in::StandingIn;
 use crate::limits;
 use systole_carriers::InlineListener;
@@ -21,6 +20,7 @@ use systole_core::types::refusal::Refusal;
 use systole_doors::api_types::{ApiReceipt, ApiRecord};
 use systole_doors::ending::find_ending;
 use systole_log::memory::MemoryLog;
+use systole_organism::folder_copies::FolderCopies;
 use systole_organism::inline_listeners::{self, ListenerScope, ScriptsByFile};
 use systole_organism::plan::{LogPlace, RunPlan};
 use systole_organism::running::{ClientMessage, Organism};

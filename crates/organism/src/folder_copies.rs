@@ -8,15 +8,15 @@ use std::fs::{self, DirBuilder};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
+use crate::runfile::draw_hex;
 use systole_config::{FolderUse, find_work_folder, work_on_copy};
 use systole_core::types::composition::{Composition, Reach};
-use systole_organism::runfile::draw_hex;
 use systole_system::folder_copying::{CopyBudget, remove_copy};
 use systole_system::system::describe_error;
 
 /// The copies of one test. Dropping the value removes them.
 #[derive(Debug)]
-pub(super) struct FolderCopies {
+pub struct FolderCopies {
     /// The folder that holds them. `None` if the test needs none.
     folder: Option<PathBuf>,
 }
@@ -30,7 +30,7 @@ struct CopiedFolder {
 impl FolderCopies {
     /// Copies the folder of each workspace, and lets its listeners work there. A listener of code whose folder overlaps
     /// with it sees the same copy.
-    pub(super) fn make(composition: &mut Composition) -> Result<FolderCopies, String> {
+    pub fn make(composition: &mut Composition) -> Result<FolderCopies, String> {
         let roots = find_outermost(composition)?;
         if roots.is_empty() {
             return Ok(FolderCopies { folder: None });
@@ -69,7 +69,7 @@ impl FolderCopies {
     }
 
     /// Removes the copies, or reports why they stay.
-    pub(super) fn remove(mut self) -> Result<(), String> {
+    pub fn remove(mut self) -> Result<(), String> {
         let Some(folder) = self.folder.take() else { return Ok(()) };
         remove_copy(&folder).map_err(|error| {
             format!("the copy {} cannot be removed: {}", folder.display(), describe_error(&error))
