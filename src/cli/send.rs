@@ -70,7 +70,7 @@ pub(super) struct SendPayload {
     /// The idempotency key; the same key and payload are taken once
     #[arg(long, value_name = "KEY", value_parser = Key::parse)]
     key: Option<Key>,
-    /// What the thread is about, for lists; without it, the first text of the payload
+    /// What the thread is about, for lists; without it, its first text
     #[arg(long, value_name = "TEXT", value_parser = Subject::parse)]
     subject: Option<Subject>,
     /// Only wait until the payload is on disk
