@@ -5,7 +5,9 @@
 use std::cell::Cell;
 use std::fs;
 use std::io::Write as _;
+use std::path::Path;
 
+use rusqlite::Connection;
 use serde_json::Value;
 use systole_core::types::ids::Digest;
 use systole_core::types::limits::EXCERPT_BYTES;
@@ -15,7 +17,7 @@ use systole_log::sqlite;
 use systole_organism::runfile::RunFile;
 
 use crate::organism::folder;
-use crate::program::{Answer, Events, Running, answer, connect, head, run_file};
+use crate::program::{Answer, Events, Running, answer, connect, head, run_file, systole};
 
 const YAML: &str = r#"organism: {name: hello}
 listeners:
@@ -185,7 +187,20 @@ impl Siege {
         let siege = Siege { sent: Cell::new(0), folder, organism, run };
         siege.serves(&"x".repeat(900_000));
         siege.strike("[struck('warm')]");
+        siege.waits_for_index();
         siege
+    }
+
+    /// Waits until the index of the log has the first records: it is opened for them, and takes its memory then.
+    fn waits_for_index(&self) {
+        let last = self.last();
+        let has_last = || {
+            let index = Connection::open(self.folder.path().join("hello.db.index")).ok()?;
+            index.query_row("SELECT position FROM state", [], |row| row.get::<_, u64>(0)).ok()
+        };
+        // A command takes long enough to be a pause.
+        let is_so = || has_last() >= Some(last) || systole(Path::new("."), &["--version"]).code != Some(0);
+        assert!((0..5_000).any(|_| is_so()), "the index never has the first records");
     }
 
     /// Sends these bytes to the door.
