@@ -436,7 +436,7 @@ fn h13_open_says_what_is_wrong_with_a_file_and_the_fix() {
         (
             "newer.db",
             7,
-            "has format 99; this version reads up to 7",
+            "has format 99; this version reads up to 8",
             "try: the version of systole that wrote it",
         ),
         ("cut.db", 7, "cut.db is damaged", "try: systole doctor --log cut.db; then a backup of the log"),

@@ -282,5 +282,5 @@ async fn c13_an_older_log_is_converted_only_when_everything_else_has_started() {
     let receipt = ask(&organism, "k1", &say("hello"), None).await.unwrap();
     outcome(&organism, &receipt).await;
     assert_eq!(organism.stop(PATIENCE).await, LoopEnd::Drained(0));
-    assert_eq!(sqlite::read_format(&log), Ok(7));
+    assert_eq!(sqlite::read_format(&log), Ok(8));
 }

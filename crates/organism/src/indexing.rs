@@ -49,7 +49,8 @@ pub(super) fn start_keeper(
                     None
                 }
                 Ok(Err(why)) => Some(why),
-                Err(panic) => Some(panic.to_string()),
+                // The number of the task is another one each time.
+                Err(_) => Some("the thread that reads the log ended in a panic".to_owned()),
             };
             is_behind |= why.is_some();
             if why.is_some() && why != said {
@@ -60,7 +61,8 @@ pub(super) fn start_keeper(
         }
     };
     let fallen = |panic| async move {
-        tracing::error!(why = %panic, "the keeper of the index ended; readers extend the index themselves");
+        let fix = "systole stop, then systole run; until then readers extend the index themselves";
+        tracing::error!(why = %panic, fix, "the keeper of the index ended");
     };
     tasks::start_task(TaskKind::Index, work, fallen)
 }
