@@ -168,7 +168,10 @@ pub(super) fn search(
         return searched.map(drop).map_err(SearchFault::Log);
     }
     let screen = looking.screen;
-    let mut told = screen.follow_progress("search file");
+    let mut follow = screen.follow_progress("search file");
+    let mut told = |at, last| {
+        follow(at, last);
+    };
     let mut search = LogSearch::open(&looking.log, &*looking.reader, &mut told)?;
     search.end_at(looking.at);
     screen.show_progress("");

@@ -186,13 +186,16 @@ impl Looking {
             true => LogIndex::beside(&self.log, IndexWait::Patient),
             false => LogIndex::apart(),
         };
-        let mut told = self.screen.follow_progress("index");
+        let (mut told, mut is_shown) = (self.screen.follow_progress("index"), false);
         let mut going_on = |at, last| {
-            told(at, last);
+            is_shown |= told(at, last);
             true
         };
         let asked = index.ask(&*self.view, &mut going_on, &mut ask);
-        self.screen.show_progress("");
+        // Without a line to clear, nothing but the answer is written.
+        if is_shown {
+            self.screen.show_progress("");
+        }
         index.notes.iter().for_each(|note| self.screen.say(format!("note: {note}")));
         asked.map_err(|fault| QueryFault::Log(describe_fault(fault)))
     }

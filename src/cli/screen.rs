@@ -173,16 +173,18 @@ impl Screen {
         self.check_printed(printed);
     }
 
-    /// Shows how far a file beside the log is, if there is much to add.
-    pub(super) fn follow_progress(self, what: &'static str) -> impl FnMut(Position, Position) {
+    /// Shows how far a file beside the log is, if there is much to add. Returns whether it does.
+    pub(super) fn follow_progress(self, what: &'static str) -> impl FnMut(Position, Position) -> bool {
         let mut next = None;
         move |at, last| {
             let next = next.get_or_insert_with(|| at.0.saturating_add(limits::FIND_PROGRESS));
-            if at.0 >= *next {
+            let is_shown = at.0 >= *next;
+            if is_shown {
                 *next = at.0.saturating_add(limits::FIND_PROGRESS);
                 let part = (at.0.saturating_mul(100)).checked_div(last.0).unwrap_or(100);
                 self.show_progress(&format!("{what}: {} of {} records, {part} %", at.0, last.0));
             }
+            is_shown
         }
     }
 

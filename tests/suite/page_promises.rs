@@ -79,7 +79,7 @@ fn refuses_unfit_orders(at: &Path, one: &str) {
         .collect();
     for (fields, words) in [
         (&[("order", "pause")][..], "thread is missing"),
-        (&[("thread", first.as_str())], "order is missing: it is one of pause, resume, cancel, end"),
+        (&[("thread", first.as_str())], "order is missing: it is one of pause, resume, retry, cancel, end"),
         (&[("order", "sing"), ("thread", &first)], "order is missing"),
         (&[("order", "pause"), ("thread", one)], "it is a state and an id"),
         (&[("order", "pause"), ("thread", "working ../x")], "thread: "),

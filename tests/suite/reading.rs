@@ -70,12 +70,14 @@ pub(crate) struct ReadStage {
 impl ReadStage {
     pub(crate) fn start() -> ReadStage {
         let vault = ECHO_XSD.replace("ns/echo/v1", "ns/vault/v1");
+        let fails = "    if 'break down' in line: raise SystemExit(3)\n    stamp =";
+        let echo = ECHO_PY.replace("    stamp =", fails);
         let folder = folder(&[
             ("organism.yaml", FILE),
             ("replies.yaml", REPLIES),
             ("echo.xsd", ECHO_XSD),
             ("vault.xsd", &vault),
-            ("echo.py", ECHO_PY),
+            ("echo.py", &echo),
         ]);
         let organism = Running::organism_with(folder.path(), &TOKENS);
         let mut stage =
@@ -316,6 +318,36 @@ fn h5_every_answer_has_the_form_that_the_description_says() {
     stage.organism.interrupt();
 }
 
+/// Tries threads again, one that did not fail and one that did, and holds the answers to the description.
+fn retry_orders(stage: &ReadStage, judge: &mut ApiJudge, operator: &str) {
+    let posts =
+        |path: &str, headers: &[(&str, &str)], body: &str| stage.asks(operator, "POST", path, headers, body);
+    let rests = &stage.rests;
+    let retry = format!("/v1/threads/{rests}/retry");
+    for (method, answer) in
+        [("get", stage.asks(operator, "GET", &retry, &[], "")), ("post", posts(&retry, &[], ""))]
+    {
+        assert_eq!((answer.status, text(&answer.json, "code")), (422, "retry.not-failed"), "{answer:?}");
+        judge.judge(method, "/v1/threads/{thread}/retry", &answer);
+    }
+    let failed = stage.sends(operator, &say("break down"), 200);
+    let retry = format!("/v1/threads/{failed}/retry");
+    for (method, answer) in
+        [("get", stage.asks(operator, "GET", &retry, &[], "")), ("post", posts(&retry, &[], ""))]
+    {
+        assert_eq!(answer.status, 200, "{answer:?}");
+        judge.judge(method, "/v1/threads/{thread}/retry", &answer);
+    }
+    for (body, status) in [
+        ("{\"at\": 1, \"filter\": {\"since\": \"3d\"}}", 200),
+        ("{\"filter\": {\"state\": \"failed\"}, \"at\": 1}", 400),
+    ] {
+        let answer = posts("/v1/retry", &[], body);
+        assert_eq!(answer.status, status, "{answer:?}");
+        judge.judge("post", "/v1/retry", &answer);
+    }
+}
+
 /// Gives every order once, and holds its answer to the description.
 fn orders(stage: &ReadStage, judge: &mut ApiJudge, operator: &str) {
     let posts =
@@ -337,21 +369,7 @@ fn orders(stage: &ReadStage, judge: &mut ApiJudge, operator: &str) {
     let sent = posts("/v1/messages?element=say", &[], &say("in XML"));
     assert_eq!(sent.status, 400, "an element is named for JSON only: {sent:?}");
     let ReadStage { waits, rests, asked, .. } = stage;
-    let retry = format!("/v1/threads/{rests}/retry");
-    for (method, answer) in
-        [("get", stage.asks(operator, "GET", &retry, &[], "")), ("post", posts(&retry, &[], ""))]
-    {
-        assert_eq!((answer.status, text(&answer.json, "code")), (422, "retry.not-failed"), "{answer:?}");
-        judge.judge(method, "/v1/threads/{thread}/retry", &answer);
-    }
-    for (body, status) in [
-        ("{\"at\": 1, \"filter\": {\"since\": \"3d\"}}", 200),
-        ("{\"filter\": {\"state\": \"failed\"}, \"at\": 1}", 400),
-    ] {
-        let answer = posts("/v1/retry", &[], body);
-        assert_eq!(answer.status, status, "{answer:?}");
-        judge.judge("post", "/v1/retry", &answer);
-    }
+    retry_orders(stage, judge, operator);
     for (path, concrete) in [
         ("/v1/pause", "/v1/pause?note=lunch".to_owned()),
         ("/v1/listeners/{listener}/cancel", "/v1/listeners/echo/cancel".to_owned()),

@@ -494,7 +494,7 @@ fn h14_counts_of_tokens_that_cannot_be_break_no_list_and_no_metric() {
     let organism = "organism: {name: t}
 models: {main: {provider: script, file: replies.yaml, price: {in: 3, out: 15, per: 1M, currency: USD}}}
 agents: {helper: {model: main, dialect: native, peers: [], prompt: {identity: You help.}}}
-log: {path: organism.db}
+log: {path: hello.db}
 console: {listen: '127.0.0.1:0'}
 ";
     let replies = format!("helper:\n  - {{say: Done., {usage}}}\n");

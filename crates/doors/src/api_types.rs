@@ -1,9 +1,6 @@
 //! The door's JSON: receipts, refusals, records, status. Both ends use the same types, so that a field cannot be
 //! written under one name and read under another.
 
-mod retry_types;
-pub use retry_types::{RestartedStep, RetriesGiven, RetryRefused, RetryShown, ThreadRetried, sum_up_retries};
-
 use std::collections::BTreeMap;
 use std::path::Path;
 

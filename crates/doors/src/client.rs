@@ -13,6 +13,7 @@ use ureq::typestate::{AgentScope, WithBody, WithoutBody};
 use ureq::{Agent, Body, RequestBuilder};
 
 use super::api_types;
+use super::retry_types::{RetryShown, ThreadRetried};
 use crate::limits;
 use stream::StreamFrames;
 pub use stream::{RecordEvents, VoiceEvents};
@@ -288,7 +289,7 @@ impl DoorClient {
     }
 
     /// What a retry of a failed thread would do.
-    pub fn preview_retry(&self, thread: &str) -> DoorResult<api_types::RetryShown> {
+    pub fn preview_retry(&self, thread: &str) -> DoorResult<RetryShown> {
         self.get(&format!("/v1/threads/{thread}/retry"), &[])
     }
 
@@ -299,7 +300,7 @@ impl DoorClient {
         seen: Option<&str>,
         note: Option<&str>,
         allows_effects: bool,
-    ) -> DoorResult<api_types::ThreadRetried> {
+    ) -> DoorResult<ThreadRetried> {
         self.send_order(&format!("/v1/threads/{thread}/retry"), StatusCode::OK, |request| {
             let effects = allows_effects.then_some(("effects", "true"));
             let fields = [note.map(|note| ("note", note)), seen.map(|seen| ("seen", seen)), effects];

@@ -33,6 +33,7 @@ mod percent;
 mod reading;
 pub mod remote_log;
 mod request_refusals;
+pub mod retry_types;
 mod retrying;
 pub mod routes;
 pub mod rpc_codes;

@@ -10,12 +10,13 @@ use axum::extract::{Path, Query};
 use axum::response::Response;
 use serde::Deserialize;
 
-use super::api_types::{ApiRefusal, RetriesGiven, RetryRefused, RetryShown, ThreadRetried};
+use super::api_types::ApiRefusal;
 use super::door_row::DoorRoute;
 use super::http_state::{ApiCall, ParsedQuery};
 use super::log_view::{LogMoment, MomentAsked};
 use super::reading::{QueryFields, ReadFault, find_threads};
 use super::request_refusals::{check_done, read_thread, refuse_message, refuse_request, refuse_stopping};
+use super::retry_types::{RetriesGiven, RetryRefused, RetryShown, ThreadRetried};
 use super::steering::check_note;
 use crate::limits::MOST_ENTRIES;
 use systole_core::types::codes::Code;

@@ -11,7 +11,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use need::NeededRecord;
 use spelling::ErasedTexts;
-use systole_core::rules::core_payload;
 use systole_core::types::ids::{Digest, ThreadId};
 use systole_core::types::limits::LARGE_BODY;
 use systole_core::types::ports::{LogFault, LogReader, Position};
@@ -355,8 +354,9 @@ pub fn is_erasable(record: &Record) -> bool {
     use MessageRole::{AskPerson, Begin, Call, Final, Note, Request, Steer, ToAll, ToFirst, Told};
     match (record.header.kind, record.header.code) {
         (RecordKind::Message, Some(RecordCode::Role(role))) => {
-            let is_subject = role == Told && core_payload::read_subject(&record.body).is_some();
-            is_subject
+            // What the core says in a thread to no one, such as its subject.
+            let is_notice = role == Told && !record.header.thread.is_sys();
+            is_notice
                 || matches!(role, Request | Begin | Call | ToAll | ToFirst | Note | Final | AskPerson | Steer)
         }
         (RecordKind::Journal | RecordKind::Refusal | RecordKind::Outcome, _) => true,

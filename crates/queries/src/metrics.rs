@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::time::Duration;
 
 use systole_core::types::ports::LogReader;
 use systole_core::types::time::Millis;
@@ -157,10 +158,10 @@ fn escape(text: &str) -> String {
 }
 
 fn write_seconds(milliseconds: u64) -> String {
-    format!("{}.{:03}", milliseconds / 1_000, milliseconds % 1_000)
+    format!("{:.3}", Duration::from_millis(milliseconds).as_secs_f64())
 }
 
 fn write_millionths(micros: i64) -> String {
-    let micros = u64::try_from(micros).unwrap_or(0);
-    format!("{}.{:06}", micros / 1_000_000, micros % 1_000_000)
+    // A second has as many of its millionths as a dollar.
+    format!("{:.6}", Duration::from_micros(u64::try_from(micros).unwrap_or(0)).as_secs_f64())
 }

@@ -347,6 +347,8 @@ class Record:
     def may_be_erased(self):
         """Whether no state is made from its body."""
         kind = self.fields["kind"]
+        if kind == "message" and self.fields["code"] == "told":
+            return self.fields["thread"] != "sys"
         return kind in ("journal", "refusal", "outcome") or self.fields["code"] in ERASABLE.get(kind, ())
 
     def says(self, kind, code, element, *names):

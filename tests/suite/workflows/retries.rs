@@ -117,7 +117,9 @@ fn d10_a_failed_item_is_tried_again_under_kills_and_nothing_else_is_paid_twice()
     assert_eq!(goals.values().filter(|times| **times == 2).count(), starts.len());
     let (prompts, results) = house.started();
     let distinct: BTreeSet<&String> = prompts.iter().collect();
-    assert_eq!(distinct.len(), GOALS + starts.len(), "each thread has one prompt");
+    // The one that failed had its prompt. What was cancelled beside it may have ended before it had one.
+    let range = GOALS + 1..=GOALS + starts.len();
+    assert!(range.contains(&distinct.len()), "{} prompts, at most one for each thread", distinct.len());
     let requests = usize::try_from(house.mock.count().requests).unwrap();
     println!(
         "{} starts, {results} results, {requests} requests, {} parts again",
