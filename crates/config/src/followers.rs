@@ -25,7 +25,7 @@ section! {
         form: default(HookForm::Standard) <WordOf<HookWord>> "`standard`: JSON, signed as Standard Webhooks says; `slack`: a text for an incoming webhook of Slack";
         secret_env: optional("required with `form: standard`") <KeyVariable> "the environment variable that holds the secret of the signatures, `whsec_` and base64; read when the organism starts";
         on: required("on: [person, failed]") <Events> "the events that are sent: `everything`, or some of `person` (asked for an approval or an answer), `failed` and `answered` (a message from outside), `refused` and `budget`";
-        content: default(EventContent::None) <WordOf<ContentWord>> "`none`: who, where, when and which code; `whole`: the payload too, without its sensitive values";
+        content: optional("`none`") <WordOf<ContentWord>> "`none`: who, where, when and which code; `whole`: the payload too, without its sensitive values";
     }
 }
 
@@ -141,7 +141,7 @@ pub(super) fn resolve(
             form: keys.form.value,
             secret_env: keys.secret_env.as_ref().map(|secret| secret.value.clone()),
             on: keys.on.as_ref()?.value.clone(),
-            content: keys.content.value,
+            content: keys.content.as_ref().map_or(EventContent::None, |content| content.value),
         })
     });
     settings.collect()

@@ -48,7 +48,7 @@ const CASTS: [&[Party]; 5] =
     [&[TOOL, CAREFUL], &[AGENT, TOOL], &[QUIET, GUARDED, TOOL], &[CAREFUL, AGENT], &[WARY, TOOL]];
 
 /// The number of walks in every test run; `WALKS` in the environment sets another number.
-const WALKS: u32 = 4_000;
+const WALKS: u32 = 7_000;
 
 impl Walk {
     /// Whether both agree.
