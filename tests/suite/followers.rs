@@ -155,7 +155,7 @@ fn sent(at: &Path, listener: &str, text: &str) -> String {
 }
 
 /// The ids and positions of all events that a follower of everything sends, from the record after a position on.
-fn expected(at: &Path, after: u64) -> Vec<(String, u64)> {
+fn list_expected(at: &Path, after: u64) -> Vec<(String, u64)> {
     let log = sqlite::open_reading(&at.join("hello.db")).unwrap();
     let log: &dyn LogReader = &log;
     let records = log.records_after(Position(after)).map(|placed| placed.unwrap());
@@ -186,7 +186,7 @@ fn began(at: &Path) -> u64 {
     positions[0]
 }
 
-fn listed(at: &Path) -> Value {
+fn read_list(at: &Path) -> Value {
     systole(at, &["follow", "--json"]).json_lines().remove(0)["followers"][0].clone()
 }
 
@@ -194,7 +194,7 @@ fn listed(at: &Path) -> Value {
 fn wait_for(at: &Path, fits: impl Fn(&Value) -> bool) -> Value {
     let end = tokio::time::Instant::now() + PATIENCE;
     loop {
-        let one = listed(at);
+        let one = read_list(at);
         if fits(&one) {
             return one;
         }
@@ -232,14 +232,14 @@ fn h15_each_record_reaches_its_receiver_in_order_and_the_library_of_others_verif
     assert!(got.iter().all(|got| got["proof"] == "valid" && got["path"] == "/in"), "{got:?}");
     // A stop may come between the answer of the receiver and the cursor.
     let ids = list_firsts(&got);
-    let wanted = expected(at, began(at));
+    let wanted = list_expected(at, began(at));
     assert!(ids.len() >= 15 && wanted.starts_with(&ids), "{ids:?}\n{wanted:?}");
     let words: BTreeSet<&str> = got.iter().map(|got| got["said"]["type"].as_str().unwrap()).collect();
     assert_eq!(words, BTreeSet::from(["answered", "record"]));
     let one = got.iter().find(|got| got["said"]["type"] == "answered").unwrap();
     assert_eq!(one["said"]["data"]["from"], "echo", "{one}");
     // Without an organism its cursor says where it is.
-    let one = listed(at);
+    let one = read_list(at);
     assert_eq!((&one["state"], &one["name"]), (&Value::from("waits"), &Value::from("siem")), "{one}");
 }
 
@@ -284,7 +284,7 @@ fn h15_kills_of_the_organism_and_its_receiver_lose_no_event_and_keep_their_order
     drop(organism.interrupt());
     assert!(got.iter().all(|got| got["proof"] == "valid"));
     let firsts = list_firsts(&got);
-    let wanted = expected(folder.path(), began(folder.path()));
+    let wanted = list_expected(folder.path(), began(folder.path()));
     assert!(wanted.starts_with(&firsts), "{firsts:?}\n{wanted:?}");
     let last = firsts.last().unwrap().1;
     assert_eq!(firsts.len(), wanted.iter().filter(|(_, position)| *position <= last).count());
@@ -370,7 +370,7 @@ fn h15_a_receiver_that_is_gone_stops_its_follower_until_a_person_says_where_it_g
         .skip_while(|(_, position)| *position > 1)
         .collect();
     assert!(!ids.is_empty());
-    assert!(expected(at, 0).starts_with(&ids), "{ids:?}");
+    assert!(list_expected(at, 0).starts_with(&ids), "{ids:?}");
     drop(organism.interrupt());
     assert_eq!(counts(at, "<follower-stopped "), 1);
     assert!(counts(at, "<follower-began ") >= 2);
@@ -419,7 +419,7 @@ fn h15_a_log_that_was_put_back_and_a_cursor_that_is_gone_stop_the_follower() {
     assert_eq!(moved.code, Some(0), "{moved:?}");
     let organism = Running::organism_with(at, &VARIABLES);
     let got = receiver.next();
-    assert_eq!((position_of(&got), got["id"].as_str().unwrap()), (1, &*expected(at, 0)[0].0), "{got}");
+    assert_eq!((position_of(&got), got["id"].as_str().unwrap()), (1, &*list_expected(at, 0)[0].0), "{got}");
     drop(organism.interrupt());
 }
 

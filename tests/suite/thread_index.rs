@@ -155,7 +155,7 @@ fn listed_of(folder: &Path, log: &str, arguments: &[&str]) -> Vec<String> {
 }
 
 #[track_caller]
-fn listed(folder: &Path, arguments: &[&str]) -> Vec<String> {
+fn list_threads(folder: &Path, arguments: &[&str]) -> Vec<String> {
     listed_of(folder, "organism.db", arguments)
 }
 
@@ -181,7 +181,7 @@ fn h14_31_that_are_open_among_3100_are_31_on_every_face() {
     let (folder, last) = log_of_organism(3_100, 31);
     let at = folder.path();
     let working: Vec<String> = (0..31).rev().map(|n| root(n).to_string()).collect();
-    assert_eq!(listed(at, &["--state", "working"]), working);
+    assert_eq!(list_threads(at, &["--state", "working"]), working);
     let opened = Opened::of(at, "organism.db");
     let pages = |path: &str, filter: &str| {
         let (mut all, mut after) = (Vec::new(), String::new());
@@ -208,14 +208,14 @@ fn h14_31_that_are_open_among_3100_are_31_on_every_face() {
         ("state=ended", vec!["--state", "ended"], 0),
         ("since=2020-01-01&until=2021-01-01", vec!["--since", "2020-01-01", "--until", "2021-01-01"], 0),
     ] {
-        let by_command = listed(at, &arguments);
+        let by_command = list_threads(at, &arguments);
         assert_eq!(by_command.len(), count, "{filter}");
         assert_eq!(pages("/v1/threads", &format!("limit=300&{filter}")), by_command, "{filter}");
         assert_eq!(pages("/threads", filter), by_command, "{filter}");
         let page = opened.page(&format!("/threads?{filter}"));
         assert_eq!(page.body.matches("data-row=").count(), count.min(100), "{filter}");
     }
-    let slowest = listed(at, &["--failed", "--sort", "duration"]);
+    let slowest = list_threads(at, &["--failed", "--sort", "duration"]);
     assert_eq!(slowest[0], root(3_095).to_string(), "the last one that failed took longest");
     assert_eq!(
         ps(at, &["--state", "working", "--client", "eve"]).stderr.lines().next(),
@@ -276,12 +276,12 @@ fn h14_a_wrong_filter_says_where_and_what_fits() {
 fn d10_a_thread_that_is_tried_again_is_listed_by_its_new_end() {
     let (folder, mut author) = log_of(6, 0);
     let at = folder.path();
-    assert_eq!(listed(at, &["--failed"]), [root(5).to_string(), root(0).to_string()]);
+    assert_eq!(list_threads(at, &["--failed"]), [root(5).to_string(), root(0).to_string()]);
     write(&folder, vec![reopen(&mut author, 5)]);
-    assert_eq!(listed(at, &["--failed"]), [root(0).to_string()]);
-    assert_eq!(listed(at, &["--code", "model.refused"]), [root(0).to_string()]);
+    assert_eq!(list_threads(at, &["--failed"]), [root(0).to_string()]);
+    assert_eq!(list_threads(at, &["--code", "model.refused"]), [root(0).to_string()]);
     // No configuration says which program has it, so it waits.
-    assert_eq!(listed(at, &["--state", "waiting"]), [root(5).to_string()]);
+    assert_eq!(list_threads(at, &["--state", "waiting"]), [root(5).to_string()]);
     let took = |n: u64| {
         let all = ps(at, &["-n", "0", "--json"]).json_lines()[0]["threads"].clone();
         let id = root(n).to_string();
@@ -298,7 +298,7 @@ fn d10_a_thread_that_is_tried_again_is_listed_by_its_new_end() {
     assert!(shown.contains(", 1 retry: <ask>"), "{shown}");
     let grown = dump(&at_index(&folder));
     fs::remove_file(at_index(&folder)).unwrap();
-    assert_eq!(listed(at, &["--failed"]), [root(0).to_string()]);
+    assert_eq!(list_threads(at, &["--failed"]), [root(0).to_string()]);
     assert_eq!(grown, dump(&at_index(&folder)));
 }
 
@@ -306,7 +306,7 @@ fn d10_a_thread_that_is_tried_again_is_listed_by_its_new_end() {
 fn h14_an_index_that_is_damaged_foreign_newer_or_wrong_is_made_again() {
     let (folder, _) = log_of(60, 3);
     let (at, file) = (folder.path(), at_index(&folder));
-    let failed = listed(at, &["--failed"]);
+    let failed = list_threads(at, &["--failed"]);
     let right = dump(&file);
     assert!(failed.len() == 11 && fs::metadata(&file).unwrap().permissions().mode() & 0o777 == 0o600);
     let whole = fs::read(&file).unwrap();
@@ -314,7 +314,7 @@ fn h14_an_index_that_is_damaged_foreign_newer_or_wrong_is_made_again() {
     zeroed[4096..].fill(0);
     for bytes in [&whole[..whole.len() / 2], &zeroed, b"", b"hello, world"] {
         fs::write(&file, bytes).unwrap();
-        assert_eq!(listed(at, &["--failed"]), failed, "{} bytes", bytes.len());
+        assert_eq!(list_threads(at, &["--failed"]), failed, "{} bytes", bytes.len());
         assert_eq!(dump(&file), right);
     }
     for sql in [
@@ -325,13 +325,13 @@ fn h14_an_index_that_is_damaged_foreign_newer_or_wrong_is_made_again() {
         "CREATE TRIGGER own AFTER INSERT ON root BEGIN DELETE FROM state; END",
     ] {
         Connection::open(&file).unwrap().execute_batch(sql).unwrap();
-        assert_eq!(listed(at, &["--failed"]), failed, "{sql}");
+        assert_eq!(list_threads(at, &["--failed"]), failed, "{sql}");
         assert_eq!(dump(&file), right, "{sql}");
     }
     let (other, _) = log_of(7, 0);
-    assert_eq!(listed(other.path(), &["--failed"]).len(), 2);
+    assert_eq!(list_threads(other.path(), &["--failed"]).len(), 2);
     fs::copy(at_index(&other), &file).unwrap();
-    assert_eq!(listed(at, &["--failed"]), failed, "the index of another log");
+    assert_eq!(list_threads(at, &["--failed"]), failed, "the index of another log");
     // A link and a folder in its place are not touched.
     for place in ["link", "folder"] {
         fs::remove_file(&file).unwrap();
@@ -378,10 +378,10 @@ fn h14_an_index_that_was_killed_while_it_grew_is_the_one_made_at_once() {
         killed += u32::from(child.wait().unwrap().code().is_none());
     }
     assert!(killed > 10, "only {killed} of 30 were killed in time");
-    let failed = listed(at, &["--failed"]);
+    let failed = list_threads(at, &["--failed"]);
     let grown = dump(&file);
     fs::remove_file(&file).unwrap();
-    assert_eq!(listed(at, &["--failed"]), failed);
+    assert_eq!(list_threads(at, &["--failed"]), failed);
     assert_eq!(grown, dump(&file));
     assert_eq!(failed.len(), 7 + 300);
 }
@@ -481,8 +481,8 @@ fn h14_the_state_is_how_the_call_that_closed_last_ended_and_calls_that_end_toget
     });
     write(&folder, records);
     let at = folder.path();
-    assert_eq!(listed(at, &["--state", "answered"]), [one.to_string()]);
-    assert!(listed(at, &["--failed"]).is_empty());
+    assert_eq!(list_threads(at, &["--state", "answered"]), [one.to_string()]);
+    assert!(list_threads(at, &["--failed"]).is_empty());
     let slow = systole(at, &["slow", "--log", "organism.db", "--listener", "job", "--json"]);
     let slow = slow.json_lines().remove(0);
     assert_eq!((&slow["rows"][0]["count"], slow["slowest"].as_array().map(Vec::len)), (&3.into(), Some(3)));

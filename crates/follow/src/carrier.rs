@@ -34,7 +34,7 @@ pub enum EventOutcome {
 }
 
 impl EventOutcome {
-    pub(crate) fn failed(words: String) -> EventOutcome {
+    pub(crate) fn new_failure(words: String) -> EventOutcome {
         EventOutcome::Failed { words, after_ms: None }
     }
 }

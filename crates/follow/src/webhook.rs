@@ -70,8 +70,8 @@ impl WebhookSender {
             Ok((answer, words))
         };
         match timeout_at(until, answered).await {
-            Err(_) => EventOutcome::failed("no answer within 15 s".to_owned()),
-            Ok(Err(words)) => EventOutcome::failed(words),
+            Err(_) => EventOutcome::new_failure("no answer within 15 s".to_owned()),
+            Ok(Err(words)) => EventOutcome::new_failure(words),
             Ok(Ok((answer, words))) => judge_answer(&answer, &words),
         }
     }
@@ -107,7 +107,7 @@ fn judge_answer(answer: &HttpAnswer, words: &str) -> EventOutcome {
             EventOutcome::Refused(words)
         }
         Ok(status) if status.is_redirection() => {
-            EventOutcome::failed(format!("{words}: no redirect is followed"))
+            EventOutcome::new_failure(format!("{words}: no redirect is followed"))
         }
         _ => EventOutcome::Failed { words, after_ms: retry_after_ms(&answer.headers) },
     }

@@ -48,7 +48,7 @@ pub(super) fn show(book: &mut ExampleBook) {
         &["retry", "@last", "--yes"],
     );
     sent("flaky", "x", &[]);
-    let moved = moved(folder);
+    let moved = read_refusal_of_moved(folder);
     sent("slow", "x", &["--thread", "@last", "--no-wait"]);
     refused(Code::RetrySuperseded, "systole retry once a later message is worked on", &["retry", "@last"]);
     assert_eq!(systole(folder, &["cancel", "@last"]).code, Some(0));
@@ -58,7 +58,7 @@ pub(super) fn show(book: &mut ExampleBook) {
 }
 
 /// The answer to an order about the last thread as it never was.
-fn moved(folder: &Path) -> String {
+fn read_refusal_of_moved(folder: &Path) -> String {
     let seen = systole(folder, &["retry", "@last", "--json"]);
     let thread = seen.json_lines()[0]["thread"].as_str().unwrap().to_owned();
     let path = format!("/v1/threads/{thread}/retry?seen={}", "0".repeat(64));

@@ -256,7 +256,7 @@ fn fold_inbox(thread: &mut Thread, record: &Record) {
     };
     call.inbox.push(InboxMessage { seq, sort });
     if retry_payload::is_retried(&record.body) {
-        // A run of a workflow decides again with what it is told now.
+        // The run of a workflow takes its turn again, now that it knows of the retry.
         call.ready_after(seq, record.header.id, record.header.time);
     }
     if let Some(child) = child.and_then(|id| call.children.iter_mut().find(|c| c.id == id)) {

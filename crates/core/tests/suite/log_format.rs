@@ -92,7 +92,7 @@ fn waiting() -> LogBatch {
 }
 
 /// The additional content of the fixture of format 8: a request that failed and is open again.
-fn reopened() -> LogBatch {
+fn write_reopening() -> LogBatch {
     let mut author = Author::default();
     let (place, one) = (root(50), Some(CallPath::new_top(1)));
     let request = author.record(&place, b"<ask/>", |header| {
@@ -123,7 +123,8 @@ fn make_the_fixture_of_a_new_format() {
     }
     let folder = Folder::new();
     let mut opened = sqlite::open_log(&folder.log()).unwrap();
-    for batch in batches().into_iter().chain([large(), in_parts(), in_pieces(), waiting(), reopened()]) {
+    for batch in batches().into_iter().chain([large(), in_parts(), in_pieces(), waiting(), write_reopening()])
+    {
         assert!(matches!(opened.writer.commit_batch(&batch), Commit::Committed(_)));
     }
     drop(opened);

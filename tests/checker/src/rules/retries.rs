@@ -7,9 +7,9 @@ use crate::meaning::RecordAct;
 /// The outcomes after which nothing goes on: a person decided, or something is used up.
 const FINAL: [&str; 4] = ["approval.rejected", "thread.cancelled", "budget.", "loop."];
 
-/// A call is opened again if it is the last of a root, failed without a final, and no call was opened since. Its due
-/// turn goes out again, the record names its outcome as the cause, and retries are counted from 1. A `<retried>` is
-/// told to the call that was opened just before.
+/// A call is opened again only if it is the last one of a root, it failed without a final, and none was opened since. Its
+/// due turn goes out again. The record names the outcome as its cause, and retries are counted from 1. A `<retried>`
+/// goes to the call that was opened just before it.
 pub(crate) fn check_retry(before: &CheckLedger, step: &LedgerStep<'_>, _: &RunSettings) -> Option<String> {
     let thread = before.find_thread(&step.record.thread);
     if step.core_named("retried").is_some() && matches!(step.act, Some(RecordAct::Inbox { .. })) {

@@ -10,11 +10,11 @@ fn again() -> Script {
     let failed = line("b-failed", B, "outcome", "listener.failed");
     let failed = failed.between("core", "bob").on("1").because("b-ask");
     script.after("b-ask", failed.says("<system-error code=\"listener.failed\" message=\"no\"/>"));
-    script.after("b-failed", reopened("b-again", "1"));
+    script.after("b-failed", write_reopening("b-again", "1"));
     script
 }
 
-fn reopened(name: &'static str, retry: &'static str) -> Line {
+fn write_reopening(name: &'static str, retry: &'static str) -> Line {
     let line = Line { turn: Some(1), ..line(name, B, "steer", "reopened") };
     line.between("core", "planner").on("1").because("b-failed").says(&body(retry))
 }
@@ -31,11 +31,11 @@ fn a_failed_call_may_be_opened_again_and_answered() {
 
 planted! {
     a_call_that_was_answered_is_opened_again finds ["reopened"] by |script| {
-        script.after("b-final", Line { cause: Some("b-final"), ..reopened("b-again", "1") });
+        script.after("b-final", Line { cause: Some("b-final"), ..write_reopening("b-again", "1") });
     };
 
     a_call_that_is_open_is_opened_again finds ["reopened"] by |script| {
-        script.after("b-ask", Line { cause: Some("b-ask"), ..reopened("b-again", "1") });
+        script.after("b-ask", Line { cause: Some("b-ask"), ..write_reopening("b-again", "1") });
     };
 
     a_call_that_ended_at_a_budget_is_opened_again finds ["reopened"] by |script| {

@@ -37,7 +37,7 @@ fn fails(stage: &mut DecideStage, turn: u32) -> Vec<String> {
 }
 
 /// An agent that called a tool, has its answer, and failed in its second turn.
-fn failed() -> DecideStage {
+fn begin_failed() -> DecideStage {
     let mut stage = DecideStage::new();
     stage.asks("k", "agent", None);
     stage.replies("1", 1, vec![note(), call("tool")]);
@@ -156,7 +156,7 @@ fn d10_the_purse_of_the_request_goes_on_where_it_stood() {
 
 #[test]
 fn d10_it_goes_on_under_the_current_configuration() {
-    let mut stage = failed();
+    let mut stage = begin_failed();
     let mut page = composition();
     page.hash = Digest([8; 32]);
     stage.state.book = CompositionBook::open_at(Arc::new(page));
@@ -169,7 +169,7 @@ fn d10_it_goes_on_under_the_current_configuration() {
 
 #[test]
 fn d10_a_listener_that_is_no_longer_in_the_file_cannot_go_on() {
-    let mut stage = failed();
+    let mut stage = begin_failed();
     let mut page = composition();
     (page.hash, _) = (Digest([8; 32]), page.listeners.remove("agent"));
     stage.state.book = CompositionBook::open_at(Arc::new(page));
@@ -228,7 +228,7 @@ fn d10_an_agent_that_gave_up_settled_the_turn() {
 
 #[test]
 fn d10_a_later_message_leaves_the_failed_call_closed() {
-    let mut stage = failed();
+    let mut stage = begin_failed();
     stage.asks("later", "quiet", Some(&root()));
     assert_eq!(retry(&mut stage)[1], "=> refused retry.superseded");
     stage.says(&root(), "2", 1, JudgedContent::Items(Vec::new()));
@@ -258,7 +258,7 @@ fn d10_what_a_person_decided_stays_decided() {
     stage.asks("k", "guarded", None);
     stage.rules(1, None, PersonDecision::Reject);
     assert_eq!(retry(&mut stage)[1], "=> refused retry.decided");
-    let mut stage = failed();
+    let mut stage = begin_failed();
     let (ticket, by) = (Ticket(5), Name::new_operator());
     stage.happens(EventKind::Ordered(ClientOrder::End { ticket, by, thread: root() }));
     assert_eq!(retry(&mut stage).last().unwrap(), "=> refused retry.decided");
@@ -294,7 +294,7 @@ fn d10_what_is_used_up_stays_used_up() {
 
 #[test]
 fn d10_an_order_about_a_thread_that_has_gone_on_since_the_preview_is_refused() {
-    let mut stage = failed();
+    let mut stage = begin_failed();
     let before = order(&stage, "operator");
     let (ticket, by, thread) = (Ticket(5), Name::new_operator(), Some(root()));
     let pause = PauseOrder { ticket, by, thread, halts: true, note: None };
@@ -329,7 +329,7 @@ fn d10_an_unknown_outcome_of_a_listener_without_effects_is_no_reason() {
 
 #[test]
 fn d10_effects_that_the_log_has_below_the_call_are_named() {
-    let mut stage = failed();
+    let mut stage = begin_failed();
     let order = RetryOrder { effects: vec!["pay in sess-1.a: <charge>".into()], ..order(&stage, "operator") };
     assert_eq!(give(&mut stage, order)[1], "=> refused retry.effects");
     let words = bodies(&stage).pop_last().unwrap().1;
@@ -338,7 +338,7 @@ fn d10_effects_that_the_log_has_below_the_call_are_named() {
 
 #[test]
 fn d10_of_others_only_who_operates_tries_a_thread_again_and_only_they_allow_effects() {
-    let mut stage = failed();
+    let mut stage = begin_failed();
     let client =
         |who, roles: &[Role]| (name(who), Client { may: None, roles: roles.to_vec(), over_nats: false });
     let clients = [client("alice", &[]), client("bob", &[Role::Operate])];
@@ -437,13 +437,13 @@ fn d10_news_that_is_worked_on_goes_first_and_the_turn_still_shows_the_same() {
     assert_eq!(
         stage.says(&root(), "2", 1, JudgedContent::Items(vec![final_()])).len(),
         3,
-        "and is told again"
+        "the agent gets the same turn again"
     );
 }
 
 #[test]
 fn d10_a_failed_root_is_the_same_after_a_restart() {
-    let mut stage = failed();
+    let mut stage = begin_failed();
     let thread = stage.state.find_thread(&root()).unwrap().clone();
     let row = thread.to_row();
     assert!(!row.working, "nothing of it has to be loaded");
@@ -456,7 +456,7 @@ fn d10_a_failed_root_is_the_same_after_a_restart() {
 
 #[test]
 fn d10_a_paused_thread_is_open_again_and_still_paused() {
-    let mut stage = failed();
+    let mut stage = begin_failed();
     let (ticket, by, thread) = (Ticket(5), Name::new_operator(), Some(root()));
     let pause = PauseOrder { ticket, by, thread, halts: true, note: None };
     stage.happens(EventKind::Ordered(ClientOrder::Pause(pause)));
