@@ -50,15 +50,15 @@ const FILTERS: [&str; 9] = ["state", "failed", "since", "until", "listener", "cl
 /// The filter as it was typed. Its values have the readers of `GET /v1/threads`.
 #[derive(Args, Debug)]
 struct TypedFilter {
-    /// Only threads in this state
-    #[arg(long, value_parser = clap::builder::PossibleValuesParser::new(STATES))]
+    #[arg(long, help = format!("Only threads in this state:\n{}", STATES.join(", ")))]
+    #[arg(value_parser = clap::builder::PossibleValuesParser::new(STATES), hide_possible_values = true)]
     state: Option<String>,
     /// Only threads that failed: the same as --state failed
     #[arg(long)]
     failed: bool,
     #[command(flatten)]
     bounds: TypedBounds,
-    /// The order, the largest first: when a thread was opened, its last record, its duration or its cost
+    /// The largest first; `since` is the time of its last record
     #[arg(long, value_name = "ORDER", value_parser = ["opened", "since", "duration", "cost"])]
     sort: Option<String>,
 }
@@ -81,7 +81,7 @@ pub(super) struct TypedBounds {
     /// Only threads that failed with this code, or whose first cause has it
     #[arg(long)]
     code: Option<String>,
-    /// Only threads with this text in their id, their request or what they wait for
+    /// Only threads with this text in their id, request or what they wait for
     #[arg(long, value_name = "TEXT")]
     q: Option<String>,
 }

@@ -4,7 +4,9 @@ use systole_core::rules::budget_payload;
 use systole_core::rules::follower_payload;
 use systole_core::rules::outcome::CallJudgement;
 use systole_core::types::ports::{LogFault, LogReader};
-use systole_core::types::record::{ApprovalEffect, MessageRole, Record, RecordCode, RecordKind, TimerEffect};
+use systole_core::types::record::{
+    ApprovalEffect, MessageRole, Record, RecordCode, RecordKind, SteerEffect, TimerEffect,
+};
 
 use crate::limits::OPENING_RECORDS;
 
@@ -17,6 +19,8 @@ pub enum FollowedKind {
     Failed,
     /// A message from outside was answered.
     Answered,
+    /// A thread that had failed goes on.
+    Reopened,
     /// Something was refused.
     Refused,
     /// Most of a budget is used, or all of it.
@@ -27,10 +31,11 @@ pub enum FollowedKind {
 
 impl FollowedKind {
     /// The kinds that a follower may name. All others come only with `everything`.
-    pub const NAMED: [FollowedKind; 5] = [
+    pub const NAMED: [FollowedKind; 6] = [
         FollowedKind::Person,
         FollowedKind::Failed,
         FollowedKind::Answered,
+        FollowedKind::Reopened,
         FollowedKind::Refused,
         FollowedKind::Budget,
     ];
@@ -41,6 +46,7 @@ impl FollowedKind {
             FollowedKind::Person => "person",
             FollowedKind::Failed => "failed",
             FollowedKind::Answered => "answered",
+            FollowedKind::Reopened => "reopened",
             FollowedKind::Refused => "refused",
             FollowedKind::Budget => "budget",
             FollowedKind::Record => "record",
@@ -58,6 +64,7 @@ impl FollowedKind {
                 RecordKind::Approval,
                 Some(RecordCode::Approving(ApprovalEffect::Requested | ApprovalEffect::Asked)),
             ) if !is_sys => FollowedKind::Person,
+            (RecordKind::Steer, Some(RecordCode::Steering(SteerEffect::Reopened))) => FollowedKind::Reopened,
             (RecordKind::Refusal, _) => FollowedKind::Refused,
             (RecordKind::Outcome, _) | (RecordKind::Message, Some(RecordCode::Role(MessageRole::Final))) => {
                 judge_end(record, reader)?

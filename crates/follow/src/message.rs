@@ -95,6 +95,7 @@ fn write_text(
         FollowedKind::Person => ("waits for a person", "systole approve".to_owned()),
         FollowedKind::Failed => ("failed", format!("systole why {}", h.thread)),
         FollowedKind::Answered => ("answered", format!("systole tree {}", h.thread)),
+        FollowedKind::Reopened => ("goes on after its failure", format!("systole why {}", h.thread)),
         FollowedKind::Refused => ("refused", format!("systole log {}", h.thread)),
         FollowedKind::Budget => ("a budget is nearly used, or used up", format!("systole why {}", h.thread)),
         FollowedKind::Record => (h.kind.as_str(), format!("systole log {}", h.thread)),

@@ -253,10 +253,7 @@ fn find_call(
     let Some(page) = pages.open(h.config)? else { return Ok(None) };
     let Some(own) = page.find_listener(&listener).filter(|own| has_effects(own)) else { return Ok(None) };
     // A tool of an MCP server that changes something waits for a person; the others only read.
-    let is_mcp = page
-        .sections
-        .get(&listener)
-        .is_some_and(|section| section.text.lines().any(|line| line.starts_with("mcp:")));
+    let is_mcp = page.sections.get(&listener).is_some_and(|section| section.has_key("mcp"));
     let is_approved_first = is_mcp || own.on_unknown == OnUnknown::Retry;
     let element = super::glance::glance(&record.body).element;
     Ok(Some((path, EffectiveCall { listener, element, is_approved_first })))

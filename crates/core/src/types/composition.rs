@@ -58,6 +58,11 @@ impl ListenerSection {
     pub fn is_workflow(&self) -> bool {
         self.path.starts_with("workflows.")
     }
+
+    /// Whether it has this key at its top. Each key of the text stands on a line of its own.
+    pub fn has_key(&self, key: &str) -> bool {
+        self.text.lines().any(|line| line.strip_prefix(key).is_some_and(|rest| rest.starts_with(':')))
+    }
 }
 
 /// Index of a schema in a composition.

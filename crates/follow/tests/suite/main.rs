@@ -15,7 +15,7 @@ use systole_core::types::codes::Code;
 use systole_core::types::ids::{CallPath, Digest, MessageId, Name, ThreadId};
 use systole_core::types::ports::{Commit, LogBatch, LogReader, LogWriter as _, Position};
 use systole_core::types::record::{
-    ApprovalEffect, Header, MessageRole, Record, RecordCode, RecordKind, head_zero,
+    ApprovalEffect, Header, MessageRole, Record, RecordCode, RecordKind, SteerEffect, head_zero,
 };
 use systole_core::types::time::Millis;
 use systole_follow::{
@@ -278,6 +278,21 @@ async fn h15_a_sensitive_value_never_leaves_nor_does_what_repeats_one_without_a_
     author.add(&root(), body, |_| {});
     let none = sent_about(author, EventContent::None).await;
     assert!(!none[0].to_string().contains("ann"), "{none:?}");
+}
+
+#[test]
+fn h15_a_retry_is_an_event() {
+    let mut author = Author::new();
+    let code = |effect| Some(RecordCode::Steering(effect));
+    let mut judge = |effect| {
+        let record = author.add(&root(), b"<a/>", |header| {
+            (header.kind, header.code) = (RecordKind::Steer, code(effect));
+            header.call = Some(CallPath::new_top(1));
+        });
+        FollowedKind::of_record(&record, &author.log).unwrap()
+    };
+    assert_eq!(judge(SteerEffect::Reopened), Some(FollowedKind::Reopened));
+    assert_eq!(judge(SteerEffect::Paused), Some(FollowedKind::Record));
 }
 
 #[test]
