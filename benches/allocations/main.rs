@@ -91,7 +91,7 @@ async fn of_hops(log: LogPlace, walkers: usize, hops: u64) -> BTreeMap<String, (
     let organism = walk::start(log, &course, 1).await;
     walk::begin(&organism, &course, (0..walkers).map(|n| format!("walk-{n}"))).await;
     course.gathered(walkers).await;
-    let gathered = organism.tail().borrow().0;
+    let gathered = organism.handle().end().0;
     course.is_now(Stage::Walk(u32::MAX));
     let (from, _) = walk::reached(&organism, gathered + hops / 10).await;
     let before = counted();

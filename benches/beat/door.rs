@@ -169,7 +169,7 @@ async fn at_rest(organism: &Organism, records: u64) -> u64 {
     walk::reached(organism, records).await;
     let mut tail = organism.tail();
     while timeout(QUIET, tail.changed()).await.is_ok_and(|changed| changed.is_ok()) {}
-    tail.borrow().0
+    organism.handle().end().0
 }
 
 fn callers(address: &str, case: &Case, calls: usize) -> Paced {

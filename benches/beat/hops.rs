@@ -55,7 +55,7 @@ async fn pace_of_threads(
 ) -> (Pace, [f64; 4]) {
     walk::begin(organism, course, (0..in_flight).map(|n| format!("walk-{n}"))).await;
     course.gathered(in_flight).await;
-    let gathered = organism.tail().borrow().0;
+    let gathered = organism.handle().end().0;
     course.is_now(Stage::Walk(u32::MAX));
     let (from, began) = walk::reached(organism, gathered + hops / 10).await;
     let (before, threads_before) = (worked().0, worked_by_threads());
@@ -165,7 +165,7 @@ pub(crate) async fn one_by_one(log: PathBuf, hops: u64) -> Vec<f64> {
 pub(crate) async fn each(organism: Organism, course: &Arc<Course>, hops: u64) -> Vec<f64> {
     walk::begin(&organism, course, std::iter::once("walk".to_owned())).await;
     course.gathered(1).await;
-    let gathered = organism.tail().borrow().0;
+    let gathered = organism.handle().end().0;
     course.is_now(Stage::Walk(u32::MAX));
     let (warm, _) = walk::reached(&organism, gathered + hops / 10).await;
     course.anew();

@@ -1,12 +1,41 @@
 //! Following the log from inside, up to its end.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use systole_core::types::ports::Position;
+use systole_doors::api_types::OrganismStatus;
 use systole_doors::events::RecordFollower;
 
 use crate::http::house;
 use crate::organism::{ask, outcome, say, start};
+use crate::program::PATIENCE;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_status_that_is_asked_for_while_the_log_grows_stops_no_one() {
+    let folder = house();
+    let organism = start(folder.path()).await;
+    let (is_over, (done, at_end)) = (Arc::new(AtomicBool::new(false)), mpsc::sync_channel(2));
+    for _ in 0..2 {
+        let (front, is_over, done) = (organism.handle().clone(), is_over.clone(), done.clone());
+        std::thread::spawn(move || {
+            while !is_over.load(Ordering::Relaxed) {
+                OrganismStatus::read_status(&front);
+            }
+            done.send(()).unwrap();
+        });
+    }
+    let asking = async {
+        for n in 0..300 {
+            ask(&organism, &format!("k{n}"), &say("hello"), None).await.unwrap();
+        }
+    };
+    tokio::time::timeout(PATIENCE, asking).await.expect("the pump writes on");
+    is_over.store(true, Ordering::Relaxed);
+    (0..2).for_each(|_| at_end.recv_timeout(PATIENCE).expect("each reader gets its last answer"));
+    organism.stop(Duration::from_secs(2)).await;
+}
 
 #[tokio::test]
 async fn the_log_is_closed_behind_those_who_read_it_and_is_one_file() {

@@ -19,6 +19,7 @@ use super::wire::{BrokerWire, ConnectionState, LogCaller};
 use super::{bus, fitness, limits, monitor, silence, source};
 use systole_core::types::ids::Name;
 use systole_core::types::time::Millis;
+use systole_system::watched::read_watched;
 
 /// The period in which a pump has a log at the broker: from its take-over until the next one.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -124,7 +125,7 @@ impl Broker {
 
     /// How often the stream of deliveries was found to have lost what it had confirmed.
     pub async fn count_losses(&self) -> Result<u64, String> {
-        let breaks = self.wire.link.borrow().breaks;
+        let breaks = read_watched(&self.wire.link).breaks;
         let last = async {
             let end = Instant::now() + limits::PATIENCE;
             loop {

@@ -330,7 +330,7 @@ impl OrganismStatus {
             organism: composition.organism.to_string(),
             pid: std::process::id(),
             config: composition.hash.to_string(),
-            position: front.tail().borrow().0,
+            position: front.end().0,
             version: env!("CARGO_PKG_VERSION").to_owned(),
             alarms: ApiAlarm::list_all(front),
             roles: None,

@@ -62,7 +62,7 @@ async fn stream_events(
     // ones.
     let heard_from = from.filter(|_| last.is_none()).map(Position);
     let hearing = voice.then(|| state.front.listen(heard_from, thread.clone()));
-    let from = from.map_or_else(|| *state.front.tail().borrow(), Position);
+    let from = from.map_or_else(|| state.front.end(), Position);
     let events = ClientEvents::new(RecordFollower::follow_after(&state.front, from, thread), hearing, seat);
     let headers = [(header::CONTENT_TYPE, "text/event-stream"), (header::CACHE_CONTROL, "no-cache")];
     Ok((headers, Body::from_stream(events.into_stream())).into_response())

@@ -59,7 +59,7 @@ async fn wait_for_end(
     let Ok(thread) = ThreadId::parse(&receipt.thread) else { return Ok(None) };
     let mut from = Position(receipt.position);
     if receipt.repeated {
-        from = *front.tail().borrow();
+        from = front.end();
         if let Some(found) = find_earlier_end(front, receipt, &thread).await? {
             return Ok(Some(found));
         }

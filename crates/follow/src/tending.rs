@@ -21,6 +21,7 @@ use systole_log::slot_file::LogMark;
 use systole_system::clock::WallClock;
 use systole_system::system::describe_error;
 use systole_system::tasks::{self, RunningTask, TaskKind};
+use systole_system::watched::read_watched;
 
 use crate::carrier::{EventCarrier, EventOutcome, FollowedEvent};
 use crate::cursor::{OpenCursor, has_begun, make_event_id, read_cursor};
@@ -283,7 +284,7 @@ impl FollowerTask {
     async fn record_news(&mut self, position: Position, change: FollowerChange) -> Result<(), Halt> {
         let follower = self.reading.settings.name.clone();
         let news = FollowerNews { follower, position, change };
-        let (mut from, mut is_sent) = (*self.tail.borrow(), false);
+        let (mut from, mut is_sent) = (read_watched(&self.tail), false);
         loop {
             self.tail.borrow_and_update();
             let wanted = news.clone();

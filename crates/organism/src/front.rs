@@ -32,6 +32,7 @@ use systole_core::types::subject::Subject;
 use systole_follow::{FollowerBoard, FollowerStatus};
 use systole_log::alarms::{LogAlarm, LogAlarms};
 use systole_queries::outages;
+use systole_system::watched::read_watched;
 
 /// A message from outside.
 pub struct ClientMessage {
@@ -286,7 +287,7 @@ impl OrganismHandle {
 
     /// How the followers of the log fare.
     pub fn followers(&self) -> Vec<FollowerStatus> {
-        self.places.followers.list_all(*self.followed.end().borrow())
+        self.places.followers.list_all(self.end())
     }
 
     /// The log, for reading.
@@ -312,6 +313,11 @@ impl OrganismHandle {
     /// Follows the log from the record after `at`: `thread` and the threads below it, or all threads.
     pub fn follow(&self, at: Position, thread: Option<ThreadId>) -> FollowPosition {
         self.followed.follow(at, thread)
+    }
+
+    /// The last log position of now.
+    pub fn end(&self) -> Position {
+        read_watched(&self.followed.end())
     }
 
     /// The last log position, updated as the log grows. It ends with the pump.

@@ -10,6 +10,7 @@ use tokio::sync::watch;
 use systole_core::types::flow::{JudgedContent, JudgedDocument};
 use systole_core::types::ids::{AttemptId, Name, ThreadId};
 use systole_core::types::ports::Position;
+use systole_system::watched::read_watched;
 
 use crate::limits;
 
@@ -67,7 +68,7 @@ impl LiveVoice {
         if let JudgedContent::Progress { words } = &judged.said {
             let lease = &judged.lease;
             let (listener, id, words) = (lease.listener.clone(), lease.id.clone(), words.clone());
-            self.say_live(LiveMessage { listener, id, words, whole, at: *self.tail.borrow() });
+            self.say_live(LiveMessage { listener, id, words, whole, at: read_watched(&self.tail) });
         }
     }
 

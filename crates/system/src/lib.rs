@@ -13,3 +13,4 @@ pub mod sockets;
 pub mod system;
 pub mod tally;
 pub mod tasks;
+pub mod watched;

@@ -149,7 +149,7 @@ impl TestStage {
 
     /// Reads new records of the log.
     fn read_records(&mut self) -> Result<(), LogFault> {
-        let end = *self.organism.tail().borrow();
+        let end = self.organism.handle().end();
         for placed in self.organism.reader().records_after(self.at).up_to(end) {
             let (position, record) = placed?;
             self.at = position;

@@ -9,6 +9,7 @@ use crate::limits;
 use systole_bus::{Broker, WorkerSilence};
 use systole_core::types::ids::Name;
 use systole_core::types::time::Millis;
+use systole_system::watched::read_watched;
 
 /// What there is to ask for.
 pub(super) struct UnheardSilences {
@@ -56,7 +57,7 @@ impl UnheardSilences {
         listener: &Name,
         now: Option<Millis>,
     ) -> Vec<WorkerSilence> {
-        let breaks = broker.watch_link().borrow().breaks;
+        let breaks = read_watched(&broker.watch_link()).breaks;
         let since = {
             let mut asking = self.lock_asking();
             if asking.breaks != breaks {

@@ -41,6 +41,7 @@ use systole_core::types::composition::{Listener, OnUnknown, Reach};
 use systole_core::types::ports::{ArrivedDocument, LeaseToken};
 use systole_core::types::time::spell_duration;
 use systole_system::tasks::{self, RunningTask, TaskKind};
+use systole_system::watched::read_watched;
 
 /// How long a worker of that listener may go without a sign of life. A host reports for each of its listeners that it
 /// lives, and measures their silence itself.
@@ -232,7 +233,7 @@ impl BrokerLine {
                 // Checks whether it is still the same broker, and whether the broker kept what it had.
                 Ok(()) = self.link.changed() => { self.look_now(); None }
                 _ = self.look.tick() => {
-                    if !self.link.borrow().stands {
+                    if !read_watched(&self.link).stands {
                         for token in self.outbox.take_untaken() {
                             post.report_untaken(token).await;
                         }
@@ -250,7 +251,7 @@ impl BrokerLine {
     }
 
     fn look_now(&mut self) {
-        if self.looking.is_none() && self.link.borrow().stands {
+        if self.looking.is_none() && read_watched(&self.link).stands {
             let outbox = self.outbox.clone();
             self.looking = Some(Box::pin(async move { outbox.list_stream().await }));
         }

@@ -28,6 +28,7 @@ use systole_core::types::codes::Code;
 use systole_core::types::ids::{Digest, Name};
 use systole_core::types::ports::{Delivery, LeaseToken};
 use systole_core::types::time::Millis;
+use systole_system::watched::read_watched;
 
 /// The header for the subject of the expected fence.
 const FENCE_SUBJECT: &str = "Nats-Expected-Last-Subject-Sequence-Subject";
@@ -128,7 +129,7 @@ impl DeliveryOutbox {
         silence: Duration,
     ) -> Result<DeliveryOutbox, String> {
         let (jetstream, subjects) = (broker.jetstream(), broker.subjects());
-        let breaks = broker.watch_link().borrow().breaks;
+        let breaks = read_watched(&broker.watch_link()).breaks;
         broker.make_again().await.map_err(|unusable| unusable.to_string())?;
         let losses = broker.count_losses().await?;
         let found = jetstream.get_stream_no_info(subjects.bus_stream());
@@ -339,7 +340,7 @@ impl DeliveryOutbox {
                 return Err(NoFence::Cut(words));
             }
         }
-        let breaks = link.borrow().breaks;
+        let breaks = read_watched(&link).breaks;
         tokio::select! {
             biased;
             fence = self.known_or_new() => fence.map(Some),

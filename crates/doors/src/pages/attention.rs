@@ -229,7 +229,7 @@ fn page(asked: &PageRequest, seen: &Attention, decides: bool) -> AttentionPage {
     frame.count = if decides { waiting.count() } else { 0 };
     let paused = seen.paused.as_ref();
     let paused = paused.map(|pause| (pause.sentence(&ThreadId::new_sys(), now), pause.command()));
-    let last = asked.at.map_or_else(|| asked.state.front.tail().borrow().0, |at| at.0);
+    let last = asked.at.unwrap_or_else(|| asked.state.front.end()).0;
     let mut proof = seen.proof.as_ref().map(|proof| proof.sentences(now)).unwrap_or_default();
     proof.extend(seen.damage.iter().map(|words| (ProofTone::Bad, format!("The log is damaged: {words}."))));
     let signs = asked.state.front.policy().is_some();

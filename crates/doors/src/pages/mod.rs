@@ -212,7 +212,7 @@ async fn count_request(state: &Arc<HttpState>, request: Request, next: Next) -> 
         return next.run(request).await;
     };
     // No page was told of a position that the log does not have.
-    let told = told.min(*state.front.tail().borrow());
+    let told = told.min(state.front.end());
     let Some(Caller(client)) = request.extensions().get::<Caller>().cloned() else {
         return next.run(request).await;
     };

@@ -87,7 +87,7 @@ impl FromRequestParts<Arc<HttpState>> for PageRequest {
             is_html,
             is_change: parts.method == Method::POST,
             address,
-            end: *state.front.tail().borrow(),
+            end: state.front.end(),
             query: Vec::new(),
             parts: Vec::new(),
         };

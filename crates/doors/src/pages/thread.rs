@@ -205,7 +205,7 @@ fn view(
         from,
         seq: thread.seq,
         first,
-        end: moment.front.tail().borrow().0,
+        end: moment.front.end().0,
         json,
     }))
 }

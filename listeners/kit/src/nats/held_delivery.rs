@@ -80,6 +80,7 @@ impl HeldDelivery {
 
     /// Whether the answer is no longer wanted.
     #[must_use]
+    #[expect(clippy::disallowed_methods, reason = "the only guard of its statement")]
     pub fn is_called_back(&self) -> bool {
         *self.called_back.borrow()
     }

@@ -66,6 +66,7 @@ impl WorkerSlot {
     }
 
     /// Serves until the worker takes nothing more and every delivery taken is answered.
+    #[expect(clippy::disallowed_methods, reason = "the only guard of its statement")]
     pub(super) async fn serve(mut self) {
         loop {
             self.pulls.retain(|_, until| *until > Instant::now());
