@@ -30,12 +30,14 @@ const OF_ORDERS: [&str; 6] = [
 ];
 
 /// What the log says of its followers.
-const OF_FOLLOWERS: [&str; 5] = [
+const OF_FOLLOWERS: [&str; 6] = [
     "<follower-began X name='siem' position='0'/>",
     "<follower-caught-up X name='siem' position='41'/>",
     "<follow-skipped X name='siem' position='41'>400: no</follow-skipped>",
     "<follower-behind X name='siem' position='41'>nothing listens there</follower-behind>",
     "<follower-stopped X name='siem' position='41'>410: Gone</follower-stopped>",
+    "<stuck X listener='search' cause='outage' calls='3' thread='sess-0123456789ab' call='1' \
+     since='2026-11-23T08:05:00.000Z' at='2026-11-23T09:05:00.000Z'/>",
 ];
 
 /// Every payload of this step, each with the fewest parts and with all of them.

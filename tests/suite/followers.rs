@@ -208,6 +208,57 @@ fn counts(at: &Path, element: &str) -> usize {
 }
 
 #[test]
+fn h15_what_waits_for_too_long_is_an_event_once_also_over_a_restart() {
+    let at = tempfile::tempdir().unwrap();
+    let receiver = Receiver::start(at.path(), 0);
+    let follow = format!(
+        "  oncall: {{webhook: \"http://127.0.0.1:{0}/slack/x\", form: slack, on: stuck}}\n  \
+         desk: {{webhook: \"http://127.0.0.1:{0}/in\", secret_env: HOOK, on: [stuck]}}\n",
+        receiver.port
+    );
+    let folder = house(&follow);
+    let file = folder.path().join("organism.yaml");
+    let text = fs::read_to_string(&file).unwrap();
+    fs::write(&file, text.replace("{outage: 0s}", "{outage: 0s, stuck: 1s}")).unwrap();
+    // On a machine with much to do, an attempt may be out for that long too.
+    let is_told = |got: &Value| got["said"]["data"]["stuck"]["cause"] == "paused";
+    let is_text = |got: &Value| got["said"]["text"].as_str().is_some_and(|text| text.contains("(paused)"));
+    let both = || {
+        let got = receiver.until_all(&[&is_told, &is_text]);
+        let text = got.iter().find(|got| is_text(got)).unwrap()["said"]["text"].as_str().unwrap().to_owned();
+        (got.iter().find(|got| is_told(got)).unwrap()["said"].clone(), text)
+    };
+    let organism = Running::organism_with(folder.path(), &VARIABLES);
+    // A person may take time, and what is answered at once waits for nothing.
+    sent(folder.path(), "guarded", "may I?");
+    sent(folder.path(), "echo", "at once");
+    let paused = systole(folder.path(), &["pause", "--all"]);
+    assert_eq!(paused.code, Some(0), "{paused:?}");
+    let threads = ["first", "second"].map(|text| sent(folder.path(), "echo", text));
+    let (told, text) = both();
+    let stuck = told["data"]["stuck"].clone();
+    assert_eq!((&told["type"], &told["data"]["thread"]), (&"stuck".into(), &"sys".into()), "{told}");
+    let is_one_of_them = |thread: &Value| threads.iter().any(|one| *thread == one.as_str());
+    assert!(stuck["listener"] == "echo" && stuck["cause"] == "paused", "{told}");
+    assert!(is_one_of_them(&stuck["thread"]), "{told}");
+    let thread = stuck["thread"].as_str().unwrap();
+    assert!(text.starts_with("hello: stuck at echo (paused)"), "{text}");
+    assert!(text.ends_with(&format!("\nsystole why {thread}")), "{text}");
+    // The second one may have been too young at that look.
+    if stuck["calls"] == 1 {
+        assert_eq!(both().0["data"]["stuck"]["calls"], 1);
+    } else {
+        assert_eq!(stuck["calls"], 2);
+    }
+    drop(organism.interrupt());
+    let organism = Running::organism_with(folder.path(), &VARIABLES);
+    let third = sent(folder.path(), "echo", "third");
+    let stuck = both().0["data"]["stuck"].clone();
+    assert_eq!((&stuck["thread"], &stuck["calls"]), (&Value::from(third), &1.into()), "{stuck}");
+    drop(organism.interrupt());
+}
+
+#[test]
 fn h15_each_record_reaches_its_receiver_in_order_and_the_library_of_others_verifies_each() {
     let at = tempfile::tempdir().unwrap();
     let receiver = Receiver::start(at.path(), 0);

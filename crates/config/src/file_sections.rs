@@ -68,6 +68,7 @@ section! { pub(super) OrganismKeys {
 section! { pub(super) LimitKeys {
     message: default(limits::MESSAGE_BYTES as u64) <SizeWithin<{ 1 << 10 }, { limits::MESSAGE_BYTES as u64 }>> "the largest message from any sender, {bounds}";
     outage: optional("3d") <TimeWithin<0, { limits::WAIT_MOST_MS }>> "how long a call waits for a broker, worker, program or model that is away, {bounds}; with 0s it fails at once, or over NATS at its `timeout`";
+    stuck: default(limits::STUCK_MS) <TimeWithin<1_000, { limits::WAIT_MOST_MS }>> "how long work waits, for other than a person or a timer, before `<stuck>` is on record and followers are told, {bounds}";
 } }
 
 section! { pub(super) ConsoleKeys {

@@ -24,7 +24,7 @@ section! {
         webhook: required("webhook: https://HOST/PATH") <HookAddress> "the address to which each event is posted, `http://` or `https://`; an address of this machine or its network only as an IP address or `localhost`";
         form: default(HookForm::Standard) <WordOf<HookWord>> "`standard`: JSON, signed as Standard Webhooks says; `slack`: a text for an incoming webhook of Slack";
         secret_env: optional("required with `form: standard`") <KeyVariable> "the environment variable that holds the secret of the signatures, `whsec_` and base64; read when the organism starts";
-        on: required("on: [person, failed]") <Events> "the events that are sent: `everything`, or some of `person` (asked for an approval or an answer), `failed` and `answered` (a message from outside), `reopened` (by a retry), `refused` and `budget`";
+        on: required("on: [person, failed]") <Events> "the events that are sent: `everything`, or some of `person` (asked for an approval or an answer), `failed` and `answered` (a message from outside), `reopened` (by a retry), `stuck` (a call waits for longer than `limits.stuck`), `refused` and `budget`";
         content: optional("`none`") <WordOf<ContentWord>> "`none`: who, where, when and which code; `whole`: the payload too, without its sensitive values";
     }
 }

@@ -336,8 +336,7 @@ fn check(
     let warnings = check_paths(&mut diagnostics, &declared, &mut composed, lies, directory);
     check_broker(&mut diagnostics, &declared);
     // A stored configuration signs nothing.
-    let signed =
-        lies.and(declared.keys.proof.as_ref()).map(|proof| (&proof.value, declared.log_kept.as_ref()));
+    let signed = lies.and(declared.keys.proof.as_ref()).map(|of| (&of.value, declared.log_kept.as_ref()));
     let proof = signed.and_then(|of| proof::resolve(&mut diagnostics, of, directory, shelf.is_proved()));
     let about = (&declared.parties[..], declared.log_kept.as_ref());
     let followers = lies.map(|_| followers::resolve(&mut diagnostics, &declared.keys.follow.value, about));
@@ -367,6 +366,7 @@ fn check(
         schemas: composed.collected.schemas,
         message_bytes: usize::try_from(declared.keys.limits.message.value).unwrap_or(limits::MESSAGE_BYTES),
         outage_ms: declared.keys.limits.outage.as_ref().map_or(0, |outage| outage.value),
+        stuck_ms: declared.keys.limits.stuck.value,
         budgets: era.has_budgets.then(|| workflows::allow(&declared, &bounds)),
         loops: era.has_budgets.then(|| declared.keys.loops.limits()),
         broadcasts: composed.broadcasts,

@@ -189,8 +189,6 @@ pub(crate) const RUNNING: usize = 5;
 pub(crate) const ROWS_AROUND: usize = 3;
 /// Milliseconds that count as lately: an hour.
 pub(crate) const LATELY_MS: u64 = 3_600_000;
-/// Milliseconds after which a wait counts as stuck that may end by itself.
-pub(crate) const STUCK_MS: u64 = 600_000;
 
 // Words of a page
 

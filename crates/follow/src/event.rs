@@ -3,6 +3,7 @@
 use systole_core::rules::budget_payload;
 use systole_core::rules::follower_payload;
 use systole_core::rules::outcome::CallJudgement;
+use systole_core::rules::stuck_payload;
 use systole_core::types::ports::{LogFault, LogReader};
 use systole_core::types::record::{
     ApprovalEffect, MessageRole, Record, RecordCode, RecordKind, SteerEffect, TimerEffect,
@@ -21,6 +22,8 @@ pub enum FollowedKind {
     Answered,
     /// A thread that had failed goes on.
     Reopened,
+    /// Calls have waited for too long.
+    Stuck,
     /// Something was refused.
     Refused,
     /// Most of a budget is used, or all of it.
@@ -31,11 +34,12 @@ pub enum FollowedKind {
 
 impl FollowedKind {
     /// The kinds that a follower may name. All others come only with `everything`.
-    pub const NAMED: [FollowedKind; 6] = [
+    pub const NAMED: [FollowedKind; 7] = [
         FollowedKind::Person,
         FollowedKind::Failed,
         FollowedKind::Answered,
         FollowedKind::Reopened,
+        FollowedKind::Stuck,
         FollowedKind::Refused,
         FollowedKind::Budget,
     ];
@@ -47,6 +51,7 @@ impl FollowedKind {
             FollowedKind::Failed => "failed",
             FollowedKind::Answered => "answered",
             FollowedKind::Reopened => "reopened",
+            FollowedKind::Stuck => "stuck",
             FollowedKind::Refused => "refused",
             FollowedKind::Budget => "budget",
             FollowedKind::Record => "record",
@@ -78,6 +83,11 @@ impl FollowedKind {
                 if is_sys && follower_payload::read_news(&record.body).is_some() =>
             {
                 return Ok(None);
+            }
+            (RecordKind::Message, Some(RecordCode::Role(MessageRole::Told)))
+                if is_sys && stuck_payload::read_stuck(&record.body).is_some() =>
+            {
+                FollowedKind::Stuck
             }
             _ => FollowedKind::Record,
         }))

@@ -6,6 +6,7 @@
 use serde_json::{Value, json};
 
 use systole_core::rules::core_payload;
+use systole_core::rules::stuck_payload::{self, StuckCalls};
 use systole_core::types::ids::Name;
 use systole_core::types::ports::Position;
 use systole_core::types::record::{Record, RecordCode, RecordKind};
@@ -75,9 +76,18 @@ fn write_standard(
         data.extend(
             core_payload::read_first_code(&record.body).map(|code| ("first-code".to_owned(), code.into())),
         );
+        let stuck = stuck_payload::read_stuck(&record.body).filter(|_| kind == FollowedKind::Stuck);
+        data.extend(stuck.map(|stuck| ("stuck".to_owned(), write_stuck(&stuck))));
         data.extend(body.map(|body| ("body".to_owned(), body.into())));
     }
     json!({"type": kind.as_str(), "timestamp": h.time.to_string(), "data": data})
+}
+
+/// Which calls are stuck: the attributes of the record.
+fn write_stuck(stuck: &StuckCalls) -> Value {
+    let StuckCalls { listener, cause, calls, thread, call, since, at } = stuck;
+    json!({"listener": listener.as_str(), "cause": cause, "calls": calls, "thread": thread.as_str(),
+        "call": call.as_str(), "since": since.to_string(), "at": at.to_string()})
 }
 
 /// One line with what happened and where, and one with the command that tells more.
@@ -91,16 +101,20 @@ fn write_text(
         Some(RecordCode::Code(code)) => format!(" ({})", code.as_str()),
         _ => String::new(),
     };
+    let stuck = stuck_payload::read_stuck(&record.body).filter(|_| kind == FollowedKind::Stuck);
+    let thread = stuck.as_ref().map_or(&h.thread, |stuck| &stuck.thread);
+    let of_stuck = stuck.as_ref().map(|stuck| format!("stuck at {} ({})", stuck.listener, stuck.cause));
     let (what, command) = match kind {
         FollowedKind::Person => ("waits for a person", "systole approve".to_owned()),
-        FollowedKind::Failed => ("failed", format!("systole why {}", h.thread)),
-        FollowedKind::Answered => ("answered", format!("systole tree {}", h.thread)),
-        FollowedKind::Reopened => ("goes on after its failure", format!("systole why {}", h.thread)),
-        FollowedKind::Refused => ("refused", format!("systole log {}", h.thread)),
-        FollowedKind::Budget => ("a budget is nearly used, or used up", format!("systole why {}", h.thread)),
-        FollowedKind::Record => (h.kind.as_str(), format!("systole log {}", h.thread)),
+        FollowedKind::Failed => ("failed", format!("systole why {thread}")),
+        FollowedKind::Answered => ("answered", format!("systole tree {thread}")),
+        FollowedKind::Reopened => ("goes on after its failure", format!("systole why {thread}")),
+        FollowedKind::Stuck => (of_stuck.as_deref().unwrap_or("stuck"), format!("systole why {thread}")),
+        FollowedKind::Refused => ("refused", format!("systole log {thread}")),
+        FollowedKind::Budget => ("a budget is nearly used, or used up", format!("systole why {thread}")),
+        FollowedKind::Record => (h.kind.as_str(), format!("systole log {thread}")),
     };
-    let mut text = format!("{organism}: {what}{code}: {}, record {}\n{command}", h.thread, position.0);
+    let mut text = format!("{organism}: {what}{code}: {thread}, record {}\n{command}", position.0);
     if let Some(body) = body {
         let shown: String = body.chars().take(SLACK_CHARACTERS).collect();
         let more = if shown.len() < body.len() { "…" } else { "" };

@@ -32,6 +32,7 @@ pub mod running;
 pub mod skipping;
 pub mod standing_by;
 pub mod steer_payload;
+mod stuck_calls;
 pub mod tail;
 pub mod trying;
 pub mod validators;

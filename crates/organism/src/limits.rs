@@ -28,6 +28,8 @@ pub(crate) const JUDGED: usize = 64;
 pub(crate) const IDLE: Duration = Duration::from_secs(1);
 /// How long the index waits after a record for more of them.
 pub(crate) const INDEX_PAUSE: Duration = Duration::from_secs(1);
+/// How often calls are looked for that wait for too long, within the time that is too long.
+pub(crate) const LOOKS_WITHIN_STUCK: u64 = 6;
 
 // The end
 

@@ -17,6 +17,7 @@ use super::live_messages::LiveVoice;
 use super::proving::{self, LastCheckpoint, ProofKeeper};
 use super::refusals::BrokerReports;
 use super::skipping::RehearsalParts;
+use super::stuck_calls;
 use super::tail::LogTail;
 use super::validators::{CompositionPages, RawDocument, TellsOfItsFall, ValidatorQueue, Validators};
 use super::waiting::WaitingRoom;
@@ -201,6 +202,7 @@ impl Organism {
         let followed = FollowedLog { organism, log, reader, tail: self.front.tail(), pump };
         let following = systole_follow::start_followers(followers, &followed);
         self.tasks.push(keeper);
+        self.tasks.push(stuck_calls::start_watch(self.front.clone()));
         self.tasks.extend(following.tasks);
         self.front.places.followers = following.board;
         self.following = following.stop;

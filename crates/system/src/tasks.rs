@@ -29,6 +29,8 @@ pub enum TaskKind {
     Proof,
     /// Keeps the index beside the log: ends with the pump.
     Index,
+    /// Notices calls that wait for too long: ends with the pump.
+    Stuck,
     /// Sends what happens to the receiver of a follower: ends with the pump.
     Follower(Name),
     /// The HTTP door: ends when it is closed and all its clients have left.
@@ -55,6 +57,7 @@ impl fmt::Display for TaskKind {
             TaskKind::Host => f.write_str("the host of listeners"),
             TaskKind::Proof => f.write_str("the signer of checkpoints"),
             TaskKind::Index => f.write_str("the keeper of the index"),
+            TaskKind::Stuck => f.write_str("the task that notices what waits for too long"),
             TaskKind::Follower(name) => write!(f, "the follower {name}"),
             TaskKind::Door => f.write_str("the HTTP door"),
             TaskKind::Wire => f.write_str("the door over the broker"),

@@ -14,7 +14,7 @@ use super::{
     asking, cancelling, ending, failing, journaling, losing, pausing, persons, reopening, replying, timers,
     wall,
 };
-use crate::rules::{core_payload, follower_payload};
+use crate::rules::{core_payload, follower_payload, stuck_payload};
 use crate::types::codes::Code;
 use crate::types::flow::UnmatchedDocument;
 use crate::types::ids::ThreadId;
@@ -68,6 +68,7 @@ fn take_notice(d: &mut DecisionBuilder<'_>, notice: PumpNotice) {
             refuse_in_sys(d, &Refusal::new(code, words).fixed_by(code.fix()));
         }
         PumpNotice::Follower(news) => tell_sys(d, follower_payload::write_news(&news)),
+        PumpNotice::Stuck(stuck) => tell_sys(d, stuck_payload::write_stuck(&stuck)),
         PumpNotice::Throttled(telling) => record_throttling(d, &telling),
     }
 }

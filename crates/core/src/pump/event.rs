@@ -11,6 +11,7 @@ use super::wall::{RunningBudget, TimeLeft};
 use super::wheel::TimerDue;
 use crate::rules::core_payload::AttemptState;
 use crate::rules::follower_payload::FollowerNews;
+use crate::rules::stuck_payload::StuckCalls;
 use crate::types::codes::Code;
 use crate::types::flow::{
     Admitted, DoorMessage, JudgedContent, JudgedDocument, JudgedItem, Receipt, SensitivePayload, TakenReply,
@@ -190,6 +191,8 @@ pub enum PumpNotice {
     },
     /// Something happened to a follower of the log.
     Follower(FollowerNews),
+    /// Calls have waited for too long.
+    Stuck(StuckCalls),
     /// So many refusals of one sender were counted and not recorded one by one.
     Throttled(DueReport),
 }

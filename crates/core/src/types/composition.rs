@@ -32,6 +32,8 @@ pub struct Composition {
     pub message_bytes: usize,
     /// How long a call waits for someone who is away, in ms; 0 means that it fails at once.
     pub outage_ms: u64,
+    /// How long something may wait, for other than a person or a timer, before the log says so, in ms.
+    pub stuck_ms: u64,
     /// The budgets of one message from outside. `None` for configurations older than budgets.
     pub budgets: Option<Budgets>,
     /// When repeated calls get a warning or are refused. `None` for configurations older than loop detection.

@@ -73,6 +73,8 @@ pub const TIMER_MOST_MS: u64 = 3_650 * 86_400_000;
 pub const LOST_WITH_PUMP: u32 = 5;
 /// How long a call waits for someone who is away, unless the file says otherwise: a long weekend.
 pub const OUTAGE_MS: u64 = 3 * 86_400_000;
+/// Milliseconds that work may wait, for other than a person or a timer, before the log says so.
+pub const STUCK_MS: u64 = 3_600_000;
 /// The longest time that a question to a person waits, or a call for someone who is away: one year.
 pub const WAIT_MOST_MS: u64 = 365 * 86_400_000;
 /// The outage of a call whose listener's program cannot be started.

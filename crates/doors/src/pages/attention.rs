@@ -148,7 +148,8 @@ fn look(moment: &LogMoment, decides: bool) -> Result<Attention, LogFault> {
         standings.push(standing);
     }
     let mut stuck = why::waits(&standings, now);
-    stuck.retain(|wait| is_stuck(wait, now));
+    let limit = moment.composition().stuck_ms;
+    stuck.retain(|wait| is_stuck(wait, now, limit));
     let (proof, damage) = proof(moment)?.unzip();
     let since = Millis(end_of(moment)?.0.saturating_sub(limits::LATELY_MS));
     let waiting = waiting::list_requests(moment, decides)?;
@@ -186,12 +187,12 @@ fn proof(moment: &LogMoment) -> Result<Option<(ProofStanding, Option<String>)>, 
 }
 
 /// Whether a wait needs someone: a pause, a configuration that is gone, a back-off, or any wait but a timer's that
-/// lasts long. Requests for a person have a list of their own.
-fn is_stuck(wait: &ListedWait, now: Millis) -> bool {
+/// lasts longer than `limits.stuck`. Requests for a person have a list of their own.
+fn is_stuck(wait: &ListedWait, now: Millis, limit: u64) -> bool {
     match wait.cause {
         "person" | "timer" => false,
         "paused" | "unknown" | "stopped" | "back-off" | "outage" => true,
-        _ => now.count_since(wait.since) >= limits::STUCK_MS,
+        _ => now.count_since(wait.since) >= limit,
     }
 }
 

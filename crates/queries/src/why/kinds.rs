@@ -135,6 +135,14 @@ impl CallWait {
         matches!(self, CallWait::Person { .. } | CallWait::Question { .. } | CallWait::Paused { .. })
     }
 
+    /// Whether it may last as long as it likes: a person decides, or a timer is set.
+    pub const fn may_last(&self) -> bool {
+        matches!(
+            self,
+            CallWait::Person { .. } | CallWait::Question { .. } | CallWait::Awaiting { timer: Some(_), .. }
+        )
+    }
+
     /// Whether it ends when the work below it ends.
     pub(super) const fn joins(&self) -> bool {
         matches!(self, CallWait::Joining { .. } | CallWait::Awaiting { .. })
