@@ -131,4 +131,6 @@ fn d10_a_failed_item_is_tried_again_under_kills_and_nothing_else_is_paid_twice()
     assert!(requests <= prompts.len() && requests >= results, "{requests} requests");
     let verified = house.systole(&["verify", "--state"]);
     assert_eq!(verified.code, Some(0), "{verified:?}");
+    let replayed = house.systole(&["replay"]);
+    assert_eq!(replayed.code, Some(0), "{replayed:?}");
 }

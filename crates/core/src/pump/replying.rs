@@ -233,11 +233,14 @@ fn refuse_stale(d: &mut DecisionBuilder<'_>, lease: &Lease, said: JudgedContent,
     send_receipt(d, ticket, Some(refusal), TakenReply::default());
 }
 
+/// How the refusal of a late document begins that is no reply: a replay finds out by it which it was.
+pub const LATE_QUESTION: &str = "this is for call ";
+
 /// Why a document for that lease is refused; `asks` says that it is no reply but waits for an answer.
 fn refuse_over(lease: &Lease, asks: bool) -> Refusal {
     let words = format!(
         "{}{} of thread {}, turn {}, attempt {}, which is over",
-        if asks { "this is for call " } else { "the reply is for call " },
+        if asks { LATE_QUESTION } else { "the reply is for call " },
         lease.id.call.as_str(),
         lease.id.thread.as_str(),
         lease.id.turn,

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use systole_core::pump::engine::PumpInput;
+use systole_core::pump::replying::LATE_QUESTION;
 use systole_core::types::flow::{
     DoorMessage, JudgedContent, JudgedDocument, JudgedItem, Lease, LeaseToken, Refused,
 };
@@ -54,8 +55,14 @@ pub(super) fn read_outside(
     let kept = replies::read_kept(reader, record)?;
     if is_late {
         let Some(id) = replies::read_late_attempt(record) else { return Ok(None) };
+        let is_reply = !refusal.message.starts_with(LATE_QUESTION);
         let lease = Lease { token: LeaseToken("late".into()), listener: to, id, config: h.config };
-        let said = JudgedContent::Items(vec![JudgedItem::Refused(Refused { refusal, kept })]);
+        let refused = Refused { refusal, kept };
+        let said = if is_reply {
+            JudgedContent::Items(vec![JudgedItem::Refused(refused)])
+        } else {
+            JudgedContent::Ask { id: 0, question: Err(refused) }
+        };
         let judged = JudgedDocument { lease: Arc::new(lease), said, claimed: None, ticket: None };
         return Ok(Some(PumpInput::Judged(judged)));
     }
