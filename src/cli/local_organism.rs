@@ -135,7 +135,7 @@ fn build_plan(
 fn build_followers(screen: Screen, file: &OrganismFile) -> Result<Vec<FollowerPlan>, CommandExit> {
     let read = |name: &str| std::env::var(name).ok();
     let proxies = ProxySettings::from_environment(&read);
-    let build = |settings: &FollowerSettings| FollowerPlan::with_webhook(settings.clone(), &read, &proxies);
+    let build = |settings: &FollowerSettings| FollowerPlan::build(settings.clone(), &read, &proxies);
     let built: Result<_, FollowerFault> = file.followers.iter().map(build).collect();
     built.map_err(|fault| screen.fail_with(CommandExit::Configuration, fault.words, fault.fix))
 }

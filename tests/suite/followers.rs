@@ -56,18 +56,24 @@ server.serve_forever()
 "#;
 
 /// A receiver in its process.
-struct Receiver {
+pub(crate) struct Receiver {
     child: std::process::Child,
     lines: std::sync::mpsc::Receiver<String>,
-    port: u16,
+    pub(crate) port: u16,
 }
 
 impl Receiver {
     /// At a free port, or at one that it had before.
     fn start(at: &Path, port: u16) -> Receiver {
-        let tools = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/tools/webhooks");
+        Receiver::start_program(at, (RECEIVER, "webhooks"), &[SECRET, &port.to_string()])
+    }
+
+    /// One that is a program in Python, with the folder of tools that it imports from. It prints its port, and then a
+    /// line for each thing that it gets.
+    pub(crate) fn start_program(at: &Path, (program, tools): (&str, &str), arguments: &[&str]) -> Receiver {
+        let tools = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/tools").join(tools);
         let mut python = Command::new("python3");
-        python.args(["-c", RECEIVER, SECRET, &port.to_string()]).current_dir(at);
+        python.args(["-c", program]).args(arguments).current_dir(at);
         if tools.is_dir() {
             python.env("PYTHONPATH", tools);
         }
@@ -79,13 +85,13 @@ impl Receiver {
 
     /// The next thing that it got.
     #[track_caller]
-    fn next(&self) -> Value {
+    pub(crate) fn next(&self) -> Value {
         serde_json::from_str(&self.lines.recv_timeout(PATIENCE).expect("an event comes")).unwrap()
     }
 
     /// What it gets until one fits.
     #[track_caller]
-    fn until(&self, fits: impl Fn(&Value) -> bool) -> Vec<Value> {
+    pub(crate) fn until(&self, fits: impl Fn(&Value) -> bool) -> Vec<Value> {
         let mut all = Vec::new();
         while !all.last().is_some_and(&fits) {
             all.push(self.next());
@@ -104,12 +110,20 @@ impl Receiver {
     }
 
     /// What it got and no test looked at yet.
-    fn rest(&self) -> Vec<Value> {
+    pub(crate) fn rest(&self) -> Vec<Value> {
         let mut all = Vec::new();
         while let Ok(line) = self.lines.try_recv() {
             all.push(serde_json::from_str(&line).unwrap());
         }
         all
+    }
+}
+
+impl Receiver {
+    /// Kills it, and returns what it got and no test looked at yet. It answers only after the whole line.
+    pub(crate) fn kill(mut self) -> Vec<Value> {
+        self.child.kill().unwrap();
+        self.lines.iter().filter_map(|line| serde_json::from_str(&line).ok()).collect()
     }
 }
 
@@ -186,12 +200,12 @@ fn began(at: &Path) -> u64 {
     positions[0]
 }
 
-fn read_list(at: &Path) -> Value {
+pub(crate) fn read_list(at: &Path) -> Value {
     systole(at, &["follow", "--json"]).json_lines().remove(0)["followers"][0].clone()
 }
 
 /// Waits until a follower is in a state.
-fn wait_for(at: &Path, fits: impl Fn(&Value) -> bool) -> Value {
+pub(crate) fn wait_for(at: &Path, fits: impl Fn(&Value) -> bool) -> Value {
     let end = tokio::time::Instant::now() + PATIENCE;
     loop {
         let one = read_list(at);
@@ -202,7 +216,7 @@ fn wait_for(at: &Path, fits: impl Fn(&Value) -> bool) -> Value {
     }
 }
 
-fn counts(at: &Path, element: &str) -> usize {
+pub(crate) fn counts(at: &Path, element: &str) -> usize {
     let log = systole(at, &["log", "sys", "--json"]);
     log.json_lines().iter().filter(|record| record["body"].as_str().unwrap().starts_with(element)).count()
 }

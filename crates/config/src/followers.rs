@@ -3,7 +3,9 @@
 //! Input: the nodes. Output: the settings for the program that runs the organism. Nothing is asked, and no variable is
 //! read: hosts of listeners and tests have none of them.
 
-use systole_follow::{EventContent, EventSet, FollowedKind, FollowerSettings, HookForm, WebhookAddress};
+use systole_follow::{
+    EventContent, EventSet, EventSettings, FollowedKind, FollowerSettings, HookForm, SentForm, WebhookAddress,
+};
 use systole_kit::schema::find_nearest;
 
 use super::diagnostics::Diagnostics;
@@ -21,10 +23,11 @@ use systole_follow::limits::FOLLOWERS;
 section! {
     /// One follower as it is declared.
     pub(super) FollowerKeys "one follower: a receiver of what happens; its name is that of its cursor beside the log" with own never ["secret": "a secret belongs in no file", "secret_env: VARIABLE, the environment variable that holds it"; "url": "it has another name", "webhook";] {
-        webhook: required("webhook: https://HOST/PATH") <HookAddress> "the address to which each event is posted, `http://` or `https://`; an address of this machine or its network only as an IP address or `localhost`";
+        webhook: optional("this or `otlp` is required") <HookAddress> "the address to which each event is posted, `http://` or `https://`; an address of this machine or its network only as an IP address or `localhost`";
+        otlp: optional("this or `webhook` is required") <CollectorAddress> "in place of all the other keys: the address of a collector that gets a span for each turn, as OTLP over HTTP; `/v1/traces` is added if it has no path";
         form: default(HookForm::Standard) <WordOf<HookWord>> "`standard`: JSON, signed as Standard Webhooks says; `slack`: a text for an incoming webhook of Slack";
-        secret_env: optional("required with `form: standard`") <KeyVariable> "the environment variable that holds the secret of the signatures, `whsec_` and base64; read when the organism starts";
-        on: required("on: [person, failed]") <Events> "the events that are sent: `everything`, or some of `person` (asked for an approval or an answer), `failed` and `answered` (a message from outside), `reopened` (by a retry), `stuck` (a call waits for longer than `limits.stuck`), `refused` and `budget`";
+        secret_env: optional("required with `webhook` and `form: standard`") <KeyVariable> "the environment variable that holds the secret of the signatures, `whsec_` and base64; read when the organism starts";
+        on: optional("required with `webhook`") <Events> "the events that are sent: `everything`, or some of `person` (asked for an approval or an answer), `failed` and `answered` (a message from outside), `reopened` (by a retry), `stuck` (a call waits for longer than `limits.stuck`), `refused` and `budget`";
         content: optional("`none`") <WordOf<ContentWord>> "`none`: who, where, when and which code; `whole`: the payload too, without its sensitive values";
     }
 }
@@ -39,6 +42,10 @@ form! {
 form! {
     /// An address to post to.
     pub(super) HookAddress -> WebhookAddress { KeyForm::Pattern("^[Hh][Tt][Tt][Pp][Ss]?://"), read_address }
+}
+form! {
+    /// The address of a collector.
+    pub(super) CollectorAddress -> WebhookAddress { KeyForm::Pattern("^[Hh][Tt][Tt][Pp][Ss]?://"), read_collector }
 }
 form! {
     /// Events, none of them twice, or all of them.
@@ -56,35 +63,85 @@ fn read_followers(
         diagnostics.report_value(more.key.at, &message, &format!("{FOLLOWERS} followers at most"));
     }
     for NamedSection { key, keys, .. } in &followers {
-        let Some(FollowerKeys { form, secret_env, own, .. }) = keys else { continue };
-        match (form.value, secret_env) {
-            (HookForm::Standard, None) if own.has("webhook") => {
-                let fix =
-                    "secret_env: VARIABLE, the environment variable that holds its secret; or form: slack";
-                own.report_missing(diagnostics, "secret_env", fix);
-            }
-            (HookForm::Slack, Some(secret)) => {
-                let message = format!("{path}.{}.secret_env: Slack checks no signature", key.value);
-                diagnostics.report_value(secret.at, &message, "leave it out, or form: standard");
-            }
-            _ => {}
+        if let Some(keys) = keys {
+            check_carrier(diagnostics, &format!("{path}.{}", key.value), keys);
         }
     }
     Some(followers)
 }
 
-fn read_address(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Option<WebhookAddress> {
-    let found = value::text(diagnostics, node, path)?;
-    match WebhookAddress::parse(&found.value) {
-        Ok(address) => Some(address),
-        Err(why) => {
-            // It may hold a password.
-            diagnostics.hide(found.at, &found.value);
-            let message = format!("{path}: this is no address for a webhook, and is not repeated: {why}");
-            diagnostics.report_value(found.at, &message, "https://HOST/PATH, as its receiver names it");
-            None
+/// The keys of a webhook, and why traces have none of them.
+const NOT_OF_TRACES: [(&str, &str); 4] = [
+    ("on", "a span is sent for each turn"),
+    ("form", "spans have the form of OTLP"),
+    ("secret_env", "OTLP has no signature"),
+    ("content", "a span has no payload"),
+];
+
+/// Each follower has one carrier, and the keys of that.
+fn check_carrier(diagnostics: &mut Diagnostics, path: &str, keys: &FollowerKeys) {
+    let own = &keys.own;
+    match (own.has("webhook"), own.place_of("otlp")) {
+        (false, None) => {
+            let fix = "webhook: https://HOST/PATH, for events; or otlp: http://HOST:4318, for traces";
+            own.report_missing(diagnostics, "webhook", fix);
+        }
+        (true, Some(at)) => {
+            let message = format!("{path} has both `webhook` and `otlp`");
+            diagnostics.report_value(at, &message, "one of them, and another follower for the other");
+        }
+        (true, None) => check_webhook(diagnostics, path, keys),
+        (false, Some(_)) => {
+            for (key, why) in NOT_OF_TRACES {
+                if let Some(at) = own.place_of(key) {
+                    let message = format!("{path}.{key}: there is no such key beside `otlp`: {why}");
+                    diagnostics.report_value(at, &message, "leave it out");
+                }
+            }
         }
     }
+}
+
+fn check_webhook(diagnostics: &mut Diagnostics, path: &str, keys: &FollowerKeys) {
+    keys.own.report_missing(diagnostics, "on", "on: [person, failed]");
+    match (keys.form.value, &keys.secret_env) {
+        (HookForm::Standard, None) => {
+            let fix = "secret_env: VARIABLE, the environment variable that holds its secret; or form: slack";
+            keys.own.report_missing(diagnostics, "secret_env", fix);
+        }
+        (HookForm::Slack, Some(secret)) => {
+            let message = format!("{path}.secret_env: Slack checks no signature");
+            diagnostics.report_value(secret.at, &message, "leave it out, or form: standard");
+        }
+        _ => {}
+    }
+}
+
+fn read_address(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Option<WebhookAddress> {
+    let fix = "https://HOST/PATH, as its receiver names it";
+    parse_address(diagnostics, (node, path), WebhookAddress::parse, ("a webhook", fix))
+}
+
+fn read_collector(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Option<WebhookAddress> {
+    let fix = "http://HOST:4318, where the collector takes OTLP over HTTP";
+    parse_address(diagnostics, (node, path), WebhookAddress::parse_collector, ("a collector", fix))
+}
+
+fn parse_address(
+    diagnostics: &mut Diagnostics,
+    (node, path): (&Node, &str),
+    parse: fn(&str) -> Result<WebhookAddress, &'static str>,
+    (of, fix): (&str, &str),
+) -> Option<WebhookAddress> {
+    let found = value::text(diagnostics, node, path)?;
+    let parsed = parse(&found.value);
+    if let Err(why) = &parsed {
+        // It may hold a password.
+        diagnostics.hide(found.at, &found.value);
+        let message = format!("{path}: this is no address for {of}, and is not repeated: {why}");
+        diagnostics.report_value(found.at, &message, fix);
+    }
+    parsed.ok()
 }
 
 fn read_events(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Option<EventSet> {
@@ -135,14 +192,18 @@ pub(super) fn resolve(
         if let Some(secret) = &keys.secret_env {
             check_secret(diagnostics, &one.key.value, secret, parties);
         }
-        Some(FollowerSettings {
-            name: one.name.clone()?,
-            webhook: keys.webhook.as_ref()?.value.clone(),
+        let name = one.name.clone()?;
+        if let Some(otlp) = &keys.otlp {
+            return Some(FollowerSettings { name, to: otlp.value.clone(), sends: SentForm::Traces });
+        }
+        let events = EventSettings {
             form: keys.form.value,
             secret_env: keys.secret_env.as_ref().map(|secret| secret.value.clone()),
             on: keys.on.as_ref()?.value.clone(),
             content: keys.content.as_ref().map_or(EventContent::None, |content| content.value),
-        })
+        };
+        let to = keys.webhook.as_ref()?.value.clone();
+        Some(FollowerSettings { name, to, sends: SentForm::Events(events) })
     });
     settings.collect()
 }

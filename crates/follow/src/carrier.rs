@@ -20,6 +20,8 @@ pub struct FollowedEvent {
 pub enum EventOutcome {
     /// The receiver took it.
     Taken,
+    /// The receiver took it, and says that it does not keep all of it. Its words.
+    TakenInPart(String),
     /// The receiver wants no events any more. Its words.
     Gone(String),
     /// The receiver refuses this event. Its words.

@@ -6,6 +6,8 @@ use std::time::Duration;
 
 /// Milliseconds of a second.
 pub(crate) const SECOND_MS: u64 = 1_000;
+/// Nanoseconds of a millisecond.
+pub(crate) const MILLI_NANOS: u64 = 1_000_000;
 /// How long a receiver has to take an event: what is slower is taken for away.
 pub(crate) const ANSWER_TIME: Duration = Duration::from_secs(15);
 /// The pause after the first failed try; each further one is twice as long.
@@ -34,6 +36,10 @@ pub(crate) const PAGE_BYTES: usize = 4 << 20;
 pub(crate) const CURSOR_STRIDE: u64 = 1024;
 /// Records of a thread that are read at once, to find the one that opened a call.
 pub(crate) const OPENING_RECORDS: u64 = 16;
+/// Threads that are kept folded to make spans: a record of any other one has its thread read again.
+pub(crate) const TRACED_THREADS: usize = 256;
+/// Configurations that are kept to make spans: each of them is read once as long as calls use no more.
+pub(crate) const TRACED_CONFIGURATIONS: usize = 8;
 /// Bytes of a receiver's answer that are read: only its first words are shown.
 pub(crate) const ANSWER_BYTES: usize = 16 << 10;
 /// Characters of a receiver's answer that a person sees.

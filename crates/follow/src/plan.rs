@@ -2,10 +2,13 @@
 
 use std::sync::Arc;
 
+use systole_core::types::ids::Name;
 use systole_http::ProxySettings;
 
 use crate::carrier::EventCarrier;
-use crate::settings::{FollowerSettings, WebhookSecret};
+use crate::otlp::TraceSender;
+use crate::posting::EventPoster;
+use crate::settings::{EventSettings, FollowerSettings, SentForm, WebhookSecret};
 use crate::webhook::WebhookSender;
 
 /// A follower that is to run.
@@ -26,28 +29,41 @@ pub struct FollowerFault {
 }
 
 impl FollowerPlan {
-    /// The plan of a follower with a webhook. Its secret is in the environment.
-    pub fn with_webhook(
+    /// The plan of a follower. The secret of a webhook is in the environment.
+    pub fn build(
         settings: FollowerSettings,
         read_variable: &dyn Fn(&str) -> Option<String>,
         proxies: &ProxySettings,
     ) -> Result<FollowerPlan, FollowerFault> {
         let name = &settings.name;
-        let read_secret = |variable: &String| {
-            let text = read_variable(variable).filter(|text| !text.is_empty());
-            let parsed =
-                text.ok_or("it is not set in the environment").and_then(|text| WebhookSecret::parse(&text));
-            parsed.map_err(|why| FollowerFault {
-                words: format!("follow.{name}.secret_env: {variable}: {why}"),
-                fix: format!("export {variable}=whsec_…, the secret that its receiver shows"),
+        let make_poster = |key: &str| {
+            let poster = EventPoster::new(settings.to.clone(), proxies);
+            poster.map_err(|why| FollowerFault {
+                words: format!("follow.{name}.{key}: {why}"),
+                fix: "the proxy variables of the environment, such as HTTPS_PROXY".to_owned(),
             })
         };
-        let secret = settings.secret_env.as_ref().map(read_secret).transpose()?;
-        let sender = WebhookSender::new(settings.webhook.clone(), secret, proxies);
-        let sender = sender.map_err(|why| FollowerFault {
-            words: format!("follow.{name}.webhook: {why}"),
-            fix: "the proxy variables of the environment, such as HTTPS_PROXY".to_owned(),
-        })?;
-        Ok(FollowerPlan { settings, carrier: Arc::new(sender) })
+        let carrier: Arc<dyn EventCarrier> = match &settings.sends {
+            SentForm::Events(EventSettings { secret_env, .. }) => {
+                let read = |variable: &String| read_secret(name, variable, read_variable);
+                let secret = secret_env.as_ref().map(read).transpose()?;
+                Arc::new(WebhookSender::new(make_poster("webhook")?, secret))
+            }
+            SentForm::Traces => Arc::new(TraceSender::new(make_poster("otlp")?)),
+        };
+        Ok(FollowerPlan { settings, carrier })
     }
+}
+
+fn read_secret(
+    follower: &Name,
+    variable: &str,
+    read_variable: &dyn Fn(&str) -> Option<String>,
+) -> Result<WebhookSecret, FollowerFault> {
+    let text = read_variable(variable).filter(|text| !text.is_empty());
+    let parsed = text.ok_or("it is not set in the environment").and_then(|text| WebhookSecret::parse(&text));
+    parsed.map_err(|why| FollowerFault {
+        words: format!("follow.{follower}.secret_env: {variable}: {why}"),
+        fix: format!("export {variable}=whsec_…, the secret that its receiver shows"),
+    })
 }

@@ -18,15 +18,41 @@ pub struct FollowerSettings {
     /// Its name.
     pub name: Name,
     /// Where it posts.
-    pub webhook: WebhookAddress,
+    pub to: WebhookAddress,
     /// What it posts.
+    pub sends: SentForm,
+}
+
+/// What a follower posts.
+#[derive(Clone, Debug)]
+pub enum SentForm {
+    /// Events, to a webhook.
+    Events(EventSettings),
+    /// Spans, as OTLP.
+    Traces,
+}
+
+/// The events that a follower posts to a webhook.
+#[derive(Clone, Debug)]
+pub struct EventSettings {
+    /// The form of what is posted.
     pub form: HookForm,
-    /// The variable with the secret of its signatures.
+    /// The variable with the secret of the signatures.
     pub secret_env: Option<String>,
-    /// The events that it sends.
+    /// The events.
     pub on: EventSet,
-    /// How much of each record it sends.
+    /// How much of each record is sent.
     pub content: EventContent,
+}
+
+impl SentForm {
+    /// The words for what is sent.
+    pub fn list_words(&self) -> Vec<&'static str> {
+        match self {
+            SentForm::Events(events) => events.on.list_words(),
+            SentForm::Traces => vec!["traces"],
+        }
+    }
 }
 
 /// The form of what is posted.
@@ -67,6 +93,14 @@ impl WebhookAddress {
         let is_private_meant =
             host.parse::<IpAddr>().is_ok() || host == "localhost" || host.ends_with(".localhost");
         Ok(WebhookAddress { at: base.with_path(path), is_private_meant })
+    }
+
+    /// Reads the address of a collector. Without a path it has that of traces.
+    pub fn parse_collector(url: &str) -> Result<WebhookAddress, &'static str> {
+        let read = WebhookAddress::parse(url)?;
+        let base = HttpAddress::parse(url)?;
+        let at = if base.path().is_empty() { base.with_path("/v1/traces") } else { read.at };
+        Ok(WebhookAddress { at, ..read })
     }
 
     /// Where to connect, and what to request.
@@ -141,6 +175,20 @@ mod tests {
         for wrong in ["", "siem", "ftp://a", "http://", "http://a:b@c/x"] {
             assert!(WebhookAddress::parse(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn h6_a_collector_without_a_path_gets_that_of_traces() {
+        for (url, path) in [
+            ("http://127.0.0.1:4318", "/v1/traces"),
+            ("http://127.0.0.1:4318/", "/v1/traces"),
+            ("https://otel.example?key=1", "/v1/traces?key=1"),
+            ("https://otel.example/otlp/v1/traces", "/otlp/v1/traces"),
+            ("https://otel.example/in/", "/in/"),
+        ] {
+            assert_eq!(WebhookAddress::parse_collector(url).unwrap().address().path(), path, "{url}");
+        }
+        WebhookAddress::parse_collector("otel.example:4318").unwrap_err();
     }
 
     #[test]

@@ -42,7 +42,7 @@ pub struct FollowerStatus {
     pub name: String,
     /// Where it posts, without the path.
     pub to: String,
-    /// The events that it sends.
+    /// The events that it sends, or `traces`.
     pub on: Vec<String>,
     /// How it fares.
     pub state: FollowerState,
@@ -66,8 +66,8 @@ impl FollowerStatus {
     ) -> FollowerStatus {
         FollowerStatus {
             name: settings.name.to_string(),
-            to: settings.webhook.to_string(),
-            on: settings.on.list_words().into_iter().map(str::to_owned).collect(),
+            to: settings.to.to_string(),
+            on: settings.sends.list_words().into_iter().map(str::to_owned).collect(),
             state,
             position: position.map(|position| position.0),
             behind: position.map(|position| last.0.saturating_sub(position.0)),

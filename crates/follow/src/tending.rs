@@ -6,7 +6,7 @@
 use std::convert::Infallible;
 use std::io;
 use std::path::Path;
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
@@ -16,7 +16,7 @@ use systole_core::pump::engine::PumpInput;
 use systole_core::pump::event::PumpNotice;
 use systole_core::rules::follower_payload::{self, FollowerChange, FollowerNews};
 use systole_core::types::ids::Name;
-use systole_core::types::ports::{Clock as _, LogFault, LogReader, Position};
+use systole_core::types::ports::{Clock as _, LogFault, LogReader, PlacedRecord, Position};
 use systole_log::slot_file::LogMark;
 use systole_system::clock::WallClock;
 use systole_system::system::describe_error;
@@ -30,8 +30,9 @@ use crate::limits::{
     BEHIND, CURSOR_LOOK, FIRST_PAUSE, FOLLOW_PAUSE, LONGEST_PAUSE, PAGE_BYTES, PAGE_RECORDS, REFUSALS,
 };
 use crate::message::write_event;
+use crate::otlp::{SourceReader, TraceReading};
 use crate::plan::FollowerPlan;
-use crate::settings::FollowerSettings;
+use crate::settings::{EventSettings, FollowerSettings, SentForm};
 use crate::status::{FollowerBoard, TaskBoard, TaskState};
 
 /// The log that followers read.
@@ -45,6 +46,8 @@ pub struct FollowedLog {
     pub reader: Arc<dyn LogReader>,
     /// Its last position.
     pub tail: watch::Receiver<Position>,
+    /// Reads the configurations that it has.
+    pub read_source: SourceReader,
     /// Records news of followers.
     pub pump: mpsc::WeakSender<PumpInput>,
 }
@@ -70,7 +73,7 @@ pub fn start_followers(plans: Vec<FollowerPlan>, log: &FollowedLog) -> FollowerT
         all.push((settings.clone(), board.clone()));
         let fallen = board.clone();
         let task = FollowerTask {
-            reading: Arc::new(EventReading { settings, log: log.clone() }),
+            reading: Arc::new(EventReading::new(settings, log.clone())),
             tail: log.tail.clone(),
             carrier,
             board,
@@ -94,6 +97,8 @@ pub fn start_followers(plans: Vec<FollowerPlan>, log: &FollowedLog) -> FollowerT
 struct EventReading {
     settings: FollowerSettings,
     log: FollowedLog,
+    /// Only one thread reads at a time.
+    traces: Mutex<TraceReading>,
 }
 
 /// Events of the log in order.
@@ -106,6 +111,28 @@ struct EventPage {
 }
 
 impl EventReading {
+    fn new(settings: FollowerSettings, log: FollowedLog) -> EventReading {
+        let traces = Mutex::new(TraceReading::new(log.read_source.clone()));
+        EventReading { settings, log, traces }
+    }
+
+    /// What is posted about a record; `None` if nothing is.
+    fn write_body(&self, placed: &PlacedRecord) -> Result<Option<Vec<u8>>, LogFault> {
+        let (organism, reader) = (&self.log.organism, &*self.log.reader);
+        match &self.settings.sends {
+            SentForm::Events(EventSettings { form, content, on, .. }) => {
+                let kind = FollowedKind::of_record(&placed.1, reader)?.filter(|kind| on.has_kind(*kind));
+                let (position, record) = placed;
+                let write = |kind| write_event((organism, kind), (*position, record), *form, *content);
+                Ok(kind.map(write))
+            }
+            SentForm::Traces => {
+                let mut traces = self.traces.lock().unwrap_or_else(PoisonError::into_inner);
+                traces.write_spans(organism, placed, reader)
+            }
+        }
+    }
+
     fn read_page(&self, after: Position) -> Result<EventPage, LogFault> {
         let reader = &*self.log.reader;
         let mut page = EventPage { events: Vec::new(), end: None, is_last: false };
@@ -115,18 +142,15 @@ impl EventReading {
             if bytes >= PAGE_BYTES {
                 return Ok(page);
             }
-            let Some((position, record)) = records.next().transpose()? else {
+            let Some(placed) = records.next().transpose()? else {
                 page.is_last = true;
                 return Ok(page);
             };
-            let mark = LogMark { position, head: record.head };
+            let mark = LogMark { position: placed.0, head: placed.1.head };
             page.end = Some(mark);
-            let kind = FollowedKind::of_record(&record, reader)?;
-            let Some(kind) = kind.filter(|kind| self.settings.on.has_kind(*kind)) else { continue };
-            let FollowerSettings { form, content, .. } = self.settings;
-            let body = write_event((&self.log.organism, kind), (position, &record), form, content);
+            let Some(body) = self.write_body(&placed)? else { continue };
             bytes += body.len();
-            page.events.push(FollowedEvent { id: make_event_id(&record.leaf), body, mark });
+            page.events.push(FollowedEvent { id: make_event_id(&placed.1.leaf), body, mark });
         }
         Ok(page)
     }
@@ -236,9 +260,12 @@ impl FollowerTask {
             let position = event.mark.position;
             let (words, after_ms) = match delivery {
                 EventOutcome::Taken => {
-                    self.with_state(|state| state.error = None);
-                    self.note_behind(position, "its receiver is slow").await;
+                    self.note_taken(position).await;
                     return Ok(());
+                }
+                EventOutcome::TakenInPart(words) => {
+                    self.note_taken(position).await;
+                    return self.record_news(position, FollowerChange::Skipped(words)).await;
                 }
                 EventOutcome::Gone(words) => {
                     return Err(Halt::Stopped(format!("its receiver wants no more events: {words}")));
@@ -256,6 +283,11 @@ impl FollowerTask {
             self.note_behind(position, &words).await;
             self.wait_for(pause.next_wait(after_ms), cursor).await?;
         }
+    }
+
+    async fn note_taken(&mut self, position: Position) {
+        self.with_state(|state| state.error = None);
+        self.note_behind(position, "its receiver is slow").await;
     }
 
     /// Writes the cursor. Until it is written, nothing more is sent.

@@ -60,7 +60,7 @@ pub(super) struct OrganismWays {
 #[derive(Clone)]
 pub(super) struct OrganismPlaces {
     /// The folder of the organism's file.
-    directory: Arc<Path>,
+    pub(super) directory: Arc<Path>,
     /// The file on this machine that has the log.
     pub(super) log: Option<Arc<Path>>,
     /// The index beside the log, or in memory.

@@ -43,7 +43,7 @@ use systole_core::types::flow::UnmatchedDocument;
 use systole_core::types::ports::{
     CarrierReport, Clock, Leases, LogBatch, LogReader, LogWriter, NoObserver, Position, StepObserver,
 };
-use systole_follow::{FollowedLog, FollowerPlan};
+use systole_follow::{FollowedLog, FollowerPlan, SourceReader};
 use systole_log::alarms::LogAlarms;
 pub use systole_log::nats::LifeSign;
 use systole_log::nats::LogOwnership;
@@ -199,7 +199,11 @@ impl Organism {
         let keeper = indexing::start_keeper(places.index.clone(), reader.clone(), self.front.tail());
         let (organism, reader, pump) =
             (composition.organism.clone(), reader.clone(), self.ways.pump.downgrade());
-        let followed = FollowedLog { organism, log, reader, tail: self.front.tail(), pump };
+        let (tail, directory) = (self.front.tail(), places.directory.clone());
+        let read_source: SourceReader = Arc::new(move |source| {
+            config::read_source(source, &directory).map_err(|refused| refused.to_string())
+        });
+        let followed = FollowedLog { organism, log, reader, tail, read_source, pump };
         let following = systole_follow::start_followers(followers, &followed);
         self.tasks.push(keeper);
         self.tasks.push(stuck_calls::start_watch(self.front.clone()));

@@ -36,7 +36,7 @@ pub(crate) const CRATES: [CrateArrows; 28] = [
     ("crates/show", &["core", "kit"], TYPES),
     ("crates/log", &["bus", "core", "proof", "system"], TYPES),
     ("crates/witness", &["core", "http", "log", "proof", "system"], TYPES),
-    ("crates/follow", &["core", "http", "log", "system"], WHOLE_CORE),
+    ("crates/follow", &["core", "http", "log", "system", "wire"], WHOLE_CORE),
     ("crates/carriers", &["bus", "core", "kit", "sandbox", "system"], TYPES),
     ("crates/queries", &["core", "kit", "log", "show"], WHOLE_CORE),
     ("crates/export", &["core", "kit", "log", "proof", "queries", "show"], WHOLE_CORE),
@@ -114,7 +114,7 @@ const CORE_ROOMS: [(&str, &[&str]); 3] =
 const CORE: &str = "crates/core/src/";
 
 /// The only places where a foreign crate may be named.
-const FOREIGN: [(&str, &[&str]); 12] = [
+const FOREIGN: [(&str, &[&str]); 14] = [
     ("askama", &["crates/doors/src/pages/"]),
     (
         "tokio",
@@ -140,6 +140,8 @@ const FOREIGN: [(&str, &[&str]); 12] = [
     ("axum", &["crates/doors/src/"]),
     ("clap", &["src/cli/"]),
     ("clap_complete", &["src/cli/completions"]),
+    ("opentelemetry_proto", &["crates/follow/src/otlp/"]),
+    ("prost", &["crates/follow/src/otlp/"]),
     ("landlock", &[]),
     ("seccompiler", &[]),
     ("nix", &[]),

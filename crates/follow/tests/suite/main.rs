@@ -19,8 +19,9 @@ use systole_core::types::record::{
 };
 use systole_core::types::time::Millis;
 use systole_follow::{
-    EventCarrier, EventContent, EventOutcome, EventSet, FollowedEvent, FollowedKind, FollowedLog,
-    FollowerPlan, FollowerSettings, FollowerTasks, HookForm, WebhookAddress, start_followers,
+    EventCarrier, EventContent, EventOutcome, EventSet, EventSettings, FollowedEvent, FollowedKind,
+    FollowedLog, FollowerPlan, FollowerSettings, FollowerTasks, HookForm, SentForm, SourceReader,
+    WebhookAddress, start_followers,
 };
 use systole_log::memory::MemoryLog;
 use tokio::sync::{mpsc, watch};
@@ -107,8 +108,14 @@ fn name(text: &str) -> Name {
 }
 
 fn settings(on: EventSet, content: EventContent) -> FollowerSettings {
-    let webhook = WebhookAddress::parse("http://127.0.0.1:1/in").unwrap();
-    FollowerSettings { name: name("siem"), webhook, form: HookForm::Standard, secret_env: None, on, content }
+    let to = WebhookAddress::parse("http://127.0.0.1:1/in").unwrap();
+    let sends = SentForm::Events(EventSettings { form: HookForm::Standard, secret_env: None, on, content });
+    FollowerSettings { name: name("siem"), to, sends }
+}
+
+/// The logs of these tests have no configuration.
+fn read_no_source() -> SourceReader {
+    Arc::new(|_| Err("there is none".to_owned()))
 }
 
 /// A follower beside a log, whose news are recorded.
@@ -125,8 +132,8 @@ impl Stage {
         let (pump, mut inputs) = mpsc::channel(16);
         let reader: Arc<dyn LogReader> = Arc::new(author.log.clone());
         let tail = author.tail.subscribe();
-        let log =
-            FollowedLog { organism: name("hello"), log, reader, tail, pump: mpsc::Sender::downgrade(&pump) };
+        let (read_source, pump_of_log) = (read_no_source(), mpsc::Sender::downgrade(&pump));
+        let log = FollowedLog { organism: name("hello"), log, reader, tail, read_source, pump: pump_of_log };
         let author = Arc::new(Mutex::new(author));
         let writer = author.clone();
         #[expect(clippy::disallowed_methods, reason = "the pump of a test")]
