@@ -18,6 +18,7 @@ use tokio::sync::oneshot;
 use super::api_types::ApiRefusal;
 use super::compression;
 use super::door_row::DoorVisit;
+use super::entrance::DoorAddresses;
 use super::http_state::{BodySeats, ClientPlaces, HttpState, StreamPlaces};
 use super::log_view::LogViews;
 use super::message_bounds::MessageBounds;
@@ -26,6 +27,7 @@ use super::request_refusals::{describe_unfit_request, refuse_request};
 use super::routes;
 use super::strangers::{Doorway, Visitor};
 use crate::limits;
+use systole_core::types::public_origin::PublicOrigin;
 use systole_organism::front::OrganismHandle;
 use systole_organism::keyring::Keyring;
 use systole_system::descriptors;
@@ -66,6 +68,13 @@ pub async fn bind_or_free(address: SocketAddr) -> Result<TcpListener, HttpDoorFa
     }
 }
 
+/// What the organism's file says about the pages.
+#[derive(Default)]
+pub struct ConsoleSettings {
+    /// Their address behind a TLS proxy.
+    pub public: Option<PublicOrigin>,
+}
+
 /// The open door.
 pub struct HttpDoor {
     state: Arc<HttpState>,
@@ -75,7 +84,12 @@ pub struct HttpDoor {
 
 impl HttpDoor {
     /// Opens the door on an address that is already bound.
-    pub fn open(listener: TcpListener, front: OrganismHandle, keyring: Keyring) -> HttpDoor {
+    pub fn open(
+        listener: TcpListener,
+        front: OrganismHandle,
+        keyring: Keyring,
+        settings: ConsoleSettings,
+    ) -> HttpDoor {
         // A bound listener has an address; without one no page's `Host` would fit, and nothing else needs it.
         let bound = listener.local_addr().unwrap_or_else(|_| ([127, 0, 0, 1], 0).into());
         let state = Arc::new(HttpState {
@@ -88,7 +102,7 @@ impl HttpDoor {
             followers: StreamPlaces::new(),
             failed_logins: Mutex::default(),
             views: LogViews::default(),
-            bound,
+            addresses: DoorAddresses { bound, public: settings.public },
             sessions: Sessions::default(),
             live: ClientPlaces::new(limits::OWN_STREAMS),
         });
@@ -114,7 +128,7 @@ impl HttpDoor {
 
     /// The address that the door listens on.
     pub fn address(&self) -> SocketAddr {
-        self.state.bound
+        self.state.addresses.bound
     }
 
     /// Admits no new clients, and records the failed logins that were not reported yet. Connected clients

@@ -1,7 +1,7 @@
 //! What every route of the HTTP door gets: the door's state, the client of the request, and its query.
 
 use std::collections::BTreeMap;
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::Extension;
@@ -10,6 +10,7 @@ use axum::extract::{FromRequestParts, Query};
 use axum::http::request::Parts;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use super::entrance::DoorAddresses;
 use super::failed_logins::FailedLoginCounts;
 use super::log_view::LogViews;
 use super::message_bounds::MessageBounds;
@@ -32,8 +33,8 @@ pub(super) struct HttpState {
     pub(super) followers: StreamPlaces,
     pub(super) failed_logins: Mutex<FailedLoginCounts>,
     pub(super) views: LogViews,
-    /// The address that the door listens on.
-    pub(super) bound: SocketAddr,
+    /// Where the door is.
+    pub(super) addresses: DoorAddresses,
     pub(super) sessions: Sessions,
     /// The pages that follow the log.
     pub(super) live: ClientPlaces,

@@ -10,6 +10,7 @@ pub mod client;
 mod compression;
 mod door_row;
 pub mod ending;
+mod entrance;
 pub mod events;
 mod failed_logins;
 mod farewell;

@@ -11,6 +11,7 @@ use systole_core::types::ids::Name;
 use systole_core::types::time::Millis;
 use systole_organism::runfile::{Credential, draw_hex};
 
+use crate::entrance::Entrance;
 use crate::limits;
 
 /// A code of one use.
@@ -23,7 +24,8 @@ struct OpenCode {
 /// A signed-in browser.
 struct Session {
     cookie: Credential,
-    secret: Credential,
+    /// None for a session at the public address, where the cookie makes changes.
+    secret: Option<Credential>,
     client: Name,
     used: Millis,
 }
@@ -32,10 +34,10 @@ struct Session {
 pub(crate) struct OpenedSession {
     /// The client that signed in.
     pub(crate) client: Name,
-    /// The value of its cookie, which allows reading.
+    /// The value of its cookie.
     pub(crate) cookie: String,
-    /// The secret that changes need besides the cookie.
-    pub(crate) secret: String,
+    /// The secret that changes need besides the cookie, unless the session is one of the public address.
+    pub(crate) secret: Option<String>,
 }
 
 /// All codes and sessions of one door.
@@ -83,9 +85,11 @@ impl Sessions {
         found
     }
 
-    /// Opens a session for a client.
-    pub(crate) fn open(&self, client: Name, now: Millis) -> io::Result<OpenedSession> {
-        let opened = OpenedSession { client: client.clone(), cookie: draw_hex()?, secret: draw_hex()? };
+    /// Opens a session for a client. It counts at this address alone: other programs of this machine can see the cookie
+    /// of the bound one, and it must not make changes at the public one.
+    pub(crate) fn open(&self, client: Name, entrance: Entrance, now: Millis) -> io::Result<OpenedSession> {
+        let secret = if entrance == Entrance::Public { None } else { Some(draw_hex()?) };
+        let opened = OpenedSession { client: client.clone(), cookie: draw_hex()?, secret };
         let mut open = lock_sessions(&self.open);
         open.retain(|one| now.count_since(one.used) < limits::SESSION_MS);
         let own = open.iter().filter(|one| one.client == client).count();
@@ -98,19 +102,20 @@ impl Sessions {
         }
         open.push(Session {
             cookie: Credential::from_token(opened.cookie.clone()),
-            secret: Credential::from_token(opened.secret.clone()),
+            secret: opened.secret.clone().map(Credential::from_token),
             client,
             used: now,
         });
         Ok(opened)
     }
 
-    /// The client of a cookie, whose session then counts as used.
-    pub(crate) fn whose(&self, cookie: &str, now: Millis) -> Option<Name> {
+    /// The client of a cookie at this address, whose session then counts as used.
+    pub(crate) fn whose(&self, cookie: &str, entrance: Entrance, now: Millis) -> Option<Name> {
         let mut open = lock_sessions(&self.open);
         open.retain(|one| now.count_since(one.used) < limits::SESSION_MS);
         open.iter_mut().fold(None, |found, one| {
-            if one.cookie.matches(cookie) {
+            let is_of_here = one.secret.is_none() == (entrance == Entrance::Public);
+            if one.cookie.matches(cookie) && is_of_here {
                 one.used = now;
                 return Some(one.client.clone());
             }
@@ -122,8 +127,8 @@ impl Sessions {
     /// so every open session of the client counts.
     pub(crate) fn may_change(&self, client: &Name, secret: &str) -> bool {
         let open = lock_sessions(&self.open);
-        let fitting = open.iter().filter(|one| one.client == *client && one.secret.matches(secret));
-        fitting.count() > 0
+        let own = open.iter().filter(|one| one.client == *client).filter_map(|one| one.secret.as_ref());
+        own.filter(|one| one.matches(secret)).count() > 0
     }
 
     /// Ends the session of a cookie.
@@ -138,6 +143,10 @@ mod tests {
 
     fn name(text: &str) -> Name {
         Name::parse(text).unwrap()
+    }
+
+    fn secret(opened: &OpenedSession) -> String {
+        opened.secret.clone().unwrap()
     }
 
     #[test]
@@ -155,44 +164,63 @@ mod tests {
     fn a_client_with_many_codes_and_sessions_replaces_only_its_own() {
         let sessions = Sessions::default();
         let kept = sessions.code_for(&name("bob"), Millis(0)).unwrap();
-        let bob = sessions.open(name("bob"), Millis(0)).unwrap();
+        let bob = sessions.open(name("bob"), Entrance::Bound, Millis(0)).unwrap();
         let first = sessions.code_for(&name("alice"), Millis(0)).unwrap();
-        let opened = sessions.open(name("alice"), Millis(1)).unwrap();
+        let opened = sessions.open(name("alice"), Entrance::Bound, Millis(1)).unwrap();
         for n in 0..1000 {
             sessions.code_for(&name("alice"), Millis(n)).unwrap();
-            sessions.open(name("alice"), Millis(2 + n)).unwrap();
+            sessions.open(name("alice"), Entrance::Bound, Millis(2 + n)).unwrap();
         }
         assert_eq!(sessions.take_code(&first, Millis(1000)), None);
         assert_eq!(sessions.take_code(&kept, Millis(1000)), Some(name("bob")));
-        assert_eq!(sessions.whose(&opened.cookie, Millis(1000)), None);
-        assert_eq!(sessions.whose(&bob.cookie, Millis(1000)), Some(name("bob")));
+        assert_eq!(sessions.whose(&opened.cookie, Entrance::Bound, Millis(1000)), None);
+        assert_eq!(sessions.whose(&bob.cookie, Entrance::Bound, Millis(1000)), Some(name("bob")));
         assert_eq!(lock_sessions(&sessions.open).len(), limits::OWN_SESSIONS + 1);
     }
 
     #[test]
     fn a_session_ends_after_twelve_idle_hours_or_when_it_signs_out() {
         let sessions = Sessions::default();
-        let opened = sessions.open(name("alice"), Millis(0)).unwrap();
-        assert_eq!(sessions.whose(&opened.cookie, Millis(limits::SESSION_MS - 1)), Some(name("alice")));
-        assert_eq!(sessions.whose(&opened.cookie, Millis(2 * limits::SESSION_MS - 2)), Some(name("alice")));
-        assert_eq!(sessions.whose(&opened.cookie, Millis(3 * limits::SESSION_MS)), None);
-        let opened = sessions.open(name("alice"), Millis(0)).unwrap();
+        let opened = sessions.open(name("alice"), Entrance::Bound, Millis(0)).unwrap();
+        assert_eq!(
+            sessions.whose(&opened.cookie, Entrance::Bound, Millis(limits::SESSION_MS - 1)),
+            Some(name("alice"))
+        );
+        assert_eq!(
+            sessions.whose(&opened.cookie, Entrance::Bound, Millis(2 * limits::SESSION_MS - 2)),
+            Some(name("alice"))
+        );
+        assert_eq!(sessions.whose(&opened.cookie, Entrance::Bound, Millis(3 * limits::SESSION_MS)), None);
+        let opened = sessions.open(name("alice"), Entrance::Bound, Millis(0)).unwrap();
         sessions.end(&opened.cookie);
-        assert_eq!(sessions.whose(&opened.cookie, Millis(1)), None);
-        assert!(!sessions.may_change(&name("alice"), &opened.secret));
+        assert_eq!(sessions.whose(&opened.cookie, Entrance::Bound, Millis(1)), None);
+        assert!(!sessions.may_change(&name("alice"), &secret(&opened)));
     }
 
     #[test]
     fn a_cookie_is_no_secret_and_a_secret_is_of_its_client_only() {
         let sessions = Sessions::default();
         let (first, second) = (
-            sessions.open(name("alice"), Millis(0)).unwrap(),
-            sessions.open(name("alice"), Millis(1)).unwrap(),
+            sessions.open(name("alice"), Entrance::Bound, Millis(0)).unwrap(),
+            sessions.open(name("alice"), Entrance::Bound, Millis(1)).unwrap(),
         );
-        assert!(sessions.may_change(&name("alice"), &first.secret), "of an earlier sign-in");
-        assert!(sessions.may_change(&name("alice"), &second.secret));
-        assert!(!sessions.may_change(&name("bob"), &second.secret));
+        assert!(sessions.may_change(&name("alice"), &secret(&first)), "of an earlier sign-in");
+        assert!(sessions.may_change(&name("alice"), &secret(&second)));
+        assert!(!sessions.may_change(&name("bob"), &secret(&second)));
         assert!(!sessions.may_change(&name("alice"), &second.cookie));
-        assert_eq!(sessions.whose(&second.secret, Millis(2)), None);
+        assert_eq!(sessions.whose(&secret(&second), Entrance::Bound, Millis(2)), None);
+    }
+
+    #[test]
+    fn h4_a_session_counts_only_at_the_address_where_it_was_opened() {
+        let sessions = Sessions::default();
+        let bound = sessions.open(name("alice"), Entrance::Bound, Millis(0)).unwrap();
+        let public = sessions.open(name("alice"), Entrance::Public, Millis(0)).unwrap();
+        assert_eq!(public.secret, None, "the cookie makes changes");
+        assert_eq!(sessions.whose(&public.cookie, Entrance::Public, Millis(1)), Some(name("alice")));
+        assert_eq!(sessions.whose(&public.cookie, Entrance::Bound, Millis(1)), None);
+        assert_eq!(sessions.whose(&bound.cookie, Entrance::Bound, Millis(1)), Some(name("alice")));
+        assert_eq!(sessions.whose(&bound.cookie, Entrance::Public, Millis(1)), None, "it only reads");
+        assert!(!sessions.may_change(&name("alice"), &public.cookie));
     }
 }

@@ -141,18 +141,18 @@ pub(super) async fn sign_in(
             false => refuse_plainly(StatusCode::UNAUTHORIZED, Code::IngressUnauthorized, UNKNOWN),
         };
     };
-    match state.sessions.open(client, WallClock.ticks()) {
+    let entrance = state.addresses.find_entrance(&headers);
+    match state.sessions.open(client, entrance, WallClock.ticks()) {
         Ok(opened) => {
             visitor.is_known();
-            signed_in(&state, &opened, is_html, local(&form.to))
+            let cookie = guard::write_cookie(&state.addresses, &headers, Some(&opened.cookie));
+            signed_in(cookie, &opened, is_html, local(&form.to))
         }
         Err(error) => no_random(&error),
     }
 }
 
-fn signed_in(state: &HttpState, opened: &OpenedSession, is_html: bool, to: &str) -> Response {
-    let name = guard::cookie_name(state.bound);
-    let cookie = format!("{name}={}; HttpOnly; SameSite=Strict; Path=/", opened.cookie);
+fn signed_in(cookie: String, opened: &OpenedSession, is_html: bool, to: &str) -> Response {
     let headers = [(header::SET_COOKIE, cookie)];
     match is_html {
         true => (StatusCode::SEE_OTHER, headers, [(header::LOCATION, to.to_owned())]).into_response(),
@@ -181,12 +181,11 @@ fn roles_of(client: &Name, composition: &Composition) -> Vec<&'static str> {
 
 /// Ends the session of the cookie. It takes no secret: a page of ours asks for it, and it only takes rights away.
 pub(super) async fn end(State(state): State<Arc<HttpState>>, headers: HeaderMap) -> Response {
-    if let Some(cookie) = guard::cookie(&headers, state.bound) {
+    if let Some(cookie) = guard::read_cookie(&state.addresses, &headers) {
         state.sessions.end(cookie);
     }
-    let name = guard::cookie_name(state.bound);
     let gone: (HeaderName, String) =
-        (header::SET_COOKIE, format!("{name}=; HttpOnly; SameSite=Strict; Path=/; Max-Age=0"));
+        (header::SET_COOKIE, guard::write_cookie(&state.addresses, &headers, None));
     if guard::wants_html(&headers) {
         return (StatusCode::SEE_OTHER, [gone], [(header::LOCATION, "/session")]).into_response();
     }

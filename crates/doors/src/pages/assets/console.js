@@ -21,7 +21,8 @@ async function signIn(shown) {
   const answer = await fetch('/session', { method: 'POST', body, headers: { accept: 'application/json' } });
   const value = await answer.json();
   if (!answer.ok) throw new Error(value.message);
-  keep(value.client, value.secret);
+  // At the public address the cookie makes changes, and there is no secret.
+  if (value.secret) keep(value.client, value.secret);
   return value;
 }
 function keep(owner, secret) {
