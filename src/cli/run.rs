@@ -173,7 +173,8 @@ impl RunCommand {
             screen.say(format!("{DEFAULT_LISTEN} is in use by {who}, so this organism takes a free port"));
         }
         let run_file = run_file(&self.place, address, (credential, guest), &organism);
-        let door = HttpDoor::open(bound, organism.handle().clone(), keyring, ConsoleSettings { public });
+        let settings = ConsoleSettings { public, log: Some(log.clone()) };
+        let door = HttpDoor::open(bound, organism.handle().clone(), keyring, settings);
         let wire = WireDoor::open(organism.handle()).await;
         let posted = match run_file.post_beside(&log) {
             Ok(posted) => posted,

@@ -30,6 +30,7 @@ mod cluster;
 mod config;
 mod console;
 mod console_public;
+mod console_sessions;
 mod core_schema;
 mod core_tools;
 mod crash_loop;

@@ -5,6 +5,7 @@
 //! closing it is the first step of a stop.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::Json;
@@ -27,9 +28,11 @@ use super::request_refusals::{describe_unfit_request, refuse_request};
 use super::routes;
 use super::strangers::{Doorway, Visitor};
 use crate::limits;
+use systole_core::types::ports::Clock as _;
 use systole_core::types::public_origin::PublicOrigin;
 use systole_organism::front::OrganismHandle;
 use systole_organism::keyring::Keyring;
+use systole_system::clock::WallClock;
 use systole_system::descriptors;
 use systole_system::tasks::{self, RunningTask, TaskKind};
 
@@ -73,6 +76,8 @@ pub async fn bind_or_free(address: SocketAddr) -> Result<TcpListener, HttpDoorFa
 pub struct ConsoleSettings {
     /// Their address behind a TLS proxy.
     pub public: Option<PublicOrigin>,
+    /// The log beside which sessions are kept. Without one they end with the door.
+    pub log: Option<PathBuf>,
 }
 
 /// The open door.
@@ -92,6 +97,7 @@ impl HttpDoor {
     ) -> HttpDoor {
         // A bound listener has an address; without one no page's `Host` would fit, and nothing else needs it.
         let bound = listener.local_addr().unwrap_or_else(|_| ([127, 0, 0, 1], 0).into());
+        let sessions = settings.log.map(|log| Sessions::open_file(&log, &keyring, WallClock.now()));
         let state = Arc::new(HttpState {
             front,
             keyring,
@@ -103,7 +109,7 @@ impl HttpDoor {
             failed_logins: Mutex::default(),
             views: LogViews::default(),
             addresses: DoorAddresses { bound, public: settings.public },
-            sessions: Sessions::default(),
+            sessions: sessions.unwrap_or_default(),
             live: ClientPlaces::new(limits::OWN_STREAMS),
         });
         let router = routes::build_router()

@@ -108,12 +108,20 @@ pub(crate) const SIGN_IN_BYTES: usize = 8 << 10;
 pub(crate) const CODE_MS: u64 = 60_000;
 /// Codes of one client that count at once; a newer one replaces the oldest.
 pub(crate) const CODES: usize = 8;
+/// Seconds that a session lasts from its sign-in, if the person stays signed in: 30 days. Its cookie ends then too.
+pub(crate) const LONG_SESSION_SECONDS: u64 = 30 * 24 * 60 * 60;
+/// The same in milliseconds.
+pub(crate) const LONG_SESSION_MS: u64 = LONG_SESSION_SECONDS * 1000;
 /// Milliseconds that a session lasts without a request: a day's work.
 pub(crate) const SESSION_MS: u64 = 12 * 60 * 60 * 1000;
 /// Sessions of all clients; a newer one replaces the one that was idle longest.
 pub(crate) const SESSIONS: usize = 256;
 /// Sessions of one client.
 pub(crate) const OWN_SESSIONS: usize = 32;
+/// Bytes of the file of the sessions: a session has less than a kilobyte there.
+pub(crate) const SESSIONS_FILE_BYTES: usize = SESSIONS << 10;
+/// Milliseconds after which sessions that were used are written again: so much of twelve hours may be lost.
+pub(crate) const SESSIONS_WRITTEN_MS: u64 = 10 * 60 * 1000;
 
 // The MCP door
 

@@ -60,7 +60,7 @@ impl FromRequest<Arc<HttpState>> for ChangeForm {
             return Ok(ChangeForm { asked, by, fields, _seat: seat });
         }
         let shown: Vec<String> = of_header.into_iter().chain(secret).collect();
-        if shown.iter().any(|secret| state.sessions.may_change(&asked.client, secret)) {
+        if shown.iter().any(|secret| state.sessions.may_change(&state.keyring, &asked.client, secret)) {
             let by = asked.client.clone();
             return Ok(ChangeForm { asked, by, fields, _seat: seat });
         }

@@ -74,19 +74,33 @@ fn name_cookie(addresses: &DoorAddresses, entrance: Entrance) -> String {
     }
 }
 
-/// The header that sets the cookie for pages of this address, or takes it away. With `Strict` a link of another site
-/// would arrive without the public cookie.
-pub(crate) fn write_cookie(addresses: &DoorAddresses, headers: &HeaderMap, value: Option<&str>) -> String {
+/// The header that sets the cookie for pages of this address, for so long, or takes it away. With `Strict` a link of
+/// another site would arrive without the public cookie.
+pub(crate) fn write_cookie(
+    addresses: &DoorAddresses,
+    headers: &HeaderMap,
+    value: &str,
+    lasts: CookieTime,
+) -> String {
     let entrance = addresses.find_entrance(headers);
-    let (name, value, ends) = (
-        name_cookie(addresses, entrance),
-        value.unwrap_or_default(),
-        if value.is_none() { "; Max-Age=0" } else { "" },
-    );
+    let name = name_cookie(addresses, entrance);
+    let ends = match lasts {
+        CookieTime::Browser => String::new(),
+        CookieTime::Seconds(seconds) => format!("; Max-Age={seconds}"),
+    };
     match entrance {
         Entrance::Bound => format!("{name}={value}; HttpOnly; SameSite=Strict; Path=/{ends}"),
         Entrance::Public => format!("{name}={value}; Secure; HttpOnly; SameSite=Lax; Path=/{ends}"),
     }
+}
+
+/// How long a browser keeps a cookie.
+#[derive(Clone, Copy)]
+pub(crate) enum CookieTime {
+    /// Until it is closed.
+    Browser,
+    /// So long, also if it is closed. With none the cookie is gone.
+    Seconds(u64),
 }
 
 /// The value of our cookie for the address by which a request came in.
@@ -332,12 +346,12 @@ mod tests {
             (headers(&[("host", "127.0.0.1:7474"), cookies]), headers(&[("host", "x.example"), cookies]));
         assert_eq!(read_cookie(of, &bound), Some("bound"));
         assert_eq!(read_cookie(of, &public), Some("public"));
-        let set = write_cookie(of, &public, Some("value"));
+        let set = write_cookie(of, &public, "value", CookieTime::Browser);
         assert_eq!(set, "__Host-systole=value; Secure; HttpOnly; SameSite=Lax; Path=/");
-        let gone = write_cookie(of, &public, None);
+        let gone = write_cookie(of, &public, "", CookieTime::Seconds(0));
         assert_eq!(gone, "__Host-systole=; Secure; HttpOnly; SameSite=Lax; Path=/; Max-Age=0");
         assert_eq!(
-            write_cookie(of, &bound, Some("value")),
+            write_cookie(of, &bound, "value", CookieTime::Browser),
             "systole_7474=value; HttpOnly; SameSite=Strict; Path=/"
         );
     }

@@ -35,6 +35,8 @@ mod request_card;
 mod rows;
 mod send;
 mod send_request;
+mod session_file;
+mod session_kept;
 pub(super) mod sessions;
 mod shorten;
 mod side_by_side;
@@ -178,7 +180,9 @@ async fn admit_request(visit: DoorVisit) -> Response {
         request.extensions_mut().insert(Caller(client));
         return count_request(&state, request, next).await;
     }
-    let client = cookie.and_then(|cookie| state.sessions.whose(cookie, entrance, WallClock.ticks()));
+    let now = WallClock.now();
+    let client = cookie.and_then(|cookie| state.sessions.whose(&state.keyring, cookie, entrance, now));
+    let is_over = cookie.is_some();
     let Some(client) = client else {
         if path == "/session" && !is_html && !changes {
             // The sign-in page asks whether it is needed.
@@ -196,9 +200,13 @@ async fn admit_request(visit: DoorVisit) -> Response {
             // Signing out takes the cookie away, so only its origin shows that a form is of our page.
             true if !is_unnamed => signing_in::page_for_form(&state, path),
             true => signing_in::page(&state, "/", None),
+            false if is_over => signing_in::page_signed_out(&state, wanted),
             false => signing_in::page(&state, wanted, None),
         };
     };
+    if state.sessions.is_due(now) {
+        signing_in::write_sessions(&state).await;
+    }
     visitor.is_known();
     if is_unnamed {
         return refuse_unnamed();

@@ -15,13 +15,14 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::frame::{Frame, PageTab};
-use super::guard;
+use super::guard::{self, CookieTime};
 use super::page_request::{PageRequest, render_page};
 use super::refusal_page::page_before;
-use super::sessions::OpenedSession;
+use super::sessions::{OpenedSession, SessionWish};
 use crate::api_types;
 use crate::door_row::DoorRoute;
 use crate::http_state::{ApiCall, HttpState};
+use crate::limits;
 use crate::request_refusals::{refuse_message, refuse_plainly};
 use crate::strangers::Visitor;
 use systole_core::types::client::Role;
@@ -35,6 +36,7 @@ use systole_system::clock::WallClock;
 /// Why a sign-in failed, for the person who tries again.
 const UNKNOWN: &str = "This code or token is not known. A code counts once, and for a minute.";
 const ENDED: &str = "Your session has ended. Nothing was changed.";
+const SIGNED_OUT: &str = "Your session has ended. Sign in, and you come back to the page that you asked for.";
 const UNREADABLE: &str = "What was sent is not the form of this page.";
 
 /// The page to sign in.
@@ -61,18 +63,28 @@ struct SessionPage {
 
 /// The page to sign in, for a browser without a session. `to` is the page that it asked for.
 pub(super) fn page(state: &HttpState, to: &str, mistake: Option<&'static str>) -> Response {
-    sign_in_page(state, to, (mistake, false))
+    sign_in_page(state, to, "Sign in", (mistake, false))
+}
+
+/// The page for a browser whose session has ended.
+pub(super) fn page_signed_out(state: &HttpState, to: &str) -> Response {
+    sign_in_page(state, to, "Signed out", (Some(SIGNED_OUT), false))
 }
 
 /// The page for a form of a session that has ended. The form of a stranger is not read, but the browser still has it.
 pub(super) fn page_for_form(state: &HttpState, path: &str) -> Response {
     let to = page_before(path).map_or_else(|| "/".to_owned(), |(to, _)| to);
-    sign_in_page(state, &to, (Some(ENDED), true))
+    sign_in_page(state, &to, "Signed out", (Some(ENDED), true))
 }
 
-fn sign_in_page(state: &HttpState, to: &str, (mistake, has_form): (Option<&'static str>, bool)) -> Response {
+fn sign_in_page(
+    state: &HttpState,
+    to: &str,
+    title: &str,
+    (mistake, has_form): (Option<&'static str>, bool),
+) -> Response {
     let organism = &state.front.composition().organism;
-    let frame = Frame::of(organism, None, (PageTab::Other, "Sign in"), None, "/session");
+    let frame = Frame::of(organism, None, (PageTab::Other, title), None, "/session");
     let is_at_rest = state.front.at_rest().is_some();
     let page = SignInPage { frame, to: local(to).to_owned(), mistake, has_form, is_at_rest };
     (StatusCode::UNAUTHORIZED, render_page(&page)).into_response()
@@ -115,6 +127,8 @@ pub(super) struct SignInForm {
     code: String,
     #[serde(default)]
     to: String,
+    /// Set if the person wants to stay signed in.
+    stay: Option<String>,
 }
 
 /// Exchanges a code or a token for a session.
@@ -141,14 +155,27 @@ pub(super) async fn sign_in(
             false => refuse_plainly(StatusCode::UNAUTHORIZED, Code::IngressUnauthorized, UNKNOWN),
         };
     };
-    let entrance = state.addresses.find_entrance(&headers);
-    match state.sessions.open(client, entrance, WallClock.ticks()) {
+    let wish = SessionWish { entrance: state.addresses.find_entrance(&headers), stays: form.stay.is_some() };
+    match state.sessions.open(&state.keyring, client, wish, WallClock.now()) {
         Ok(opened) => {
             visitor.is_known();
-            let cookie = guard::write_cookie(&state.addresses, &headers, Some(&opened.cookie));
+            write_sessions(&state).await;
+            let seconds = CookieTime::Seconds(limits::LONG_SESSION_SECONDS);
+            let lasts = if wish.stays { seconds } else { CookieTime::Browser };
+            let cookie = guard::write_cookie(&state.addresses, &headers, &opened.cookie, lasts);
             signed_in(cookie, &opened, is_html, local(&form.to))
         }
         Err(error) => no_random(&error),
+    }
+}
+
+/// Writes the sessions, so that they outlive the process.
+pub(super) async fn write_sessions(state: &Arc<HttpState>) {
+    let state = state.clone();
+    let writing = tokio::task::spawn_blocking(move || state.sessions.write_file(WallClock.now()));
+    if let Err(error) = writing.await {
+        let fix = "report it with these words";
+        tracing::error!(why = %error, fix, "the sessions were not written");
     }
 }
 
@@ -182,10 +209,12 @@ fn roles_of(client: &Name, composition: &Composition) -> Vec<&'static str> {
 /// Ends the session of the cookie. It takes no secret: a page of ours asks for it, and it only takes rights away.
 pub(super) async fn end(State(state): State<Arc<HttpState>>, headers: HeaderMap) -> Response {
     if let Some(cookie) = guard::read_cookie(&state.addresses, &headers) {
-        state.sessions.end(cookie);
+        let entrance = state.addresses.find_entrance(&headers);
+        state.sessions.end(&state.keyring, cookie, entrance);
+        write_sessions(&state).await;
     }
     let gone: (HeaderName, String) =
-        (header::SET_COOKIE, guard::write_cookie(&state.addresses, &headers, None));
+        (header::SET_COOKIE, guard::write_cookie(&state.addresses, &headers, "", CookieTime::Seconds(0)));
     if guard::wants_html(&headers) {
         return (StatusCode::SEE_OTHER, [gone], [(header::LOCATION, "/session")]).into_response();
     }

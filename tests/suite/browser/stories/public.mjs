@@ -1,9 +1,9 @@
-// On a phone, behind an nginx with TLS: a person signs in once, opens a link that another site has, and approves. The
-// new tab has no secret, and its cookie makes the change; the form of the other site does not.
+// On a phone, behind an nginx with TLS: a person signs in once, opens a link that another site has, and approves,
+// also after the organism was killed. The new tab has no secret, and its cookie makes the change; the form of the other site does not.
 
 import { createServer } from 'node:http';
-import { answers, sends } from './house.mjs';
-import { facts, holds, judge, same, story, text, until, visit } from './stage.mjs';
+import { answers, sends, starts } from './house.mjs';
+import { does, facts, holds, judge, same, story, text, until, visit } from './stage.mjs';
 
 const PHONE = { width: 390, height: 844, ignoreHTTPSErrors: true };
 
@@ -65,6 +65,14 @@ await story(async (stage) => {
     await chat.goto(elsewhere);
     await approves(context, chat, 'a1');
     await answers(`/t/${thread}`, ({ life }) => life !== 'working', 'what was approved has happened');
+
+    // The organism is killed and started again: the phone is still signed in.
+    stage.expects(/Failed to load resource/);
+    await does('kill');
+    await starts();
+    await waits('the next release', 'a2');
+    same((await page.goto(`${facts.public}/approvals`)).status(), 200, 'it is still signed in');
+    await approves(context, chat, 'a2');
 
     // A list on the phone, and the page that says who is signed in.
     await page.goto(`${facts.public}/threads`);
