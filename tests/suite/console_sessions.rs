@@ -106,3 +106,24 @@ fn h4_a_damaged_file_of_sessions_is_said_and_begins_anew() {
     let ran = organism.interrupt();
     assert!(!ran.stderr.contains("does not count"), "{ran:?}");
 }
+
+#[test]
+fn h4_guesses_at_signing_in_are_slowed_and_a_code_counts_at_once() {
+    let folder = house();
+    let organism = running(folder.path());
+    let browser = Browser::new(folder.path());
+    // On a slow machine there may be room for one more guess in between.
+    let refused = (0..20).find_map(|_| {
+        let wrong = |_: &usize| sign_in_with(&browser, "code=wrong-token-0123456789").status == 429;
+        assert!((0..500).find(wrong).is_some(), "wrong tokens are never refused");
+        let right = sign_in_with(&browser, &format!("code={ALICE}"));
+        (right.status == 429).then_some(right)
+    });
+    let refused = refused.expect("the right token was never refused");
+    assert_eq!(refused.header("set-cookie"), None);
+    assert!(refused.header("retry-after").unwrap().parse::<u64>().unwrap() <= 6, "{refused:?}");
+    assert!(refused.body.contains("Too many wrong tokens came from this address"), "{}", refused.body);
+    let signed = sign_in_with(&browser, &format!("code={}", code(folder.path())));
+    assert_eq!(signed.status, 303, "{signed:?}");
+    organism.interrupt();
+}

@@ -107,6 +107,7 @@ impl HttpDoor {
             messages: MessageBounds::new(descriptors::read_limit() / 2),
             followers: StreamPlaces::new(),
             failed_logins: Mutex::default(),
+            guesses: Mutex::default(),
             views: LogViews::default(),
             addresses: DoorAddresses { bound, public: settings.public },
             sessions: sessions.unwrap_or_default(),

@@ -15,6 +15,7 @@ use super::failed_logins::FailedLoginCounts;
 use super::log_view::LogViews;
 use super::message_bounds::MessageBounds;
 use super::pages::sessions::Sessions;
+use super::sign_in_guesses::SignInGuesses;
 use crate::limits;
 use systole_core::types::ids::Name;
 use systole_core::types::ports::Clock as _;
@@ -32,6 +33,7 @@ pub(super) struct HttpState {
     pub(super) keyring: Keyring,
     pub(super) followers: StreamPlaces,
     pub(super) failed_logins: Mutex<FailedLoginCounts>,
+    pub(super) guesses: Mutex<SignInGuesses>,
     pub(super) views: LogViews,
     /// Where the door is.
     pub(super) addresses: DoorAddresses,
@@ -41,6 +43,21 @@ pub(super) struct HttpState {
 }
 
 impl HttpState {
+    /// The owner of a token that was typed to sign in. An error is the time in milliseconds until this address may
+    /// try again.
+    pub(super) fn find_signing_in(&self, source: IpAddr, shown: &str) -> Result<Option<Name>, u64> {
+        let now = WallClock.ticks();
+        let mut guesses = self.guesses.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(wait_ms) = guesses.find_wait_ms(source, now) {
+            return Err(wait_ms);
+        }
+        let owner = self.keyring.find_owner(shown).cloned();
+        if owner.is_none() {
+            guesses.record_guess(source, now);
+        }
+        Ok(owner)
+    }
+
     /// Counts a failed login, and records what is due of the count.
     pub(super) async fn login_failed(&self, source: IpAddr) {
         let told = {

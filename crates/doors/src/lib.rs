@@ -38,6 +38,7 @@ pub mod retry_types;
 mod retrying;
 pub mod routes;
 pub mod rpc_codes;
+mod sign_in_guesses;
 mod steering;
 mod strangers;
 mod waiting;

@@ -102,6 +102,10 @@ pub(crate) const REFRESH_AHEAD: Duration = Duration::from_secs(1);
 pub(crate) const FAILED_MS: u64 = 60_000;
 /// Sources that are told apart: the rest count under the unspecified address.
 pub(crate) const FAILED_SOURCES: usize = 256;
+/// Wrong tokens of one address at the page to sign in that are looked at at once.
+pub(crate) const GUESSES_AT_ONCE: u64 = 10;
+/// Milliseconds until one more is: some hundred in an hour find no token of 16 characters.
+pub(crate) const GUESS_MS: u64 = 5_000;
 /// Bytes of the body of a stranger: a code or a token, and the address that she wanted.
 pub(crate) const SIGN_IN_BYTES: usize = 8 << 10;
 /// Milliseconds that a code counts.

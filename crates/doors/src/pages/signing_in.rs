@@ -4,6 +4,7 @@
 //! scripts the secret that changes need. The credentials themselves are the keyring's.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use askama::Template;
 use axum::Json;
@@ -37,6 +38,7 @@ use systole_system::clock::WallClock;
 const UNKNOWN: &str = "This code or token is not known. A code counts once, and for a minute.";
 const ENDED: &str = "Your session has ended. Nothing was changed.";
 const SIGNED_OUT: &str = "Your session has ended. Sign in, and you come back to the page that you asked for.";
+const TOO_MANY: &str = "Too many wrong tokens came from this address. Wait a little and try again; a code of systole console signs in at once.";
 const UNREADABLE: &str = "What was sent is not the form of this page.";
 
 /// The page to sign in.
@@ -147,9 +149,20 @@ pub(super) async fn sign_in(
         };
     };
     let shown = form.code.trim();
-    let client = state.sessions.take_code(shown, WallClock.ticks());
-    let Some(client) = client.or_else(|| state.keyring.find_owner(shown).cloned()) else {
-        state.login_failed(visitor.address.ip()).await;
+    let source = visitor.address.ip();
+    let found = match state.sessions.take_code(shown, WallClock.ticks()) {
+        Some(client) => Ok(Some(client)),
+        None => state.find_signing_in(source, shown),
+    };
+    let client = match found {
+        Ok(client) => client,
+        Err(wait_ms) => {
+            state.login_failed(source).await;
+            return refuse_guess(&state, &form.to, is_html, wait_ms);
+        }
+    };
+    let Some(client) = client else {
+        state.login_failed(source).await;
         return match is_html {
             true => page(&state, &form.to, Some(UNKNOWN)),
             false => refuse_plainly(StatusCode::UNAUTHORIZED, Code::IngressUnauthorized, UNKNOWN),
@@ -167,6 +180,16 @@ pub(super) async fn sign_in(
         }
         Err(error) => no_random(&error),
     }
+}
+
+/// The answer to an address that has tried too many wrong tokens. Nothing was looked at.
+fn refuse_guess(state: &HttpState, to: &str, is_html: bool, wait_ms: u64) -> Response {
+    let after = [(header::RETRY_AFTER, (Duration::from_millis(wait_ms).as_secs() + 1).to_string())];
+    if !is_html {
+        let refused = refuse_plainly(StatusCode::TOO_MANY_REQUESTS, Code::IngressThrottled, TOO_MANY);
+        return (after, refused).into_response();
+    }
+    (StatusCode::TOO_MANY_REQUESTS, after, page(state, to, Some(TOO_MANY))).into_response()
 }
 
 /// Writes the sessions, so that they outlive the process.
