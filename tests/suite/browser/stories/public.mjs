@@ -19,6 +19,8 @@ async function approves(context, other, id) {
   const opens = context.waitForEvent('page');
   await other.getByRole('link', { name: id }).click();
   const tab = await opens;
+  // Only with its style a page hides what is not needed.
+  await tab.waitForLoadState('load');
   await tab.locator(`#${id}`).waitFor();
   same(await tab.evaluate(() => sessionStorage.getItem('secret')), null, 'the tab has no secret');
   same(await tab.getByLabel('Your token').filter({ visible: true }).count(), 0, 'it asks for no token');
