@@ -12,7 +12,7 @@ use axum::http::StatusCode;
 use axum::routing::post;
 use systole_core::types::composition::{ListenerProgram, Reach};
 use systole_doors::api_types::ApiReceipt;
-use systole_doors::http::HttpDoor;
+use systole_doors::http::{ConsoleSettings, HttpDoor};
 use systole_kit::stdio::answer_each;
 use systole_kit::{DocumentLimits, Payload};
 use systole_organism::keyring::Keyring;
@@ -130,7 +130,7 @@ pub(crate) fn through(case: &Case, calls: usize) -> Passed {
         let bound = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
         let address = bound.local_addr().unwrap().to_string();
         let keyring = Keyring::from_operator(Credential::from_token(TOKEN.to_owned()));
-        let door = HttpDoor::open(bound, organism.handle().clone(), keyring);
+        let door = HttpDoor::open(bound, organism.handle().clone(), keyring, ConsoleSettings::default());
         let pages = sized("PAGES", 64).to_string();
         let mut watchers = case.watchers.map(|what| {
             blocking(|| match what {

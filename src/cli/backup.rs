@@ -20,7 +20,7 @@ use systole_show::columns::counted;
 use systole_system::clock::WallClock;
 
 /// Endings of the files that belong to a log: a backup under such a name would be taken for one of them.
-const BESIDE: [&str; 18] = [
+const BESIDE: [&str; 19] = [
     "-wal",
     "-shm",
     "-journal",
@@ -39,6 +39,7 @@ const BESIDE: [&str; 18] = [
     ".index-wal",
     ".index-shm",
     ".follow",
+    ".sessions",
 ];
 
 /// Writes a verified copy of a log into a new file.

@@ -18,7 +18,7 @@ use super::signals::Signals;
 use super::system_faults;
 use super::verify::{page_verdict, verify_export};
 use systole_core::types::ports::{LogFault, LogReader};
-use systole_doors::http::{self, HttpDoor};
+use systole_doors::http::{self, ConsoleSettings, HttpDoor};
 use systole_log::sqlite;
 use systole_organism::at_rest;
 use systole_organism::front::OrganismHandle;
@@ -100,7 +100,8 @@ impl OpenLog {
             screen.fail_with(CommandExit::Unavailable, fault, fix)
         })?;
         let verdict = front.at_rest().map(|verdict| verdict.words.clone()).unwrap_or_default();
-        let door = HttpDoor::open(bound, front, Keyring::from_client(client, credential.clone()));
+        let keyring = Keyring::from_client(client, credential.clone());
+        let door = HttpDoor::open(bound, front, keyring, ConsoleSettings::default());
         let address = format!("http://{}/#{}", console::find_reachable(door.address()), credential.secret());
         let redirect = std::env::temp_dir().join(format!("systole-{}.html", draw_hex().map_err(random)?));
         let opened = if self.no_browser { None } else { console::open_browser(screen, &redirect, &address) };

@@ -29,7 +29,7 @@ use systole_core::types::ports::{LogFault, LostRange, Position};
 use systole_core::types::time::spell_duration;
 use systole_doors::api_types;
 use systole_doors::events::RecordFollower;
-use systole_doors::http::{self, HttpDoor, HttpDoorFault};
+use systole_doors::http::{self, ConsoleSettings, HttpDoor, HttpDoorFault};
 use systole_doors::wire::WireDoor;
 use systole_organism::front::OrganismHandle;
 use systole_organism::keyring::Keyring;
@@ -138,7 +138,7 @@ impl RunCommand {
         if self.accept_loss.is_some() && file.log_kept.is_some() {
             return Err(report_no_log_file(screen, "the log is in NATS: systole copy makes its copy again"));
         }
-        let (log, listen) = (file.log.clone(), file.listen);
+        let (log, listen, public) = (file.log.clone(), file.listen, file.public.clone());
         let (organism, bound) = if file.log_kept.is_some() {
             let report = Box::new(report_each_once(screen, log.clone()));
             let starting = local_organism::start_or_stand_by(screen, &self.place, file, report);
@@ -173,7 +173,8 @@ impl RunCommand {
             screen.say(format!("{DEFAULT_LISTEN} is in use by {who}, so this organism takes a free port"));
         }
         let run_file = run_file(&self.place, address, (credential, guest), &organism);
-        let door = HttpDoor::open(bound, organism.handle().clone(), keyring);
+        let settings = ConsoleSettings { public, log: Some(log.clone()) };
+        let door = HttpDoor::open(bound, organism.handle().clone(), keyring, settings);
         let wire = WireDoor::open(organism.handle()).await;
         let posted = match run_file.post_beside(&log) {
             Ok(posted) => posted,

@@ -79,6 +79,7 @@ async fn c2_a_backup_overwrites_nothing_and_a_damaged_log_gives_none() {
         ("hello.db.find", "belongs to the log"),
         ("hello.db.index", "belongs to the log"),
         ("hello.db.follow", "belongs to the log"),
+        ("hello.db.sessions", "belongs to the log"),
     ] {
         let ran = systole(at, &["backup", "-o", to]);
         assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{ran:?}");

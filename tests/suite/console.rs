@@ -104,7 +104,7 @@ impl Browser<'_> {
     }
 }
 
-fn code(folder: &Path) -> String {
+pub(crate) fn code(folder: &Path) -> String {
     let made = ask(&run_file(folder), "POST", "/v1/session-codes", &[], "");
     assert_eq!(made.status, 201, "{made:?}");
     made.json["code"].as_str().unwrap().to_owned()

@@ -29,6 +29,7 @@ use super::workflows::WorkflowMap;
 use crate::limits;
 use systole_core::types::codes::Code;
 use systole_core::types::ids::Name;
+use systole_core::types::public_origin::PublicOrigin;
 
 const SMALLEST: &str = "organism: {name: hello} and a listener below `listeners:`";
 /// The default address of the HTTP door, if no other process listens there.
@@ -73,6 +74,7 @@ section! { pub(super) LimitKeys {
 
 section! { pub(super) ConsoleKeys {
     listen: optional("127.0.0.1:7474, or a free port if that is in use") <ListenAddress> "the address and port it listens on; if another program uses it, `run` fails";
+    public: optional("none") <PublicAddress> "the address of the pages behind a TLS proxy, `https://HOST` or `https://HOST:PORT`; there a session's cookie makes changes";
     metrics: optional("for clients with the role `read`") <WordOf<MetricsWord>> "`open`: everyone who reaches the door may read `/metrics`";
 } }
 
@@ -81,6 +83,10 @@ word_choice! { MetricsWord: () { "open" = () } }
 form! {
     /// The name of an organism.
     pub(super) OrganismName -> Option<Name> { KeyForm::Name("^[a-z][a-z0-9-]{0,62}$"), read_name }
+}
+form! {
+    /// The address of the pages behind a proxy.
+    pub(super) PublicAddress -> PublicOrigin { KeyForm::Pattern(r"^https://[A-Za-z0-9.:\[\]-]+$"), read_public }
 }
 form! {
     /// The address of the HTTP door.
@@ -102,6 +108,15 @@ fn read_address(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Optio
         let wrong = |_| (format!("`{text}` is not an IP address with a port"), DEFAULT_LISTEN.to_string());
         text.parse().map_err(wrong)
     })
+}
+
+fn read_public(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Option<PublicOrigin> {
+    let found = value::text(diagnostics, node, path)?;
+    if let Some((user, _)) = found.value.rsplit_once('@') {
+        // It may have a password.
+        diagnostics.hide(found.at, user);
+    }
+    read_parsed(diagnostics, node, path, PublicOrigin::parse)
 }
 
 /// The whole file.

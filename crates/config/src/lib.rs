@@ -89,6 +89,7 @@ use source::Era;
 use systole_core::types::codes::Code;
 use systole_core::types::composition::{Composition, ListenerSection};
 use systole_core::types::ids::{Digest, Name};
+use systole_core::types::public_origin::PublicOrigin;
 use systole_follow::FollowerSettings;
 use tree::{Node, Span};
 use value::At;
@@ -136,6 +137,8 @@ pub struct OrganismFile {
     pub log_kept: Option<LogKept>,
     /// The address of the HTTP door, if the file sets it. Otherwise the default address or a free port is used.
     pub listen: Option<SocketAddr>,
+    /// The address of its pages behind a TLS proxy, if there is one.
+    pub public: Option<PublicOrigin>,
     /// Whether everyone who reaches the HTTP door may read the numbers for monitoring.
     pub are_metrics_open: bool,
     /// The address of the broker, if the file names one.
@@ -373,11 +376,10 @@ fn check(
         clients: composed.clients,
         sections: sections_of(&root, &following.workflows),
     };
-    let (broker, log_kept) = match declared.log_kept {
-        Some(kept) => (Some(kept.broker), kept.kept),
-        None => (declared.keys.bus.and_then(|bus| bus.value), None),
+    let ((bus, managed, bus_key), log_kept) = match declared.log_kept {
+        Some(kept) => (split_broker(Some(kept.broker)), kept.kept),
+        None => (split_broker(declared.keys.bus.and_then(|bus| bus.value)), None),
     };
-    let (bus, managed, bus_key) = split_broker(broker);
     Ok(OrganismFile {
         composition,
         agents: thinking.agents,
@@ -386,6 +388,7 @@ fn check(
         description: declared.organism.description.map(|description| description.value),
         log: plain(&directory.join(&declared.keys.log.path.value)),
         listen: declared.keys.console.listen.map(|listen| listen.value),
+        public: declared.keys.console.public.map(|public| public.value),
         are_metrics_open: declared.keys.console.metrics.is_some(),
         bus,
         managed,

@@ -12,7 +12,7 @@ use systole_core::types::composition::Schema;
 
 /// The endings of the files and folders beside a log. The run file holds the operator's credential, and the folder
 /// `.nats` the keys of the organism's own broker.
-const BESIDE: [&str; 16] = [
+const BESIDE: [&str; 17] = [
     "",
     "-wal",
     "-shm",
@@ -28,6 +28,7 @@ const BESIDE: [&str; 16] = [
     ".index-wal",
     ".index-shm",
     ".follow",
+    ".sessions",
     STATE_FOLDER,
 ];
 

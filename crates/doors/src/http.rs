@@ -5,6 +5,7 @@
 //! closing it is the first step of a stop.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::Json;
@@ -18,6 +19,7 @@ use tokio::sync::oneshot;
 use super::api_types::ApiRefusal;
 use super::compression;
 use super::door_row::DoorVisit;
+use super::entrance::DoorAddresses;
 use super::http_state::{BodySeats, ClientPlaces, HttpState, StreamPlaces};
 use super::log_view::LogViews;
 use super::message_bounds::MessageBounds;
@@ -26,8 +28,11 @@ use super::request_refusals::{describe_unfit_request, refuse_request};
 use super::routes;
 use super::strangers::{Doorway, Visitor};
 use crate::limits;
+use systole_core::types::ports::Clock as _;
+use systole_core::types::public_origin::PublicOrigin;
 use systole_organism::front::OrganismHandle;
 use systole_organism::keyring::Keyring;
+use systole_system::clock::WallClock;
 use systole_system::descriptors;
 use systole_system::tasks::{self, RunningTask, TaskKind};
 
@@ -66,6 +71,15 @@ pub async fn bind_or_free(address: SocketAddr) -> Result<TcpListener, HttpDoorFa
     }
 }
 
+/// What the organism's file says about the pages.
+#[derive(Default)]
+pub struct ConsoleSettings {
+    /// Their address behind a TLS proxy.
+    pub public: Option<PublicOrigin>,
+    /// The log beside which sessions are kept. Without one they end with the door.
+    pub log: Option<PathBuf>,
+}
+
 /// The open door.
 pub struct HttpDoor {
     state: Arc<HttpState>,
@@ -75,9 +89,15 @@ pub struct HttpDoor {
 
 impl HttpDoor {
     /// Opens the door on an address that is already bound.
-    pub fn open(listener: TcpListener, front: OrganismHandle, keyring: Keyring) -> HttpDoor {
+    pub fn open(
+        listener: TcpListener,
+        front: OrganismHandle,
+        keyring: Keyring,
+        settings: ConsoleSettings,
+    ) -> HttpDoor {
         // A bound listener has an address; without one no page's `Host` would fit, and nothing else needs it.
         let bound = listener.local_addr().unwrap_or_else(|_| ([127, 0, 0, 1], 0).into());
+        let sessions = settings.log.map(|log| Sessions::open_file(&log, &keyring, WallClock.now()));
         let state = Arc::new(HttpState {
             front,
             keyring,
@@ -87,9 +107,10 @@ impl HttpDoor {
             messages: MessageBounds::new(descriptors::read_limit() / 2),
             followers: StreamPlaces::new(),
             failed_logins: Mutex::default(),
+            guesses: Mutex::default(),
             views: LogViews::default(),
-            bound,
-            sessions: Sessions::default(),
+            addresses: DoorAddresses { bound, public: settings.public },
+            sessions: sessions.unwrap_or_default(),
             live: ClientPlaces::new(limits::OWN_STREAMS),
         });
         let router = routes::build_router()
@@ -114,7 +135,7 @@ impl HttpDoor {
 
     /// The address that the door listens on.
     pub fn address(&self) -> SocketAddr {
-        self.state.bound
+        self.state.addresses.bound
     }
 
     /// Admits no new clients, and records the failed logins that were not reported yet. Connected clients

@@ -1,7 +1,7 @@
 //! What every route of the HTTP door gets: the door's state, the client of the request, and its query.
 
 use std::collections::BTreeMap;
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::Extension;
@@ -10,10 +10,12 @@ use axum::extract::{FromRequestParts, Query};
 use axum::http::request::Parts;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use super::entrance::DoorAddresses;
 use super::failed_logins::FailedLoginCounts;
 use super::log_view::LogViews;
 use super::message_bounds::MessageBounds;
 use super::pages::sessions::Sessions;
+use super::sign_in_guesses::SignInGuesses;
 use crate::limits;
 use systole_core::types::ids::Name;
 use systole_core::types::ports::Clock as _;
@@ -31,15 +33,31 @@ pub(super) struct HttpState {
     pub(super) keyring: Keyring,
     pub(super) followers: StreamPlaces,
     pub(super) failed_logins: Mutex<FailedLoginCounts>,
+    pub(super) guesses: Mutex<SignInGuesses>,
     pub(super) views: LogViews,
-    /// The address that the door listens on.
-    pub(super) bound: SocketAddr,
+    /// Where the door is.
+    pub(super) addresses: DoorAddresses,
     pub(super) sessions: Sessions,
     /// The pages that follow the log.
     pub(super) live: ClientPlaces,
 }
 
 impl HttpState {
+    /// The owner of a token that was typed to sign in. An error is the time in milliseconds until this address may
+    /// try again.
+    pub(super) fn find_signing_in(&self, source: IpAddr, shown: &str) -> Result<Option<Name>, u64> {
+        let now = WallClock.ticks();
+        let mut guesses = self.guesses.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(wait_ms) = guesses.find_wait_ms(source, now) {
+            return Err(wait_ms);
+        }
+        let owner = self.keyring.find_owner(shown).cloned();
+        if owner.is_none() {
+            guesses.record_guess(source, now);
+        }
+        Ok(owner)
+    }
+
     /// Counts a failed login, and records what is due of the count.
     pub(super) async fn login_failed(&self, source: IpAddr) {
         let told = {

@@ -102,18 +102,30 @@ pub(crate) const REFRESH_AHEAD: Duration = Duration::from_secs(1);
 pub(crate) const FAILED_MS: u64 = 60_000;
 /// Sources that are told apart: the rest count under the unspecified address.
 pub(crate) const FAILED_SOURCES: usize = 256;
+/// Wrong tokens of one address at the page to sign in that are looked at at once.
+pub(crate) const GUESSES_AT_ONCE: u64 = 10;
+/// Milliseconds until one more is: some hundred in an hour find no token of 16 characters.
+pub(crate) const GUESS_MS: u64 = 5_000;
 /// Bytes of the body of a stranger: a code or a token, and the address that she wanted.
 pub(crate) const SIGN_IN_BYTES: usize = 8 << 10;
 /// Milliseconds that a code counts.
 pub(crate) const CODE_MS: u64 = 60_000;
 /// Codes of one client that count at once; a newer one replaces the oldest.
 pub(crate) const CODES: usize = 8;
+/// Seconds that a session lasts from its sign-in, if the person stays signed in: 30 days. Its cookie ends then too.
+pub(crate) const LONG_SESSION_SECONDS: u64 = 30 * 24 * 60 * 60;
+/// The same in milliseconds.
+pub(crate) const LONG_SESSION_MS: u64 = LONG_SESSION_SECONDS * 1000;
 /// Milliseconds that a session lasts without a request: a day's work.
 pub(crate) const SESSION_MS: u64 = 12 * 60 * 60 * 1000;
 /// Sessions of all clients; a newer one replaces the one that was idle longest.
 pub(crate) const SESSIONS: usize = 256;
 /// Sessions of one client.
 pub(crate) const OWN_SESSIONS: usize = 32;
+/// Bytes of the file of the sessions: a session has less than a kilobyte there.
+pub(crate) const SESSIONS_FILE_BYTES: usize = SESSIONS << 10;
+/// Milliseconds after which sessions that were used are written again: so much of twelve hours may be lost.
+pub(crate) const SESSIONS_WRITTEN_MS: u64 = 10 * 60 * 1000;
 
 // The MCP door
 

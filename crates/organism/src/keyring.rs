@@ -9,11 +9,25 @@ use crate::limits;
 use systole_config::{Diagnostic, FileMistakes, TokenSource};
 use systole_core::types::codes::Code;
 use systole_core::types::composition::Composition;
-use systole_core::types::ids::Name;
+use systole_core::types::ids::{Digest, Name};
+
+/// A credential with its owner.
+struct TokenOwner {
+    client: Name,
+    credential: Credential,
+    /// Whether it is another one at each start.
+    is_drawn: bool,
+}
+
+impl TokenOwner {
+    fn from_drawn(client: Name, credential: Credential) -> TokenOwner {
+        TokenOwner { client, credential, is_drawn: true }
+    }
+}
 
 /// Credentials with their owners.
 pub struct Keyring {
-    owners: Vec<(Name, Credential)>,
+    owners: Vec<TokenOwner>,
     are_metrics_open: bool,
 }
 
@@ -25,7 +39,7 @@ impl Keyring {
 
     /// A keyring with only this client's credential.
     pub fn from_client(client: Name, credential: Credential) -> Keyring {
-        Keyring { owners: vec![(client, credential)], are_metrics_open: false }
+        Keyring { owners: vec![TokenOwner::from_drawn(client, credential)], are_metrics_open: false }
     }
 
     /// Says whether the numbers for monitoring need no credential.
@@ -47,7 +61,7 @@ impl Keyring {
             return Ok((self, None));
         }
         let credential = Credential::draw()?;
-        self.owners.push((name, credential.clone()));
+        self.owners.push(TokenOwner::from_drawn(name, credential.clone()));
         Ok((self, Some(credential)))
     }
 
@@ -61,7 +75,7 @@ impl Keyring {
         let mut refused = Vec::new();
         for source in sources {
             match self.check_token(source, variable(&source.variable)) {
-                Ok(token) => self.owners.push((source.client.clone(), token)),
+                Ok(token) => self = self.with_client(source.client.clone(), token),
                 Err((code, message, fix)) => {
                     refused.push(Diagnostic::new(code, source.place.clone(), &message, Some(fix)));
                 }
@@ -69,6 +83,12 @@ impl Keyring {
         }
         refused.sort_by_key(|diagnostic| (diagnostic.place.line, diagnostic.place.column));
         if refused.is_empty() { Ok(self) } else { Err(FileMistakes(refused)) }
+    }
+
+    /// Adds a client with a token that stays the same until a person changes it.
+    pub fn with_client(mut self, client: Name, credential: Credential) -> Keyring {
+        self.owners.push(TokenOwner { client, credential, is_drawn: false });
+        self
     }
 
     fn check_token(
@@ -91,8 +111,8 @@ impl Keyring {
             let what = " holds no token: 16 to 1024 visible ASCII characters";
             return Err((Code::ConfigValue, told(what), DRAW));
         }
-        if let Some((other, _)) = self.owners.iter().find(|(_, known)| known.matches(&token)) {
-            let what = format!(" holds the token of {} as well", other.as_str());
+        if let Some(other) = self.owners.iter().find(|other| other.credential.matches(&token)) {
+            let what = format!(" holds the token of {} as well", other.client.as_str());
             return Err((Code::ConfigDuplicate, told(&what), "a token of its own for each client"));
         }
         Ok(Credential::from_token(token))
@@ -101,10 +121,23 @@ impl Keyring {
     /// The owner of the given credential. It compares every credential, so that the time reveals
     /// nothing.
     pub fn find_owner(&self, shown: &str) -> Option<&Name> {
-        self.owners.iter().fold(None, |found, (client, credential)| {
-            let is_it = credential.matches(shown);
-            if is_it { Some(client) } else { found }
+        self.owners.iter().fold(None, |found, owner| {
+            let is_it = owner.credential.matches(shown);
+            if is_it { Some(&owner.client) } else { found }
         })
+    }
+
+    /// Whether a client has a credential.
+    pub fn has_client(&self, client: &Name) -> bool {
+        self.owners.iter().any(|owner| owner.client == *client)
+    }
+
+    /// The hash of a text that a client holds: another one if its token is changed. A token that is drawn at each start
+    /// does not count in it. `None` if the client has no credential.
+    pub fn hash_for(&self, client: &Name, what: &str, text: &str) -> Option<Digest> {
+        let owner = self.owners.iter().find(|owner| owner.client == *client)?;
+        let token = if owner.is_drawn { "" } else { owner.credential.secret() };
+        Some(Digest::hash_bytes(format!("{what}\0{client}\0{token}\0{text}").as_bytes()))
     }
 }
 

@@ -121,12 +121,44 @@ pub fn read_bounded(path: &Path, most: usize) -> std::io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// The same for a file that only this user may read and write. A link counts as none.
+pub fn read_private(path: &Path, most: usize) -> std::io::Result<Vec<u8>> {
+    use std::os::unix::fs::MetadataExt as _;
+    let found = fs::symlink_metadata(path)?;
+    if !found.is_file() {
+        return Err(Error::other("it is no file"));
+    }
+    if found.uid() != rustix::process::geteuid().as_raw() || found.mode() & 0o077 != 0 {
+        return Err(Error::other("other users may read or write it"));
+    }
+    read_bounded(path, most)
+}
+
 /// Writes a file so that it has either the old bytes or the new ones, even after a crash.
 pub fn write_whole(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    use std::io::Write as _;
+    write_draft(path, bytes, fs::OpenOptions::new().write(true).create(true).truncate(true))
+}
+
+/// The same for a file that only this user may read and write.
+pub fn write_private(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    use std::os::unix::fs::OpenOptionsExt as _;
+    match fs::remove_file(to_draft(path)) {
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    write_draft(path, bytes, fs::OpenOptions::new().write(true).create_new(true).mode(0o600))
+}
+
+fn to_draft(path: &Path) -> PathBuf {
     let mut draft = path.as_os_str().to_owned();
     draft.push(".new");
-    let mut file = fs::File::create(&draft)?;
+    draft.into()
+}
+
+fn write_draft(path: &Path, bytes: &[u8], options: &fs::OpenOptions) -> std::io::Result<()> {
+    use std::io::Write as _;
+    let draft = to_draft(path);
+    let mut file = options.open(&draft)?;
     file.write_all(bytes)?;
     file.sync_all()?;
     fs::rename(&draft, path)?;

@@ -19,7 +19,7 @@ use crate::cli::system_faults;
 use crate::limits;
 use systole_config::{OrganismFile, TokenSource};
 use systole_core::types::ids::Name;
-use systole_doors::http::{self, HttpDoor};
+use systole_doors::http::{self, ConsoleSettings, HttpDoor};
 use systole_doors::mcp_client::McpClient;
 use systole_log::sqlite;
 use systole_organism::keyring::Keyring;
@@ -173,7 +173,7 @@ impl ServedOrganism {
             Ok(posted) => posted,
             Err(error) => return Err(report_unposted(screen, &log, &error, organism).await),
         };
-        let door = HttpDoor::open(bound, organism.handle().clone(), keyring);
+        let door = HttpDoor::open(bound, organism.handle().clone(), keyring, ConsoleSettings::default());
         screen.say(format!("{} runs as process {}, as long as its host does", run.organism, run.pid));
         Ok(ServedOrganism { organism, door, posted, run })
     }

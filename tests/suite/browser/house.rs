@@ -3,12 +3,14 @@
 //!
 //! A story sends messages to its door itself. It asks this house for what a browser cannot do: commands, kills, starts.
 
+use std::net::SocketAddr;
 use std::path::Path;
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::broker::NatsServer;
+use crate::nginx::TlsProxy;
 use crate::ports;
 use crate::program::{Running, command, run_file};
 use crate::promises::cast::{BOSS, CRASH, ECHO, Part, cast, judged};
@@ -50,32 +52,42 @@ const REPLIES: &str = r#"sage:
 pub(super) struct ConsoleHouse {
     folder: tempfile::TempDir,
     running: Option<Running>,
+    proxy: Option<TlsProxy>,
 }
 
 impl ConsoleHouse {
     /// Starts it with a log in a file.
     pub(super) fn open() -> ConsoleHouse {
-        ConsoleHouse::open_with("log: {path: ./hello.db}")
+        ConsoleHouse::open_with("log: {path: ./hello.db}", None)
+    }
+
+    /// The same behind a proxy with TLS.
+    pub(super) fn open_behind_tls() -> ConsoleHouse {
+        ConsoleHouse::open_with("log: {path: ./hello.db}", Some(TlsProxy::new()))
     }
 
     /// Starts it with a log in NATS, of which it has a copy.
     pub(super) fn open_in_nats(server: &NatsServer) -> ConsoleHouse {
-        ConsoleHouse::open_with(&format!(
-            "log: {{nats: {}, durability: relaxed, path: ./hello.db}}",
-            server.url()
-        ))
+        let log = format!("log: {{nats: {}, durability: relaxed, path: ./hello.db}}", server.url());
+        ConsoleHouse::open_with(&log, None)
     }
 
-    fn open_with(log: &str) -> ConsoleHouse {
+    fn open_with(log: &str, mut proxy: Option<TlsProxy>) -> ConsoleHouse {
         let folder = cast(&PARTS);
         let file = folder.path().join("organism.yaml");
         let text = std::fs::read_to_string(&file).unwrap();
-        let text = text.replace("127.0.0.1:0", &format!("127.0.0.1:{}", ports::free()));
+        let listen = SocketAddr::from(([127, 0, 0, 1], ports::free()));
+        let public = proxy.as_ref().map_or_else(String::new, |proxy| format!(", public: {}", proxy.public()));
+        let text = text.replace("\"127.0.0.1:0\"", &format!("\"{listen}\"{public}"));
+        assert!(text.contains(&listen.to_string()), "{text}");
         let text = text.replace("log: {path: ./hello.db}", log);
         assert!(text.contains(log), "{text}");
         std::fs::write(&file, text + CLIENTS + AGENTS).unwrap();
         std::fs::write(folder.path().join("replies.yaml"), REPLIES).unwrap();
-        let mut house = ConsoleHouse { folder, running: None };
+        if let Some(proxy) = &mut proxy {
+            proxy.start(listen);
+        }
+        let mut house = ConsoleHouse { folder, running: None, proxy };
         house.start();
         house
     }
@@ -91,6 +103,7 @@ impl ConsoleHouse {
         let tokens = TOKENS.iter().map(|(name, _, token)| ((*name).to_owned(), json!(token)));
         json!({
             "address": format!("http://{}", run.address),
+            "public": self.proxy.as_ref().map(TlsProxy::public),
             "token": run.token.secret(),
             "tokens": tokens.collect::<serde_json::Map<_, _>>(),
         })

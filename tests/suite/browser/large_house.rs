@@ -14,7 +14,7 @@ use systole_carriers::{InlineListener, from_answer};
 use systole_config as config;
 use systole_core::types::ids::{Key, Name, ThreadId};
 use systole_core::types::ports::LogReader;
-use systole_doors::http::HttpDoor;
+use systole_doors::http::{ConsoleSettings, HttpDoor};
 use systole_kit::envelope::Delivered;
 use systole_kit::reply::{Item, ReplyContent};
 use systole_kit::{DocumentLimits, Payload};
@@ -277,7 +277,7 @@ impl LargeHouse {
             facts["token"] = json!(TOKEN);
             facts["tokens"] = json!({"operator": TOKEN});
             let keyring = Keyring::from_operator(Credential::from_token(TOKEN.to_owned()));
-            let door = HttpDoor::open(bound, organism.handle().clone(), keyring);
+            let door = HttpDoor::open(bound, organism.handle().clone(), keyring, ConsoleSettings::default());
             (Arc::into_inner(organism).expect("all messages are sent"), door, facts)
         });
         LargeHouse { _folder: folder, runtime, organism, door, facts }

@@ -37,6 +37,11 @@ fn h4_other_names_of_this_machine_and_other_pages_are_refused() {
 }
 
 #[test]
+fn h4_behind_a_tls_proxy_a_phone_opens_a_link_of_another_site_and_approves() {
+    plays_in("public", ConsoleHouse::open_behind_tls);
+}
+
+#[test]
 fn h4_a_page_follows_its_thread_and_loses_no_row_when_the_organism_is_killed() {
     plays("following");
 }

@@ -7,7 +7,7 @@ mod hostile;
 mod look;
 mod orders;
 mod refusals;
-mod tls;
+pub(crate) mod tls;
 
 use std::path::Path;
 

@@ -15,7 +15,7 @@ use crate::reading::BOB;
 /// A proxy with its own certificate, which it writes into a file.
 fn proxy(organism: SocketAddr, certificate: &Path) -> u16 {
     let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
-    std::fs::write(certificate, pem(made.cert.der())).unwrap();
+    std::fs::write(certificate, pem("CERTIFICATE", made.cert.der())).unwrap();
     let private = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(made.signing_key.serialize_der()));
     let config = ServerConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
         .with_safe_default_protocol_versions()
@@ -35,8 +35,8 @@ fn proxy(organism: SocketAddr, certificate: &Path) -> u16 {
     port
 }
 
-/// A certificate as PEM.
-fn pem(der: &[u8]) -> String {
+/// A certificate or a key as PEM.
+pub(crate) fn pem(kind: &str, der: &[u8]) -> String {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let group = |bytes: &[u8]| {
         let number = (0..3).fold(0_usize, |sum, at| sum << 8 | usize::from(*bytes.get(at).unwrap_or(&0)));
@@ -44,7 +44,7 @@ fn pem(der: &[u8]) -> String {
         (0..4).map(|at| if at <= bytes.len() { digit(at) } else { '=' }).collect::<String>()
     };
     let lines: Vec<String> = der.chunks(48).map(|line| line.chunks(3).map(group).collect()).collect();
-    format!("-----BEGIN CERTIFICATE-----\n{}\n-----END CERTIFICATE-----\n", lines.join("\n"))
+    format!("-----BEGIN {kind}-----\n{}\n-----END {kind}-----\n", lines.join("\n"))
 }
 
 /// Passes one request on, and its answer back.

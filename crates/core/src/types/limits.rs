@@ -196,3 +196,12 @@ pub const APPROVAL_MS: u64 = 7 * 86_400_000;
 const _: () = assert!("sess-".len() + 64 + DEPTH * 33 <= THREAD_ID_BYTES);
 const _: () = assert!(CHECKPOINT_RECORDS <= RECORDS_TO_FOLD);
 const _: () = assert!(EXCERPT_BYTES < MESSAGE_BYTES && LAST_WORDS_BYTES < MESSAGE_BYTES);
+
+// The public address of the console
+
+/// The port of `https://` that browsers leave out.
+pub const HTTPS_PORT: u16 = 443;
+/// Bytes of the name of a host, as DNS has them.
+pub const HOST_BYTES: usize = 253;
+/// Bytes of one label of it.
+pub const HOST_LABEL_BYTES: usize = 63;

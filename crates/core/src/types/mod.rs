@@ -18,6 +18,7 @@ pub mod log_records;
 pub mod person;
 pub mod ports;
 pub mod primitive;
+pub mod public_origin;
 pub mod record;
 pub mod refusal;
 pub mod subject;

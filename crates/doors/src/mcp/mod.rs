@@ -71,7 +71,7 @@ async fn post_message(
     headers: HeaderMap,
     body: Body,
 ) -> Response {
-    if let Some(words) = origin::find_refusal(&headers) {
+    if let Some(words) = origin::find_refusal(&headers, &state.addresses) {
         return RpcFault::refuse_request(words).with_status(StatusCode::FORBIDDEN).build_response(None);
     }
     let streams = match check_form(&headers) {

@@ -1,22 +1,29 @@
-//! Which pages may reach the door for MCP: those of this machine alone. A browser sends what any page wants, and names
-//! the page in `Origin`; a page that lets its own name lead to this machine shows in `Host`.
-
-use std::net::IpAddr;
+//! Which pages may reach the door for MCP: those of this machine, and at the public address its own. A browser sends
+//! what any page wants, and names the page in `Origin`; a page that lets its own name lead to this machine shows in
+//! `Host`.
 
 use axum::http::{HeaderMap, header};
 
+use crate::entrance::{DoorAddresses, is_address, is_localhost, read_address, read_host, split_host};
+
 /// Why the headers of a request are refused.
-pub(super) fn find_refusal(headers: &HeaderMap) -> Option<String> {
-    let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
-    let of_host = host_of(host);
-    if !of_host.is_some_and(|name| is_localhost(name) || read_address(name).is_some()) {
+pub(super) fn find_refusal(headers: &HeaderMap, addresses: &DoorAddresses) -> Option<String> {
+    let host = read_host(headers);
+    let of_host = split_host(host);
+    let origin = headers.get(header::ORIGIN).map(|origin| origin.to_str().unwrap_or_default());
+    if let Some(public) = addresses.find_public(headers) {
+        let foreign = origin.filter(|origin| *origin != public.as_str())?;
+        return Some(format!(
+            "the page {foreign:?} is not of {public}: only programs and its pages may come here"
+        ));
+    }
+    if !is_address(host) {
         return Some(format!(
             "the header Host is {host:?}: it must be localhost or an address; set it in the proxy in front of this door"
         ));
     }
-    let origin = headers.get(header::ORIGIN)?;
-    let origin = origin.to_str().unwrap_or_default();
-    let page = origin.split_once("://").and_then(|(_, authority)| host_of(authority));
+    let origin = origin?;
+    let page = origin.split_once("://").and_then(|(_, authority)| split_host(authority));
     let is_here = page.is_some_and(|page| {
         is_localhost(page)
             || read_address(page).is_some_and(|address| address.is_loopback())
@@ -27,35 +34,52 @@ pub(super) fn find_refusal(headers: &HeaderMap) -> Option<String> {
     })
 }
 
-/// The host of `host:port`.
-fn host_of(authority: &str) -> Option<&str> {
-    let (host, port) = match authority.rfind(':') {
-        Some(at) if !authority.ends_with(']') => (authority.get(..at)?, authority.get(at + 1..)?),
-        _ => (authority, "0"),
-    };
-    (!host.is_empty() && port.bytes().all(|b| b.is_ascii_digit())).then_some(host)
-}
-
-fn is_localhost(host: &str) -> bool {
-    host.eq_ignore_ascii_case("localhost")
-}
-
-fn read_address(host: &str) -> Option<IpAddr> {
-    host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host).parse().ok()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use systole_core::types::public_origin::PublicOrigin;
+
+    fn refuse(host: &str, origin: Option<&str>, public: Option<&str>) -> Option<String> {
+        let public = public.map(|public| PublicOrigin::parse(public).unwrap());
+        let mut headers = HeaderMap::new();
+        headers.insert(header::HOST, host.parse().unwrap());
+        origin.map(|origin| headers.insert(header::ORIGIN, origin.parse().unwrap()));
+        find_refusal(&headers, &DoorAddresses { bound: ([127, 0, 0, 1], 7474).into(), public })
+    }
+
+    #[test]
+    fn h4_the_public_address_takes_programs_and_its_own_pages_alone() {
+        let of = |host: &str, origin: Option<&str>| refuse(host, origin, Some("https://x.example"));
+        for (host, origin) in [
+            ("x.example", None),
+            ("x.example", Some("https://x.example")),
+            ("127.0.0.1:7474", None),
+            ("localhost:7474", Some("http://localhost:6274")),
+        ] {
+            assert_eq!(of(host, origin), None, "{host} {origin:?}");
+        }
+        for (host, origin) in [
+            ("x.example", Some("http://x.example")),
+            ("x.example", Some("https://x.example:8443")),
+            ("x.example", Some("https://X.example")),
+            ("x.example", Some("https://x.example.")),
+            ("x.example", Some("https://a.x.example")),
+            ("x.example", Some("http://localhost:6274")),
+            ("x.example", Some("null")),
+            ("x.example", Some("")),
+            ("x.example.", None),
+            ("X.example", None),
+            ("x.example:443", None),
+            ("y.example", None),
+            ("127.0.0.1:7474", Some("https://x.example")),
+        ] {
+            assert!(of(host, origin).is_some(), "{host} {origin:?}");
+        }
+    }
 
     #[test]
     fn pages_of_other_machines_and_other_names_for_this_one_are_refused() {
-        let of = |host: &str, origin: Option<&str>| {
-            let mut headers = HeaderMap::new();
-            headers.insert(header::HOST, host.parse().unwrap());
-            origin.map(|origin| headers.insert(header::ORIGIN, origin.parse().unwrap()));
-            find_refusal(&headers)
-        };
+        let of = |host: &str, origin: Option<&str>| refuse(host, origin, None);
         for (host, origin) in [
             ("127.0.0.1:7474", None),
             ("localhost", None),

@@ -1,5 +1,5 @@
 //! The form of a change. A session's cookie allows only reading, so a change also shows the secret of its tab, or the
-//! client's token typed once more.
+//! client's token typed once more. At the public address the guard has looked at the origin, and the cookie is enough.
 //!
 //! A form comes in; the client that acts and the fields go out. A form without either gets a page on which the token
 //! can be typed, so that nothing that was filled in is lost.
@@ -55,12 +55,12 @@ impl FromRequest<Arc<HttpState>> for ChangeForm {
         let of_header = request.headers().get(SECRET).and_then(|value| value.to_str().ok());
         let of_header = of_header.map(str::to_owned);
         let PageForm { asked, mut fields, seat } = PageForm::from_request(request, state).await?;
+        let (token, secret) = (take_field(&mut fields, "token"), take_field(&mut fields, "secret"));
         if let Some(by) = caller {
             return Ok(ChangeForm { asked, by, fields, _seat: seat });
         }
-        let (token, secret) = (take_field(&mut fields, "token"), take_field(&mut fields, "secret"));
         let shown: Vec<String> = of_header.into_iter().chain(secret).collect();
-        if shown.iter().any(|secret| state.sessions.may_change(&asked.client, secret)) {
+        if shown.iter().any(|secret| state.sessions.may_change(&state.keyring, &asked.client, secret)) {
             let by = asked.client.clone();
             return Ok(ChangeForm { asked, by, fields, _seat: seat });
         }

@@ -114,6 +114,8 @@ pub(super) struct Frame {
     pub(super) position: u64,
     /// Whether the page follows the log.
     pub(super) is_live: bool,
+    /// Whether the cookie of the session makes changes, so that no form asks for a token.
+    pub(super) is_public: bool,
     pub(super) style: String,
     pub(super) script: String,
     pub(super) icon: String,
@@ -142,6 +144,7 @@ impl Frame {
             at_rest: None,
             position: 0,
             is_live: false,
+            is_public: false,
             style: STYLE.href(),
             script: SCRIPT.href(),
             icon: ICON.href(),

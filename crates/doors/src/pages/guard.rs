@@ -3,12 +3,11 @@
 //!
 //! The headers of a request come in; its client or the reason against it goes out. It reads no body.
 
-use std::net::SocketAddr;
-
 use axum::http::{HeaderMap, HeaderValue, Method, Uri, header};
 use axum::response::Response;
 
 use super::assets;
+use crate::entrance::{DoorAddresses, Entrance, is_address, read_host};
 use systole_core::types::ports::Position;
 
 /// The header with the secret of a tab.
@@ -66,14 +65,47 @@ pub(crate) fn given_twice(headers: &HeaderMap) -> Option<String> {
     Some(format!("the header {twice} is given twice"))
 }
 
-/// The name of the cookie. Cookies ignore ports, so the port is part of the name.
-pub(crate) fn cookie_name(bound: SocketAddr) -> String {
-    format!("systole_{}", bound.port())
+/// The name of the cookie. Cookies ignore ports, so the port is part of the name; the public one is bound to its origin
+/// by its name.
+fn name_cookie(addresses: &DoorAddresses, entrance: Entrance) -> String {
+    match entrance {
+        Entrance::Bound => format!("systole_{}", addresses.bound.port()),
+        Entrance::Public => "__Host-systole".to_owned(),
+    }
 }
 
-/// The value of our cookie.
-pub(crate) fn cookie(headers: &HeaderMap, bound: SocketAddr) -> Option<&str> {
-    let name = cookie_name(bound);
+/// The header that sets the cookie for pages of this address, for so long, or takes it away. With `Strict` a link of
+/// another site would arrive without the public cookie.
+pub(crate) fn write_cookie(
+    addresses: &DoorAddresses,
+    headers: &HeaderMap,
+    value: &str,
+    lasts: CookieTime,
+) -> String {
+    let entrance = addresses.find_entrance(headers);
+    let name = name_cookie(addresses, entrance);
+    let ends = match lasts {
+        CookieTime::Browser => String::new(),
+        CookieTime::Seconds(seconds) => format!("; Max-Age={seconds}"),
+    };
+    match entrance {
+        Entrance::Bound => format!("{name}={value}; HttpOnly; SameSite=Strict; Path=/{ends}"),
+        Entrance::Public => format!("{name}={value}; Secure; HttpOnly; SameSite=Lax; Path=/{ends}"),
+    }
+}
+
+/// How long a browser keeps a cookie.
+#[derive(Clone, Copy)]
+pub(crate) enum CookieTime {
+    /// Until it is closed.
+    Browser,
+    /// So long, also if it is closed. With none the cookie is gone.
+    Seconds(u64),
+}
+
+/// The value of our cookie for the address by which a request came in.
+pub(crate) fn read_cookie<'h>(addresses: &DoorAddresses, headers: &'h HeaderMap) -> Option<&'h str> {
+    let name = name_cookie(addresses, addresses.find_entrance(headers));
     let lines = headers.get_all(header::COOKIE).iter().filter_map(|line| line.to_str().ok());
     lines
         .flat_map(|line| line.split(';'))
@@ -87,15 +119,21 @@ pub(crate) fn read_position(headers: &HeaderMap) -> Option<Position> {
 }
 
 /// Why the name of the server in a request is refused. A foreign name that leads to this machine would let its pages
-/// read ours. If the operator chose an address for other machines, these may have any name for it.
-pub(crate) fn foreign_host(uri: &Uri, headers: &HeaderMap, bound: SocketAddr) -> Option<String> {
-    let host = host(headers);
+/// read ours. If the operator chose an address for other machines, these may have any name for it, unless the file says
+/// its public one.
+pub(crate) fn foreign_host(uri: &Uri, headers: &HeaderMap, addresses: &DoorAddresses) -> Option<String> {
+    let (host, bound) = (read_host(headers), addresses.bound);
     // A whole address in place of a path counts more than `Host`.
     if let Some(named) = uri.authority().filter(|named| !named.as_str().eq_ignore_ascii_case(host)) {
         return Some(format!("the address names {:?}, and the header Host is {host:?}", named.as_str()));
     }
-    if !bound.ip().is_loopback() {
+    if addresses.find_entrance(headers) == Entrance::Public {
         return None;
+    }
+    let public = addresses.public.as_ref().map(|public| format!(" and {public}")).unwrap_or_default();
+    let words = || format!("the header Host is {host:?}, and this door is http://{bound}{public}");
+    if !bound.ip().is_loopback() {
+        return (addresses.public.is_some() && !is_address(host)).then(words);
     }
     let port = bound.port();
     let ours = [
@@ -105,28 +143,37 @@ pub(crate) fn foreign_host(uri: &Uri, headers: &HeaderMap, bound: SocketAddr) ->
         format!("[::1]:{port}"),
     ];
     let is_ours = ours.iter().any(|ours| ours.eq_ignore_ascii_case(host));
-    (!is_ours).then(|| format!("the header Host is {host:?}, and this door is http://{bound}"))
+    (!is_ours).then(words)
 }
 
 /// Why a change is refused: another page sent it.
-pub(crate) fn foreign_origin(headers: &HeaderMap) -> Option<String> {
+pub(crate) fn foreign_origin(headers: &HeaderMap, addresses: &DoorAddresses) -> Option<String> {
     let text = |name: &str| headers.get(name).map(|value| value.to_str().unwrap_or("?"));
     if let Some(site) = text("sec-fetch-site").filter(|site| !matches!(*site, "same-origin" | "none")) {
         return Some(format!("the change comes from another site (Sec-Fetch-Site: {site:?})"));
     }
     let origin = text("origin")?;
+    if let Some(public) = addresses.find_public(headers) {
+        let is_ours = origin == public.as_str();
+        return (!is_ours)
+            .then(|| format!("the change comes from the page {origin:?}, and this is {public}"));
+    }
+    if addresses.is_host_lost(origin) {
+        let host = read_host(headers);
+        return Some(format!(
+            "the header Host is {host:?}: the proxy in front must pass on that of {origin}"
+        ));
+    }
     let of = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
-    let is_ours = of.is_some_and(|of| of.eq_ignore_ascii_case(host(headers)));
+    let is_ours = of.is_some_and(|of| of.eq_ignore_ascii_case(read_host(headers)));
     (!is_ours).then(|| format!("the change comes from the page {origin:?}, which is not of this console"))
 }
 
-/// Whether a browser says where a change comes from. Every current browser does.
-pub(crate) fn names_origin(headers: &HeaderMap) -> bool {
-    headers.contains_key(header::ORIGIN) || headers.contains_key("sec-fetch-site")
-}
-
-fn host(headers: &HeaderMap) -> &str {
-    headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default()
+/// Whether a browser says where a change comes from. Every current browser does. At the public address nothing else
+/// than the cookie stands against a forged change, so there it is `Origin` that counts.
+pub(crate) fn names_origin(headers: &HeaderMap, entrance: Entrance) -> bool {
+    let is_site = entrance == Entrance::Bound && headers.contains_key("sec-fetch-site");
+    is_site || headers.contains_key(header::ORIGIN)
 }
 
 /// Whether the answer is for a person: her browser names html among what it reads.
@@ -145,14 +192,20 @@ pub(crate) fn wants_html(headers: &HeaderMap) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use systole_core::types::public_origin::PublicOrigin;
 
     fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
         pairs.iter().map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap())).collect()
     }
 
+    fn addresses(bound: [u8; 4], public: Option<&str>) -> DoorAddresses {
+        let public = public.map(|public| PublicOrigin::parse(public).unwrap());
+        DoorAddresses { bound: (bound, 7474).into(), public }
+    }
+
     #[test]
     fn only_names_of_this_machine_with_our_port_are_hosts() {
-        let bound = ([127, 0, 0, 1], 7474).into();
+        let bound = &addresses([127, 0, 0, 1], None);
         let path = Uri::from_static("/threads");
         for host in ["127.0.0.1:7474", "localhost:7474", "LocalHost:7474", "[::1]:7474"] {
             assert_eq!(foreign_host(&path, &headers(&[("host", host)]), bound), None, "{host}");
@@ -161,7 +214,7 @@ mod tests {
             assert!(foreign_host(&path, &headers(&[("host", host)]), bound).is_some(), "{host}");
         }
         assert!(foreign_host(&path, &HeaderMap::new(), bound).is_some());
-        let everywhere = ([0, 0, 0, 0], 7474).into();
+        let everywhere = &addresses([0, 0, 0, 0], None);
         let team = headers(&[("host", "team.example")]);
         assert_eq!(foreign_host(&path, &team, everywhere), None);
         let whole = Uri::from_static("http://team.example/threads");
@@ -174,7 +227,7 @@ mod tests {
         let from = |pairs: &[(&'static str, &str)]| {
             let mut all = headers(&[("host", "127.0.0.1:7474")]);
             all.extend(headers(pairs));
-            foreign_origin(&all).is_some()
+            foreign_origin(&all, &addresses([127, 0, 0, 1], None)).is_some()
         };
         assert!(!from(&[("origin", "http://127.0.0.1:7474"), ("sec-fetch-site", "same-origin")]));
         assert!(!from(&[("sec-fetch-site", "none")]));
@@ -190,9 +243,116 @@ mod tests {
 
     #[test]
     fn our_cookie_is_found_among_those_of_other_ports() {
-        let bound = ([127, 0, 0, 1], 7474).into();
+        let bound = &addresses([127, 0, 0, 1], None);
         let all = headers(&[("cookie", "a=b; systole_7475=no; systole_7474=yes; c")]);
-        assert_eq!(cookie(&all, bound), Some("yes"));
-        assert_eq!(cookie(&headers(&[("cookie", "systole_7475=no")]), bound), None);
+        assert_eq!(read_cookie(bound, &all), Some("yes"));
+        assert_eq!(read_cookie(bound, &headers(&[("cookie", "systole_7475=no")])), None);
+    }
+
+    #[test]
+    fn h4_the_public_address_is_one_name_as_browsers_write_it() {
+        let path = Uri::from_static("/threads");
+        let local = &addresses([127, 0, 0, 1], Some("https://x.example"));
+        let everywhere = &addresses([0, 0, 0, 0], Some("https://x.example"));
+        let port = &addresses([127, 0, 0, 1], Some("https://x.example:8443"));
+        let is_foreign =
+            |of: &DoorAddresses, host: &str| foreign_host(&path, &headers(&[("host", host)]), of).is_some();
+        for (of, host) in [
+            (local, "x.example"),
+            (local, "127.0.0.1:7474"),
+            (local, "localhost:7474"),
+            (everywhere, "x.example"),
+            (everywhere, "192.0.2.7:7474"),
+            (everywhere, "localhost:7474"),
+            (port, "x.example:8443"),
+        ] {
+            assert!(!is_foreign(of, host), "{host}");
+        }
+        for host in [
+            "X.EXAMPLE",
+            "x.example.",
+            "x.example:443",
+            "x.example:80",
+            "x.example:7474",
+            "a.x.example",
+            "x.example.evil.example",
+            "evilx.example",
+            "xn--x.example",
+            "x.example,evil.example",
+            "evil.example",
+            "x.example@evil.example",
+            "https://x.example",
+            "x.example/",
+            " x.example",
+            "team:7474",
+            "",
+        ] {
+            assert!(is_foreign(local, host) && is_foreign(everywhere, host), "{host}");
+        }
+        assert!(is_foreign(port, "x.example") && is_foreign(local, "192.0.2.7:7474"));
+        let whole = Uri::from_static("https://evil.example/threads");
+        assert!(foreign_host(&whole, &headers(&[("host", "x.example")]), local).is_some());
+        let forwarded =
+            [("host", "evil.example"), ("x-forwarded-host", "x.example"), ("forwarded", "host=x.example")];
+        assert!(
+            foreign_host(&path, &headers(&forwarded), local).is_some(),
+            "what a proxy says counts nothing"
+        );
+    }
+
+    #[test]
+    fn h4_a_change_at_the_public_address_comes_from_its_own_page() {
+        let of = &addresses([127, 0, 0, 1], Some("https://x.example"));
+        let refuse = |host: &str, pairs: &[(&'static str, &str)]| {
+            let mut all = headers(&[("host", host)]);
+            all.extend(headers(pairs));
+            let unnamed = (!names_origin(&all, of.find_entrance(&all))).then(String::new);
+            foreign_origin(&all, of).or(unnamed)
+        };
+        let own = ("origin", "https://x.example");
+        assert_eq!(refuse("x.example", &[own, ("sec-fetch-site", "same-origin")]), None);
+        assert_eq!(refuse("x.example", &[own]), None);
+        for origin in [
+            "http://x.example",
+            "https://x.example:8443",
+            "https://x.example:443",
+            "https://X.example",
+            "https://x.example.",
+            "https://x.example/",
+            "https://a.x.example",
+            "https://x.example.evil.example",
+            "https://evil.example",
+            "http://127.0.0.1:7474",
+            "http://localhost:7474",
+            "null",
+            "",
+        ] {
+            assert!(refuse("x.example", &[("origin", origin)]).is_some(), "{origin}");
+        }
+        for site in ["cross-site", "same-site", ""] {
+            assert!(refuse("x.example", &[own, ("sec-fetch-site", site)]).is_some(), "{site}");
+        }
+        assert!(refuse("x.example", &[("sec-fetch-site", "same-origin")]).is_some(), "no origin");
+        let lost = refuse("127.0.0.1:7474", &[own]).unwrap();
+        assert!(lost.contains("the proxy in front must pass on"), "{lost}");
+        assert_eq!(refuse("127.0.0.1:7474", &[("origin", "http://127.0.0.1:7474")]), None);
+    }
+
+    #[test]
+    fn h4_the_public_cookie_is_bound_to_its_origin_and_read_nowhere_else() {
+        let of = &addresses([127, 0, 0, 1], Some("https://x.example"));
+        let cookies = ("cookie", "systole_7474=bound; __Host-systole=public");
+        let (bound, public) =
+            (headers(&[("host", "127.0.0.1:7474"), cookies]), headers(&[("host", "x.example"), cookies]));
+        assert_eq!(read_cookie(of, &bound), Some("bound"));
+        assert_eq!(read_cookie(of, &public), Some("public"));
+        let set = write_cookie(of, &public, "value", CookieTime::Browser);
+        assert_eq!(set, "__Host-systole=value; Secure; HttpOnly; SameSite=Lax; Path=/");
+        let gone = write_cookie(of, &public, "", CookieTime::Seconds(0));
+        assert_eq!(gone, "__Host-systole=; Secure; HttpOnly; SameSite=Lax; Path=/; Max-Age=0");
+        assert_eq!(
+            write_cookie(of, &bound, "value", CookieTime::Browser),
+            "systole_7474=value; HttpOnly; SameSite=Strict; Path=/"
+        );
     }
 }

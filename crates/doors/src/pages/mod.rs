@@ -35,6 +35,8 @@ mod request_card;
 mod rows;
 mod send;
 mod send_request;
+mod session_file;
+mod session_kept;
 pub(super) mod sessions;
 mod shorten;
 mod side_by_side;
@@ -56,6 +58,7 @@ use axum::response::{IntoResponse as _, Response};
 use serde_json::json;
 
 use super::door_row::{DoorRoute, DoorRow, DoorVisit};
+use super::entrance::{Entrance, read_host};
 use super::http_state::{Caller, HttpState};
 use super::request_refusals::{read_bearer, refuse_plainly, without_token};
 use crate::limits;
@@ -149,15 +152,22 @@ async fn admit_request(visit: DoorVisit) -> Response {
     let changes = !matches!(*request.method(), Method::GET | Method::HEAD);
     let is_bearer = read_bearer(headers).is_some();
     // Only a browser can be led here under a foreign name: a program says itself where it goes.
-    let (cookie, is_html) = (guard::cookie(headers, state.bound), guard::wants_html(headers));
+    let addresses = &state.addresses;
+    let entrance = addresses.find_entrance(headers);
+    let (cookie, is_html) = (guard::read_cookie(addresses, headers), guard::wants_html(headers));
     let is_open = guard::is_open(request.method(), path);
     let by_browser = cookie.is_some() || is_html || is_open;
-    let foreign = guard::foreign_host(request.uri(), headers, state.bound).filter(|_| by_browser);
-    let foreign = foreign.or_else(|| guard::foreign_origin(headers).filter(|_| changes));
+    let foreign = guard::foreign_host(request.uri(), headers, addresses).filter(|_| by_browser);
+    let foreign = foreign.or_else(|| guard::foreign_origin(headers, addresses).filter(|_| changes));
     if let Some(words) = foreign {
         return refuse_plainly(StatusCode::FORBIDDEN, Code::IngressForbidden, words);
     }
+    let is_unnamed = changes && !guard::names_origin(headers, entrance);
     if is_open {
+        // At the public address the cookie makes changes, so no other page may sign a browser in or out.
+        if is_unnamed && entrance == Entrance::Public {
+            return refuse_unnamed();
+        }
         return next.run(request).await;
     }
     if is_bearer {
@@ -170,7 +180,9 @@ async fn admit_request(visit: DoorVisit) -> Response {
         request.extensions_mut().insert(Caller(client));
         return count_request(&state, request, next).await;
     }
-    let client = cookie.and_then(|cookie| state.sessions.whose(cookie, WallClock.ticks()));
+    let now = WallClock.now();
+    let client = cookie.and_then(|cookie| state.sessions.whose(&state.keyring, cookie, entrance, now));
+    let is_over = cookie.is_some();
     let Some(client) = client else {
         if path == "/session" && !is_html && !changes {
             // The sign-in page asks whether it is needed.
@@ -186,22 +198,31 @@ async fn admit_request(visit: DoorVisit) -> Response {
         let wanted = request.uri().path_and_query().map_or("/", |whole| whole.as_str());
         return match changes {
             // Signing out takes the cookie away, so only its origin shows that a form is of our page.
-            true if guard::names_origin(headers) => signing_in::page_for_form(&state, path),
+            true if !is_unnamed => signing_in::page_for_form(&state, path),
             true => signing_in::page(&state, "/", None),
+            false if is_over => signing_in::page_signed_out(&state, wanted),
             false => signing_in::page(&state, wanted, None),
         };
     };
+    if state.sessions.is_due(now) {
+        signing_in::write_sessions(&state).await;
+    }
     visitor.is_known();
-    if changes {
-        if !guard::names_origin(headers) {
-            let words = "a form with a cookie says where it comes from, in Origin or Sec-Fetch-Site";
-            return refuse_plainly(StatusCode::FORBIDDEN, Code::IngressForbidden, words);
-        }
+    if is_unnamed {
+        return refuse_unnamed();
+    }
+    if changes && entrance == Entrance::Bound {
         request.extensions_mut().insert(CookieReader(client));
     } else {
         request.extensions_mut().insert(Caller(client));
     }
     count_request(&state, request, next).await
+}
+
+/// The answer to a change that does not say which page sent it.
+fn refuse_unnamed() -> Response {
+    let words = "a form with a cookie says where it comes from, in Origin or Sec-Fetch-Site";
+    refuse_plainly(StatusCode::FORBIDDEN, Code::IngressForbidden, words)
 }
 
 /// Answers a known client. What a page costs that refreshes itself is counted, and the same pages of one client share
@@ -217,7 +238,9 @@ async fn count_request(state: &Arc<HttpState>, request: Request, next: Next) -> 
         return next.run(request).await;
     };
     let is_shared = guard::wants_html(request.headers()) && !request.uri().path().starts_with("/t/");
-    let address = request.uri().path_and_query().filter(|_| is_shared).map(ToString::to_string);
+    // A page of the public address differs from that of the bound one.
+    let host = read_host(request.headers());
+    let address = request.uri().path_and_query().filter(|_| is_shared).map(|whole| format!("{host}{whole}"));
     let budget = state.views.budget();
     match address {
         Some(address) => {

@@ -46,6 +46,8 @@ pub(crate) struct PageRequest {
     told: Option<Position>,
     /// Whether a browser reads the answer.
     pub(super) is_html: bool,
+    /// Whether the request came in by the public address.
+    is_public: bool,
     /// Whether it is the form of a change.
     is_change: bool,
     /// The address with its query.
@@ -85,6 +87,7 @@ impl FromRequestParts<Arc<HttpState>> for PageRequest {
             at: None,
             told: guard::read_position(&parts.headers),
             is_html,
+            is_public: state.addresses.find_public(&parts.headers).is_some(),
             is_change: parts.method == Method::POST,
             address,
             end: state.front.end(),
@@ -228,7 +231,8 @@ impl PageRequest {
         let client = Some(&self.client);
         let frame = Frame::of(&composition.organism, client, (tab, title), self.at, &self.address);
         let sees_all = composition.has_role(&self.client, Role::Read);
-        Frame { position: self.end.0, ..frame.for_reader(sees_all).at_rest(self.state.front.at_rest()) }
+        let frame = Frame { position: self.end.0, is_public: self.is_public, ..frame };
+        frame.for_reader(sees_all).at_rest(self.state.front.at_rest())
     }
 
     /// An answer for a program.

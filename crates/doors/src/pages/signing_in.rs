@@ -4,6 +4,7 @@
 //! scripts the secret that changes need. The credentials themselves are the keyring's.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use askama::Template;
 use axum::Json;
@@ -15,13 +16,14 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::frame::{Frame, PageTab};
-use super::guard;
+use super::guard::{self, CookieTime};
 use super::page_request::{PageRequest, render_page};
 use super::refusal_page::page_before;
-use super::sessions::OpenedSession;
+use super::sessions::{OpenedSession, SessionWish};
 use crate::api_types;
 use crate::door_row::DoorRoute;
 use crate::http_state::{ApiCall, HttpState};
+use crate::limits;
 use crate::request_refusals::{refuse_message, refuse_plainly};
 use crate::strangers::Visitor;
 use systole_core::types::client::Role;
@@ -35,6 +37,8 @@ use systole_system::clock::WallClock;
 /// Why a sign-in failed, for the person who tries again.
 const UNKNOWN: &str = "This code or token is not known. A code counts once, and for a minute.";
 const ENDED: &str = "Your session has ended. Nothing was changed.";
+const SIGNED_OUT: &str = "Your session has ended. Sign in, and you come back to the page that you asked for.";
+const TOO_MANY: &str = "Too many wrong tokens came from this address. Wait a little and try again; a code of systole console signs in at once.";
 const UNREADABLE: &str = "What was sent is not the form of this page.";
 
 /// The page to sign in.
@@ -61,18 +65,28 @@ struct SessionPage {
 
 /// The page to sign in, for a browser without a session. `to` is the page that it asked for.
 pub(super) fn page(state: &HttpState, to: &str, mistake: Option<&'static str>) -> Response {
-    sign_in_page(state, to, (mistake, false))
+    sign_in_page(state, to, "Sign in", (mistake, false))
+}
+
+/// The page for a browser whose session has ended.
+pub(super) fn page_signed_out(state: &HttpState, to: &str) -> Response {
+    sign_in_page(state, to, "Signed out", (Some(SIGNED_OUT), false))
 }
 
 /// The page for a form of a session that has ended. The form of a stranger is not read, but the browser still has it.
 pub(super) fn page_for_form(state: &HttpState, path: &str) -> Response {
     let to = page_before(path).map_or_else(|| "/".to_owned(), |(to, _)| to);
-    sign_in_page(state, &to, (Some(ENDED), true))
+    sign_in_page(state, &to, "Signed out", (Some(ENDED), true))
 }
 
-fn sign_in_page(state: &HttpState, to: &str, (mistake, has_form): (Option<&'static str>, bool)) -> Response {
+fn sign_in_page(
+    state: &HttpState,
+    to: &str,
+    title: &str,
+    (mistake, has_form): (Option<&'static str>, bool),
+) -> Response {
     let organism = &state.front.composition().organism;
-    let frame = Frame::of(organism, None, (PageTab::Other, "Sign in"), None, "/session");
+    let frame = Frame::of(organism, None, (PageTab::Other, title), None, "/session");
     let is_at_rest = state.front.at_rest().is_some();
     let page = SignInPage { frame, to: local(to).to_owned(), mistake, has_form, is_at_rest };
     (StatusCode::UNAUTHORIZED, render_page(&page)).into_response()
@@ -115,6 +129,8 @@ pub(super) struct SignInForm {
     code: String,
     #[serde(default)]
     to: String,
+    /// Set if the person wants to stay signed in.
+    stay: Option<String>,
 }
 
 /// Exchanges a code or a token for a session.
@@ -133,26 +149,60 @@ pub(super) async fn sign_in(
         };
     };
     let shown = form.code.trim();
-    let client = state.sessions.take_code(shown, WallClock.ticks());
-    let Some(client) = client.or_else(|| state.keyring.find_owner(shown).cloned()) else {
-        state.login_failed(visitor.address.ip()).await;
+    let source = visitor.address.ip();
+    let found = match state.sessions.take_code(shown, WallClock.ticks()) {
+        Some(client) => Ok(Some(client)),
+        None => state.find_signing_in(source, shown),
+    };
+    let client = match found {
+        Ok(client) => client,
+        Err(wait_ms) => {
+            state.login_failed(source).await;
+            return refuse_guess(&state, &form.to, is_html, wait_ms);
+        }
+    };
+    let Some(client) = client else {
+        state.login_failed(source).await;
         return match is_html {
             true => page(&state, &form.to, Some(UNKNOWN)),
             false => refuse_plainly(StatusCode::UNAUTHORIZED, Code::IngressUnauthorized, UNKNOWN),
         };
     };
-    match state.sessions.open(client, WallClock.ticks()) {
+    let wish = SessionWish { entrance: state.addresses.find_entrance(&headers), stays: form.stay.is_some() };
+    match state.sessions.open(&state.keyring, client, wish, WallClock.now()) {
         Ok(opened) => {
             visitor.is_known();
-            signed_in(&state, &opened, is_html, local(&form.to))
+            write_sessions(&state).await;
+            let seconds = CookieTime::Seconds(limits::LONG_SESSION_SECONDS);
+            let lasts = if wish.stays { seconds } else { CookieTime::Browser };
+            let cookie = guard::write_cookie(&state.addresses, &headers, &opened.cookie, lasts);
+            signed_in(cookie, &opened, is_html, local(&form.to))
         }
         Err(error) => no_random(&error),
     }
 }
 
-fn signed_in(state: &HttpState, opened: &OpenedSession, is_html: bool, to: &str) -> Response {
-    let name = guard::cookie_name(state.bound);
-    let cookie = format!("{name}={}; HttpOnly; SameSite=Strict; Path=/", opened.cookie);
+/// The answer to an address that has tried too many wrong tokens. Nothing was looked at.
+fn refuse_guess(state: &HttpState, to: &str, is_html: bool, wait_ms: u64) -> Response {
+    let after = [(header::RETRY_AFTER, (Duration::from_millis(wait_ms).as_secs() + 1).to_string())];
+    if !is_html {
+        let refused = refuse_plainly(StatusCode::TOO_MANY_REQUESTS, Code::IngressThrottled, TOO_MANY);
+        return (after, refused).into_response();
+    }
+    (StatusCode::TOO_MANY_REQUESTS, after, page(state, to, Some(TOO_MANY))).into_response()
+}
+
+/// Writes the sessions, so that they outlive the process.
+pub(super) async fn write_sessions(state: &Arc<HttpState>) {
+    let state = state.clone();
+    let writing = tokio::task::spawn_blocking(move || state.sessions.write_file(WallClock.now()));
+    if let Err(error) = writing.await {
+        let fix = "report it with these words";
+        tracing::error!(why = %error, fix, "the sessions were not written");
+    }
+}
+
+fn signed_in(cookie: String, opened: &OpenedSession, is_html: bool, to: &str) -> Response {
     let headers = [(header::SET_COOKIE, cookie)];
     match is_html {
         true => (StatusCode::SEE_OTHER, headers, [(header::LOCATION, to.to_owned())]).into_response(),
@@ -181,12 +231,13 @@ fn roles_of(client: &Name, composition: &Composition) -> Vec<&'static str> {
 
 /// Ends the session of the cookie. It takes no secret: a page of ours asks for it, and it only takes rights away.
 pub(super) async fn end(State(state): State<Arc<HttpState>>, headers: HeaderMap) -> Response {
-    if let Some(cookie) = guard::cookie(&headers, state.bound) {
-        state.sessions.end(cookie);
+    if let Some(cookie) = guard::read_cookie(&state.addresses, &headers) {
+        let entrance = state.addresses.find_entrance(&headers);
+        state.sessions.end(&state.keyring, cookie, entrance);
+        write_sessions(&state).await;
     }
-    let name = guard::cookie_name(state.bound);
     let gone: (HeaderName, String) =
-        (header::SET_COOKIE, format!("{name}=; HttpOnly; SameSite=Strict; Path=/; Max-Age=0"));
+        (header::SET_COOKIE, guard::write_cookie(&state.addresses, &headers, "", CookieTime::Seconds(0)));
     if guard::wants_html(&headers) {
         return (StatusCode::SEE_OTHER, [gone], [(header::LOCATION, "/session")]).into_response();
     }

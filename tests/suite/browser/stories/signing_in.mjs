@@ -170,14 +170,32 @@ await story(async (stage) => {
   await judge(hers, 'a thread that is not there');
   await clients.close();
 
-  // An organism that is started again remembers no session.
+  // An organism that is started again remembers who is signed in, also for changes.
   stage.clean();
   stage.expects(/Failed to load resource/);
   const last = await stage.context();
   const lost = await signedIn(last);
   await does('kill');
   Object.assign(facts, await does('start'));
-  same(await visit(lost, '/'), 401, 'a session ends with its organism');
+  same(await visit(lost, `/t/${held.thread}`), 200, 'a session outlives its organism');
+  await lost.getByRole('button', { name: 'Pause' }).click();
+  await lost.getByRole('button', { name: 'Resume' }).waitFor();
+  same(await stateOf(held.thread), 'paused', 'the secret of the tab counts on');
+
+  // A session that is over says so, and leads back.
+  stage.expects(/status of 401/);
+  await last.clearCookies();
+  await last.addCookies([{ name: cookieName(), value: '0'.repeat(32), url: facts.address }]);
+  same(await visit(lost, `/t/${held.thread}`), 401, 'it is over');
+  same(await text(lost, 'h1'), 'Signed out', 'it says so');
+  await judge(lost, 'signed out');
+  await lost.getByLabel('Code or token').fill(facts.token);
+  await lost.getByLabel('Stay signed in').check();
+  await lost.getByRole('button', { name: 'Sign in' }).click();
+  await lost.getByRole('button', { name: 'Resume' }).waitFor();
+  same(new URL(lost.url()).pathname, `/t/${held.thread}`, 'it leads back');
+  const days = ((await last.cookies())[0].expires * 1000 - Date.now()) / 86_400_000;
+  holds(days > 29 && days <= 30, `the cookie stays for ${days} days`);
   await last.close();
   stage.clean();
 });

@@ -16,12 +16,13 @@ const told = (message) => { if (channel) channel.postMessage(message); };
 
 // Signing in. The code is behind `#`, so that no server and no log of a proxy sees it.
 const CODE = /^#[0-9a-f]{32}$/;
-async function signIn(shown) {
-  const body = new URLSearchParams({ code: shown });
+async function signIn(shown, stay) {
+  const body = new URLSearchParams(stay ? { code: shown, stay } : { code: shown });
   const answer = await fetch('/session', { method: 'POST', body, headers: { accept: 'application/json' } });
   const value = await answer.json();
   if (!answer.ok) throw new Error(value.message);
-  keep(value.client, value.secret);
+  // At the public address the cookie makes changes, and there is no secret.
+  if (value.secret) keep(value.client, value.secret);
   return value;
 }
 function keep(owner, secret) {
@@ -54,7 +55,7 @@ if (signInForm) {
     event.preventDefault();
     const form = new FormData(signInForm);
     try {
-      await signIn(String(form.get('code')).trim());
+      await signIn(String(form.get('code')).trim(), form.get('stay'));
       // The browser still holds the form of an ended session, and sends it again.
       if (signInForm.dataset.signIn === 'again') location.reload(); else location.assign(String(form.get('to') || '/'));
     } catch (error) { failed(error.message); }
