@@ -110,6 +110,8 @@ struct AttentionPage {
     decides: bool,
     waiting: BoundedList<WaitingRow>,
     stuck: BoundedList<StuckRow>,
+    /// What is too long for a wait that may end by itself.
+    limit: String,
     wrong: BoundedList<WrongRow>,
     is_cut: bool,
     last: u64,
@@ -225,6 +227,7 @@ fn page(asked: &PageRequest, seen: &Attention, decides: bool) -> AttentionPage {
             frame.to(&format!("/find?{}&since={}", fields.join("&"), encode_part(&seen.since.to_string())))
         },
     });
+    let limit = spell_duration(asked.state.front.composition().stuck_ms);
     let (stuck, wrong) = (BoundedList::of(stuck.collect()), BoundedList::of(wrong.collect()));
     let waiting: BoundedList<WaitingRow> = BoundedList::of(waiting);
     frame.count = if decides { waiting.count() } else { 0 };
@@ -235,7 +238,7 @@ fn page(asked: &PageRequest, seen: &Attention, decides: bool) -> AttentionPage {
     proof.extend(seen.damage.iter().map(|words| (ProofTone::Bad, format!("The log is damaged: {words}."))));
     let signs = asked.state.front.policy().is_some();
     let is_cut = seen.troubles.is_cut;
-    AttentionPage { decides, waiting, stuck, wrong, is_cut, last, paused, proof, signs, frame }
+    AttentionPage { decides, waiting, stuck, limit, wrong, is_cut, last, paused, proof, signs, frame }
 }
 
 fn waiting_row(one: &WaitingRequest, frame: &Frame, decides: bool, seen: &Attention) -> WaitingRow {
