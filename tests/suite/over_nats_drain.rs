@@ -100,8 +100,14 @@ async fn b20_a_second_signal_or_stop_ends_a_drain_at_once() {
             Some(again) => is(&systole(folder.path(), again), 0, &["shop has stopped"]),
         }
         is(&running.end(), 130, &["stopped at once"]);
-        is(&stop.end(), 0, &["shop has stopped\nnote: it is not known what is still out"]);
-        assert_eq!(ends(folder.path()), [""; 0]);
+        // The pump may still get to record what is out before the process is gone.
+        let (stopped, ended) = (stop.end(), ends(folder.path()));
+        let left = match ended.as_slice() {
+            [] => "note: it is not known what is still out",
+            [end] if end == "mode=drained out=1" => "1 delivery is still with the broker or a worker",
+            _ => panic!("{ended:?}"),
+        };
+        is(&stopped, 0, &[&format!("shop has stopped\n{left}")]);
         let running = runs(folder.path());
         assert!(worker.says(&held, "done").await.ends_with("/>"));
         held.message.double_ack().await.unwrap();

@@ -127,7 +127,7 @@ mod tests {
             ("https://x.example:+80", "a host or a port", EXAMPLE),
             ("https://x.example:65536", "a host or a port", EXAMPLE),
             ("https://1.2.3", "a host", EXAMPLE),
-            ("https://x.example https://y.example", "a host", EXAMPLE),
+            ("https://x.example https://y.example", "a path", EXAMPLE),
         ] {
             let (found, better) = PublicOrigin::parse(text).unwrap_err();
             assert!(found.contains(what), "{text}: {found}");

@@ -17,6 +17,7 @@ use systole_core::types::ids::{Digest, Name};
 use systole_core::types::time::Millis;
 use systole_organism::keyring::Keyring;
 use systole_organism::runfile::{Credential, draw_hex};
+use systole_system::system::describe_error;
 
 /// A code of one use.
 struct OpenCode {
@@ -85,7 +86,8 @@ impl Sessions {
         let path = session_file::find_path(log);
         let mut sessions = session_file::read_sessions(&path).unwrap_or_else(|why| {
             let fix = "nothing; who was signed in signs in again, and the file begins anew";
-            tracing::warn!(file = %path.display(), why, fix, "the file of the sessions does not count");
+            let why = format!("{}: {why}", path.display());
+            tracing::warn!(why, fix, "the file of the sessions does not count");
             Vec::new()
         });
         sessions.retain(|one| one.is_open(now) && keyring.has_client(&one.client));
@@ -105,7 +107,8 @@ impl Sessions {
         };
         if let Err(error) = session_file::write_sessions(&path, sessions) {
             let fix = "room and the right to write there; until then who is signed in is not after a restart";
-            tracing::error!(file = %path.display(), why = %error, fix, "the sessions cannot be written");
+            let why = format!("{}: {}", path.display(), describe_error(&error));
+            tracing::error!(why, fix, "the sessions cannot be written");
         }
     }
 
