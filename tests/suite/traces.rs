@@ -56,7 +56,8 @@ print(server.server_port, flush=True)
 server.serve_forever()
 "#;
 
-/// Says what it is told. As `broken` it fails until its key is renewed, and what it says as `wrong` is not valid.
+/// Repeats the text of its request. Named `broken`, it fails until its key is renewed; named `wrong`, its answer is not
+/// valid.
 const TOOL: &str = r#"import os, sys, xml.etree.ElementTree as ET
 E, S, L, N = "{https://xml-pipeline.org/ns/envelope/v1}", "{urn:systole:stamp:v1}", "{urn:systole:listener:v1}", "{https://xml-pipeline.org/ns/hello/v1}"
 me = os.environ["SYSTOLE_LISTENER"]

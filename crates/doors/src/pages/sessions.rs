@@ -371,10 +371,10 @@ mod tests {
         let again = Sessions::open_file(&log, &changed, Millis(4));
         assert_eq!(again.whose(&changed, &alice.cookie, Entrance::Bound, Millis(5)), None);
         assert!(!again.may_change(&changed, &name("alice"), secret(&alice)));
-        let nobody = Keyring::from_operator(Credential::from_token("drawn".to_owned()));
-        let again = Sessions::open_file(&log, &nobody, Millis(4));
+        let without_alice = Keyring::from_operator(Credential::from_token("drawn".to_owned()));
+        let again = Sessions::open_file(&log, &without_alice, Millis(4));
         assert_eq!(
-            again.whose(&nobody, &alice.cookie, Entrance::Bound, Millis(5)),
+            again.whose(&without_alice, &alice.cookie, Entrance::Bound, Millis(5)),
             None,
             "the client is gone"
         );
